@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# The module graph: the one place that says who may use whom. It makes the targets, and setup/check_layers.py holds
+# every #include against it. A module uses only modules of lower levels, and only those named here.
+
+include(warpline_module)
+
+warpline_module(base     LEVEL 0 EXTERNAL fmt::fmt)
+
+warpline_module(packet   LEVEL 1 USES base)
+warpline_module(config   LEVEL 1 USES base EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
+
+warpline_module(runtime  LEVEL 2 USES base config EXTERNAL PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
+warpline_module(memory   LEVEL 2 USES base runtime EXTERNAL PkgConfig::dpdk)
+warpline_module(handoff  LEVEL 2 USES base)
+
+warpline_module(workload LEVEL 3 USES base packet)
+
+warpline_module(pipeline LEVEL 4 USES base packet config runtime memory handoff workload EXTERNAL PkgConfig::dpdk)
+
+warpline_module(measure  LEVEL 5 USES base packet config runtime memory handoff workload pipeline
+                EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# warpline_module(NAME LEVEL n [USES modules...] [EXTERNAL targets...])
+#
+# Makes the library warpline_NAME from src/NAME/*.cc and, with tests on, one test program from its *_test.cc and one
+# benchmark from its *_bench.cc. A folder without sources makes a header-only target.
+
+if(WARPLINE_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+  find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
+  add_library(warpline_testing INTERFACE)
+  target_link_libraries(warpline_testing INTERFACE GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK_LIBRARY})
+endif()
+
+function(warpline_module name)
+  cmake_parse_arguments(arg "" "LEVEL" "USES;EXTERNAL" ${ARGN})
+  set(folder ${PROJECT_SOURCE_DIR}/src/${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  set(tests ${sources})
+  set(benches ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
+
+  list(TRANSFORM arg_USES PREPEND warpline_ OUTPUT_VARIABLE uses)
+  if(sources)
+    add_library(warpline_${name} STATIC ${sources})
+    target_link_libraries(warpline_${name} PUBLIC warpline_options ${uses} ${arg_EXTERNAL})
+  else()
+    add_library(warpline_${name} INTERFACE)
+    target_link_libraries(warpline_${name} INTERFACE warpline_options ${uses} ${arg_EXTERNAL})
+  endif()
+
+  if(WARPLINE_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE warpline_${name} warpline_testing)
+    add_test(NAME unit.${name} COMMAND ${name}_test)
+    set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 300)
+  endif()
+  if(WARPLINE_TESTS AND benches)
+    add_executable(${name}_bench ${benches})
+    target_link_libraries(${name}_bench PRIVATE warpline_${name} benchmark::benchmark_main)
+  endif()
+endfunction()

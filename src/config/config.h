@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/units.h"
+
+namespace warpline {
+
+/// How one port is to be set up. What the device cannot do is masked by the runtime and reported, never silently lost.
+struct PortConfig {
+  std::string spec;                             ///< PCI address or vdev string
+  std::uint16_t rx_ring = 1024;                 ///< descriptors a receive queue
+  std::uint16_t tx_ring = 1024;                 ///< descriptors a transmit queue
+  std::optional<std::uint16_t> rx_free_thresh;  ///< unset: the driver's own
+  std::optional<std::uint16_t> tx_free_thresh;
+  std::optional<std::uint16_t> tx_rs_thresh;
+  std::vector<std::string> rx_offloads;  ///< names as DPDK prints them, lower case: "ipv4_cksum", "scatter", "rss_hash"
+  std::vector<std::string> tx_offloads;
+  std::uint16_t mtu = 1500;           ///< bytes of layer-3 packet
+  std::vector<std::uint8_t> rss_key;  ///< empty: the driver's own
+  std::vector<std::string> rss_fields = {"ip", "udp", "tcp"};
+  std::optional<InterfaceAddress> address;  ///< answers ARP, ND and echo for it
+  bool promiscuous = true;
+  auto operator<=>(const PortConfig&) const = default;
+};
+
+/// One pool of packet buffers for each port.
+struct PoolConfig {
+  std::uint32_t size = 0;       ///< buffers; 0: worked out from rings, bursts in flight and caches
+  std::uint32_t cache = 256;    ///< buffers each lcore keeps to itself
+  std::uint32_t data_room = 0;  ///< bytes a buffer without headroom; 0: the MTU's frame, at least 2048
+};
+
+struct RuntimeConfig {
+  std::uint32_t lcores = 0;  ///< cores the workers may use; 0: one each, as far as the machine goes
+  bool share_cores = false;  ///< more lcores than cores is meant
+  bool hugepages = true;     ///< false: never; true: where the machine has them
+  std::string eal;           ///< further EAL arguments, separated by spaces
+};
+
+enum class EngineKind : std::uint8_t { inline_, thread };
+enum class WorkloadKind : std::uint8_t { none, mac_swap, count, checksum, spin };
+/// Run-to-completion: one core receives, works and transmits. Pipeline: one receives, one transmits, an engine between
+/// them.
+enum class ModelKind : std::uint8_t { automatic, run_to_completion, pipeline };
+
+struct ForwardConfig {
+  std::uint16_t pipelines = 1;  ///< queue pairs a port, each with its own loop
+  std::uint16_t burst = 64;     ///< packets a batch at most
+  Nanos deadline{20'000};       ///< longest that a packet waits for its batch to fill
+  EngineKind engine = EngineKind::inline_;
+  ModelKind model = ModelKind::automatic;  ///< automatic: run-to-completion for inline, pipeline for the other engines
+  WorkloadKind workload = WorkloadKind::mac_swap;
+  Nanos packet_time{0};           ///< of the spin workload
+  std::uint16_t ctas = 1;         ///< host threads an engine
+  std::uint16_t ring_slots = 16;  ///< bursts in flight between receive and transmit, a power of two
+  std::uint32_t tx_retries = 64;  ///< transmit attempts before the rest of a batch is dropped as tx_full
+  bool loopback = false;
+};
+
+/// What the generator sends, and so what the checker expects.
+struct TrafficConfig {
+  std::string size = "64";   ///< frame bytes without FCS: "60".."9014", or "imix" (7 x 60, 4 x 590, 1 x 1514)
+  std::uint32_t flows = 64;  ///< distinct UDP 5-tuples
+  Rate rate;                 ///< of each port
+  std::uint16_t burst = 64;
+  MacAddress src_mac{{0x02, 0, 0, 0, 0, 0x01}};
+  MacAddress dst_mac{{0x02, 0, 0, 0, 0, 0x02}};
+  IpAddress src_ip = Ipv4Address{{198, 18, 0, 1}};  ///< RFC 2544 benchmarking range
+  IpAddress dst_ip = Ipv4Address{{198, 19, 0, 1}};
+  std::uint16_t src_port = 49152;  ///< of the first flow; the others count up
+  std::uint16_t dst_port = 9;      ///< discard
+  std::uint16_t queues = 1;        ///< queue pairs of `generate`
+  Nanos drain{200'000'000};        ///< how long to wait for what is still on its way
+};
+
+struct RunConfig {
+  std::uint64_t packets = 0;  ///< stop after so many; 0: no bound
+  Nanos seconds{0};           ///< stop after so long; 0: no bound
+  std::uint64_t warmup = 0;   ///< packets before measuring begins
+  bool json = false;
+  bool json_stream = false;
+  Nanos interval{1'000'000'000};  ///< between lines of the live table
+  std::uint64_t seed = 1;
+  bool verify = false;
+};
+
+/// Everything a command needs to know. Made only by config/load.h, so every value has passed its checks.
+struct Config {
+  std::string command;
+  std::vector<PortConfig> ports;
+  PoolConfig pool;
+  RuntimeConfig runtime;
+  ForwardConfig forward;
+  TrafficConfig traffic;
+  RunConfig run;
+};
+
+}  // namespace warpline
