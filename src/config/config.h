@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/kinds.h"
 #include "base/units.h"
 
 namespace warpline {
@@ -43,8 +44,6 @@ struct RuntimeConfig {
   std::string eal;           ///< further EAL arguments, separated by spaces
 };
 
-enum class EngineKind : std::uint8_t { inline_, thread };
-enum class WorkloadKind : std::uint8_t { none, mac_swap, count, checksum, spin };
 /// Run-to-completion: one core receives, works and transmits. Pipeline: one receives, one transmits, an engine between
 /// them.
 enum class ModelKind : std::uint8_t { automatic, run_to_completion, pipeline };
