@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <rte_ethdev.h>
+
+#include "base/address.h"
+#include "base/result.h"
+#include "config/config.h"
+
+namespace warpline {
+
+/// What the program wants of a port beyond what its user configured.
+struct PortQueues {
+  std::uint16_t rx = 1;
+  std::uint16_t tx = 1;
+  bool one_pool = false;  ///< all that is sent on a queue comes from one pool, unshared: fast free is safe
+};
+
+/// What the device made of it.
+struct PortSetup {
+  std::uint16_t rx_queues = 0;
+  std::uint16_t tx_queues = 0;
+  std::uint16_t rx_ring = 0;  ///< descriptors, adjusted to the device's limits
+  std::uint16_t tx_ring = 0;
+  std::uint16_t mtu = 0;
+  std::vector<std::string> rx_offloads;  ///< in force
+  std::vector<std::string> tx_offloads;
+  std::vector<std::string> refused;  ///< each one line: asked for, and not to be had from this device
+};
+
+/// A snapshot of the device's own counters since the last reset.
+struct PortCounters {
+  std::uint64_t rx_packets = 0;
+  std::uint64_t rx_bytes = 0;
+  std::uint64_t tx_packets = 0;
+  std::uint64_t tx_bytes = 0;
+  std::uint64_t rx_missed = 0;   ///< the receive ring was full
+  std::uint64_t rx_errors = 0;   ///< refused by the device
+  std::uint64_t rx_no_mbuf = 0;  ///< the pool was empty
+  std::uint64_t tx_errors = 0;
+};
+
+struct LinkState {
+  bool up = false;
+  std::uint32_t mbit_per_s = 0;  ///< 0: unknown
+};
+
+/// Owns the set-up of an ethdev; the data path uses `id()` with DPDK's own calls. Used by the control thread only:
+/// open, configure, attach the pool, start, and, destroyed, stop and close.
+class Port {
+ public:
+  /// Probes `spec`: a PCI address (given to Eal::start too) or a vdev string.
+  [[nodiscard]] static Result<Port> open(const std::string& spec);
+  /// Takes over an ethdev that already exists, such as one of a ring pair; closes it when destroyed.
+  [[nodiscard]] static Result<Port> adopt(std::uint16_t id);
+
+  Port(Port&& other) noexcept;
+  Port& operator=(Port&& other) noexcept;
+  ~Port();
+
+  /// Queues, rings, offloads, RSS, MTU. More queues than the device has is a usage error.
+  [[nodiscard]] Result<void> configure(const PortConfig& config, const PortQueues& queues);
+  /// Sets all queues up; received packets are placed in buffers of `pool`. Once, after configure().
+  [[nodiscard]] Result<void> attach(rte_mempool* pool);
+  /// Starts the device, promiscuous as configured.
+  [[nodiscard]] Result<void> start();
+  void stop();
+
+  [[nodiscard]] std::uint16_t id() const { return id_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& driver() const { return driver_; }
+  /// NUMA node, or kAnyNode.
+  [[nodiscard]] int node() const { return node_; }
+  [[nodiscard]] MacAddress mac() const;
+  /// Valid after configure().
+  [[nodiscard]] const PortSetup& setup() const { return setup_; }
+
+  [[nodiscard]] PortCounters counters() const;
+  [[nodiscard]] std::map<std::string, std::uint64_t> extended_counters() const;
+  [[nodiscard]] LinkState link() const;
+
+ private:
+  explicit Port(std::uint16_t id);
+  void close();
+
+  static constexpr std::uint16_t kNone = UINT16_MAX;
+
+  std::uint16_t id_ = kNone;
+  std::string name_;
+  std::string driver_;
+  int node_ = -1;
+  bool started_ = false;
+  PortConfig config_;
+  PortSetup setup_;
+  rte_eth_conf device_config_{};
+};
+
+}  // namespace warpline

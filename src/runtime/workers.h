@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include <rte_pause.h>
+
+#include "base/result.h"
+#include "runtime/lcore_plan.h"
+
+namespace warpline {
+
+/// What a worker that found nothing to do calls: gives the processor away if others wait for it.
+inline void idle(bool shares_cpu) {
+  if (shares_cpu) {
+    sched_yield();
+  } else {
+    rte_pause();
+  }
+}
+
+/// Runs functions on the plan's lcores. Used by the control thread. The functions must end by themselves (a stop flag);
+/// the destructor waits for them.
+class Workers {
+ public:
+  explicit Workers(const LcorePlan& plan) : plan_(plan), bodies_(plan.workers.size()) {}
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  ~Workers() { wait(); }
+
+  /// Runs `body`, which must not throw, on the lcore of `plan.workers[worker]`.
+  [[nodiscard]] Result<void> launch(std::size_t worker, std::function<void()> body);
+  /// True while any launched function runs.
+  [[nodiscard]] bool running() const;
+  void wait();
+
+ private:
+  struct Body {
+    std::function<void()> run;
+    int cpu = -1;
+  };
+  static int enter(void* body);
+
+  const LcorePlan& plan_;
+  std::vector<Body> bodies_;
+};
+
+}  // namespace warpline
