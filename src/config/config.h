@@ -30,11 +30,15 @@ struct PortConfig {
   auto operator<=>(const PortConfig&) const = default;
 };
 
+enum class MemoryKind : std::uint8_t { host };
+
 /// One pool of packet buffers for each port.
 struct PoolConfig {
+  MemoryKind memory = MemoryKind::host;
   std::uint32_t size = 0;       ///< buffers; 0: worked out from rings, bursts in flight and caches
   std::uint32_t cache = 256;    ///< buffers each lcore keeps to itself
   std::uint32_t data_room = 0;  ///< bytes a buffer without headroom; 0: the MTU's frame, at least 2048
+  bool operator==(const PoolConfig&) const = default;
 };
 
 struct RuntimeConfig {
@@ -42,6 +46,7 @@ struct RuntimeConfig {
   bool share_cores = false;  ///< more lcores than cores is meant
   bool hugepages = true;     ///< false: never; true: where the machine has them
   std::string eal;           ///< further EAL arguments, separated by spaces
+  bool operator==(const RuntimeConfig&) const = default;
 };
 
 /// Run-to-completion: one core receives, works and transmits. Pipeline: one receives, one transmits, an engine between
@@ -51,7 +56,9 @@ enum class ModelKind : std::uint8_t { automatic, run_to_completion, pipeline };
 struct ForwardConfig {
   std::uint16_t pipelines = 1;  ///< queue pairs a port, each with its own loop
   std::uint16_t burst = 64;     ///< packets a batch at most
-  Nanos deadline{20'000};       ///< longest that a packet waits for its batch to fill
+  Nanos deadline {
+    20'000 bool operator==(const ForwardConfig&) const = default;
+  };  ///< longest that a packet waits for its batch to fill
   EngineKind engine = EngineKind::inline_;
   ModelKind model = ModelKind::automatic;  ///< automatic: run-to-completion for inline, pipeline for the other engines
   WorkloadKind workload = WorkloadKind::mac_swap;
@@ -68,7 +75,7 @@ struct TrafficConfig {
   std::uint32_t flows = 64;  ///< distinct UDP 5-tuples
   Rate rate;                 ///< of each port
   std::uint16_t burst = 64;
-  MacAddress src_mac{{0x02, 0, 0, 0, 0, 0x01}};
+  MacAddress src_mac { {0x02, 0, 0, 0, 0, 0x01} bool operator==(const TrafficConfig&) const = default; };
   MacAddress dst_mac{{0x02, 0, 0, 0, 0, 0x02}};
   IpAddress src_ip = Ipv4Address{{198, 18, 0, 1}};  ///< RFC 2544 benchmarking range
   IpAddress dst_ip = Ipv4Address{{198, 19, 0, 1}};
@@ -80,8 +87,8 @@ struct TrafficConfig {
 
 struct RunConfig {
   std::uint64_t packets = 0;  ///< stop after so many; 0: no bound
-  Nanos seconds{0};           ///< stop after so long; 0: no bound
-  std::uint64_t warmup = 0;   ///< packets before measuring begins
+  Nanos seconds { 0 bool operator==(const RunConfig&) const = default; };  ///< stop after so long; 0: no bound
+  std::uint64_t warmup = 0;  ///< packets before measuring begins
   bool json = false;
   bool json_stream = false;
   Nanos interval{1'000'000'000};  ///< between lines of the live table
@@ -93,11 +100,13 @@ struct RunConfig {
 struct Config {
   std::string command;
   std::vector<PortConfig> ports;
+  PortConfig port_defaults;  ///< set-up of ports that the program makes itself (loopback); its spec is empty
   PoolConfig pool;
   RuntimeConfig runtime;
   ForwardConfig forward;
   TrafficConfig traffic;
   RunConfig run;
+  bool operator==(const Config&) const = default;
 };
 
 }  // namespace warpline

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "config/load.h"
+
+namespace warpline {
+
+// One function a command, each in the file of its name. They return the program's exit code.
+
+int run_forward(const LoadedConfig& loaded);
+int run_generate(const LoadedConfig& loaded);
+int run_config(const LoadedConfig& loaded);
+int run_doctor(const LoadedConfig& loaded);
+
+}  // namespace warpline

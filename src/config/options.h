@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "config/config.h"
+
+namespace warpline {
+
+enum class Command : std::uint8_t { forward, generate, config, doctor };
+inline constexpr Command kCommands[] = {Command::forward, Command::generate, Command::config, Command::doctor};
+
+[[nodiscard]] std::string_view name(Command command);
+/// One line for people: what the command is for.
+[[nodiscard]] std::string_view summary(Command command);
+
+/// How an option's value gets into a T (Config, or PortConfig for the set-up of a port) and out of it.
+template <typename T>
+struct Access {
+  /// `texts` has exactly one element unless the option is a list. The Error quotes the text, not the option.
+  std::function<Result<void>(T&, std::span<const std::string> texts)> set;
+  /// Feeding this back through `set` (numbers and booleans as their text) gives the same value.
+  std::function<nlohmann::json(const T&)> get;
+};
+
+enum class Arity : std::uint8_t {
+  flag,    ///< true when it is there; in environment and file: true, false, yes, no, 1 or 0
+  single,  ///< one value
+  list,    ///< repeatable; one text may also hold several, parted by `separator`
+};
+
+/// One option, declared once in options.cc. Flags, environment variables, file keys, help and JSON come from here.
+struct Option {
+  std::string_view name;     ///< long name, without dashes
+  char short_name = 0;       ///< 0: none
+  std::string_view section;  ///< table of the file; empty: not in the file
+  std::string_view key;      ///< key in that table
+  std::vector<Command> commands;
+  std::string_view group;  ///< heading in the help
+  Arity arity = Arity::single;
+  char separator = ',';
+  std::string_view argument;  ///< placeholder in the help; empty for flags
+  std::string help;
+  std::variant<std::monostate, Access<Config>, Access<PortConfig>> access;  ///< monostate: `--config` alone
+
+  [[nodiscard]] bool taken_by(Command command) const;
+  [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<PortConfig>>(access); }
+  /// "WARPLINE_FORWARD_BURST"
+  [[nodiscard]] std::string variable(Command command) const;
+};
+
+/// Every option of the program, in the order of the help.
+[[nodiscard]] const std::vector<Option>& options();
+/// Null when the command has no option of that long name.
+[[nodiscard]] const Option* find_option(Command command, std::string_view name);
+
+}  // namespace warpline
