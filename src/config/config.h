@@ -56,9 +56,7 @@ enum class ModelKind : std::uint8_t { automatic, run_to_completion, pipeline };
 struct ForwardConfig {
   std::uint16_t pipelines = 1;  ///< queue pairs a port, each with its own loop
   std::uint16_t burst = 64;     ///< packets a batch at most
-  Nanos deadline {
-    20'000 bool operator==(const ForwardConfig&) const = default;
-  };  ///< longest that a packet waits for its batch to fill
+  Nanos deadline{20'000};       ///< longest that a packet waits for its batch to fill
   EngineKind engine = EngineKind::inline_;
   ModelKind model = ModelKind::automatic;  ///< automatic: run-to-completion for inline, pipeline for the other engines
   WorkloadKind workload = WorkloadKind::mac_swap;
@@ -67,6 +65,7 @@ struct ForwardConfig {
   std::uint16_t ring_slots = 16;  ///< bursts in flight between receive and transmit, a power of two
   std::uint32_t tx_retries = 64;  ///< transmit attempts before the rest of a batch is dropped as tx_full
   bool loopback = false;
+  bool operator==(const ForwardConfig&) const = default;
 };
 
 /// What the generator sends, and so what the checker expects.
@@ -75,7 +74,7 @@ struct TrafficConfig {
   std::uint32_t flows = 64;  ///< distinct UDP 5-tuples
   Rate rate;                 ///< of each port
   std::uint16_t burst = 64;
-  MacAddress src_mac { {0x02, 0, 0, 0, 0, 0x01} bool operator==(const TrafficConfig&) const = default; };
+  MacAddress src_mac{{0x02, 0, 0, 0, 0, 0x01}};
   MacAddress dst_mac{{0x02, 0, 0, 0, 0, 0x02}};
   IpAddress src_ip = Ipv4Address{{198, 18, 0, 1}};  ///< RFC 2544 benchmarking range
   IpAddress dst_ip = Ipv4Address{{198, 19, 0, 1}};
@@ -83,17 +82,19 @@ struct TrafficConfig {
   std::uint16_t dst_port = 9;      ///< discard
   std::uint16_t queues = 1;        ///< queue pairs of `generate`
   Nanos drain{200'000'000};        ///< how long to wait for what is still on its way
+  bool operator==(const TrafficConfig&) const = default;
 };
 
 struct RunConfig {
   std::uint64_t packets = 0;  ///< stop after so many; 0: no bound
-  Nanos seconds { 0 bool operator==(const RunConfig&) const = default; };  ///< stop after so long; 0: no bound
-  std::uint64_t warmup = 0;  ///< packets before measuring begins
+  Nanos seconds{0};           ///< stop after so long; 0: no bound
+  std::uint64_t warmup = 0;   ///< packets before measuring begins
   bool json = false;
   bool json_stream = false;
   Nanos interval{1'000'000'000};  ///< between lines of the live table
   std::uint64_t seed = 1;
   bool verify = false;
+  bool operator==(const RunConfig&) const = default;
 };
 
 /// Everything a command needs to know. Made only by config/load.h, so every value has passed its checks.
