@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.h"
+#include "handoff/ring_layout.h"
+
+namespace warpline {
+
+/// Packets on their way through an engine. Belongs to the producer from acquire() to publish(), to the consumer from
+/// completed() to release(), to nobody in between: the engine sees the descriptors alone.
+class alignas(kRingLine) Burst {
+ public:
+  // ---- producer
+  /// Whether one more frame of `segments` pieces fits.
+  [[nodiscard]] bool has_room(std::uint16_t segments = 1) const {
+    return packet_count_ < packet_capacity_ && segments <= segment_capacity_ - segment_count_;
+  }
+  /// A frame of one piece. Needs has_room(1). An engine works on frames preset to `forward` and leaves others alone.
+  void append(void* packet, std::uint8_t* data, std::uint32_t length, Verdict preset = Verdict::forward) {
+    assert(has_room(1));
+    packets_[packet_count_++] = packet;
+    segments_[segment_count_++] = {data, length, 0, preset};
+  }
+  /// A frame of several pieces, at least one. Needs has_room(segments). The caller fills `data` and `length` of the
+  /// returned descriptors, the rest is set.
+  [[nodiscard]] Segment* append(void* packet, std::uint16_t segments, Verdict preset = Verdict::forward) {
+    assert(segments > 0 && has_room(segments));
+    packets_[packet_count_++] = packet;
+    Segment* const first = segments_ + segment_count_;
+    for (std::uint16_t i = 0; i < segments; ++i) {
+      first[i].more = static_cast<std::uint16_t>(segments - 1 - i);
+      first[i].verdict = preset;
+    }
+    segment_count_ = static_cast<std::uint16_t>(segment_count_ + segments);
+    return first;
+  }
+  /// Travels from producer to consumer; what it means is theirs to say.
+  void set_stamp(std::uint64_t stamp) { stamp_ = stamp; }
+
+  // ---- producer and consumer
+  [[nodiscard]] bool empty() const { return packet_count_ == 0; }
+  [[nodiscard]] std::uint16_t packet_count() const { return packet_count_; }
+  [[nodiscard]] std::uint16_t segment_count() const { return segment_count_; }
+  [[nodiscard]] std::uint64_t stamp() const { return stamp_; }
+  /// The opaque pointers given to append(), in that order.
+  [[nodiscard]] std::span<void* const> packets() const { return {packets_, packet_count_}; }
+
+  // ---- consumer
+  /// Frames whose verdict is not `forward`. 0 spares reading the descriptors: all of packets() is to be forwarded.
+  [[nodiscard]] std::uint16_t exceptions() const { return exceptions_; }
+  /// f(void* packet, Verdict verdict) for each packet in the order of append().
+  template <typename F>
+  void for_each(F&& f) const {
+    const Segment* first = segments_;
+    for (std::uint16_t i = 0; i < packet_count_; ++i) {
+      f(packets_[i], first->verdict);
+      first += first->more + 1;
+    }
+  }
+
+ private:
+  friend class BurstRing;
+
+  Segment* segments_ = nullptr;
+  void** packets_ = nullptr;
+  std::uint64_t stamp_ = 0;
+  std::uint16_t segment_capacity_ = 0;
+  std::uint16_t packet_capacity_ = 0;
+  std::uint16_t segment_count_ = 0;
+  std::uint16_t packet_count_ = 0;
+  std::uint16_t exceptions_ = 0;
+};
+
+struct BurstRingShape {
+  std::uint32_t slots;     ///< bursts in flight, a power of two
+  std::uint16_t packets;   ///< a burst at most
+  std::uint16_t segments;  ///< descriptors a burst at most, at least `packets`
+  std::uint64_t first_sequence = 1;
+};
+
+/// Hands bursts from one producer to the lanes of an engine and, in the order of publishing, on to one consumer.
+/// Lock-free, allocates at set-up only. A burst of one packet is handed on like any other: nothing waits to fill up.
+/// Serves one engine for its whole life.
+class BurstRing {
+ public:
+  /// A usage error when the shape cannot be.
+  [[nodiscard]] static Result<std::unique_ptr<BurstRing>> create(const BurstRingShape& shape);
+
+  BurstRing(const BurstRing&) = delete;
+  BurstRing& operator=(const BurstRing&) = delete;
+
+  // ---- producer's thread
+  /// The burst being filled: the same one until it is published. Null when all slots are in flight.
+  /// Acquire: pairs with release(), after which the slot is the producer's again.
+  [[nodiscard]] Burst* acquire() {
+    if (open_ != nullptr) return open_;
+    if (next_ - seen_released_ >= slots_) {
+      seen_released_ = released_.load(std::memory_order_acquire);
+      if (next_ - seen_released_ >= slots_) return nullptr;
+    }
+    open_ = &burst(next_);
+    open_->segment_count_ = 0;
+    open_->packet_count_ = 0;
+    return open_;
+  }
+  /// Hands the burst of acquire(), not empty, to the engine. Release: everything written before is visible to the lane
+  /// that takes it, and through the lane to the consumer.
+  void publish() {
+    assert(open_ != nullptr && !open_->empty());
+    std::atomic_ref(view_.ready[next_ & view_.slot_mask].value)
+        .store(pack_ring_word(next_, open_->segment_count_), std::memory_order_release);
+    ++next_;
+    published_.store(next_, std::memory_order_release);
+    open_ = nullptr;
+  }
+
+  // ---- consumer's thread
+  /// The oldest burst not yet released, if the engine is done with it; else null.
+  /// Acquire: verdicts and packet bytes that the engine wrote are visible.
+  [[nodiscard]] const Burst* completed() {
+    const std::uint64_t word =
+        std::atomic_ref(view_.done[oldest_ & view_.slot_mask].value).load(std::memory_order_acquire);
+    if (!has_sequence(word, oldest_)) return nullptr;
+    Burst& done = burst(oldest_);
+    done.exceptions_ = count_of(word);
+    return &done;
+  }
+  /// Gives the slot of the burst of completed() or reclaim() back to the producer. Release: pairs with acquire().
+  void release() {
+    ++oldest_;
+    released_.store(oldest_, std::memory_order_release);
+  }
+  /// Only after the engine has stopped: the oldest burst not yet released, done or not; null when there is none left.
+  /// Frames that the engine never worked on get the verdict `engine_stopped`. Like completed(), ends with release().
+  [[nodiscard]] const Burst* reclaim();
+
+  // ---- any thread
+  /// Bursts published so far, and those of them not yet released. Recent, not exact, while the others run.
+  [[nodiscard]] std::uint64_t published() const {
+    return published_.load(std::memory_order_acquire) - view_.first_sequence;
+  }
+  [[nodiscard]] std::uint64_t in_flight() const {
+    const std::uint64_t released = released_.load(std::memory_order_acquire);
+    return published_.load(std::memory_order_acquire) - released;
+  }
+  [[nodiscard]] std::uint32_t slots() const { return slots_; }
+  [[nodiscard]] const EngineView& engine_view() const { return view_; }
+  /// All that an engine sees, whole pages: what to register with a device.
+  [[nodiscard]] std::span<std::byte> engine_region() const { return {region_.get(), region_size_}; }
+
+ private:
+  struct FreeRegion {
+    void operator()(std::byte* region) const;
+  };
+
+  explicit BurstRing(const BurstRingShape& shape);
+  [[nodiscard]] Burst& burst(std::uint64_t sequence) { return bursts_[sequence & view_.slot_mask]; }
+
+  // Set once.
+  std::uint32_t slots_;
+  std::size_t region_size_;
+  std::unique_ptr<std::byte[], FreeRegion> region_;
+  std::unique_ptr<Burst[]> bursts_;
+  std::unique_ptr<void*[]> packets_;
+  EngineView view_;
+
+  // The producer's line.
+  alignas(kRingLine) std::uint64_t next_;
+  std::uint64_t seen_released_;
+  Burst* open_ = nullptr;
+  std::atomic<std::uint64_t> published_;  ///< a copy of next_ for others
+
+  // The consumer's line.
+  alignas(kRingLine) std::uint64_t oldest_;
+  std::atomic<std::uint64_t> released_;  ///< a copy of oldest_ for others
+};
+
+}  // namespace warpline

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "handoff/engine.h"
+
+namespace warpline {
+
+struct BurstCounts {
+  std::uint16_t packets = 0;
+  std::uint16_t exceptions = 0;  ///< frames whose verdict is not `forward`
+};
+
+/// Does `work` on every frame of a burst that is preset to `forward`. Writes only verdicts that differ from the preset,
+/// so that the producer's descriptors stay clean in its cache.
+template <PacketWork W>
+BurstCounts work_burst(BurstView burst, W& work) {
+  BurstCounts counts;
+  for (std::uint32_t i = 0; i < burst.count;) {
+    Segment* const first = burst.segments + i;
+    i += first->more + 1U;
+    if (first->verdict == Verdict::forward) {
+      const Verdict verdict = work(frame_at(first));
+      if (verdict != Verdict::forward) first->verdict = verdict;
+    }
+    counts.exceptions = static_cast<std::uint16_t>(counts.exceptions + (first->verdict != Verdict::forward));
+    ++counts.packets;
+  }
+  return counts;
+}
+
+/// Works on the taken burst and completes it. The lane's thread.
+template <PacketWork W>
+void serve_burst(const EngineView& view, std::uint64_t sequence, BurstView burst, W& work, LaneCounters& counters) {
+  const bool timed = counters.bursts.get() % kLaneSampling == 0;
+  const std::uint64_t begin = timed ? ticks_now() : 0;
+  const BurstCounts counts = work_burst(burst, work);
+  counters.bursts.add(1);
+  counters.packets.add(counts.packets);
+  if (timed) {
+    counters.sampled_packets.add(counts.packets);
+    counters.sampled_ticks.add(ticks_now() - begin);
+  }
+  view.complete(sequence, counts.exceptions);
+}
+
+}  // namespace warpline
