@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/nearest.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace warpline {
+namespace {
+
+TEST(Nearest, FindsTheLeastChanged) {
+  const std::vector<std::string> known = {"burst", "deadline", "engine", "mtu"};
+  EXPECT_EQ(nearest("brust", known), "burst");
+  EXPECT_EQ(nearest("dedline", known), "deadline");
+  EXPECT_EQ(nearest("engines", known), "engine");
+  EXPECT_EQ(nearest("mtu", known), "mtu");
+}
+
+TEST(Nearest, TakesTheFirstOfEqualsAndNothingFromNothing) {
+  EXPECT_EQ(nearest("c", std::vector<std::string>{"a", "b"}), "a");
+  EXPECT_EQ(nearest("", std::vector<std::string>{"abc", "ab"}), "ab");
+  EXPECT_EQ(nearest("x", std::vector<std::string>{}), "");
+}
+
+}  // namespace
+}  // namespace warpline
