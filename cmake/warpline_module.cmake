@@ -2,7 +2,8 @@
 # warpline_module(NAME LEVEL n [USES modules...] [EXTERNAL targets...])
 #
 # Makes the library warpline_NAME from src/NAME/*.cc and, with tests on, one test program from its *_test.cc and one
-# benchmark from its *_bench.cc. A folder without sources makes a header-only target.
+# benchmark from its *_bench.cc. A folder without sources makes a header-only target. Where there is an nvcc, *.cu are
+# compiled for the device (warpline_NAME_device): a check that the device takes them, linked into nothing yet.
 
 if(WARPLINE_TESTS)
   find_package(GTest REQUIRED)
@@ -29,6 +30,14 @@ function(warpline_module name)
   else()
     add_library(warpline_${name} INTERFACE)
     target_link_libraries(warpline_${name} INTERFACE warpline_options ${uses} ${arg_EXTERNAL})
+  endif()
+
+  file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${folder}/*.cu)
+  if(WARPLINE_DEVICE_CODE AND kernels)
+    add_library(warpline_${name}_device OBJECT ${kernels})
+    target_include_directories(warpline_${name}_device PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_compile_options(warpline_${name}_device PRIVATE --Werror=all-warnings --expt-relaxed-constexpr
+                                                           -Xcompiler=-Wall,-Wextra,-Werror)
   endif()
 
   if(WARPLINE_TESTS AND tests)

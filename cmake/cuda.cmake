@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# With WARPLINE_CUDA, makes nvcc the CUDA compiler: the one on PATH or in CUDACXX, else the one that setup/nvcc
+# provides. Sets WARPLINE_DEVICE_CODE: whether device code is compiled.
+
+set(WARPLINE_DEVICE_CODE OFF)
+if(WARPLINE_CUDA)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/setup/nvcc --print OUTPUT_VARIABLE nvcc
+                    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(nvcc)
+      set(CMAKE_CUDA_COMPILER ${nvcc})
+    endif()
+  endif()
+  if(CMAKE_CUDA_COMPILER OR DEFINED ENV{CUDACXX})
+    # Ampere and Hopper, and PTX for whatever comes after them.
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "GPU architectures")
+    if(NOT DEFINED ENV{CUDAHOSTCXX})
+      set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+    endif()
+    enable_language(CUDA)
+    # CMake before 3.26 knows no C++20 of nvcc's.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_EXTENSIONS OFF)
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
+      message(FATAL_ERROR "${CMAKE_CUDA_COMPILER} is CUDA ${CMAKE_CUDA_COMPILER_VERSION}; the device code needs 12.8 or "
+                          "later. Take it off PATH and run setup/nvcc, or build with -DWARPLINE_CUDA=OFF.")
+    endif()
+    set(WARPLINE_DEVICE_CODE ON)
+  else()
+    message(STATUS "No nvcc: the device code is not compiled. To have one: setup/nvcc. To say so: -DWARPLINE_CUDA=OFF.")
+  endif()
+endif()
