@@ -34,8 +34,10 @@ namespace warpline {
   X(ipv6_version, "IPv6 EtherType with another version")                              \
   X(ipv6_payload_length, "payload length past the frame")                             \
   X(ipv6_extension, "a truncated, malformed or endless chain of extension headers")   \
+  X(ip_fragment, "a fragment past byte 65535, or a middle one not of 8-byte units")   \
   X(icmp_truncated, "ends inside the ICMP header")                                    \
   X(icmp_checksum, "wrong ICMP or ICMPv6 checksum")                                   \
+  X(neighbour_malformed, "malformed code or options in neighbour discovery")          \
   X(udp_truncated, "ends inside the UDP header")                                      \
   X(udp_length, "UDP length below 8 or past the datagram")                            \
   X(udp_checksum, "wrong UDP checksum, or none over IPv6")                            \

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/frame.h"
+#include "base/host_device.h"
+#include "packet/byte_order.h"
+
+namespace warpline {
+
+/// The one's complement sum of RFC 1071, fed piece by piece; pieces may have odd lengths. Holds up to 2^32 bytes.
+class ChecksumSum {
+ public:
+  /// Adds the next `n` bytes of the message.
+  WARPLINE_HD void add(const std::uint8_t* bytes, std::uint32_t n) {
+    const std::uint16_t part = fold(sum_native(bytes, n));
+    // A piece that begins at an odd offset has its bytes in the other halves of the words (RFC 1071, 2(B)).
+    sum_ += odd_ ? swap16(part) : part;
+    odd_ ^= (n & 1) != 0;
+  }
+
+  /// Adds a 16-bit field given in host order. Only at even offsets.
+  WARPLINE_HD constexpr void add16(std::uint16_t value) { sum_ += swap16(value); }
+
+  /// Adds all that `other` was fed, as the next piece of the message. Only at even offsets.
+  WARPLINE_HD constexpr void add(const ChecksumSum& other) {
+    sum_ += fold(other.sum_);
+    odd_ = other.odd_;
+  }
+
+  /// Adds `n` bytes of `frame` from `offset` on, across its segments. False when the segments hold fewer.
+  [[nodiscard]] WARPLINE_HD bool add(FrameRef frame, std::uint32_t offset, std::uint32_t n) {
+    for (std::uint16_t i = 0; i < frame.count && n != 0; ++i) {
+      const Segment& segment = frame.segments[i];
+      if (offset >= segment.length) {
+        offset -= segment.length;
+        continue;
+      }
+      const std::uint32_t here = segment.length - offset;
+      const std::uint32_t take = n < here ? n : here;
+      add(segment.data + offset, take);
+      n -= take;
+      offset = 0;
+    }
+    return n == 0;
+  }
+
+  /// The checksum to store, in host order: 0 over a message that includes its right checksum.
+  [[nodiscard]] WARPLINE_HD constexpr std::uint16_t checksum() const {
+    return static_cast<std::uint16_t>(~swap16(fold(sum_)));
+  }
+
+ private:
+  [[nodiscard]] WARPLINE_HD static constexpr std::uint16_t swap16(std::uint16_t value) {
+    return static_cast<std::uint16_t>(value << 8 | value >> 8);
+  }
+
+  [[nodiscard]] WARPLINE_HD static constexpr std::uint16_t fold(std::uint64_t sum) {
+    sum = (sum & 0xffffffffU) + (sum >> 32);
+    sum = (sum & 0xffffffffU) + (sum >> 32);
+    sum = (sum & 0xffffU) + (sum >> 16);
+    sum = (sum & 0xffffU) + (sum >> 16);
+    return static_cast<std::uint16_t>(sum);
+  }
+
+  /// In the byte order of the machine, which only turns the sum's two bytes around (RFC 1071, 2(B)).
+  [[nodiscard]] WARPLINE_HD static std::uint64_t sum_native(const std::uint8_t* bytes, std::uint32_t n) {
+    std::uint64_t sum = 0;
+    for (; n >= 4; n -= 4, bytes += 4) {
+      std::uint32_t word;
+      std::memcpy(&word, bytes, sizeof(word));
+      sum += word;
+    }
+    if (n >= 2) {
+      std::uint16_t half;
+      std::memcpy(&half, bytes, sizeof(half));
+      sum += half;
+      bytes += 2;
+    }
+    return (n & 1) != 0 ? sum + bytes[0] : sum;
+  }
+
+  std::uint64_t sum_ = 0;
+  bool odd_ = false;
+};
+
+/// The Internet checksum of `n` bytes, in host order.
+[[nodiscard]] WARPLINE_HD inline std::uint16_t checksum(const std::uint8_t* bytes, std::uint32_t n) {
+  ChecksumSum sum;
+  sum.add(bytes, n);
+  return sum.checksum();
+}
+
+/// The checksum after one 16-bit field at an even offset went from `before` to `after` (RFC 1624, equation 3).
+/// Right for messages that are not all zero afterwards.
+[[nodiscard]] WARPLINE_HD constexpr std::uint16_t update_checksum(std::uint16_t checksum, std::uint16_t before,
+                                                                  std::uint16_t after) {
+  std::uint32_t sum = static_cast<std::uint16_t>(~checksum);
+  sum += static_cast<std::uint16_t>(~before);
+  sum += after;
+  sum = (sum & 0xffffU) + (sum >> 16);
+  sum = (sum & 0xffffU) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
+/// The sum over IPv4's pseudo header (RFC 768, RFC 9293 3.1). `addresses`: source, then destination, 8 bytes.
+[[nodiscard]] WARPLINE_HD inline ChecksumSum pseudo_header_v4(const std::uint8_t* addresses, std::uint8_t protocol,
+                                                              std::uint32_t length) {
+  ChecksumSum sum;
+  sum.add(addresses, 8);
+  sum.add16(protocol);
+  sum.add16(static_cast<std::uint16_t>(length));
+  return sum;
+}
+
+/// The sum over IPv6's pseudo header (RFC 8200, 8.1). `addresses`: source, then final destination, 32 bytes.
+[[nodiscard]] WARPLINE_HD inline ChecksumSum pseudo_header_v6(const std::uint8_t* addresses, std::uint8_t protocol,
+                                                              std::uint32_t length) {
+  ChecksumSum sum;
+  sum.add(addresses, 32);
+  sum.add16(static_cast<std::uint16_t>(length >> 16));
+  sum.add16(static_cast<std::uint16_t>(length));
+  sum.add16(protocol);
+  return sum;
+}
+
+}  // namespace warpline
