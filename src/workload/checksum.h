@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/frame.h"
+#include "base/host_device.h"
+#include "base/kinds.h"
+#include "packet/parse.h"
+#include "packet/verify.h"
+
+namespace warpline {
+
+/// Reads every header and verifies every checksum: of IPv4, UDP, TCP, ICMP and ICMPv6. Forwards a sound frame
+/// unchanged, so with the checksums that it came with, and drops any other by the name of what is wrong with it.
+struct ChecksumVerify {
+  static constexpr WorkloadKind kKind = WorkloadKind::checksum;
+
+  WARPLINE_HD Verdict operator()(FrameRef frame) const { return verify_checksums(frame, parse(frame)); }
+  void merge(const ChecksumVerify& /*other*/) {}
+};
+
+}  // namespace warpline

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/frame.h"
+#include "base/host_device.h"
+#include "base/kinds.h"
+
+namespace warpline {
+
+/// Forwards every frame as it is, without a look at it.
+struct NoWork {
+  static constexpr WorkloadKind kKind = WorkloadKind::none;
+
+  WARPLINE_HD Verdict operator()(FrameRef /*frame*/) const { return Verdict::forward; }
+  void merge(const NoWork& /*other*/) {}
+};
+
+}  // namespace warpline

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/frame.h"
+#include "base/kinds.h"
+#include "base/units.h"
+#include "workload/checksum.h"
+#include "workload/count.h"
+#include "workload/frame_limits.h"
+#include "workload/mac_swap.h"
+#include "workload/none.h"
+#include "workload/spin.h"
+
+namespace warpline {
+
+/// What is done to each packet: a small value that an engine copies to each of its workers. Called with every frame
+/// that is to be worked on, in any order; reads and writes nothing but the frame's bytes and itself. Afterwards the
+/// copies may be merged into one.
+template <typename W>
+concept Workload = std::copyable<W> && requires(W work, const W other, FrameRef frame) {
+  { work(frame) } -> std::same_as<Verdict>;
+  { work.merge(other) } -> std::same_as<void>;
+  { W::kKind } -> std::convertible_to<WorkloadKind>;
+};
+
+/// The workload's name on the command line.
+[[nodiscard]] constexpr std::string_view name(WorkloadKind kind) {
+  switch (kind) {
+    case WorkloadKind::none:
+      return "none";
+    case WorkloadKind::mac_swap:
+      return "mac-swap";
+    case WorkloadKind::count:
+      return "count";
+    case WorkloadKind::checksum:
+      return "checksum";
+    case WorkloadKind::spin:
+      return "spin";
+  }
+  return {};
+}
+
+/// Calls `f` with the workload as a value of its own type, and returns what `f` returns. Set-up only: the loop that `f`
+/// runs has the work inlined. `packet_time` is of spin; `mtu` is of the port that frames come from, what is longer
+/// being a giant to all workloads but none. A FrameLimits around a Count has the tally: `work.work().tally()`.
+template <typename F>
+decltype(auto) with_workload(WorkloadKind kind, Nanos packet_time, std::uint16_t mtu, F&& f) {
+  switch (kind) {
+    case WorkloadKind::none:
+      break;
+    case WorkloadKind::mac_swap:
+      return f(FrameLimits(MacSwap{}, mtu));
+    case WorkloadKind::count:
+      return f(FrameLimits(Count{}, mtu));
+    case WorkloadKind::checksum:
+      return f(FrameLimits(ChecksumVerify{}, mtu));
+    case WorkloadKind::spin:
+      return f(FrameLimits(Spin<>{packet_time.value > 0 ? nanos_to_ticks(packet_time) : 0}, mtu));
+  }
+  return f(NoWork{});
+}
+
+}  // namespace warpline
