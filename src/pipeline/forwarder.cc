@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/forwarder.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "workload/workload.h"
+
+namespace warpline {
+namespace {
+
+std::unique_ptr<Stream> make_stream(const Config& config, const StreamRoute& route,
+                                    const std::vector<ForwardPort>& ports) {
+  auto stream = std::make_unique<Stream>();
+  const ForwardPort& rx = ports[route.rx_port];
+  const auto reply_queue =
+      static_cast<std::uint16_t>(route.rx_port == route.tx_port ? route.queue : config.forward.pipelines + route.queue);
+  stream->rx = {rx.id, route.queue};
+  stream->tx = {ports[route.tx_port].id, route.queue};
+  stream->reply = {rx.id, reply_queue};
+  stream->burst = config.forward.burst;
+  stream->deadline_ticks = nanos_to_ticks(config.forward.deadline);
+  stream->tx_retries = config.forward.tx_retries;
+  if (rx.address) stream->responder.emplace(rx.mac, *rx.address);
+  return stream;
+}
+
+/// The places that the plan gives to the lanes of `stream`'s engine.
+std::vector<LanePlacement> lane_placements(const ForwardLayout& layout, const LcorePlan& plan, std::uint16_t stream) {
+  std::vector<LanePlacement> lanes;
+  for (std::size_t i = 0; i < layout.roles.size(); ++i) {
+    const Role& role = layout.roles[i];
+    if (role.kind != RoleKind::engine || role.streams.front() != stream) continue;
+    lanes.push_back({static_cast<unsigned>(plan.workers[i].cpu.id), plan.workers[i].shares_cpu});
+  }
+  return lanes;
+}
+
+template <PacketWork Work>
+Result<std::unique_ptr<StreamWay>> make_way(const Config& config, const ForwardLayout& layout, const LcorePlan& plan,
+                                            std::uint16_t index, Stream& stream, PacketBudget& budget,
+                                            const Work& work) {
+  const bool threads = config.forward.engine == EngineKind::thread;
+  if (layout.model == ModelKind::run_to_completion && !threads) {
+    return {std::make_unique<DirectWay<Work>>(stream, budget, work)};
+  }
+  const std::uint16_t burst = config.forward.burst;
+  WARPLINE_TRY(auto ring, BurstRing::create({.slots = config.forward.ring_slots,
+                                             .packets = burst,
+                                             .segments = static_cast<std::uint16_t>(burst * kMaxSegments)}));
+  if (threads) {
+    return {std::make_unique<RingWay<ThreadEngine<Work>, Work>>(
+        stream, budget, std::move(ring), work, lane_placements(layout, plan, index), fmt::format("engine{}", index))};
+  }
+  return {std::make_unique<RingWay<InlineEngine<Work>, Work>>(stream, budget, std::move(ring), work)};
+}
+
+}  // namespace
+
+Forwarder::Forwarder(const Config& config, const ForwardLayout& layout, const LcorePlan& plan)
+    : layout_(layout), plan_(plan), budget_(config.forward.loopback ? 0 : config.run.packets) {}
+
+Result<std::unique_ptr<Forwarder>> Forwarder::create(const Config& config, const ForwardLayout& layout,
+                                                     const LcorePlan& plan, const std::vector<ForwardPort>& ports) {
+  std::unique_ptr<Forwarder> forwarder(new Forwarder(config, layout, plan));
+  for (std::uint16_t i = 0; i < layout.streams.size(); ++i) {
+    const StreamRoute& route = layout.streams[i];
+    forwarder->streams_.push_back(make_stream(config, route, ports));
+    Stream& stream = *forwarder->streams_.back();
+    WARPLINE_TRY(auto way, with_workload({.kind = config.forward.workload,
+                                          .packet_time = config.forward.packet_time,
+                                          .mtu = ports[route.rx_port].mtu},
+                                         [&](const auto& work) {
+                                           return make_way(config, layout, plan, i, stream, forwarder->budget_, work);
+                                         }));
+    forwarder->ways_.push_back(std::move(way));
+  }
+  for (std::size_t i = 0; i < layout.roles.size(); ++i) {
+    if (layout.roles[i].kind == RoleKind::engine || layout.roles[i].kind == RoleKind::far_side) continue;
+    for (const std::uint16_t stream : layout.roles[i].streams) {
+      forwarder->streams_[stream]->yields |= plan.workers[i].shares_cpu;
+    }
+  }
+  return forwarder;
+}
+
+Result<void> Forwarder::start() {
+  for (const auto& way : ways_) WARPLINE_CHECK(way->start());
+  return {};
+}
+
+void Forwarder::run(std::size_t role) {
+  const auto [kind, streams, lane] = layout_.roles[role];
+  std::vector<Stage*> stages;
+  for (const std::uint16_t stream : streams) {
+    if (kind == RoleKind::run_to_completion || kind == RoleKind::receive) stages.push_back(ways_[stream]->receiving());
+    Stage* transmitting = ways_[stream]->transmitting();
+    if (kind == RoleKind::transmit || (kind == RoleKind::run_to_completion && transmitting != nullptr)) {
+      stages.push_back(transmitting);
+    }
+  }
+  if (!stages.empty()) run_stages(stages, control_, plan_.workers[role].shares_cpu);
+}
+
+void Forwarder::finish() {
+  for (const auto& way : ways_) way->finish();
+}
+
+std::uint64_t Forwarder::received() const {
+  std::uint64_t packets = 0;
+  for (const auto& stream : streams_) packets += stream->received.packets.get();
+  return packets;
+}
+
+}  // namespace warpline

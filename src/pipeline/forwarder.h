@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/address.h"
+#include "base/result.h"
+#include "config/config.h"
+#include "pipeline/layout.h"
+#include "pipeline/stream.h"
+#include "pipeline/stream_way.h"
+
+namespace warpline {
+
+/// A started port, as the forwarder needs to know it.
+struct ForwardPort {
+  std::uint16_t id;
+  std::uint16_t mtu;
+  MacAddress mac;
+  std::optional<InterfaceAddress> address;  ///< set: ARP, ND and echo for it are answered
+};
+
+/// All streams between the ports of one `forward` run. Control thread: create, start, launch run() on every role's
+/// lcore, stop(), wait for the lcores, finish(), read the totals.
+class Forwarder {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Forwarder>> create(const Config& config, const ForwardLayout& layout,
+                                                                 const LcorePlan& plan,
+                                                                 const std::vector<ForwardPort>& ports);
+
+  /// Starts the engines' own threads.
+  [[nodiscard]] Result<void> start();
+  /// What the worker of layout.roles[role] does until stopped and drained. Returns at once for roles that are not the
+  /// forwarder's.
+  void run(std::size_t role);
+  /// Receive nothing more, pass on what is there.
+  void stop() { control_.stop.store(true, std::memory_order_relaxed); }
+  /// Leave what is stuck: the drain has taken too long.
+  void abandon() { control_.abandon.store(true, std::memory_order_relaxed); }
+  /// After all run() have returned.
+  void finish();
+
+  [[nodiscard]] const std::vector<std::unique_ptr<Stream>>& streams() const { return streams_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<StreamWay>>& ways() const { return ways_; }
+  /// All packets that the budget of --packets allows are received.
+  [[nodiscard]] std::uint64_t received() const;
+
+ private:
+  Forwarder(const Config& config, const ForwardLayout& layout, const LcorePlan& plan);
+
+  const ForwardLayout& layout_;
+  const LcorePlan& plan_;
+  PacketBudget budget_;
+  StageControl control_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<StreamWay>> ways_;
+};
+
+}  // namespace warpline

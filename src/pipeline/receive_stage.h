@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "handoff/burst_ring.h"
+#include "handoff/engine.h"
+#include "pipeline/batch.h"
+#include "pipeline/mbuf_frame.h"
+#include "pipeline/stage_loop.h"
+#include "pipeline/stream.h"
+
+namespace warpline {
+
+/// The first half of a pipeline: receives into the open burst of the ring and publishes it when it is full or due.
+/// Owner: the stream's receiving lcore, the ring's producer.
+template <Engine E>
+class ReceiveStage final : public Stage {
+ public:
+  ReceiveStage(Stream& stream, PacketBudget& budget, BurstRing& ring, E& engine)
+      : stream_(stream), budget_(budget), ring_(ring), engine_(engine), clock_(stream.burst, stream.deadline_ticks) {}
+
+  std::uint16_t poll() override { return step(false); }
+
+  bool drain() override {
+    step(true);
+    stream_.receive_ended.store(true, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  std::uint16_t step(bool flush) {
+    sampler_.begin();
+    Burst* burst = ring_.acquire();
+    if (burst == nullptr) {
+      stream_.received.ring_full.add(1);
+      return 0;
+    }
+    const std::uint16_t before = burst->packet_count();
+    if (!flush) receive_into(*burst);
+    const std::uint16_t after = burst->packet_count();
+    if (!clock_.closes(before, after, flush)) return after - before;
+
+    burst->set_stamp(ticks_now());
+    ring_.publish();
+    engine_.on_published();
+    sampler_.lap(stream_.received.receive, after);
+    sampler_.end();
+    return after;
+  }
+
+  void receive_into(Burst& burst) {
+    const std::uint16_t room = budget_.claim(stream_.burst - burst.packet_count());
+    const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, mbufs_.data(), room);
+    budget_.give_back(room - received);
+    if (received == 0) return;
+    std::uint64_t bytes = 0;
+    for (std::uint16_t i = 0; i < received; ++i) {
+      bytes += rte_pktmbuf_pkt_len(mbufs_[i]);
+      append(burst, mbufs_[i]);
+    }
+    stream_.received.packets.add(received);
+    stream_.received.bytes.add(bytes);
+  }
+
+  void append(Burst& burst, rte_mbuf* mbuf) {
+    if (mbuf->nb_segs != 1 || stream_.responder) [[unlikely]]
+      return append_slowly(burst, mbuf);
+    burst.append(mbuf, rte_pktmbuf_mtod(mbuf, std::uint8_t*), mbuf->data_len);
+  }
+
+  [[gnu::noinline]] void append_slowly(Burst& burst, rte_mbuf* mbuf) {
+    std::array<Segment, kMaxSegments> pieces;
+    const std::uint16_t count = segments_of(mbuf, pieces.data());
+    if (count == 0) return burst.append(mbuf, rte_pktmbuf_mtod(mbuf, std::uint8_t*), 0, Verdict::too_many_segments);
+    const FrameRef frame{pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)};
+    const bool answered = stream_.responder && stream_.responder->answer(frame);
+    Segment* segments = burst.append(mbuf, count, answered ? Verdict::reply : Verdict::forward);
+    for (std::uint16_t i = 0; i < count; ++i) {
+      segments[i].data = pieces[i].data;
+      segments[i].length = pieces[i].length;
+    }
+  }
+
+  Stream& stream_;
+  PacketBudget& budget_;
+  BurstRing& ring_;
+  E& engine_;
+  BatchClock clock_;
+  StageSampler sampler_;
+  std::array<rte_mbuf*, kMaxBurst> mbufs_;
+};
+
+}  // namespace warpline

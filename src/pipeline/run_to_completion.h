@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "pipeline/batch.h"
+#include "pipeline/mbuf_frame.h"
+#include "pipeline/stage_loop.h"
+#include "pipeline/stream.h"
+#include "pipeline/transmit.h"
+
+namespace warpline {
+
+/// The whole way of a packet on one lcore: receive, work, transmit. One object a stream, owned by that lcore.
+template <typename Work>
+class RunToCompletion final : public Stage {
+ public:
+  RunToCompletion(Stream& stream, PacketBudget& budget, Work work)
+      : stream_(stream), budget_(budget), work_(work), clock_(stream.burst, stream.deadline_ticks) {}
+
+  std::uint16_t poll() override { return step(false); }
+
+  bool drain() override {
+    step(true);
+    return true;
+  }
+
+  [[nodiscard]] const Work& work() const { return work_; }
+
+ private:
+  /// Receives once; a batch that this closes is worked on and sent. `flush` closes any batch without receiving.
+  /// Returns how many packets it moved.
+  std::uint16_t step(bool flush) {
+    sampler_.begin();
+    const std::uint16_t before = count_;
+    if (!flush) {
+      const std::uint16_t room = budget_.claim(stream_.burst - count_);
+      const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, &mbufs_[count_], room);
+      budget_.give_back(room - received);
+      count_ += received;
+    }
+    if (!clock_.closes(before, count_, flush)) return count_ - before;
+
+    const std::uint16_t closed = count_;
+    sampler_.lap(stream_.received.receive, closed);
+    const std::uint64_t closed_at = sampler_.lap_start();
+    const Kept kept = work_on_batch();
+    sampler_.lap(stream_.sent.work, closed);
+    if (kept.packets != 0) transmit(stream_, stream_.tx, mbufs_.data(), kept.packets, kept.bytes);
+    sampler_.lap(stream_.sent.transmit, kept.packets);
+    if (sampler_.timed()) {
+      stream_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(sampler_.lap_start() - closed_at)));
+    }
+    sampler_.end();
+    count_ = 0;
+    return closed;
+  }
+
+  struct Kept {
+    std::uint16_t packets = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  /// Does the work on every packet of the batch and moves those that go on to its front.
+  Kept work_on_batch() {
+    Kept kept;
+    std::uint64_t bytes_aside = 0;
+    for (std::uint16_t i = 0; i < count_; ++i) {
+      rte_mbuf* mbuf = mbufs_[i];
+      const std::uint32_t length = rte_pktmbuf_pkt_len(mbuf);
+      const Verdict verdict = judge(mbuf);
+      if (verdict == Verdict::forward) [[likely]] {
+        mbufs_[kept.packets++] = mbuf;
+        kept.bytes += length;
+      } else {
+        bytes_aside += length;
+        set_aside(stream_, mbuf, verdict);
+      }
+    }
+    stream_.received.packets.add(count_);
+    stream_.received.bytes.add(kept.bytes + bytes_aside);
+    return kept;
+  }
+
+  Verdict judge(rte_mbuf* mbuf) {
+    if (mbuf->nb_segs != 1 || stream_.responder) [[unlikely]]
+      return judge_slowly(mbuf);
+    Segment only{rte_pktmbuf_mtod(mbuf, std::uint8_t*), mbuf->data_len, 0, Verdict::forward};
+    return work_(FrameRef{&only, 1, only.length});
+  }
+
+  [[gnu::noinline]] Verdict judge_slowly(rte_mbuf* mbuf) {
+    std::array<Segment, kMaxSegments> segments;
+    const std::uint16_t pieces = segments_of(mbuf, segments.data());
+    if (pieces == 0) return Verdict::too_many_segments;
+    const FrameRef frame{segments.data(), pieces, rte_pktmbuf_pkt_len(mbuf)};
+    if (stream_.responder && stream_.responder->answer(frame)) return Verdict::reply;
+    return work_(frame);
+  }
+
+  Stream& stream_;
+  PacketBudget& budget_;
+  Work work_;
+  BatchClock clock_;
+  StageSampler sampler_;
+  std::uint16_t count_ = 0;
+  std::array<rte_mbuf*, kMaxBurst> mbufs_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/stage_loop.h"
+
+#include "runtime/workers.h"
+
+namespace warpline {
+
+void run_stages(std::span<Stage* const> stages, const StageControl& control, bool yields) {
+  while (!control.stop.load(std::memory_order_relaxed)) {
+    std::uint32_t moved = 0;
+    for (Stage* stage : stages) moved += stage->poll();
+    if (moved == 0) idle(yields);
+  }
+  for (Stage* stage : stages) {
+    while (!stage->drain() && !control.abandon.load(std::memory_order_relaxed)) idle(yields);
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "base/counter.h"
+#include "base/histogram.h"
+#include "packet/responder.h"
+#include "pipeline/stage.h"
+
+namespace warpline {
+
+struct PortQueue {
+  std::uint16_t port;
+  std::uint16_t queue;
+};
+
+/// Written by the lcore that receives.
+struct alignas(64) ReceiveCounters {
+  Counter packets;
+  Counter bytes;
+  Counter ring_full;  ///< polls that found no free burst: the engine or the transmit side is behind
+  StageCounters receive;
+};
+
+/// Written by the lcore that transmits.
+struct alignas(64) TransmitCounters {
+  Counter packets;
+  Counter bytes;
+  Counter replies;  ///< of these, answers that went back out of the receiving port
+  Counter retries;  ///< fruitless transmit calls
+  DropCounters drops;
+  StageCounters work;  ///< of inline work; a thread engine counts its own
+  StageCounters transmit;
+  Histogram latency;  ///< nanoseconds from a batch closed to its work seen done
+};
+
+/// One queue pair's way through the program: what it receives, where that leaves, and what was counted on the way.
+struct Stream {
+  PortQueue rx;
+  PortQueue tx;
+  PortQueue reply;  ///< a transmit queue of the receiving port
+  std::uint16_t burst;
+  std::uint64_t deadline_ticks;
+  std::uint32_t tx_retries;
+  std::optional<Responder> responder;  ///< set: ARP, ND and echo for the port's address are answered
+  bool yields = false;                 ///< its lcores share a core with others, so they give it up when idle
+
+  /// Set by the receiving lcore after its last publish (release), read by the transmitting one (acquire).
+  std::atomic<bool> receive_ended{false};
+
+  ReceiveCounters received;
+  TransmitCounters sent;
+};
+
+}  // namespace warpline

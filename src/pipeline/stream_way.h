@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "handoff/inline_engine.h"
+#include "handoff/thread_engine.h"
+#include "pipeline/receive_stage.h"
+#include "pipeline/run_to_completion.h"
+#include "pipeline/transmit_stage.h"
+#include "workload/workload.h"
+
+namespace warpline {
+
+/// The stages that one stream's packets pass, and the engine between them, whatever their types. Set up and ended by
+/// the control thread; the stages belong to the lcores that run them.
+class StreamWay {
+ public:
+  virtual ~StreamWay() = default;
+  [[nodiscard]] virtual Result<void> start() { return {}; }
+  /// After all lcores have ended: stops the engine and accounts for what it did not give back.
+  virtual void finish() {}
+  [[nodiscard]] virtual Stage* receiving() = 0;
+  /// Null when the receiving stage transmits too.
+  [[nodiscard]] virtual Stage* transmitting() { return nullptr; }
+  /// Of an engine with threads of its own: what its lanes did so far.
+  [[nodiscard]] virtual std::vector<const LaneCounters*> lanes() const { return {}; }
+  /// What a counting workload counted; nothing for the others. After finish().
+  [[nodiscard]] virtual std::optional<FrameTally> tally() const = 0;
+};
+
+/// Receive, work and transmit in one stage.
+template <PacketWork Work>
+class DirectWay final : public StreamWay {
+ public:
+  DirectWay(Stream& stream, PacketBudget& budget, const Work& work) : stage_(stream, budget, work) {}
+  Stage* receiving() override { return &stage_; }
+  std::optional<FrameTally> tally() const override {
+    const FrameTally* tally = tally_of(stage_.work());
+    return tally != nullptr ? std::optional(*tally) : std::nullopt;
+  }
+
+ private:
+  RunToCompletion<Work> stage_;
+};
+
+/// Receive, engine and transmit with a burst ring between them.
+template <Engine E, PacketWork Work>
+class RingWay final : public StreamWay {
+ public:
+  /// How long the engine may take for what it still has when the run ends.
+  static constexpr Nanos kEnginePatience{1'000'000'000};
+
+  template <typename... EngineArguments>
+  RingWay(Stream& stream, PacketBudget& budget, std::unique_ptr<BurstRing> ring, const Work& work,
+          EngineArguments&&... arguments)
+      : ring_(std::move(ring)),
+        engine_(*ring_, work, std::forward<EngineArguments>(arguments)...),
+        receive_(stream, budget, *ring_, engine_),
+        transmit_(stream, *ring_) {}
+
+  Result<void> start() override { return engine_.start(); }
+  void finish() override {
+    engine_.stop(kEnginePatience);
+    transmit_.reclaim();
+  }
+  Stage* receiving() override { return &receive_; }
+  Stage* transmitting() override { return &transmit_; }
+  std::vector<const LaneCounters*> lanes() const override {
+    std::vector<const LaneCounters*> all;
+    for (std::uint32_t lane = 0; lane < engine_.lanes(); ++lane) all.push_back(&engine_.counters(lane));
+    return all;
+  }
+  std::optional<FrameTally> tally() const override {
+    std::optional<FrameTally> sum;
+    engine_.for_each_worker_state([&sum](const Work& work) {
+      if (const FrameTally* tally = tally_of(work)) {
+        if (!sum) sum.emplace();
+        sum->merge(*tally);
+      }
+    });
+    return sum;
+  }
+
+ private:
+  std::unique_ptr<BurstRing> ring_;
+  E engine_;
+  ReceiveStage<E> receive_;
+  TransmitStage transmit_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "pipeline/stream.h"
+
+namespace warpline {
+
+/// Sends mbufs[0 .. count), `bytes` in all, to `to`. What the queue does not take in stream.tx_retries further tries is
+/// freed and counted as tx_full. Owner: the stream's transmitting lcore. Returns how many were sent.
+std::uint16_t transmit_retrying(Stream& stream, PortQueue to, rte_mbuf** mbufs, std::uint16_t count, std::uint16_t sent,
+                                std::uint64_t bytes);
+
+inline std::uint16_t transmit(Stream& stream, PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
+                              std::uint64_t bytes) {
+  const std::uint16_t sent = rte_eth_tx_burst(to.port, to.queue, mbufs, count);
+  if (sent != count) [[unlikely]]
+    return transmit_retrying(stream, to, mbufs, count, sent, bytes);
+  stream.sent.packets.add(count);
+  stream.sent.bytes.add(bytes);
+  return count;
+}
+
+/// Drops one packet for `reason`, or sends the answer that it has become. Out of line: neither is the common way.
+void set_aside(Stream& stream, rte_mbuf* mbuf, Verdict verdict);
+
+}  // namespace warpline

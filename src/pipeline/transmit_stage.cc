@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/transmit_stage.h"
+
+#include "base/clock.h"
+#include "pipeline/transmit.h"
+
+namespace warpline {
+
+std::uint16_t TransmitStage::poll() {
+  const Burst* burst = ring_.completed();
+  if (burst == nullptr) return 0;
+  const std::uint64_t waited = ticks_now() - burst->stamp();
+  stream_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(waited)));
+  const std::uint16_t packets = burst->packet_count();
+  sampler_.begin();
+  send(*burst);
+  sampler_.lap(stream_.sent.transmit, packets);
+  sampler_.end();
+  ring_.release();
+  return packets;
+}
+
+bool TransmitStage::drain() {
+  poll();
+  // Read in this order: once receiving has ended, nothing more is published.
+  return stream_.receive_ended.load(std::memory_order_acquire) && ring_.in_flight() == 0;
+}
+
+void TransmitStage::reclaim() {
+  while (const Burst* burst = ring_.reclaim()) {
+    send(*burst);
+    ring_.release();
+  }
+}
+
+void TransmitStage::send(const Burst& burst) {
+  std::uint16_t kept = 0;
+  std::uint64_t bytes = 0;
+  const auto keep = [&](void* packet) {
+    auto* mbuf = static_cast<rte_mbuf*>(packet);
+    bytes += rte_pktmbuf_pkt_len(mbuf);
+    mbufs_[kept++] = mbuf;
+  };
+  if (burst.exceptions() == 0) [[likely]] {
+    for (void* packet : burst.packets()) keep(packet);
+  } else {
+    burst.for_each([&](void* packet, Verdict verdict) {
+      if (verdict == Verdict::forward) return keep(packet);
+      set_aside(stream_, static_cast<rte_mbuf*>(packet), verdict);
+    });
+  }
+  if (kept != 0) transmit(stream_, stream_.tx, mbufs_.data(), kept, bytes);
+}
+
+}  // namespace warpline
