@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ordinary iperf3 flow crosses a two-port forward between two namespaces."""
+
+import json
+import shutil
+import signal
+import subprocess
+import unittest
+
+from support.case import Case
+from support.namespaces import Namespace, veth
+from support.program import IS_ROOT
+
+SECONDS = 2
+
+
+@unittest.skipUnless(IS_ROOT, "network namespaces need root")
+@unittest.skipUnless(shutil.which("iperf3"), "iperf3 is not installed")
+class Iperf(Case):
+    def setUp(self):
+        super().setUp()
+        self.client, self.middle, self.server = (Namespace(role) for role in ("client", "middle", "server"))
+        for namespace in (self.client, self.middle, self.server):
+            self.addCleanup(namespace.remove)
+        veth(self.client, "client0", self.middle, "west0")
+        veth(self.server, "server0", self.middle, "east0")
+        self.client.ip("address", "add", "10.7.0.1/24", "dev", "client0")
+        self.server.ip("address", "add", "10.7.0.2/24", "dev", "server0")
+
+    def forwarding(self, *arguments):
+        program = self.start("forward", "--port", "net_af_packet0,iface=west0", "--port", "net_af_packet1,iface=east0",
+                             "--workload", "none", "--json", "--interval", "50ms", *arguments, netns=self.middle.name)
+        program.wait_for("stderr", r"\d")
+        return program
+
+    def serve(self):
+        """One iperf3 server for one test, listening when this returns."""
+        server = subprocess.Popen(self.server.command("iperf3", "--server", "--one-off", "--forceflush"),
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+        def end():
+            server.kill()
+            server.wait()
+            server.stdout.close()
+
+        self.addCleanup(end)
+        for line in server.stdout:
+            if "listening" in line:
+                return
+        self.fail("iperf3 does not listen")
+
+    def iperf(self, *arguments):
+        self.serve()
+        command = self.client.command("iperf3", "--client", "10.7.0.2", "--json", "--time", SECONDS, *arguments)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        answer = json.loads(done.stdout)
+        self.assertEqual((done.returncode, answer.get("error")), (0, None), done.stdout)
+        return answer["end"]
+
+    def stop(self, program, at_least):
+        program.signal(signal.SIGINT)
+        report = self.report_of(program.finish(), code=130)
+        self.assertGreaterEqual(report["tx"]["packets"], at_least)
+
+    def test_udp(self):
+        program = self.forwarding()
+        end = self.iperf("--udp", "--bitrate", "20M")["sum"]
+        self.assertGreater(end["packets"], 1000)
+        self.assertLess(end["lost_packets"], end["packets"] / 100, end)
+        self.stop(program, end["packets"] - end["lost_packets"])
+
+    def test_tcp(self):
+        for arguments in (("--engine", "inline"), ("--engine", "thread")):
+            with self.subTest(arguments=arguments):
+                program = self.forwarding(*arguments)
+                end = self.iperf()
+                self.assertGreater(end["sum_received"]["bytes"], 1_000_000)
+                self.stop(program, end["sum_received"]["bytes"] // 1500)
+
+    def test_tcp_both_ways(self):
+        program = self.forwarding()
+        end = self.iperf("--bidir", "--parallel", "2")
+        self.assertGreater(end["sum_received"]["bytes"], 500_000)
+        self.assertGreater(end["sum_received_bidir_reverse"]["bytes"], 500_000)
+        self.stop(program, 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()

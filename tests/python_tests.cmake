@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# python_tests(LABEL): one ctest test for each test_*.py of the calling folder, run with the system's Python, whose
+# standard library is all they need. The program under test keeps every core busy, so each test counts as two.
+
+find_program(WARPLINE_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
+
+function(python_tests label)
+  if(NOT TARGET warpline)
+    return()
+  endif()
+  file(GLOB scripts CONFIGURE_DEPENDS test_*.py)
+  set(environment WARPLINE_BINARY=$<TARGET_FILE:warpline> PYTHONPATH=${PROJECT_SOURCE_DIR}/tests
+                  PYTHONDONTWRITEBYTECODE=1)
+  if(TARGET malformed_pcap)
+    list(APPEND environment WARPLINE_MALFORMED_PCAP=$<TARGET_FILE:malformed_pcap>)
+  endif()
+  foreach(script ${scripts})
+    cmake_path(GET script STEM module)
+    string(REGEX REPLACE "^test_" "" name ${module})
+    add_test(NAME ${label}.${name} COMMAND ${WARPLINE_PYTHON} -m unittest ${module}
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set_tests_properties(${label}.${name} PROPERTIES LABELS ${label} TIMEOUT 600 PROCESSORS 2
+                                                     ENVIRONMENT "${environment}")
+  endforeach()
+endfunction()

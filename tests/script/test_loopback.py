@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The built-in generator and checker on the far side of a pair of software NICs: every packet verified."""
+
+import itertools
+import unittest
+
+from support.case import Case
+
+ENGINES = (("inline", "run-to-completion"), ("inline", "pipeline"), ("thread", "pipeline"))
+WORKLOADS = ("none", "mac-swap", "count", "checksum", "spin")
+BURSTS = (1, 3, 32, 256)
+SIZES = ("60", "64", "1514", "9014", "imix")
+PACKETS = 1500
+
+
+class Loopback(Case):
+    def verified(self, *arguments, packets=PACKETS):
+        report = self.report_of(self.warpline("forward", "--loopback", "--verify", "--packets", packets, "--json", *arguments))
+        verify = report["verify"]
+        self.assertEqual({key: verify[key] for key in ("bad", "missing", "duplicated")},
+                         {"bad": 0, "missing": 0, "duplicated": 0})
+        self.assertEqual(report["generated"]["packets"], report["delivered"]["packets"])
+        self.assertEqual(verify["checked"], report["delivered"]["packets"])
+        self.assertGreaterEqual(verify["checked"], packets)
+        self.assertEqual(report["rx"]["packets"], report["tx"]["packets"])
+        self.assertEqual(sum(report["drops"].values()), 0)
+        self.assertEqual(report["in_flight"], 0)
+        return report
+
+    def matrix(self, engine, model):
+        for workload, burst, size in itertools.product(WORKLOADS, BURSTS, SIZES):
+            with self.subTest(workload=workload, burst=burst, size=size):
+                arguments = ["--engine", engine, "--model", model, "--workload", workload, "--burst", burst, "--size", size]
+                if workload == "spin":
+                    arguments += ["--packet-time", "200ns"]
+                report = self.verified(*arguments)
+                if size != "imix":
+                    self.assertEqual(report["generated"]["bytes"], report["generated"]["packets"] * int(size))
+
+    def test_inline_run_to_completion(self):
+        self.matrix("inline", "run-to-completion")
+
+    def test_inline_pipeline(self):
+        self.matrix("inline", "pipeline")
+
+    def test_thread(self):
+        self.matrix("thread", "pipeline")
+
+    def test_one_flow_keeps_its_order(self):
+        for engine, model in ENGINES:
+            with self.subTest(engine=engine, model=model):
+                report = self.verified("--engine", engine, "--model", model, "--flows", 1, packets=20_000)
+                self.assertEqual(report["verify"]["reordered"], 0)
+
+    def test_several_pipelines_and_engine_threads(self):
+        for pipelines, ctas in ((2, 1), (3, 2), (4, 1)):
+            with self.subTest(pipelines=pipelines, ctas=ctas):
+                self.verified("--pipelines", pipelines, "--ctas", ctas, "--engine", "thread", "--flows", 256)
+
+    def test_rate_and_seconds(self):
+        report = self.report_of(self.warpline("forward", "--loopback", "--rate", "20kpps", "--seconds", "0.5s", "--json"))
+        self.assertGreater(report["verify"]["checked"], 0)
+        # 20 kpps for half a second, with room below for a busy machine and above for one burst.
+        self.assertLessEqual(report["generated"]["packets"], 10_000 + 256)
+        self.assertEqual(report["verify"]["missing"], 0)
+
+    def test_shared_cores_are_said(self):
+        """One core for all workers: everything still works, and the report says so."""
+        outcome = self.warpline("forward", "--loopback", "--engine", "thread", "--lcores", 1, "--packets", PACKETS, "--json",
+                                prefix=("taskset", "-c", "0"))
+        self.report_of(outcome)
+        self.assertRegex(outcome.stderr, "share")
+
+    def test_the_same_seed_sends_the_same_bytes(self):
+        first, second = (self.verified("--size", "imix", "--seed", 5)["generated"] for _ in range(2))
+        self.assertEqual(first, second)
+
+
+if __name__ == "__main__":
+    unittest.main()

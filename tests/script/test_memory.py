@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With and without hugepages, as root and as an ordinary user."""
+
+import contextlib
+import unittest
+from pathlib import Path
+
+from support.case import Case
+from support.program import IS_ROOT, NOBODY
+
+POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
+PAGES = 256
+
+
+def pages(kind):
+    return int((POOL / f"{kind}_hugepages").read_text(encoding="ascii"))
+
+
+@contextlib.contextmanager
+def reserved(count):
+    """`count` free hugepages of 2 MiB while the block runs; the machine's own number afterwards."""
+    before = pages("nr")
+    (POOL / "nr_hugepages").write_text(str(count), encoding="ascii")
+    try:
+        if pages("nr") < count:
+            raise unittest.SkipTest("the kernel has not enough contiguous memory for hugepages")
+        yield
+    finally:
+        (POOL / "nr_hugepages").write_text(str(before), encoding="ascii")
+
+
+def hugepage_files():
+    mounts = Path("/proc/mounts").read_text(encoding="ascii").splitlines()
+    folders = [line.split()[1] for line in mounts if line.split()[2] == "hugetlbfs"]
+    return sorted(str(path) for folder in folders for path in Path(folder).rglob("*"))
+
+
+class Memory(Case):
+    def loopback(self, *arguments, **options):
+        outcome = self.warpline("forward", "--loopback", "--packets", 5000, "--json", *arguments, **options)
+        report = self.report_of(outcome)
+        self.assertEqual(report["verify"]["bad"] + report["verify"]["missing"], 0)
+        return outcome
+
+    @unittest.skipUnless(IS_ROOT, "reserving hugepages needs root")
+    def test_without_hugepages_it_runs_with_a_notice(self):
+        with reserved(0):
+            outcome = self.loopback()
+        self.assertRegex(outcome.stderr, "hugepages")
+        self.assertRegex(outcome.stderr, "nr_hugepages|hugeadm|doctor")
+
+    @unittest.skipUnless(IS_ROOT, "reserving hugepages needs root")
+    def test_with_hugepages(self):
+        with reserved(PAGES):
+            files, free = hugepage_files(), pages("free")
+            outcome = self.loopback()
+            self.assertNotRegex(outcome.stderr, "no hugepages|without hugepages")
+            self.assertEqual((hugepage_files(), pages("free")), (files, free))
+
+    @unittest.skipUnless(IS_ROOT, "reserving hugepages needs root")
+    def test_too_few_hugepages(self):
+        """They do not suffice: it says so, and runs without them or names what is missing; never a crash."""
+        with reserved(1):
+            outcome = self.warpline("forward", "--loopback", "--packets", 1000, "--json")
+            self.assertIn(outcome.code, (0, 3), outcome)
+            self.assertRegex(outcome.stderr, "hugepages")
+            self.assertEqual(pages("free"), 1)
+
+    @unittest.skipUnless(IS_ROOT, "needs root to become another user")
+    def test_an_ordinary_user_without_hugepages(self):
+        with reserved(0):
+            outcome = self.loopback(user=NOBODY)
+        self.assertRegex(outcome.stderr, "hugepages")
+
+    @unittest.skipUnless(IS_ROOT, "needs root to become another user")
+    def test_an_ordinary_user_with_hugepages(self):
+        with reserved(PAGES):
+            free = pages("free")
+            self.loopback(user=NOBODY)
+            self.assertEqual(pages("free"), free)
+
+    def test_never_hugepages(self):
+        self.loopback("--no-hugepages")
+
+    @unittest.skipIf(IS_ROOT, "for a tester who is not root")
+    def test_as_this_user(self):
+        self.loopback()
+
+    @unittest.skipUnless(IS_ROOT, "hidden hugepages are counted by root")
+    def test_killed_it_leaves_no_hugepage_taken(self):
+        with reserved(PAGES):
+            program = self.start("forward", "--loopback", "--interval", "50ms")
+            program.wait_for("stderr", r"\d")
+            program.process.kill()
+            program.process.wait()
+            self.assertEqual((hugepage_files(), pages("free")), ([], PAGES))
+
+
+if __name__ == "__main__":
+    unittest.main()

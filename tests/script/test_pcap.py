@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Capture file in, capture file out, every byte compared with what Python makes of the same frames."""
+
+import unittest
+
+from support import frames, pcap
+from support.case import Case
+
+
+class PcapInPcapOut(Case):
+    def forward(self, sent, *arguments):
+        source = pcap.write(self.scratch.path / "in.pcap", sent)
+        spec = f"net_pcap0,rx_pcap={source},tx_pcap={self.scratch.path / 'out.pcap'}"
+        outcome = self.warpline("forward", "--port", spec, "--packets", len(sent), "--json", *arguments)
+        report = self.report_of(outcome)
+        self.assertEqual(report["rx"], {"packets": len(sent), "bytes": sum(map(len, sent))})
+        return report, pcap.read(self.scratch.path / "out.pcap")
+
+    def test_bytes(self):
+        sent = frames.mixed(1000, seed=7)
+        for workload, expected in (("none", sent), ("mac-swap", [frames.swapped(frame) for frame in sent]),
+                                   ("count", sent), ("checksum", sent)):
+            for engine, model in (("inline", "run-to-completion"), ("inline", "pipeline"), ("thread", "pipeline")):
+                for burst in (1, 3, 32, 256):
+                    with self.subTest(workload=workload, engine=engine, model=model, burst=burst):
+                        report, received = self.forward(sent, "--workload", workload, "--engine", engine, "--model", model,
+                                                        "--burst", burst)
+                        self.assertEqual(len(received), len(expected))
+                        self.assertEqual(received, expected)
+                        self.assertEqual(report["tx"], report["rx"])
+                        self.assertEqual(sum(report["drops"].values()), 0)
+
+    def test_several_engine_threads_keep_the_order(self):
+        sent = frames.mixed(3000, seed=8)
+        _, received = self.forward(sent, "--engine", "thread", "--ctas", 3, "--workload", "none", "--burst", 16)
+        self.assertEqual(received, sent)
+
+    def test_multi_segment(self):
+        """Frames above one buffer arrive in several segments (net_pcap splits them) and leave whole."""
+        sent = [frame.ljust(size, bytes([size % 251])) for size, frame in
+                zip((60, 2048, 2049, 4000, 6100, 9014), frames.mixed(6, seed=9))]
+        for engine in ("inline", "thread"):
+            with self.subTest(engine=engine):
+                _, received = self.forward(sent, "--mtu", 9000, "--data-room", 2048, "--engine", engine)
+                self.assertEqual(received, [frames.swapped(frame) for frame in sent])
+
+    def test_two_ports_forward_to_each_other(self):
+        sent = {name: frames.mixed(200, seed) for name, seed in (("a", 11), ("b", 12))}
+        ports = []
+        for i, name in enumerate(sent):
+            source = pcap.write(self.scratch.path / f"{name}.pcap", sent[name])
+            ports += ["--port", f"net_pcap{i},rx_pcap={source},tx_pcap={self.scratch.path / name}.out.pcap"]
+        report = self.report_of(self.warpline("forward", *ports, "--workload", "none", "--packets", 400, "--json"))
+        self.assertEqual(report["rx"]["packets"], 400)
+        self.assertEqual(pcap.read(self.scratch.path / "a.out.pcap"), sent["b"])
+        self.assertEqual(pcap.read(self.scratch.path / "b.out.pcap"), sent["a"])
+
+    def test_a_bound_below_the_file(self):
+        sent = frames.mixed(100, seed=13)
+        source = pcap.write(self.scratch.path / "in.pcap", sent)
+        outcome = self.warpline("forward", "--port", f"net_pcap0,rx_pcap={source},tx_pcap={self.scratch.path / 'out.pcap'}",
+                                "--packets", 37, "--workload", "none", "--json")
+        self.assertEqual(self.report_of(outcome)["tx"]["packets"], 37)
+        self.assertEqual(pcap.read(self.scratch.path / "out.pcap"), sent[:37])
+
+
+if __name__ == "__main__":
+    unittest.main()

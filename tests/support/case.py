@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base class of the tests that run the program."""
+
+import unittest
+
+from support import report as reports
+from support.program import Program, Scratch, run
+
+# Software NICs need neither hugepages nor root; tests that want hugepages say so.
+SMALL = ("--packets", "2000", "--json")
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.scratch = Scratch()
+        self.addCleanup(self.scratch.remove)
+
+    def warpline(self, *arguments, **options):
+        outcome = run(self.scratch, *arguments, **options)
+        self.assertEqual(outcome.left, [], outcome)
+        return outcome
+
+    def start(self, *arguments, **options):
+        program = Program(self.scratch, *arguments, **options)
+        self.addCleanup(program.__exit__)
+        return program
+
+    def report_of(self, outcome, code=0):
+        """The report of a run that ended with `code`, after every check that holds for all reports."""
+        self.assertEqual(outcome.code, code, outcome)
+        self.assertEqual(outcome.left, [], outcome)
+        report = outcome.report
+        self.assertEqual(reports.faults_of_schema(report), [], outcome)
+        self.assertEqual(reports.faults_of_conservation(report), [], outcome)
+        return report
+
+    def assert_one_line_error(self, outcome, code, *fragments):
+        """One line on stderr, `warpline: what: why; fix`, that holds every fragment; nothing on stdout, nothing left."""
+        self.assertEqual(outcome.code, code, outcome)
+        self.assertEqual(outcome.stdout, "", outcome)
+        lines = outcome.stderr.splitlines()
+        self.assertEqual(len(lines), 1, outcome)
+        what, separator, rest = lines[0].partition(": ")[2].partition(": ")
+        why, _, fix = rest.partition("; ")
+        self.assertTrue(separator and what and why and fix, f"no what, why and fix in: {lines[0]}")
+        for fragment in fragments:
+            self.assertIn(str(fragment), lines[0])
+        self.assertEqual(outcome.left, [], outcome)
