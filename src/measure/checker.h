@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +39,7 @@ class Checker {
     MacRule macs = MacRule::either;
     std::uint16_t streams = 1;                      ///< stamps of stream 0 .. streams-1 are ours
     std::uint64_t window = std::uint64_t{1} << 20;  ///< sequence numbers a stream that duplicates are found in
+    std::uint64_t started = 0;                      ///< ticks; what is stamped before is of an earlier run, not ours
     std::uint64_t latency_from = 0;                 ///< first sequence number of a stream whose latency counts
   };
 
@@ -62,12 +64,14 @@ class Checker {
     FramePlace place;                     ///< of the frame expected next
   };
 
-  [[nodiscard]] Verdict verify(const rte_mbuf* mbuf, std::uint64_t ticks, Stamp& stamp, FramePlace& place) const;
+  /// All of it but duplicates. Sets `stamp` and `place` when it returns forward.
+  [[nodiscard]] Verdict verify(const rte_mbuf* mbuf, Stamp& stamp, FramePlace& place) const;
   [[nodiscard]] bool macs_match(const std::uint8_t* head) const;
+  [[nodiscard]] bool pattern_matches(const rte_mbuf* mbuf, const Stamp& stamp, std::uint32_t length) const;
 
   const TrafficPlan& plan_;
   Options options_;
-  std::uint64_t started_;  ///< ticks; what was made before is of another run
+  std::array<std::uint8_t, 12> swapped_macs_;
   double nanos_per_tick_;
   std::vector<StreamState> streams_;
   VerifyCounters counters_;

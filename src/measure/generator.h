@@ -32,7 +32,7 @@ class Generator {
   [[nodiscard]] const FramePlace& next() const { return next_; }
 
  private:
-  [[nodiscard]] bool fill_segments(rte_mbuf* head, std::uint64_t ticks, std::uint32_t length);
+  [[nodiscard]] bool fill_segments(rte_mbuf* head, const Stamp& stamp, std::uint32_t length);
 
   const TrafficPlan& plan_;
   rte_mempool& pool_;

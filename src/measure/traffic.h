@@ -3,9 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
-#include "base/random.h"
 #include "base/result.h"
 #include "config/config.h"
 
@@ -13,17 +13,19 @@ namespace warpline {
 
 inline constexpr std::uint32_t kMinFrameBytes = 60;
 inline constexpr std::uint32_t kMaxFrameBytes = 9014;
+inline constexpr std::uint32_t kMaxFlows = 1 << 20;
 /// check (2), stream and sequence (8), time (8). In host order: whoever checks a frame made it.
 inline constexpr std::uint32_t kStampBytes = 18;
 
 /// Who a frame is. With the plan's seed it decides every byte of the frame.
 struct Stamp {
-  std::uint16_t stream;    ///< one a generator
-  std::uint64_t sequence;  ///< counts up from 0 in each stream, below 2^48
-  std::uint64_t ticks;     ///< when it was made, by ticks_now()
+  std::uint64_t id;     ///< stream in the top 16 bits, sequence number below
+  std::uint64_t ticks;  ///< when it was made, by ticks_now()
+  std::uint64_t hash;   ///< of both and the seed: the top 16 bits are the frame's check, the next 11 choose its pattern
 
-  /// Stream and sequence in one word, as in the frame.
-  [[nodiscard]] std::uint64_t id() const { return std::uint64_t{stream} << 48 | sequence; }
+  [[nodiscard]] std::uint16_t stream() const { return static_cast<std::uint16_t>(id >> 48); }
+  [[nodiscard]] std::uint64_t sequence() const { return id & ((std::uint64_t{1} << 48) - 1); }
+  [[nodiscard]] std::uint16_t check() const { return static_cast<std::uint16_t>(hash >> 48); }
 };
 
 /// Which headers a sequence number gets: flow and place in the pattern of sizes. Follows consecutive sequence numbers
@@ -49,7 +51,8 @@ static_assert(sizeof(HeaderTemplate) == 64);
 /// prefix sums make it cost two loads.
 class TrafficPlan {
  public:
-  /// Usage error: a size that is none, too small for the addresses' kind or too large; no flow; addresses of two kinds.
+  /// Usage error: a size that is none, too small for the addresses' kind or too large; no flow or more than kMaxFlows;
+  /// addresses of two kinds.
   [[nodiscard]] static Result<TrafficPlan> make(const TrafficConfig& config, std::uint64_t seed);
 
   [[nodiscard]] std::uint32_t flows() const { return flows_; }
@@ -70,15 +73,23 @@ class TrafficPlan {
   /// Bytes without FCS.
   [[nodiscard]] std::uint32_t frame_bytes(const FramePlace& place) const { return sizes_[kinds_[place.slot]]; }
 
-  /// Writes headers and stamp, head_bytes() in all, and returns where the pattern of the rest of the frame lies.
-  const std::uint8_t* write_head(const FramePlace& place, const Stamp& stamp, std::uint8_t* head) const;
+  /// `sequence` counts up from 0 in each stream and stays below 2^48.
+  [[nodiscard]] Stamp stamp(std::uint16_t stream, std::uint64_t sequence, std::uint64_t ticks) const {
+    const std::uint64_t id = std::uint64_t{stream} << 48 | sequence;
+    return {id, ticks, hash(id, ticks)};
+  }
 
-  /// True if the bytes at `head` carry a stamp whose check is right. `head` must hold head_bytes().
+  /// The pattern that follows the head in the stamp's frame.
+  [[nodiscard]] const std::uint8_t* pattern(const Stamp& stamp) const { return pattern_.data() + pattern_start(stamp); }
+
+  /// Writes headers and stamp, head_bytes() in all.
+  void write_head(const FramePlace& place, const Stamp& stamp, std::uint8_t* head) const;
+
+  /// True if the stamp in `head`, of head_bytes(), has the right check.
   [[nodiscard]] bool read_stamp(const std::uint8_t* head, Stamp& stamp) const;
 
-  /// True if headers and stamp are what write_head wrote, but for the MAC addresses; sets `pattern` as it returned.
-  [[nodiscard]] bool head_matches(const FramePlace& place, const Stamp& stamp, const std::uint8_t* head,
-                                  const std::uint8_t*& pattern) const;
+  /// True if the head is what write_head wrote, but for the MAC addresses and the stamp itself.
+  [[nodiscard]] bool headers_match(const FramePlace& place, const Stamp& stamp, const std::uint8_t* head) const;
 
   /// True if the frame is UDP between this plan's endpoints, of any flow: then it was meant to be ours.
   [[nodiscard]] bool looks_ours(const std::uint8_t* head) const;
@@ -93,18 +104,21 @@ class TrafficPlan {
   static constexpr std::uint32_t kPatternStarts = 2048;
   static constexpr std::uint32_t kPatternBytes = 2 * kPatternStarts + kMaxFrameBytes + 2;
 
+  static constexpr std::uint32_t kIpv4Headers = 14 + 20 + 8;
+  static constexpr std::uint32_t kIpv6Headers = 14 + 40 + 8;
+
   TrafficPlan() = default;
 
-  /// Hash of a stamp: check in the top 16 bits, start of the pattern in the next 11.
   [[nodiscard]] std::uint64_t hash(std::uint64_t id, std::uint64_t ticks) const;
-  [[nodiscard]] static std::uint32_t pattern_start(std::uint64_t hash) {
-    return 2 * (static_cast<std::uint32_t>(hash >> 37) % kPatternStarts);
+  [[nodiscard]] static std::uint32_t pattern_start(const Stamp& stamp) {
+    return 2 * (static_cast<std::uint32_t>(stamp.hash >> 37) % kPatternStarts);
   }
-  [[nodiscard]] std::uint16_t udp_checksum(const HeaderTemplate& headers, std::uint16_t check, std::uint64_t id,
-                                           std::uint64_t ticks, std::uint32_t start, std::uint32_t length) const;
+  /// As it stands in the frame.
+  [[nodiscard]] std::uint16_t udp_checksum(const FramePlace& place, const Stamp& stamp) const;
   [[nodiscard]] const HeaderTemplate& headers(const FramePlace& place) const {
     return templates_[std::size_t{place.flow} * kind_count_ + kinds_[place.slot]];
   }
+  [[nodiscard]] Result<void> read_sizes(const TrafficConfig& config);
   void make_templates(const TrafficConfig& config);
   void make_pattern(std::uint64_t seed);
 
@@ -121,5 +135,66 @@ class TrafficPlan {
   std::vector<std::uint8_t> pattern_;
   std::vector<std::uint32_t> pattern_sums_;  ///< sum of the 16-bit words before each word of the pattern
 };
+
+inline std::uint64_t TrafficPlan::hash(std::uint64_t id, std::uint64_t ticks) const {
+  // Every bit of id and ticks reaches the top bits: a product's bit depends on all bits below it.
+  std::uint64_t x = (id ^ key_) * 0x9e3779b97f4a7c15U;
+  x ^= x >> 32;
+  return (x + ticks) * 0x94d049bb133111ebU;
+}
+
+inline std::uint16_t TrafficPlan::udp_checksum(const FramePlace& place, const Stamp& stamp) const {
+  constexpr std::uint64_t kLow = 0xffffffffU;
+  const std::uint32_t start = pattern_start(stamp);
+  const std::uint32_t end = start + frame_bytes(place) - head_bytes();
+  std::uint64_t sum = headers(place).udp_sum;
+  sum += stamp.check();
+  sum += (stamp.id & kLow) + (stamp.id >> 32) + (stamp.ticks & kLow) + (stamp.ticks >> 32);
+  sum += pattern_sums_[end / 2] - pattern_sums_[start / 2];
+  if (end % 2 != 0) sum += pattern_[end - 1];
+  sum = (sum & kLow) + (sum >> 32);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  return sum == 0xffff ? 0xffff : static_cast<std::uint16_t>(~sum);  // never 0, which says there is none (RFC 768)
+}
+
+inline void TrafficPlan::write_head(const FramePlace& place, const Stamp& stamp, std::uint8_t* head) const {
+  const HeaderTemplate& from = headers(place);
+  if (header_bytes_ == kIpv4Headers) {
+    std::memcpy(head, from.bytes.data(), kIpv4Headers);
+  } else {
+    std::memcpy(head, from.bytes.data(), kIpv6Headers);
+  }
+  const std::uint16_t checksum = udp_checksum(place, stamp);
+  const std::uint16_t check = stamp.check();
+  std::uint8_t* at = head + header_bytes_;
+  std::memcpy(at - 2, &checksum, 2);
+  std::memcpy(at, &check, 2);
+  std::memcpy(at + 2, &stamp.id, 8);
+  std::memcpy(at + 10, &stamp.ticks, 8);
+}
+
+inline bool TrafficPlan::read_stamp(const std::uint8_t* head, Stamp& stamp) const {
+  const std::uint8_t* at = head + header_bytes_;
+  std::uint16_t check;
+  std::memcpy(&check, at, 2);
+  std::memcpy(&stamp.id, at + 2, 8);
+  std::memcpy(&stamp.ticks, at + 10, 8);
+  stamp.hash = hash(stamp.id, stamp.ticks);
+  return stamp.check() == check;
+}
+
+inline bool TrafficPlan::headers_match(const FramePlace& place, const Stamp& stamp, const std::uint8_t* head) const {
+  constexpr std::uint32_t kMacs = 12;
+  constexpr std::uint32_t kChecksum = 2;
+  const std::uint8_t* expected = headers(place).bytes.data() + kMacs;
+  const bool same = header_bytes_ == kIpv4Headers
+                        ? std::memcmp(head + kMacs, expected, kIpv4Headers - kMacs - kChecksum) == 0
+                        : std::memcmp(head + kMacs, expected, kIpv6Headers - kMacs - kChecksum) == 0;
+  std::uint16_t checksum;
+  std::memcpy(&checksum, head + header_bytes_ - kChecksum, kChecksum);
+  return same && checksum == udp_checksum(place, stamp);
+}
 
 }  // namespace warpline

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/traffic_group.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace warpline {
+
+TrafficGroup::TrafficGroup(TrafficPlan plan, const Options& options) : plan_(std::move(plan)), options_(options) {
+  Checker::Options check;
+  check.macs = options.macs;
+  check.streams = options.workers;
+  check.started = ticks_now();
+  check.latency_from = (options.warmup + options.workers - 1) / options.workers;
+  for (std::uint16_t i = 0; i < options.workers; ++i) {
+    members_.push_back(std::make_unique<Member>());
+    members_.back()->checker = std::make_unique<Checker>(plan_, check);
+  }
+}
+
+std::uint64_t TrafficGroup::packets_of(std::uint16_t worker) const {
+  if (options_.packets == 0) return std::numeric_limits<std::uint64_t>::max();
+  return options_.packets / options_.workers + (worker < options_.packets % options_.workers ? 1 : 0);
+}
+
+bool TrafficGroup::done() const {
+  return std::ranges::all_of(members_, [](const auto& member) { return member->done.load(std::memory_order_acquire); });
+}
+
+bool TrafficGroup::sending() const {
+  return std::ranges::any_of(members_,
+                             [](const auto& member) { return member->sending.load(std::memory_order_acquire); });
+}
+
+bool TrafficGroup::all_came_back() const {
+  std::uint64_t sent = 0;
+  std::uint64_t distinct = 0;
+  for (const auto& member : members_) {
+    sent += member->counters.tx.get();
+    distinct += member->checker->counters().distinct.get();
+  }
+  return distinct >= sent;
+}
+
+void TrafficGroup::note_returned(const Checker& checker) {
+  for (std::uint16_t stream = 0; stream < members_.size(); ++stream) {
+    std::atomic<std::uint64_t>& end = members_[stream]->returned_end;
+    if (checker.end_of(stream) > end.load(std::memory_order_relaxed)) {
+      end.store(checker.end_of(stream), std::memory_order_relaxed);
+    }
+  }
+}
+
+Tally TrafficGroup::delivered() const {
+  Tally sum;
+  for (const auto& member : members_) {
+    sum += {member->counters.delivered.get(), member->counters.delivered_bytes.get()};
+  }
+  return sum;
+}
+
+TrafficGroup::Totals TrafficGroup::totals() const {
+  Totals totals;
+  std::uint64_t distinct = 0;
+  for (const auto& member : members_) {
+    const TrafficCounters& counters = member->counters;
+    const VerifyCounters& verify = member->checker->counters();
+    // What came back is read before what was sent, so that it is never more.
+    distinct += verify.distinct.get();
+    totals.verify.checked += verify.checked.get();
+    totals.verify.bad += verify.bad.get();
+    totals.verify.duplicated += verify.duplicated.get();
+    totals.verify.reordered += verify.reordered.get();
+    totals.verify.late += verify.late.get();
+    totals.delivered += {counters.delivered.get(), counters.delivered_bytes.get()};
+    totals.rx += {counters.rx.get(), counters.rx_bytes.get()};
+    for (std::size_t i = 0; i < kVerdicts; ++i) totals.drops[i] += counters.drops.get(static_cast<Verdict>(i));
+  }
+  for (const auto& member : members_) {
+    const TrafficCounters& counters = member->counters;
+    totals.stalls += counters.stalls.get();
+    totals.no_mbuf += counters.no_mbuf.get();
+    totals.tx += {counters.tx.get(), counters.tx_bytes.get()};
+    totals.generated += {counters.generated.get(), counters.generated_bytes.get()};
+  }
+  const std::uint64_t settled = totals.tx.packets + totals.drops[static_cast<std::size_t>(Verdict::tx_full)];
+  totals.unsent = totals.generated.packets - std::min(settled, totals.generated.packets);
+  totals.verify.missing = totals.tx.packets - std::min(distinct, totals.tx.packets);
+  return totals;
+}
+
+void TrafficGroup::add_to(RunTotals& totals) const {
+  const Totals own = this->totals();
+  totals.rx += own.rx;
+  totals.tx += own.tx;
+  totals.generated = own.generated;
+  totals.delivered = own.delivered;
+  for (std::size_t i = 0; i < kVerdicts; ++i) totals.drops[i] += own.drops[i];
+  totals.in_flight += own.unsent;
+  totals.verify = own.verify;
+}
+
+void TrafficGroup::merge_latency(Histogram& into) const {
+  for (const auto& member : members_) into.merge(member->checker->latency());
+}
+
+}  // namespace warpline

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/counter.h"
+#include "base/histogram.h"
+#include "base/units.h"
+#include "measure/checker.h"
+#include "measure/report.h"
+#include "measure/traffic.h"
+
+namespace warpline {
+
+/// Of one traffic worker. Written by its lcore, read by any thread.
+struct alignas(64) TrafficCounters {
+  Counter generated;
+  Counter generated_bytes;
+  Counter tx;
+  Counter tx_bytes;
+  Counter rx;
+  Counter rx_bytes;
+  Counter delivered;  ///< came back good; freed here
+  Counter delivered_bytes;
+  Counter stalls;   ///< transmit calls that left frames over; those are tried again
+  Counter no_mbuf;  ///< turns without a free buffer to generate into
+  DropCounters drops;
+};
+
+/// What all traffic workers of a run share. Stream numbers are worker numbers; a frame of any stream may come back at
+/// any worker.
+class TrafficGroup {
+ public:
+  struct Options {
+    std::uint16_t workers = 1;
+    MacRule macs = MacRule::either;
+    std::uint64_t packets = 0;  ///< to generate by all workers together; 0: no bound
+    std::uint64_t warmup = 0;   ///< of all workers together; their latency does not count
+    std::uint32_t window = 0;   ///< frames of a stream on their way at most (closed loop); 0: open loop
+    std::uint16_t burst = 64;
+    Rate rate;  ///< of each worker
+    Nanos drain{200'000'000};
+  };
+
+  TrafficGroup(TrafficPlan plan, const Options& options);
+
+  [[nodiscard]] const TrafficPlan& plan() const { return plan_; }
+  [[nodiscard]] const Options& options() const { return options_; }
+
+  /// Any thread, also from a signal handler: generate no more, wait for what is on its way, then be done.
+  void stop() { stop_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool stopped() const { return stop_.load(std::memory_order_relaxed); }
+
+  /// True when every worker is done. What the workers counted and freed before is then visible.
+  [[nodiscard]] bool done() const;
+
+  // Sums over all workers; exact once done() is true.
+
+  struct Totals {
+    Tally generated;
+    Tally tx;
+    Tally rx;
+    Tally delivered;  ///< came back good
+    std::uint64_t stalls = 0;
+    std::uint64_t no_mbuf = 0;  ///< turns
+    DropTotals drops{};
+    VerifyTotals verify;       ///< missing: sent, and never (in time) come back
+    std::uint64_t unsent = 0;  ///< made and neither sent nor dropped
+  };
+  [[nodiscard]] Totals totals() const;
+  /// Adds them, but for the latency, to those of the ports' other side.
+  void add_to(RunTotals& totals) const;
+  /// The same of `delivered` alone, at little cost.
+  [[nodiscard]] Tally delivered() const;
+  /// Adds every worker's latency histogram to `into`.
+  void merge_latency(Histogram& into) const;
+
+ private:
+  friend class TrafficWorker;
+
+  /// Of one stream and the worker that makes it.
+  struct alignas(64) Member {
+    TrafficCounters counters;
+    std::unique_ptr<Checker> checker;
+    std::atomic<bool> generating{true};
+    std::atomic<bool> sending{true};  ///< generating, or still holding frames
+    std::atomic<bool> done{false};
+    /// One more than the highest sequence number that came back anywhere. Written by whoever receives: two at once may
+    /// set it back for a moment, which only delays the stream.
+    alignas(64) std::atomic<std::uint64_t> returned_end{0};
+  };
+
+  [[nodiscard]] std::uint64_t packets_of(std::uint16_t worker) const;
+  [[nodiscard]] bool sending() const;
+  [[nodiscard]] bool all_came_back() const;
+  void note_returned(const Checker& checker);
+
+  TrafficPlan plan_;
+  Options options_;
+  std::atomic<bool> stop_{false};
+  std::vector<std::unique_ptr<Member>> members_;
+};
+
+}  // namespace warpline
