@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs what the documents tell their readers to run.
+
+run_commands.py ROOT: every command in a ```sh block of README.md, CONTRIBUTING.md, ARCHITECTURE.md and docs/ runs at
+ROOT and must succeed; a comment line `# exit N` before a command expects that status instead. `make TARGET` in running
+text must name a target, `warpline COMMAND` a command that has help.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+# What cannot run inside the test: commands that fetch the checkout, and the test itself.
+NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make test$|make clean$|setup/test$)")
+TIMEOUT_S = 300
+
+
+def documents(root):
+    names = [root / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
+    return [path for path in names + sorted((root / "docs").rglob("*.md")) if path.is_file()]
+
+
+def commands(text):
+    """(line number, command, expected status); a command goes on over lines that end in a backslash."""
+    inside, expected, pending, start = False, 0, "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            inside, expected = line.strip() == "```sh" and not inside, 0
+            continue
+        if not inside or not line.strip():
+            continue
+        if line.startswith("#"):
+            wanted = re.match(r"# exit (\d+)", line)
+            expected = int(wanted.group(1)) if wanted else expected
+            continue
+        start = start if pending else number
+        if line.endswith("\\"):
+            pending += line[:-1] + " "
+            continue
+        yield start, pending + line.split("  #")[0].rstrip(), expected
+        pending, expected = "", 0
+
+
+def mentions(text):
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    for target in sorted(set(re.findall(r"`make ([a-z]+)`", prose))):
+        yield f"make --dry-run {target}"
+    for command in sorted(set(re.findall(r"`(?:build/)?warpline ([a-z]+)", prose))):
+        yield f"build/warpline {command} --help"
+
+
+def run(root, where, command, expected):
+    if NOT_HERE.match(command):
+        print(f"not here  {where}: {command}")
+        return True
+    try:
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=root, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT_S, text=True,
+                              errors="replace", env={**os.environ, "MAKEFLAGS": ""})
+        status, output = done.returncode, done.stdout
+    except subprocess.TimeoutExpired as expired:
+        status, output = f"none within {TIMEOUT_S} s", (expired.output or b"").decode(errors="replace")
+    if status == expected:
+        print(f"ok        {where}: {command}")
+        return True
+    print(f"FAILED    {where}: {command}\n  exit {status}, expected {expected}\n" + output[-3000:])
+    return False
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    good, total = 0, 0
+    for path in documents(root):
+        text = path.read_text()
+        name = path.relative_to(root)
+        found = [(f"{name}:{number}", command, expected) for number, command, expected in commands(text)]
+        found += [(str(name), command, 0) for command in mentions(text)]
+        for where, command, expected in found:
+            total += 1
+            good += run(root, where, command, expected)
+    print(f"{good} of {total} commands of the documents do as they should")
+    return 0 if good == total and total > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

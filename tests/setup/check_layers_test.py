@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The layer check finds each kind of violation in a tree made for it, and none in one without."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "setup"))
+sys.dont_write_bytecode = True
+import check_layers
+
+HEAD = "// SPDX-License-Identifier: Apache-2.0\n"
+HEADER = HEAD + "#pragma once\n"
+GRAPH = """
+warpline_module(base    LEVEL 0 EXTERNAL fmt::fmt)
+warpline_module(packet  LEVEL 1 USES base)
+warpline_module(runtime LEVEL 2 USES base
+                EXTERNAL PkgConfig::dpdk)
+"""
+
+
+class CheckLayersTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.write("cmake/modules.cmake", "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH)
+        self.write("src/base/units.h", HEADER)
+        self.write("src/packet/view.h", HEADER + '#include "base/units.h"\n')
+        self.write("src/runtime/port.cc", HEAD + '#include "base/units.h"\n#include <rte_ethdev.h>\n')
+
+    def write(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def expect(self, *parts):
+        violations = check_layers.check(self.root)
+        self.assertEqual(len(violations), 1, violations)
+        for part in parts:
+            self.assertIn(part, violations[0])
+
+    def test_a_good_tree_has_none(self):
+        self.assertEqual(check_layers.check(self.root), [])
+
+    def test_an_include_that_the_graph_does_not_name(self):
+        self.write("src/packet/bad.cc", HEAD + '\n#include "runtime/port.h"\n')
+        self.write("src/runtime/port.h", HEADER)
+        self.expect("src/packet/bad.cc:3", "packet may not include runtime")
+
+    def test_an_include_of_a_higher_level_from_a_test(self):
+        self.write("src/base/units_test.cc", HEAD + '#include "packet/view.h"\n')
+        self.expect("src/base/units_test.cc:2", "base may not include packet")
+
+    def test_an_include_without_its_module(self):
+        self.write("src/packet/bad.cc", HEAD + '#include "view.h"\n')
+        self.expect("src/packet/bad.cc:2", "module/file.h")
+
+    def test_a_module_that_is_not_declared(self):
+        self.write("src/extra/new.h", HEADER)
+        self.expect("extra is not declared")
+
+    def test_dpdk_outside_its_folders(self):
+        self.write("apps/warpline/main.cc", HEAD + "void f(rte_mbuf*);\n")
+        self.expect("apps/warpline/main.cc:2", "rte_")
+
+    def test_cuda_outside_gpu(self):
+        self.write("src/packet/bad.cc", HEAD + "void f() { cudaFree(nullptr); }\n")
+        self.expect("src/packet/bad.cc:2", "CUDA")
+
+    def test_cuda_in_a_kernel_file_is_fine(self):
+        self.write("src/packet/check.cu", HEAD + "void f() { cudaFree(nullptr); }\n")
+        self.assertEqual(check_layers.check(self.root), [])
+
+    def test_a_file_that_is_too_long(self):
+        self.write("src/base/long.cc", HEAD + "\n" * 600)
+        self.expect("src/base/long.cc", "601 lines")
+
+    def test_a_file_without_its_licence(self):
+        self.write("setup/tool", "#!/bin/sh\ntrue\n")
+        self.expect("setup/tool", "SPDX")
+
+    def test_a_header_without_pragma_once(self):
+        self.write("src/base/bad.h", HEAD)
+        self.expect("src/base/bad.h", "#pragma once")
+
+    def test_a_graph_that_points_upwards(self):
+        self.write(
+            "cmake/modules.cmake",
+            "# SPDX-License-Identifier: Apache-2.0\n"
+            + GRAPH.replace("runtime LEVEL 2 USES base", "runtime LEVEL 0 USES packet base"),
+        )
+        self.expect("runtime (level 0) uses packet")
+
+    def test_a_graph_with_a_cycle(self):
+        self.write(
+            "cmake/modules.cmake",
+            "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH.replace("USES base)", "USES base runtime)"),
+        )
+        self.expect("packet uses runtime, which is not declared before it")
+
+
+if __name__ == "__main__":
+    unittest.main()
