@@ -63,9 +63,10 @@ class Port {
   Port& operator=(Port&& other) noexcept;
   ~Port();
 
-  /// Queues, rings, offloads, RSS, MTU. More queues than the device has is a usage error.
+  /// Works out queues, rings, offloads, RSS and MTU, for the pool's size; more queues than the device has is a usage
+  /// error.
   [[nodiscard]] Result<void> configure(const PortConfig& config, const PortQueues& queues);
-  /// Sets all queues up; received packets are placed in buffers of `pool`. Once, after configure().
+  /// Sets device and queues up; received packets are placed in buffers of `pool`. Once, after configure().
   [[nodiscard]] Result<void> attach(rte_mempool* pool);
   /// Starts the device, promiscuous as configured.
   [[nodiscard]] Result<void> start();
@@ -87,15 +88,19 @@ class Port {
  private:
   explicit Port(std::uint16_t id);
   void close();
+  [[nodiscard]] Result<void> spread(const rte_eth_dev_info& info, rte_eth_conf& device);
+  [[nodiscard]] Result<void> set_mtu();
 
   static constexpr std::uint16_t kNone = UINT16_MAX;
 
   std::uint16_t id_ = kNone;
   std::string name_;
   std::string driver_;
+  rte_device* device_ = nullptr;
   int node_ = -1;
   bool started_ = false;
   PortConfig config_;
+  PortQueues queues_;
   PortSetup setup_;
   rte_eth_conf device_config_{};
 };

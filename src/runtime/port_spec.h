@@ -27,4 +27,7 @@ struct PortSpec {
 /// read, a PCI device that does not exist or has no driver.
 [[nodiscard]] Result<void> check_port_spec(const std::string& spec, const std::filesystem::path& sys = "/sys");
 
+/// "did you mean net_null0?", for a driver that DPDK does not know.
+[[nodiscard]] std::string vdev_hint(const std::string& driver);
+
 }  // namespace warpline

@@ -6,7 +6,8 @@
 
 namespace warpline {
 
-/// While it lives, the first SIGINT or SIGTERM sets a flag, the second does what it did before. One at a time.
+/// While it lives, the first SIGINT and the first SIGTERM set a flag, a second one of the same ends the process (the
+/// default action). Restores what was there before. One at a time.
 class StopOnSignal {
  public:
   StopOnSignal();

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace warpline {
+
+/// Makes DPDK's log ours: lines go to stderr, or, while a CapturedLog lives, to that. Idempotent.
+void route_dpdk_log();
+
+/// Keeps what DPDK says while a set-up call is tried: the reason for a failure, noise after a success. One at a time,
+/// in the control thread.
+class CapturedLog {
+ public:
+  enum class Scope {
+    log,        ///< what goes through rte_log
+    all_output  ///< that and what DPDK prints to stdout and stderr past its log, as rte_eal_init does
+  };
+
+  explicit CapturedLog(Scope scope = Scope::log);
+  CapturedLog(const CapturedLog&) = delete;
+  CapturedLog& operator=(const CapturedLog&) = delete;
+  ~CapturedLog();
+
+  /// The first line said, without its prefix; `otherwise` when nothing was.
+  [[nodiscard]] std::string reason(const std::string& otherwise) const;
+
+ private:
+  int output_ = -1;
+  int saved_stdout_ = -1;
+  int saved_stderr_ = -1;
+};
+
+}  // namespace warpline
