@@ -9,7 +9,7 @@ warpline_module(base     LEVEL 0 EXTERNAL fmt::fmt)
 warpline_module(packet   LEVEL 1 USES base)
 warpline_module(config   LEVEL 1 USES base EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 
-warpline_module(runtime  LEVEL 2 USES base config EXTERNAL PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
+warpline_module(runtime  LEVEL 2 USES base config EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
 warpline_module(memory   LEVEL 2 USES base runtime EXTERNAL PkgConfig::dpdk)
 warpline_module(handoff  LEVEL 2 USES base)
 
@@ -19,3 +19,7 @@ warpline_module(pipeline LEVEL 4 USES base packet config runtime memory handoff 
 
 warpline_module(measure  LEVEL 5 USES base packet config runtime memory handoff workload pipeline
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
+
+# What the report says about the program.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/measure/facts.cc PROPERTIES COMPILE_DEFINITIONS
+                            "WARPLINE_VERSION=\"${PROJECT_VERSION}\";WARPLINE_BUILD_TYPE=\"$<CONFIG>\"")

@@ -11,6 +11,9 @@ pkg_check_modules(dpdk REQUIRED IMPORTED_TARGET libdpdk>=22.11)
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(pcap REQUIRED IMPORTED_TARGET libpcap)
 
+# Drivers whose own calls the program uses; pkg-config names only DPDK's libraries.
+find_library(DPDK_NET_RING_LIBRARY rte_net_ring REQUIRED)
+
 # Warnings, optimisation and sanitizers for everything that is ours.
 add_library(warpline_options INTERFACE)
 target_include_directories(warpline_options INTERFACE ${PROJECT_SOURCE_DIR}/src)

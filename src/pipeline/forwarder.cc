@@ -67,9 +67,7 @@ Result<std::unique_ptr<Forwarder>> Forwarder::create(const Config& config, const
     const StreamRoute& route = layout.streams[i];
     forwarder->streams_.push_back(make_stream(config, route, ports));
     Stream& stream = *forwarder->streams_.back();
-    WARPLINE_TRY(auto way, with_workload({.kind = config.forward.workload,
-                                          .packet_time = config.forward.packet_time,
-                                          .mtu = ports[route.rx_port].mtu},
+    WARPLINE_TRY(auto way, with_workload(config.forward.workload, config.forward.packet_time, ports[route.rx_port].mtu,
                                          [&](const auto& work) {
                                            return make_way(config, layout, plan, i, stream, forwarder->budget_, work);
                                          }));

@@ -33,16 +33,23 @@ class StreamWay {
   [[nodiscard]] virtual std::optional<FrameTally> tally() const = 0;
 };
 
+/// The tally in a functor that keeps one.
+template <typename Work>
+std::optional<FrameTally> tally_of(const Work& work) {
+  if constexpr (requires { work.work().tally(); }) {
+    return work.work().tally();
+  } else {
+    return std::nullopt;
+  }
+}
+
 /// Receive, work and transmit in one stage.
 template <PacketWork Work>
 class DirectWay final : public StreamWay {
  public:
   DirectWay(Stream& stream, PacketBudget& budget, const Work& work) : stage_(stream, budget, work) {}
   Stage* receiving() override { return &stage_; }
-  std::optional<FrameTally> tally() const override {
-    const FrameTally* tally = tally_of(stage_.work());
-    return tally != nullptr ? std::optional(*tally) : std::nullopt;
-  }
+  std::optional<FrameTally> tally() const override { return tally_of(stage_.work()); }
 
  private:
   RunToCompletion<Work> stage_;
@@ -78,9 +85,11 @@ class RingWay final : public StreamWay {
   std::optional<FrameTally> tally() const override {
     std::optional<FrameTally> sum;
     engine_.for_each_worker_state([&sum](const Work& work) {
-      if (const FrameTally* tally = tally_of(work)) {
-        if (!sum) sum.emplace();
+      const std::optional<FrameTally> tally = tally_of(work);
+      if (sum && tally) {
         sum->merge(*tally);
+      } else {
+        sum = tally;
       }
     });
     return sum;
