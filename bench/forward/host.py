@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of the machine and the build that a result belongs to."""
+
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def cpu_model():
+    return re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="ascii")).group(1)
+
+
+def tsc_hz():
+    """Ticks of the time-stamp counter in a second: the kernel's figure. It scales both sides alike."""
+    found = re.search(r"tsc: (?:Refined TSC clocksource calibration|Detected) ([\d.]+) MHz", output("dmesg"))
+    if found is None:
+        found = re.search(r"cpu MHz\s*: ([\d.]+)", Path("/proc/cpuinfo").read_text(encoding="ascii"))
+    return float(found.group(1)) * 1e6
+
+
+def steal_ticks():
+    """Clock ticks that the hypervisor gave to others, over all processors."""
+    return int(Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[8])
+
+
+def facts(root):
+    return {
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "commit": output("git", "-C", root, "rev-parse", "HEAD"),
+        "modified": bool(output("git", "-C", root, "status", "--porcelain", "--untracked-files=no")),
+        "host": {
+            "cpu": cpu_model(),
+            "cpus": os.cpu_count(),
+            "kernel": os.uname().release,
+            "tsc_hz": tsc_hz(),
+            "dpdk": output("pkg-config", "--modversion", "libdpdk"),
+            "hugepages": int(Path("/proc/sys/vm/nr_hugepages").read_text(encoding="ascii")),
+            "load_average": os.getloadavg()[0],
+        },
+    }
+
+
+def thread_ticks(pid):
+    """Clock ticks that each thread of a process has used."""
+    ticks = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        fields = (task / "stat").read_text(encoding="ascii").rpartition(") ")[2].split()
+        ticks[task] = int(fields[11]) + int(fields[12])
+    return ticks
+
+
+def busiest_thread_cpus(pid, before):
+    """The processors that the thread which worked most since `before` may run on, in the kernel's list format."""
+    now = thread_ticks(pid)
+    busiest = max(now, key=lambda task: now[task] - before.get(task, 0))
+    return re.search(r"Cpus_allowed_list:\s*(\S+)", (busiest / "status").read_text(encoding="ascii")).group(1)

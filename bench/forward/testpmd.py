@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drives dpdk-testpmd, the yardstick: interactive, so that its counters are read at two instants of the same run."""
+
+import re
+import shutil
+import subprocess
+import threading
+import time
+
+BINARY = "dpdk-testpmd"
+MODES = {"none": "io", "mac-swap": "macswap"}
+# start tx_first sends this many bursts, so that something circulates on a ring that loops back to itself.
+RING_PACKETS = 256
+FWD_STATS = re.compile(r"RX-packets: (\d+).*?TX-packets: (\d+)", re.DOTALL)
+
+
+def arguments(vdevs, workload, burst, cpu, prefix):
+    command = [BINARY, "--no-huge", "-m", "512", "--no-pci", "--no-telemetry", f"--file-prefix={prefix}"]
+    command += [f"--vdev={vdev}" for vdev in vdevs]
+    command += ["--lcores", f"0@0,1@{cpu}", "--", f"--burst={burst}", f"--forward-mode={MODES[workload]}",
+                "--nb-cores=1", "--no-mlockall", "--total-num-mbufs=16383", "--mbcache=256"]
+    return command
+
+
+class Testpmd:
+    """One interactive run, forwarding from start() until close()."""
+
+    def __init__(self, vdevs, workload, burst, cpu, prefix, extra=()):
+        self.prefix = prefix
+        self.burst = burst
+        self.command = [*arguments(vdevs, workload, burst, cpu, prefix), "-i", *extra]
+        # Line-buffered: into a pipe testpmd would keep its answers to itself until it ends.
+        self.process = subprocess.Popen(["stdbuf", "-oL", *self.command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        self.output = ""
+        self.more = threading.Condition()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    @property
+    def pid(self):
+        return self.process.pid  # stdbuf becomes testpmd
+
+    def _read(self):
+        while chunk := self.process.stdout.readline():
+            with self.more:
+                self.output += chunk
+                self.more.notify_all()
+        with self.more:
+            self.output += "\0"
+            self.more.notify_all()
+
+    def _ask(self, command, answer, timeout=20):
+        """Sends a command; returns the text that came since, once it has a line with `answer`."""
+        with self.more:
+            seen = len(self.output)
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+            done = self.more.wait_for(lambda: re.search(answer, self.output[seen:]) or "\0" in self.output, timeout)
+            if not done or "\0" in self.output:
+                raise RuntimeError(f"dpdk-testpmd did not answer {command!r}:\n{self.output}")
+            return self.output[seen:]
+
+    def start(self, circulate):
+        self.process.stdin.write(f"start tx_first {RING_PACKETS // self.burst}\n" if circulate else "start\n")
+        self.process.stdin.flush()
+        self.received()
+
+    def received(self):
+        """(monotonic time, packets received so far)"""
+        asked = time.monotonic()
+        text = self._ask("show fwd stats all", r"Accumulated(.|\n)*?\+{40,}\n")
+        total = text[text.index("Accumulated") :]
+        return (asked + time.monotonic()) / 2, int(FWD_STATS.search(total).group(1))
+
+    def close(self):
+        self.process.stdin.write("stop\nquit\n")
+        self.process.stdin.close()
+        self.process.wait(20)
+        self.reader.join()
+        self.process.stdout.close()
+        # DPDK leaves its bookkeeping behind when it ran without hugepages.
+        shutil.rmtree(f"/run/dpdk/{self.prefix}", ignore_errors=True)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs `warpline forward --engine inline`, run-to-completion, and reads its counters at two instants."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+# As many as testpmd's tx_first sends.
+RING_PACKETS = 256
+
+
+def environment():
+    return {key: value for key, value in os.environ.items() if not key.startswith("WARPLINE_")}
+
+
+def command(binary, ports, workload, burst, interval):
+    line = [str(binary), "forward", "--engine", "inline", "--model", "run-to-completion", "--lcores", "1", "--workload",
+            workload, "--burst", str(burst), "--no-hugepages", "--interval", interval]
+    for port in ports:
+        line += ["--port", port]
+    return line
+
+
+def finished_run(binary, ports, workload, burst, interval, seconds):
+    """The report of a run of so many seconds."""
+    done = subprocess.run([*command(binary, ports, workload, burst, interval), "--seconds", str(seconds), "--json"],
+                          env=environment(), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+class Warpline:
+    """One run, forwarding from start() until close()."""
+
+    def __init__(self, binary, ports, workload, burst, circulate=False):
+        self.command = [*command(binary, ports, workload, burst, "100ms"), "--json-stream"]
+        if circulate:
+            self.command += ["--tx-first", str(RING_PACKETS)]
+        self.process = None
+
+    def start(self):
+        """Returns seconds from the start of the program to its first line."""
+        begun = time.monotonic()
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                        env=environment())
+        self.line()
+        return time.monotonic() - begun
+
+    def line(self):
+        text = self.process.stdout.readline()
+        if not text:
+            raise RuntimeError(f"{self.command} ended with {self.process.wait()}")
+        return json.loads(text)
+
+    def received(self, seconds):
+        """(seconds by this process's clock, packets received in them), of the intervals that come in the next `seconds`."""
+        begin, packets = time.monotonic(), 0
+        while (elapsed := time.monotonic() - begin) < seconds:
+            packets += self.line()["rx"]["packets"]
+        return elapsed, packets
+
+    def close(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.stdout.read()
+        self.process.stdout.close()
+        code = self.process.wait(20)
+        if code != 130:
+            raise RuntimeError(f"{self.command} ended with {code}")
