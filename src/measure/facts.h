@@ -7,10 +7,10 @@
 
 namespace warpline {
 
-/// {version, type, compiler, dpdk, arch} of this program.
+/// {version, type, compiler, dpdk} of this program.
 [[nodiscard]] nlohmann::ordered_json build_facts();
 
-/// {cpu, cores, nodes, kernel, os, memory_bytes, hugepages {size: count}}. `root` stands in for / in tests.
+/// {cpu, cpus, nodes, memory_bytes, kernel, os, hugepages {size: pages}}. `root` stands in for / in tests.
 [[nodiscard]] nlohmann::ordered_json host_facts(const std::filesystem::path& root = "/");
 
 }  // namespace warpline

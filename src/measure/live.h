@@ -7,43 +7,45 @@
 #include <functional>
 #include <string>
 
-#include "base/units.h"
 #include "config/config.h"
 #include "measure/report.h"
 
 namespace warpline {
 
-/// Turns successive totals into lines about what happened between them.
-class LiveTable {
- public:
-  /// Two header lines and, now and then, again.
-  [[nodiscard]] std::string row(const RunTotals& now, double elapsed_s);
-
- private:
-  std::uint64_t rows_ = 0;
-  double last_s_ = 0;
-  RunTotals last_;
+/// Everything counted up to some moment, and what of it went through: what the rate is of.
+struct LiveSample {
+  double elapsed_s = 0;
+  RunTotals totals;
+  Tally through;
 };
 
-/// The same as one JSON object a line: {time_s, interval_s, rx, tx, …} of the interval; latency of the run so far.
-class LiveStream {
+/// What happened between two samples.
+class LiveInterval {
  public:
-  [[nodiscard]] std::string line(const RunTotals& now, double elapsed_s);
+  LiveInterval(const LiveSample& before, const LiveSample& now);
+
+  /// A row of the table for people, without newline: drops by reason at its end.
+  [[nodiscard]] std::string row() const;
+  /// One line: {time_s, interval_s, through, rx, tx, …} of the interval alone, except verify and latency_ns, which are
+  /// of the whole run so far.
+  [[nodiscard]] std::string json() const;
+  [[nodiscard]] static std::string header();
 
  private:
-  double last_s_ = 0;
-  RunTotals last_;
+  double time_s_;
+  Throughput rate_;
+  RunTotals totals_;
 };
 
 /// What the control loop watches. All called by its own thread.
 struct LiveHooks {
   /// Everything counted so far: once an interval.
   std::function<RunTotals()> sample;
-  /// Only what the rate is of (packets through): many times an interval, so it must be cheap.
+  /// What went through so far: many times an interval, so it must be cheap.
   std::function<Tally()> progress;
   /// True when all workers have ended.
   std::function<bool()> done;
-  /// Tells the workers to stop and drain: called once, unless they end by themselves.
+  /// Tells the workers to stop and drain: called once at most, and not when they end by themselves.
   std::function<void()> stop;
 };
 
@@ -53,7 +55,7 @@ struct LiveResult {
   bool interrupted = false;  ///< by `stop_requested`
 };
 
-/// The control loop: until done() prints a row to stderr (or, with config.json_stream, a line to stdout) every
+/// The control loop: until done() prints a row to `err` (or, with config.json_stream, a line to `out`) every
 /// config.interval, the first one soon; calls stop() on `stop_requested` or after config.seconds. The time of the last
 /// progress is found to within 1 % of the time that has passed.
 [[nodiscard]] LiveResult run_live(const RunConfig& config, const LiveHooks& hooks,

@@ -120,5 +120,7 @@ struct RunReport {
 [[nodiscard]] nlohmann::ordered_json to_json(const Throughput& rate);
 [[nodiscard]] nlohmann::ordered_json to_json(const LatencyTotals& latency);
 [[nodiscard]] nlohmann::ordered_json to_json(const StageTotals& stage);
+[[nodiscard]] nlohmann::ordered_json to_json(const VerifyTotals& verify);
+[[nodiscard]] nlohmann::ordered_json to_json(const PortTotals& port);
 
 }  // namespace warpline

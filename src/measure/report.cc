@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/report.h"
+
+#include <numeric>
+
+#include "base/units.h"
+#include "measure/facts.h"
+
+namespace warpline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kFcsBytes = 4;
+
+double per_nano(double amount, double seconds) { return seconds > 0 ? amount / seconds / 1e9 : 0; }
+
+}  // namespace
+
+double StageTotals::cycles_per_packet() const {
+  return sampled_packets == 0 ? 0 : static_cast<double>(sampled_ticks) / static_cast<double>(sampled_packets);
+}
+
+double StageTotals::batch_mean() const {
+  return calls == 0 ? 0 : static_cast<double>(packets) / static_cast<double>(calls);
+}
+
+LatencyTotals LatencyTotals::of(const Histogram& histogram) {
+  return {histogram.count(),         histogram.quantile(0.5),     histogram.quantile(0.9), histogram.quantile(0.99),
+          histogram.quantile(0.999), histogram.quantile(0.99999), histogram.max()};
+}
+
+std::uint64_t RunTotals::dropped() const { return std::accumulate(drops.begin(), drops.end(), std::uint64_t{0}); }
+
+bool RunTotals::conserved() const {
+  const std::uint64_t in = rx.packets + (generated ? generated->packets : 0);
+  const std::uint64_t out = tx.packets + (delivered ? delivered->packets : 0) + dropped() + in_flight;
+  return in == out;
+}
+
+double Throughput::mpps() const { return 1e3 * per_nano(static_cast<double>(tally.packets), seconds); }
+
+double Throughput::gbps_l1() const {
+  return per_nano(8.0 * static_cast<double>(tally.bytes + kLayer1Overhead * tally.packets), seconds);
+}
+
+double Throughput::gbps_l2() const {
+  return per_nano(8.0 * static_cast<double>(tally.bytes + kFcsBytes * tally.packets), seconds);
+}
+
+Json to_json(const Tally& tally) { return {{"packets", tally.packets}, {"bytes", tally.bytes}}; }
+
+Json to_json(const DropTotals& drops) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kVerdicts; ++i) {
+    if (drops[i] != 0) json[std::string(name(static_cast<Verdict>(i)))] = drops[i];
+  }
+  return json;
+}
+
+Json to_json(const Throughput& rate) {
+  return {{"mpps", rate.mpps()}, {"gbps_l1", rate.gbps_l1()}, {"gbps_l2", rate.gbps_l2()}};
+}
+
+Json to_json(const LatencyTotals& latency) {
+  return {{"count", latency.count}, {"p50", latency.p50},       {"p90", latency.p90}, {"p99", latency.p99},
+          {"p999", latency.p999},   {"p99999", latency.p99999}, {"max", latency.max}};
+}
+
+Json to_json(const StageTotals& stage) {
+  return {{"name", stage.name},
+          {"calls", stage.calls},
+          {"packets", stage.packets},
+          {"cycles_per_packet", stage.cycles_per_packet()},
+          {"batch_mean", stage.batch_mean()}};
+}
+
+Json to_json(const VerifyTotals& verify) {
+  return {{"checked", verify.checked},     {"bad", verify.bad},
+          {"missing", verify.missing},     {"duplicated", verify.duplicated},
+          {"reordered", verify.reordered}, {"late", verify.late}};
+}
+
+Json to_json(const PortTotals& port) {
+  return {{"name", port.name},     {"rx", to_json(port.rx)}, {"tx", to_json(port.tx)},
+          {"missed", port.missed}, {"nombuf", port.no_mbuf}, {"errors", port.errors}};
+}
+
+Json RunReport::to_json() const {
+  using warpline::to_json;
+  Json json = {{"schema_version", 1},  {"command", command}, {"build", build_facts()},
+               {"host", host_facts()}, {"config", config},   {"duration_s", duration_s}};
+  json["rx"] = to_json(totals.rx);
+  json["tx"] = to_json(totals.tx);
+  if (totals.delivered) json["delivered"] = to_json(*totals.delivered);
+  if (totals.generated) json["generated"] = to_json(*totals.generated);
+  json["drops"] = to_json(totals.drops);
+  json["in_flight"] = totals.in_flight;
+  json["conserved"] = totals.conserved();
+  if (totals.verify) json["verify"] = to_json(*totals.verify);
+  json["rate"] = to_json(rate);
+  if (totals.latency && totals.latency->count != 0) json["latency_ns"] = to_json(*totals.latency);
+  if (!totals.stages.empty()) {
+    for (const StageTotals& stage : totals.stages) json["stages"].push_back(to_json(stage));
+  }
+  for (const PortTotals& port : ports) json["ports"].push_back(to_json(port));
+  json["lcores"] = lcores;
+  json["notes"] = notes;
+  json["refused_offloads"] = refused_offloads;
+  return json;
+}
+
+}  // namespace warpline
