@@ -85,7 +85,8 @@ WARPLINE_HD inline void emit(const ArpPacket& packet, std::uint8_t* bytes) {
   store_address(bytes + ArpView::kTargetIp, packet.target_ip);
 }
 
-/// "who has 10.0.0.2, tell 10.0.0.1 at 02:00:00:00:00:01", "10.0.0.2 is at ..., to ...", or the operation's number
+/// "arp who has 10.0.0.2, tell 10.0.0.1 at 02:00:00:00:00:01", "arp 10.0.0.2 is at ..., to ...", or the operation's
+/// number
 [[nodiscard]] std::string to_string(const ArpPacket& packet);
 
 }  // namespace warpline

@@ -154,7 +154,7 @@ WARPLINE_HD inline void emit(const TcpHeader& header, std::uint8_t* bytes) {
   std::memcpy(bytes + TcpView::kHeaderLength, header.options, header.options_length);
 }
 
-/// "tcp 5001 > 80 SA seq 1 ack 2 window 65535", then the options as kinds
+/// "tcp 5001 > 80 SA seq 1 ack 2 window 65535", then urgent pointer and bytes of options where there are any
 [[nodiscard]] std::string to_string(const TcpHeader& header);
 
 }  // namespace warpline
