@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/run_end.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace warpline {
+
+void add_port(RunReport& report, const Port& port) {
+  const PortCounters counters = port.counters();
+  report.ports.push_back({.name = port.name(),
+                          .rx = {counters.rx_packets, counters.rx_bytes},
+                          .tx = {counters.tx_packets, counters.tx_bytes},
+                          .missed = counters.rx_missed,
+                          .no_mbuf = counters.rx_no_mbuf,
+                          .errors = counters.rx_errors + counters.tx_errors});
+  for (const std::string& refused : port.setup().refused) {
+    report.refused_offloads.push_back(fmt::format("{}: {}", port.name(), refused));
+  }
+}
+
+void print(const RunReport& report, const RunConfig& config) {
+  if (config.json) {
+    fmt::print("{}\n", report.to_json().dump());
+  } else if (!config.json_stream) {
+    fmt::print("{}", report.to_text());
+  }
+  std::fflush(stdout);
+}
+
+int exit_code(const RunReport& report, bool interrupted) {
+  constexpr int kVerificationFailed = 4;
+  constexpr int kInterrupted = 130;
+  const bool clean = !report.totals.verify || report.totals.verify->clean();
+  if (!report.totals.conserved() || !clean) return kVerificationFailed;
+  return interrupted ? kInterrupted : 0;
+}
+
+}  // namespace warpline

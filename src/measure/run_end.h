@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "config/config.h"
+#include "measure/report.h"
+#include "runtime/port.h"
+
+namespace warpline {
+
+/// Adds what the device counted and what it refused to be set up to.
+void add_port(RunReport& report, const Port& port);
+
+/// The report on stdout: one JSON object with --json, a table for people otherwise; with --json-stream alone nothing,
+/// since stdout then holds interval lines only.
+void print(const RunReport& report, const RunConfig& config);
+
+/// The exit code of a run that came to its report: 4 if packets are unaccounted for or wrong, 130 if it was
+/// interrupted, 0 otherwise.
+[[nodiscard]] int exit_code(const RunReport& report, bool interrupted);
+
+}  // namespace warpline
