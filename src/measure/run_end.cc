@@ -7,6 +7,15 @@
 
 namespace warpline {
 
+void add_plan(RunReport& report, const LcorePlan& plan) {
+  for (const PlacedWorker& worker : plan.workers) {
+    report.lcores.push_back(fmt::format("{}: lcore {} on cpu {}{}{}{}", worker.request.name, worker.lcore,
+                                        worker.cpu.id, worker.shares_cpu ? " (shared)" : "",
+                                        worker.request.queues.empty() ? "" : ", ", worker.request.queues));
+  }
+  report.notes.insert(report.notes.end(), plan.notes.begin(), plan.notes.end());
+}
+
 void add_port(RunReport& report, const Port& port) {
   const PortCounters counters = port.counters();
   report.ports.push_back({.name = port.name(),

@@ -3,9 +3,13 @@
 
 #include "config/config.h"
 #include "measure/report.h"
+#include "runtime/lcore_plan.h"
 #include "runtime/port.h"
 
 namespace warpline {
+
+/// Adds what runs where, and what that costs.
+void add_plan(RunReport& report, const LcorePlan& plan);
 
 /// Adds what the device counted and what it refused to be set up to.
 void add_port(RunReport& report, const Port& port);
