@@ -30,32 +30,37 @@ struct Access {
   std::function<Result<void>(T&, std::span<const std::string> texts)> set;
   /// Feeding this back through `set` (numbers and booleans as their text) gives the same value.
   std::function<nlohmann::json(const T&)> get;
+  std::string allowed;  ///< for the help: "1..512", "inline|thread"; may be empty
 };
 
 enum class Arity : std::uint8_t {
-  flag,    ///< true when it is there; in environment and file: true, false, yes, no, 1 or 0
-  single,  ///< one value
-  list,    ///< repeatable; one text may also hold several, parted by `separator`
+  flag,     ///< true when it is there; in environment and file: true, false, yes, no, 1 or 0
+  single,   ///< one value
+  list,     ///< repeatable; one text may also hold several, parted by `separator`
+  by_port,  ///< as list, but the i-th value is the i-th port's; in the file one value in a `[[port]]` table
 };
 
 /// One option, declared once in options.cc. Flags, environment variables, file keys, help and JSON come from here.
 struct Option {
   std::string_view name;     ///< long name, without dashes
-  char short_name = 0;       ///< 0: none
-  std::string_view section;  ///< table of the file; empty: not in the file
+  char short_name;           ///< 0: none
+  std::string_view section;  ///< table of the file; "port" for the set-up of ports; empty: not in the file
   std::string_view key;      ///< key in that table
   std::vector<Command> commands;
-  std::string_view group;  ///< heading in the help
-  Arity arity = Arity::single;
-  char separator = ',';
+  Arity arity;
   std::string_view argument;  ///< placeholder in the help; empty for flags
-  std::string help;
+  std::string_view help;
   std::variant<std::monostate, Access<Config>, Access<PortConfig>> access;  ///< monostate: `--config` alone
+  char separator = ',';
 
   [[nodiscard]] bool taken_by(Command command) const;
   [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<PortConfig>>(access); }
+  /// "--burst"
+  [[nodiscard]] std::string flag() const { return "--" + std::string(name); }
   /// "WARPLINE_FORWARD_BURST"
   [[nodiscard]] std::string variable(Command command) const;
+  /// "forward.burst"
+  [[nodiscard]] std::string path() const { return std::string(section) + "." + std::string(key); }
 };
 
 /// Every option of the program, in the order of the help.

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <variant>
+
+namespace warpline {
+namespace {
+
+constexpr std::uint32_t kEthernetHeader = 14;
+constexpr std::uint32_t kLargestOfImix = 1514;
+constexpr std::uint32_t kLeastDataRoom = 64;
+
+class Checker {
+ public:
+  Checker(const Config& config, const GivenOptions& given, bool needs_port)
+      : config_(config), given_(given), needs_port_(needs_port) {}
+
+  std::vector<Error> run() && {
+    const bool forward = config_.command == "forward";
+    if (!forward && config_.command != "generate") return {};
+    check_ports();
+    check_pool();
+    check_bounds();
+    if (forward) check_forward();
+    if (!forward || config_.forward.loopback) check_traffic();
+    return std::move(problems_);
+  }
+
+ private:
+  [[nodiscard]] std::string place(std::string_view option) const { return given_(option).place; }
+
+  void refuse(std::string what, std::string why, std::string fix = {}) {
+    problems_.push_back(usage_error(std::move(what), std::move(why), std::move(fix)));
+  }
+
+  void check_ports() {
+    if (config_.forward.loopback && !config_.ports.empty()) {
+      refuse(fmt::format("cannot combine {} with {}", place("loopback"), place("port")),
+             "loopback makes its own pair of ports", "leave one out");
+    }
+    if (needs_port_ && config_.command == "generate" && config_.ports.empty()) {
+      refuse("generate has no port", "--port is not given", "add --port SPEC, such as --port net_null0");
+    }
+    if (needs_port_ && config_.command == "forward" && config_.ports.empty() && !config_.forward.loopback) {
+      refuse("forward has no port", "neither --port nor --loopback is given", "add --port SPEC or --loopback");
+    }
+    if (config_.command == "forward" && config_.ports.size() > 1 && config_.ports.size() % 2 != 0) {
+      refuse(fmt::format("cannot pair {} ports", config_.ports.size()), "the last one has no partner to send to",
+             "use one port, or an even number of --port");
+    }
+    if (config_.ports.empty()) check_setup(config_.port_defaults);
+    for (const PortConfig& port : config_.ports) check_setup(port);
+  }
+
+  void check_setup(const PortConfig& port) {
+    const auto below = [&](std::string_view option, std::optional<std::uint16_t> value, std::string_view ring_option,
+                           std::uint16_t ring) {
+      if (!value || *value < ring) return;
+      refuse(fmt::format("cannot use {} {}", place(option), *value),
+             fmt::format("it is not below {} {}", place(ring_option), ring), "use less, or driver");
+    };
+    below("rx-free-thresh", port.rx_free_thresh, "rx-ring", port.rx_ring);
+    below("tx-free-thresh", port.tx_free_thresh, "tx-ring", port.tx_ring);
+    below("tx-rs-thresh", port.tx_rs_thresh, "tx-ring", port.tx_ring);
+  }
+
+  void check_pool() {
+    const PoolConfig& pool = config_.pool;
+    if (pool.data_room != 0 && pool.data_room < kLeastDataRoom) {
+      refuse(fmt::format("cannot use {} {}", place("data-room"), pool.data_room), "headers need 64 bytes in one piece",
+             "use 64 or more, or 0");
+    }
+    // rte_mempool_create: a cache may hold two thirds of the pool at most.
+    if (pool.size != 0 && std::uint64_t{pool.cache} * 3 > std::uint64_t{pool.size} * 2) {
+      refuse(fmt::format("cannot combine {} {} with {} {}", place("pool-size"), pool.size, place("pool-cache"),
+                         pool.cache),
+             "a cache holds two thirds of the pool at most",
+             fmt::format("use --pool-cache {}", std::uint64_t{pool.size} * 2 / 3));
+    }
+  }
+
+  void check_bounds() {
+    const RunConfig& run = config_.run;
+    if (run.packets != 0 && run.warmup >= run.packets) {
+      refuse(fmt::format("cannot combine {} {} with {} {}", place("warmup"), run.warmup, place("packets"), run.packets),
+             "no packet is left to measure", "use fewer for --warmup");
+    }
+  }
+
+  void check_forward() {
+    const ForwardConfig& forward = config_.forward;
+    const bool spins = forward.workload == WorkloadKind::spin;
+    if (spins && forward.packet_time.value == 0) {
+      refuse(fmt::format("cannot use {} spin", place("workload")), "it has no time to spin", "add --packet-time NS");
+    }
+    if (!spins && forward.packet_time.value != 0) {
+      refuse(fmt::format("cannot use {} {}", place("packet-time"), to_string(forward.packet_time)),
+             "only the workload spin has one", "add --workload spin");
+    }
+    if (forward.engine != EngineKind::inline_ && forward.model == ModelKind::run_to_completion) {
+      refuse(fmt::format("cannot combine {} thread with {} run-to-completion", place("engine"), place("model")),
+             "one core does all only when the engine is inline", "use --model pipeline");
+    }
+    if (forward.engine == EngineKind::inline_ && forward.ctas > 1) {
+      refuse(fmt::format("cannot use {} {}", place("ctas"), forward.ctas), "the inline engine has no threads",
+             "add --engine thread");
+    }
+    if (!forward.loopback && !config_.run.verify) check_no_traffic();
+  }
+
+  /// A file may serve several commands; a flag or variable of this one that does nothing is a mistake.
+  void check_no_traffic() {
+    for (const Option& option : options()) {
+      if (option.section != "traffic" || !option.taken_by(Command::forward)) continue;
+      const GivenOption given = given_(option.name);
+      if (given.source != Source::flag && given.source != Source::environment) continue;
+      refuse(fmt::format("cannot use {}", given.place), "forward makes traffic only with --loopback",
+             "add --loopback, or leave it out");
+    }
+  }
+
+  void check_traffic() {
+    const TrafficConfig& traffic = config_.traffic;
+    if (traffic.src_ip.index() != traffic.dst_ip.index()) {
+      refuse(fmt::format("cannot combine {} {} with {} {}", place("src-ip"), to_string(traffic.src_ip), place("dst-ip"),
+                         to_string(traffic.dst_ip)),
+             "one is IPv4, the other IPv6", "give both as IPv4 or both as IPv6");
+    }
+    if ((traffic.src_mac.bytes[0] & 1U) != 0) {
+      refuse(fmt::format("cannot use {} {}", place("src-mac"), to_string(traffic.src_mac)),
+             "a group address is no source", "use an address such as 02:00:00:00:00:01");
+    }
+    if (config_.ports.empty()) check_size(config_.port_defaults);
+    for (const PortConfig& port : config_.ports) check_size(port);
+  }
+
+  void check_size(const PortConfig& port) {
+    const std::string& size = config_.traffic.size;
+    const std::uint32_t largest = size == "imix" ? kLargestOfImix : static_cast<std::uint32_t>(std::stoul(size));
+    if (largest <= port.mtu + kEthernetHeader) return;
+    refuse(fmt::format("cannot combine {} {} with {} {}", place("size"), size, place("mtu"), port.mtu),
+           fmt::format("a frame of {} bytes does not fit", largest),
+           fmt::format("use --mtu {}", largest - kEthernetHeader));
+  }
+
+  const Config& config_;
+  const GivenOptions& given_;
+  bool needs_port_;
+  std::vector<Error> problems_;
+};
+
+}  // namespace
+
+std::vector<Error> check_config(const Config& config, const GivenOptions& given, bool needs_port) {
+  return Checker(config, given, needs_port).run();
+}
+
+}  // namespace warpline

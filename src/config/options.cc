@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/options.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "config/values.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kMicro = 1'000;
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr Nanos kHundredDays{100LL * 24 * 3600 * kSecond};  // below 2^53, so that a double holds every value
+
+template <typename S, typename F>
+auto of(S Config::* section, F S::* field) {
+  return field_of(section, field);
+}
+
+Access<Config> port_list() {
+  return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
+            std::vector<PortConfig> ports;
+            if (texts.empty())
+              return usage_error("cannot use ''", "it names no port", "write a PCI address or a vdev string");
+            for (const std::string& spec : texts) {
+              if (spec.empty())
+                return usage_error("cannot use ''", "a port needs a PCI address or a vdev string",
+                                   "write one, such as net_null0");
+              const auto same_device = [&](const PortConfig& port) {
+                return port.spec.substr(0, port.spec.find(',')) == spec.substr(0, spec.find(','));
+              };
+              if (std::ranges::any_of(ports, same_device)) {
+                return usage_error("cannot use '" + spec + "'", "the same device is named twice",
+                                   "number vdevs apart: net_null0, net_null1");
+              }
+              ports.emplace_back().spec = spec;
+            }
+            config.ports = std::move(ports);
+            return {};
+          },
+          [](const Config& config) {
+            nlohmann::json specs = nlohmann::json::array();
+            for (const PortConfig& port : config.ports) specs.push_back(port.spec);
+            return specs;
+          },
+          {}};
+}
+
+Access<PortConfig> port_address() {
+  using Value = std::optional<InterfaceAddress>;
+  return scalar<PortConfig>(
+      field_of(&PortConfig::address),
+      [](std::string_view text) -> Result<Value> {
+        if (text == "none") return Value{};
+        WARPLINE_TRY(const InterfaceAddress address, parse_interface_address(text));
+        return Value{address};
+      },
+      [](const Value& value) { return value ? to_string(*value) : std::string("none"); });
+}
+
+/// Options that every command which moves packets has.
+void add_common(std::vector<Option>& table) {
+  const std::vector<Command> both = {Command::forward, Command::generate};
+  table.insert(
+      table.end(),
+      {{"port", 0, "port", "spec", both, Arity::list, "SPEC", "PCI address or vdev string; repeatable", port_list(),
+        ';'},
+       {"config", 0, "", "", both, Arity::single, "FILE", "read options from a TOML or JSON file", {}},
+       {"packets", 0, "run", "packets", both, Arity::single, "N", "stop after N packets; 0: no bound",
+        unbounded<Config>(of(&Config::run, &RunConfig::packets))},
+       {"seconds", 0, "run", "seconds", both, Arity::single, "S", "stop after S; 0: no bound",
+        nanos<Config>(of(&Config::run, &RunConfig::seconds), kSecond, Nanos{0}, kHundredDays)},
+       {"warmup", 0, "run", "warmup", both, Arity::single, "N", "packets before measuring begins",
+        unbounded<Config>(of(&Config::run, &RunConfig::warmup))},
+       {"json",
+        0,
+        "run",
+        "json",
+        {std::begin(kCommands), std::end(kCommands)},
+        Arity::flag,
+        "",
+        "one JSON object on stdout at the end",
+        boolean<Config>(of(&Config::run, &RunConfig::json))},
+       {"json-stream", 0, "run", "json-stream", both, Arity::flag, "", "one line of JSON an interval",
+        boolean<Config>(of(&Config::run, &RunConfig::json_stream))},
+       {"interval", 0, "run", "interval", both, Arity::single, "S", "between lines of the live table",
+        nanos<Config>(of(&Config::run, &RunConfig::interval), kSecond, Nanos{kSecond / 100}, Nanos{3600 * kSecond})},
+       {"seed", 0, "run", "seed", both, Arity::single, "N", "of every random choice",
+        unbounded<Config>(of(&Config::run, &RunConfig::seed))},
+       {"verify", 0, "run", "verify", both, Arity::flag, "", "check every byte of stamped frames",
+        boolean<Config>(of(&Config::run, &RunConfig::verify))},
+       {"lcores", 0, "runtime", "lcores", both, Arity::single, "N", "cores that workers may use; 0: one each",
+        count<Config>(of(&Config::runtime, &RuntimeConfig::lcores), 0, 1024)},
+       {"share-cores", 0, "runtime", "share-cores", both, Arity::flag, "", "more lcores than cores is meant",
+        boolean<Config>(of(&Config::runtime, &RuntimeConfig::share_cores))},
+       {"no-hugepages", 0, "runtime", "no-hugepages", both, Arity::flag, "", "do not use hugepages, slower",
+        inverse<Config>(of(&Config::runtime, &RuntimeConfig::hugepages))},
+       {"eal", 0, "runtime", "eal", both, Arity::single, "ARGS", "further EAL arguments, parted by spaces",
+        text<Config>(of(&Config::runtime, &RuntimeConfig::eal))},
+       {"memory", 'm', "pool", "memory", both, Arity::single, "KIND", "where packet buffers are",
+        choice<Config>(of(&Config::pool, &PoolConfig::memory), {"host"}, {"pinned", "device"})},
+       {"data-room", 'd', "pool", "data-room", both, Arity::single, "BYTES",
+        "of a buffer; 0: the MTU's frame, at least 2048",
+        count<Config>(of(&Config::pool, &PoolConfig::data_room), 0, 65'407)},
+       {"pool-size", 0, "pool", "size", both, Arity::single, "N", "buffers a port; 0: worked out",
+        count<Config>(of(&Config::pool, &PoolConfig::size), 0, 1U << 28)},
+       {"pool-cache", 0, "pool", "cache", both, Arity::single, "N", "buffers each lcore keeps to itself",
+        count<Config>(of(&Config::pool, &PoolConfig::cache), 0, 512)}});
+}
+
+void add_forward(std::vector<Option>& table) {
+  const std::vector<Command> forward = {Command::forward};
+  table.insert(
+      table.end(),
+      {{"pipelines", 'p', "forward", "pipelines", forward, Arity::single, "N", "queue pairs a port",
+        count<Config>(of(&Config::forward, &ForwardConfig::pipelines), 1, 256)},
+       {"burst", 'b', "forward", "burst", forward, Arity::single, "N", "packets a batch at most",
+        count<Config>(of(&Config::forward, &ForwardConfig::burst), 1, 512)},
+       {"deadline", 0, "forward", "deadline", forward, Arity::single, "US", "longest wait for a batch to fill",
+        nanos<Config>(of(&Config::forward, &ForwardConfig::deadline), kMicro, Nanos{0}, Nanos{kSecond})},
+       {"engine", 0, "forward", "engine", forward, Arity::single, "KIND", "who does the work",
+        choice<Config>(of(&Config::forward, &ForwardConfig::engine), {"inline", "thread"},
+                       {"launch", "graph", "persistent"})},
+       {"model", 0, "forward", "model", forward, Arity::single, "KIND", "one core does all, or a core a step",
+        choice<Config>(of(&Config::forward, &ForwardConfig::model), {"automatic", "run-to-completion", "pipeline"})},
+       {"workload", 0, "forward", "workload", forward, Arity::single, "KIND", "what is done to each packet",
+        choice<Config>(of(&Config::forward, &ForwardConfig::workload),
+                       {"none", "mac-swap", "count", "checksum", "spin"})},
+       {"packet-time", 't', "forward", "packet-time", forward, Arity::single, "NS", "of the spin workload",
+        nanos<Config>(of(&Config::forward, &ForwardConfig::packet_time), 1, Nanos{0}, Nanos{kSecond / 100})},
+       {"ctas", 0, "forward", "ctas", forward, Arity::single, "N", "host threads an engine",
+        count<Config>(of(&Config::forward, &ForwardConfig::ctas), 1, 256)},
+       {"ring-slots", 0, "forward", "ring-slots", forward, Arity::single, "N", "bursts in flight",
+        power_of_two<Config>(of(&Config::forward, &ForwardConfig::ring_slots), 2, 32'768)},
+       {"tx-retries", 0, "forward", "tx-retries", forward, Arity::single, "N", "before what is left is dropped",
+        count<Config>(of(&Config::forward, &ForwardConfig::tx_retries), 0, 1'000'000)},
+       {"loopback", 0, "forward", "loopback", forward, Arity::flag, "",
+        "generate and check on the far side of a pair of software NICs",
+        boolean<Config>(of(&Config::forward, &ForwardConfig::loopback))}});
+}
+
+template <typename F>
+Option traffic(std::string_view name, std::string_view argument, std::string_view help, F access) {
+  return {name, 0, "traffic", name, {Command::forward, Command::generate}, Arity::single, argument, help, access};
+}
+
+void add_traffic(std::vector<Option>& table) {
+  const auto mac = [](MacAddress TrafficConfig::* field) {
+    return scalar<Config>(
+        of(&Config::traffic, field), [](std::string_view value) { return parse_mac(value); },
+        [](const MacAddress& value) { return to_string(value); });
+  };
+  const auto ip = [](IpAddress TrafficConfig::* field) {
+    return scalar<Config>(
+        of(&Config::traffic, field), [](std::string_view value) { return parse_ip(value); },
+        [](const IpAddress& value) { return to_string(value); });
+  };
+  const auto port = [](std::uint16_t TrafficConfig::* field) {
+    return count<Config>(of(&Config::traffic, field), 1, 65'535);
+  };
+  const std::vector<Command> generate = {Command::generate};
+  table.insert(
+      table.end(),
+      {{"burst", 'b', "traffic", "burst", generate, Arity::single, "N", "packets sent at once",
+        count<Config>(of(&Config::traffic, &TrafficConfig::burst), 1, 512)},
+       {"queues", 0, "traffic", "queues", generate, Arity::single, "N", "queue pairs a port",
+        count<Config>(of(&Config::traffic, &TrafficConfig::queues), 1, 256)},
+       traffic("size", "BYTES", "of a frame without FCS, or imix",
+               scalar<Config>(
+                   of(&Config::traffic, &TrafficConfig::size), parse_frame_size,
+                   [](const std::string& value) { return value; }, "60..9014|imix")),
+       traffic("flows", "N", "distinct UDP 5-tuples",
+               count<Config>(of(&Config::traffic, &TrafficConfig::flows), 1, 1 << 20)),
+       traffic("rate", "RATE", "of each port: 40gbit, 14.88Mpps or max",
+               scalar<Config>(of(&Config::traffic, &TrafficConfig::rate), parse_bounded_rate, exact_text)),
+       traffic("src-mac", "MAC", "source of the frames", mac(&TrafficConfig::src_mac)),
+       traffic("dst-mac", "MAC", "destination of the frames", mac(&TrafficConfig::dst_mac)),
+       traffic("src-ip", "IP", "source address", ip(&TrafficConfig::src_ip)),
+       traffic("dst-ip", "IP", "destination address", ip(&TrafficConfig::dst_ip)),
+       traffic("src-port", "N", "source port of the first flow; the others count up", port(&TrafficConfig::src_port)),
+       traffic("dst-port", "N", "destination port", port(&TrafficConfig::dst_port)),
+       traffic("drain", "S", "how long to wait for what is still on its way",
+               nanos<Config>(of(&Config::traffic, &TrafficConfig::drain), kSecond, Nanos{0}, Nanos{3600 * kSecond}))});
+}
+
+Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<PortConfig> access,
+             Arity arity = Arity::single) {
+  return {name, 0, "port", name, {Command::forward, Command::generate}, arity, argument, help, std::move(access)};
+}
+
+void add_port_setup(std::vector<Option>& table) {
+  const auto ring = [](std::uint16_t PortConfig::* field) { return count<PortConfig>(field_of(field), 8, 32'768); };
+  const auto threshold = [](std::optional<std::uint16_t> PortConfig::* field) {
+    return optional_count<PortConfig>(field_of(field), 0, 32'768);
+  };
+  table.insert(
+      table.end(),
+      {setup("rx-ring", "N", "descriptors a receive queue", ring(&PortConfig::rx_ring)),
+       setup("tx-ring", "N", "descriptors a transmit queue", ring(&PortConfig::tx_ring)),
+       setup("rx-free-thresh", "N", "receive descriptors freed at once", threshold(&PortConfig::rx_free_thresh)),
+       setup("tx-free-thresh", "N", "transmit descriptors freed at once", threshold(&PortConfig::tx_free_thresh)),
+       setup("tx-rs-thresh", "N", "transmit descriptors a report", threshold(&PortConfig::tx_rs_thresh)),
+       setup("rx-offloads", "NAMES", "DPDK's names, lower case",
+             names<PortConfig>(field_of(&PortConfig::rx_offloads), ""), Arity::list),
+       setup("tx-offloads", "NAMES", "DPDK's names, lower case",
+             names<PortConfig>(field_of(&PortConfig::tx_offloads), ""), Arity::list),
+       setup("mtu", "BYTES", "of layer-3 packet", count<PortConfig>(field_of(&PortConfig::mtu), 68, 9600)),
+       setup("rss-key", "HEX", "hash key",
+             scalar<PortConfig>(field_of(&PortConfig::rss_key), parse_hex,
+                                [](const std::vector<std::uint8_t>& key) { return to_hex(key); })),
+       setup("rss-fields", "NAMES", "what the hash covers",
+             names<PortConfig>(field_of(&PortConfig::rss_fields), "ip,udp,tcp,..."), Arity::list),
+       setup("address", "ADDR/LEN", "answer ARP, ND and echo for it; the i-th is the i-th port's, none: no address",
+             port_address(), Arity::by_port),
+       setup("promiscuous", "on|off", "take frames for other stations",
+             scalar<PortConfig>(field_of(&PortConfig::promiscuous), parse_bool, [](bool on) { return on; }))});
+}
+
+}  // namespace
+
+std::string_view name(Command command) {
+  constexpr std::string_view kNames[] = {"forward", "generate", "config", "doctor"};
+  return kNames[static_cast<std::size_t>(command)];
+}
+
+std::string_view summary(Command command) {
+  constexpr std::string_view kSummaries[] = {
+      "receive, work, transmit",
+      "send traffic at a rate and check what comes back",
+      "show or check the effective configuration with the origin of each value",
+      "say what this machine lacks, and the command that mends it",
+  };
+  return kSummaries[static_cast<std::size_t>(command)];
+}
+
+bool Option::taken_by(Command command) const { return std::ranges::find(commands, command) != commands.end(); }
+
+std::string Option::variable(Command command) const {
+  std::string result = "WARPLINE_" + std::string(warpline::name(command)) + "_" + std::string(name);
+  std::ranges::transform(result, result.begin(),
+                         [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
+  return result;
+}
+
+const std::vector<Option>& options() {
+  static const std::vector<Option> table = [] {
+    std::vector<Option> made;
+    add_common(made);
+    add_forward(made);
+    add_traffic(made);
+    add_port_setup(made);
+    return made;
+  }();
+  return table;
+}
+
+const Option* find_option(Command command, std::string_view name) {
+  const auto matches = [&](const Option& option) { return option.name == name && option.taken_by(command); };
+  const auto found = std::ranges::find_if(options(), matches);
+  return found == options().end() ? nullptr : &*found;
+}
+
+}  // namespace warpline

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "config/options.h"
+
+// Makers of Access: one for each kind of value that an option can have. `ref` maps a T& to the field's reference and a
+// const T& to its const reference.
+
+namespace warpline {
+
+/// Refuses what no option may hold: control characters and bytes that are not UTF-8.
+[[nodiscard]] Result<void> check_text(std::string_view text);
+[[nodiscard]] Result<std::uint64_t> parse_bounded(std::string_view text, std::uint64_t min, std::uint64_t max);
+[[nodiscard]] Result<std::uint64_t> parse_power_of_two(std::string_view text, std::uint64_t min, std::uint64_t max);
+[[nodiscard]] Result<Nanos> parse_bounded_nanos(std::string_view text, std::int64_t unit, Nanos min, Nanos max);
+[[nodiscard]] Result<bool> parse_bool(std::string_view text);
+[[nodiscard]] Result<Rate> parse_bounded_rate(std::string_view text);
+/// Text that parses to exactly `rate`.
+[[nodiscard]] std::string exact_text(const Rate& rate);
+[[nodiscard]] Result<std::vector<std::uint8_t>> parse_hex(std::string_view text);
+[[nodiscard]] std::string to_hex(std::span<const std::uint8_t> bytes);
+/// Lower-case names of letters, digits, '_' and '-', none twice.
+[[nodiscard]] Result<std::vector<std::string>> parse_names(std::span<const std::string> texts);
+/// "imix", or the number of bytes.
+[[nodiscard]] Result<std::string> parse_frame_size(std::string_view text);
+/// The index of `text` in `known`. `absent` are names of other builds or later versions: refused in other words.
+[[nodiscard]] Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::string_view>& known,
+                                               const std::vector<std::string_view>& absent);
+
+template <typename S, typename F>
+auto field_of(S Config::* section, F S::* field) {
+  return [section, field](auto& config) -> auto& { return config.*section.*field; };
+}
+
+template <typename F>
+auto field_of(F PortConfig::* field) {
+  return [field](auto& port) -> auto& { return port.*field; };
+}
+
+/// From a parser of one text and a printer of the value.
+template <typename T, typename Ref, typename Parse, typename Print>
+Access<T> scalar(Ref ref, Parse parse, Print print, std::string allowed = {}) {
+  return {[ref, parse](T& owner, std::span<const std::string> texts) -> Result<void> {
+            WARPLINE_TRY(auto value, parse(texts.front()));
+            ref(owner) = static_cast<std::remove_reference_t<decltype(ref(owner))>>(std::move(value));
+            return {};
+          },
+          [ref, print](const T& owner) -> nlohmann::json { return print(ref(owner)); }, std::move(allowed)};
+}
+
+template <typename T, typename Ref>
+Access<T> count(Ref ref, std::uint64_t min, std::uint64_t max) {
+  return scalar<T>(
+      ref, [min, max](std::string_view text) { return parse_bounded(text, min, max); },
+      [](auto value) { return value; }, fmt::format("{}..{}", min, max));
+}
+
+template <typename T, typename Ref>
+Access<T> unbounded(Ref ref) {
+  return scalar<T>(ref, [](std::string_view text) { return parse_count(text); }, [](auto value) { return value; });
+}
+
+template <typename T, typename Ref>
+Access<T> power_of_two(Ref ref, std::uint64_t min, std::uint64_t max) {
+  return scalar<T>(
+      ref, [min, max](std::string_view text) { return parse_power_of_two(text, min, max); },
+      [](auto value) { return value; }, fmt::format("{}..{}, a power of two", min, max));
+}
+
+/// A count, or "driver" for an unset one.
+template <typename T, typename Ref>
+Access<T> optional_count(Ref ref, std::uint64_t min, std::uint64_t max) {
+  using Value = std::optional<std::uint16_t>;
+  return scalar<T>(
+      ref,
+      [min, max](std::string_view text) -> Result<Value> {
+        if (text == "driver") return Value{};
+        WARPLINE_TRY(const std::uint64_t value, parse_bounded(text, min, max));
+        return Value{static_cast<std::uint16_t>(value)};
+      },
+      [](const Value& value) { return value ? nlohmann::json(*value) : nlohmann::json("driver"); },
+      fmt::format("{}..{} or driver", min, max));
+}
+
+template <typename T, typename Ref>
+Access<T> boolean(Ref ref) {
+  return scalar<T>(ref, parse_bool, [](bool value) { return value; });
+}
+
+/// A boolean field that the option turns off.
+template <typename T, typename Ref>
+Access<T> inverse(Ref ref) {
+  return scalar<T>(
+      ref,
+      [](std::string_view text) -> Result<bool> {
+        WARPLINE_TRY(const bool value, parse_bool(text));
+        return !value;
+      },
+      [](bool value) { return !value; });
+}
+
+/// `unit` is the nanoseconds of a bare number.
+template <typename T, typename Ref>
+Access<T> nanos(Ref ref, std::int64_t unit, Nanos min, Nanos max) {
+  return scalar<T>(
+      ref, [=](std::string_view text) { return parse_bounded_nanos(text, unit, min, max); },
+      [](Nanos value) { return to_string(value); }, fmt::format("{}..{}", to_string(min), to_string(max)));
+}
+
+/// `known[i]` is the name of the enumerator i.
+template <typename T, typename Ref>
+Access<T> choice(Ref ref, std::vector<std::string_view> known, std::vector<std::string_view> absent = {}) {
+  const std::string allowed = fmt::format("{}", fmt::join(known, "|"));
+  return scalar<T>(
+      ref, [known, absent](std::string_view text) { return parse_choice(text, known, absent); },
+      [known](auto value) { return std::string(known[static_cast<std::size_t>(value)]); }, allowed);
+}
+
+template <typename T, typename Ref>
+Access<T> text(Ref ref) {
+  return scalar<T>(
+      ref, [](std::string_view value) -> Result<std::string> { return std::string(value); },
+      [](const std::string& value) { return value; });
+}
+
+template <typename T, typename Ref>
+Access<T> names(Ref ref, std::string allowed) {
+  return {[ref](T& owner, std::span<const std::string> texts) -> Result<void> {
+            WARPLINE_TRY(ref(owner), parse_names(texts));
+            return {};
+          },
+          [ref](const T& owner) -> nlohmann::json { return ref(owner); }, std::move(allowed)};
+}
+
+}  // namespace warpline
