@@ -121,10 +121,9 @@ class ForwardRun {
     for (std::size_t i = 0; i < config_.ports.size(); ++i) {
       const PortConfig& port_config = config_.ports[i];
       WARPLINE_TRY(Port port, Port::open(port_config.spec));
-      WARPLINE_TRY(PacketPool pool, PacketPool::make(fmt::format("port{}", i), buffers(port_config), config_.pool.cache,
-                                                     room(port_config), port.node()));
-      pools_.push_back(std::move(pool));
-      WARPLINE_CHECK(start(std::move(port), port_config, *pools_.back().get(), layout_.tx_queues(config_, i)));
+      WARPLINE_CHECK(port.configure(port_config, {.rx = pipelines(), .tx = layout_.tx_queues(config_, i)}));
+      WARPLINE_CHECK(make_pool(fmt::format("port{}", i), port_config, port.node()));
+      WARPLINE_CHECK(start(std::move(port), *pools_.back().get()));
     }
     return {};
   }
@@ -133,19 +132,24 @@ class ForwardRun {
   Result<void> open_loopback() {
     const PortConfig& port_config = config_.port_defaults;
     WARPLINE_TRY(const auto ids, make_ring_pair(pipelines(), port_config.rx_ring, kAnyNode));
-    WARPLINE_TRY(PacketPool pool,
-                 PacketPool::make("loopback", buffers(port_config), config_.pool.cache, room(port_config), kAnyNode));
-    pools_.push_back(std::move(pool));
+    WARPLINE_CHECK(make_pool("loopback", port_config, kAnyNode));
     WARPLINE_CHECK(Generator::check_pool(*traffic_, *pools_.back().get()));
     for (const std::uint16_t id : {ids.first, ids.second}) {
       WARPLINE_TRY(Port port, Port::adopt(id));
-      WARPLINE_CHECK(start(std::move(port), port_config, *pools_.back().get(), pipelines()));
+      WARPLINE_CHECK(port.configure(port_config, {.rx = pipelines(), .tx = pipelines()}));
+      WARPLINE_CHECK(start(std::move(port), *pools_.back().get()));
     }
     return {};
   }
 
-  Result<void> start(Port port, const PortConfig& port_config, rte_mempool& pool, std::uint16_t tx_queues) {
-    WARPLINE_CHECK(port.configure(port_config, {.rx = pipelines(), .tx = tx_queues, .one_pool = false}));
+  Result<void> make_pool(const std::string& name, const PortConfig& port_config, int node) {
+    WARPLINE_TRY(PacketPool pool,
+                 PacketPool::make(name, buffers(port_config), config_.pool.cache, room(port_config), node));
+    pools_.push_back(std::move(pool));
+    return {};
+  }
+
+  Result<void> start(Port port, rte_mempool& pool) {
     WARPLINE_CHECK(port.attach(&pool));
     WARPLINE_CHECK(port.start());
     ports_.push_back(std::move(port));
