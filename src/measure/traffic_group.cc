@@ -54,11 +54,9 @@ void TrafficGroup::note_returned(const Checker& checker) {
   }
 }
 
-Tally TrafficGroup::delivered() const {
+Tally TrafficGroup::sent() const {
   Tally sum;
-  for (const auto& member : members_) {
-    sum += {member->counters.delivered.get(), member->counters.delivered_bytes.get()};
-  }
+  for (const auto& member : members_) sum += {member->counters.tx.get(), member->counters.tx_bytes.get()};
   return sum;
 }
 

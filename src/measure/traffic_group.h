@@ -73,8 +73,8 @@ class TrafficGroup {
   [[nodiscard]] Totals totals() const;
   /// Adds them, but for the latency, to those of the ports' other side.
   void add_to(RunTotals& totals) const;
-  /// The same of `delivered` alone, at little cost.
-  [[nodiscard]] Tally delivered() const;
+  /// The same of `tx` alone, at little cost.
+  [[nodiscard]] Tally sent() const;
   /// Adds every worker's latency histogram to `into`.
   void merge_latency(Histogram& into) const;
 

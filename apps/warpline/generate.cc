@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "measure/live.h"
+#include "measure/run_end.h"
+#include "measure/traffic_worker.h"
+#include "memory/packet_pool.h"
+#include "runtime/eal.h"
+#include "runtime/port.h"
+#include "runtime/port_spec.h"
+#include "runtime/stop.h"
+#include "runtime/workers.h"
+
+namespace warpline {
+namespace {
+
+/// One `generate` run. Worker w serves port w / queues, queue w % queues. Members are destroyed in reverse: lcores end
+/// before the workers that they run, ports close before their pools, the EAL goes last.
+class GenerateRun {
+ public:
+  explicit GenerateRun(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+
+  Result<int> run() {
+    WARPLINE_CHECK(plan());
+    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, memory()));
+    eal_.emplace(std::move(eal));
+    WARPLINE_CHECK(open_ports());
+    const StopOnSignal on_signal;
+    WARPLINE_CHECK(launch());
+    const LiveResult live = run_live(config_.run,
+                                     {.sample = [this] { return totals(); },
+                                      .progress = [this] { return group_->sent(); },
+                                      .done = [this] { return !workers_->running(); },
+                                      .stop = [this] { group_->stop(); }},
+                                     StopOnSignal::requested());
+    workers_->wait();
+    return report(live);
+  }
+
+ private:
+  /// All that can be decided, and refused, before DPDK starts.
+  Result<void> plan() {
+    WARPLINE_TRY(TrafficPlan traffic, TrafficPlan::make(config_.traffic, config_.run.seed));
+    std::vector<WorkerRequest> requests;
+    for (std::size_t i = 0; i < config_.ports.size(); ++i) {
+      const PortConfig& port = config_.ports[i];
+      WARPLINE_CHECK(check_port_spec(port.spec));
+      if (traffic.max_frame_bytes() > port.mtu + kEthernetHeader) {
+        return usage_error(
+            fmt::format("frames of {} bytes do not fit the MTU of {}", traffic.max_frame_bytes(), port.mtu), "",
+            fmt::format("use --mtu {}", traffic.max_frame_bytes() - kEthernetHeader));
+      }
+      specs_.push_back(port.spec);
+      const int node = port_node(port.spec);
+      for (std::uint16_t queue = 0; queue < queues(); ++queue) {
+        requests.push_back({.name = fmt::format("traffic {}", requests.size()),
+                            .queues = fmt::format("port {} queue {}", i, queue),
+                            .node = node});
+      }
+    }
+    WARPLINE_TRY(const Topology topology, Topology::of_machine());
+    WARPLINE_TRY(plan_, plan_lcores(topology, requests, {config_.runtime.lcores, config_.runtime.share_cores}));
+    group_ = std::make_unique<TrafficGroup>(
+        std::move(traffic), TrafficGroup::Options{.workers = static_cast<std::uint16_t>(requests.size()),
+                                                  .macs = MacRule::either,
+                                                  .packets = config_.run.packets,
+                                                  .warmup = config_.run.warmup,
+                                                  .burst = config_.traffic.burst,
+                                                  .rate = share_of(config_.traffic.rate, queues()),
+                                                  .drain = config_.traffic.drain});
+    return {};
+  }
+
+  [[nodiscard]] std::uint16_t queues() const { return config_.traffic.queues; }
+
+  /// Buffers of one port: what it receives and what it sends come from one pool.
+  [[nodiscard]] std::uint32_t buffers(const PortConfig& port) const {
+    if (config_.pool.size != 0) return config_.pool.size;
+    return pool_size({.rx_descriptors = std::uint32_t{port.rx_ring} * queues(),
+                      .tx_descriptors = std::uint32_t{port.tx_ring} * queues(),
+                      .in_flight = 2U * config_.traffic.burst * queues(),
+                      .lcores = queues() + 1U,
+                      .cache = config_.pool.cache});
+  }
+
+  [[nodiscard]] std::uint32_t room(const PortConfig& port) const {
+    return config_.pool.data_room != 0 ? config_.pool.data_room : data_room(port.mtu);
+  }
+
+  [[nodiscard]] Bytes memory() const {
+    constexpr std::uint64_t kRingsAndQueues = 16U << 20;
+    std::uint64_t bytes = kRingsAndQueues;
+    for (const PortConfig& port : config_.ports) bytes += pool_bytes(buffers(port), room(port)).value;
+    return Bytes{bytes};
+  }
+
+  Result<void> open_ports() {
+    for (std::size_t i = 0; i < config_.ports.size(); ++i) {
+      const PortConfig& port_config = config_.ports[i];
+      WARPLINE_TRY(Port port, Port::open(port_config.spec));
+      WARPLINE_TRY(PacketPool pool, PacketPool::make(fmt::format("port{}", i), buffers(port_config), config_.pool.cache,
+                                                     room(port_config), port.node()));
+      pools_.push_back(std::move(pool));
+      WARPLINE_CHECK(Generator::check_pool(group_->plan(), *pools_.back().get()));
+      WARPLINE_CHECK(port.configure(port_config, {.rx = queues(), .tx = queues(), .one_pool = true}));
+      WARPLINE_CHECK(port.attach(pools_.back().get()));
+      WARPLINE_CHECK(port.start());
+      ports_.push_back(std::move(port));
+    }
+    return {};
+  }
+
+  Result<void> launch() {
+    for (std::uint16_t i = 0; i < plan_.workers.size(); ++i) {
+      const std::size_t port = i / queues();
+      traffic_.push_back(
+          std::make_unique<TrafficWorker>(*group_,
+                                          TrafficWorker::Place{.number = i,
+                                                               .port = ports_[port].id(),
+                                                               .queue = static_cast<std::uint16_t>(i % queues()),
+                                                               .yields = plan_.workers[i].shares_cpu},
+                                          *pools_[port].get()));
+    }
+    workers_.emplace(plan_);
+    for (std::size_t i = 0; i < traffic_.size(); ++i) {
+      if (Result<void> launched = workers_->launch(i, [worker = traffic_[i].get()] { worker->run(); }); !launched) {
+        group_->stop();
+        return launched;
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] RunTotals totals() const {
+    RunTotals totals;
+    group_->add_to(totals);
+    Histogram latency;
+    group_->merge_latency(latency);
+    totals.latency = LatencyTotals::of(latency);
+    return totals;
+  }
+
+  int report(const LiveResult& live) {
+    RunReport report;
+    report.command = config_.command;
+    report.config = loaded_.to_json();
+    report.duration_s = live.duration_s;
+    report.totals = totals();
+    report.rate = live.rate;
+    for (const Port& port : ports_) add_port(report, port);
+    add_plan(report, plan_);
+    report.notes.insert(report.notes.end(), eal_->notes().begin(), eal_->notes().end());
+    // What comes back is always checked, but there may be nobody who sends it: only --verify says that it must come.
+    const bool must_return = config_.run.verify && report.totals.tx.packets != 0;
+    if (!config_.run.verify && report.totals.rx.packets == 0) report.totals.verify.reset();
+    print(report, config_.run);
+    if (!config_.run.verify) report.totals.verify.reset();
+    if (must_return && report.totals.rx.packets == 0) {
+      spdlog::error("nothing came back: the peer is gone or does not forward; start it, or leave --verify out");
+      return static_cast<int>(ErrorKind::peer);
+    }
+    return exit_code(report, live.interrupted);
+  }
+
+  static constexpr std::uint32_t kEthernetHeader = 14;
+
+  const LoadedConfig& loaded_;
+  const Config& config_;
+  std::vector<std::string> specs_;
+  LcorePlan plan_;
+  std::optional<Eal> eal_;
+  std::vector<PacketPool> pools_;
+  std::vector<Port> ports_;
+  std::unique_ptr<TrafficGroup> group_;
+  std::vector<std::unique_ptr<TrafficWorker>> traffic_;
+  std::optional<Workers> workers_;
+};
+
+}  // namespace
+
+int run_generate(const LoadedConfig& loaded) {
+  const Result<int> result = GenerateRun(loaded).run();
+  if (result) return *result;
+  spdlog::error("{}", result.error().message());
+  return static_cast<int>(result.error().kind);
+}
+
+}  // namespace warpline
