@@ -4,7 +4,7 @@
 
 run_commands.py ROOT: every command in a ```sh block of README.md, CONTRIBUTING.md, ARCHITECTURE.md and docs/ runs at
 ROOT and must succeed; a comment line `# exit N` before a command expects that status instead. `make TARGET` in running
-text must name a target, `warpline COMMAND` a command that has help.
+text must name a target, `warpline COMMAND` a command that has help, and a file in backticks must be there.
 """
 
 import os
@@ -52,6 +52,12 @@ def mentions(text):
         yield f"build/warpline {command} --help"
 
 
+def missing_files(root, text):
+    for path in sorted(set(re.findall(r"`([\w./-]+/[\w.-]+\.(?:h|cc|cu|py|cmake|md|txt|json|toml))`", text))):
+        if not path.startswith("build/") and not (root / path).is_file() and not (root / "src" / path).is_file():
+            yield path
+
+
 def run(root, where, command, expected):
     if NOT_HERE.match(command):
         print(f"not here  {where}: {command}")
@@ -81,7 +87,10 @@ def main():
         for where, command, expected in found:
             total += 1
             good += run(root, where, command, expected)
-    print(f"{good} of {total} commands of the documents do as they should")
+        for missing in missing_files(root, text):
+            total += 1
+            print(f"FAILED    {name}: there is no {missing}")
+    print(f"{good} of {total} things that the documents say are so")
     return 0 if good == total and total > 0 else 1
 
 
