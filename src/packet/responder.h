@@ -108,7 +108,8 @@ WARPLINE_HD inline bool Responder::answer_echo(FrameRef frame, const ParsedFrame
   std::memcpy(swapped, addresses + size, size);
   std::memcpy(swapped + size, addresses, size);
   scatter(frame, source_at, swapped, 2 * size);
-  scatter(frame, parsed.l3_offset + (v4 ? Ipv4View::kTimeToLive : Ipv6View::kHopLimit), &kHopLimit, 1);
+  const std::uint8_t hop_limit = kHopLimit;
+  scatter(frame, parsed.l3_offset + (v4 ? Ipv4View::kTimeToLive : Ipv6View::kHopLimit), &hop_limit, 1);
   const std::uint8_t type = v4 ? kIcmpEchoReply : kIcmpv6EchoReply;
   scatter(frame, parsed.l4_offset, &type, 1);
   update_checksums(frame, parsed);
