@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workload/test_frames.h"
+#include "packet/frame_testing.h"
 #include "workload/workload.h"
 
 namespace warpline {
@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t kBurst = 64;
 
-void BM_Workload(benchmark::State& state, WorkloadKind kind, std::uint32_t payload) {
-  const Octets bytes = udp_frame(payload);
-  std::vector<Octets> frames(kBurst, bytes);
+void BM_Workload(benchmark::State& state, WorkloadKind kind, std::size_t payload) {
+  const FrameBytes bytes = with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(payload))));
+  std::vector<FrameBytes> frames(kBurst, bytes);
   with_workload(kind, Nanos{0}, 1500, [&](auto work) {
     for (auto _ : state) {
       std::uint64_t dropped = 0;
-      for (Octets& frame : frames) {
+      for (FrameBytes& frame : frames) {
         Segment segment{frame.data(), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
         dropped += is_drop(work({&segment, 1, segment.length}));
       }

@@ -5,15 +5,30 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "workload/test_frames.h"
+#include "packet/frame_testing.h"
 
 namespace warpline {
 namespace {
+
+FrameBytes udp_frame(std::size_t payload, bool ipv6 = false) {
+  const FrameBytes datagram = udp_datagram(counting(payload));
+  return with_checksums(ipv6 ? ipv6_frame(kProtocolUdp, datagram) : ipv4_frame(kProtocolUdp, datagram));
+}
+
+FrameBytes with_tags(FrameBytes frame, unsigned tags) {
+  for (unsigned i = 0; i < tags; ++i) frame = tagged(frame, kEtherTypeVlan, 7);
+  return frame;
+}
+
+template <typename Work>
+Verdict judge(Work&& work, const FrameBytes& bytes) {
+  SegmentedFrame frame(bytes);
+  return work(frame.ref());
+}
 
 TEST(NoWork, ForwardsWhateverItIs) {
   EXPECT_EQ(judge(NoWork{}, {1}), Verdict::forward);
@@ -21,53 +36,50 @@ TEST(NoWork, ForwardsWhateverItIs) {
 }
 
 TEST(MacSwap, ExchangesTheAddressesAndNothingElse) {
-  const Octets before = udp_frame(18);
-  CutFrame cut(before);
-  EXPECT_EQ(MacSwap{}(cut.frame()), Verdict::forward);
-  Octets expected = before;
+  const FrameBytes before = udp_frame(18);
+  SegmentedFrame cut(before);
+  EXPECT_EQ(MacSwap{}(cut.ref()), Verdict::forward);
+  FrameBytes expected = before;
   std::swap_ranges(expected.begin(), expected.begin() + 6, expected.begin() + 6);
   EXPECT_EQ(cut.bytes(), expected);
 }
 
 TEST(MacSwap, ReachesAcrossSegments) {
-  Octets expected = udp_frame(18);
+  FrameBytes expected = udp_frame(18);
   std::swap_ranges(expected.begin(), expected.begin() + 6, expected.begin() + 6);
   for (std::uint32_t first = 0; first <= 14; ++first) {
-    CutFrame cut(udp_frame(18), {first, 1, 45 - first, 14});
-    EXPECT_EQ(MacSwap{}(cut.frame()), Verdict::forward);
+    SegmentedFrame cut(udp_frame(18), {first, 1, 45 - first});
+    EXPECT_EQ(MacSwap{}(cut.ref()), Verdict::forward);
     EXPECT_EQ(cut.bytes(), expected) << "first segment of " << first;
   }
 }
 
 TEST(MacSwap, LeavesARuntAlone) {
-  const Octets runt(13, 0x5a);
-  CutFrame whole(runt);
-  EXPECT_EQ(MacSwap{}(whole.frame()), Verdict::runt);
+  const FrameBytes runt(13, 0x5a);
+  SegmentedFrame whole(runt);
+  EXPECT_EQ(MacSwap{}(whole.ref()), Verdict::runt);
   EXPECT_EQ(whole.bytes(), runt);
-  CutFrame cut(runt, {6, 7});
-  EXPECT_EQ(MacSwap{}(cut.frame()), Verdict::runt);
+  SegmentedFrame cut(runt, {6});
+  EXPECT_EQ(MacSwap{}(cut.ref()), Verdict::runt);
   EXPECT_EQ(cut.bytes(), runt);
 }
 
 TEST(Count, TellsKindsApartAndForwardsAll) {
   Count count;
-  const Octets udp = udp_frame(18);
-  Octets arp(60);
-  arp[12] = 0x08;
-  arp[13] = 0x06;
-  const std::array<std::uint8_t, 8> arp_ipv4_ethernet_request{0, 1, 8, 0, 6, 4, 0, 1};
-  std::copy(arp_ipv4_ethernet_request.begin(), arp_ipv4_ethernet_request.end(), arp.begin() + 14);
-  const std::vector<Octets> frames{udp,
-                                   udp_frame(40, true),
-                                   tagged(udp, 2),
-                                   with(udp, 23, 89),              // OSPF
-                                   with(udp_frame(24), 20, 0x20),  // more fragments
-                                   arp,
-                                   with(udp, 12, 0x99),  // some other EtherType
-                                   Octets(13),
-                                   with(udp, 14, 0x65)};  // IPv4 of version 6
+  const FrameBytes udp = udp_frame(18);
+  Ipv4Header fragment;
+  fragment.more_fragments = true;
+  const std::vector<FrameBytes> frames{udp,
+                                       udp_frame(40, true),
+                                       with_tags(udp, 2),
+                                       ipv4_frame(89, counting(20)),  // OSPF
+                                       ipv4_frame(kProtocolUdp, counting(24), fragment),
+                                       arp_frame({}),
+                                       ethernet_frame(0x9999, counting(46)),
+                                       FrameBytes(13),
+                                       ethernet_frame(kEtherTypeIpv4, FrameBytes(46))};
   std::uint64_t bytes = 0;
-  for (const Octets& frame : frames) {
+  for (const FrameBytes& frame : frames) {
     EXPECT_EQ(judge(count, frame), Verdict::forward);
     bytes += frame.size();
   }
@@ -89,7 +101,7 @@ TEST(Count, MergesToWhatOneWouldHaveCounted) {
   Count one;
   Count left;
   Count right;
-  for (const Octets& frame : {udp_frame(18), Octets(13), udp_frame(40, true), tagged(udp_frame(9), 1)}) {
+  for (const FrameBytes& frame : {udp_frame(18), FrameBytes(13), udp_frame(40, true), with_tags(udp_frame(9), 1)}) {
     judge(one, frame);
     judge(frame.size() % 2 == 0 ? left : right, frame);
   }
@@ -100,19 +112,19 @@ TEST(Count, MergesToWhatOneWouldHaveCounted) {
 TEST(FrameLimits, HoldToTheMtuWhateverTheTags) {
   FrameLimits<MacSwap> limits({}, 1500);
   for (unsigned tags = 0; tags <= 2; ++tags) {
-    EXPECT_EQ(judge(limits, tagged(udp_frame(1472), tags)), Verdict::forward) << tags;
-    EXPECT_EQ(judge(limits, tagged(udp_frame(1473), tags)), Verdict::giant) << tags;
+    EXPECT_EQ(judge(limits, with_tags(udp_frame(1472), tags)), Verdict::forward) << tags;
+    EXPECT_EQ(judge(limits, with_tags(udp_frame(1473), tags)), Verdict::giant) << tags;
   }
-  EXPECT_EQ(judge(limits, tagged(udp_frame(1472), 3)), Verdict::giant) << "a third tag is payload";
-  EXPECT_EQ(judge(limits, Octets(14)), Verdict::forward);
-  EXPECT_EQ(judge(limits, Octets(13)), Verdict::runt);
-  EXPECT_EQ(judge(limits, Octets(1)), Verdict::runt);
+  EXPECT_EQ(judge(limits, with_tags(udp_frame(1472), 3)), Verdict::giant) << "a third tag is payload";
+  EXPECT_EQ(judge(limits, FrameBytes(14)), Verdict::forward);
+  EXPECT_EQ(judge(limits, FrameBytes(13)), Verdict::runt);
+  EXPECT_EQ(judge(limits, FrameBytes(1)), Verdict::runt);
 }
 
 TEST(FrameLimits, NothingFollowsAGiantOrARunt) {
   FrameLimits<Count> limits({}, 100);
   judge(limits, udp_frame(200));
-  judge(limits, Octets(13));
+  judge(limits, FrameBytes(13));
   EXPECT_EQ(limits.work().tally().packets, 0U);
   judge(limits, udp_frame(50));
   FrameLimits<Count> sum({}, 100);
@@ -122,11 +134,11 @@ TEST(FrameLimits, NothingFollowsAGiantOrARunt) {
 
 TEST(FrameLimits, TagsBeyondATinyMtuAreNoOverflow) {
   FrameLimits<NoWork> limits({}, 0);
-  EXPECT_EQ(judge(limits, Octets(14)), Verdict::forward);
-  Octets cut_short(16);
+  EXPECT_EQ(judge(limits, FrameBytes(14)), Verdict::forward);
+  FrameBytes cut_short(16);
   cut_short[12] = 0x81;
   EXPECT_EQ(judge(limits, cut_short), Verdict::forward);
-  EXPECT_EQ(judge(limits, Octets(16)), Verdict::giant);
+  EXPECT_EQ(judge(limits, FrameBytes(16)), Verdict::giant);
 }
 
 /// Time that passes only by being looked at.
@@ -165,13 +177,13 @@ TEST(Workload, EachKindIsCalledWithItsOwnType) {
 
 /// A frame, sound or damaged, and where to cut it.
 struct Damage {
-  Octets bytes;
+  FrameBytes bytes;
   std::vector<std::uint32_t> lengths;
 };
 
 Damage any_frame() {
-  Octets bytes = tagged(udp_frame(*rc::gen::inRange<std::uint32_t>(0, 80), *rc::gen::arbitrary<bool>()),
-                        *rc::gen::inRange<unsigned>(0, 4));
+  FrameBytes bytes = with_tags(udp_frame(*rc::gen::inRange<std::size_t>(0, 80), *rc::gen::arbitrary<bool>()),
+                               *rc::gen::inRange<unsigned>(0, 4));
   const auto hits = *rc::gen::weightedElement<int>({{2, 0}, {3, 1}, {1, 6}});
   for (int i = 0; i < hits; ++i)
     bytes[*rc::gen::inRange<std::size_t>(0, bytes.size())] = *rc::gen::arbitrary<std::uint8_t>();
@@ -185,16 +197,15 @@ Damage any_frame() {
     lengths.push_back(*rc::gen::inRange<std::uint32_t>(0, bound + 1));
     left -= lengths.back();
   }
-  lengths.push_back(left);
   return {bytes, lengths};
 }
 
 template <typename Work>
 void same_however_cut(Work on_whole, const Damage& damage) {
   Work on_cut = on_whole;
-  CutFrame whole(damage.bytes);
-  CutFrame cut(damage.bytes, damage.lengths);
-  RC_ASSERT(on_whole(whole.frame()) == on_cut(cut.frame()));
+  SegmentedFrame whole(damage.bytes);
+  SegmentedFrame cut(damage.bytes, damage.lengths);
+  RC_ASSERT(on_whole(whole.ref()) == on_cut(cut.ref()));
   RC_ASSERT(whole.bytes() == cut.bytes());
   if constexpr (requires { on_whole.work().tally(); }) RC_ASSERT((on_whole.work().tally() == on_cut.work().tally()));
 }

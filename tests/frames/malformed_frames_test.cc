@@ -45,7 +45,7 @@ TEST_P(MalformedFrames, IsNeverAnswered) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, MalformedFrames, testing::ValuesIn(malformed_frames()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& instance) { return instance.param.name; });
 
 TEST(MalformedFramesCorpus, HasOneOrMoreForEveryReasonAndNoNameTwice) {
   std::set<std::string> names;
