@@ -12,6 +12,7 @@
 #include "measure/generator.h"
 #include "measure/live.h"
 #include "measure/run_end.h"
+#include "measure/send_frames.h"
 #include "measure/traffic_worker.h"
 #include "memory/packet_pool.h"
 #include "pipeline/forwarder.h"
@@ -51,6 +52,7 @@ class ForwardRun {
       WARPLINE_CHECK(open_loopback());
     } else {
       WARPLINE_CHECK(open_ports());
+      if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     }
     WARPLINE_CHECK(launch());
     const StopOnSignal on_signal;
@@ -64,8 +66,8 @@ class ForwardRun {
   /// All that can be decided, and refused, before DPDK starts.
   Result<void> plan() {
     std::vector<int> nodes;
-    if (config_.forward.loopback) {
-      nodes = {kAnyNode};
+    if (config_.forward.loopback) nodes = {kAnyNode};
+    if (config_.forward.loopback || config_.forward.tx_first != 0) {
       WARPLINE_TRY(TrafficPlan traffic, TrafficPlan::make(config_.traffic, config_.run.seed));
       traffic_.emplace(std::move(traffic));
     }
@@ -101,6 +103,7 @@ class ForwardRun {
                       .lcores = static_cast<std::uint32_t>(layout_.roles.size()) + 1,
                       .cache = config_.pool.cache};
     if (config_.forward.loopback) demand.in_flight += (window() + config_.traffic.burst) * pipelines();
+    demand.in_flight += config_.forward.tx_first;
     return pool_size(demand);
   }
 
@@ -156,6 +159,16 @@ class ForwardRun {
     return {};
   }
 
+  /// Sends --tx-first packets out of every port, so that something circulates on a wire that loops back.
+  Result<void> send_first() {
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      WARPLINE_CHECK(Generator::check_pool(*traffic_, *pools_[i].get()));
+      Generator generator(*traffic_, static_cast<std::uint16_t>(i), *pools_[i].get());
+      first_ += send_frames(generator, {ports_[i].id(), 0}, config_.forward.tx_first);
+    }
+    return {};
+  }
+
   Result<void> launch() {
     std::vector<ForwardPort> near;
     const std::size_t near_ports = config_.forward.loopback ? 1 : ports_.size();
@@ -207,11 +220,20 @@ class ForwardRun {
       return !workers_->running();
     };
     return run_live(config_.run,
-                    {.sample = [this] { return totals_of(*forwarder_, far_.get()); },
+                    {.sample = [this] { return totals(); },
                      .progress = [this] { return forwarded_by(*forwarder_); },
                      .done = done,
                      .stop = stop},
                     StopOnSignal::requested());
+  }
+
+  [[nodiscard]] RunTotals totals() const {
+    RunTotals totals = totals_of(*forwarder_, far_.get());
+    if (config_.forward.tx_first != 0) {
+      totals.generated = first_;
+      totals.tx += first_;
+    }
+    return totals;
   }
 
   /// All that may or can come is received, or was lost by the device.
@@ -232,10 +254,13 @@ class ForwardRun {
     report.command = config_.command;
     report.config = loaded_.to_json();
     report.duration_s = live.duration_s;
-    report.totals = totals_of(*forwarder_, far_.get());
+    report.totals = totals();
     report.rate = live.rate;
     for (const Port& port : ports_) add_port(report, port);
     add_plan(report, plan_);
+    if (const std::uint64_t wanted = std::uint64_t{config_.forward.tx_first} * ports_.size(); first_.packets < wanted) {
+      report.notes.push_back(fmt::format("of {} packets to send first, the ports took {}", wanted, first_.packets));
+    }
     report.notes.insert(report.notes.end(), eal_->notes().begin(), eal_->notes().end());
     print(report, config_.run);
     return exit_code(report, live.interrupted);
@@ -248,6 +273,7 @@ class ForwardRun {
   ForwardLayout layout_;
   LcorePlan plan_;
   std::optional<TrafficPlan> traffic_;
+  Tally first_;  ///< of --tx-first, sent
 
   std::optional<Eal> eal_;
   std::vector<PacketPool> pools_;

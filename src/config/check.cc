@@ -26,7 +26,7 @@ class Checker {
     check_pool();
     check_bounds();
     if (forward) check_forward();
-    if (!forward || config_.forward.loopback) check_traffic();
+    if (!forward || config_.forward.loopback || config_.forward.tx_first != 0) check_traffic();
     return std::move(problems_);
   }
 
@@ -101,15 +101,19 @@ class Checker {
       refuse(fmt::format("cannot use {} {}", place("packet-time"), to_string(forward.packet_time)),
              "only the workload spin has one", "add --workload spin");
     }
-    if (forward.engine != EngineKind::inline_ && forward.model == ModelKind::run_to_completion) {
-      refuse(fmt::format("cannot combine {} thread with {} run-to-completion", place("engine"), place("model")),
-             "one core does all only when the engine is inline", "use --model pipeline");
-    }
     if (forward.engine == EngineKind::inline_ && forward.ctas > 1) {
       refuse(fmt::format("cannot use {} {}", place("ctas"), forward.ctas), "the inline engine has no threads",
              "add --engine thread");
     }
-    if (!forward.loopback && !config_.run.verify) check_no_traffic();
+    if (forward.loopback && forward.tx_first != 0) {
+      refuse(fmt::format("cannot combine {} with {}", place("loopback"), place("tx-first")),
+             "the far side sends all that there is to forward", "leave one out");
+    }
+    if (!forward.loopback && config_.run.verify) {
+      refuse(fmt::format("cannot use {}", place("verify")), "without --loopback nobody here knows what was sent",
+             "add --loopback, or verify where it is sent: warpline generate --verify");
+    }
+    if (!forward.loopback && forward.tx_first == 0) check_no_traffic();
   }
 
   /// A file may serve several commands; a flag or variable of this one that does nothing is a mistake.
@@ -118,8 +122,8 @@ class Checker {
       if (option.section != "traffic" || !option.taken_by(Command::forward)) continue;
       const GivenOption given = given_(option.name);
       if (given.source != Source::flag && given.source != Source::environment) continue;
-      refuse(fmt::format("cannot use {}", given.place), "forward makes traffic only with --loopback",
-             "add --loopback, or leave it out");
+      refuse(fmt::format("cannot use {}", given.place), "forward makes traffic only with --loopback or --tx-first",
+             "add one of them, or leave it out");
     }
   }
 

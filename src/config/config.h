@@ -64,6 +64,7 @@ struct ForwardConfig {
   std::uint16_t ctas = 1;         ///< host threads an engine
   std::uint16_t ring_slots = 16;  ///< bursts in flight between receive and transmit, a power of two
   std::uint32_t tx_retries = 64;  ///< transmit attempts before the rest of a batch is dropped as tx_full
+  std::uint32_t tx_first = 0;     ///< packets that each port sends before forwarding begins
   bool loopback = false;
   bool operator==(const ForwardConfig&) const = default;
 };

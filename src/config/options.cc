@@ -132,9 +132,12 @@ void add_forward(std::vector<Option>& table) {
        {"ctas", 0, "forward", "ctas", forward, Arity::single, "N", "host threads an engine",
         count<Config>(of(&Config::forward, &ForwardConfig::ctas), 1, 256)},
        {"ring-slots", 0, "forward", "ring-slots", forward, Arity::single, "N", "bursts in flight",
-        power_of_two<Config>(of(&Config::forward, &ForwardConfig::ring_slots), 2, 32'768)},
+        power_of_two<Config>(of(&Config::forward, &ForwardConfig::ring_slots), 2, 1024)},
        {"tx-retries", 0, "forward", "tx-retries", forward, Arity::single, "N", "before what is left is dropped",
         count<Config>(of(&Config::forward, &ForwardConfig::tx_retries), 0, 1'000'000)},
+       {"tx-first", 0, "forward", "tx-first", forward, Arity::single, "N",
+        "packets that each port sends before it forwards: for a wire that loops back",
+        count<Config>(of(&Config::forward, &ForwardConfig::tx_first), 0, 1'000'000)},
        {"loopback", 0, "forward", "loopback", forward, Arity::flag, "",
         "generate and check on the far side of a pair of software NICs",
         boolean<Config>(of(&Config::forward, &ForwardConfig::loopback))}});

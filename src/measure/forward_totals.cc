@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/forward_totals.h"
+
+namespace warpline {
+namespace {
+
+void add(StageTotals& sum, const StageCounters& stage) {
+  sum.calls += stage.calls.get();
+  sum.packets += stage.packets.get();
+  sum.sampled_ticks += stage.sampled_ticks.get();
+  sum.sampled_packets += stage.sampled_packets.get();
+}
+
+void add(StageTotals& sum, const LaneCounters& lane) {
+  sum.calls += lane.bursts.get();
+  sum.packets += lane.packets.get();
+  sum.sampled_ticks += lane.sampled_ticks.get();
+  sum.sampled_packets += lane.sampled_packets.get();
+}
+
+}  // namespace
+
+RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far) {
+  RunTotals totals;
+  StageTotals receive{.name = "receive"};
+  StageTotals work{.name = "work"};
+  StageTotals transmit{.name = "transmit"};
+  Histogram latency;
+  for (const auto& stream : forwarder.streams()) {
+    const ReceiveCounters& received = stream->received;
+    const TransmitCounters& sent = stream->sent;
+    totals.rx += {received.packets.get(), received.bytes.get()};
+    totals.tx += {sent.packets.get(), sent.bytes.get()};
+    for (std::size_t i = 0; i < kVerdicts; ++i) totals.drops[i] += sent.drops.get(static_cast<Verdict>(i));
+    add(receive, received.receive);
+    add(work, sent.work);
+    add(transmit, sent.transmit);
+    if (far == nullptr) latency.merge(sent.latency);
+  }
+  for (const auto& way : forwarder.ways()) {
+    for (const LaneCounters* lane : way->lanes()) add(work, *lane);
+  }
+  totals.stages = {receive, work, transmit};
+  if (far != nullptr) {
+    far->add_to(totals);
+    far->merge_latency(latency);
+  }
+  totals.latency = LatencyTotals::of(latency);
+  return totals;
+}
+
+Tally forwarded_by(const Forwarder& forwarder) {
+  Tally sum;
+  for (const auto& stream : forwarder.streams()) sum += {stream->sent.packets.get(), stream->sent.bytes.get()};
+  return sum;
+}
+
+}  // namespace warpline

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "measure/report.h"
+#include "measure/traffic_worker.h"
+#include "pipeline/forwarder.h"
+
+namespace warpline {
+
+/// Everything that `forwarder` and, on the far side of a loopback, `far` (may be null) counted so far. Any thread;
+/// exact once all workers have ended.
+[[nodiscard]] RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far);
+
+/// What the forwarder has sent so far. Cheap.
+[[nodiscard]] Tally forwarded_by(const Forwarder& forwarder);
+
+}  // namespace warpline
