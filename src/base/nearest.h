@@ -7,8 +7,8 @@
 
 namespace warpline {
 
-/// The known name that differs from `name` by the fewest insertions, removals and changes of a letter, the first of
-/// equals; empty when none is known.
+/// The known name that differs from `name` by the fewest letters inserted, removed, changed or swapped with the next,
+/// the first of equals; empty when none is known.
 [[nodiscard]] std::string nearest(std::string_view name, std::span<const std::string> known);
 
 }  // namespace warpline

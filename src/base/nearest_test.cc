@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nearest.h"
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace warpline {
 namespace {
@@ -15,6 +15,11 @@ TEST(Nearest, FindsTheLeastChanged) {
   EXPECT_EQ(nearest("dedline", known), "deadline");
   EXPECT_EQ(nearest("engines", known), "engine");
   EXPECT_EQ(nearest("mtu", known), "mtu");
+}
+
+TEST(Nearest, ASwapIsOneChange) {
+  EXPECT_EQ(nearest("upd", std::vector<std::string>{"ip", "udp", "tcp"}), "udp");
+  EXPECT_EQ(nearest("tpc", std::vector<std::string>{"ip", "udp", "tcp"}), "tcp");
 }
 
 TEST(Nearest, TakesTheFirstOfEqualsAndNothingFromNothing) {

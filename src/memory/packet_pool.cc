@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <utility>
+#include <vector>
 
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ether.h>
 #include <rte_mempool.h>
@@ -23,6 +24,23 @@ constexpr std::uint64_t kMebibyte = 1 << 20;
 
 /// A mempool flushes a cache at one and a half times its size, and wants as much of the pool's buffers.
 constexpr std::uint32_t flush_threshold(std::uint32_t cache) { return cache + cache / 2; }
+
+Error no_memory(const std::string& what, std::uint32_t size, std::uint32_t data_room, int node) {
+  const std::vector<HugepagePool> pages = read_hugepages();
+  if (rte_eal_has_hugepages() == 0) {
+    const Bytes needed = pool_bytes(size, data_room);
+    return environment_error(
+        what, fmt::format("it needs {} MiB of ordinary memory, more than was set aside", needed.value / kMebibyte),
+        fmt::format("reserve hugepages: `{}`, or use a smaller pool", reserve_command(pages, needed)));
+  }
+  const Bytes needed = pool_bytes(size, data_room, Bytes{2 * kMebibyte});
+  const std::uint64_t missing = needed.value - std::min(needed.value, free_bytes(pages).value);
+  return environment_error(
+      what,
+      fmt::format("it needs {} MiB of hugepages{}, {} MiB more than are free", needed.value / kMebibyte,
+                  node == kAnyNode ? "" : fmt::format(" on NUMA node {}", node), missing / kMebibyte),
+      fmt::format("`{}`, or use a smaller pool", reserve_command(pages, needed)));
+}
 
 }  // namespace
 
@@ -40,14 +58,15 @@ std::uint32_t data_room(std::uint16_t mtu) {
   return std::max(2048U, (frame + kCacheLine - 1) / kCacheLine * kCacheLine);
 }
 
-Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room) {
+Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room, Bytes page) {
   rte_mempool_objsz object{};
   const std::uint32_t element = sizeof(rte_mbuf) + RTE_PKTMBUF_HEADROOM + data_room;
   const std::uint64_t each = rte_mempool_calc_obj_size(element, 0, &object);
-  // Buffers do not straddle pages of 2 MiB: one a page may be lost. The mempool's ring has a pointer for each.
-  const std::uint64_t buffers = size * each;
-  const std::uint64_t lost = buffers / (2 * kMebibyte) * each;
-  return {buffers + lost + std::bit_ceil(std::uint64_t{size} + 1) * sizeof(void*) + 4 * kMebibyte};
+  // As rte_mempool_op_calc_mem_size_helper: what fits into a page is not laid across two.
+  const std::uint64_t pages = each <= page.value ? (size + page.value / each - 1) / (page.value / each)
+                                                 : size * ((each + page.value - 1) / page.value);
+  // The mempool's ring has a pointer for each; chunks are aligned.
+  return {pages * page.value + std::bit_ceil(std::uint64_t{size} + 1) * sizeof(void*) + 2 * kMebibyte};
 }
 
 Result<PacketPool> PacketPool::make(const std::string& name, std::uint32_t size, std::uint32_t cache,
@@ -66,14 +85,7 @@ Result<PacketPool> PacketPool::make(const std::string& name, std::uint32_t size,
   const int code = rte_errno;
   if (code == EEXIST) return usage_error(what, "there is a pool of that name", "give each a name of its own");
   if (code != ENOMEM) return environment_error(what, rte_strerror(code), "use a smaller pool");
-  const Bytes needed = pool_bytes(size, data_room);
-  const std::vector<HugepagePool> pages = read_hugepages();
-  const std::uint64_t missing = needed.value - std::min(needed.value, free_bytes(pages).value);
-  return environment_error(
-      what,
-      fmt::format("it needs {} MiB{}, {} MiB more than hugepages are free", needed.value / kMebibyte,
-                  node == kAnyNode ? "" : fmt::format(" on NUMA node {}", node), missing / kMebibyte),
-      fmt::format("`{}`, or use a smaller pool", reserve_command(pages, needed)));
+  return no_memory(what, size, data_room, node);
 }
 
 PacketPool& PacketPool::operator=(PacketPool&& other) noexcept {

@@ -27,8 +27,9 @@ struct PoolDemand {
 /// least 2048.
 [[nodiscard]] std::uint32_t data_room(std::uint16_t mtu);
 
-/// Memory that a pool takes, bookkeeping included: for Eal::start.
-[[nodiscard]] Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room);
+/// Memory that a pool takes of pages of that size, bookkeeping included: for Eal::start. Ordinary pages, the default,
+/// take the most.
+[[nodiscard]] Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room, Bytes page = {4096});
 
 /// Owns a pool of mbufs in host memory. Nothing of it may be in use when it is destroyed: close the ports first.
 class PacketPool {

@@ -89,9 +89,10 @@ void set_affinity(const std::vector<int>& cpus) {
   CPU_FREE(set);
 }
 
-/// EAL makes the folder for its files even when told to keep none.
-void remove_runtime_dir(const std::string& folder) {
-  if (folder.empty()) return;
+/// EAL makes the folder for its files even when told to keep none. Gone at once, not even a kill can leave it behind.
+void remove_runtime_dir() {
+  const char* const folder = rte_eal_get_runtime_dir();
+  if (folder == nullptr || *folder == '\0') return;
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   std::filesystem::remove(std::filesystem::path(folder).parent_path(), ignored);  // unless others are in it
@@ -178,12 +179,10 @@ Result<Eal> Eal::start(const RuntimeConfig& config, const LcorePlan& plan, const
   eal.affinity_ = current_affinity();
   const CapturedLog log(CapturedLog::Scope::all_output);
   const int status = rte_eal_init(static_cast<int>(argv.size()), argv.data());
-  const char* const runtime_dir = rte_eal_get_runtime_dir();
-  eal.runtime_dir_ = runtime_dir == nullptr ? "" : runtime_dir;
+  remove_runtime_dir();
   if (status < 0) {
     Error error = not_started(log, effective, eal.hugepages_, needed);
     set_affinity(eal.affinity_);
-    remove_runtime_dir(eal.runtime_dir_);
     return error;
   }
   eal.owner_ = true;
@@ -193,7 +192,6 @@ Result<Eal> Eal::start(const RuntimeConfig& config, const LcorePlan& plan, const
 Eal::Eal(Eal&& other) noexcept
     : owner_(std::exchange(other.owner_, false)),
       hugepages_(other.hugepages_),
-      runtime_dir_(std::move(other.runtime_dir_)),
       affinity_(std::move(other.affinity_)),
       notes_(std::move(other.notes_)) {}
 
@@ -201,7 +199,6 @@ Eal::~Eal() {
   if (!owner_) return;
   const CapturedLog log;
   rte_eal_cleanup();
-  remove_runtime_dir(runtime_dir_);
   set_affinity(affinity_);
 }
 

@@ -32,7 +32,6 @@ class Eal {
 
   bool owner_ = false;
   bool hugepages_ = false;
-  std::string runtime_dir_;
   std::vector<int> affinity_;  ///< of the starting thread, before
   std::vector<std::string> notes_;
 };
