@@ -26,6 +26,9 @@ run: build
 test: setup
 	@setup/test
 
+bench: build
+	@setup/bench
+
 format: setup
 	@setup/format
 
