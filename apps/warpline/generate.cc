@@ -17,6 +17,7 @@
 #include "runtime/port_spec.h"
 #include "runtime/stop.h"
 #include "runtime/workers.h"
+#include "traffic_layout.h"
 
 namespace warpline {
 namespace {
@@ -48,9 +49,8 @@ class GenerateRun {
   /// All that can be decided, and refused, before DPDK starts.
   Result<void> plan() {
     WARPLINE_TRY(TrafficPlan traffic, TrafficPlan::make(config_.traffic, config_.run.seed));
-    std::vector<WorkerRequest> requests;
-    for (std::size_t i = 0; i < config_.ports.size(); ++i) {
-      const PortConfig& port = config_.ports[i];
+    std::vector<int> nodes;
+    for (const PortConfig& port : config_.ports) {
       WARPLINE_CHECK(check_port_spec(port.spec));
       if (traffic.max_frame_bytes() > port.mtu + kEthernetHeader) {
         return usage_error(
@@ -58,13 +58,9 @@ class GenerateRun {
             fmt::format("use --mtu {}", traffic.max_frame_bytes() - kEthernetHeader));
       }
       specs_.push_back(port.spec);
-      const int node = port_node(port.spec);
-      for (std::uint16_t queue = 0; queue < queues(); ++queue) {
-        requests.push_back({.name = fmt::format("traffic {}", requests.size()),
-                            .queues = fmt::format("port {} queue {}", i, queue),
-                            .node = node});
-      }
+      nodes.push_back(port_node(port.spec));
     }
+    const std::vector<WorkerRequest> requests = traffic_requests(nodes, queues());
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
     WARPLINE_TRY(plan_, plan_lcores(topology, requests, {config_.runtime.lcores, config_.runtime.share_cores}));
     group_ = std::make_unique<TrafficGroup>(

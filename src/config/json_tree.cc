@@ -44,7 +44,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
   TreeBuilder(const std::string& path, const std::uint32_t& line) : path_(path), line_(line) {}
 
-  bool null() override { return fail("null is no value; leave the key out"); }
+  bool null() override { return fail("null is no value"); }
   bool boolean(bool value) override { return scalar(value ? "true" : "false"); }
   bool number_integer(number_integer_t value) override { return scalar(std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) override { return scalar(std::to_string(value)); }

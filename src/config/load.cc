@@ -60,6 +60,13 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
   return line;
 }
 
+/// Messages quote what the user wrote, line ends and all.
+Error on_one_line(Error error) {
+  const auto is_control = [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; };
+  for (std::string* part : {&error.what, &error.why, &error.fix}) std::ranges::replace_if(*part, is_control, '?');
+  return error;
+}
+
 using Given = std::map<std::string_view, Assignment>;  // by the option's long name
 
 /// The part of an assignment that is for port i; null when it is for none or not for that port.
@@ -97,6 +104,7 @@ class Loader {
     if (line_.task == Task::run) loaded_.json = loaded_.config.run.json;
 
     if (problems_.empty()) check();
+    for (Error& problem : problems_) problem = on_one_line(std::move(problem));
     if (line_.task == Task::run && !problems_.empty()) return problems_.front();
     loaded_.problems = std::move(problems_);
     describe();
@@ -199,7 +207,7 @@ class Loader {
       for (const Assignment& assignment : *source) {
         if (assignment.option->arity != Arity::by_port || assignment.texts.size() <= ports.size()) continue;
         problems_.push_back(usage_error(fmt::format("{} has {} values", assignment.place(), assignment.texts.size()),
-                                        fmt::format("there are {} ports", ports.size()),
+                                        fmt::format("the number of ports is {}", ports.size()),
                                         "give one for each --port, or none for a port without"));
       }
     }
@@ -286,8 +294,9 @@ std::string Assignment::place() const {
 
 Result<LoadedConfig> load(const std::vector<std::string>& arguments, const Environment& environment,
                           const ReadFile& read_file) {
-  WARPLINE_TRY(CommandLine line, parse_command_line(arguments));
-  return Loader(std::move(line)).load(environment, read_file);
+  auto line = parse_command_line(arguments);
+  if (!line.ok()) return on_one_line(std::move(line).error());
+  return Loader(*std::move(line)).load(environment, read_file);
 }
 
 }  // namespace warpline

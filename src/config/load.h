@@ -65,6 +65,8 @@ using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 /// set-up is, value by value: the flag, the environment variable, the `[[port]]` table with this port's spec,
 /// `[port-defaults]`, the default. `--address` is by position: the i-th is the i-th port's, "none" leaves one out.
 ///
+/// Every message stands on one line.
+///
 /// A file that begins with '{' is JSON, any other TOML; a JSON report of an earlier run counts as its `config`.
 [[nodiscard]] Result<LoadedConfig> load(const std::vector<std::string>& arguments, const Environment& environment,
                                         const ReadFile& read_file);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "measure/traffic.h"
+#include "pipeline/layout.h"
+#include "runtime/lcore_plan.h"
+#include "runtime/offloads.h"
+#include "runtime/port_spec.h"
+#include "runtime/topology.h"
+#include "traffic_layout.h"
+
+namespace warpline {
+namespace {
+
+std::string dump(const nlohmann::json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string text_of(const nlohmann::json& value) {
+  if (value.is_string()) return value.get_ref<const std::string&>();
+  if (!value.is_array()) return dump(value);
+  std::string joined;
+  for (const nlohmann::json& element : value) joined += (joined.empty() ? "" : ",") + text_of(element);
+  return joined;
+}
+
+/// Where the command would run its threads on this machine.
+Result<LcorePlan> plan_of(const Config& config) {
+  std::vector<int> nodes;
+  for (const PortConfig& port : config.ports) nodes.push_back(port_node(port.spec));
+  if (nodes.empty()) nodes.push_back(kAnyNode);  // of a loopback
+  WARPLINE_TRY(const Topology topology, Topology::of_machine());
+  const std::vector<WorkerRequest> requests = config.command == "generate"
+                                                  ? traffic_requests(nodes, config.traffic.queues)
+                                                  : lay_out_forward(config, nodes, topology.cpus.size()).requests;
+  return plan_lcores(topology, requests, {config.runtime.lcores, config.runtime.share_cores});
+}
+
+nlohmann::json to_json(const LcorePlan& plan) {
+  nlohmann::json workers = nlohmann::json::array();
+  for (const PlacedWorker& worker : plan.workers) {
+    workers.push_back({{"name", worker.request.name},
+                       {"queues", worker.request.queues},
+                       {"lcore", worker.lcore},
+                       {"cpu", worker.cpu.id},
+                       {"node", worker.cpu.node},
+                       {"shares_cpu", worker.shares_cpu}});
+  }
+  return {{"workers", workers},
+          {"control_lcore", plan.control_lcore},
+          {"control_cpus", plan.control_cpus},
+          {"notes", plan.notes}};
+}
+
+void print_table(const std::vector<Setting>& settings) {
+  constexpr std::size_t kWidest = 40;
+  std::size_t names = 0, values = 0;
+  for (const Setting& setting : settings) {
+    names = std::max(names, setting.name.size());
+    values = std::max(values, std::min(text_of(setting.value).size(), kWidest));
+  }
+  for (const Setting& setting : settings) {
+    fmt::print("{:<{}}  {:<{}}  {}\n", setting.name, names, text_of(setting.value), values, to_string(setting.origin));
+  }
+}
+
+/// What only the modules that use a value can say about it, without asking the machine.
+std::vector<Error> problems_of_use(const Config& config) {
+  std::vector<Error> problems;
+  const auto note = [&](const auto& result) {
+    if (!result.ok()) problems.push_back(result.error());
+  };
+  const auto check_setup = [&](const PortConfig& port) {
+    note(offload_bits(OffloadSide::rx, port.rx_offloads));
+    note(offload_bits(OffloadSide::tx, port.tx_offloads));
+    note(rss_bits(port.rss_fields));
+  };
+  if (config.ports.empty()) check_setup(config.port_defaults);
+  for (const PortConfig& port : config.ports) {
+    note(parse_port_spec(port.spec));
+    check_setup(port);
+  }
+  const bool sends = config.command == "generate" || config.forward.loopback || config.forward.tx_first != 0;
+  if (sends) note(TrafficPlan::make(config.traffic, config.run.seed));
+  return problems;
+}
+
+int print_problems(const std::vector<Error>& problems, bool json) {
+  if (json) {
+    nlohmann::json lines = nlohmann::json::array();
+    for (const Error& problem : problems) lines.push_back(problem.message());
+    const nlohmann::json answer = {
+        {"schema_version", 1}, {"command", "config check"}, {"ok", problems.empty()}, {"problems", lines}};
+    fmt::print("{}\n", dump(answer, 2));
+  } else {
+    for (const Error& problem : problems) fmt::print("{}\n", problem.message());
+  }
+  return problems.empty() ? 0 : static_cast<int>(ErrorKind::usage);
+}
+
+int show(const LoadedConfig& loaded) {
+  for (const Error& problem : loaded.problems) spdlog::error("{}", problem.message());
+  if (!loaded.problems.empty()) return static_cast<int>(ErrorKind::usage);
+  const bool plannable = !loaded.config.ports.empty() || loaded.config.forward.loopback;
+  const auto plan = plan_of(loaded.config);
+  if (loaded.json) {
+    nlohmann::json answer = {
+        {"schema_version", 1}, {"command", "config show " + loaded.config.command}, {"config", loaded.to_json()}};
+    for (const Setting& setting : loaded.settings) answer["origins"][setting.name] = to_string(setting.origin);
+    if (plannable && plan.ok()) answer["plan"] = to_json(*plan);
+    fmt::print("{}\n", dump(answer, 2));
+  } else {
+    print_table(loaded.settings);
+    if (plannable && plan.ok()) fmt::print("\n{}", format(*plan));
+  }
+  if (!plannable || plan.ok()) return 0;
+  spdlog::error("{}", plan.error().message());
+  return static_cast<int>(plan.error().kind);
+}
+
+}  // namespace
+
+int run_config(const LoadedConfig& loaded) {
+  if (loaded.task == Task::show) return show(loaded);
+  std::vector<Error> problems = loaded.problems;
+  if (problems.empty()) problems = problems_of_use(loaded.config);
+  return print_problems(problems, loaded.json);
+}
+
+}  // namespace warpline
