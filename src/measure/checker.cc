@@ -9,11 +9,9 @@
 namespace warpline {
 
 Checker::Checker(const TrafficPlan& plan, const Options& options)
-    : plan_(plan),
-      options_(options),
-      swapped_macs_(plan.macs()),
-      nanos_per_tick_(1e9 / ticks_per_second()),
-      streams_(options.streams, {SequenceWindow(options.window), std::vector<std::uint64_t>(plan.flows()), {}}) {
+    : plan_(plan), options_(options), swapped_macs_(plan.macs()), nanos_per_tick_(1e9 / ticks_per_second()) {
+  streams_.reserve(options.streams);
+  for (std::uint16_t i = 0; i < options.streams; ++i) streams_.emplace_back(options.window, plan.flows());
   std::rotate(swapped_macs_.begin(), swapped_macs_.begin() + 6, swapped_macs_.end());
 }
 

@@ -12,6 +12,7 @@
 #include "base/verdict.h"
 #include "measure/sequence_window.h"
 #include "measure/traffic.h"
+#include "measure/zeroed_array.h"
 
 namespace warpline {
 
@@ -43,7 +44,7 @@ class Checker {
     std::uint64_t latency_from = 0;                 ///< first sequence number of a stream whose latency counts
   };
 
-  /// Takes window / 8 + 8 * flows bytes a stream. The plan must outlive it.
+  /// Takes up to window / 8 + 8 * flows bytes a stream, as its frames arrive. The plan must outlive it.
   Checker(const TrafficPlan& plan, const Options& options);
 
   /// `ticks`: when it was received. forward: a good frame (a late or reordered one too); otherwise why it is none:
@@ -59,8 +60,10 @@ class Checker {
 
  private:
   struct StreamState {
+    StreamState(std::uint64_t window_size, std::uint32_t flows) : window(window_size), flow_end(flows) {}
+
     SequenceWindow window;
-    std::vector<std::uint64_t> flow_end;  ///< one more than the highest sequence number of each flow
+    ZeroedArray<std::uint64_t> flow_end;  ///< one more than the highest sequence number of each flow
     FramePlace place;                     ///< of the frame expected next
   };
 

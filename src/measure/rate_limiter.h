@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <variant>
 
 #include "base/units.h"
@@ -18,25 +17,22 @@ class RateLimiter {
     if (const auto* packets = std::get_if<PacketRate>(&rate)) {
       per_tick_ = packets->value / ticks_per_second;
       per_frame_ = 1;
-      depth_ = burst;
     } else if (const auto* bits = std::get_if<BitRate>(&rate)) {
       per_tick_ = bits->value / ticks_per_second;
       per_byte_ = 8;
       per_frame_ = 8.0 * kLayer1Overhead;
-      depth_ = burst * cost(max_frame_bytes);
     }
+    depth_ = burst * cost(max_frame_bytes);
+    credit_ = std::min(depth_, cost(max_frame_bytes));
   }
 
   [[nodiscard]] bool unlimited() const { return per_frame_ == 0; }
 
-  /// Puts in what `now` (ticks, never less than before) allows. The first call starts the clock with one frame's worth.
+  /// Puts in what `now` (ticks, never less than before) allows. The first call starts the clock; one
+  /// frame is free then.
   void refill(std::uint64_t now) {
-    if (!started_) {
-      started_ = true;
-      credit_ = std::min(depth_, cost(0));
-    } else {
-      credit_ = std::min(depth_, credit_ + static_cast<double>(now - last_) * per_tick_);
-    }
+    if (started_) credit_ = std::min(depth_, credit_ + static_cast<double>(now - last_) * per_tick_);
+    started_ = true;
     last_ = now;
   }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <vector>
+
+#include "measure/zeroed_array.h"
 
 namespace warpline {
 
@@ -45,7 +47,7 @@ class SequenceWindow {
 
   void skip_to(std::uint64_t sequence) {
     if (sequence - end_ >= size_) {
-      words_.assign(words_.size(), 0);
+      std::ranges::fill(words_, 0);
     } else {
       for (std::uint64_t skipped = end_; skipped < sequence;) {
         if (skipped % 64 == 0 && sequence - skipped >= 64) {
@@ -62,7 +64,7 @@ class SequenceWindow {
 
   std::uint64_t size_;
   std::uint64_t end_ = 0;
-  std::vector<std::uint64_t> words_;
+  ZeroedArray<std::uint64_t> words_;
 };
 
 }  // namespace warpline
