@@ -13,7 +13,9 @@ namespace warpline {
 /// no locked instruction on the writer's side.
 class Counter {
  public:
-  void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  [[gnu::always_inline]] void add(std::uint64_t n) {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
 
  private:

@@ -67,27 +67,31 @@ class RunToCompletion final : public Stage {
 
   /// Does the work on every packet of the batch and moves those that go on to its front.
   Kept work_on_batch() {
+    rte_mbuf** const mbufs = mbufs_.data();
+    const std::uint16_t count = count_;
+    const bool answers = stream_.responder.has_value();
     Kept kept;
     std::uint64_t bytes_aside = 0;
-    for (std::uint16_t i = 0; i < count_; ++i) {
-      rte_mbuf* mbuf = mbufs_[i];
+    for (std::uint16_t i = 0; i < count; ++i) {
+      rte_mbuf* mbuf = mbufs[i];
       const std::uint32_t length = rte_pktmbuf_pkt_len(mbuf);
-      const Verdict verdict = judge(mbuf);
+      const Verdict verdict = answers ? judge_slowly(mbuf) : judge(mbuf);
       if (verdict == Verdict::forward) [[likely]] {
-        mbufs_[kept.packets++] = mbuf;
+        mbufs[kept.packets++] = mbuf;
         kept.bytes += length;
       } else {
         bytes_aside += length;
         set_aside(stream_, mbuf, verdict);
       }
     }
-    stream_.received.packets.add(count_);
+    stream_.received.packets.add(count);
     stream_.received.bytes.add(kept.bytes + bytes_aside);
     return kept;
   }
 
   Verdict judge(rte_mbuf* mbuf) {
-    if (mbuf->nb_segs != 1 || stream_.responder) [[unlikely]]
+    if constexpr (Work::kKind == WorkloadKind::none) return Verdict::forward;
+    if (mbuf->nb_segs != 1) [[unlikely]]
       return judge_slowly(mbuf);
     Segment only{rte_pktmbuf_mtod(mbuf, std::uint8_t*), mbuf->data_len, 0, Verdict::forward};
     return work_(FrameRef{&only, 1, only.length});

@@ -29,7 +29,7 @@ class StageSampler {
   }
 
   /// Ends a stage of the burst begun, and starts the next.
-  void lap(StageCounters& stage, std::uint32_t packets) {
+  [[gnu::always_inline]] void lap(StageCounters& stage, std::uint32_t packets) {
     stage.calls.add(1);
     stage.packets.add(packets);
     if (!timed_) [[likely]]
