@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <net/ethernet.h>
+#include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <regex>
 #include <system_error>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "base/nearest.h"
 #include "runtime/lcore_plan.h"
 #include "runtime/pcap_file.h"
+#include "runtime/privileges.h"
 
 namespace warpline {
 namespace {
@@ -29,6 +32,9 @@ namespace fs = std::filesystem;
 const std::vector<std::string> kVdevDrivers = {"net_af_packet",   "net_af_xdp", "net_bonding",     "net_memif",
                                                "net_null",        "net_pcap",   "net_ring",        "net_tap",
                                                "net_vdev_netvsc", "net_vhost",  "net_virtio_user", "net_vnic"};
+
+constexpr const char* kHowToBePrivileged =
+    "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v warpline)`";
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -44,13 +50,22 @@ std::string listed(const std::vector<std::string>& names, const char* none) {
   return names.empty() ? none : fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// sysfs shows the network namespace that it was mounted in, which need not be this process's: so the kernel is asked,
+/// unless `sys` is made up.
+std::vector<std::string> interfaces(const fs::path& sys) {
+  if (sys != "/sys") return names_in(sys / "class/net");
+  std::vector<std::string> names;
+  const std::unique_ptr<struct if_nameindex[], void (*)(struct if_nameindex*)> known(if_nameindex(), if_freenameindex);
+  for (std::size_t i = 0; known && known[i].if_index != 0; ++i) names.emplace_back(known[i].if_name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 Result<void> check_interface(const std::string& text, const std::string& interface, const fs::path& sys) {
-  if (!interface.empty() && interface != "." && interface != ".." && interface.find('/') == std::string::npos &&
-      fs::exists(sys / "class/net" / interface)) {
-    return {};
-  }
+  const std::vector<std::string> known = interfaces(sys);
+  if (std::find(known.begin(), known.end(), interface) != known.end()) return {};
   return usage_error(fmt::format("port {}", text), fmt::format("there is no network interface \"{}\"", interface),
-                     fmt::format("there are: {}", listed(names_in(sys / "class/net"), "none")));
+                     fmt::format("there are: {}", listed(known, "none")));
 }
 
 Result<void> check_packet_socket(const std::string& text) {
@@ -60,18 +75,19 @@ Result<void> check_packet_socket(const std::string& text) {
     return {};
   }
   return environment_error(fmt::format("port {}", text), fmt::format("no packet socket: {}", std::strerror(errno)),
-                           "run as root, or `sudo setcap cap_net_raw,cap_net_admin+ep $(command -v warpline)`");
+                           kHowToBePrivileged);
 }
 
 Result<void> check_tun(const std::string& text) {
   const int tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
   if (tun >= 0) {
     close(tun);
-    return {};
+    if (read_privileges().net_admin) return {};
+    return environment_error(fmt::format("port {}", text), "making an interface needs CAP_NET_ADMIN",
+                             kHowToBePrivileged);
   }
-  return environment_error(
-      fmt::format("port {}", text), fmt::format("/dev/net/tun: {}", std::strerror(errno)),
-      errno == ENOENT ? "load the driver: `sudo modprobe tun`" : "run as root: `sudo warpline ...`");
+  return environment_error(fmt::format("port {}", text), fmt::format("/dev/net/tun: {}", std::strerror(errno)),
+                           errno == ENOENT ? "load the driver: `sudo modprobe tun`" : kHowToBePrivileged);
 }
 
 Result<void> check_output_file(const std::string& text, const std::string& path) {
@@ -104,9 +120,8 @@ Result<void> check_vdev(const std::string& text, const PortSpec& spec, const fs:
   }
   const bool needs_interface = spec.driver == "net_af_packet" || spec.driver == "net_af_xdp";
   if (needs_interface && !spec.arguments.contains("iface")) {
-    return usage_error(
-        fmt::format("port {}", text), "it names no interface",
-        fmt::format("write {},iface=NAME; there are: {}", spec.device, listed(names_in(sys / "class/net"), "none")));
+    return usage_error(fmt::format("port {}", text), "it names no interface",
+                       fmt::format("write {},iface=NAME; there are: {}", spec.device, listed(interfaces(sys), "none")));
   }
   if (spec.driver == "net_tap" || spec.driver == "net_tun") WARPLINE_CHECK(check_tun(text));
   return {};
