@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from support.case import Case
+from support.case import LIVE_ROW, Case
 from support.namespaces import Namespace, veth
 from support.program import IS_ROOT
 
@@ -30,7 +30,7 @@ class Iperf(Case):
     def forwarding(self, *arguments):
         program = self.start("forward", "--port", "net_af_packet0,iface=west0", "--port", "net_af_packet1,iface=east0",
                              "--workload", "none", "--json", "--interval", "50ms", *arguments, netns=self.middle.name)
-        program.wait_for("stderr", r"\d")
+        program.wait_for("stderr", LIVE_ROW)
         return program
 
     def serve(self):

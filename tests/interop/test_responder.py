@@ -5,7 +5,7 @@ import signal
 import unittest
 
 from support import frames
-from support.case import Case
+from support.case import LIVE_ROW, Case
 from support.namespaces import Namespace, veth
 from support.neighbors import datagram, echo, neighbor
 from support.program import IS_ROOT
@@ -24,7 +24,7 @@ class Responder(Case):
     def forwarding(self, spec, netns, *addresses):
         program = self.start("forward", "--port", spec, *addresses, "--workload", "none", "--json", "--interval", "20ms",
                              netns=netns.name)
-        program.wait_for("stderr", r"\d")
+        program.wait_for("stderr", LIVE_ROW)
         return program
 
     def stop(self, program):

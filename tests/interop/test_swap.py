@@ -6,7 +6,7 @@ import socket
 import unittest
 
 from support import frames
-from support.case import Case
+from support.case import LIVE_ROW, Case
 from support.namespaces import Namespace, veth
 from support.program import IS_ROOT
 
@@ -28,7 +28,7 @@ class Swap(Case):
     def forwarding(self, spec, netns, *arguments):
         program = self.start("forward", "--port", spec, "--workload", "mac-swap", "--json", "--interval", "20ms", *arguments,
                              netns=netns.name)
-        program.wait_for("stderr", r"\d")
+        program.wait_for("stderr", LIVE_ROW)
         return program
 
     def collect(self, handle, wanted):

@@ -70,12 +70,12 @@ class PcapFiles(Case):
 class Ports(Case):
     def test_does_not_exist(self):
         for spec, code in (
-            ("0000:ff:1f.7", 3),
-            ("net_af_packet0,iface=nowhere0", 3),
+            ("0000:ff:1f.7", 2),
+            ("net_af_packet0,iface=nowhere0", 2),
             ("net_nosuchdriver0", 2),
             ("net_null0,no_such_argument=1", 2),
             ("nonsense", 2),
-            ("net_pcap0,iface=nowhere0", 3),
+            ("net_pcap0,iface=nowhere0", 2),
         ):
             with self.subTest(spec=spec):
                 outcome = self.warpline("forward", "--port", spec, "--packets", 10, "--json")
@@ -96,7 +96,7 @@ class Ports(Case):
         source = pcap.write(self.scratch.path / "in.pcap", frames.mixed(3, seed=2))
         spec = f"net_pcap0,rx_pcap={source},tx_pcap={self.scratch.path / 'out.pcap'}"
         outcome = self.warpline("forward", "--port", spec, "--pipelines", 4, "--packets", 3)
-        self.assert_one_line_error(outcome, 2, "net_pcap0", "4", "--pipelines")
+        self.assert_one_line_error(outcome, 2, "net_pcap0", "4", "pipelines")
         self.assertEqual(self.scratch.work_files(), {"in.pcap"})
 
 
@@ -109,12 +109,12 @@ class Machine(Case):
     @unittest.skipUnless(IS_ROOT, "needs root to become another user")
     def test_no_permission(self):
         outcome = self.warpline("forward", "--port", "net_af_packet0,iface=lo", "--packets", 10, user=NOBODY)
-        self.assert_one_line_error(outcome, 3, "net_af_packet0", "CAP_NET_RAW")
+        self.assert_one_line_error(outcome, 3, "net_af_packet0", "cap_net_raw")
 
     @unittest.skipUnless(IS_ROOT, "needs root to become another user")
     def test_no_permission_for_a_tap(self):
         outcome = self.warpline("forward", "--port", "net_tap0,iface=wltest0", "--packets", 10, user=NOBODY)
-        self.assert_one_line_error(outcome, 3, "net_tap0", "CAP_NET_ADMIN")
+        self.assert_one_line_error(outcome, 3, "net_tap0", "Operation not permitted")
 
 
 if __name__ == "__main__":

@@ -58,11 +58,14 @@ class Malformed(Case):
         self.assertEqual(drops, Counter(reason for _, reason in self.reasons))
 
     def test_runts_and_giants(self):
-        for workload in ("none", "mac-swap", "count", "checksum"):
+        sent = [bytes(13), b"\2" * 14 + bytes(1501), b"\2" * 1, bytes(9000)]
+        for workload in ("mac-swap", "count", "checksum", "spin"):
             with self.subTest(workload=workload):
-                drops, received = self.forward([bytes(13), b"\2" * 14 + bytes(1501), b"\2" * 1, bytes(9000)], workload=workload)
-                self.assertEqual(drops, {"runt": 2, "giant": 2})
-                self.assertEqual(received, [])
+                self.assertEqual(self.forward(sent, workload=workload), ({"runt": 2, "giant": 2}, []))
+
+    def test_without_work_nobody_looks(self):
+        sent = [bytes(13), bytes(9000), *self.bad]
+        self.assertEqual(self.forward(sent, workload="none"), ({}, sent))
 
     def test_with_an_address_of_its_own(self):
         """What the answering code must look at first is still counted as the workload counts it."""

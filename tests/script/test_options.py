@@ -11,15 +11,12 @@ class Precedence(Case):
     def effective(self, *arguments, **options):
         outcome = self.warpline("config", "show", "forward", "--json", *arguments, **options)
         self.assertEqual(outcome.code, 0, outcome)
-        return outcome.report
+        return outcome.report["config"]
 
     def write_file(self, text):
         path = self.scratch.path / "settings.toml"
         path.write_text(text, encoding="utf-8")
         return path
-
-    def burst_of(self, *arguments, **options):
-        return json.dumps(self.effective(*arguments, **options))
 
     def origin_and_value(self, *arguments, **options):
         outcome = self.warpline("config", "show", "forward", *arguments, **options)
@@ -91,7 +88,7 @@ class WrongValues(Case):
     def test_each_is_quoted(self):
         for option, value in (
             ("--burst", "0"), ("--burst", "-1"), ("--burst", "many"), ("--burst", "99999"), ("--burst", ""),
-            ("--deadline", "5 parsecs"), ("--pipelines", "0"), ("--packets", "1.5"), ("--packets", "18446744073709551616"),
+            ("--deadline", "5 parsecs"), ("--pipelines", "0"), ("--warmup", "1.5"), ("--warmup", "18446744073709551616"),
             ("--seconds", "-1"), ("--lcores", "all"), ("--packet-time", "1x"), ("--interval", "0"), ("--address", "10.0.0.300/24"),
             ("--size", "59"), ("--size", "9015"), ("--port", ""),
         ):

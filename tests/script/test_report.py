@@ -43,6 +43,14 @@ class Report(Case):
         self.assertAlmostEqual(rate["gbps_l1"], rate["mpps"] * (100 + 24) * 8 / 1000, delta=rate["gbps_l1"] * 1e-6)
         self.assertAlmostEqual(rate["gbps_l2"], rate["mpps"] * (100 + 4) * 8 / 1000, delta=rate["gbps_l2"] * 1e-6)
 
+    def test_a_short_run_has_a_rate_too(self):
+        """However few packets: the time in which they went through is part of the run's."""
+        for packets in (1, 64, 1000, 20_000):
+            with self.subTest(packets=packets):
+                report = self.report_of(self.warpline("forward", "--loopback", "--packets", packets, "--json"))
+                self.assertGreaterEqual(report["rate"]["mpps"] * 1e6 * report["duration_s"], packets * 0.99)
+                self.assertLess(report["rate"]["mpps"], 500, "more than a packet in two nanoseconds")
+
     def test_a_report_is_a_configuration(self):
         """The same run again, from its own report."""
         outcome = self.warpline("forward", "--loopback", "--packets", 1000, "--burst", 5, "--workload", "count", "--json")

@@ -4,13 +4,13 @@
 import signal
 import unittest
 
-from support.case import Case
+from support.case import LIVE_ROW, Case
 
 
 class Signals(Case):
     def interrupt(self, number, *arguments):
         program = self.start(*arguments, "--json", "--interval", "50ms")
-        program.wait_for("stderr", r"\d")  # the first line of the live table: packets flow
+        program.wait_for("stderr", LIVE_ROW)  # the first line of the live table: packets flow
         program.signal(number)
         return program.finish()
 
@@ -39,7 +39,7 @@ class Signals(Case):
 
     def test_a_second_signal_does_not_wait(self):
         program = self.start("forward", "--loopback")
-        program.wait_for("stderr", r"\d")
+        program.wait_for("stderr", LIVE_ROW)
         program.signal(signal.SIGINT)
         program.signal(signal.SIGINT)
         self.assertIn(program.finish().code, (130, -signal.SIGINT))

@@ -6,8 +6,8 @@ import unittest
 from support import report as reports
 from support.program import Program, Scratch, run
 
-# Software NICs need neither hugepages nor root; tests that want hugepages say so.
-SMALL = ("--packets", "2000", "--json")
+# A row of the live table: seconds, packets, ... The first one says that packets can flow.
+LIVE_ROW = r"^ *\d+\.\d+ +\d+ "
 
 
 class Case(unittest.TestCase):

@@ -24,6 +24,11 @@ OPTIONAL = {
     "latency_ns": {"count": int, "p50": NUMBER, "p90": NUMBER, "p99": NUMBER, "p999": NUMBER, "p99999": NUMBER, "max": NUMBER},
     "stages": list,
     "gpu": dict,
+    # Beyond the contract: what each device counted, what ran where, and what cost rate.
+    "ports": list,
+    "lcores": list,
+    "notes": list,
+    "refused_offloads": list,
 }
 STAGE = {"name": str, "calls": int, "packets": int, "cycles_per_packet": NUMBER, "batch_mean": NUMBER}
 
