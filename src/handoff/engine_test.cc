@@ -59,7 +59,7 @@ Stream make_stream(const std::vector<std::uint16_t>& bursts, std::uint64_t seed)
   std::uint32_t number = 0;
   for (Packet& packet : stream.packets) {
     packet.number = number++;
-    packet.pieces = static_cast<std::uint16_t>(1 + (seed + packet.number * 7U) % 11U % kMaxPieces);
+    packet.pieces = static_cast<std::uint16_t>(1 + (seed + std::uint64_t{packet.number} * 7U) % 11U % kMaxPieces);
   }
   return stream;
 }

@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <string_view>
 
 #include "base/clock.h"
 #include "base/frame.h"
@@ -27,23 +26,6 @@ concept Workload = std::copyable<W> && requires(W work, const W other, FrameRef 
   { work.merge(other) } -> std::same_as<void>;
   { W::kKind } -> std::convertible_to<WorkloadKind>;
 };
-
-/// The workload's name on the command line.
-[[nodiscard]] constexpr std::string_view name(WorkloadKind kind) {
-  switch (kind) {
-    case WorkloadKind::none:
-      return "none";
-    case WorkloadKind::mac_swap:
-      return "mac-swap";
-    case WorkloadKind::count:
-      return "count";
-    case WorkloadKind::checksum:
-      return "checksum";
-    case WorkloadKind::spin:
-      return "spin";
-  }
-  return {};
-}
 
 /// Calls `f` with the workload as a value of its own type, and returns what `f` returns. Set-up only: the loop that `f`
 /// runs has the work inlined. `packet_time` is of spin; `mtu` is of the port that frames come from, what is longer

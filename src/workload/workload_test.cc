@@ -172,7 +172,6 @@ TEST(Workload, EachKindIsCalledWithItsOwnType) {
     const Verdict giant = with_workload(kind, Nanos{0}, 1000, [](auto work) { return judge(work, udp_frame(1400)); });
     EXPECT_EQ(giant, kind == WorkloadKind::none ? Verdict::forward : Verdict::giant);
   }
-  EXPECT_EQ(name(WorkloadKind::mac_swap), "mac-swap");
 }
 
 /// A frame, sound or damaged, and where to cut it.
