@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 
@@ -11,6 +12,8 @@
 
 namespace warpline {
 namespace {
+
+constexpr const char* kProgram = "warpline: ";  // argv[0] of rte_eal_init
 
 /// Written by any thread that logs.
 struct Sink {
@@ -88,16 +91,17 @@ CapturedLog::~CapturedLog() {
 
 std::string CapturedLog::reason(const std::string& otherwise) const {
   std::string text;
-  {
-    const std::lock_guard lock(sink().mutex);
-    text = sink().captured;
-  }
   if (output_ >= 0) {
     std::fflush(stdout);
     std::fflush(stderr);
     char printed[4096];
     const ssize_t length = pread(output_, printed, sizeof printed, 0);
-    if (length > 0) text.append(printed, static_cast<std::size_t>(length));
+    text.assign(printed, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  }
+  // getopt's complaint names the argument, the log only says that there was a wrong one.
+  if (!text.starts_with(kProgram)) {
+    const std::lock_guard lock(sink().mutex);
+    text.insert(0, sink().captured);
   }
   const std::string first = without_prefix(text.substr(0, text.find('\n')));
   return first.empty() ? otherwise : first;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <system_error>
 
@@ -52,7 +54,8 @@ Bytes free_bytes(const std::vector<HugepagePool>& pools) {
 
 std::string reserve_command(const std::vector<HugepagePool>& pools, Bytes memory) {
   std::uint64_t pages = (memory.value + kTwoMebibytes - 1) / kTwoMebibytes;
-  for (const HugepagePool& pool : pools) pages += pool.page.value == kTwoMebibytes ? pool.reserved : 0;
+  for (const HugepagePool& pool : pools)
+    pages += pool.page.value == kTwoMebibytes ? pool.reserved - std::min(pool.free, pool.reserved) : 0;
   return fmt::format("echo {} | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", pages);
 }
 

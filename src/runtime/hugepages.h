@@ -22,7 +22,7 @@ struct HugepagePool {
 [[nodiscard]] std::vector<HugepagePool> read_hugepages(const std::filesystem::path& sys = "/sys");
 [[nodiscard]] Bytes free_bytes(const std::vector<HugepagePool>& pools);
 
-/// The command that reserves 2 MiB pages for `memory` more than is reserved.
+/// The command that reserves 2 MiB pages so that `memory` of them is free.
 [[nodiscard]] std::string reserve_command(const std::vector<HugepagePool>& pools, Bytes memory);
 
 }  // namespace warpline

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/test_pcap.h"
+#include "runtime/scratch_folder.h"
 
 namespace warpline {
 namespace {

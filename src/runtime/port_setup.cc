@@ -30,6 +30,15 @@ std::uint64_t grant(OffloadSide side, std::uint64_t wanted, std::uint64_t capabi
   return wanted & capability;
 }
 
+/// By its MTU and by its frame, as rte_eth_dev_configure will judge.
+std::uint16_t largest_mtu(const rte_eth_dev_info& info) {
+  const bool knows_both = info.max_mtu != UINT16_MAX && info.max_rx_pktlen > info.max_mtu;
+  const std::uint32_t overhead =
+      knows_both ? info.max_rx_pktlen - info.max_mtu : std::uint32_t{RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN};
+  const std::uint32_t by_frame = info.max_rx_pktlen > overhead ? info.max_rx_pktlen - overhead : 0;
+  return static_cast<std::uint16_t>(std::min<std::uint32_t>(info.max_mtu, by_frame));
+}
+
 }  // namespace
 
 Result<void> Port::spread(const rte_eth_dev_info& info, rte_eth_conf& device) {
@@ -71,10 +80,11 @@ Result<void> Port::configure(const PortConfig& config, const PortQueues& queues)
   }
   WARPLINE_CHECK(check_queues(name_, "receive", queues.rx, info.max_rx_queues));
   WARPLINE_CHECK(check_queues(name_, "transmit", queues.tx, info.max_tx_queues));
-  if (config.mtu > info.max_mtu || config.mtu < info.min_mtu) {
+  const std::uint16_t most = largest_mtu(info);
+  if (config.mtu > most || config.mtu < info.min_mtu) {
     return usage_error(fmt::format("port {}: MTU {}", name_, config.mtu),
-                       fmt::format("the device takes {} to {}", info.min_mtu, info.max_mtu),
-                       fmt::format("use `--mtu {}`", std::clamp(config.mtu, info.min_mtu, info.max_mtu)));
+                       fmt::format("the device takes {} to {}", info.min_mtu, most),
+                       fmt::format("use `--mtu {}`", config.mtu > most ? most : info.min_mtu));
   }
   device_config_ = {};
   device_config_.rxmode.mtu = config.mtu;

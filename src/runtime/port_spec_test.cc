@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/lcore_plan.h"
-#include "runtime/test_pcap.h"
+#include "runtime/scratch_folder.h"
 
 namespace warpline {
 namespace {

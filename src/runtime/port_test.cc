@@ -12,7 +12,7 @@
 #include "runtime/eal_environment.h"
 #include "runtime/port_spec.h"
 #include "runtime/ring_pair.h"
-#include "runtime/test_pcap.h"
+#include "runtime/scratch_folder.h"
 #include "runtime/workers.h"
 
 namespace warpline {

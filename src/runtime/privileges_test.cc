@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/privileges.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/scratch_folder.h"
+
+namespace warpline {
+namespace {
+
+TEST(Privileges, ReadsTheEffectiveSet) {
+  const ScratchFolder proc;
+  proc.write("self/status", "Name:\tx\nCapPrm:\tffffffffffffffff\nCapEff:\t0000000000003000\n");
+  const Privileges some = read_privileges(proc.path());
+  EXPECT_TRUE(some.net_raw);
+  EXPECT_TRUE(some.net_admin);
+  EXPECT_FALSE(some.sys_admin);
+  EXPECT_FALSE(some.ipc_lock);
+  EXPECT_FALSE(read_privileges("/nonexistent").net_raw);
+}
+
+}  // namespace
+}  // namespace warpline

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a capture file: the check answers with facts that fit the input, or with an error that says why.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "runtime/pcap_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;  // fmemopen makes no file of nothing
+  std::FILE* const file = fmemopen(const_cast<std::uint8_t*>(data), size, "rb");
+  if (file == nullptr) return 0;
+  const auto facts = warpline::check_pcap(file, "fuzz");
+  if (facts.ok()) {
+    if (facts->packets == 0 || facts->bytes > size || facts->longest > facts->bytes) std::abort();
+  } else {
+    const warpline::Error& error = facts.error();
+    if (error.kind != warpline::ErrorKind::usage || error.why.empty() || error.fix.empty()) std::abort();
+  }
+  return 0;
+}
