@@ -136,7 +136,8 @@ TEST(Parse, MoreSegmentsThanAFrameMayHave) {
 TEST(Parse, ALengthThatTheSegmentsDoNotHaveIsNotBelieved) {
   const FrameBytes bytes = ipv4_frame(kProtocolTcp, tcp_segment(counting(30), {1, 1, 1, 1}), {}, {1, 1, 1, 0});
   for (std::size_t have = 0; have < 14 + 24 + 24; ++have) {
-    SegmentedFrame frame(std::span(bytes).first(have), {7, 20});
+    const std::span<const std::uint8_t> front(bytes.data(), have);
+    SegmentedFrame frame(front, {7, 20});
     FrameRef lying = frame.ref();
     lying.length = static_cast<std::uint32_t>(bytes.size());
     EXPECT_TRUE(is_drop(parse(lying).verdict)) << have;
