@@ -126,7 +126,7 @@ class ForwardRun {
       WARPLINE_TRY(Port port, Port::open(port_config.spec));
       WARPLINE_CHECK(port.configure(port_config, {.rx = pipelines(), .tx = layout_.tx_queues(config_, i)}));
       WARPLINE_CHECK(make_pool(fmt::format("port{}", i), port_config, port.node()));
-      WARPLINE_CHECK(start(std::move(port), *pools_.back().get()));
+      WARPLINE_CHECK(start(std::move(port), pools_.back()));
     }
     return {};
   }
@@ -140,7 +140,7 @@ class ForwardRun {
     for (const std::uint16_t id : {ids.first, ids.second}) {
       WARPLINE_TRY(Port port, Port::adopt(id));
       WARPLINE_CHECK(port.configure(port_config, {.rx = pipelines(), .tx = pipelines()}));
-      WARPLINE_CHECK(start(std::move(port), *pools_.back().get()));
+      WARPLINE_CHECK(start(std::move(port), pools_.back()));
     }
     return {};
   }
@@ -152,8 +152,8 @@ class ForwardRun {
     return {};
   }
 
-  Result<void> start(Port port, rte_mempool& pool) {
-    WARPLINE_CHECK(port.attach(&pool));
+  Result<void> start(Port port, const PacketPool& pool) {
+    WARPLINE_CHECK(port.attach(pool.get()));
     WARPLINE_CHECK(port.start());
     ports_.push_back(std::move(port));
     return {};
@@ -256,6 +256,7 @@ class ForwardRun {
     report.duration_s = live.duration_s;
     report.totals = totals();
     report.rate = live.rate;
+    report.counted = counted_by(*forwarder_);
     for (const Port& port : ports_) add_port(report, port);
     add_plan(report, plan_);
     if (const std::uint64_t wanted = std::uint64_t{config_.forward.tx_first} * ports_.size(); first_.packets < wanted) {

@@ -74,7 +74,7 @@ class Checker {
       refuse(fmt::format("cannot use {} {}", place("data-room"), pool.data_room), "headers need 64 bytes in one piece",
              "use 64 or more, or 0");
     }
-    // rte_mempool_create: a cache may hold two thirds of the pool at most.
+    // A mempool takes this: a cache may hold two thirds of the pool at most.
     if (pool.size != 0 && std::uint64_t{pool.cache} * 3 > std::uint64_t{pool.size} * 2) {
       refuse(fmt::format("cannot combine {} {} with {} {}", place("pool-size"), pool.size, place("pool-cache"),
                          pool.cache),

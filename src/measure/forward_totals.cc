@@ -49,6 +49,19 @@ RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far) {
   return totals;
 }
 
+std::optional<FrameTally> counted_by(const Forwarder& forwarder) {
+  std::optional<FrameTally> sum;
+  for (const auto& way : forwarder.ways()) {
+    const std::optional<FrameTally> tally = way->tally();
+    if (sum && tally) {
+      sum->merge(*tally);
+    } else if (tally) {
+      sum = tally;
+    }
+  }
+  return sum;
+}
+
 Tally forwarded_by(const Forwarder& forwarder) {
   Tally sum;
   for (const auto& stream : forwarder.streams()) sum += {stream->sent.packets.get(), stream->sent.bytes.get()};

@@ -14,4 +14,7 @@ namespace warpline {
 /// What the forwarder has sent so far. Cheap.
 [[nodiscard]] Tally forwarded_by(const Forwarder& forwarder);
 
+/// What a counting workload counted; nothing for the others. After Forwarder::finish().
+[[nodiscard]] std::optional<FrameTally> counted_by(const Forwarder& forwarder);
+
 }  // namespace warpline

@@ -86,6 +86,21 @@ Json to_json(const PortTotals& port) {
           {"missed", port.missed}, {"nombuf", port.no_mbuf}, {"errors", port.errors}};
 }
 
+Json to_json(const FrameTally& counted) {
+  return {{"packets", counted.packets},
+          {"bytes", counted.bytes},
+          {"arp", counted.of(L3Kind::arp)},
+          {"ipv4", counted.of(L3Kind::ipv4)},
+          {"ipv6", counted.of(L3Kind::ipv6)},
+          {"other", counted.of(L3Kind::none)},
+          {"icmp", counted.of(L4Kind::icmp) + counted.of(L4Kind::icmpv6)},
+          {"udp", counted.of(L4Kind::udp)},
+          {"tcp", counted.of(L4Kind::tcp)},
+          {"fragments", counted.fragments},
+          {"vlan_tagged", counted.vlan_tagged},
+          {"malformed", counted.malformed}};
+}
+
 Json RunReport::to_json() const {
   using warpline::to_json;
   Json json = {{"schema_version", 1},  {"command", command}, {"build", build_facts()},
@@ -103,6 +118,7 @@ Json RunReport::to_json() const {
   if (!totals.stages.empty()) {
     for (const StageTotals& stage : totals.stages) json["stages"].push_back(to_json(stage));
   }
+  if (counted) json["counted"] = to_json(*counted);
   for (const PortTotals& port : ports) json["ports"].push_back(to_json(port));
   json["lcores"] = lcores;
   json["notes"] = notes;

@@ -11,6 +11,7 @@
 
 #include "base/histogram.h"
 #include "base/verdict.h"
+#include "workload/count.h"
 
 namespace warpline {
 
@@ -103,6 +104,7 @@ struct RunReport {
   double duration_s = 0;
   RunTotals totals;
   Throughput rate;
+  std::optional<FrameTally> counted;  ///< by the count workload
   std::vector<PortTotals> ports;
   std::vector<std::string> lcores;  ///< one line a worker: what runs where
   std::vector<std::string> notes;   ///< what cost rate or latency
@@ -122,5 +124,6 @@ struct RunReport {
 [[nodiscard]] nlohmann::ordered_json to_json(const StageTotals& stage);
 [[nodiscard]] nlohmann::ordered_json to_json(const VerifyTotals& verify);
 [[nodiscard]] nlohmann::ordered_json to_json(const PortTotals& port);
+[[nodiscard]] nlohmann::ordered_json to_json(const FrameTally& counted);
 
 }  // namespace warpline

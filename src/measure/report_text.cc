@@ -53,6 +53,15 @@ std::string RunReport::to_text() const {
     text += fmt::format("  stage {:<8}{:>16} packets {:>10.1f} cycles a packet {:>8.1f} packets a batch\n", stage.name,
                         stage.packets, stage.cycles_per_packet(), stage.batch_mean());
   }
+  if (counted) {
+    const FrameTally& c = *counted;
+    add_row(text, "counted",
+            fmt::format("{} IPv4, {} IPv6, {} ARP, {} other; {} UDP, {} TCP, {} ICMP; {} fragments, {} tagged, {} "
+                        "malformed",
+                        c.of(L3Kind::ipv4), c.of(L3Kind::ipv6), c.of(L3Kind::arp), c.of(L3Kind::none),
+                        c.of(L4Kind::udp), c.of(L4Kind::tcp), c.of(L4Kind::icmp) + c.of(L4Kind::icmpv6), c.fragments,
+                        c.vlan_tagged, c.malformed));
+  }
   for (const PortTotals& port : ports) {
     text += fmt::format("  port {}: rx {}, tx {}, missed {}, no buffer {}, errors {}\n", port.name, port.rx.packets,
                         port.tx.packets, port.missed, port.no_mbuf, port.errors);
