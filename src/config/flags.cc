@@ -32,16 +32,16 @@ Error unknown_argument(Command command, const std::string& argument) {
   }
   const std::string given = argument.substr(0, argument.find('='));
   const std::string bare = given.substr(given.starts_with("--") ? 2 : 1);
-  std::vector<std::string> known;
-  std::string owner;
+  std::vector<std::string> known, owners;
   for (const Option& option : options()) {
     if (option.taken_by(command)) known.push_back(option.flag());
-    if (option.name == bare && !option.taken_by(command)) owner = name(option.commands.front());
+    if (option.name != bare || option.taken_by(command)) continue;
+    for (const Command owner : option.commands) owners.emplace_back(name(owner));
   }
   known.emplace_back("--help");
-  if (!owner.empty()) {
-    return usage_error(fmt::format("unknown option '{}'", given), fmt::format("only {} takes it", owner),
-                       "leave it out");
+  if (!owners.empty()) {
+    return usage_error(fmt::format("unknown option '{}'", given),
+                       fmt::format("it is an option of {}", fmt::join(owners, " and ")), "leave it out");
   }
   return usage_error(fmt::format("unknown option '{}'", given), fmt::format("{} has no such option", name(command)),
                      fmt::format("did you mean {}?", nearest("--" + bare, known)));

@@ -24,7 +24,9 @@ Result<TreeNode> convert(const toml::node& node, const std::string& path, unsign
       if (!value.is_array_of_tables()) child.line = key.source().begin.line;
       tree.children.push_back(std::move(child));
     }
-    std::ranges::stable_sort(tree.children, {}, &TreeNode::line);
+    std::ranges::sort(tree.children, [](const TreeNode& a, const TreeNode& b) {
+      return a.line != b.line ? a.line < b.line : a.name < b.name;
+    });
     return tree;
   }
   if (const toml::array* array = node.as_array()) {
