@@ -127,13 +127,6 @@ Result<void> check_vdev(const std::string& text, const PortSpec& spec, const fs:
   return {};
 }
 
-/// Kernel drivers that DPDK works beside (its bifurcated ones) or through.
-bool works_with_dpdk(const std::string& driver) {
-  static const std::vector<std::string> kDrivers = {"vfio-pci",  "uio_pci_generic", "igb_uio",
-                                                    "mlx5_core", "mlx4_core",       "mana"};
-  return std::find(kDrivers.begin(), kDrivers.end(), driver) != kDrivers.end();
-}
-
 Result<void> check_pci(const std::string& text, const PortSpec& spec, const fs::path& sys) {
   const std::string what = fmt::format("port {}", text);
   const fs::path device = sys / "bus/pci/devices" / spec.device;
@@ -157,6 +150,12 @@ Result<void> check_pci(const std::string& text, const PortSpec& spec, const fs::
 }
 
 }  // namespace
+
+bool works_with_dpdk(const std::string& kernel_driver) {
+  static const std::vector<std::string> kDrivers = {"vfio-pci",  "uio_pci_generic", "igb_uio",
+                                                    "mlx5_core", "mlx4_core",       "mana"};
+  return std::find(kDrivers.begin(), kDrivers.end(), kernel_driver) != kDrivers.end();
+}
 
 Result<PortSpec> parse_port_spec(const std::string& text) {
   static const std::regex pci_address("(([0-9a-fA-F]{4,8}):)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\\.[0-7]");

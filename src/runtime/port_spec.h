@@ -27,6 +27,9 @@ struct PortSpec {
 /// read, a PCI device that does not exist or has no driver.
 [[nodiscard]] Result<void> check_port_spec(const std::string& spec, const std::filesystem::path& sys = "/sys");
 
+/// True of the kernel drivers that DPDK works through (vfio, uio) or beside (the bifurcated ones).
+[[nodiscard]] bool works_with_dpdk(const std::string& kernel_driver);
+
 /// "did you mean net_null0?", for a driver that DPDK does not know.
 [[nodiscard]] std::string vdev_hint(const std::string& driver);
 
