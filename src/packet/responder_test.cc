@@ -136,6 +136,21 @@ TEST(Responder, EchoReplyOfIpv6) {
   EXPECT_EQ(verdict_of(frame.ref()), Verdict::forward);
 }
 
+TEST(Responder, EchoReplyBehindAnExtensionHeader) {
+  const FrameBytes extension{kProtocolIcmpv6, 0, 1, 4, 0, 0, 0, 0};
+  const FrameBytes request =
+      ipv6_frame(kExtensionDestination, extension + icmp_message(kIcmpv6EchoRequest, counting(8)));
+  const FrameBytes reply = answer(responder6(), with_checksums(request));
+  EXPECT_EQ(parsed<IcmpHeader>(reply, kIp + 48).type, kIcmpv6EchoReply);
+}
+
+TEST(Responder, NoReplyToOtherProtocols) {
+  expect_silence(responder4(), with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(8)))));
+  expect_silence(responder6(), with_checksums(ipv6_frame(kProtocolTcp, tcp_segment(counting(8)))));
+  expect_silence(responder4(), ethernet_frame(0x88cc, counting(40)));
+  expect_silence(responder4(), counting(13));
+}
+
 TEST(Responder, NoReplyToOtherEcho) {
   const FrameBytes request = echo4(counting(8));
   expect_silence(responder6(), request);

@@ -48,6 +48,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool answered_pieces = responder.answer(pieces.ref());
   require(answered || !answered_pieces, "what is answered in segments is answered in one piece");
   require(pieces.bytes() == (answered_pieces ? whole.bytes() : bytes), "segments do not change the answer");
+  SegmentedFrame dissected(bytes);
+  require(responder.answer(dissected.ref(), parse(dissected.ref())) == answered, "the short look misses no request");
+  require(dissected.bytes() == whole.bytes(), "nor changes an answer");
   if (!answered) {
     require(whole.bytes() == bytes, "what is not answered stays as it was");
     return 0;
