@@ -41,7 +41,7 @@ class TrafficGroup {
     std::uint64_t warmup = 0;   ///< of all workers together; their latency does not count
     std::uint32_t window = 0;   ///< frames of a stream on their way at most (closed loop); 0: open loop
     std::uint16_t burst = 64;
-    Rate rate;  ///< of each worker
+    Rate rate{};  ///< of each worker
     Nanos drain{200'000'000};
   };
 
@@ -85,7 +85,6 @@ class TrafficGroup {
   struct alignas(64) Member {
     TrafficCounters counters;
     std::unique_ptr<Checker> checker;
-    std::atomic<bool> generating{true};
     std::atomic<bool> sending{true};  ///< generating, or still holding frames
     std::atomic<bool> done{false};
     /// One more than the highest sequence number that came back anywhere. Written by whoever receives: two at once may

@@ -47,8 +47,9 @@ bool TrafficWorker::poll() {
 }
 
 std::uint16_t TrafficWorker::send(std::uint64_t now) {
+  if (group_.stopped() || generator_.next().sequence == limit_) generating_ = false;
   if (unsent_ == 0) {
-    const std::uint16_t count = allowance(now);
+    const std::uint16_t count = generating_ ? allowance(now) : std::uint16_t{0};
     if (count == 0) return 0;
     const Generator::Filled filled = generator_.fill(unsent_mbufs_.data(), count, now);
     if (filled.packets < count) [[unlikely]]
@@ -75,13 +76,8 @@ std::uint16_t TrafficWorker::send(std::uint64_t now) {
 }
 
 std::uint16_t TrafficWorker::allowance(std::uint64_t now) {
-  if (!member_.generating.load(std::memory_order_relaxed)) return 0;
   const FramePlace& next = generator_.next();
   std::uint64_t allowed = std::min<std::uint64_t>(burst_, limit_ - next.sequence);
-  if (allowed == 0 || group_.stopped()) {
-    member_.generating.store(false, std::memory_order_release);
-    return 0;
-  }
   if (group_.options().window != 0) {
     const std::uint64_t settled = std::max(member_.returned_end.load(std::memory_order_relaxed), written_off_);
     const std::uint64_t on_their_way = next.sequence - settled;
@@ -125,7 +121,7 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
 
 void TrafficWorker::wait_for_the_rest(std::uint64_t now) {
   const bool overdue = now - progress_ticks_ > drain_ticks_;
-  if (member_.generating.load(std::memory_order_relaxed)) {
+  if (generating_) {
     if (group_.options().window != 0 && overdue) written_off_ = generator_.next().sequence;
     return;
   }

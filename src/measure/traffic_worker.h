@@ -54,6 +54,7 @@ class TrafficWorker {
   RateLimiter limiter_;
   std::uint64_t limit_;  ///< frames to generate
   std::uint64_t drain_ticks_;
+  bool generating_ = true;
   std::uint64_t progress_ticks_;   ///< when a frame last went out or came back good
   std::uint64_t written_off_ = 0;  ///< sequence numbers below do not hold the closed loop up any more
   std::uint16_t unsent_ = 0;
