@@ -42,8 +42,9 @@ class Precedence(Case):
     def test_what_show_prints_configures_the_same_again(self):
         first = self.effective("--port", "net_null0", "--burst", 7, "--deadline", "5us", "--workload", "checksum")
         path = self.scratch.path / "again.json"
-        path.write_text(json.dumps(first), encoding="utf-8")
-        self.assertEqual(self.effective("--config", path), first)
+        for shape in (first, {"schema_version": 1, "config": first}):
+            path.write_text(json.dumps(shape), encoding="utf-8")
+            self.assertEqual(self.effective("--config", path), first)
 
     def test_the_environment_configures_a_run(self):
         outcome = self.warpline("forward", env={
