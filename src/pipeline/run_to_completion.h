@@ -7,6 +7,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "base/kinds.h"
 #include "pipeline/batch.h"
 #include "pipeline/mbuf_frame.h"
 #include "pipeline/stage_loop.h"
