@@ -114,7 +114,7 @@ class Machine(Case):
     @unittest.skipUnless(IS_ROOT, "needs root to become another user")
     def test_no_permission_for_a_tap(self):
         outcome = self.warpline("forward", "--port", "net_tap0,iface=wltest0", "--packets", 10, user=NOBODY)
-        self.assert_one_line_error(outcome, 3, "net_tap0", "Operation not permitted")
+        self.assert_one_line_error(outcome, 3, "net_tap0", "CAP_NET_ADMIN")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """The built-in generator and checker on the far side of a pair of software NICs: every packet verified."""
 
 import itertools
+import shutil
 import unittest
 
 from support.case import Case
@@ -69,7 +70,7 @@ class Loopback(Case):
     def test_shared_cores_are_said(self):
         """One core for all workers: everything still works, and the report says so."""
         outcome = self.warpline("forward", "--loopback", "--engine", "thread", "--lcores", 1, "--packets", PACKETS, "--json",
-                                prefix=("taskset", "-c", "0"))
+                                prefix=(shutil.which("taskset"), "-c", "0"))
         self.assertRegex(" ".join(self.report_of(outcome)["notes"]), "share")
 
     def test_the_same_seed_sends_the_same_bytes(self):

@@ -30,6 +30,18 @@ class PcapInPcapOut(Case):
                         self.assertEqual(report["tx"], report["rx"])
                         self.assertEqual(sum(report["drops"].values()), 0)
 
+    def test_what_the_count_workload_counts(self):
+        sent = [*frames.mixed(500, seed=14), frames.arp_request(bytes(6), "10.0.0.1", "10.0.0.2").ljust(60, b"\0")]
+        tagged = [frame[12:14] == b"\x81\x00" for frame in sent]
+        types = [frame[16:18] if tag else frame[12:14] for frame, tag in zip(sent, tagged)]
+        expected = {"packets": 501, "bytes": sum(map(len, sent)), "arp": 1, "ipv4": types.count(b"\x08\x00"),
+                    "ipv6": types.count(b"\x86\xdd"), "vlan_tagged": sum(tagged), "other": 0, "malformed": 0}
+        for arguments in ((), ("--engine", "thread", "--ctas", 2, "--burst", 8)):
+            with self.subTest(arguments=arguments):
+                report, _ = self.forward(sent, "--workload", "count", *arguments)
+                self.assertEqual(report["counted"], {**report["counted"], **expected})
+                self.assertEqual(report["counted"]["udp"] + report["counted"]["tcp"], 500)
+
     def test_several_engine_threads_keep_the_order(self):
         sent = frames.mixed(3000, seed=8)
         _, received = self.forward(sent, "--engine", "thread", "--ctas", 3, "--workload", "none", "--burst", 16)

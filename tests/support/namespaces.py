@@ -28,10 +28,12 @@ def ip(*arguments):
 class Namespace:
     """A network namespace with a name that no other run uses."""
 
-    def __init__(self, role):
+    def __init__(self, role, ipv6=True):
         self.name = f"wl{os.getpid()}x{next(serial)}{role}"
         ip("netns", "add", self.name)
-        # Nothing but the test's own frames: no router solicitations, no duplicate address detection.
+        # Nothing but the test's own frames: no router solicitations, no duplicate address detection; without IPv6 no
+        # multicast reports either.
+        self.sysctl("net.ipv6.conf.default.disable_ipv6", int(not ipv6))
         self.sysctl("net.ipv6.conf.default.router_solicitations", 0)
         self.sysctl("net.ipv6.conf.default.accept_dad", 0)
         self.sysctl("net.ipv6.conf.default.dad_transmits", 0)

@@ -24,7 +24,8 @@ OPTIONAL = {
     "latency_ns": {"count": int, "p50": NUMBER, "p90": NUMBER, "p99": NUMBER, "p999": NUMBER, "p99999": NUMBER, "max": NUMBER},
     "stages": list,
     "gpu": dict,
-    # Beyond the contract: what each device counted, what ran where, and what cost rate.
+    # Beyond the contract: what the count workload counted, what each device counted, what ran where, and what cost rate.
+    "counted": dict,
     "ports": list,
     "lcores": list,
     "notes": list,
