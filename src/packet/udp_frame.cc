@@ -48,7 +48,7 @@ std::uint32_t emit(const UdpFrame& header, std::span<std::uint8_t> out, std::uin
   std::uint8_t* udp = out.data() + headers - UdpView::kHeaderLength;
   emit(EthernetHeader{header.destination_mac, header.source_mac, v4 ? kEtherTypeIpv4 : kEtherTypeIpv6}, out.data());
   emit_l3(header, udp_length, l3);
-  UdpHeader udp_header{header.source_port, header.destination_port, static_cast<std::uint16_t>(udp_length), 0};
+  const UdpHeader udp_header{header.source_port, header.destination_port, static_cast<std::uint16_t>(udp_length), 0};
   emit(udp_header, udp);
   ChecksumSum sum = v4 ? pseudo_header_v4(l3 + Ipv4View::kSource, kProtocolUdp, udp_length)
                        : pseudo_header_v6(l3 + Ipv6View::kSource, kProtocolUdp, udp_length);
