@@ -9,6 +9,7 @@
 #include <rte_prefetch.h>
 
 #include "base/frame.h"
+#include "measure/small_bytes.h"
 
 namespace warpline {
 namespace {
@@ -45,30 +46,30 @@ Generator::Filled Generator::fill(rte_mbuf** mbufs, std::uint16_t count, std::ui
   if (rte_pktmbuf_alloc_bulk(&pool_, mbufs, count) != 0) [[unlikely]]
     count = allocate_some(pool_, mbufs, count);
   Filled filled;
+  FramePlace place = next_;
   for (; filled.packets < count; ++filled.packets) {
     rte_mbuf* mbuf = mbufs[filled.packets];
     if (filled.packets + 1 < count) rte_prefetch0(rte_pktmbuf_mtod(mbufs[filled.packets + 1], void*));
-    const std::uint32_t length = plan_.frame_bytes(next_);
-    const Stamp stamp = plan_.stamp(stream_, next_.sequence, ticks);
+    const std::uint32_t length = plan_.frame_bytes(place);
+    const Stamp stamp = plan_.stamp(stream_, place.sequence, ticks);
     auto* head = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+    plan_.write_head(place, stamp, head);
     if (length <= data_room_) [[likely]] {
-      plan_.write_head(next_, stamp, head);
-      std::memcpy(head + plan_.head_bytes(), plan_.pattern(stamp), length - plan_.head_bytes());
+      copy_bytes(head + plan_.head_bytes(), plan_.pattern(stamp), length - plan_.head_bytes());
       mbuf->data_len = static_cast<std::uint16_t>(length);
       mbuf->pkt_len = length;
-    } else if (!fill_segments(mbuf, stamp, length)) {
+    } else if (!fill_segments(mbuf, plan_.pattern(stamp), length)) {
       rte_pktmbuf_free_bulk(mbufs + filled.packets, count - filled.packets);
       break;
     }
-    next_ = plan_.next(next_);
+    place = plan_.next(place);
     filled.bytes += length;
   }
+  next_ = place;
   return filled;
 }
 
-bool Generator::fill_segments(rte_mbuf* head, const Stamp& stamp, std::uint32_t length) {
-  plan_.write_head(next_, stamp, rte_pktmbuf_mtod(head, std::uint8_t*));
-  const std::uint8_t* pattern = plan_.pattern(stamp);
+bool Generator::fill_segments(rte_mbuf* head, const std::uint8_t* pattern, std::uint32_t length) {
   std::uint32_t offset = plan_.head_bytes();  // in the segment
   std::uint32_t left = length - offset;
   for (rte_mbuf* segment = head;;) {

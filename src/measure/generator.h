@@ -32,7 +32,8 @@ class Generator {
   [[nodiscard]] const FramePlace& next() const { return next_; }
 
  private:
-  [[nodiscard]] bool fill_segments(rte_mbuf* head, const Stamp& stamp, std::uint32_t length);
+  /// The rest of a frame whose head is written, in as many further buffers as it takes. False: the pool is empty.
+  [[nodiscard]] bool fill_segments(rte_mbuf* head, const std::uint8_t* pattern, std::uint32_t length);
 
   const TrafficPlan& plan_;
   rte_mempool& pool_;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "config/config.h"
+#include "measure/small_bytes.h"
 
 namespace warpline {
 
@@ -177,23 +178,20 @@ inline void TrafficPlan::write_head(const FramePlace& place, const Stamp& stamp,
 
 inline bool TrafficPlan::read_stamp(const std::uint8_t* head, Stamp& stamp) const {
   const std::uint8_t* at = head + header_bytes_;
-  std::uint16_t check;
-  std::memcpy(&check, at, 2);
-  std::memcpy(&stamp.id, at + 2, 8);
-  std::memcpy(&stamp.ticks, at + 10, 8);
+  stamp.id = load<std::uint64_t>(at + 2);
+  stamp.ticks = load<std::uint64_t>(at + 10);
   stamp.hash = hash(stamp.id, stamp.ticks);
-  return stamp.check() == check;
+  return stamp.check() == load<std::uint16_t>(at);
 }
 
 inline bool TrafficPlan::headers_match(const FramePlace& place, const Stamp& stamp, const std::uint8_t* head) const {
   constexpr std::uint32_t kMacs = 12;
   constexpr std::uint32_t kChecksum = 2;
   const std::uint8_t* expected = headers(place).bytes.data() + kMacs;
-  const bool same = header_bytes_ == kIpv4Headers
-                        ? std::memcmp(head + kMacs, expected, kIpv4Headers - kMacs - kChecksum) == 0
-                        : std::memcmp(head + kMacs, expected, kIpv6Headers - kMacs - kChecksum) == 0;
-  std::uint16_t checksum;
-  std::memcpy(&checksum, head + header_bytes_ - kChecksum, kChecksum);
+  head += kMacs;
+  const bool same = header_bytes_ == kIpv4Headers ? same_bytes(head, expected, kIpv4Headers - kMacs - kChecksum)
+                                                  : same_bytes(head, expected, kIpv6Headers - kMacs - kChecksum);
+  const auto checksum = load<std::uint16_t>(head + header_bytes_ - kMacs - kChecksum);
   return same && checksum == udp_checksum(place, stamp);
 }
 
