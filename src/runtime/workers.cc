@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <rte_launch.h>
@@ -20,14 +21,23 @@ int Workers::enter(void* body) {
     rte_thread_set_affinity(&set);
   }
   self->run();
+  self->ended.store(true, std::memory_order_release);
   return 0;
 }
 
 Result<void> Workers::launch(std::size_t worker, std::function<void()> body) {
   const PlacedWorker& placed = plan_.workers[worker];
-  bodies_[worker] = {std::move(body), placed.cpu.id};
-  const int problem = rte_eal_remote_launch(enter, &bodies_[worker], placed.lcore);
+  Body& own = bodies_[worker];
+  if (!own.ended.load(std::memory_order_acquire)) {
+    return environment_error(fmt::format("worker \"{}\" does not start", placed.request.name), "it runs already");
+  }
+  own.run = std::move(body);
+  own.cpu = placed.cpu.id;
+  own.ended.store(false, std::memory_order_relaxed);
+  const int problem = rte_eal_remote_launch(enter, &own, placed.lcore);
   if (problem != 0) {
+    own.run = nullptr;
+    own.ended.store(true, std::memory_order_relaxed);
     return environment_error(fmt::format("worker \"{}\" does not start on lcore {}", placed.request.name, placed.lcore),
                              problem == -EBUSY ? "the lcore runs something already" : "EAL was started without it");
   }
@@ -35,14 +45,16 @@ Result<void> Workers::launch(std::size_t worker, std::function<void()> body) {
 }
 
 bool Workers::running() const {
-  for (const PlacedWorker& worker : plan_.workers) {
-    if (rte_eal_get_lcore_state(worker.lcore) == RUNNING) return true;
-  }
-  return false;
+  return std::any_of(bodies_.begin(), bodies_.end(),
+                     [](const Body& body) { return !body.ended.load(std::memory_order_acquire); });
 }
 
 void Workers::wait() {
-  for (const PlacedWorker& worker : plan_.workers) rte_eal_wait_lcore(worker.lcore);
+  for (std::size_t w = 0; w < bodies_.size(); ++w) {
+    if (bodies_[w].run == nullptr) continue;
+    rte_eal_wait_lcore(plan_.workers[w].lcore);
+    static_cast<void>(bodies_[w].ended.load(std::memory_order_acquire));
+  }
 }
 
 }  // namespace warpline

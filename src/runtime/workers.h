@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -36,12 +37,15 @@ class Workers {
   [[nodiscard]] Result<void> launch(std::size_t worker, std::function<void()> body);
   /// True while any launched function runs.
   [[nodiscard]] bool running() const;
+  /// Returns when all have ended; what they wrote may be read then.
   void wait();
 
  private:
   struct Body {
     std::function<void()> run;
     int cpu = -1;
+    /// Released by the worker when `run` has returned, acquired by wait(): what the worker wrote is seen then.
+    std::atomic<bool> ended{true};
   };
   static int enter(void* body);
 
