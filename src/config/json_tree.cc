@@ -135,8 +135,9 @@ const TreeNode* TreeNode::member(std::string_view wanted) const {
 Result<TreeNode> parse_json_tree(std::string_view text, const std::string& path) {
   std::uint32_t line = 1;
   TreeBuilder builder(path, line);
-  const char* end = text.data() + text.size();
-  nlohmann::json::sax_parse(LineCountingIterator{text.data(), &line}, LineCountingIterator{end, &line}, &builder);
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  nlohmann::json::sax_parse(LineCountingIterator{begin, &line}, LineCountingIterator{end, &line}, &builder);
   return std::move(builder).result();
 }
 

@@ -21,12 +21,10 @@ auto of(S Config::* section, F S::* field) {
 Access<Config> port_list() {
   return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
             std::vector<PortConfig> ports;
-            if (texts.empty())
-              return usage_error("cannot use ''", "it names no port", "write a PCI address or a vdev string");
+            const Error nothing = usage_error("cannot use ''", "it names no port", "write SPEC, such as net_null0");
+            if (texts.empty()) return nothing;
             for (const std::string& spec : texts) {
-              if (spec.empty())
-                return usage_error("cannot use ''", "a port needs a PCI address or a vdev string",
-                                   "write one, such as net_null0");
+              if (spec.empty()) return nothing;
               const auto same_device = [&](const PortConfig& port) {
                 return port.spec.substr(0, port.spec.find(',')) == spec.substr(0, spec.find(','));
               };

@@ -47,9 +47,10 @@ Result<void> check_text(std::string_view text) {
                          "leave it out");
     }
     const std::size_t length = utf8_length(text.substr(i));
-    if (length == 0)
+    if (length == 0) {
       return usage_error("cannot use the value", fmt::format("byte {} of it (0x{:02x}) is no UTF-8", i, c),
                          "write it as UTF-8");
+    }
     i += length;
   }
   return {};

@@ -54,12 +54,13 @@ auto field_of(F PortConfig::* field) {
 /// From a parser of one text and a printer of the value.
 template <typename T, typename Ref, typename Parse, typename Print>
 Access<T> scalar(Ref ref, Parse parse, Print print, std::string allowed = {}) {
-  return {[ref, parse](T& owner, std::span<const std::string> texts) -> Result<void> {
+  return {[ref, parse = std::move(parse)](T& owner, std::span<const std::string> texts) -> Result<void> {
             WARPLINE_TRY(auto value, parse(texts.front()));
             ref(owner) = static_cast<std::remove_reference_t<decltype(ref(owner))>>(std::move(value));
             return {};
           },
-          [ref, print](const T& owner) -> nlohmann::json { return print(ref(owner)); }, std::move(allowed)};
+          [ref, print = std::move(print)](const T& owner) -> nlohmann::json { return print(ref(owner)); },
+          std::move(allowed)};
 }
 
 template <typename T, typename Ref>
@@ -126,7 +127,7 @@ template <typename T, typename Ref>
 Access<T> choice(Ref ref, std::vector<std::string_view> known, std::vector<std::string_view> absent = {}) {
   const std::string allowed = fmt::format("{}", fmt::join(known, "|"));
   return scalar<T>(
-      ref, [known, absent](std::string_view text) { return parse_choice(text, known, absent); },
+      ref, [known, absent = std::move(absent)](std::string_view text) { return parse_choice(text, known, absent); },
       [known](auto value) { return std::string(known[static_cast<std::size_t>(value)]); }, allowed);
 }
 
