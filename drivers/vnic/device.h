@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ethdev_driver.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <rte_ether.h>
+
+#include "counters.h"
+#include "devargs.h"
+#include "egress.h"
+#include "engine.h"
+#include "ingress.h"
+#include "iommu.h"
+#include "packet_buffer.h"
+#include "queue.h"
+
+namespace warpline::vnic {
+
+/// Bytes of a frame without FCS beyond its MTU: Ethernet header and two VLAN tags.
+inline constexpr std::uint32_t kFrameOverhead = 14 + 2 * 4;
+inline constexpr std::uint32_t kMaxMtu = 9000;
+inline constexpr std::uint32_t kMaxFrame = kMaxMtu + kFrameOverhead;
+
+/// One port. Lives from probe to close; ethdev's private data holds a pointer to it.
+///
+/// Threads: set-up by one control thread at a time. Each queue's driver part belongs to the lcore that polls it. The
+/// device side of a queue belongs to that same lcore with engine=inline, to the engine's thread with engine=thread.
+/// What leaves the port passes `egress` under its lock: one wire, as of a real port.
+struct Device {
+  Device(std::string port_name, Devargs port_args) : name(std::move(port_name)), args(std::move(port_args)) {}
+
+  std::string name;
+  Devargs args;
+  std::uint16_t port_id = RTE_MAX_ETHPORTS;
+  rte_eth_dev* ethdev = nullptr;
+
+  std::array<RxQueue*, kMaxQueues> rx{};
+  std::array<TxQueue*, kMaxQueues> tx{};
+  std::uint16_t rx_queues = 0;  ///< configured
+  std::uint16_t tx_queues = 0;
+
+  Iommu iommu;                 ///< which memory the device may touch
+  Ingress ingress;             ///< frames from the wire: filters, flow rules, RSS, packet buffers
+  Egress egress{*this, args};  ///< frames to the wire: faults, rate limit, and whatever is at the other end
+  Engine engine{*this};        ///< moves frames between rings and those two
+
+  std::atomic<bool> started{false};
+  std::atomic<bool> link_up{false};  ///< started, and not set down by the application
+  bool link_wanted = true;           ///< rte_eth_dev_set_link_up and _down
+
+  // Probabilities of the faults of polls: written by the control thread, read by the queues' owners. Relaxed.
+  std::atomic<double> stall{0};
+  std::atomic<double> rx_out{0};
+  std::atomic<double> tx_full{0};
+
+  // The control thread's.
+  std::array<std::uint64_t, kCounts> retired{};   ///< of queues released since
+  std::array<std::uint64_t, kCounts> reset_at{};  ///< what the counters stood at when statistics were reset
+};
+
+[[nodiscard]] inline Device& device_of(rte_eth_dev* dev) { return **static_cast<Device**>(dev->data->dev_private); }
+
+}  // namespace warpline::vnic

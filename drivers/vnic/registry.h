@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+
+#include "device.h"
+
+namespace warpline::vnic {
+
+/// All net_vnic ports of the process, so that wires find their ends. Control threads only; the lock is recursive, and a
+/// device found stays while it is held.
+[[nodiscard]] std::unique_lock<std::recursive_mutex> lock_registry();
+
+void register_device(Device& device);    ///< and joins it with those that wait for it
+void unregister_device(Device& device);  ///< and cuts it off those that send to it, each under its egress lock
+[[nodiscard]] Device* find_device(std::string_view name);
+[[nodiscard]] Device* find_device(std::uint16_t port_id);
+
+}  // namespace warpline::vnic
