@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <rte_dev.h>
@@ -56,7 +58,10 @@ Result<Port> Port::open(const std::string& text) {
   if (id == RTE_MAX_ETHPORTS) {
     return environment_error(what, "its driver made no Ethernet port of it", "run `warpline doctor`");
   }
-  return Port(id);
+  Port port(id);
+  const auto [first, last] = spec.arguments.equal_range("tx_pcap");
+  for (auto output = first; output != last; ++output) port.unused_outputs_.push_back(output->second);
+  return port;
 }
 
 Result<Port> Port::adopt(std::uint16_t id) {
@@ -93,6 +98,8 @@ Port& Port::operator=(Port&& other) noexcept {
   config_ = std::move(other.config_);
   queues_ = other.queues_;
   setup_ = std::move(other.setup_);
+  unused_outputs_ = std::move(other.unused_outputs_);
+  device_config_ = other.device_config_;
   return *this;
 }
 
@@ -107,6 +114,13 @@ void Port::close() {
   if (driver_.find("pci") == std::string::npos && name_.find(':') == std::string::npos && device_ != nullptr) {
     rte_dev_remove(device_);
   }
+  std::error_code ignored;
+  for (const std::string& output : unused_outputs_) {
+    // Not /dev/null, which may stand for an output too.
+    if (std::filesystem::is_regular_file(std::filesystem::symlink_status(output, ignored))) {
+      std::filesystem::remove(output, ignored);
+    }
+  }
   id_ = kNone;
 }
 
@@ -117,6 +131,7 @@ Result<void> Port::start() {
                              "see its guide at https://doc.dpdk.org/guides/nics/");
   }
   started_ = true;
+  unused_outputs_.clear();
   const int problem = config_.promiscuous ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
   if (problem != 0 && config_.promiscuous && !config_.spec.empty()) {
     setup_.refused.push_back(fmt::format("promiscuous: {}", rte_strerror(-problem)));

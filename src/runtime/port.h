@@ -102,6 +102,7 @@ class Port {
   PortConfig config_;
   PortQueues queues_;
   PortSetup setup_;
+  std::vector<std::string> unused_outputs_;  ///< files that the driver made and that hold nothing until the start
   rte_eth_conf device_config_{};
 };
 

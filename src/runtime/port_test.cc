@@ -104,6 +104,12 @@ TEST_F(PortTest, MoreQueuesThanTheDeviceHasIsAUsageErrorThatSaysHowMany) {
   ASSERT_TRUE(port.ok()) << port.error().message();
   expect_error(port->configure(config("net_pcap0"), {.rx = 2, .tx = 1}), ErrorKind::usage, "the device has 1");
   expect_error(port->configure(config("net_pcap0"), {.rx = 1, .tx = 5}), ErrorKind::usage, "the device has 1");
+  // No half-written output of a port that never started.
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "out.pcap"));
+  {
+    const Port closed = *std::move(port);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "out.pcap"));
 }
 
 TEST_F(PortTest, APortThatDoesNotExistIsAUsageError) {
@@ -141,7 +147,7 @@ TEST_F(PortTest, UnknownNamesAndWrongKeysAreUsageErrors) {
 
 TEST_F(PortTest, AnRssKeyHasTheDevicesLength) {
   if (!check_port_spec("net_tap0").ok()) GTEST_SKIP() << "needs /dev/net/tun and the right to use it";
-  auto port = Port::open("net_tap0,iface=wl-key-test");
+  auto port = Port::open("net_tap0,iface=wlk" + std::to_string(getpid()));
   ASSERT_TRUE(port.ok()) << port.error().message();
   PortConfig wanted = config("net_tap0");
   wanted.rss_key = std::vector<std::uint8_t>(3);
