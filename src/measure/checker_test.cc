@@ -235,7 +235,7 @@ RC_GTEST_PROP(Checker, CountsWhatSetsCount, ()) {
       arrivals.emplace_back(static_cast<double>(i) + (moved ? static_cast<double>(random.below(spread)) : 0), i);
     }
   }
-  std::ranges::stable_sort(arrivals, {}, &std::pair<double, std::uint64_t>::first);
+  std::ranges::sort(arrivals);
 
   std::array<rte_mbuf*, kFrames> mbufs;
   RC_ASSERT(bench.generator.fill(mbufs.data(), kFrames, 100).packets == kFrames);
