@@ -33,6 +33,7 @@ std::string text_of(const nlohmann::json& value) {
 /// Where the command would run its threads on this machine.
 Result<LcorePlan> plan_of(const Config& config) {
   std::vector<int> nodes;
+  nodes.reserve(config.ports.size() + 1);
   for (const PortConfig& port : config.ports) nodes.push_back(port_node(port.spec));
   if (nodes.empty()) nodes.push_back(kAnyNode);  // of a loopback
   WARPLINE_TRY(const Topology topology, Topology::of_machine());
