@@ -54,11 +54,6 @@ struct Device {
   std::atomic<bool> link_up{false};  ///< started, and not set down by the application
   bool link_wanted = true;           ///< rte_eth_dev_set_link_up and _down
 
-  // Probabilities of the faults of polls: written by the control thread, read by the queues' owners. Relaxed.
-  std::atomic<double> stall{0};
-  std::atomic<double> rx_out{0};
-  std::atomic<double> tx_full{0};
-
   // The control thread's.
   std::array<std::uint64_t, kCounts> retired{};   ///< of queues released since
   std::array<std::uint64_t, kCounts> reset_at{};  ///< what the counters stood at when statistics were reset

@@ -46,7 +46,8 @@ struct RxQueue {
   // The driver's part. Owner: the lcore that polls the queue.
   alignas(64) rte_mbuf** software_ring;
   rte_mempool* pools[kMaxSplit];
-  std::uint16_t offset[kMaxSplit];      ///< into the buffer, behind the headroom
+  std::uint16_t offset[kMaxSplit];      ///< of the data in the buffer, with the headroom
+  std::uint32_t data_at[kMaxSplit];     ///< of the data from the mbuf, where it is the same for all of the pool; or 0
   std::uint64_t rearm[kMaxSplit];       ///< rearm_data of a received mbuf
   std::uint64_t base_flags[kMaxSplit];  ///< ol_flags of a received mbuf: external for pinned external buffers
   std::uint64_t offloads;
@@ -64,8 +65,8 @@ struct RxQueue {
   // The device's part. Owner: whoever runs the engine for this queue.
   alignas(64) std::uint32_t filled;  ///< descriptors written back so far, free-running
   std::uint16_t fill_at;             ///< index of the next descriptor to fill
-  Faults::PollDraw stall_draw{0};    ///< for Device::stall
-  Faults::PollDraw rx_out_draw{0};   ///< for Device::rx_out
+  Faults::PollDraw stall_draw{0};    ///< for Faults::stall
+  Faults::PollDraw rx_out_draw{0};   ///< for Faults::rx_out
   Counters device_counts;
 };
 
@@ -93,7 +94,7 @@ struct TxQueue {
   std::uint16_t unreported;   ///< descriptors posted since the last one with kTxReport
   std::uint32_t polls;
   rte_mempool* fast_pool;         ///< with fast free: the pool of the first mbuf sent
-  Faults::PollDraw full_draw{0};  ///< for Device::tx_full
+  Faults::PollDraw full_draw{0};  ///< for Faults::tx_full
   Counters driver_counts;
 
   // The device's part.
