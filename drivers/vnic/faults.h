@@ -71,7 +71,7 @@ class Faults {
   /// lost, or held back. The caller brackets calls with the sink's begin() and end().
   void pass(std::uint8_t* frame, std::uint32_t length, std::uint64_t now_nanos, FrameSink& sink, Counters& counts);
   /// Delivers what is held back: when the sender is idle or stops.
-  void flush(std::uint64_t now_nanos, FrameSink& sink, Counters& counts);
+  void flush(std::uint64_t now_nanos, FrameSink& sink);
   [[nodiscard]] std::size_t held() const { return held_end_ - held_begin_; }
   /// Layer-1 bytes that wait for the rate-limited line at that time, the one on it included.
   [[nodiscard]] std::uint64_t queued_bytes(std::uint64_t now_nanos) const;

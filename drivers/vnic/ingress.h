@@ -71,7 +71,7 @@ class Ingress final : public FrameSink {
   /// What deliver() can do without, from the members above.
   void plan();
   void deliver_parsed(const std::uint8_t* frame, std::uint32_t length, FrameInfo& info);
-  [[nodiscard]] std::uint64_t verify(FrameRef frame, const ParsedFrame& parsed);
+  [[nodiscard]] std::uint64_t verify(FrameRef frame, ParsedFrame parsed);
   void push(std::uint16_t queue, const FrameInfo& info, const std::uint8_t* frame);
 
   SpinLock lock_;
