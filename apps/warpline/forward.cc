@@ -219,12 +219,10 @@ class ForwardRun {
       if (far_ ? far_->done() : input_used_up()) forwarder_->stop();
       return !workers_->running();
     };
-    return run_live(config_.run,
-                    {.sample = [this] { return totals(); },
-                     .progress = [this] { return forwarded_by(*forwarder_); },
-                     .done = done,
-                     .stop = stop},
-                    StopOnSignal::requested());
+    return run_live(
+        config_.run,
+        {.sample = [this] { return totals(); }, .progress = [this] { return forwarded(); }, .done = done, .stop = stop},
+        StopOnSignal::requested());
   }
 
   [[nodiscard]] RunTotals totals() const {
@@ -233,7 +231,32 @@ class ForwardRun {
       totals.generated = first_;
       totals.tx += first_;
     }
+    if (!counts_bytes()) {
+      totals.rx.bytes = device_bytes(&PortCounters::rx_packets, &PortCounters::rx_bytes);
+      totals.tx.bytes = device_bytes(&PortCounters::tx_packets, &PortCounters::tx_bytes);
+    }
     return totals;
+  }
+
+  /// What the rate is of.
+  [[nodiscard]] Tally forwarded() const {
+    Tally tally = forwarded_by(*forwarder_);
+    if (!counts_bytes()) tally.bytes = device_bytes(&PortCounters::tx_packets, &PortCounters::tx_bytes);
+    return tally;
+  }
+
+  [[nodiscard]] bool counts_bytes() const { return forwarder_->streams().front()->counts_bytes; }
+
+  /// Where no stage weighs the packets, the devices say how many bytes they were; 0 if one of them does not count.
+  [[nodiscard]] std::uint64_t device_bytes(std::uint64_t PortCounters::* packets,
+                                           std::uint64_t PortCounters::* bytes) const {
+    std::uint64_t sum = 0;
+    for (const Port& port : ports_) {
+      const PortCounters counters = port.counters();
+      if (counters.*packets != 0 && counters.*bytes == 0) return 0;
+      sum += counters.*bytes;
+    }
+    return sum;
   }
 
   /// All that may or can come is received, or was lost by the device.

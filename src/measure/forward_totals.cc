@@ -4,11 +4,11 @@
 namespace warpline {
 namespace {
 
-void add(StageTotals& sum, const StageCounters& stage) {
-  sum.calls += stage.calls.get();
-  sum.packets += stage.packets.get();
-  sum.sampled_ticks += stage.sampled_ticks.get();
-  sum.sampled_packets += stage.sampled_packets.get();
+void add(StageTotals& sum, std::uint64_t calls, std::uint64_t packets, const StageSamples& samples) {
+  sum.calls += calls;
+  sum.packets += packets;
+  sum.sampled_ticks += samples.ticks.get();
+  sum.sampled_packets += samples.packets.get();
 }
 
 void add(StageTotals& sum, const LaneCounters& lane) {
@@ -32,9 +32,9 @@ RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far) {
     totals.rx += {received.packets.get(), received.bytes.get()};
     totals.tx += {sent.packets.get(), sent.bytes.get()};
     for (std::size_t i = 0; i < kVerdicts; ++i) totals.drops[i] += sent.drops.get(static_cast<Verdict>(i));
-    add(receive, received.receive);
-    add(work, sent.work);
-    add(transmit, sent.transmit);
+    add(receive, received.bursts.get(), received.packets.get(), received.receive);
+    add(transmit, received.bursts.get(), sent.packets.get(), sent.transmit);
+    if (sent.work.packets.get() != 0) add(work, received.bursts.get(), received.packets.get(), sent.work);
     if (far == nullptr) latency.merge(sent.latency);
   }
   for (const auto& way : forwarder.ways()) {

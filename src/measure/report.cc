@@ -48,7 +48,11 @@ double Throughput::gbps_l2() const {
   return per_nano(8.0 * static_cast<double>(tally.bytes + kFcsBytes * tally.packets), seconds);
 }
 
-Json to_json(const Tally& tally) { return {{"packets", tally.packets}, {"bytes", tally.bytes}}; }
+Json to_json(const Tally& tally) {
+  Json json = {{"packets", tally.packets}};
+  if (tally.has_bytes()) json["bytes"] = tally.bytes;
+  return json;
+}
 
 Json to_json(const DropTotals& drops) {
   Json json = Json::object();
@@ -59,7 +63,12 @@ Json to_json(const DropTotals& drops) {
 }
 
 Json to_json(const Throughput& rate) {
-  return {{"mpps", rate.mpps()}, {"gbps_l1", rate.gbps_l1()}, {"gbps_l2", rate.gbps_l2()}};
+  Json json = {{"mpps", rate.mpps()}};
+  if (rate.tally.has_bytes()) {
+    json["gbps_l1"] = rate.gbps_l1();
+    json["gbps_l2"] = rate.gbps_l2();
+  }
+  return json;
 }
 
 Json to_json(const LatencyTotals& latency) {

@@ -15,10 +15,12 @@
 
 namespace warpline {
 
-/// Bytes are of frames without FCS.
+/// Bytes are of frames without FCS; 0 beside packets means that nobody counted them, and they stay out of reports.
 struct Tally {
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;
+
+  [[nodiscard]] bool has_bytes() const { return bytes != 0 || packets == 0; }
 
   Tally& operator+=(const Tally& other) {
     packets += other.packets;

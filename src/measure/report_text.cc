@@ -12,7 +12,8 @@ void add_row(std::string& text, std::string_view label, std::string_view value) 
 }
 
 std::string describe(const Tally& tally) {
-  return fmt::format("{:>16} packets {:>20} bytes", tally.packets, tally.bytes);
+  const std::string packets = fmt::format("{:>16} packets", tally.packets);
+  return tally.has_bytes() ? fmt::format("{} {:>20} bytes", packets, tally.bytes) : packets;
 }
 
 }  // namespace
@@ -33,9 +34,12 @@ std::string RunReport::to_text() const {
   add_row(text, "accounts",
           totals.conserved() ? "every packet is accounted for"
                              : "do not balance: received + generated is not what left or was dropped");
-  add_row(text, "rate",
-          fmt::format("{:.3f} Mpps, {:.3f} Gbit/s on the wire (layer 1), {:.3f} Gbit/s of frames with FCS", rate.mpps(),
-                      rate.gbps_l1(), rate.gbps_l2()));
+  std::string speed = fmt::format("{:.3f} Mpps", rate.mpps());
+  if (rate.tally.has_bytes()) {
+    speed += fmt::format(", {:.3f} Gbit/s on the wire (layer 1), {:.3f} Gbit/s of frames with FCS", rate.gbps_l1(),
+                         rate.gbps_l2());
+  }
+  add_row(text, "rate", speed);
   if (totals.verify) {
     const VerifyTotals& verify = *totals.verify;
     add_row(text, "verified",

@@ -17,12 +17,12 @@ class BatchClock {
  public:
   BatchClock(std::uint16_t burst, std::uint64_t deadline_ticks) : burst_(burst), deadline_(deadline_ticks) {}
 
-  /// `before` packets were in the batch, `after` are now; `flush` closes whatever there is.
-  [[nodiscard]] bool closes(std::uint16_t before, std::uint16_t after, bool flush) {
+  /// `before` packets were in the batch, `after` are now.
+  [[nodiscard]] bool closes(std::uint16_t before, std::uint16_t after) {
     if (after == burst_) [[likely]]
       return true;
     if (after == 0) return false;
-    if (deadline_ == 0 || flush) return true;
+    if (deadline_ == 0) return true;
     const std::uint64_t now = ticks_now();
     if (before == 0) opened_ = now;
     return now - opened_ >= deadline_;

@@ -14,31 +14,24 @@ constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 TEST(BatchClock, ClosesWhenFull) {
   BatchClock clock(32, kNever);
-  EXPECT_FALSE(clock.closes(0, 0, false));
-  EXPECT_FALSE(clock.closes(0, 31, false));
-  EXPECT_TRUE(clock.closes(31, 32, false));
+  EXPECT_FALSE(clock.closes(0, 0));
+  EXPECT_FALSE(clock.closes(0, 31));
+  EXPECT_TRUE(clock.closes(31, 32));
 }
 
 TEST(BatchClock, WithoutADeadlineClosesWhateverCame) {
   BatchClock clock(32, 0);
-  EXPECT_FALSE(clock.closes(0, 0, false));
-  EXPECT_TRUE(clock.closes(0, 1, false));
+  EXPECT_FALSE(clock.closes(0, 0));
+  EXPECT_TRUE(clock.closes(0, 1));
 }
 
 TEST(BatchClock, ClosesAtTheDeadlineOfItsFirstPacket) {
   BatchClock clock(32, 1);
-  EXPECT_FALSE(clock.closes(0, 1, false));
+  EXPECT_FALSE(clock.closes(0, 1));
   const std::uint64_t begin = ticks_now();
   while (ticks_now() - begin < 1) {
   }
-  EXPECT_TRUE(clock.closes(1, 1, false));
-}
-
-TEST(BatchClock, AFlushClosesAnythingButNothing) {
-  BatchClock clock(32, kNever);
-  EXPECT_FALSE(clock.closes(0, 1, false));
-  EXPECT_TRUE(clock.closes(1, 1, true));
-  EXPECT_FALSE(clock.closes(0, 0, true));
+  EXPECT_TRUE(clock.closes(1, 1));
 }
 
 TEST(PacketBudget, WithoutABoundGrantsEverything) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "workload/workload.h"
 
@@ -21,6 +23,9 @@ std::unique_ptr<Stream> make_stream(const Config& config, const StreamRoute& rou
   stream->burst = config.forward.burst;
   stream->deadline_ticks = nanos_to_ticks(config.forward.deadline);
   stream->tx_retries = config.forward.tx_retries;
+  // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway.
+  stream->counts_bytes = config.forward.loopback || config.forward.workload != WorkloadKind::none ||
+                         std::ranges::any_of(ports, [](const ForwardPort& port) { return port.address.has_value(); });
   if (rx.address) stream->responder.emplace(rx.mac, *rx.address);
   return stream;
 }

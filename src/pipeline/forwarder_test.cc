@@ -254,7 +254,9 @@ TEST_P(EveryWay, AFullTransmitQueueIsADropByName) {
   const std::uint64_t full = run.stream(1).sent.drops.get(Verdict::tx_full);
   EXPECT_GT(full, 0U);
   EXPECT_EQ(run.stream(1).sent.packets.get() + full, 1000U);
-  EXPECT_EQ(run.stream(1).sent.bytes.get(), 64 * run.stream(1).sent.packets.get());
+  if (run.stream(1).counts_bytes || run.stream(1).sent.bytes.get() != 0) {
+    EXPECT_EQ(run.stream(1).sent.bytes.get(), 64 * run.stream(1).sent.packets.get());
+  }
   EXPECT_GT(run.stream(1).sent.retries.get(), 0U);
   EXPECT_TRUE(run.conserved());
   EXPECT_EQ(from.receive().size() + full, 2000U);

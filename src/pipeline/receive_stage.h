@@ -24,33 +24,38 @@ class ReceiveStage final : public Stage {
   ReceiveStage(Stream& stream, PacketBudget& budget, BurstRing& ring, E& engine)
       : stream_(stream), budget_(budget), ring_(ring), engine_(engine), clock_(stream.burst, stream.deadline_ticks) {}
 
-  std::uint16_t poll() override { return step(false); }
-
-  bool drain() override {
-    step(true);
-    stream_.receive_ended.store(true, std::memory_order_release);
-    return true;
-  }
-
- private:
-  std::uint16_t step(bool flush) {
-    sampler_.begin();
+  std::uint16_t poll() override {
+    const bool timed = sampler_.due();
+    if (timed) sampler_.start();
     Burst* burst = ring_.acquire();
     if (burst == nullptr) {
       stream_.received.ring_full.add(1);
       return 0;
     }
     const std::uint16_t before = burst->packet_count();
-    if (!flush) receive_into(*burst);
+    receive_into(*burst);
     const std::uint16_t after = burst->packet_count();
-    if (!clock_.closes(before, after, flush)) return after - before;
+    if (clock_.closes(before, after)) {
+      publish(*burst);
+      if (timed) sampler_.lap(stream_.received.receive, after);
+      sampler_.count_burst();
+    }
+    return after - before;
+  }
 
-    burst->set_stamp(ticks_now());
+  bool drain() override {
+    Burst* burst = ring_.acquire();
+    if (burst != nullptr && !burst->empty()) publish(*burst);
+    stream_.receive_ended.store(true, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  void publish(Burst& burst) {
+    burst.set_stamp(ticks_now());
+    stream_.received.bursts.add(1);
     ring_.publish();
     engine_.on_published();
-    sampler_.lap(stream_.received.receive, after);
-    sampler_.end();
-    return after;
   }
 
   void receive_into(Burst& burst) {

@@ -8,12 +8,10 @@
 
 namespace warpline {
 
-/// What one stage of a loop did and cost. One writer: the stage's lcore.
-struct StageCounters {
-  Counter calls;            ///< bursts that the stage handled
-  Counter packets;          ///< packets in them
-  Counter sampled_ticks;    ///< ticks spent in the bursts that were timed
-  Counter sampled_packets;  ///< packets in those
+/// What a stage costs, from the bursts that were timed. One writer: the stage's lcore.
+struct StageSamples {
+  Counter ticks;
+  Counter packets;
 };
 
 /// Times one burst in kPeriod, so that knowing what a stage costs costs nothing itself.
@@ -21,35 +19,27 @@ class StageSampler {
  public:
   static constexpr std::uint32_t kPeriod = 256;
 
-  /// Begins a burst; it is timed if it is this one's turn.
-  void begin() {
-    timed_ = countdown_ == 0;
-    if (timed_) [[unlikely]]
-      lap_start_ = ticks_now();
-  }
+  /// Whether the coming burst is to be timed. Empty polls keep the turn.
+  [[nodiscard]] bool due() const { return countdown_ == 0; }
 
-  /// Ends a stage of the burst begun, and starts the next.
-  [[gnu::always_inline]] void lap(StageCounters& stage, std::uint32_t packets) {
-    stage.calls.add(1);
-    stage.packets.add(packets);
-    if (!timed_) [[likely]]
-      return;
+  /// Begins a timed poll.
+  void start() { lap_start_ = ticks_now(); }
+
+  /// Ends a stage of the timed burst, and starts the next.
+  void lap(StageSamples& stage, std::uint32_t packets) {
     const std::uint64_t now = ticks_now();
-    stage.sampled_ticks.add(now - lap_start_);
-    stage.sampled_packets.add(packets);
+    stage.ticks.add(now - lap_start_);
+    stage.packets.add(packets);
     lap_start_ = now;
   }
-
-  /// Ends the burst. Not called for empty polls: they keep the turn.
-  void end() { countdown_ = timed_ ? kPeriod - 1 : countdown_ - 1; }
-
-  [[nodiscard]] bool timed() const { return timed_; }
-  /// When the last lap ended; of a timed burst only.
+  /// When the last lap ended.
   [[nodiscard]] std::uint64_t lap_start() const { return lap_start_; }
+
+  /// Ends a burst, timed or not.
+  void count_burst() { countdown_ = countdown_ == 0 ? kPeriod - 1 : countdown_ - 1; }
 
  private:
   std::uint32_t countdown_ = 0;
-  bool timed_ = false;
   std::uint64_t lap_start_ = 0;
 };
 

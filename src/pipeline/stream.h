@@ -20,20 +20,21 @@ struct PortQueue {
 /// Written by the lcore that receives.
 struct alignas(64) ReceiveCounters {
   Counter packets;
-  Counter bytes;
+  Counter bytes;  ///< see Stream::counts_bytes
+  Counter bursts;
   Counter ring_full;  ///< polls that found no free burst: the engine or the transmit side is behind
-  StageCounters receive;
+  StageSamples receive;
 };
 
 /// Written by the lcore that transmits.
 struct alignas(64) TransmitCounters {
   Counter packets;
-  Counter bytes;
+  Counter bytes;    ///< see Stream::counts_bytes
   Counter replies;  ///< of these, answers that went back out of the receiving port
   Counter retries;  ///< fruitless transmit calls
   DropCounters drops;
-  StageCounters work;  ///< of inline work; a thread engine counts its own
-  StageCounters transmit;
+  StageSamples work;  ///< of inline work; a thread engine counts its own
+  StageSamples transmit;
   Histogram latency;  ///< nanoseconds from a batch closed to its work seen done
 };
 
@@ -46,6 +47,7 @@ struct Stream {
   std::uint64_t deadline_ticks;
   std::uint32_t tx_retries;
   std::optional<Responder> responder;  ///< set: ARP, ND and echo for the port's address are answered
+  bool counts_bytes = true;            ///< false: as far as no stage looks at the packets anyway
   bool yields = false;                 ///< its lcores share a core with others, so they give it up when idle
 
   /// Set by the receiving lcore after its last publish (release), read by the transmitting one (acquire).

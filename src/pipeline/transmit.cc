@@ -12,7 +12,9 @@ std::uint16_t transmit_retrying(Stream& stream, PortQueue to, rte_mbuf** mbufs, 
     stream.sent.retries.add(1);
     sent = static_cast<std::uint16_t>(sent + rte_eth_tx_burst(to.port, to.queue, mbufs + sent, count - sent));
   }
-  for (std::uint16_t i = sent; i < count; ++i) bytes -= rte_pktmbuf_pkt_len(mbufs[i]);
+  if (bytes != 0) {
+    for (std::uint16_t i = sent; i < count; ++i) bytes -= rte_pktmbuf_pkt_len(mbufs[i]);
+  }
   rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
   stream.sent.drops.add(Verdict::tx_full, count - sent);
   stream.sent.packets.add(sent);

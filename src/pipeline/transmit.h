@@ -10,8 +10,8 @@
 
 namespace warpline {
 
-/// Sends mbufs[0 .. count), `bytes` in all, to `to`. What the queue does not take in stream.tx_retries further tries is
-/// freed and counted as tx_full. Owner: the stream's transmitting lcore. Returns how many were sent.
+/// Sends mbufs[0 .. count), `bytes` in all (0: not counted), to `to`. What the queue does not take in stream.tx_retries
+/// further tries is freed and counted as tx_full. Owner: the stream's transmitting lcore. Returns how many were sent.
 std::uint16_t transmit_retrying(Stream& stream, PortQueue to, rte_mbuf** mbufs, std::uint16_t count, std::uint16_t sent,
                                 std::uint64_t bytes);
 
@@ -21,7 +21,7 @@ inline std::uint16_t transmit(Stream& stream, PortQueue to, rte_mbuf** mbufs, st
   if (sent != count) [[unlikely]]
     return transmit_retrying(stream, to, mbufs, count, sent, bytes);
   stream.sent.packets.add(count);
-  stream.sent.bytes.add(bytes);
+  if (bytes != 0) stream.sent.bytes.add(bytes);
   return count;
 }
 

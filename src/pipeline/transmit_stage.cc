@@ -12,10 +12,11 @@ std::uint16_t TransmitStage::poll() {
   const std::uint64_t waited = ticks_now() - burst->stamp();
   stream_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(waited)));
   const std::uint16_t packets = burst->packet_count();
-  sampler_.begin();
+  const bool timed = sampler_.due();
+  if (timed) sampler_.start();
   send(*burst);
-  sampler_.lap(stream_.sent.transmit, packets);
-  sampler_.end();
+  if (timed) sampler_.lap(stream_.sent.transmit, packets);
+  sampler_.count_burst();
   ring_.release();
   return packets;
 }
