@@ -52,11 +52,6 @@ class GenerateRun {
     std::vector<int> nodes;
     for (const PortConfig& port : config_.ports) {
       WARPLINE_CHECK(check_port_spec(port.spec));
-      if (traffic.max_frame_bytes() > port.mtu + kEthernetHeader) {
-        return usage_error(
-            fmt::format("frames of {} bytes do not fit the MTU of {}", traffic.max_frame_bytes(), port.mtu), "",
-            fmt::format("use --mtu {}", traffic.max_frame_bytes() - kEthernetHeader));
-      }
       specs_.push_back(port.spec);
       nodes.push_back(port_node(port.spec));
     }
@@ -164,8 +159,6 @@ class GenerateRun {
     }
     return exit_code(report, live.interrupted);
   }
-
-  static constexpr std::uint32_t kEthernetHeader = 14;
 
   const LoadedConfig& loaded_;
   const Config& config_;

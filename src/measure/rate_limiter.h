@@ -56,6 +56,16 @@ class RateLimiter {
   bool started_ = false;
 };
 
+/// Frames that `rate` lets through in `seconds`, rounded down; 0 without a limit.
+[[nodiscard]] inline std::uint32_t frames_in(const Rate& rate, double seconds, std::uint32_t frame_bytes) {
+  double frames = 0;
+  if (const auto* packets = std::get_if<PacketRate>(&rate)) frames = packets->value * seconds;
+  if (const auto* bits = std::get_if<BitRate>(&rate)) {
+    frames = bits->value * seconds / (8.0 * static_cast<double>(frame_bytes + kLayer1Overhead));
+  }
+  return static_cast<std::uint32_t>(std::min(frames, 1e9));
+}
+
 /// The part of `rate` that each of `parts` generators gets.
 [[nodiscard]] inline Rate share_of(const Rate& rate, std::uint32_t parts) {
   if (const auto* packets = std::get_if<PacketRate>(&rate)) return PacketRate{packets->value / parts};

@@ -99,6 +99,14 @@ TEST(RateLimiter, HasNoLimitWithoutARate) {
   EXPECT_FALSE(RateLimiter(PacketRate{1}, kTicks, 64, 1514).unlimited());
 }
 
+TEST(RateLimiter, KnowsTheFramesOfATime) {
+  EXPECT_EQ(frames_in(PacketRate{1e6}, 0.005, 60), 5000U);
+  EXPECT_EQ(frames_in(BitRate{672e6}, 0.005, 60), 5000U);
+  EXPECT_EQ(frames_in(PacketRate{1}, 0.005, 60), 0U);
+  EXPECT_EQ(frames_in(PacketRate{1e300}, 1, 60), 1'000'000'000U);
+  EXPECT_EQ(frames_in(Rate{}, 1, 60), 0U);
+}
+
 TEST(RateLimiter, SharesARateEvenly) {
   EXPECT_EQ(share_of(PacketRate{10}, 4), Rate{PacketRate{2.5}});
   EXPECT_EQ(share_of(BitRate{10}, 5), Rate{BitRate{2}});

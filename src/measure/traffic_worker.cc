@@ -11,6 +11,16 @@
 #include "runtime/workers.h"
 
 namespace warpline {
+namespace {
+
+/// The longest that a worker may be off its core and still keep the rate: a scheduler's time slice.
+constexpr double kCatchUp_s = 0.005;
+
+std::uint32_t limiter_depth(const TrafficGroup& group, std::uint32_t burst) {
+  return std::max(2 * burst, frames_in(group.options().rate, kCatchUp_s, group.plan().max_frame_bytes()));
+}
+
+}  // namespace
 
 TrafficWorker::TrafficWorker(TrafficGroup& group, const Place& place, rte_mempool& pool)
     : group_(group),
@@ -18,7 +28,7 @@ TrafficWorker::TrafficWorker(TrafficGroup& group, const Place& place, rte_mempoo
       place_(place),
       burst_(std::min(group.options().burst, kMaxTrafficBurst)),
       generator_(group.plan(), place.number, pool),
-      limiter_(group.options().rate, ticks_per_second(), 2U * burst_, group.plan().max_frame_bytes()),
+      limiter_(group.options().rate, ticks_per_second(), limiter_depth(group, burst_), group.plan().max_frame_bytes()),
       limit_(group.packets_of(place.number)),
       drain_ticks_(nanos_to_ticks(group.options().drain)),
       progress_ticks_(ticks_now()) {}
