@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "copy_ops.h"
+#include "device_clock.h"
+#include "engine_static.h"
+#include "packet_buffer.h"
+#include "queue.h"
+#include "source.h"
+
+namespace warpline::vnic {
+
+struct Device;
+
+/// Moves frames between descriptor rings and the wire, touching descriptors and payload only. With engine=inline the
+/// burst calls run it, with engine=thread a thread of its own does.
+///
+/// Counts in a queue's device_counts: tx_packets and tx_bytes of frames that left, and what it loses itself. Frames
+/// received are counted by the driver.
+class Engine {
+ public:
+  explicit Engine(Device& device);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// At probe, when the devargs are known: memory for all queues, and the source of made frames. 0 or a negative errno,
+  /// after one log line.
+  [[nodiscard]] int open();
+
+  /// Sends what is posted; completions are written back in batches. Returns frames sent.
+  /// Owner: the queue's, or the engine's thread.
+  std::uint32_t serve_tx(TxQueue& queue);
+  /// Receives up to `most` frames into posted buffers. Returns frames received.
+  std::uint32_t serve_rx(RxQueue& queue, std::uint32_t most);
+
+  /// Before a queue that nobody serves now is emptied: sends what is posted, and returns when registered operations
+  /// are done with its buffers.
+  void finish(TxQueue& queue);
+  void finish(RxQueue& queue);
+
+  /// engine=thread: from start to stop of the port. 0 or a negative errno, after one log line. Before it ends, the
+  /// thread sends what was posted.
+  int start_thread();
+  void stop_thread();
+
+  /// Registered operations, or null functions for memcpy. While the port is stopped.
+  void set_copy_ops(const rte_net_vnic_copy_ops& ops);
+
+ private:
+  struct TxState;
+  struct RxState;
+  struct Chain;
+
+  [[nodiscard]] Chain follow(const TxQueue& queue, TxState& state, std::uint32_t pending) const;
+  static void complete(TxQueue& queue, std::uint32_t descriptors);
+  /// False: malformed, or of memory that is not the device's; counted.
+  static bool usable(TxQueue& queue, TxState& state, const Chain& chain);
+  void gather(const TxQueue& queue, const Chain& chain, std::uint8_t* out) const;
+  bool send_gathered(TxQueue& queue, std::uint8_t* frame, std::uint32_t length, std::uint64_t word,
+                     std::uint64_t now_nanos);
+  std::uint32_t send_posted(TxQueue& queue, TxState& state);
+  std::uint32_t send_apart(TxQueue& queue, TxState& state);
+  std::uint32_t send_staged(TxQueue& queue, TxState& state);
+  void stage(TxQueue& queue, TxState& state);
+
+  std::uint32_t receive(RxQueue& queue, RxState& state, std::uint32_t most);
+  std::uint32_t receive_fixed(RxQueue& queue, std::uint32_t most);
+  std::uint32_t land(RxQueue& queue, RxState& state);
+  enum class Fill : std::uint8_t { done, wait, lost };
+  Fill fill(RxQueue& queue, RxState& state, PacketBuffer::Front front, std::uint32_t& vacant);
+  /// Makes up to `most` frames, those that have arrived by now; called when a packet buffer is empty.
+  void make_frames(std::uint32_t most);
+
+  void copy_in(void* device, const void* buffer, std::uint32_t length) const;
+  void copy_out(void* buffer, const void* device, std::uint32_t length) const;
+  [[nodiscard]] bool landed() const { return ops_.poll == nullptr || ops_.poll(ops_.context); }
+
+  int create_thread(const char* name);
+  void run();
+  [[nodiscard]] std::uint32_t pass();
+
+  Device& device_;
+  bool fixed_;                 ///< wire=static
+  bool copies_apart_ = false;  ///< some operation is registered
+  rte_net_vnic_copy_ops ops_{};
+  std::unique_ptr<Source> source_;
+  std::array<std::unique_ptr<TxState>, kMaxQueues> tx_;
+  std::array<std::unique_ptr<RxState>, kMaxQueues> rx_;
+
+  bool running_ = false;
+  pthread_t thread_{};
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace warpline::vnic

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+
+#include "device.h"
+#include "engine_state.h"
+#include "tx_checksum.h"
+
+namespace warpline::vnic {
+namespace {
+
+constexpr std::uint64_t kSums = kTxIpSum | kTxUdpSum | kTxTcpSum;
+
+}  // namespace
+
+/// A frame's descriptors, from the next one to fetch on.
+struct Engine::Chain {
+  enum class Fate : std::uint8_t { incomplete, whole, malformed, unmapped, endless };
+  Fate fate = Fate::incomplete;
+  std::uint16_t first = 0;
+  std::uint32_t pieces = 0;
+  std::uint32_t length = 0;
+  std::uint64_t word = 0;  ///< of the first
+};
+
+Engine::Chain Engine::follow(const TxQueue& queue, TxState& state, std::uint32_t pending) const {
+  Chain chain;
+  chain.first = queue.fetch_at;
+  chain.word = queue.ring[chain.first].word;
+  bool mapped = true;
+  for (std::uint16_t at = chain.first; chain.pieces < pending; at = advance(at, queue.size)) {
+    const TxDescriptor& piece = queue.ring[at];
+    const std::uint32_t length = tx_length(piece.word);
+    mapped = mapped && (length == 0 || device_.iommu.allows(piece.address, length, state.memory));
+    chain.length += length;
+    ++chain.pieces;
+    if ((piece.word & kTxEnd) == 0) continue;
+    if (state.skipping || chain.length == 0 || chain.length > kMaxFrame) {
+      chain.fate = Chain::Fate::malformed;
+    } else {
+      chain.fate = mapped ? Chain::Fate::whole : Chain::Fate::unmapped;
+    }
+    return chain;
+  }
+  // A ring full of pieces: what more there is of the frame is skipped, and its end counts as malformed.
+  if (chain.pieces == queue.size) {
+    state.skipping = true;
+    chain.fate = Chain::Fate::endless;
+  }
+  return chain;
+}
+
+/// Writes back what was asked for among the next `descriptors`, whose buffers are the driver's again.
+void Engine::complete(TxQueue& queue, std::uint32_t descriptors) {
+  for (; descriptors != 0; --descriptors) {
+    std::uint64_t& word = queue.ring[queue.complete_at].word;
+    if ((word & kTxReport) != 0) write_back(word, word | kTxDone);
+    queue.complete_at = advance(queue.complete_at, queue.size);
+  }
+}
+
+bool Engine::usable(TxQueue& queue, TxState& state, const Chain& chain) {
+  if (chain.fate == Chain::Fate::whole) [[likely]]
+    return true;
+  if (chain.fate == Chain::Fate::endless) return false;
+  queue.device_counts.add(chain.fate == Chain::Fate::unmapped ? Count::tx_iommu_fault : Count::tx_malformed);
+  state.skipping = false;
+  return false;
+}
+
+void Engine::gather(const TxQueue& queue, const Chain& chain, std::uint8_t* out) const {
+  std::uint16_t at = chain.first;
+  for (std::uint32_t i = 0; i < chain.pieces; ++i) {
+    const TxDescriptor& piece = queue.ring[at];
+    copy_in(out, reinterpret_cast<const void*>(piece.address), tx_length(piece.word));
+    out += tx_length(piece.word);
+    at = advance(at, queue.size);
+  }
+}
+
+std::uint32_t Engine::send_posted(TxQueue& queue, TxState& state) {
+  const std::uint32_t posted = queue.posted.load(std::memory_order_acquire) - queue.fetched;
+  if (posted == 0) return 0;
+  Egress& egress = device_.egress;
+  const std::uint64_t now = device_nanos();
+  std::uint32_t frames = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t pending = posted;
+  std::uint32_t reports = 0;
+  std::uint16_t report_at = 0;
+  egress.lock();
+  // A frame in one piece, with nothing to change in it, leaves from where it lies.
+  const std::uint64_t not_in_place = egress.changes_frames() || state.skipping ? ~std::uint64_t{0} : kSums;
+  while (pending != 0) {
+    const TxDescriptor& piece = queue.ring[queue.fetch_at];
+    const std::uint32_t length = tx_length(piece.word);
+    if ((piece.word & (kTxEnd | not_in_place)) == kTxEnd && length - 1 < kMaxFrame &&
+        device_.iommu.allows(piece.address, length, state.memory)) [[likely]] {
+      if (egress.send(reinterpret_cast<std::uint8_t*>(piece.address), length, now)) {
+        ++frames;
+        bytes += length;
+      }
+      if ((piece.word & kTxReport) != 0) {
+        ++reports;
+        report_at = queue.fetch_at;
+      }
+      queue.fetch_at = advance(queue.fetch_at, queue.size);
+      --pending;
+      continue;
+    }
+    const Chain chain = follow(queue, state, pending);
+    if (chain.fate == Chain::Fate::incomplete) break;
+    if (usable(queue, state, chain)) {
+      gather(queue, chain, state.bytes.data());
+      if (send_gathered(queue, state.bytes.data(), chain.length, chain.word, now)) {
+        ++frames;
+        bytes += chain.length;
+      }
+    }
+    reports += chain.pieces;
+    queue.fetch_at = static_cast<std::uint16_t>((chain.first + chain.pieces) % queue.size);
+    pending -= chain.pieces;
+  }
+  egress.unlock();
+  const std::uint32_t done = posted - pending;
+  queue.fetched += done;
+  if (reports > 1) {
+    complete(queue, done);
+  } else {
+    if (reports == 1) write_back(queue.ring[report_at].word, queue.ring[report_at].word | kTxDone);
+    queue.complete_at = queue.fetch_at;
+  }
+  queue.device_counts.add(Count::tx_packets, frames);
+  queue.device_counts.add(Count::tx_bytes, bytes);
+  return frames;
+}
+
+bool Engine::send_gathered(TxQueue& queue, std::uint8_t* frame, std::uint32_t length, std::uint64_t word,
+                           std::uint64_t now_nanos) {
+  if ((word & kSums) != 0 && !fill_in_checksums(frame, length, word)) {
+    queue.device_counts.add(Count::tx_malformed);
+    return false;
+  }
+  return device_.egress.send(frame, length, now_nanos);
+}
+
+std::uint32_t Engine::serve_tx(TxQueue& queue) {
+  if (fixed_) return serve_tx_static(queue);
+  TxState& state = *tx_[queue.id];
+  return copies_apart_ ? send_apart(queue, state) : send_posted(queue, state);
+}
+
+// ---- with registered operations, which may be under way for long
+
+void Engine::stage(TxQueue& queue, TxState& state) {
+  std::uint32_t pending = queue.posted.load(std::memory_order_acquire) - queue.fetched;
+  while (pending != 0 && state.staged_count < TxState::kStaged) {
+    const Chain chain = follow(queue, state, pending);
+    if (chain.fate == Chain::Fate::incomplete) break;
+    const bool good = chain.fate == Chain::Fate::whole;
+    if (good && chain.length > TxState::kStageBytes - state.staged_bytes) break;
+    if (usable(queue, state, chain)) {
+      gather(queue, chain, state.bytes.data() + state.staged_bytes);
+      state.staged[state.staged_count++] = {state.staged_bytes, chain.length, chain.word};
+      state.staged_bytes += chain.length;
+    }
+    queue.fetch_at = static_cast<std::uint16_t>((chain.first + chain.pieces) % queue.size);
+    queue.fetched += chain.pieces;
+    state.staged_pieces += chain.pieces;
+    pending -= chain.pieces;
+  }
+}
+
+std::uint32_t Engine::send_staged(TxQueue& queue, TxState& state) {
+  const std::uint64_t now = device_nanos();
+  std::uint32_t frames = 0;
+  std::uint64_t bytes = 0;
+  device_.egress.lock();
+  for (std::uint32_t i = 0; i < state.staged_count; ++i) {
+    const TxState::Staged& staged = state.staged[i];
+    if (send_gathered(queue, state.bytes.data() + staged.begin, staged.length, staged.word, now)) {
+      ++frames;
+      bytes += staged.length;
+    }
+  }
+  device_.egress.unlock();
+  complete(queue, state.staged_pieces);
+  state.staged_count = state.staged_bytes = state.staged_pieces = 0;
+  queue.device_counts.add(Count::tx_packets, frames);
+  queue.device_counts.add(Count::tx_bytes, bytes);
+  return frames;
+}
+
+std::uint32_t Engine::send_apart(TxQueue& queue, TxState& state) {
+  std::uint32_t frames = 0;
+  for (;;) {
+    if (state.staged_pieces == 0) stage(queue, state);
+    if (state.staged_pieces == 0 || !landed()) return frames;
+    frames += send_staged(queue, state);
+  }
+}
+
+void Engine::finish(TxQueue& queue) {
+  TxState& state = *tx_[queue.id];
+  for (;;) {
+    const std::uint32_t before = queue.fetched;
+    serve_tx(queue);
+    if (state.staged_pieces == 0 && queue.fetched == before) break;
+    if (state.staged_pieces != 0) sched_yield();
+  }
+  state.skipping = false;
+}
+
+}  // namespace warpline::vnic
