@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <initializer_list>
 
 #include "flow_rules.h"
@@ -89,7 +90,8 @@ class Translation {
 
   int ethernet(const rte_flow_item& item) {
     if (const int status = enter(item, Layer::ethernet); status != 0) return status;
-    return take(item, sizeof(rte_ether_hdr), sizeof(rte_flow_item_eth),
+    const auto* mask = static_cast<const rte_flow_item_eth*>(item.mask);
+    return take(item, sizeof(rte_ether_hdr), mask != nullptr && mask->has_vlan != 0,
                 {field(0, rule_.destination_mac), field(6, rule_.source_mac), field(12, rule_.type[0], 0)});
   }
 
@@ -101,14 +103,15 @@ class Translation {
     Field control = field(0, rule_.tag[rule_.vlans]);
     control.default_first = 0x0f;  // the id, not the priority
     ++rule_.vlans;
-    return take(item, sizeof(rte_vlan_hdr), sizeof(rte_flow_item_vlan),
+    const auto* mask = static_cast<const rte_flow_item_vlan*>(item.mask);
+    return take(item, sizeof(rte_vlan_hdr), mask != nullptr && mask->has_more_vlan != 0,
                 {control, field(2, rule_.type[rule_.vlans], 0)});
   }
 
   int ipv4(const rte_flow_item& item) {
     if (const int status = enter(item, Layer::l3); status != 0) return status;
     rule_.l3 = L3Kind::ipv4;
-    return take(item, sizeof(rte_ipv4_hdr), sizeof(rte_ipv4_hdr),
+    return take(item, sizeof(rte_ipv4_hdr), false,
                 {field(offsetof(rte_ipv4_hdr, src_addr), rule_.source, 0xff, 4),
                  field(offsetof(rte_ipv4_hdr, dst_addr), rule_.destination, 0xff, 4),
                  field(offsetof(rte_ipv4_hdr, next_proto_id), rule_.protocol, 0)});
@@ -117,7 +120,13 @@ class Translation {
   int ipv6(const rte_flow_item& item) {
     if (const int status = enter(item, Layer::l3); status != 0) return status;
     rule_.l3 = L3Kind::ipv6;
-    return take(item, sizeof(rte_ipv6_hdr), sizeof(rte_flow_item_ipv6),
+    // Which extension headers there are stands in flags behind the header.
+    std::uint32_t extensions = 0;
+    static_assert(sizeof(rte_flow_item_ipv6) == sizeof(rte_ipv6_hdr) + sizeof(extensions));
+    if (item.mask != nullptr) {
+      std::memcpy(&extensions, static_cast<const std::uint8_t*>(item.mask) + sizeof(rte_ipv6_hdr), sizeof(extensions));
+    }
+    return take(item, sizeof(rte_ipv6_hdr), extensions != 0,
                 {field(offsetof(rte_ipv6_hdr, src_addr), rule_.source),
                  field(offsetof(rte_ipv6_hdr, dst_addr), rule_.destination),
                  field(offsetof(rte_ipv6_hdr, proto), rule_.protocol, 0)});
@@ -126,7 +135,7 @@ class Translation {
   int l4(const rte_flow_item& item, L4Kind kind, std::size_t header) {
     if (const int status = enter(item, Layer::l4); status != 0) return status;
     rule_.l4 = kind;
-    return take(item, header, header, {field(0, rule_.source_port), field(2, rule_.destination_port)});
+    return take(item, header, false, {field(0, rule_.source_port), field(2, rule_.destination_port)});
   }
 
   /// One header of each layer, from the outside in; VLAN tags may be two.
@@ -138,9 +147,9 @@ class Translation {
     return 0;
   }
 
-  /// Takes over the fields. The item begins with a protocol's header of `header` bytes; bits beyond that, in the last
-  /// four of its `size` bytes if there are any, ask for what the device does not match.
-  int take(const rte_flow_item& item, std::size_t header, std::size_t size, std::initializer_list<Field> fields) {
+  /// Takes over the fields. The item begins with a protocol's header of `header` bytes; `asks_more`: its mask has bits
+  /// beyond that.
+  int take(const rte_flow_item& item, std::size_t header, bool asks_more, std::initializer_list<Field> fields) {
     if (item.last != nullptr) return fail(ENOTSUP, RTE_FLOW_ERROR_TYPE_ITEM_LAST, &item, "ranges are not matched");
     if (item.spec == nullptr) {
       if (item.mask == nullptr) return 0;
@@ -148,8 +157,7 @@ class Translation {
     }
     const auto* spec = static_cast<const std::uint8_t*>(item.spec);
     const auto* mask = static_cast<const std::uint8_t*>(item.mask);
-    std::size_t matched = 0;
-    std::size_t asked = 0;
+    std::ptrdiff_t matched = 0;
     for (const Field& field : fields) {
       for (std::size_t i = 0; i < field.size; ++i) {
         const std::uint8_t fallback = i == 0 ? field.default_first : field.default_rest;
@@ -159,11 +167,8 @@ class Translation {
       }
     }
     if (mask == nullptr) return 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      const bool padding = i >= header && i < size - sizeof(std::uint32_t);
-      asked += !padding && mask[i] != 0 ? 1 : 0;
-    }
-    if (asked == matched) return 0;
+    const auto asked = std::count_if(mask, mask + header, [](std::uint8_t byte) { return byte != 0; });
+    if (!asks_more && asked == matched) return 0;
     return fail(ENOTSUP, RTE_FLOW_ERROR_TYPE_ITEM_MASK, &item,
                 "matched are addresses, EtherType, TCI, protocol and ports");
   }
