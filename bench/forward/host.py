@@ -46,17 +46,16 @@ def facts(root):
     }
 
 
-def thread_ticks(pid):
-    """Clock ticks that each thread of a process has used."""
-    ticks = {}
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        fields = (task / "stat").read_text(encoding="ascii").rpartition(") ")[2].split()
-        ticks[task] = int(fields[11]) + int(fields[12])
-    return ticks
+def thread_runtimes(pid):
+    """Nanoseconds that each thread of a process has been on a processor."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return {task: int((task / "schedstat").read_text(encoding="ascii").split()[0]) for task in tasks}
 
 
-def busiest_thread_cpus(pid, before):
-    """The processors that the thread which worked most since `before` may run on, in the kernel's list format."""
-    now = thread_ticks(pid)
+def busiest_thread(pid, before):
+    """(seconds on a processor, processors that it may run on in the kernel's list format) of the thread that worked most
+    since `before`."""
+    now = thread_runtimes(pid)
     busiest = max(now, key=lambda task: now[task] - before.get(task, 0))
-    return re.search(r"Cpus_allowed_list:\s*(\S+)", (busiest / "status").read_text(encoding="ascii")).group(1)
+    allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", (busiest / "status").read_text(encoding="ascii")).group(1)
+    return (now[busiest] - before.get(busiest, 0)) / 1e9, allowed

@@ -22,6 +22,10 @@ def arguments(vdevs, workload, burst, cpu, prefix):
     return command
 
 
+class NoAnswer(Exception):
+    """testpmd did not answer a command in time."""
+
+
 class Testpmd:
     """One interactive run, forwarding from start() until close()."""
 
@@ -58,7 +62,7 @@ class Testpmd:
             self.process.stdin.flush()
             done = self.more.wait_for(lambda: re.search(answer, self.output[seen:]) or "\0" in self.output, timeout)
             if not done or "\0" in self.output:
-                raise RuntimeError(f"dpdk-testpmd did not answer {command!r}:\n{self.output}")
+                raise NoAnswer(f"dpdk-testpmd did not answer {command!r}:\n{self.output}")
             return self.output[seen:]
 
     def start(self, circulate):
@@ -74,9 +78,13 @@ class Testpmd:
         return (asked + time.monotonic()) / 2, int(FWD_STATS.search(total).group(1))
 
     def close(self):
-        self.process.stdin.write("stop\nquit\n")
-        self.process.stdin.close()
-        self.process.wait(20)
+        try:
+            self.process.stdin.write("stop\nquit\n")
+            self.process.stdin.close()
+            self.process.wait(10)
+        except (subprocess.TimeoutExpired, BrokenPipeError):
+            self.process.kill()
+            self.process.wait()
         self.reader.join()
         self.process.stdout.close()
         # DPDK leaves its bookkeeping behind when it ran without hugepages.

@@ -24,10 +24,16 @@ def command(binary, ports, workload, burst, interval):
 
 
 def finished_run(binary, ports, workload, burst, interval, seconds):
-    """The report of a run of so many seconds."""
-    done = subprocess.run([*command(binary, ports, workload, burst, interval), "--seconds", str(seconds), "--json"],
-                          env=environment(), capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    """(report, seconds on processors of all threads, set-up included) of a run of so many seconds."""
+    arguments = [*command(binary, ports, workload, burst, interval), "--seconds", str(seconds), "--json"]
+    process = subprocess.Popen(arguments, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with process.stdout:
+        report = json.loads(process.stdout.read())
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{arguments} ended with {process.returncode}")
+    return report, usage.ru_utime + usage.ru_stime
 
 
 class Warpline:
