@@ -41,15 +41,19 @@ class Engine {
   /// Receives up to `most` frames into posted buffers. Returns frames received.
   std::uint32_t serve_rx(RxQueue& queue, std::uint32_t most);
 
-  /// Before a queue that nobody serves now is emptied: sends what is posted, and returns when registered operations
-  /// are done with its buffers.
-  void finish(TxQueue& queue);
+  /// Before a queue is started, while its rings are empty: the device begins anew, and with engine=thread serves it as
+  /// soon as it is marked as started.
+  void reset(RxQueue& queue);
+  void reset(TxQueue& queue);
+  /// Before a stopped queue is emptied: sends what is posted, waits for registered operations that are under way, and
+  /// has nothing to do with the queue any more when it returns.
   void finish(RxQueue& queue);
+  void finish(TxQueue& queue);
 
-  /// engine=thread: from start to stop of the port. 0 or a negative errno, after one log line. Before it ends, the
-  /// thread sends what was posted.
-  int start_thread();
-  void stop_thread();
+  /// With either engine, when the queues that start with the port have. 0 or a negative errno, after one log line.
+  int start();
+  /// Before the queues stop: sends what is posted and what faults hold back; ends the thread.
+  void stop();
 
   /// Registered operations, or null functions for memcpy. While the port is stopped.
   void set_copy_ops(const rte_net_vnic_copy_ops& ops);
@@ -83,9 +87,15 @@ class Engine {
   void copy_out(void* buffer, const void* device, std::uint32_t length) const;
   [[nodiscard]] bool landed() const { return ops_.poll == nullptr || ops_.poll(ops_.context); }
 
-  int create_thread(const char* name);
+  [[nodiscard]] int create_thread(const char* name);
+  int start_thread();
+  void stop_thread();
   void run();
   [[nodiscard]] std::uint32_t pass();
+  /// With a thread running: returns when it has looked at served_rx_ and served_tx_ again.
+  void wait_for_pass() const;
+  /// Sends all that is posted and lands what is under way.
+  void drain(TxQueue& queue, TxState& state);
 
   Device& device_;
   bool fixed_;                 ///< wire=static
@@ -95,6 +105,10 @@ class Engine {
   std::array<std::unique_ptr<TxState>, kMaxQueues> tx_;
   std::array<std::unique_ptr<RxState>, kMaxQueues> rx_;
 
+  // What the thread serves.
+  std::array<std::atomic<TxQueue*>, kMaxQueues> served_tx_{};
+  std::array<std::atomic<RxQueue*>, kMaxQueues> served_rx_{};
+  std::atomic<std::uint64_t> passes_{0};
   bool running_ = false;
   pthread_t thread_{};
   std::atomic<bool> stop_{false};

@@ -181,7 +181,16 @@ std::uint32_t Engine::serve_rx(RxQueue& queue, std::uint32_t most) {
   return frames;
 }
 
+void Engine::reset(RxQueue& queue) {
+  rx_[queue.id]->memory = {};
+  queue.filled = 0;
+  queue.fill_at = 0;
+  served_rx_[queue.id].store(&queue, std::memory_order_release);
+}
+
 void Engine::finish(RxQueue& queue) {
+  served_rx_[queue.id].store(nullptr, std::memory_order_release);
+  wait_for_pass();
   RxState& state = *rx_[queue.id];
   while (state.flying != 0) {
     if (landed()) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include <rte_lcore.h>
 #include <rte_thread.h>
@@ -27,12 +28,12 @@ constexpr std::uint32_t kIdlePasses = 16;
 
 std::uint32_t Engine::pass() {
   std::uint32_t frames = 0;
-  for (std::uint16_t i = 0; i < device_.tx_queues; ++i) {
-    TxQueue* const queue = device_.tx[i];
+  for (const std::atomic<TxQueue*>& served : served_tx_) {
+    TxQueue* const queue = served.load(std::memory_order_acquire);
     if (queue != nullptr && queue->started.load(std::memory_order_acquire)) frames += serve_tx(*queue);
   }
-  for (std::uint16_t i = 0; i < device_.rx_queues; ++i) {
-    RxQueue* const queue = device_.rx[i];
+  for (const std::atomic<RxQueue*>& served : served_rx_) {
+    RxQueue* const queue = served.load(std::memory_order_acquire);
     if (queue != nullptr && queue->started.load(std::memory_order_acquire)) frames += serve_rx(*queue, kBurst);
   }
   return frames;
@@ -42,12 +43,29 @@ void Engine::run() {
   std::uint32_t idle = 0;
   while (!stop_.load(std::memory_order_acquire)) {
     idle = pass() != 0 ? 0 : idle + 1;
+    passes_.fetch_add(1, std::memory_order_acq_rel);
     if (idle >= kIdlePasses) sched_yield();
   }
-  for (std::uint16_t i = 0; i < device_.tx_queues; ++i) {
-    TxQueue* const queue = device_.tx[i];
-    if (queue != nullptr && queue->started.load(std::memory_order_acquire)) finish(*queue);
+}
+
+void Engine::wait_for_pass() const {
+  if (!running_) return;
+  // The pass under way may have looked before: the next one has not.
+  const std::uint64_t now = passes_.load(std::memory_order_acquire);
+  while (passes_.load(std::memory_order_acquire) - now < 2) sched_yield();
+}
+
+int Engine::start() { return device_.args.engine == EngineKind::thread ? start_thread() : 0; }
+
+void Engine::stop() {
+  stop_thread();
+  for (const std::atomic<TxQueue*>& served : served_tx_) {
+    TxQueue* const queue = served.load(std::memory_order_acquire);
+    if (queue != nullptr && queue->started.load(std::memory_order_acquire)) drain(*queue, *tx_[queue->id]);
   }
+  Egress& egress = device_.egress;
+  const std::scoped_lock held(egress);
+  egress.flush(device_nanos());
 }
 
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)

@@ -199,15 +199,31 @@ std::uint32_t Engine::send_apart(TxQueue& queue, TxState& state) {
   }
 }
 
-void Engine::finish(TxQueue& queue) {
-  TxState& state = *tx_[queue.id];
+void Engine::drain(TxQueue& queue, TxState& state) {
   for (;;) {
     const std::uint32_t before = queue.fetched;
     serve_tx(queue);
-    if (state.staged_pieces == 0 && queue.fetched == before) break;
-    if (state.staged_pieces != 0) sched_yield();
+    if (state.staged_pieces != 0) {
+      sched_yield();
+    } else if (queue.fetched == before) {
+      return;
+    }
   }
+}
+
+void Engine::reset(TxQueue& queue) {
+  TxState& state = *tx_[queue.id];
+  state.memory = {};
   state.skipping = false;
+  queue.fetched = 0;
+  queue.fetch_at = queue.complete_at = 0;
+  served_tx_[queue.id].store(&queue, std::memory_order_release);
+}
+
+void Engine::finish(TxQueue& queue) {
+  served_tx_[queue.id].store(nullptr, std::memory_order_release);
+  wait_for_pass();
+  drain(queue, *tx_[queue.id]);
 }
 
 }  // namespace warpline::vnic
