@@ -21,20 +21,24 @@ enum class EngineKind : std::uint8_t { inline_, thread };
 /// A port's device arguments, `net_vnic0,wire=loopback,loss=0.01,seed=7`.
 struct Devargs {
   WireKind wire = WireKind::loopback;
-  std::string peer;              ///< name of the port at the other end
+  std::string peer;  ///< name of the port at the other end
   EngineKind engine = EngineKind::inline_;
-  int engine_cpu = -1;           ///< `cpu=`: of the engine's thread; -1: anywhere
-  std::uint32_t size = 64;       ///< of made frames, bytes without FCS
-  std::uint32_t flows = 64;      ///< of made frames
-  double packets_per_s = 0;      ///< of made frames; 0: as fast as asked for
-  std::string pcap;              ///< replayed instead of made frames
-  std::uint32_t buffer = 1 << 20;  ///< bytes of a queue's packet buffer
+  int engine_cpu = -1;                    ///< `cpu=`: of the engine's thread; -1: anywhere
+  std::uint32_t size = 64;                ///< of made frames, bytes without FCS
+  std::uint32_t flows = 64;               ///< of made frames
+  double packets_per_s = 0;               ///< of made frames; 0: as fast as asked for
+  std::string pcap;                       ///< replayed instead of made frames
+  std::uint32_t buffer = 1 << 20;         ///< bytes of a queue's packet buffer
   std::uint16_t queues = kDefaultQueues;  ///< most queue pairs that the port offers
-  bool fast_free = true;         ///< offer the offload
+  bool fast_free = true;                  ///< offer the offload
   std::uint64_t seed = 1;
   FaultConfig faults;
 
   static constexpr std::uint16_t kDefaultQueues = 32;
+  static constexpr std::uint32_t kMinSize = 60;  ///< of made frames
+  static constexpr std::uint32_t kMaxSize = 9022;
+  static constexpr std::uint32_t kMaxFlows = 1 << 17;
+  static constexpr std::uint32_t kMinBuffer = 1 << 15;
 };
 
 /// Reads what follows the name in a vdev string. Negative errno, after one log line that says what is wrong and which

@@ -55,8 +55,18 @@ struct Device {
   bool link_wanted = true;           ///< rte_eth_dev_set_link_up and _down
 
   // The control thread's.
-  std::array<std::uint64_t, kCounts> retired{};   ///< of queues released since
+  /// Keeps what a queue has counted when it goes.
+  void retire(const Counters& counters) {
+    for (unsigned i = 0; i < kCounts; ++i) retired[i] += counters.get(static_cast<Count>(i));
+  }
+  std::array<std::uint64_t, kCounts> retired{};   ///< of queues that are gone
   std::array<std::uint64_t, kCounts> reset_at{};  ///< what the counters stood at when statistics were reset
+  struct Traffic {
+    std::uint64_t packets = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::array<Traffic, kMaxQueues> rx_reset_at{};
+  std::array<Traffic, kMaxQueues> tx_reset_at{};
 };
 
 [[nodiscard]] inline Device& device_of(rte_eth_dev* dev) { return **static_cast<Device**>(dev->data->dev_private); }

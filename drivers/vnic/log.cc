@@ -2,6 +2,7 @@
 #include "log.h"
 
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 
 #include <rte_common.h>

@@ -21,6 +21,9 @@ inline constexpr std::uint16_t kMaxRing = 8192;
 inline constexpr std::uint16_t kMaxQueues = 32;  ///< queue pairs
 inline constexpr std::uint16_t kMaxSplit = 4;    ///< segments of a buffer split
 
+/// Null entries behind a software ring's end: the burst loops prefetch so far ahead.
+inline constexpr std::uint16_t kSoftwareRingTail = 4;
+
 /// A receive queue. The three parts lie on lines of their own: what both sides read, the driver's, the device's.
 /// The driver side never looks at the device's part, the device never at mbufs or the software ring.
 ///
@@ -56,6 +59,7 @@ struct RxQueue {
   std::uint16_t next;         ///< index of the next descriptor to take back
   std::uint16_t refill_at;    ///< index of the next descriptor to post
   std::uint16_t free_thresh;  ///< posted this many at a time
+  bool deferred;              ///< does not start with the port
   std::uint16_t port;
   int timestamp_offset;  ///< of the dynamic field, or -1
   std::uint64_t timestamp_flag;
@@ -91,6 +95,7 @@ struct TxQueue {
   std::uint16_t reclaim_at;  ///< index of the next descriptor to free
   std::uint16_t rs_thresh;   ///< kTxReport stands in every so many-th descriptor posted, be it in the middle of a frame
   std::uint16_t free_thresh;  ///< freed when fewer than so many descriptors are free
+  bool deferred;              ///< does not start with the port
   std::uint16_t unreported;   ///< descriptors posted since the last one with kTxReport
   std::uint32_t polls;
   rte_mempool* fast_pool;         ///< with fast free: the pool of the first mbuf sent

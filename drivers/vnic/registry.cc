@@ -2,7 +2,6 @@
 #include "registry.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace warpline::vnic {
 namespace {
@@ -14,10 +13,6 @@ std::vector<Device*>& devices() {
   return all;
 }
 
-bool sends_to(const Device& sender, const Device& receiver) {
-  return sender.args.wire == WireKind::peer && sender.args.peer == receiver.name;
-}
-
 }  // namespace
 
 std::unique_lock<std::recursive_mutex> lock_registry() { return std::unique_lock(registry_mutex); }
@@ -26,16 +21,13 @@ void register_device(Device& device) {
   const auto lock = lock_registry();
   devices().push_back(&device);
   device.egress.connect();
-  for (Device* other : devices()) {
-    if (other != &device && sends_to(*other, device)) other->egress.connect();
-  }
+  for (Device* other : find_senders_to(device.name)) other->egress.connect();
 }
 
 void unregister_device(Device& device) {
   const auto lock = lock_registry();
   std::erase(devices(), &device);
-  for (Device* other : devices()) {
-    if (!sends_to(*other, device)) continue;
+  for (Device* other : find_senders_to(device.name)) {
     other->egress.lock();
     other->egress.disconnect();
     other->egress.unlock();
@@ -52,6 +44,15 @@ Device* find_device(std::uint16_t port_id) {
   const auto lock = lock_registry();
   const auto found = std::ranges::find_if(devices(), [&](const Device* device) { return device->port_id == port_id; });
   return found == devices().end() ? nullptr : *found;
+}
+
+std::vector<Device*> find_senders_to(std::string_view name) {
+  const auto lock = lock_registry();
+  std::vector<Device*> senders;
+  for (Device* device : devices()) {
+    if (device->args.wire == WireKind::peer && device->args.peer == name) senders.push_back(device);
+  }
+  return senders;
 }
 
 }  // namespace warpline::vnic

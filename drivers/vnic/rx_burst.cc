@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
+#include <rte_prefetch.h>
+
+#include "bursts.h"
+#include "device_clock.h"
+#include "engine_call.h"
+#include "packet_type.h"
+#include "rx_ring.h"
+
+namespace warpline::vnic {
+namespace {
+
+/// mbuf flags for each value of bits 50..55 of a word, kRxIpGood to kRxMark.
+constexpr unsigned kFlagShift = 50;
+constexpr std::uint64_t kFlagMask = 0x3f;
+constexpr std::array<std::uint64_t, kFlagMask + 1> kMbufFlags = [] {
+  std::array<std::uint64_t, kFlagMask + 1> table{};
+  for (std::uint64_t i = 0; i < table.size(); ++i) {
+    const std::uint64_t word = i << kFlagShift;
+    if (word & kRxIpGood) table[i] |= RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+    if (word & kRxIpBad) table[i] |= RTE_MBUF_F_RX_IP_CKSUM_BAD;
+    if (word & kRxL4Good) table[i] |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+    if (word & kRxL4Bad) table[i] |= RTE_MBUF_F_RX_L4_CKSUM_BAD;
+    if (word & kRxHash) table[i] |= RTE_MBUF_F_RX_RSS_HASH;
+    if (word & kRxMark) table[i] |= RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID;
+  }
+  return table;
+}();
+
+/// The device's clock, read once a burst: it completes the 32 bits that descriptors hold.
+struct BurstTime {
+  std::uint64_t now = 0;
+  [[nodiscard]] std::uint64_t at(std::uint32_t nanos) const {
+    return now - static_cast<std::int64_t>(static_cast<std::int32_t>(static_cast<std::uint32_t>(now) - nanos));
+  }
+};
+
+/// A received mbuf, written afresh but for its external buffer. rearm: data_off, refcnt, nb_segs and port.
+inline void reset_mbuf(rte_mbuf* mbuf, std::uint64_t rearm, std::uint64_t flags) {
+  std::memcpy(reinterpret_cast<std::uint8_t*>(mbuf) + offsetof(rte_mbuf, data_off), &rearm, sizeof rearm);
+  mbuf->ol_flags = flags;
+}
+
+/// Hash and mark stand in the descriptor as they do in the mbuf.
+inline void set_hash_and_mark(rte_mbuf* mbuf, std::uint64_t hash_and_mark) {
+  mbuf->hash.fdir.lo = static_cast<std::uint32_t>(hash_and_mark);
+  mbuf->hash.fdir.hi = static_cast<std::uint32_t>(hash_and_mark >> 32);
+}
+
+inline void set_offloads(const RxQueue& queue, rte_mbuf* mbuf, const RxDescriptor& descriptor, std::uint64_t word,
+                         const BurstTime& time) {
+  set_hash_and_mark(mbuf, descriptor.address);
+  mbuf->ol_flags |= kMbufFlags[word >> kFlagShift & kFlagMask];
+  if (queue.timestamp_offset >= 0) {
+    *RTE_MBUF_DYNFIELD(mbuf, queue.timestamp_offset, rte_mbuf_timestamp_t*) = time.at(rx_nanos(word));
+    mbuf->ol_flags |= queue.timestamp_flag;
+  }
+}
+
+/// Rules that mark may come at any time: a burst in which a mark was seen is gone over again, before it is posted anew.
+[[gnu::noinline]] void set_marks(const RxQueue& queue, rte_mbuf** mbufs, std::uint16_t count) {
+  std::uint16_t index = queue.next;
+  for (std::uint16_t i = 0; i < count; ++i) {
+    const RxDescriptor& descriptor = queue.ring[index];
+    if ((descriptor.word & kRxMark) != 0) {
+      mbufs[i]->hash.fdir.hi = static_cast<std::uint32_t>(descriptor.address >> 32);
+      mbufs[i]->ol_flags |= RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID;
+    }
+    index = advance(index, queue.size);
+  }
+}
+
+/// Posts what the last burst took, unless that was recycled meanwhile, and lets the engine work.
+void begin_burst(RxQueue& queue, std::uint16_t most) {
+  rx_refill_if_due(queue);
+  run_inline_engine(queue, [&](Engine& engine) { engine.serve_rx(queue, most); });
+}
+
+void count_burst(RxQueue& queue, std::uint32_t frames, std::uint64_t bytes) {
+  if (frames == 0) return;
+  queue.driver_counts.add(Count::rx_packets, frames);
+  queue.driver_counts.add(Count::rx_bytes, bytes);
+}
+
+template <bool offloads>
+inline std::uint16_t receive_single(RxQueue& queue, rte_mbuf** mbufs, std::uint16_t most) {
+  if (!queue.started.load(std::memory_order_relaxed)) [[unlikely]]
+    return 0;
+  begin_burst(queue, most);
+  const std::uint32_t limit = std::min<std::uint32_t>(most, queue.refilled - queue.harvested);
+  const std::uint64_t rearm = queue.rearm[0];
+  const std::uint64_t flags = queue.base_flags[0];
+  BurstTime time;
+  if constexpr (offloads) {
+    if (queue.timestamp_offset >= 0) time.now = device_nanos();
+  }
+  std::uint64_t bytes = 0;
+  std::uint64_t seen = 0;
+  std::uint16_t index = queue.next;
+  std::uint16_t received = 0;
+  for (; received < limit; ++received) {
+    RxDescriptor& descriptor = queue.ring[index];
+    const std::uint64_t word = read_back(descriptor.word);
+    if ((word & kRxDone) == 0) break;
+    rte_mbuf* const mbuf = queue.software_ring[index];
+    rte_prefetch0(queue.software_ring[index + kSoftwareRingTail]);
+    const std::uint16_t length = rx_length(word);
+    reset_mbuf(mbuf, rearm, flags);
+    mbuf->packet_type = kPacketTypes[word >> kRxKindShift & kRxKindMask];
+    mbuf->pkt_len = length;
+    mbuf->data_len = length;
+    mbuf->vlan_tci = 0;
+    if constexpr (offloads) {
+      set_offloads(queue, mbuf, descriptor, word, time);
+    } else {
+      seen |= word;
+    }
+    bytes += length;
+    mbufs[received] = mbuf;
+    index = advance(index, queue.size);
+  }
+  if (!offloads && (seen & kRxMark) != 0) [[unlikely]]
+    set_marks(queue, mbufs, received);
+  queue.next = index;
+  queue.harvested += received;
+  count_burst(queue, received, bytes);
+  return received;
+}
+
+/// Descriptors of the frame that begins at `index`, or 0 while it is not complete within `limit`.
+std::uint32_t complete_frame(const RxQueue& queue, std::uint16_t index, std::uint32_t limit) {
+  for (std::uint32_t count = 1; count <= limit; ++count) {
+    const std::uint64_t word = read_back(queue.ring[index].word);
+    if ((word & kRxDone) == 0) return 0;
+    if ((word & kRxEnd) != 0) return count;
+    index = advance(index, queue.size);
+  }
+  return 0;
+}
+
+/// The `count` buffers from queue.next on as one chain. Buffers of a split that hold nothing go back to their pools.
+rte_mbuf* take_chain(RxQueue& queue, std::uint32_t count, const BurstTime& time) {
+  rte_mbuf* head = nullptr;
+  rte_mbuf* last = nullptr;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const RxDescriptor& descriptor = queue.ring[queue.next];
+    rte_mbuf* const mbuf = queue.software_ring[queue.next];
+    const std::size_t segment = i % queue.group;
+    const std::uint64_t word = descriptor.word;
+    const std::uint16_t length = rx_length(word);
+    queue.next = advance(queue.next, queue.size);
+    if (length == 0 && i > 0) {
+      rte_mempool_put(queue.pools[segment], mbuf);
+      continue;
+    }
+    reset_mbuf(mbuf, queue.rearm[segment], queue.base_flags[segment]);
+    mbuf->data_len = length;
+    if (head == nullptr) {
+      head = mbuf;
+      head->packet_type = kPacketTypes[word >> kRxKindShift & kRxKindMask];
+      head->vlan_tci = 0;
+      head->pkt_len = length;
+      set_offloads(queue, head, descriptor, word, time);
+    } else {
+      last->next = mbuf;
+      head->pkt_len += length;
+      ++head->nb_segs;
+    }
+    last = mbuf;
+  }
+  return head;
+}
+
+}  // namespace
+
+std::uint16_t rx_burst_plain(void* queue, rte_mbuf** mbufs, std::uint16_t most) {
+  return receive_single<false>(*static_cast<RxQueue*>(queue), mbufs, most);
+}
+
+std::uint16_t rx_burst_offloads(void* queue, rte_mbuf** mbufs, std::uint16_t most) {
+  return receive_single<true>(*static_cast<RxQueue*>(queue), mbufs, most);
+}
+
+std::uint16_t rx_burst_chained(void* opaque, rte_mbuf** mbufs, std::uint16_t most) {
+  RxQueue& queue = *static_cast<RxQueue*>(opaque);
+  if (!queue.started.load(std::memory_order_relaxed)) [[unlikely]]
+    return 0;
+  begin_burst(queue, most);
+  BurstTime time;
+  if (queue.timestamp_offset >= 0) time.now = device_nanos();
+  std::uint64_t bytes = 0;
+  std::uint16_t received = 0;
+  for (; received < most; ++received) {
+    const std::uint32_t count = complete_frame(queue, queue.next, queue.refilled - queue.harvested);
+    if (count == 0) break;
+    mbufs[received] = take_chain(queue, count, time);
+    bytes += mbufs[received]->pkt_len;
+    queue.harvested += count;
+  }
+  count_burst(queue, received, bytes);
+  return received;
+}
+
+}  // namespace warpline::vnic

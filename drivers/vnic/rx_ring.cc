@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rx_ring.h"
+
+#include <algorithm>
+
+#include <rte_mempool.h>
+
+namespace warpline::vnic {
+namespace {
+
+/// Mbufs taken at a time for each segment of a group.
+constexpr std::uint16_t kGroupsAtOnce = 32;
+
+std::uint64_t data_address(const RxQueue& queue, const rte_mbuf* mbuf, std::uint16_t segment) {
+  if (queue.data_at[segment] != 0) return reinterpret_cast<std::uintptr_t>(mbuf) + queue.data_at[segment];
+  return reinterpret_cast<std::uintptr_t>(mbuf->buf_addr) + queue.offset[segment];
+}
+
+void ring_doorbell(RxQueue& queue) { queue.posted.store(queue.refilled, std::memory_order_release); }
+
+bool refill_single(RxQueue& queue, std::uint32_t count) {
+  while (count > 0) {
+    const auto chunk = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, queue.size - queue.refill_at));
+    auto** const place = reinterpret_cast<void**>(queue.software_ring + queue.refill_at);
+    if (rte_mempool_get_bulk(queue.pools[0], place, chunk) != 0) {
+      queue.driver_counts.add(Count::rx_no_mbuf, count);
+      return false;
+    }
+    rx_post(queue, chunk);
+    count -= chunk;
+  }
+  return true;
+}
+
+bool refill_groups(RxQueue& queue, std::uint32_t count) {
+  rte_mbuf* taken[kMaxSplit][kGroupsAtOnce];
+  bool complete = true;
+  for (std::uint32_t groups = count / queue.group; groups > 0 && complete;) {
+    const auto chunk = static_cast<std::uint16_t>(std::min<std::uint32_t>(groups, kGroupsAtOnce));
+    std::uint16_t segment = 0;
+    while (segment < queue.group &&
+           rte_mempool_get_bulk(queue.pools[segment], reinterpret_cast<void**>(taken[segment]), chunk) == 0) {
+      ++segment;
+    }
+    if (segment < queue.group) {
+      while (segment-- > 0) {
+        rte_mempool_put_bulk(queue.pools[segment], reinterpret_cast<void**>(taken[segment]), chunk);
+      }
+      queue.driver_counts.add(Count::rx_no_mbuf, groups);
+      complete = false;
+      break;
+    }
+    for (std::uint16_t i = 0; i < chunk; ++i) {
+      for (segment = 0; segment < queue.group; ++segment) {
+        rte_mbuf* const mbuf = taken[segment][i];
+        queue.software_ring[queue.refill_at] = mbuf;
+        queue.ring[queue.refill_at] = {data_address(queue, mbuf, segment), queue.room[segment]};
+        queue.refill_at = advance(queue.refill_at, queue.size);
+      }
+    }
+    queue.refilled += static_cast<std::uint32_t>(chunk) * queue.group;
+    groups -= chunk;
+  }
+  ring_doorbell(queue);
+  return complete;
+}
+
+}  // namespace
+
+void rx_post(RxQueue& queue, std::uint16_t count) {
+  RxDescriptor* const ring = queue.ring + queue.refill_at;
+  rte_mbuf* const* const mbufs = queue.software_ring + queue.refill_at;
+  const std::uint64_t room = queue.room[0];
+  if (const std::uint64_t data_at = queue.data_at[0]; data_at != 0) {
+    for (std::uint16_t i = 0; i < count; ++i) ring[i] = {reinterpret_cast<std::uintptr_t>(mbufs[i]) + data_at, room};
+  } else {
+    for (std::uint16_t i = 0; i < count; ++i) ring[i] = {data_address(queue, mbufs[i], 0), room};
+  }
+  queue.refill_at += count;
+  if (queue.refill_at == queue.size) queue.refill_at = 0;
+  queue.refilled += count;
+  ring_doorbell(queue);
+}
+
+bool rx_refill(RxQueue& queue, std::uint32_t count) {
+  return queue.group == 1 ? refill_single(queue, count) : refill_groups(queue, count);
+}
+
+std::uint32_t rx_empty(RxQueue& queue) {
+  std::uint32_t frames = 0;
+  bool done = true;
+  for (std::uint32_t left = queue.refilled - queue.harvested; left > 0; --left) {
+    const std::uint64_t word = read_back(queue.ring[queue.next].word);
+    done = done && (word & kRxDone) != 0;
+    if (done && (word & kRxEnd) != 0) ++frames;
+    rte_mbuf*& mbuf = queue.software_ring[queue.next];
+    rte_mempool_put(mbuf->pool, mbuf);
+    mbuf = nullptr;
+    queue.next = advance(queue.next, queue.size);
+  }
+  std::fill_n(queue.ring, queue.size, RxDescriptor{});
+  queue.harvested = queue.refilled = 0;
+  queue.next = queue.refill_at = 0;
+  queue.posted.store(0, std::memory_order_release);
+  return frames;
+}
+
+}  // namespace warpline::vnic

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "queue.h"
+
+// The driver's side of a receive ring. Owner: the lcore that polls the queue, or the control thread while it is
+// stopped.
+namespace warpline::vnic {
+
+/// Descriptors that hold no buffer.
+[[nodiscard]] inline std::uint32_t rx_vacant(const RxQueue& queue) {
+  return queue.size - (queue.refilled - queue.harvested);
+}
+
+/// Writes the `count` descriptors from `refill_at` on, whose mbufs stand in the software ring, and rings the doorbell.
+/// They do not wrap. Group of 1 only.
+void rx_post(RxQueue& queue, std::uint16_t count);
+
+/// Posts buffers into up to `count` vacant descriptors, whole groups. False when a pool ran dry, which is counted.
+bool rx_refill(RxQueue& queue, std::uint32_t count);
+
+/// Posts what is vacant, once it is free_thresh descriptors.
+inline void rx_refill_if_due(RxQueue& queue) {
+  const std::uint32_t vacant = rx_vacant(queue);
+  if (vacant >= queue.free_thresh) rx_refill(queue, vacant - vacant % queue.free_thresh);
+}
+
+/// Puts all buffers back into their pools and makes the ring as it was at first. The engine is not at work in it.
+/// Returns the frames that the device had received into them.
+std::uint32_t rx_empty(RxQueue& queue);
+
+}  // namespace warpline::vnic
