@@ -54,9 +54,10 @@ struct RuntimeConfig {
 enum class ModelKind : std::uint8_t { automatic, run_to_completion, pipeline };
 
 struct ForwardConfig {
-  std::uint16_t pipelines = 1;  ///< queue pairs a port, each with its own loop
-  std::uint16_t burst = 64;     ///< packets a batch at most
-  Nanos deadline{20'000};       ///< longest that a packet waits for its batch to fill
+  std::uint16_t pipelines = 1;    ///< queue pairs a port, each with its own loop
+  std::uint16_t burst = 64;       ///< packets a batch at most
+  std::optional<Nanos> deadline;  ///< longest that a packet waits for its batch to fill; unset: 0 where nothing is won
+                                  ///< by waiting, in run-to-completion inline, else 20 us
   EngineKind engine = EngineKind::inline_;
   ModelKind model = ModelKind::automatic;  ///< automatic: run-to-completion for inline, pipeline for the other engines
   WorkloadKind workload = WorkloadKind::mac_swap;

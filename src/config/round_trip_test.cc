@@ -90,7 +90,7 @@ void choose_forward(Config& config) {
   ForwardConfig& forward = config.forward;
   forward.pipelines = number<std::uint16_t>(1, 256);
   forward.burst = number<std::uint16_t>(1, 512);
-  forward.deadline = time(0, 1'000'000'000);
+  if (*rc::gen::arbitrary<bool>()) forward.deadline = time(0, 1'000'000'000);
   forward.engine = static_cast<EngineKind>(number<int>(0, 1));
   forward.model = coin() ? ModelKind::automatic : ModelKind::pipeline;
   forward.workload = static_cast<WorkloadKind>(number<int>(0, 4));

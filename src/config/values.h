@@ -122,6 +122,21 @@ Access<T> nanos(Ref ref, std::int64_t unit, Nanos min, Nanos max) {
       [](Nanos value) { return to_string(value); }, fmt::format("{}..{}", to_string(min), to_string(max)));
 }
 
+/// The same, or "automatic" for an unset one.
+template <typename T, typename Ref>
+Access<T> optional_nanos(Ref ref, std::int64_t unit, Nanos min, Nanos max) {
+  using Value = std::optional<Nanos>;
+  return scalar<T>(
+      ref,
+      [=](std::string_view text) -> Result<Value> {
+        if (text == "automatic") return Value{};
+        WARPLINE_TRY(const Nanos value, parse_bounded_nanos(text, unit, min, max));
+        return Value{value};
+      },
+      [](const Value& value) { return value ? to_string(*value) : "automatic"; },
+      fmt::format("{}..{} or automatic", to_string(min), to_string(max)));
+}
+
 /// `known[i]` is the name of the enumerator i.
 template <typename T, typename Ref>
 Access<T> choice(Ref ref, std::vector<std::string_view> known, std::vector<std::string_view> absent = {}) {

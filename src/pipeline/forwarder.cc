@@ -11,7 +11,9 @@
 namespace warpline {
 namespace {
 
-std::unique_ptr<Stream> make_stream(const Config& config, const StreamRoute& route,
+constexpr Nanos kDefaultDeadline{20'000};
+
+std::unique_ptr<Stream> make_stream(const Config& config, const ForwardLayout& layout, const StreamRoute& route,
                                     const std::vector<ForwardPort>& ports) {
   auto stream = std::make_unique<Stream>();
   const ForwardPort& rx = ports[route.rx_port];
@@ -21,7 +23,8 @@ std::unique_ptr<Stream> make_stream(const Config& config, const StreamRoute& rou
   stream->tx = {ports[route.tx_port].id, route.queue};
   stream->reply = {rx.id, reply_queue};
   stream->burst = config.forward.burst;
-  stream->deadline_ticks = nanos_to_ticks(config.forward.deadline);
+  const bool waits = layout.model == ModelKind::pipeline || config.forward.engine != EngineKind::inline_;
+  stream->deadline_ticks = nanos_to_ticks(config.forward.deadline.value_or(waits ? kDefaultDeadline : Nanos{0}));
   stream->tx_retries = config.forward.tx_retries;
   // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway.
   stream->counts_bytes = config.forward.loopback || config.forward.workload != WorkloadKind::none ||
@@ -70,7 +73,7 @@ Result<std::unique_ptr<Forwarder>> Forwarder::create(const Config& config, const
   std::unique_ptr<Forwarder> forwarder(new Forwarder(config, layout, plan));
   for (std::uint16_t i = 0; i < layout.streams.size(); ++i) {
     const StreamRoute& route = layout.streams[i];
-    forwarder->streams_.push_back(make_stream(config, route, ports));
+    forwarder->streams_.push_back(make_stream(config, layout, route, ports));
     Stream& stream = *forwarder->streams_.back();
     WARPLINE_TRY(auto way, with_workload(config.forward.workload, config.forward.packet_time, ports[route.rx_port].mtu,
                                          [&](const auto& work) {
