@@ -137,10 +137,10 @@ std::string LiveInterval::row() const {
   }
   const LatencyTotals latency = totals_.latency.value_or(LatencyTotals{});
   const std::string gbps = rate_.tally.has_bytes() ? fmt::format("{:.3f}", rate_.gbps_l1()) : "-";
-  std::string row = fmt::format("{:>8.2f} {:>12} {:>9.3f} {:>9} {:>10} {:>7.1f} {:>16} {:>9.1f} {:>9.1f}", time_s_,
-                                rate_.tally.packets, rate_.mpps(), gbps, totals_.dropped(), batch,
-                                cycles.empty() ? "-" : cycles, static_cast<double>(latency.p50) / 1e3,
-                                static_cast<double>(latency.p99) / 1e3);
+  std::string row =
+      fmt::format("{:>8.2f} {:>12} {:>9.3f} {:>9} {:>10} {:>7.1f} {:>16} {:>9.1f} {:>9.1f}", time_s_,
+                  rate_.tally.packets, rate_.mpps(), gbps, totals_.dropped(), batch, cycles.empty() ? "-" : cycles,
+                  static_cast<double>(latency.p50) / 1e3, static_cast<double>(latency.p99) / 1e3);
   for (std::size_t i = 0; i < kVerdicts; ++i) {
     if (totals_.drops[i] != 0) row += fmt::format("  {} {}", name(static_cast<Verdict>(i)), totals_.drops[i]);
   }
