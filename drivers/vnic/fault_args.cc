@@ -82,9 +82,8 @@ struct Setter {
 
   Result<void> operator()(Probability to) const {
     double value = 0;
-    const char* last = text.data() + text.size();
-    const auto [end, failure] = std::from_chars(text.data(), last, value);
-    if (failure != std::errc{} || end != last || !(value >= 0 && value <= 1)) {
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 1)) {
       return refuse("it is no probability", "give a number from 0 to 1");
     }
     config.*to.member = value;

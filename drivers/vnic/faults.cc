@@ -141,7 +141,7 @@ bool Faults::limit(std::uint8_t* frame, std::uint32_t length, std::uint64_t& tim
     line_rest_ = 0;
   }
   // In units of 1 / bits_per_s nanoseconds, so that no fraction is ever lost.
-  const Wide transmission = Wide{bytes * 8} * kNanosPerSecond + line_rest_;
+  const Wide transmission = Wide{bytes} * 8 * kNanosPerSecond + line_rest_;
   line_free_nanos_ += static_cast<std::uint64_t>(transmission / config_.bits_per_s);
   line_rest_ = static_cast<std::uint64_t>(transmission % config_.bits_per_s);
   time_nanos = line_free_nanos_ + (line_rest_ != 0 ? 1 : 0);

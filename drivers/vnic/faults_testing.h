@@ -55,6 +55,7 @@ struct Wire {
   /// The numbers of the delivered frames, in their order.
   [[nodiscard]] std::vector<std::uint32_t> numbers() const {
     std::vector<std::uint32_t> all;
+    all.reserve(sink.deliveries.size());
     for (const RecordingSink::Delivery& delivery : sink.deliveries) all.push_back(number_of(delivery.bytes));
     return all;
   }

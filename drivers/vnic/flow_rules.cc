@@ -32,9 +32,9 @@ bool FlowRule::matches(const std::uint8_t* frame, const ParsedFrame& parsed) con
   if (l3 != L3Kind::none && parsed.l3 != l3) return false;
   if (l4 != L4Kind::none && parsed.l4 != l4) return false;
   if (!agrees(destination_mac, frame) || !agrees(source_mac, frame + kSourceMac)) return false;
-  for (std::uint32_t i = 0; i <= vlans; ++i) {
-    if (!agrees(type[i], frame + kFirstType + VlanView::kHeaderLength * i)) return false;
-    if (i < vlans && !agrees(tag[i], frame + kFirstTag + VlanView::kHeaderLength * i)) return false;
+  for (std::size_t i = 0; i <= vlans; ++i) {
+    if (!agrees(type[i], frame + kFirstType + i * VlanView::kHeaderLength)) return false;
+    if (i < vlans && !agrees(tag[i], frame + kFirstTag + i * VlanView::kHeaderLength)) return false;
   }
   if (l3 != L3Kind::none) {
     const bool ipv4 = l3 == L3Kind::ipv4;

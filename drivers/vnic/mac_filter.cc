@@ -8,9 +8,11 @@ namespace warpline::vnic {
 namespace {
 
 std::uint64_t load48(const std::uint8_t* bytes) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, bytes, RTE_ETHER_ADDR_LEN);
-  return value;
+  std::uint32_t low;
+  std::uint16_t high;
+  std::memcpy(&low, bytes, sizeof(low));
+  std::memcpy(&high, bytes + sizeof(low), sizeof(high));
+  return low | std::uint64_t{high} << 32;
 }
 
 bool holds(const std::vector<rte_ether_addr>& addresses, std::uint64_t wanted) {

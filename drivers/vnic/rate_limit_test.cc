@@ -22,6 +22,7 @@ FaultConfig limited(std::uint64_t bits_per_s, std::uint32_t queue_bytes = 1 << 1
 
 std::vector<std::uint64_t> releases(const Wire& wire) {
   std::vector<std::uint64_t> all;
+  all.reserve(wire.sink.deliveries.size());
   for (const auto& delivery : wire.sink.deliveries) all.push_back(delivery.release_nanos);
   return all;
 }
@@ -50,7 +51,7 @@ RC_GTEST_PROP(RateLimit, NoFractionIsEverLost, ()) {
   Wire wire(limited(rate, UINT32_MAX));
   wire.send_numbered(300, length);
   for (std::uint64_t i = 0; i < 300; ++i) {
-    const Wide bits_nanos = Wide{(i + 1) * (length + kLayer1Overhead) * 8} * 1'000'000'000;
+    const Wide bits_nanos = Wide{i + 1} * (length + kLayer1Overhead) * 8 * 1'000'000'000;
     RC_ASSERT(wire.sink.deliveries[i].release_nanos == static_cast<std::uint64_t>((bits_nanos + rate - 1) / rate));
   }
 }
@@ -97,8 +98,8 @@ FrameBytes behind_queue(const FrameBytes& frame, std::uint32_t before, Wire& wir
 }
 
 TEST(Ecn, MarksCapablePacketsAboveTheDepthOnly) {
-  for (const std::uint8_t field : {0, 1, 2, 3}) {
-    for (const std::uint8_t dscp : {0, 0xfc}) {
+  for (std::uint8_t field = 0; field < 4; ++field) {
+    for (const std::uint8_t dscp : {std::uint8_t{0}, std::uint8_t{0xfc}}) {
       for (const bool vlan : {false, true}) {
         const bool capable = field == 1 || field == 2;
         const auto service = static_cast<std::uint8_t>(dscp | field);
