@@ -2,7 +2,7 @@
 #include "engine.h"
 
 #include <cerrno>
-#include <cstring>
+#include <mutex>
 #include <new>
 #include <string>
 
@@ -27,7 +27,6 @@ int Engine::open() {
         log_error("%s: %s", device_.name.c_str(), problem.c_str());
         return status;
       }
-      source_->start(device_nanos());
     }
     for (std::uint16_t i = 0; i < device_.args.queues && i < kMaxQueues; ++i) {
       tx_[i] = std::make_unique_for_overwrite<TxState>();

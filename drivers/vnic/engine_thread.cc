@@ -55,7 +55,18 @@ void Engine::wait_for_pass() const {
   while (passes_.load(std::memory_order_acquire) - now < 2) sched_yield();
 }
 
-int Engine::start() { return device_.args.engine == EngineKind::thread ? start_thread() : 0; }
+int Engine::start() {
+  if (source_ != nullptr) {
+    const std::scoped_lock held(device_.egress);
+    if (device_.ethdev != nullptr) {
+      MacAddress own;
+      std::memcpy(own.bytes.data(), device_.ethdev->data->mac_addrs, own.bytes.size());
+      source_->address_to(own);
+    }
+    source_->start(device_nanos());
+  }
+  return device_.args.engine == EngineKind::thread ? start_thread() : 0;
+}
 
 void Engine::stop() {
   stop_thread();

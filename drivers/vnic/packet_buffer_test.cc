@@ -20,7 +20,7 @@ FrameInfo info_of(std::uint64_t frame, std::uint32_t length) {
 }
 
 std::vector<std::uint8_t> frame_of(std::uint64_t frame, std::uint32_t length) {
-  std::vector<std::uint8_t> bytes(length);
+  std::vector<std::uint8_t> bytes(length + 1);  // so that none has a null pointer
   for (std::uint32_t i = 0; i < length; ++i) bytes[i] = byte_of(frame, i);
   return bytes;
 }
