@@ -15,6 +15,12 @@ constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
 constexpr std::uint64_t kNanosPerSecond = 1'000'000'000;
 __extension__ using Wide = unsigned __int128;
 
+bool strikes_frames(const FaultConfig& config) {
+  return config.loss > 0 || config.burst_loss_enter > 0 || config.duplicate > 0 || config.reorder > 0 ||
+         config.corrupt > 0 || config.truncate > 0 || config.delay_nanos != 0 || config.jitter_nanos != 0 ||
+         config.bits_per_s != 0 || config.flap_frames != 0;
+}
+
 }  // namespace
 
 Faults::Faults(const FaultConfig& config, std::uint64_t seed) : held_(kMaxReorderDepth) {
@@ -38,9 +44,8 @@ void Faults::configure(const FaultConfig& config) {
   if (config.flap_frames != config_.flap_frames) flap_at_ = 0;
   config_ = config;
   config_.reorder_depth = std::clamp(config.reorder_depth, 1U, kMaxReorderDepth);
-  FaultConfig to_frames = config_;
-  to_frames.stall = to_frames.rx_out = to_frames.tx_full = 0;
-  active_ = to_frames.any();
+  active_ = strikes_frames(config);
+  if (config.burst_loss_enter == 0) bad_state_ = false;
   if (config.flap_frames == 0) link_up_.store(true, std::memory_order_relaxed);
   stall_.store(config.stall, std::memory_order_relaxed);
   rx_out_.store(config.rx_out, std::memory_order_relaxed);
@@ -61,7 +66,7 @@ bool Faults::happens(Draw what, double probability) const {
 }
 
 bool Faults::lose(Counters& counts) {
-  if (config_.burst_loss_enter > 0 || bad_state_) {
+  if (config_.burst_loss_enter > 0) {
     const double turn = bad_state_ ? config_.burst_loss_leave : config_.burst_loss_enter;
     if (happens(Draw::burst_turn, turn)) bad_state_ = !bad_state_;
   }

@@ -23,7 +23,7 @@ struct FaultConfig {
   std::uint32_t reorder_depth = 4;      ///< ... until so many others have come by; at most Faults::kMaxReorderDepth
   double corrupt = 0;                   ///< one bit flipped
   double truncate = 0;                  ///< cut at a random place, at least one byte is left
-  std::uint64_t delay_nanos = 0;        ///< `delay=10us`
+  std::uint64_t delay_nanos = 0;        ///< `delay=10us`; so long frames lie in the receiver's packet buffers
   std::uint64_t jitter_nanos = 0;       ///< added, uniform; never changes the order
   std::uint64_t bits_per_s = 0;         ///< `rate=`: of layer 1; 0: no limit
   std::uint32_t queue_bytes = 1 << 18;  ///< before the rate limit, in layer-1 bytes; what does not fit is lost

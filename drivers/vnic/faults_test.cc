@@ -127,6 +127,11 @@ RC_GTEST_PROP(Faults, NothingIsLaterThanTheReorderDepth, (std::uint64_t seed)) {
 TEST(Faults, WithoutAnyFramesPassAtOnceAndUnchanged) {
   Wire wire{FaultConfig{}};
   EXPECT_FALSE(wire.faults.active());
+  FaultConfig without_effect;
+  without_effect.queue_bytes = 1;
+  without_effect.flap_lost = 1;
+  wire.faults.configure(without_effect);
+  EXPECT_FALSE(wire.faults.active());
   wire.send(numbered_frame(3, 1500), 77);
   ASSERT_EQ(wire.sink.deliveries.size(), 1U);
   EXPECT_EQ(wire.sink.deliveries[0], (RecordingSink::Delivery{numbered_frame(3, 1500), 77}));
@@ -213,6 +218,19 @@ TEST(Faults, InTheBadStateOnlySomeMayBeLost) {
   Wire wire(config);
   wire.send_numbered(100'000, 4);
   EXPECT_NEAR(static_cast<double>(wire.counts.get(Count::fault_loss)), 25'000, 600);
+}
+
+TEST(Faults, TheBadStateEndsWhenBurstLossIsTurnedOff) {
+  FaultConfig config;
+  config.burst_loss_enter = 1;
+  Wire wire(config);
+  wire.send_numbered(1);
+  FaultConfig other;
+  other.corrupt = 0.5;
+  wire.faults.configure(other);
+  wire.send_numbered(10);
+  EXPECT_EQ(wire.counts.get(Count::fault_loss), 1U);
+  EXPECT_EQ(wire.sink.deliveries.size(), 10U);
 }
 
 TEST(Faults, ADuplicateFollowsAndMeetsFaultsOfItsOwn) {
