@@ -55,7 +55,6 @@ class ForwardRun {
       if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     }
     WARPLINE_CHECK(launch());
-    const StopOnSignal on_signal;
     const LiveResult live = supervise();
     workers_->wait();
     forwarder_->finish();
@@ -180,6 +179,7 @@ class ForwardRun {
     if (config_.forward.loopback) make_far_side();
     WARPLINE_CHECK(forwarder_->start());
     workers_.emplace(plan_);
+    started_s_ = monotonic_seconds();
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
       if (layout_.roles[role].kind == RoleKind::engine) continue;
       if (layout_.roles[role].kind == RoleKind::far_side) {
@@ -219,10 +219,13 @@ class ForwardRun {
       if (far_ ? far_->done() : input_used_up()) forwarder_->stop();
       return !workers_->running();
     };
-    return run_live(
-        config_.run,
-        {.sample = [this] { return totals(); }, .progress = [this] { return forwarded(); }, .done = done, .stop = stop},
-        StopOnSignal::requested());
+    return run_live(config_.run,
+                    {.started_s = started_s_,
+                     .sample = [this] { return totals(); },
+                     .progress = [this] { return forwarded(); },
+                     .done = done,
+                     .stop = stop},
+                    StopOnSignal::requested());
   }
 
   [[nodiscard]] RunTotals totals() const {
@@ -290,6 +293,7 @@ class ForwardRun {
     return exit_code(report, live.interrupted);
   }
 
+  StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
   const LoadedConfig& loaded_;
   Config config_;
   std::vector<std::string> specs_;
@@ -306,6 +310,7 @@ class ForwardRun {
   std::unique_ptr<TrafficGroup> far_;
   std::vector<std::unique_ptr<TrafficWorker>> far_workers_;
   std::optional<Workers> workers_;
+  double started_s_ = 0;
 };
 
 }  // namespace

@@ -33,10 +33,10 @@ class GenerateRun {
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(open_ports());
-    const StopOnSignal on_signal;
     WARPLINE_CHECK(launch());
     const LiveResult live = run_live(config_.run,
-                                     {.sample = [this] { return totals(); },
+                                     {.started_s = started_s_,
+                                      .sample = [this] { return totals(); },
                                       .progress = [this] { return group_->sent(); },
                                       .done = [this] { return !workers_->running(); },
                                       .stop = [this] { group_->stop(); }},
@@ -120,6 +120,7 @@ class GenerateRun {
                                           *pools_[port].get()));
     }
     workers_.emplace(plan_);
+    started_s_ = monotonic_seconds();
     for (std::size_t i = 0; i < traffic_.size(); ++i) {
       if (Result<void> launched = workers_->launch(i, [worker = traffic_[i].get()] { worker->run(); }); !launched) {
         group_->stop();
@@ -160,6 +161,7 @@ class GenerateRun {
     return exit_code(report, live.interrupted);
   }
 
+  StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
   const LoadedConfig& loaded_;
   const Config& config_;
   std::vector<std::string> specs_;
@@ -170,6 +172,7 @@ class GenerateRun {
   std::unique_ptr<TrafficGroup> group_;
   std::vector<std::unique_ptr<TrafficWorker>> traffic_;
   std::optional<Workers> workers_;
+  double started_s_ = 0;
 };
 
 }  // namespace

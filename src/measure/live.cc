@@ -31,12 +31,6 @@ StageTotals minus(StageTotals now, const StageTotals& before) {
   return now;
 }
 
-double seconds_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
-
 /// Ends early when a signal comes.
 void sleep_for(double seconds) {
   timespec time{};
@@ -161,18 +155,23 @@ std::string LiveInterval::json() const {
   return line.dump();
 }
 
+double monotonic_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
 LiveResult run_live(const RunConfig& config, const LiveHooks& hooks, const std::atomic<bool>& stop_requested,
                     std::FILE* out, std::FILE* err) {
   constexpr double kShortestSleep_s = 100e-6;
   constexpr double kLongestSleep_s = 10e-3;
-  const double start_s = seconds_now();
   const double bound_s = static_cast<double>(config.seconds.value) / 1e9;
   LivePrinter printer(config, out, err);
   RateClock clock(config.warmup);
   LiveResult result;
   for (bool stopped = false;;) {
     const bool done = hooks.done();  // first, so that what is read below is then final
-    const double elapsed_s = seconds_now() - start_s;
+    const double elapsed_s = monotonic_seconds() - hooks.started_s;
     const Tally through = hooks.progress();
     clock.observe(through, elapsed_s);
     if (printer.due(elapsed_s) || (done && printer.behind(through))) {

@@ -37,8 +37,13 @@ class LiveInterval {
   RunTotals totals_;
 };
 
+/// Of the kernel's monotonic clock.
+[[nodiscard]] double monotonic_seconds();
+
 /// What the control loop watches. All called by its own thread.
 struct LiveHooks {
+  /// When the workers were let go, by monotonic_seconds(): they may be done before the loop first looks.
+  double started_s;
   /// Everything counted so far: once an interval.
   std::function<RunTotals()> sample;
   /// What went through so far: many times an interval, so it must be cheap.

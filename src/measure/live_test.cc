@@ -49,7 +49,8 @@ struct FakeRun {
   int stops = 0;
 
   LiveHooks hooks() {
-    return {.sample = [this] { return totals_at(through().packets); },
+    return {.started_s = monotonic_seconds(),
+            .sample = [this] { return totals_at(through().packets); },
             .progress = [this] { return through(); },
             .done = [this] { return looks++ >= turns || (stops > 0); },
             .stop = [this] { ++stops; }};

@@ -37,6 +37,16 @@ class Signals(Case):
         self.assertEqual(outcome.code, 130, outcome)
         self.assertEqual(outcome.lines[-1]["schema_version"], 1)
 
+    def test_while_it_still_sets_up(self):
+        """As soon as DPDK has a folder for its files: the set-up ends, then the run."""
+        for command in (("forward", "--loopback"), ("generate", "--port", "net_null0")):
+            with self.subTest(command=command):
+                program = self.start(*command, "--json")
+                while not any((self.scratch.root / "run").iterdir()) and program.process.poll() is None:
+                    pass
+                program.signal(signal.SIGINT)
+                self.report_of(program.finish(), code=130)
+
     def test_a_second_signal_does_not_wait(self):
         program = self.start("forward", "--loopback")
         program.wait_for("stderr", LIVE_ROW)
