@@ -14,8 +14,9 @@ help:
 setup:
 	@setup/install
 
+# The program alone; its tests and benchmarks are built when they are run.
 build: setup
-	@setup/build release
+	@setup/build release warpline
 	@ln -sfn release/apps/warpline/warpline build/warpline
 
 run: build
@@ -24,7 +25,7 @@ run: build
 test: setup
 	@setup/test
 
-bench: build
+bench: setup
 	@setup/bench
 
 format: setup
