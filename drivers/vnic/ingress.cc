@@ -18,6 +18,19 @@ std::uint64_t l4_offload(const ParsedFrame& parsed) {
   return parsed.l4 == L4Kind::tcp ? RTE_ETH_RX_OFFLOAD_TCP_CKSUM : 0;
 }
 
+std::uint64_t kind_of(const ParsedFrame& parsed) {
+  RxL3 l3 = RxL3::none;
+  if (parsed.l3 == L3Kind::arp) l3 = RxL3::arp;
+  if (parsed.l3 == L3Kind::ipv4) l3 = RxL3::ipv4;
+  if (parsed.l3 == L3Kind::ipv6) l3 = RxL3::ipv6;
+  RxL4 l4 = RxL4::none;
+  if (parsed.l4 == L4Kind::icmp || parsed.l4 == L4Kind::icmpv6) l4 = RxL4::icmp;
+  if (parsed.l4 == L4Kind::udp) l4 = RxL4::udp;
+  if (parsed.l4 == L4Kind::tcp) l4 = RxL4::tcp;
+  if (parsed.fragment) l4 = RxL4::fragment;
+  return rx_kind(l3, l4, parsed.vlan_tags);
+}
+
 /// UDP over IPv4 may go without a checksum; then nothing was verified.
 bool has_no_checksum(FrameRef frame, const ParsedFrame& parsed) {
   return parsed.l4 == L4Kind::udp && parsed.l3 == L3Kind::ipv4 &&
@@ -42,7 +55,7 @@ int Ingress::configure(std::uint16_t queues, std::size_t buffer_bytes) {
 
 void Ingress::plan() {
   steers_ = rss.fields() != 0 && (queues_ > 1 || reports_hash);
-  parses_ = steers_ || needs_header_length || checksum_offloads != 0 || !flows.empty();
+  parses_ = steers_ || reports_kind || needs_header_length || checksum_offloads != 0 || !flows.empty();
 }
 
 void Ingress::deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos) {
@@ -66,6 +79,7 @@ void Ingress::deliver_parsed(const std::uint8_t* frame, std::uint32_t length, Fr
   const FrameRef whole{&segment, 1, length};
   const ParsedFrame parsed = parse(whole);
   info.header_length = parsed.payload_offset;
+  if (reports_kind) info.rx_flags |= kind_of(parsed);
   if (checksum_offloads != 0) info.rx_flags |= verify(whole, parsed);
 
   const FlowRule* rule = flows.match(frame, length, parsed);

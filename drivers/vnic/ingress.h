@@ -60,6 +60,7 @@ class Ingress final : public FrameSink {
   std::uint32_t max_frame = 1518;       ///< bytes without FCS, from the MTU
   std::uint64_t checksum_offloads = 0;  ///< RTE_ETH_RX_OFFLOAD_*_CKSUM in force on any queue
   bool needs_header_length = false;     ///< some queue splits at headers
+  bool reports_kind = false;            ///< packet types are wanted (descriptor.h, rx_kind)
   bool reports_hash = true;             ///< the hash is wanted even where there is one queue only
   // Atomic so that others may read them without a Change.
   std::atomic<bool> started{false};  ///< the port; while it is not, frames count as rx_stopped

@@ -21,6 +21,10 @@ RTE_INIT(register_log_type) {
 void log_line(std::uint32_t level, const char* format, va_list arguments) {
   char line[512];
   std::vsnprintf(line, sizeof line, format, arguments);
+  // What a user typed may hold anything.
+  for (char* letter = line; *letter != '\0'; ++letter) {
+    if (static_cast<unsigned char>(*letter) < ' ') *letter = '?';
+  }
   rte_log(level, static_cast<std::uint32_t>(log_type), "net_vnic: %s\n", line);
 }
 

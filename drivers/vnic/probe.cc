@@ -66,6 +66,7 @@ const eth_dev_ops& device_ops() {
     table.rx_burst_mode_get = rx_burst_mode_get;
     table.tx_burst_mode_get = tx_burst_mode_get;
     table.dev_supported_ptypes_get = supported_packet_types;
+    table.dev_ptypes_set = packet_types_set;
     table.buffer_split_supported_hdr_ptypes_get = splittable_headers;
     table.stats_get = stats_get;
     table.stats_reset = stats_reset;
@@ -92,6 +93,7 @@ int attach(rte_vdev_device* vdev, Device& device) {
   device.port_id = dev->data->port_id;
   dev->data->mac_addrs[0] = address_of_name(device.name);
   device.ingress.macs.unicast.push_back(dev->data->mac_addrs[0]);
+  device.ingress.reports_kind = true;
   dev->data->dev_flags |= RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
   dev->dev_ops = &device_ops();
   dev->rx_queue_count = rx_queue_count;

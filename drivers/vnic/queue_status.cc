@@ -119,6 +119,13 @@ int tx_burst_mode_get(rte_eth_dev* dev, std::uint16_t /*id*/, rte_eth_burst_mode
   return 0;
 }
 
+int packet_types_set(rte_eth_dev* dev, std::uint32_t mask) {
+  Ingress& ingress = device_of(dev).ingress;
+  const Ingress::Change change(ingress);
+  ingress.reports_kind = mask != 0;
+  return 0;
+}
+
 #if RTE_VERSION >= RTE_VERSION_NUM(24, 3, 0, 0)
 const std::uint32_t* supported_packet_types(rte_eth_dev* /*dev*/, std::size_t* count) {
   *count = std::size(kPacketTypesKnown) - 1;

@@ -24,6 +24,9 @@ void txq_info_get(rte_eth_dev* dev, std::uint16_t id, rte_eth_txq_info* info);
 int rx_burst_mode_get(rte_eth_dev* dev, std::uint16_t id, rte_eth_burst_mode* mode);
 int tx_burst_mode_get(rte_eth_dev* dev, std::uint16_t id, rte_eth_burst_mode* mode);
 
+/// Packet types are told unless the application wants none: `mask` 0.
+int packet_types_set(rte_eth_dev* dev, std::uint32_t mask);
+
 // Since DPDK 24.03 the length comes apart from RTE_PTYPE_UNKNOWN at the end.
 #if RTE_VERSION >= RTE_VERSION_NUM(24, 3, 0, 0)
 const std::uint32_t* supported_packet_types(rte_eth_dev* dev, std::size_t* count);

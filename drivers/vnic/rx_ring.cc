@@ -18,11 +18,18 @@ std::uint64_t data_address(const RxQueue& queue, const rte_mbuf* mbuf, std::uint
 
 void ring_doorbell(RxQueue& queue) { queue.posted.store(queue.refilled, std::memory_order_release); }
 
+/// Fewer of `count` mbufs when the pool has not all, down to none: the last ones in a pool must not lie idle while the
+/// ring starves.
+std::uint16_t take(rte_mempool* pool, rte_mbuf** mbufs, std::uint16_t count) {
+  while (count > 0 && rte_mempool_get_bulk(pool, reinterpret_cast<void**>(mbufs), count) != 0) count /= 2;
+  return count;
+}
+
 bool refill_single(RxQueue& queue, std::uint32_t count) {
   while (count > 0) {
-    const auto chunk = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, queue.size - queue.refill_at));
-    auto** const place = reinterpret_cast<void**>(queue.software_ring + queue.refill_at);
-    if (rte_mempool_get_bulk(queue.pools[0], place, chunk) != 0) {
+    const auto wanted = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, queue.size - queue.refill_at));
+    const std::uint16_t chunk = take(queue.pools[0], queue.software_ring + queue.refill_at, wanted);
+    if (chunk == 0) {
       queue.driver_counts.add(Count::rx_no_mbuf, count);
       return false;
     }
@@ -32,26 +39,34 @@ bool refill_single(RxQueue& queue, std::uint32_t count) {
   return true;
 }
 
+/// The same for each segment of as many groups; what one pool has more than another goes back.
+std::uint16_t take_groups(const RxQueue& queue, rte_mbuf* (&taken)[kMaxSplit][kGroupsAtOnce], std::uint32_t count) {
+  std::uint16_t taken_of[kMaxSplit]{};
+  auto fewest = static_cast<std::uint16_t>(count);
+  for (std::uint16_t segment = 0; segment < queue.group; ++segment) {
+    taken_of[segment] = take(queue.pools[segment], taken[segment], fewest);
+    fewest = taken_of[segment];
+  }
+  for (std::uint16_t segment = 0; segment < queue.group; ++segment) {
+    if (const unsigned excess = taken_of[segment] - fewest; excess > 0) {
+      rte_mempool_put_bulk(queue.pools[segment], reinterpret_cast<void**>(taken[segment] + fewest), excess);
+    }
+  }
+  return fewest;
+}
+
 bool refill_groups(RxQueue& queue, std::uint32_t count) {
   rte_mbuf* taken[kMaxSplit][kGroupsAtOnce];
   bool complete = true;
-  for (std::uint32_t groups = count / queue.group; groups > 0 && complete;) {
-    const auto chunk = static_cast<std::uint16_t>(std::min<std::uint32_t>(groups, kGroupsAtOnce));
-    std::uint16_t segment = 0;
-    while (segment < queue.group &&
-           rte_mempool_get_bulk(queue.pools[segment], reinterpret_cast<void**>(taken[segment]), chunk) == 0) {
-      ++segment;
-    }
-    if (segment < queue.group) {
-      while (segment-- > 0) {
-        rte_mempool_put_bulk(queue.pools[segment], reinterpret_cast<void**>(taken[segment]), chunk);
-      }
+  for (std::uint32_t groups = count / queue.group; groups > 0;) {
+    const std::uint16_t chunk = take_groups(queue, taken, std::min<std::uint32_t>(groups, kGroupsAtOnce));
+    if (chunk == 0) {
       queue.driver_counts.add(Count::rx_no_mbuf, groups);
       complete = false;
       break;
     }
     for (std::uint16_t i = 0; i < chunk; ++i) {
-      for (segment = 0; segment < queue.group; ++segment) {
+      for (std::uint16_t segment = 0; segment < queue.group; ++segment) {
         rte_mbuf* const mbuf = taken[segment][i];
         queue.software_ring[queue.refill_at] = mbuf;
         queue.ring[queue.refill_at] = {data_address(queue, mbuf, segment), queue.room[segment]};

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What receiving and sending 64-byte frames costs the driver itself: bursts of 32 come out of a wire=static port and
+// go back into it, on one core, beside the same with net_null, which has no rings.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "driver_testing.h"
+
+namespace {
+
+using namespace warpline::vnic;
+
+constexpr std::uint16_t kBurst = 32;
+
+void forward(benchmark::State& state, const char* name, const char* args, const PortSetup& setup) {
+  const Pool pool(8191, RTE_MBUF_DEFAULT_BUF_SIZE, 256);
+  Port port(name, args);
+  if (port.start(pool.get(), setup) != 0) return state.SkipWithError("the port does not start");
+  std::uint64_t packets = 0;
+  std::uint64_t ticks = 0;
+  for (auto _ : state) {
+    const std::uint64_t begin = warpline::ticks_now();
+    for (unsigned i = 0; i < 1024; ++i) {
+      rte_mbuf* mbufs[kBurst];
+      const std::uint16_t count = rte_eth_rx_burst(port.id, 0, mbufs, kBurst);
+      const std::uint16_t sent = rte_eth_tx_burst(port.id, 0, mbufs, count);
+      for (std::uint16_t rest = sent; rest < count; ++rest) rte_pktmbuf_free(mbufs[rest]);
+      packets += sent;
+    }
+    ticks += warpline::ticks_now() - begin;
+  }
+  state.counters["cycles_per_packet"] = static_cast<double>(ticks) / static_cast<double>(packets);
+  state.SetItemsProcessed(static_cast<std::int64_t>(packets));
+}
+
+void null(benchmark::State& state) { forward(state, "net_null0", "", {.ring = 512}); }
+void fast_free(benchmark::State& state) {
+  forward(state, "net_vnic0", "wire=static", {.ring = 512, .tx_offloads = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE});
+}
+void checked_free(benchmark::State& state) { forward(state, "net_vnic0", "wire=static", {.ring = 512}); }
+void offloads(benchmark::State& state) {
+  forward(state, "net_vnic0", "wire=static",
+          {.ring = 512,
+           .rx_offloads = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM,
+           .tx_offloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS});
+}
+void loopback(benchmark::State& state) {
+  const std::string args = "wire=loopback";
+  const Pool pool(8191, RTE_MBUF_DEFAULT_BUF_SIZE, 256);
+  Port port("net_vnic0", args);
+  if (port.start(pool.get(), {.ring = 512, .tx_offloads = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE}) != 0) {
+    return state.SkipWithError("the port does not start");
+  }
+  const std::vector<std::uint8_t> frame(60, 0xff);
+  for (unsigned i = 0; i < kBurst; ++i) port.send(pool.make(frame));
+  std::uint64_t packets = 0;
+  std::uint64_t ticks = 0;
+  for (auto _ : state) {
+    const std::uint64_t begin = warpline::ticks_now();
+    for (unsigned i = 0; i < 1024; ++i) {
+      rte_mbuf* mbufs[kBurst];
+      const std::uint16_t count = rte_eth_rx_burst(port.id, 0, mbufs, kBurst);
+      packets += rte_eth_tx_burst(port.id, 0, mbufs, count);
+    }
+    ticks += warpline::ticks_now() - begin;
+  }
+  state.counters["cycles_per_packet"] = static_cast<double>(ticks) / static_cast<double>(packets);
+  state.SetItemsProcessed(static_cast<std::int64_t>(packets));
+}
+
+BENCHMARK(null);
+BENCHMARK(fast_free);
+BENCHMARK(checked_free);
+BENCHMARK(offloads);
+BENCHMARK(loopback);
+
+}  // namespace
