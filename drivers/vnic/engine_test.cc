@@ -40,6 +40,18 @@ TEST(Engine, ReportsARingThatWasPostedWhole) {
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_TRUE(port.reported(i)) << i;
 }
 
+TEST(Engine, ReportsFramesThatAreCopiedFirst) {
+  Devargs args;
+  args.faults.loss = 1;
+  TestPort port(args);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    port.post(numbered_frame(i, 60), 1 + i % 2, kTxReport);
+    port.doorbell();
+    EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 1U);
+    EXPECT_TRUE(port.reported(port.tx().fetched - 1)) << i;
+  }
+}
+
 TEST(Engine, GathersPieces) {
   for (std::uint32_t pieces = 1; pieces <= 40; ++pieces) {
     TestPort port;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <thread>
 
@@ -105,7 +106,7 @@ RC_GTEST_PROP(EngineWire, IsAFaithfulWire, ()) {
         const auto pieces = static_cast<std::uint32_t>(1 + random.below(5));
         if (pending + pieces > size) break;
         const Bytes frame = numbered_frame(++number, static_cast<std::uint32_t>(14 + random.below(1500)));
-        port.post(frame, pieces);
+        port.post(frame, pieces, kTxReport);
         port.doorbell();
         pending += pieces;
         expected.push_back(frame);
@@ -131,6 +132,7 @@ RC_GTEST_PROP(EngineWire, IsAFaithfulWire, ()) {
   }
   RC_ASSERT(expected.empty());
   RC_ASSERT(port.count(Count::tx_packets) == number);
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(size, port.tx().fetched); ++i) RC_ASSERT(port.reported(i));
   RC_ASSERT(port.count(Count::rx_too_long) + port.count(Count::tx_malformed) == 0U);
 }
 
