@@ -16,8 +16,9 @@ setup:
 
 # The program alone; its tests and benchmarks are built when they are run.
 build: setup
-	@setup/build release warpline
+	@setup/build release warpline rte_net_vnic
 	@ln -sfn release/apps/warpline/warpline build/warpline
+	@ln -sfn release/drivers build/drivers
 
 run: build
 	@setup/run

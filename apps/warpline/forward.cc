@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -20,7 +22,6 @@
 #include "runtime/pcap_file.h"
 #include "runtime/port.h"
 #include "runtime/port_spec.h"
-#include "runtime/ring_pair.h"
 #include "runtime/stop.h"
 #include "runtime/workers.h"
 
@@ -115,7 +116,8 @@ class ForwardRun {
     std::uint64_t bytes = kRingsAndQueues;
     const auto add = [&](const PortConfig& port) { bytes += pool_bytes(buffers(port), room(port)).value; };
     for (const PortConfig& port : config_.ports) add(port);
-    if (config_.forward.loopback) add(config_.port_defaults);
+    if (config_.forward.loopback)
+      bytes += 2 * pool_bytes(buffers(config_.port_defaults), room(config_.port_defaults)).value;
     return Bytes{bytes};
   }
 
@@ -130,18 +132,20 @@ class ForwardRun {
     return {};
   }
 
-  /// The near port, which is forwarded on, and the far one, with one pool: what is generated comes back.
+  /// Two software NICs with a wire between them: the near port, which is forwarded on, and the far one. Whatever the
+  /// far side has on its way fits a packet buffer, so nothing is lost for want of room.
   Result<void> open_loopback() {
+    constexpr std::uint32_t kFrameOverhead = 64;
     const PortConfig& port_config = config_.port_defaults;
-    WARPLINE_TRY(const auto ids, make_ring_pair(pipelines(), port_config.rx_ring, kAnyNode));
-    WARPLINE_CHECK(make_pool("loopback", port_config, kAnyNode));
-    WARPLINE_CHECK(Generator::check_pool(*traffic_, *pools_.back().get()));
-    for (const std::uint16_t id : {ids.first, ids.second}) {
-      WARPLINE_TRY(Port port, Port::adopt(id));
-      WARPLINE_CHECK(port.configure(port_config, {.rx = pipelines(), .tx = pipelines()}));
+    const std::uint32_t buffer = window() * (traffic_->max_frame_bytes() + kFrameOverhead);
+    for (const int port_index : {0, 1}) {
+      WARPLINE_TRY(Port port, Port::open(fmt::format("net_vnic{},wire=net_vnic{},buffer={}", port_index, 1 - port_index,
+                                                     std::bit_ceil(std::max(buffer, 1U << 20)))));
+      WARPLINE_CHECK(port.configure(port_config, {.rx = pipelines(), .tx = pipelines(), .one_pool = true}));
+      WARPLINE_CHECK(make_pool(port.name(), port_config, kAnyNode));
       WARPLINE_CHECK(start(std::move(port), pools_.back()));
     }
-    return {};
+    return Generator::check_pool(*traffic_, *pools_.back().get());
   }
 
   Result<void> make_pool(const std::string& name, const PortConfig& port_config, int node) {
@@ -209,7 +213,7 @@ class ForwardRun {
           *far_,
           TrafficWorker::Place{
               .number = queue, .port = ports_[1].id(), .queue = queue, .yields = plan_.workers[role].shares_cpu},
-          *pools_.front().get()));
+          *pools_.back().get()));
     }
   }
 
