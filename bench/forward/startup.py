@@ -18,8 +18,14 @@ def statistics_cost(options, rng):
             samples[name].append(busy / report["rx"]["packets"])
     ratio = summarize([live / quiet for live, quiet in zip(samples["live"], samples["quiet"])])
     control = summarize([again / quiet for again, quiet in zip(samples["quiet_again"], samples["quiet"])])
-    return {"ratio": ratio, "control_ratio": control, "limit": LIMIT, "unit": "processor time a packet, live / quiet",
-            "samples": samples, "verdict": "pass" if ratio["median"] <= LIMIT else "fail"}
+    return {
+        "ratio": ratio,
+        "control_ratio": control,
+        "limit": LIMIT,
+        "unit": "processor time a packet, live / quiet",
+        "samples": samples,
+        "verdict": "pass" if ratio["median"] <= LIMIT else "fail",
+    }
 
 
 def first_line(options):

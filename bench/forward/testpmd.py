@@ -17,8 +17,17 @@ FWD_STATS = re.compile(r"RX-packets: (\d+).*?TX-packets: (\d+)", re.DOTALL)
 def arguments(vdevs, workload, burst, cpu, prefix):
     command = [BINARY, "--no-huge", "-m", "512", "--no-pci", "--no-telemetry", f"--file-prefix={prefix}"]
     command += [f"--vdev={vdev}" for vdev in vdevs]
-    command += ["--lcores", f"0@0,1@{cpu}", "--", f"--burst={burst}", f"--forward-mode={MODES[workload]}",
-                "--nb-cores=1", "--no-mlockall", "--total-num-mbufs=16383", "--mbcache=256"]
+    command += [
+        "--lcores",
+        f"0@0,1@{cpu}",
+        "--",
+        f"--burst={burst}",
+        f"--forward-mode={MODES[workload]}",
+        "--nb-cores=1",
+        "--no-mlockall",
+        "--total-num-mbufs=16383",
+        "--mbcache=256",
+    ]
     return command
 
 
@@ -34,8 +43,13 @@ class Testpmd:
         self.burst = burst
         self.command = [*arguments(vdevs, workload, burst, cpu, prefix), "-i", *extra]
         # Line-buffered: into a pipe testpmd would keep its answers to itself until it ends.
-        self.process = subprocess.Popen(["stdbuf", "-oL", *self.command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
+        self.process = subprocess.Popen(
+            ["stdbuf", "-oL", *self.command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         self.output = ""
         self.more = threading.Condition()
         self.reader = threading.Thread(target=self._read, daemon=True)

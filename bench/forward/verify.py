@@ -37,5 +37,8 @@ def run_testpmd(spec, _, cpu):
 
 
 def run_warpline(spec, binary, _):
-    subprocess.run([binary, "forward", "--port", spec, "--workload", "mac-swap", "--burst", "32", "--packets", str(FRAMES)],
-                   check=True, capture_output=True)
+    subprocess.run(
+        [binary, "forward", "--port", spec, "--workload", "mac-swap", "--burst", "32", "--packets", str(FRAMES)],
+        check=True,
+        capture_output=True,
+    )

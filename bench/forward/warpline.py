@@ -16,8 +16,23 @@ def environment():
 
 
 def command(binary, ports, workload, burst, interval):
-    line = [str(binary), "forward", "--engine", "inline", "--model", "run-to-completion", "--lcores", "1", "--workload",
-            workload, "--burst", str(burst), "--no-hugepages", "--interval", interval]
+    line = [
+        str(binary),
+        "forward",
+        "--engine",
+        "inline",
+        "--model",
+        "run-to-completion",
+        "--lcores",
+        "1",
+        "--workload",
+        workload,
+        "--burst",
+        str(burst),
+        "--no-hugepages",
+        "--interval",
+        interval,
+    ]
     for port in ports:
         line += ["--port", port]
     return line
@@ -26,7 +41,9 @@ def command(binary, ports, workload, burst, interval):
 def finished_run(binary, ports, workload, burst, interval, seconds):
     """(report, seconds on processors of all threads, set-up included) of a run of so many seconds."""
     arguments = [*command(binary, ports, workload, burst, interval), "--seconds", str(seconds), "--json"]
-    process = subprocess.Popen(arguments, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        arguments, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     with process.stdout:
         report = json.loads(process.stdout.read())
     _, status, usage = os.wait4(process.pid, 0)
@@ -48,8 +65,9 @@ class Warpline:
     def start(self):
         """Returns seconds from the start of the program to its first line."""
         begun = time.monotonic()
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                        env=environment())
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
+        )
         self.line()
         return time.monotonic() - begun
 
@@ -60,7 +78,7 @@ class Warpline:
         return json.loads(text)
 
     def received(self, seconds):
-        """(seconds by this process's clock, packets received in them), of the intervals that come in the next `seconds`."""
+        """Seconds by this process's clock, and packets received in them: of the intervals of the next `seconds`."""
         begin, packets = time.monotonic(), 0
         while (elapsed := time.monotonic() - begin) < seconds:
             packets += self.line()["rx"]["packets"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`generate` over a veth pair, with a peer of a few lines of Python that answers, lies, repeats itself or says nothing."""
+"""`generate` over a veth pair, with a peer in Python that answers, lies, repeats itself or says nothing."""
 
 import threading
 import unittest
@@ -58,8 +58,23 @@ class Generate(Case):
     def generate(self, answer, code, *arguments):
         peer = Peer(self.far.packet_socket("far0"), answer)
         self.addCleanup(peer.stop)
-        outcome = self.warpline("generate", "--port", "net_af_packet0,iface=near0", "--packets", PACKETS, "--rate", "5kpps",
-                                "--size", "imix", "--drain", "2s", "--verify", "--json", *arguments, netns=self.near.name)
+        outcome = self.warpline(
+            "generate",
+            "--port",
+            "net_af_packet0,iface=near0",
+            "--packets",
+            PACKETS,
+            "--rate",
+            "5kpps",
+            "--size",
+            "imix",
+            "--drain",
+            "2s",
+            "--verify",
+            "--json",
+            *arguments,
+            netns=self.near.name,
+        )
         report = self.report_of(outcome, code)
         self.assertEqual(report["generated"]["packets"], PACKETS)
         self.assertEqual(report["tx"]["packets"], PACKETS)
@@ -68,8 +83,10 @@ class Generate(Case):
     def test_all_come_back(self):
         report = self.generate(lambda _, frame: [frame], 0)
         self.assertEqual(report["delivered"]["packets"], PACKETS)
-        self.assertEqual(report["verify"], {**report["verify"], "checked": PACKETS, "bad": 0, "missing": 0, "duplicated": 0,
-                                            "reordered": 0})
+        self.assertEqual(
+            report["verify"],
+            {**report["verify"], "checked": PACKETS, "bad": 0, "missing": 0, "duplicated": 0, "reordered": 0},
+        )
 
     def test_swapped_addresses_are_fine(self):
         report = self.generate(lambda _, frame: [frame[6:12] + frame[:6] + frame[12:]], 0)
@@ -77,7 +94,9 @@ class Generate(Case):
 
     def test_every_byte_counts(self):
         """One bit of one frame in ten is wrong, each time another byte."""
-        report = self.generate(lambda i, frame: [flipped(frame, 12 + i % (len(frame) - 12)) if i % 10 == 0 else frame], 4)
+        report = self.generate(
+            lambda i, frame: [flipped(frame, 12 + i % (len(frame) - 12)) if i % 10 == 0 else frame], 4
+        )
         self.assertEqual(report["verify"]["bad"], PACKETS // 10)
         self.assertEqual(report["drops"].get("corrupt", 0) + report["drops"].get("unstamped", 0), PACKETS // 10)
 

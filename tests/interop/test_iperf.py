@@ -28,15 +28,31 @@ class Iperf(Case):
         self.server.ip("address", "add", "10.7.0.2/24", "dev", "server0")
 
     def forwarding(self, *arguments):
-        program = self.start("forward", "--port", "net_af_packet0,iface=west0", "--port", "net_af_packet1,iface=east0",
-                             "--workload", "none", "--json", "--interval", "50ms", *arguments, netns=self.middle.name)
+        program = self.start(
+            "forward",
+            "--port",
+            "net_af_packet0,iface=west0",
+            "--port",
+            "net_af_packet1,iface=east0",
+            "--workload",
+            "none",
+            "--json",
+            "--interval",
+            "50ms",
+            *arguments,
+            netns=self.middle.name,
+        )
         program.wait_for("stderr", LIVE_ROW)
         return program
 
     def serve(self):
         """One iperf3 server for one test, listening when this returns."""
-        server = subprocess.Popen(self.server.command("iperf3", "--server", "--one-off", "--forceflush"),
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        server = subprocess.Popen(
+            self.server.command("iperf3", "--server", "--one-off", "--forceflush"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
         def end():
             server.kill()

@@ -22,8 +22,18 @@ class Responder(Case):
         self.addCleanup(self.middle.remove)
 
     def forwarding(self, spec, netns, *addresses):
-        program = self.start("forward", "--port", spec, *addresses, "--workload", "none", "--json", "--interval", "20ms",
-                             netns=netns.name)
+        program = self.start(
+            "forward",
+            "--port",
+            spec,
+            *addresses,
+            "--workload",
+            "none",
+            "--json",
+            "--interval",
+            "20ms",
+            netns=netns.name,
+        )
         program.wait_for("stderr", LIVE_ROW)
         return program
 

@@ -26,8 +26,18 @@ class Swap(Case):
         return made
 
     def forwarding(self, spec, netns, *arguments):
-        program = self.start("forward", "--port", spec, "--workload", "mac-swap", "--json", "--interval", "20ms", *arguments,
-                             netns=netns.name)
+        program = self.start(
+            "forward",
+            "--port",
+            spec,
+            "--workload",
+            "mac-swap",
+            "--json",
+            "--interval",
+            "20ms",
+            *arguments,
+            netns=netns.name,
+        )
         program.wait_for("stderr", LIVE_ROW)
         return program
 
@@ -46,7 +56,10 @@ class Swap(Case):
     def exchange(self, namespace, interface, count=500, step=50):
         """Sends frames of all sizes and checks each that comes back. A few at a time: a veth queue is short."""
         own = namespace.mac(interface)
-        sent = [frames.ethernet(MARK, own, frames.ETHERTYPE_LOCAL, frame[12:])[:1514] for frame in frames.mixed(count, seed=21)]
+        sent = [
+            frames.ethernet(MARK, own, frames.ETHERTYPE_LOCAL, frame[12:])[:1514]
+            for frame in frames.mixed(count, seed=21)
+        ]
         with namespace.packet_socket(interface) as handle:
             for start in range(0, count, step):
                 some = sent[start : start + step]
@@ -59,7 +72,9 @@ class Swap(Case):
         """The kernel's own UDP: it believes that a station has 10.9.0.2, and gets its datagrams back."""
         own = namespace.mac(interface)
         namespace.ip("address", "add", "10.9.0.1/24", "dev", interface)
-        namespace.ip("neigh", "replace", "10.9.0.2", "lladdr", frames.mac_text(MARK), "dev", interface, "nud", "permanent")
+        namespace.ip(
+            "neigh", "replace", "10.9.0.2", "lladdr", frames.mac_text(MARK), "dev", interface, "nud", "permanent"
+        )
         with namespace.packet_socket(interface) as handle, namespace.entered():
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
                 sender.bind(("10.9.0.1", 5001))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong before packets flow: one line that says what, why and the mending command, and nothing left behind."""
+"""What goes wrong before packets flow: one line that says what, why and what mends it, and nothing left behind."""
 
 import os
 import unittest

@@ -30,7 +30,9 @@ class ExitCodes(Case):
         self.assertEqual(len(pcap.read(self.scratch.path / "sent.pcap")), 50)
 
     def test_generate_and_check_on_a_looping_ring(self):
-        report = self.report_of(self.warpline("generate", "--port", "net_ring0", "--packets", 5000, "--verify", "--json"), code=0)
+        report = self.report_of(
+            self.warpline("generate", "--port", "net_ring0", "--packets", 5000, "--verify", "--json"), code=0
+        )
         self.assertEqual(report["delivered"]["packets"], 5000)
         self.assertEqual(report["verify"], {**report["verify"], "bad": 0, "missing": 0, "duplicated": 0})
 

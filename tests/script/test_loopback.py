@@ -16,10 +16,13 @@ PACKETS = 1500
 
 class Loopback(Case):
     def verified(self, *arguments, packets=PACKETS):
-        report = self.report_of(self.warpline("forward", "--loopback", "--verify", "--packets", packets, "--json", *arguments))
+        report = self.report_of(
+            self.warpline("forward", "--loopback", "--verify", "--packets", packets, "--json", *arguments)
+        )
         verify = report["verify"]
-        self.assertEqual({key: verify[key] for key in ("bad", "missing", "duplicated")},
-                         {"bad": 0, "missing": 0, "duplicated": 0})
+        self.assertEqual(
+            {key: verify[key] for key in ("bad", "missing", "duplicated")}, {"bad": 0, "missing": 0, "duplicated": 0}
+        )
         self.assertEqual(report["generated"]["packets"], report["delivered"]["packets"])
         self.assertEqual(verify["checked"], report["delivered"]["packets"])
         self.assertGreaterEqual(verify["checked"], packets)
@@ -31,7 +34,18 @@ class Loopback(Case):
     def matrix(self, engine, model):
         for workload, burst, size in itertools.product(WORKLOADS, BURSTS, SIZES):
             with self.subTest(workload=workload, burst=burst, size=size):
-                arguments = ["--engine", engine, "--model", model, "--workload", workload, "--burst", burst, "--size", size]
+                arguments = [
+                    "--engine",
+                    engine,
+                    "--model",
+                    model,
+                    "--workload",
+                    workload,
+                    "--burst",
+                    burst,
+                    "--size",
+                    size,
+                ]
                 if size == "9014":
                     arguments += ["--mtu", 9000]
                 if workload == "spin":
@@ -61,7 +75,9 @@ class Loopback(Case):
                 self.verified("--pipelines", pipelines, "--ctas", ctas, "--engine", "thread", "--flows", 256)
 
     def test_rate_and_seconds(self):
-        report = self.report_of(self.warpline("forward", "--loopback", "--rate", "20kpps", "--seconds", "0.5s", "--json"))
+        report = self.report_of(
+            self.warpline("forward", "--loopback", "--rate", "20kpps", "--seconds", "0.5s", "--json")
+        )
         self.assertGreater(report["verify"]["checked"], 0)
         # 20 kpps for half a second, with room below for a busy machine and above for one burst.
         self.assertLessEqual(report["generated"]["packets"], 10_000 + 256)
@@ -69,8 +85,18 @@ class Loopback(Case):
 
     def test_shared_cores_are_said(self):
         """One core for all workers: everything still works, and the report says so."""
-        outcome = self.warpline("forward", "--loopback", "--engine", "thread", "--lcores", 1, "--packets", PACKETS, "--json",
-                                prefix=(shutil.which("taskset"), "-c", "0"))
+        outcome = self.warpline(
+            "forward",
+            "--loopback",
+            "--engine",
+            "thread",
+            "--lcores",
+            1,
+            "--packets",
+            PACKETS,
+            "--json",
+            prefix=(shutil.which("taskset"), "-c", "0"),
+        )
         self.assertRegex(" ".join(self.report_of(outcome)["notes"]), "share")
 
     def test_the_same_seed_sends_the_same_bytes(self):

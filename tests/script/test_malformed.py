@@ -24,8 +24,9 @@ class Malformed(Case):
     def forward(self, sent, *arguments, workload="checksum"):
         source = pcap.write(self.scratch.path / "in.pcap", sent)
         spec = f"net_pcap0,rx_pcap={source},tx_pcap={self.scratch.path / 'out.pcap'}"
-        outcome = self.warpline("forward", "--port", spec, "--workload", workload, "--packets", len(sent), "--json",
-                                *arguments)
+        outcome = self.warpline(
+            "forward", "--port", spec, "--workload", workload, "--packets", len(sent), "--json", *arguments
+        )
         report = self.report_of(outcome)
         self.assertEqual(report["rx"], {"packets": len(sent), "bytes": sum(map(len, sent))})
         drops = {reason: count for reason, count in report["drops"].items() if count}

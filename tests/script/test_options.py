@@ -47,9 +47,15 @@ class Precedence(Case):
             self.assertEqual(self.effective("--config", path), first)
 
     def test_the_environment_configures_a_run(self):
-        outcome = self.warpline("forward", env={
-            "WARPLINE_FORWARD_LOOPBACK": "true", "WARPLINE_FORWARD_PACKETS": "1000", "WARPLINE_FORWARD_JSON": "1",
-            "WARPLINE_FORWARD_BURST": "8"})
+        outcome = self.warpline(
+            "forward",
+            env={
+                "WARPLINE_FORWARD_LOOPBACK": "true",
+                "WARPLINE_FORWARD_PACKETS": "1000",
+                "WARPLINE_FORWARD_JSON": "1",
+                "WARPLINE_FORWARD_BURST": "8",
+            },
+        )
         self.assertEqual(self.report_of(outcome)["config"]["forward"]["burst"], 8)
 
     def test_units(self):
@@ -79,7 +85,11 @@ class UnknownNames(Case):
 
     def test_a_file_error_names_its_line(self):
         file = self.scratch.path / "wrong.toml"
-        for text, line in (("[forward]\n\nbrust = 3\n", 3), ("[forward]\nburst = = 3\n", 2), ('[forward]\nburst = "x"\n', 2)):
+        for text, line in (
+            ("[forward]\n\nbrust = 3\n", 3),
+            ("[forward]\nburst = = 3\n", 2),
+            ('[forward]\nburst = "x"\n', 2),
+        ):
             with self.subTest(text=text):
                 file.write_text(text, encoding="utf-8")
                 self.assert_one_line_error(self.warpline("forward", "--config", file), 2, f"wrong.toml:{line}")
@@ -88,10 +98,23 @@ class UnknownNames(Case):
 class WrongValues(Case):
     def test_each_is_quoted(self):
         for option, value in (
-            ("--burst", "0"), ("--burst", "-1"), ("--burst", "many"), ("--burst", "99999"), ("--burst", ""),
-            ("--deadline", "5 parsecs"), ("--pipelines", "0"), ("--warmup", "1.5"), ("--warmup", "18446744073709551616"),
-            ("--seconds", "-1"), ("--lcores", "all"), ("--packet-time", "1x"), ("--interval", "0"), ("--address", "10.0.0.300/24"),
-            ("--size", "59"), ("--size", "9015"), ("--port", ""),
+            ("--burst", "0"),
+            ("--burst", "-1"),
+            ("--burst", "many"),
+            ("--burst", "99999"),
+            ("--burst", ""),
+            ("--deadline", "5 parsecs"),
+            ("--pipelines", "0"),
+            ("--warmup", "1.5"),
+            ("--warmup", "18446744073709551616"),
+            ("--seconds", "-1"),
+            ("--lcores", "all"),
+            ("--packet-time", "1x"),
+            ("--interval", "0"),
+            ("--address", "10.0.0.300/24"),
+            ("--size", "59"),
+            ("--size", "9015"),
+            ("--port", ""),
         ):
             with self.subTest(option=option, value=value):
                 outcome = self.warpline("forward", "--loopback", "--packets", 10, option, value)
@@ -109,7 +132,13 @@ class WrongValues(Case):
 
 class Help(Case):
     def test_help_is_data(self):
-        for arguments in (("--help",), ("forward", "--help"), ("generate", "--help"), ("config", "--help"), ("doctor", "--help")):
+        for arguments in (
+            ("--help",),
+            ("forward", "--help"),
+            ("generate", "--help"),
+            ("config", "--help"),
+            ("doctor", "--help"),
+        ):
             with self.subTest(arguments=arguments):
                 outcome = self.warpline(*arguments)
                 self.assertEqual((outcome.code, outcome.stderr), (0, ""), outcome)

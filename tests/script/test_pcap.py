@@ -18,13 +18,18 @@ class PcapInPcapOut(Case):
 
     def test_bytes(self):
         sent = frames.mixed(1000, seed=7)
-        for workload, expected in (("none", sent), ("mac-swap", [frames.swapped(frame) for frame in sent]),
-                                   ("count", sent), ("checksum", sent)):
+        for workload, expected in (
+            ("none", sent),
+            ("mac-swap", [frames.swapped(frame) for frame in sent]),
+            ("count", sent),
+            ("checksum", sent),
+        ):
             for engine, model in (("inline", "run-to-completion"), ("inline", "pipeline"), ("thread", "pipeline")):
                 for burst in (1, 3, 32, 256):
                     with self.subTest(workload=workload, engine=engine, model=model, burst=burst):
-                        report, received = self.forward(sent, "--workload", workload, "--engine", engine, "--model", model,
-                                                        "--burst", burst)
+                        report, received = self.forward(
+                            sent, "--workload", workload, "--engine", engine, "--model", model, "--burst", burst
+                        )
                         self.assertEqual(len(received), len(expected))
                         self.assertEqual(received, expected)
                         self.assertEqual(report["tx"], report["rx"])
@@ -34,8 +39,16 @@ class PcapInPcapOut(Case):
         sent = [*frames.mixed(500, seed=14), frames.arp_request(bytes(6), "10.0.0.1", "10.0.0.2").ljust(60, b"\0")]
         tagged = [frame[12:14] == b"\x81\x00" for frame in sent]
         types = [frame[16:18] if tag else frame[12:14] for frame, tag in zip(sent, tagged)]
-        expected = {"packets": 501, "bytes": sum(map(len, sent)), "arp": 1, "ipv4": types.count(b"\x08\x00"),
-                    "ipv6": types.count(b"\x86\xdd"), "vlan_tagged": sum(tagged), "other": 0, "malformed": 0}
+        expected = {
+            "packets": 501,
+            "bytes": sum(map(len, sent)),
+            "arp": 1,
+            "ipv4": types.count(b"\x08\x00"),
+            "ipv6": types.count(b"\x86\xdd"),
+            "vlan_tagged": sum(tagged),
+            "other": 0,
+            "malformed": 0,
+        }
         for arguments in ((), ("--engine", "thread", "--ctas", 2, "--burst", 8)):
             with self.subTest(arguments=arguments):
                 report, _ = self.forward(sent, "--workload", "count", *arguments)
@@ -49,8 +62,10 @@ class PcapInPcapOut(Case):
 
     def test_multi_segment(self):
         """Frames above one buffer arrive in several segments (net_pcap splits them) and leave whole."""
-        sent = [frame.ljust(size, bytes([size % 251])) for size, frame in
-                zip((60, 2048, 2049, 4000, 6100, 9014), frames.mixed(6, seed=9))]
+        sent = [
+            frame.ljust(size, bytes([size % 251]))
+            for size, frame in zip((60, 2048, 2049, 4000, 6100, 9014), frames.mixed(6, seed=9))
+        ]
         for engine in ("inline", "thread"):
             with self.subTest(engine=engine):
                 _, received = self.forward(sent, "--mtu", 9000, "--data-room", 2048, "--engine", engine)
@@ -70,8 +85,16 @@ class PcapInPcapOut(Case):
     def test_a_bound_below_the_file(self):
         sent = frames.mixed(100, seed=13)
         source = pcap.write(self.scratch.path / "in.pcap", sent)
-        outcome = self.warpline("forward", "--port", f"net_pcap0,rx_pcap={source},tx_pcap={self.scratch.path / 'out.pcap'}",
-                                "--packets", 37, "--workload", "none", "--json")
+        outcome = self.warpline(
+            "forward",
+            "--port",
+            f"net_pcap0,rx_pcap={source},tx_pcap={self.scratch.path / 'out.pcap'}",
+            "--packets",
+            37,
+            "--workload",
+            "none",
+            "--json",
+        )
         self.assertEqual(self.report_of(outcome)["tx"]["packets"], 37)
         self.assertEqual(pcap.read(self.scratch.path / "out.pcap"), sent[:37])
 

@@ -26,8 +26,14 @@ class Report(Case):
 
     def test_what_does_not_apply_is_absent(self):
         source = pcap.write(self.scratch.path / "in.pcap", frames.mixed(20, seed=3))
-        outcome = self.warpline("forward", "--port", f"net_pcap0,rx_pcap={source},tx_pcap={self.scratch.path / 'out.pcap'}",
-                                "--packets", 20, "--json")
+        outcome = self.warpline(
+            "forward",
+            "--port",
+            f"net_pcap0,rx_pcap={source},tx_pcap={self.scratch.path / 'out.pcap'}",
+            "--packets",
+            20,
+            "--json",
+        )
         report = self.report_of(outcome)
         for key in ("generated", "delivered", "verify", "gpu"):
             self.assertNotIn(key, report)
@@ -39,7 +45,9 @@ class Report(Case):
         self.assertEqual(outcome.stdout[end:].strip(), "")
 
     def test_rates_agree_with_each_other(self):
-        rate = self.report_of(self.warpline("forward", "--loopback", "--packets", 50_000, "--size", 100, "--json"))["rate"]
+        rate = self.report_of(self.warpline("forward", "--loopback", "--packets", 50_000, "--size", 100, "--json"))[
+            "rate"
+        ]
         self.assertAlmostEqual(rate["gbps_l1"], rate["mpps"] * (100 + 24) * 8 / 1000, delta=rate["gbps_l1"] * 1e-6)
         self.assertAlmostEqual(rate["gbps_l2"], rate["mpps"] * (100 + 4) * 8 / 1000, delta=rate["gbps_l2"] * 1e-6)
 
@@ -53,7 +61,9 @@ class Report(Case):
 
     def test_a_report_is_a_configuration(self):
         """The same run again, from its own report."""
-        outcome = self.warpline("forward", "--loopback", "--packets", 1000, "--burst", 5, "--workload", "count", "--json")
+        outcome = self.warpline(
+            "forward", "--loopback", "--packets", 1000, "--burst", 5, "--workload", "count", "--json"
+        )
         first = self.report_of(outcome)
         path = self.scratch.path / "run.json"
         path.write_text(outcome.stdout, encoding="utf-8")
@@ -81,7 +91,9 @@ class Stream(Case):
 
     def test_intervals_add_up_to_the_report(self):
         """With both, the report is the last line."""
-        outcome = self.warpline("forward", "--loopback", "--packets", 200_000, "--json", "--json-stream", "--interval", "20ms")
+        outcome = self.warpline(
+            "forward", "--loopback", "--packets", 200_000, "--json", "--json-stream", "--interval", "20ms"
+        )
         self.assertEqual(outcome.code, 0, outcome)
         *intervals, report = outcome.lines
         self.assertEqual(report["schema_version"], 1)

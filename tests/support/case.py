@@ -37,7 +37,7 @@ class Case(unittest.TestCase):
         return report
 
     def assert_one_line_error(self, outcome, code, *fragments):
-        """One line on stderr, `warpline: what: why; fix`, that holds every fragment; nothing on stdout, nothing left."""
+        """One line on stderr, `warpline: what: why; fix`, that holds every fragment; nothing on stdout."""
         self.assertEqual(outcome.code, code, outcome)
         self.assertEqual(outcome.stdout, "", outcome)
         lines = outcome.stderr.splitlines()

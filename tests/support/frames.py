@@ -45,7 +45,7 @@ def pseudo_header(source, destination, protocol, length):
 def ip(source, destination, protocol, payload, ttl=64, identification=0):
     source, destination = ipaddress.ip_address(source), ipaddress.ip_address(destination)
     if source.version == 6:
-        return (struct.pack("!IHBB", 6 << 28, len(payload), protocol, ttl) + source.packed + destination.packed + payload)
+        return struct.pack("!IHBB", 6 << 28, len(payload), protocol, ttl) + source.packed + destination.packed + payload
     header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), identification, 0x4000, ttl, protocol, 0)
     header += source.packed + destination.packed
     return header[:10] + struct.pack("!H", checksum(header)) + header[12:] + payload
@@ -65,7 +65,9 @@ def udp(source, destination, source_port, destination_port, payload):
 
 
 def tcp(source, destination, source_port, destination_port, payload, sequence=1, flags=0x18):
-    segment = struct.pack("!HHIIBBHHH", source_port, destination_port, sequence, 0, 5 << 4, flags, 65535, 0, 0) + payload
+    segment = (
+        struct.pack("!HHIIBBHHH", source_port, destination_port, sequence, 0, 5 << 4, flags, 65535, 0, 0) + payload
+    )
     return with_checksum(source, destination, TCP, segment, 16)
 
 
@@ -101,6 +103,8 @@ def mixed(count, seed):
         overhead = 14 + (4 if vlan is not None else 0) + (20 if version == 4 else 40) + header
         room = rng.choice((0, 1, 2, 1514 - overhead, rng.randrange(0, 1514 - overhead + 1)))
         segment = build(*addresses, 1024 + i % 60000, 9, rng.randbytes(room))
-        frame = ethernet(destination, source, ethertype, ip(*addresses, protocol, segment, identification=i % 65536), vlan)
+        frame = ethernet(
+            destination, source, ethertype, ip(*addresses, protocol, segment, identification=i % 65536), vlan
+        )
         frames.append(frame.ljust(60, b"\0"))
     return frames

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Becomes the program under test inside namespaces of its own: launch.py [--netns NAME] [--mask DIR] [--user UID] -- COMMAND...
+"""Becomes the program under test inside namespaces of its own.
+
+launch.py [--netns NAME] [--mask DIR] [--user UID] -- COMMAND...
 
 --mask DIR binds DIR's folders over the places where DPDK programs leave files (/run/dpdk, /dev/shm, /tmp), in a mount
 namespace that only the program sees. What stands in DIR afterwards is what the program left behind, whatever else runs

@@ -102,8 +102,24 @@ def socket_address(interface):
 
 def veth(left, left_name, right, right_name, mtu=1500):
     """Joins two namespaces by a veth pair, up and without offloads. (interface in left, interface in right)"""
-    ip("link", "add", left_name, "netns", left.name, "mtu", mtu, "type", "veth", "peer", "name", right_name, "netns",
-       right.name, "mtu", mtu)
+    ip(
+        "link",
+        "add",
+        left_name,
+        "netns",
+        left.name,
+        "mtu",
+        mtu,
+        "type",
+        "veth",
+        "peer",
+        "name",
+        right_name,
+        "netns",
+        right.name,
+        "mtu",
+        mtu,
+    )
     for namespace, name in ((left, left_name), (right, right_name)):
         namespace.ip("link", "set", name, "up")
         namespace.no_offloads(name)

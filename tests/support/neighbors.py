@@ -40,4 +40,6 @@ def datagram(namespace, target, port, payload):
 def neighbor(namespace, target):
     """(state, MAC address or None) of the kernel's neighbour entry."""
     fields = namespace.ip("neigh", "show", target).split()
-    return (fields[-1], fields[fields.index("lladdr") + 1] if "lladdr" in fields else None) if fields else ("NONE", None)
+    return (
+        (fields[-1], fields[fields.index("lladdr") + 1] if "lladdr" in fields else None) if fields else ("NONE", None)
+    )

@@ -41,8 +41,10 @@ class Outcome:
         return [json.loads(line) for line in self.stdout.splitlines()]
 
     def __str__(self):
-        return (f"{' '.join(map(str, self.arguments))}\nexit code {self.code}\nstdout:\n{self.stdout}\n"
-                f"stderr:\n{self.stderr}\nleft behind: {self.left}")
+        return (
+            f"{' '.join(map(str, self.arguments))}\nexit code {self.code}\nstdout:\n{self.stdout}\n"
+            f"stderr:\n{self.stderr}\nleft behind: {self.left}"
+        )
 
 
 class Scratch:
@@ -92,9 +94,16 @@ class Program:
         if not IS_ROOT:
             clean["XDG_RUNTIME_DIR"] = str(scratch.root / "run")
         clean.update(env or {})
-        self.process = subprocess.Popen([*launch, "--", *map(str, prefix), str(BINARY), *self.arguments],
-                                        cwd=scratch.path, env=clean, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.process = subprocess.Popen(
+            [*launch, "--", *map(str, prefix), str(BINARY), *self.arguments],
+            cwd=scratch.path,
+            env=clean,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         self.readers = [threading.Thread(target=self._read, args=(name,), daemon=True) for name in self.output]
         for reader in self.readers:
             reader.start()
@@ -135,8 +144,10 @@ class Program:
         with self.news:
             self.news.wait_for(look, timeout)
         if not found:
-            raise AssertionError(f"no line of {name} matched {pattern!r}\n{self.arguments}\n"
-                                 f"stdout:\n{self.text('stdout')}\nstderr:\n{self.text('stderr')}")
+            raise AssertionError(
+                f"no line of {name} matched {pattern!r}\n{self.arguments}\n"
+                f"stdout:\n{self.text('stdout')}\nstderr:\n{self.text('stderr')}"
+            )
         return found
 
     def signal(self, number):
@@ -149,12 +160,19 @@ class Program:
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-            raise AssertionError(f"still running after {timeout} s: {self.arguments}\nstdout:\n{self.text('stdout')}\n"
-                                 f"stderr:\n{self.text('stderr')}") from None
+            raise AssertionError(
+                f"still running after {timeout} s: {self.arguments}\nstdout:\n{self.text('stdout')}\n"
+                f"stderr:\n{self.text('stderr')}"
+            ) from None
         for reader in self.readers:
             reader.join()
-        return Outcome(self.arguments, self.process.returncode, self.text("stdout"), self.text("stderr"),
-                       self.scratch.masked_files())
+        return Outcome(
+            self.arguments,
+            self.process.returncode,
+            self.text("stdout"),
+            self.text("stderr"),
+            self.scratch.masked_files(),
+        )
 
 
 def run(scratch, *arguments, timeout=TIMEOUT, **options):

@@ -21,10 +21,18 @@ OPTIONAL = {
     "delivered": PAIR,
     "generated": PAIR,
     "verify": {"checked": int, "bad": int, "missing": int, "duplicated": int, "reordered": int},
-    "latency_ns": {"count": int, "p50": NUMBER, "p90": NUMBER, "p99": NUMBER, "p999": NUMBER, "p99999": NUMBER, "max": NUMBER},
+    "latency_ns": {
+        "count": int,
+        "p50": NUMBER,
+        "p90": NUMBER,
+        "p99": NUMBER,
+        "p999": NUMBER,
+        "p99999": NUMBER,
+        "max": NUMBER,
+    },
     "stages": list,
     "gpu": dict,
-    # Beyond the contract: what the count workload counted, what each device counted, what ran where, and what cost rate.
+    # Beyond the contract: what the count workload and each device counted, what ran where, and what cost rate.
     "counted": dict,
     "ports": list,
     "lcores": list,
@@ -72,7 +80,7 @@ def packets(report, key):
 def faults_of_conservation(report):
     """received + generated = transmitted + delivered + dropped by reason + in flight"""
     came = packets(report, "rx") + packets(report, "generated")
-    went = (packets(report, "tx") + packets(report, "delivered") + sum(report["drops"].values()) + report["in_flight"])
+    went = packets(report, "tx") + packets(report, "delivered") + sum(report["drops"].values()) + report["in_flight"]
     faults = []
     if came != went:
         faults.append(f"{came} packets came, {went} are accounted for")
