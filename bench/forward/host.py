@@ -53,8 +53,8 @@ def thread_runtimes(pid):
 
 
 def busiest_thread(pid, before):
-    """Of the thread that worked most since `before`: seconds on a processor, and the processors that it may run on in the
-    kernel's list format."""
+    """Of the thread that worked most since `before`: seconds on a processor, and the processors that it may run on (in
+    the kernel's list format)."""
     now = thread_runtimes(pid)
     busiest = max(now, key=lambda task: now[task] - before.get(task, 0))
     allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", (busiest / "status").read_text(encoding="ascii")).group(1)
