@@ -37,13 +37,13 @@ std::unique_ptr<Source> Source::open(const Devargs& args, int& status, std::stri
 }
 
 int Source::make_frame(const Devargs& args, std::string& problem) {
-  if (args.size < kMinSize || args.size > kMaxSize) {
-    problem = "size=" + std::to_string(args.size) + " is not within " + std::to_string(kMinSize) + " to " +
-              std::to_string(kMaxSize);
+  if (args.size < Devargs::kMinSize || args.size > Devargs::kMaxSize) {
+    problem = "size=" + std::to_string(args.size) + " is not within " + std::to_string(Devargs::kMinSize) + " to " +
+              std::to_string(Devargs::kMaxSize);
     return -EINVAL;
   }
-  if (args.flows == 0 || args.flows > kMaxFlows) {
-    problem = "flows=" + std::to_string(args.flows) + " is not within 1 to " + std::to_string(kMaxFlows);
+  if (args.flows == 0 || args.flows > Devargs::kMaxFlows) {
+    problem = "flows=" + std::to_string(args.flows) + " is not within 1 to " + std::to_string(Devargs::kMaxFlows);
     return -EINVAL;
   }
   flows_ = args.flows;

@@ -12,7 +12,8 @@ namespace warpline::vnic {
 
 struct Devargs;
 
-/// What wire=source receives: UDP frames of `flows` flows in turn, or the frames of a capture file over and over.
+/// What wire=source receives: UDP frames of `flows` flows in turn, each with an address of its own out of
+/// 198.18.0.0/15, which is for benchmarks (RFC 2544, appendix C.2.2), or the frames of a capture file over and over.
 /// The n-th frame is the same in every run. Owner: the holder of the egress lock.
 class Source {
  public:
@@ -22,10 +23,6 @@ class Source {
     std::uint64_t nanos;  ///< device time at which it arrives
   };
 
-  /// Most flows: the addresses of 198.18.0.0/15, which are for benchmarks (RFC 2544, appendix C.2.2), one each.
-  static constexpr std::uint32_t kMaxFlows = 1 << 17;
-  static constexpr std::uint32_t kMinSize = 60;  ///< of made frames, bytes without FCS
-  static constexpr std::uint32_t kMaxSize = 9022;
   static constexpr std::uint64_t kMaxPcapBytes = 1 << 28;
   /// With a rate, a source that is asked too rarely skips what is more frames late than this.
   static constexpr std::uint64_t kMaxBacklog = 1024;

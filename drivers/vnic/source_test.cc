@@ -126,7 +126,7 @@ TEST(Source, SkipsWhatIsTooLate) {
 
 TEST(Source, RefusesWhatCannotBe) {
   for (const std::uint32_t size : {0U, 59U, 9023U, 70000U}) EXPECT_EQ(open(made(size, 1)).status, -EINVAL);
-  for (const std::uint32_t flows : {0U, Source::kMaxFlows + 1}) EXPECT_EQ(open(made(64, flows)).status, -EINVAL);
+  for (const std::uint32_t flows : {0U, Devargs::kMaxFlows + 1}) EXPECT_EQ(open(made(64, flows)).status, -EINVAL);
   Devargs args = made(64, 1);
   args.packets_per_s = -1;
   EXPECT_EQ(open(args).status, -EINVAL);
