@@ -226,6 +226,26 @@ TEST(BurstsTest, AClonedMbufIsGivenBackByItsLastOwner) {
   EXPECT_EQ(sent_pool.free(), sent_pool.size());
 }
 
+TEST(BurstsTest, ABrokenPromiseOfFastFreeMixesNoPools) {
+  const Pool pool(1024);
+  const Pool one(256);
+  const Pool other(256);
+  for (const std::uint64_t offloads : {std::uint64_t{0}, RTE_ETH_TX_OFFLOAD_MULTI_SEGS}) {
+    Port port("net_vnic0", "wire=sink");
+    ASSERT_EQ(port.start(pool.get(), {.tx_offloads = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE | offloads}), 0);
+    for (unsigned i = 0; i < 1000; ++i) {
+      ASSERT_EQ(port.send(one.make(Bytes(60, 2))), 1);
+      rte_mbuf* const chain = one.make(Bytes(60, 2));
+      ASSERT_EQ(rte_pktmbuf_chain(chain, other.make(Bytes(60, 2))), 0);
+      ASSERT_EQ(port.send(i % 3 == 0 ? other.make(Bytes(60, 2)) : one.make(Bytes(60, 2))), 1);
+      ASSERT_EQ(port.send(chain), 1);
+    }
+    port.close();
+    EXPECT_EQ(one.free(), one.size());
+    EXPECT_EQ(other.free(), other.size());
+  }
+}
+
 TEST(BurstsTest, TimestampsAreOfThePortsClock) {
   const Pool pool(1024);
   int offset = -1;

@@ -98,7 +98,7 @@ struct TxQueue {
   bool deferred;              ///< does not start with the port
   std::uint16_t unreported;   ///< descriptors posted since the last one with kTxReport
   std::uint32_t polls;
-  rte_mempool* fast_pool;         ///< with fast free: the pool of the first mbuf sent
+  rte_mempool* fast_pool;         ///< with fast free: the pool of the first mbuf sent, until another's comes
   Faults::PollDraw full_draw{0};  ///< for Faults::tx_full
   Counters driver_counts;
 

@@ -57,12 +57,22 @@ std::uint32_t chain_length(const rte_mbuf* mbuf) {
   return count;
 }
 
+/// Fast free is the application's promise that all it sends is of one pool. Some break it (testpmd does with a buffer
+/// split over pools), and one pool would drain into another: then the queue frees with care from now on.
+void hold_to_promise(TxQueue& queue, const rte_mbuf* mbuf) {
+  if (queue.fast_pool == nullptr || mbuf->pool == queue.fast_pool) [[likely]]
+    return;
+  queue.fast_pool = nullptr;
+  queue.offloads &= ~RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+}
+
 /// Writes a frame's descriptors from `index` on and returns the one behind them.
 std::uint16_t write_frame(TxQueue& queue, rte_mbuf* mbuf, std::uint32_t segments, std::uint16_t index) {
   std::uint64_t word = checksum_word(mbuf);
   for (std::uint32_t left = segments; left > 0; --left) {
     rte_mbuf* const next = segments == 1 ? nullptr : mbuf->next;
     if (left == 1) word |= kTxEnd;
+    hold_to_promise(queue, mbuf);
     queue.ring[index] = {data_address(mbuf), word | mbuf->data_len};
     queue.software_ring[index] = mbuf;
     if (segments > 1 && queue.fast_pool != nullptr) {
@@ -107,11 +117,12 @@ std::uint16_t tx_burst_plain(void* opaque, rte_mbuf** mbufs, std::uint16_t count
   TxQueue& queue = *static_cast<TxQueue*>(opaque);
   const std::uint32_t vacant = begin_burst(queue, mbufs, count);
   const auto most = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, vacant));
+  const rte_mempool* const pool = queue.fast_pool;
   std::uint16_t index = queue.next;
   std::uint16_t sent = 0;
   for (; sent < most; ++sent) {
     rte_mbuf* const mbuf = mbufs[sent];
-    if (mbuf->nb_segs != 1) [[unlikely]]
+    if (mbuf->nb_segs != 1 || (pool != nullptr && mbuf->pool != pool)) [[unlikely]]
       break;
     queue.ring[index] = {data_address(mbuf), mbuf->data_len | kTxEnd};
     queue.software_ring[index] = mbuf;
