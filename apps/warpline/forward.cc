@@ -44,6 +44,13 @@ Result<std::uint64_t> recorded_packets(const std::string& text) {
 class ForwardRun {
  public:
   explicit ForwardRun(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+  ForwardRun(const ForwardRun&) = delete;
+  ForwardRun& operator=(const ForwardRun&) = delete;
+  /// Workers that were launched before an error end by themselves.
+  ~ForwardRun() {
+    if (far_) far_->stop();
+    if (forwarder_) forwarder_->stop();
+  }
 
   Result<int> run() {
     WARPLINE_CHECK(plan());
@@ -55,6 +62,7 @@ class ForwardRun {
       WARPLINE_CHECK(open_ports());
       if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     }
+    announce(notes_of(plan_, *eal_));
     WARPLINE_CHECK(launch());
     const LiveResult live = supervise();
     workers_->wait();
@@ -289,10 +297,10 @@ class ForwardRun {
     report.counted = counted_by(*forwarder_);
     for (const Port& port : ports_) add_port(report, port);
     add_plan(report, plan_);
+    report.notes = notes_of(plan_, *eal_);
     if (const std::uint64_t wanted = std::uint64_t{config_.forward.tx_first} * ports_.size(); first_.packets < wanted) {
       report.notes.push_back(fmt::format("of {} packets to send first, the ports took {}", wanted, first_.packets));
     }
-    report.notes.insert(report.notes.end(), eal_->notes().begin(), eal_->notes().end());
     print(report, config_.run);
     return exit_code(report, live.interrupted);
   }

@@ -33,6 +33,7 @@ class GenerateRun {
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(open_ports());
+    announce(notes_of(plan_, *eal_));
     WARPLINE_CHECK(launch());
     const LiveResult live = run_live(config_.run,
                                      {.started_s = started_s_,
@@ -148,7 +149,7 @@ class GenerateRun {
     report.rate = live.rate;
     for (const Port& port : ports_) add_port(report, port);
     add_plan(report, plan_);
-    report.notes.insert(report.notes.end(), eal_->notes().begin(), eal_->notes().end());
+    report.notes = notes_of(plan_, *eal_);
     // What comes back is always checked, but there may be nobody who sends it: only --verify says that it must come.
     const bool must_return = config_.run.verify && report.totals.tx.packets != 0;
     if (!config_.run.verify && report.totals.rx.packets == 0) report.totals.verify.reset();

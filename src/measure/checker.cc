@@ -65,7 +65,8 @@ Verdict Checker::check(const rte_mbuf* mbuf, std::uint64_t ticks) {
   Stamp stamp;
   FramePlace place;
   if (const Verdict verdict = verify(mbuf, stamp, place); verdict != Verdict::forward) [[unlikely]] {
-    counters_.bad.add(1);
+    // A stranger is no fault of the way; ours, beyond recognition, is missing.
+    if (verdict == Verdict::corrupt) counters_.bad.add(1);
     return verdict;
   }
   StreamState& stream = streams_[stamp.stream()];

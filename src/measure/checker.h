@@ -26,7 +26,7 @@ enum class MacRule : std::uint8_t {
 /// Written by the checker's lcore, read by any thread.
 struct alignas(64) VerifyCounters {
   Counter checked;     ///< frames looked at
-  Counter bad;         ///< wrong bytes, or no frame of ours
+  Counter bad;         ///< ours, with wrong bytes
   Counter distinct;    ///< sequence numbers that arrived, each counted once
   Counter duplicated;  ///< arrived again within the window
   Counter reordered;   ///< arrived after a later one of the same flow (RFC 4737, 3.3)

@@ -96,15 +96,18 @@ TEST(Checker, AcceptsImixAndIpv6) {
 void expect_every_byte_checked(const TrafficConfig& config, std::uint32_t data_room) {
   Bench bench(config, data_room, {.macs = MacRule::unchanged});
   rte_mbuf* mbuf = bench.next();
+  std::uint64_t corrupt = 0;
   for (std::uint32_t at = 0; at < mbuf->pkt_len; ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       byte_at(mbuf, at) ^= static_cast<std::uint8_t>(1 << bit);
       const Verdict verdict = bench.check(mbuf);
       EXPECT_TRUE(verdict == Verdict::corrupt || verdict == Verdict::unstamped) << at << " bit " << bit;
+      corrupt += verdict == Verdict::corrupt ? 1 : 0;
       byte_at(mbuf, at) ^= static_cast<std::uint8_t>(1 << bit);
     }
   }
-  EXPECT_EQ(bench.checker.counters().bad.get(), 8U * mbuf->pkt_len);
+  EXPECT_EQ(bench.checker.counters().bad.get(), corrupt);
+  EXPECT_GT(corrupt, 8U * (mbuf->pkt_len - 42));
   EXPECT_EQ(bench.checker.counters().distinct.get(), 0U);
   EXPECT_EQ(bench.check(mbuf), Verdict::forward);
   rte_pktmbuf_free(mbuf);

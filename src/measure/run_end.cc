@@ -13,7 +13,16 @@ void add_plan(RunReport& report, const LcorePlan& plan) {
                                         worker.cpu.id, worker.shares_cpu ? " (shared)" : "",
                                         worker.request.queues.empty() ? "" : ", ", worker.request.queues));
   }
-  report.notes.insert(report.notes.end(), plan.notes.begin(), plan.notes.end());
+}
+
+std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal) {
+  std::vector<std::string> notes = plan.notes;
+  notes.insert(notes.end(), eal.notes().begin(), eal.notes().end());
+  return notes;
+}
+
+void announce(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) fmt::print(stderr, "warpline: note: {}\n", note);
 }
 
 void add_port(RunReport& report, const Port& port) {

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "config/config.h"
 #include "measure/report.h"
+#include "runtime/eal.h"
 #include "runtime/lcore_plan.h"
 #include "runtime/port.h"
 
 namespace warpline {
 
-/// Adds what runs where, and what that costs.
+/// Adds what runs where.
 void add_plan(RunReport& report, const LcorePlan& plan);
+
+/// What costs rate or latency, by the plan and by the EAL, each one line.
+[[nodiscard]] std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal);
+/// Says them on stderr: loudly, before the run begins.
+void announce(const std::vector<std::string>& notes);
 
 /// Adds what the device counted and what it refused to be set up to.
 void add_port(RunReport& report, const Port& port);

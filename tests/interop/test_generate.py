@@ -97,12 +97,14 @@ class Generate(Case):
         report = self.generate(
             lambda i, frame: [flipped(frame, 12 + i % (len(frame) - 12)) if i % 10 == 0 else frame], 4
         )
-        self.assertEqual(report["verify"]["bad"], PACKETS // 10)
+        self.assertEqual(report["verify"]["bad"], report["drops"]["corrupt"])
+        self.assertEqual(report["verify"]["missing"], PACKETS // 10)
         self.assertEqual(report["drops"].get("corrupt", 0) + report["drops"].get("unstamped", 0), PACKETS // 10)
 
     def test_cut_short(self):
         report = self.generate(lambda i, frame: [frame[:-1] if i == 7 else frame], 4)
-        self.assertEqual(report["verify"]["bad"], 1)
+        self.assertEqual(report["verify"]["missing"], 1)
+        self.assertEqual(report["drops"].get("corrupt", 0) + report["drops"].get("unstamped", 0), 1)
 
     def test_some_get_lost(self):
         report = self.generate(lambda i, frame: [] if i % 3 == 0 else [frame], 4)

@@ -27,6 +27,7 @@ class ExitCodes(Case):
         outcome = self.warpline("generate", "--port", spec, "--packets", 50, "--verify", "--json")
         report = self.report_of(outcome, code=4)
         self.assertEqual(report["drops"]["unstamped"], 50)
+        self.assertEqual((report["verify"]["bad"], report["verify"]["missing"]), (0, 50))
         self.assertEqual(len(pcap.read(self.scratch.path / "sent.pcap")), 50)
 
     def test_generate_and_check_on_a_looping_ring(self):
