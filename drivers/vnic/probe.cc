@@ -94,7 +94,10 @@ int attach(rte_vdev_device* vdev, Device& device) {
   dev->data->mac_addrs[0] = address_of_name(device.name);
   device.ingress.macs.unicast.push_back(dev->data->mac_addrs[0]);
   device.ingress.reports_kind = true;
-  dev->data->dev_flags |= RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
+  dev->data->dev_flags |= RTE_ETH_DEV_INTR_LSC;
+#ifdef RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS
+  dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
+#endif
   dev->dev_ops = &device_ops();
   dev->rx_queue_count = rx_queue_count;
   dev->rx_descriptor_status = rx_descriptor_status;
@@ -127,7 +130,7 @@ int probe_port(rte_vdev_device* vdev) {
     return error;
   }
   // Its owner is ethdev now, see close().
-  static_cast<void>(device.release());
+  [[maybe_unused]] Device* const given = device.release();
   return 0;
 }
 

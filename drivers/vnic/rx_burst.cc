@@ -36,7 +36,8 @@ constexpr std::array<std::uint64_t, kFlagMask + 1> kMbufFlags = [] {
 
 /// The device's clock, read once a burst: it completes the 32 bits that descriptors hold.
 struct BurstTime {
-  std::uint64_t now = 0;
+  explicit BurstTime(const RxQueue& queue) : now(queue.timestamp_offset >= 0 ? device_nanos() : 0) {}
+  std::uint64_t now;
   [[nodiscard]] std::uint64_t at(std::uint32_t nanos) const {
     return now - static_cast<std::int64_t>(static_cast<std::int32_t>(static_cast<std::uint32_t>(now) - nanos));
   }
@@ -94,13 +95,10 @@ inline std::uint16_t receive_single(RxQueue& queue, rte_mbuf** mbufs, std::uint1
   if (!queue.started.load(std::memory_order_relaxed)) [[unlikely]]
     return 0;
   begin_burst(queue, most);
-  const std::uint32_t limit = std::min<std::uint32_t>(most, queue.refilled - queue.harvested);
+  const auto limit = static_cast<std::uint16_t>(std::min<std::uint32_t>(most, queue.refilled - queue.harvested));
   const std::uint64_t rearm = queue.rearm[0];
   const std::uint64_t flags = queue.base_flags[0];
-  BurstTime time;
-  if constexpr (offloads) {
-    if (queue.timestamp_offset >= 0) time.now = device_nanos();
-  }
+  const BurstTime time(queue);
   std::uint64_t bytes = 0;
   std::uint64_t seen = 0;
   std::uint16_t index = queue.next;
@@ -109,6 +107,7 @@ inline std::uint16_t receive_single(RxQueue& queue, rte_mbuf** mbufs, std::uint1
     RxDescriptor& descriptor = queue.ring[index];
     const std::uint64_t word = read_back(descriptor.word);
     if ((word & kRxDone) == 0) break;
+    seen |= word;
     rte_mbuf* const mbuf = queue.software_ring[index];
     rte_prefetch0(queue.software_ring[index + kSoftwareRingTail]);
     const std::uint16_t length = rx_length(word);
@@ -117,11 +116,7 @@ inline std::uint16_t receive_single(RxQueue& queue, rte_mbuf** mbufs, std::uint1
     mbuf->pkt_len = length;
     mbuf->data_len = length;
     mbuf->vlan_tci = 0;
-    if constexpr (offloads) {
-      set_offloads(queue, mbuf, descriptor, word, time);
-    } else {
-      seen |= word;
-    }
+    if constexpr (offloads) set_offloads(queue, mbuf, descriptor, word, time);
     bytes += length;
     mbufs[received] = mbuf;
     index = advance(index, queue.size);
@@ -193,8 +188,7 @@ std::uint16_t rx_burst_chained(void* opaque, rte_mbuf** mbufs, std::uint16_t mos
   if (!queue.started.load(std::memory_order_relaxed)) [[unlikely]]
     return 0;
   begin_burst(queue, most);
-  BurstTime time;
-  if (queue.timestamp_offset >= 0) time.now = device_nanos();
+  const BurstTime time(queue);
   std::uint64_t bytes = 0;
   std::uint16_t received = 0;
   for (; received < most; ++received) {

@@ -156,7 +156,7 @@ int setup(RxQueue& queue, rte_eth_dev* dev, std::uint16_t descriptors, unsigned 
 
 void destroy(RxQueue* queue) {
   rte_memzone_free(queue->zone);
-  rte_free(queue->software_ring);
+  rte_free(static_cast<void*>(queue->software_ring));
   queue->~RxQueue();
   rte_free(queue);
 }
@@ -179,8 +179,8 @@ int rx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
   queue->deferred = conf->rx_deferred_start != 0;
   queue->port = dev->data->port_id;
   queue->inline_engine = device.args.engine == EngineKind::inline_;
-  queue->stall_draw = Faults::PollDraw(mix64(device.args.seed) + id * 4U);
-  queue->rx_out_draw = Faults::PollDraw(mix64(device.args.seed) + id * 4U + 1);
+  queue->stall_draw = Faults::PollDraw(mix64(device.args.seed) + id * std::uint64_t{4});
+  queue->rx_out_draw = Faults::PollDraw(mix64(device.args.seed) + id * std::uint64_t{4} + 1);
   if (const int error = setup(*queue, dev, descriptors, socket, *conf, pool); error != 0) {
     destroy(queue);
     return error;

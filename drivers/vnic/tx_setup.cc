@@ -16,7 +16,7 @@ constexpr std::uint16_t kDefaultThresh = 32;
 
 void destroy(TxQueue* queue) {
   rte_memzone_free(queue->zone);
-  rte_free(queue->software_ring);
+  rte_free(static_cast<void*>(queue->software_ring));
   queue->~TxQueue();
   rte_free(queue);
 }
@@ -76,7 +76,7 @@ int tx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
   queue->free_thresh = free_thresh;
   queue->offloads = conf->offloads | dev->data->dev_conf.txmode.offloads;
   queue->inline_engine = device.args.engine == EngineKind::inline_;
-  queue->full_draw = Faults::PollDraw(mix64(device.args.seed) + id * 4U + 2);
+  queue->full_draw = Faults::PollDraw(mix64(device.args.seed) + id * std::uint64_t{4} + 2);
   if (const int error = setup_rings(*queue, dev, socket); error != 0) {
     destroy(queue);
     return error;
