@@ -46,6 +46,8 @@ std::uint32_t begin_burst(TxQueue& queue, rte_mbuf* const* mbufs, std::uint16_t 
 }
 
 void end_burst(TxQueue& queue) {
+  if (!queue.started.load(std::memory_order_relaxed)) [[unlikely]]
+    return;
   run_inline_engine(queue, [&](Engine& engine) { engine.serve_tx(queue); });
 }
 
