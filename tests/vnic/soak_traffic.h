@@ -46,7 +46,9 @@ struct Side {
   std::uint64_t received = 0;
   std::uint64_t foreign = 0;
   std::uint64_t changed = 0;           ///< frames that came otherwise than they went
-  std::vector<std::uint64_t> counted;  ///< by ports of that name that were closed
+  std::vector<std::uint64_t> counted;  ///< by ports of that name that were closed ...
+  std::uint64_t unseen_at_most = 0;    ///< ... but for frames that came between the last look at them and their end
+  std::uint64_t unseen = 0;
   std::thread thread;
 };
 
@@ -85,6 +87,7 @@ class Traffic {
   void receive(Side& side, const WireFrames& frames);
   void account(Side& from, Side& to);
   [[nodiscard]] std::uint64_t count(const Side& side, Count which) const;
+  [[nodiscard]] std::string count_text(const Side& side, Count which) const;
   void problem(const std::string& what);
 
   std::uint64_t seed_;
