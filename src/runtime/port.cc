@@ -126,6 +126,8 @@ void Port::close() {
 
 Result<void> Port::start() {
   const CapturedLog log;
+  // Nothing here reads packet types, so devices that take time to tell them need not.
+  (void)rte_eth_dev_set_ptypes(id_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (const int problem = rte_eth_dev_start(id_); problem != 0) {
     return environment_error(fmt::format("port {} does not start", name_), log.reason(rte_strerror(-problem)),
                              "see its guide at https://doc.dpdk.org/guides/nics/");
