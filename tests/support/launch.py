@@ -55,9 +55,11 @@ def main(arguments):
         enter_network(settings["--netns"])
     if "--mask" in settings:
         mask(settings["--mask"])
+    # Opened before the user changes: the checkout may lie where only its owner may look, such as root's home.
+    program = os.open(command[0], os.O_RDONLY | os.O_CLOEXEC)
     if "--user" in settings:
         become(int(settings["--user"]))
-    os.execv(command[0], command)
+    os.execve(program, command, os.environ)
 
 
 if __name__ == "__main__":
