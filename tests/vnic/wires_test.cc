@@ -163,7 +163,7 @@ void exchange(const Port& port, const Pool& pool, std::uint16_t queue, std::uint
   rte_mbuf* pending = nullptr;
   for (int calls = 0; calls < kPatience && (received < frames || pending != nullptr || sent < frames); ++calls) {
     // Never further ahead than what the other side's packet buffer holds.
-    if (pending == nullptr && sent < frames && sent - received < 200) {
+    if (pending == nullptr && sent < frames && sent < received + 200) {
       pending = pool.chain(numbered(sent, 60 + sent % 400));
       ++sent;
     }
