@@ -72,6 +72,7 @@ void post_moved(RxQueue& queue, std::uint16_t count) {
 RxQueue* receiving_queue(std::uint16_t port, std::uint16_t queue) {
   if (port >= RTE_MAX_ETHPORTS || queue >= kMaxQueues) return nullptr;
   const struct rte_eth_fp_ops& ops = rte_eth_fp_ops[port];
+  if (ops.rxq.data == nullptr) return nullptr;  // a port without receive queues
   if (ops.rx_pkt_burst != rx_burst_plain && ops.rx_pkt_burst != rx_burst_offloads) return nullptr;
   return static_cast<RxQueue*>(ops.rxq.data[queue]);
 }
@@ -79,6 +80,7 @@ RxQueue* receiving_queue(std::uint16_t port, std::uint16_t queue) {
 TxQueue* sending_queue(std::uint16_t port, std::uint16_t queue) {
   if (port >= RTE_MAX_ETHPORTS || queue >= kMaxQueues) return nullptr;
   const struct rte_eth_fp_ops& ops = rte_eth_fp_ops[port];
+  if (ops.txq.data == nullptr) return nullptr;
   if (ops.tx_pkt_burst != tx_burst_plain && ops.tx_pkt_burst != tx_burst_full) return nullptr;
   return static_cast<TxQueue*>(ops.txq.data[queue]);
 }

@@ -293,7 +293,13 @@ TEST(Recycling, OfPortsThatAreNotRunningDoesNothing) {
   EXPECT_EQ(rte_net_vnic_recycle_mbufs(port.id(), 0, port.id(), 0), 0);
   EXPECT_EQ(rte_net_vnic_recycle_mbufs(31, 0, 31, 0), 0);
   EXPECT_EQ(rte_net_vnic_recycle_mbufs(65535, 65535, 65535, 65535), 0);
-  port.bring_up(simple(pool));
+  PortSetup setup = simple(pool);
+  setup.tx_queues = 0;
+  port.bring_up(setup);
+  EXPECT_EQ(rte_net_vnic_recycle_mbufs(port.id(), 0, port.id(), 0), 0) << "there is no queue to take from";
+  ASSERT_EQ(rte_eth_dev_stop(port.id()), 0);
+  setup.tx_queues = 1;
+  port.bring_up(setup);
   EXPECT_EQ(rte_net_vnic_recycle_mbufs(port.id(), 1, port.id(), 1), 0);
   ASSERT_EQ(rte_eth_dev_stop(port.id()), 0);
   EXPECT_EQ(rte_net_vnic_recycle_mbufs(port.id(), 0, port.id(), 0), 0);
