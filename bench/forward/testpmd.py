@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drives dpdk-testpmd, the yardstick: interactive, so that its counters are read at two instants of the same run."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,8 +15,10 @@ RING_PACKETS = 256
 FWD_STATS = re.compile(r"RX-packets: (\d+).*?TX-packets: (\d+)", re.DOTALL)
 
 
-def arguments(vdevs, workload, burst, cpu, prefix):
+def arguments(vdevs, workload, burst, cpu, prefix, plugin=None):
     command = [BINARY, "--no-huge", "-m", "512", "--no-pci", "--no-telemetry", f"--file-prefix={prefix}"]
+    if plugin is not None:
+        command += ["-d", plugin.name]
     command += [f"--vdev={vdev}" for vdev in vdevs]
     command += [
         "--lcores",
@@ -38,10 +41,13 @@ class NoAnswer(Exception):
 class Testpmd:
     """One interactive run, forwarding from start() until close()."""
 
-    def __init__(self, vdevs, workload, burst, cpu, prefix, extra=()):
+    def __init__(self, vdevs, workload, burst, cpu, prefix, extra=(), plugin=None):
+        """`plugin`: path of a driver to load."""
         self.prefix = prefix
         self.burst = burst
-        self.command = [*arguments(vdevs, workload, burst, cpu, prefix), "-i", *extra]
+        self.command = [*arguments(vdevs, workload, burst, cpu, prefix, plugin), "-i", *extra]
+        # DPDK refuses a path any folder of which all may write to: the driver is found by its name.
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(plugin.parent)} if plugin is not None else None
         # Line-buffered: into a pipe testpmd would keep its answers to itself until it ends.
         self.process = subprocess.Popen(
             ["stdbuf", "-oL", *self.command],
@@ -49,6 +55,7 @@ class Testpmd:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            env=environment,
         )
         self.output = ""
         self.more = threading.Condition()

@@ -27,8 +27,10 @@ class Modes(Case):
     def through(self, mode, sent, count):
         """The frames that come out when `mode` forwards from a port that replays `sent` to a capture file."""
         source = pcap.write(self.scratch.path / "in.pcap", sent)
-        program = self.start_testpmd([f"net_vnic0,wire=source,pcap={source},rate=100Kpps", "net_pcap0,tx_pcap=out.pcap"],
-                               f"--forward-mode={mode}")
+        program = self.start_testpmd(
+            [f"net_vnic0,wire=source,pcap={source},rate=100Kpps", "net_pcap0,tx_pcap=out.pcap"],
+            f"--forward-mode={mode}",
+        )
         program.ask("start")
         program.wait_for(lambda stats: stats["tx_good_packets"] >= count, port=1)
         program.ask("stop")
@@ -80,8 +82,9 @@ class Modes(Case):
         bad = [spoil(frame) for frame in good]
         self.assertTrue(all(a != b for a, b in zip(good, bad)))
         source = pcap.write(self.scratch.path / "in.pcap", bad)
-        program = self.start_testpmd([f"net_pcap0,rx_pcap={source},tx_pcap=out.pcap", "net_vnic0"], "--forward-mode=csum",
-                               "--rx-offloads=0")
+        program = self.start_testpmd(
+            [f"net_pcap0,rx_pcap={source},tx_pcap=out.pcap", "net_vnic0"], "--forward-mode=csum", "--rx-offloads=0"
+        )
         program.ask("port stop 1")
         for what in ("ip", "udp", "tcp"):
             program.ask(f"csum set {what} hw 1")
@@ -115,8 +118,9 @@ def spoil(frame):
 
 class Offloads(Case):
     def test_rss_spreads_over_the_queues(self):
-        program = self.start_testpmd(["net_vnic0,wire=source,flows=512"], "--forward-mode=rxonly", "--rxq=4", "--txq=4",
-                               "--rss-udp")
+        program = self.start_testpmd(
+            ["net_vnic0,wire=source,flows=512"], "--forward-mode=rxonly", "--rxq=4", "--txq=4", "--rss-udp"
+        )
         program.ask("start")
         program.wait_for(lambda now: now["rx_good_packets"] >= 20000)
         program.ask("stop")
@@ -167,8 +171,13 @@ class Offloads(Case):
         """The first pool's buffers hold 128 bytes: larger frames come through only where the rest goes to the second."""
         sent = [frame for frame in frames.mixed(300, seed=24) if len(frame) > 130]
         source = pcap.write(self.scratch.path / "in.pcap", sent)
-        program = self.start_testpmd([f"net_vnic0,wire=source,pcap={source},rate=20Kpps", "net_pcap0,tx_pcap=out.pcap"],
-                                     "--forward-mode=io", "--mbuf-size=256,2176", "--rxpkts=64,0", "--rxoffs=0,0")
+        program = self.start_testpmd(
+            [f"net_vnic0,wire=source,pcap={source},rate=20Kpps", "net_pcap0,tx_pcap=out.pcap"],
+            "--forward-mode=io",
+            "--mbuf-size=256,2176",
+            "--rxpkts=64,0",
+            "--rxoffs=0,0",
+        )
         self.assertIn("64,0", program.ask("show config rxpkts"))
         program.ask("start")
         program.wait_for(lambda now: now["rx_too_long"] >= 100)
@@ -187,7 +196,9 @@ class Offloads(Case):
         self.assertEqual(set(received), set(sent))
 
     def test_mtu(self):
-        program = self.start_testpmd(["net_vnic0,wire=source,size=9014,rate=10Kpps"], "--forward-mode=rxonly", "--mbuf-size=9728")
+        program = self.start_testpmd(
+            ["net_vnic0,wire=source,size=9014,rate=10Kpps"], "--forward-mode=rxonly", "--mbuf-size=9728"
+        )
         program.ask("start")
         program.wait_for(lambda now: now["rx_giant"] >= 100)
         program.ask("stop")
@@ -208,8 +219,9 @@ class Offloads(Case):
 class Operation(Case):
     def test_ports_stop_and_start_under_traffic(self):
         """One end stops and starts while the other goes on sending."""
-        program = self.start_testpmd(["net_vnic0,wire=net_vnic1,engine=thread", "net_vnic1,wire=net_vnic0,engine=thread"],
-                               "--forward-mode=io")
+        program = self.start_testpmd(
+            ["net_vnic0,wire=net_vnic1,engine=thread", "net_vnic1,wire=net_vnic0,engine=thread"], "--forward-mode=io"
+        )
         program.ask("start tx_first")
         for _ in range(5):
             program.wait_for(lambda now: now["rx_good_packets"] > 0)
@@ -220,8 +232,9 @@ class Operation(Case):
 
     def test_queues_stop_and_start(self):
         """testpmd goes on polling a queue that it has stopped."""
-        program = self.start_testpmd(["net_vnic0,wire=source,flows=512"], "--forward-mode=rxonly", "--rxq=4", "--txq=4",
-                               "--rss-udp")
+        program = self.start_testpmd(
+            ["net_vnic0,wire=source,flows=512"], "--forward-mode=rxonly", "--rxq=4", "--txq=4", "--rss-udp"
+        )
         for _ in range(5):
             program.ask("port 0 rxq 1 stop")
             program.ask("port 0 txq 1 stop")
@@ -247,13 +260,16 @@ class Operation(Case):
             program.ask("port config all txd 128")
             program.ask("port start 0")
             program.ask("start")
-            program.wait_for(lambda now: now[f"tx_q{queues - 1}_packets"] > 1000)
+            program.wait_for(lambda now, last=f"tx_q{queues - 1}_packets": now[last] > 1000)
             program.ask("stop")
         self.assert_good_end(program)
 
     def test_xstats_tell_of_faults(self):
-        program = self.start_testpmd(["net_vnic0,wire=net_vnic1,loss=0.5,duplicate=0.1,corrupt=0.1,seed=5",
-                                "net_vnic1,wire=sink"], "--forward-mode=txonly", "--port-topology=loop")
+        program = self.start_testpmd(
+            ["net_vnic0,wire=net_vnic1,loss=0.5,duplicate=0.1,corrupt=0.1,seed=5", "net_vnic1,wire=sink"],
+            "--forward-mode=txonly",
+            "--port-topology=loop",
+        )
         program.ask("start")
         program.wait_for(lambda now: now["tx_good_packets"] >= 10000)
         program.ask("stop")

@@ -25,17 +25,39 @@ class Testpmd:
         self.output = ""
         self.more = threading.Condition()
         # By its name alone: DPDK refuses a path any folder of which all may write to, such as one below /tmp.
-        self.command = ["-d", PLUGIN.name, "--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--no-shconf",
-                        "-l", "0,1" if os.cpu_count() > 1 else "0", *(f"--vdev={vdev}" for vdev in vdevs),
-                        "--file-prefix", f"vnic{os.getpid()}", "--", "-i", "--total-num-mbufs=16383", "--no-mlockall",
-                        "--no-flush-rx", *map(str, application)]
+        self.command = [
+            "-d",
+            PLUGIN.name,
+            "--no-huge",
+            "-m",
+            "512",
+            "--no-pci",
+            "--no-telemetry",
+            "--no-shconf",
+            "-l",
+            "0,1" if os.cpu_count() > 1 else "0",
+            *(f"--vdev={vdev}" for vdev in vdevs),
+            "--file-prefix",
+            f"vnic{os.getpid()}",
+            "--",
+            "-i",
+            "--total-num-mbufs=16383",
+            "--no-mlockall",
+            "--no-flush-rx",
+            *map(str, application),
+        ]
         if os.cpu_count() < 2:
             self.command[self.command.index("-l") : self.command.index("-l") + 2] = ["--lcores", "0@0,1@0"]
         launch = [sys.executable, "-I", "-S", str(LAUNCH), *(["--mask", str(scratch.root)] if IS_ROOT else []), "--"]
         # Line-buffered: into a pipe testpmd would keep its answers to itself until it ends.
-        self.process = subprocess.Popen([*launch, shutil.which("stdbuf"), "-oL", shutil.which("dpdk-testpmd"), *self.command],
-                                        cwd=scratch.path, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, env={**os.environ, "LD_LIBRARY_PATH": str(PLUGIN.parent)})
+        self.process = subprocess.Popen(
+            [*launch, shutil.which("stdbuf"), "-oL", shutil.which("dpdk-testpmd"), *self.command],
+            cwd=scratch.path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "LD_LIBRARY_PATH": str(PLUGIN.parent)},
+        )
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         self._answer(0)
@@ -80,7 +102,10 @@ class Testpmd:
         return answer
 
     def xstats(self, port=0):
-        return {name: int(value) for name, value in re.findall(r"^(\w+): (\d+)$", self.ask(f"show port xstats {port}"), re.M)}
+        return {
+            name: int(value)
+            for name, value in re.findall(r"^(\w+): (\d+)$", self.ask(f"show port xstats {port}"), re.MULTILINE)
+        }
 
     def wait_for(self, condition, port=0):
         """The first extended statistics that fulfil `condition`."""
