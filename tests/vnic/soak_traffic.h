@@ -41,8 +41,8 @@ struct Side {
   bool running = false;
   std::uint16_t queues = 1;
   std::vector<rte_flow*> flows;
+  std::atomic<std::uint64_t> sent{0};  ///< written by the thread, a burst later than the frames leave
   // The thread's, or the holder's of `polling`.
-  std::uint64_t sent = 0;
   std::uint64_t received = 0;
   std::uint64_t foreign = 0;
   std::uint64_t changed = 0;           ///< frames that came otherwise than they went
