@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # With WARPLINE_CUDA, makes nvcc the CUDA compiler: the one on PATH or in CUDACXX, else the one that setup/nvcc
-# provides. Sets WARPLINE_DEVICE_CODE: whether device code is compiled.
+# provides. Sets WARPLINE_DEVICE_CODE: whether device code is compiled, and WARPLINE_CUDA_LIBRARIES, with the CUDA runtime
+# as an archive: the program starts on machines that have no driver.
 
 set(WARPLINE_DEVICE_CODE OFF)
+set(WARPLINE_CUDA_LIBRARIES)
 if(WARPLINE_CUDA)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     execute_process(COMMAND ${PROJECT_SOURCE_DIR}/setup/nvcc --print OUTPUT_VARIABLE nvcc
@@ -30,6 +32,13 @@ if(WARPLINE_CUDA)
       message(FATAL_ERROR "${CMAKE_CUDA_COMPILER} is CUDA ${CMAKE_CUDA_COMPILER_VERSION}; the device code needs 12.8 or "
                           "later. Take it off PATH and run setup/nvcc, or build with -DWARPLINE_CUDA=OFF.")
     endif()
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    # Not find_package(CUDAToolkit): before CMake 3.31 it stumbles over CUDA 13.
+    find_library(CUDA_RUNTIME_ARCHIVE cudart_static REQUIRED PATHS ${CMAKE_CUDA_HOST_IMPLICIT_LINK_DIRECTORIES})
+    add_library(warpline_cuda_runtime INTERFACE)
+    target_include_directories(warpline_cuda_runtime SYSTEM INTERFACE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+    target_link_libraries(warpline_cuda_runtime INTERFACE ${CUDA_RUNTIME_ARCHIVE} Threads::Threads ${CMAKE_DL_LIBS} rt)
+    set(WARPLINE_CUDA_LIBRARIES warpline_cuda_runtime)
     set(WARPLINE_DEVICE_CODE ON)
   else()
     message(STATUS "No nvcc: the device code is not compiled. To have one: setup/nvcc. To say so: -DWARPLINE_CUDA=OFF.")

@@ -8,16 +8,17 @@ warpline_module(base     LEVEL 0 EXTERNAL fmt::fmt)
 
 warpline_module(packet   LEVEL 1 USES base)
 warpline_module(config   LEVEL 1 USES base EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
+warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 
 warpline_module(runtime  LEVEL 2 USES base config EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
-warpline_module(memory   LEVEL 2 USES base runtime EXTERNAL PkgConfig::dpdk)
-warpline_module(handoff  LEVEL 2 USES base)
+warpline_module(memory   LEVEL 2 USES base gpu runtime EXTERNAL PkgConfig::dpdk)
+warpline_module(handoff  LEVEL 2 USES base gpu)
 
 warpline_module(workload LEVEL 3 USES base packet)
 
-warpline_module(pipeline LEVEL 4 USES base packet config runtime memory handoff workload EXTERNAL PkgConfig::dpdk)
+warpline_module(pipeline LEVEL 4 USES base packet config gpu runtime memory handoff workload EXTERNAL PkgConfig::dpdk)
 
-warpline_module(measure  LEVEL 5 USES base packet config runtime memory handoff workload pipeline
+warpline_module(measure  LEVEL 5 USES base packet config gpu runtime memory handoff workload pipeline
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 
 # What the report says about the program.

@@ -3,22 +3,28 @@
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
-pkg_check_modules(dpdk REQUIRED IMPORTED_TARGET libdpdk>=22.11)
-pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
-pkg_check_modules(pcap REQUIRED IMPORTED_TARGET libpcap)
-
-# Drivers whose own calls the program uses; pkg-config names only DPDK's libraries.
-find_library(DPDK_NET_RING_LIBRARY rte_net_ring REQUIRED)
+if(WARPLINE_STATIC)
+  include(static_libraries)
+else()
+  find_package(fmt REQUIRED)
+  find_package(spdlog REQUIRED)
+  pkg_check_modules(dpdk REQUIRED IMPORTED_TARGET libdpdk>=22.11)
+  pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
+  pkg_check_modules(pcap REQUIRED IMPORTED_TARGET libpcap)
+  # Drivers whose own calls the program uses; pkg-config names only DPDK's libraries.
+  find_library(DPDK_NET_RING_LIBRARY rte_net_ring REQUIRED)
+endif()
 
 # Warnings, optimisation and sanitizers for everything that is ours.
 add_library(warpline_options INTERFACE)
 target_include_directories(warpline_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
-target_compile_options(warpline_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror
-                       $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>) # GCC 12 sees overlaps in std::string that are none (PR 105651)
+set(cxx_options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror
+                $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>) # GCC 12 sees overlaps in std::string that are none (PR 105651)
+target_compile_options(warpline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${cxx_options}>
+                       $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings --expt-relaxed-constexpr
+                                                  -Xcompiler=-Wall,-Wextra,-Werror>)
 target_link_libraries(warpline_options INTERFACE Threads::Threads)
 if(WARPLINE_SANITIZE)
   target_compile_options(warpline_options INTERFACE -fsanitize=${WARPLINE_SANITIZE} -fno-sanitize-recover=all
@@ -29,9 +35,14 @@ if(WARPLINE_FUZZ)
   target_compile_options(warpline_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# DPDK's headers are not ours: no warnings from them. What C++20 deprecates about volatile, they use.
+# DPDK's headers are not ours: no warnings from them. What C++20 deprecates about volatile, they use. Its compiler options
+# are the host compiler's.
 set_target_properties(PkgConfig::dpdk PROPERTIES SYSTEM ON)
 get_target_property(dpdk_includes PkgConfig::dpdk INTERFACE_INCLUDE_DIRECTORIES)
 if(dpdk_includes)
   set_target_properties(PkgConfig::dpdk PROPERTIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${dpdk_includes}")
+endif()
+get_target_property(dpdk_options PkgConfig::dpdk INTERFACE_COMPILE_OPTIONS)
+if(dpdk_options)
+  set_target_properties(PkgConfig::dpdk PROPERTIES INTERFACE_COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CXX>:${dpdk_options}>")
 endif()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # warpline_module(NAME LEVEL n [USES modules...] [EXTERNAL targets...])
 #
-# Makes the library warpline_NAME from src/NAME/*.cc and, with tests on, one test program from its *_test.cc and one
-# benchmark from its *_bench.cc. A folder without sources makes a header-only target. Where there is an nvcc, *.cu are
-# compiled for the device (warpline_NAME_device): a check that the device takes them, linked into nothing yet.
+# Makes the library warpline_NAME from the sources under src/NAME and, with tests on, one test program from its *_test.*
+# and one benchmark from its *_bench.*. A folder without sources makes a header-only target. Where device code is
+# compiled, *.cu and what is called *_cuda.cc (also *_cuda_test.cc) are sources; where it is not, *_nocuda.cc are.
 
 if(WARPLINE_TESTS)
   find_package(GTest REQUIRED)
@@ -13,6 +13,18 @@ if(WARPLINE_TESTS)
   add_library(warpline_testing INTERFACE)
   target_link_libraries(warpline_testing INTERFACE GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK_LIBRARY})
 endif()
+
+function(warpline_module_sources folder result)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  if(WARPLINE_DEVICE_CODE)
+    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${folder}/*.cu)
+    list(APPEND sources ${kernels})
+    list(FILTER sources EXCLUDE REGEX "_nocuda(_test|_bench)?\\.cc$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "_cuda(_test|_bench)?\\.cc$")
+  endif()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
 
 # Each header compiles alone. Those with a source or test of their name show it there, being its first #include; the
 # others get a source that includes nothing else.
@@ -36,12 +48,12 @@ endfunction()
 function(warpline_module name)
   cmake_parse_arguments(arg "" "LEVEL" "USES;EXTERNAL" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  warpline_module_sources(${folder} sources)
   set(tests ${sources})
   set(benches ${sources})
-  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.(cc|cu)$")
+  list(FILTER benches INCLUDE REGEX "_bench\\.(cc|cu)$")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.(cc|cu)$")
 
   list(TRANSFORM arg_USES PREPEND warpline_ OUTPUT_VARIABLE uses)
   if(sources)
@@ -54,14 +66,6 @@ function(warpline_module name)
 
   if(WARPLINE_TESTS AND NOT WARPLINE_SANITIZE)
     warpline_check_headers(${name} ${folder})
-  endif()
-
-  file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${folder}/*.cu)
-  if(WARPLINE_DEVICE_CODE AND kernels)
-    add_library(warpline_${name}_device OBJECT ${kernels})
-    target_include_directories(warpline_${name}_device PRIVATE ${PROJECT_SOURCE_DIR}/src)
-    target_compile_options(warpline_${name}_device PRIVATE --Werror=all-warnings --expt-relaxed-constexpr
-                                                           -Xcompiler=-Wall,-Wextra,-Werror)
   endif()
 
   if(WARPLINE_TESTS AND tests)

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "gpu/cuda_error.h"
+#include "gpu/device.h"
+
+namespace warpline {
+
+Result<std::vector<GpuFacts>> list_gpus() { return built_without_cuda("no GPU can be used"); }
+Result<GpuFacts> find_gpu(int ordinal) { return built_without_cuda(fmt::format("GPU {}", ordinal)); }
+Result<void> use_gpu(int ordinal) { return built_without_cuda(fmt::format("GPU {}", ordinal)); }
+
+}  // namespace warpline
