@@ -101,10 +101,10 @@ class Checker {
       refuse(fmt::format("cannot use {} {}", place("packet-time"), to_string(forward.packet_time)),
              "only the workload spin has one", "add --workload spin");
     }
-    if (forward.engine == EngineKind::inline_ && forward.ctas > 1) {
-      refuse(fmt::format("cannot use {} {}", place("ctas"), forward.ctas), "the inline engine has no threads",
-             "add --engine thread");
-    }
+    check_engine();
+    check_gpus();
+    check_device_memory();
+    check_split();
     if (forward.loopback && forward.tx_first != 0) {
       refuse(fmt::format("cannot combine {} with {}", place("loopback"), place("tx-first")),
              "the far side sends all that there is to forward", "leave one out");
@@ -116,14 +116,111 @@ class Checker {
     if (!forward.loopback && forward.tx_first == 0) check_no_traffic();
   }
 
+  void check_engine() {
+    const ForwardConfig& forward = config_.forward;
+    const bool has_lanes = forward.engine == EngineKind::thread || forward.engine == EngineKind::persistent;
+    if (!has_lanes && forward.ctas > 1) {
+      refuse(fmt::format("cannot use {} {}", place("ctas"), forward.ctas),
+             forward.engine == EngineKind::inline_ ? "the inline engine has no threads"
+                                                   : "a launch takes what its bursts need",
+             "add --engine thread or --engine persistent");
+    }
+    const std::vector<PortConfig> made = {config_.port_defaults};
+    for (const PortConfig& port : config_.ports.empty() ? made : config_.ports) {
+      if (forward.burst <= port.rx_ring) continue;
+      refuse(
+          fmt::format("cannot combine {} {} with {} {}", place("burst"), forward.burst, place("rx-ring"), port.rx_ring),
+          "a batch is more than the ring holds", fmt::format("use --burst {}", port.rx_ring));
+    }
+  }
+
+  void check_gpus() {
+    const ForwardConfig& forward = config_.forward;
+    const bool on_gpu = runs_on_gpu(forward.engine);
+    if (on_gpu && config_.pool.memory == MemoryKind::host) {
+      refuse(fmt::format("cannot combine {} with {} host", place("engine"), place("memory")),
+             "a GPU cannot read ordinary host memory", "use -m pinned, or -m device");
+    }
+    if (!on_gpu) {
+      if (config_.pool.memory == MemoryKind::host) {
+        refuse_idle("gpu", "neither engine nor memory is a GPU's", "add --engine persistent, or -m pinned");
+      }
+      refuse_idle("watchdog", "it is for engines on a GPU", "add --engine launch, graph or persistent");
+      refuse_idle("on-gpu-failure", "the engine is not on a GPU", "add --engine launch, graph or persistent");
+    }
+    if (forward.gpus.size() != 1 && forward.gpus.size() != forward.pipelines) {
+      refuse(fmt::format("cannot use {} with {} GPUs", place("gpu"), forward.gpus.size()),
+             fmt::format("the number of pipelines is {}", forward.pipelines), "name one GPU, or one for each pipeline");
+    }
+    const bool several = std::ranges::any_of(forward.gpus, [&](auto gpu) { return gpu != forward.gpus.front(); });
+    if (several && config_.pool.memory == MemoryKind::device && config_.pool.sharing == PoolSharing::shared) {
+      refuse(fmt::format("cannot combine {} device with several GPUs", place("memory")),
+             "one pool is in the memory of one GPU", "add --pool queue");
+    }
+  }
+
+  /// What the CPU would have to do with bytes that it cannot reach.
+  void check_device_memory() {
+    if (config_.pool.memory != MemoryKind::device) return;
+    const ForwardConfig& forward = config_.forward;
+    const std::string memory = fmt::format("{} device", place("memory"));
+    const bool answers = std::ranges::any_of(config_.ports, [](const auto& port) { return port.address.has_value(); });
+    if (answers) {
+      refuse(fmt::format("cannot combine {} with {}", memory, place("address")),
+             "the CPU answers for addresses and cannot read GPU memory", "use -m pinned, or leave the address out");
+    }
+    if (forward.tx_first != 0) {
+      refuse(fmt::format("cannot combine {} with {}", memory, place("tx-first")),
+             "the CPU makes those frames and cannot write GPU memory", "use -m pinned");
+    }
+    if (cpu_can_work()) return;
+    const std::string advice = "use -m pinned, or --workload none, or with --split mac-swap or spin";
+    if (!runs_on_gpu(forward.engine)) {
+      refuse(fmt::format("cannot combine {} with {}", memory, place("engine")),
+             "the CPU cannot read what the workload needs from GPU memory", "add --engine persistent; or " + advice);
+    } else if (forward.on_gpu_failure == GpuFailure::failover) {
+      refuse(fmt::format("cannot combine {} with {} failover", memory, place("on-gpu-failure")),
+             "the CPU cannot read what the workload needs from GPU memory", advice);
+    }
+  }
+
+  /// Whether the workload touches nothing but what a split leaves in host memory, if anything.
+  [[nodiscard]] bool cpu_can_work() const {
+    const WorkloadKind workload = config_.forward.workload;
+    const bool headers_only = workload == WorkloadKind::mac_swap || workload == WorkloadKind::spin;
+    return workload == WorkloadKind::none || (headers_only && config_.pool.split != 0);
+  }
+
+  void check_split() {
+    const PoolConfig& pool = config_.pool;
+    if (pool.split == 0) return;
+    const std::vector<PortConfig> made = {config_.port_defaults};
+    for (const PortConfig& port : config_.ports.empty() ? made : config_.ports) {
+      const std::uint32_t frame = port.mtu + kEthernetHeader;
+      if (pool.split >= frame) {
+        refuse(fmt::format("cannot combine {} {} with {} {}", place("split"), pool.split, place("mtu"), port.mtu),
+               "no frame is longer", fmt::format("split off less than {} bytes", frame));
+      } else if (pool.data_room != 0 && pool.data_room < frame - pool.split) {
+        refuse(fmt::format("cannot combine {} {} with {} {}", place("split"), pool.split, place("data-room"),
+                           pool.data_room),
+               fmt::format("{} bytes of a frame are left for one buffer", frame - pool.split),
+               fmt::format("use --data-room {} or 0", frame - pool.split));
+      }
+    }
+  }
+
   /// A file may serve several commands; a flag or variable of this one that does nothing is a mistake.
+  void refuse_idle(std::string_view option, std::string why, std::string fix) {
+    const GivenOption given = given_(option);
+    if (given.source != Source::flag && given.source != Source::environment) return;
+    refuse(fmt::format("cannot use {}", given.place), std::move(why), std::move(fix));
+  }
+
   void check_no_traffic() {
     for (const Option& option : options()) {
       if (option.section != "traffic" || !option.taken_by(Command::forward)) continue;
-      const GivenOption given = given_(option.name);
-      if (given.source != Source::flag && given.source != Source::environment) continue;
-      refuse(fmt::format("cannot use {}", given.place), "forward makes traffic only with --loopback or --tx-first",
-             "add one of them, or leave it out");
+      refuse_idle(option.name, "forward makes traffic only with --loopback or --tx-first",
+                  "add one of them, or leave it out");
     }
   }
 

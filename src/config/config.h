@@ -30,11 +30,17 @@ struct PortConfig {
   auto operator<=>(const PortConfig&) const = default;
 };
 
-enum class MemoryKind : std::uint8_t { host };
+/// Where packets are: host memory, host memory that is pinned for GPUs, or the memory of a GPU.
+enum class MemoryKind : std::uint8_t { host, pinned, device };
 
-/// One pool of packet buffers for each port.
+/// Who takes packet buffers from one pool: all queues of a port, or one.
+enum class PoolSharing : std::uint8_t { shared, queue };
+
+/// Packet buffers.
 struct PoolConfig {
-  MemoryKind memory = MemoryKind::host;
+  MemoryKind memory = MemoryKind::host;  ///< not given: pinned for an engine on a GPU
+  PoolSharing sharing = PoolSharing::shared;
+  std::uint16_t split = 0;      ///< bytes of each frame that go to host memory, the rest to `memory`; 0: all
   std::uint32_t size = 0;       ///< buffers; 0: worked out from rings, bursts in flight and caches
   std::uint32_t cache = 256;    ///< buffers each lcore keeps to itself
   std::uint32_t data_room = 0;  ///< bytes a buffer without headroom; 0: the MTU's frame, at least 2048
@@ -53,6 +59,9 @@ struct RuntimeConfig {
 /// them.
 enum class ModelKind : std::uint8_t { automatic, run_to_completion, pipeline };
 
+/// What a run does when a GPU engine fails: end, or go on with the same work on host threads.
+enum class GpuFailure : std::uint8_t { stop, failover };
+
 struct ForwardConfig {
   std::uint16_t pipelines = 1;    ///< queue pairs a port, each with its own loop
   std::uint16_t burst = 64;       ///< packets a batch at most
@@ -62,11 +71,18 @@ struct ForwardConfig {
   ModelKind model = ModelKind::automatic;  ///< automatic: run-to-completion for inline, pipeline for the other engines
   WorkloadKind workload = WorkloadKind::mac_swap;
   Nanos packet_time{0};           ///< of the spin workload
-  std::uint16_t ctas = 1;         ///< host threads an engine
+  std::uint16_t ctas = 1;         ///< host threads an engine, or CTAs of a persistent kernel: then 16 if not given
   std::uint16_t ring_slots = 16;  ///< bursts in flight between receive and transmit, a power of two
   std::uint32_t tx_retries = 64;  ///< transmit attempts before the rest of a batch is dropped as tx_full
   std::uint32_t tx_first = 0;     ///< packets that each port sends before forwarding begins
+  std::vector<std::uint16_t> gpus = {0};  ///< CUDA ordinals: one for all pipelines, or one for each
+  Nanos watchdog{1'000'000'000};          ///< a GPU engine with work that makes no progress for so long has failed
+  GpuFailure on_gpu_failure = GpuFailure::stop;
+  bool nvtx = false;  ///< NVTX ranges for the stages of a burst
   bool loopback = false;
+
+  /// The CUDA ordinal of one pipeline's GPU.
+  [[nodiscard]] std::uint16_t gpu_of(std::size_t pipeline) const { return gpus[gpus.size() == 1 ? 0 : pipeline]; }
   bool operator==(const ForwardConfig&) const = default;
 };
 

@@ -35,7 +35,8 @@ Error unknown_argument(Command command, const std::string& argument) {
   std::vector<std::string> known, owners;
   for (const Option& option : options()) {
     if (option.taken_by(command)) known.push_back(option.flag());
-    if (option.name != bare || option.taken_by(command)) continue;
+    const bool is_short = given.size() == 2 && option.short_name == given[1];
+    if ((option.name != bare && !is_short) || option.taken_by(command)) continue;
     for (const Command owner : option.commands) owners.emplace_back(name(owner));
   }
   known.emplace_back("--help");

@@ -16,6 +16,9 @@
 namespace warpline {
 namespace {
 
+/// Of a persistent kernel: as many bursts as a ring holds, each in the hands of a CTA.
+constexpr std::uint16_t kPersistentCtas = 16;
+
 struct CommandLine {
   Command command = Command::forward;  ///< whose options follow
   Task task = Task::run;
@@ -101,6 +104,7 @@ class Loader {
     name_file_ports();
     for (const auto* source : {&file_.values, &variables_, &flags_}) apply(*source);
     set_up_ports();
+    resolve_defaults();
     if (line_.task == Task::run) loaded_.json = loaded_.config.run.json;
 
     if (problems_.empty()) check();
@@ -211,6 +215,13 @@ class Loader {
                                         "give one for each --port, or none for a port without"));
       }
     }
+  }
+
+  /// What follows from other values where it is not given.
+  void resolve_defaults() {
+    ForwardConfig& forward = loaded_.config.forward;
+    if (!given_.contains("memory") && runs_on_gpu(forward.engine)) loaded_.config.pool.memory = MemoryKind::pinned;
+    if (!given_.contains("ctas") && forward.engine == EngineKind::persistent) forward.ctas = kPersistentCtas;
   }
 
   [[nodiscard]] const Assignment* find_given(std::string_view option) const {

@@ -118,6 +118,45 @@ TEST(Load, SeveralPortsInOneVariable) {
   EXPECT_TRUE(loaded->config.ports[1].rss_fields.empty());
 }
 
+TEST(Load, WhatAnEngineOnAGpuNeedsFollowsFromIt) {
+  EXPECT_EQ(shown(load_line("forward --loopback"), "pool.memory"), "\"host\" default");
+  EXPECT_EQ(shown(load_line("forward --loopback"), "forward.ctas"), "1 default");
+  const auto persistent = load_line("forward --loopback --engine persistent");
+  EXPECT_EQ(shown(persistent, "pool.memory"), "\"pinned\" default");
+  EXPECT_EQ(shown(persistent, "forward.ctas"), "16 default");
+  EXPECT_EQ(persistent->config.pool.memory, MemoryKind::pinned);
+  const auto graph = load_line("forward --loopback --engine graph -m device");
+  EXPECT_EQ(shown(graph, "pool.memory"), "\"device\" flag");
+  EXPECT_EQ(shown(graph, "forward.ctas"), "1 default");
+  EXPECT_EQ(shown(load_line("forward --loopback --engine persistent --ctas 1"), "forward.ctas"), "1 flag");
+}
+
+TEST(Load, GpusAreOneOrOneForEachPipeline) {
+  const auto one = load_line("forward --loopback --engine persistent -p 3 --gpu 2");
+  ASSERT_TRUE(one.ok()) << outcome(one);
+  EXPECT_EQ(one->config.forward.gpu_of(0), 2);
+  EXPECT_EQ(one->config.forward.gpu_of(2), 2);
+  const auto each = load_line("forward --loopback --engine persistent -p 3 -g 0 -g 1,0");
+  ASSERT_TRUE(each.ok()) << outcome(each);
+  EXPECT_EQ(each->config.forward.gpu_of(1), 1);
+  EXPECT_EQ(each->config.forward.gpu_of(2), 0);
+  const auto file =
+      load_line("forward --loopback --config a.toml", "[forward]\nengine = \"launch\"\npipelines = 2\ngpu = [1, 0]\n");
+  ASSERT_TRUE(file.ok()) << outcome(file);
+  EXPECT_EQ(file->config.forward.gpus, (std::vector<std::uint16_t>{1, 0}));
+  EXPECT_EQ(load_line("forward --loopback --config a.toml", "[forward]\ngpu = [1]\n")->config.forward.gpu_of(0), 1)
+      << "a file may serve runs of other engines too";
+}
+
+TEST(Load, SplitsOffSixtyBytesOrAsManyAsAreSaid) {
+  EXPECT_EQ(load_line("forward --loopback")->config.pool.split, 0);
+  EXPECT_EQ(load_line("forward --loopback -s on")->config.pool.split, 60);
+  EXPECT_EQ(load_line("forward --loopback -s off")->config.pool.split, 0);
+  EXPECT_EQ(load_line("forward --loopback --split 128")->config.pool.split, 128);
+  EXPECT_TRUE(load_line("forward --loopback -m device --split on").ok()) << "mac-swap touches nothing else";
+  EXPECT_TRUE(load_line("forward --loopback -m device --workload none").ok());
+}
+
 TEST(Load, JsonFilesCountLines) {
   const std::string file = "{\n \"forward\": {\n  \"burst\": 16, \"engine\": \"thread\",\n  \"ctas\": 2}}";
   const auto loaded = load_line("forward --loopback --config a.toml", file);

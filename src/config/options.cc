@@ -10,6 +10,7 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kMicro = 1'000;
+constexpr std::int64_t kMilli = 1'000'000;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr Nanos kHundredDays{100LL * 24 * 3600 * kSecond};  // below 2^53, so that a double holds every value
 
@@ -96,8 +97,6 @@ void add_common(std::vector<Option>& table) {
         inverse<Config>(of(&Config::runtime, &RuntimeConfig::hugepages))},
        {"eal", 0, "runtime", "eal", both, Arity::single, "ARGS", "further EAL arguments, parted by spaces",
         text<Config>(of(&Config::runtime, &RuntimeConfig::eal))},
-       {"memory", 'm', "pool", "memory", both, Arity::single, "KIND", "where packet buffers are",
-        choice<Config>(of(&Config::pool, &PoolConfig::memory), {"host"}, {"pinned", "device"})},
        {"data-room", 'd', "pool", "data-room", both, Arity::single, "BYTES",
         "of a buffer; 0: the MTU's frame, at least 2048",
         count<Config>(of(&Config::pool, &PoolConfig::data_room), 0, 65'407)},
@@ -119,8 +118,8 @@ void add_forward(std::vector<Option>& table) {
         "wait for a batch to fill; automatic: 0 or 20us",
         optional_nanos<Config>(of(&Config::forward, &ForwardConfig::deadline), kMicro, Nanos{0}, Nanos{kSecond})},
        {"engine", 0, "forward", "engine", forward, Arity::single, "KIND", "who does the work",
-        choice<Config>(of(&Config::forward, &ForwardConfig::engine), {"inline", "thread"},
-                       {"launch", "graph", "persistent"})},
+        choice<Config>(of(&Config::forward, &ForwardConfig::engine),
+                       {"inline", "thread", "launch", "graph", "persistent"})},
        {"model", 0, "forward", "model", forward, Arity::single, "KIND", "one core does all, or several",
         choice<Config>(of(&Config::forward, &ForwardConfig::model), {"automatic", "run-to-completion", "pipeline"})},
        {"workload", 0, "forward", "workload", forward, Arity::single, "KIND", "what is done to each packet",
@@ -128,7 +127,7 @@ void add_forward(std::vector<Option>& table) {
                        {"none", "mac-swap", "count", "checksum", "spin"})},
        {"packet-time", 't', "forward", "packet-time", forward, Arity::single, "NS", "of the spin workload",
         nanos<Config>(of(&Config::forward, &ForwardConfig::packet_time), 1, Nanos{0}, Nanos{kSecond / 100})},
-       {"ctas", 0, "forward", "ctas", forward, Arity::single, "N", "host threads an engine",
+       {"ctas", 0, "forward", "ctas", forward, Arity::single, "N", "threads, or CTAs of a persistent kernel (16)",
         count<Config>(of(&Config::forward, &ForwardConfig::ctas), 1, 256)},
        {"ring-slots", 0, "forward", "ring-slots", forward, Arity::single, "N", "bursts in flight",
         power_of_two<Config>(of(&Config::forward, &ForwardConfig::ring_slots), 2, 1024)},
@@ -137,9 +136,35 @@ void add_forward(std::vector<Option>& table) {
        {"tx-first", 0, "forward", "tx-first", forward, Arity::single, "N",
         "packets that each port sends before it forwards",
         count<Config>(of(&Config::forward, &ForwardConfig::tx_first), 0, 1'000'000)},
+       {"gpu", 'g', "forward", "gpu", forward, Arity::list, "ID", "of all pipelines, or one for each; repeatable",
+        counts<Config>(of(&Config::forward, &ForwardConfig::gpus), 0, 1023)},
+       {"watchdog", 0, "forward", "watchdog", forward, Arity::single, "MS",
+        "a GPU without progress for so long has failed",
+        nanos<Config>(of(&Config::forward, &ForwardConfig::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond})},
+       {"on-gpu-failure", 0, "forward", "on-gpu-failure", forward, Arity::single, "WHAT",
+        "end, or go on with host threads",
+        choice<Config>(of(&Config::forward, &ForwardConfig::on_gpu_failure), {"stop", "failover"})},
+       {"nvtx", 0, "forward", "nvtx", forward, Arity::flag, "", "mark the stages of a burst for NVIDIA's profilers",
+        boolean<Config>(of(&Config::forward, &ForwardConfig::nvtx))},
        {"loopback", 0, "forward", "loopback", forward, Arity::flag, "",
         "generate and check on the far side of a pair of software NICs",
         boolean<Config>(of(&Config::forward, &ForwardConfig::loopback))}});
+}
+
+/// What only forward does with its packet buffers.
+void add_forward_pool(std::vector<Option>& table) {
+  const std::vector<Command> forward = {Command::forward};
+  table.insert(table.end(),
+               {{"memory", 'm', "pool", "memory", forward, Arity::single, "KIND",
+                 "where packets are; for an engine on a GPU pinned",
+                 choice<Config>(of(&Config::pool, &PoolConfig::memory), {"host", "pinned", "device"})},
+                {"split", 's', "pool", "split", forward, Arity::single, "BYTES",
+                 "of each frame to host memory, the rest to --memory; on: 60",
+                 scalar<Config>(
+                     of(&Config::pool, &PoolConfig::split), parse_split, [](std::uint16_t bytes) { return bytes; },
+                     "0, 22..9014")},
+                {"pool", 0, "pool", "sharing", forward, Arity::single, "HOW", "one for a port's queues, or one each",
+                 choice<Config>(of(&Config::pool, &PoolConfig::sharing), {"shared", "queue"})}});
 }
 
 template <typename F>
@@ -249,6 +274,7 @@ const std::vector<Option>& options() {
   static const std::vector<Option> table = [] {
     std::vector<Option> made;
     add_common(made);
+    add_forward_pool(made);
     add_forward(made);
     add_traffic(made);
     add_port_setup(made);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+
 #include "config/load.h"
 #include "config/options.h"
 #include "config/tree.h"
@@ -89,16 +91,38 @@ void choose_ports(Config& config) {
 void choose_forward(Config& config) {
   ForwardConfig& forward = config.forward;
   forward.pipelines = number<std::uint16_t>(1, 256);
-  forward.burst = number<std::uint16_t>(1, 512);
+  forward.burst = number<std::uint16_t>(1, std::min<std::uint16_t>(512, config.port_defaults.rx_ring));
+  for (const PortConfig& port : config.ports) forward.burst = std::min(forward.burst, port.rx_ring);
   if (*rc::gen::arbitrary<bool>()) forward.deadline = time(0, 1'000'000'000);
-  forward.engine = static_cast<EngineKind>(number<int>(0, 1));
+  forward.engine = static_cast<EngineKind>(number<int>(0, 4));
   forward.model = coin() ? ModelKind::automatic : ModelKind::pipeline;
   forward.workload = static_cast<WorkloadKind>(number<int>(0, 4));
   if (forward.workload == WorkloadKind::spin) forward.packet_time = time(1, 10'000'000);
-  if (forward.engine == EngineKind::thread) forward.ctas = number<std::uint16_t>(1, 256);
+  if (forward.engine == EngineKind::thread || forward.engine == EngineKind::persistent) {
+    forward.ctas = number<std::uint16_t>(1, 256);
+  }
   forward.ring_slots = static_cast<std::uint16_t>(1U << number<unsigned>(1, 10));
   forward.tx_retries = number<std::uint32_t>(0, 1'000'000);
   if (!forward.loopback) forward.tx_first = number<std::uint32_t>(0, 1'000'000);
+  forward.gpus.resize(coin() ? 1 : forward.pipelines);
+  for (std::uint16_t& gpu : forward.gpus) gpu = number<std::uint16_t>(0, 1023);
+  forward.watchdog = time(1'000'000, 3'600'000'000'000);
+  forward.on_gpu_failure = coin() ? GpuFailure::stop : GpuFailure::failover;
+  forward.nvtx = coin();
+}
+
+void choose_memory(Config& config) {
+  PoolConfig& pool = config.pool;
+  if (runs_on_gpu(config.forward.engine) || coin()) pool.memory = MemoryKind::pinned;
+  pool.sharing = coin() ? PoolSharing::shared : PoolSharing::queue;
+  const bool has_address = std::ranges::any_of(config.ports, [](const PortConfig& p) { return p.address.has_value(); });
+  if (!has_address && config.forward.tx_first == 0 && config.forward.workload == WorkloadKind::none && coin()) {
+    pool.memory = MemoryKind::device;
+    pool.sharing = PoolSharing::queue;
+  }
+  if (coin()) return;
+  pool.data_room = 0;
+  pool.split = number<std::uint16_t>(22, 1513);
 }
 
 void choose_traffic(Config& config) {
@@ -131,6 +155,7 @@ Config random_config() {
   config.pool.cache = number<std::uint32_t>(0, 512);
   config.pool.size = coin() ? 0 : number<std::uint32_t>(1024, 1 << 28);
   config.pool.data_room = coin() ? 0 : number<std::uint32_t>(64, 65'407);
+  if (forward) choose_memory(config);
   config.runtime = {.lcores = number<std::uint32_t>(0, 1024),
                     .share_cores = coin(),
                     .hugepages = coin(),

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint64_t kLeastFrame = 60;       // Ethernet's 64 bytes without FCS
 constexpr std::uint64_t kGreatestFrame = 9014;  // an MTU of 9000
+constexpr std::uint64_t kLeastSplit = 22;       // an Ethernet header with two VLAN tags stays in one piece
+constexpr std::uint64_t kDefaultSplit = 60;
 
 Error out_of_range(std::string_view text, std::string_view min, std::string_view max) {
   return usage_error(fmt::format("cannot use '{}'", text), fmt::format("it is not within {}..{}", min, max),
@@ -138,6 +140,12 @@ Result<std::vector<std::string>> parse_names(std::span<const std::string> texts)
     names.push_back(text);
   }
   return names;
+}
+
+Result<std::uint64_t> parse_split(std::string_view text) {
+  if (text == "on") return kDefaultSplit;
+  if (text == "off" || text == "0") return std::uint64_t{0};
+  return parse_bounded(text, kLeastSplit, kGreatestFrame);
 }
 
 Result<std::string> parse_frame_size(std::string_view text) {

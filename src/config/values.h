@@ -35,6 +35,8 @@ namespace warpline {
 [[nodiscard]] std::string to_hex(std::span<const std::uint8_t> bytes);
 /// Lower-case names of letters, digits, '_' and '-', none twice.
 [[nodiscard]] Result<std::vector<std::string>> parse_names(std::span<const std::string> texts);
+/// Bytes, "on" for 60 and "off" for 0.
+[[nodiscard]] Result<std::uint64_t> parse_split(std::string_view text);
 /// "imix", or the number of bytes.
 [[nodiscard]] Result<std::string> parse_frame_size(std::string_view text);
 /// The index of `text` in `known`. `absent` are names of other builds or later versions: refused in other words.
@@ -95,6 +97,22 @@ Access<T> optional_count(Ref ref, std::uint64_t min, std::uint64_t max) {
       },
       [](const Value& value) { return value ? nlohmann::json(*value) : nlohmann::json("driver"); },
       fmt::format("{}..{} or driver", min, max));
+}
+
+/// Several counts, at least one.
+template <typename T, typename Ref>
+Access<T> counts(Ref ref, std::uint64_t min, std::uint64_t max) {
+  return {[=](T& owner, std::span<const std::string> texts) -> Result<void> {
+            std::remove_reference_t<decltype(ref(owner))> values;
+            for (const std::string& text : texts) {
+              WARPLINE_TRY(const std::uint64_t value, parse_bounded(text, min, max));
+              values.push_back(static_cast<typename decltype(values)::value_type>(value));
+            }
+            if (values.empty()) return usage_error("cannot use ''", "it names none", "leave it out for the default");
+            ref(owner) = std::move(values);
+            return {};
+          },
+          [ref](const T& owner) -> nlohmann::json { return ref(owner); }, fmt::format("{}..{}", min, max)};
 }
 
 template <typename T, typename Ref>
