@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# The libraries of toolchain.cmake for programs that need nothing but glibc where they run (WARPLINE_STATIC). DPDK and
+# libpcap come from their .a; fmt, spdlog and toml++, which Debian has as shared libraries only, from their headers.
+
+foreach(name fmt::fmt spdlog::spdlog PkgConfig::tomlplusplus PkgConfig::dpdk PkgConfig::pcap)
+  add_library(${name} INTERFACE IMPORTED)
+endforeach()
+target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
+target_compile_definitions(spdlog::spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+target_link_libraries(spdlog::spdlog INTERFACE fmt::fmt)
+target_compile_definitions(PkgConfig::tomlplusplus INTERFACE TOML_HEADER_ONLY=1)
+
+# libpcap.a but for its capture source that would bring in D-Bus and systemd.
+add_library(warpline_pcap_without_dbus STATIC ${CMAKE_CURRENT_LIST_DIR}/pcap_without_dbus.cc)
+find_library(PCAP_ARCHIVE libpcap.a REQUIRED)
+target_link_libraries(PkgConfig::pcap INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,warpline_pcap_without_dbus> ${PCAP_ARCHIVE})
+
+# Of the archives that pkg-config names: drivers register themselves as they are loaded, so all of theirs is linked;
+# of the libraries, what is used.
+set(drivers bus_pci bus_vdev mempool_ring mempool_stack net_af_packet net_memif net_null net_pcap net_ring net_tap)
+set(nic_drivers bus_auxiliary common_iavf common_mlx5 net_e1000 net_ena net_i40e net_iavf net_ice net_igc net_ixgbe
+                net_mlx5 net_virtio net_vmxnet3)
+set(driver_kinds "^(baseband|bus|common|compress|crypto|dma|event|gpu|mempool|net|raw|regex|vdpa)_")
+pkg_check_modules(dpdk REQUIRED libdpdk>=22.11)
+string(REGEX MATCHALL "librte_[a-z0-9_]+\\.a" names "${dpdk_STATIC_LDFLAGS}")
+list(REMOVE_DUPLICATES names)
+set(driver_archives)
+set(nic_driver_archives)
+set(library_archives)
+foreach(name IN LISTS names)
+  string(REGEX REPLACE "librte_(.*)\\.a" "\\1" stem ${name})
+  find_library(DPDK_${stem}_ARCHIVE ${name} HINTS ${dpdk_STATIC_LIBRARY_DIRS} REQUIRED)
+  mark_as_advanced(DPDK_${stem}_ARCHIVE)
+  if(stem IN_LIST drivers)
+    list(APPEND driver_archives ${DPDK_${stem}_ARCHIVE})
+  elseif(stem IN_LIST nic_drivers)
+    list(APPEND nic_driver_archives ${DPDK_${stem}_ARCHIVE})
+  elseif(NOT stem MATCHES "${driver_kinds}")
+    list(APPEND library_archives ${DPDK_${stem}_ARCHIVE})
+  endif()
+endforeach()
+foreach(name bsd md numa fdt)
+  find_library(${name}_ARCHIVE lib${name}.a)
+  mark_as_advanced(${name}_ARCHIVE)
+  if(${name}_ARCHIVE)
+    list(APPEND library_archives ${${name}_ARCHIVE})
+  endif()
+endforeach()
+
+target_compile_options(PkgConfig::dpdk INTERFACE ${dpdk_CFLAGS_OTHER})
+target_include_directories(PkgConfig::dpdk INTERFACE ${dpdk_INCLUDE_DIRS})
+target_link_libraries(PkgConfig::dpdk INTERFACE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${driver_archives}>"
+                                                "$<LINK_GROUP:RESCAN,${library_archives}>"
+                                                PkgConfig::pcap Threads::Threads ${CMAKE_DL_LIBS} m)
+# Among the drivers already.
+set(DPDK_NET_RING_LIBRARY PkgConfig::dpdk)
+set(DPDK_BUS_VDEV_LIBRARY PkgConfig::dpdk)
+
+# For the program, not for each test: the NICs that a GPU host may have.
+add_library(warpline_nic_drivers INTERFACE)
+foreach(name mlx5 ibverbs nl-route-3 nl-3)
+  find_library(${name}_ARCHIVE lib${name}.a REQUIRED)
+  mark_as_advanced(${name}_ARCHIVE)
+  list(APPEND nic_libraries ${${name}_ARCHIVE})
+endforeach()
+target_link_libraries(warpline_nic_drivers INTERFACE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${nic_driver_archives}>"
+                                                     "$<LINK_GROUP:RESCAN,${nic_libraries};${library_archives}>" PkgConfig::dpdk)
