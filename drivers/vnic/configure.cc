@@ -7,6 +7,7 @@
 
 #include "bursts.h"
 #include "control.h"
+#include "link_interrupt.h"
 #include "log.h"
 #include "queue_setup.h"
 #include "recycle.h"
@@ -166,6 +167,13 @@ void choose_bursts(rte_eth_dev* dev) {
 
 int start(rte_eth_dev* dev) {
   Device& device = device_of(dev);
+  device.link_interrupts.store(dev->data->dev_conf.intr_conf.lsc != 0, std::memory_order_relaxed);
+  if (device.link_interrupts.load(std::memory_order_relaxed)) {
+    if (const int error = open_link_interrupt(); error != 0) {
+      log_error("%s: no interrupt for its link: %s", device.name.c_str(), std::strerror(-error));
+      return error;
+    }
+  }
   choose_bursts(dev);
   device.iommu.take_eal_memory();
   configure_ingress(dev);
@@ -197,6 +205,7 @@ int close(rte_eth_dev* dev) {
   if (holder == nullptr || *holder == nullptr) return 0;
   Device* const device = *holder;
   unregister_device(*device);
+  finish_link_interrupts();
   tell_peers(device->name);
   for (std::uint16_t i = 0; i < kMaxQueues; ++i) {
     if (device->rx[i] != nullptr) rx_queue_release(dev, i);

@@ -20,12 +20,6 @@ bool has_carrier(const Device& device) {
   return device.egress.faults().link_up();
 }
 
-void notify_link(Device& device) {
-  if (publish_link(device) && device.ethdev->data->dev_conf.intr_conf.lsc != 0) {
-    rte_eth_dev_callback_process(device.ethdev, RTE_ETH_EVENT_INTR_LSC, nullptr);
-  }
-}
-
 /// Runs `change` on the filters. -ENOMEM when their lists cannot grow.
 template <typename Change>
 int change_macs(rte_eth_dev* dev, Change change) {
@@ -42,6 +36,8 @@ int change_macs(rte_eth_dev* dev, Change change) {
 }  // namespace
 
 bool publish_link(Device& device) {
+  // Of two threads, the one that looked last must not be the first to publish.
+  const auto lock = lock_registry();
   rte_eth_link link{};
   const bool up = has_carrier(device);
   link.link_status = up ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
@@ -49,6 +45,12 @@ bool publish_link(Device& device) {
   link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
   link.link_autoneg = RTE_ETH_LINK_FIXED;
   return rte_eth_linkstatus_set(device.ethdev, &link) == 0;
+}
+
+void notify_link(Device& device) {
+  if (publish_link(device) && device.ethdev->data->dev_conf.intr_conf.lsc != 0) {
+    rte_eth_dev_callback_process(device.ethdev, RTE_ETH_EVENT_INTR_LSC, nullptr);
+  }
 }
 
 void set_link(Device& device, bool up) {

@@ -14,8 +14,10 @@ inline constexpr std::uint32_t kMaxMacs = 64;
 /// Raises or lowers the link and tells whoever asked for link interrupts. Not under the registry's lock: callbacks may
 /// call anything.
 void set_link(Device& device, bool up);
-/// What ethdev shows as the link from now on; true when it changed.
+/// What ethdev shows as the link from now on; true when it changed. Any thread but those in burst calls.
 bool publish_link(Device& device);
+/// The same, and tells whoever asked for link interrupts when it changed.
+void notify_link(Device& device);
 
 /// The port of that name has come or gone: the links of those that it is the peer of.
 void tell_peers(std::string_view name);

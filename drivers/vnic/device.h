@@ -51,8 +51,10 @@ struct Device {
   Engine engine{*this};        ///< moves frames between rings and those two
 
   std::atomic<bool> started{false};
-  std::atomic<bool> link_up{false};  ///< started, and not set down by the application
-  bool link_wanted = true;           ///< rte_eth_dev_set_link_up and _down
+  std::atomic<bool> link_up{false};          ///< started, and not set down by the application
+  std::atomic<bool> link_interrupts{false};  ///< the application asked for them
+  std::atomic<bool> link_moved{false};       ///< its interrupt was raised
+  bool link_wanted = true;                   ///< rte_eth_dev_set_link_up and _down
 
   // The control thread's.
   /// Keeps what a queue has counted when it goes.

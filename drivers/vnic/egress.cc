@@ -7,6 +7,7 @@
 
 #include "device.h"
 #include "device_clock.h"
+#include "link_interrupt.h"
 #include "registry.h"
 
 namespace warpline::vnic {
@@ -38,6 +39,10 @@ void Egress::lock() {
 void Egress::unlock() {
   if (other_end_ != nullptr) other_end_->end();
   holds_back_.store(faults_.held() != 0, std::memory_order_relaxed);
+  if (faults_.link_up() != carrier_) [[unlikely]] {
+    carrier_ = !carrier_;
+    if (device_.link_interrupts.load(std::memory_order_relaxed)) raise_link_interrupt(device_);
+  }
   idle_polls_.store(0, std::memory_order_relaxed);
   lock_.unlock();
 }

@@ -78,6 +78,7 @@ class Egress {
   Way way_ = Way::blocked;
   bool changes_frames_ = false;
   Ingress* other_end_ = nullptr;
+  bool carrier_ = true;  ///< what faults had made of the link when an interrupt was last raised
 
   std::atomic<bool> holds_back_{false};
   std::atomic<std::uint32_t> idle_polls_{0};

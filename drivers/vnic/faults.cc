@@ -41,12 +41,14 @@ void Faults::configure(const FaultConfig& config) {
     line_rest_ = 0;
     ++line_free_nanos_;
   }
-  if (config.flap_frames != config_.flap_frames) flap_at_ = 0;
+  if (config.flap_frames != config_.flap_frames) {
+    flap_at_ = 0;
+    link_up_.store(true, std::memory_order_relaxed);
+  }
   config_ = config;
   config_.reorder_depth = std::clamp(config.reorder_depth, 1U, kMaxReorderDepth);
   active_ = strikes_frames(config);
   if (config.burst_loss_enter == 0) bad_state_ = false;
-  if (config.flap_frames == 0) link_up_.store(true, std::memory_order_relaxed);
   stall_.store(config.stall, std::memory_order_relaxed);
   rx_out_.store(config.rx_out, std::memory_order_relaxed);
   tx_full_.store(config.tx_full, std::memory_order_relaxed);

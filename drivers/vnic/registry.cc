@@ -46,6 +46,13 @@ Device* find_device(std::uint16_t port_id) {
   return found == devices().end() ? nullptr : *found;
 }
 
+Device* find_moved_link() {
+  const auto lock = lock_registry();
+  const auto found = std::ranges::find_if(
+      devices(), [](Device* device) { return device->link_moved.exchange(false, std::memory_order_acquire); });
+  return found == devices().end() ? nullptr : *found;
+}
+
 std::vector<Device*> find_senders_to(std::string_view name) {
   const auto lock = lock_registry();
   std::vector<Device*> senders;
