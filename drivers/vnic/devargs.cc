@@ -133,8 +133,8 @@ Error unknown_key(std::string_view key) {
                      fmt::format("there are {}", fmt::join(known, ", ")));
 }
 
-/// `rate=` of a source: of the frames that it makes; of any other wire it is a fault.
-Result<void> set_source_rate(std::string_view text, Devargs& args) {
+/// `rate=` of a source or a static wire: of the frames that come in; of any other wire it is a fault.
+Result<void> set_supply_rate(std::string_view text, Devargs& args) {
   WARPLINE_TRY(const Rate rate, parse_rate(text));
   args.packets_per_s = 0;
   if (const auto* packets = std::get_if<PacketRate>(&rate)) args.packets_per_s = packets->value;
@@ -173,7 +173,8 @@ Result<void> parse(std::string_view text, Devargs& args) {
   }
   // Whose rate it is, and in frames of which size, is known when all has been read.
   if (rate.data() == nullptr) return {};
-  return args.wire == WireKind::source ? set_source_rate(rate, args) : set_fault(args.faults, "rate", rate);
+  const bool supplies = args.wire == WireKind::source || args.wire == WireKind::fixed;
+  return supplies ? set_supply_rate(rate, args) : set_fault(args.faults, "rate", rate);
 }
 
 }  // namespace

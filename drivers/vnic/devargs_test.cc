@@ -38,7 +38,7 @@ TEST(DevargsTest, ReadsEveryKey) {
   EXPECT_EQ(args.faults.loss, 0.25);
 }
 
-TEST(DevargsTest, ARateIsTheWiresButForASource) {
+TEST(DevargsTest, ARateIsTheWiresButForASupply) {
   Devargs args;
   ASSERT_EQ(parse_devargs("rate=10gbit", args), 0);
   EXPECT_EQ(args.faults.bits_per_s, 10'000'000'000U);
@@ -46,6 +46,9 @@ TEST(DevargsTest, ARateIsTheWiresButForASource) {
   // 1000 bytes and 24 of layer 1, wherever the size stands.
   ASSERT_EQ(parse_devargs("rate=8192kbit,wire=source,size=1000", args), 0);
   EXPECT_EQ(args.packets_per_s, 1000);
+  EXPECT_EQ(args.faults.bits_per_s, 0U);
+  ASSERT_EQ(parse_devargs("wire=static,rate=148.8Mpps", args), 0);
+  EXPECT_EQ(args.packets_per_s, 148.8e6);
   EXPECT_EQ(args.faults.bits_per_s, 0U);
 }
 

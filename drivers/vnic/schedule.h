@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace warpline::vnic {
+
+/// Frames that arrive at a steady rate at one queue of a static wire. Owner: whoever serves the queue.
+class Schedule {
+ public:
+  /// A queue that is asked too rarely misses what is more frames late than this.
+  static constexpr std::uint64_t kMaxBacklog = 1024;
+
+  /// Nothing has arrived yet. A rate of 0: whatever is asked for is there.
+  void start(double frames_per_s, std::uint64_t now_nanos) {
+    frames_per_nano_ = frames_per_s / 1e9;
+    start_nanos_ = now_nanos;
+    gone_ = 0;
+  }
+  [[nodiscard]] bool endless() const { return frames_per_nano_ == 0; }
+
+  /// Frames that have arrived and were not taken, `most` at most.
+  [[nodiscard]] std::uint32_t arrived(std::uint32_t most, std::uint64_t now_nanos) {
+    const auto all = static_cast<std::uint64_t>(static_cast<double>(now_nanos - start_nanos_) * frames_per_nano_);
+    if (all <= gone_) return 0;
+    if (all - gone_ > kMaxBacklog) gone_ = all - kMaxBacklog;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(most, all - gone_));
+  }
+  void take(std::uint32_t frames) { gone_ += frames; }
+
+ private:
+  double frames_per_nano_ = 0;
+  std::uint64_t start_nanos_ = 0;
+  std::uint64_t gone_ = 0;  ///< taken or missed
+};
+
+}  // namespace warpline::vnic

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule.h"
+
+#include <gtest/gtest.h>
+
+namespace warpline::vnic {
+namespace {
+
+constexpr std::uint32_t kBurst = 64;
+
+TEST(Schedule, BringsWhatHasArrivedAndNoMore) {
+  Schedule schedule;
+  schedule.start(1e6, 5000);  // one a microsecond
+  ASSERT_FALSE(schedule.endless());
+  EXPECT_EQ(schedule.arrived(kBurst, 5000), 0U);
+  EXPECT_EQ(schedule.arrived(kBurst, 5999), 0U);
+  EXPECT_EQ(schedule.arrived(kBurst, 8000), 3U);
+  schedule.take(2);
+  EXPECT_EQ(schedule.arrived(kBurst, 8000), 1U);
+  EXPECT_EQ(schedule.arrived(kBurst, 8000 + 100'000), kBurst);
+}
+
+TEST(Schedule, AskedTooRarelyMissesWhatIsTooLate) {
+  Schedule schedule;
+  schedule.start(1e9, 0);
+  ASSERT_EQ(schedule.arrived(kBurst, 1'000'000), kBurst);
+  std::uint64_t taken = 0;
+  while (const std::uint32_t frames = schedule.arrived(kBurst, 1'000'000)) {
+    schedule.take(frames);
+    taken += frames;
+  }
+  EXPECT_EQ(taken, Schedule::kMaxBacklog);
+}
+
+TEST(Schedule, KeepsItsRateOverADay) {
+  Schedule schedule;
+  schedule.start(148.8e6, 0);
+  constexpr std::uint64_t kDay = 86'400ULL * 1'000'000'000;
+  ASSERT_EQ(schedule.arrived(kBurst, kDay), kBurst);
+  schedule.take(static_cast<std::uint32_t>(Schedule::kMaxBacklog));
+  EXPECT_EQ(schedule.arrived(kBurst, kDay), 0U);
+  EXPECT_NEAR(schedule.arrived(kBurst, kDay + 100), 15, 1);
+}
+
+TEST(Schedule, WithoutARateIsEndless) {
+  Schedule schedule;
+  EXPECT_TRUE(schedule.endless());
+  schedule.start(0, 7);
+  EXPECT_TRUE(schedule.endless());
+}
+
+}  // namespace
+}  // namespace warpline::vnic
