@@ -100,7 +100,7 @@ void add_common(std::vector<Option>& table) {
        {"data-room", 'd', "pool", "data-room", both, Arity::single, "BYTES",
         "of a buffer; 0: the MTU's frame, at least 2048",
         count<Config>(of(&Config::pool, &PoolConfig::data_room), 0, 65'407)},
-       {"pool-size", 0, "pool", "size", both, Arity::single, "N", "buffers a port; 0: worked out",
+       {"pool-size", 0, "pool", "size", both, Arity::single, "N", "buffers of each; 0: worked out",
         count<Config>(of(&Config::pool, &PoolConfig::size), 0, 1U << 28)},
        {"pool-cache", 0, "pool", "cache", both, Arity::single, "N", "buffers each lcore keeps to itself",
         count<Config>(of(&Config::pool, &PoolConfig::cache), 0, 512)}});

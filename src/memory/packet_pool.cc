@@ -1,99 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
+#define ALLOW_EXPERIMENTAL_API  // rte_pktmbuf_pool_create_extbuf, unchanged since 20.02
 #include "memory/packet_pool.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
 #include <utility>
-#include <vector>
 
-#include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_ether.h>
+#include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
+#include <rte_memory.h>
 #include <rte_mempool.h>
-
-#include "runtime/hugepages.h"
-#include "runtime/lcore_plan.h"
+#include <rte_memzone.h>
 
 namespace warpline {
 namespace {
 
-constexpr std::uint32_t kVlanTags = 2 * 4;
-constexpr std::uint64_t kMebibyte = 1 << 20;
+/// Pages of a GPU's memory, as EAL is told; those that NICs see (64 KiB) are parts of them.
+constexpr Bytes kGpuPage{2 << 20};
+/// Pages are registered for GPUs one by one: none may have two owners.
+constexpr std::size_t kHostPage = 4096;
+constexpr std::size_t kCacheLine = RTE_CACHE_LINE_SIZE;
 
-/// A mempool flushes a cache at one and a half times its size, and wants as much of the pool's buffers.
-constexpr std::uint32_t flush_threshold(std::uint32_t cache) { return cache + cache / 2; }
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-Error no_memory(const std::string& what, std::uint32_t size, std::uint32_t data_room, int node) {
-  const std::vector<HugepagePool> pages = read_hugepages();
-  if (rte_eal_has_hugepages() == 0) {
-    const Bytes needed = pool_bytes(size, data_room);
-    return environment_error(
-        what, fmt::format("it needs {} MiB of ordinary memory, more than was set aside", needed.value / kMebibyte),
-        fmt::format("reserve hugepages: `{}`, or use a smaller pool", reserve_command(pages, needed)));
+std::uint16_t element_of(const PoolShape& shape) {
+  return static_cast<std::uint16_t>(shape.data_room + RTE_PKTMBUF_HEADROOM);
+}
+
+int eal_node(const PoolShape& shape) { return shape.node == kAnyNode ? SOCKET_ID_ANY : shape.node; }
+
+/// An error of what `shape` needs, in the words of who met it.
+Error for_pool(const PoolShape& shape, Error error) {
+  error.what = fmt::format("{}: {}", describe(shape), error.what);
+  return error;
+}
+
+/// A memzone of whole pages for all buffers of `pool`, whose owner the pool becomes. Null, with rte_errno set, where
+/// there is no such memory.
+const rte_memzone* populate(rte_mempool* pool) {
+  std::size_t page = 0;
+  std::size_t least = 0;
+  std::size_t alignment = 0;
+  rte_mempool_get_page_size(pool, &page);
+  const auto shift = static_cast<std::uint32_t>(page == 0 ? 0 : rte_bsf64(page));
+  const ssize_t size = rte_mempool_op_calc_mem_size_default(pool, pool->size, shift, &least, &alignment);
+  if (size < 0) {
+    rte_errno = static_cast<int>(-size);
+    return nullptr;
   }
-  const Bytes needed = pool_bytes(size, data_room, Bytes{2 * kMebibyte});
-  const std::uint64_t missing = needed.value - std::min(needed.value, free_bytes(pages).value);
-  return environment_error(
-      what,
-      fmt::format("it needs {} MiB of hugepages{}, {} MiB more than are free", needed.value / kMebibyte,
-                  node == kAnyNode ? "" : fmt::format(" on NUMA node {}", node), missing / kMebibyte),
-      fmt::format("`{}`, or use a smaller pool", reserve_command(pages, needed)));
+  const rte_memzone* const zone = rte_memzone_reserve_aligned(
+      fmt::format("pin_{}", pool->name).c_str(), round_up(static_cast<std::uint64_t>(size), kHostPage), pool->socket_id,
+      0, static_cast<unsigned>(std::max(alignment, kHostPage)));
+  if (zone == nullptr) return nullptr;
+  const auto give_back = [](rte_mempool_memhdr*, void* owner) {
+    rte_memzone_free(static_cast<const rte_memzone*>(owner));
+  };
+  const int added = rte_mempool_populate_virt(pool, static_cast<char*>(zone->addr), zone->len, page, give_back,
+                                              const_cast<rte_memzone*>(zone));
+  if (added == static_cast<int>(pool->size)) return zone;
+  if (added <= 0) rte_memzone_free(zone);
+  rte_errno = ENOMEM;
+  return nullptr;
 }
 
 }  // namespace
 
-std::uint32_t pool_size(const PoolDemand& demand) {
-  // A cache holds up to its flush threshold and, in mid-flush, one burst more: twice the size covers both.
-  const std::uint64_t most = std::uint64_t{demand.rx_descriptors} + demand.tx_descriptors + demand.in_flight +
-                             std::uint64_t{demand.lcores} * 2 * demand.cache;
-  const std::uint64_t capped = std::clamp<std::uint64_t>(most, 63, (std::uint64_t{1} << 30) - 1);
-  return static_cast<std::uint32_t>(std::bit_ceil(capped + 1) - 1);
+Result<PacketPool> PacketPool::make(const PoolShape& shape) {
+  WARPLINE_CHECK(check_shape(shape));
+  rte_mempool* const pool = rte_pktmbuf_pool_create(shape.name.c_str(), shape.size, fitting_cache(shape), 0,
+                                                    element_of(shape), eal_node(shape));
+  if (pool == nullptr) return pool_error(shape, rte_errno);
+  return PacketPool(pool);
 }
 
-std::uint32_t data_room(std::uint16_t mtu) {
-  constexpr std::uint32_t kCacheLine = 64;
-  const std::uint32_t frame = mtu + RTE_ETHER_HDR_LEN + kVlanTags + RTE_ETHER_CRC_LEN;
-  return std::max(2048U, (frame + kCacheLine - 1) / kCacheLine * kCacheLine);
-}
-
-Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room, Bytes page) {
-  rte_mempool_objsz object{};
-  const std::uint32_t element = sizeof(rte_mbuf) + RTE_PKTMBUF_HEADROOM + data_room;
-  const std::uint64_t each = rte_mempool_calc_obj_size(element, 0, &object);
-  // As rte_mempool_op_calc_mem_size_helper: what fits into a page is not laid across two.
-  const std::uint64_t pages = each <= page.value ? (size + page.value / each - 1) / (page.value / each)
-                                                 : size * ((each + page.value - 1) / page.value);
-  // The mempool's ring has a pointer for each; chunks are aligned.
-  return {pages * page.value + std::bit_ceil(std::uint64_t{size} + 1) * sizeof(void*) + 2 * kMebibyte};
-}
-
-Result<PacketPool> PacketPool::make(const std::string& name, std::uint32_t size, std::uint32_t cache,
-                                    std::uint32_t data_room, int node) {
-  const std::string what = fmt::format("pool \"{}\" of {} buffers of {} bytes", name, size, data_room);
-  if (size == 0 || data_room == 0 || data_room + RTE_PKTMBUF_HEADROOM > UINT16_MAX) {
-    return usage_error(what, fmt::format("a buffer has 1 to {} bytes", UINT16_MAX - RTE_PKTMBUF_HEADROOM),
-                       "use another data room");
+Result<PacketPool> PacketPool::make_pinned(const PoolShape& shape, const PinMemory& pin) {
+  WARPLINE_CHECK(check_shape(shape));
+  // As rte_pktmbuf_pool_create, but that no page has buffers and something else in it.
+  rte_mempool* const made =
+      rte_mempool_create_empty(shape.name.c_str(), shape.size, sizeof(rte_mbuf) + element_of(shape),
+                               fitting_cache(shape), sizeof(rte_pktmbuf_pool_private), eal_node(shape), 0);
+  if (made == nullptr) return pool_error(shape, rte_errno);
+  PacketPool pool(made);
+  if (const int problem = rte_mempool_set_ops_byname(made, rte_mbuf_best_mempool_ops(), nullptr); problem != 0) {
+    return pool_error(shape, -problem);
   }
-  std::uint32_t fitting = std::min<std::uint32_t>(cache, RTE_MEMPOOL_CACHE_MAX_SIZE);
-  while (flush_threshold(fitting) > size) --fitting;
-  rte_mempool* const pool = rte_pktmbuf_pool_create(name.c_str(), size, fitting, 0,
-                                                    static_cast<std::uint16_t>(data_room + RTE_PKTMBUF_HEADROOM),
-                                                    node == kAnyNode ? SOCKET_ID_ANY : node);
-  if (pool != nullptr) return PacketPool(pool);
-  const int code = rte_errno;
-  if (code == EEXIST) return usage_error(what, "there is a pool of that name", "give each a name of its own");
-  if (code != ENOMEM) return environment_error(what, rte_strerror(code), "use a smaller pool");
-  return no_memory(what, size, data_room, node);
+  rte_pktmbuf_pool_private about{};
+  about.mbuf_data_room_size = element_of(shape);
+  rte_pktmbuf_pool_init(made, &about);
+  const rte_memzone* const zone = populate(made);
+  if (zone == nullptr) return pool_error(shape, rte_errno);
+  rte_mempool_obj_iter(made, rte_pktmbuf_init, nullptr);
+  auto pinned = pin({static_cast<std::byte*>(zone->addr), zone->len});
+  if (!pinned.ok()) return for_pool(shape, std::move(pinned).error());
+  pool.pin_ = *std::move(pinned);
+  return pool;
 }
 
-PacketPool& PacketPool::operator=(PacketPool&& other) noexcept {
+Result<PacketPool> PacketPool::make_device(const PoolShape& shape, int gpu, const AllocateMemory& allocate) {
+  WARPLINE_CHECK(check_shape(shape));
+  const std::uint64_t element = round_up(element_of(shape), kCacheLine);
+  if (element > UINT16_MAX) return check_shape({shape.name, shape.size, shape.cache, UINT16_MAX, shape.node}).error();
+  const Bytes size{round_up(element * shape.size, kGpuPage.value)};
+  auto memory = allocate(gpu, size, kGpuPage);
+  if (!memory.ok()) return for_pool(shape, std::move(memory).error());
+  const std::span<std::byte> bytes = memory->bytes;
+  PacketPool pool(nullptr);
+  if (rte_extmem_register(bytes.data(), bytes.size(), nullptr, 0, kGpuPage.value) != 0) {
+    return environment_error(describe(shape),
+                             fmt::format("EAL does not take in memory of GPU {}: {}", gpu, rte_strerror(rte_errno)),
+                             "use fewer pools, or -m pinned");
+  }
+  pool.external_ = *std::move(memory);
+  const rte_pktmbuf_extmem buffers{.buf_ptr = bytes.data(),
+                                   .buf_iova = reinterpret_cast<std::uintptr_t>(bytes.data()),
+                                   .buf_len = bytes.size(),
+                                   .elt_size = static_cast<std::uint16_t>(element)};
+  pool.pool_ = rte_pktmbuf_pool_create_extbuf(shape.name.c_str(), shape.size, fitting_cache(shape), 0,
+                                              element_of(shape), eal_node(shape), &buffers, 1);
+  if (pool.pool_ == nullptr) return pool_error(shape, rte_errno);
+  return pool;
+}
+
+PacketPool::~PacketPool() {
+  pin_.reset();
+  rte_mempool_free(pool_);
+  if (!external_.bytes.empty()) rte_extmem_unregister(external_.bytes.data(), external_.bytes.size());
+}
+
+void PacketPool::swap(PacketPool& other) noexcept {
   std::swap(pool_, other.pool_);
-  return *this;
+  std::swap(pin_, other.pin_);
+  std::swap(external_, other.external_);
 }
-
-PacketPool::~PacketPool() { rte_mempool_free(pool_); }
 
 std::uint32_t PacketPool::in_use() const { return rte_mempool_in_use_count(pool_); }
 

@@ -1,56 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 
 #include <rte_mbuf.h>
 
 #include "base/result.h"
 #include "base/units.h"
+#include "memory/gpu_memory.h"
+#include "memory/pool_shape.h"
 
 namespace warpline {
 
-/// Where buffers of one pool can be at the same time.
-struct PoolDemand {
-  std::uint32_t rx_descriptors = 0;  ///< of all receive queues that are filled from the pool
-  std::uint32_t tx_descriptors = 0;  ///< of all transmit queues that its packets may be sent on
-  std::uint32_t in_flight = 0;       ///< packets in bursts: batches being filled, burst rings, rings of a ring pair
-  std::uint32_t lcores = 1;          ///< that allocate or free, each with a cache
-  std::uint32_t cache = 0;           ///< buffers in each cache
-};
-
-/// Buffers that never run out under `demand`: 2^n - 1, where a mempool's ring wastes nothing.
-[[nodiscard]] std::uint32_t pool_size(const PoolDemand& demand);
-
-/// Bytes of a buffer, without headroom, that hold a frame of the MTU (with two VLAN tags and FCS) in one segment; at
-/// least 2048.
-[[nodiscard]] std::uint32_t data_room(std::uint16_t mtu);
-
-/// Memory that a pool takes of pages of that size, bookkeeping included: for Eal::start. Ordinary pages, the default,
-/// take the most.
-[[nodiscard]] Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room, Bytes page = {4096});
-
-/// Owns a pool of mbufs in host memory. Nothing of it may be in use when it is destroyed: close the ports first.
+/// Owns a pool of mbufs. Nothing of it may be in use when it is destroyed: close the ports first.
+///
+/// Every frame begins on a 64-byte boundary, and so does what follows a split: a split of as many bytes as there are
+/// headers (42 for UDP over IPv4) aligns the payload.
 class PacketPool {
  public:
-  /// `size` buffers of `data_room` bytes (headroom comes on top) on `node` (kAnyNode: anywhere). A cache that is too
-  /// large for the size or for DPDK is cut to what fits.
+  /// Buffers in host memory.
+  [[nodiscard]] static Result<PacketPool> make(const PoolShape& shape);
+  /// The same, in pages that GPUs reach at the CPU's addresses. The mbufs are direct: all that drivers do faster for
+  /// such, they do.
+  [[nodiscard]] static Result<PacketPool> make_pinned(const PoolShape& shape, const PinMemory& pin);
+  /// Buffers in a GPU's memory, external to the mbufs, which are in host memory. Every port that receives into them or
+  /// transmits from them has to map() external().
+  [[nodiscard]] static Result<PacketPool> make_device(const PoolShape& shape, int gpu, const AllocateMemory& allocate);
+  /// In host memory, `size` buffers with caches of `cache`, of `data_room` bytes, on `node`.
   [[nodiscard]] static Result<PacketPool> make(const std::string& name, std::uint32_t size, std::uint32_t cache,
-                                               std::uint32_t data_room, int node);
-  PacketPool(PacketPool&& other) noexcept : pool_(other.pool_) { other.pool_ = nullptr; }
-  PacketPool& operator=(PacketPool&& other) noexcept;
+                                               std::uint32_t data_room, int node) {
+    return make({name, size, cache, data_room, node});
+  }
+
+  PacketPool(PacketPool&& other) noexcept { swap(other); }
+  PacketPool& operator=(PacketPool&& other) noexcept {
+    swap(other);
+    return *this;
+  }
   ~PacketPool();
 
   [[nodiscard]] rte_mempool* get() const { return pool_; }
   [[nodiscard]] std::uint32_t size() const { return pool_->size; }
   /// Buffers that are not in the pool or its caches. Exact only while no lcore allocates or frees.
   [[nodiscard]] std::uint32_t in_use() const;
+  /// A GPU's memory, registered with EAL; empty for a pool in host memory.
+  [[nodiscard]] std::span<std::byte> external() const { return external_.bytes; }
 
  private:
   explicit PacketPool(rte_mempool* pool) : pool_(pool) {}
+  void swap(PacketPool& other) noexcept;
 
-  rte_mempool* pool_;
+  rte_mempool* pool_ = nullptr;
+  std::shared_ptr<void> pin_;  ///< goes before the pool, whose memory it is about
+  OwnedMemory external_;       ///< goes after the pool
 };
 
 }  // namespace warpline

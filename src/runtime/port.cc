@@ -99,6 +99,7 @@ Port& Port::operator=(Port&& other) noexcept {
   queues_ = other.queues_;
   setup_ = std::move(other.setup_);
   unused_outputs_ = std::move(other.unused_outputs_);
+  mapped_ = std::exchange(other.mapped_, {});
   device_config_ = other.device_config_;
   return *this;
 }
@@ -109,6 +110,7 @@ void Port::close() {
   if (id_ == kNone) return;
   stop();
   const CapturedLog log;
+  unmap();
   rte_eth_dev_close(id_);
   // A vdev goes altogether, so that its name can be used again. A PCI device may have other ports.
   if (driver_.find("pci") == std::string::npos && name_.find(':') == std::string::npos && device_ != nullptr) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,13 @@ struct PortQueues {
   bool one_pool = false;  ///< all that is sent on a queue comes from one pool, unshared: fast free is safe
 };
 
+/// Where a receive queue's packets are placed.
+struct RxPools {
+  rte_mempool* payload = nullptr;  ///< whole frames, or what follows the first bytes
+  rte_mempool* header = nullptr;   ///< with a split: the first bytes
+  std::uint16_t split = 0;         ///< how many those are; 0: no split
+};
+
 /// What the device made of it.
 struct PortSetup {
   std::uint16_t rx_queues = 0;
@@ -30,6 +39,7 @@ struct PortSetup {
   std::uint16_t mtu = 0;
   std::vector<std::string> rx_offloads;  ///< in force
   std::vector<std::string> tx_offloads;
+  std::string device_access;         ///< after map(): how the device reaches that memory
   std::vector<std::string> refused;  ///< each one line: asked for, and not to be had from this device
 };
 
@@ -66,8 +76,14 @@ class Port {
   /// Works out queues, rings, offloads, RSS and MTU, for the pool's size; more queues than the device has is a usage
   /// error.
   [[nodiscard]] Result<void> configure(const PortConfig& config, const PortQueues& queues);
-  /// Sets device and queues up; received packets are placed in buffers of `pool`. Once, after configure().
-  [[nodiscard]] Result<void> attach(rte_mempool* pool);
+  /// Lets the device read and write memory that EAL knows (rte_extmem_register) but that is not its own, such as a
+  /// GPU's, until the port is closed. After configure(). A device that cannot is an environment error.
+  [[nodiscard]] Result<void> map(std::span<std::byte> memory);
+  /// Sets device and queues up; received packets are placed in buffers of `pools[0]`, or of one for each receive queue.
+  /// Once, after configure(). A device that cannot split frames so is a usage error.
+  [[nodiscard]] Result<void> attach(std::span<const RxPools> pools);
+  /// The same with one pool for all queues and without a split.
+  [[nodiscard]] Result<void> attach(rte_mempool* pool) { return attach({{RxPools{.payload = pool}}}); }
   /// Starts the device, promiscuous as configured.
   [[nodiscard]] Result<void> start();
   void stop();
@@ -90,6 +106,8 @@ class Port {
   void close();
   [[nodiscard]] Result<void> spread(const rte_eth_dev_info& info, rte_eth_conf& device);
   [[nodiscard]] Result<void> set_mtu();
+  [[nodiscard]] Result<void> choose_offloads(const rte_eth_dev_info& info, std::span<const RxPools> pools);
+  void unmap();
 
   static constexpr std::uint16_t kNone = UINT16_MAX;
 
@@ -103,6 +121,7 @@ class Port {
   PortQueues queues_;
   PortSetup setup_;
   std::vector<std::string> unused_outputs_;  ///< files that the driver made and that hold nothing until the start
+  std::vector<std::span<std::byte>> mapped_;
   rte_eth_conf device_config_{};
 };
 

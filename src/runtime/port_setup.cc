@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a port's configuration meets what its device can do.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -116,45 +115,6 @@ Result<void> Port::set_mtu() {
                              "use a smaller `--mtu`, or set the interface's with `ip link set ... mtu ...`");
   }
   if (!config_.spec.empty()) setup_.refused.push_back(fmt::format("MTU {}: the driver cannot set it", config_.mtu));
-  return {};
-}
-
-Result<void> Port::attach(rte_mempool* pool) {
-  const std::string what = fmt::format("port {}", name_);
-  rte_eth_dev_info info;
-  rte_eth_dev_info_get(id_, &info);
-  const std::uint32_t frame = config_.mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
-  if (frame + RTE_PKTMBUF_HEADROOM > rte_pktmbuf_data_room_size(pool)) {
-    device_config_.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
-    device_config_.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-  }
-  const CapturedLog log;
-  if (const int problem = rte_eth_dev_configure(id_, queues_.rx, queues_.tx, &device_config_); problem != 0) {
-    return environment_error(what, log.reason(rte_strerror(-problem)), "ask less of it");
-  }
-  WARPLINE_CHECK(set_mtu());
-  const unsigned node = node_ < 0 ? static_cast<unsigned>(SOCKET_ID_ANY) : static_cast<unsigned>(node_);
-  rte_eth_rxconf rx = info.default_rxconf;
-  rx.offloads = device_config_.rxmode.offloads;
-  rx.rx_free_thresh = config_.rx_free_thresh.value_or(rx.rx_free_thresh);
-  for (std::uint16_t q = 0; q < queues_.rx; ++q) {
-    if (const int problem = rte_eth_rx_queue_setup(id_, q, setup_.rx_ring, node, &rx, pool); problem != 0) {
-      return environment_error(fmt::format("{}: receive queue {}", what, q), log.reason(rte_strerror(-problem)),
-                               "use another ring size or threshold");
-    }
-  }
-  rte_eth_txconf tx = info.default_txconf;
-  tx.offloads = device_config_.txmode.offloads;
-  tx.tx_free_thresh = config_.tx_free_thresh.value_or(tx.tx_free_thresh);
-  tx.tx_rs_thresh = config_.tx_rs_thresh.value_or(tx.tx_rs_thresh);
-  for (std::uint16_t q = 0; q < queues_.tx; ++q) {
-    if (const int problem = rte_eth_tx_queue_setup(id_, q, setup_.tx_ring, node, &tx); problem != 0) {
-      return environment_error(fmt::format("{}: transmit queue {}", what, q), log.reason(rte_strerror(-problem)),
-                               "use another ring size or threshold");
-    }
-  }
-  setup_.rx_offloads = offload_names(OffloadSide::rx, rx.offloads);
-  setup_.tx_offloads = offload_names(OffloadSide::tx, tx.offloads);
   return {};
 }
 

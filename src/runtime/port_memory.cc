@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that is not EAL's, opened to a port's device.
+#define ALLOW_EXPERIMENTAL_API  // rte_dev_dma_map, unchanged since 19.11
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+
+#include "runtime/dpdk_log.h"
+#include "runtime/port.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::uint64_t kMebibyte = 1 << 20;
+
+std::uint64_t address_of(std::span<std::byte> memory) { return reinterpret_cast<std::uintptr_t>(memory.data()); }
+
+bool has_peermem() {
+  std::error_code ignored;
+  return std::filesystem::exists("/sys/module/nvidia_peermem", ignored);
+}
+
+}  // namespace
+
+Result<void> Port::map(std::span<std::byte> memory) {
+  const CapturedLog log;
+  const bool of_verbs = driver_.starts_with("mlx");
+  // Addresses of devices are the program's own: EAL runs so wherever a device can reach more than its memory.
+  if (rte_dev_dma_map(device_, memory.data(), address_of(memory), memory.size()) != 0) {
+    const int code = rte_errno;
+    const std::string what = fmt::format("port {}: {} MiB of GPU memory", name_, memory.size() / kMebibyte);
+    if (code == ENOTSUP) {
+      return environment_error(what, fmt::format("{} ports cannot reach it", driver_),
+                               "use -m pinned, or a port such as net_vnic0 or a ConnectX");
+    }
+    const std::string why = log.reason(rte_strerror(code));
+    if (of_verbs && !has_peermem()) {
+      return environment_error(what, fmt::format("{}, and nvidia-peermem is not loaded", why),
+                               "sudo modprobe nvidia-peermem, or use -m pinned");
+    }
+    return environment_error(what, why, "use -m pinned");
+  }
+  mapped_.push_back(memory);
+  // DPDK has no registration by dma-buf up to 25.11.
+  setup_.device_access = of_verbs && has_peermem() ? "nvidia-peermem" : fmt::format("mapped by {}", driver_);
+  return {};
+}
+
+void Port::unmap() {
+  for (const std::span<std::byte> memory : mapped_) {
+    (void)rte_dev_dma_unmap(device_, memory.data(), address_of(memory), memory.size());
+  }
+  mapped_.clear();
+}
+
+}  // namespace warpline
