@@ -150,6 +150,13 @@ class BurstRing {
     const std::uint64_t released = released_.load(std::memory_order_acquire);
     return published_.load(std::memory_order_acquire) - released;
   }
+  /// Bursts published and not yet done, of those not yet released.
+  [[nodiscard]] std::uint64_t undone() const {
+    std::uint64_t count = 0;
+    const std::uint64_t end = published_.load(std::memory_order_acquire);
+    for (std::uint64_t i = released_.load(std::memory_order_acquire); i != end; ++i) count += !view_.is_done(i);
+    return count;
+  }
   [[nodiscard]] std::uint32_t slots() const { return slots_; }
   [[nodiscard]] const EngineView& engine_view() const { return view_; }
   /// All that an engine sees, whole pages: what to register with a device.

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/counter.h"
@@ -19,18 +20,26 @@ concept PacketWork = std::copy_constructible<W> && requires(W work, FrameRef fra
   { work(frame) } -> std::same_as<Verdict>;
 };
 
+/// Whether a copy of the work is worth keeping from burst to burst: it counts something. Works that do not say
+/// `static constexpr bool kStateless = true;` are taken to.
+template <PacketWork W>
+inline constexpr bool kKeepsState = true;
+template <PacketWork W>
+  requires W::kStateless
+inline constexpr bool kKeepsState<W> = false;
+
 /// What one lane has done. The lane writes, any thread reads. Time is taken of one burst in kLaneSampling only.
 struct alignas(kRingLine) LaneCounters {
   Counter bursts;
   Counter packets;
   Counter sampled_packets;  ///< packets of the bursts that were timed
-  Counter sampled_ticks;    ///< from taking a burst to handing it on
+  Counter sampled_ticks;    ///< from taking a burst to handing it on, of the host's time-stamp counter
 };
 inline constexpr std::uint64_t kLaneSampling = 64;
 
 /// What stop() left undone.
 struct EngineLeft {
-  std::uint64_t bursts = 0;  ///< published, but not worked on: BurstRing::reclaim() has them
+  std::uint64_t bursts = 0;  ///< published, but not done: BurstRing::reclaim() has them
 };
 
 /// Works through the bursts of one ring with copies of one PacketWork, marking each frame with its verdict.
@@ -46,6 +55,7 @@ concept Engine = requires(E engine, const E constant, Nanos timeout, std::uint32
   { constant.name() } -> std::same_as<std::string_view>;
   { constant.lanes() } -> std::same_as<std::uint32_t>;
   { constant.counters(lane) } -> std::same_as<const LaneCounters&>;  // any thread, any time
+  { constant.failure() } -> std::same_as<std::optional<Error>>;      // any thread: why it works no more
   constant.for_each_worker_state([](const auto&) {});                // after stop()
 };
 

@@ -11,151 +11,19 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "handoff/burst_ring.h"
+#include "handoff/engine_testing.h"
 #include "handoff/inline_engine.h"
 #include "handoff/thread_engine.h"
 
 namespace warpline {
 namespace {
 
-constexpr std::uint16_t kMaxPieces = 3;
-
-/// A frame of up to three pieces; what the work should find and leave is worked out from `number`.
-struct Packet {
-  std::uint32_t number = 0;
-  std::uint16_t pieces = 1;
-  std::array<std::uint8_t, kMaxPieces> bytes{};  ///< one a piece, each counts how often the work saw it
-
-  [[nodiscard]] Verdict preset() const { return number % 5 == 0 ? Verdict::reply : Verdict::forward; }
-  [[nodiscard]] Verdict expected() const {
-    if (preset() != Verdict::forward) return preset();
-    return pieces == 2 ? Verdict::giant : Verdict::forward;
-  }
-};
-
-/// Touches every piece once, drops frames of two pieces.
-struct Touch {
-  std::uint64_t frames = 0;
-  Verdict operator()(FrameRef frame) {
-    ++frames;
-    for (std::uint16_t i = 0; i < frame.count; ++i) ++*frame.segments[i].data;
-    return frame.length == 2 ? Verdict::giant : Verdict::forward;
-  }
-};
-
-struct Stream {
-  std::vector<Packet> packets;
-  std::vector<std::uint16_t> bursts;  ///< packets each; they add up to all packets
-};
-
-Stream make_stream(const std::vector<std::uint16_t>& bursts, std::uint64_t seed) {
-  Stream stream{{}, bursts};
-  stream.packets.resize(std::accumulate(bursts.begin(), bursts.end(), std::size_t{0}));
-  std::uint32_t number = 0;
-  for (Packet& packet : stream.packets) {
-    packet.number = number++;
-    packet.pieces = static_cast<std::uint16_t>(1 + (seed + std::uint64_t{packet.number} * 7U) % 11U % kMaxPieces);
-  }
-  return stream;
-}
-
-template <typename E>
-void produce(BurstRing& ring, E& engine, Stream& stream) {
-  Packet* next = stream.packets.data();
-  for (const std::uint16_t size : stream.bursts) {
-    Burst* burst = ring.acquire();
-    while (burst == nullptr) {
-      std::this_thread::yield();
-      burst = ring.acquire();
-    }
-    for (std::uint16_t i = 0; i < size; ++i, ++next) {
-      if (next->pieces == 1) {
-        burst->append(next, next->bytes.data(), 1, next->preset());
-        continue;
-      }
-      Segment* const segments = burst->append(next, next->pieces, next->preset());
-      for (std::uint16_t s = 0; s < next->pieces; ++s) {
-        segments[s].data = &next->bytes[s];
-        segments[s].length = 1;
-      }
-    }
-    ring.publish();
-    engine.on_published();
-  }
-}
-
-/// What came out, in order: packet number and verdict.
-struct Received {
-  std::uint32_t number;
-  Verdict verdict;
-};
-
-std::vector<Received> consume(BurstRing& ring, std::size_t bursts) {
-  std::vector<Received> received;
-  for (std::size_t i = 0; i < bursts; ++i) {
-    const Burst* burst = ring.completed();
-    while (burst == nullptr) {
-      std::this_thread::yield();
-      burst = ring.completed();
-    }
-    std::uint16_t exceptions = 0;
-    burst->for_each([&](void* packet, Verdict verdict) {
-      received.push_back({static_cast<Packet*>(packet)->number, verdict});
-      exceptions = static_cast<std::uint16_t>(exceptions + (verdict != Verdict::forward));
-    });
-    EXPECT_EQ(burst->exceptions(), exceptions);
-    ring.release();
-  }
-  return received;
-}
-
-/// Sends the stream through and says whether every packet came out once, in order, touched once and rightly judged.
-template <typename E>
-void expect_all_through(BurstRing& ring, E& engine, Stream& stream) {
-  ASSERT_TRUE(engine.start().ok());
-  std::thread producer([&] { produce(ring, engine, stream); });
-  const std::vector<Received> received = consume(ring, stream.bursts.size());
-  producer.join();
-  EXPECT_EQ(engine.stop(Nanos{0}).bursts, 0U);
-
-  ASSERT_EQ(received.size(), stream.packets.size());
-  std::uint64_t worked = 0;
-  for (std::size_t i = 0; i < received.size(); ++i) {
-    const Packet& packet = stream.packets[i];
-    ASSERT_EQ(received[i].number, packet.number);
-    ASSERT_EQ(received[i].verdict, packet.expected());
-    const bool touched = packet.preset() == Verdict::forward;
-    worked += touched;
-    for (std::uint16_t s = 0; s < kMaxPieces; ++s) ASSERT_EQ(packet.bytes[s], touched && s < packet.pieces ? 1 : 0);
-  }
-
-  std::uint64_t frames = 0;
-  engine.for_each_worker_state([&](const Touch& touch) { frames += touch.frames; });
-  EXPECT_EQ(frames, worked);
-  std::uint64_t bursts = 0;
-  std::uint64_t packets = 0;
-  for (std::uint32_t lane = 0; lane < engine.lanes(); ++lane) {
-    const LaneCounters& counters = engine.counters(lane);
-    bursts += counters.bursts.get();
-    packets += counters.packets.get();
-    EXPECT_LE(counters.sampled_packets.get(), counters.packets.get());
-    EXPECT_EQ(counters.sampled_packets.get() > 0, counters.bursts.get() > 0);
-  }
-  EXPECT_EQ(bursts, stream.bursts.size());
-  EXPECT_EQ(packets, stream.packets.size());
-}
-
-std::unique_ptr<BurstRing> make_ring(std::uint32_t slots, std::uint16_t packets, std::uint64_t first = 1) {
-  const auto segments = static_cast<std::uint16_t>(packets * kMaxPieces);
-  Result<std::unique_ptr<BurstRing>> ring = BurstRing::create({slots, packets, segments, first});
-  EXPECT_TRUE(ring.ok());
-  return *std::move(ring);
-}
+using namespace testing;
 
 std::vector<LanePlacement> unpinned(std::size_t lanes) { return {lanes, {std::nullopt, true}}; }
 
@@ -167,7 +35,7 @@ RC_GTEST_PROP(EngineProperty, EveryPacketOnceInOrderWithItsVerdict, ()) {
   const auto bursts = *rc::gen::container<std::vector<std::uint16_t>>(*rc::gen::inRange<std::size_t>(1, 300),
                                                                       rc::gen::inRange<std::uint16_t>(1, 40));
   const auto first = *rc::gen::element<std::uint64_t>(1, kRingSequenceMask - 30);
-  Stream stream = make_stream(bursts, *rc::gen::arbitrary<std::uint64_t>());
+  PacketStream stream = make_stream(bursts, *rc::gen::arbitrary<std::uint64_t>());
   const auto ring = make_ring(slots, 40, first);
   if (lanes == 0) {
     InlineEngine engine(*ring, Touch{});
@@ -180,7 +48,7 @@ RC_GTEST_PROP(EngineProperty, EveryPacketOnceInOrderWithItsVerdict, ()) {
 
 // A kernel that gives each packet one of its threads drops the rest of a burst larger than itself. No such bound here.
 TEST(Engines, BurstsLargerThanAnyBlockOfThreads) {
-  Stream stream = make_stream({2048, 1, 4096, 33, 1025}, 3);
+  PacketStream stream = make_stream({2048, 1, 4096, 33, 1025}, 3);
   const auto ring = make_ring(4, 4096);
   ThreadEngine engine(*ring, Touch{}, unpinned(2), "lane");
   expect_all_through(*ring, engine, stream);
@@ -189,7 +57,7 @@ TEST(Engines, BurstsLargerThanAnyBlockOfThreads) {
 // A flag alone cannot tell a slot's new burst from the one a round before; a sequence can, after any number of rounds.
 TEST(Engines, SmallRingsThatWrapThousandsOfTimes) {
   for (const std::uint32_t slots : {1U, 2U, 4U}) {
-    Stream stream = make_stream(std::vector<std::uint16_t>(5000, 2), slots);
+    PacketStream stream = make_stream(std::vector<std::uint16_t>(5000, 2), slots);
     const auto ring = make_ring(slots, 2);
     ThreadEngine engine(*ring, Touch{}, unpinned(3), "lane");
     expect_all_through(*ring, engine, stream);
@@ -197,7 +65,7 @@ TEST(Engines, SmallRingsThatWrapThousandsOfTimes) {
 }
 
 TEST(ThreadEngineStop, DrainsWhatWasPublished) {
-  Stream stream = make_stream(std::vector<std::uint16_t>(16, 8), 1);
+  PacketStream stream = make_stream(std::vector<std::uint16_t>(16, 8), 1);
   const auto ring = make_ring(16, 8);
   ThreadEngine engine(*ring, Touch{}, unpinned(3), "lane");
   ASSERT_TRUE(engine.start().ok());
@@ -207,7 +75,7 @@ TEST(ThreadEngineStop, DrainsWhatWasPublished) {
 }
 
 TEST(ThreadEngineStop, ReportsWhatItLeavesAndNeverHalfABurst) {
-  Stream stream = make_stream(std::vector<std::uint16_t>(8, 4), 1);
+  PacketStream stream = make_stream(std::vector<std::uint16_t>(8, 4), 1);
   const auto ring = make_ring(8, 4);
   const EngineView view = ring->engine_view();
   std::atomic<bool> busy{false};
@@ -235,6 +103,36 @@ TEST(ThreadEngineStop, ReportsWhatItLeavesAndNeverHalfABurst) {
   }
   EXPECT_EQ(stopped, 28U);
   EXPECT_EQ(ring->in_flight(), 0U);
+}
+
+// Who works in the stead of an engine that failed leaves alone what was done, and never guesses at the rest.
+TEST(FailUndone, CompletesWhatIsPublishedAndNotDone) {
+  for (const std::uint64_t first : {std::uint64_t{1}, kRingSequenceMask - 5}) {
+    PacketStream stream = make_stream(std::vector<std::uint16_t>(11, 4), 1);
+    const auto ring = make_ring(8, 4, first);
+    const EngineView view = ring->engine_view();
+    InlineEngine engine(*ring, Touch{});
+    PacketStream before{{stream.packets.begin(), stream.packets.begin() + 12}, {4, 4, 4}};
+    produce(*ring, engine, before);
+    EXPECT_EQ(consume(*ring, 3).size(), 12U);
+
+    struct Nobody {
+      void on_published() {}
+    } nobody;
+    PacketStream after{{stream.packets.begin() + 12, stream.packets.end()}, std::vector<std::uint16_t>(8, 4)};
+    produce(*ring, nobody, after);
+    Touch touch;
+    view.complete(first + 5, work_burst(view.take(first + 5), touch).exceptions);
+    EXPECT_EQ(ring->undone(), 7U);
+    fail_undone(view, first + 11);
+    EXPECT_EQ(ring->undone(), 0U);
+    for (const Received& received : consume(*ring, 8)) {
+      const Packet& packet = stream.packets[received.number];
+      const bool done = received.number / 4 == 5;
+      const Verdict left = packet.preset() == Verdict::forward ? Verdict::engine_stopped : packet.preset();
+      EXPECT_EQ(received.verdict, done ? packet.expected() : left);
+    }
+  }
 }
 
 TEST(ThreadEngineStop, BeforeStartAndTwice) {

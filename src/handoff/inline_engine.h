@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +32,7 @@ class InlineEngine {
   [[nodiscard]] std::string_view name() const { return "inline"; }
   [[nodiscard]] std::uint32_t lanes() const { return 1; }
   [[nodiscard]] const LaneCounters& counters(std::uint32_t /*lane*/) const { return counters_; }
+  [[nodiscard]] std::optional<Error> failure() const { return std::nullopt; }
   template <typename F>
   void for_each_worker_state(F&& f) const {
     f(work_);

@@ -81,6 +81,11 @@ struct EngineView {
         .store(pack_ring_word(sequence, exceptions), std::memory_order_release);
   }
 
+  /// Any thread: whether the burst with that sequence, published in this round of the slots, is complete.
+  [[nodiscard]] bool is_done(std::uint64_t sequence) const {
+    return has_sequence(std::atomic_ref(done[sequence & slot_mask].value).load(std::memory_order_acquire), sequence);
+  }
+
   /// Any lane. Acquire: whatever was published before the request is seen by a take() after this call.
   [[nodiscard]] RingStop stop_requested() const {
     return static_cast<RingStop>(std::atomic_ref(stop->value).load(std::memory_order_acquire));

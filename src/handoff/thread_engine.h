@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,23 +13,9 @@
 
 #include "handoff/burst_ring.h"
 #include "handoff/engine.h"
-#include "handoff/work_burst.h"
+#include "handoff/host_lane.h"
 
 namespace warpline {
-
-/// Where one lane of a thread engine runs.
-struct LanePlacement {
-  std::optional<unsigned> cpu;  ///< as Linux numbers them; unset: wherever the scheduler likes
-  bool yield = false;           ///< the CPU is shared: give it up when idle
-};
-
-/// Starts a thread named `name` (15 characters are kept) on `cpu`. An environment error when there is no such CPU, it
-/// is not allowed to this process, or no thread can be made.
-[[nodiscard]] Result<std::thread> start_lane_thread(const std::string& name, std::optional<unsigned> cpu,
-                                                    std::function<void()> body);
-
-/// What an idle lane does between two looks at its ready word.
-void lane_idle(bool yield);
 
 /// Host threads that drain a burst ring as the lanes of a persistent kernel do.
 template <PacketWork W>
@@ -81,6 +66,7 @@ class ThreadEngine {
   [[nodiscard]] std::string_view name() const { return "thread"; }
   [[nodiscard]] std::uint32_t lanes() const { return static_cast<std::uint32_t>(lanes_.size()); }
   [[nodiscard]] const LaneCounters& counters(std::uint32_t lane) const { return lanes_[lane]->counters; }
+  [[nodiscard]] std::optional<Error> failure() const { return std::nullopt; }
   template <typename F>
   void for_each_worker_state(F&& f) const {
     for (const auto& lane : lanes_) f(std::as_const(lane->work));
@@ -106,20 +92,8 @@ class ThreadEngine {
   /// The whole life of lane `index`, on its thread.
   void drain(std::uint32_t index) {
     Lane& lane = *lanes_[index];
-    const EngineView view = ring_.engine_view();
-    std::uint64_t sequence = view.first_sequence + index;
-    for (;;) {
-      const RingStop stop = view.stop_requested();
-      if (stop == RingStop::now) break;
-      if (const BurstView burst = view.take(sequence)) {
-        serve_burst(view, sequence, burst, lane.work, lane.counters);
-        sequence += lanes_.size();
-      } else if (stop == RingStop::drain) {
-        break;
-      } else {
-        lane_idle(lane.placement.yield);
-      }
-    }
+    const EngineView& view = ring_.engine_view();
+    drain_ring(view, {view.first_sequence + index, lanes()}, lane.work, lane.counters, lane.placement.yield);
     lane.running.store(false, std::memory_order_release);
   }
 

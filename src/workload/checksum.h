@@ -13,6 +13,7 @@ namespace warpline {
 /// unchanged, so with the checksums that it came with, and drops any other by the name of what is wrong with it.
 struct ChecksumVerify {
   static constexpr WorkloadKind kKind = WorkloadKind::checksum;
+  static constexpr bool kStateless = true;
 
   WARPLINE_HD Verdict operator()(FrameRef frame) const { return verify_checksums(frame, parse(frame)); }
   void merge(const ChecksumVerify& /*other*/) {}

@@ -44,6 +44,7 @@ struct FrameTally {
 class Count {
  public:
   static constexpr WorkloadKind kKind = WorkloadKind::count;
+  static constexpr bool kStateless = false;
 
   WARPLINE_HD Verdict operator()(FrameRef frame) {
     const ParsedFrame parsed = parse(frame);

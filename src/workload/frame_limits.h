@@ -20,6 +20,7 @@ template <typename Work>
 class FrameLimits {
  public:
   static constexpr WorkloadKind kKind = Work::kKind;
+  static constexpr bool kStateless = Work::kStateless;
 
   /// `mtu`: bytes of layer-3 packet.
   FrameLimits(Work work, std::uint16_t mtu) : work_(work), mtu_(mtu) {}

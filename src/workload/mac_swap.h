@@ -14,6 +14,7 @@ namespace warpline {
 /// Sends each frame back to where it came from: exchanges its MAC addresses in place.
 struct MacSwap {
   static constexpr WorkloadKind kKind = WorkloadKind::mac_swap;
+  static constexpr bool kStateless = true;
 
   WARPLINE_HD Verdict operator()(FrameRef frame) const {
     if (frame.head_length() < EthernetView::kHeaderLength) return swap_across_segments(frame);

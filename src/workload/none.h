@@ -10,6 +10,7 @@ namespace warpline {
 /// Forwards every frame as it is, without a look at it.
 struct NoWork {
   static constexpr WorkloadKind kKind = WorkloadKind::none;
+  static constexpr bool kStateless = true;
 
   WARPLINE_HD Verdict operator()(FrameRef /*frame*/) const { return Verdict::forward; }
   void merge(const NoWork& /*other*/) {}

@@ -25,6 +25,7 @@ concept Workload = std::copyable<W> && requires(W work, const W other, FrameRef 
   { work(frame) } -> std::same_as<Verdict>;
   { work.merge(other) } -> std::same_as<void>;
   { W::kKind } -> std::convertible_to<WorkloadKind>;
+  { W::kStateless } -> std::convertible_to<bool>;  // nothing is counted: merge does nothing
 };
 
 /// Calls `f` with the workload as a value of its own type, and returns what `f` returns. Set-up only: the loop that `f`
@@ -42,7 +43,8 @@ decltype(auto) with_workload(WorkloadKind kind, Nanos packet_time, std::uint16_t
     case WorkloadKind::checksum:
       return f(FrameLimits(ChecksumVerify{}, mtu));
     case WorkloadKind::spin:
-      return f(FrameLimits(Spin<>{packet_time.value > 0 ? nanos_to_ticks(packet_time) : 0}, mtu));
+      if (packet_time.value <= 0) return f(FrameLimits(Spin<>{}, mtu));
+      return f(FrameLimits(Spin<>{nanos_to_ticks(packet_time), static_cast<std::uint64_t>(packet_time.value)}, mtu));
   }
   return f(NoWork{});
 }

@@ -152,7 +152,7 @@ TEST(Spin, OccupiesItsWorkerForTheTicksAskedAndNoLonger) {
   for (const std::uint64_t asked : {0U, 1U, 7U, 1000U}) {
     for (const std::uint64_t step : {1U, 3U, 50U}) {
       std::uint64_t time = 0 - std::uint64_t{20};  // the counter wraps on the way
-      Spin<FakeTicks> spin{asked, {&time, step}};
+      Spin<FakeTicks> spin{asked, 0, {&time, step}};
       const std::uint64_t begin = time + step;
       EXPECT_EQ(judge(spin, udp_frame(1)), Verdict::forward);
       EXPECT_GE(time - begin, asked);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "handoff/thread_engine.h"
+#include "handoff/host_lane.h"
 
 #include <fmt/core.h>
 #include <pthread.h>

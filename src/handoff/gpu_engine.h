@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "gpu/device.h"
+#include "handoff/burst_ring.h"
+#include "handoff/device_work.h"
+#include "handoff/engine.h"
+#include "handoff/gpu_attendant.h"
+#include "handoff/host_lane.h"
+
+namespace warpline {
+
+/// Lanes on a GPU, and with failover one more on the host, for when the GPU fails: bursts that the GPU may have in hand
+/// then come back as engine_stopped, since they may be half done, and the host works on those that follow.
+template <PacketWork W>
+class GpuEngine {
+ public:
+  GpuEngine(const BurstRing& ring, const W& work, GpuEngineSetup setup)
+      : ring_(ring), gpu_(ring, std::move(setup)), host_work_(work) {
+    static_assert(std::is_trivially_copyable_v<W>, "the work travels to the device and back as bytes");
+  }
+  GpuEngine(const GpuEngine&) = delete;
+  GpuEngine& operator=(const GpuEngine&) = delete;
+  ~GpuEngine() { stop(Nanos{0}); }
+
+  [[nodiscard]] Result<void> start() {
+    const std::uint32_t threads = gpu_.threads();
+    if constexpr (kKeepsState<W>) states_.assign(std::size_t{gpu_.lanes()} * threads, host_work_);
+    WARPLINE_CHECK(gpu_.prepare(std::as_bytes(std::span(states_))));
+    auto* const states = reinterpret_cast<W*>(gpu_.states());
+    WARPLINE_CHECK(gpu_.launch([&](unsigned ctas) {
+      if (gpu_.setup().kind == EngineKind::persistent) {
+        return KernelLaunch(DeviceWork<W>::persistent_kernel(), ctas, threads, gpu_.device_lanes(), host_work_, states);
+      }
+      return KernelLaunch(DeviceWork<W>::next_kernel(), ctas, threads, gpu_.device_lanes(), host_work_, states,
+                          gpu_.next());
+    }));
+    WARPLINE_TRY(attendant_,
+                 start_lane_thread(gpu_.setup().name, gpu_.setup().attendant.cpu, [this] { run_attendant(); }));
+    return {};
+  }
+
+  void on_published() {}
+
+  EngineLeft stop(Nanos timeout) {
+    if (attendant_.joinable()) {
+      const EngineView& view = ring_.engine_view();
+      view.request_stop(RingStop::drain);
+      if (!await_end(timeout)) {
+        view.request_stop(RingStop::now);
+        if (!await_end(kStopPatience)) gpu_.call_hung();
+      }
+      attendant_.join();
+    }
+    return {ring_.undone()};
+  }
+
+  [[nodiscard]] std::string_view name() const { return warpline::name(gpu_.setup().kind); }
+  /// The last one is the host's.
+  [[nodiscard]] std::uint32_t lanes() const { return gpu_.lanes() + 1; }
+  [[nodiscard]] const LaneCounters& counters(std::uint32_t lane) const {
+    return lane < gpu_.lanes() ? gpu_.counters(lane) : host_counters_;
+  }
+  [[nodiscard]] std::optional<Error> failure() const {
+    if (!failed_.load(std::memory_order_acquire)) return std::nullopt;
+    return failure_;
+  }
+  template <typename F>
+  void for_each_worker_state(F&& f) const {
+    for (const W& state : states_) f(state);
+    f(host_work_);
+  }
+
+ private:
+  /// A kernel that is told to stop ends within a millisecond after the burst in hand.
+  static constexpr Nanos kStopPatience{1'000'000'000};
+
+  [[nodiscard]] bool await_end(Nanos timeout) const {
+    const std::uint64_t begin = ticks_now();
+    const std::uint64_t patience = timeout.value > 0 ? nanos_to_ticks(timeout) : 0;
+    while (!ended_.load(std::memory_order_acquire)) {
+      if (ticks_now() - begin > patience) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  void run_attendant() {
+    failure_ = gpu_.attend();
+    if (!failure_ && !states_.empty()) {
+      if (const Result<void> fetched = gpu_.fetch_states(std::as_writable_bytes(std::span(states_))); !fetched) {
+        failure_ = fetched.error();
+      }
+    }
+    if (failure_) {
+      abandon_gpus();
+      failed_.store(true, std::memory_order_release);
+      if (gpu_.setup().failover && !gpu_.hangs()) work_in_its_stead();
+    }
+    ended_.store(true, std::memory_order_release);
+  }
+
+  void work_in_its_stead() {
+    const EngineView& view = ring_.engine_view();
+    const std::uint64_t next = view.first_sequence + ring_.published();
+    fail_undone(view, next);
+    drain_ring(view, {next, 1}, host_work_, host_counters_, true);
+  }
+
+  const BurstRing& ring_;
+  GpuAttendant gpu_;
+  W host_work_;
+  LaneCounters host_counters_;
+  std::vector<W> states_;  ///< the device's, before start() and after stop()
+  std::thread attendant_;
+  std::optional<Error> failure_;  ///< the attendant writes it before failed_
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> ended_{false};
+};
+
+}  // namespace warpline

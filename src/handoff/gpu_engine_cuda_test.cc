@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU's engines against the streams of engine_test.cc. Skipped where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/device.h"
+#include "gpu/host_registration.h"
+#include "handoff/engine_testing.h"
+#include "handoff/gpu_engine.h"
+#include "handoff/gpu_engine_testing.h"
+
+namespace warpline {
+namespace {
+
+using namespace testing;
+
+static_assert(Engine<GpuEngine<Touch>>);
+
+const auto name_of = [](const ::testing::TestParamInfo<EngineKind>& kind) { return std::string(name(kind.param)); };
+
+class GpuEngineTest : public ::testing::TestWithParam<EngineKind> {
+ protected:
+  void SetUp() override {
+    if (!list_gpus()) GTEST_SKIP() << "no GPU";
+    ASSERT_TRUE(use_gpu(0).ok());
+  }
+  static GpuEngineSetup setup(std::uint16_t burst = 64, std::uint32_t ctas = 5) {
+    return {.kind = GetParam(), .ctas = ctas, .burst = burst, .attendant = {std::nullopt, true}};
+  }
+  /// Opens the packets to the GPU for as long as the result lives.
+  static HostRegistration open(PacketStream& stream) {
+    Result<HostRegistration> registration = HostRegistration::create(std::as_writable_bytes(std::span(stream.packets)));
+    EXPECT_TRUE(registration.ok());
+    return *std::move(registration);
+  }
+  static void expect_through(const std::vector<std::uint16_t>& bursts, std::uint32_t slots, std::uint16_t most,
+                             std::uint64_t first = 1) {
+    PacketStream stream = make_stream(bursts, slots);
+    const HostRegistration registration = open(stream);
+    const auto ring = make_ring(slots, most, first);
+    GpuEngine engine(*ring, Touch{}, setup(most));
+    expect_all_through(*ring, engine, stream);
+    EXPECT_FALSE(engine.failure());
+  }
+};
+
+TEST_P(GpuEngineTest, EveryPacketOnceInOrderWithItsVerdict) {
+  std::vector<std::uint16_t> bursts;
+  for (std::uint16_t i = 0; i < 3000; ++i) bursts.push_back(static_cast<std::uint16_t>(1 + i * 7 % 64));
+  for (const std::uint32_t slots : {1U, 2U, 16U}) expect_through(bursts, slots, 64);
+}
+
+TEST_P(GpuEngineTest, BurstsLargerThanAnyBlockOfThreads) { expect_through({2048, 1, 4096, 33, 1025}, 4, 4096); }
+
+TEST_P(GpuEngineTest, SmallRingsThatWrapThousandsOfTimes) {
+  expect_through(std::vector<std::uint16_t>(20'000, 2), 2, 2);
+}
+
+TEST_P(GpuEngineTest, SequencesWrap) {
+  expect_through(std::vector<std::uint16_t>(100, 3), 4, 3, kRingSequenceMask - 30);
+}
+
+TEST_P(GpuEngineTest, StopDrainsWhatWasPublished) {
+  PacketStream stream = make_stream(std::vector<std::uint16_t>(16, 8), 1);
+  const HostRegistration registration = open(stream);
+  const auto ring = make_ring(16, 8);
+  GpuEngine engine(*ring, Touch{}, setup(8));
+  ASSERT_TRUE(engine.start().ok());
+  produce(*ring, engine, stream);
+  EXPECT_EQ(engine.stop(Nanos{10'000'000'000}).bursts, 0U);
+  EXPECT_EQ(consume(*ring, 16).size(), stream.packets.size());
+}
+
+TEST_P(GpuEngineTest, SeveralRingsShareAGpu) {
+  constexpr std::size_t kRings = 4;
+  std::vector<PacketStream> streams;
+  std::vector<HostRegistration> registrations;
+  std::vector<std::unique_ptr<BurstRing>> rings;
+  std::vector<std::unique_ptr<GpuEngine<Touch>>> engines;
+  for (std::size_t i = 0; i < kRings; ++i) {
+    streams.push_back(make_stream(std::vector<std::uint16_t>(2000, static_cast<std::uint16_t>(8 + i)), i));
+  }
+  for (std::size_t i = 0; i < kRings; ++i) {
+    registrations.push_back(open(streams[i]));
+    rings.push_back(make_ring(8, 16));
+    engines.push_back(std::make_unique<GpuEngine<Touch>>(*rings[i], Touch{}, setup(16)));
+  }
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kRings; ++i) {
+    ASSERT_TRUE(engines[i]->start().ok());
+    threads.emplace_back([&, i] { produce(*rings[i], *engines[i], streams[i]); });
+    threads.emplace_back(
+        [&, i] { EXPECT_EQ(consume(*rings[i], streams[i].bursts.size()).size(), streams[i].packets.size()); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& engine : engines) EXPECT_EQ(engine->stop(Nanos{1'000'000'000}).bursts, 0U);
+}
+
+TEST_P(GpuEngineTest, StopsAnIdleEngineAndOneThatNeverStarted) {
+  const auto ring = make_ring(4, 8);
+  GpuEngine engine(*ring, Touch{}, setup(8));
+  EXPECT_EQ(engine.stop(Nanos{0}).bursts, 0U);
+  ASSERT_TRUE(engine.start().ok());
+  EXPECT_EQ(engine.stop(Nanos{1'000'000'000}).bursts, 0U);
+  EXPECT_FALSE(engine.failure());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GpuEngineTest,
+                         ::testing::Values(EngineKind::launch, EngineKind::graph, EngineKind::persistent), name_of);
+
+/// A GPU that has failed stays so for the whole process, so each of these runs in one of its own.
+class GpuEngineDeathTest : public GpuEngineTest {
+ protected:
+  static GpuEngineSetup breakable() {
+    GpuEngineSetup engine = setup(8, 2);
+    engine.watchdog = Nanos{200'000'000};
+    engine.failover = true;
+    return engine;
+  }
+
+  static void start_or_exit(GpuEngine<BreakGpu>& engine) {
+    if (const Result<void> started = engine.start(); !started) {
+      std::fprintf(stderr, "%s\n", started.error().message().c_str());
+      std::_Exit(1);
+    }
+  }
+
+  /// Ends the process with 0 if the host takes over when the first burst breaks the GPU, and every packet comes back.
+  static void survive_fault() {
+    constexpr std::size_t kBursts = 64;
+    PacketStream stream = make_stream(std::vector<std::uint16_t>(kBursts, 8), 1);
+    const HostRegistration registration = open(stream);
+    const auto ring = make_ring(4, 8);
+    GpuEngine engine(*ring, BreakGpu{Break::fault}, breakable());
+    start_or_exit(engine);
+    std::thread producer([&] { produce(*ring, engine, stream); });
+    const std::vector<Received> received = consume(*ring, kBursts);
+    producer.join();
+    std::size_t stopped = 0;
+    std::size_t worked = 0;
+    for (const Received& packet : received) {
+      stopped += packet.verdict == Verdict::engine_stopped;
+      worked += packet.verdict == Verdict::forward;
+    }
+    const bool left = engine.stop(Nanos{1'000'000'000}).bursts != 0;
+    const bool all = received.size() == stream.packets.size();
+    if (engine.failure()) std::fprintf(stderr, "%s\n", engine.failure()->message().c_str());
+    std::fprintf(stderr, "%zu of %zu back, %zu stopped, %zu worked on\n", received.size(), stream.packets.size(),
+                 stopped, worked);
+    std::_Exit(all && !left && stopped > 0 && worked > 0 ? 0 : 1);
+  }
+
+  /// Ends the process with 0 if a kernel that never ends is reported, and stop() returns nevertheless.
+  static void report_hang() {
+    PacketStream stream = make_stream({8}, 1);
+    const HostRegistration registration = open(stream);
+    const auto ring = make_ring(4, 8);
+    GpuEngine engine(*ring, BreakGpu{Break::hang}, breakable());
+    start_or_exit(engine);
+    produce(*ring, engine, stream);
+    while (!engine.failure()) std::this_thread::yield();
+    std::fprintf(stderr, "%s\n", engine.failure()->message().c_str());
+    std::_Exit(engine.stop(Nanos{1'000'000'000}).bursts == 1 ? 0 : 1);
+  }
+};
+
+TEST_P(GpuEngineDeathTest, TheHostWorksOnAfterAFault) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(survive_fault(), ::testing::ExitedWithCode(0), "illegal memory access");
+}
+
+TEST_P(GpuEngineDeathTest, AHungKernelIsReported) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(report_hang(), ::testing::ExitedWithCode(0), "a kernel hangs");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GpuEngineDeathTest,
+                         ::testing::Values(EngineKind::launch, EngineKind::graph, EngineKind::persistent), name_of);
+
+}  // namespace
+}  // namespace warpline

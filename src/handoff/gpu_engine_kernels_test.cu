@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the works that the tests give to GPU engines.
+#include "handoff/device_work.cuh"
+#include "handoff/engine_testing.h"
+#include "handoff/gpu_engine_testing.h"
+
+WARPLINE_DEVICE_WORK(warpline::testing::Touch);
+WARPLINE_DEVICE_WORK(warpline::testing::BreakGpu);
