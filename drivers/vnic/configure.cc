@@ -78,7 +78,8 @@ int start_queues(rte_eth_dev* dev) {
     if (const int error = start_queue(device, *device.rx[i]); error != 0) return error;
   }
   for (std::uint16_t i = 0; i < device.tx_queues; ++i) {
-    if (!device.tx[i]->deferred) start_queue(device, *device.tx[i]);
+    if (device.tx[i]->deferred) continue;
+    if (const int error = start_queue(device, *device.tx[i]); error != 0) return error;
   }
   return 0;
 }
@@ -141,7 +142,7 @@ int configure(rte_eth_dev* dev) {
   device.rx_queues = dev->data->nb_rx_queues;
   device.tx_queues = dev->data->nb_tx_queues;
   configure_rss(device, conf);
-  return 0;
+  return device.engine.prepare_copies();
 }
 
 void choose_bursts(rte_eth_dev* dev) {

@@ -8,22 +8,6 @@
 // which stands for the NIC's own. C linkage, so that a program that loads the driver as a plugin finds it with dlsym.
 extern "C" {
 
-struct rte_net_vnic_copy_ops {
-  /// Payload from the program's buffer into the device. Bytes must have arrived when it returns, or when `poll` says
-  /// so.
-  void (*copy_in)(void* context, void* device, const void* buffer, std::size_t length);
-  /// Payload from the device into the program's buffer; descriptors are written back after the next `poll` that
-  /// returns true.
-  void (*copy_out)(void* context, void* buffer, const void* device, std::size_t length);
-  /// True when all copies begun before are done. Null: they are when they return.
-  bool (*poll)(void* context);
-  void* context;
-};
-
-/// Registers operations for a net_vnic port, before it is started. 0, -ENODEV when it is none, -EBUSY when it is
-/// started.
-int rte_net_vnic_set_copy_ops(std::uint16_t port_id, const rte_net_vnic_copy_ops* ops);
-
 /// `length` bytes, at least one, between one of the port's payload regions (below) and a buffer of the program's, which
 /// is where the descriptor said: payload address of an mbuf in memory that was mapped for the port.
 struct rte_net_vnic_copy {
@@ -54,10 +38,12 @@ struct rte_net_vnic_copy_engine {
   /// When it has stopped and nothing is under way any more, or was lost. Control thread.
   void (*close)(void* lane);
   /// Begins the lane's next batch, 1 to RTE_NET_VNIC_MOST_COPIES copies in any order; `copies` may be read until it
-  /// returns. 0, or -EAGAIN: nothing was begun, it is asked again. Never blocks.
+  /// returns. 0; -EAGAIN: nothing was begun, it is asked again; any other value is a failure, as in `landed`. Never
+  /// blocks.
   int (*submit)(void* lane, const rte_net_vnic_copy* copies, std::uint32_t count);
   /// How many of the lane's batches have landed, counted from its opening, in the order of their submission: their
-  /// bytes are where they belong, for the CPU too. Called often, not only when something is under way; never blocks.
+  /// bytes are where they belong, for the CPU too. Asked whenever the device runs while something is under way; never
+  /// blocks.
   std::uint64_t (*landed)(void* lane);
 };
 

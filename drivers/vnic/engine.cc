@@ -39,11 +39,6 @@ int Engine::open() {
   return 0;
 }
 
-void Engine::set_copy_ops(const rte_net_vnic_copy_ops& ops) {
-  ops_ = ops;
-  copies_apart_ = ops.copy_in != nullptr || ops.copy_out != nullptr || ops.poll != nullptr;
-}
-
 void Engine::make_frames(std::uint32_t most) {
   Egress& egress = device_.egress;
   const std::uint64_t now = device_nanos();

@@ -6,7 +6,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 
 #include "copy_ops.h"
 #include "device_clock.h"
@@ -42,11 +44,11 @@ class Engine {
   std::uint32_t serve_rx(RxQueue& queue, std::uint32_t most);
 
   /// Before a queue is started, while its rings are empty: the device begins anew, and with engine=thread serves it as
-  /// soon as it is marked as started.
-  void reset(RxQueue& queue);
-  void reset(TxQueue& queue);
-  /// Before a stopped queue is emptied: sends what is posted, waits for registered operations that are under way, and
-  /// has nothing to do with the queue any more when it returns.
+  /// soon as it is marked as started. 0 or -ENOMEM: the copy engine has no lane for it.
+  [[nodiscard]] int reset(RxQueue& queue);
+  [[nodiscard]] int reset(TxQueue& queue);
+  /// Before a stopped queue is emptied: sends what is posted, waits for copies that are under way, and has nothing to
+  /// do with the queue any more when it returns.
   void finish(RxQueue& queue);
   void finish(TxQueue& queue);
 
@@ -55,12 +57,18 @@ class Engine {
   /// Before the queues stop: sends what is posted and what faults hold back; ends the thread.
   void stop();
 
-  /// Registered operations, or null functions for memcpy. While the port is stopped.
-  void set_copy_ops(const rte_net_vnic_copy_ops& ops);
+  /// Who copies payload, null for the CPU. While the port is stopped. 0 or -ENOMEM.
+  [[nodiscard]] int set_copy_engine(const rte_net_vnic_copy_engine* engine);
+  /// With a copy engine, when the numbers of queues have changed: what its copies need. 0 or -ENOMEM.
+  [[nodiscard]] int prepare_copies();
+  /// All memory for payload on the device's side of copies.
+  void list_payload(const std::function<void(std::span<std::uint8_t>)>& found) const;
 
  private:
   struct TxState;
   struct RxState;
+  struct TxCopies;
+  struct RxCopies;
   struct Chain;
 
   [[nodiscard]] Chain follow(const TxQueue& queue, TxState& state, std::uint32_t pending) const;
@@ -71,21 +79,31 @@ class Engine {
   bool send_gathered(TxQueue& queue, std::uint8_t* frame, std::uint32_t length, std::uint64_t word,
                      std::uint64_t now_nanos);
   std::uint32_t send_posted(TxQueue& queue, TxState& state);
-  std::uint32_t send_apart(TxQueue& queue, TxState& state);
-  std::uint32_t send_staged(TxQueue& queue, TxState& state);
-  void stage(TxQueue& queue, TxState& state);
 
   std::uint32_t receive(RxQueue& queue, RxState& state, std::uint32_t most);
   std::uint32_t receive_fixed(RxQueue& queue, std::uint32_t most);
-  std::uint32_t land(RxQueue& queue, RxState& state);
+  std::uint32_t fill_fixed(RxQueue& queue, std::uint32_t most);
   enum class Fill : std::uint8_t { done, wait, lost };
   Fill fill(RxQueue& queue, RxState& state, PacketBuffer::Front front, std::uint32_t& vacant);
+  struct Looks;
+  /// The next frame that has arrived by now, or none.
+  [[nodiscard]] PacketBuffer::Front arrived(PacketBuffer& buffer, RxState& state, Looks& looks, std::uint32_t wanted);
   /// Makes up to `most` frames, those that have arrived by now; called when a packet buffer is empty.
   void make_frames(std::uint32_t most);
 
-  void copy_in(void* device, const void* buffer, std::uint32_t length) const;
-  void copy_out(void* buffer, const void* device, std::uint32_t length) const;
-  [[nodiscard]] bool landed() const { return ops_.poll == nullptr || ops_.poll(ops_.context); }
+  // With a copy engine (engine_copies*.cc).
+  int fill_supply(RxCopies& copies) const;
+  std::uint32_t receive_copies(RxQueue& queue, RxState& state, std::uint32_t most);
+  std::uint32_t begin_received(RxQueue& queue, RxState& state, std::uint32_t most);
+  std::uint32_t begin_supplied(RxQueue& queue, RxState& state, std::uint32_t most);
+  std::uint32_t land(RxQueue& queue, RxCopies& copies);
+  void lose(RxQueue& queue, RxCopies& copies);
+  std::uint32_t send_copies(TxQueue& queue, TxState& state);
+  std::uint32_t gather_posted(TxQueue& queue, TxState& state);
+  std::uint32_t land(TxQueue& queue, TxCopies& copies);
+  void lose(TxQueue& queue, TxState& state);
+  /// With the inline engine: transmit queues that nobody sends on while their copies are under way.
+  void look_after_senders(std::uint16_t rx_queue);
 
   [[nodiscard]] int create_thread(const char* name);
   int start_thread();
@@ -98,9 +116,9 @@ class Engine {
   void drain(TxQueue& queue, TxState& state);
 
   Device& device_;
-  bool fixed_;                 ///< wire=static
-  bool copies_apart_ = false;  ///< some operation is registered
-  rte_net_vnic_copy_ops ops_{};
+  bool fixed_;           ///< wire=static, payload untouched
+  bool copies_ = false;  ///< there is a copy engine
+  rte_net_vnic_copy_engine copy_engine_{};
   std::unique_ptr<Source> source_;
   std::array<std::unique_ptr<TxState>, kMaxQueues> tx_;
   std::array<std::unique_ptr<RxState>, kMaxQueues> rx_;

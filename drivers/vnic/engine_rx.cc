@@ -15,7 +15,7 @@ struct Cut {
   std::uint32_t groups;  ///< 0: it never fits
 };
 
-Cut cut(const RxQueue& queue, const FrameInfo& info) {
+Cut cut(const RxQueue& queue, const FrameInfo& info, std::uint32_t most_pieces) {
   std::uint32_t room = 0;
   for (std::uint16_t i = 0; i < queue.group; ++i) room += queue.room[i];
   std::uint32_t head = queue.room[0];
@@ -24,8 +24,7 @@ Cut cut(const RxQueue& queue, const FrameInfo& info) {
   if (info.length <= first) return {head, 1};
   if (!queue.scatter) return {head, 0};
   const std::uint32_t groups = 1 + (info.length - first + room - 1) / room;
-  // The driver posts no more before that many descriptors are free: for a longer one it would be waited forever.
-  return {head, groups * queue.group <= std::uint32_t{queue.size} - queue.free_thresh ? groups : 0};
+  return {head, groups * queue.group <= most_pieces ? groups : 0};
 }
 
 std::uint64_t done_word(std::uint32_t length, const FrameInfo& info, std::uint64_t end) {
@@ -38,13 +37,16 @@ std::uint64_t done_word(std::uint32_t length, const FrameInfo& info, std::uint64
 /// Fills buffers with a frame of several, or one that does not fit.
 Engine::Fill Engine::fill(RxQueue& queue, RxState& state, PacketBuffer::Front front, std::uint32_t& vacant) {
   const FrameInfo& info = *front.info;
-  const auto [head, groups] = cut(queue, info);
+  CopyLane* const lane = copies_ ? &state.copies->lane : nullptr;
+  // The driver posts no more before free_thresh descriptors are free: for a longer frame it would be waited forever.
+  const std::uint32_t fit = std::uint32_t{queue.size} - queue.free_thresh;
+  const auto [head, groups] = cut(queue, info, lane != nullptr ? std::min(fit, CopyLane::kMostCopies) : fit);
   if (groups == 0) {
     queue.device_counts.add(Count::rx_too_long);
     return Fill::lost;
   }
   const std::uint32_t pieces = groups * queue.group;
-  if (pieces > vacant) return Fill::wait;
+  if (pieces > vacant || (lane != nullptr && !lane->takes(pieces))) return Fill::wait;
   std::uint32_t left = info.length;
   std::uint16_t at = queue.fill_at;
   const auto take = [&](std::uint32_t i) {
@@ -60,12 +62,17 @@ Engine::Fill Engine::fill(RxQueue& queue, RxState& state, PacketBuffer::Front fr
   }
   left = info.length;
   const std::uint8_t* from = front.frame;
-  const std::uint64_t not_yet = copies_apart_ ? std::uint64_t{kRxDone} : 0;
+  const std::uint64_t not_yet = lane != nullptr ? std::uint64_t{kRxDone} : 0;
   for (std::uint32_t i = 0; i < pieces; ++i) {
     RxDescriptor& descriptor = queue.ring[queue.fill_at];
     const std::uint32_t length = take(i);
     if (from != nullptr && length != 0) {
-      copy_out(reinterpret_cast<void*>(descriptor.address), from, length);
+      void* const to = reinterpret_cast<void*>(descriptor.address);
+      if (lane != nullptr) {
+        lane->add(to, from, length);
+      } else {
+        copy_bytes(to, from, length);
+      }
       from += length;
     }
     left -= length;
@@ -83,25 +90,13 @@ std::uint32_t Engine::receive(RxQueue& queue, RxState& state, std::uint32_t most
   const std::uint32_t posted = queue.posted.load(std::memory_order_acquire) - queue.filled;
   std::uint32_t vacant = posted;
   std::uint32_t frames = 0;
-  bool made = source_ == nullptr;
-  bool looked = false;
+  Looks looks{.made = source_ == nullptr};
   bool took = false;
-  const bool plain = queue.group == 1 && !copies_apart_;
+  const bool plain = queue.group == 1;
   while (frames < most) {
-    const PacketBuffer::Front front = buffer.front();
-    if (front.info == nullptr) {
-      if (made) break;
-      made = true;
-      make_frames(most - frames);
-      continue;
-    }
+    const PacketBuffer::Front front = arrived(buffer, state, looks, most - frames);
+    if (front.info == nullptr) break;
     const FrameInfo& info = *front.info;
-    if (info.release_nanos > state.now_nanos) {
-      if (looked) break;
-      looked = true;
-      state.now_nanos = device_nanos();
-      if (info.release_nanos > state.now_nanos) break;
-    }
     RxDescriptor& descriptor = queue.ring[queue.fill_at];
     if (plain && vacant != 0 && info.length <= queue.room[0] &&
         device_.iommu.allows(descriptor.address, info.length, state.memory)) [[likely]] {
@@ -121,28 +116,20 @@ std::uint32_t Engine::receive(RxQueue& queue, RxState& state, std::uint32_t most
     took = true;
   }
   queue.filled += posted - vacant;
-  if (copies_apart_) {
-    state.flying += posted - vacant;
-    state.flying_frames += frames;
-  }
-  if (took && state.flying == 0) buffer.give_back();
-  return frames;
-}
-
-/// Writes back what registered operations have brought.
-std::uint32_t Engine::land(RxQueue& queue, RxState& state) {
-  auto at = static_cast<std::uint16_t>((queue.fill_at + queue.size - state.flying % queue.size) % queue.size);
-  for (; state.flying != 0; --state.flying, at = advance(at, queue.size)) {
-    std::uint64_t& word = queue.ring[at].word;
-    write_back(word, word | kRxDone);
-  }
-  device_.ingress.buffer(queue.id).give_back();
-  const std::uint32_t frames = state.flying_frames;
-  state.flying_frames = 0;
+  if (took) buffer.give_back();
   return frames;
 }
 
 std::uint32_t Engine::receive_fixed(RxQueue& queue, std::uint32_t most) {
+  Schedule& schedule = rx_[queue.id]->schedule;
+  if (schedule.endless()) [[likely]]
+    return fill_fixed(queue, most);
+  const std::uint32_t frames = fill_fixed(queue, schedule.arrived(most, device_nanos()));
+  schedule.take(frames);
+  return frames;
+}
+
+std::uint32_t Engine::fill_fixed(RxQueue& queue, std::uint32_t most) {
   const std::uint32_t length = device_.args.size;
   if (queue.group == 1 && length <= queue.room[0]) [[likely]] {
     return serve_rx_static(queue, most, static_cast<std::uint16_t>(length));
@@ -168,37 +155,40 @@ std::uint32_t Engine::serve_rx(RxQueue& queue, std::uint32_t most) {
     return 0;
   }
   RxState& state = *rx_[queue.id];
-  std::uint32_t frames = 0;
-  if (copies_apart_) {
-    if (state.flying != 0 && !landed()) return 0;
-    if (state.flying != 0) frames = land(queue, state);
-    receive(queue, state, most);
-    if (state.flying != 0 && landed()) frames += land(queue, state);
-  } else {
-    frames = receive(queue, state, most);
-  }
+  const std::uint32_t frames = copies_ ? receive_copies(queue, state, most) : receive(queue, state, most);
   if (frames == 0) device_.egress.idle_poll();
   return frames;
 }
 
-void Engine::reset(RxQueue& queue) {
-  rx_[queue.id]->memory = {};
+int Engine::reset(RxQueue& queue) {
+  RxState& state = *rx_[queue.id];
+  state.memory = {};
   queue.filled = 0;
   queue.fill_at = 0;
+  if (device_.args.wire == WireKind::fixed) {
+    // The port's rate, in equal parts.
+    const double queues = std::max<std::uint16_t>(1, device_.rx_queues);
+    state.schedule.start(device_.args.packets_per_s / queues, device_nanos());
+  }
+  if (copies_) {
+    if (const int error = state.copies->lane.open(copy_engine_, RTE_NET_VNIC_RX, queue.id); error != 0) return error;
+    state.copies->land_at = 0;
+  }
   served_rx_[queue.id].store(&queue, std::memory_order_release);
+  return 0;
 }
 
 void Engine::finish(RxQueue& queue) {
   served_rx_[queue.id].store(nullptr, std::memory_order_release);
   wait_for_pass();
-  RxState& state = *rx_[queue.id];
-  while (state.flying != 0) {
-    if (landed()) {
-      land(queue, state);
-    } else {
-      sched_yield();
-    }
+  if (!copies_) return;
+  RxCopies& copies = *rx_[queue.id]->copies;
+  while (copies.lane.busy()) {
+    copies.lane.submit();
+    land(queue, copies);
+    if (copies.lane.busy()) sched_yield();
   }
+  copies.lane.close();
 }
 
 }  // namespace warpline::vnic

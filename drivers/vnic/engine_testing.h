@@ -27,7 +27,8 @@ class TestPort {
  public:
   static constexpr std::uint32_t kSlot = 16384;  ///< bytes of a descriptor's buffer at most
 
-  explicit TestPort(const Devargs& args = {}, std::uint16_t size = 64, std::vector<std::uint16_t> rooms = {2048})
+  explicit TestPort(const Devargs& args = {}, std::uint16_t size = 64, std::vector<std::uint16_t> rooms = {2048},
+                    const rte_net_vnic_copy_engine* copies = nullptr)
       : device("net_vnic_test", args), rx_(std::make_unique<RxQueue>()), tx_(std::make_unique<TxQueue>()) {
     rx_ring_.resize(size);
     tx_ring_.resize(size);
@@ -53,8 +54,8 @@ class TestPort {
     device.ingress.started = true;
     device.link_up = true;
     device.egress.connect();
-    device.engine.reset(*rx_);
-    device.engine.reset(*tx_);
+    if (copies != nullptr && device.engine.set_copy_engine(copies) != 0) open_status = -1;
+    if (device.engine.reset(*rx_) != 0 || device.engine.reset(*tx_) != 0) open_status = -1;
     rx_->started = true;
     tx_->started = true;
   }

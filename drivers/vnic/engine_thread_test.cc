@@ -129,17 +129,5 @@ TEST(SetFaults, ChangesWhatGoesWrongAtRunTime) {
   EXPECT_EQ(rte_net_vnic_set_faults(static_cast<std::uint16_t>(port.id + 1), "loss=1"), -ENODEV);
 }
 
-TEST(SetCopyOps, AreForStoppedPorts) {
-  const Pool pool(4096);
-  Port port("net_vnic0", "wire=loopback");
-  ASSERT_EQ(port.start(pool.get()), 0);
-  rte_net_vnic_copy_ops ops{};
-  EXPECT_EQ(rte_net_vnic_set_copy_ops(port.id, &ops), -EBUSY);
-  EXPECT_EQ(rte_net_vnic_set_copy_ops(static_cast<std::uint16_t>(port.id + 1), &ops), -ENODEV);
-  ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
-  EXPECT_EQ(rte_net_vnic_set_copy_ops(port.id, &ops), 0);
-  EXPECT_EQ(rte_net_vnic_set_copy_ops(port.id, nullptr), 0);
-}
-
 }  // namespace
 }  // namespace warpline::vnic

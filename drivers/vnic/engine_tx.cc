@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sched.h>
 
+#include <mutex>
+
 #include "device.h"
 #include "engine_state.h"
 #include "tx_checksum.h"
@@ -11,16 +13,6 @@ namespace {
 constexpr std::uint64_t kSums = kTxIpSum | kTxUdpSum | kTxTcpSum;
 
 }  // namespace
-
-/// A frame's descriptors, from the next one to fetch on.
-struct Engine::Chain {
-  enum class Fate : std::uint8_t { incomplete, whole, malformed, unmapped, endless };
-  Fate fate = Fate::incomplete;
-  std::uint16_t first = 0;
-  std::uint32_t pieces = 0;
-  std::uint32_t length = 0;
-  std::uint64_t word = 0;  ///< of the first
-};
 
 Engine::Chain Engine::follow(const TxQueue& queue, TxState& state, std::uint32_t pending) const {
   Chain chain;
@@ -71,7 +63,7 @@ void Engine::gather(const TxQueue& queue, const Chain& chain, std::uint8_t* out)
   std::uint16_t at = chain.first;
   for (std::uint32_t i = 0; i < chain.pieces; ++i) {
     const TxDescriptor& piece = queue.ring[at];
-    copy_in(out, reinterpret_cast<const void*>(piece.address), tx_length(piece.word));
+    copy_bytes(out, reinterpret_cast<const void*>(piece.address), tx_length(piece.word));
     out += tx_length(piece.word);
     at = advance(at, queue.size);
   }
@@ -146,64 +138,17 @@ bool Engine::send_gathered(TxQueue& queue, std::uint8_t* frame, std::uint32_t le
 std::uint32_t Engine::serve_tx(TxQueue& queue) {
   if (fixed_) return serve_tx_static(queue);
   TxState& state = *tx_[queue.id];
-  return copies_apart_ ? send_apart(queue, state) : send_posted(queue, state);
-}
-
-// ---- with registered operations, which may be under way for long
-
-void Engine::stage(TxQueue& queue, TxState& state) {
-  std::uint32_t pending = queue.posted.load(std::memory_order_acquire) - queue.fetched;
-  while (pending != 0 && state.staged_count < TxState::kStaged) {
-    const Chain chain = follow(queue, state, pending);
-    if (chain.fate == Chain::Fate::incomplete) break;
-    const bool good = chain.fate == Chain::Fate::whole;
-    if (good && chain.length > TxState::kStageBytes - state.staged_bytes) break;
-    if (usable(queue, state, chain)) {
-      gather(queue, chain, state.bytes.data() + state.staged_bytes);
-      state.staged[state.staged_count++] = {state.staged_bytes, chain.length, chain.word};
-      state.staged_bytes += chain.length;
-    }
-    queue.fetch_at = static_cast<std::uint16_t>((chain.first + chain.pieces) % queue.size);
-    queue.fetched += chain.pieces;
-    state.staged_pieces += chain.pieces;
-    pending -= chain.pieces;
-  }
-}
-
-std::uint32_t Engine::send_staged(TxQueue& queue, TxState& state) {
-  const std::uint64_t now = device_nanos();
-  std::uint32_t frames = 0;
-  std::uint64_t bytes = 0;
-  device_.egress.lock();
-  for (std::uint32_t i = 0; i < state.staged_count; ++i) {
-    const TxState::Staged& staged = state.staged[i];
-    if (send_gathered(queue, state.bytes.data() + staged.begin, staged.length, staged.word, now)) {
-      ++frames;
-      bytes += staged.length;
-    }
-  }
-  device_.egress.unlock();
-  complete(queue, state.staged_pieces);
-  state.staged_count = state.staged_bytes = state.staged_pieces = 0;
-  queue.device_counts.add(Count::tx_packets, frames);
-  queue.device_counts.add(Count::tx_bytes, bytes);
-  return frames;
-}
-
-std::uint32_t Engine::send_apart(TxQueue& queue, TxState& state) {
-  std::uint32_t frames = 0;
-  for (;;) {
-    if (state.staged_pieces == 0) stage(queue, state);
-    if (state.staged_pieces == 0 || !landed()) return frames;
-    frames += send_staged(queue, state);
-  }
+  if (!copies_) [[likely]]
+    return send_posted(queue, state);
+  const std::scoped_lock held(state.copies->serving);
+  return send_copies(queue, state);
 }
 
 void Engine::drain(TxQueue& queue, TxState& state) {
   for (;;) {
     const std::uint32_t before = queue.fetched;
     serve_tx(queue);
-    if (state.staged_pieces != 0) {
+    if (copies_ && state.copies->lane.busy()) {
       sched_yield();
     } else if (queue.fetched == before) {
       return;
@@ -211,19 +156,32 @@ void Engine::drain(TxQueue& queue, TxState& state) {
   }
 }
 
-void Engine::reset(TxQueue& queue) {
+int Engine::reset(TxQueue& queue) {
   TxState& state = *tx_[queue.id];
   state.memory = {};
   state.skipping = false;
   queue.fetched = 0;
   queue.fetch_at = queue.complete_at = 0;
+  if (copies_) {
+    if (const int error = state.copies->lane.open(copy_engine_, RTE_NET_VNIC_TX, queue.id); error != 0) return error;
+    state.copies->begin = state.copies->end = 0;
+    state.copies->position = state.copies->landed = 0;
+  }
   served_tx_[queue.id].store(&queue, std::memory_order_release);
+  return 0;
 }
 
 void Engine::finish(TxQueue& queue) {
-  served_tx_[queue.id].store(nullptr, std::memory_order_release);
+  TxState& state = *tx_[queue.id];
+  {
+    // Nobody looks after it from now on.
+    std::unique_lock<SpinLock> held;
+    if (copies_) held = std::unique_lock(state.copies->serving);
+    served_tx_[queue.id].store(nullptr, std::memory_order_release);
+  }
   wait_for_pass();
-  drain(queue, *tx_[queue.id]);
+  drain(queue, state);
+  if (copies_) state.copies->lane.close();
 }
 
 }  // namespace warpline::vnic

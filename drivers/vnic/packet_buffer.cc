@@ -4,8 +4,7 @@
 namespace warpline::vnic {
 
 PacketBuffer::PacketBuffer(std::size_t bytes)
-    : size_((std::uint64_t{bytes} + 63) & ~std::uint64_t{63}),
-      lines_(std::make_unique_for_overwrite<Line[]>((size_ + record_bytes(kMaxFrame) + 63) / 64)) {}
+    : size_((std::uint64_t{bytes} + 63) & ~std::uint64_t{63}), memory_(size_ + record_bytes(kMaxFrame)) {}
 
 bool PacketBuffer::has_room(std::uint64_t need) {
   seen_read_ = read_.load(std::memory_order_acquire);

@@ -4,9 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
 
 #include "copy_bytes.h"
+#include "payload_memory.h"
 
 namespace warpline::vnic {
 
@@ -102,7 +103,11 @@ class PacketBuffer {
     taken_.store(taken_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   /// Hands the room of all frames taken to the producer (release).
-  void give_back() { read_.store(read_bytes_, std::memory_order_release); }
+  void give_back() { give_back(read_bytes_); }
+  /// Of the frames taken while taken_bytes() was less than `taken`.
+  void give_back(std::uint64_t taken) { read_.store(taken, std::memory_order_release); }
+  /// Free-running.
+  [[nodiscard]] std::uint64_t taken_bytes() const { return read_bytes_; }
   void pop() {
     take();
     give_back();
@@ -114,15 +119,14 @@ class PacketBuffer {
   /// Frames pushed and not taken; recent, not exact.
   [[nodiscard]] std::uint64_t frames() const;
 
+  /// All memory that frames may lie in.
+  [[nodiscard]] std::span<std::uint8_t> memory() const { return memory_.bytes(); }
+
  private:
   /// A producer looks whether the ring is empty only so often, as looking costs it the consumer's cache line.
   static constexpr std::uint64_t kLookEvery = 16 * 1024;
 
-  struct alignas(64) Line {
-    std::uint8_t bytes[64];
-  };
-
-  [[nodiscard]] std::uint8_t* bytes() const { return reinterpret_cast<std::uint8_t*>(lines_.get()); }
+  [[nodiscard]] std::uint8_t* bytes() const { return memory_.data(); }
   [[nodiscard]] bool has_room(std::uint64_t need);
   void begin_anew_if_empty();
   void begin_anew() {
@@ -132,7 +136,7 @@ class PacketBuffer {
 
   // Set at set-up.
   std::uint64_t size_;
-  std::unique_ptr<Line[]> lines_;  ///< `size_` bytes and room for one more record
+  PayloadMemory memory_;  ///< `size_` bytes and room for one more record
 
   // The producer's. Counts of bytes are free-running and of records only; places are offsets into the ring.
   alignas(64) std::atomic<std::uint64_t> written_{0};

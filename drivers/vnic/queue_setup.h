@@ -24,7 +24,7 @@ int tx_queue_stop(rte_eth_dev* dev, std::uint16_t id);
 // Of one queue. What it holds when it stops is sent, or counted as rx_stopped.
 int start_queue(Device& device, RxQueue& queue);
 void stop_queue(Device& device, RxQueue& queue);
-void start_queue(Device& device, TxQueue& queue);
+int start_queue(Device& device, TxQueue& queue);
 void stop_queue(Device& device, TxQueue& queue);
 
 /// Thresholds of a transmit queue: a 0 becomes the default that fits the ring. False, after a log line, when they

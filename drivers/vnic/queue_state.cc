@@ -8,7 +8,10 @@
 
 namespace warpline::vnic {
 int start_queue(Device& device, RxQueue& queue) {
-  device.engine.reset(queue);
+  if (const int error = device.engine.reset(queue); error != 0) {
+    log_error("%s: receive queue %u: the copy engine has no lane for it", device.name.c_str(), queue.id);
+    return error;
+  }
   if (!rx_refill(queue, queue.size)) {
     log_error("%s: receive queue %u: the pool has no %u mbufs to fill the ring with", device.name.c_str(), queue.id,
               queue.size);
@@ -40,10 +43,14 @@ void stop_queue(Device& device, RxQueue& queue) {
   if (lost > 0) queue.driver_counts.add(Count::rx_stopped, lost);
 }
 
-void start_queue(Device& device, TxQueue& queue) {
-  device.engine.reset(queue);
+int start_queue(Device& device, TxQueue& queue) {
+  if (const int error = device.engine.reset(queue); error != 0) {
+    log_error("%s: transmit queue %u: the copy engine has no lane for it", device.name.c_str(), queue.id);
+    return error;
+  }
   queue.started.store(true, std::memory_order_release);
   device.ethdev->data->tx_queue_state[queue.id] = RTE_ETH_QUEUE_STATE_STARTED;
+  return 0;
 }
 
 void stop_queue(Device& device, TxQueue& queue) {
@@ -66,8 +73,7 @@ int rx_queue_stop(rte_eth_dev* dev, std::uint16_t id) {
 
 int tx_queue_start(rte_eth_dev* dev, std::uint16_t id) {
   Device& device = device_of(dev);
-  start_queue(device, *device.tx[id]);
-  return 0;
+  return start_queue(device, *device.tx[id]);
 }
 
 int tx_queue_stop(rte_eth_dev* dev, std::uint16_t id) {

@@ -22,6 +22,9 @@ class SpinLock {
       }
     }
   }
+  [[nodiscard]] bool try_lock() {
+    return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
+  }
   void unlock() { held_.store(false, std::memory_order_release); }
 
  private:

@@ -52,8 +52,10 @@ void fill_port_stats(const Device& device, rte_eth_stats& stats) {
   stats.opackets = of(Count::tx_packets);
   stats.obytes = of(Count::tx_bytes);
   stats.imissed = of(Count::rx_no_descriptor);
-  stats.ierrors = of(Count::rx_runt) + of(Count::rx_giant) + of(Count::rx_too_long) + of(Count::rx_iommu_fault);
-  stats.oerrors = of(Count::tx_no_peer) + of(Count::tx_link_down) + of(Count::tx_malformed) + of(Count::tx_iommu_fault);
+  stats.ierrors = of(Count::rx_runt) + of(Count::rx_giant) + of(Count::rx_too_long) + of(Count::rx_iommu_fault) +
+                  of(Count::rx_copy_failed);
+  stats.oerrors = of(Count::tx_no_peer) + of(Count::tx_link_down) + of(Count::tx_malformed) +
+                  of(Count::tx_iommu_fault) + of(Count::tx_copy_failed);
   stats.rx_nombuf = of(Count::rx_no_mbuf);
 }
 

@@ -9,7 +9,6 @@
 
 #include <rte_dev.h>
 
-#include "copy_ops.h"
 #include "port.h"
 #include "recycle.h"
 
@@ -164,65 +163,6 @@ TEST(ExternalBuffers, ThatAreUnmappedUnderTrafficAreAFaultAndNoCrash) {
   EXPECT_EQ(port.receive_all().size(), 0U);
   EXPECT_EQ(port.count(Count::rx_iommu_fault), 1U);
   port.close();
-}
-
-/// Copies that are under way until poll() has been asked often enough.
-struct SlowCopies {
-  struct Copy {
-    void* to;
-    const void* from;
-    std::size_t length;
-  };
-  static void copy(void* self, void* to, const void* from, std::size_t length) {
-    auto& me = *static_cast<SlowCopies*>(self);
-    me.copies.push_back({to, from, length});
-    ++me.begun;
-  }
-  static bool poll(void* self) {
-    auto& me = *static_cast<SlowCopies*>(self);
-    if (++me.polls % 3 != 0) return false;
-    for (const Copy& c : me.copies) std::memcpy(c.to, c.from, c.length);
-    me.copies.clear();
-    return true;
-  }
-  [[nodiscard]] rte_net_vnic_copy_ops ops() { return {copy, copy, poll, this}; }
-
-  std::vector<Copy> copies;
-  int polls = 0;
-  int begun = 0;
-};
-
-TEST(CopyOperations, MovePayloadInTheirOwnTime) {
-  SlowCopies copies;
-  const Pool pool;
-  Port port("net_vnic0");
-  const rte_net_vnic_copy_ops ops = copies.ops();
-  ASSERT_EQ(rte_net_vnic_set_copy_ops(port.id(), &ops), 0);
-  PortSetup setup = simple(pool);
-  setup.conf.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-  port.bring_up(setup);
-  EXPECT_EQ(rte_net_vnic_set_copy_ops(port.id(), nullptr), -EBUSY);
-  std::uint32_t received = 0;
-  std::uint32_t sent = 0;
-  rte_mbuf* pending = nullptr;
-  for (int calls = 0; received < 1000 && calls < 100000; ++calls) {
-    if (sent < 1000 || pending != nullptr) {
-      if (pending == nullptr) pending = pool.chain(numbered(sent++, 300), {100});
-      if (rte_eth_tx_burst(port.id(), 0, &pending, 1) == 1) pending = nullptr;
-    } else {
-      rte_eth_tx_burst(port.id(), 0, nullptr, 0);
-      rte_eth_tx_done_cleanup(port.id(), 0, 0);
-    }
-    for (rte_mbuf* const mbuf : port.receive()) ASSERT_EQ(taken(mbuf), numbered(received++, 300));
-  }
-  EXPECT_EQ(received, 1000U);
-  EXPECT_EQ(copies.begun, 3000) << "two pieces in, one out";
-  expect_accounted(pool, {&port});
-  port.send(pool, numbered(0));
-  ASSERT_EQ(rte_eth_dev_stop(port.id()), 0);
-  EXPECT_TRUE(copies.copies.empty()) << "nothing is under way when the port has stopped";
-  EXPECT_EQ(rte_net_vnic_set_copy_ops(port.id(), nullptr), 0);
-  EXPECT_EQ(rte_net_vnic_set_copy_ops(31, nullptr), -ENODEV);
 }
 
 TEST(Recycling, PostsWhatWasSent) {
