@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string_view>
 
+#include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 
@@ -23,14 +25,20 @@ bool has_peermem() {
   return std::filesystem::exists("/sys/module/nvidia_peermem", ignored);
 }
 
+/// The bus of software devices takes every mapping; of their drivers only our own does not read with the CPU.
+bool copies_with_cpu(const rte_device* device, const std::string& driver) {
+  return std::string_view(rte_bus_name(rte_dev_bus(device))) == "vdev" && driver != "net_vnic";
+}
+
 }  // namespace
 
 Result<void> Port::map(std::span<std::byte> memory) {
   const CapturedLog log;
   const bool of_verbs = driver_.starts_with("mlx");
   // Addresses of devices are the program's own: EAL runs so wherever a device can reach more than its memory.
-  if (rte_dev_dma_map(device_, memory.data(), address_of(memory), memory.size()) != 0) {
-    const int code = rte_errno;
+  const bool unreachable = copies_with_cpu(device_, driver_);
+  if (unreachable || rte_dev_dma_map(device_, memory.data(), address_of(memory), memory.size()) != 0) {
+    const int code = unreachable ? ENOTSUP : rte_errno;
     const std::string what = fmt::format("port {}: {} MiB of GPU memory", name_, memory.size() / kMebibyte);
     if (code == ENOTSUP) {
       return environment_error(what, fmt::format("{} ports cannot reach it", driver_),

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets in every kind of memory, whole and split, through ports of the software NIC. Ordinary memory plays a GPU's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "memory/gpu_memory_testing.h"
+#include "memory/port_pools.h"
+#include "runtime/eal_environment.h"
+#include "runtime/port.h"
+
+namespace warpline {
+namespace {
+
+using testing::HasSubstr;
+
+const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(1));
+
+constexpr std::uint32_t kBuffers = 1023;
+constexpr std::uint16_t kBurst = 32;
+constexpr std::uint32_t kFrames = 2000;
+
+PortPoolsPlan plan_of(MemoryKind memory, std::uint16_t split) {
+  PortPoolsPlan plan;
+  plan.name = "near";
+  plan.config.memory = memory;
+  plan.config.split = split;
+  plan.config.cache = 32;
+  plan.size = kBuffers;
+  plan.data_room = 2048;
+  return plan;
+}
+
+PortConfig port_config(const std::string& spec, std::uint16_t mtu = 1500) {
+  PortConfig config;
+  config.spec = spec;
+  config.rx_ring = config.tx_ring = 128;
+  config.mtu = mtu;
+  return config;
+}
+
+/// Frame `number`: from 60 bytes to the MTU's most, each byte depending on both.
+std::vector<std::uint8_t> frame(std::uint32_t number, std::uint16_t mtu = 1500) {
+  std::vector<std::uint8_t> bytes(60 + number * 37 % (mtu + 14U - 59U));
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(number * 7 + i * 13);
+  return bytes;
+}
+
+std::vector<std::uint8_t> bytes_of(const rte_mbuf* mbuf) {
+  std::vector<std::uint8_t> bytes;
+  for (; mbuf != nullptr; mbuf = mbuf->next) {
+    const auto* const data = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
+    bytes.insert(bytes.end(), data, data + mbuf->data_len);
+  }
+  return bytes;
+}
+
+/// Two ports with a wire between them: the near one with the pools that a test asks for, the far one with host memory.
+class Pair {
+ public:
+  Result<void> open(const PortPoolsPlan& plan, std::uint16_t mtu = 1500, bool map = true) {
+    WARPLINE_TRY(Port near, Port::open("net_vnic0,wire=net_vnic1,buffer=16777216"));
+    WARPLINE_CHECK(near.configure(port_config("net_vnic0", mtu), {.rx = plan.queues, .tx = 1, .one_pool = true}));
+    WARPLINE_TRY(PortPools pools, PortPools::make(plan, gpus.memory()));
+    near_pools.emplace(std::move(pools));
+    near_.emplace(std::move(near));
+    for (const std::span<std::byte> memory : near_pools->external()) {
+      if (map) WARPLINE_CHECK(near_->map(memory));
+    }
+    WARPLINE_CHECK(near_->attach(near_pools->queues()));
+    WARPLINE_CHECK(near_->start());
+    WARPLINE_TRY(Port far, Port::open("net_vnic1,wire=net_vnic0,buffer=16777216"));
+    WARPLINE_CHECK(far.configure(port_config("net_vnic1", mtu), {.rx = 1, .tx = 1}));
+    WARPLINE_TRY(PacketPool pool, PacketPool::make({"far", kBuffers, 32, std::uint32_t{mtu} + 64}));
+    far_pool.emplace(std::move(pool));
+    far_.emplace(std::move(far));
+    WARPLINE_CHECK(far_->attach(far_pool->get()));
+    return far_->start();
+  }
+
+  /// Pools go last: no device may hold on to their memory.
+  ~Pair() {
+    close();
+    EXPECT_EQ(near_pools ? near_pools->in_use() : 0, 0U);
+    EXPECT_EQ(far_pool ? far_pool->in_use() : 0, 0U);
+  }
+  void close() {
+    near_.reset();
+    far_.reset();
+  }
+
+  [[nodiscard]] Port& near() { return *near_; }
+  [[nodiscard]] Port& far() { return *far_; }
+
+  MadeUpGpus gpus;
+  std::optional<PortPools> near_pools;
+  std::optional<PacketPool> far_pool;
+
+ private:
+  std::optional<Port> near_;
+  std::optional<Port> far_;
+};
+
+rte_mbuf* made_of(rte_mempool* pool, const std::vector<std::uint8_t>& bytes) {
+  rte_mbuf* const mbuf = rte_pktmbuf_alloc(pool);
+  if (mbuf != nullptr)
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
+  return mbuf;
+}
+
+/// Every frame goes far to near, is looked at by `inspect`, and back, and is compared there.
+template <typename Inspect>
+void echo(Pair& pair, std::uint16_t mtu, Inspect inspect) {
+  std::uint32_t sent = 0;
+  std::uint32_t back = 0;
+  rte_mbuf* burst[kBurst];
+  for (std::uint64_t rounds = 0; back < kFrames; ++rounds) {
+    ASSERT_LT(rounds, 1'000'000U) << back << " of " << kFrames << " came back";
+    if (sent < kFrames && sent - back < 64) {
+      rte_mbuf* mbuf = made_of(pair.far_pool->get(), frame(sent, mtu));
+      ASSERT_NE(mbuf, nullptr);
+      if (rte_eth_tx_burst(pair.far().id(), 0, &mbuf, 1) == 1) {
+        ++sent;
+      } else {
+        rte_pktmbuf_free(mbuf);
+      }
+    }
+    const std::uint16_t received = rte_eth_rx_burst(pair.near().id(), 0, burst, kBurst);
+    for (std::uint16_t i = 0; i < received; ++i) inspect(burst[i]);
+    std::uint16_t taken = 0;
+    while (taken < received) taken += rte_eth_tx_burst(pair.near().id(), 0, burst + taken, received - taken);
+    const std::uint16_t returned = rte_eth_rx_burst(pair.far().id(), 0, burst, kBurst);
+    for (std::uint16_t i = 0; i < returned; ++i) {
+      ASSERT_EQ(bytes_of(burst[i]), frame(back++, mtu));
+      rte_pktmbuf_free(burst[i]);
+    }
+  }
+}
+
+struct Kind {
+  MemoryKind memory;
+  std::uint16_t split;
+  std::uint16_t mtu;
+};
+
+class Kinds : public testing::TestWithParam<Kind> {};
+
+TEST_P(Kinds, EveryByteGoesThroughAndEveryBufferComesBack) {
+  const auto [memory, split, mtu] = GetParam();
+  Pair pair;
+  PortPoolsPlan plan = plan_of(memory, split);
+  plan.data_room = data_room(mtu);
+  const auto opened = pair.open(plan, mtu);
+  ASSERT_TRUE(opened.ok()) << opened.error().message();
+  const bool external = memory == MemoryKind::device;
+  EXPECT_EQ(pair.gpus.allocated != 0, external);
+  EXPECT_EQ(pair.gpus.pinned != 0, memory == MemoryKind::pinned || (external && split != 0));
+  EXPECT_EQ(pair.near().setup().device_access, external ? "mapped by net_vnic" : "");
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  EXPECT_EQ(has(pair.near().setup().rx_offloads, "buffer_split"), split != 0);
+  EXPECT_EQ(has(pair.near().setup().tx_offloads, "mbuf_fast_free"), split == 0 && !external);
+  echo(pair, mtu, [&, limit = split](const rte_mbuf* mbuf) {
+    if (limit == 0 || mbuf->pkt_len <= limit) {
+      const RxPools& pools = pair.near_pools->queues()[0];
+      EXPECT_EQ(mbuf->nb_segs, 1);
+      EXPECT_EQ(mbuf->pool, limit == 0 ? pools.payload : pools.header);
+      return;
+    }
+    ASSERT_EQ(mbuf->nb_segs, 2);
+    EXPECT_EQ(mbuf->data_len, limit);
+    EXPECT_EQ(mbuf->pool, pair.near_pools->queues()[0].header);
+    EXPECT_EQ(mbuf->next->pool, pair.near_pools->queues()[0].payload);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(rte_pktmbuf_mtod(mbuf->next, void*)) % 64, 0U);
+    EXPECT_TRUE(RTE_MBUF_DIRECT(mbuf)) << "headers are where the CPU reads them";
+    EXPECT_EQ(RTE_MBUF_HAS_PINNED_EXTBUF(mbuf->next), external);
+  });
+}
+
+std::string name_of(const testing::TestParamInfo<Kind>& info) {
+  constexpr const char* kNames[] = {"host", "pinned", "device"};
+  const auto& [memory, split, mtu] = info.param;
+  return std::string(kNames[static_cast<std::size_t>(memory)]) + "_split" + std::to_string(split) + "_mtu" +
+         std::to_string(mtu);
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, Kinds,
+                         testing::Values(Kind{MemoryKind::host, 0, 1500}, Kind{MemoryKind::host, 60, 1500},
+                                         Kind{MemoryKind::pinned, 0, 1500}, Kind{MemoryKind::pinned, 60, 1500},
+                                         Kind{MemoryKind::pinned, 0, 9000}, Kind{MemoryKind::device, 0, 1500},
+                                         Kind{MemoryKind::device, 60, 1500}, Kind{MemoryKind::device, 0, 9000},
+                                         Kind{MemoryKind::device, 128, 9000}, Kind{MemoryKind::device, 22, 1500}),
+                         name_of);
+
+TEST(PoolsOfQueues, EachQueueFillsFromItsOwn) {
+  Pair pair;
+  PortPoolsPlan plan = plan_of(MemoryKind::device, 60);
+  plan.queues = 2;
+  plan.config.sharing = PoolSharing::queue;
+  plan.gpus = {0, 1};
+  const auto opened = pair.open(plan);
+  ASSERT_TRUE(opened.ok()) << opened.error().message();
+  EXPECT_EQ(pair.near_pools->external().size(), 2U);
+  for (const RxPools& pools : pair.near_pools->queues()) {
+    EXPECT_GT(rte_mempool_in_use_count(pools.payload), 0U) << "its ring is filled";
+    EXPECT_GT(rte_mempool_in_use_count(pools.header), 0U);
+  }
+}
+
+TEST(DeviceMemory, ThatWasNotMappedIsRefused) {
+  Pair pair;
+  const auto opened = pair.open(plan_of(MemoryKind::device, 0), 1500, false);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().kind, ErrorKind::environment);
+  EXPECT_THAT(opened.error().message(), HasSubstr("rte_dev_dma_map"));
+}
+
+TEST(DeviceMemory, CanBeMappedAgainOnceItsPortIsClosed) {
+  for (int i = 0; i < 3; ++i) {
+    Pair pair;
+    const auto opened = pair.open(plan_of(MemoryKind::device, 60));
+    ASSERT_TRUE(opened.ok()) << opened.error().message();
+    pair.close();
+    EXPECT_GT(pair.gpus.allocated, 0U) << "it is the pool's, not the port's";
+  }
+}
+
+TEST(DeviceMemory, IsRefusedByADeviceThatCannotReachIt) {
+  MadeUpGpus gpus;
+  const auto pools = PortPools::make(plan_of(MemoryKind::device, 0), gpus.memory());
+  ASSERT_TRUE(pools.ok());
+  auto port = Port::open("net_null0");
+  ASSERT_TRUE(port.ok());
+  ASSERT_TRUE(port->configure(port_config("net_null0"), {}).ok());
+  const auto mapped = port->map(pools->external().front());
+  ASSERT_FALSE(mapped.ok());
+  EXPECT_EQ(mapped.error().kind, ErrorKind::environment);
+  EXPECT_EQ(mapped.error().message(),
+            "port net_null0: 4 MiB of GPU memory: net_null ports cannot reach it; use -m pinned, or a port such as "
+            "net_vnic0 or a ConnectX");
+}
+
+TEST(Split, IsRefusedByADeviceThatCannot) {
+  MadeUpGpus gpus;
+  const auto pools = PortPools::make(plan_of(MemoryKind::host, 60), gpus.memory());
+  ASSERT_TRUE(pools.ok());
+  auto port = Port::open("net_null0");
+  ASSERT_TRUE(port.ok());
+  ASSERT_TRUE(port->configure(port_config("net_null0"), {}).ok());
+  const auto attached = port->attach(pools->queues());
+  ASSERT_FALSE(attached.ok());
+  EXPECT_EQ(attached.error().kind, ErrorKind::usage);
+  EXPECT_THAT(attached.error().message(), HasSubstr("port net_null0: --split: the device does not"));
+}
+
+}  // namespace
+}  // namespace warpline
