@@ -44,3 +44,6 @@ if(WARPLINE_CUDA)
     message(STATUS "No nvcc: the device code is not compiled. To have one: setup/nvcc. To say so: -DWARPLINE_CUDA=OFF.")
   endif()
 endif()
+
+# For the few places that differ: 1 or 0.
+target_compile_definitions(warpline_options INTERFACE WARPLINE_DEVICE_CODE=$<BOOL:${WARPLINE_DEVICE_CODE}>)

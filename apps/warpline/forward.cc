@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -16,7 +15,7 @@
 #include "measure/run_end.h"
 #include "measure/send_frames.h"
 #include "measure/traffic_worker.h"
-#include "memory/packet_pool.h"
+#include "pipeline/forward_ports.h"
 #include "pipeline/forwarder.h"
 #include "runtime/eal.h"
 #include "runtime/pcap_file.h"
@@ -54,14 +53,12 @@ class ForwardRun {
 
   Result<int> run() {
     WARPLINE_CHECK(plan());
-    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, memory()));
+    ports_.emplace(config_, layout_, traffic_ ? traffic_->max_frame_bytes() : 0);
+    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, ports_->host_memory()));
     eal_.emplace(std::move(eal));
-    if (config_.forward.loopback) {
-      WARPLINE_CHECK(open_loopback());
-    } else {
-      WARPLINE_CHECK(open_ports());
-      if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
-    }
+    WARPLINE_CHECK(ports_->open());
+    if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, far_pool()));
+    if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     announce(notes_of(plan_, *eal_));
     WARPLINE_CHECK(launch());
     const LiveResult live = supervise();
@@ -98,96 +95,19 @@ class ForwardRun {
 
   [[nodiscard]] std::uint16_t pipelines() const { return config_.forward.pipelines; }
 
-  /// Frames of one queue pair that the far side keeps on their way: half of a ring, so that none ever overflows.
-  [[nodiscard]] std::uint32_t window() const { return config_.port_defaults.rx_ring / 2; }
-
-  /// Buffers for what `port` receives, wherever they can be.
-  [[nodiscard]] std::uint32_t buffers(const PortConfig& port) const {
-    if (config_.pool.size != 0) return config_.pool.size;
-    const std::uint32_t bursts = config_.forward.ring_slots + 2U;
-    PoolDemand demand{.rx_descriptors = std::uint32_t{port.rx_ring} * pipelines(),
-                      .tx_descriptors = std::uint32_t{port.tx_ring} * pipelines(),
-                      .in_flight = config_.forward.burst * bursts * pipelines(),
-                      .lcores = static_cast<std::uint32_t>(layout_.roles.size()) + 1,
-                      .cache = config_.pool.cache};
-    if (config_.forward.loopback) demand.in_flight += (window() + config_.traffic.burst) * pipelines();
-    demand.in_flight += config_.forward.tx_first;
-    return pool_size(demand);
-  }
-
-  [[nodiscard]] std::uint32_t room(const PortConfig& port) const {
-    return config_.pool.data_room != 0 ? config_.pool.data_room : data_room(port.mtu);
-  }
-
-  [[nodiscard]] Bytes memory() const {
-    constexpr std::uint64_t kRingsAndQueues = 16U << 20;
-    std::uint64_t bytes = kRingsAndQueues;
-    const auto add = [&](const PortConfig& port) { bytes += pool_bytes(buffers(port), room(port)).value; };
-    for (const PortConfig& port : config_.ports) add(port);
-    if (config_.forward.loopback)
-      bytes += 2 * pool_bytes(buffers(config_.port_defaults), room(config_.port_defaults)).value;
-    return Bytes{bytes};
-  }
-
-  Result<void> open_ports() {
-    for (std::size_t i = 0; i < config_.ports.size(); ++i) {
-      const PortConfig& port_config = config_.ports[i];
-      WARPLINE_TRY(Port port, Port::open(port_config.spec));
-      WARPLINE_CHECK(port.configure(port_config, {.rx = pipelines(), .tx = layout_.tx_queues(config_, i)}));
-      WARPLINE_CHECK(make_pool(fmt::format("port{}", i), port_config, port.node()));
-      WARPLINE_CHECK(start(std::move(port), pools_.back()));
-    }
-    return {};
-  }
-
-  /// Two software NICs with a wire between them: the near port, which is forwarded on, and the far one. Whatever the
-  /// far side has on its way fits a packet buffer, so nothing is lost for want of room.
-  Result<void> open_loopback() {
-    constexpr std::uint32_t kFrameOverhead = 64;
-    const PortConfig& port_config = config_.port_defaults;
-    const std::uint32_t buffer = window() * (traffic_->max_frame_bytes() + kFrameOverhead);
-    for (const int port_index : {0, 1}) {
-      WARPLINE_TRY(Port port, Port::open(fmt::format("net_vnic{},wire=net_vnic{},buffer={}", port_index, 1 - port_index,
-                                                     std::bit_ceil(std::max(buffer, 1U << 20)))));
-      WARPLINE_CHECK(port.configure(port_config, {.rx = pipelines(), .tx = pipelines(), .one_pool = true}));
-      WARPLINE_CHECK(make_pool(port.name(), port_config, kAnyNode));
-      WARPLINE_CHECK(start(std::move(port), pools_.back()));
-    }
-    return Generator::check_pool(*traffic_, *pools_.back().get());
-  }
-
-  Result<void> make_pool(const std::string& name, const PortConfig& port_config, int node) {
-    WARPLINE_TRY(PacketPool pool,
-                 PacketPool::make(name, buffers(port_config), config_.pool.cache, room(port_config), node));
-    pools_.push_back(std::move(pool));
-    return {};
-  }
-
-  Result<void> start(Port port, const PacketPool& pool) {
-    WARPLINE_CHECK(port.attach(pool.get()));
-    WARPLINE_CHECK(port.start());
-    ports_.push_back(std::move(port));
-    return {};
-  }
-
   /// Sends --tx-first packets out of every port, so that something circulates on a wire that loops back.
   Result<void> send_first() {
-    for (std::size_t i = 0; i < ports_.size(); ++i) {
-      WARPLINE_CHECK(Generator::check_pool(*traffic_, *pools_[i].get()));
-      Generator generator(*traffic_, static_cast<std::uint16_t>(i), *pools_[i].get());
-      first_ += send_frames(generator, {ports_[i].id(), 0}, config_.forward.tx_first);
+    for (std::uint16_t i = 0; i < ports_->ports().size(); ++i) {
+      rte_mempool& pool = *ports_->pools()[i].queues().front().payload;
+      WARPLINE_CHECK(Generator::check_pool(*traffic_, pool));
+      Generator generator(*traffic_, i, pool);
+      first_ += send_frames(generator, {ports_->ports()[i].id(), 0}, config_.forward.tx_first);
     }
     return {};
   }
 
   Result<void> launch() {
-    std::vector<ForwardPort> near;
-    const std::size_t near_ports = config_.forward.loopback ? 1 : ports_.size();
-    for (std::size_t i = 0; i < near_ports; ++i) {
-      const PortConfig& port_config = config_.forward.loopback ? config_.port_defaults : config_.ports[i];
-      near.push_back({ports_[i].id(), ports_[i].setup().mtu, ports_[i].mac(), port_config.address});
-    }
-    WARPLINE_TRY(forwarder_, Forwarder::create(config_, layout_, plan_, near));
+    WARPLINE_TRY(forwarder_, Forwarder::create(config_, layout_, plan_, ports_->near()));
     if (config_.forward.loopback) make_far_side();
     WARPLINE_CHECK(forwarder_->start());
     workers_.emplace(plan_);
@@ -204,24 +124,30 @@ class ForwardRun {
     return {};
   }
 
+  /// What the far side sends from.
+  [[nodiscard]] rte_mempool& far_pool() const { return *ports_->pools().back().queues().front().payload; }
+
   void make_far_side() {
     const MacRule macs = config_.forward.workload == WorkloadKind::mac_swap ? MacRule::swapped : MacRule::unchanged;
-    far_ = std::make_unique<TrafficGroup>(*std::move(traffic_), TrafficGroup::Options{.workers = pipelines(),
-                                                                                      .macs = macs,
-                                                                                      .packets = config_.run.packets,
-                                                                                      .warmup = config_.run.warmup,
-                                                                                      .window = window(),
-                                                                                      .burst = config_.traffic.burst,
-                                                                                      .rate = config_.traffic.rate,
-                                                                                      .drain = config_.traffic.drain});
+    far_ =
+        std::make_unique<TrafficGroup>(*std::move(traffic_), TrafficGroup::Options{.workers = config_.forward.pipelines,
+                                                                                   .macs = macs,
+                                                                                   .packets = config_.run.packets,
+                                                                                   .warmup = config_.run.warmup,
+                                                                                   .window = ports_->window(),
+                                                                                   .burst = config_.traffic.burst,
+                                                                                   .rate = config_.traffic.rate,
+                                                                                   .drain = config_.traffic.drain});
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
       if (layout_.roles[role].kind != RoleKind::far_side) continue;
       const std::uint16_t queue = layout_.roles[role].streams.front();
-      far_workers_.push_back(std::make_unique<TrafficWorker>(
-          *far_,
-          TrafficWorker::Place{
-              .number = queue, .port = ports_[1].id(), .queue = queue, .yields = plan_.workers[role].shares_cpu},
-          *pools_.back().get()));
+      far_workers_.push_back(
+          std::make_unique<TrafficWorker>(*far_,
+                                          TrafficWorker::Place{.number = queue,
+                                                               .port = ports_->ports()[1].id(),
+                                                               .queue = queue,
+                                                               .yields = plan_.workers[role].shares_cpu},
+                                          far_pool()));
     }
   }
 
@@ -229,6 +155,7 @@ class ForwardRun {
     const auto stop = [this] { far_ ? far_->stop() : forwarder_->stop(); };
     const auto done = [this] {
       if (far_ ? far_->done() : input_used_up()) forwarder_->stop();
+      if (config_.forward.on_gpu_failure == GpuFailure::stop && forwarder_->failure()) give_up();
       return !workers_->running();
     };
     return run_live(config_.run,
@@ -238,6 +165,13 @@ class ForwardRun {
                      .done = done,
                      .stop = stop},
                     StopOnSignal::requested());
+  }
+
+  /// Nothing comes out of an engine any more: what is in it stays there.
+  void give_up() {
+    if (far_) far_->stop();
+    forwarder_->stop();
+    forwarder_->abandon();
   }
 
   [[nodiscard]] RunTotals totals() const {
@@ -266,7 +200,7 @@ class ForwardRun {
   [[nodiscard]] std::uint64_t device_bytes(std::uint64_t PortCounters::* packets,
                                            std::uint64_t PortCounters::* bytes) const {
     std::uint64_t sum = 0;
-    for (const Port& port : ports_) {
+    for (const Port& port : ports_->ports()) {
       const PortCounters counters = port.counters();
       if (counters.*packets != 0 && counters.*bytes == 0) return 0;
       sum += counters.*bytes;
@@ -279,7 +213,7 @@ class ForwardRun {
     if (config_.run.packets == 0) return false;
     std::uint64_t gone = forwarder_->received();
     if (gone < config_.run.packets && finite_input_) {
-      for (const Port& port : ports_) {
+      for (const Port& port : ports_->ports()) {
         const PortCounters counters = port.counters();
         gone += counters.rx_errors + counters.rx_no_mbuf;
       }
@@ -295,13 +229,20 @@ class ForwardRun {
     report.totals = totals();
     report.rate = live.rate;
     report.counted = counted_by(*forwarder_);
-    for (const Port& port : ports_) add_port(report, port);
+    for (const Port& port : ports_->ports()) add_port(report, port);
     add_plan(report, plan_);
     report.notes = notes_of(plan_, *eal_);
-    if (const std::uint64_t wanted = std::uint64_t{config_.forward.tx_first} * ports_.size(); first_.packets < wanted) {
+    if (const std::uint64_t wanted = std::uint64_t{config_.forward.tx_first} * ports_->ports().size();
+        first_.packets < wanted) {
       report.notes.push_back(fmt::format("of {} packets to send first, the ports took {}", wanted, first_.packets));
     }
+    const std::optional<Error> failure = forwarder_->failure();
+    if (failure) report.notes.push_back(failure->message());
     print(report, config_.run);
+    if (failure && config_.forward.on_gpu_failure == GpuFailure::stop) {
+      spdlog::error("{}", failure->message());
+      return static_cast<int>(failure->kind);
+    }
     return exit_code(report, live.interrupted);
   }
 
@@ -316,8 +257,7 @@ class ForwardRun {
   Tally first_;  ///< of --tx-first, sent
 
   std::optional<Eal> eal_;
-  std::vector<PacketPool> pools_;
-  std::vector<Port> ports_;
+  std::optional<ForwardPorts> ports_;
   std::unique_ptr<Forwarder> forwarder_;
   std::unique_ptr<TrafficGroup> far_;
   std::vector<std::unique_ptr<TrafficWorker>> far_workers_;

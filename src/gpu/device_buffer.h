@@ -9,7 +9,7 @@
 
 namespace warpline {
 
-/// Owns zeroed memory of one GPU. The CPU must not touch it: Stream::copy moves bytes in and out.
+/// Owns zeroed memory of one GPU. The CPU must not touch it: CudaStream::copy moves bytes in and out.
 class DeviceBuffer {
  public:
   /// On the calling thread's GPU, aligned to `alignment`, a power of two of at least 256. Too little memory is an

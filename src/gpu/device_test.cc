@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "gpu/cuda_stream.h"
 #include "gpu/device_buffer.h"
 #include "gpu/host_registration.h"
 #include "gpu/pinned_buffer.h"
-#include "gpu/stream.h"
 
 namespace warpline {
 namespace {
@@ -38,7 +38,7 @@ TEST(WithoutGpu, EveryEntryPointSaysSo) {
                                             HasSubstr("no CUDA-capable device"), HasSubstr("the driver knows CUDA")));
   expect_environment_error(find_gpu(0));
   expect_environment_error(use_gpu(0));
-  expect_environment_error(Stream::create());
+  expect_environment_error(CudaStream::create());
   expect_environment_error(PinnedBuffer::create(Bytes{4096}));
   expect_environment_error(DeviceBuffer::create(Bytes{4096}));
   std::vector<std::byte> memory(4096);
@@ -81,7 +81,7 @@ TEST_F(WithGpu, AWrongOrdinalNamesThoseThatThereAre) {
 }
 
 TEST_F(WithGpu, BytesGoToItsMemoryAndBack) {
-  const auto stream = Stream::create();
+  const auto stream = CudaStream::create();
   const auto host = PinnedBuffer::create(Bytes{1 << 20});
   const auto device = DeviceBuffer::create(Bytes{1 << 20}, Bytes{65536});
   ASSERT_TRUE(stream.ok() && host.ok() && device.ok());
@@ -97,7 +97,7 @@ TEST_F(WithGpu, BytesGoToItsMemoryAndBack) {
   ASSERT_TRUE(stream->copy(host->data(), device->data(), host->size()).ok());
   ASSERT_TRUE(stream->wait().ok());
   EXPECT_EQ(host->data()[8192], std::byte{0x5a});
-  EXPECT_EQ(stream->query(), Stream::State::idle);
+  EXPECT_EQ(stream->query(), CudaStream::State::idle);
   EXPECT_FALSE(stream->failure().has_value());
 }
 

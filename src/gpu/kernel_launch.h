@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "gpu/stream.h"
+#include "gpu/cuda_stream.h"
 
 struct CUgraphExec_st;
 
@@ -23,8 +23,8 @@ class KernelLaunch {
     (add(arguments), ...);
   }
 
-  /// Queues it on the stream. False when CUDA refuses; Stream::failure() says why.
-  [[nodiscard]] bool operator()(const Stream& stream);
+  /// Queues it on the stream. False when CUDA refuses; CudaStream::failure() says why.
+  [[nodiscard]] bool operator()(const CudaStream& stream);
 
   [[nodiscard]] unsigned ctas() const { return ctas_; }
 
@@ -50,7 +50,7 @@ class LaunchGraph {
   [[nodiscard]] static Result<LaunchGraph> create(KernelLaunch launch);
 
   /// As KernelLaunch.
-  [[nodiscard]] bool operator()(const Stream& stream);
+  [[nodiscard]] bool operator()(const CudaStream& stream);
 
  private:
   struct Destroy {

@@ -7,13 +7,13 @@
 
 namespace warpline {
 
-bool KernelLaunch::operator()(const Stream& stream) {
+bool KernelLaunch::operator()(const CudaStream& stream) {
   return cudaLaunchKernel(kernel_, dim3(ctas_), dim3(threads_), addresses_.data(), 0, stream.get()) == cudaSuccess;
 }
 
 Result<LaunchGraph> LaunchGraph::create(KernelLaunch launch) {
   constexpr const char* kWhat = "a CUDA graph";
-  WARPLINE_TRY(const Stream stream, Stream::create());
+  WARPLINE_TRY(const CudaStream stream, CudaStream::create());
   if (const cudaError_t code = cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal);
       code != cudaSuccess) {
     return cuda_error(kWhat, code);
@@ -31,7 +31,7 @@ Result<LaunchGraph> LaunchGraph::create(KernelLaunch launch) {
   return LaunchGraph(executable);
 }
 
-bool LaunchGraph::operator()(const Stream& stream) {
+bool LaunchGraph::operator()(const CudaStream& stream) {
   return cudaGraphLaunch(graph_.get(), stream.get()) == cudaSuccess;
 }
 

@@ -41,14 +41,39 @@ class alignas(kRingLine) Burst {
     segment_count_ = static_cast<std::uint16_t>(segment_count_ + segments);
     return first;
   }
-  /// Travels from producer to consumer; what it means is theirs to say.
+  /// The same of frames of one piece each.
+  [[nodiscard]] bool has_room_for(std::uint16_t frames) const {
+    return frames <= packet_capacity_ - packet_count_ && frames <= segment_capacity_ - segment_count_;
+  }
+  /// Where the packets of the next append_run() are put.
+  [[nodiscard]] void** tail() { return packets_ + packet_count_; }
+  /// Up to `count` frames of one piece from tail(). Needs room for all of them. f(void* packet, Segment& segment) fills
+  /// `data` and `length` in, or returns false to end the run before that packet. Returns how many it took.
+  template <typename F>
+  std::uint16_t append_run(std::uint16_t count, F&& f) {
+    assert(count == 0 || has_room_for(count));
+    void* const* const packets = tail();
+    Segment* const segments = segments_ + segment_count_;
+    std::uint16_t taken = 0;
+    for (; taken < count; ++taken) {
+      Segment segment{nullptr, 0, 0, Verdict::forward};
+      if (!f(packets[taken], segment)) break;
+      segments[taken] = segment;
+    }
+    packet_count_ = static_cast<std::uint16_t>(packet_count_ + taken);
+    segment_count_ = static_cast<std::uint16_t>(segment_count_ + taken);
+    return taken;
+  }
+  /// Travel from producer to consumer; what they mean is theirs to say.
   void set_stamp(std::uint64_t stamp) { stamp_ = stamp; }
+  void add_bytes(std::uint64_t bytes) { bytes_ += bytes; }
 
   // ---- producer and consumer
   [[nodiscard]] bool empty() const { return packet_count_ == 0; }
   [[nodiscard]] std::uint16_t packet_count() const { return packet_count_; }
   [[nodiscard]] std::uint16_t segment_count() const { return segment_count_; }
   [[nodiscard]] std::uint64_t stamp() const { return stamp_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   /// The opaque pointers given to append(), in that order.
   [[nodiscard]] std::span<void* const> packets() const { return {packets_, packet_count_}; }
 
@@ -71,6 +96,7 @@ class alignas(kRingLine) Burst {
   Segment* segments_ = nullptr;
   void** packets_ = nullptr;
   std::uint64_t stamp_ = 0;
+  std::uint64_t bytes_ = 0;
   std::uint16_t segment_capacity_ = 0;
   std::uint16_t packet_capacity_ = 0;
   std::uint16_t segment_count_ = 0;
@@ -108,6 +134,7 @@ class BurstRing {
     open_ = &burst(next_);
     open_->segment_count_ = 0;
     open_->packet_count_ = 0;
+    open_->bytes_ = 0;
     return open_;
   }
   /// Hands the burst of acquire(), not empty, to the engine. Release: everything written before is visible to the lane

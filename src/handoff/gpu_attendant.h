@@ -14,11 +14,11 @@
 #include "base/kinds.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "gpu/cuda_stream.h"
 #include "gpu/device_buffer.h"
 #include "gpu/host_registration.h"
 #include "gpu/kernel_launch.h"
 #include "gpu/pinned_buffer.h"
-#include "gpu/stream.h"
 #include "handoff/burst_ring.h"
 #include "handoff/device_work.h"
 #include "handoff/host_lane.h"
@@ -75,7 +75,7 @@ class GpuAttendant {
   [[nodiscard]] const GpuEngineSetup& setup() const { return setup_; }
 
  private:
-  [[nodiscard]] Stream::State query() const { return launcher_ ? launcher_->query() : stream_->query(); }
+  [[nodiscard]] CudaStream::State query() const { return launcher_ ? launcher_->query() : stream_->query(); }
   [[nodiscard]] LaneCounters* lane_counters() const { return reinterpret_cast<LaneCounters*>(counters_->data()); }
   [[nodiscard]] Error fault() const;
   [[nodiscard]] Error hang();
@@ -87,7 +87,7 @@ class GpuAttendant {
   std::optional<DeviceBuffer> kept_;
   std::optional<DeviceBuffer> states_;
   std::optional<DeviceBuffer> next_;
-  std::optional<Stream> stream_;
+  std::optional<CudaStream> stream_;
   std::optional<NextLauncher> launcher_;  ///< of the launch and graph engines
   std::atomic<bool> called_hung_{false};
   bool hangs_ = false;

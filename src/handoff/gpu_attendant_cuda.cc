@@ -32,7 +32,7 @@ Result<void> GpuAttendant::prepare(std::span<const std::byte> states) {
   WARPLINE_TRY(kept_, DeviceBuffer::create(Bytes{lanes() * sizeof(LaneWords)}));
   WARPLINE_TRY(next_, DeviceBuffer::create(Bytes{sizeof(std::uint64_t)}));
   WARPLINE_TRY(states_, DeviceBuffer::create(Bytes{std::max<std::size_t>(states.size(), 1)}));
-  WARPLINE_TRY(stream_, Stream::create());
+  WARPLINE_TRY(stream_, CudaStream::create());
   const std::uint64_t first = ring_.engine_view().first_sequence;
   WARPLINE_CHECK(stream_->copy(next(), &first, sizeof(first)));
   if (!states.empty()) WARPLINE_CHECK(stream_->copy(states_->data(), states.data(), states.size()));
@@ -70,9 +70,9 @@ std::optional<Error> GpuAttendant::attend() {
     }
     if (now >= next_look || stop != RingStop::none) {
       next_look = now + nanos_to_ticks(kLookPeriod);
-      const Stream::State state = query();
-      if (state == Stream::State::failed) return fault();
-      if (state == Stream::State::idle && stop != RingStop::none) return std::nullopt;
+      const CudaStream::State state = query();
+      if (state == CudaStream::State::failed) return fault();
+      if (state == CudaStream::State::idle && stop != RingStop::none) return std::nullopt;
       if (called_hung_.load(std::memory_order_relaxed) || watch.stalled(now)) return hang();
     }
     if (launcher_) {

@@ -8,8 +8,8 @@
 
 #include "base/kinds.h"
 #include "base/result.h"
+#include "gpu/cuda_stream.h"
 #include "gpu/kernel_launch.h"
-#include "gpu/stream.h"
 #include "handoff/ring_layout.h"
 
 namespace warpline {
@@ -32,7 +32,7 @@ class NextLauncher {
   [[nodiscard]] bool launch(std::uint64_t published, std::uint64_t now, bool hurry);
   [[nodiscard]] std::uint64_t launched() const { return launched_; }
   /// failed if one of the streams is, idle if all are.
-  [[nodiscard]] Stream::State query() const;
+  [[nodiscard]] CudaStream::State query() const;
   [[nodiscard]] std::optional<Error> failure() const;
 
  private:
@@ -44,7 +44,7 @@ class NextLauncher {
 
   EngineView view_;
   std::uint64_t deadline_;
-  std::vector<Stream> streams_;
+  std::vector<CudaStream> streams_;
   std::vector<KernelLaunch> single_;  ///< of the launch engine
   /// Of the graph engine, one set a stream, since a graph never runs beside itself: graphs_[stream][n - 1] is for n
   /// bursts.

@@ -10,7 +10,7 @@ Result<NextLauncher> NextLauncher::create(EngineKind kind, const EngineView& vie
                                           const std::function<KernelLaunch(unsigned)>& kernel_of) {
   NextLauncher launcher(view, deadline_ticks);
   for (unsigned i = 0; i < kStreams; ++i) {
-    WARPLINE_TRY(Stream stream, Stream::create());
+    WARPLINE_TRY(CudaStream stream, CudaStream::create());
     launcher.streams_.push_back(std::move(stream));
   }
   if (kind == EngineKind::launch) launcher.single_.push_back(kernel_of(1));
@@ -48,14 +48,14 @@ bool NextLauncher::last_is_done() const {
   return launched_ == 0 || view_.is_done(view_.first_sequence + launched_ - 1);
 }
 
-Stream::State NextLauncher::query() const {
-  Stream::State sum = Stream::State::idle;
-  for (const Stream& stream : streams_) sum = std::max(sum, stream.query());
+CudaStream::State NextLauncher::query() const {
+  CudaStream::State sum = CudaStream::State::idle;
+  for (const CudaStream& stream : streams_) sum = std::max(sum, stream.query());
   return sum;
 }
 
 std::optional<Error> NextLauncher::failure() const {
-  for (const Stream& stream : streams_) {
+  for (const CudaStream& stream : streams_) {
     if (std::optional<Error> error = stream.failure()) return error;
   }
   return std::nullopt;

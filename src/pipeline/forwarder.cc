@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "gpu/cuda_error.h"
+#include "handoff/gpu_engine.h"
 #include "workload/workload.h"
 
 namespace warpline {
@@ -44,23 +46,52 @@ std::vector<LanePlacement> lane_placements(const ForwardLayout& layout, const Lc
   return lanes;
 }
 
+/// What the way of one stream is made from.
+struct WayParts {
+  const Config& config;
+  const ForwardLayout& layout;
+  std::uint16_t index;
+  Stream& stream;
+  PacketBudget& budget;
+  std::vector<LanePlacement> lanes;  ///< of the engine's host threads
+};
+
+GpuEngineSetup gpu_setup(const WayParts& parts) {
+  const ForwardConfig& forward = parts.config.forward;
+  return {.kind = forward.engine,
+          .gpu = forward.gpu_of(parts.layout.streams[parts.index].queue),
+          .ctas = forward.ctas,
+          .burst = forward.burst,
+          .deadline = forward.deadline.value_or(kDefaultDeadline),
+          .watchdog = forward.watchdog,
+          .failover = forward.on_gpu_failure == GpuFailure::failover,
+          .attendant = parts.lanes.empty() ? LanePlacement{} : parts.lanes.front(),
+          .name = fmt::format("engine{}", parts.index)};
+}
+
 template <PacketWork Work>
-Result<std::unique_ptr<StreamWay>> make_way(const Config& config, const ForwardLayout& layout, const LcorePlan& plan,
-                                            std::uint16_t index, Stream& stream, PacketBudget& budget,
-                                            const Work& work) {
-  const bool threads = config.forward.engine == EngineKind::thread;
-  if (layout.model == ModelKind::run_to_completion && !threads) {
-    return {std::make_unique<DirectWay<Work>>(stream, budget, work)};
+Result<std::unique_ptr<StreamWay>> make_way(const WayParts& parts, const Work& work) {
+  const EngineKind engine = parts.config.forward.engine;
+  if (parts.layout.model == ModelKind::run_to_completion && engine == EngineKind::inline_) {
+    return {std::make_unique<DirectWay<Work>>(parts.stream, parts.budget, work)};
   }
-  const std::uint16_t burst = config.forward.burst;
-  WARPLINE_TRY(auto ring, BurstRing::create({.slots = config.forward.ring_slots,
+  const std::uint16_t burst = parts.config.forward.burst;
+  WARPLINE_TRY(auto ring, BurstRing::create({.slots = parts.config.forward.ring_slots,
                                              .packets = burst,
                                              .segments = static_cast<std::uint16_t>(burst * kMaxSegments)}));
-  if (threads) {
-    return {std::make_unique<RingWay<ThreadEngine<Work>, Work>>(
-        stream, budget, std::move(ring), work, lane_placements(layout, plan, index), fmt::format("engine{}", index))};
+  if (engine == EngineKind::inline_) {
+    return {std::make_unique<RingWay<InlineEngine<Work>, Work>>(parts.stream, parts.budget, std::move(ring), work)};
   }
-  return {std::make_unique<RingWay<InlineEngine<Work>, Work>>(stream, budget, std::move(ring), work)};
+  if (engine == EngineKind::thread) {
+    return {std::make_unique<RingWay<ThreadEngine<Work>, Work>>(parts.stream, parts.budget, std::move(ring), work,
+                                                                parts.lanes, fmt::format("engine{}", parts.index))};
+  }
+#if WARPLINE_DEVICE_CODE
+  return {std::make_unique<RingWay<GpuEngine<Work>, Work>>(parts.stream, parts.budget, std::move(ring), work,
+                                                           gpu_setup(parts))};
+#else
+  return built_without_cuda(fmt::format("the {} engine", name(engine)));
+#endif
 }
 
 }  // namespace
@@ -75,10 +106,9 @@ Result<std::unique_ptr<Forwarder>> Forwarder::create(const Config& config, const
     const StreamRoute& route = layout.streams[i];
     forwarder->streams_.push_back(make_stream(config, layout, route, ports));
     Stream& stream = *forwarder->streams_.back();
+    const WayParts parts{config, layout, i, stream, forwarder->budget_, lane_placements(layout, plan, i)};
     WARPLINE_TRY(auto way, with_workload(config.forward.workload, config.forward.packet_time, ports[route.rx_port].mtu,
-                                         [&](const auto& work) {
-                                           return make_way(config, layout, plan, i, stream, forwarder->budget_, work);
-                                         }));
+                                         [&parts](const auto& work) { return make_way(parts, work); }));
     forwarder->ways_.push_back(std::move(way));
   }
   for (std::size_t i = 0; i < layout.roles.size(); ++i) {
@@ -95,6 +125,13 @@ Result<void> Forwarder::start() {
   return {};
 }
 
+std::optional<Error> Forwarder::failure() const {
+  for (const auto& way : ways_) {
+    if (std::optional<Error> error = way->failure()) return error;
+  }
+  return std::nullopt;
+}
+
 void Forwarder::run(std::size_t role) {
   const auto [kind, streams, lane] = layout_.roles[role];
   std::vector<Stage*> stages;
@@ -107,6 +144,8 @@ void Forwarder::run(std::size_t role) {
   }
   if (!stages.empty()) run_stages(stages, control_, plan_.workers[role].shares_cpu);
 }
+
+Forwarder::~Forwarder() { finish(); }
 
 void Forwarder::finish() {
   for (const auto& way : ways_) way->finish();

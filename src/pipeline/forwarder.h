@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/address.h"
@@ -30,7 +31,12 @@ class Forwarder {
                                                                  const LcorePlan& plan,
                                                                  const std::vector<ForwardPort>& ports);
 
-  /// Starts the engines' own threads.
+  Forwarder(const Forwarder&) = delete;
+  Forwarder& operator=(const Forwarder&) = delete;
+  /// All engines end before the memory of any is given back, which waits for every kernel on its GPU.
+  ~Forwarder();
+
+  /// Starts the engines.
   [[nodiscard]] Result<void> start();
   /// What the worker of layout.roles[role] does until stopped and drained. Returns at once for roles that are not the
   /// forwarder's.
@@ -39,8 +45,10 @@ class Forwarder {
   void stop() { control_.stop.store(true, std::memory_order_relaxed); }
   /// Leave what is stuck: the drain has taken too long.
   void abandon() { control_.abandon.store(true, std::memory_order_relaxed); }
-  /// After all run() have returned.
+  /// After all run() have returned. More than once does no more.
   void finish();
+  /// Why an engine works no more, if one has failed. Any thread.
+  [[nodiscard]] std::optional<Error> failure() const;
 
   [[nodiscard]] const std::vector<std::unique_ptr<Stream>>& streams() const { return streams_; }
   [[nodiscard]] const std::vector<std::unique_ptr<StreamWay>>& ways() const { return ways_; }

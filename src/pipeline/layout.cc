@@ -64,7 +64,6 @@ class LayoutBuilder {
       const int node = nodes_[layout_.streams[worker].rx_port];
       add(std::move(role), fmt::format("forward {}", worker), std::move(queues), node, kNoWorker);
     }
-    if (config_.forward.engine == EngineKind::inline_) return;
     for (std::uint16_t stream = 0; stream < layout_.streams.size(); ++stream) {
       add_engine(stream, static_cast<int>(stream % workers));
     }
@@ -75,13 +74,28 @@ class LayoutBuilder {
     add({RoleKind::receive, {stream}}, fmt::format("rx {}", stream),
         fmt::format("port {} rx {}", route.rx_port, route.queue), nodes_[route.rx_port], kNoWorker);
     const int receiver = last();
-    if (config_.forward.engine == EngineKind::thread) add_engine(stream, receiver);
+    add_engine(stream, receiver);
     add({RoleKind::transmit, {stream}}, fmt::format("tx {}", stream),
         fmt::format("port {} tx {}", route.tx_port, route.queue), nodes_[route.tx_port], receiver);
   }
 
+  /// Host threads that an engine keeps busy.
+  [[nodiscard]] std::uint16_t engine_threads() const {
+    switch (config_.forward.engine) {
+      case EngineKind::inline_:
+      case EngineKind::persistent:
+        return 0;
+      case EngineKind::thread:
+        return config_.forward.ctas;
+      case EngineKind::launch:
+      case EngineKind::graph:
+        return 1;
+    }
+    return 0;
+  }
+
   void add_engine(std::uint16_t stream, int near) {
-    for (std::uint16_t lane = 0; lane < config_.forward.ctas; ++lane) {
+    for (std::uint16_t lane = 0; lane < engine_threads(); ++lane) {
       add({RoleKind::engine, {stream}, lane}, fmt::format("engine {}.{}", stream, lane), "", kAnyNode, near);
     }
   }

@@ -19,7 +19,7 @@ struct StreamRoute {
 enum class RoleKind : std::uint8_t {
   run_to_completion,  ///< receives and transmits its streams
   receive,            ///< receives one stream
-  engine,             ///< one lane of a stream's engine
+  engine,             ///< one host lane of a stream's engine, or the thread that launches its kernels
   transmit,           ///< transmits one stream
   far_side,           ///< generates and checks on the far side of a loopback
 };

@@ -58,24 +58,33 @@ class ReceiveStage final : public Stage {
     engine_.on_published();
   }
 
+  /// Receives right into the burst.
   void receive_into(Burst& burst) {
     const std::uint16_t room = budget_.claim(stream_.burst - burst.packet_count());
-    const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, mbufs_.data(), room);
+    auto** const mbufs = reinterpret_cast<rte_mbuf**>(burst.tail());
+    const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, mbufs, room);
     budget_.give_back(room - received);
     if (received == 0) return;
     std::uint64_t bytes = 0;
-    for (std::uint16_t i = 0; i < received; ++i) {
-      bytes += rte_pktmbuf_pkt_len(mbufs_[i]);
-      append(burst, mbufs_[i]);
+    std::uint16_t appended = 0;
+    if (!stream_.responder) [[likely]] {
+      appended = burst.append_run(received, [&bytes](void* packet, Segment& segment) {
+        const auto* const mbuf = static_cast<const rte_mbuf*>(packet);
+        if (mbuf->nb_segs != 1) [[unlikely]]
+          return false;
+        segment.data = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+        segment.length = mbuf->data_len;
+        bytes += segment.length;
+        return true;
+      });
     }
+    for (; appended < received; ++appended) {
+      bytes += rte_pktmbuf_pkt_len(mbufs[appended]);
+      append_slowly(burst, mbufs[appended]);
+    }
+    burst.add_bytes(bytes);
     stream_.received.packets.add(received);
     stream_.received.bytes.add(bytes);
-  }
-
-  void append(Burst& burst, rte_mbuf* mbuf) {
-    if (mbuf->nb_segs != 1 || stream_.responder) [[unlikely]]
-      return append_slowly(burst, mbuf);
-    burst.append(mbuf, rte_pktmbuf_mtod(mbuf, std::uint8_t*), mbuf->data_len);
   }
 
   [[gnu::noinline]] void append_slowly(Burst& burst, rte_mbuf* mbuf) {
@@ -97,7 +106,6 @@ class ReceiveStage final : public Stage {
   E& engine_;
   BatchClock clock_;
   StageSampler sampler_;
-  std::array<rte_mbuf*, kMaxBurst> mbufs_;
 };
 
 }  // namespace warpline

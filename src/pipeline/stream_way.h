@@ -27,6 +27,8 @@ class StreamWay {
   [[nodiscard]] virtual Stage* receiving() = 0;
   /// Null when the receiving stage transmits too.
   [[nodiscard]] virtual Stage* transmitting() { return nullptr; }
+  /// Why the engine works no more, if it has failed. Any thread.
+  [[nodiscard]] virtual std::optional<Error> failure() const { return std::nullopt; }
   /// Of an engine with threads of its own: what its lanes did so far.
   [[nodiscard]] virtual std::vector<const LaneCounters*> lanes() const { return {}; }
   /// What a counting workload counted; nothing for the others. After finish().
@@ -77,6 +79,7 @@ class RingWay final : public StreamWay {
   }
   Stage* receiving() override { return &receive_; }
   Stage* transmitting() override { return &transmit_; }
+  std::optional<Error> failure() const override { return engine_.failure(); }
   std::vector<const LaneCounters*> lanes() const override {
     std::vector<const LaneCounters*> all;
     for (std::uint32_t lane = 0; lane < engine_.lanes(); ++lane) all.push_back(&engine_.counters(lane));

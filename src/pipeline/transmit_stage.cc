@@ -35,21 +35,21 @@ void TransmitStage::reclaim() {
 }
 
 void TransmitStage::send(const Burst& burst) {
+  const std::span<void* const> packets = burst.packets();
+  if (burst.exceptions() == 0) [[likely]] {
+    // The driver only reads the pointers.
+    auto** const mbufs = reinterpret_cast<rte_mbuf**>(const_cast<void**>(packets.data()));
+    transmit(stream_, stream_.tx, mbufs, static_cast<std::uint16_t>(packets.size()), burst.bytes());
+    return;
+  }
   std::uint16_t kept = 0;
   std::uint64_t bytes = 0;
-  const auto keep = [&](void* packet) {
-    auto* mbuf = static_cast<rte_mbuf*>(packet);
+  burst.for_each([&](void* packet, Verdict verdict) {
+    auto* const mbuf = static_cast<rte_mbuf*>(packet);
+    if (verdict != Verdict::forward) return set_aside(stream_, mbuf, verdict);
     bytes += rte_pktmbuf_pkt_len(mbuf);
     mbufs_[kept++] = mbuf;
-  };
-  if (burst.exceptions() == 0) [[likely]] {
-    for (void* packet : burst.packets()) keep(packet);
-  } else {
-    burst.for_each([&](void* packet, Verdict verdict) {
-      if (verdict == Verdict::forward) return keep(packet);
-      set_aside(stream_, static_cast<rte_mbuf*>(packet), verdict);
-    });
-  }
+  });
   if (kept != 0) transmit(stream_, stream_.tx, mbufs_.data(), kept, bytes);
 }
 

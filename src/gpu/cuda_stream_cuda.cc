@@ -4,38 +4,38 @@
 #include <cuda_runtime_api.h>
 
 #include "gpu/cuda_error.h"
+#include "gpu/cuda_stream.h"
 #include "gpu/device.h"
-#include "gpu/stream.h"
 
 namespace warpline {
 
-Result<Stream> Stream::create() {
+Result<CudaStream> CudaStream::create() {
   cudaStream_t stream = nullptr;
   if (const cudaError_t code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); code != cudaSuccess) {
     return cuda_error("a CUDA stream", code);
   }
-  return Stream(stream);
+  return CudaStream(stream);
 }
 
-Stream::State Stream::query() const {
+CudaStream::State CudaStream::query() const {
   const cudaError_t code = cudaStreamQuery(stream_.get());
   return code == cudaSuccess ? State::idle : code == cudaErrorNotReady ? State::busy : State::failed;
 }
 
-Result<void> Stream::wait() const {
+Result<void> CudaStream::wait() const {
   if (const cudaError_t code = cudaStreamSynchronize(stream_.get()); code != cudaSuccess) {
     return cuda_error("work on the GPU", code);
   }
   return {};
 }
 
-std::optional<Error> Stream::failure() const {
+std::optional<Error> CudaStream::failure() const {
   const cudaError_t code = cudaStreamQuery(stream_.get());
   if (code == cudaSuccess || code == cudaErrorNotReady) return std::nullopt;
   return cuda_error("work on the GPU", code);
 }
 
-Result<void> Stream::copy(void* to, const void* from, std::size_t bytes) const {
+Result<void> CudaStream::copy(void* to, const void* from, std::size_t bytes) const {
   if (const cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_.get());
       code != cudaSuccess) {
     return cuda_error(fmt::format("a copy of {} bytes", bytes), code);
@@ -43,7 +43,7 @@ Result<void> Stream::copy(void* to, const void* from, std::size_t bytes) const {
   return {};
 }
 
-void Stream::Destroy::operator()(CUstream_st* stream) const {
+void CudaStream::Destroy::operator()(CUstream_st* stream) const {
   if (!gpus_abandoned()) (void)cudaStreamDestroy(stream);
 }
 

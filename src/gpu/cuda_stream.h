@@ -13,7 +13,7 @@ struct CUstream_st;
 namespace warpline {
 
 /// Owns a CUDA stream that does not wait for the default one. One thread at a time.
-class Stream {
+class CudaStream {
  public:
   enum class State : std::uint8_t {
     idle,  ///< all that was put in has been done
@@ -22,7 +22,7 @@ class Stream {
   };
 
   /// On the calling thread's GPU.
-  [[nodiscard]] static Result<Stream> create();
+  [[nodiscard]] static Result<CudaStream> create();
 
   [[nodiscard]] CUstream_st* get() const { return stream_.get(); }
   /// Never waits.
@@ -40,7 +40,7 @@ class Stream {
   struct Destroy {
     void operator()(CUstream_st* stream) const;
   };
-  explicit Stream(CUstream_st* stream) : stream_(stream) {}
+  explicit CudaStream(CUstream_st* stream) : stream_(stream) {}
 
   std::unique_ptr<CUstream_st, Destroy> stream_;
 };

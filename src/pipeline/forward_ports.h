@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "config/config.h"
+#include "memory/port_pools.h"
+#include "pipeline/forwarder.h"
+#include "pipeline/layout.h"
+#include "runtime/port.h"
+
+namespace warpline {
+
+/// The ports of a `forward` run and the pools that they receive into; with --loopback a pair of software NICs, of which
+/// the first is forwarded on and the second is the far side. Ports close before the pools go.
+class ForwardPorts {
+ public:
+  /// `max_frame`: bytes of the longest frame that the program itself sends.
+  ForwardPorts(const Config& config, const ForwardLayout& layout, std::uint32_t max_frame)
+      : config_(config), layout_(layout), max_frame_(max_frame) {}
+
+  /// Host memory that the pools will take: for Eal::start, which comes before open().
+  [[nodiscard]] Bytes host_memory() const;
+  /// Opens, sets up and starts all ports.
+  [[nodiscard]] Result<void> open();
+
+  [[nodiscard]] const std::vector<Port>& ports() const { return ports_; }
+  /// Of the port with the same index.
+  [[nodiscard]] const std::vector<PortPools>& pools() const { return pools_; }
+  /// Those that are forwarded on.
+  [[nodiscard]] std::vector<ForwardPort> near() const;
+  /// Frames of one queue pair that the far side keeps on their way: half of a ring, so that none ever overflows.
+  [[nodiscard]] std::uint32_t window() const { return config_.port_defaults.rx_ring / 2; }
+  /// Of GPUs, taken by packets.
+  [[nodiscard]] Bytes gpu_memory() const;
+
+ private:
+  [[nodiscard]] Result<void> open_loopback();
+  [[nodiscard]] Result<void> open(const std::string& spec, const PortConfig& config, std::uint16_t tx_queues,
+                                  const PoolConfig& pool);
+  [[nodiscard]] Result<void> start();
+  [[nodiscard]] std::uint32_t buffers(const PortConfig& port, const PoolConfig& pool) const;
+  [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortConfig& port, const PoolConfig& pool,
+                                         int node) const;
+  [[nodiscard]] PoolConfig far_pool() const;
+
+  const Config& config_;
+  const ForwardLayout& layout_;
+  std::uint32_t max_frame_;
+  std::vector<PortPools> pools_;
+  std::vector<Port> ports_;
+};
+
+}  // namespace warpline
