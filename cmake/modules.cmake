@@ -10,7 +10,7 @@ warpline_module(packet   LEVEL 1 USES base)
 warpline_module(config   LEVEL 1 USES base EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 
-warpline_module(runtime  LEVEL 2 USES base config EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
+warpline_module(runtime  LEVEL 2 USES base config gpu EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
 warpline_module(memory   LEVEL 2 USES base config gpu runtime EXTERNAL PkgConfig::dpdk)
 warpline_module(handoff  LEVEL 2 USES base gpu)
 

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -21,24 +24,53 @@ void print_table(const std::vector<Check>& checks) {
   }
 }
 
-nlohmann::json to_json(const std::vector<Check>& checks, bool ready) {
+nlohmann::json to_json(const PciLink& link) { return {{"gigatransfers", link.gigatransfers}, {"lanes", link.lanes}}; }
+
+nlohmann::json to_json(const GpuFacts& gpu) {
+  nlohmann::json object = {{"ordinal", gpu.ordinal},
+                           {"name", gpu.name},
+                           {"pci", gpu.pci},
+                           {"multiprocessors", gpu.multiprocessors},
+                           {"memory_bytes", gpu.memory.value},
+                           {"compute", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
+                           {"cuda_of_driver", gpu.driver_version},
+                           {"cuda_of_program", gpu.runtime_version},
+                           {"pcie_now", to_json(gpu.link_now)},
+                           {"pcie_most", to_json(gpu.link_most)},
+                           {"host_pointers_usable", gpu.host_pointers_usable},
+                           {"gpudirect", gpu.gpudirect},
+                           {"dma_buf", gpu.dma_buf},
+                           {"peermem", gpu.peermem}};
+  if (gpu.node >= 0) object["node"] = gpu.node;
+  return object;
+}
+
+nlohmann::json to_json(const std::vector<Check>& checks, const std::vector<GpuFacts>& gpus, bool ready) {
   nlohmann::json list = nlohmann::json::array();
   for (const Check& check : checks) {
     nlohmann::json entry = {{"name", check.name}, {"health", name(check.health)}, {"found", check.found}};
     if (!check.fix.empty()) entry["fix"] = check.fix;
     list.push_back(std::move(entry));
   }
-  return {{"schema_version", 1}, {"command", "doctor"}, {"ready", ready}, {"checks", std::move(list)}};
+  nlohmann::json cards = nlohmann::json::array();
+  for (const GpuFacts& gpu : gpus) cards.push_back(to_json(gpu));
+  return {{"schema_version", 1},
+          {"command", "doctor"},
+          {"ready", ready},
+          {"checks", std::move(list)},
+          {"gpus", std::move(cards)}};
 }
 
 }  // namespace
 
 int run_doctor(const LoadedConfig& loaded) {
-  const std::vector<Check> checks = examine_machine();
+  std::vector<Check> checks = examine_machine();
+  const Result<std::vector<GpuFacts>> gpus = list_gpus();
+  std::ranges::move(examine_gpus(gpus), std::back_inserter(checks));
   const auto missing =
       std::count_if(checks.begin(), checks.end(), [](const Check& check) { return check.health == Health::missing; });
   if (loaded.json) {
-    fmt::print("{}\n", to_json(checks, missing == 0).dump(2));
+    fmt::print("{}\n", to_json(checks, gpus.ok() ? *gpus : std::vector<GpuFacts>(), missing == 0).dump(2));
   } else {
     print_table(checks);
     fmt::print("{}\n", missing == 0 ? "`warpline forward --loopback` can run here"

@@ -30,6 +30,9 @@ struct GpuFacts {
   bool peermem = false;               ///< nvidia-peermem is loaded: NICs of the verbs kind reach its memory
 };
 
+/// Whether this program has code for GPUs in it.
+[[nodiscard]] bool built_with_cuda();
+
 /// Every GPU that CUDA shows this process. No driver, one that is too old, and a driver without a GPU are environment
 /// errors.
 [[nodiscard]] Result<std::vector<GpuFacts>> list_gpus();

@@ -86,6 +86,8 @@ Error no_such_gpu(int ordinal, int count) {
 
 }  // namespace
 
+bool built_with_cuda() { return true; }
+
 Result<std::vector<GpuFacts>> list_gpus() {
   WARPLINE_TRY(const int count, count_gpus());
   std::vector<GpuFacts> gpus;

@@ -39,7 +39,9 @@ std::string find_root_port(const fs::path& device) {
   if (problem) return {};
   const auto root =
       std::find_if(real.begin(), real.end(), [](const fs::path& part) { return part.string().starts_with("pci"); });
-  return root == real.end() || std::next(root) == real.end() ? std::string() : std::next(root)->string();
+  if (root == real.end() || std::next(root) == real.end()) return {};
+  const auto first = std::next(root);
+  return std::next(first) == real.end() ? std::string() : first->string();
 }
 
 }  // namespace

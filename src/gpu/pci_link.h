@@ -23,7 +23,7 @@ struct PciFacts {
   PciLink link_now;
   PciLink link_most;
   int node = -1;          ///< NUMA node; negative: unknown
-  std::string root_port;  ///< the bridge under the root complex that it hangs from; its own address if there is none
+  std::string root_port;  ///< the bridge that it hangs from at the root; empty: none, or hidden by a virtual machine
 };
 
 /// `address` as "0000:17:00.0", in any case. A device that sysfs does not know gives an empty answer.

@@ -63,7 +63,7 @@ TEST_F(PciLinkTest, AddressesAreReadInAnyCase) {
   fs::create_directory_symlink(device, sys_ / "bus/pci/devices/0000:ab:00.0");
   std::ofstream(device / "max_link_width") << "4\n";
   EXPECT_EQ(read_pci_facts("0000:AB:00.0", sys_).link_most.lanes, 4U);
-  EXPECT_EQ(read_pci_facts("0000:AB:00.0", sys_).root_port, "0000:ab:00.0");
+  EXPECT_EQ(read_pci_facts("0000:AB:00.0", sys_).root_port, "") << "no bridge above it";
 }
 
 TEST(PciLink, GenerationAndRate) {

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "gpu/device.h"
+
 namespace warpline {
 
 enum class Health : std::uint8_t {
@@ -26,6 +29,11 @@ struct Check {
 /// Looks at the machine through `root`/sys, `root`/proc, `root`/dev and the folder of DPDK's drivers under it. Changes
 /// nothing, starts nothing.
 [[nodiscard]] std::vector<Check> examine_machine(const std::filesystem::path& root = "/");
+
+/// One line for each GPU, and what keeps GPUs and NICs apart. Of `gpus`, what list_gpus() answered, and `root`/sys and
+/// `root`/proc. Empty where there is no GPU: examine_machine() says so.
+[[nodiscard]] std::vector<Check> examine_gpus(const Result<std::vector<GpuFacts>>& gpus,
+                                              const std::filesystem::path& root = "/");
 
 // The single checks, in the order of examine_machine().
 [[nodiscard]] Check check_hugepages(const std::filesystem::path& root);

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <system_error>
 
 #include <rte_build_config.h>
 #include <rte_version.h>
 
 #include "runtime/doctor.h"
+#include "runtime/pci_devices.h"
 #include "runtime/port_spec.h"
 #include "runtime/privileges.h"
 
@@ -19,31 +19,6 @@ namespace warpline {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct PciDevice {
-  std::string address;
-  std::string vendor;  ///< "0x15b3"
-  std::string kind;    ///< "0x020000": class, subclass, interface
-  std::string driver;  ///< of the kernel; may be empty
-};
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::vector<PciDevice> pci_devices(const fs::path& root) {
-  std::vector<PciDevice> devices;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root / "sys/bus/pci/devices", ignored)) {
-    devices.push_back({entry.path().filename(), first_line(entry.path() / "vendor"), first_line(entry.path() / "class"),
-                       fs::read_symlink(entry.path() / "driver", ignored).filename()});
-  }
-  std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
-  return devices;
-}
 
 /// Names as in "net_mlx5", from the files that EAL loads at its start.
 std::vector<std::string> net_drivers(const fs::path& root) {
@@ -98,7 +73,7 @@ Check check_network_devices(const fs::path& root) {
   std::vector<std::string> others;
   std::vector<std::string> addresses;
   for (const PciDevice& device : pci_devices(root)) {
-    if (!device.kind.starts_with("0x02")) continue;
+    if (!device.is_nic()) continue;
     const std::string text =
         fmt::format("{} ({})", device.address, device.driver.empty() ? "no driver" : device.driver);
     (works_with_dpdk(device.driver) ? usable : others).push_back(text);
@@ -161,17 +136,16 @@ Check check_tun(const fs::path& root) {
 }
 
 Check check_gpu(const fs::path& root) {
-  std::error_code ignored;
   std::vector<std::string> gpus;
   const std::string not_needed = ": CPU engines only";
   for (const PciDevice& device : pci_devices(root)) {
-    // NVIDIA's display (0x0300) and 3D (0x0302) controllers; its audio and switches are others.
-    if (device.vendor == "0x10de" && device.kind.starts_with("0x03")) gpus.push_back(device.address);
+    if (device.is_gpu()) gpus.push_back(device.address);
   }
-  const std::string driver = first_line(root / "proc/driver/nvidia/version");
-  if (!driver.empty() || fs::exists(root / "dev/nvidiactl", ignored)) {
+  const std::string driver = gpu_driver(root);
+  if (!driver.empty()) {
     return {.name = "gpu",
-            .found = gpus.empty() ? "NVIDIA driver loaded" : fmt::format("{}, driver loaded", fmt::join(gpus, ", ")),
+            .found = gpus.empty() ? fmt::format("NVIDIA driver {}", driver)
+                                  : fmt::format("{}, driver {}", fmt::join(gpus, ", "), driver),
             .fix = {}};
   }
   if (gpus.empty()) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include <rte_build_config.h>
@@ -146,8 +147,97 @@ TEST_F(DoctorTest, Gpu) {
   expect(check_gpu(root()), Health::warning, "no NVIDIA GPU");
   pci("0000:0a:00.0", "0x10de", "0x030200", "");
   expect(check_gpu(root()), Health::warning, "without a driver");
-  root_.write("proc/driver/nvidia/version", "NVRM version: NVIDIA 580\n");
+  root_.write("dev/nvidiactl", "");
   expect(check_gpu(root()), Health::ok, "0000:0a:00.0, driver loaded");
+  root_.write("proc/driver/nvidia/version",
+              "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@host)\n");
+  expect(check_gpu(root()), Health::ok, "0000:0a:00.0, driver 580.82.07");
+}
+
+GpuFacts good_gpu() {
+  GpuFacts gpu;
+  gpu.name = "NVIDIA H200";
+  gpu.pci = "0000:0a:00.0";
+  gpu.multiprocessors = 132;
+  gpu.memory = Bytes{140ULL << 30};
+  gpu.compute_major = 9;
+  gpu.driver_version = 13000;
+  gpu.link_now = gpu.link_most = {32, 16};
+  gpu.host_pointers_usable = gpu.gpudirect = gpu.dma_buf = true;
+  return gpu;
+}
+
+const Check& named(const std::vector<Check>& checks, const std::string& name) {
+  static const Check none{.name = "none", .found = "there is no such check", .fix = {}};
+  const auto found = std::find_if(checks.begin(), checks.end(), [&](const Check& check) { return check.name == name; });
+  return found == checks.end() ? none : *found;
+}
+
+TEST_F(DoctorTest, AGoodGpu) {
+  GpuFacts gpu = good_gpu();
+  gpu.link_now = {2.5, 16};
+  gpu.node = 1;
+  const std::vector<Check> checks = examine_gpus(std::vector{gpu}, root());
+  expect(named(checks, "gpu 0"), Health::ok,
+         "NVIDIA H200 at 0000:0a:00.0, 140 GiB, 132 SMs, compute 9.0, CUDA 13.0, PCIe Gen5 x16, node 1 (Gen1 now, as "
+         "when idle)");
+  expect(named(checks, "gpu paths"), Health::ok, "no NIC for DPDK");
+  expect(named(checks, "gpu direct"), Health::ok, "nvidia-peermem not loaded, dma-buf supported by the GPU");
+}
+
+TEST_F(DoctorTest, AGpuOnFewLanesOrTooOld) {
+  GpuFacts gpu = good_gpu();
+  gpu.link_now = {32, 8};
+  expect(named(examine_gpus(std::vector{gpu}, root()), "gpu 0"), Health::warning,
+         "only 8 of 16 lanes are in use, 252 Gbit/s each way");
+  gpu.compute_major = 7;
+  gpu.compute_minor = 5;
+  expect(named(examine_gpus(std::vector{gpu}, root()), "gpu 0"), Health::warning, "older than what");
+  EXPECT_THAT(named(examine_gpus(std::vector{gpu}, root()), "gpu 0").fix, HasSubstr("ARCHITECTURES=75"));
+  gpu = good_gpu();
+  gpu.host_pointers_usable = false;
+  expect(named(examine_gpus(std::vector{gpu}, root()), "gpu 0"), Health::warning, "-m pinned needs");
+}
+
+TEST_F(DoctorTest, GpusThatAreFarFromTheNics) {
+  const auto place = [&](const std::string& address, const std::string& bridge, const std::string& node) {
+    const std::string real = "sys/devices/pci0000:00/" + bridge + "/" + address;
+    root_.write(real + "/numa_node", node + "\n");
+    std::filesystem::create_directories(root_.path() / "sys/bus/pci/devices");
+    std::filesystem::create_directory_symlink(root_.path() / real, root_.path() / "sys/bus/pci/devices" / address);
+  };
+  place("0000:0a:00.0", "0000:00:01.0", "0");
+  place("0000:0b:00.0", "0000:00:01.0", "0");
+  place("0000:0c:00.0", "0000:00:02.0", "0");
+  place("0000:0d:00.0", "0000:00:03.0", "1");
+  const auto nic = [&](const std::string& address) { pci(address, "0x15b3", "0x020000", "mlx5_core"); };
+  const auto paths = [&] { return named(examine_gpus(std::vector{good_gpu()}, root()), "gpu paths"); };
+  nic("0000:0b:00.0");
+  expect(paths(), Health::ok, "each NIC for DPDK has a GPU near it");
+  nic("0000:0c:00.0");
+  expect(paths(), Health::warning, "0000:0c:00.0 and GPU 0 are behind different root ports");
+  nic("0000:0d:00.0");
+  expect(paths(), Health::warning, "0000:0d:00.0 is on node 1, GPU 0 on node 0");
+  const auto direct = [&](const GpuFacts& gpu) { return named(examine_gpus(std::vector{gpu}, root()), "gpu direct"); };
+  expect(direct(good_gpu()), Health::warning, "needed for -m device");
+  EXPECT_EQ(direct(good_gpu()).fix, "sudo modprobe nvidia-peermem");
+  root_.write("sys/module/nvidia_peermem/refcnt", "0\n");
+  expect(direct(good_gpu()), Health::ok, "nvidia-peermem loaded");
+  GpuFacts closed = good_gpu();
+  closed.gpudirect = false;
+  expect(direct(closed), Health::warning, "does not open its memory");
+}
+
+TEST_F(DoctorTest, GpusThatCudaDoesNotShow) {
+  const Result<std::vector<GpuFacts>> none =
+      environment_error("no GPU can be used", "the driver knows CUDA 12.0", "install a driver for CUDA 13.0");
+  EXPECT_TRUE(examine_gpus(none, root()).empty()) << "without a driver the other check says all";
+  pci("0000:0a:00.0", "0x10de", "0x030200", "nvidia");
+  root_.write("proc/driver/nvidia/version", "NVRM version: NVIDIA 525.60.13\n");
+  const std::vector<Check> checks = examine_gpus(none, root());
+  ASSERT_EQ(checks.size(), 1U);
+  expect(checks.front(), Health::warning, "the driver knows CUDA 12.0");
+  EXPECT_EQ(checks.front().fix, "install a driver for CUDA 13.0");
 }
 
 }  // namespace
