@@ -83,16 +83,23 @@ __device__ void serve_burst_together(const DeviceLanes& lanes, std::uint64_t seq
   }
 }
 
+/// One thread of a persistent kernel's CTA: await_burst(), with a look at the stop word now and then, should there
+/// always be a burst.
+__device__ inline std::uint64_t next_burst(const DeviceLanes& lanes, std::uint64_t sequence,
+                                           const DeviceLaneCount& count) {
+  if (count.timed()) {
+    count.store(lanes.counters + blockIdx.x);
+    if (load_stop(lanes.view) == RingStop::now) return 0;
+  }
+  return await_burst(lanes.view, sequence);
+}
+
 template <PacketWork W>
 __global__ void persistent_kernel(DeviceLanes lanes, W work, W* states) {
   __shared__ std::uint64_t word;
   DeviceLaneCount count;
   for (std::uint64_t sequence = lanes.view.first_sequence + blockIdx.x;; sequence += gridDim.x) {
-    if (threadIdx.x == 0) {
-      const bool reports = count.timed();
-      if (reports) count.store(lanes.counters + blockIdx.x);
-      word = reports && load_stop(lanes.view) == RingStop::now ? 0 : await_burst(lanes.view, sequence);
-    }
+    if (threadIdx.x == 0) word = next_burst(lanes, sequence, count);
     __syncthreads();
     if (word == 0) break;
     serve_burst_together(lanes, sequence, word, work, count);  // its barriers keep `word` until all have read it

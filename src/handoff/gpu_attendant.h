@@ -31,7 +31,7 @@ struct GpuEngineSetup {
   EngineKind kind = EngineKind::persistent;  ///< launch, graph or persistent
   int gpu = 0;
   std::uint32_t ctas = 16;   ///< of a persistent kernel, each with a burst in hand
-  std::uint16_t burst = 64;  ///< packets at most: what a CTA has threads for
+  std::uint16_t burst = 64;  ///< packets at most: what a CTA has threads for, up to 256
   Nanos deadline{20'000};    ///< graph: longest wait for bursts to fill one
   Nanos watchdog{1'000'000'000};
   bool failover = false;      ///< a host thread works on when the GPU fails

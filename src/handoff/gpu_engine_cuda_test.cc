@@ -12,6 +12,8 @@
 
 #include "gpu/device.h"
 #include "gpu/host_registration.h"
+#include "handoff/copy_lane.h"
+#include "handoff/copy_lane_testing.h"
 #include "handoff/engine_testing.h"
 #include "handoff/gpu_engine.h"
 #include "handoff/gpu_engine_testing.h"
@@ -114,6 +116,22 @@ TEST_P(GpuEngineTest, StopsAnIdleEngineAndOneThatNeverStarted) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, GpuEngineTest,
                          ::testing::Values(EngineKind::launch, EngineKind::graph, EngineKind::persistent), name_of);
+
+TEST(GpuCopyLane, CopiesBetweenHostAndDevice) {
+  if (!list_gpus()) GTEST_SKIP() << "no GPU";
+  using Lane = CopyLane<GpuEngine<CopyPieces>>;
+  const auto lane = Lane::create([](const BurstRing& ring) {
+    return std::make_unique<GpuEngine<CopyPieces>>(
+        ring, CopyPieces{}, GpuEngineSetup{.ctas = 4, .burst = 256, .attendant = {std::nullopt, true}});
+  });
+  ASSERT_TRUE(lane.ok());
+  Pages from(kCopies * kCopyRoom);
+  Pages to(kCopies * kCopyRoom);
+  const Result<HostRegistration> source = HostRegistration::create(std::as_writable_bytes(std::span(from)));
+  const Result<HostRegistration> target = HostRegistration::create(std::as_writable_bytes(std::span(to)));
+  ASSERT_TRUE(source.ok() && target.ok());
+  expect_copies(**lane, from, to);
+}
 
 /// A GPU that has failed stays so for the whole process, so each of these runs in one of its own.
 class GpuEngineDeathTest : public GpuEngineTest {

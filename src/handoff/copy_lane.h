@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "handoff/burst_ring.h"
+#include "handoff/copy_pieces.h"
+#include "handoff/engine.h"
+
+namespace warpline {
+
+/// Batches of copies that an engine makes, in the order of their submission. One thread submits and asks.
+template <Engine E>
+class CopyLane {
+ public:
+  static constexpr std::uint32_t kBatches = 64;      ///< under way at most
+  static constexpr std::uint16_t kMostCopies = 256;  ///< of a batch
+
+  /// `make_engine(const BurstRing&)` returns a std::unique_ptr<E>, which works with CopyPieces.
+  template <typename F>
+  [[nodiscard]] static Result<std::unique_ptr<CopyLane>> create(F&& make_engine) {
+    WARPLINE_TRY(auto ring,
+                 BurstRing::create({.slots = kBatches, .packets = kMostCopies, .segments = 2 * kMostCopies}));
+    std::unique_ptr<E> engine = make_engine(*ring);
+    WARPLINE_CHECK(engine->start());
+    return std::unique_ptr<CopyLane>(new CopyLane(std::move(ring), std::move(engine)));
+  }
+
+  /// `copies[0 .. count)`, at most kMostCopies, each with `to`, `from` and `length`. False: no room now.
+  template <typename Copy>
+  [[nodiscard]] bool submit(const Copy* copies, std::uint32_t count) {
+    Burst* const batch = ring_->acquire();
+    if (batch == nullptr) return false;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      Segment* const pieces = batch->append(nullptr, 2);
+      const auto length = static_cast<std::uint32_t>(copies[i].length);
+      pieces[0].data = static_cast<std::uint8_t*>(copies[i].to);
+      pieces[0].length = length;
+      pieces[1].data = static_cast<std::uint8_t*>(const_cast<void*>(copies[i].from));
+      pieces[1].length = length;
+    }
+    ring_->publish();
+    engine_->on_published();
+    return true;
+  }
+
+  /// How many batches have landed.
+  [[nodiscard]] std::uint64_t landed() {
+    for (; ring_->completed() != nullptr; ++landed_) ring_->release();
+    return landed_;
+  }
+  [[nodiscard]] std::optional<Error> failure() const { return engine_->failure(); }
+
+ private:
+  CopyLane(std::unique_ptr<BurstRing> ring, std::unique_ptr<E> engine)
+      : ring_(std::move(ring)), engine_(std::move(engine)) {}
+
+  std::unique_ptr<BurstRing> ring_;
+  std::unique_ptr<E> engine_;  ///< ends before its ring
+  std::uint64_t landed_ = 0;
+};
+
+}  // namespace warpline

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handoff/copy_lane.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "handoff/copy_lane_testing.h"
+#include "handoff/inline_engine.h"
+#include "handoff/thread_engine.h"
+
+namespace warpline {
+namespace {
+
+using namespace testing;
+
+TEST(CopyLane, CopiesOnThreads) {
+  Pages from(kCopies * kCopyRoom);
+  Pages to(kCopies * kCopyRoom);
+  const auto lane = CopyLane<ThreadEngine<CopyPieces>>::create([](const BurstRing& ring) {
+    return std::make_unique<ThreadEngine<CopyPieces>>(ring, CopyPieces{},
+                                                      std::vector<LanePlacement>(3, {std::nullopt, true}), "copies");
+  });
+  ASSERT_TRUE(lane.ok());
+  expect_copies(**lane, from, to);
+}
+
+TEST(CopyLane, HasRoomForItsBatchesAndNoMore) {
+  using Lane = CopyLane<InlineEngine<CopyPieces>>;
+  const auto lane = Lane::create(
+      [](const BurstRing& ring) { return std::make_unique<InlineEngine<CopyPieces>>(ring, CopyPieces{}); });
+  ASSERT_TRUE(lane.ok());
+  const char from = 'x';
+  char to = 0;
+  const TestCopy copy{&to, &from, 1};
+  for (std::uint32_t i = 0; i < Lane::kBatches; ++i) EXPECT_TRUE((*lane)->submit(&copy, 1));
+  EXPECT_FALSE((*lane)->submit(&copy, 1));
+  EXPECT_EQ((*lane)->landed(), Lane::kBatches);
+  EXPECT_TRUE((*lane)->submit(&copy, 1));
+  EXPECT_EQ(to, 'x');
+}
+
+}  // namespace
+}  // namespace warpline

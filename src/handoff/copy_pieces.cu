@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+
+#include "handoff/copy_pieces.h"
+#include "handoff/device_work.cuh"
+
+namespace warpline {
+namespace {
+
+constexpr unsigned kWarp = 32;
+/// Descriptors that a CTA holds at a time: two a copy.
+constexpr unsigned kDescriptors = 256;
+
+[[nodiscard]] __device__ bool aligned(const void* a, const void* b, std::size_t to) {
+  return ((reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b)) & (to - 1)) == 0;
+}
+
+/// `count` units by one warp, several of each lane's under way at a time.
+template <typename Unit>
+__device__ void copy_units(Unit* to, const Unit* from, std::uint32_t count, unsigned lane) {
+  constexpr unsigned kUnderWay = 4;
+  for (std::uint32_t i = lane; i < count; i += kWarp * kUnderWay) {
+    Unit units[kUnderWay];
+#pragma unroll
+    for (unsigned k = 0; k < kUnderWay; ++k) {
+      if (i + k * kWarp < count) units[k] = from[i + k * kWarp];
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kUnderWay; ++k) {
+      if (i + k * kWarp < count) to[i + k * kWarp] = units[k];
+    }
+  }
+}
+
+__device__ void copy_by_warp(std::uint8_t* to, const std::uint8_t* from, std::uint32_t length, unsigned lane) {
+  std::uint32_t done = 0;
+  if (aligned(to, from, sizeof(uint4))) {
+    copy_units(reinterpret_cast<uint4*>(to), reinterpret_cast<const uint4*>(from), length / sizeof(uint4), lane);
+    done = length / sizeof(uint4) * sizeof(uint4);
+  } else if (aligned(to, from, sizeof(unsigned))) {
+    copy_units(reinterpret_cast<unsigned*>(to), reinterpret_cast<const unsigned*>(from), length / sizeof(unsigned),
+               lane);
+    done = length / sizeof(unsigned) * sizeof(unsigned);
+  }
+  copy_units(to + done, from + done, length - done, lane);
+}
+
+/// As work_burst_together(), with a warp a copy: the descriptors come over PCIe once, all at a time.
+__device__ void copy_together(const Segment* segments, unsigned count) {
+  __shared__ Segment held[kDescriptors];
+  const unsigned warps = blockDim.x / kWarp;
+  for (unsigned begin = 0; begin < count; begin += kDescriptors) {
+    const unsigned here = min(count - begin, kDescriptors);
+    for (unsigned i = threadIdx.x; i < here; i += blockDim.x) held[i] = segments[begin + i];
+    __syncthreads();
+    for (unsigned copy = threadIdx.x / kWarp; copy < here / 2; copy += warps) {
+      copy_by_warp(held[copy * 2].data, held[copy * 2 + 1].data, held[copy * 2].length, threadIdx.x % kWarp);
+    }
+    __syncthreads();
+  }
+}
+
+__global__ void copy_kernel(DeviceLanes lanes, CopyPieces /*work*/, CopyPieces* /*states*/) {
+  __shared__ std::uint64_t word;
+  DeviceLaneCount count;
+  for (std::uint64_t sequence = lanes.view.first_sequence + blockIdx.x;; sequence += gridDim.x) {
+    if (threadIdx.x == 0) word = next_burst(lanes, sequence, count);
+    __syncthreads();
+    if (word == 0) break;
+    if (threadIdx.x == 0 && count.timed()) count.begin = device_nanos();
+    const std::uint16_t descriptors = count_of(word);
+    copy_together(lanes.view.segments + (sequence & lanes.view.slot_mask) * lanes.view.segments_per_slot, descriptors);
+    if (threadIdx.x == 0) {
+      store_done(lanes.view, sequence, 0);
+      count.add(descriptors / 2, lanes.ticks_per_nano);
+    }
+  }
+  if (threadIdx.x == 0) count.store(lanes.counters + blockIdx.x);
+}
+
+}  // namespace
+
+template <>
+const void* DeviceWork<CopyPieces>::persistent_kernel() {
+  return reinterpret_cast<const void*>(&copy_kernel);
+}
+
+}  // namespace warpline
+
+WARPLINE_DEVICE_WORK(warpline::CopyPieces);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstring>
+
+#include "base/frame.h"
+#include "base/host_device.h"
+#include "handoff/device_work.h"
+
+namespace warpline {
+
+/// Copies the second piece of each frame to where the first is; both are of the same length. On a GPU a warp does it.
+struct CopyPieces {
+  static constexpr bool kStateless = true;
+
+  WARPLINE_HD Verdict operator()(FrameRef pieces) const {
+    std::memcpy(pieces.segments[0].data, pieces.segments[1].data, pieces.segments[0].length);
+    return Verdict::forward;
+  }
+};
+
+template <>
+const void* DeviceWork<CopyPieces>::persistent_kernel();
+
+}  // namespace warpline
