@@ -9,6 +9,7 @@ namespace warpline {
 
 int run_forward(const LoadedConfig& loaded);
 int run_generate(const LoadedConfig& loaded);
+int run_bench(const LoadedConfig& loaded);
 int run_config(const LoadedConfig& loaded);
 int run_doctor(const LoadedConfig& loaded);
 

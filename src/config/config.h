@@ -115,6 +115,18 @@ struct RunConfig {
   bool operator==(const RunConfig&) const = default;
 };
 
+/// What `bench` runs: `forward` in child processes, each cell of a table once a round.
+struct BenchConfig {
+  std::string name = "list";
+  std::uint16_t rounds = 5;
+  Nanos seconds{500'000'000};       ///< of each run
+  std::uint16_t pipelines = 0;      ///< 0: four, or as many as the machine has pairs of cores
+  std::vector<std::uint16_t> rows;  ///< frame sizes or bursts; none: those of the table
+  std::uint16_t gpu = 0;            ///< CUDA ordinal
+  std::uint64_t seed = 1;           ///< of the order in a round
+  bool operator==(const BenchConfig&) const = default;
+};
+
 /// Everything a command needs to know. Made only by config/load.h, so every value has passed its checks.
 struct Config {
   std::string command;
@@ -125,6 +137,7 @@ struct Config {
   ForwardConfig forward;
   TrafficConfig traffic;
   RunConfig run;
+  BenchConfig bench;
   bool operator==(const Config&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace warpline {
 namespace {
@@ -14,7 +15,7 @@ struct Heading {
 };
 constexpr Heading kHeadings[] = {
     {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},         {"runtime", "Cores and memory"},
-    {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"traffic", "Traffic"},
+    {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"traffic", "Traffic"}, {"bench", "Benchmark"},
 };
 
 std::string text_of(const nlohmann::json& value) {
@@ -52,6 +53,9 @@ std::string usage(Command command) {
            "show prints every value with where it came from, and the plan of cores.\n"
            "check names every problem, one a line, and ends with 2 when there is one.\n";
   }
+  if (command == Command::bench) {
+    return fmt::format("Usage: warpline bench {} [options]\n\n{}\n", fmt::join(kBenchNames, "|"), summary(command));
+  }
   return fmt::format("Usage: warpline {} [options]\n\n{}\n", name(command), summary(command));
 }
 
@@ -77,10 +81,9 @@ std::string command_help(Command command) {
     if (!lines.empty()) text += fmt::format("\n{}:\n{}", heading.text, lines);
   }
   if (command != Command::config) {
-    text += fmt::format("\nEnvironment: WARPLINE_{}_OPTION, upper case, '_' for '-'.\n",
-                        fmt::format("{}", command == Command::forward    ? "FORWARD"
-                                          : command == Command::generate ? "GENERATE"
-                                                                         : "DOCTOR"));
+    std::string prefix(name(command));
+    std::ranges::transform(prefix, prefix.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    text += fmt::format("\nEnvironment: WARPLINE_{}_OPTION, upper case, '_' for '-'.\n", prefix);
     text += "Numbers take K M G Ki Mi Gi; times ns us ms s; rates 40gbit, 14.88Mpps.\n";
   }
   return text;

@@ -22,6 +22,7 @@ constexpr std::uint16_t kPersistentCtas = 16;
 struct CommandLine {
   Command command = Command::forward;  ///< whose options follow
   Task task = Task::run;
+  std::string bench;  ///< which one
   std::vector<std::string> options;
 };
 
@@ -36,7 +37,7 @@ Result<Command> parse_command(const std::string& text, const std::vector<std::st
 Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     return usage_error("no command is given", "warpline has several",
-                       "choose forward, generate, config or doctor; --help explains");
+                       "choose forward, generate, bench, config or doctor; --help explains");
   }
   std::vector<std::string> known;
   for (const Command command : kCommands) known.emplace_back(name(command));
@@ -57,6 +58,16 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
     line.command = Command::forward;
     if (next < arguments.size() && !arguments[next].starts_with('-')) {
       WARPLINE_TRY(line.command, parse_command(arguments[next++], {"forward", "generate"}));
+    }
+  }
+  if (line.command == Command::bench) {
+    line.bench = next < arguments.size() ? arguments[next++] : "";
+    const std::vector<std::string> benches(std::begin(kBenchNames), std::end(kBenchNames));
+    if (std::ranges::find(benches, line.bench) == benches.end()) {
+      return usage_error(line.bench.empty() || line.bench[0] == '-' ? "cannot run bench"
+                                                                    : fmt::format("unknown benchmark '{}'", line.bench),
+                         fmt::format("there are {}", fmt::join(benches, ", ")),
+                         fmt::format("did you mean bench {}?", nearest(line.bench, benches)));
     }
   }
   line.options.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
@@ -91,6 +102,7 @@ class Loader {
   explicit Loader(CommandLine line) : line_(std::move(line)) {
     loaded_.task = line_.task;
     loaded_.config.command = name(line_.command);
+    if (line_.command == Command::bench) loaded_.config.bench.name = line_.bench;
   }
 
   Result<LoadedConfig> load(const Environment& environment, const ReadFile& read_file) && {

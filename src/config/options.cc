@@ -211,6 +211,25 @@ void add_traffic(std::vector<Option>& table) {
                nanos<Config>(of(&Config::traffic, &TrafficConfig::drain), kSecond, Nanos{0}, Nanos{3600 * kSecond}))});
 }
 
+void add_bench(std::vector<Option>& table) {
+  const std::vector<Command> bench = {Command::bench};
+  table.insert(
+      table.end(),
+      {{"rounds", 0, "bench", "rounds", bench, Arity::single, "N", "runs of each cell, one a round",
+        count<Config>(of(&Config::bench, &BenchConfig::rounds), 1, 1000)},
+       {"seconds", 0, "bench", "seconds", bench, Arity::single, "S", "of each run",
+        nanos<Config>(of(&Config::bench, &BenchConfig::seconds), kSecond, Nanos{10 * kMilli}, Nanos{3600 * kSecond})},
+       {"pipelines", 'p', "bench", "pipelines", bench, Arity::single, "N",
+        "queue pairs; 0: four, or as many as the machine has pairs of cores",
+        count<Config>(of(&Config::bench, &BenchConfig::pipelines), 0, 256)},
+       {"rows", 0, "bench", "rows", bench, Arity::list, "N", "only these rows: frame sizes, or bursts",
+        counts<Config>(of(&Config::bench, &BenchConfig::rows), 1, 9014)},
+       {"gpu", 'g', "bench", "gpu", bench, Arity::single, "ID", "CUDA's number of the GPU",
+        count<Config>(of(&Config::bench, &BenchConfig::gpu), 0, 1023)},
+       {"seed", 0, "bench", "seed", bench, Arity::single, "N", "of the order in a round",
+        unbounded<Config>(of(&Config::bench, &BenchConfig::seed))}});
+}
+
 Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<PortConfig> access,
              Arity arity = Arity::single) {
   return {name, 0, "port", name, {Command::forward, Command::generate}, arity, argument, help, std::move(access)};
@@ -247,7 +266,7 @@ void add_port_setup(std::vector<Option>& table) {
 }  // namespace
 
 std::string_view name(Command command) {
-  constexpr std::string_view kNames[] = {"forward", "generate", "config", "doctor"};
+  constexpr std::string_view kNames[] = {"forward", "generate", "bench", "config", "doctor"};
   return kNames[static_cast<std::size_t>(command)];
 }
 
@@ -255,6 +274,7 @@ std::string_view summary(Command command) {
   constexpr std::string_view kSummaries[] = {
       "receive, work, transmit",
       "send traffic at a rate and check what comes back",
+      "make one of the published tables; bench list names them",
       "show or check the effective configuration with the origin of each value",
       "say what this machine lacks, and the command that mends it",
   };
@@ -277,6 +297,7 @@ const std::vector<Option>& options() {
     add_forward_pool(made);
     add_forward(made);
     add_traffic(made);
+    add_bench(made);
     add_port_setup(made);
     return made;
   }();

@@ -16,8 +16,9 @@
 
 namespace warpline {
 
-enum class Command : std::uint8_t { forward, generate, config, doctor };
-inline constexpr Command kCommands[] = {Command::forward, Command::generate, Command::config, Command::doctor};
+enum class Command : std::uint8_t { forward, generate, bench, config, doctor };
+inline constexpr Command kCommands[] = {Command::forward, Command::generate, Command::bench, Command::config,
+                                        Command::doctor};
 
 [[nodiscard]] std::string_view name(Command command);
 /// One line for people: what the command is for.
@@ -39,6 +40,9 @@ enum class Arity : std::uint8_t {
   list,     ///< repeatable; one text may also hold several, parted by `separator`
   by_port,  ///< as list, but the i-th value is the i-th port's; in the file one value in a `[[port]]` table
 };
+
+/// Tables that `bench` makes, and "list", which names them.
+inline constexpr std::string_view kBenchNames[] = {"list", "forward-size", "forward-burst"};
 
 /// One option, declared once in options.cc. Flags, environment variables, file keys, help and JSON come from here.
 struct Option {

@@ -92,6 +92,7 @@ TEST(Options, EachHasAFlagAVariableAndALineInTheHelp) {
 TEST(Options, EachHasAKeyInTheFile) {
   for (const Option& option : options()) {
     if (option.section.empty() || option.name == "json") continue;
+    if (find_option(option.commands.front(), "config") == nullptr) continue;  // bench reads no file
     const std::string value = option.arity == Arity::flag ? "true" : "\"" + other_value(option) + "\"";
     std::string file = "[" + std::string(option.section) + "]\n" + std::string(option.key) + " = " + value + "\n";
     if (option.is_port_setup()) file = "[[port]]\nspec = \"net_null0\"\n" + file.substr(file.find('\n') + 1);

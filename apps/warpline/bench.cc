@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// `warpline bench`: the published tables. DPDK starts once in a process, so each run is a child that is this program.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "commands.h"
+#include "gpu/device.h"
+#include "measure/bench_table.h"
+#include "measure/facts.h"
+
+namespace warpline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kThisProgram = "/proc/self/exe";
+/// Of a run, beside its seconds: DPDK, pools, CUDA's context, draining.
+constexpr std::int64_t kStartNanos = 20'000'000'000;
+
+int list(bool json) {
+  if (!json) {
+    for (const auto& [name, title] : list_benches()) fmt::print("{:<16} {}\n", name, title);
+    return 0;
+  }
+  Json benches = Json::array();
+  for (const auto& [name, title] : list_benches()) benches.push_back({{"name", name}, {"title", title}});
+  fmt::print("{}\n", Json{{"schema_version", 1}, {"command", "bench"}, {"benches", benches}}.dump(2));
+  return 0;
+}
+
+Json gpu_json(const GpuFacts& gpu) {
+  return {{"name", gpu.name},
+          {"pci", gpu.pci},
+          {"memory_bytes", gpu.memory.value},
+          {"multiprocessors", gpu.multiprocessors}};
+}
+
+Result<int> make_table(const LoadedConfig& loaded) {
+  const BenchConfig& bench = loaded.config.bench;
+  const Result<GpuFacts> gpu = find_gpu(bench.gpu);
+  WARPLINE_TRY(BenchPlan plan, plan_bench(bench, std::thread::hardware_concurrency(), gpu.ok()));
+  const Nanos limit{kStartNanos + 4 * bench.seconds.value};
+  BenchTable table = run_bench_plan(
+      std::move(plan), bench,
+      [&](const std::vector<std::string>& arguments) { return run_child(kThisProgram, arguments, limit); },
+      [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+  if (!gpu) table.notes.push_back("no column for a GPU: " + gpu.error().message());
+  if (loaded.json) {
+    Json json = {{"schema_version", 1}, {"command", "bench"}, {"build", build_facts()}, {"host", host_facts()}};
+    if (gpu) json["gpu"] = gpu_json(*gpu);
+    json["config"] = loaded.to_json();
+    json["table"] = table.to_json();
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}", table.to_markdown());
+  }
+  return table.exit_code();
+}
+
+}  // namespace
+
+int run_bench(const LoadedConfig& loaded) {
+  if (loaded.config.bench.name == "list") return list(loaded.json);
+  const Result<int> result = make_table(loaded);
+  if (result) return *result;
+  spdlog::error("{}", result.error().message());
+  return static_cast<int>(result.error().kind);
+}
+
+}  // namespace warpline
