@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each target works as the first command on a fresh Debian or Ubuntu machine.
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test bench format clean setup
+.PHONY: help build run test bundle bench format clean setup
 
 help:
 	@echo "make run      build, then forward frames between software NICs for three seconds and verify every byte"
 	@echo "make test     build, then run all checks and tests"
 	@echo "make build    build; the program is build/warpline"
+	@echo "make bundle   build/bundle/: program, tests and benchmarks that need nothing but glibc where they run"
 	@echo "make bench    the benchmarks that this machine can run; results under build/bench/"
 	@echo "make format   lay out the C++ sources"
 	@echo "make clean    remove build/"
@@ -25,6 +26,9 @@ run: build
 
 test: setup
 	@setup/test
+
+bundle: setup
+	@setup/bundle
 
 bench: setup
 	@setup/bench

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # With WARPLINE_STATIC: the target `bundle`, all programs that go into it, and bundle.list, which names them one a line
-# (KIND PATH; kinds: program, test, bench). setup/bundle does the rest.
+# (KIND PATH; kinds: program, test, bench, ceilings). setup/bundle does the rest.
 
 # Every executable made in a folder and those below it.
 function(executables_below folder result)
@@ -29,6 +29,8 @@ foreach(target IN LISTS executables)
     target_link_libraries(warpline PRIVATE warpline_nic_drivers)
   elseif(target MATCHES "_test$")
     set(kind test)
+  elseif(target STREQUAL "gpu_ceilings")
+    set(kind ceilings)
   elseif(target MATCHES "_bench$")
     set(kind bench)
   else()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts of the machine and the build that a result belongs to."""
 
+import json
 import os
 import re
 import subprocess
@@ -9,7 +10,11 @@ from pathlib import Path
 
 
 def output(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    """What a command prints; nothing where there is no such command."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except FileNotFoundError:
+        return ""
 
 
 def cpu_model():
@@ -29,17 +34,31 @@ def steal_ticks():
     return int(Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[8])
 
 
+def build(root):
+    """Commit, whether the tree differed from it, and DPDK's version: of a bundle, or of a checkout."""
+    manifest = root / "manifest.json"
+    if manifest.exists():
+        facts = json.loads(manifest.read_text(encoding="utf-8"))
+        return facts["commit"], facts["modified"], facts["dpdk"]
+    return (
+        output("git", "-C", root, "rev-parse", "HEAD"),
+        bool(output("git", "-C", root, "status", "--porcelain", "--untracked-files=no")),
+        output("pkg-config", "--modversion", "libdpdk"),
+    )
+
+
 def facts(root):
+    commit, modified, dpdk = build(root)
     return {
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "commit": output("git", "-C", root, "rev-parse", "HEAD"),
-        "modified": bool(output("git", "-C", root, "status", "--porcelain", "--untracked-files=no")),
+        "commit": commit,
+        "modified": modified,
         "host": {
             "cpu": cpu_model(),
             "cpus": os.cpu_count(),
             "kernel": os.uname().release,
             "tsc_hz": tsc_hz(),
-            "dpdk": output("pkg-config", "--modversion", "libdpdk"),
+            "dpdk": dpdk,
             "hugepages": int(Path("/proc/sys/vm/nr_hugepages").read_text(encoding="ascii")),
             "load_average": os.getloadavg()[0],
         },

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways of running `warpline forward`, as its command line."""
+
+import dataclasses
+
+ON_GPU = ("launch", "graph", "persistent")
+ETHERNET_HEADER = 14
+STANDARD_FRAME = 1514
+# Frames that circulate where the wire is a loop: less than a packet buffer holds.
+CIRCULATING = 512
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    engine: str
+    memory: str = "host"
+    size: int = 64
+    burst: int = 64
+    pipelines: int = 1
+    ctas: int = 0  # 0: the program's choice
+    slots: int = 0
+    split: int = 0
+    rate: str = ""  # offered, of the port
+    wire: str = "static"
+    workload: str = "mac-swap"
+
+    @property
+    def on_gpu(self):
+        return self.engine in ON_GPU
+
+    @property
+    def name(self):
+        parts = [self.engine, self.memory, f"{self.size} B", f"burst {self.burst}", f"{self.pipelines} pipelines"]
+        parts += [f"{self.ctas} CTAs"] if self.ctas else []
+        parts += [f"{self.slots} slots"] if self.slots else []
+        parts += [f"split {self.split}"] if self.split else []
+        parts += [f"at {self.rate}"] if self.rate else []
+        parts += [self.wire] if self.wire != "static" else []
+        return ", ".join(parts)
+
+    def common(self):
+        line = ["--engine", self.engine, "--memory", self.memory, "--burst", self.burst, "--pipelines", self.pipelines]
+        line += ["--workload", self.workload, "--json", "--interval", "3600s"]
+        line += ["--ctas", self.ctas] if self.ctas else []
+        line += ["--ring-slots", self.slots] if self.slots else []
+        line += ["--split", self.split] if self.split else []
+        line += ["--mtu", self.size - ETHERNET_HEADER] if self.size > STANDARD_FRAME else []
+        return line
+
+    def timed(self, seconds):
+        """On a wire that costs nothing, so that the rate is that of the path."""
+        port = f"net_vnic0,wire={self.wire},size={self.size}" + (f",rate={self.rate}" if self.rate else "")
+        first = ["--tx-first", CIRCULATING * self.pipelines, "--size", self.size] if self.wire == "loopback" else []
+        return ["forward", "--port", port, "--seconds", f"{seconds}s", *first, *self.common()]
+
+    def checked(self, seconds):
+        """The same between a generator and a checker of every byte of every packet. The rate is theirs to say."""
+        return ["forward", "--loopback", "--verify", "--size", self.size, "--seconds", f"{seconds}s", *self.common()]

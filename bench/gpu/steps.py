@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of the GPU path, and the ways of running it that may answer. The best of them counts."""
+
+import dataclasses
+from typing import Callable
+
+from setups import Setup
+
+LINE_RATE_100G = "148.8Mpps"  # of 64-byte frames
+TENTH = "14.88Mpps"
+INLINE = Setup("inline")
+
+
+def mpps(report):
+    return report["rate"]["mpps"]
+
+
+def p50_us(report):
+    return report["latency_ns"]["p50"] / 1e3
+
+
+def p99_us(report):
+    return report["latency_ns"]["p99"] / 1e3
+
+
+def gbps(report):
+    return report["rate"]["gbps_l2"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    name: str
+    unit: str
+    of: Callable
+    limit: float = 0
+    most: bool = False  # the limit is the most that is allowed, not the least
+    ceiling: str = ""  # measured beside it: the limit is a part of it
+    relative: bool = False  # to the step's reference, round by round
+
+    @property
+    def better(self):
+        return min if self.most else max
+
+    def holds(self, value, limit):
+        return value <= limit if self.most else value >= limit
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    name: str
+    what: str
+    figures: tuple
+    setups: tuple
+    baseline: Setup = INLINE  # the CPU's row
+    reference: Setup = None  # what relative figures are relative to
+
+
+def gpu(**options):
+    return Setup(**{"engine": "persistent", "memory": "pinned", **options})
+
+
+def most_pipelines(cpus):
+    """Each takes two cores, and the main thread shares one."""
+    return max(1, min(7, (cpus - 1) // 2))
+
+
+def steps(cpus):
+    wide = most_pipelines(cpus)
+    several = sorted({max(1, wide // 2), max(1, wide - 2), wide})
+    baseline = dataclasses.replace(INLINE, pipelines=wide)
+    unsplit = gpu(size=1024, ctas=16)
+    return (
+        Step(
+            "rate",
+            "64 B, mac-swap, persistent, pinned, all pipelines",
+            (Figure("rate", "Mpps", mpps, 200),),
+            tuple(gpu(pipelines=p, ctas=c, slots=s) for p in several for c, s in ((8, 16), (16, 32))),
+            baseline,
+        ),
+        Step(
+            "one-pipeline",
+            "the same, one pipeline",
+            (Figure("rate", "Mpps", mpps, 50),),
+            (gpu(ctas=16, slots=8), gpu(ctas=16, slots=32), gpu(ctas=32, slots=32)),
+        ),
+        Step(
+            "one-pipeline-16",
+            "the same, one pipeline, 16 a burst",
+            (Figure("rate", "Mpps", mpps, 40),),
+            (gpu(burst=16, ctas=16, slots=32), gpu(burst=16, ctas=32, slots=32)),
+            dataclasses.replace(INLINE, burst=16),
+        ),
+        Step(
+            "loaded",
+            "64 B at 148.8 Mpps offered, batch closed to completion seen",
+            (Figure("p99", "us", p99_us, 15, most=True), Figure("rate", "Mpps", mpps, 148)),
+            tuple(gpu(pipelines=p, ctas=16, slots=s, rate=LINE_RATE_100G) for p in several[1:] for s in (8, 16)),
+            dataclasses.replace(baseline, rate=LINE_RATE_100G),
+        ),
+        Step(
+            "light",
+            "10 % load, 64 a burst, batch closed to completion seen",
+            (Figure("p50", "us", p50_us, 7, most=True), Figure("p99", "us", p99_us, 10, most=True)),
+            tuple(gpu(pipelines=p, ctas=16, rate=TENTH) for p in sorted({1, several[0]})),
+            dataclasses.replace(INLINE, rate=TENTH),
+        ),
+        Step(
+            "small-bursts",
+            "1 KiB frames, 16 a burst, persistent, pinned, all pipelines",
+            (Figure("rate", "Mpps", mpps, 120),),
+            tuple(gpu(size=1024, burst=16, pipelines=p, ctas=16, slots=32) for p in several),
+            dataclasses.replace(baseline, size=1024, burst=16),
+        ),
+        Step(
+            "launch",
+            "a kernel a burst, 64 a burst, one ring",
+            (Figure("rate", "Mpps", mpps, 20),),
+            (gpu(engine="launch"), gpu(engine="launch", slots=64)),
+        ),
+        Step(
+            "graph",
+            "graphs of 8 bursts, 64 a burst, one ring",
+            (Figure("rate", "Mpps", mpps, 60),),
+            (gpu(engine="graph"), gpu(engine="graph", slots=64)),
+        ),
+        Step(
+            "device",
+            "device memory with the copy stage, 1 KiB frames, each way",
+            (Figure("rate", "Gbit/s", gbps, 0.8, ceiling="copy_both_ways_gbps"),),
+            tuple(
+                gpu(memory="device", size=1024, wire="loopback", pipelines=p, ctas=16) for p in sorted({1, several[0]})
+            ),
+            dataclasses.replace(INLINE, size=1024, wire="loopback"),
+        ),
+        Step(
+            "split",
+            "60 B to host memory, the rest pinned, against unsplit",
+            (Figure("rate", "of unsplit", mpps, 0.75, relative=True),),
+            (dataclasses.replace(unsplit, split=60),),
+            dataclasses.replace(INLINE, size=1024),
+            unsplit,
+        ),
+    )
