@@ -36,8 +36,8 @@ foreach(target IN LISTS executables)
   else()
     continue()
   endif()
-  if(kind STREQUAL "bench")
-    # Debian's Google Benchmark is a shared library: it goes along, with the C++ library that it shares with the bench.
+  if(kind MATCHES "test|bench")
+    # One C++ library for them all, and Google Benchmark, which Debian has as a shared library, go along.
     set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "\$ORIGIN/../lib")
   else()
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)

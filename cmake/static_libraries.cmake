@@ -2,6 +2,10 @@
 # The libraries of toolchain.cmake for programs that need nothing but glibc where they run (WARPLINE_STATIC). DPDK and
 # libpcap come from their .a; fmt, spdlog and toml++, which Debian has as shared libraries only, from their headers.
 
+# What is linked in and never called stays out.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections> $<$<COMPILE_LANGUAGE:CXX>:-fdata-sections>)
+add_link_options(LINKER:--gc-sections)
+
 foreach(name fmt::fmt spdlog::spdlog PkgConfig::tomlplusplus PkgConfig::dpdk PkgConfig::pcap)
   add_library(${name} INTERFACE IMPORTED)
 endforeach()

@@ -38,19 +38,26 @@ class Bundle(unittest.TestCase):
 
     def test_glibc_alone_is_allowed(self):
         self.says("ldd", GLIBC_ONLY)
-        self.assertEqual(bundle.foreign("program", self.bin), [])
+        self.assertEqual(bundle.foreign(self.bin / "program", self.bin), [])
 
     def test_other_libraries_are_not(self):
         self.says("ldd", GLIBC_ONLY + "\n\tlibnuma.so.1 => /lib/x86_64-linux-gnu/libnuma.so.1 (0x0)")
-        self.assertEqual(bundle.foreign("program", self.bin), ["libnuma.so.1"])
+        self.assertEqual(bundle.foreign(self.bin / "program", self.bin), ["libnuma.so.1"])
 
     def test_nor_those_that_are_not_found(self):
         self.says("ldd", GLIBC_ONLY + "\n\tlibrte_eal.so.23 => not found")
-        self.assertEqual(bundle.foreign("program", self.bin), ["librte_eal.so.23"])
+        self.assertEqual(bundle.foreign(self.bin / "program", self.bin), ["librte_eal.so.23"])
 
     def test_those_of_the_bundle_are(self):
         self.says("ldd", GLIBC_ONLY + f"\n\tlibstdc++.so.6 => {self.bin}/lib/libstdc++.so.6 (0x0)")
-        self.assertEqual(bundle.foreign("program", self.bin), [])
+        self.assertEqual(bundle.foreign(self.bin / "program", self.bin), [])
+
+    def test_its_libraries_may_need_each_other(self):
+        (self.bin / "lib").mkdir()
+        (self.bin / "lib" / "libgcc_s.so.1").touch()
+        self.says("ldd", GLIBC_ONLY + "\n\tlibgcc_s.so.1 => /lib/libgcc_s.so.1 (0x0)\n\tlibz.so.1 => /lib/libz.so.1 (0x0)")
+        self.assertEqual(bundle.foreign(self.bin / "lib" / "libstdc++.so.6", self.bin), ["libz.so.1"])
+        self.assertEqual(bundle.foreign(self.bin / "program", self.bin), ["libgcc_s.so.1", "libz.so.1"])
 
     def test_a_static_program_needs_nothing(self):
         self.says("ldd", "\tstatically linked")
