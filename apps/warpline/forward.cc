@@ -15,6 +15,7 @@
 #include "measure/run_end.h"
 #include "measure/send_frames.h"
 #include "measure/traffic_worker.h"
+#include "nic_copies.h"
 #include "pipeline/forward_ports.h"
 #include "pipeline/forwarder.h"
 #include "runtime/eal.h"
@@ -42,13 +43,18 @@ Result<std::uint64_t> recorded_packets(const std::string& text) {
 /// stages that they run, ports close before their pools, the EAL goes last.
 class ForwardRun {
  public:
-  explicit ForwardRun(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+  explicit ForwardRun(const LoadedConfig& loaded)
+      : loaded_(loaded), config_(loaded.config), nic_copies_(loaded.config.forward.gpus) {}
   ForwardRun(const ForwardRun&) = delete;
   ForwardRun& operator=(const ForwardRun&) = delete;
-  /// Workers that were launched before an error end by themselves.
+  /// Workers that were launched before an error are ended. All kernels end before any memory is given back, which waits
+  /// for those that run on the same GPU: the engines', and those that copy for software NICs.
   ~ForwardRun() {
     if (far_) far_->stop();
     if (forwarder_) forwarder_->stop();
+    workers_.reset();
+    if (forwarder_) forwarder_->finish();
+    if (ports_) ports_->stop();
   }
 
   Result<int> run() {
@@ -56,7 +62,9 @@ class ForwardRun {
     ports_.emplace(config_, layout_, traffic_ ? traffic_->max_frame_bytes() : 0);
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, ports_->host_memory()));
     eal_.emplace(std::move(eal));
-    WARPLINE_CHECK(ports_->open());
+    WARPLINE_CHECK(ports_->open([this](const Port& port) {
+      return config_.pool.memory == MemoryKind::device ? nic_copies_.install(port) : Result<void>();
+    }));
     if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, far_pool()));
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     announce(notes_of(plan_, *eal_));
@@ -258,6 +266,7 @@ class ForwardRun {
 
   std::optional<Eal> eal_;
   std::optional<ForwardPorts> ports_;
+  NicCopies nic_copies_;
   std::unique_ptr<Forwarder> forwarder_;
   std::unique_ptr<TrafficGroup> far_;
   std::vector<std::unique_ptr<TrafficWorker>> far_workers_;

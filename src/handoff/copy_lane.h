@@ -54,6 +54,8 @@ class CopyLane {
     return landed_;
   }
   [[nodiscard]] std::optional<Error> failure() const { return engine_->failure(); }
+  /// Ends the engine, whatever is under way. Its memory stays until this is destroyed.
+  void stop() { engine_->stop(Nanos{0}); }
 
  private:
   CopyLane(std::unique_ptr<BurstRing> ring, std::unique_ptr<E> engine)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/result.h"
@@ -24,8 +25,9 @@ class ForwardPorts {
 
   /// Host memory that the pools will take: for Eal::start, which comes before open().
   [[nodiscard]] Bytes host_memory() const;
-  /// Opens, sets up and starts all ports.
-  [[nodiscard]] Result<void> open();
+  /// Opens, sets up and starts all ports; `prepare` is called with each before it is started.
+  [[nodiscard]] Result<void> open(const std::function<Result<void>(const Port&)>& prepare);
+  void stop();
 
   [[nodiscard]] const std::vector<Port>& ports() const { return ports_; }
   /// Of the port with the same index.
@@ -41,7 +43,7 @@ class ForwardPorts {
   [[nodiscard]] Result<void> open_loopback();
   [[nodiscard]] Result<void> open(const std::string& spec, const PortConfig& config, std::uint16_t tx_queues,
                                   const PoolConfig& pool);
-  [[nodiscard]] Result<void> start();
+  [[nodiscard]] Result<void> start(const std::function<Result<void>(const Port&)>& prepare);
   [[nodiscard]] std::uint32_t buffers(const PortConfig& port, const PoolConfig& pool) const;
   [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortConfig& port, const PoolConfig& pool,
                                          int node) const;

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "../../drivers/vnic/copy_ops.h"
+#include "gpu/host_registration.h"
+#include "handoff/copy_lane.h"
+#include "handoff/gpu_engine.h"
+#include "nic_copies.h"
+
+namespace warpline {
+namespace {
+
+using GpuCopyLane = CopyLane<GpuEngine<CopyPieces>>;
+static_assert(RTE_NET_VNIC_MOST_COPIES <= GpuCopyLane::kMostCopies);
+static_assert(RTE_NET_VNIC_MOST_BATCHES <= GpuCopyLane::kBatches);
+
+/// CTAs of a queue's lane: each has a batch in hand, and one fills a quarter of PCIe.
+constexpr std::uint32_t kCtas = 4;
+
+int submit(void* lane, const rte_net_vnic_copy* copies, std::uint32_t count) {
+  return static_cast<GpuCopyLane*>(lane)->submit(copies, count) ? 0 : -EAGAIN;
+}
+
+std::uint64_t landed(void* context) {
+  auto* const lane = static_cast<GpuCopyLane*>(context);
+  return lane->failure() ? RTE_NET_VNIC_COPIES_LOST : lane->landed();
+}
+
+void stop(void* lane) { static_cast<GpuCopyLane*>(lane)->stop(); }
+
+void collect(void* regions, void* begin, std::size_t length) {
+  static_cast<std::vector<std::span<std::byte>>*>(regions)->push_back({static_cast<std::byte*>(begin), length});
+}
+
+}  // namespace
+
+/// Lanes are kept until the end, since their memory cannot be given back while others run. Control thread.
+class NicCopies::Lanes {
+ public:
+  explicit Lanes(std::vector<std::uint16_t> gpus) : gpus_(std::move(gpus)) {}
+
+  Result<void> install(const Port& port) {
+    const rte_net_vnic_copy_engine engine{
+        .context = this, .open = open, .close = stop, .submit = submit, .landed = landed};
+    if (const int status = rte_net_vnic_set_copy_engine(port.id(), &engine); status != 0) {
+      return environment_error(fmt::format("the copy engine of port {}", port.name()), fmt::format("error {}", status),
+                               "use -m pinned");
+    }
+    std::vector<std::span<std::byte>> regions;
+    rte_net_vnic_payload_regions(port.id(), collect, &regions);
+    for (const std::span<std::byte> region : regions) {
+      WARPLINE_TRY(HostRegistration registration, HostRegistration::create(region));
+      registrations_.push_back(std::move(registration));
+    }
+    return {};
+  }
+
+ private:
+  static void* open(void* context, rte_net_vnic_direction direction, std::uint16_t queue) {
+    auto& self = *static_cast<Lanes*>(context);
+    GpuEngineSetup setup{.gpu = self.gpus_[self.gpus_.size() == 1 ? 0 : queue],
+                         .ctas = kCtas,
+                         .burst = GpuCopyLane::kMostCopies,
+                         .name = fmt::format("copy{}{}", direction == RTE_NET_VNIC_RX ? "rx" : "tx", queue)};
+    auto lane = GpuCopyLane::create([&](const BurstRing& ring) {
+      return std::make_unique<GpuEngine<CopyPieces>>(ring, CopyPieces{}, std::move(setup));
+    });
+    if (!lane) {
+      spdlog::error("{}", lane.error().message());
+      return nullptr;
+    }
+    self.lanes_.push_back(*std::move(lane));
+    return self.lanes_.back().get();
+  }
+
+  std::vector<std::uint16_t> gpus_;
+  std::vector<HostRegistration> registrations_;
+  std::vector<std::unique_ptr<GpuCopyLane>> lanes_;
+};
+
+NicCopies::NicCopies(std::vector<std::uint16_t> gpus) : lanes_(std::make_unique<Lanes>(std::move(gpus))) {}
+NicCopies::~NicCopies() = default;
+
+Result<void> NicCopies::install(const Port& port) {
+  return port.driver() == "net_vnic" ? lanes_->install(port) : Result<void>();
+}
+
+}  // namespace warpline
