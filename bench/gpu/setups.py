@@ -6,8 +6,6 @@ import dataclasses
 ON_GPU = ("launch", "graph", "persistent")
 ETHERNET_HEADER = 14
 STANDARD_FRAME = 1514
-# Frames that circulate where the wire is a loop: less than a packet buffer holds.
-CIRCULATING = 512
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +19,6 @@ class Setup:
     slots: int = 0
     split: int = 0
     rate: str = ""  # offered, of the port
-    wire: str = "static"
     workload: str = "mac-swap"
 
     @property
@@ -35,7 +32,6 @@ class Setup:
         parts += [f"{self.slots} slots"] if self.slots else []
         parts += [f"split {self.split}"] if self.split else []
         parts += [f"at {self.rate}"] if self.rate else []
-        parts += [self.wire] if self.wire != "static" else []
         return ", ".join(parts)
 
     def common(self):
@@ -48,10 +44,10 @@ class Setup:
         return line
 
     def timed(self, seconds):
-        """On a wire that costs nothing, so that the rate is that of the path."""
-        port = f"net_vnic0,wire={self.wire},size={self.size}" + (f",rate={self.rate}" if self.rate else "")
-        first = ["--tx-first", CIRCULATING * self.pipelines, "--size", self.size] if self.wire == "loopback" else []
-        return ["forward", "--port", port, "--seconds", f"{seconds}s", *first, *self.common()]
+        """On a wire that costs nothing, so that the rate is that of the path; to and from device memory frames are
+        copied all the same."""
+        port = f"net_vnic0,wire=static,size={self.size}" + (f",rate={self.rate}" if self.rate else "")
+        return ["forward", "--port", port, "--seconds", f"{seconds}s", *self.common()]
 
     def checked(self, seconds):
         """The same between a generator and a checker of every byte of every packet. The rate is theirs to say."""

@@ -127,10 +127,8 @@ def steps(cpus):
             "device",
             "device memory with the copy stage, 1 KiB frames, each way",
             (Figure("rate", "Gbit/s", gbps, 0.8, ceiling="copy_both_ways_gbps"),),
-            tuple(
-                gpu(memory="device", size=1024, wire="loopback", pipelines=p, ctas=16) for p in sorted({1, several[0]})
-            ),
-            dataclasses.replace(INLINE, size=1024, wire="loopback"),
+            tuple(gpu(memory="device", size=1024, pipelines=p, ctas=16) for p in several),
+            dataclasses.replace(INLINE, size=1024),
         ),
         Step(
             "split",
