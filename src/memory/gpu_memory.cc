@@ -17,7 +17,8 @@ Result<OwnedMemory> allocate_on_gpu(int gpu, Bytes size, Bytes alignment) {
   return OwnedMemory{{owner->data(), owner->size()}, owner};
 }
 
-Result<std::shared_ptr<void>> pin_for_gpus(std::span<std::byte> pages) {
+Result<std::shared_ptr<void>> pin_for_gpus(int gpu, std::span<std::byte> pages) {
+  WARPLINE_CHECK(use_gpu(gpu));
   WARPLINE_TRY(HostRegistration registration, HostRegistration::create(pages));
   return std::shared_ptr<void>(std::make_shared<HostRegistration>(std::move(registration)));
 }

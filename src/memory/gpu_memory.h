@@ -19,8 +19,9 @@ struct OwnedMemory {
 
 /// `size` bytes aligned to `alignment`, in the memory of the GPU with that ordinal.
 using AllocateMemory = std::function<Result<OwnedMemory>(int gpu, Bytes size, Bytes alignment)>;
-/// Makes whole pages of the caller's readable and writable for every GPU, for as long as what is returned lives.
-using PinMemory = std::function<Result<std::shared_ptr<void>>(std::span<std::byte> pages)>;
+/// Makes whole pages of the caller's readable and writable for every GPU, for as long as what is returned lives; `gpu`
+/// is one that will.
+using PinMemory = std::function<Result<std::shared_ptr<void>>(int gpu, std::span<std::byte> pages)>;
 
 /// How pools get at GPUs. Tests put ordinary memory in their place.
 struct GpuMemory {

@@ -18,21 +18,22 @@ class MadeUpGpus {
  public:
   [[nodiscard]] GpuMemory memory() {
     return {.allocate = [this](int gpu, Bytes size, Bytes alignment) { return allocate(gpu, size, alignment); },
-            .pin = [this](std::span<std::byte> pages) { return pin(pages); }};
+            .pin = [this](int gpu, std::span<std::byte> pages) { return pin(gpu, pages); }};
   }
 
   std::size_t pinned = 0;     ///< bytes, now
   std::size_t allocated = 0;  ///< bytes, now
-  std::set<int> gpus;         ///< that were asked for memory
+  std::set<int> gpus;         ///< that were asked for memory or pins
   std::size_t pins_left = SIZE_MAX;
   std::size_t allocations_left = SIZE_MAX;
 
  private:
-  Result<std::shared_ptr<void>> pin(std::span<std::byte> pages) {
+  Result<std::shared_ptr<void>> pin(int gpu, std::span<std::byte> pages) {
     if (pins_left-- == 0) {
       pins_left = 0;
       return environment_error("host memory", "the memlock limit is 8 MiB", "ulimit -l unlimited");
     }
+    gpus.insert(gpu);
     pinned += pages.size();
     return std::shared_ptr<void>(pages.data(), [this, size = pages.size()](void* start) {
       // Still the owner's: to let go of what has been unmapped would be a fault.

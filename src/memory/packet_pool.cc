@@ -74,7 +74,7 @@ Result<PacketPool> PacketPool::make(const PoolShape& shape) {
   return PacketPool(pool);
 }
 
-Result<PacketPool> PacketPool::make_pinned(const PoolShape& shape, const PinMemory& pin) {
+Result<PacketPool> PacketPool::make_pinned(const PoolShape& shape, int gpu, const PinMemory& pin) {
   WARPLINE_CHECK(check_shape(shape));
   // As rte_pktmbuf_pool_create, but that no page has buffers and something else in it.
   rte_mempool* const made =
@@ -91,7 +91,7 @@ Result<PacketPool> PacketPool::make_pinned(const PoolShape& shape, const PinMemo
   const rte_memzone* const zone = populate(made);
   if (zone == nullptr) return pool_error(shape, rte_errno);
   rte_mempool_obj_iter(made, rte_pktmbuf_init, nullptr);
-  auto pinned = pin({static_cast<std::byte*>(zone->addr), zone->len});
+  auto pinned = pin(gpu, {static_cast<std::byte*>(zone->addr), zone->len});
   if (!pinned.ok()) return for_pool(shape, std::move(pinned).error());
   pool.pin_ = *std::move(pinned);
   return pool;

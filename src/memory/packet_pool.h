@@ -26,7 +26,7 @@ class PacketPool {
   [[nodiscard]] static Result<PacketPool> make(const PoolShape& shape);
   /// The same, in pages that GPUs reach at the CPU's addresses. The mbufs are direct: all that drivers do faster for
   /// such, they do.
-  [[nodiscard]] static Result<PacketPool> make_pinned(const PoolShape& shape, const PinMemory& pin);
+  [[nodiscard]] static Result<PacketPool> make_pinned(const PoolShape& shape, int gpu, const PinMemory& pin);
   /// Buffers in a GPU's memory, external to the mbufs, which are in host memory. Every port that receives into them or
   /// transmits from them has to map() external().
   [[nodiscard]] static Result<PacketPool> make_device(const PoolShape& shape, int gpu, const AllocateMemory& allocate);

@@ -19,7 +19,7 @@ std::uint32_t header_room(std::uint16_t split) { return (split + kCacheLine - 1)
 Result<PacketPool> make_pool(const PoolShape& shape, MemoryKind memory, int gpu, const GpuMemory& gpus) {
   switch (memory) {
     case MemoryKind::pinned:
-      return PacketPool::make_pinned(shape, gpus.pin);
+      return PacketPool::make_pinned(shape, gpu, gpus.pin);
     case MemoryKind::device:
       return PacketPool::make_device(shape, gpu, gpus.allocate);
     case MemoryKind::host:

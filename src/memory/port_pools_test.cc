@@ -51,13 +51,13 @@ bool within(std::span<std::byte> memory, const void* address, std::size_t length
 TEST(PinnedPool, HasDirectMbufsInPagesOfItsOwnThatArePinnedWhileItLives) {
   MadeUpGpus gpus;
   std::vector<std::span<std::byte>> pages;
-  const PinMemory pin = [&](std::span<std::byte> memory) {
+  const PinMemory pin = [&](int gpu, std::span<std::byte> memory) {
     pages.push_back(memory);
-    return gpus.memory().pin(memory);
+    return gpus.memory().pin(gpu, memory);
   };
   {
-    auto first = PacketPool::make_pinned({"pinned0", kBuffers, 32, 2048}, pin);
-    auto second = PacketPool::make_pinned({"pinned1", kBuffers, 32, 9280}, pin);
+    auto first = PacketPool::make_pinned({"pinned0", kBuffers, 32, 2048}, 0, pin);
+    auto second = PacketPool::make_pinned({"pinned1", kBuffers, 32, 9280}, 0, pin);
     ASSERT_TRUE(first.ok()) << first.error().message();
     ASSERT_TRUE(second.ok()) << second.error().message();
     ASSERT_EQ(pages.size(), 2U);
@@ -90,7 +90,7 @@ TEST(PinnedPool, GivesMemoryAndNameBackWhenPinningIsRefused) {
   MadeUpGpus gpus;
   for (int i = 0; i < 50; ++i) {
     gpus.pins_left = 0;
-    const auto refused = PacketPool::make_pinned({"refused", 4095, 0, 2048}, gpus.memory().pin);
+    const auto refused = PacketPool::make_pinned({"refused", 4095, 0, 2048}, 0, gpus.memory().pin);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().kind, ErrorKind::environment);
     EXPECT_THAT(refused.error().message(),
@@ -98,12 +98,12 @@ TEST(PinnedPool, GivesMemoryAndNameBackWhenPinningIsRefused) {
                           "ulimit -l unlimited"));
   }
   gpus.pins_left = 1;
-  EXPECT_TRUE(PacketPool::make_pinned({"refused", 4095, 0, 2048}, gpus.memory().pin).ok());
+  EXPECT_TRUE(PacketPool::make_pinned({"refused", 4095, 0, 2048}, 0, gpus.memory().pin).ok());
 }
 
 TEST(PinnedPool, WithoutMemorySaysWhatIsMissing) {
   MadeUpGpus gpus;
-  const auto pool = PacketPool::make_pinned({"huge", (1 << 20) - 1, 0, 2048}, gpus.memory().pin);
+  const auto pool = PacketPool::make_pinned({"huge", (1 << 20) - 1, 0, 2048}, 0, gpus.memory().pin);
   ASSERT_FALSE(pool.ok());
   EXPECT_EQ(pool.error().kind, ErrorKind::environment);
   EXPECT_THAT(pool.error().message(), HasSubstr("nr_hugepages"));
@@ -246,7 +246,7 @@ TEST(PortPools, HostBytesAreEnoughForThePools) {
 
 TEST(GpuMemory, OfThisMachineWorksOrSaysWhyNot) {
   const GpuMemory gpus = GpuMemory::of_machine();
-  const auto pinned = PacketPool::make_pinned({"real0", kBuffers, 0, 2048}, gpus.pin);
+  const auto pinned = PacketPool::make_pinned({"real0", kBuffers, 0, 2048}, 0, gpus.pin);
   const auto device = PacketPool::make_device({"real1", kBuffers, 0, 2048}, 0, gpus.allocate);
   EXPECT_EQ(pinned.ok(), device.ok());
   if (pinned.ok()) return;
