@@ -59,7 +59,8 @@ TEST(BenchPlan, EveryCellIsACommandThatForwardTakes) {
     for (const BenchRow& row : plan->rows) {
       for (const BenchCell& cell : row.cells) {
         for (const auto& arguments : {cell.timed, cell.verified}) {
-          const auto loaded = load(arguments, {}, [](const std::string&) -> Result<std::string> { return std::string(); });
+          const auto loaded =
+              load(arguments, {}, [](const std::string&) -> Result<std::string> { return std::string(); });
           EXPECT_TRUE(loaded.ok()) << cell.column << ": " << (loaded ? "" : loaded.error().message());
         }
       }
