@@ -64,11 +64,39 @@ void configure_ingress(rte_eth_dev* dev) {
   ingress.needs_header_length = false;
   ingress.reports_hash = false;
   for (std::uint16_t i = 0; i < device.rx_queues; ++i) {
+    if (device.rx[i] == nullptr) continue;
     const RxQueue& queue = *device.rx[i];
     ingress.checksum_offloads |= queue.offloads & kRxChecksums;
     ingress.needs_header_length = ingress.needs_header_length || queue.split_at_headers;
     ingress.reports_hash = ingress.reports_hash || (queue.offloads & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0;
   }
+}
+
+/// What a receive queue needs of its burst function; each does what those before it do.
+enum class RxNeed : std::uint8_t { plain, offloads, chained };
+
+RxNeed need_of(const RxQueue& queue) {
+  if (queue.group > 1 || queue.scatter) return RxNeed::chained;
+  constexpr std::uint64_t kReported = kRxChecksums | RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+  return (queue.offloads & kReported) != 0 ? RxNeed::offloads : RxNeed::plain;
+}
+
+bool needs_full(const TxQueue& queue) { return (queue.offloads & kTxFullOffloads) != 0; }
+
+bool all_are_set_up(const Device& device) {
+  const auto there = [](const auto* queue) { return queue != nullptr; };
+  if (std::all_of(device.rx.begin(), device.rx.begin() + device.rx_queues, there) &&
+      std::all_of(device.tx.begin(), device.tx.begin() + device.tx_queues, there)) {
+    return true;
+  }
+  log_error("%s: not all of its %u and %u queues were set up", device.name.c_str(), device.rx_queues, device.tx_queues);
+  return false;
+}
+
+int refuse_while_running(const Device& device, const char* direction, std::uint16_t queue) {
+  log_error("%s: %s queue %u: the port was started without these offloads; stop it first", device.name.c_str(),
+            direction, queue);
+  return -ENOTSUP;
 }
 
 int start_queues(rte_eth_dev* dev) {
@@ -147,23 +175,34 @@ int configure(rte_eth_dev* dev) {
 
 void choose_bursts(rte_eth_dev* dev) {
   const Device& device = device_of(dev);
-  bool chained = false;
-  bool offloads = false;
-  for (std::uint16_t i = 0; i < device.rx_queues; ++i) {
-    const RxQueue& queue = *device.rx[i];
-    chained = chained || queue.group > 1 || queue.scatter;
-    offloads =
-        offloads || (queue.offloads & (kRxChecksums | RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_TIMESTAMP)) != 0;
-  }
-  dev->rx_pkt_burst = chained ? rx_burst_chained : offloads ? rx_burst_offloads : rx_burst_plain;
-  bool full = false;
-  for (std::uint16_t i = 0; i < device.tx_queues; ++i) {
-    full = full || (device.tx[i]->offloads & kTxFullOffloads) != 0;
-  }
+  RxNeed need = RxNeed::plain;
+  for (std::uint16_t i = 0; i < device.rx_queues; ++i) need = std::max(need, need_of(*device.rx[i]));
+  const bool full = std::any_of(device.tx.begin(), device.tx.begin() + device.tx_queues,
+                                [](const TxQueue* queue) { return needs_full(*queue); });
+  constexpr eth_rx_burst_t kRxBursts[] = {rx_burst_plain, rx_burst_offloads, rx_burst_chained};
+  dev->rx_pkt_burst = kRxBursts[static_cast<std::size_t>(need)];
   dev->tx_pkt_burst = full ? tx_burst_full : tx_burst_plain;
   dev->tx_pkt_prepare = tx_prepare;
-  dev->data->scattered_rx = chained;
+  dev->data->scattered_rx = need == RxNeed::chained;
   install_recycling(dev);
+}
+
+int adopt_while_running(rte_eth_dev* dev, const RxQueue& queue) {
+  const RxNeed need = need_of(queue);
+  const bool plain = dev->rx_pkt_burst == rx_burst_plain;
+  const bool chained = dev->rx_pkt_burst == rx_burst_chained;
+  if ((plain && need != RxNeed::plain) || (!chained && need == RxNeed::chained)) {
+    return refuse_while_running(*queue.device, "receive", queue.id);
+  }
+  configure_ingress(dev);
+  return 0;
+}
+
+int adopt_while_running(rte_eth_dev* dev, const TxQueue& queue) {
+  if (needs_full(queue) && dev->tx_pkt_burst != tx_burst_full) {
+    return refuse_while_running(*queue.device, "transmit", queue.id);
+  }
+  return 0;
 }
 
 int start(rte_eth_dev* dev) {
@@ -175,6 +214,7 @@ int start(rte_eth_dev* dev) {
       return error;
     }
   }
+  if (!all_are_set_up(device)) return -EINVAL;
   choose_bursts(dev);
   device.iommu.take_eal_memory();
   configure_ingress(dev);

@@ -124,7 +124,7 @@ int mtu_set(rte_eth_dev* dev, std::uint16_t mtu) {
   if (mtu > kMaxMtu) return -EINVAL;
   if (dev->data->dev_started != 0 && dev->data->scattered_rx == 0) {
     for (std::uint16_t i = 0; i < device.rx_queues; ++i) {
-      if (device.rx[i]->room[0] + RTE_PKTMBUF_HEADROOM >= mtu) continue;
+      if (device.rx[i] == nullptr || device.rx[i]->room[0] + RTE_PKTMBUF_HEADROOM >= mtu) continue;
       log_error(
           "%s: frames of an MTU of %u do not fit into the %u bytes of a buffer: stop the port and set the scatter "
           "offload, or take larger buffers",

@@ -109,6 +109,12 @@ struct TxQueue {
   Counters device_counts;
 };
 
+/// Whether burst calls may do anything. Null: a queue that could not be set up anew while its port runs.
+template <typename Queue>
+[[nodiscard]] inline bool is_started(const Queue* queue) {
+  return queue != nullptr && queue->started.load(std::memory_order_relaxed);
+}
+
 /// `index` one further in a ring of `size`.
 [[nodiscard]] inline std::uint16_t advance(std::uint16_t index, std::uint16_t size) {
   return static_cast<std::uint16_t>(index + 1 == size ? 0 : index + 1);

@@ -44,6 +44,7 @@ void set_mode(rte_eth_burst_mode& mode, const char* name) { std::snprintf(mode.i
 }  // namespace
 
 std::invoke_result_t<eth_rx_queue_count_t, void*> rx_queue_count(void* opaque) {
+  if (opaque == nullptr) return 0;
   RxQueue& queue = *static_cast<RxQueue*>(opaque);
   serve(queue, queue.size);
   const std::uint32_t posted = queue.refilled - queue.harvested;
@@ -53,6 +54,7 @@ std::invoke_result_t<eth_rx_queue_count_t, void*> rx_queue_count(void* opaque) {
 }
 
 int rx_descriptor_status(void* opaque, std::uint16_t offset) {
+  if (opaque == nullptr) return -EINVAL;
   RxQueue& queue = *static_cast<RxQueue*>(opaque);
   if (offset >= queue.size) return -EINVAL;
   if (offset >= queue.refilled - queue.harvested) return RTE_ETH_RX_DESC_UNAVAIL;
@@ -62,6 +64,7 @@ int rx_descriptor_status(void* opaque, std::uint16_t offset) {
 }
 
 int tx_descriptor_status(void* opaque, std::uint16_t offset) {
+  if (opaque == nullptr) return -EINVAL;
   const TxQueue& queue = *static_cast<TxQueue*>(opaque);
   if (offset >= queue.size) return -EINVAL;
   const std::uint32_t vacant = tx_vacant(queue);
@@ -75,8 +78,8 @@ int tx_descriptor_status(void* opaque, std::uint16_t offset) {
 }
 
 int tx_done_cleanup(void* opaque, std::uint32_t most) {
+  if (!is_started(static_cast<TxQueue*>(opaque))) return 0;
   TxQueue& queue = *static_cast<TxQueue*>(opaque);
-  if (!queue.started.load(std::memory_order_relaxed)) return 0;
   if (queue.inline_engine) queue.device->engine.serve_tx(queue);
   int freed = 0;
   while ((most == 0 || static_cast<std::uint32_t>(freed) < most) && tx_batch_done(queue)) {

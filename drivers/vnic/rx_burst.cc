@@ -91,9 +91,10 @@ void count_burst(RxQueue& queue, std::uint32_t frames, std::uint64_t bytes) {
 }
 
 template <bool offloads>
-inline std::uint16_t receive_single(RxQueue& queue, rte_mbuf** mbufs, std::uint16_t most) {
-  if (!queue.started.load(std::memory_order_relaxed)) [[unlikely]]
+inline std::uint16_t receive_single(void* opaque, rte_mbuf** mbufs, std::uint16_t most) {
+  if (!is_started(static_cast<RxQueue*>(opaque))) [[unlikely]]
     return 0;
+  RxQueue& queue = *static_cast<RxQueue*>(opaque);
   begin_burst(queue, most);
   const auto limit = static_cast<std::uint16_t>(std::min<std::uint32_t>(most, queue.refilled - queue.harvested));
   const std::uint64_t rearm = queue.rearm[0];
@@ -176,17 +177,17 @@ rte_mbuf* take_chain(RxQueue& queue, std::uint32_t count, const BurstTime& time)
 }  // namespace
 
 std::uint16_t rx_burst_plain(void* queue, rte_mbuf** mbufs, std::uint16_t most) {
-  return receive_single<false>(*static_cast<RxQueue*>(queue), mbufs, most);
+  return receive_single<false>(queue, mbufs, most);
 }
 
 std::uint16_t rx_burst_offloads(void* queue, rte_mbuf** mbufs, std::uint16_t most) {
-  return receive_single<true>(*static_cast<RxQueue*>(queue), mbufs, most);
+  return receive_single<true>(queue, mbufs, most);
 }
 
 std::uint16_t rx_burst_chained(void* opaque, rte_mbuf** mbufs, std::uint16_t most) {
-  RxQueue& queue = *static_cast<RxQueue*>(opaque);
-  if (!queue.started.load(std::memory_order_relaxed)) [[unlikely]]
+  if (!is_started(static_cast<RxQueue*>(opaque))) [[unlikely]]
     return 0;
+  RxQueue& queue = *static_cast<RxQueue*>(opaque);
   begin_burst(queue, most);
   const BurstTime time(queue);
   std::uint64_t bytes = 0;

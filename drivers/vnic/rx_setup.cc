@@ -9,6 +9,7 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
+#include "configure.h"
 #include "log.h"
 #include "queue_setup.h"
 #include "rx_ring.h"
@@ -187,7 +188,10 @@ int rx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
   }
   device.rx[id] = queue;
   dev->data->rx_queues[id] = queue;
-  return 0;
+  if (dev->data->dev_started == 0) return 0;
+  const int error = adopt_while_running(dev, *queue);
+  if (error != 0) rx_queue_release(dev, id);
+  return error;
 }
 
 void rx_queue_release(rte_eth_dev* dev, std::uint16_t id) {

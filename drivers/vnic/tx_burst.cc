@@ -30,7 +30,7 @@ std::uint64_t checksum_word(const rte_mbuf* mbuf) {
 
 /// Vacant descriptors, after reclaiming what is due. None: the fault of a full ring.
 std::uint32_t begin_burst(TxQueue& queue, rte_mbuf* const* mbufs, std::uint16_t count) {
-  if (count == 0 || !queue.started.load(std::memory_order_relaxed)) [[unlikely]]
+  if (count == 0) [[unlikely]]
     return 0;
   if (const double full = queue.device->egress.faults().tx_full(); full > 0) [[unlikely]] {
     if (queue.full_draw.happens(full)) {
@@ -46,8 +46,6 @@ std::uint32_t begin_burst(TxQueue& queue, rte_mbuf* const* mbufs, std::uint16_t 
 }
 
 void end_burst(TxQueue& queue) {
-  if (!queue.started.load(std::memory_order_relaxed)) [[unlikely]]
-    return;
   run_inline_engine(queue, [&](Engine& engine) { engine.serve_tx(queue); });
 }
 
@@ -116,6 +114,8 @@ std::uint16_t send_full(TxQueue& queue, rte_mbuf** mbufs, std::uint16_t count, s
 }  // namespace
 
 std::uint16_t tx_burst_plain(void* opaque, rte_mbuf** mbufs, std::uint16_t count) {
+  if (!is_started(static_cast<TxQueue*>(opaque))) [[unlikely]]
+    return 0;
   TxQueue& queue = *static_cast<TxQueue*>(opaque);
   const std::uint32_t vacant = begin_burst(queue, mbufs, count);
   const auto most = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, vacant));
@@ -139,6 +139,8 @@ std::uint16_t tx_burst_plain(void* opaque, rte_mbuf** mbufs, std::uint16_t count
 }
 
 std::uint16_t tx_burst_full(void* opaque, rte_mbuf** mbufs, std::uint16_t count) {
+  if (!is_started(static_cast<TxQueue*>(opaque))) [[unlikely]]
+    return 0;
   TxQueue& queue = *static_cast<TxQueue*>(opaque);
   const std::uint32_t vacant = begin_burst(queue, mbufs, count);
   const std::uint16_t sent = vacant == 0 ? std::uint16_t{0} : send_full(queue, mbufs, count, vacant);
@@ -147,6 +149,10 @@ std::uint16_t tx_burst_full(void* opaque, rte_mbuf** mbufs, std::uint16_t count)
 }
 
 std::uint16_t tx_prepare(void* opaque, rte_mbuf** mbufs, std::uint16_t count) {
+  if (opaque == nullptr) [[unlikely]] {
+    rte_errno = EINVAL;
+    return 0;
+  }
   const TxQueue& queue = *static_cast<TxQueue*>(opaque);
   for (std::uint16_t i = 0; i < count; ++i) {
     rte_mbuf* const mbuf = mbufs[i];

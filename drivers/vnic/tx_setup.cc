@@ -5,6 +5,7 @@
 
 #include <rte_malloc.h>
 
+#include "configure.h"
 #include "log.h"
 #include "queue_setup.h"
 #include "tx_ring.h"
@@ -83,7 +84,10 @@ int tx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
   }
   device.tx[id] = queue;
   dev->data->tx_queues[id] = queue;
-  return 0;
+  if (dev->data->dev_started == 0) return 0;
+  const int error = adopt_while_running(dev, *queue);
+  if (error != 0) tx_queue_release(dev, id);
+  return error;
 }
 
 void tx_queue_release(rte_eth_dev* dev, std::uint16_t id) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
+#include "lazy_copies_testing.h"
 #include "recycle.h"
 #include "set_faults.h"
 
@@ -54,6 +56,10 @@ constexpr const char* kFaults[] = {"",
                                    "x=1"};
 
 rte_mempool* pools[2];
+
+/// What some ports copy with, a new one for each input.
+std::unique_ptr<LazyCopies> copies;
+bool copies_failed;
 
 /// The input, read from its front; zeros behind its end.
 class Bytes {
@@ -103,6 +109,24 @@ void close(unsigned which) {
   if (!port.there) return;
   if (rte_vdev_uninit(kNames[which]) != 0) std::abort();
   port = {};
+}
+
+void change_copies(const Port& port, Bytes& in) {
+  const rte_net_vnic_copy_engine engine = copies->engine();
+  switch (in.below(8)) {
+    case 0:
+      copies->fail();
+      copies_failed = true;
+      break;
+    case 1:
+      copies->mend();
+      break;
+    case 2:
+      copies->take_at_most(1 + in.below(4));
+      break;
+    default:
+      if (port.there) rte_net_vnic_set_copy_engine(port.id, in.below(4) == 0 ? nullptr : &engine);
+  }
 }
 
 constexpr std::uint64_t kRxOffloads[] = {0, RTE_ETH_RX_OFFLOAD_SCATTER, RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT,
@@ -164,17 +188,8 @@ void configure(Port& port, Bytes& in) {
   }
 }
 
-/// ethdev starts ports whose queues were never set up; applications do not.
 void start(const Port& port) {
-  if (!port.there || running(port)) return;
-  const rte_eth_dev_data& data = data_of(port);
-  for (std::uint16_t i = 0; i < data.nb_rx_queues; ++i) {
-    if (data.rx_queues[i] == nullptr) return;
-  }
-  for (std::uint16_t i = 0; i < data.nb_tx_queues; ++i) {
-    if (data.tx_queues[i] == nullptr) return;
-  }
-  rte_eth_dev_start(port.id);
+  if (port.there && !running(port)) rte_eth_dev_start(port.id);
 }
 
 rte_mbuf* make(Bytes& in, bool fast_free) {
@@ -253,9 +268,14 @@ void ask_queues(const Port& port, Bytes& in) {
 void switch_queue(const Port& port, Bytes& in) {
   if (!running(port)) return;
   const std::uint16_t queue = in.below(4);
-  switch (in.below(4)) {
+  switch (in.below(6)) {
     case 0:
       rte_eth_dev_rx_queue_stop(port.id, queue);
+      break;
+    case 4:
+      return setup_rx(port, queue, in);
+    case 5:
+      rte_eth_tx_queue_setup(port.id, queue, ring_size(in), 0, nullptr);
       break;
     case 1:
       rte_eth_dev_rx_queue_start(port.id, queue);
@@ -392,7 +412,8 @@ void step(Bytes& in) {
     case 0:
       return probe(which, in);
     case 1:
-      return in.below(8) == 0 ? close(which) : static_cast<void>(0);
+      if (in.below(8) == 0) return close(which);
+      return in.below(2) == 0 ? change_copies(port, in) : static_cast<void>(0);
     case 2:
     case 3:
       return configure(port, in);
@@ -461,14 +482,22 @@ extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace warpline::vnic;
   Bytes in(data, size);
+  copies = std::make_unique<LazyCopies>(1 + static_cast<int>(in.below(5)));
+  copies_failed = false;
   // So that most inputs come to burst calls.
   for (unsigned i = 0; i < kPorts && in.below(4) != 0; ++i) {
     probe(i, in);
+    if (in.below(4) == 0) change_copies(ports[i], in);
     configure(ports[i], in);
     start(ports[i]);
   }
   while (!in.empty()) step(in);
   for (unsigned i = 0; i < kPorts; ++i) close(i);
+  if (copies->open_lanes() != 0 || (!copies_failed && copies->spoiled + copies->misused != 0)) {
+    std::fprintf(stderr, "%zu lanes open, %d copies spoiled, %d calls misused\n", copies->open_lanes(), copies->spoiled,
+                 copies->misused);
+    std::abort();
+  }
   for (const rte_mempool* const pool : pools) {
     if (rte_mempool_in_use_count(pool) != 0) {
       std::fprintf(stderr, "%u mbufs of pool %s never came back\n", rte_mempool_in_use_count(pool), pool->name);

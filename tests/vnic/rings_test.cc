@@ -220,6 +220,64 @@ TEST(Queues, StopAndStartWhileThePortRuns) {
   expect_accounted(pool, {&port});
 }
 
+TEST(Queues, AreSetUpAnewWhileThePortRuns) {
+  const QuietLog quiet;
+  const Pool pool;
+  const Pool other;
+  Port port("net_vnic0");
+  PortSetup setup;
+  setup.pool = pool.get();
+  setup.rx_queues = setup.tx_queues = 2;
+  port.bring_up(setup);
+  rte_mbuf* mbufs[4];
+  for (int round = 0; round < 3; ++round) {
+    expect_loop(port, pool, 300, 32);
+    ASSERT_EQ(rte_eth_dev_rx_queue_stop(port.id(), 0), 0);
+    ASSERT_EQ(rte_eth_dev_tx_queue_stop(port.id(), 0), 0);
+    // More than the burst functions do that the port was started with.
+    rte_eth_rxconf rx{};
+    rx.offloads = RTE_ETH_RX_OFFLOAD_SCATTER;
+    EXPECT_EQ(rte_eth_rx_queue_setup(port.id(), 0, 128, 0, &rx, pool.get()), -ENOTSUP);
+    rx.offloads = RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+    EXPECT_EQ(rte_eth_rx_queue_setup(port.id(), 0, 128, 0, &rx, pool.get()), -ENOTSUP);
+    rte_eth_txconf tx{};
+    tx.offloads = RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+    EXPECT_EQ(rte_eth_tx_queue_setup(port.id(), 0, 128, 0, &tx), -ENOTSUP);
+    // Now there is no queue at all.
+    EXPECT_EQ(rte_eth_rx_burst(port.id(), 0, mbufs, 4), 0);
+    rte_mbuf* mbuf = pool.chain(numbered(0));
+    EXPECT_EQ(rte_eth_tx_burst(port.id(), 0, &mbuf, 1), 0);
+    EXPECT_EQ(rte_eth_tx_prepare(port.id(), 0, &mbuf, 1), 0);
+    rte_pktmbuf_free(mbuf);
+    EXPECT_NE(rte_eth_dev_rx_queue_start(port.id(), 0), 0);
+    EXPECT_EQ(rte_eth_dev_set_mtu(port.id(), 1400), 0);
+    expect_accounted(pool, {&port});
+
+    ASSERT_EQ(rte_eth_rx_queue_setup(port.id(), 0, static_cast<std::uint16_t>(64 << round), 0, nullptr, other.get()),
+              0);
+    ASSERT_EQ(rte_eth_tx_queue_setup(port.id(), 0, static_cast<std::uint16_t>(512 >> round), 0, nullptr), 0);
+    ASSERT_EQ(rte_eth_dev_rx_queue_start(port.id(), 0), 0);
+    ASSERT_EQ(rte_eth_dev_tx_queue_start(port.id(), 0), 0);
+    expect_accounted(other, {&port});
+  }
+  expect_loop(port, pool, 300, 32);
+}
+
+TEST(Ports, DoNotStartBeforeAllTheirQueuesAreSetUp) {
+  const QuietLog quiet;
+  const Pool pool;
+  Port port("net_vnic0");
+  const rte_eth_conf conf{};
+  ASSERT_EQ(rte_eth_dev_configure(port.id(), 2, 2, &conf), 0);
+  EXPECT_EQ(rte_eth_dev_start(port.id()), -EINVAL);
+  ASSERT_EQ(rte_eth_rx_queue_setup(port.id(), 0, 64, 0, nullptr, pool.get()), 0);
+  ASSERT_EQ(rte_eth_tx_queue_setup(port.id(), 0, 64, 0, nullptr), 0);
+  ASSERT_EQ(rte_eth_tx_queue_setup(port.id(), 1, 64, 0, nullptr), 0);
+  EXPECT_EQ(rte_eth_dev_start(port.id()), -EINVAL);
+  ASSERT_EQ(rte_eth_rx_queue_setup(port.id(), 1, 64, 0, nullptr, pool.get()), 0);
+  EXPECT_EQ(rte_eth_dev_start(port.id()), 0);
+}
+
 TEST(Queues, ThatWaitForTheirStartHoldNothing) {
   const Pool pool;
   Port port("net_vnic0");
