@@ -37,6 +37,7 @@ std::uint32_t Engine::begin_received(RxQueue& queue, RxState& state, std::uint32
 /// The same with wire=static.
 std::uint32_t Engine::begin_supplied(RxQueue& queue, RxState& state, std::uint32_t most) {
   RxCopies& copies = *state.copies;
+  if (!state.schedule.endless()) most = state.schedule.arrived(most, device_nanos());
   const FrameInfo info{0, device_.args.size, 0, 0, 0, 0};
   const std::uint32_t posted = queue.posted.load(std::memory_order_acquire) - queue.filled;
   std::uint32_t vacant = posted;
@@ -48,6 +49,7 @@ std::uint32_t Engine::begin_supplied(RxQueue& queue, RxState& state, std::uint32
     copies.lane.note(before - vacant, 1, 0);
     copies.next = copies.next + 1 == copies.supplied ? 0 : copies.next + 1;
   }
+  state.schedule.take(frames);
   queue.filled += posted - vacant;
   return frames;
 }

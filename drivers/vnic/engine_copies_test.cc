@@ -279,5 +279,22 @@ TEST(EngineCopiesOfTheirOwnPace, MovePayloadOverTheStaticWireToo) {
   EXPECT_EQ(copies.spoiled + copies.misused, 0);
 }
 
+TEST(EngineCopiesOfTheirOwnPace, KeepTheStaticWiresRate) {
+  LazyCopies copies(1);
+  const rte_net_vnic_copy_engine engine = copies.engine();
+  for (const double rate : {1e-6, 1e12}) {
+    Devargs args;
+    args.wire = WireKind::fixed;
+    args.packets_per_s = rate;
+    TestPort port(args, 64, {2048}, &engine);
+    port.refill();
+    while (rate > 1 && port.receive(kBurst) == 0) {
+    }
+    EXPECT_EQ(port.harvest().has_value(), rate > 1);
+    port.device.engine.finish(port.tx());
+    port.device.engine.finish(port.rx());
+  }
+}
+
 }  // namespace
 }  // namespace warpline::vnic
