@@ -6,7 +6,6 @@
 
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
-#include <rte_prefetch.h>
 
 #include "bursts.h"
 #include "device_clock.h"
@@ -110,7 +109,7 @@ inline std::uint16_t receive_single(void* opaque, rte_mbuf** mbufs, std::uint16_
     if ((word & kRxDone) == 0) break;
     seen |= word;
     rte_mbuf* const mbuf = queue.software_ring[index];
-    rte_prefetch0(queue.software_ring[index + kSoftwareRingTail]);
+    prefetch_for_write(queue.software_ring[index + kSoftwareRingTail]);
     const std::uint16_t length = rx_length(word);
     reset_mbuf(mbuf, rearm, flags);
     mbuf->packet_type = kPacketTypes[word >> kRxKindShift & kRxKindMask];

@@ -87,7 +87,10 @@ void rx_post(RxQueue& queue, std::uint16_t count) {
   rte_mbuf* const* const mbufs = queue.software_ring + queue.refill_at;
   const std::uint64_t room = queue.room[0];
   if (const std::uint64_t data_at = queue.data_at[0]; data_at != 0) {
-    for (std::uint16_t i = 0; i < count; ++i) ring[i] = {reinterpret_cast<std::uintptr_t>(mbufs[i]) + data_at, room};
+    for (std::uint16_t i = 0; i < count; ++i) {
+      ring[i] = {reinterpret_cast<std::uintptr_t>(mbufs[i]) + data_at, room};
+      prefetch_for_write(mbufs[i]);
+    }
   } else {
     for (std::uint16_t i = 0; i < count; ++i) ring[i] = {data_address(queue, mbufs[i], 0), room};
   }
