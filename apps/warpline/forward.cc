@@ -62,8 +62,8 @@ class ForwardRun {
     ports_.emplace(config_, layout_, traffic_ ? traffic_->max_frame_bytes() : 0);
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, ports_->host_memory()));
     eal_.emplace(std::move(eal));
-    WARPLINE_CHECK(ports_->open([this](const Port& port) {
-      return config_.pool.memory == MemoryKind::device ? nic_copies_.install(port) : Result<void>();
+    WARPLINE_CHECK(ports_->open([this](const Port& port, const PortPools& pools) {
+      return pools.external().empty() ? Result<void>() : nic_copies_.install(port);
     }));
     if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, far_pool()));
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());

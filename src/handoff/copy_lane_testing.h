@@ -47,12 +47,15 @@ void expect_copies(CopyLane<E>& lane, Pages& from, Pages& to) {
     const std::uint32_t fitting = std::min(count, kCopies - begin);
     while (!lane.submit(&copies[begin], fitting)) {
       static_cast<void>(lane.landed());
+      ASSERT_FALSE(lane.failure()) << lane.failure()->message();
       std::this_thread::yield();
     }
     begin += fitting;
   }
-  while (lane.landed() != batches) std::this_thread::yield();
-  EXPECT_FALSE(lane.failure());
+  while (lane.landed() != batches) {
+    ASSERT_FALSE(lane.failure()) << lane.failure()->message();
+    std::this_thread::yield();
+  }
   EXPECT_TRUE(to == expected);
 }
 

@@ -119,17 +119,17 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GpuEngineTest,
 
 TEST(GpuCopyLane, CopiesBetweenHostAndDevice) {
   if (!list_gpus()) GTEST_SKIP() << "no GPU";
+  Pages from(kCopies * kCopyRoom);
+  Pages to(kCopies * kCopyRoom);
+  const Result<HostRegistration> source = HostRegistration::create(std::as_writable_bytes(std::span(from)));
+  const Result<HostRegistration> target = HostRegistration::create(std::as_writable_bytes(std::span(to)));
+  ASSERT_TRUE(source.ok() && target.ok());
   using Lane = CopyLane<GpuEngine<CopyPieces>>;
   const auto lane = Lane::create([](const BurstRing& ring) {
     return std::make_unique<GpuEngine<CopyPieces>>(
         ring, CopyPieces{}, GpuEngineSetup{.ctas = 4, .burst = 256, .attendant = {std::nullopt, true}});
   });
   ASSERT_TRUE(lane.ok());
-  Pages from(kCopies * kCopyRoom);
-  Pages to(kCopies * kCopyRoom);
-  const Result<HostRegistration> source = HostRegistration::create(std::as_writable_bytes(std::span(from)));
-  const Result<HostRegistration> target = HostRegistration::create(std::as_writable_bytes(std::span(to)));
-  ASSERT_TRUE(source.ok() && target.ok());
   expect_copies(**lane, from, to);
 }
 

@@ -23,7 +23,7 @@ Bytes ForwardPorts::host_memory() const {
   return Bytes{bytes};
 }
 
-Result<void> ForwardPorts::open(const std::function<Result<void>(const Port&)>& prepare) {
+Result<void> ForwardPorts::open(const Prepare& prepare) {
   if (config_.forward.loopback) {
     WARPLINE_CHECK(open_loopback());
   } else {
@@ -61,13 +61,13 @@ Result<void> ForwardPorts::open(const std::string& spec, const PortConfig& confi
 }
 
 /// Any port may transmit from any other's pool, so all memory is known to all before one starts.
-Result<void> ForwardPorts::start(const std::function<Result<void>(const Port&)>& prepare) {
+Result<void> ForwardPorts::start(const Prepare& prepare) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     for (const PortPools& pools : pools_) {
       for (const std::span<std::byte> memory : pools.external()) WARPLINE_CHECK(ports_[i].map(memory));
     }
     WARPLINE_CHECK(ports_[i].attach(pools_[i].queues()));
-    WARPLINE_CHECK(prepare(ports_[i]));
+    WARPLINE_CHECK(prepare(ports_[i], pools_[i]));
   }
   for (Port& port : ports_) WARPLINE_CHECK(port.start());
   return {};

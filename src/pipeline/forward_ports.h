@@ -23,10 +23,13 @@ class ForwardPorts {
   ForwardPorts(const Config& config, const ForwardLayout& layout, std::uint32_t max_frame)
       : config_(config), layout_(layout), max_frame_(max_frame) {}
 
+  using Prepare = std::function<Result<void>(const Port&, const PortPools&)>;
+
   /// Host memory that the pools will take: for Eal::start, which comes before open().
   [[nodiscard]] Bytes host_memory() const;
-  /// Opens, sets up and starts all ports; `prepare` is called with each before it is started.
-  [[nodiscard]] Result<void> open(const std::function<Result<void>(const Port&)>& prepare);
+  /// Opens, sets up and starts all ports; `prepare` is called with each, and its pools,
+  /// before any is started.
+  [[nodiscard]] Result<void> open(const Prepare& prepare);
   void stop();
 
   [[nodiscard]] const std::vector<Port>& ports() const { return ports_; }
@@ -43,7 +46,7 @@ class ForwardPorts {
   [[nodiscard]] Result<void> open_loopback();
   [[nodiscard]] Result<void> open(const std::string& spec, const PortConfig& config, std::uint16_t tx_queues,
                                   const PoolConfig& pool);
-  [[nodiscard]] Result<void> start(const std::function<Result<void>(const Port&)>& prepare);
+  [[nodiscard]] Result<void> start(const Prepare& prepare);
   [[nodiscard]] std::uint32_t buffers(const PortConfig& port, const PoolConfig& pool) const;
   [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortConfig& port, const PoolConfig& pool,
                                          int node) const;
