@@ -51,7 +51,7 @@ PortConfig port_config(const std::string& spec, std::uint16_t mtu = 1500) {
 /// Frame `number`: from 60 bytes to the MTU's most, each byte depending on both.
 std::vector<std::uint8_t> frame(std::uint32_t number, std::uint16_t mtu = 1500) {
   std::vector<std::uint8_t> bytes(60 + number * 37 % (mtu + 14U - 59U));
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(number * 7 + i * 13);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(std::size_t{number} * 7 + i * 13);
   return bytes;
 }
 

@@ -28,6 +28,16 @@ class Doctor(Case):
                 self.assertTrue(check["found"])
                 self.assertEqual("fix" in check, check["health"] != "ok")
 
+    def test_lists_the_gpus_that_cuda_shows(self):
+        report = self.warpline("doctor", "--json").report
+        names = [check["name"] for check in report["checks"]]
+        for gpu in report["gpus"]:
+            with self.subTest(gpu=gpu["pci"]):
+                self.assertIn(f"gpu {gpu['ordinal']}", names)
+                self.assertGreater(gpu["memory_bytes"], 0)
+                self.assertGreaterEqual(gpu["pcie_most"]["lanes"], gpu["pcie_now"]["lanes"])
+        self.assertEqual("gpu paths" in names, bool(report["gpus"]))
+
     def test_for_people(self):
         outcome = self.warpline("doctor")
         self.assertEqual((outcome.code, outcome.stderr), (0, ""), outcome)
