@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "copy_ops.h"
 #include "driver_testing.h"
 
 namespace {
@@ -15,9 +16,30 @@ using namespace warpline::vnic;
 
 constexpr std::uint16_t kBurst = 32;
 
-void forward(benchmark::State& state, const char* name, const char* args, const PortSetup& setup) {
+/// A copy engine that copies nothing: each batch has landed at once.
+struct NoCopies {
+  std::uint64_t submitted[2]{};
+  [[nodiscard]] rte_net_vnic_copy_engine engine() {
+    return {this,
+            [](void* self, rte_net_vnic_direction direction, std::uint16_t /*queue*/) -> void* {
+              return &static_cast<NoCopies*>(self)->submitted[direction];
+            },
+            [](void* /*lane*/) {},
+            [](void* lane, const rte_net_vnic_copy* /*copies*/, std::uint32_t /*count*/) {
+              ++*static_cast<std::uint64_t*>(lane);
+              return 0;
+            },
+            [](void* lane) { return *static_cast<std::uint64_t*>(lane); }};
+  }
+};
+
+void forward(benchmark::State& state, const char* name, const char* args, const PortSetup& setup,
+             const rte_net_vnic_copy_engine* copies = nullptr) {
   const Pool pool(8191, RTE_MBUF_DEFAULT_BUF_SIZE, 256);
   Port port(name, args);
+  if (copies != nullptr && rte_net_vnic_set_copy_engine(port.id, copies) != 0) {
+    return state.SkipWithError("the port takes no copy engine");
+  }
   if (port.start(pool.get(), setup) != 0) return state.SkipWithError("the port does not start");
   std::uint64_t packets = 0;
   std::uint64_t ticks = 0;
@@ -47,6 +69,13 @@ void offloads(benchmark::State& state) {
            .rx_offloads = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM,
            .tx_offloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS});
 }
+/// What batches of copies cost the driver's core, the copies themselves apart.
+void copy_engine(benchmark::State& state) {
+  NoCopies copies;
+  const rte_net_vnic_copy_engine engine = copies.engine();
+  forward(state, "net_vnic0", "wire=static,size=1024", {.ring = 512, .tx_offloads = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE},
+          &engine);
+}
 void loopback(benchmark::State& state) {
   const std::string args = "wire=loopback";
   const Pool pool(8191, RTE_MBUF_DEFAULT_BUF_SIZE, 256);
@@ -75,6 +104,7 @@ BENCHMARK(null);
 BENCHMARK(fast_free);
 BENCHMARK(checked_free);
 BENCHMARK(offloads);
+BENCHMARK(copy_engine);
 BENCHMARK(loopback);
 
 }  // namespace
