@@ -240,6 +240,10 @@ class ForwardRun {
     for (const Port& port : ports_->ports()) add_port(report, port);
     add_plan(report, plan_);
     report.notes = notes_of(plan_, *eal_);
+    for (const Port& port : ports_->ports()) {
+      const std::string& access = port.setup().device_access;
+      if (!access.empty()) report.notes.push_back(fmt::format("port {} reaches GPU memory {}", port.name(), access));
+    }
     if (const std::uint64_t wanted = std::uint64_t{config_.forward.tx_first} * ports_->ports().size();
         first_.packets < wanted) {
       report.notes.push_back(fmt::format("of {} packets to send first, the ports took {}", wanted, first_.packets));

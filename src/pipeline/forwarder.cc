@@ -56,7 +56,7 @@ struct WayParts {
   std::vector<LanePlacement> lanes;  ///< of the engine's host threads
 };
 
-GpuEngineSetup gpu_setup(const WayParts& parts) {
+[[maybe_unused]] GpuEngineSetup gpu_setup(const WayParts& parts) {
   const ForwardConfig& forward = parts.config.forward;
   return {.kind = forward.engine,
           .gpu = forward.gpu_of(parts.layout.streams[parts.index].queue),

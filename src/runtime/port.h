@@ -39,7 +39,7 @@ struct PortSetup {
   std::uint16_t mtu = 0;
   std::vector<std::string> rx_offloads;  ///< in force
   std::vector<std::string> tx_offloads;
-  std::string device_access;         ///< after map(): how the device reaches that memory
+  std::string device_access;         ///< after map(): how the device reaches that memory, "through nvidia-peermem"
   std::vector<std::string> refused;  ///< each one line: asked for, and not to be had from this device
 };
 

@@ -53,7 +53,7 @@ Result<void> Port::map(std::span<std::byte> memory) {
   }
   mapped_.push_back(memory);
   // DPDK has no registration by dma-buf up to 25.11.
-  setup_.device_access = of_verbs && has_peermem() ? "nvidia-peermem" : fmt::format("mapped by {}", driver_);
+  setup_.device_access = of_verbs && has_peermem() ? "through nvidia-peermem" : fmt::format("as {} maps it", driver_);
   return {};
 }
 

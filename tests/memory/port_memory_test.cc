@@ -164,7 +164,7 @@ TEST_P(Kinds, EveryByteGoesThroughAndEveryBufferComesBack) {
   const bool external = memory == MemoryKind::device;
   EXPECT_EQ(pair.gpus.allocated != 0, external);
   EXPECT_EQ(pair.gpus.pinned != 0, memory == MemoryKind::pinned || (external && split != 0));
-  EXPECT_EQ(pair.near().setup().device_access, external ? "mapped by net_vnic" : "");
+  EXPECT_EQ(pair.near().setup().device_access, external ? "as net_vnic maps it" : "");
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
