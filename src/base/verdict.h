@@ -17,6 +17,7 @@ namespace warpline {
   X(tx_full, "the transmit queue stayed full for all retries")                        \
   X(no_mbuf, "no buffer was free")                                                    \
   X(engine_stopped, "the engine did not complete the batch before the drain timeout") \
+  X(engine_hung, "in the hands of a GPU that hangs: its buffer is not used again")    \
   X(runt, "shorter than an Ethernet header")                                          \
   X(giant, "longer than the port's MTU allows")                                       \
   X(too_many_segments, "more segments than a frame may have")                         \

@@ -37,35 +37,58 @@ Result<std::unique_ptr<BurstRing>> BurstRing::create(const BurstRingShape& shape
 
 BurstRing::BurstRing(const BurstRingShape& shape)
     : slots_(shape.slots),
+      segments_per_slot_(shape.segments),
+      first_sequence_(shape.first_sequence),
       region_size_(warpline::region_size(shape)),
-      region_(new(std::align_val_t{kPage}) std::byte[region_size_]()),
+      region_(make_region()),
       bursts_(std::make_unique<Burst[]>(shape.slots)),
       packets_(std::make_unique<void*[]>(std::size_t{shape.slots} * shape.packets)),
+      view_(view_in(region_, shape.first_sequence)),
       next_(shape.first_sequence),
       seen_released_(shape.first_sequence),
       published_(shape.first_sequence),
       oldest_(shape.first_sequence),
       released_(shape.first_sequence) {
-  auto* const words = std::launder(reinterpret_cast<RingWord*>(region_.get()));
-  view_.stop = words;
-  view_.ready = words + 1;
-  view_.done = view_.ready + slots_;
-  view_.segments = std::launder(reinterpret_cast<Segment*>(view_.done + slots_));
-  view_.slot_mask = slots_ - 1;
-  view_.segments_per_slot = shape.segments;
-  view_.first_sequence = shape.first_sequence;
-
-  // Each slot starts as if the burst one round earlier had passed, so that no first look mistakes it for published.
-  for (std::uint32_t i = 0; i < slots_; ++i) {
-    const std::uint64_t sequence = shape.first_sequence + i;
-    const std::uint64_t slot = sequence & view_.slot_mask;
-    view_.ready[slot].value = view_.done[slot].value = pack_ring_word(sequence - slots_, 0);
-    Burst& burst = bursts_[slot];
-    burst.segments_ = view_.segments + slot * shape.segments;
-    burst.packets_ = packets_.get() + slot * shape.packets;
-    burst.segment_capacity_ = shape.segments;
-    burst.packet_capacity_ = shape.packets;
+  for (std::uint32_t slot = 0; slot < slots_; ++slot) {
+    bursts_[slot].packets_ = packets_.get() + std::size_t{slot} * shape.packets;
+    bursts_[slot].segment_capacity_ = shape.segments;
+    bursts_[slot].packet_capacity_ = shape.packets;
   }
+}
+
+BurstRing::Region BurstRing::make_region() const {
+  return Region(new (std::align_val_t{kPage}) std::byte[region_size_]());
+}
+
+EngineView BurstRing::view_in(const Region& region, std::uint64_t sequence) const {
+  auto* const words = std::launder(reinterpret_cast<RingWord*>(region.get()));
+  EngineView view{};
+  view.stop = words;
+  view.ready = words + 1;
+  view.done = view.ready + slots_;
+  view.segments = std::launder(reinterpret_cast<Segment*>(view.done + slots_));
+  view.slot_mask = slots_ - 1;
+  view.segments_per_slot = segments_per_slot_;
+  view.first_sequence = first_sequence_;
+  for (std::uint32_t i = 0; i < slots_; ++i, ++sequence) {
+    const std::uint64_t slot = sequence & view.slot_mask;
+    view.ready[slot].value = view.done[slot].value = pack_ring_word(sequence - slots_, 0);
+  }
+  return view;
+}
+
+const EngineView& BurstRing::renew() {
+  renewed_region_ = make_region();
+  renewed_view_ = view_in(renewed_region_, published_.load(std::memory_order_acquire));
+  renewed_view_.stop = view_.stop;
+  renewed_.store(&renewed_view_, std::memory_order_release);
+  return renewed_view_;
+}
+
+void BurstRing::move_to_renewed() {
+  if (filling_ != &view_) return;
+  filling_ = &renewed_view_;
+  renewed_from_.store(next_, std::memory_order_release);
 }
 
 void BurstRing::FreeRegion::operator()(std::byte* region) const { operator delete[](region, std::align_val_t{kPage}); }

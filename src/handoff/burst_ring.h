@@ -113,7 +113,9 @@ struct BurstRingShape {
 
 /// Hands bursts from one producer to the lanes of an engine and, in the order of publishing, on to one consumer.
 /// Lock-free, allocates at set-up only. A burst of one packet is handed on like any other: nothing waits to fill up.
-/// Serves one engine for its whole life.
+///
+/// An engine that fails may still write to what it sees of the ring. renew() leaves that to it: from the producer's
+/// next burst on the ring has words and descriptors of its own again, for another engine.
 class BurstRing {
  public:
   /// A usage error when the shape cannot be.
@@ -127,11 +129,14 @@ class BurstRing {
   /// Acquire: pairs with release(), after which the slot is the producer's again.
   [[nodiscard]] Burst* acquire() {
     if (open_ != nullptr) return open_;
+    if (renewed_.load(std::memory_order_acquire) != nullptr) [[unlikely]]
+      move_to_renewed();
     if (next_ - seen_released_ >= slots_) {
       seen_released_ = released_.load(std::memory_order_acquire);
       if (next_ - seen_released_ >= slots_) return nullptr;
     }
     open_ = &burst(next_);
+    open_->segments_ = filling_->segments + (next_ & view_.slot_mask) * view_.segments_per_slot;
     open_->segment_count_ = 0;
     open_->packet_count_ = 0;
     open_->bytes_ = 0;
@@ -141,7 +146,7 @@ class BurstRing {
   /// that takes it, and through the lane to the consumer.
   void publish() {
     assert(open_ != nullptr && !open_->empty());
-    std::atomic_ref(view_.ready[next_ & view_.slot_mask].value)
+    std::atomic_ref(filling_->ready[next_ & view_.slot_mask].value)
         .store(pack_ring_word(next_, open_->segment_count_), std::memory_order_release);
     ++next_;
     published_.store(next_, std::memory_order_release);
@@ -153,7 +158,7 @@ class BurstRing {
   /// Acquire: verdicts and packet bytes that the engine wrote are visible.
   [[nodiscard]] const Burst* completed() {
     const std::uint64_t word =
-        std::atomic_ref(view_.done[oldest_ & view_.slot_mask].value).load(std::memory_order_acquire);
+        std::atomic_ref(view_of(oldest_).done[oldest_ & view_.slot_mask].value).load(std::memory_order_acquire);
     if (!has_sequence(word, oldest_)) return nullptr;
     Burst& done = burst(oldest_);
     done.exceptions_ = count_of(word);
@@ -181,11 +186,16 @@ class BurstRing {
   [[nodiscard]] std::uint64_t undone() const {
     std::uint64_t count = 0;
     const std::uint64_t end = published_.load(std::memory_order_acquire);
-    for (std::uint64_t i = released_.load(std::memory_order_acquire); i != end; ++i) count += !view_.is_done(i);
+    for (std::uint64_t i = released_.load(std::memory_order_acquire); i != end; ++i) count += !view_of(i).is_done(i);
     return count;
   }
   [[nodiscard]] std::uint32_t slots() const { return slots_; }
+  /// Of the engine that the ring was made for.
   [[nodiscard]] const EngineView& engine_view() const { return view_; }
+  /// Once. Of the engine that works in its stead; it has the same stop word.
+  [[nodiscard]] const EngineView& renew();
+  /// The first sequence that is the other engine's; UINT64_MAX until the producer has got to it.
+  [[nodiscard]] std::uint64_t renewed_from() const { return renewed_from_.load(std::memory_order_acquire); }
   /// All that an engine sees, whole pages: what to register with a device.
   [[nodiscard]] std::span<std::byte> engine_region() const { return {region_.get(), region_size_}; }
 
@@ -195,20 +205,38 @@ class BurstRing {
   };
 
   explicit BurstRing(const BurstRingShape& shape);
+  using Region = std::unique_ptr<std::byte[], FreeRegion>;
+
+  [[nodiscard]] Region make_region() const;
+  /// The words and descriptors in a region, each slot as if the burst of `sequence` less the slots had passed.
+  [[nodiscard]] EngineView view_in(const Region& region, std::uint64_t sequence) const;
   [[nodiscard]] Burst& burst(std::uint64_t sequence) { return bursts_[sequence & view_.slot_mask]; }
+  [[nodiscard]] const EngineView& view_of(std::uint64_t sequence) const {
+    return sequence < renewed_from() ? view_ : renewed_view_;
+  }
+  void move_to_renewed();
 
   // Set once.
   std::uint32_t slots_;
+  std::uint16_t segments_per_slot_;
+  std::uint64_t first_sequence_;
   std::size_t region_size_;
-  std::unique_ptr<std::byte[], FreeRegion> region_;
+  Region region_;
   std::unique_ptr<Burst[]> bursts_;
   std::unique_ptr<void*[]> packets_;
   EngineView view_;
+
+  // Of renew(): written by who calls it, then published through renewed_.
+  Region renewed_region_;
+  EngineView renewed_view_{};
+  std::atomic<const EngineView*> renewed_{nullptr};
+  std::atomic<std::uint64_t> renewed_from_{UINT64_MAX};  ///< written by the producer
 
   // The producer's line.
   alignas(kRingLine) std::uint64_t next_;
   std::uint64_t seen_released_;
   Burst* open_ = nullptr;
+  const EngineView* filling_ = &view_;
   std::atomic<std::uint64_t> published_;  ///< a copy of next_ for others
 
   // The consumer's line.

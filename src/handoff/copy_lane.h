@@ -20,7 +20,7 @@ class CopyLane {
   static constexpr std::uint32_t kBatches = 64;      ///< under way at most
   static constexpr std::uint16_t kMostCopies = 256;  ///< of a batch
 
-  /// `make_engine(const BurstRing&)` returns a std::unique_ptr<E>, which works with CopyPieces.
+  /// `make_engine(BurstRing&)` returns a std::unique_ptr<E>, which works with CopyPieces.
   template <typename F>
   [[nodiscard]] static Result<std::unique_ptr<CopyLane>> create(F&& make_engine) {
     WARPLINE_TRY(auto ring,

@@ -18,7 +18,7 @@ using namespace testing;
 TEST(CopyLane, CopiesOnThreads) {
   Pages from(kCopies * kCopyRoom);
   Pages to(kCopies * kCopyRoom);
-  const auto lane = CopyLane<ThreadEngine<CopyPieces>>::create([](const BurstRing& ring) {
+  const auto lane = CopyLane<ThreadEngine<CopyPieces>>::create([](BurstRing& ring) {
     return std::make_unique<ThreadEngine<CopyPieces>>(ring, CopyPieces{},
                                                       std::vector<LanePlacement>(3, {std::nullopt, true}), "copies");
   });

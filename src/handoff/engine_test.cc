@@ -124,7 +124,7 @@ TEST(FailUndone, CompletesWhatIsPublishedAndNotDone) {
     Touch touch;
     view.complete(first + 5, work_burst(view.take(first + 5), touch).exceptions);
     EXPECT_EQ(ring->undone(), 7U);
-    fail_undone(view, first + 11);
+    fail_undone(view, first + 11, Verdict::engine_stopped);
     EXPECT_EQ(ring->undone(), 0U);
     for (const Received& received : consume(*ring, 8)) {
       const Packet& packet = stream.packets[received.number];
@@ -133,6 +133,51 @@ TEST(FailUndone, CompletesWhatIsPublishedAndNotDone) {
       EXPECT_EQ(received.verdict, done ? packet.expected() : left);
     }
   }
+}
+
+// The ring goes on with another engine, whatever the first one still writes into what it sees.
+TEST(BurstRingRenewal, AnotherEngineWorksOn) {
+  PacketStream stream = make_stream(std::vector<std::uint16_t>(40, 4), 1);
+  const auto ring = make_ring(8, 4);
+  const EngineView abandoned = ring->engine_view();
+  struct Nobody {
+    void on_published() {}
+  } nobody;
+  PacketStream lost{{stream.packets.begin(), stream.packets.begin() + 12}, {4, 4, 4}};
+  produce(*ring, nobody, lost);
+  Burst* const open = ring->acquire();  // begun before, so still the first engine's
+  open->append(&stream.packets[12], stream.packets[12].bytes.data(), 1);
+
+  const EngineView view = ring->renew();
+  EXPECT_EQ(ring->acquire(), open);
+  ring->publish();
+  EXPECT_EQ(ring->renewed_from(), UINT64_MAX);
+  PacketStream rest{{stream.packets.begin() + 16, stream.packets.end()}, std::vector<std::uint16_t>(36, 4)};
+  std::vector<Received> received;
+  std::thread producer([&] { produce(*ring, nobody, rest); });
+  while (ring->renewed_from() == UINT64_MAX) std::this_thread::yield();
+  EXPECT_EQ(ring->renewed_from(), 5U);
+  fail_undone(abandoned, ring->renewed_from(), Verdict::engine_hung);
+  std::thread lane([&] {
+    Touch touch;
+    LaneCounters counters;
+    drain_ring(view, {ring->renewed_from(), 1}, touch, counters, true);
+  });
+  received = consume(*ring, 20);
+  for (std::uint64_t sequence = 1; sequence < 5; ++sequence) abandoned.complete(sequence, 4);
+  for (Segment* late = abandoned.segments; late < abandoned.segments + 4; ++late) late->verdict = Verdict::giant;
+  for (const Received& more : consume(*ring, 20)) received.push_back(more);
+  producer.join();
+  view.request_stop(RingStop::drain);
+  lane.join();
+
+  ASSERT_EQ(received.size(), 12U + 1 + 36 * 4);
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    const Packet& packet = stream.packets[received[i].number];
+    const bool hung = i < 13 && packet.preset() == Verdict::forward;
+    EXPECT_EQ(received[i].verdict, hung ? Verdict::engine_hung : i == 12 ? Verdict::engine_hung : packet.expected());
+  }
+  EXPECT_EQ(ring->in_flight(), 0U);
 }
 
 TEST(ThreadEngineStop, BeforeStartAndTwice) {

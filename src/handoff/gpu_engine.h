@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +24,12 @@
 namespace warpline {
 
 /// Lanes on a GPU, and with failover one more on the host, for when the GPU fails: bursts that the GPU may have in hand
-/// then come back as engine_stopped, since they may be half done, and the host works on those that follow.
+/// then come back as engine_stopped, since they may be half done, or, of a kernel that hangs and may yet write to them,
+/// as engine_hung; the host works on those that follow.
 template <PacketWork W>
 class GpuEngine {
  public:
-  GpuEngine(const BurstRing& ring, const W& work, GpuEngineSetup setup)
+  GpuEngine(BurstRing& ring, const W& work, GpuEngineSetup setup)
       : ring_(ring), gpu_(ring, std::move(setup)), host_work_(work) {
     static_assert(std::is_trivially_copyable_v<W>, "the work travels to the device and back as bytes");
   }
@@ -107,19 +109,28 @@ class GpuEngine {
     if (failure_) {
       abandon_gpus();
       failed_.store(true, std::memory_order_release);
-      if (gpu_.setup().failover && !gpu_.hangs()) work_in_its_stead();
+      if (gpu_.setup().failover) work_in_its_stead();
     }
     ended_.store(true, std::memory_order_release);
   }
 
+  /// Until the producer has moved over, what it publishes is lost with the rest.
   void work_in_its_stead() {
-    const EngineView& view = ring_.engine_view();
-    const std::uint64_t next = view.first_sequence + ring_.published();
-    fail_undone(view, next);
-    drain_ring(view, {next, 1}, host_work_, host_counters_, true);
+    const Verdict lost = gpu_.hangs() ? Verdict::engine_hung : Verdict::engine_stopped;
+    const EngineView& abandoned = ring_.engine_view();
+    const EngineView& view = ring_.renew();
+    for (bool last = false; !last;) {
+      last = ring_.renewed_from() != UINT64_MAX || view.stop_requested() != RingStop::none;
+      const std::uint64_t published = abandoned.first_sequence + ring_.published();
+      fail_undone(abandoned, std::min(ring_.renewed_from(), published), lost);
+      lane_idle(true);
+    }
+    if (const std::uint64_t first = ring_.renewed_from(); first != UINT64_MAX) {
+      drain_ring(view, {first, 1}, host_work_, host_counters_, true);
+    }
   }
 
-  const BurstRing& ring_;
+  BurstRing& ring_;
   GpuAttendant gpu_;
   W host_work_;
   LaneCounters host_counters_;

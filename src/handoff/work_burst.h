@@ -48,15 +48,15 @@ void serve_burst(const EngineView& view, std::uint64_t sequence, BurstView burst
 }
 
 /// For who takes over from an engine that does nothing any more: completes every burst before the sequence `end` that
-/// is published and not done, its frames marked engine_stopped.
-inline void fail_undone(const EngineView& view, std::uint64_t end) {
+/// is published and not done, with `verdict` for its frames.
+inline void fail_undone(const EngineView& view, std::uint64_t end, Verdict verdict) {
   const std::uint64_t slots = std::uint64_t{view.slot_mask} + 1;
   const std::uint64_t published = end - view.first_sequence;
   for (std::uint64_t sequence = end - std::min(published, slots); sequence != end; ++sequence) {
     const BurstView burst = view.take(sequence);
     if (!burst || view.is_done(sequence)) continue;
-    auto stopped = [](FrameRef) { return Verdict::engine_stopped; };
-    view.complete(sequence, work_burst(burst, stopped).exceptions);
+    auto fail = [verdict](FrameRef) { return verdict; };
+    view.complete(sequence, work_burst(burst, fail).exceptions);
   }
 }
 

@@ -27,7 +27,7 @@ void set_aside(Stream& stream, rte_mbuf* mbuf, Verdict verdict) {
     stream.sent.replies.add(transmit(stream, stream.reply, &mbuf, 1, rte_pktmbuf_pkt_len(mbuf)));
     return;
   }
-  rte_pktmbuf_free(mbuf);
+  if (verdict != Verdict::engine_hung) rte_pktmbuf_free(mbuf);
   stream.sent.drops.add(verdict);
 }
 
