@@ -18,6 +18,9 @@ warpline_module(workload LEVEL 3 USES base packet)
 
 warpline_module(pipeline LEVEL 4 USES base packet config gpu runtime memory handoff workload EXTERNAL PkgConfig::dpdk)
 
+# For the public header of net_vnic.
+target_include_directories(warpline_pipeline PRIVATE ${PROJECT_SOURCE_DIR}/drivers)
+
 warpline_module(measure  LEVEL 5 USES base packet config gpu runtime memory handoff workload pipeline
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 

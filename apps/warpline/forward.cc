@@ -15,7 +15,6 @@
 #include "measure/run_end.h"
 #include "measure/send_frames.h"
 #include "measure/traffic_worker.h"
-#include "nic_copies.h"
 #include "pipeline/forward_ports.h"
 #include "pipeline/forwarder.h"
 #include "runtime/eal.h"
@@ -43,8 +42,7 @@ Result<std::uint64_t> recorded_packets(const std::string& text) {
 /// stages that they run, ports close before their pools, the EAL goes last.
 class ForwardRun {
  public:
-  explicit ForwardRun(const LoadedConfig& loaded)
-      : loaded_(loaded), config_(loaded.config), nic_copies_(loaded.config.forward.gpus) {}
+  explicit ForwardRun(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
   ForwardRun(const ForwardRun&) = delete;
   ForwardRun& operator=(const ForwardRun&) = delete;
   /// Workers that were launched before an error are ended. All kernels end before any memory is given back, which waits
@@ -62,10 +60,8 @@ class ForwardRun {
     ports_.emplace(config_, layout_, traffic_ ? traffic_->max_frame_bytes() : 0);
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, ports_->host_memory()));
     eal_.emplace(std::move(eal));
-    WARPLINE_CHECK(ports_->open([this](const Port& port, const PortPools& pools) {
-      return pools.external().empty() ? Result<void>() : nic_copies_.install(port);
-    }));
-    if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, far_pool()));
+    WARPLINE_CHECK(ports_->open());
+    if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(1)));
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     announce(notes_of(plan_, *eal_));
     WARPLINE_CHECK(launch());
@@ -106,9 +102,8 @@ class ForwardRun {
   /// Sends --tx-first packets out of every port, so that something circulates on a wire that loops back.
   Result<void> send_first() {
     for (std::uint16_t i = 0; i < ports_->ports().size(); ++i) {
-      rte_mempool& pool = *ports_->pools()[i].queues().front().payload;
-      WARPLINE_CHECK(Generator::check_pool(*traffic_, pool));
-      Generator generator(*traffic_, i, pool);
+      WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(i)));
+      Generator generator(*traffic_, i, ports_->sending_pool(i));
       first_ += send_frames(generator, {ports_->ports()[i].id(), 0}, config_.forward.tx_first);
     }
     return {};
@@ -132,9 +127,6 @@ class ForwardRun {
     return {};
   }
 
-  /// What the far side sends from.
-  [[nodiscard]] rte_mempool& far_pool() const { return *ports_->pools().back().queues().front().payload; }
-
   void make_far_side() {
     const MacRule macs = config_.forward.workload == WorkloadKind::mac_swap ? MacRule::swapped : MacRule::unchanged;
     far_ =
@@ -155,7 +147,7 @@ class ForwardRun {
                                                                .port = ports_->ports()[1].id(),
                                                                .queue = queue,
                                                                .yields = plan_.workers[role].shares_cpu},
-                                          far_pool()));
+                                          ports_->sending_pool(1)));
     }
   }
 
@@ -270,7 +262,6 @@ class ForwardRun {
 
   std::optional<Eal> eal_;
   std::optional<ForwardPorts> ports_;
-  NicCopies nic_copies_;
   std::unique_ptr<Forwarder> forwarder_;
   std::unique_ptr<TrafficGroup> far_;
   std::vector<std::unique_ptr<TrafficWorker>> far_workers_;

@@ -23,7 +23,7 @@ Bytes ForwardPorts::host_memory() const {
   return Bytes{bytes};
 }
 
-Result<void> ForwardPorts::open(const Prepare& prepare) {
+Result<void> ForwardPorts::open() {
   if (config_.forward.loopback) {
     WARPLINE_CHECK(open_loopback());
   } else {
@@ -32,7 +32,7 @@ Result<void> ForwardPorts::open(const Prepare& prepare) {
       WARPLINE_CHECK(open(port.spec, port, layout_.tx_queues(config_, static_cast<std::uint16_t>(i)), config_.pool));
     }
   }
-  return start(prepare);
+  return start();
 }
 
 /// Whatever the far side has on its way fits a packet buffer, so nothing is lost for want of room.
@@ -61,13 +61,13 @@ Result<void> ForwardPorts::open(const std::string& spec, const PortConfig& confi
 }
 
 /// Any port may transmit from any other's pool, so all memory is known to all before one starts.
-Result<void> ForwardPorts::start(const Prepare& prepare) {
+Result<void> ForwardPorts::start() {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     for (const PortPools& pools : pools_) {
       for (const std::span<std::byte> memory : pools.external()) WARPLINE_CHECK(ports_[i].map(memory));
     }
     WARPLINE_CHECK(ports_[i].attach(pools_[i].queues()));
-    WARPLINE_CHECK(prepare(ports_[i], pools_[i]));
+    if (!pools_[i].external().empty()) WARPLINE_CHECK(copies_.install(ports_[i]));
   }
   for (Port& port : ports_) WARPLINE_CHECK(port.start());
   return {};

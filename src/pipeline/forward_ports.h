@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "base/result.h"
@@ -11,6 +10,7 @@
 #include "memory/port_pools.h"
 #include "pipeline/forwarder.h"
 #include "pipeline/layout.h"
+#include "pipeline/nic_copies.h"
 #include "runtime/port.h"
 
 namespace warpline {
@@ -21,20 +21,19 @@ class ForwardPorts {
  public:
   /// `max_frame`: bytes of the longest frame that the program itself sends.
   ForwardPorts(const Config& config, const ForwardLayout& layout, std::uint32_t max_frame)
-      : config_(config), layout_(layout), max_frame_(max_frame) {}
-
-  using Prepare = std::function<Result<void>(const Port&, const PortPools&)>;
+      : config_(config), layout_(layout), max_frame_(max_frame), copies_(config.forward.gpus) {}
 
   /// Host memory that the pools will take: for Eal::start, which comes before open().
   [[nodiscard]] Bytes host_memory() const;
-  /// Opens, sets up and starts all ports; `prepare` is called with each, and its pools,
-  /// before any is started.
-  [[nodiscard]] Result<void> open(const Prepare& prepare);
+  /// Opens, sets up and starts all ports.
+  [[nodiscard]] Result<void> open();
   void stop();
 
   [[nodiscard]] const std::vector<Port>& ports() const { return ports_; }
   /// Of the port with the same index.
   [[nodiscard]] const std::vector<PortPools>& pools() const { return pools_; }
+  /// Where frames that the program sends itself by that port come from.
+  [[nodiscard]] rte_mempool& sending_pool(std::size_t port) const { return *pools_[port].queues().front().payload; }
   /// Those that are forwarded on.
   [[nodiscard]] std::vector<ForwardPort> near() const;
   /// Frames of one queue pair that the far side keeps on their way: half of a ring, so that none ever overflows.
@@ -46,7 +45,7 @@ class ForwardPorts {
   [[nodiscard]] Result<void> open_loopback();
   [[nodiscard]] Result<void> open(const std::string& spec, const PortConfig& config, std::uint16_t tx_queues,
                                   const PoolConfig& pool);
-  [[nodiscard]] Result<void> start(const Prepare& prepare);
+  [[nodiscard]] Result<void> start();
   [[nodiscard]] std::uint32_t buffers(const PortConfig& port, const PoolConfig& pool) const;
   [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortConfig& port, const PoolConfig& pool,
                                          int node) const;
@@ -57,6 +56,7 @@ class ForwardPorts {
   std::uint32_t max_frame_;
   std::vector<PortPools> pools_;
   std::vector<Port> ports_;
+  NicCopies copies_;
 };
 
 }  // namespace warpline

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "../../drivers/vnic/copy_ops.h"
 #include "gpu/host_registration.h"
 #include "handoff/copy_lane.h"
 #include "handoff/gpu_engine.h"
-#include "nic_copies.h"
+#include "pipeline/nic_copies.h"
+#include "vnic/copy_ops.h"
 
 namespace warpline {
 namespace {
@@ -68,9 +68,8 @@ class NicCopies::Lanes {
                          .ctas = kCtas,
                          .burst = GpuCopyLane::kMostCopies,
                          .name = fmt::format("copy{}{}", direction == RTE_NET_VNIC_RX ? "rx" : "tx", queue)};
-    auto lane = GpuCopyLane::create([&](const BurstRing& ring) {
-      return std::make_unique<GpuEngine<CopyPieces>>(ring, CopyPieces{}, std::move(setup));
-    });
+    auto lane = GpuCopyLane::create(
+        [&](BurstRing& ring) { return std::make_unique<GpuEngine<CopyPieces>>(ring, CopyPieces{}, std::move(setup)); });
     if (!lane) {
       spdlog::error("{}", lane.error().message());
       return nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/cuda_error.h"
-#include "nic_copies.h"
+#include "pipeline/nic_copies.h"
 
 namespace warpline {
 
