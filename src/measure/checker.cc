@@ -73,6 +73,7 @@ Verdict Checker::check(const rte_mbuf* mbuf, std::uint64_t ticks) {
   switch (stream.window.mark(place.sequence)) {
     case SequenceWindow::Arrival::fresh: {
       counters_.distinct.add(1);
+      ++stream.distinct;
       std::uint64_t& end = stream.flow_end[place.flow];
       if (place.sequence < end) {
         counters_.reordered.add(1);

@@ -51,8 +51,8 @@ class Checker {
   /// corrupt, unstamped or duplicate. Frees nothing.
   [[nodiscard]] Verdict check(const rte_mbuf* mbuf, std::uint64_t ticks);
 
-  /// One more than the highest good sequence number of `stream`.
-  [[nodiscard]] std::uint64_t end_of(std::uint16_t stream) const { return streams_[stream].window.end(); }
+  /// Sequence numbers of `stream` that arrived here, each counted once.
+  [[nodiscard]] std::uint64_t distinct_of(std::uint16_t stream) const { return streams_[stream].distinct; }
 
   [[nodiscard]] const VerifyCounters& counters() const { return counters_; }
   /// Nanoseconds from made to received, of distinct and late frames.
@@ -63,6 +63,7 @@ class Checker {
     StreamState(std::uint64_t window_size, std::uint32_t flows) : window(window_size), flow_end(flows) {}
 
     SequenceWindow window;
+    std::uint64_t distinct = 0;
     ZeroedArray<std::uint64_t> flow_end;  ///< one more than the highest sequence number of each flow
     FramePlace place;                     ///< of the frame expected next
   };

@@ -18,6 +18,7 @@ TrafficGroup::TrafficGroup(TrafficPlan plan, const Options& options) : plan_(std
   for (std::uint16_t i = 0; i < options.workers; ++i) {
     members_.push_back(std::make_unique<Member>());
     members_.back()->checker = std::make_unique<Checker>(plan_, check);
+    members_.back()->returned = std::vector<std::atomic<std::uint64_t>>(options.workers);
   }
 }
 
@@ -45,13 +46,20 @@ bool TrafficGroup::all_came_back() const {
   return distinct >= sent;
 }
 
-void TrafficGroup::note_returned(const Checker& checker) {
-  for (std::uint16_t stream = 0; stream < members_.size(); ++stream) {
-    std::atomic<std::uint64_t>& end = members_[stream]->returned_end;
-    if (checker.end_of(stream) > end.load(std::memory_order_relaxed)) {
-      end.store(checker.end_of(stream), std::memory_order_relaxed);
-    }
+void TrafficGroup::note_returned(std::uint16_t worker) {
+  for (std::uint16_t stream = 0; stream < options_.workers; ++stream) {
+    std::atomic<std::uint64_t>& noted = members_[stream]->returned[worker];
+    const std::uint64_t distinct = members_[worker]->checker->distinct_of(stream);
+    if (noted.load(std::memory_order_relaxed) != distinct) noted.store(distinct, std::memory_order_relaxed);
   }
+}
+
+std::uint64_t TrafficGroup::returned_of(std::uint16_t stream) const {
+  std::uint64_t frames = 0;
+  for (const std::atomic<std::uint64_t>& count : members_[stream]->returned) {
+    frames += count.load(std::memory_order_relaxed);
+  }
+  return frames;
 }
 
 Tally TrafficGroup::sent() const {

@@ -87,15 +87,16 @@ class TrafficGroup {
     std::unique_ptr<Checker> checker;
     std::atomic<bool> sending{true};  ///< generating, or still holding frames
     std::atomic<bool> done{false};
-    /// One more than the highest sequence number that came back anywhere. Written by whoever receives: two at once may
-    /// set it back for a moment, which only delays the stream.
-    alignas(64) std::atomic<std::uint64_t> returned_end{0};
+    /// Frames of the stream that came back, one count for each worker that receives: RSS spreads a stream over all. A
+    /// count, not the highest sequence number, since queues may be behind each other by any number of frames.
+    std::vector<std::atomic<std::uint64_t>> returned;
   };
 
   [[nodiscard]] std::uint64_t packets_of(std::uint16_t worker) const;
   [[nodiscard]] bool sending() const;
   [[nodiscard]] bool all_came_back() const;
-  void note_returned(const Checker& checker);
+  void note_returned(std::uint16_t worker);
+  [[nodiscard]] std::uint64_t returned_of(std::uint16_t stream) const;
 
   TrafficPlan plan_;
   Options options_;

@@ -85,14 +85,17 @@ std::uint16_t TrafficWorker::send(std::uint64_t now) {
   return sent;
 }
 
+std::uint64_t TrafficWorker::on_their_way() const {
+  const std::uint64_t made = generator_.next().sequence;
+  return made - std::min(made, group_.returned_of(place_.number) + written_off_);
+}
+
 std::uint16_t TrafficWorker::allowance(std::uint64_t now) {
   const FramePlace& next = generator_.next();
   std::uint64_t allowed = std::min<std::uint64_t>(burst_, limit_ - next.sequence);
   if (group_.options().window != 0) {
-    const std::uint64_t settled = std::max(member_.returned_end.load(std::memory_order_relaxed), written_off_);
-    const std::uint64_t on_their_way = next.sequence - settled;
     allowed =
-        std::min(allowed, group_.options().window - std::min<std::uint64_t>(on_their_way, group_.options().window));
+        std::min(allowed, group_.options().window - std::min<std::uint64_t>(on_their_way(), group_.options().window));
   }
   if (limiter_.unlimited()) return static_cast<std::uint16_t>(allowed);
   limiter_.refill(now);
@@ -125,14 +128,14 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
   member_.counters.rx_bytes.add(bytes);
   member_.counters.delivered.add(good.packets);
   member_.counters.delivered_bytes.add(good.bytes);
-  if (group_.options().window != 0) group_.note_returned(*member_.checker);
+  if (group_.options().window != 0) group_.note_returned(place_.number);
   return count;
 }
 
 void TrafficWorker::wait_for_the_rest(std::uint64_t now) {
   const bool overdue = now - progress_ticks_ > drain_ticks_;
   if (generating_) {
-    if (group_.options().window != 0 && overdue) written_off_ = generator_.next().sequence;
+    if (group_.options().window != 0 && overdue) written_off_ += on_their_way();
     return;
   }
   if (unsent_ != 0) {

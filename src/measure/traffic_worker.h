@@ -43,6 +43,8 @@ class TrafficWorker {
   std::uint16_t receive(std::uint64_t now);
   /// How many frames limit, closed loop and rate let it make now.
   [[nodiscard]] std::uint16_t allowance(std::uint64_t now);
+  /// Frames of the stream made and not come back.
+  [[nodiscard]] std::uint64_t on_their_way() const;
   /// After a turn without progress: gives up on what does not move any more.
   void wait_for_the_rest(std::uint64_t now);
 
@@ -56,7 +58,7 @@ class TrafficWorker {
   std::uint64_t drain_ticks_;
   bool generating_ = true;
   std::uint64_t progress_ticks_;   ///< when a frame last went out or came back good
-  std::uint64_t written_off_ = 0;  ///< sequence numbers below do not hold the closed loop up any more
+  std::uint64_t written_off_ = 0;  ///< frames that do not hold the closed loop up any more
   std::uint16_t unsent_ = 0;
   std::uint16_t unsent_at_ = 0;  ///< where in unsent_mbufs_ they begin
   std::uint64_t unsent_bytes_ = 0;
