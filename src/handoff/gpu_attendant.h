@@ -31,8 +31,9 @@ struct GpuEngineSetup {
   EngineKind kind = EngineKind::persistent;  ///< launch, graph or persistent
   int gpu = 0;
   std::uint32_t ctas = 16;   ///< of a persistent kernel, each with a burst in hand
-  std::uint16_t burst = 64;  ///< packets at most: what a CTA has threads for, up to 256
-  Nanos deadline{20'000};    ///< graph: longest wait for bursts to fill one
+  std::uint16_t burst = 64;  ///< packets at most: what a CTA has threads for, as far as `threads` go
+  std::uint32_t threads = 256;
+  Nanos deadline{20'000};  ///< graph: longest wait for bursts to fill one
   Nanos watchdog{1'000'000'000};
   bool failover = false;      ///< a host thread works on when the GPU fails
   LanePlacement attendant{};  ///< the host thread that launches and watches

@@ -16,12 +16,11 @@ namespace {
 constexpr Nanos kLookPeriod{1'000'000};
 constexpr std::chrono::microseconds kNap{100};
 constexpr std::uint32_t kWarp = 32;
-constexpr std::uint32_t kMaxThreads = 256;
 
 }  // namespace
 
 std::uint32_t GpuAttendant::threads() const {
-  return std::clamp((setup_.burst + kWarp - 1) / kWarp * kWarp, kWarp, kMaxThreads);
+  return std::clamp((setup_.burst + kWarp - 1) / kWarp * kWarp, kWarp, setup_.threads);
 }
 
 Result<void> GpuAttendant::prepare(std::span<const std::byte> states) {

@@ -20,8 +20,10 @@ using GpuCopyLane = CopyLane<GpuEngine<CopyPieces>>;
 static_assert(RTE_NET_VNIC_MOST_COPIES <= GpuCopyLane::kMostCopies);
 static_assert(RTE_NET_VNIC_MOST_BATCHES <= GpuCopyLane::kBatches);
 
-/// CTAs of a queue's lane: each has a batch in hand, and one fills a quarter of PCIe.
-constexpr std::uint32_t kCtas = 4;
+/// Of a queue's lane: each CTA has a batch in hand, each warp a frame. What PCIe has room for both ways needs 132 CTAs
+/// of all lanes together.
+constexpr std::uint32_t kCtas = 8;
+constexpr std::uint16_t kThreads = 512;
 
 int submit(void* lane, const rte_net_vnic_copy* copies, std::uint32_t count) {
   return static_cast<GpuCopyLane*>(lane)->submit(copies, count) ? 0 : -EAGAIN;
@@ -66,7 +68,8 @@ class NicCopies::Lanes {
     auto& self = *static_cast<Lanes*>(context);
     GpuEngineSetup setup{.gpu = self.gpus_[self.gpus_.size() == 1 ? 0 : queue],
                          .ctas = kCtas,
-                         .burst = GpuCopyLane::kMostCopies,
+                         .burst = kThreads,
+                         .threads = kThreads,
                          .name = fmt::format("copy{}{}", direction == RTE_NET_VNIC_RX ? "rx" : "tx", queue)};
     auto lane = GpuCopyLane::create(
         [&](BurstRing& ring) { return std::make_unique<GpuEngine<CopyPieces>>(ring, CopyPieces{}, std::move(setup)); });
