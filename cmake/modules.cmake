@@ -16,6 +16,14 @@ warpline_module(handoff  LEVEL 2 USES base gpu)
 
 warpline_module(workload LEVEL 3 USES base packet)
 
+# What --workload user does. A header of your own: -DWARPLINE_USER_WORKLOAD=PATH, absolute or from the project's root.
+set(WARPLINE_USER_WORKLOAD examples/decrement_ttl.h CACHE STRING "header that defines UserWork")
+cmake_path(ABSOLUTE_PATH WARPLINE_USER_WORKLOAD BASE_DIRECTORY ${PROJECT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE user_workload)
+if(NOT EXISTS ${user_workload} OR IS_DIRECTORY ${user_workload})
+  message(FATAL_ERROR "WARPLINE_USER_WORKLOAD: there is no file ${user_workload}")
+endif()
+target_compile_definitions(warpline_workload INTERFACE WARPLINE_USER_WORKLOAD="${user_workload}")
+
 warpline_module(pipeline LEVEL 4 USES base packet config gpu runtime memory handoff workload EXTERNAL PkgConfig::dpdk)
 
 # For the public header of net_vnic.

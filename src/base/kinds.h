@@ -17,7 +17,7 @@ enum class EngineKind : std::uint8_t { inline_, thread, launch, graph, persisten
   return kNames[static_cast<std::size_t>(engine)];
 }
 
-/// What is done to each packet; workload/ has one functor each.
-enum class WorkloadKind : std::uint8_t { none, mac_swap, count, checksum, spin };
+/// What is done to each packet; workload/ has one functor each, `user` is of the header that the build names.
+enum class WorkloadKind : std::uint8_t { none, mac_swap, count, checksum, spin, user };
 
 }  // namespace warpline

@@ -46,6 +46,7 @@ namespace warpline {
   X(tcp_data_offset, "data offset below 5 or past the datagram")                      \
   X(tcp_options, "a malformed TCP option")                                            \
   X(tcp_checksum, "wrong TCP checksum")                                               \
+  X(user_drop, "dropped by the workload user")                                        \
   X(unstamped, "reached the checker but is no packet of the generator")               \
   X(corrupt, "reached the checker with wrong bytes")                                  \
   X(duplicate, "reached the checker a second time")

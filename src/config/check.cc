@@ -101,6 +101,11 @@ class Checker {
       refuse(fmt::format("cannot use {} {}", place("packet-time"), to_string(forward.packet_time)),
              "only the workload spin has one", "add --workload spin");
     }
+    if (forward.workload == WorkloadKind::user && forward.loopback) {
+      refuse(fmt::format("cannot combine {} user with {}", place("workload"), place("loopback")),
+             "the checker on the far side does not know what it makes of a frame",
+             "give it a --port, such as net_pcap0,rx_pcap=IN,tx_pcap=OUT");
+    }
     check_engine();
     check_gpus();
     check_device_memory();

@@ -173,7 +173,13 @@ const Refusal kRefusals[] = {
     {"forward --loopback --workload mac-swp",
      "",
      {},
-     "--workload: cannot use 'mac-swp': it is none of none, mac-swap, count, checksum, spin; did you mean 'mac-swap'?"},
+     "--workload: cannot use 'mac-swp': it is none of none, mac-swap, count, checksum, spin, user; did you mean "
+     "'mac-swap'?"},
+    {"forward --loopback --workload user --verify",
+     "",
+     {},
+     "cannot combine --workload user with --loopback: the checker on the far side does not know what it makes of a "
+     "frame; give it a --port, such as net_pcap0,rx_pcap=IN,tx_pcap=OUT"},
     {"forward --loopback --json=maybe",
      "",
      {},

@@ -124,7 +124,7 @@ void add_forward(std::vector<Option>& table) {
         choice<Config>(of(&Config::forward, &ForwardConfig::model), {"automatic", "run-to-completion", "pipeline"})},
        {"workload", 0, "forward", "workload", forward, Arity::single, "KIND", "what is done to each packet",
         choice<Config>(of(&Config::forward, &ForwardConfig::workload),
-                       {"none", "mac-swap", "count", "checksum", "spin"})},
+                       {"none", "mac-swap", "count", "checksum", "spin", "user"})},
        {"packet-time", 't', "forward", "packet-time", forward, Arity::single, "NS", "of the spin workload",
         nanos<Config>(of(&Config::forward, &ForwardConfig::packet_time), 1, Nanos{0}, Nanos{kSecond / 100})},
        {"ctas", 0, "forward", "ctas", forward, Arity::single, "N", "threads, or CTAs of a persistent kernel (16)",

@@ -96,7 +96,7 @@ void choose_forward(Config& config) {
   if (*rc::gen::arbitrary<bool>()) forward.deadline = time(0, 1'000'000'000);
   forward.engine = static_cast<EngineKind>(number<int>(0, 4));
   forward.model = coin() ? ModelKind::automatic : ModelKind::pipeline;
-  forward.workload = static_cast<WorkloadKind>(number<int>(0, 4));
+  forward.workload = static_cast<WorkloadKind>(number<int>(0, forward.loopback ? 4 : 5));
   if (forward.workload == WorkloadKind::spin) forward.packet_time = time(1, 10'000'000);
   if (forward.engine == EngineKind::thread || forward.engine == EngineKind::persistent) {
     forward.ctas = number<std::uint16_t>(1, 256);

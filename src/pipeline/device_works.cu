@@ -8,3 +8,4 @@ WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::MacSwap>);
 WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::Count>);
 WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::ChecksumVerify>);
 WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::Spin<>>);
+WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::UserWork>);

@@ -15,6 +15,8 @@
 #include "workload/none.h"
 #include "workload/spin.h"
 
+#include WARPLINE_USER_WORKLOAD  // defines UserWork
+
 namespace warpline {
 
 /// What is done to each packet: a small value that an engine copies to each of its workers. Called with every frame
@@ -27,6 +29,9 @@ concept Workload = std::copyable<W> && requires(W work, const W other, FrameRef 
   { W::kKind } -> std::convertible_to<WorkloadKind>;
   { W::kStateless } -> std::convertible_to<bool>;  // nothing is counted: merge does nothing
 };
+
+static_assert(Workload<UserWork> && std::default_initializable<UserWork>);
+static_assert(UserWork::kKind == WorkloadKind::user);
 
 /// Calls `f` with the workload as a value of its own type, and returns what `f` returns. Set-up only: the loop that `f`
 /// runs has the work inlined. `packet_time` is of spin; `mtu` is of the port that frames come from, what is longer
@@ -45,6 +50,8 @@ decltype(auto) with_workload(WorkloadKind kind, Nanos packet_time, std::uint16_t
     case WorkloadKind::spin:
       if (packet_time.value <= 0) return f(FrameLimits(Spin<>{}, mtu));
       return f(FrameLimits(Spin<>{nanos_to_ticks(packet_time), static_cast<std::uint64_t>(packet_time.value)}, mtu));
+    case WorkloadKind::user:
+      return f(FrameLimits(UserWork{}, mtu));
   }
   return f(NoWork{});
 }

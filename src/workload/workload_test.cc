@@ -162,8 +162,8 @@ TEST(Spin, OccupiesItsWorkerForTheTicksAskedAndNoLonger) {
 }
 
 TEST(Workload, EachKindIsCalledWithItsOwnType) {
-  for (const WorkloadKind kind :
-       {WorkloadKind::none, WorkloadKind::mac_swap, WorkloadKind::count, WorkloadKind::checksum, WorkloadKind::spin}) {
+  for (const WorkloadKind kind : {WorkloadKind::none, WorkloadKind::mac_swap, WorkloadKind::count,
+                                  WorkloadKind::checksum, WorkloadKind::spin, WorkloadKind::user}) {
     const WorkloadKind got = with_workload(kind, Nanos{100}, 1500, [](auto work) {
       static_assert(Workload<decltype(work)>);
       return decltype(work)::kKind;
@@ -212,7 +212,7 @@ void same_however_cut(Work on_whole, const Damage& damage) {
 RC_GTEST_PROP(WorkloadProperty, NoWorkloadSeesHowAFrameIsCut, ()) {
   const Damage damage = any_frame();
   for (const WorkloadKind kind :
-       {WorkloadKind::none, WorkloadKind::mac_swap, WorkloadKind::count, WorkloadKind::checksum}) {
+       {WorkloadKind::none, WorkloadKind::mac_swap, WorkloadKind::count, WorkloadKind::checksum, WorkloadKind::user}) {
     with_workload(kind, Nanos{0}, *rc::gen::element<std::uint16_t>(50, 1500),
                   [&](auto work) { same_however_cut(work, damage); });
   }

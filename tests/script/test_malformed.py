@@ -61,7 +61,7 @@ class Malformed(Case):
 
     def test_runts_and_giants(self):
         sent = [bytes(13), b"\2" * 14 + bytes(1501), b"\2" * 1, bytes(9000)]
-        for workload in ("mac-swap", "count", "checksum", "spin"):
+        for workload in ("mac-swap", "count", "checksum", "spin", "user"):
             with self.subTest(workload=workload):
                 arguments = ("--packet-time", "10ns") if workload == "spin" else ()
                 self.assertEqual(self.forward(sent, *arguments, workload=workload), ({"runt": 2, "giant": 2}, []))

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/kinds.h"
+#include "packet/checksum.h"
+#include "packet/frame_bytes.h"
+#include "packet/parse.h"
+
+namespace warpline {
+
+/// A router's hop: lowers the IPv4 TTL or IPv6 hop limit by one and drops what has none left (RFC 791 3.2, RFC 8200 3).
+struct UserWork {
+  static constexpr WorkloadKind kKind = WorkloadKind::user;
+  static constexpr bool kStateless = true;  // counts nothing, so merge() has nothing to add up
+
+  WARPLINE_HD Verdict operator()(FrameRef frame) const {
+    const ParsedFrame parsed = parse(frame);
+    if (is_drop(parsed.verdict)) return parsed.verdict;
+    if (parsed.l3 != L3Kind::ipv4 && parsed.l3 != L3Kind::ipv6) return Verdict::forward;
+    const bool v4 = parsed.l3 == L3Kind::ipv4;
+    const std::uint32_t at = parsed.l3_offset + (v4 ? Ipv4View::kTimeToLive : Ipv6View::kHopLimit);
+    const std::uint32_t length = v4 ? 4 : 1;  // IPv4: TTL, protocol and checksum
+    std::uint8_t field[4] = {};
+    if (!gather(frame, at, length, field) || field[0] <= 1) return Verdict::user_drop;
+    const std::uint16_t before = load_be16(field);
+    --field[0];
+    store_be16(field + 2, update_checksum(load_be16(field + 2), before, load_be16(field)));
+    scatter(frame, at, field, length);
+    return Verdict::forward;
+  }
+  void merge(const UserWork& /*other*/) {}
+};
+
+}  // namespace warpline
