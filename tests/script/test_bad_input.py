@@ -100,6 +100,61 @@ class Ports(Case):
         self.assertEqual(self.scratch.work_files(), {"in.pcap"})
 
 
+def gpus_here(case):
+    return case.warpline("doctor", "--json").report["gpus"]
+
+
+class Gpus(Case):
+    """Without a GPU the options for one are refused before packets flow, by what is missing; nonsense is, anywhere."""
+
+    def loopback(self, *arguments):
+        with self.start("forward", "--loopback", "--packets", 10, *arguments) as program:
+            outcome = program.finish()
+            with self.assertRaises(ProcessLookupError, msg="a process of its session is left"):
+                os.killpg(program.process.pid, 0)
+        return outcome
+
+    def test_none_is_here(self):
+        if gpus_here(self):
+            self.skipTest("there is a GPU")
+        for arguments in (
+            ("--engine", "persistent"),
+            ("--engine", "launch"),
+            ("--engine", "graph", "-m", "device"),
+            ("--engine", "persistent", "--on-gpu-failure", "failover"),
+            ("--engine", "persistent", "-g", 7),
+            ("-m", "pinned"),
+            ("-m", "pinned", "--split", 64),
+            ("-m", "device", "--workload", "none"),
+            ("-m", "device", "--split", "on"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_one_line_error(self.loopback(*arguments), 3, "GPU", "--engine inline", "-m host")
+
+    def test_one_that_is_not_there(self):
+        if not gpus_here(self):
+            self.skipTest("there is no GPU")
+        self.assert_one_line_error(self.loopback("--engine", "persistent", "-g", 1023), 3, "GPU 1023")
+
+    def test_what_cannot_be(self):
+        for arguments, fragments in (
+            (("-b", 0), ("--burst", "'0'", "512")),
+            (("-b", 513), ("--burst", "'513'", "512")),
+            (("-b", 512, "--rx-ring", 256), ("--burst 512", "--rx-ring 256", "--burst 256")),
+            (("--engine", "thread", "--ctas", 0), ("--ctas", "'0'")),
+            (("--engine", "persistent", "--ctas", 0), ("--ctas", "'0'")),
+            (("--split", 1514), ("--split 1514", "--mtu 1500")),
+            (("--split", 65536), ("--split", "'65536'")),
+            (("--engine", "persistent", "--watchdog", 0), ("--watchdog", "'0'")),
+            (("--ring-slots", 0), ("--ring-slots", "'0'")),
+            (("--engine", "persistent", "-m", "host"), ("--engine", "--memory host", "-m pinned")),
+            (("-g", 0), ("--gpu", "--engine persistent")),
+            (("-m", "device"), ("--memory device", "-m pinned")),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_one_line_error(self.loopback(*arguments), 2, *fragments)
+
+
 class Machine(Case):
     def test_more_lcores_than_the_machine_has(self):
         cores = os.cpu_count()

@@ -83,6 +83,14 @@ class Memory(Case):
     def test_as_this_user(self):
         self.loopback()
 
+    @unittest.skipUnless(IS_ROOT, "reserving hugepages needs root")
+    def test_a_pool_that_no_gpu_can_reach_takes_no_hugepage(self):
+        if self.warpline("doctor", "--json").report["gpus"]:
+            self.skipTest("there is a GPU")
+        with reserved(PAGES):
+            self.assert_one_line_error(self.warpline("forward", "--loopback", "-m", "pinned"), 3, "GPU")
+            self.assertEqual((hugepage_files(), pages("free")), ([], PAGES))
+
     @unittest.skipUnless(IS_ROOT, "hidden hugepages are counted by root")
     def test_killed_it_leaves_no_hugepage_taken(self):
         with reserved(PAGES):
