@@ -69,6 +69,19 @@ class Loopback(Case):
                 report = self.verified("--engine", engine, "--model", model, "--flows", 1, packets=20_000)
                 self.assertEqual(report["verify"]["reordered"], 0)
 
+    def test_bursts_above_a_block_of_threads_on_a_ring_that_wraps(self):
+        """What GPU pipelines fail at in silence; the default workload marks every packet, and each is checked."""
+        threads, burst, slots, bursts = 256, 512, 2, 200
+        for engine in ("inline", "thread"):
+            with self.subTest(engine=engine):
+                report = self.verified(
+                    *("--engine", engine, "--model", "pipeline", "--burst", burst, "--ring-slots", slots),
+                    *("--deadline", "1s"),
+                    packets=burst * bursts,
+                )
+                stages = {stage["name"]: stage for stage in report["stages"]}
+                self.assertGreater(stages["work"]["batch_mean"], threads)
+
     def test_several_pipelines_and_engine_threads(self):
         for pipelines, ctas in ((2, 1), (3, 2), (4, 1)):
             with self.subTest(pipelines=pipelines, ctas=ctas):
