@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "commands.h"
+#include "gpu/device.h"
+#include "gpu/trace.h"
 #include "measure/forward_totals.h"
 #include "measure/generator.h"
 #include "measure/live.h"
@@ -57,6 +59,7 @@ class ForwardRun {
 
   Result<int> run() {
     WARPLINE_CHECK(plan());
+    if (config_.forward.nvtx) WARPLINE_CHECK(start_tracing());
     ports_.emplace(config_, layout_, traffic_ ? traffic_->max_frame_bytes() : 0);
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, ports_->host_memory()));
     eal_.emplace(std::move(eal));
@@ -67,6 +70,7 @@ class ForwardRun {
     WARPLINE_CHECK(launch());
     const LiveResult live = supervise();
     workers_->wait();
+    if (capturing_) stop_profiler_capture();
     forwarder_->finish();
     return report(live);
   }
@@ -156,6 +160,10 @@ class ForwardRun {
     const auto done = [this] {
       if (far_ ? far_->done() : input_used_up()) forwarder_->stop();
       if (config_.forward.on_gpu_failure == GpuFailure::stop && forwarder_->failure()) give_up();
+      if (uses_gpu() && !capturing_ && forwarded().packets >= config_.run.warmup) {
+        capturing_ = true;
+        start_profiler_capture();
+      }
       return !workers_->running();
     };
     return run_live(config_.run,
@@ -221,6 +229,24 @@ class ForwardRun {
     return gone >= config_.run.packets;
   }
 
+  [[nodiscard]] bool uses_gpu() const {
+    return runs_on_gpu(config_.forward.engine) || config_.pool.memory != MemoryKind::host;
+  }
+
+  [[nodiscard]] std::optional<GpuTotals> gpu_totals() const {
+    if (!uses_gpu()) return std::nullopt;
+    const ForwardConfig& forward = config_.forward;
+    GpuTotals totals;
+    totals.engine = name(forward.engine);
+    for (const std::uint16_t ordinal : forward.gpus) {
+      const Result<GpuFacts> gpu = find_gpu(ordinal);
+      totals.name += fmt::format("{}{}", totals.name.empty() ? "" : ", ", gpu ? gpu->name : "a GPU that failed");
+    }
+    if (forward.engine == EngineKind::persistent) totals.ctas = std::min(forward.ctas, forward.ring_slots);
+    totals.memory_bytes = ports_->gpu_memory().value;
+    return totals;
+  }
+
   int report(const LiveResult& live) {
     RunReport report;
     report.command = config_.command;
@@ -229,6 +255,7 @@ class ForwardRun {
     report.totals = totals();
     report.rate = live.rate;
     report.counted = counted_by(*forwarder_);
+    report.gpu = gpu_totals();
     for (const Port& port : ports_->ports()) add_port(report, port);
     add_plan(report, plan_);
     report.notes = notes_of(plan_, *eal_);
@@ -267,6 +294,7 @@ class ForwardRun {
   std::vector<std::unique_ptr<TrafficWorker>> far_workers_;
   std::optional<Workers> workers_;
   double started_s_ = 0;
+  bool capturing_ = false;  ///< by a profiler: from the end of the warm-up on
 };
 
 }  // namespace

@@ -110,6 +110,13 @@ Json to_json(const FrameTally& counted) {
           {"malformed", counted.malformed}};
 }
 
+Json to_json(const GpuTotals& gpu) {
+  Json json = {{"name", gpu.name}, {"engine", gpu.engine}};
+  if (gpu.ctas != 0) json["ctas"] = gpu.ctas;
+  json["memory_bytes"] = gpu.memory_bytes;
+  return json;
+}
+
 Json RunReport::to_json() const {
   using warpline::to_json;
   Json json = {{"schema_version", 1},  {"command", command}, {"build", build_facts()},
@@ -128,6 +135,7 @@ Json RunReport::to_json() const {
     for (const StageTotals& stage : totals.stages) json["stages"].push_back(to_json(stage));
   }
   if (counted) json["counted"] = to_json(*counted);
+  if (gpu) json["gpu"] = to_json(*gpu);
   for (const PortTotals& port : ports) json["ports"].push_back(to_json(port));
   json["lcores"] = lcores;
   json["notes"] = notes;

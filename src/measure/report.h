@@ -100,6 +100,14 @@ struct Throughput {
   [[nodiscard]] double gbps_l2() const;  ///< frame and FCS: 4 bytes more
 };
 
+/// Where packets or their work were on a GPU.
+struct GpuTotals {
+  std::string name;                ///< of several, parted by commas
+  std::string engine;              ///< as on the command line
+  std::uint32_t ctas = 0;          ///< of a persistent kernel, each pipeline's; 0: not one
+  std::uint64_t memory_bytes = 0;  ///< of packets
+};
+
 struct RunReport {
   std::string command;
   nlohmann::json config;  ///< LoadedConfig::to_json()
@@ -107,6 +115,7 @@ struct RunReport {
   RunTotals totals;
   Throughput rate;
   std::optional<FrameTally> counted;  ///< by the count workload
+  std::optional<GpuTotals> gpu;
   std::vector<PortTotals> ports;
   std::vector<std::string> lcores;  ///< one line a worker: what runs where
   std::vector<std::string> notes;   ///< what cost rate or latency
@@ -127,5 +136,6 @@ struct RunReport {
 [[nodiscard]] nlohmann::ordered_json to_json(const VerifyTotals& verify);
 [[nodiscard]] nlohmann::ordered_json to_json(const PortTotals& port);
 [[nodiscard]] nlohmann::ordered_json to_json(const FrameTally& counted);
+[[nodiscard]] nlohmann::ordered_json to_json(const GpuTotals& gpu);
 
 }  // namespace warpline
