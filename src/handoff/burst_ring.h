@@ -64,6 +64,24 @@ class alignas(kRingLine) Burst {
     segment_count_ = static_cast<std::uint16_t>(segment_count_ + taken);
     return taken;
   }
+  /// The same of frames of two pieces each. f(void* packet, Segment& first, Segment& second).
+  template <typename F>
+  std::uint16_t append_pairs(std::uint16_t count, F&& f) {
+    assert(count == 0 || (has_room_for(count) && 2 * count <= segment_capacity_ - segment_count_));
+    void* const* const packets = tail();
+    Segment* const segments = segments_ + segment_count_;
+    std::uint16_t taken = 0;
+    for (; taken < count; ++taken) {
+      Segment first{nullptr, 0, 1, Verdict::forward};
+      Segment second{nullptr, 0, 0, Verdict::forward};
+      if (!f(packets[taken], first, second)) break;
+      segments[2 * taken] = first;
+      segments[2 * taken + 1] = second;
+    }
+    packet_count_ = static_cast<std::uint16_t>(packet_count_ + taken);
+    segment_count_ = static_cast<std::uint16_t>(segment_count_ + 2 * taken);
+    return taken;
+  }
   /// Travel from producer to consumer; what they mean is theirs to say.
   void set_stamp(std::uint64_t stamp) { stamp_ = stamp; }
   void add_bytes(std::uint64_t bytes) { bytes_ += bytes; }

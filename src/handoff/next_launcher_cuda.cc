@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpu/trace.h"
 #include "handoff/next_launcher.h"
 
 namespace warpline {
@@ -26,6 +27,7 @@ Result<NextLauncher> NextLauncher::create(EngineKind kind, const EngineView& vie
 
 bool NextLauncher::launch(std::uint64_t published, std::uint64_t now, bool hurry) {
   for (; !single_.empty() && launched_ < published; ++launched_) {
+    const TraceRange range("engine");
     if (!single_.front()(streams_[next_turn()])) return false;
   }
   while (published - launched_ >= kGraphBursts) {
@@ -38,6 +40,7 @@ bool NextLauncher::launch(std::uint64_t published, std::uint64_t now, bool hurry
 }
 
 bool NextLauncher::launch_graph(std::uint64_t bursts) {
+  const TraceRange range("engine");
   waiting_since_ = 0;
   launched_ += bursts;
   const unsigned turn = next_turn();

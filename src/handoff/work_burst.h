@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "gpu/trace.h"
 #include "handoff/engine.h"
 
 namespace warpline {
@@ -35,6 +36,7 @@ BurstCounts work_burst(BurstView burst, W& work) {
 /// Works on the taken burst and completes it. The lane's thread.
 template <PacketWork W>
 void serve_burst(const EngineView& view, std::uint64_t sequence, BurstView burst, W& work, LaneCounters& counters) {
+  const TraceRange range("engine");
   const bool timed = counters.bursts.get() % kLaneSampling == 0;
   const std::uint64_t begin = timed ? ticks_now() : 0;
   const BurstCounts counts = work_burst(burst, work);

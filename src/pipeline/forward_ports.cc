@@ -39,7 +39,8 @@ Result<void> ForwardPorts::open() {
 /// lost for want of room.
 Result<void> ForwardPorts::open_loopback() {
   constexpr std::uint32_t kFrameOverhead = 64;
-  const std::uint32_t buffer = std::bit_ceil(std::max(config_.forward.pipelines * window() * (max_frame_ + kFrameOverhead), 1U << 20));
+  const std::uint32_t buffer =
+      std::bit_ceil(std::max(config_.forward.pipelines * window() * (max_frame_ + kFrameOverhead), 1U << 20));
   for (const int index : {0, 1}) {
     const std::string spec = fmt::format("net_vnic{},wire=net_vnic{},buffer={}", index, 1 - index, buffer);
     WARPLINE_CHECK(

@@ -7,6 +7,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "gpu/trace.h"
 #include "handoff/burst_ring.h"
 #include "handoff/engine.h"
 #include "pipeline/batch.h"
@@ -54,12 +55,14 @@ class ReceiveStage final : public Stage {
   void publish(Burst& burst) {
     burst.set_stamp(ticks_now());
     stream_.received.bursts.add(1);
+    const TraceRange range("publish");
     ring_.publish();
     engine_.on_published();
   }
 
   /// Receives right into the burst.
   void receive_into(Burst& burst) {
+    const TraceRange range("rx");
     const std::uint16_t room = budget_.claim(stream_.burst - burst.packet_count());
     auto** const mbufs = reinterpret_cast<rte_mbuf**>(burst.tail());
     const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, mbufs, room);
@@ -67,17 +70,8 @@ class ReceiveStage final : public Stage {
     if (received == 0) return;
     std::uint64_t bytes = 0;
     std::uint16_t appended = 0;
-    if (!stream_.responder) [[likely]] {
-      appended = burst.append_run(received, [&bytes](void* packet, Segment& segment) {
-        const auto* const mbuf = static_cast<const rte_mbuf*>(packet);
-        if (mbuf->nb_segs != 1) [[unlikely]]
-          return false;
-        segment.data = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
-        segment.length = mbuf->data_len;
-        bytes += segment.length;
-        return true;
-      });
-    }
+    if (!stream_.responder) [[likely]]
+      appended = append_runs(burst, received, bytes);
     for (; appended < received; ++appended) {
       bytes += rte_pktmbuf_pkt_len(mbufs[appended]);
       append_slowly(burst, mbufs[appended]);
@@ -85,6 +79,38 @@ class ReceiveStage final : public Stage {
     burst.add_bytes(bytes);
     stream_.received.packets.add(received);
     stream_.received.bytes.add(bytes);
+  }
+
+  /// The first of `count` packets at the burst's tail, while they are in one or two pieces. Returns how many.
+  static std::uint16_t append_runs(Burst& burst, std::uint16_t count, std::uint64_t& bytes) {
+    const auto fill = [&bytes](const rte_mbuf* mbuf, Segment& segment) {
+      segment.data = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+      segment.length = mbuf->data_len;
+      bytes += segment.length;
+    };
+    const auto single = [&fill](void* packet, Segment& segment) {
+      const auto* const mbuf = static_cast<const rte_mbuf*>(packet);
+      if (mbuf->nb_segs != 1) [[unlikely]]
+        return false;
+      fill(mbuf, segment);
+      return true;
+    };
+    const auto pair = [&fill](void* packet, Segment& first, Segment& second) {
+      const auto* const mbuf = static_cast<const rte_mbuf*>(packet);
+      if (mbuf->nb_segs != 2 || mbuf->next == nullptr) return false;
+      fill(mbuf, first);
+      fill(mbuf->next, second);
+      return true;
+    };
+    std::uint16_t appended = 0;
+    while (appended < count) {
+      const std::uint16_t before = appended;
+      appended = static_cast<std::uint16_t>(appended + burst.append_run(count - appended, single));
+      if (appended < count)
+        appended = static_cast<std::uint16_t>(appended + burst.append_pairs(count - appended, pair));
+      if (appended == before) break;
+    }
+    return appended;
   }
 
   [[gnu::noinline]] void append_slowly(Burst& burst, rte_mbuf* mbuf) {

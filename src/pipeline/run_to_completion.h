@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "base/kinds.h"
+#include "gpu/trace.h"
 #include "pipeline/batch.h"
 #include "pipeline/mbuf_frame.h"
 #include "pipeline/stage_loop.h"
@@ -25,7 +27,7 @@ class RunToCompletion final : public Stage {
 
   /// Flat, because a call is dear where a burst costs sixty cycles.
   [[gnu::flatten]] std::uint16_t poll() override {
-    if (sampler_.due()) [[unlikely]]
+    if (sampler_.due() || traced_) [[unlikely]]
       return timed_step();
     return step<false>();
   }
@@ -38,6 +40,12 @@ class RunToCompletion final : public Stage {
   [[nodiscard]] const Work& work() const { return work_; }
 
  private:
+  struct NoRange {
+    explicit NoRange(const char* /*name*/) {}
+  };
+  template <bool kTimed>
+  using Range = std::conditional_t<kTimed, TraceRange, NoRange>;
+
   [[gnu::noinline]] std::uint16_t timed_step() { return step<true>(); }
 
   /// Receives once; a batch that this closes is worked on and sent. Returns how many packets were received.
@@ -46,6 +54,7 @@ class RunToCompletion final : public Stage {
     if constexpr (kTimed) sampler_.start();
     const std::uint16_t before = count_;
     const std::uint16_t room = budget_.claim(stream_.burst - before);
+    [[maybe_unused]] const Range<kTimed> range("rx");
     const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, &mbufs_[before], room);
     budget_.give_back(room - received);
     count_ = before + received;
@@ -60,8 +69,12 @@ class RunToCompletion final : public Stage {
     count_ = 0;
     if constexpr (kTimed) sampler_.lap(stream_.received.receive, closed);
     const std::uint64_t closed_at = sampler_.lap_start();
-    const Kept kept = work_on(closed);
+    const Kept kept = [&] {
+      [[maybe_unused]] const Range<kTimed> range("engine");
+      return work_on(closed);
+    }();
     if constexpr (kTimed) sampler_.lap(stream_.sent.work, closed);
+    [[maybe_unused]] const Range<kTimed> range("tx");
     if (kept.packets != 0) transmit(stream_, stream_.tx, mbufs_.data(), kept.packets, kept.bytes);
     if constexpr (kTimed) {
       sampler_.lap(stream_.sent.transmit, kept.packets);
@@ -123,6 +136,7 @@ class RunToCompletion final : public Stage {
   Work work_;
   BatchClock clock_;
   StageSampler sampler_;
+  bool traced_ = trace_enabled.load(std::memory_order_relaxed);
   std::uint16_t count_ = 0;
   std::array<rte_mbuf*, kMaxBurst> mbufs_;
 };

@@ -2,6 +2,7 @@
 #include "pipeline/transmit_stage.h"
 
 #include "base/clock.h"
+#include "gpu/trace.h"
 #include "pipeline/transmit.h"
 
 namespace warpline {
@@ -9,6 +10,7 @@ namespace warpline {
 std::uint16_t TransmitStage::poll() {
   const Burst* burst = ring_.completed();
   if (burst == nullptr) return 0;
+  const TraceRange range("complete");
   const std::uint64_t waited = ticks_now() - burst->stamp();
   stream_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(waited)));
   const std::uint16_t packets = burst->packet_count();
@@ -35,6 +37,7 @@ void TransmitStage::reclaim() {
 }
 
 void TransmitStage::send(const Burst& burst) {
+  const TraceRange range("tx");
   const std::span<void* const> packets = burst.packets();
   if (burst.exceptions() == 0) [[likely]] {
     // The driver only reads the pointers.
