@@ -188,7 +188,8 @@ LiveResult run_live(const RunConfig& config, const LiveHooks& hooks, const std::
       hooks.stop();
     }
     result.interrupted = result.interrupted || signalled;
-    sleep_for(std::clamp(elapsed_s / 100, kShortestSleep_s, kLongestSleep_s));
+    // The last progress must not seem later than it was: once stopped, every look counts.
+    sleep_for(stopped ? kShortestSleep_s : std::clamp(elapsed_s / 100, kShortestSleep_s, kLongestSleep_s));
   }
 }
 
