@@ -76,6 +76,21 @@ void copy_engine(benchmark::State& state) {
   forward(state, "net_vnic0", "wire=static,size=1024", {.ring = 512, .tx_offloads = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE},
           &engine);
 }
+/// Frames in two mbufs each, of different pools.
+void split(benchmark::State& state) {
+  const Pool heads(8191, 64 + RTE_PKTMBUF_HEADROOM, 256);
+  const Pool rests(8191, RTE_MBUF_DEFAULT_BUF_SIZE, 256);
+  rte_eth_rxseg_split first{};
+  first.mp = heads.get();
+  first.length = 60;
+  rte_eth_rxseg_split second{};
+  second.mp = rests.get();
+  forward(state, "net_vnic0", "wire=static,size=1024",
+          {.ring = 1024,
+           .rx_offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT,
+           .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS,
+           .split = {first, second}});
+}
 void loopback(benchmark::State& state) {
   const std::string args = "wire=loopback";
   const Pool pool(8191, RTE_MBUF_DEFAULT_BUF_SIZE, 256);
@@ -105,6 +120,7 @@ BENCHMARK(fast_free);
 BENCHMARK(checked_free);
 BENCHMARK(offloads);
 BENCHMARK(copy_engine);
+BENCHMARK(split);
 BENCHMARK(loopback);
 
 }  // namespace

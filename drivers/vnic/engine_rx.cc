@@ -134,6 +134,11 @@ std::uint32_t Engine::fill_fixed(RxQueue& queue, std::uint32_t most) {
   if (queue.group == 1 && length <= queue.room[0]) [[likely]] {
     return serve_rx_static(queue, most, static_cast<std::uint16_t>(length));
   }
+  if (queue.group == 2 && length <= std::uint32_t{queue.room[0]} + queue.room[1]) {
+    const std::uint32_t head = std::min<std::uint32_t>(length, queue.room[0]);
+    return serve_rx_static_split(queue, most, static_cast<std::uint16_t>(head),
+                                 static_cast<std::uint16_t>(length - head));
+  }
   const FrameInfo info{0, length, 0, 0, 0, 0};
   const std::uint32_t posted = queue.posted.load(std::memory_order_acquire) - queue.filled;
   std::uint32_t vacant = posted;

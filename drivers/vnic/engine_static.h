@@ -32,6 +32,23 @@ inline std::uint32_t serve_rx_static(RxQueue& queue, std::uint32_t most, std::ui
   return frames;
 }
 
+/// The same for queues with two buffers a frame, which take `head` and `rest` bytes of it.
+inline std::uint32_t serve_rx_static_split(RxQueue& queue, std::uint32_t most, std::uint16_t head, std::uint16_t rest) {
+  const std::uint32_t posted = (queue.posted.load(std::memory_order_acquire) - queue.filled) / 2;
+  const std::uint32_t frames = posted < most ? posted : most;
+  const std::uint64_t head_word = rx_done_word(head, 0, 0);
+  const std::uint64_t rest_word = rx_done_word(rest, 0, kRxEnd);
+  std::uint32_t at = queue.fill_at;
+  for (std::uint32_t left = frames; left != 0; --left) {
+    write_back(queue.ring[at].word, head_word);
+    write_back(queue.ring[at + 1].word, rest_word);
+    at = at + 2 == queue.size ? 0 : at + 2;
+  }
+  queue.filled += frames * 2;
+  queue.fill_at = static_cast<std::uint16_t>(at);
+  return frames;
+}
+
 /// Completes all that is posted. Returns frames sent.
 inline std::uint32_t serve_tx_static(TxQueue& queue) {
   std::uint32_t left = queue.posted.load(std::memory_order_acquire) - queue.fetched;

@@ -21,8 +21,8 @@ inline constexpr std::uint16_t kMaxRing = 8192;
 inline constexpr std::uint16_t kMaxQueues = 32;  ///< queue pairs
 inline constexpr std::uint16_t kMaxSplit = 4;    ///< segments of a buffer split
 
-/// Null entries behind a software ring's end: the burst loops prefetch so far ahead.
-inline constexpr std::uint16_t kSoftwareRingTail = 4;
+/// Null entries behind a software ring's end: the burst loops prefetch at most so far ahead.
+inline constexpr std::uint16_t kSoftwareRingTail = 8;
 
 /// A receive queue. The three parts lie on lines of their own: what both sides read, the driver's, the device's.
 /// The driver side never looks at the device's part, the device never at mbufs or the software ring.
@@ -89,11 +89,12 @@ struct TxQueue {
   // The driver's part. Owner: the lcore that sends on the queue.
   alignas(64) rte_mbuf** software_ring;  ///< null but at the descriptor of each segment's mbuf
   std::uint64_t offloads;
-  std::uint32_t sent;        ///< descriptors posted so far, as `posted`
-  std::uint32_t reclaimed;   ///< descriptors whose buffers were freed so far
-  std::uint16_t next;        ///< index of the next descriptor to post
-  std::uint16_t reclaim_at;  ///< index of the next descriptor to free
-  std::uint16_t rs_thresh;   ///< kTxReport stands in every so many-th descriptor posted, be it in the middle of a frame
+  std::uint32_t sent;         ///< descriptors posted so far, as `posted`
+  std::uint32_t reclaimed;    ///< descriptors whose buffers were freed so far
+  std::uint32_t mixed_until;  ///< of those sent, up to here some mbufs may be linked to others or need more to be freed
+  std::uint16_t next;         ///< index of the next descriptor to post
+  std::uint16_t reclaim_at;   ///< index of the next descriptor to free
+  std::uint16_t rs_thresh;  ///< kTxReport stands in every so many-th descriptor posted, be it in the middle of a frame
   std::uint16_t free_thresh;  ///< freed when fewer than so many descriptors are free
   bool deferred;              ///< does not start with the port
   std::uint16_t unreported;   ///< descriptors posted since the last one with kTxReport

@@ -16,6 +16,11 @@
 namespace warpline::vnic {
 namespace {
 
+/// Buffers that the loops fetch ahead of the one that they fill.
+constexpr std::uint16_t kAhead = 4;
+constexpr std::uint16_t kPairsAhead = 3;
+static_assert(kAhead <= kSoftwareRingTail && 2 * kPairsAhead <= kSoftwareRingTail);
+
 /// mbuf flags for each value of bits 50..55 of a word, kRxIpGood to kRxMark.
 constexpr unsigned kFlagShift = 50;
 constexpr std::uint64_t kFlagMask = 0x3f;
@@ -109,7 +114,7 @@ inline std::uint16_t receive_single(void* opaque, rte_mbuf** mbufs, std::uint16_
     if ((word & kRxDone) == 0) break;
     seen |= word;
     rte_mbuf* const mbuf = queue.software_ring[index];
-    prefetch_for_write(queue.software_ring[index + kSoftwareRingTail]);
+    prefetch_for_write(queue.software_ring[index + kAhead]);
     const std::uint16_t length = rx_length(word);
     reset_mbuf(mbuf, rearm, flags);
     mbuf->packet_type = kPacketTypes[word >> kRxKindShift & kRxKindMask];
@@ -126,6 +131,57 @@ inline std::uint16_t receive_single(void* opaque, rte_mbuf** mbufs, std::uint16_
   queue.next = index;
   queue.harvested += received;
   count_burst(queue, received, bytes);
+  return received;
+}
+
+/// rearm_data that says two segments instead of one.
+constexpr std::uint64_t of_two(std::uint64_t rearm) {
+  static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN);
+  return rearm + (std::uint64_t{1} << 8 * (offsetof(rte_mbuf, nb_segs) - offsetof(rte_mbuf, data_off)));
+}
+
+/// Frames that take one group of two each, up to the first that does not. Harvests them and returns how many.
+std::uint16_t receive_pairs(RxQueue& queue, rte_mbuf** mbufs, std::uint16_t most, const BurstTime& time,
+                            std::uint64_t& bytes) {
+  const auto limit = static_cast<std::uint16_t>(std::min<std::uint32_t>(most, (queue.refilled - queue.harvested) / 2));
+  const std::uint64_t rearm_head = of_two(queue.rearm[0]);
+  const std::uint64_t rearm_rest = queue.rearm[1];
+  const std::uint64_t flags_head = queue.base_flags[0];
+  const std::uint64_t flags_rest = queue.base_flags[1];
+  std::uint16_t index = queue.next;
+  std::uint16_t received = 0;
+  for (; received < limit; ++received) {
+    RxDescriptor* const pair = queue.ring + index;
+    rte_mbuf* const* const buffers = queue.software_ring + index;
+    const std::uint64_t last = read_back(pair[1].word);
+    const std::uint64_t word = read_back(pair[0].word);
+    if ((word & last & kRxDone) == 0 || (last & kRxEnd) == 0) break;
+    prefetch_head_for_write(buffers[2 * kPairsAhead]);
+    prefetch_for_write(buffers[2 * kPairsAhead + 1]);
+    rte_mbuf* const head = buffers[0];
+    rte_mbuf* const rest = buffers[1];
+    const std::uint16_t length = rx_length(word);
+    const std::uint16_t rest_length = rx_length(last);
+    reset_mbuf(head, rearm_head, flags_head);
+    head->packet_type = kPacketTypes[word >> kRxKindShift & kRxKindMask];
+    head->pkt_len = std::uint32_t{length} + rest_length;
+    head->data_len = length;
+    head->vlan_tci = 0;
+    set_offloads(queue, head, pair[0], word, time);
+    if (rest_length != 0) [[likely]] {
+      reset_mbuf(rest, rearm_rest, flags_rest);
+      rest->data_len = rest_length;
+      head->next = rest;
+    } else {
+      head->nb_segs = 1;
+      rte_mempool_put(queue.pools[1], rest);
+    }
+    bytes += head->pkt_len;
+    mbufs[received] = head;
+    index = static_cast<std::uint16_t>(index + 2 == queue.size ? 0 : index + 2);
+  }
+  queue.next = index;
+  queue.harvested += received * 2U;
   return received;
 }
 
@@ -190,7 +246,7 @@ std::uint16_t rx_burst_chained(void* opaque, rte_mbuf** mbufs, std::uint16_t mos
   begin_burst(queue, most);
   const BurstTime time(queue);
   std::uint64_t bytes = 0;
-  std::uint16_t received = 0;
+  std::uint16_t received = queue.group == 2 ? receive_pairs(queue, mbufs, most, time, bytes) : std::uint16_t{0};
   for (; received < most; ++received) {
     const std::uint32_t count = complete_frame(queue, queue.next, queue.refilled - queue.harvested);
     if (count == 0) break;

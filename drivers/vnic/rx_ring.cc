@@ -9,7 +9,7 @@ namespace warpline::vnic {
 namespace {
 
 /// Mbufs taken at a time for each segment of a group.
-constexpr std::uint16_t kGroupsAtOnce = 32;
+constexpr std::uint16_t kGroupsAtOnce = 64;
 
 std::uint64_t data_address(const RxQueue& queue, const rte_mbuf* mbuf, std::uint16_t segment) {
   if (queue.data_at[segment] != 0) return reinterpret_cast<std::uintptr_t>(mbuf) + queue.data_at[segment];
@@ -55,25 +55,45 @@ std::uint16_t take_groups(const RxQueue& queue, rte_mbuf* (&taken)[kMaxSplit][kG
   return fewest;
 }
 
+/// Writes the descriptors of one segment of `count` groups from refill_at on, which do not wrap.
+void write_segment(RxQueue& queue, std::uint16_t segment, rte_mbuf* const* mbufs, std::uint16_t count) {
+  for (std::uint16_t i = 0; i < count; ++i) {
+    if (segment == 0) {
+      prefetch_head_for_write(mbufs[i]);
+    } else {
+      prefetch_for_write(mbufs[i]);
+    }
+  }
+  const std::uint64_t room = queue.room[segment];
+  const std::uint64_t data_at = queue.data_at[segment];
+  const std::uint32_t group = queue.group;
+  std::uint32_t at = std::uint32_t{queue.refill_at} + segment;
+  for (std::uint16_t i = 0; i < count; ++i, at += group) {
+    rte_mbuf* const mbuf = mbufs[i];
+    queue.software_ring[at] = mbuf;
+    queue.ring[at] = {
+        data_at != 0 ? reinterpret_cast<std::uintptr_t>(mbuf) + data_at : data_address(queue, mbuf, segment), room};
+  }
+}
+
 bool refill_groups(RxQueue& queue, std::uint32_t count) {
   rte_mbuf* taken[kMaxSplit][kGroupsAtOnce];
   bool complete = true;
   for (std::uint32_t groups = count / queue.group; groups > 0;) {
-    const std::uint16_t chunk = take_groups(queue, taken, std::min<std::uint32_t>(groups, kGroupsAtOnce));
+    const std::uint32_t to_end = static_cast<std::uint32_t>(queue.size - queue.refill_at) / queue.group;
+    const std::uint16_t chunk = take_groups(queue, taken, std::min<std::uint32_t>({groups, to_end, kGroupsAtOnce}));
     if (chunk == 0) {
       queue.driver_counts.add(Count::rx_no_mbuf, groups);
       complete = false;
       break;
     }
-    for (std::uint16_t i = 0; i < chunk; ++i) {
-      for (std::uint16_t segment = 0; segment < queue.group; ++segment) {
-        rte_mbuf* const mbuf = taken[segment][i];
-        queue.software_ring[queue.refill_at] = mbuf;
-        queue.ring[queue.refill_at] = {data_address(queue, mbuf, segment), queue.room[segment]};
-        queue.refill_at = advance(queue.refill_at, queue.size);
-      }
+    for (std::uint16_t segment = 0; segment < queue.group; ++segment) {
+      write_segment(queue, segment, taken[segment], chunk);
     }
-    queue.refilled += static_cast<std::uint32_t>(chunk) * queue.group;
+    const std::uint32_t descriptors = std::uint32_t{chunk} * queue.group;
+    queue.refill_at = static_cast<std::uint16_t>(queue.refill_at + descriptors);
+    if (queue.refill_at == queue.size) queue.refill_at = 0;
+    queue.refilled += descriptors;
     groups -= chunk;
   }
   ring_doorbell(queue);

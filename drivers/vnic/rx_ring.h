@@ -3,21 +3,12 @@
 
 #include <cstdint>
 
+#include "prefetch.h"
 #include "queue.h"
 
 // The driver's side of a receive ring. Owner: the lcore that polls the queue, or the control thread while it is
 // stopped.
 namespace warpline::vnic {
-
-/// Begins to fetch the line for writing. The core that sends a packet has read its mbuf's first line, and a store that
-/// has to take it away from there waits for a hundred cycles.
-inline void prefetch_for_write(const rte_mbuf* mbuf) {
-#if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(mbuf)));
-#else
-  __builtin_prefetch(mbuf, 1, 3);
-#endif
-}
 
 /// Descriptors that hold no buffer.
 [[nodiscard]] inline std::uint32_t rx_vacant(const RxQueue& queue) {

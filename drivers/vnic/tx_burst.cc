@@ -7,6 +7,7 @@
 
 #include "bursts.h"
 #include "engine_call.h"
+#include "prefetch.h"
 #include "tx_ring.h"
 
 namespace warpline::vnic {
@@ -87,15 +88,85 @@ std::uint16_t write_frame(TxQueue& queue, rte_mbuf* mbuf, std::uint32_t segments
   return index;
 }
 
+/// Mbufs whose lines are fetched ahead of the frame that is written: heads, and what hangs on them.
+constexpr std::uint16_t kHeadsAhead = 16;
+constexpr std::uint16_t kRestsAhead = 8;
+
+struct Written {
+  std::uint16_t frames = 0;
+  std::uint16_t descriptors = 0;
+};
+
+/// Frames at the front of mbufs[0 .. count) of one mbuf, or with `pairs` of one or two, that nobody else holds, from
+/// `index` on into `room` descriptors. Pairs are taken apart, so that each mbuf goes back to its pool as it is.
+template <bool pairs>
+Written write_common(TxQueue& queue, rte_mbuf* const* mbufs, std::uint16_t count, std::uint16_t index,
+                     std::uint32_t room) {
+  Written written;
+  TxDescriptor* const ring = queue.ring;
+  rte_mbuf** const software_ring = queue.software_ring;
+  const std::uint16_t size = queue.size;
+  if constexpr (pairs) {
+    for (std::uint16_t i = 1; i < std::min(count, kHeadsAhead); ++i) prefetch_head_for_write(mbufs[i]);
+  }
+  for (; written.frames < count; ++written.frames) {
+    rte_mbuf* const head = mbufs[written.frames];
+    if constexpr (pairs) {
+      if (written.frames + kHeadsAhead < count) prefetch_head_for_write(mbufs[written.frames + kHeadsAhead]);
+      if (written.frames + kRestsAhead < count) __builtin_prefetch(mbufs[written.frames + kRestsAhead]->next);
+    }
+    if (rte_mbuf_refcnt_read(head) != 1) [[unlikely]]
+      break;
+    if (head->nb_segs == 1) {
+      if (written.descriptors == room) break;
+      ring[index] = {data_address(head), checksum_word(head) | head->data_len | kTxEnd};
+      software_ring[index] = head;
+      index = advance(index, size);
+      ++written.descriptors;
+      continue;
+    }
+    if (!pairs || head->nb_segs != 2 || room - written.descriptors < 2) break;
+    rte_mbuf* const rest = head->next;
+    if (rest == nullptr || rte_mbuf_refcnt_read(rest) != 1) [[unlikely]]
+      break;
+    ring[index] = {data_address(head), checksum_word(head) | head->data_len};
+    software_ring[index] = head;
+    index = advance(index, size);
+    ring[index] = {data_address(rest), rest->data_len | kTxEnd};
+    software_ring[index] = rest;
+    index = advance(index, size);
+    head->next = nullptr;
+    head->nb_segs = 1;
+    written.descriptors = static_cast<std::uint16_t>(written.descriptors + 2);
+  }
+  return written;
+}
+
 /// Sends what fits; a frame that no ring could ever take is dropped.
 std::uint16_t send_full(TxQueue& queue, rte_mbuf** mbufs, std::uint16_t count, std::uint32_t vacant) {
   std::uint16_t index = queue.next;
   std::uint32_t written = 0;
   std::uint16_t sent = 0;
-  for (; sent < count; ++sent) {
+  while (sent < count) {
+    if (const std::uint32_t wanted = written + std::uint32_t{mbufs[sent]->nb_segs} * (count - sent); wanted > vacant) {
+      tx_reclaim(queue, wanted);
+      vacant = tx_vacant(queue);
+    }
+    const auto left = static_cast<std::uint16_t>(count - sent);
+    Written common;
+    if (queue.fast_pool == nullptr) {
+      const auto write = mbufs[sent]->nb_segs == 1 ? write_common<false> : write_common<true>;
+      common = write(queue, mbufs + sent, left, index, vacant - written);
+    }
+    if (common.frames != 0) {
+      sent = static_cast<std::uint16_t>(sent + common.frames);
+      written += common.descriptors;
+      index = static_cast<std::uint16_t>((std::uint32_t{index} + common.descriptors) % queue.size);
+      continue;
+    }
     const std::uint32_t segments = chain_length(mbufs[sent]);
     if (segments > queue.size) [[unlikely]] {
-      rte_pktmbuf_free(mbufs[sent]);
+      rte_pktmbuf_free(mbufs[sent++]);
       queue.driver_counts.add(Count::tx_malformed);
       continue;
     }
@@ -104,8 +175,9 @@ std::uint16_t send_full(TxQueue& queue, rte_mbuf** mbufs, std::uint16_t count, s
       vacant = tx_vacant(queue);
       if (segments > vacant - written) break;
     }
-    index = write_frame(queue, mbufs[sent], segments, index);
+    index = write_frame(queue, mbufs[sent++], segments, index);
     written += segments;
+    queue.mixed_until = queue.sent + written;
   }
   tx_post(queue, written);
   return sent;
@@ -131,6 +203,7 @@ std::uint16_t tx_burst_plain(void* opaque, rte_mbuf** mbufs, std::uint16_t count
     index = advance(index, queue.size);
   }
   tx_post(queue, sent);
+  if (pool == nullptr) queue.mixed_until = queue.sent;
   if (sent < most) [[unlikely]] {
     sent += send_full(queue, mbufs + sent, static_cast<std::uint16_t>(count - sent), vacant - sent);
   }

@@ -240,5 +240,28 @@ RC_GTEST_PROP(BurstRingProperty, AnyInterleavingKeepsOrderAndLosesNothing, ()) {
   }
 }
 
+TEST(BurstRingTest, PairsAppendedInARunAreWorkedOnAsFramesOfTwo) {
+  const std::unique_ptr<BurstRing> ring = make_ring({.slots = 2, .packets = 4, .segments = 8});
+  std::uint8_t bytes[8]{};
+  Burst* const burst = ring->acquire();
+  for (std::uintptr_t i = 0; i < 3; ++i) burst->tail()[i] = packet(i + 1);
+  const std::uint16_t taken = burst->append_pairs(3, [&](void* p, Segment& first, Segment& second) {
+    if (p == packet(3)) return false;
+    first.data = bytes;
+    first.length = 3;
+    second.data = bytes + 3;
+    second.length = 5;
+    return true;
+  });
+  EXPECT_EQ(taken, 2);
+  EXPECT_EQ(burst->packet_count(), 2);
+  EXPECT_EQ(burst->segment_count(), 4);
+  burst->append(packet(3), bytes, 8);
+  EXPECT_EQ(burst->segment_count(), 5);
+  EXPECT_EQ(contents(*burst),
+            (std::vector<std::pair<void*, Verdict>>{
+                {packet(1), Verdict::forward}, {packet(2), Verdict::forward}, {packet(3), Verdict::forward}}));
+}
+
 }  // namespace
 }  // namespace warpline
