@@ -101,7 +101,7 @@ def steps(cpus):
             "light",
             "10 % load, 64 a burst, batch closed to completion seen",
             (Figure("p50", "us", p50_us, 7, most=True), Figure("p99", "us", p99_us, 10, most=True)),
-            tuple(gpu(pipelines=p, ctas=16, rate=TENTH) for p in sorted({1, several[0]})),
+            tuple(gpu(ctas=c, rate=TENTH) for c in (4, 8, 16)),
             dataclasses.replace(INLINE, rate=TENTH),
         ),
         Step(
