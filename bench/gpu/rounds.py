@@ -78,29 +78,51 @@ def samples(figure, reports, reference):
     return [figure.of(own) / figure.of(other) for own, other in pairs if own is not None and other is not None]
 
 
-def judge(step, runs, ceilings):
-    """[{figure, unit, limit, setup, ..., verdict}]: of each figure the best set-up, and all others beside it."""
+def rows_of(figure, step, runs):
+    """{setup: summary} of those that have samples."""
     reference = runs.reports.get(step.reference, ())
+    rows = {}
+    for setup in (*step.setups, step.baseline):
+        if setup == step.baseline and figure.relative:
+            continue
+        if values := samples(figure, runs.reports.get(setup, ()), reference):
+            rows[setup] = {**summarize(values), "values": values}
+    return rows
+
+
+def choose(step, rows, limits):
+    """The set-up that answers for all figures of a step: of those that hold most limits the best in the first figure."""
+    common = [setup for setup in step.setups if all(setup in part for part in rows)]
+    if not common:
+        return None
+
+    def rank(setup):
+        medians = [part[setup]["median"] for part in rows]
+        held = sum(figure.holds(*pair) for figure, *pair in zip(step.figures, medians, limits))
+        return held, -medians[0] if step.figures[0].most else medians[0]
+
+    return max(common, key=rank)
+
+
+def judge(step, runs, ceilings):
+    """[{figure, unit, limit, setup, ..., verdict}]: of each figure what the chosen set-up has, and all others beside it."""
+    rows = [rows_of(figure, step, runs) for figure in step.figures]
+    limits = [
+        figure.limit * ceilings[figure.ceiling] if figure.ceiling in ceilings else figure.limit for figure in step.figures
+    ]
+    best = choose(step, rows, limits)
     results = []
-    for figure in step.figures:
-        limit = figure.limit * ceilings[figure.ceiling] if figure.ceiling in ceilings else figure.limit
+    for figure, part, limit in zip(step.figures, rows, limits):
         result = {"figure": figure.name, "unit": figure.unit, "limit": limit, "limit_is": "most" if figure.most else "least"}
-        rows = {}
-        for setup in (*step.setups, step.baseline):
-            values = samples(figure, runs.reports.get(setup, ()), reference) if setup != step.baseline or not figure.relative else []
-            if values:
-                rows[setup] = {**summarize(values), "values": values}
-        contenders = {setup: rows[setup] for setup in step.setups if setup in rows}
         if figure.ceiling and figure.ceiling not in ceilings:
             result["verdict"] = "no ceiling measured"
-        elif not contenders:
+        elif best is None:
             result["verdict"] = "not run"
         else:
-            best = figure.better(contenders, key=lambda setup: contenders[setup]["median"])
             result["best"] = best.name
-            result["verdict"] = "pass" if figure.holds(contenders[best]["median"], limit) else "fail"
-        if step.baseline in rows:
-            result["baseline"] = {"setup": step.baseline.name, **rows[step.baseline]}
-        result["setups"] = {setup.name: row for setup, row in contenders.items()}
+            result["verdict"] = "pass" if figure.holds(part[best]["median"], limit) else "fail"
+        if step.baseline in part:
+            result["baseline"] = {"setup": step.baseline.name, **part[step.baseline]}
+        result["setups"] = {setup.name: part[setup] for setup in step.setups if setup in part}
         results.append(result)
     return results

@@ -50,6 +50,8 @@ std::uint32_t Engine::begin_supplied(RxQueue& queue, RxState& state, std::uint32
     copies.next = copies.next + 1 == copies.supplied ? 0 : copies.next + 1;
   }
   state.schedule.take(frames);
+  if (const std::uint64_t missed = state.schedule.take_missed(); missed != 0) [[unlikely]]
+    queue.device_counts.add(Count::rx_no_descriptor, missed);
   queue.filled += posted - vacant;
   return frames;
 }

@@ -126,6 +126,8 @@ std::uint32_t Engine::receive_fixed(RxQueue& queue, std::uint32_t most) {
     return fill_fixed(queue, most);
   const std::uint32_t frames = fill_fixed(queue, schedule.arrived(most, device_nanos()));
   schedule.take(frames);
+  if (const std::uint64_t missed = schedule.take_missed(); missed != 0) [[unlikely]]
+    queue.device_counts.add(Count::rx_no_descriptor, missed);
   return frames;
 }
 
@@ -173,7 +175,7 @@ int Engine::reset(RxQueue& queue) {
   if (device_.args.wire == WireKind::fixed) {
     // The port's rate, in equal parts.
     const double queues = std::max<std::uint16_t>(1, device_.rx_queues);
-    state.schedule.start(device_.args.packets_per_s / queues, device_nanos());
+    state.schedule.start(device_.args.packets_per_s / queues);
   }
   if (copies_) {
     if (const int error = state.copies->lane.open(copy_engine_, RTE_NET_VNIC_RX, queue.id); error != 0) return error;

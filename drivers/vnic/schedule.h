@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace warpline::vnic {
 
@@ -12,27 +13,39 @@ class Schedule {
   /// A queue that is asked too rarely misses what is more frames late than this.
   static constexpr std::uint64_t kMaxBacklog = 1024;
 
-  /// Nothing has arrived yet. A rate of 0: whatever is asked for is there.
-  void start(double frames_per_s, std::uint64_t now_nanos) {
+  /// The first frames arrive once they are first asked for. A rate of 0: whatever is asked for is there.
+  void start(double frames_per_s) {
     frames_per_nano_ = frames_per_s / 1e9;
-    start_nanos_ = now_nanos;
+    begun_ = false;
     gone_ = 0;
+    missed_ = 0;
   }
   [[nodiscard]] bool endless() const { return frames_per_nano_ == 0; }
 
   /// Frames that have arrived and were not taken, `most` at most.
   [[nodiscard]] std::uint32_t arrived(std::uint32_t most, std::uint64_t now_nanos) {
+    if (!begun_) [[unlikely]] {
+      begun_ = true;
+      start_nanos_ = now_nanos;
+    }
     const auto all = static_cast<std::uint64_t>(static_cast<double>(now_nanos - start_nanos_) * frames_per_nano_);
     if (all <= gone_) return 0;
-    if (all - gone_ > kMaxBacklog) gone_ = all - kMaxBacklog;
+    if (all - gone_ > kMaxBacklog) [[unlikely]] {
+      missed_ += all - kMaxBacklog - gone_;
+      gone_ = all - kMaxBacklog;
+    }
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(most, all - gone_));
   }
   void take(std::uint32_t frames) { gone_ += frames; }
+  /// Frames missed since this was asked last.
+  [[nodiscard]] std::uint64_t take_missed() { return std::exchange(missed_, 0); }
 
  private:
   double frames_per_nano_ = 0;
   std::uint64_t start_nanos_ = 0;
   std::uint64_t gone_ = 0;  ///< taken or missed
+  std::uint64_t missed_ = 0;
+  bool begun_ = false;
 };
 
 }  // namespace warpline::vnic

@@ -116,6 +116,19 @@ class Judging(unittest.TestCase):
         result = self.judge(Figure("p99", "us", p99_us, 10, most=True), reports)
         self.assertEqual((result["verdict"], result["best"]), ("pass", self.SLOW.name))
 
+    def test_one_set_up_answers_for_all_figures_of_a_step(self):
+        figures = (Figure("p99", "us", p99_us, 10, most=True), Figure("rate", "Mpps", mpps, 50))
+        step = Step("s", "what", figures, (self.FAST, self.SLOW), self.CPU)
+        runs = rounds.Runs("none", 1, 0)
+        runs.reports = {self.FAST: [report(40, 5000)], self.SLOW: [report(60, 20000)]}
+        results = rounds.judge(step, runs, {})
+        self.assertEqual([r["best"] for r in results], [self.FAST.name] * 2)
+        self.assertEqual([r["verdict"] for r in results], ["pass", "fail"])
+        runs.reports[self.SLOW] = [report(60, 9000)]
+        results = rounds.judge(step, runs, {})
+        self.assertEqual([r["best"] for r in results], [self.SLOW.name] * 2)
+        self.assertEqual([r["verdict"] for r in results], ["pass", "pass"])
+
     def test_failed_runs_do_not_count_and_nothing_is_made_of_none(self):
         result = self.judge(Figure("rate", "Mpps", mpps, 50), {self.FAST: [None, report(60)], self.SLOW: [None, None]})
         self.assertEqual((result["verdict"], list(result["setups"])), ("pass", [self.FAST.name]))
