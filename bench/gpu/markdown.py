@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results as Markdown tables."""
 
-HEADER = "| what | asked | measured | best of | on the CPU | verdict | verified |\n| --- | --- | --- | --- | --- | --- | --- |"
+HEADER = "| what | asked | measured | best of | lost | on the CPU | verdict | verified |\n| --- | --- | --- | --- | --- | --- | --- | --- |"
 
 
 def number(value):
@@ -31,7 +31,8 @@ def table(steps):
             best = result.get("best")
             measured = interval(result["setups"][best]) if best else "-"
             baseline = interval(result["baseline"]) if "baseline" in result else "-"
-            cells = (step["what"], limit_text(result), measured, best or "-", baseline, result["verdict"], verified(step))
+            lost = f"{100 * result['lost']['median']:.2g} %" if best else "-"
+            cells = (step["what"], limit_text(result), measured, best or "-", lost, baseline, result["verdict"], verified(step))
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -90,6 +90,13 @@ def rows_of(figure, step, runs):
     return rows
 
 
+def lost(report):
+    """Of the packets that came, the part that was dropped, or that the port missed for want of buffers."""
+    missed = sum(port["missed"] + port["nombuf"] for port in report.get("ports", ()))
+    came = report["rx"]["packets"] + missed
+    return (sum(report.get("drops", {}).values()) + missed) / came
+
+
 def choose(step, rows, limits):
     """The set-up that answers for all figures of a step: of those that hold most limits the best in the first figure."""
     common = [setup for setup in step.setups if all(setup in part for part in rows)]
@@ -120,6 +127,7 @@ def judge(step, runs, ceilings):
             result["verdict"] = "not run"
         else:
             result["best"] = best.name
+            result["lost"] = summarize([lost(report) for report in runs.reports[best] if report is not None])
             result["verdict"] = "pass" if figure.holds(part[best]["median"], limit) else "fail"
         if step.baseline in part:
             result["baseline"] = {"setup": step.baseline.name, **part[step.baseline]}

@@ -129,6 +129,11 @@ class Judging(unittest.TestCase):
         self.assertEqual([r["best"] for r in results], [self.SLOW.name] * 2)
         self.assertEqual([r["verdict"] for r in results], ["pass", "pass"])
 
+    def test_what_the_ports_missed_is_lost(self):
+        run = {"rx": {"packets": 900}, "drops": {"tx_full": 90}, "ports": [{"missed": 60, "nombuf": 40}]}
+        self.assertEqual(rounds.lost(run), 0.19)
+        self.assertEqual(rounds.lost(REPORT), 0)
+
     def test_failed_runs_do_not_count_and_nothing_is_made_of_none(self):
         result = self.judge(Figure("rate", "Mpps", mpps, 50), {self.FAST: [None, report(60)], self.SLOW: [None, None]})
         self.assertEqual((result["verdict"], list(result["setups"])), ("pass", [self.FAST.name]))
