@@ -26,8 +26,6 @@ class KernelLaunch {
   /// Queues it on the stream. False when CUDA refuses; CudaStream::failure() says why.
   [[nodiscard]] bool operator()(const CudaStream& stream);
 
-  [[nodiscard]] unsigned ctas() const { return ctas_; }
-
  private:
   template <typename T>
   void add(const T& argument) {

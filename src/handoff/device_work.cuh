@@ -3,18 +3,12 @@
 
 #include <cstdint>
 
+#include "base/device_clock.h"
 #include "handoff/device_ring.cuh"
 #include "handoff/device_work.h"
 #include "handoff/work_burst.h"
 
 namespace warpline {
-
-/// Nanoseconds of the device's own clock.
-__device__ inline std::uint64_t device_nanos() {
-  std::uint64_t nanos;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanos));
-  return nanos;
-}
 
 /// work_burst() by all threads of a CTA, one frame each at a time. Every thread gets the counts. Ends with a barrier.
 template <PacketWork W>

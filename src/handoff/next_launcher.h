@@ -30,7 +30,6 @@ class NextLauncher {
 
   /// `published` bursts so far; `hurry`: there will be no more. Returns whether CUDA took the launches.
   [[nodiscard]] bool launch(std::uint64_t published, std::uint64_t now, bool hurry);
-  [[nodiscard]] std::uint64_t launched() const { return launched_; }
   /// failed if one of the streams is, idle if all are.
   [[nodiscard]] CudaStream::State query() const;
   [[nodiscard]] std::optional<Error> failure() const;

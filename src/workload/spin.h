@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/device_clock.h"
 #include "base/frame.h"
 #include "base/host_device.h"
 #include "base/kinds.h"
@@ -14,9 +15,7 @@ namespace warpline {
 struct LocalTicks {
   [[nodiscard]] WARPLINE_HD std::uint64_t now() const {
 #if defined(__CUDA_ARCH__)
-    std::uint64_t nanos;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanos));
-    return nanos;
+    return device_nanos();
 #else
     return ticks_now();
 #endif
