@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <system_error>
+
+#include "base/first_line.h"
 
 namespace warpline {
 namespace {
@@ -15,13 +16,6 @@ namespace fs = std::filesystem;
 
 /// By generation, from 1 (PCI Express Base Specification 6.0, section 8.1).
 constexpr double kSpeeds[] = {2.5, 5, 8, 16, 32, 64};
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 /// "32.0 GT/s PCIe" and "16"; "Unknown" and a width of 0 or 255 mean that the device does not tell.
 PciLink read_link(const fs::path& device, const std::string& which) {

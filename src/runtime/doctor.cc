@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/first_line.h"
 #include "runtime/hugepages.h"
 #include "runtime/topology.h"
 
@@ -22,13 +23,6 @@ namespace fs = std::filesystem;
 /// What `forward --loopback` takes with its default configuration, rounded up.
 constexpr Bytes kLoopbackMemory{256 << 20};
 constexpr std::uint64_t kMebibyte = 1 << 20;
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 /// The value after "KEY<blanks>" or "KEY<blanks>:" at the start of a line; empty when there is none.
 std::string value_of(const fs::path& path, const std::string& key) {

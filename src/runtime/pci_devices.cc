@@ -3,23 +3,14 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <sstream>
 #include <system_error>
 
+#include "base/first_line.h"
+
 namespace warpline {
-namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-}  // namespace
 
 std::vector<PciDevice> pci_devices(const fs::path& root) {
   std::vector<PciDevice> devices;

@@ -6,23 +6,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "base/first_line.h"
+
 namespace warpline {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 /// The processors that sched_getaffinity allows; its mask grows until the kernel's fits.
 std::vector<int> allowed_cpus() {
