@@ -15,6 +15,7 @@ warpline_module(memory   LEVEL 2 USES base config gpu runtime EXTERNAL PkgConfig
 warpline_module(handoff  LEVEL 2 USES base gpu)
 
 warpline_module(workload LEVEL 3 USES base packet)
+warpline_module(message  LEVEL 3 USES base packet)
 
 # What --workload user does. A header of your own: -DWARPLINE_USER_WORKLOAD=PATH, absolute or from the project's root.
 set(WARPLINE_USER_WORKLOAD examples/decrement_ttl.h CACHE STRING "header that defines UserWork")
