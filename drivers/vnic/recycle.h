@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
 #include "device.h"
+#include "recycle_ops.h"
 
 // Sent mbufs become receive buffers without the mempool between: DPDK's rte_eth_recycle_mbufs where it exists (23.11),
-// and the same as a call of our own for all. C linkage, so that a program that loads the driver as a plugin finds it
-// with dlsym.
-extern "C" {
-
-/// Posts what the device has sent off `tx_queue` as buffers of `rx_queue`. Both are polled by the caller's lcore, and
-/// their ports are started net_vnic ports; one segment a frame is received there. Returns the mbufs recycled.
-std::uint16_t rte_net_vnic_recycle_mbufs(std::uint16_t rx_port, std::uint16_t rx_queue, std::uint16_t tx_port,
-                                         std::uint16_t tx_queue);
-
-}  // extern "C"
-
+// and the same as a call of our own for all (recycle_ops.h).
 namespace warpline::vnic {
 
 /// DPDK's three hooks, all or none: what ethdev asks the port, and what it calls in a poll.

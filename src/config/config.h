@@ -62,6 +62,15 @@ enum class ModelKind : std::uint8_t { automatic, run_to_completion, pipeline };
 /// What a run does when a GPU engine fails: end, or go on with the same work on host threads.
 enum class GpuFailure : std::uint8_t { stop, failover };
 
+/// How the buffers of sent packets come back to where packets are received into.
+enum class RecycleWay : std::uint8_t {
+  off,        ///< each is looked at, and they go to their pool in bulk
+  fast_free,  ///< they go there unseen, where all are of one pool and nobody else's
+  cache,      ///< each is looked at and goes straight into the lcore's cache of its pool
+  direct,     ///< from the transmit ring into the receive ring
+  automatic,  ///< direct while that pays, else the best of the others
+};
+
 struct ForwardConfig {
   std::uint16_t pipelines = 1;    ///< queue pairs a port, each with its own loop
   std::uint16_t burst = 64;       ///< packets a batch at most
@@ -78,6 +87,7 @@ struct ForwardConfig {
   std::vector<std::uint16_t> gpus = {0};  ///< CUDA ordinals: one for all pipelines, or one for each
   Nanos watchdog{1'000'000'000};          ///< a GPU engine with work that makes no progress for so long has failed
   GpuFailure on_gpu_failure = GpuFailure::stop;
+  RecycleWay recycle = RecycleWay::automatic;
   bool nvtx = false;  ///< NVTX ranges for the stages of a burst
   bool loopback = false;
 

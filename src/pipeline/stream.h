@@ -9,13 +9,9 @@
 #include "base/histogram.h"
 #include "packet/responder.h"
 #include "pipeline/stage.h"
+#include "runtime/port_queue.h"
 
 namespace warpline {
-
-struct PortQueue {
-  std::uint16_t port;
-  std::uint16_t queue;
-};
 
 /// Written by the lcore that receives.
 struct alignas(64) ReceiveCounters {
