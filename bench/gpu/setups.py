@@ -20,6 +20,8 @@ class Setup:
     split: int = 0
     rate: str = ""  # offered, of the port
     workload: str = "mac-swap"
+    model: str = ""  # "": the program's choice
+    buffer: int = 0  # of the software NIC, bytes for frames on their way; 0: the driver's choice
 
     @property
     def on_gpu(self):
@@ -32,6 +34,8 @@ class Setup:
         parts += [f"{self.slots} slots"] if self.slots else []
         parts += [f"split {self.split}"] if self.split else []
         parts += [f"at {self.rate}"] if self.rate else []
+        parts += [self.model] if self.model else []
+        parts += [f"buffer {self.buffer >> 20} MiB"] if self.buffer else []
         return ", ".join(parts)
 
     def common(self):
@@ -40,6 +44,7 @@ class Setup:
         line += ["--ctas", self.ctas] if self.ctas else []
         line += ["--ring-slots", self.slots] if self.slots else []
         line += ["--split", self.split] if self.split else []
+        line += ["--model", self.model] if self.model else []
         line += ["--mtu", self.size - ETHERNET_HEADER] if self.size > STANDARD_FRAME else []
         return line
 
@@ -47,6 +52,7 @@ class Setup:
         """On a wire that costs nothing, so that the rate is that of the path; to and from device memory frames are
         copied all the same."""
         port = f"net_vnic0,wire=static,size={self.size}" + (f",rate={self.rate}" if self.rate else "")
+        port += f",buffer={self.buffer}" if self.buffer else ""
         return ["forward", "--port", port, "--seconds", f"{seconds}s", *self.common()]
 
     def checked(self, seconds):

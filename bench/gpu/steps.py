@@ -59,42 +59,48 @@ def gpu(**options):
     return Setup(**{"engine": "persistent", "memory": "pinned", **options})
 
 
-def most_pipelines(cpus):
-    """Each takes two cores, and the main thread shares one."""
-    return max(1, min(7, (cpus - 1) // 2))
-
-
 def steps(cpus):
-    wide = most_pipelines(cpus)
-    several = sorted({max(1, wide // 2), max(1, wide - 2), wide})
+    """A pipeline takes one core, or with model=pipeline two, one that receives and one that transmits; the main thread
+    has one of its own."""
+    wide = max(1, min(14, cpus - 2))
+    several = sorted({max(1, wide // 2), max(1, wide - 4), wide})
+    two_cores = {"model": "pipeline"}
+    pairs = max(1, wide // 2)
     baseline = dataclasses.replace(INLINE, pipelines=wide)
-    unsplit = gpu(size=1024, ctas=16)
+    unsplit = gpu(size=1024, pipelines=wide, ctas=8, slots=32)
+    copying = min(10, wide)  # with copies three kernels each stay on the GPU
     return (
         Step(
             "rate",
             "64 B, mac-swap, persistent, pinned, all pipelines",
             (Figure("rate", "Mpps", mpps, 200),),
-            tuple(gpu(pipelines=p, ctas=c, slots=s) for p in several for c, s in ((8, 16), (16, 32))),
+            (
+                *(gpu(pipelines=p, ctas=8, slots=s) for p in several for s in (16, 32)),
+                gpu(pipelines=pairs, ctas=16, slots=32, **two_cores),
+            ),
             baseline,
         ),
         Step(
             "one-pipeline",
             "the same, one pipeline",
             (Figure("rate", "Mpps", mpps, 50),),
-            (gpu(ctas=16, slots=8), gpu(ctas=16, slots=32), gpu(ctas=32, slots=32)),
+            (gpu(ctas=16, slots=32), gpu(ctas=32, slots=32), gpu(ctas=16, slots=32, **two_cores)),
         ),
         Step(
             "one-pipeline-16",
             "the same, one pipeline, 16 a burst",
             (Figure("rate", "Mpps", mpps, 40),),
-            (gpu(burst=16, ctas=16, slots=32), gpu(burst=16, ctas=32, slots=32)),
+            (gpu(burst=16, ctas=32, slots=32), gpu(burst=16, ctas=32, slots=32, **two_cores)),
             dataclasses.replace(INLINE, burst=16),
         ),
         Step(
             "loaded",
             "64 B at 148.8 Mpps offered, batch closed to completion seen",
             (Figure("p99", "us", p99_us, 15, most=True), Figure("rate", "Mpps", mpps, 148)),
-            tuple(gpu(pipelines=p, ctas=16, slots=s, rate=LINE_RATE_100G) for p in several[1:] for s in (8, 16)),
+            (
+                *(gpu(pipelines=p, ctas=c, slots=8, rate=LINE_RATE_100G) for p, c in ((pairs, 8), (wide, 4))),
+                gpu(pipelines=pairs, ctas=16, slots=8, rate=LINE_RATE_100G, **two_cores),
+            ),
             dataclasses.replace(baseline, rate=LINE_RATE_100G),
         ),
         Step(
@@ -108,34 +114,44 @@ def steps(cpus):
             "small-bursts",
             "1 KiB frames, 16 a burst, persistent, pinned, all pipelines",
             (Figure("rate", "Mpps", mpps, 120),),
-            tuple(gpu(size=1024, burst=16, pipelines=p, ctas=16, slots=32) for p in several),
+            tuple(gpu(size=1024, burst=16, pipelines=p, ctas=8, slots=32) for p in several),
             dataclasses.replace(baseline, size=1024, burst=16),
         ),
         Step(
             "launch",
             "a kernel a burst, 64 a burst, one ring",
             (Figure("rate", "Mpps", mpps, 20),),
-            (gpu(engine="launch"), gpu(engine="launch", slots=64)),
+            (gpu(engine="launch"), gpu(engine="launch", slots=64), gpu(engine="launch", **two_cores)),
         ),
         Step(
             "graph",
             "graphs of 8 bursts, 64 a burst, one ring",
             (Figure("rate", "Mpps", mpps, 60),),
-            (gpu(engine="graph"), gpu(engine="graph", slots=64)),
+            (gpu(engine="graph"), gpu(engine="graph", slots=64), gpu(engine="graph", slots=64, **two_cores)),
         ),
         Step(
             "device",
             "device memory with the copy stage, 1 KiB frames, each way",
             (Figure("rate", "Gbit/s", gbps, 0.8, ceiling="copy_both_ways_gbps"),),
-            tuple(gpu(memory="device", size=1024, pipelines=p, ctas=16) for p in several),
+            tuple(
+                gpu(memory="device", size=1024, pipelines=p, ctas=8, buffer=4 << 20) for p in {min(7, copying), copying}
+            ),
             dataclasses.replace(INLINE, size=1024),
         ),
         Step(
             "split",
-            "60 B to host memory, the rest pinned, against unsplit",
+            "60 B to host memory, the rest pinned, against unsplit, all pipelines",
             (Figure("rate", "of unsplit", mpps, 0.75, relative=True),),
             (dataclasses.replace(unsplit, split=60),),
-            dataclasses.replace(INLINE, size=1024),
+            dataclasses.replace(baseline, size=1024),
             unsplit,
+        ),
+        Step(
+            "split-one",
+            "the same, one pipeline: what a core pays for two mbufs a frame",
+            (Figure("rate", "of unsplit", mpps, 0, relative=True),),
+            (dataclasses.replace(unsplit, pipelines=1, ctas=16, split=60),),
+            dataclasses.replace(INLINE, size=1024),
+            dataclasses.replace(unsplit, pipelines=1, ctas=16),
         ),
     )

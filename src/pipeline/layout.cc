@@ -20,7 +20,7 @@ class LayoutBuilder {
       : config_(config), nodes_(nodes), cpus_(config.runtime.lcores != 0 ? config.runtime.lcores : cpus) {
     layout_.model = config.forward.model;
     if (layout_.model == ModelKind::automatic) {
-      layout_.model = config.forward.engine == EngineKind::inline_ ? ModelKind::run_to_completion : ModelKind::pipeline;
+      layout_.model = config.forward.engine == EngineKind::thread ? ModelKind::pipeline : ModelKind::run_to_completion;
     }
     for (std::uint16_t port = 0; port < nodes.size(); ++port) {
       for (std::uint16_t queue = 0; queue < config.forward.pipelines; ++queue) {
@@ -119,7 +119,7 @@ std::uint16_t ForwardLayout::tx_queues(const Config& config, std::uint16_t port)
   const std::uint16_t pipelines = config.forward.pipelines;
   const bool leaves_elsewhere = std::ranges::any_of(
       streams, [port](const StreamRoute& route) { return route.rx_port == port && route.tx_port != port; });
-  const bool answers = port < config.ports.size() && config.ports[port].address.has_value();
+  const bool answers = port < config.ports.size() && !config.ports[port].addresses.empty();
   return leaves_elsewhere && answers ? pipelines * 2 : pipelines;
 }
 

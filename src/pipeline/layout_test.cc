@@ -35,8 +35,10 @@ TEST(Layout, PortsArePairedAndALeftOverOneIsItsOwnPartner) {
   EXPECT_EQ(layout.streams[2].tx_port, 2);
 }
 
-TEST(Layout, InlineRunsToCompletionUnlessToldOtherwise) {
+TEST(Layout, OnlyTheThreadEngineIsAPipelineUnlessToldOtherwise) {
   Config config = config_of(1, 1);
+  EXPECT_EQ(lay_out_forward(config, {0}, 2).model, ModelKind::run_to_completion);
+  config.forward.engine = EngineKind::persistent;
   EXPECT_EQ(lay_out_forward(config, {0}, 2).model, ModelKind::run_to_completion);
   config.forward.engine = EngineKind::thread;
   EXPECT_EQ(lay_out_forward(config, {0}, 2).model, ModelKind::pipeline);
@@ -57,12 +59,12 @@ TEST(Layout, LcoresBoundRunToCompletion) {
 
 TEST(Layout, AnswersNeedQueuesOfTheirOwnOnlyWhenPacketsLeaveElsewhere) {
   Config two = config_of(2, 3);
-  two.ports[0].address = *parse_interface_address("10.0.0.1/24");
+  two.ports[0].addresses = {*parse_interface_address("10.0.0.1/24")};
   const ForwardLayout layout = lay_out_forward(two, {0, 0}, 8);
   EXPECT_EQ(layout.tx_queues(two, 0), 6);
   EXPECT_EQ(layout.tx_queues(two, 1), 3);
   Config one = config_of(1, 3);
-  one.ports[0].address = two.ports[0].address;
+  one.ports[0].addresses = two.ports[0].addresses;
   EXPECT_EQ(lay_out_forward(one, {0}, 8).tx_queues(one, 0), 3);
 }
 
