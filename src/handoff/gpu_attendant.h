@@ -19,6 +19,7 @@
 #include "gpu/host_registration.h"
 #include "gpu/kernel_launch.h"
 #include "gpu/pinned_buffer.h"
+#include "gpu/resident_kernel.h"
 #include "handoff/burst_ring.h"
 #include "handoff/device_work.h"
 #include "handoff/host_lane.h"
@@ -83,6 +84,7 @@ class GpuAttendant {
 
   const BurstRing& ring_;
   GpuEngineSetup setup_;
+  std::optional<ResidentKernel> resident_;  ///< of a persistent engine
   std::optional<HostRegistration> ring_registration_;
   std::optional<PinnedBuffer> counters_;
   std::optional<DeviceBuffer> kept_;

@@ -25,6 +25,9 @@ std::uint32_t GpuAttendant::threads() const {
 
 Result<void> GpuAttendant::prepare(std::span<const std::byte> states) {
   WARPLINE_CHECK(use_gpu(setup_.gpu));
+  if (setup_.kind == EngineKind::persistent) {
+    WARPLINE_TRY(resident_, ResidentKernel::claim(setup_.gpu));
+  }
   WARPLINE_TRY(ring_registration_, HostRegistration::create(ring_.engine_region()));
   WARPLINE_TRY(counters_, PinnedBuffer::create(Bytes{lanes() * sizeof(LaneCounters)}));
   std::uninitialized_default_construct_n(lane_counters(), lanes());
