@@ -45,44 +45,22 @@ __device__ void copy_by_warp(std::uint8_t* to, const std::uint8_t* from, std::ui
   copy_units(to + done, from + done, length - done, lane);
 }
 
-/// As work_burst_together(), with a warp a copy: the descriptors come over PCIe once, all at a time.
-__device__ void copy_together(const Segment* segments, unsigned count) {
+}  // namespace
+
+/// With a warp a copy: the descriptors come over PCIe once, all at a time.
+__device__ BurstCounts work_burst_together(BurstView burst, CopyPieces& /*work*/) {
   __shared__ Segment held[kDescriptors];
   const unsigned warps = blockDim.x / kWarp;
-  for (unsigned begin = 0; begin < count; begin += kDescriptors) {
-    const unsigned here = min(count - begin, kDescriptors);
-    for (unsigned i = threadIdx.x; i < here; i += blockDim.x) held[i] = segments[begin + i];
+  for (unsigned begin = 0; begin < burst.count; begin += kDescriptors) {
+    const unsigned here = min(burst.count - begin, kDescriptors);
+    for (unsigned i = threadIdx.x; i < here; i += blockDim.x) held[i] = burst.segments[begin + i];
     __syncthreads();
     for (unsigned copy = threadIdx.x / kWarp; copy < here / 2; copy += warps) {
       copy_by_warp(held[copy * 2].data, held[copy * 2 + 1].data, held[copy * 2].length, threadIdx.x % kWarp);
     }
     __syncthreads();
   }
-}
-
-__global__ void copy_kernel(DeviceLanes lanes, CopyPieces /*work*/, CopyPieces* /*states*/) {
-  __shared__ std::uint64_t word;
-  DeviceLaneCount count;
-  for (std::uint64_t sequence = lanes.view.first_sequence + blockIdx.x;; sequence += gridDim.x) {
-    if (threadIdx.x == 0) word = next_burst(lanes, sequence, count);
-    __syncthreads();
-    if (word == 0) break;
-    if (threadIdx.x == 0 && count.timed()) count.begin = device_nanos();
-    const std::uint16_t descriptors = count_of(word);
-    copy_together(lanes.view.segments + (sequence & lanes.view.slot_mask) * lanes.view.segments_per_slot, descriptors);
-    if (threadIdx.x == 0) {
-      store_done(lanes.view, sequence, 0);
-      count.add(descriptors / 2, lanes.ticks_per_nano);
-    }
-  }
-  if (threadIdx.x == 0) count.store(lanes.counters + blockIdx.x);
-}
-
-}  // namespace
-
-template <>
-const void* DeviceWork<CopyPieces>::persistent_kernel() {
-  return reinterpret_cast<const void*>(&copy_kernel);
+  return {.packets = static_cast<std::uint16_t>(burst.count / 2), .exceptions = 0};
 }
 
 }  // namespace warpline

@@ -5,7 +5,6 @@
 
 #include "base/frame.h"
 #include "base/host_device.h"
-#include "handoff/device_work.h"
 
 namespace warpline {
 
@@ -18,8 +17,5 @@ struct CopyPieces {
     return Verdict::forward;
   }
 };
-
-template <>
-const void* DeviceWork<CopyPieces>::persistent_kernel();
 
 }  // namespace warpline

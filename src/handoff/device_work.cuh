@@ -11,6 +11,7 @@
 namespace warpline {
 
 /// work_burst() by all threads of a CTA, one frame each at a time. Every thread gets the counts. Ends with a barrier.
+/// Work that a CTA does better in another way has an overload of its own.
 template <PacketWork W>
 __device__ BurstCounts work_burst_together(BurstView burst, W& work) {
   constexpr unsigned kWarp = 32;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,15 @@ Published published_by_burst(std::uint32_t size, std::uint16_t burst) {
   }
 }
 
+/// Of GPU memory frames are copied, so that the software NIC must hold a transmit ring of them; else they stay in
+/// place.
+std::string static_wire(const Column& column, std::uint32_t size) {
+  const std::uint32_t ring = PortConfig{}.tx_ring;
+  std::string spec = fmt::format("net_vnic0,wire=static,size={}", size);
+  if (column.memory == "device") spec += fmt::format(",buffer={}", std::bit_ceil(2 * ring * size));
+  return spec;
+}
+
 BenchCell make_cell(const Column& column, const BenchRow& row, const BenchConfig& bench, std::uint16_t pipelines) {
   const std::string seconds = fmt::format("{}ns", bench.seconds.value);
   std::vector<std::string> common = {"--engine",    std::string(column.engine),
@@ -76,7 +86,7 @@ BenchCell make_cell(const Column& column, const BenchRow& row, const BenchConfig
   if (column.on_gpu()) common.insert(common.end(), {"--gpu", std::to_string(bench.gpu)});
   if (row.size > kStandardFrame) common.insert(common.end(), {"--mtu", std::to_string(row.size - kEthernetHeader)});
   BenchCell cell{std::string(column.name), column.on_gpu(), {}, {}};
-  cell.timed = {"forward", "--port", fmt::format("net_vnic0,wire=static,size={}", row.size)};
+  cell.timed = {"forward", "--port", static_wire(column, row.size)};
   cell.verified = {"forward", "--loopback", "--verify", "--size", std::to_string(row.size)};
   for (auto* words : {&cell.timed, &cell.verified}) words->insert(words->end(), common.begin(), common.end());
   return cell;

@@ -30,7 +30,7 @@ TEST(BenchPlan, ByFrameSizeAndMemory) {
   EXPECT_EQ(plan->rows[0].published[0], 19.0);
   EXPECT_EQ(plan->rows[6].size, 8192U);
   EXPECT_EQ(plan->rows[6].published[0], std::nullopt);
-  EXPECT_THAT(plan->rows[6].cells[2].timed, Contains("net_vnic0,wire=static,size=8192"));
+  EXPECT_THAT(plan->rows[6].cells[2].timed, Contains("net_vnic0,wire=static,size=8192,buffer=16777216"));
   EXPECT_THAT(plan->rows[6].cells[2].timed, Contains("8178"));  // the MTU
 }
 
