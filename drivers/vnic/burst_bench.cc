@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "copy_ops.h"
 #include "driver_testing.h"
+#include "recycle_ops.h"
 
 namespace {
 
@@ -114,6 +115,51 @@ void loopback(benchmark::State& state) {
   state.counters["cycles_per_packet"] = static_cast<double>(ticks) / static_cast<double>(packets);
   state.SetItemsProcessed(static_cast<std::int64_t>(packets));
 }
+
+/// The ways in which buffers come back, forwarding from one port to another.
+enum class Way { checked, cache, direct };
+
+void recycling(benchmark::State& state, Way way, bool fast_free, const std::string& refill) {
+  const Pool pool(8191, RTE_MBUF_DEFAULT_BUF_SIZE, 256);
+  const std::string args = "wire=static,refill=" + refill;
+  Port in("net_vnic0", args);
+  Port out("net_vnic1", args);
+  const std::uint64_t offloads = fast_free ? RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE : 0;
+  if (in.start(pool.get(), {.ring = 512}) != 0 || out.start(pool.get(), {.ring = 512, .tx_offloads = offloads}) != 0) {
+    return state.SkipWithError("the ports do not start");
+  }
+  if (way == Way::cache) rte_net_vnic_set_tx_free(out.id, 0, RTE_NET_VNIC_FREE_CACHE);
+  std::uint64_t packets = 0;
+  std::uint64_t recycled = 0;
+  std::uint64_t ticks = 0;
+  for (auto _ : state) {
+    const std::uint64_t begin = warpline::ticks_now();
+    for (unsigned i = 0; i < 1024; ++i) {
+      rte_mbuf* mbufs[kBurst];
+      if (way == Way::direct) recycled += rte_net_vnic_recycle_mbufs(in.id, 0, out.id, 0);
+      const std::uint16_t count = rte_eth_rx_burst(in.id, 0, mbufs, kBurst);
+      packets += rte_eth_tx_burst(out.id, 0, mbufs, count);
+    }
+    ticks += warpline::ticks_now() - begin;
+  }
+  state.counters["cycles_per_packet"] = static_cast<double>(ticks) / static_cast<double>(packets);
+  state.counters["recycled"] = static_cast<double>(recycled) / static_cast<double>(packets);
+  state.SetItemsProcessed(static_cast<std::int64_t>(packets));
+}
+
+void register_recycling() {
+  for (const std::string refill : {"computed", "mbuf", "ring"}) {
+    const auto add = [&](const std::string& name, Way way, bool fast_free) {
+      benchmark::RegisterBenchmark(("recycle/" + refill + "/" + name).c_str(), recycling, way, fast_free, refill);
+    };
+    add("off", Way::checked, false);
+    add("cache", Way::cache, false);
+    add("direct", Way::direct, false);
+    add("fast_free", Way::checked, true);
+    add("direct_fast_free", Way::direct, true);
+  }
+}
+[[maybe_unused]] const bool registered = (register_recycling(), true);
 
 BENCHMARK(null);
 BENCHMARK(fast_free);

@@ -29,6 +29,7 @@ namespace warpline::vnic {
   X(recycle_refused_threshold) /* calls: no whole batch was sent yet */                                          \
   X(recycle_refused_full)  /* calls: the receive ring has no room for a batch */                                 \
   X(recycle_refused_empty) /* calls: the device has not reported the oldest batch yet */                         \
+  X(mempool_gets) X(mempool_puts)       /* mbufs that the driver took from pools to post, and gave back to them */ \
   X(engine_cycles) X(engine_calls)      /* of the inline engine, by the driver: one call in 16 is timed */
 // clang-format on
 

@@ -69,6 +69,14 @@ Result<void> set_engine(const Value& value, Devargs& args) {
   return {};
 }
 
+Result<void> set_refill(const Value& value, Devargs& args) {
+  constexpr std::string_view kNames[] = {"computed", "mbuf", "ring"};
+  const auto* const name = std::ranges::find(kNames, value.text);
+  if (name == std::end(kNames)) return value.refuse("there is no such way", "there are computed, mbuf and ring");
+  args.refill = static_cast<Refill>(name - kNames);
+  return {};
+}
+
 Result<void> set_cpu(const Value& value, Devargs& args) {
   WARPLINE_TRY(const std::uint64_t cpu, value.number(0, kMostCpu));
   args.engine_cpu = static_cast<int>(cpu);
@@ -123,7 +131,7 @@ struct Key {
 constexpr Key kKeys[] = {{"wire", set_wire},     {"engine", set_engine}, {"cpu", set_cpu},
                          {"size", set_size},     {"flows", set_flows},   {"pcap", set_pcap},
                          {"buffer", set_buffer}, {"queues", set_queues}, {"fast_free", set_fast_free},
-                         {"seed", set_seed}};
+                         {"refill", set_refill}, {"seed", set_seed}};
 
 Error unknown_key(std::string_view key) {
   std::vector<std::string> known;

@@ -18,6 +18,13 @@ enum class WireKind : std::uint8_t {
 
 enum class EngineKind : std::uint8_t { inline_, thread };
 
+/// Where the address of a buffer to be posted comes from.
+enum class Refill : std::uint8_t {
+  computed,  ///< from the mbuf's own address, where all buffers of a pool lie equally far from their mbufs
+  mbuf,      ///< read there, as drivers of hardware do
+  ring,      ///< of recycled buffers: from the transmit ring, which keeps it; of others: read from the mbuf
+};
+
 /// A port's device arguments, `net_vnic0,wire=loopback,loss=0.01,seed=7`.
 struct Devargs {
   WireKind wire = WireKind::loopback;
@@ -31,6 +38,7 @@ struct Devargs {
   std::uint32_t buffer = 1 << 20;         ///< bytes of a queue's packet buffer
   std::uint16_t queues = kDefaultQueues;  ///< most queue pairs that the port offers
   bool fast_free = true;                  ///< offer the offload
+  Refill refill = Refill::computed;
   std::uint64_t seed = 1;
   FaultConfig faults;
 

@@ -50,7 +50,7 @@ struct RxQueue {
   alignas(64) rte_mbuf** software_ring;
   rte_mempool* pools[kMaxSplit];
   std::uint16_t offset[kMaxSplit];      ///< of the data in the buffer, with the headroom
-  std::uint32_t data_at[kMaxSplit];     ///< of the data from the mbuf, where it is the same for all of the pool; or 0
+  std::uint32_t data_at[kMaxSplit];     ///< of the data from the mbuf, if it is the same for all and computed; or 0
   std::uint64_t rearm[kMaxSplit];       ///< rearm_data of a received mbuf
   std::uint64_t base_flags[kMaxSplit];  ///< ol_flags of a received mbuf: external for pinned external buffers
   std::uint64_t offloads;
@@ -92,13 +92,16 @@ struct TxQueue {
   std::uint32_t sent;         ///< descriptors posted so far, as `posted`
   std::uint32_t reclaimed;    ///< descriptors whose buffers were freed so far
   std::uint32_t mixed_until;  ///< of those sent, up to here some mbufs may be linked to others or need more to be freed
-  std::uint16_t next;         ///< index of the next descriptor to post
-  std::uint16_t reclaim_at;   ///< index of the next descriptor to free
+  std::uint32_t linked_until;  ///< the same, of mbufs that a look at nb_segs does not tell to be linked
+  std::uint16_t next;          ///< index of the next descriptor to post
+  std::uint16_t reclaim_at;    ///< index of the next descriptor to free
   std::uint16_t rs_thresh;  ///< kTxReport stands in every so many-th descriptor posted, be it in the middle of a frame
   std::uint16_t free_thresh;  ///< freed when fewer than so many descriptors are free
   bool deferred;              ///< does not start with the port
   std::uint16_t unreported;   ///< descriptors posted since the last one with kTxReport
+  bool frees_to_cache;        ///< without fast free: straight into the lcore's cache
   std::uint32_t polls;
+  std::uint64_t* buffers;         ///< Refill::ring: buf_addr of what stands in the software ring; or null
   rte_mempool* fast_pool;         ///< with fast free: the pool of the first mbuf sent, until another's comes
   Faults::PollDraw full_draw{0};  ///< for Faults::tx_full
   Counters driver_counts;

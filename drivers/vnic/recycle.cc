@@ -3,69 +3,175 @@
 
 #include <algorithm>
 
+#include <rte_mbuf.h>
 #include <rte_version.h>
 
 #include "bursts.h"
+#include "posted_set.h"
 #include "rx_ring.h"
 #include "tx_ring.h"
 
 namespace warpline::vnic {
 namespace {
 
-/// The places where a receiving driver wants buffers: `vacant` of a software ring, from `head` on.
-struct Places {
-  rte_mbuf** ring;
-  rte_mempool* pool;
-  std::uint32_t size;
-  std::uint32_t head;
-  std::uint32_t vacant;
+/// Buffers that do not move, on their way to their pools.
+class Refused {
+ public:
+  explicit Refused(Counters& counts) : counts_(counts) {}
+  void add(rte_mbuf* mbuf) {
+    if (mbuf->pool != pool_ || count_ == kMost) flush();
+    pool_ = mbuf->pool;
+    mbufs_[count_++] = mbuf;
+  }
+  void flush() {
+    if (count_ == 0) return;
+    rte_mempool_put_bulk(pool_, mbufs_, count_);
+    counts_.add(Count::recycle_refused_pool, count_);
+    counts_.add(Count::mempool_puts, count_);
+    count_ = 0;
+  }
+
+ private:
+  static constexpr std::uint32_t kMost = 32;
+  Counters& counts_;
+  rte_mempool* pool_ = nullptr;
+  std::uint32_t count_ = 0;
+  void* mbufs_[kMost];
 };
 
-/// The oldest batch's mbufs move into `places`; those that cannot are freed. Returns the mbufs moved.
-std::uint16_t move_batch(TxQueue& queue, const Places& places) {
-  Counters& counts = queue.driver_counts;
-  if (queue.sent - queue.reclaimed < queue.rs_thresh) {
-    counts.add(Count::recycle_refused_threshold);
-    return 0;
-  }
-  if (places.vacant < queue.rs_thresh) {
-    counts.add(Count::recycle_refused_full);
-    return 0;
-  }
-  if (!tx_batch_done(queue)) {
-    counts.add(Count::recycle_refused_empty);
-    return 0;
-  }
-  std::uint32_t to = places.head;
-  std::uint32_t from = queue.reclaim_at;
-  std::uint16_t moved = 0;
-  for (std::uint32_t left = queue.rs_thresh; left > 0; --left) {
-    rte_mbuf* const sent = queue.software_ring[from];
-    from = advance(static_cast<std::uint16_t>(from), queue.size);
-    rte_mbuf* const mbuf = queue.fast_pool != nullptr ? sent : rte_pktmbuf_prefree_seg(sent);
-    if (mbuf == nullptr) {
-      counts.add(Count::recycle_refused_shared);
+/// Nobody else's, with a buffer of its own, and the only one of its frame: all that a look at its first line tells.
+/// But for segments behind the first, of which tx_may_be_linked() tells.
+inline bool moves_as_it_is(const rte_mbuf* mbuf) {
+  return rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf) && mbuf->nb_segs == 1;
+}
+
+/// Where `count` mbufs from `from` on go: place(mbuf, index in the transmit ring, or -1 if its buffer may be another
+/// than the one sent). They do not wrap. Returns those placed.
+template <typename Place>
+std::uint32_t move_checked(TxQueue& queue, const rte_mempool* pool, std::uint32_t from, std::uint32_t count,
+                           Place&& place) {
+  const bool linked = tx_may_be_linked(queue);
+  Refused refused(queue.driver_counts);
+  std::uint32_t moved = 0;
+  std::uint32_t shared = 0;
+  for (std::uint32_t i = from; i < from + count; ++i) {
+    rte_mbuf* mbuf = queue.software_ring[i];
+    std::int32_t index = static_cast<std::int32_t>(i);
+    if (linked || !moves_as_it_is(mbuf)) [[unlikely]] {
+      mbuf = rte_pktmbuf_prefree_seg(mbuf);
+      index = -1;
+      if (mbuf == nullptr) {
+        ++shared;
+        continue;
+      }
+    }
+    if (mbuf->pool != pool) [[unlikely]] {
+      refused.add(mbuf);
       continue;
     }
-    if (mbuf->pool != places.pool) {
-      counts.add(Count::recycle_refused_pool);
-      rte_mempool_put(mbuf->pool, mbuf);
-      continue;
-    }
-    places.ring[to] = mbuf;
-    to = to + 1 == places.size ? 0 : to + 1;
+    place(mbuf, index);
     ++moved;
   }
-  tx_pass(queue, queue.rs_thresh);
-  counts.add(Count::recycled, moved);
+  refused.flush();
+  if (shared > 0) queue.driver_counts.add(Count::recycle_refused_shared, shared);
   return moved;
 }
 
-/// Posts `count` buffers that stand in the software ring.
-void post_moved(RxQueue& queue, std::uint16_t count) {
-  const auto first = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, queue.size - queue.refill_at));
-  rx_post(queue, first);
-  if (count > first) rx_post(queue, static_cast<std::uint16_t>(count - first));
+/// What keeps the oldest batch where it is, `vacant` descriptors being free to receive; or recycled: nothing does.
+Count obstacle(TxQueue& queue, std::uint32_t vacant) {
+  if (queue.sent - queue.reclaimed < queue.rs_thresh) return Count::recycle_refused_threshold;
+  if (vacant < queue.rs_thresh) return Count::recycle_refused_full;
+  return tx_batch_done(queue) ? Count::recycled : Count::recycle_refused_empty;
+}
+
+/// Descriptors that receive into the mbufs of one that sends. All in one pass: what was sent last burst is still near.
+class Mover {
+ public:
+  Mover(RxQueue& to, TxQueue& from)
+      : to_(to), from_(from), data_at_(to.data_at[0]), offset_(to.offset[0]), room_(to.room[0]) {}
+
+  /// The oldest batch, into as many vacant descriptors.
+  std::uint32_t move_batch() {
+    std::uint32_t moved = 0;
+    for (std::uint32_t left = from_.rs_thresh; left > 0;) {
+      const std::uint32_t run = std::min({left, static_cast<std::uint32_t>(from_.size - from_.reclaim_at),
+                                          static_cast<std::uint32_t>(to_.size - to_.refill_at)});
+      moved += from_.fast_pool == to_.pools[0] ? move_run<true>(run) : move_run<false>(run);
+      tx_pass(from_, run);
+      left -= run;
+    }
+    return moved;
+  }
+
+ private:
+  /// `promised`: all are of the receiver's pool and nobody else's.
+  template <bool promised>
+  std::uint32_t move_run(std::uint32_t count) {
+    if (from_.buffers != nullptr)
+      return fill<promised>(count, [this](const rte_mbuf* mbuf, std::int32_t index) {
+        return index >= 0 ? from_.buffers[index] + offset_ : read_address(mbuf);
+      });
+    if (data_at_ == 0)
+      return fill<promised>(count, [this](const rte_mbuf* mbuf, std::int32_t /*index*/) { return read_address(mbuf); });
+    return fill<promised>(count, [this](const rte_mbuf* mbuf, std::int32_t /*index*/) {
+      return reinterpret_cast<std::uintptr_t>(mbuf) + data_at_;
+    });
+  }
+
+  template <bool promised, typename Address>
+  std::uint32_t fill(std::uint32_t count, Address address) {
+    rte_mbuf** mbufs = to_.software_ring + to_.refill_at;
+    RxDescriptor* descriptors = to_.ring + to_.refill_at;
+    const std::uint64_t room = room_;
+    const auto place = [&](rte_mbuf* mbuf, std::int32_t index) {
+      posted_set.insert(mbuf);
+      *descriptors++ = {address(mbuf, index), room};
+      *mbufs++ = mbuf;
+    };
+    const std::uint32_t from = from_.reclaim_at;
+    std::uint32_t moved = count;
+    if constexpr (promised) {
+      rte_mbuf* const* const sent = from_.software_ring;
+      for (std::uint32_t i = from; i < from + count; ++i) place(sent[i], static_cast<std::int32_t>(i));
+    } else {
+      moved = move_checked(from_, to_.pools[0], from, count, place);
+    }
+    rx_posted(to_, static_cast<std::uint16_t>(moved));
+    return moved;
+  }
+
+  [[nodiscard]] std::uint64_t read_address(const rte_mbuf* mbuf) const {
+    return reinterpret_cast<std::uintptr_t>(mbuf->buf_addr) + offset_;
+  }
+
+  RxQueue& to_;
+  TxQueue& from_;
+  const std::uint64_t data_at_;
+  const std::uint64_t offset_;
+  const std::uint64_t room_;
+};
+
+std::uint16_t recycle(RxQueue& to, TxQueue& from) {
+  if (from.fast_pool != nullptr && from.fast_pool != to.pools[0]) [[unlikely]] {
+    // Another pool's, one and all: they go there as ever, when the ring needs the room.
+    from.driver_counts.add(Count::recycle_refused_pool, from.rs_thresh);
+    return 0;
+  }
+  std::uint32_t vacant = rx_vacant(to);
+  Count why = obstacle(from, vacant);
+  if (why != Count::recycled) {
+    from.driver_counts.add(why);
+    return 0;
+  }
+  Mover mover(to, from);
+  std::uint32_t moved = 0;
+  do {
+    const std::uint32_t more = mover.move_batch();
+    moved += more;
+    vacant -= more;
+  } while (obstacle(from, vacant) == Count::recycled);
+  from.driver_counts.add(Count::recycled, moved);
+  return static_cast<std::uint16_t>(moved);
 }
 
 // The fast path's own table: a stopped port's burst functions are not ours there, nor are another driver's.
@@ -86,16 +192,39 @@ TxQueue* sending_queue(std::uint16_t port, std::uint16_t queue) {
 }
 
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
+/// Into another driver's software ring, perhaps; it posts them when refill is called.
 std::uint16_t reuse_sent(void* opaque, rte_eth_recycle_rxq_info* info) {
+  TxQueue& queue = *static_cast<TxQueue*>(opaque);
   const std::uint32_t size = info->mbuf_ring_size;
-  const std::uint32_t head = *info->refill_head;
+  std::uint32_t to = *info->refill_head;
   const std::uint32_t tail = *info->receive_tail;
   // Equal: the ring is full, for it was filled at first and never lets its last buffer go.
-  const Places places{info->mbuf_ring, info->mp, size, head, tail >= head ? tail - head : tail + size - head};
-  return move_batch(*static_cast<TxQueue*>(opaque), places);
+  const std::uint32_t vacant = tail >= to ? tail - to : tail + size - to;
+  if (const Count why = obstacle(queue, vacant); why != Count::recycled) {
+    queue.driver_counts.add(why);
+    return 0;
+  }
+  std::uint32_t moved = 0;
+  for (std::uint32_t left = queue.rs_thresh; left > 0;) {
+    const std::uint32_t run = std::min(left, static_cast<std::uint32_t>(queue.size - queue.reclaim_at));
+    moved += move_checked(queue, info->mp, queue.reclaim_at, run, [&](rte_mbuf* mbuf, std::int32_t /*index*/) {
+      info->mbuf_ring[to] = mbuf;
+      to = to + 1 == size ? 0 : to + 1;
+    });
+    tx_pass(queue, run);
+    left -= run;
+  }
+  queue.driver_counts.add(Count::recycled, moved);
+  return static_cast<std::uint16_t>(moved);
 }
 
-void refill_moved(void* opaque, std::uint16_t count) { post_moved(*static_cast<RxQueue*>(opaque), count); }
+/// They stand in the software ring, from refill_at on.
+void refill_moved(void* opaque, std::uint16_t count) {
+  RxQueue& queue = *static_cast<RxQueue*>(opaque);
+  const auto first = static_cast<std::uint16_t>(std::min<std::uint32_t>(count, queue.size - queue.refill_at));
+  rx_post(queue, first);
+  if (count > first) rx_post(queue, static_cast<std::uint16_t>(count - first));
+}
 
 void recycle_info_get(rte_eth_dev* dev, std::uint16_t id, rte_eth_recycle_rxq_info* info) {
   RxQueue& queue = *device_of(dev).rx[id];
@@ -130,10 +259,6 @@ std::uint16_t rte_net_vnic_recycle_mbufs(std::uint16_t rx_port, std::uint16_t rx
   using namespace warpline::vnic;
   RxQueue* const to = receiving_queue(rx_port, rx_queue);
   TxQueue* const from = sending_queue(tx_port, tx_queue);
-  if (to == nullptr || from == nullptr) return 0;
-  if (!to->started.load(std::memory_order_relaxed) || !from->started.load(std::memory_order_relaxed)) return 0;
-  const std::uint16_t moved =
-      move_batch(*from, {to->software_ring, to->pools[0], to->size, to->refill_at, rx_vacant(*to)});
-  if (moved > 0) post_moved(*to, moved);
-  return moved;
+  if (!is_started(to) || !is_started(from)) return 0;
+  return recycle(*to, *from);
 }

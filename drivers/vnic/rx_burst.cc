@@ -11,6 +11,7 @@
 #include "device_clock.h"
 #include "engine_call.h"
 #include "packet_type.h"
+#include "posted_set.h"
 #include "rx_ring.h"
 
 namespace warpline::vnic {
@@ -114,6 +115,7 @@ inline std::uint16_t receive_single(void* opaque, rte_mbuf** mbufs, std::uint16_
     if ((word & kRxDone) == 0) break;
     seen |= word;
     rte_mbuf* const mbuf = queue.software_ring[index];
+    posted_set.remove(mbuf);
     prefetch_for_write(queue.software_ring[index + kAhead]);
     const std::uint16_t length = rx_length(word);
     reset_mbuf(mbuf, rearm, flags);
@@ -160,6 +162,8 @@ std::uint16_t receive_pairs(RxQueue& queue, rte_mbuf** mbufs, std::uint16_t most
     prefetch_for_write(buffers[2 * kPairsAhead + 1]);
     rte_mbuf* const head = buffers[0];
     rte_mbuf* const rest = buffers[1];
+    posted_set.remove(head);
+    posted_set.remove(rest);
     const std::uint16_t length = rx_length(word);
     const std::uint16_t rest_length = rx_length(last);
     reset_mbuf(head, rearm_head, flags_head);
@@ -175,6 +179,7 @@ std::uint16_t receive_pairs(RxQueue& queue, rte_mbuf** mbufs, std::uint16_t most
     } else {
       head->nb_segs = 1;
       rte_mempool_put(queue.pools[1], rest);
+      queue.driver_counts.add(Count::mempool_puts);
     }
     bytes += head->pkt_len;
     mbufs[received] = head;
@@ -207,8 +212,10 @@ rte_mbuf* take_chain(RxQueue& queue, std::uint32_t count, const BurstTime& time)
     const std::uint64_t word = descriptor.word;
     const std::uint16_t length = rx_length(word);
     queue.next = advance(queue.next, queue.size);
+    posted_set.remove(mbuf);
     if (length == 0 && i > 0) {
       rte_mempool_put(queue.pools[segment], mbuf);
+      queue.driver_counts.add(Count::mempool_puts);
       continue;
     }
     reset_mbuf(mbuf, queue.rearm[segment], queue.base_flags[segment]);

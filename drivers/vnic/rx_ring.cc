@@ -5,6 +5,8 @@
 
 #include <rte_mempool.h>
 
+#include "posted_set.h"
+
 namespace warpline::vnic {
 namespace {
 
@@ -15,8 +17,6 @@ std::uint64_t data_address(const RxQueue& queue, const rte_mbuf* mbuf, std::uint
   if (queue.data_at[segment] != 0) return reinterpret_cast<std::uintptr_t>(mbuf) + queue.data_at[segment];
   return reinterpret_cast<std::uintptr_t>(mbuf->buf_addr) + queue.offset[segment];
 }
-
-void ring_doorbell(RxQueue& queue) { queue.posted.store(queue.refilled, std::memory_order_release); }
 
 /// Fewer of `count` mbufs when the pool has not all, down to none: the last ones in a pool must not lie idle while the
 /// ring starves.
@@ -33,6 +33,7 @@ bool refill_single(RxQueue& queue, std::uint32_t count) {
       queue.driver_counts.add(Count::rx_no_mbuf, count);
       return false;
     }
+    queue.driver_counts.add(Count::mempool_gets, chunk);
     rx_post(queue, chunk);
     count -= chunk;
   }
@@ -40,16 +41,18 @@ bool refill_single(RxQueue& queue, std::uint32_t count) {
 }
 
 /// The same for each segment of as many groups; what one pool has more than another goes back.
-std::uint16_t take_groups(const RxQueue& queue, rte_mbuf* (&taken)[kMaxSplit][kGroupsAtOnce], std::uint32_t count) {
+std::uint16_t take_groups(RxQueue& queue, rte_mbuf* (&taken)[kMaxSplit][kGroupsAtOnce], std::uint32_t count) {
   std::uint16_t taken_of[kMaxSplit]{};
   auto fewest = static_cast<std::uint16_t>(count);
   for (std::uint16_t segment = 0; segment < queue.group; ++segment) {
     taken_of[segment] = take(queue.pools[segment], taken[segment], fewest);
     fewest = taken_of[segment];
+    queue.driver_counts.add(Count::mempool_gets, taken_of[segment]);
   }
   for (std::uint16_t segment = 0; segment < queue.group; ++segment) {
     if (const unsigned excess = taken_of[segment] - fewest; excess > 0) {
       rte_mempool_put_bulk(queue.pools[segment], reinterpret_cast<void**>(taken[segment] + fewest), excess);
+      queue.driver_counts.add(Count::mempool_puts, excess);
     }
   }
   return fewest;
@@ -70,6 +73,7 @@ void write_segment(RxQueue& queue, std::uint16_t segment, rte_mbuf* const* mbufs
   std::uint32_t at = std::uint32_t{queue.refill_at} + segment;
   for (std::uint16_t i = 0; i < count; ++i, at += group) {
     rte_mbuf* const mbuf = mbufs[i];
+    posted_set.insert(mbuf);
     queue.software_ring[at] = mbuf;
     queue.ring[at] = {
         data_at != 0 ? reinterpret_cast<std::uintptr_t>(mbuf) + data_at : data_address(queue, mbuf, segment), room};
@@ -96,7 +100,7 @@ bool refill_groups(RxQueue& queue, std::uint32_t count) {
     queue.refilled += descriptors;
     groups -= chunk;
   }
-  ring_doorbell(queue);
+  queue.posted.store(queue.refilled, std::memory_order_release);
   return complete;
 }
 
@@ -106,6 +110,7 @@ void rx_post(RxQueue& queue, std::uint16_t count) {
   RxDescriptor* const ring = queue.ring + queue.refill_at;
   rte_mbuf* const* const mbufs = queue.software_ring + queue.refill_at;
   const std::uint64_t room = queue.room[0];
+  for (std::uint16_t i = 0; i < count; ++i) posted_set.insert(mbufs[i]);
   if (const std::uint64_t data_at = queue.data_at[0]; data_at != 0) {
     for (std::uint16_t i = 0; i < count; ++i) {
       ring[i] = {reinterpret_cast<std::uintptr_t>(mbufs[i]) + data_at, room};
@@ -114,10 +119,7 @@ void rx_post(RxQueue& queue, std::uint16_t count) {
   } else {
     for (std::uint16_t i = 0; i < count; ++i) ring[i] = {data_address(queue, mbufs[i], 0), room};
   }
-  queue.refill_at += count;
-  if (queue.refill_at == queue.size) queue.refill_at = 0;
-  queue.refilled += count;
-  ring_doorbell(queue);
+  rx_posted(queue, count);
 }
 
 bool rx_refill(RxQueue& queue, std::uint32_t count) {
@@ -132,7 +134,9 @@ std::uint32_t rx_empty(RxQueue& queue) {
     done = done && (word & kRxDone) != 0;
     if (done && (word & kRxEnd) != 0) ++frames;
     rte_mbuf*& mbuf = queue.software_ring[queue.next];
+    posted_set.remove(mbuf);
     rte_mempool_put(mbuf->pool, mbuf);
+    queue.driver_counts.add(Count::mempool_puts);
     mbuf = nullptr;
     queue.next = advance(queue.next, queue.size);
   }

@@ -15,6 +15,14 @@ namespace warpline::vnic {
   return queue.size - (queue.refilled - queue.harvested);
 }
 
+/// Rings the doorbell for the `count` descriptors from `refill_at` on, which are written and do not wrap.
+inline void rx_posted(RxQueue& queue, std::uint16_t count) {
+  queue.refill_at = static_cast<std::uint16_t>(queue.refill_at + count);
+  if (queue.refill_at == queue.size) queue.refill_at = 0;
+  queue.refilled += count;
+  queue.posted.store(queue.refilled, std::memory_order_release);
+}
+
 /// Writes the `count` descriptors from `refill_at` on, whose mbufs stand in the software ring, and rings the doorbell.
 /// They do not wrap. Group of 1 only.
 void rx_post(RxQueue& queue, std::uint16_t count);

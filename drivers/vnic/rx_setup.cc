@@ -11,6 +11,7 @@
 
 #include "configure.h"
 #include "log.h"
+#include "posted_set.h"
 #include "queue_setup.h"
 #include "rx_ring.h"
 
@@ -36,6 +37,7 @@ void survey_mbuf(rte_mempool* /*pool*/, void* opaque, void* object, unsigned ind
   const auto buffer_at = static_cast<std::ptrdiff_t>(address - reinterpret_cast<std::uintptr_t>(mbuf));
   if (index == 0) survey.buffer_at = buffer_at;
   survey.uniform = survey.uniform && survey.buffer_at == buffer_at;
+  posted_set.admit(mbuf);
 }
 
 std::uint64_t rearm_data(std::uint16_t data_off, std::uint16_t port) {
@@ -81,7 +83,8 @@ int setup_segment(RxQueue& queue, std::uint16_t segment, rte_mempool* pool, std:
   queue.pools[segment] = pool;
   queue.room[segment] = static_cast<std::uint16_t>(length == 0 ? data_room - data_off : length);
   queue.offset[segment] = static_cast<std::uint16_t>(data_off);
-  queue.data_at[segment] = near ? static_cast<std::uint32_t>(survey.buffer_at) + data_off : 0;
+  const bool computed = device.args.refill == Refill::computed && near;
+  queue.data_at[segment] = computed ? static_cast<std::uint32_t>(survey.buffer_at) + data_off : 0;
   queue.rearm[segment] = rearm_data(static_cast<std::uint16_t>(data_off), queue.port);
   queue.base_flags[segment] = pinned ? RTE_MBUF_F_EXTERNAL : 0;
   return 0;

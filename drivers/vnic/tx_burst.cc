@@ -20,6 +20,13 @@ std::uint64_t data_address(const rte_mbuf* mbuf) {
   return reinterpret_cast<std::uintptr_t>(mbuf->buf_addr) + mbuf->data_off;
 }
 
+/// The mbuf of the descriptor at `index`, until that is reclaimed.
+void keep(TxQueue& queue, std::uint32_t index, rte_mbuf* mbuf) {
+  queue.software_ring[index] = mbuf;
+  if (queue.buffers != nullptr) [[unlikely]]
+    queue.buffers[index] = reinterpret_cast<std::uintptr_t>(mbuf->buf_addr);
+}
+
 std::uint64_t checksum_word(const rte_mbuf* mbuf) {
   std::uint64_t flags = 0;
   if ((mbuf->ol_flags & RTE_MBUF_F_TX_IP_CKSUM) != 0) flags |= kTxIpSum;
@@ -75,7 +82,7 @@ std::uint16_t write_frame(TxQueue& queue, rte_mbuf* mbuf, std::uint32_t segments
     if (left == 1) word |= kTxEnd;
     hold_to_promise(queue, mbuf);
     queue.ring[index] = {data_address(mbuf), word | mbuf->data_len};
-    queue.software_ring[index] = mbuf;
+    keep(queue, index, mbuf);
     if (segments > 1 && queue.fast_pool != nullptr) {
       // Goes back to its pool unseen.
       mbuf->next = nullptr;
@@ -104,7 +111,6 @@ Written write_common(TxQueue& queue, rte_mbuf* const* mbufs, std::uint16_t count
                      std::uint32_t room) {
   Written written;
   TxDescriptor* const ring = queue.ring;
-  rte_mbuf** const software_ring = queue.software_ring;
   const std::uint16_t size = queue.size;
   if constexpr (pairs) {
     for (std::uint16_t i = 1; i < std::min(count, kHeadsAhead); ++i) prefetch_head_for_write(mbufs[i]);
@@ -120,7 +126,7 @@ Written write_common(TxQueue& queue, rte_mbuf* const* mbufs, std::uint16_t count
     if (head->nb_segs == 1) {
       if (written.descriptors == room) break;
       ring[index] = {data_address(head), checksum_word(head) | head->data_len | kTxEnd};
-      software_ring[index] = head;
+      keep(queue, index, head);
       index = advance(index, size);
       ++written.descriptors;
       continue;
@@ -130,10 +136,10 @@ Written write_common(TxQueue& queue, rte_mbuf* const* mbufs, std::uint16_t count
     if (rest == nullptr || rte_mbuf_refcnt_read(rest) != 1) [[unlikely]]
       break;
     ring[index] = {data_address(head), checksum_word(head) | head->data_len};
-    software_ring[index] = head;
+    keep(queue, index, head);
     index = advance(index, size);
     ring[index] = {data_address(rest), rest->data_len | kTxEnd};
-    software_ring[index] = rest;
+    keep(queue, index, rest);
     index = advance(index, size);
     head->next = nullptr;
     head->nb_segs = 1;
@@ -177,7 +183,7 @@ std::uint16_t send_full(TxQueue& queue, rte_mbuf** mbufs, std::uint16_t count, s
     }
     index = write_frame(queue, mbufs[sent++], segments, index);
     written += segments;
-    queue.mixed_until = queue.sent + written;
+    queue.mixed_until = queue.linked_until = queue.sent + written;
   }
   tx_post(queue, written);
   return sent;
@@ -199,7 +205,7 @@ std::uint16_t tx_burst_plain(void* opaque, rte_mbuf** mbufs, std::uint16_t count
     if (mbuf->nb_segs != 1 || (pool != nullptr && mbuf->pool != pool)) [[unlikely]]
       break;
     queue.ring[index] = {data_address(mbuf), mbuf->data_len | kTxEnd};
-    queue.software_ring[index] = mbuf;
+    keep(queue, index, mbuf);
     index = advance(index, queue.size);
   }
   tx_post(queue, sent);

@@ -28,6 +28,16 @@ inline void tx_pass(TxQueue& queue, std::uint32_t count) {
   queue.reclaimed += count;
 }
 
+/// Some mbufs of the oldest range may be linked to others though their nb_segs is 1.
+[[nodiscard]] inline bool tx_may_be_linked(TxQueue& queue) {
+  if (static_cast<std::int32_t>(queue.linked_until - queue.reclaimed) > 0) return true;
+  queue.linked_until = queue.reclaimed;  // stays near, for both are free-running
+  return false;
+}
+
+/// Frees `count` mbufs of the software ring from `begin` on, which do not wrap; those at reclaim_at or behind it.
+void tx_free(TxQueue& queue, std::uint32_t begin, std::uint32_t count);
+
 /// Frees the oldest batch, which is done.
 void tx_free_batch(TxQueue& queue);
 

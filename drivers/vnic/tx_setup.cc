@@ -18,6 +18,7 @@ constexpr std::uint16_t kDefaultThresh = 32;
 void destroy(TxQueue* queue) {
   rte_memzone_free(queue->zone);
   rte_free(static_cast<void*>(queue->software_ring));
+  rte_free(queue->buffers);
   queue->~TxQueue();
   rte_free(queue);
 }
@@ -27,7 +28,12 @@ int setup_rings(TxQueue& queue, rte_eth_dev* dev, unsigned socket) {
                                         static_cast<int>(socket));
   queue.software_ring = static_cast<rte_mbuf**>(
       rte_zmalloc_socket("vnic_tx", sizeof(rte_mbuf*) * queue.size, 64, static_cast<int>(socket)));
-  if (queue.zone == nullptr || queue.software_ring == nullptr) {
+  const bool keeps_addresses = queue.device->args.refill == Refill::ring;
+  if (keeps_addresses) {
+    queue.buffers = static_cast<std::uint64_t*>(
+        rte_zmalloc_socket("vnic_tx", sizeof(std::uint64_t) * queue.size, 64, static_cast<int>(socket)));
+  }
+  if (queue.zone == nullptr || queue.software_ring == nullptr || (keeps_addresses && queue.buffers == nullptr)) {
     log_error("%s: no memory for a transmit ring of %u", queue.device->name.c_str(), queue.size);
     return -ENOMEM;
   }
