@@ -14,6 +14,8 @@ warpline_module(runtime  LEVEL 2 USES base config gpu EXTERNAL ${DPDK_NET_RING_L
 warpline_module(memory   LEVEL 2 USES base config gpu runtime EXTERNAL PkgConfig::dpdk)
 warpline_module(handoff  LEVEL 2 USES base gpu)
 
+warpline_module(route    LEVEL 2 USES base packet)
+
 warpline_module(workload LEVEL 3 USES base packet)
 warpline_module(message  LEVEL 3 USES base packet)
 
@@ -25,12 +27,14 @@ if(NOT EXISTS ${user_workload} OR IS_DIRECTORY ${user_workload})
 endif()
 target_compile_definitions(warpline_workload INTERFACE WARPLINE_USER_WORKLOAD="${user_workload}")
 
-warpline_module(pipeline LEVEL 4 USES base packet config gpu runtime memory handoff workload EXTERNAL PkgConfig::dpdk)
+warpline_module(pipeline LEVEL 4 USES base packet config gpu runtime memory handoff route workload
+                EXTERNAL PkgConfig::dpdk)
 
-# For the public header of net_vnic.
+# For the public headers of net_vnic.
+target_include_directories(warpline_memory PRIVATE ${PROJECT_SOURCE_DIR}/drivers)
 target_include_directories(warpline_pipeline PRIVATE ${PROJECT_SOURCE_DIR}/drivers)
 
-warpline_module(measure  LEVEL 5 USES base packet config gpu runtime memory handoff workload pipeline
+warpline_module(measure  LEVEL 5 USES base packet config gpu runtime memory handoff route workload pipeline
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 
 # What the report says about the program.

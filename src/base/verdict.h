@@ -46,6 +46,13 @@ namespace warpline {
   X(tcp_data_offset, "data offset below 5 or past the datagram")                      \
   X(tcp_options, "a malformed TCP option")                                            \
   X(tcp_checksum, "wrong TCP checksum")                                               \
+  X(other_station, "addressed to another station")                                    \
+  X(not_routed, "nothing that is routed here: no IP, in a VLAN, or source-routed")    \
+  X(martian, "from or to an address that no router passes on")                        \
+  X(no_route, "no route leads to its destination")                                    \
+  X(ttl_expired, "its time to live or hop limit has run out")                         \
+  X(neighbour_unresolved, "the next hop did not say its MAC address")                 \
+  X(no_listener, "for the program itself or all on the link, and nobody takes it")    \
   X(user_drop, "dropped by the workload user")                                        \
   X(unstamped, "reached the checker but is no packet of the generator")               \
   X(corrupt, "reached the checker with wrong bytes")                                  \

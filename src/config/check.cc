@@ -21,11 +21,16 @@ class Checker {
 
   std::vector<Error> run() && {
     const bool forward = config_.command == "forward";
-    if (!forward && config_.command != "generate") return {};
+    if (!forward && config_.command != "l3forward" && config_.command != "generate") return {};
     check_ports();
     check_pool();
     check_bounds();
     if (forward) check_forward();
+    if (config_.command == "l3forward") {
+      check_burst();
+      return std::move(problems_);
+    }
+    check_single_addresses();
     if (!forward || config_.forward.loopback || config_.forward.tx_first != 0) check_traffic();
     return std::move(problems_);
   }
@@ -42,8 +47,9 @@ class Checker {
       refuse(fmt::format("cannot combine {} with {}", place("loopback"), place("port")),
              "loopback makes its own pair of ports", "leave one out");
     }
-    if (needs_port_ && config_.command == "generate" && config_.ports.empty()) {
-      refuse("generate has no port", "--port is not given", "add --port SPEC, such as --port net_null0");
+    if (needs_port_ && config_.command != "forward" && config_.ports.empty()) {
+      refuse(fmt::format("{} has no port", config_.command), "--port is not given",
+             "add --port SPEC, such as --port net_null0");
     }
     if (needs_port_ && config_.command == "forward" && config_.ports.empty() && !config_.forward.loopback) {
       refuse("forward has no port", "neither --port nor --loopback is given", "add --port SPEC or --loopback");
@@ -52,8 +58,35 @@ class Checker {
       refuse(fmt::format("cannot pair {} ports", config_.ports.size()), "the last one has no partner to send to",
              "use one port, or an even number of --port");
     }
+    if (config_.command == "l3forward") check_addresses();
     if (config_.ports.empty()) check_setup(config_.port_defaults);
     for (const PortConfig& port : config_.ports) check_setup(port);
+  }
+
+  /// A router's port is on a link, and no two of its ports have the same address.
+  void check_addresses() {
+    std::vector<IpAddress> seen;
+    for (const PortConfig& port : config_.ports) {
+      if (port.addresses.empty()) {
+        refuse(fmt::format("cannot route by port {}", port.spec), "it has no address",
+               "give one --address ADDR/LEN for each --port");
+      }
+      for (const InterfaceAddress& address : port.addresses) {
+        if (std::ranges::find(seen, address.address) != seen.end()) {
+          refuse(fmt::format("cannot use {} {}", place("address"), to_string(address)), "it is there twice",
+                 "give each port an address of its own");
+        }
+        seen.push_back(address.address);
+      }
+    }
+  }
+
+  void check_single_addresses() {
+    for (const PortConfig& port : config_.ports) {
+      if (port.addresses.size() < 2) continue;
+      refuse(fmt::format("cannot use {} with {} addresses", place("address"), port.addresses.size()),
+             fmt::format("{} answers for one a port", config_.command), "leave the others out, or use l3forward");
+    }
   }
 
   void check_setup(const PortConfig& port) {
@@ -130,6 +163,11 @@ class Checker {
                                                    : "a launch takes what its bursts need",
              "add --engine thread or --engine persistent");
     }
+    check_burst();
+  }
+
+  void check_burst() {
+    const ForwardConfig& forward = config_.forward;
     const std::vector<PortConfig> made = {config_.port_defaults};
     for (const PortConfig& port : config_.ports.empty() ? made : config_.ports) {
       if (forward.burst <= port.rx_ring) continue;
@@ -169,7 +207,7 @@ class Checker {
     if (config_.pool.memory != MemoryKind::device) return;
     const ForwardConfig& forward = config_.forward;
     const std::string memory = fmt::format("{} device", place("memory"));
-    const bool answers = std::ranges::any_of(config_.ports, [](const auto& port) { return port.address.has_value(); });
+    const bool answers = std::ranges::any_of(config_.ports, [](const auto& port) { return !port.addresses.empty(); });
     if (answers) {
       refuse(fmt::format("cannot combine {} with {}", memory, place("address")),
              "the CPU answers for addresses and cannot read GPU memory", "use -m pinned, or leave the address out");

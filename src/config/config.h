@@ -25,7 +25,7 @@ struct PortConfig {
   std::uint16_t mtu = 1500;           ///< bytes of layer-3 packet
   std::vector<std::uint8_t> rss_key;  ///< empty: the driver's own
   std::vector<std::string> rss_fields = {"ip", "udp", "tcp"};
-  std::optional<InterfaceAddress> address;  ///< answers ARP, ND and echo for it
+  std::vector<InterfaceAddress> addresses;  ///< answers ARP, ND and echo for them
   bool promiscuous = true;
   auto operator<=>(const PortConfig&) const = default;
 };
@@ -77,7 +77,7 @@ struct ForwardConfig {
   std::optional<Nanos> deadline;  ///< longest that a packet waits for its batch to fill; unset: 0 where nothing is won
                                   ///< by waiting, in run-to-completion inline, else 20 us
   EngineKind engine = EngineKind::inline_;
-  ModelKind model = ModelKind::automatic;  ///< automatic: run-to-completion for inline, pipeline for the other engines
+  ModelKind model = ModelKind::automatic;  ///< automatic: pipeline for the thread engine, else run-to-completion
   WorkloadKind workload = WorkloadKind::mac_swap;
   Nanos packet_time{0};           ///< of the spin workload
   std::uint16_t ctas = 1;         ///< host threads an engine, or CTAs of a persistent kernel: then 16 if not given
@@ -94,6 +94,20 @@ struct ForwardConfig {
   /// The CUDA ordinal of one pipeline's GPU.
   [[nodiscard]] std::uint16_t gpu_of(std::size_t pipeline) const { return gpus[gpus.size() == 1 ? 0 : pipeline]; }
   bool operator==(const ForwardConfig&) const = default;
+};
+
+/// How the destination of a packet is looked up.
+enum class LookupKind : std::uint8_t {
+  lpm,    ///< longest prefix, by DPDK's LPM tables
+  fib,    ///< the same, by its FIB tables
+  exact,  ///< flows first, by its hash tables; then as lpm
+};
+
+/// What l3forward has beyond ForwardConfig.
+struct L3ForwardConfig {
+  std::string routes;  ///< a file, read again at SIGHUP; empty: only what is on the ports' links
+  LookupKind lookup = LookupKind::lpm;
+  bool operator==(const L3ForwardConfig&) const = default;
 };
 
 /// What the generator sends, and so what the checker expects.
@@ -145,6 +159,7 @@ struct Config {
   PoolConfig pool;
   RuntimeConfig runtime;
   ForwardConfig forward;
+  L3ForwardConfig l3forward;
   TrafficConfig traffic;
   RunConfig run;
   BenchConfig bench;

@@ -14,8 +14,9 @@ struct Heading {
   std::string_view text;
 };
 constexpr Heading kHeadings[] = {
-    {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},         {"runtime", "Cores and memory"},
-    {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"traffic", "Traffic"}, {"bench", "Benchmark"},
+    {"", "Configuration"},           {"port", "Ports"},          {"run", "Run"},
+    {"runtime", "Cores and memory"}, {"pool", "Packet buffers"}, {"forward", "Forwarding"},
+    {"l3forward", "Routing"},        {"traffic", "Traffic"},     {"bench", "Benchmark"},
 };
 
 std::string text_of(const nlohmann::json& value) {
@@ -49,7 +50,7 @@ std::string line(const Option& option) {
 
 std::string usage(Command command) {
   if (command == Command::config) {
-    return "Usage: warpline config show|check [forward|generate] [options of that command]\n\n"
+    return "Usage: warpline config show|check [forward|l3forward|generate] [options of that command]\n\n"
            "show prints every value with where it came from, and the plan of cores.\n"
            "check names every problem, one a line, and ends with 2 when there is one.\n";
   }

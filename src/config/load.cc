@@ -37,7 +37,7 @@ Result<Command> parse_command(const std::string& text, const std::vector<std::st
 Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     return usage_error("no command is given", "warpline has several",
-                       "choose forward, generate, bench, config or doctor; --help explains");
+                       "choose forward, l3forward, generate, bench, config or doctor; --help explains");
   }
   std::vector<std::string> known;
   for (const Command command : kCommands) known.emplace_back(name(command));
@@ -57,7 +57,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
     line.task = task == "show" ? Task::show : Task::check;
     line.command = Command::forward;
     if (next < arguments.size() && !arguments[next].starts_with('-')) {
-      WARPLINE_TRY(line.command, parse_command(arguments[next++], {"forward", "generate"}));
+      WARPLINE_TRY(line.command, parse_command(arguments[next++], {"forward", "l3forward", "generate"}));
     }
   }
   if (line.command == Command::bench) {

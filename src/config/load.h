@@ -57,7 +57,7 @@ using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 /// Works out the configuration of a command line: flag before environment before file before default.
 ///
-/// `arguments` is the command line without the program's name: "forward ...", "generate ...", "doctor ...",
+/// `arguments` is the command line without the program's name: "forward ...", "l3forward ...", "generate ...", "doctor ...",
 /// "config show [COMMAND] ..." or "config check [COMMAND] ..."; COMMAND is forward when left out. Pure but for
 /// `read_file`, which is called at most once, for `--config`.
 ///

@@ -86,7 +86,7 @@ TEST(Load, APortsSetUpComesFromItsTableBeforeTheDefaults) {
   EXPECT_EQ(shown(loaded, "port[1].rx-ring"), "256 flag");
   EXPECT_EQ(shown(loaded, "port[1].address"), "\"10.0.0.1/24\" file a.toml:9");
   EXPECT_EQ(loaded->config.ports[1].rx_offloads, (std::vector<std::string>{"scatter", "rss_hash"}));
-  EXPECT_FALSE(loaded->config.ports[0].address.has_value());
+  EXPECT_TRUE(loaded->config.ports[0].addresses.empty());
   EXPECT_EQ(loaded->config.port_defaults.mtu, 1400);
 }
 
@@ -101,8 +101,8 @@ TEST(Load, FlagsChooseThePortsAndTablesStillSetThemUp) {
 TEST(Load, AddressesArePairedWithPortsByPosition) {
   const auto loaded = load_line("forward --port net_null0 --port net_null1 --address none --address fd00::1/64");
   ASSERT_TRUE(loaded.ok()) << outcome(loaded);
-  EXPECT_FALSE(loaded->config.ports[0].address.has_value());
-  EXPECT_EQ(to_string(*loaded->config.ports[1].address), "fd00::1/64");
+  EXPECT_TRUE(loaded->config.ports[0].addresses.empty());
+  EXPECT_EQ(to_string(loaded->config.ports[1].addresses.at(0)), "fd00::1/64");
   EXPECT_EQ(shown(loaded, "port[0].address"), "\"none\" flag");
 }
 
@@ -114,7 +114,7 @@ TEST(Load, SeveralPortsInOneVariable) {
   ASSERT_TRUE(loaded.ok()) << outcome(loaded);
   ASSERT_EQ(loaded->config.ports.size(), 2U);
   EXPECT_EQ(loaded->config.ports[0].spec, "net_af_packet0,iface=eth1");
-  EXPECT_TRUE(loaded->config.ports[0].address.has_value());
+  EXPECT_FALSE(loaded->config.ports[0].addresses.empty());
   EXPECT_TRUE(loaded->config.ports[1].rss_fields.empty());
 }
 
@@ -204,7 +204,7 @@ TEST(Load, AFileServesSeveralCommands) {
 TEST(Load, DoctorTakesOnlyJson) {
   EXPECT_TRUE(load_line("doctor --json")->json);
   EXPECT_EQ(load_line("doctor --burst 3").error().message(),
-            "unknown option '--burst': it is an option of forward and generate; leave it out");
+            "unknown option '--burst': it is an option of forward and l3forward and generate; leave it out");
 }
 
 }  // namespace

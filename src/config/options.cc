@@ -46,31 +46,42 @@ Access<Config> port_list() {
           {}};
 }
 
-Access<PortConfig> port_address() {
-  using Value = std::optional<InterfaceAddress>;
+/// "none", or addresses parted by '+': "10.0.0.1/24+fd00::1/64".
+Access<PortConfig> port_addresses() {
+  using Value = std::vector<InterfaceAddress>;
   return scalar<PortConfig>(
-      field_of(&PortConfig::address),
+      field_of(&PortConfig::addresses),
       [](std::string_view text) -> Result<Value> {
-        if (text == "none") return Value{};
-        WARPLINE_TRY(const InterfaceAddress address, parse_interface_address(text));
-        return Value{address};
+        Value addresses;
+        if (text == "none") return addresses;
+        for (std::size_t begin = 0; begin <= text.size();) {
+          const std::size_t end = std::min(text.find('+', begin), text.size());
+          WARPLINE_TRY(const InterfaceAddress address, parse_interface_address(text.substr(begin, end - begin)));
+          addresses.push_back(address);
+          begin = end + 1;
+        }
+        return addresses;
       },
-      [](const Value& value) { return value ? to_string(*value) : std::string("none"); });
+      [](const Value& value) {
+        std::string joined;
+        for (const InterfaceAddress& address : value) joined += (joined.empty() ? "" : "+") + to_string(address);
+        return joined.empty() ? std::string("none") : joined;
+      });
 }
 
 /// Options that every command which moves packets has.
 void add_common(std::vector<Option>& table) {
-  const std::vector<Command> both = {Command::forward, Command::generate};
+  const std::vector<Command> movers = {Command::forward, Command::l3forward, Command::generate};
   table.insert(
       table.end(),
-      {{"port", 0, "port", "spec", both, Arity::list, "SPEC", "PCI address or vdev string; repeatable", port_list(),
+      {{"port", 0, "port", "spec", movers, Arity::list, "SPEC", "PCI address or vdev string; repeatable", port_list(),
         ';'},
-       {"config", 0, "", "", both, Arity::single, "FILE", "read options from a TOML or JSON file", {}},
-       {"packets", 0, "run", "packets", both, Arity::single, "N", "stop after N packets; 0: no bound",
+       {"config", 0, "", "", movers, Arity::single, "FILE", "read options from a TOML or JSON file", {}},
+       {"packets", 0, "run", "packets", movers, Arity::single, "N", "stop after N packets; 0: no bound",
         unbounded<Config>(of(&Config::run, &RunConfig::packets))},
-       {"seconds", 0, "run", "seconds", both, Arity::single, "S", "stop after S; 0: no bound",
+       {"seconds", 0, "run", "seconds", movers, Arity::single, "S", "stop after S; 0: no bound",
         nanos<Config>(of(&Config::run, &RunConfig::seconds), kSecond, Nanos{0}, kHundredDays)},
-       {"warmup", 0, "run", "warmup", both, Arity::single, "N", "packets before measuring begins",
+       {"warmup", 0, "run", "warmup", movers, Arity::single, "N", "packets before measuring begins",
         unbounded<Config>(of(&Config::run, &RunConfig::warmup))},
        {"json",
         0,
@@ -81,40 +92,41 @@ void add_common(std::vector<Option>& table) {
         "",
         "one JSON object on stdout at the end",
         boolean<Config>(of(&Config::run, &RunConfig::json))},
-       {"json-stream", 0, "run", "json-stream", both, Arity::flag, "", "one line of JSON an interval",
+       {"json-stream", 0, "run", "json-stream", movers, Arity::flag, "", "one line of JSON an interval",
         boolean<Config>(of(&Config::run, &RunConfig::json_stream))},
-       {"interval", 0, "run", "interval", both, Arity::single, "S", "between lines of the live table",
+       {"interval", 0, "run", "interval", movers, Arity::single, "S", "between lines of the live table",
         nanos<Config>(of(&Config::run, &RunConfig::interval), kSecond, Nanos{kSecond / 100}, Nanos{3600 * kSecond})},
-       {"seed", 0, "run", "seed", both, Arity::single, "N", "of every random choice",
+       {"seed", 0, "run", "seed", movers, Arity::single, "N", "of every random choice",
         unbounded<Config>(of(&Config::run, &RunConfig::seed))},
-       {"verify", 0, "run", "verify", both, Arity::flag, "", "check every byte of stamped frames",
+       {"verify", 0, "run", "verify", movers, Arity::flag, "", "check every byte of stamped frames",
         boolean<Config>(of(&Config::run, &RunConfig::verify))},
-       {"lcores", 0, "runtime", "lcores", both, Arity::single, "N", "cores that workers may use; 0: one each",
+       {"lcores", 0, "runtime", "lcores", movers, Arity::single, "N", "cores that workers may use; 0: one each",
         count<Config>(of(&Config::runtime, &RuntimeConfig::lcores), 0, 1024)},
-       {"share-cores", 0, "runtime", "share-cores", both, Arity::flag, "", "more lcores than cores is meant",
+       {"share-cores", 0, "runtime", "share-cores", movers, Arity::flag, "", "more lcores than cores is meant",
         boolean<Config>(of(&Config::runtime, &RuntimeConfig::share_cores))},
-       {"no-hugepages", 0, "runtime", "no-hugepages", both, Arity::flag, "", "do not use hugepages, slower",
+       {"no-hugepages", 0, "runtime", "no-hugepages", movers, Arity::flag, "", "do not use hugepages, slower",
         inverse<Config>(of(&Config::runtime, &RuntimeConfig::hugepages))},
-       {"eal", 0, "runtime", "eal", both, Arity::single, "ARGS", "further EAL arguments, parted by spaces",
+       {"eal", 0, "runtime", "eal", movers, Arity::single, "ARGS", "further EAL arguments, parted by spaces",
         text<Config>(of(&Config::runtime, &RuntimeConfig::eal))},
-       {"data-room", 'd', "pool", "data-room", both, Arity::single, "BYTES",
+       {"data-room", 'd', "pool", "data-room", movers, Arity::single, "BYTES",
         "of a buffer; 0: the MTU's frame, at least 2048",
         count<Config>(of(&Config::pool, &PoolConfig::data_room), 0, 65'407)},
-       {"pool-size", 0, "pool", "size", both, Arity::single, "N", "buffers of each; 0: worked out",
+       {"pool-size", 0, "pool", "size", movers, Arity::single, "N", "buffers of each; 0: worked out",
         count<Config>(of(&Config::pool, &PoolConfig::size), 0, 1U << 28)},
-       {"pool-cache", 0, "pool", "cache", both, Arity::single, "N", "buffers each lcore keeps to itself",
+       {"pool-cache", 0, "pool", "cache", movers, Arity::single, "N", "buffers each lcore keeps to itself",
         count<Config>(of(&Config::pool, &PoolConfig::cache), 0, 512)}});
 }
 
 void add_forward(std::vector<Option>& table) {
   const std::vector<Command> forward = {Command::forward};
+  const std::vector<Command> forwarders = {Command::forward, Command::l3forward};
   table.insert(
       table.end(),
-      {{"pipelines", 'p', "forward", "pipelines", forward, Arity::single, "N", "queue pairs a port",
+      {{"pipelines", 'p', "forward", "pipelines", forwarders, Arity::single, "N", "queue pairs a port",
         count<Config>(of(&Config::forward, &ForwardConfig::pipelines), 1, 256)},
-       {"burst", 'b', "forward", "burst", forward, Arity::single, "N", "packets a batch at most",
+       {"burst", 'b', "forward", "burst", forwarders, Arity::single, "N", "packets a batch at most",
         count<Config>(of(&Config::forward, &ForwardConfig::burst), 1, 512)},
-       {"deadline", 0, "forward", "deadline", forward, Arity::single, "US",
+       {"deadline", 0, "forward", "deadline", forwarders, Arity::single, "US",
         "wait for a batch to fill; automatic: 0 or 20us",
         optional_nanos<Config>(of(&Config::forward, &ForwardConfig::deadline), kMicro, Nanos{0}, Nanos{kSecond})},
        {"engine", 0, "forward", "engine", forward, Arity::single, "KIND", "who does the work",
@@ -131,7 +143,7 @@ void add_forward(std::vector<Option>& table) {
         count<Config>(of(&Config::forward, &ForwardConfig::ctas), 1, 256)},
        {"ring-slots", 0, "forward", "ring-slots", forward, Arity::single, "N", "bursts in flight",
         power_of_two<Config>(of(&Config::forward, &ForwardConfig::ring_slots), 2, 1024)},
-       {"tx-retries", 0, "forward", "tx-retries", forward, Arity::single, "N", "before what is left is dropped",
+       {"tx-retries", 0, "forward", "tx-retries", forwarders, Arity::single, "N", "before what is left is dropped",
         count<Config>(of(&Config::forward, &ForwardConfig::tx_retries), 0, 1'000'000)},
        {"tx-first", 0, "forward", "tx-first", forward, Arity::single, "N",
         "packets that each port sends before it forwards",
@@ -151,6 +163,15 @@ void add_forward(std::vector<Option>& table) {
        {"loopback", 0, "forward", "loopback", forward, Arity::flag, "",
         "generate and check on the far side of a pair of software NICs",
         boolean<Config>(of(&Config::forward, &ForwardConfig::loopback))}});
+}
+
+void add_l3forward(std::vector<Option>& table) {
+  const std::vector<Command> l3forward = {Command::l3forward};
+  table.insert(table.end(),
+               {{"routes", 0, "l3forward", "routes", l3forward, Arity::single, "FILE", "routes, read again at SIGHUP",
+                 text<Config>(of(&Config::l3forward, &L3ForwardConfig::routes))},
+                {"lookup", 0, "l3forward", "lookup", l3forward, Arity::single, "KIND", "how destinations are found",
+                 choice<Config>(of(&Config::l3forward, &L3ForwardConfig::lookup), {"lpm", "fib", "exact"})}});
 }
 
 /// What only forward does with its packet buffers.
@@ -234,7 +255,8 @@ void add_bench(std::vector<Option>& table) {
 
 Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<PortConfig> access,
              Arity arity = Arity::single) {
-  return {name, 0, "port", name, {Command::forward, Command::generate}, arity, argument, help, std::move(access)};
+  return {name,     0,    "port",           name, {Command::forward, Command::l3forward, Command::generate}, arity,
+          argument, help, std::move(access)};
 }
 
 void add_port_setup(std::vector<Option>& table) {
@@ -259,8 +281,8 @@ void add_port_setup(std::vector<Option>& table) {
                                 [](const std::vector<std::uint8_t>& key) { return to_hex(key); })),
        setup("rss-fields", "NAMES", "what the hash covers",
              names<PortConfig>(field_of(&PortConfig::rss_fields), "ip,udp,tcp,..."), Arity::list),
-       setup("address", "ADDR/LEN", "answers ARP, ND, echo; the i-th is the i-th port's; none: no address",
-             port_address(), Arity::by_port),
+       setup("address", "ADDR/LEN", "answers ARP, ND, echo; the i-th is the i-th port's; several: A+B; none",
+             port_addresses(), Arity::by_port),
        setup("promiscuous", "on|off", "take frames for other stations",
              scalar<PortConfig>(field_of(&PortConfig::promiscuous), parse_bool, [](bool on) { return on; }))});
 }
@@ -268,13 +290,14 @@ void add_port_setup(std::vector<Option>& table) {
 }  // namespace
 
 std::string_view name(Command command) {
-  constexpr std::string_view kNames[] = {"forward", "generate", "bench", "config", "doctor"};
+  constexpr std::string_view kNames[] = {"forward", "l3forward", "generate", "bench", "config", "doctor"};
   return kNames[static_cast<std::size_t>(command)];
 }
 
 std::string_view summary(Command command) {
   constexpr std::string_view kSummaries[] = {
       "receive, work, transmit",
+      "receive, route, transmit",
       "send traffic at a rate and check what comes back",
       "make one of the published tables; bench list names them",
       "show or check the effective configuration with the origin of each value",
@@ -298,6 +321,7 @@ const std::vector<Option>& options() {
     add_common(made);
     add_forward_pool(made);
     add_forward(made);
+    add_l3forward(made);
     add_traffic(made);
     add_bench(made);
     add_port_setup(made);

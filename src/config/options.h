@@ -16,9 +16,9 @@
 
 namespace warpline {
 
-enum class Command : std::uint8_t { forward, generate, bench, config, doctor };
-inline constexpr Command kCommands[] = {Command::forward, Command::generate, Command::bench, Command::config,
-                                        Command::doctor};
+enum class Command : std::uint8_t { forward, l3forward, generate, bench, config, doctor };
+inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::generate,
+                                        Command::bench,   Command::config,    Command::doctor};
 
 [[nodiscard]] std::string_view name(Command command);
 /// One line for people: what the command is for.

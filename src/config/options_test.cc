@@ -37,6 +37,8 @@ std::string other_value(const Option& option) {
       {"rss-fields", "ip"},
       {"address", "10.0.0.1/24"},
       {"promiscuous", "off"},
+      {"recycle", "cache"},
+      {"lookup", "fib"},
       {"seconds", "3s"},
       {"interval", "2s"},
       {"deadline", "7us"},
@@ -69,7 +71,7 @@ TEST(Options, NamesAreUniqueInACommandAndKeysInAFile) {
 }
 
 TEST(Options, EachHasAFlagAVariableAndALineInTheHelp) {
-  for (const Command command : {Command::forward, Command::generate}) {
+  for (const Command command : {Command::forward, Command::l3forward, Command::generate}) {
     const std::string base = "config check " + std::string(name(command)) + " ";
     for (const Option& option : options()) {
       if (!option.taken_by(command)) continue;

@@ -83,7 +83,7 @@ void choose_ports(Config& config) {
   for (std::size_t i = 0; i < ports; ++i) {
     PortConfig port = port_setup();
     port.spec = "net_null" + std::to_string(i) + (coin() ? ",copy=1" : "");
-    if (coin()) port.address = InterfaceAddress{ip(coin()), number<std::uint8_t>(0, 32)};
+    if (coin()) port.addresses = {InterfaceAddress{ip(coin()), number<std::uint8_t>(0, 32)}};
     config.ports.push_back(port);
   }
 }
@@ -115,7 +115,7 @@ void choose_memory(Config& config) {
   PoolConfig& pool = config.pool;
   if (runs_on_gpu(config.forward.engine) || coin()) pool.memory = MemoryKind::pinned;
   pool.sharing = coin() ? PoolSharing::shared : PoolSharing::queue;
-  const bool has_address = std::ranges::any_of(config.ports, [](const PortConfig& p) { return p.address.has_value(); });
+  const bool has_address = std::ranges::any_of(config.ports, [](const PortConfig& p) { return !p.addresses.empty(); });
   if (!has_address && config.forward.tx_first == 0 && config.forward.workload == WorkloadKind::none && coin()) {
     pool.memory = MemoryKind::device;
     pool.sharing = PoolSharing::queue;

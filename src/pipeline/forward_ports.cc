@@ -84,7 +84,8 @@ std::vector<ForwardPort> ForwardPorts::near() const {
   const std::size_t count = config_.forward.loopback ? 1 : ports_.size();
   for (std::size_t i = 0; i < count; ++i) {
     const PortConfig& config = config_.forward.loopback ? config_.port_defaults : config_.ports[i];
-    near.push_back({ports_[i].id(), ports_[i].setup().mtu, ports_[i].mac(), config.address});
+    near.push_back({ports_[i].id(), ports_[i].setup().mtu, ports_[i].mac(), std::nullopt});
+    if (!config.addresses.empty()) near.back().address = config.addresses.front();
   }
   return near;
 }

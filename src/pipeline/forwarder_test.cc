@@ -122,7 +122,7 @@ class ForwardRun {
     std::vector<ForwardPort> ports;
     for (std::size_t i = 0; i < wires.size(); ++i) {
       ports.push_back(wires[i]->near());
-      ports.back().address = config_.ports[i].address;
+      if (!config_.ports[i].addresses.empty()) ports.back().address = config_.ports[i].addresses.front();
     }
     layout_ = lay_out_forward(config_, std::vector<int>(wires.size(), kAnyNode), 2);
     plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {});
