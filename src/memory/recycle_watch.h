@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace warpline {
@@ -14,6 +15,10 @@ namespace warpline {
 /// does not pay is left, and tried again after a pause that doubles each time it fails.
 class RecycleWatch {
  public:
+  RecycleWatch() = default;
+  /// `for_good`: the first mapping stays, whatever comes.
+  explicit RecycleWatch(bool for_good) : for_good_(for_good) {}
+
   static constexpr std::size_t kMostQueues = 64;  ///< transmit queues that packets may leave by
   static constexpr std::size_t kMostMapped = 2;
   static constexpr std::uint32_t kWindow = 8192;       ///< packets
@@ -43,8 +48,9 @@ class RecycleWatch {
 
   /// Judges the window that has passed and begins the next. What it returns is what came_back() will be about.
   [[nodiscard]] const Mapping& decide();
-  /// What decide() returned cannot be, or not all of it: `actual` is what is mapped instead.
-  void set_actual(const Mapping& actual) { mapped_ = actual; }
+  /// What decide() returned cannot be, or not all of it, or no longer: `actual` is what is mapped instead. Nothing
+  /// counts as a mapping that did not pay.
+  void set_actual(const Mapping& actual);
 
   [[nodiscard]] const Mapping& mapped() const { return mapped_; }
 
@@ -53,13 +59,13 @@ class RecycleWatch {
   void back_off();
   void begin_window();
 
+  bool for_good_ = false;
   std::uint32_t seen_ = 0;
   std::uint32_t window_ = 1;  ///< the first burst decides
   std::uint32_t came_back_ = 0;
-  std::uint32_t pause_ = 0;   ///< windows before the next try
-  std::uint32_t longer_ = 1;  ///< the next pause
+  std::uint32_t pause_ = 0;       ///< windows before the next try
+  std::uint32_t next_pause_ = 1;  ///< how many the next pause has
   Mapping mapped_;
-  bool fresh_ = false;  ///< mapped for this window for the first time
   std::array<std::uint32_t, kMostQueues> left_{};
 };
 

@@ -1,108 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "base/counter.h"
-#include "base/result.h"
-#include "config/config.h"
+#include "memory/recycle_hook.h"
 #include "memory/recycle_watch.h"
 #include "runtime/port_queue.h"
 
-struct rte_mempool;
-
 namespace warpline {
 
-/// The queues that one lcore polls and sends on, and nobody else. At most kMostQueues of each.
+/// The queues that one lcore polls and sends on, and nobody else. At most RecycleWatch::kMostQueues of each.
 struct RecycleQueues {
   std::vector<PortQueue> rx;
   std::vector<PortQueue> tx;
 };
 
-/// `rx` takes back the buffers of what `tx` has sent.
-struct RecycleLink {
-  PortQueue rx;
-  PortQueue tx;
-  rte_mempool* sent = nullptr;  ///< that packets sent on `tx` are of; null: not known before traffic comes
-};
-
-struct RecyclePlan {
-  RecycleWay way = RecycleWay::automatic;
-  std::vector<RecycleQueues> lcores;
-  /// For RecycleWay::direct; those that cannot be are refused in words. Without any, direct maps each RX queue to where
-  /// its first packets leave, for good. RecycleWay::automatic maps by itself and heeds none.
-  std::vector<RecycleLink> links;
-};
-
-/// How the buffers that one lcore sends come back to the queues that it receives on. Owner: that lcore, but for what is
-/// marked as the control thread's.
+/// Takes the buffers that one lcore has sent back into the queues that it receives on. Made by set_up_recycling().
+/// Owner: that lcore, but for what is marked otherwise.
 class Recycler {
  public:
-  static constexpr std::size_t kMostQueues = RecycleWatch::kMostQueues;
-
-  ~Recycler();
-  Recycler(const Recycler&) = delete;
-  Recycler& operator=(const Recycler&) = delete;
-
-  /// Before each receive burst of RX queue `rx`, an index into RecycleQueues::rx: takes back what it can. Returns the
-  /// buffers recycled. One branch where nothing is linked.
+  /// Before each receive burst of RX queue `rx`, an index into RecycleQueues::rx. Returns the buffers recycled. One
+  /// branch where nothing is linked.
   std::uint32_t poll(std::size_t rx) {
-    if (!busy_[rx] && !asked_.load(std::memory_order_relaxed)) [[likely]]
+    if (linked_[rx] == 0 && !asked_.load(std::memory_order_relaxed)) [[likely]]
       return 0;
     return take_back(rx);
   }
 
-  /// Once a burst and transmit queue: `packets` that came from RX queue `rx` were handed to transmit queue `tx`, an
-  /// index into RecycleQueues::tx. Call it only if watches().
+  /// Once a burst and transmit queue, if watches(): `packets` that came from RX queue `rx` were handed to transmit
+  /// queue `tx`, an index into RecycleQueues::tx.
   void left(std::size_t rx, std::size_t tx, std::uint32_t packets) {
-    if (watches_[rx].left(static_cast<std::uint8_t>(tx), packets)) [[unlikely]]
+    if (rx_[rx].watch.left(static_cast<std::uint8_t>(tx), packets)) [[unlikely]]
       remap(rx);
   }
-  [[nodiscard]] bool watches() const { return !watches_.empty(); }
+  /// Links follow where packets leave. False: they are for good, and left() need not be called.
+  [[nodiscard]] bool watches() const { return watches_; }
 
-  /// Control thread: nothing is to be taken from a transmit queue, or given to an RX queue, that will be stopped. Done
-  /// when unlinked(); the queue may be stopped then, and nothing touches it until relink().
-  void unlink_tx(PortQueue tx);
-  void unlink_rx(PortQueue rx);
-  /// Control thread: whether the owner has done what was asked. It does so in its next poll(); an owner that has ended
-  /// never will, and need not.
+  /// Control thread: a queue is to be stopped. It may be once unlinked() says so; nothing of here touches it then until
+  /// relink(). One control thread at a time.
+  void unlink_tx(PortQueue tx) { bar(barred_tx_, tx_mask(tx), true); }
+  void unlink_rx(PortQueue rx) { bar(barred_rx_, rx_mask(rx), true); }
+  /// Control thread: the owner has seen all that was asked, in a poll(). One that polls no more never will, and need
+  /// not.
   [[nodiscard]] bool unlinked() const;
-  /// Control thread, after the queue was started: it may be linked again.
-  void relink_tx(PortQueue tx);
-  void relink_rx(PortQueue rx);
+  /// Control thread: the queue was started again.
+  void relink_tx(PortQueue tx) { bar(barred_tx_, tx_mask(tx), false); }
+  void relink_rx(PortQueue rx) { bar(barred_rx_, rx_mask(rx), false); }
 
   /// Any thread.
   [[nodiscard]] std::uint64_t recycled() const { return recycled_.get(); }
-  /// Any thread: what is linked now.
-  [[nodiscard]] std::vector<RecycleLink> links() const;
+  struct Link {
+    PortQueue rx;
+    PortQueue tx;
+    bool operator==(const Link&) const = default;
+  };
+  /// What is linked. The owner, or when it has ended.
+  [[nodiscard]] std::vector<Link> links() const;
 
  private:
   friend class RecycleSetup;
-  struct Hook;
+  using Mapping = RecycleWatch::Mapping;
+  static constexpr std::uint8_t kNobody = UINT8_MAX;
+
+  struct Receiving {
+    PortQueue queue;
+    RecycleHook hook;
+    RecycleWatch watch;
+    Mapping links;  ///< in force
+    Mapping fixed;  ///< without a watch: what is to be in force
+  };
+  struct Sending {
+    PortQueue queue;
+    std::uint8_t claimed_by = kNobody;  ///< index of the RX queue that takes from it
+  };
+
   explicit Recycler(const RecycleQueues& queues);
   std::uint32_t take_back(std::size_t rx);
   void remap(std::size_t rx);
+  void obey();
+  /// Links as much of `wanted` as may be, and nothing else.
+  void link(std::size_t rx, const Mapping& wanted);
+  [[nodiscard]] std::uint64_t tx_mask(PortQueue queue) const;
+  [[nodiscard]] std::uint64_t rx_mask(PortQueue queue) const;
+  void bar(std::atomic<std::uint64_t>& barred, std::uint64_t queues, bool on);
 
-  std::vector<std::uint8_t> busy_;     ///< by RX queue: how many links it has
-  std::vector<RecycleWatch> watches_;  ///< by RX queue; none: links are for good
-  std::atomic<bool> asked_{false};     ///< by the control thread: look at the masks below
+  std::array<std::uint8_t, RecycleWatch::kMostQueues> linked_{};  ///< by RX queue: how many it takes from
+  /// Set by the control thread (release) behind the masks, cleared by the owner (acquire) before it reads them.
+  std::atomic<bool> asked_{false};
+  bool watches_ = false;
   Counter recycled_;
-  std::unique_ptr<Hook> hook_;
+  std::vector<Receiving> rx_;
+  std::vector<Sending> tx_;
+  alignas(64) std::atomic<std::uint64_t> barred_tx_{0};  ///< by the control thread: bits of transmit queues
+  std::atomic<std::uint64_t> barred_rx_{0};
+  std::atomic<std::uint64_t> obeyed_tx_{0};  ///< by the owner (release): those it takes nothing from
+  std::atomic<std::uint64_t> obeyed_rx_{0};
 };
-
-/// What recycling was set up to.
-struct Recycling {
-  std::vector<std::unique_ptr<Recycler>> lcores;  ///< as RecyclePlan::lcores
-  std::vector<std::string> notes;                 ///< each one line: what was refused, why, and what is used instead
-  std::string way;                                ///< in force: "direct over fast-free", "cache", ...
-};
-
-/// Sets queues up for plan.way. Between Port::attach and Port::start of all ports named: transmit queues whose
-/// thresholds would keep buffers from ever moving are set up again with others. Refusals are notes, not errors.
-[[nodiscard]] Result<Recycling> set_up_recycling(const RecyclePlan& plan);
 
 }  // namespace warpline
