@@ -45,8 +45,8 @@ class PacingWheel {
   [[nodiscard]] std::uint32_t size() const { return size_; }
   [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(nodes_.size()); }
 
-  /// Not scheduled() if the wheel is full. A deadline in the past fires at the next advance(); what is scheduled inside
-  /// of advance() never fires in the same one.
+  /// Not scheduled() if the wheel is full. A deadline in the past fires at the next advance(); inside of advance(), a
+  /// tick later at the soonest.
   WheelHandle schedule(T value, Nanos at) {
     if (free_ == kNone) return {};
     const std::uint32_t index = free_;

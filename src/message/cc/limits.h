@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "base/units.h"
 #include "message/cc/sample.h"
@@ -23,11 +24,24 @@ inline constexpr Nanos kMaxPacingGap{1'000'000'000};
 /// A time measured, in [1 ns, 10 s], as nanoseconds.
 [[nodiscard]] constexpr double sane_delay(Nanos delay) { return clamped(static_cast<double>(delay.value), 1.0, 10e9); }
 
+/// Of a sample: the round trip less the peer's delay, in [1 ns, 10 s].
+[[nodiscard]] constexpr double fabric_delay(const CcSample& sample) {
+  const double rtt = sane_delay(sample.rtt);
+  return std::max(rtt - clamped(static_cast<double>(sample.remote_delay.value), 0, rtt), 1.0);
+}
+
 /// Nanoseconds from `then` to `now`, in [0, 10 s]; 0 if the clock stepped back.
 [[nodiscard]] constexpr double elapsed(Nanos then, Nanos now) {
   if (now <= then) return 0;
   const std::uint64_t span = static_cast<std::uint64_t>(now.value) - static_cast<std::uint64_t>(then.value);
   return span < 10'000'000'000U ? static_cast<double>(span) : 10e9;
+}
+
+inline constexpr Nanos kLongAgo{std::numeric_limits<std::int64_t>::min()};
+
+/// Whether `nanos` have passed. A clock that stepped back cannot say; then yes.
+[[nodiscard]] constexpr bool has_passed(double nanos, Nanos since, Nanos now) {
+  return now < since || elapsed(since, now) >= nanos;
 }
 
 [[nodiscard]] constexpr Nanos pacing_gap_of(double nanos) {

@@ -9,7 +9,7 @@ namespace warpline {
 
 /// What one acknowledgement tells a congestion controller. Any values are safe, also absurd ones.
 struct CcSample {
-  Nanos now;                             ///< any origin; a step back counts as no time
+  Nanos now;                             ///< any origin; may step either way
   Nanos rtt;                             ///< of the newest packet acknowledged, with the time at the peer
   Nanos remote_delay;                    ///< of it at the peer: packet received to acknowledgement sent
   std::uint32_t acked_bytes = 0;         ///< newly acknowledged

@@ -11,9 +11,9 @@ namespace warpline {
 /// keeps the round trip near a target by additive increase and multiplicative decrease, once a round trip. The window
 /// may fall below one packet; then packets are paced.
 ///
-/// Beyond the paper: windows double a round trip until the target is first reached or a packet is lost; the target is
-/// never below the smallest round trip seen and a quarter of the base target, for paths longer than it foresees; a
-/// small share of losses while delays are below the target is taken for corruption, not congestion.
+/// Beyond the paper: the window doubles in a round trip until the target is first reached or packets are lost; the
+/// target is never below the smallest round trip seen and a quarter of the base target, for paths longer than it
+/// foresees; a small share of losses is taken for corruption and left to what the delay says.
 class Swift {
  public:
   explicit Swift(const CcConfig& config);
@@ -29,16 +29,16 @@ class Swift {
   /// One of the two windows of section 3.3.
   struct Window {
     float packets;
-    std::int64_t decreased_at;  ///< nanoseconds of the caller's clock
+    Nanos decreased_at;
   };
 
+  void follow(Window& window, double delay, double target, double acked_packets, Nanos now);
+  void multiply(Window& window, double factor, Nanos now) const;
   [[nodiscard]] bool may_decrease(const Window& window, Nanos now) const;
-  void follow_delay(Window& window, double delay, double target, const CcSample& sample, bool grows);
-  void decrease(Window& window, double factor, Nanos now);
-  [[nodiscard]] double target_nanos() const;
-  [[nodiscard]] double packets() const;
+  [[nodiscard]] double round_trip() const;
+  [[nodiscard]] double target_delay() const;
 
-  // Constants. float: 24 bits are more than any of them means.
+  // Constants; times in nanoseconds. float: none of them means more than 24 bits.
   float mtu_;
   float base_target_;
   float scaling_range_;
@@ -48,18 +48,17 @@ class Swift {
   float increment_;
   float decrease_;
   float max_decrease_;
-  float min_window_;
-  float max_window_;
+  float min_window_;  ///< packets
+  float max_window_;  ///< packets
   float tolerated_loss_;
 
-  Window fabric_;
-  Window endpoint_;
-  float rtt_ = 0;              ///< smoothed, nanoseconds; 0: none yet
+  float rtt_ = 0;              ///< smoothed; 0: none yet
   float min_rtt_ = 0;          ///< without the peer's delay; 0: none yet
-  float delay_ = 0;            ///< the newest round trip without the peer's delay
   float loss_ = 0;             ///< share of packets lost, moving average
   std::uint8_t timeouts_ = 0;  ///< since the last acknowledgement
   bool slow_start_ = true;
+  Window fabric_;
+  Window endpoint_;
 };
 
 }  // namespace warpline

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
 #include "message/cc/sample.h"
 
 namespace warpline {
 
-/// TIMELY (Mittal et al., SIGCOMM 2015, algorithm 1 and section 5.1): a rate that follows the gradient of the round
-/// trip. As eRPC uses it (Kalia et al., NSDI 2019, section 5.2): started at the link's rate, which is not paced while
-/// round trips are short. An acknowledgement adjusts the rate in proportion to the time since the last one, a round
-/// trip's worth at most, since the paper counts completions of whole segments.
+/// TIMELY (Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, algorithm 1 and
+/// section 4.3): a rate that follows the gradient of the round trip, with the parameters of eRPC (Kalia et al., NSDI
+/// 2019, section 5.2). It starts at the link's rate, at which nothing is paced. Losses do not concern it.
+///
+/// The paper counts completions of segments of many packets. Here each acknowledgement changes the rate in proportion
+/// to the time since the last one, by one completion's worth in a round trip.
 class Timely {
  public:
   explicit Timely(const CcConfig& config);
 
   CcOutput on_ack(const CcSample& sample);
-  CcOutput on_loss(Nanos now, bool timeout);
+  CcOutput on_loss(Nanos, bool) { return output(); }
   [[nodiscard]] CcOutput output() const;
 
   /// Bytes a second.
@@ -35,11 +35,11 @@ class Timely {
   float high_;
 
   float rate_;
-  float previous_rtt_ = 0;  ///< 0: none yet
-  float min_rtt_ = 0;       ///< 0: none yet
-  float difference_ = 0;    ///< of successive round trips, moving average
+  float previous_rtt_ = 0;         ///< 0: none yet
+  float min_rtt_ = 0;              ///< 0: none yet
+  float difference_ = 0;           ///< of successive round trips, moving average
+  float falling_completions_ = 0;  ///< in a row with a gradient of 0 or below
   Nanos updated_at_;
-  std::uint8_t negative_gradients_ = 0;
 };
 
 }  // namespace warpline

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message/cc/swift.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "message/cc/cc_testing.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::uint32_t kMtu = 1000;
+
+/// Round numbers: target 50 us without scaling, ten packets to start with, half of the excess taken back.
+CcConfig plain_config() {
+  CcConfig config;
+  config.mtu = kMtu;
+  config.initial_window_bytes = 10 * kMtu;
+  config.swift.base_target = Nanos{50'000};
+  config.swift.scaling_range = Nanos{0};
+  config.swift.increment_packets = 1;
+  config.swift.decrease = 0.5;
+  config.swift.max_decrease = 0.5;
+  config.swift.tolerated_loss = 0;
+  return config;
+}
+
+CcSample ack(std::int64_t now_us, std::int64_t rtt_us) { return packet_acked(now_us, rtt_us, kMtu); }
+double packets(const CcOutput& output) { return output.window_bytes / kMtu; }
+
+/// A controller that knows of a path of 20 us.
+Swift started(const CcConfig& config) {
+  Swift swift(config);
+  CcSample sample = ack(0, 20);
+  sample.acked_bytes = 0;
+  swift.on_ack(sample);
+  return swift;
+}
+
+/// A controller at `window` packets, out of slow start, that has just decreased at `now_us`.
+Swift settled(const CcConfig& config, double window, std::int64_t now_us) {
+  CcConfig wider = config;
+  wider.initial_window_bytes = 2 * window * kMtu;
+  Swift swift(wider);
+  swift.on_loss(Nanos{now_us * 1000}, false);
+  return swift;
+}
+
+TEST(Swift, DoublesInARoundTripUntilTheTargetIsReached) {
+  Swift swift(plain_config());
+  for (int i = 0; i < 10; ++i) swift.on_ack(ack(20, 20));
+  EXPECT_NEAR(packets(swift.output()), 20, 1e-4);
+  swift.on_ack(ack(60, 50));
+  const double after = packets(swift.output());
+  swift.on_ack(ack(61, 20));
+  EXPECT_NEAR(packets(swift.output()), after + 1 / after, 1e-4);
+}
+
+TEST(Swift, AddsOnePacketInARoundTripBelowTheTarget) {
+  Swift swift = settled(plain_config(), 10, 0);
+  for (int i = 0; i < 10; ++i) swift.on_ack(ack(100 + i, 30));
+  EXPECT_NEAR(packets(swift.output()), 11, 0.06);
+}
+
+TEST(Swift, TakesBackInProportionToTheExcess) {
+  Swift swift = started(plain_config());
+  EXPECT_NEAR(packets(swift.on_ack(ack(1000, 100))), 10 * (1 - 0.5 * (100.0 - 50) / 100), 1e-4);
+}
+
+TEST(Swift, TakesBackOnceInARoundTrip) {
+  Swift swift = started(plain_config());
+  const double first = packets(swift.on_ack(ack(1000, 100)));
+  EXPECT_EQ(packets(swift.on_ack(ack(1020, 100))), first);
+  EXPECT_LT(packets(swift.on_ack(ack(1100, 100))), first);
+}
+
+TEST(Swift, NeverTakesBackMoreThanTheMost) {
+  CcConfig config = plain_config();
+  config.swift.max_decrease = 0.2;
+  Swift swift = started(config);
+  EXPECT_NEAR(packets(swift.on_ack(ack(1000, 9'000'000))), 8, 1e-4);
+}
+
+TEST(Swift, ThePeersDelayIsNotTheFabrics) {
+  Swift swift = started(plain_config());
+  CcSample sample = ack(1000, 300);
+  sample.remote_delay = Nanos{270'000};
+  EXPECT_GT(packets(swift.on_ack(sample)), 10);
+}
+
+TEST(Swift, ASlowPeerShrinksTheEndpointWindow) {
+  Swift swift = started(plain_config());
+  CcSample sample = ack(1000, 1030);
+  sample.remote_delay = Nanos{1'000'000};
+  EXPECT_NEAR(packets(swift.on_ack(sample)), 10 * (1 - 0.5 * (1000.0 - 500) / 1000), 1e-4);
+}
+
+TEST(Swift, BelowOnePacketItPaces) {
+  Swift swift = started(plain_config());
+  for (int i = 1; i <= 100; ++i) swift.on_ack(ack(i * 200, 200));
+  ASSERT_LT(packets(swift.output()), 1);
+  EXPECT_NEAR(static_cast<double>(swift.output().pacing_gap.value), 200'000 / packets(swift.output()),
+              1e-3 * 200'000 / packets(swift.output()));
+  EXPECT_EQ(settled(plain_config(), 2, 0).output().pacing_gap, Nanos{0});
+}
+
+TEST(Swift, TheTargetGrowsAsTheWindowShrinks) {
+  CcConfig config = plain_config();
+  config.swift.scaling_range = Nanos{100'000};
+  config.swift.scaling_min_packets = 0.25;
+  config.swift.scaling_max_packets = 100;
+  // alpha = 100 us / (1/sqrt(0.25) - 1/sqrt(100)), beta = -alpha / 10: 50 us and alpha/sqrt(w) + beta.
+  const double alpha = 100'000 / (2 - 0.1);
+  EXPECT_NEAR(static_cast<double>(settled(config, 100, 0).target().value), 50'000, 2);
+  EXPECT_NEAR(static_cast<double>(settled(config, 4, 0).target().value), 50'000 + alpha * 0.5 - alpha / 10, 2);
+  EXPECT_NEAR(static_cast<double>(settled(config, 1000, 0).target().value), 50'000, 2);
+}
+
+TEST(Swift, APathLongerThanForeseenHasALongerTarget) {
+  Swift swift(plain_config());
+  swift.on_ack(ack(2000, 2000));
+  EXPECT_NEAR(static_cast<double>(swift.target().value), 2'012'500, 200);
+  EXPECT_GT(packets(swift.output()), 10) << "a round trip that is as short as can be is no congestion";
+}
+
+TEST(Swift, ALossHalvesOnceInARoundTrip) {
+  Swift swift(plain_config());
+  swift.on_ack(ack(1000, 40));
+  const double before = packets(swift.output());
+  EXPECT_NEAR(packets(swift.on_loss(Nanos{1'001'000}, false)), before / 2, 1e-4);
+  EXPECT_NEAR(packets(swift.on_loss(Nanos{1'002'000}, false)), before / 2, 1e-4);
+  EXPECT_NEAR(packets(swift.on_loss(Nanos{1'041'000}, false)), before / 4, 1e-4);
+}
+
+TEST(Swift, RareLossesAreLeftToTheDelay) {
+  CcConfig config = plain_config();
+  config.swift.tolerated_loss = 0.03;
+  Swift swift(config);
+  for (int i = 0; i < 1000; ++i) swift.on_ack(ack(i, 40));
+  const double before = packets(swift.output());
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(packets(swift.on_loss(Nanos{1'001'000 + i}, false)), before);
+  for (int i = 0; i < 7; ++i) swift.on_loss(Nanos{1'002'000 + i}, false);
+  EXPECT_NEAR(packets(swift.output()), before / 2, 1e-3) << "fourteen of the last 256";
+}
+
+TEST(Swift, AfterFiveTimeoutsInARowItStartsFromTheSmallestWindow) {
+  Swift swift(plain_config());
+  for (int i = 1; i <= 4; ++i) swift.on_loss(Nanos{i * 1'000'000}, true);
+  EXPECT_NEAR(packets(swift.output()), 10.0 / 16, 1e-4);
+  EXPECT_NEAR(packets(swift.on_loss(Nanos{5'000'000}, true)), 0.001, 1e-6);
+  for (int i = 0; i < 3; ++i) swift.on_ack(ack(6000 + i, 40));
+  EXPECT_GT(packets(swift.output()), 1) << "acknowledgements bring it back at once";
+}
+
+TEST(Swift, AnUnusedWindowDoesNotGrow) {
+  Swift swift(plain_config());
+  CcSample sample = ack(100, 20);
+  sample.in_flight_bytes = 3 * kMtu;
+  EXPECT_NEAR(packets(swift.on_ack(sample)), 10, 1e-6);
+}
+
+TEST(Swift, AClockThatStepsBackDoesNotStopIt) {
+  Swift swift = started(plain_config());
+  const double first = packets(swift.on_ack(ack(1'000'000, 100)));
+  EXPECT_LT(packets(swift.on_ack(ack(10, 100))), first);
+}
+
+}  // namespace
+}  // namespace warpline
