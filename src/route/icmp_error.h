@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "base/address.h"
+#include "base/frame.h"
+#include "packet/parse.h"
 
 namespace warpline {
 
@@ -20,27 +22,24 @@ enum class IcmpReason : std::uint8_t {
 inline constexpr std::uint32_t kIcmpV4ErrorHeaders = 42;
 inline constexpr std::uint32_t kIcmpV6ErrorHeaders = 62;
 
-/// How much of the datagram goes along: all that fits into 576 bytes (RFC 1812, 4.3.2.3) or 1280 (RFC 4443, 2.4(c)).
-inline constexpr std::uint32_t kIcmpV4ErrorKeeps = 576 - 28;
-inline constexpr std::uint32_t kIcmpV6ErrorKeeps = 1280 - 48;
+/// Whether an error may be sent about a well-formed frame: not about ICMP errors and redirects, later fragments, what
+/// came to a group, or what comes from no single host; `too_big` over IPv4 only if it may not be fragmented (RFC
+/// 1812, 4.3.2.7; RFC 1191; RFC 4443, 2.4(e)). The Ethernet header lies in the first segment.
+[[nodiscard]] bool may_send_icmp_error(FrameRef frame, const ParsedFrame& parsed, IcmpReason reason);
 
-/// A received frame that holds an IP datagram.
-struct Offender {
-  const std::uint8_t* ethernet;  ///< 14 bytes, before any tag
-  std::uint8_t* datagram;        ///< its IP header; the frame is parsed and well formed
-  std::uint32_t length;          ///< of the datagram
-  std::uint32_t have;            ///< bytes of it in one piece from `datagram` on
+/// What an error is made of.
+struct IcmpError {
+  IcmpReason reason;
+  MacAddress own_mac;
+  MacAddress station;  ///< that the frame came from
+  IpAddress own;       ///< of the receiving port, in the datagram's family
+  std::uint16_t mtu;   ///< for too_big
 };
 
-/// Whether an error may be sent: not about ICMP errors and redirects, later fragments, what came to a group, or from
-/// what is no single host (RFC 1812, 4.3.2.7; RFC 4443, 2.4(e)). Reads up to 60 bytes of the datagram.
-[[nodiscard]] bool may_send_icmp_error(const Offender& offender, IcmpReason reason);
-
-/// Writes the headers right before `offender.datagram`, where kIcmpV4ErrorHeaders or kIcmpV6ErrorHeaders bytes are
-/// writable; they may cover the frame's old Ethernet header. From `own_mac` and `own`, an address of the receiving
-/// port, back to the station that sent the frame. `mtu`: for too_big. Returns how many bytes of the datagram belong to
-/// the error: the frame is the headers and these.
-[[nodiscard]] std::uint32_t write_icmp_error(const Offender& offender, IcmpReason reason, const MacAddress& own_mac,
-                                             const IpAddress& own, std::uint16_t mtu);
+/// Writes the headers right before `datagram`, whose first `have` bytes lie there in one piece, at least an IP header;
+/// before it kIcmpV4ErrorHeaders or kIcmpV6ErrorHeaders bytes are writable. Returns how many bytes of the datagram
+/// belong to the error: all that fits into 576 (RFC 1812, 4.3.2.3) or 1280 (RFC 4443, 2.4(c)). The frame is the headers
+/// and these.
+[[nodiscard]] std::uint32_t write_icmp_error(const IcmpError& error, std::uint8_t* datagram, std::uint32_t have);
 
 }  // namespace warpline
