@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "measure/forward_totals.h"
 #include "measure/generator.h"
 #include "measure/live.h"
+#include "measure/recycle_totals.h"
 #include "measure/run_end.h"
 #include "measure/send_frames.h"
 #include "measure/traffic_worker.h"
@@ -67,6 +69,7 @@ class ForwardRun {
     if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(1)));
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     announce(notes_of(plan_, *eal_));
+    announce(recycling_notes());
     WARPLINE_CHECK(launch());
     const LiveResult live = supervise();
     workers_->wait();
@@ -115,6 +118,7 @@ class ForwardRun {
 
   Result<void> launch() {
     WARPLINE_TRY(forwarder_, Forwarder::create(config_, layout_, plan_, ports_->near()));
+    forwarder_->recycle_with(ports_->recycling());
     if (config_.forward.loopback) make_far_side();
     WARPLINE_CHECK(forwarder_->start());
     workers_.emplace(plan_);
@@ -247,6 +251,26 @@ class ForwardRun {
     return totals;
   }
 
+  /// That recycling does what the ports let it goes without saying, unless somebody asked for it.
+  [[nodiscard]] bool asked_to_recycle() const {
+    return std::ranges::any_of(loaded_.settings, [](const Setting& setting) {
+      return setting.name == "forward.recycle" && setting.origin.source != Source::built_in;
+    });
+  }
+
+  [[nodiscard]] std::vector<std::string> recycling_notes() const {
+    return asked_to_recycle() ? ports_->recycling().notes : std::vector<std::string>{};
+  }
+
+  void add_recycling(RunReport& report) const {
+    const std::span<const Port> ports = ports_->ports();
+    const RecycleWay way = config_.forward.recycle;
+    report.recycle = recycle_totals(way, ports_->recycling(), config_.forward.loopback ? ports.first(1) : ports);
+    for (const std::string& note : recycling_notes()) report.notes.push_back(note);
+    auto nothing = nothing_recycled(way, *report.recycle, report.totals.rx.packets);
+    if (nothing && asked_to_recycle()) report.notes.push_back(*std::move(nothing));
+  }
+
   int report(const LiveResult& live) {
     RunReport report;
     report.command = config_.command;
@@ -259,6 +283,7 @@ class ForwardRun {
     for (const Port& port : ports_->ports()) add_port(report, port);
     add_plan(report, plan_);
     report.notes = notes_of(plan_, *eal_);
+    add_recycling(report);
     for (const Port& port : ports_->ports()) {
       const std::string& access = port.setup().device_access;
       if (!access.empty()) report.notes.push_back(fmt::format("port {} reaches GPU memory {}", port.name(), access));

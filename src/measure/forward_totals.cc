@@ -41,6 +41,7 @@ RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far) {
     for (const LaneCounters* lane : way->lanes()) add(work, *lane);
   }
   totals.stages = {receive, work, transmit};
+  totals.recycled = forwarder.recycled();
   if (far != nullptr) {
     far->add_to(totals);
     far->merge_latency(latency);

@@ -111,6 +111,7 @@ LiveInterval::LiveInterval(const LiveSample& before, const LiveSample& now)
   totals_.tx = minus(now.totals.tx, before.totals.tx);
   totals_.generated = minus(now.totals.generated, before.totals.generated);
   totals_.delivered = minus(now.totals.delivered, before.totals.delivered);
+  if (totals_.recycled) *totals_.recycled -= before.totals.recycled.value_or(0);
   for (std::size_t i = 0; i < kVerdicts; ++i) totals_.drops[i] -= before.totals.drops[i];
   for (std::size_t i = 0; i < std::min(totals_.stages.size(), before.totals.stages.size()); ++i) {
     totals_.stages[i] = minus(totals_.stages[i], before.totals.stages[i]);
@@ -135,6 +136,7 @@ std::string LiveInterval::row() const {
       fmt::format("{:>8.2f} {:>12} {:>9.3f} {:>9} {:>10} {:>7.1f} {:>16} {:>9.1f} {:>9.1f}", time_s_,
                   rate_.tally.packets, rate_.mpps(), gbps, totals_.dropped(), batch, cycles.empty() ? "-" : cycles,
                   static_cast<double>(latency.p50) / 1e3, static_cast<double>(latency.p99) / 1e3);
+  if (totals_.recycled) row += fmt::format("  recycled {}", *totals_.recycled);
   for (std::size_t i = 0; i < kVerdicts; ++i) {
     if (totals_.drops[i] != 0) row += fmt::format("  {} {}", name(static_cast<Verdict>(i)), totals_.drops[i]);
   }
@@ -151,6 +153,7 @@ std::string LiveInterval::json() const {
   if (totals_.generated) line["generated"] = to_json(*totals_.generated);
   line["drops"] = to_json(totals_.drops);
   if (totals_.latency && totals_.latency->count != 0) line["latency_ns"] = to_json(*totals_.latency);
+  if (totals_.recycled) line["recycled"] = *totals_.recycled;
   for (const StageTotals& stage : totals_.stages) line["stages"].push_back(to_json(stage));
   return line.dump();
 }

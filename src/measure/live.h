@@ -24,7 +24,7 @@ class LiveInterval {
  public:
   LiveInterval(const LiveSample& before, const LiveSample& now);
 
-  /// A row of the table for people, without newline: drops by reason at its end.
+  /// A row of the table for people, without newline: buffers recycled and drops by reason at its end.
   [[nodiscard]] std::string row() const;
   /// One line: {time_s, interval_s, through, rx, tx, …} of the interval alone, except verify and latency_ns, which are
   /// of the whole run so far.

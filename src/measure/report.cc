@@ -136,6 +136,7 @@ Json RunReport::to_json() const {
   }
   if (counted) json["counted"] = to_json(*counted);
   if (gpu) json["gpu"] = to_json(*gpu);
+  if (recycle) json["recycle"] = to_json(*recycle);
   for (const PortTotals& port : ports) json["ports"].push_back(to_json(port));
   json["lcores"] = lcores;
   json["notes"] = notes;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -84,6 +85,7 @@ struct RunTotals {
   std::optional<VerifyTotals> verify;
   std::optional<LatencyTotals> latency;
   std::vector<StageTotals> stages;
+  std::optional<std::uint64_t> recycled;  ///< buffers, as RecycleTotals::recycled
 
   [[nodiscard]] std::uint64_t dropped() const;
   /// The conservation law: rx + generated = tx + delivered + drops + in_flight. Exact once all workers have stopped.
@@ -108,6 +110,19 @@ struct GpuTotals {
   std::uint64_t memory_bytes = 0;  ///< of packets
 };
 
+/// How sent buffers came back. Unset: the driver does not tell.
+struct RecycleTotals {
+  std::string way;                                             ///< as on the command line
+  std::uint64_t recycled = 0;                                  ///< buffers, from transmit ring to receive ring
+  std::vector<std::pair<std::string, std::uint64_t>> refused;  ///< reasons: buffers shared, of another pool; or calls
+  std::optional<std::uint64_t> mempool_gets;                   ///< buffers that drivers took from pools
+  std::optional<std::uint64_t> mempool_puts;
+  std::vector<std::string> links;  ///< at the end, one line each
+
+  /// A row of the report for people.
+  [[nodiscard]] std::string to_text() const;
+};
+
 struct RunReport {
   std::string command;
   nlohmann::json config;  ///< LoadedConfig::to_json()
@@ -116,6 +131,7 @@ struct RunReport {
   Throughput rate;
   std::optional<FrameTally> counted;  ///< by the count workload
   std::optional<GpuTotals> gpu;
+  std::optional<RecycleTotals> recycle;
   std::vector<PortTotals> ports;
   std::vector<std::string> lcores;  ///< one line a worker: what runs where
   std::vector<std::string> notes;   ///< what cost rate or latency
@@ -137,5 +153,6 @@ struct RunReport {
 [[nodiscard]] nlohmann::ordered_json to_json(const PortTotals& port);
 [[nodiscard]] nlohmann::ordered_json to_json(const FrameTally& counted);
 [[nodiscard]] nlohmann::ordered_json to_json(const GpuTotals& gpu);
+[[nodiscard]] nlohmann::ordered_json to_json(const RecycleTotals& recycle);
 
 }  // namespace warpline

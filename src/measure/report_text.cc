@@ -66,6 +66,7 @@ std::string RunReport::to_text() const {
                         c.of(L4Kind::udp), c.of(L4Kind::tcp), c.of(L4Kind::icmp) + c.of(L4Kind::icmpv6), c.fragments,
                         c.vlan_tagged, c.malformed));
   }
+  if (recycle) add_row(text, "recycled", recycle->to_text());
   for (const PortTotals& port : ports) {
     text += fmt::format("  port {}: rx {}, tx {}, missed {}, no buffer {}, errors {}\n", port.name, port.rx.packets,
                         port.tx.packets, port.missed, port.no_mbuf, port.errors);

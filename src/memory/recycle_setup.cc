@@ -50,6 +50,14 @@ std::string_view name(RecycleWay way) {
   return kNames[static_cast<std::size_t>(way)];
 }
 
+std::optional<std::uint64_t> Recycling::recycled() const {
+  std::optional<std::uint64_t> sum;
+  for (const auto& lcore : lcores) {
+    if (lcore != nullptr) sum = sum.value_or(0) + lcore->recycled();
+  }
+  return sum;
+}
+
 /// Works a plan off, lcore by lcore.
 class RecycleSetup {
  public:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,9 @@ struct Recycling {
   std::vector<std::unique_ptr<Recycler>> lcores;
   /// Each one line: what was refused, why, and what is used instead; what had to be set up otherwise.
   std::vector<std::string> notes;
+
+  /// Buffers that went from a transmit ring into a receive ring so far; unset where none can. Any thread.
+  [[nodiscard]] std::optional<std::uint64_t> recycled() const;
 };
 
 /// Whether ports are to be set up with MBUF_FAST_FREE where that is safe.

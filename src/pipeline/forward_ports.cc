@@ -7,6 +7,8 @@
 #include <bit>
 #include <utility>
 
+#include "pipeline/recycle_plan.h"
+
 namespace warpline {
 
 Bytes ForwardPorts::host_memory() const {
@@ -53,7 +55,8 @@ Result<void> ForwardPorts::open(const std::string& spec, const PortConfig& confi
                                 const PoolConfig& pool) {
   WARPLINE_TRY(Port port, Port::open(spec));
   // What leaves by a queue was received by one queue of one port; frames to send first come from elsewhere.
-  const bool one_pool = pool.split == 0 && config_.forward.tx_first == 0;
+  const bool wanted = is_far(ports_.size()) || wants_fast_free(config_.forward.recycle);
+  const bool one_pool = wanted && pool.split == 0 && config_.forward.tx_first == 0;
   WARPLINE_CHECK(port.configure(config, {.rx = config_.forward.pipelines, .tx = tx_queues, .one_pool = one_pool}));
   WARPLINE_TRY(PortPools pools,
                PortPools::make(pools_plan(fmt::format("port{}", ports_.size()), config, pool, port.node())));
@@ -71,6 +74,9 @@ Result<void> ForwardPorts::start() {
     WARPLINE_CHECK(ports_[i].attach(pools_[i].queues()));
     if (!pools_[i].external().empty()) WARPLINE_CHECK(copies_.install(ports_[i]));
   }
+  std::vector<std::uint16_t> ids;
+  for (const Port& port : ports_) ids.push_back(port.id());
+  recycling_ = set_up_recycling(recycle_plan(config_, layout_, ids));
   for (Port& port : ports_) WARPLINE_CHECK(port.start());
   return {};
 }

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "config/config.h"
 #include "memory/port_pools.h"
+#include "memory/recycle_setup.h"
 #include "pipeline/forwarder.h"
 #include "pipeline/layout.h"
 #include "pipeline/nic_copies.h"
@@ -38,6 +39,8 @@ class ForwardPorts {
   [[nodiscard]] std::vector<ForwardPort> near() const;
   /// Frames of one queue pair that the far side keeps on their way: half of a ring, so that none ever overflows.
   [[nodiscard]] std::uint32_t window() const { return config_.port_defaults.rx_ring / 2; }
+  /// How sent buffers come back, by the roles of the layout. Complete after open().
+  [[nodiscard]] const Recycling& recycling() const { return recycling_; }
   /// Of GPUs, taken by packets.
   [[nodiscard]] Bytes gpu_memory() const;
 
@@ -46,6 +49,7 @@ class ForwardPorts {
   [[nodiscard]] Result<void> open(const std::string& spec, const PortConfig& config, std::uint16_t tx_queues,
                                   const PoolConfig& pool);
   [[nodiscard]] Result<void> start();
+  [[nodiscard]] bool is_far(std::size_t port) const { return config_.forward.loopback && port == 1; }
   [[nodiscard]] std::uint32_t buffers(const PortConfig& port, const PoolConfig& pool) const;
   [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortConfig& port, const PoolConfig& pool,
                                          int node) const;
@@ -57,6 +61,7 @@ class ForwardPorts {
   std::vector<PortPools> pools_;
   std::vector<Port> ports_;
   NicCopies copies_;
+  Recycling recycling_;
 };
 
 }  // namespace warpline

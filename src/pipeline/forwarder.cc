@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "gpu/cuda_error.h"
 #include "handoff/gpu_engine.h"
+#include "pipeline/recycle_plan.h"
 #include "workload/workload.h"
 
 namespace warpline {
@@ -118,6 +119,15 @@ Result<std::unique_ptr<Forwarder>> Forwarder::create(const Config& config, const
     }
   }
   return forwarder;
+}
+
+void Forwarder::recycle_with(const Recycling& recycling) {
+  recycling_ = &recycling;
+  give_recyclers(recycling, layout_, streams_);
+}
+
+std::optional<std::uint64_t> Forwarder::recycled() const {
+  return recycling_ != nullptr ? recycling_->recycled() : std::nullopt;
 }
 
 Result<void> Forwarder::start() {

@@ -9,6 +9,7 @@
 #include "base/address.h"
 #include "base/result.h"
 #include "config/config.h"
+#include "memory/recycle_setup.h"
 #include "pipeline/layout.h"
 #include "pipeline/stream.h"
 #include "pipeline/stream_way.h"
@@ -31,6 +32,9 @@ class Forwarder {
                                                                  const LcorePlan& plan,
                                                                  const std::vector<ForwardPort>& ports);
 
+  /// Before start(): what layout.roles recycle with, which must outlive the streams.
+  void recycle_with(const Recycling& recycling);
+
   Forwarder(const Forwarder&) = delete;
   Forwarder& operator=(const Forwarder&) = delete;
   /// All engines end before the memory of any is given back, which waits for every kernel on its GPU.
@@ -52,6 +56,8 @@ class Forwarder {
 
   [[nodiscard]] const std::vector<std::unique_ptr<Stream>>& streams() const { return streams_; }
   [[nodiscard]] const std::vector<std::unique_ptr<StreamWay>>& ways() const { return ways_; }
+  /// Buffers that were received into again without their pool; unset where nothing can be recycled so.
+  [[nodiscard]] std::optional<std::uint64_t> recycled() const;
   /// All packets that the budget of --packets allows are received.
   [[nodiscard]] std::uint64_t received() const;
 
@@ -64,6 +70,7 @@ class Forwarder {
   StageControl control_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<StreamWay>> ways_;
+  const Recycling* recycling_ = nullptr;
 };
 
 }  // namespace warpline

@@ -65,6 +65,7 @@ class ReceiveStage final : public Stage {
     const TraceRange range("rx");
     const std::uint16_t room = budget_.claim(stream_.burst - burst.packet_count());
     auto** const mbufs = reinterpret_cast<rte_mbuf**>(burst.tail());
+    stream_.recycle();
     const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, mbufs, room);
     budget_.give_back(room - received);
     if (received == 0) return;

@@ -55,6 +55,7 @@ class RunToCompletion final : public Stage {
     const std::uint16_t before = count_;
     const std::uint16_t room = budget_.claim(stream_.burst - before);
     [[maybe_unused]] const Range<kTimed> range("rx");
+    stream_.recycle();
     const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, &mbufs_[before], room);
     budget_.give_back(room - received);
     count_ = before + received;
@@ -75,7 +76,10 @@ class RunToCompletion final : public Stage {
     }();
     if constexpr (kTimed) sampler_.lap(stream_.sent.work, closed);
     [[maybe_unused]] const Range<kTimed> range("tx");
-    if (kept.packets != 0) transmit(stream_, stream_.tx, mbufs_.data(), kept.packets, kept.bytes);
+    if (kept.packets != 0) {
+      transmit(stream_, stream_.tx, mbufs_.data(), kept.packets, kept.bytes);
+      stream_.recycle_later(kept.packets);
+    }
     if constexpr (kTimed) {
       sampler_.lap(stream_.sent.transmit, kept.packets);
       stream_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(sampler_.lap_start() - closed_at)));

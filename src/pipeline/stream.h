@@ -7,6 +7,7 @@
 
 #include "base/counter.h"
 #include "base/histogram.h"
+#include "memory/recycler.h"
 #include "packet/responder.h"
 #include "pipeline/stage.h"
 #include "runtime/port_queue.h"
@@ -44,7 +45,18 @@ struct Stream {
   std::uint32_t tx_retries;
   std::optional<Responder> responder;  ///< set: ARP, ND and echo for the port's address are answered
   bool counts_bytes = true;            ///< false: as far as no stage looks at the packets anyway
+  Recycler* recycler = nullptr;        ///< of the lcore that receives and sends, if there is anything to recycle
+  std::uint16_t recycle_index = 0;     ///< of both rx and tx there
   bool yields = false;                 ///< its lcores share a core with others, so they give it up when idle
+
+  /// Before each receive burst: what has been sent is received into again.
+  void recycle() const {
+    if (recycler != nullptr) recycler->poll(recycle_index);
+  }
+  /// After each batch: so many packets left by `tx`.
+  void recycle_later(std::uint16_t packets) const {
+    if (recycler != nullptr && recycler->watches()) recycler->left(recycle_index, recycle_index, packets);
+  }
 
   /// Set by the receiving lcore after its last publish (release), read by the transmitting one (acquire).
   std::atomic<bool> receive_ended{false};

@@ -42,7 +42,9 @@ void TransmitStage::send(const Burst& burst) {
   if (burst.exceptions() == 0) [[likely]] {
     // The driver only reads the pointers.
     auto** const mbufs = reinterpret_cast<rte_mbuf**>(const_cast<void**>(packets.data()));
-    transmit(stream_, stream_.tx, mbufs, static_cast<std::uint16_t>(packets.size()), burst.bytes());
+    const auto count = static_cast<std::uint16_t>(packets.size());
+    transmit(stream_, stream_.tx, mbufs, count, burst.bytes());
+    stream_.recycle_later(count);
     return;
   }
   std::uint16_t kept = 0;
@@ -53,7 +55,9 @@ void TransmitStage::send(const Burst& burst) {
     bytes += rte_pktmbuf_pkt_len(mbuf);
     mbufs_[kept++] = mbuf;
   });
-  if (kept != 0) transmit(stream_, stream_.tx, mbufs_.data(), kept, bytes);
+  if (kept == 0) return;
+  transmit(stream_, stream_.tx, mbufs_.data(), kept, bytes);
+  stream_.recycle_later(kept);
 }
 
 }  // namespace warpline

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/recycle_plan.h"
+
+namespace warpline {
+namespace {
+
+bool receives(RoleKind kind) { return kind == RoleKind::run_to_completion || kind == RoleKind::receive; }
+bool transmits(RoleKind kind) { return kind == RoleKind::run_to_completion || kind == RoleKind::transmit; }
+
+}  // namespace
+
+RecyclePlan recycle_plan(const Config& config, const ForwardLayout& layout, const std::vector<std::uint16_t>& ports) {
+  RecyclePlan plan;
+  plan.way = config.forward.recycle;
+  for (const Role& role : layout.roles) {
+    RecycleQueues& lcore = plan.lcores.emplace_back();
+    if (role.kind == RoleKind::far_side) continue;
+    for (const std::uint16_t stream : role.streams) {
+      const StreamRoute& route = layout.streams[stream];
+      if (receives(role.kind)) lcore.rx.push_back({ports[route.rx_port], route.queue});
+      if (transmits(role.kind)) lcore.tx.push_back({ports[route.tx_port], route.queue});
+    }
+  }
+  for (const StreamRoute& route : layout.streams) {
+    plan.links.push_back({{ports[route.rx_port], route.queue}, {ports[route.tx_port], route.queue}});
+  }
+  return plan;
+}
+
+void give_recyclers(const Recycling& recycling, const ForwardLayout& layout,
+                    const std::vector<std::unique_ptr<Stream>>& streams) {
+  for (std::size_t role = 0; role < layout.roles.size(); ++role) {
+    Recycler* const recycler = recycling.lcores[role].get();
+    if (recycler == nullptr || !receives(layout.roles[role].kind)) continue;
+    for (std::uint16_t i = 0; i < layout.roles[role].streams.size(); ++i) {
+      Stream& stream = *streams[layout.roles[role].streams[i]];
+      stream.recycler = recycler;
+      stream.recycle_index = i;
+    }
+  }
+}
+
+}  // namespace warpline
