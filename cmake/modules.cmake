@@ -27,14 +27,16 @@ if(NOT EXISTS ${user_workload} OR IS_DIRECTORY ${user_workload})
 endif()
 target_compile_definitions(warpline_workload INTERFACE WARPLINE_USER_WORKLOAD="${user_workload}")
 
-warpline_module(pipeline LEVEL 4 USES base packet config gpu runtime memory handoff route workload
+warpline_module(transport LEVEL 4 USES base message)
+
+warpline_module(pipeline LEVEL 5 USES base packet config gpu runtime memory handoff route workload message transport
                 EXTERNAL PkgConfig::dpdk)
 
 # For the public headers of net_vnic.
 target_include_directories(warpline_memory PRIVATE ${PROJECT_SOURCE_DIR}/drivers)
 target_include_directories(warpline_pipeline PRIVATE ${PROJECT_SOURCE_DIR}/drivers)
 
-warpline_module(measure  LEVEL 5 USES base packet config gpu runtime memory handoff route workload pipeline
+warpline_module(measure  LEVEL 6 USES base packet config gpu runtime memory handoff route workload message transport pipeline
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 
 # What the report says about the program.

@@ -51,6 +51,22 @@ Result<InterfaceAddress> parse_interface_address(std::string_view text) {
   return InterfaceAddress{*address, static_cast<std::uint8_t>(length)};
 }
 
+Result<SocketAddress> parse_socket_address(std::string_view text) {
+  const Error error = unreadable(text, "address with a port", "10.0.0.1:7000 or [fd00::1]:7000");
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return error;
+  std::string_view host = text.substr(0, colon);
+  const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (brackets) host = host.substr(1, host.size() - 2);
+  const auto address = parse_ip(host);
+  const std::string_view digits = text.substr(colon + 1);
+  std::uint16_t port = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (!address || failure != std::errc{} || end != digits.data() + digits.size() || port == 0) return error;
+  if (std::holds_alternative<Ipv6Address>(*address) != brackets) return error;
+  return SocketAddress{*address, port};
+}
+
 std::string to_string(const MacAddress& mac) { return fmt::format("{:02x}", fmt::join(mac.bytes, ":")); }
 
 std::string to_string(const IpAddress& address) {
@@ -62,6 +78,11 @@ std::string to_string(const IpAddress& address) {
 
 std::string to_string(const InterfaceAddress& address) {
   return fmt::format("{}/{}", to_string(address.address), address.prefix_length);
+}
+
+std::string to_string(const SocketAddress& address) {
+  const bool v4 = std::holds_alternative<Ipv4Address>(address.address);
+  return fmt::format("{}{}{}:{}", v4 ? "" : "[", to_string(address.address), v4 ? "" : "]", address.port);
 }
 
 }  // namespace warpline

@@ -37,13 +37,22 @@ struct InterfaceAddress {
   auto operator<=>(const InterfaceAddress&) const = default;
 };
 
+/// A UDP or TCP port of an address, such as 10.0.0.1:7000 or [fd00::1]:7000.
+struct SocketAddress {
+  IpAddress address;
+  std::uint16_t port = 0;
+  auto operator<=>(const SocketAddress&) const = default;
+};
+
 // Parsers refuse anything but the whole, canonical notation with a usage error that quotes the text.
 [[nodiscard]] Result<MacAddress> parse_mac(std::string_view text);
 [[nodiscard]] Result<IpAddress> parse_ip(std::string_view text);
 [[nodiscard]] Result<InterfaceAddress> parse_interface_address(std::string_view text);
+[[nodiscard]] Result<SocketAddress> parse_socket_address(std::string_view text);
 
 [[nodiscard]] std::string to_string(const MacAddress& mac);
 [[nodiscard]] std::string to_string(const IpAddress& address);
 [[nodiscard]] std::string to_string(const InterfaceAddress& address);
+[[nodiscard]] std::string to_string(const SocketAddress& address);
 
 }  // namespace warpline
