@@ -65,7 +65,9 @@ Result<void> Port::choose_offloads(const rte_eth_dev_info& info, std::span<const
 Result<void> Port::attach(std::span<const RxPools> pools) {
   const std::string what = fmt::format("port {}", name_);
   rte_eth_dev_info info;
-  rte_eth_dev_info_get(id_, &info);
+  if (const int problem = rte_eth_dev_info_get(id_, &info); problem != 0) {
+    return environment_error(what, rte_strerror(-problem), "run `warpline doctor`");
+  }
   WARPLINE_CHECK(choose_offloads(info, pools));
   const CapturedLog log;
   if (const int problem = rte_eth_dev_configure(id_, queues_.rx, queues_.tx, &device_config_); problem != 0) {

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# newer_dpdk_test.sh FOLDER: what names DPDK compiles against the newer public headers in FOLDER, which setup/newer_dpdk
+# unpacks, and of recycling it is the part for DPDK 23.11 and later that is compiled. Exit 77: they are not there.
+set -euo pipefail
+folder=$1
+cd "$(dirname "$0")/../.."
+if [ ! -f "$folder/version" ]; then
+  echo "skipped: no headers in $folder; setup/newer_dpdk fetches them, and could not, or was not run"
+  exit 77
+fi
+version=$(<"$folder/version")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+read -ra flags <"$folder/flags"
+read -ra libraries < <(pkg-config --cflags fmt spdlog)
+compile=(g++ -std=c++20 -O0 -Wall -Wextra -Werror -Isrc -Idrivers "${flags[@]}" "${libraries[@]}"
+  "-DWARPLINE_USER_WORKLOAD=\"$PWD/examples/decrement_ttl.h\"" '-DWARPLINE_VERSION="0"' '-DWARPLINE_BUILD_TYPE="test"')
+! command -v ccache >/dev/null || compile=(ccache "${compile[@]}")
+
+mapfile -t sources < <(grep -l rte_ src/{runtime,memory,pipeline,measure}/*.cc | grep -vE '_(test|bench|cuda)\.cc$')
+printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -I SOURCE sh -c '
+  source=$1 work=$2
+  shift 2
+  exec "$@" -c "$source" -o "$work/$(echo "$source" | tr / _).o"' sh SOURCE "$work" "${compile[@]}"
+
+if ! nm -C "$work/src_memory_recycle_ethdev.cc.o" | grep -q 'U rte_eth_recycle_rx_queue_info_get'; then
+  echo "FAILED: against DPDK $version src/memory/recycle_ethdev.cc does not call rte_eth_recycle_mbufs"
+  exit 1
+fi
+echo "${#sources[@]} files compile against DPDK $version, with its own recycling"
