@@ -21,6 +21,7 @@ class Setup:
     rate: str = ""  # offered, of the port
     workload: str = "mac-swap"
     model: str = ""  # "": the program's choice
+    gpus: int = 1  # pipelines take turns at them
     buffer: int = 0  # of the software NIC, bytes for frames on their way; 0: the driver's choice
 
     @property
@@ -35,6 +36,7 @@ class Setup:
         parts += [f"split {self.split}"] if self.split else []
         parts += [f"at {self.rate}"] if self.rate else []
         parts += [self.model] if self.model else []
+        parts += [f"{self.gpus} GPUs"] if self.gpus > 1 else []
         parts += [f"buffer {self.buffer >> 20} MiB"] if self.buffer else []
         return ", ".join(parts)
 
@@ -45,6 +47,8 @@ class Setup:
         line += ["--ring-slots", self.slots] if self.slots else []
         line += ["--split", self.split] if self.split else []
         line += ["--model", self.model] if self.model else []
+        line += ["--gpu", ",".join(str(i % self.gpus) for i in range(self.pipelines))] if self.gpus > 1 else []
+        line += ["--pool", "queue"] if self.gpus > 1 else []
         line += ["--mtu", self.size - ETHERNET_HEADER] if self.size > STANDARD_FRAME else []
         return line
 

@@ -59,11 +59,13 @@ def gpu(**options):
     return Setup(**{"engine": "persistent", "memory": "pinned", **options})
 
 
-def steps(cpus):
-    """A pipeline takes one core, or with model=pipeline two, one that receives and one that transmits; the main thread
+def steps(cpus, gpus):
+    """Of a host. A pipeline takes one core, or with model=pipeline two, one that receives and one that transmits; the main thread
     has one of its own."""
     wide = max(1, min(14, cpus - 2))
     several = sorted({max(1, wide // 2), max(1, wide - 4), wide})
+    spread = max(1, min(14 * gpus, cpus - 2))
+    one_gpu = gpu(pipelines=min(14, spread), ctas=8, slots=32)
     two_cores = {"model": "pipeline"}
     pairs = max(1, wide // 2)
     baseline = dataclasses.replace(INLINE, pipelines=wide)
@@ -154,4 +156,12 @@ def steps(cpus):
             dataclasses.replace(INLINE, size=1024),
             dataclasses.replace(unsplit, pipelines=1, ctas=16),
         ),
-    )
+        Step(
+            "gpus",
+            "64 B, mac-swap, persistent, pinned: all GPUs against one",
+            (Figure("rate", "of one GPU", mpps, 0.8 * gpus, relative=True),),
+            (dataclasses.replace(one_gpu, pipelines=spread, gpus=gpus),),
+            dataclasses.replace(INLINE, pipelines=spread),
+            one_gpu,
+        ),
+    )[: None if gpus > 1 else -1]
