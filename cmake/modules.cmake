@@ -27,7 +27,8 @@ if(NOT EXISTS ${user_workload} OR IS_DIRECTORY ${user_workload})
 endif()
 target_compile_definitions(warpline_workload INTERFACE WARPLINE_USER_WORKLOAD="${user_workload}")
 
-warpline_module(transport LEVEL 4 USES base message)
+warpline_module(protection LEVEL 4 USES base packet message EXTERNAL OpenSSL::Crypto)
+warpline_module(transport LEVEL 4 USES base packet message)
 
 warpline_module(pipeline LEVEL 5 USES base packet config gpu runtime memory handoff route workload message transport
                 EXTERNAL PkgConfig::dpdk)

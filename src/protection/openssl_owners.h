@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+
+#include <memory>
+
+namespace warpline {
+
+template <auto release>
+struct OpensslDeleter {
+  template <typename T>
+  void operator()(T* object) const {
+    release(object);
+  }
+};
+
+using EvpCipher = std::unique_ptr<EVP_CIPHER, OpensslDeleter<EVP_CIPHER_free>>;
+using EvpCipherContext = std::unique_ptr<EVP_CIPHER_CTX, OpensslDeleter<EVP_CIPHER_CTX_free>>;
+using EvpKdf = std::unique_ptr<EVP_KDF, OpensslDeleter<EVP_KDF_free>>;
+using EvpKdfContext = std::unique_ptr<EVP_KDF_CTX, OpensslDeleter<EVP_KDF_CTX_free>>;
+
+}  // namespace warpline
