@@ -8,6 +8,7 @@ namespace warpline {
 // One function a command, each in the file of its name. They return the program's exit code.
 
 int run_forward(const LoadedConfig& loaded);
+int run_l3forward(const LoadedConfig& loaded);
 int run_generate(const LoadedConfig& loaded);
 int run_bench(const LoadedConfig& loaded);
 int run_config(const LoadedConfig& loaded);

@@ -9,6 +9,8 @@
 #include "commands.h"
 #include "measure/traffic.h"
 #include "pipeline/layout.h"
+#include "pipeline/routing/route_layout.h"
+#include "route/route_file.h"
 #include "runtime/lcore_plan.h"
 #include "runtime/offloads.h"
 #include "runtime/port_spec.h"
@@ -37,10 +39,12 @@ Result<LcorePlan> plan_of(const Config& config) {
   for (const PortConfig& port : config.ports) nodes.push_back(port_node(port.spec));
   if (nodes.empty()) nodes.push_back(kAnyNode);  // of a loopback
   WARPLINE_TRY(const Topology topology, Topology::of_machine());
-  const std::vector<WorkerRequest> requests = config.command == "generate"
-                                                  ? traffic_requests(nodes, config.traffic.queues)
-                                                  : lay_out_forward(config, nodes, topology.cpus.size()).requests;
-  return plan_lcores(topology, requests, {config.runtime.lcores, config.runtime.share_cores});
+  const auto requests = [&] {
+    if (config.command == "generate") return traffic_requests(nodes, config.traffic.queues);
+    if (config.command == "l3forward") return lay_out_routing(config, nodes, topology.cpus.size()).requests;
+    return lay_out_forward(config, nodes, topology.cpus.size()).requests;
+  };
+  return plan_lcores(topology, requests(), {config.runtime.lcores, config.runtime.share_cores});
 }
 
 nlohmann::json to_json(const LcorePlan& plan) {
@@ -88,6 +92,12 @@ std::vector<Error> problems_of_use(const Config& config) {
     check_setup(port);
   }
   const bool sends = config.command == "generate" || config.forward.loopback || config.forward.tx_first != 0;
+  if (config.command == "l3forward") {
+    std::vector<RouterPort> ports;
+    for (const PortConfig& port : config.ports)
+      ports.push_back({.mac = {}, .mtu = port.mtu, .addresses = port.addresses});
+    note(read_routes(config.l3forward.routes, ports, config.l3forward.lookup == LookupKind::exact));
+  }
   if (sends) note(TrafficPlan::make(config.traffic, config.run.seed));
   return problems;
 }

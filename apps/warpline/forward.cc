@@ -15,32 +15,19 @@
 #include "measure/forward_totals.h"
 #include "measure/generator.h"
 #include "measure/live.h"
-#include "measure/recycle_totals.h"
 #include "measure/run_end.h"
 #include "measure/send_frames.h"
 #include "measure/traffic_worker.h"
 #include "pipeline/forward_ports.h"
 #include "pipeline/forwarder.h"
+#include "run_inputs.h"
 #include "runtime/eal.h"
-#include "runtime/pcap_file.h"
 #include "runtime/port.h"
-#include "runtime/port_spec.h"
 #include "runtime/stop.h"
 #include "runtime/workers.h"
 
 namespace warpline {
 namespace {
-
-/// Packets that a port can ever receive because it replays a file once; 0 for all other ports.
-Result<std::uint64_t> recorded_packets(const std::string& text) {
-  WARPLINE_TRY(const PortSpec spec, parse_port_spec(text));
-  const auto file = spec.arguments.find("rx_pcap");
-  if (spec.driver != "net_pcap" || file == spec.arguments.end()) return std::uint64_t{0};
-  const auto endless = spec.arguments.find("infinite_rx");
-  if (endless != spec.arguments.end() && endless->second != "0") return std::uint64_t{0};
-  WARPLINE_TRY(const PcapFacts facts, check_pcap(file->second));
-  return facts.packets;
-}
 
 /// One `forward` run, from the command line to the report. Members are destroyed in reverse: lcores end before the
 /// stages that they run, ports close before their pools, the EAL goes last.
@@ -63,13 +50,13 @@ class ForwardRun {
     WARPLINE_CHECK(plan());
     if (config_.forward.nvtx) WARPLINE_CHECK(start_tracing());
     ports_.emplace(config_, layout_, traffic_ ? traffic_->max_frame_bytes() : 0);
-    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, ports_->host_memory()));
+    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, inputs_.specs, ports_->host_memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
     if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(1)));
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     announce(notes_of(plan_, *eal_));
-    announce(recycling_notes());
+    announce(recycling_notes(loaded_, ports_->recycling()));
     WARPLINE_CHECK(launch());
     const LiveResult live = supervise();
     workers_->wait();
@@ -87,17 +74,8 @@ class ForwardRun {
       WARPLINE_TRY(TrafficPlan traffic, TrafficPlan::make(config_.traffic, config_.run.seed));
       traffic_.emplace(std::move(traffic));
     }
-    finite_input_ = !config_.ports.empty();
-    std::uint64_t recorded = 0;
-    for (const PortConfig& port : config_.ports) {
-      WARPLINE_CHECK(check_port_spec(port.spec));
-      WARPLINE_TRY(const std::uint64_t packets, recorded_packets(port.spec));
-      finite_input_ = finite_input_ && packets != 0;
-      recorded += packets;
-      specs_.push_back(port.spec);
-      nodes.push_back(port_node(port.spec));
-    }
-    if (finite_input_ && (config_.run.packets == 0 || config_.run.packets > recorded)) config_.run.packets = recorded;
+    WARPLINE_TRY(inputs_, look_at_inputs(config_));
+    nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
     layout_ = lay_out_forward(config_, nodes, topology.cpus.size());
     WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests, {config_.runtime.lcores, config_.runtime.share_cores}));
@@ -162,7 +140,8 @@ class ForwardRun {
   LiveResult supervise() {
     const auto stop = [this] { far_ ? far_->stop() : forwarder_->stop(); };
     const auto done = [this] {
-      if (far_ ? far_->done() : input_used_up()) forwarder_->stop();
+      if (far_ ? far_->done() : input_used_up(config_, inputs_.finite, forwarder_->received(), ports_->ports()))
+        forwarder_->stop();
       if (config_.forward.on_gpu_failure == GpuFailure::stop && forwarder_->failure()) give_up();
       if (uses_gpu() && !capturing_ && forwarded().packets >= config_.run.warmup) {
         capturing_ = true;
@@ -220,19 +199,6 @@ class ForwardRun {
     return sum;
   }
 
-  /// All that may or can come is received, or was lost by the device.
-  [[nodiscard]] bool input_used_up() const {
-    if (config_.run.packets == 0) return false;
-    std::uint64_t gone = forwarder_->received();
-    if (gone < config_.run.packets && finite_input_) {
-      for (const Port& port : ports_->ports()) {
-        const PortCounters counters = port.counters();
-        gone += counters.rx_errors + counters.rx_no_mbuf;
-      }
-    }
-    return gone >= config_.run.packets;
-  }
-
   [[nodiscard]] bool uses_gpu() const {
     return runs_on_gpu(config_.forward.engine) || config_.pool.memory != MemoryKind::host;
   }
@@ -251,26 +217,6 @@ class ForwardRun {
     return totals;
   }
 
-  /// That recycling does what the ports let it goes without saying, unless somebody asked for it.
-  [[nodiscard]] bool asked_to_recycle() const {
-    return std::ranges::any_of(loaded_.settings, [](const Setting& setting) {
-      return setting.name == "forward.recycle" && setting.origin.source != Source::built_in;
-    });
-  }
-
-  [[nodiscard]] std::vector<std::string> recycling_notes() const {
-    return asked_to_recycle() ? ports_->recycling().notes : std::vector<std::string>{};
-  }
-
-  void add_recycling(RunReport& report) const {
-    const std::span<const Port> ports = ports_->ports();
-    const RecycleWay way = config_.forward.recycle;
-    report.recycle = recycle_totals(way, ports_->recycling(), config_.forward.loopback ? ports.first(1) : ports);
-    for (const std::string& note : recycling_notes()) report.notes.push_back(note);
-    auto nothing = nothing_recycled(way, *report.recycle, report.totals.rx.packets);
-    if (nothing && asked_to_recycle()) report.notes.push_back(*std::move(nothing));
-  }
-
   int report(const LiveResult& live) {
     RunReport report;
     report.command = config_.command;
@@ -283,7 +229,8 @@ class ForwardRun {
     for (const Port& port : ports_->ports()) add_port(report, port);
     add_plan(report, plan_);
     report.notes = notes_of(plan_, *eal_);
-    add_recycling(report);
+    const std::span<const Port> ports = ports_->ports();
+    add_recycling(report, loaded_, ports_->recycling(), config_.forward.loopback ? ports.first(1) : ports);
     for (const Port& port : ports_->ports()) {
       const std::string& access = port.setup().device_access;
       if (!access.empty()) report.notes.push_back(fmt::format("port {} reaches GPU memory {}", port.name(), access));
@@ -305,8 +252,7 @@ class ForwardRun {
   StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
   const LoadedConfig& loaded_;
   Config config_;
-  std::vector<std::string> specs_;
-  bool finite_input_ = false;  ///< all ports replay files: what is lost never comes again
+  RunInputs inputs_;
   ForwardLayout layout_;
   LcorePlan plan_;
   std::optional<TrafficPlan> traffic_;

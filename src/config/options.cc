@@ -156,7 +156,7 @@ void add_forward(std::vector<Option>& table) {
        {"on-gpu-failure", 0, "forward", "on-gpu-failure", forward, Arity::single, "WHAT",
         "end, or go on with host threads",
         choice<Config>(of(&Config::forward, &ForwardConfig::on_gpu_failure), {"stop", "failover"})},
-       {"recycle", 0, "forward", "recycle", forward, Arity::single, "WAY", "sent buffers come back to receive into",
+       {"recycle", 0, "forward", "recycle", forwarders, Arity::single, "WAY", "sent buffers come back to receive into",
         choice<Config>(of(&Config::forward, &ForwardConfig::recycle), {"off", "fast-free", "cache", "direct", "auto"})},
        {"nvtx", 0, "forward", "nvtx", forward, Arity::flag, "", "mark the stages of a burst for NVIDIA's profilers",
         boolean<Config>(of(&Config::forward, &ForwardConfig::nvtx))},

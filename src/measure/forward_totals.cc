@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/forward_totals.h"
 
+#include <utility>
+
+#include "measure/stream_totals.h"
+
 namespace warpline {
 namespace {
-
-void add(StageTotals& sum, std::uint64_t calls, std::uint64_t packets, const StageSamples& samples) {
-  sum.calls += calls;
-  sum.packets += packets;
-  sum.sampled_ticks += samples.ticks.get();
-  sum.sampled_packets += samples.packets.get();
-}
 
 void add(StageTotals& sum, const LaneCounters& lane) {
   sum.calls += lane.bursts.get();
@@ -21,32 +18,20 @@ void add(StageTotals& sum, const LaneCounters& lane) {
 }  // namespace
 
 RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far) {
-  RunTotals totals;
-  StageTotals receive{.name = "receive"};
-  StageTotals work{.name = "work"};
-  StageTotals transmit{.name = "transmit"};
-  Histogram latency;
-  for (const auto& stream : forwarder.streams()) {
-    const ReceiveCounters& received = stream->received;
-    const TransmitCounters& sent = stream->sent;
-    totals.rx += {received.packets.get(), received.bytes.get()};
-    totals.tx += {sent.packets.get(), sent.bytes.get()};
-    for (std::size_t i = 0; i < kVerdicts; ++i) totals.drops[i] += sent.drops.get(static_cast<Verdict>(i));
-    add(receive, received.bursts.get(), received.packets.get(), received.receive);
-    add(transmit, received.bursts.get(), sent.packets.get(), sent.transmit);
-    if (sent.work.packets.get() != 0) add(work, received.bursts.get(), received.packets.get(), sent.work);
-    if (far == nullptr) latency.merge(sent.latency);
-  }
+  StreamTotals sum;
+  for (const auto& stream : forwarder.streams()) sum.add(*stream);
   for (const auto& way : forwarder.ways()) {
-    for (const LaneCounters* lane : way->lanes()) add(work, *lane);
+    for (const LaneCounters* lane : way->lanes()) add(sum.work, *lane);
   }
-  totals.stages = {receive, work, transmit};
+  RunTotals totals = std::move(sum.totals);
+  totals.stages = {sum.receive, sum.work, sum.transmit};
   totals.recycled = forwarder.recycled();
+  Histogram far_latency;
   if (far != nullptr) {
     far->add_to(totals);
-    far->merge_latency(latency);
+    far->merge_latency(far_latency);
   }
-  totals.latency = LatencyTotals::of(latency);
+  totals.latency = LatencyTotals::of(far != nullptr ? far_latency : sum.latency);
   return totals;
 }
 

@@ -123,6 +123,20 @@ struct RecycleTotals {
   [[nodiscard]] std::string to_text() const;
 };
 
+/// What a router did beside passing packets on.
+struct RoutingTotals {
+  std::uint64_t routes = 0;  ///< of the file in force
+  std::uint64_t reloads = 0;
+  std::uint64_t refused_reloads = 0;
+  std::uint64_t neighbours = 0;  ///< whose MAC address is known
+  std::uint64_t requests = 0;    ///< ARP requests and neighbour solicitations
+  std::uint64_t replies = 0;     ///< to ARP, neighbour discovery and echo
+  std::uint64_t errors = 0;      ///< ICMP
+
+  /// A row of the report for people.
+  [[nodiscard]] std::string to_text() const;
+};
+
 struct RunReport {
   std::string command;
   nlohmann::json config;  ///< LoadedConfig::to_json()
@@ -132,6 +146,7 @@ struct RunReport {
   std::optional<FrameTally> counted;  ///< by the count workload
   std::optional<GpuTotals> gpu;
   std::optional<RecycleTotals> recycle;
+  std::optional<RoutingTotals> routing;
   std::vector<PortTotals> ports;
   std::vector<std::string> lcores;  ///< one line a worker: what runs where
   std::vector<std::string> notes;   ///< what cost rate or latency
@@ -154,5 +169,6 @@ struct RunReport {
 [[nodiscard]] nlohmann::ordered_json to_json(const FrameTally& counted);
 [[nodiscard]] nlohmann::ordered_json to_json(const GpuTotals& gpu);
 [[nodiscard]] nlohmann::ordered_json to_json(const RecycleTotals& recycle);
+[[nodiscard]] nlohmann::ordered_json to_json(const RoutingTotals& routing);
 
 }  // namespace warpline

@@ -56,7 +56,7 @@ Result<void> ForwardPorts::open(const std::string& spec, const PortConfig& confi
   WARPLINE_TRY(Port port, Port::open(spec));
   // What leaves by a queue was received by one queue of one port; frames to send first come from elsewhere.
   const bool wanted = is_far(ports_.size()) || wants_fast_free(config_.forward.recycle);
-  const bool one_pool = wanted && pool.split == 0 && config_.forward.tx_first == 0;
+  const bool one_pool = wanted && !layout_.mixes_ports && pool.split == 0 && config_.forward.tx_first == 0;
   WARPLINE_CHECK(port.configure(config, {.rx = config_.forward.pipelines, .tx = tx_queues, .one_pool = one_pool}));
   WARPLINE_TRY(PortPools pools,
                PortPools::make(pools_plan(fmt::format("port{}", ports_.size()), config, pool, port.node())));
@@ -107,9 +107,10 @@ std::uint32_t ForwardPorts::buffers(const PortConfig& port, const PoolConfig& po
   if (pool.size != 0) return pool.size;
   const bool shared = pool.sharing == PoolSharing::shared;
   const std::uint32_t queues = shared ? config_.forward.pipelines : 1;
+  const auto senders = layout_.mixes_ports ? static_cast<std::uint32_t>(config_.ports.size()) : 1U;
   const std::uint32_t bursts = config_.forward.ring_slots + 2U;
   PoolDemand demand{.rx_descriptors = port.rx_ring * queues,
-                    .tx_descriptors = port.tx_ring * queues,
+                    .tx_descriptors = port.tx_ring * queues * senders,
                     .in_flight = config_.forward.burst * bursts * queues,
                     .lcores = static_cast<std::uint32_t>(layout_.roles.size()) + 1,
                     .cache = pool.cache};

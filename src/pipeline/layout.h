@@ -33,7 +33,8 @@ struct Role {
 
 /// Who does what in a `forward` run. `roles` and `requests` run in parallel.
 struct ForwardLayout {
-  ModelKind model;  ///< never automatic
+  ModelKind model;           ///< never automatic
+  bool mixes_ports = false;  ///< what a stream receives may leave by any port, not by its own alone
   std::vector<StreamRoute> streams;
   std::vector<Role> roles;
   std::vector<WorkerRequest> requests;

@@ -21,6 +21,7 @@ RecyclePlan recycle_plan(const Config& config, const ForwardLayout& layout, cons
       if (transmits(role.kind)) lcore.tx.push_back({ports[route.tx_port], route.queue});
     }
   }
+  if (layout.mixes_ports) return plan;
   for (const StreamRoute& route : layout.streams) {
     plan.links.push_back({{ports[route.rx_port], route.queue}, {ports[route.tx_port], route.queue}});
   }

@@ -34,6 +34,8 @@ OPTIONAL = {
     "gpu": dict,
     # Beyond the contract: what the count workload and each device counted, what ran where, and what cost rate.
     "counted": dict,
+    "routing": dict,
+    "recycle": dict,
     "ports": list,
     "lcores": list,
     "notes": list,

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "commands.h"
+#include "measure/live.h"
+#include "measure/route_totals.h"
+#include "measure/run_end.h"
+#include "pipeline/forward_ports.h"
+#include "pipeline/routing/route_layout.h"
+#include "pipeline/routing/router.h"
+#include "route/route_file.h"
+#include "run_inputs.h"
+#include "runtime/eal.h"
+#include "runtime/reload_signal.h"
+#include "runtime/stop.h"
+#include "runtime/workers.h"
+
+namespace warpline {
+namespace {
+
+/// One `l3forward` run, from the command line to the report. Members are destroyed in reverse: lcores end before the
+/// stages that they run, the router's tables go before the EAL.
+class L3ForwardRun {
+ public:
+  explicit L3ForwardRun(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+  L3ForwardRun(const L3ForwardRun&) = delete;
+  L3ForwardRun& operator=(const L3ForwardRun&) = delete;
+  /// Workers that were launched before an error are ended.
+  ~L3ForwardRun() {
+    if (router_) router_->stop();
+    workers_.reset();
+    if (ports_) ports_->stop();
+  }
+
+  Result<int> run() {
+    WARPLINE_TRY(RouteSet routes, plan());
+    ports_.emplace(config_, layout_, 0);
+    const Bytes memory{ports_->host_memory().value + route_memory(config_, routes).value};
+    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, inputs_.specs, memory));
+    eal_.emplace(std::move(eal));
+    WARPLINE_CHECK(ports_->open());
+    announce(notes_of(plan_, *eal_));
+    announce(recycling_notes(loaded_, ports_->recycling()));
+    WARPLINE_TRY(router_, Router::create(config_, layout_, plan_, route_ports(), std::move(routes)));
+    router_->recycle_with(ports_->recycling());
+    WARPLINE_CHECK(launch());
+    const LiveResult live = supervise();
+    workers_->wait();
+    return report(live);
+  }
+
+ private:
+  /// All that can be decided, and refused, before DPDK starts: the routes too.
+  Result<RouteSet> plan() {
+    WARPLINE_TRY(inputs_, look_at_inputs(config_));
+    std::vector<RouterPort> own;
+    for (const PortConfig& port : config_.ports)
+      own.push_back({.mac = {}, .mtu = port.mtu, .addresses = port.addresses});
+    WARPLINE_TRY(RouteSet routes,
+                 read_routes(config_.l3forward.routes, own, config_.l3forward.lookup == LookupKind::exact));
+    WARPLINE_TRY(const Topology topology, Topology::of_machine());
+    layout_ = lay_out_routing(config_, inputs_.nodes, topology.cpus.size());
+    WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests, {config_.runtime.lcores, config_.runtime.share_cores}));
+    return routes;
+  }
+
+  [[nodiscard]] std::vector<RoutePort> route_ports() const {
+    std::vector<RoutePort> ports;
+    for (std::size_t i = 0; i < ports_->ports().size(); ++i) {
+      const Port& port = ports_->ports()[i];
+      ports.push_back({port.id(),
+                       {.mac = port.mac(), .mtu = port.setup().mtu, .addresses = config_.ports[i].addresses},
+                       &ports_->sending_pool(i)});
+    }
+    return ports;
+  }
+
+  Result<void> launch() {
+    workers_.emplace(plan_);
+    started_s_ = monotonic_seconds();
+    for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
+      WARPLINE_CHECK(workers_->launch(role, [this, role] { router_->run(role); }));
+    }
+    return {};
+  }
+
+  LiveResult supervise() {
+    const auto done = [this] {
+      if (ReloadOnSignal::take()) reload();
+      router_->tend();
+      if (input_used_up(config_, inputs_.finite, router_->received(), ports_->ports())) router_->stop();
+      return !workers_->running();
+    };
+    return run_live(config_.run,
+                    {.started_s = started_s_,
+                     .sample = [this] { return totals_of(*router_); },
+                     .progress = [this] { return sent_by(*router_); },
+                     .done = done,
+                     .stop = [this] { router_->stop(); }},
+                    StopOnSignal::requested());
+  }
+
+  void reload() {
+    const Result<void> result = router_->reload();
+    if (result) {
+      spdlog::info("read {} routes again", router_->routes());
+    } else {
+      spdlog::error("the routes stay as they were: {}", result.error().message());
+    }
+  }
+
+  int report(const LiveResult& live) {
+    RunReport report;
+    report.command = config_.command;
+    report.config = loaded_.to_json();
+    report.duration_s = live.duration_s;
+    report.totals = totals_of(*router_);
+    report.rate = live.rate;
+    report.routing = routing_of(*router_);
+    for (const Port& port : ports_->ports()) add_port(report, port);
+    add_plan(report, plan_);
+    report.notes = notes_of(plan_, *eal_);
+    add_recycling(report, loaded_, ports_->recycling(), ports_->ports());
+    print(report, config_.run);
+    return exit_code(report, live.interrupted);
+  }
+
+  StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
+  ReloadOnSignal on_hangup_;
+  const LoadedConfig& loaded_;
+  Config config_;
+  RunInputs inputs_;
+  ForwardLayout layout_;
+  LcorePlan plan_;
+
+  std::optional<Eal> eal_;
+  std::optional<ForwardPorts> ports_;
+  std::unique_ptr<Router> router_;
+  std::optional<Workers> workers_;
+  double started_s_ = 0;
+};
+
+}  // namespace
+
+int run_l3forward(const LoadedConfig& loaded) {
+  const Result<int> result = L3ForwardRun(loaded).run();
+  if (result) return *result;
+  spdlog::error("{}", result.error().message());
+  return static_cast<int>(result.error().kind);
+}
+
+}  // namespace warpline

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_inputs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "measure/recycle_totals.h"
+#include "runtime/pcap_file.h"
+#include "runtime/port_spec.h"
+#include "runtime/topology.h"
+
+namespace warpline {
+namespace {
+
+/// Packets that a port can ever receive because it replays a file once; 0 for all other ports.
+Result<std::uint64_t> recorded_packets(const std::string& text) {
+  WARPLINE_TRY(const PortSpec spec, parse_port_spec(text));
+  const auto file = spec.arguments.find("rx_pcap");
+  if (spec.driver != "net_pcap" || file == spec.arguments.end()) return std::uint64_t{0};
+  const auto endless = spec.arguments.find("infinite_rx");
+  if (endless != spec.arguments.end() && endless->second != "0") return std::uint64_t{0};
+  WARPLINE_TRY(const PcapFacts facts, check_pcap(file->second));
+  return facts.packets;
+}
+
+bool asked_to_recycle(const LoadedConfig& loaded) {
+  return std::ranges::any_of(loaded.settings, [](const Setting& setting) {
+    return setting.name == "forward.recycle" && setting.origin.source != Source::built_in;
+  });
+}
+
+}  // namespace
+
+Result<RunInputs> look_at_inputs(Config& config) {
+  RunInputs inputs{.specs = {}, .nodes = {}, .finite = !config.ports.empty()};
+  std::uint64_t recorded = 0;
+  for (const PortConfig& port : config.ports) {
+    WARPLINE_CHECK(check_port_spec(port.spec));
+    WARPLINE_TRY(const std::uint64_t packets, recorded_packets(port.spec));
+    inputs.finite = inputs.finite && packets != 0;
+    recorded += packets;
+    inputs.specs.push_back(port.spec);
+    inputs.nodes.push_back(port_node(port.spec));
+  }
+  if (inputs.finite && (config.run.packets == 0 || config.run.packets > recorded)) config.run.packets = recorded;
+  return inputs;
+}
+
+bool input_used_up(const Config& config, bool finite, std::uint64_t received, std::span<const Port> ports) {
+  if (config.run.packets == 0) return false;
+  if (received < config.run.packets && finite) {
+    for (const Port& port : ports) {
+      const PortCounters counters = port.counters();
+      received += counters.rx_errors + counters.rx_no_mbuf;
+    }
+  }
+  return received >= config.run.packets;
+}
+
+std::vector<std::string> recycling_notes(const LoadedConfig& loaded, const Recycling& recycling) {
+  return asked_to_recycle(loaded) ? recycling.notes : std::vector<std::string>{};
+}
+
+void add_recycling(RunReport& report, const LoadedConfig& loaded, const Recycling& recycling,
+                   std::span<const Port> ports) {
+  const RecycleWay way = loaded.config.forward.recycle;
+  report.recycle = recycle_totals(way, recycling, ports);
+  for (const std::string& note : recycling_notes(loaded, recycling)) report.notes.push_back(note);
+  auto nothing = nothing_recycled(way, *report.recycle, report.totals.rx.packets);
+  if (nothing && asked_to_recycle(loaded)) report.notes.push_back(*std::move(nothing));
+}
+
+}  // namespace warpline

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "config/load.h"
+#include "measure/report.h"
+#include "memory/recycle_setup.h"
+#include "runtime/port.h"
+
+namespace warpline {
+
+// What the commands that forward have in common.
+
+/// What can be known of the ports before DPDK starts.
+struct RunInputs {
+  std::vector<std::string> specs;
+  std::vector<int> nodes;  ///< NUMA node of each port
+  bool finite = false;     ///< all ports replay files: what is lost never comes again
+};
+
+/// Looks at the ports of `config`, and bounds config.run.packets where no more can ever come. Wrong specs and files are
+/// errors.
+[[nodiscard]] Result<RunInputs> look_at_inputs(Config& config);
+
+/// All that may or can come is among the `received` packets, or was lost by a device.
+[[nodiscard]] bool input_used_up(const Config& config, bool finite, std::uint64_t received,
+                                 std::span<const Port> ports);
+
+/// What recycling could not do, each one line: that it does what the ports let it goes without saying, unless somebody
+/// asked for it.
+[[nodiscard]] std::vector<std::string> recycling_notes(const LoadedConfig& loaded, const Recycling& recycling);
+
+/// Adds what came of recycling on `ports`. `report` has its totals.
+void add_recycling(RunReport& report, const LoadedConfig& loaded, const Recycling& recycling,
+                   std::span<const Port> ports);
+
+}  // namespace warpline
