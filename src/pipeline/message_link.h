@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/address.h"
+#include "base/units.h"
+#include "message/types.h"
+#include "packet/responder.h"
+#include "route/neighbours.h"
+#include "route/route_set.h"
+
+namespace warpline {
+
+/// What the queues of one port know together of its link. Immutable but for the neighbours, which any thread may use.
+struct MessageLink {
+  MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
+              std::optional<IpAddress> next, std::optional<std::uint16_t> tag);
+
+  /// Our address to talk to `peer` from; null if we have none of its family.
+  [[nodiscard]] const IpAddress* own_address(const PeerAddress& peer) const;
+  /// The neighbour that datagrams to `peer` are handed to; nothing if no way leads there.
+  [[nodiscard]] std::optional<NeighbourKey> next_hop(const PeerAddress& peer) const;
+  /// `address`: as in an IP header of that version.
+  [[nodiscard]] bool is_own(const std::uint8_t* address, bool v4) const;
+
+  RouterPort self;
+  std::vector<Responder> responders;  ///< one for each address
+  std::optional<IpAddress> gateway;
+  std::optional<std::uint16_t> vlan;  ///< only frames with this id are ours, and all that leave have it
+  NeighbourTable neighbours{1024};
+};
+
+}  // namespace warpline

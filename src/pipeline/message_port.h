@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "config/config.h"
+#include "memory/packet_pool.h"
+#include "pipeline/message_link.h"
+#include "pipeline/message_queue.h"
+#include "runtime/port.h"
+
+namespace warpline {
+
+struct MessagePortConfig {
+  std::uint16_t workers = 1;   ///< queue pairs, each with a thread and an endpoint of its own
+  std::uint16_t udp_port = 0;  ///< of all workers, or of the first
+  bool own_ports = false;      ///< worker i has udp_port + i: what peers answer then finds it
+  std::optional<IpAddress> gateway;
+  std::optional<std::uint16_t> vlan;
+  std::uint32_t max_sessions = 1024;  ///< of each endpoint
+  std::uint32_t datagram_bytes = 1472;
+  bool udp_checksum = true;        ///< over IPv4; IPv6 always has one
+  std::vector<bool> shared_cores;  ///< by worker: gives its core up when it waits
+  PoolConfig pool;
+};
+
+/// A port that carries messages: the ethdev, its pools, and one MessageQueue a worker. Set-up and clean-up by the
+/// control thread; the queues belong to their workers in between.
+class MessagePort {
+ public:
+  /// Host memory that open() takes: for Eal::start.
+  [[nodiscard]] static Bytes memory(const PortConfig& port, const MessagePortConfig& config);
+  /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it.
+  [[nodiscard]] static Result<std::unique_ptr<MessagePort>> open(const PortConfig& port,
+                                                                 const MessagePortConfig& config,
+                                                                 std::optional<std::uint16_t> adopted = {});
+  ~MessagePort();
+
+  [[nodiscard]] MessageQueue& queue(std::uint16_t worker) { return *queues_[worker]; }
+  /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
+  void age(Nanos now) { link_->neighbours.age(now); }
+  [[nodiscard]] const Port& port() const { return *port_; }
+  /// Stops and closes the device. After the workers have ended.
+  void close();
+  /// Buffers that are not back in their pools; 0 after close() unless somebody lost them.
+  [[nodiscard]] std::uint32_t leaked() const;
+
+ private:
+  MessagePort() = default;
+  Result<void> make_pools(const PortConfig& port, const MessagePortConfig& config);
+  Result<void> make_queues(const MessagePortConfig& config);
+
+  std::unique_ptr<MessageLink> link_;
+  std::optional<PacketPool> pool_;
+  std::vector<rte_mempool*> payloads_;
+  std::vector<rte_ring*> handover_;
+  std::vector<std::unique_ptr<MessageQueue>> queues_;
+  std::optional<Port> port_;
+};
+
+}  // namespace warpline
