@@ -8,8 +8,10 @@
 
 namespace warpline {
 
-/// The most that precedes a packet's payload, and the least room that an Outgoing offers.
+/// No packet's header is longer: so much of a datagram lies in its head.
 inline constexpr std::uint32_t kMaxHeadBytes = 256;
+/// The least room that an Outgoing offers.
+inline constexpr std::uint32_t kMinHeadCapacity = 384;
 
 /// A UDP payload that arrived, checksum verified, in at most two pieces. Borrowed for the call of receive() alone,
 /// which decrypts in place.
@@ -29,7 +31,7 @@ inline constexpr std::uint32_t kNoSession = std::numeric_limits<std::uint32_t>::
 /// the second.
 struct Outgoing {
   std::uint8_t* head = nullptr;     ///< host memory, such as an mbuf behind the room for UDP's header
-  std::uint32_t head_capacity = 0;  ///< bytes at `head`, at least kMaxHeadBytes; with protection, datagram_bytes
+  std::uint32_t head_capacity = 0;  ///< bytes at `head`, at least kMinHeadCapacity; with protection, datagram_bytes
   std::uint32_t copy_up_to = 0;     ///< payload in host memory up to this is copied behind the header, where it fits
 
   std::uint32_t head_length = 0;

@@ -58,13 +58,14 @@ class Endpoint {
                     Nanos now);
   /// One-way. Ends with the event `sent`.
   Submitted send(SessionId session, ConstBuffer message, const SendOptions& options, Nanos now);
-  /// Answers a request of the peer, once. Its data may be (part of) the request's own. Ends with the event `sent`
-  /// if longer than kInlineBytes and not copied, without an event otherwise; the request's data is valid until then.
+  /// Answers a request of the peer, once. Ends with the event `sent` if `message` is longer than kInlineBytes and not
+  /// copied, without an event otherwise. The response may be made of the request's data, which then lives until that
+  /// event. `unknown_message`: the request was withdrawn, and is given back now.
   CallStatus respond(const MessageId& request, ConstBuffer message, const SendOptions& options, Nanos now);
   /// Ends an own request or one-way message now: its event has the status `cancelled`. The peer may have handled it.
   CallStatus cancel(const MessageId& id, Nanos now);
-  /// Gives back the data of a one-way message of the peer.
-  CallStatus release(const MessageId& message);
+  /// Gives back the data of a one-way message of the peer; or a request, which is then refused as `declined`.
+  CallStatus release(const MessageId& message, Nanos now);
 
   // Packets.
   void receive(std::span<const Datagram> datagrams, Nanos now);

@@ -32,9 +32,8 @@ struct SessionId {
 
 /// A request or one-way message of one endpoint, its own or a peer's; as safe as a SessionId.
 struct MessageId {
-  SessionId session;
-  std::uint32_t sequence = 0;  ///< of the slot
-  std::uint8_t slot = 0;
+  std::uint32_t index = std::numeric_limits<std::uint32_t>::max();  ///< below max_messages; reused
+  std::uint32_t generation = 0;
   bool incoming = false;  ///< begun by the peer
   auto operator<=>(const MessageId&) const = default;
 };
@@ -55,6 +54,8 @@ struct MutableBuffer {
 };
 
 inline constexpr std::uint32_t kInlineBytes = 128;
+/// Longer ones go as several messages, SendOptions::more, of an ordered session.
+inline constexpr std::uint32_t kMaxMessageBytes = 0x7fffffff;
 
 /// How a message ended. Exactly one for each request, one-way message and response that was accepted.
 enum class MessageStatus : std::uint8_t {
@@ -78,7 +79,10 @@ enum class CallStatus : std::uint8_t {
 };
 
 /// Protocol-level refusals, told to the sender.
-enum class RefusalCode : std::uint16_t { message_too_long = 1 };
+enum class RefusalCode : std::uint16_t {
+  message_too_long = 1,  ///< longer than the peer's max_message_bytes
+  declined = 2,          ///< the peer's application gave the request back by release()
+};
 
 /// Why a session ended.
 enum class LossReason : std::uint16_t {
@@ -101,9 +105,9 @@ enum class EventKind : std::uint8_t {
   connected,  ///< connect() or reconnect() succeeded
   accepted,   ///< a peer opened a session; `session` is new
   lost,       ///< the session ended, `reason` says why; all its messages' events came before
-  request,    ///< of the peer, whole: answer it by respond(id), now or later
-  message,    ///< of the peer, one-way, whole: give it back by release(id)
-  withdrawn,  ///< the peer cancelled the request `id`, or is gone, before respond(): it exists no more
+  request,    ///< of the peer, whole: respond(id), now or later, or release(id), once
+  message,    ///< of the peer, one-way, whole: release(id), once
+  withdrawn,  ///< the peer cancelled the request `id`, or is gone: an answer goes nowhere, but must still be given
   response,   ///< the end of an own request, whatever `status`
   sent,       ///< the end of an own one-way message or, `id.incoming`, of a response that was not copied
 };
@@ -118,8 +122,9 @@ struct MessageEvent {
   bool device = false;     ///< `data` is device memory
   SessionId session;
   MessageId id;
-  std::uint64_t context = 0;           ///< as given with the request, message or connect()
-  const std::uint8_t* data = nullptr;  ///< request, message: valid until respond() or release(); response: its buffer
+  std::uint64_t context = 0;  ///< as given with the request, message or connect()
+  /// Request, message: valid until respond() or release(). Response: its buffer.
+  const std::uint8_t* data = nullptr;
   std::uint32_t length = 0;
 };
 

@@ -21,6 +21,10 @@ static_assert(std::endian::native == std::endian::little, "swap_macs and the che
   return std::uint32_t{load_be16(bytes)} << 16 | load_be16(bytes + 2);
 }
 
+[[nodiscard]] WARPLINE_HD constexpr std::uint64_t load_be64(const std::uint8_t* bytes) {
+  return std::uint64_t{load_be32(bytes)} << 32 | load_be32(bytes + 4);
+}
+
 WARPLINE_HD constexpr void store_be16(std::uint8_t* bytes, std::uint16_t value) {
   bytes[0] = static_cast<std::uint8_t>(value >> 8);
   bytes[1] = static_cast<std::uint8_t>(value);
@@ -29,6 +33,11 @@ WARPLINE_HD constexpr void store_be16(std::uint8_t* bytes, std::uint16_t value) 
 WARPLINE_HD constexpr void store_be32(std::uint8_t* bytes, std::uint32_t value) {
   store_be16(bytes, static_cast<std::uint16_t>(value >> 16));
   store_be16(bytes + 2, static_cast<std::uint16_t>(value));
+}
+
+WARPLINE_HD constexpr void store_be64(std::uint8_t* bytes, std::uint64_t value) {
+  store_be32(bytes, static_cast<std::uint32_t>(value >> 32));
+  store_be32(bytes + 4, static_cast<std::uint32_t>(value));
 }
 
 /// An address out of a header. `Address` is one of base/address.h, which hold nothing but their bytes.

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// From datagrams to packets of sessions.
+#include <algorithm>
+
+#include "message/protection.h"
+#include "message/state.h"
+
+namespace warpline {
+
+namespace {
+
+constexpr std::size_t kPrefetchAhead = 4;
+
+/// The session that a datagram names is not in the cache when there are many.
+void prefetch(const std::vector<Session>& sessions, const Datagram& datagram) {
+  if (datagram.head_length < MessageHeader::kLength) return;
+  const std::uint32_t index = load_be32(datagram.head + MessageHeader::kSession) & 0xffffffU;
+  if (index >= sessions.size()) return;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(&sessions[index]);
+  for (std::size_t line = 0; line < 12; ++line) __builtin_prefetch(bytes + 64 * line, 1);
+}
+
+}  // namespace
+
+void EndpointState::receive(std::span<const Datagram> datagrams) {
+  for (std::size_t i = 0; i < std::min(kPrefetchAhead, datagrams.size()); ++i) prefetch(sessions, datagrams[i]);
+  for (std::size_t i = 0; i < datagrams.size(); ++i) {
+    if (i + kPrefetchAhead < datagrams.size()) prefetch(sessions, datagrams[i + kPrefetchAhead]);
+    receive_one(datagrams[i]);
+  }
+}
+
+void EndpointState::receive_one(const Datagram& datagram) {
+  switch (MessagePrefix::check(datagram.head, datagram.head_length)) {
+    case MessageParse::ok:
+      break;
+    case MessageParse::truncated:
+      return drop(MessageDrop::truncated);
+    case MessageParse::not_ours:
+      return drop(MessageDrop::not_ours);
+    case MessageParse::version:
+      return wrong_version(datagram);
+    case MessageParse::type:
+      return drop(MessageDrop::type);
+    case MessageParse::malformed:
+      return drop(MessageDrop::malformed);
+  }
+  switch (MessagePrefix::type(datagram.head)) {
+    case MessagePacketType::session:
+      return receive_packet(datagram);
+    case MessagePacketType::hello:
+      return receive_hello(datagram);
+    case MessagePacketType::challenge:
+      return receive_challenge(datagram);
+    case MessagePacketType::accept:
+      return receive_accept(datagram);
+    case MessagePacketType::reject:
+      return receive_reject(datagram);
+    case MessagePacketType::reset:
+      return receive_reset(datagram);
+  }
+}
+
+void EndpointState::receive_packet(const Datagram& datagram) {
+  MessageHeader header;
+  const std::uint32_t length = datagram.head_length + datagram.rest_length;
+  const MessageParse parsed = parse(datagram.head, length, header);
+  if (parsed != MessageParse::ok) {
+    return drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
+  }
+  const std::uint32_t index = header.session & 0xffffffU;
+  const bool ours = header.session >> 24 == config.endpoint && index < sessions.size();
+  if (!ours || sessions[index].phase != SessionPhase::established) {
+    drop(MessageDrop::unknown_session);
+    const bool opening = ours && sessions[index].phase == SessionPhase::opening;
+    if (!opening && !header.has(kMessageClose)) reply(datagram.from, MessageReset{header.session, header.cookie});
+    return;
+  }
+  Session& session = sessions[index];
+  if (session.peer != datagram.from) {
+    drop(MessageDrop::wrong_peer);
+    return reply(datagram.from, MessageReset{header.session, header.cookie});
+  }
+  if (session.cookie != header.cookie) return drop(MessageDrop::wrong_cookie);
+
+  const std::uint64_t floor = header.packet_number - header.floor_distance;
+  switch (session.received.ask(header.packet_number, floor)) {
+    case PacketWindow::Answer::fresh:
+      break;
+    case PacketWindow::Answer::duplicate:
+      return drop(MessageDrop::duplicate);
+    case PacketWindow::Answer::stale:
+      return drop(MessageDrop::stale);
+    case PacketWindow::Answer::beyond:
+      return drop(MessageDrop::beyond_window);
+  }
+  if (!authentic(session, header, datagram)) return drop(MessageDrop::not_authentic);
+
+  session.quiet_from = now();
+  if (header.has(kMessageClose)) {
+    counters.packets_in.add(1);
+    return lose(session, LossReason::closed);
+  }
+  const std::uint8_t* at = datagram.head + MessageHeader::kLength;
+  if (header.has(kMessageHasAck)) {
+    if (!take_ack(session, header, at)) return drop(MessageDrop::bad_acknowledgement);
+  }
+  if (!session.confirmed) {
+    session.confirmed = true;
+    counters.sessions_accepted.add(1);
+    session.opened_event = true;
+    queue_event(EventLink{index, EventLink::Of::opened});
+  }
+  if (session.go_back_n && header.elicits() && header.packet_number != std::max(session.received.base(), floor)) {
+    return drop(MessageDrop::out_of_order);
+  }
+  if (header.has(kMessageHasFragment)) {
+    MessageFragment fragment;
+    if (parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {
+      return drop(MessageDrop::bad_fragment);
+    }
+    if (!take_fragment(session, datagram, header.length(), fragment, header.payload_length)) return;
+  }
+  counters.packets_in.add(1);
+  counters.bytes_in.add(length);
+  const bool had_gap = session.received.gap();
+  if (header.packet_number >= session.received.end()) session.largest_at = now();
+  session.received.take(header.packet_number, floor);
+  if (datagram.ecn == 3) ++session.marked;
+  if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());
+}
+
+bool EndpointState::authentic(Session& session, const MessageHeader& header, const Datagram& datagram) {
+  if (config.protection == nullptr) return !header.has(kMessageProtected);
+  if (!header.has(kMessageProtected) || datagram.rest_length != 0) return false;
+  std::uint8_t* text = datagram.head + header.length();
+  std::uint8_t* tag = text + header.payload_length;
+  return config.protection->open(index_of(session), header.packet_number, {datagram.head, header.length()},
+                                 {text, header.payload_length},
+                                 std::span<const std::uint8_t, PacketProtection::kTagBytes>(tag, kMessageTagLength));
+}
+
+void EndpointState::schedule_ack(Session& session, const MessageHeader& header, bool in_order) {
+  ++session.unacknowledged;
+  const bool at_once = header.has(kMessagePrompt | kMessagePing) || !in_order || session.go_back_n ||
+                       session.unacknowledged >= config.ack_packets;
+  if (at_once) {
+    session.ack_now = true;
+    make_ready(session);
+  } else if (!session.ack_listed) {
+    session.ack_listed = true;
+    session.ack_at = Nanos{now().value + config.max_ack_delay.value};
+    session.ack_next = kNone;
+    const std::uint32_t index = index_of(session);
+    (acks.last == kNone ? acks.first : sessions[acks.last].ack_next) = index;
+    acks.last = index;
+  }
+}
+
+std::uint32_t EndpointState::room_of(const Session& session) const {
+  return session.unread >= config.receive_window ? 0 : config.receive_window - session.unread;
+}
+
+}  // namespace warpline

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message/receive_memory.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace warpline {
+
+ReceiveMemory::ReceiveMemory(std::uint64_t bytes)
+    : blocks_(static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / kMinBlock, 1U << 31))),
+      memory_(new std::uint8_t[std::size_t{blocks_} * kMinBlock]),
+      nodes_(blocks_, Node{kEnd, kEnd, kNotHead}) {
+  free_.fill(kEnd);
+  for (std::uint32_t block = 0; block < blocks_;) {
+    const auto fits = static_cast<unsigned>(std::bit_width(blocks_ - block) - 1);
+    const unsigned order = block == 0 ? fits : std::min(fits, static_cast<unsigned>(std::countr_zero(block)));
+    push(block, order);
+    block += 1U << order;
+  }
+  free_bytes_ = capacity();
+}
+
+void ReceiveMemory::push(std::uint32_t block, unsigned order) {
+  nodes_[block] = {free_[order], kEnd, static_cast<std::uint8_t>(order)};
+  if (free_[order] != kEnd) nodes_[free_[order]].previous = block;
+  free_[order] = block;
+  occupied_ |= 1U << order;
+}
+
+void ReceiveMemory::unlink(std::uint32_t block, unsigned order) {
+  const Node& node = nodes_[block];
+  (node.previous == kEnd ? free_[order] : nodes_[node.previous].next) = node.next;
+  if (node.next != kEnd) nodes_[node.next].previous = node.previous;
+  if (free_[order] == kEnd) occupied_ &= ~(1U << order);
+}
+
+std::uint8_t* ReceiveMemory::take(std::uint64_t length) {
+  if (length > capacity()) return nullptr;
+  const std::uint64_t wanted_blocks = length == 0 ? 1 : (length + kMinBlock - 1) / kMinBlock;
+  const auto wanted = static_cast<unsigned>(std::bit_width(wanted_blocks - 1));
+  if (wanted >= kOrders) return nullptr;
+  const std::uint32_t fitting = occupied_ & (~0U << wanted);
+  if (fitting == 0) return nullptr;
+  auto order = static_cast<unsigned>(std::countr_zero(fitting));
+  const std::uint32_t block = free_[order];
+  unlink(block, order);
+  while (order > wanted) {
+    --order;
+    push(block + (1U << order), order);
+  }
+  nodes_[block].order = static_cast<std::uint8_t>(wanted | kTaken);
+  free_bytes_ -= std::uint64_t{kMinBlock} << wanted;
+  return memory_.get() + std::size_t{block} * kMinBlock;
+}
+
+void ReceiveMemory::give(std::uint8_t* buffer) {
+  auto block = static_cast<std::uint32_t>(static_cast<std::size_t>(buffer - memory_.get()) / kMinBlock);
+  unsigned order = nodes_[block].order & ~kTaken & 0xffU;
+  free_bytes_ += std::uint64_t{kMinBlock} << order;
+  while (order + 1 < kOrders) {
+    const std::uint32_t buddy = block ^ (1U << order);
+    if (buddy >= blocks_ || nodes_[buddy].order != order) break;
+    unlink(buddy, order);
+    nodes_[std::max(block, buddy)].order = kNotHead;
+    block = std::min(block, buddy);
+    ++order;
+  }
+  push(block, order);
+}
+
+}  // namespace warpline

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session sends next: what was lost, then responses and own messages in turns; acknowledgements travel with
+// them, or alone if there is nothing.
+#include <algorithm>
+
+#include "message/state.h"
+
+namespace warpline {
+namespace {
+
+/// Fragments of one message before the next one's turn.
+constexpr std::uint32_t kTurn = 16;
+/// Packet numbers that only packets sent again may use.
+constexpr std::uint32_t kSpareNumbers = 64;
+
+}  // namespace
+
+bool EndpointState::may_send(Session& session, std::uint32_t bytes) {
+  if (session.probe) return true;
+  if (session.go_back_n && session.in_flight_packets >= config.credits) return false;
+  const bool fits = session.in_flight_bytes == 0 ||
+                    static_cast<double>(session.in_flight_bytes + bytes) <= session.allowed.window_bytes;
+  if (!fits) return false;
+  if (session.allowed.pacing_gap.value == 0 || session.send_at <= now()) return true;
+  if (!session.paced) {
+    session.paced = wheel.schedule(index_of(session) * 2 + 1, session.send_at).scheduled();
+  }
+  return false;
+}
+
+bool EndpointState::reserve(Session& session, bool again) {
+  const std::uint32_t spare_blocks = again ? 0 : blocks.capacity() / 16;
+  const std::uint32_t spare_numbers = again ? 0 : kSpareNumbers;
+  SentPackets::Place place = session.sent.reserve(blocks, spare_numbers, spare_blocks);
+  if (place == SentPackets::Place::no_number) {
+    raise_floor(session);
+    place = session.sent.reserve(blocks, spare_numbers, spare_blocks);
+  }
+  if (place == SentPackets::Place::no_block) session.starved = true;
+  return place == SentPackets::Place::ready;
+}
+
+bool EndpointState::send_one(Session& session, Outgoing& out) {
+  if (session.lost_packets != 0 && send_lost(session, out)) return true;
+  if (session.lost_packets == 0 || session.probe) {
+    session.reply_turn = !session.reply_turn;
+    if (session.reply_turn && send_new(session, session.replies, false, out)) return true;
+    if (send_new(session, session.own, true, out)) return true;
+    if (!session.reply_turn && send_new(session, session.replies, false, out)) return true;
+  }
+  if (session.probe && send_probe(session, out)) return true;
+  return send_bare(session, out);
+}
+
+bool EndpointState::send_lost(Session& session, Outgoing& out) {
+  while (session.lost_packets != 0) {
+    SentPacket& packet = session.sent.at(blocks, session.next_lost);
+    const bool settled =
+        (session.sent.unsettled(blocks, session.next_lost) >> (session.next_lost % SentBlock::kPackets) & 1) == 0;
+    if (settled || packet.state != SentState::lost) {
+      ++session.next_lost;
+      continue;
+    }
+    if (needed(packet)) {
+      if (!may_send(session, packet.bytes) || !reserve(session, true)) return false;
+      // A floor that reserve() raised stops before a lost packet.
+      const SentPacket again = packet;
+      packet.state = SentState::resent;
+      --session.lost_packets;
+      ++session.next_lost;
+      counters.fragments_repeated.add(1);
+      write_fragment(session, again.message, again.fragment, session.lost_packets == 0, out);
+      if (session.sent.span() > SentPackets::kSpan / 2) raise_floor(session);
+      return true;
+    }
+    packet.state = SentState::resent;
+    --session.lost_packets;
+    ++session.next_lost;
+  }
+  raise_floor(session);
+  return false;
+}
+
+void EndpointState::pop(MessageList& list) {
+  Message& message = messages[list.first];
+  list.first = message.send_next;
+  if (list.first == kNone) list.last = kNone;
+  message.queued_to_send = false;
+}
+
+/// The first message of the list that has something to send; those without leave it.
+std::uint32_t EndpointState::head(MessageList& list) {
+  while (list.first != kNone) {
+    const std::uint32_t index = list.first;
+    const Message& message = messages[index];
+    const bool alive = message.state == MessageState::sending || message.state == MessageState::withdrawing;
+    if (alive && message.next_fragment < message.fragments) {
+      const bool beyond = message.state == MessageState::sending && message.fragments > 1 &&
+                          message.next_fragment - message.window.base() >= FragmentWindow::kSpan;
+      if (!beyond) return index;  // otherwise an acknowledgement brings it back
+    }
+    pop(list);
+    try_free(index);
+  }
+  return kNone;
+}
+
+bool EndpointState::send_new(Session& session, MessageList& list, bool own, Outgoing& out) {
+  if (list.first == kNone) return false;
+  const std::uint32_t index = head(list);
+  if (index == kNone) return false;
+  Message& message = messages[index];
+  const bool cancel = message.state == MessageState::withdrawing;
+  const std::uint32_t fragment = cancel ? kCancelFragment : message.next_fragment;
+  const std::uint32_t bytes = packet_bytes(payload_of(session, message, fragment));
+  if (own) {
+    session.room_blocked = !cancel && session.own_in_flight + bytes > session.room;
+    if (session.room_blocked) {
+      arm(session, next_due(session));
+      return false;
+    }
+  }
+  if (!may_send(session, bytes) || !reserve(session, false)) return false;
+  ++message.next_fragment;
+  const bool last = message.next_fragment == message.fragments;
+  if (last) {
+    pop(list);
+  } else if (message.next_fragment % kTurn == 0 && list.first != list.last) {
+    pop(list);
+    message.queued_to_send = true;
+    message.send_next = kNone;
+    messages[list.last].send_next = index;
+    list.last = index;
+  }
+  const bool tail = last && message.fragments > 1 && message.role != MessageRole::own_request;
+  const bool scarce_slots = message.role == MessageRole::own_message && session.free_slots == 0;
+  write_fragment(session, index, fragment, tail || scarce_slots, out);
+  return true;
+}
+
+/// Tail-loss probe (RFC 8985, section 7.3): nothing is new, so the newest packet once more.
+bool EndpointState::send_probe(Session& session, Outgoing& out) {
+  for (std::uint64_t number = session.sent.next(); number-- > session.sent.floor();) {
+    if ((session.sent.unsettled(blocks, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
+    const SentPacket packet = session.sent.at(blocks, number);
+    if (packet.state != SentState::in_flight) continue;
+    if (!needed(packet)) break;
+    if (!reserve(session, true)) return false;
+    counters.fragments_repeated.add(1);
+    write_fragment(session, packet.message, packet.fragment, true, out);
+    return true;
+  }
+  session.probe = false;
+  session.ping = true;
+  return false;
+}
+
+bool EndpointState::send_bare(Session& session, Outgoing& out) {
+  if (session.ping) {
+    if (!reserve(session, true)) return false;
+    write_ping(session, out);
+    return true;
+  }
+  if (!session.ack_now) return false;
+  if (!session.sent.may_skip(blocks)) {
+    session.starved = blocks.available() == 0;
+    return false;
+  }
+  write_bare(session, out, kMessageHasAck);
+  return true;
+}
+
+}  // namespace warpline

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/units.h"
+#include "message/cc/congestion_control.h"
+#include "message/index_pool.h"
+#include "message/pacing_wheel.h"
+#include "message/packet_window.h"
+#include "message/rtt_estimator.h"
+#include "message/sent_packets.h"
+#include "message/types.h"
+#include "packet/message_header.h"
+
+namespace warpline {
+
+enum class SessionPhase : std::uint8_t { free, opening, established, lost };
+
+/// First in, first out, linked through the messages.
+struct MessageList {
+  std::uint32_t first = kNone;
+  std::uint32_t last = kNone;
+};
+
+struct SlotUse {
+  std::uint32_t sequence = 0;
+  std::uint32_t message = kNone;
+};
+
+inline constexpr std::uint32_t kSlots = 64;  ///< messages of one end of a session under way at once
+inline constexpr std::uint16_t kOrderSpan = 64;
+
+/// One end of a session. Times are the endpoint's inner clock.
+struct Session {
+  // Told apart by every packet.
+  std::uint64_t cookie = 0;
+  PeerAddress peer;
+  SessionPhase phase = SessionPhase::free;
+  bool opened_here = false;
+  bool confirmed = false;  ///< the peer has shown the cookie
+  bool ordered = false;
+  bool go_back_n = false;
+  std::uint32_t generation = 0;  ///< of the id
+  std::uint32_t epoch = 0;       ///< counts handshakes; messages of another are not the session's any more
+  std::uint32_t remote = 0;      ///< the peer's id for it
+  std::uint32_t fragment_bytes = 0;
+  std::uint32_t datagram_bytes = 0;
+
+  // Ready to send.
+  std::uint32_t ready_next = kNone;
+  bool ready = false;
+  bool starved = false;  ///< waits for a block of sent packets
+  bool ack_now = false;
+  bool ack_listed = false;
+  bool ping = false;
+  bool probe = false;      ///< one packet may leave beyond the window
+  bool hello_due = false;  ///< handshake: the next hello
+  bool accept_due = false;
+  bool reply_turn = false;  ///< responses and own messages take turns
+  bool room_blocked = false;
+  bool paced = false;           ///< waits in the wheel
+  std::uint8_t unanswered = 0;  ///< probes and timeouts since the last acknowledgement
+  MessageList replies;
+  MessageList own;
+
+  // Received.
+  PacketWindow received;
+  Nanos largest_at;                  ///< when the packet with the largest number arrived
+  std::uint32_t unacknowledged = 0;  ///< packets that wait for an acknowledgement
+  std::uint32_t marked = 0;
+  std::uint32_t unread = 0;  ///< bytes of messages that the application has not given back
+  std::uint32_t room_told = 0;
+  std::uint32_t ack_next = kNone;
+  Nanos ack_at;
+
+  // Sent.
+  SentPackets sent;
+  std::uint64_t first_in_flight = 0;  ///< none before it is in flight
+  std::uint64_t next_lost = 0;        ///< none before it is lost
+  std::uint64_t acked_end = 0;        ///< all below were seen as acknowledged or given up
+  std::uint64_t newest_acked = 0;     ///< largest number acknowledged, plus one
+  std::uint32_t lost_packets = 0;     ///< in the state lost
+  std::uint32_t in_flight_bytes = 0;
+  std::uint32_t in_flight_packets = 0;
+  std::uint32_t own_in_flight = 0;  ///< bytes of own messages
+  std::uint32_t room = 0;           ///< bytes of own messages that the peer takes
+  std::uint64_t room_number = 0;    ///< packet that said so
+  std::uint32_t marked_seen = 0;
+  bool reordering = false;
+  std::uint8_t reorder_windows = 1;  ///< RFC 8985, section 6.2: quarters of the least round trip
+  Nanos widened;                     ///< when reorder_windows grew last
+  Nanos last_sent;                   ///< of those that want an acknowledgement
+  Nanos latest_rtt;                  ///< with the peer's delay
+  Nanos reorder_at = kNever;
+  Nanos send_at;        ///< pacing: not before
+  Nanos max_ack_delay;  ///< of the peer
+  RttEstimator rtt;
+  CcOutput allowed;
+
+  // Life.
+  Nanos quiet_from;  ///< heard last, or began to wait
+  Nanos opened;
+  Nanos next_hello = kNever;
+  Nanos hello_wait;
+  Nanos first_deadline = kNever;  ///< of requests; never later than the earliest
+  Nanos armed = kNever;           ///< when the wheel fires
+  WheelHandle timer;
+
+  // Messages.
+  std::uint64_t free_slots = ~std::uint64_t{0};
+  std::uint32_t unfinished = 0;      ///< ends that wait for the transport
+  std::uint16_t next_order = 0;      ///< of the next own message
+  std::uint16_t first_order = 0;     ///< the oldest own message not done
+  std::uint64_t orders_done = 0;     ///< bit i: first_order + i is done
+  std::uint16_t expected_order = 0;  ///< of the peer
+  std::uint64_t orders_void = 0;     ///< bit i: expected_order + i will not come
+  MessageList held_back;             ///< of the peer, by order
+
+  // Handshake and end.
+  std::uint64_t nonce = 0;
+  std::uint64_t server_nonce = 0;
+  std::uint64_t token = 0;
+  std::uint32_t token_time = 0;
+  std::uint64_t context = 0;
+  LossReason reason = LossReason::none;
+  bool opened_event = false;  ///< in the queue of events
+  bool lost_event = false;
+  bool lost_pending = false;  ///< to be queued when all messages have ended
+  bool forgotten = false;
+  std::uint32_t opened_next = kNone;
+  std::uint32_t lost_next = kNone;
+
+  CongestionControl congestion{CcConfig{}};
+
+  std::array<SlotUse, kSlots> outgoing;
+  std::array<SlotUse, kSlots> incoming;
+};
+
+static_assert(sizeof(Session) <= 2048 - 96, "an idle session takes 2 KiB, with its place in the wheel and the table");
+
+}  // namespace warpline

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// One timer a session, lazy: it is moved only when something is due earlier, and finds out what is due when it fires.
+#include <algorithm>
+
+#include "message/state.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::uint8_t kMaxBackoff = 20;
+/// Signs of life without an answer before silence counts.
+constexpr std::uint8_t kUnansweredIsSilent = 2;
+
+}  // namespace
+
+void EndpointState::advance() {
+  wheel.advance(now(), [&](std::uint32_t entry) {
+    Session& session = sessions[entry / 2];
+    if (entry % 2 == 1) {
+      session.paced = false;
+      make_ready(session);
+    } else {
+      session.armed = kNever;
+      on_timer(session);
+    }
+  });
+}
+
+void EndpointState::arm(Session& session, Nanos at) {
+  if (at >= session.armed) return;
+  wheel.cancel(session.timer);
+  session.timer = wheel.schedule(index_of(session) * 2, at);
+  session.armed = at;
+}
+
+bool EndpointState::awaits(const Session& session) const {
+  return session.in_flight_packets != 0 || session.free_slots != ~std::uint64_t{0} || session.replies.first != kNone;
+}
+
+void EndpointState::begin_waiting(Session& session) {
+  if (!awaits(session)) session.quiet_from = now();
+}
+
+Nanos EndpointState::probe_timeout(const Session& session) const {
+  if (session.go_back_n) return config.fixed_rto;
+  const unsigned backoff = std::min<std::uint8_t>(session.unanswered == 0 ? 0 : session.unanswered - 1, kMaxBackoff);
+  if (!session.rtt.known()) {
+    return Nanos{std::min(config.initial_rto.value << backoff, config.max_rto.value)};
+  }
+  const std::int64_t timeout = session.rtt.timeout(Nanos{1000}).value + session.max_ack_delay.value;
+  const std::int64_t rto = std::min(std::max(timeout, config.min_rto.value) << backoff, config.max_rto.value);
+  if (session.unanswered != 0) return Nanos{rto};
+  return Nanos{std::min(2 * session.rtt.smoothed().value + session.max_ack_delay.value, rto)};  // RFC 8985, 7.2
+}
+
+Nanos EndpointState::next_due(const Session& session) const {
+  const auto after = [](Nanos time, std::int64_t wait) { return Nanos{time.value + wait}; };
+  Nanos due = session.first_deadline;
+  if (session.phase == SessionPhase::opening) {
+    return std::min({due, session.next_hello, after(session.opened, config.connect_timeout.value)});
+  }
+  if (session.phase != SessionPhase::established) return kNever;
+  if (!session.confirmed) due = std::min(due, after(session.opened, config.connect_timeout.value));
+  due = std::min(due, session.reorder_at);
+  const std::int64_t patience = config.peer_timeout.value;
+  const Nanos probe = after(session.last_sent, probe_timeout(session).value);
+  if (session.in_flight_packets != 0) {
+    const Nanos silent = after(session.quiet_from, patience);
+    return std::min({due, probe, session.unanswered < kUnansweredIsSilent ? std::max(silent, probe) : silent});
+  }
+  if (session.room_blocked && session.own.first != kNone) due = std::min(due, after(session.last_sent, patience / 8));
+  return std::min(due, after(session.quiet_from, awaits(session) ? patience / 4 : config.keepalive.value));
+}
+
+Nanos EndpointState::next_deadline() {
+  while (acks.first != kNone && sessions[acks.first].unacknowledged == 0) {
+    Session& session = sessions[acks.first];
+    acks.first = session.ack_next;
+    if (acks.first == kNone) acks.last = kNone;
+    session.ack_listed = false;
+  }
+  const bool at_once = ready.first != kNone || stray_count != 0 || (starved.first != kNone && blocks.available() != 0);
+  if (at_once) return clock.outer(now());
+  Nanos due = wheel.next_deadline();
+  if (acks.first != kNone) due = std::min(due, sessions[acks.first].ack_at);
+  return due == kNever ? kNever : clock.outer(due);
+}
+
+void EndpointState::on_timer(Session& session) {
+  const std::uint32_t epoch = session.epoch;
+  const auto over = [&] {
+    return session.epoch != epoch ||
+           (session.phase != SessionPhase::opening && session.phase != SessionPhase::established);
+  };
+  if (over()) return;
+  if (session.first_deadline <= now()) expire_requests(session);
+  const bool late = now().value - session.opened.value >= config.connect_timeout.value;
+  if (session.phase == SessionPhase::opening) {
+    if (late) return lose(session, LossReason::no_answer);
+    if (session.next_hello <= now()) {
+      session.hello_due = true;
+      session.next_hello = kNever;
+      make_ready(session);
+    }
+  } else {
+    if (!session.confirmed && late) return lose(session, LossReason::no_answer);
+    if (session.reorder_at <= now()) {
+      detect_losses(session);
+      if (session.lost_packets != 0) make_ready(session);
+    }
+    on_silence(session);
+    if (over()) return;
+    const Nanos probe{session.last_sent.value + probe_timeout(session).value};
+    if (session.in_flight_packets != 0 && probe <= now()) on_probe_timeout(session);
+  }
+  arm(session, next_due(session));
+}
+
+void EndpointState::on_silence(Session& session) {
+  const std::int64_t quiet = now().value - session.quiet_from.value;
+  const auto ping = [&] {
+    session.ping = true;
+    session.last_sent = now();
+    make_ready(session);
+  };
+  if (!awaits(session)) {
+    if (quiet < config.keepalive.value) return;
+    session.quiet_from = now();
+    return ping();
+  }
+  const bool in_flight = session.in_flight_packets != 0;
+  if (quiet >= config.peer_timeout.value && session.unanswered >= kUnansweredIsSilent) {
+    return lose(session, LossReason::silent);
+  }
+  const bool blocked_long =
+      session.room_blocked && now().value - session.last_sent.value >= config.peer_timeout.value / 8;
+  if (!in_flight && !session.ping && (quiet >= config.peer_timeout.value / 4 || blocked_long)) ping();
+}
+
+/// The first time a probe for a lost tail (RFC 8985, section 7), then timeouts with backoff (RFC 6298, section 5).
+void EndpointState::on_probe_timeout(Session& session) {
+  session.last_sent = now();
+  if (session.unanswered == 0 && !session.go_back_n) {
+    session.unanswered = 1;
+    session.probe = true;
+    counters.probes.add(1);
+    return make_ready(session);
+  }
+  if (session.unanswered < 0xff) ++session.unanswered;
+  counters.timeouts.add(1);
+  mark_all_lost(session);
+  session.allowed = session.congestion.on_loss(now(), true);
+  session.ping = true;  // unless a fragment goes out first
+  make_ready(session);
+}
+
+void EndpointState::expire_requests(Session& session) {
+  session.first_deadline = kNever;
+  for (const SlotUse& slot : session.outgoing) {
+    if (slot.message == kNone) continue;
+    const Message& message = messages[slot.message];
+    if (message.state != MessageState::sending && message.state != MessageState::awaiting) continue;
+    if (message.deadline <= now()) {
+      withdraw_own(session, slot.message, MessageStatus::deadline);
+    } else {
+      session.first_deadline = std::min(session.first_deadline, message.deadline);
+    }
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which session sends next: those with work stand in a queue, the others cost nothing.
+#include <algorithm>
+
+#include "message/state.h"
+
+namespace warpline {
+namespace {
+
+/// Packets of a session before the next one's turn.
+constexpr unsigned kQuantum = 32;
+
+}  // namespace
+
+void EndpointState::make_ready(Session& session) {
+  if (session.ready) return;
+  session.ready = true;
+  session.ready_next = kNone;
+  const std::uint32_t index = index_of(session);
+  (ready.last == kNone ? ready.first : sessions[ready.last].ready_next) = index;
+  ready.last = index;
+}
+
+bool EndpointState::has_work(const Session& session) const {
+  return session.lost_packets != 0 || session.replies.first != kNone || session.own.first != kNone || session.ack_now ||
+         session.ping || session.probe || session.accept_due;
+}
+
+void EndpointState::promote_acks() {
+  while (acks.first != kNone) {
+    Session& session = sessions[acks.first];
+    if (session.ack_at > now()) return;
+    acks.first = session.ack_next;
+    if (acks.first == kNone) acks.last = kNone;
+    session.ack_listed = false;
+    if (session.unacknowledged == 0 || session.phase != SessionPhase::established) continue;
+    session.ack_now = true;
+    make_ready(session);
+  }
+}
+
+void EndpointState::take_stray(Outgoing& out) {
+  const StrayReply& stray = strays[stray_first];
+  stray_first = (stray_first + 1) % static_cast<std::uint32_t>(strays.size());
+  --stray_count;
+  std::copy_n(stray.bytes.begin(), stray.length, out.head);
+  out.head_length = stray.length;
+  out.to = stray.to;
+}
+
+std::size_t EndpointState::transmit(std::span<Outgoing> out) {
+  promote_acks();
+  std::size_t count = 0;
+  const auto clear = [&](Outgoing& packet) {
+    packet.head_length = packet.payload_length = 0;
+    packet.payload = nullptr;
+    packet.token = 0;
+    packet.session = kNoSession;
+    packet.payload_device = packet.ecn_capable = false;
+  };
+  for (; count < out.size() && stray_count != 0; ++count) {
+    clear(out[count]);
+    take_stray(out[count]);
+    counters.packets_out.add(1);
+    counters.bytes_out.add(out[count].length());
+  }
+  if (starved.first != kNone && blocks.available() != 0) {
+    for (std::uint32_t index = starved.first; index != kNone;) {
+      Session& session = sessions[index];
+      index = session.ready_next;
+      session.starved = session.ready = false;
+      make_ready(session);
+    }
+    starved = {};
+  }
+  while (count < out.size() && ready.first != kNone) {
+    Session& session = sessions[ready.first];
+    ready.first = session.ready_next;
+    if (ready.first == kNone) {
+      ready.last = kNone;
+    } else {
+      __builtin_prefetch(&sessions[ready.first]);
+    }
+    session.ready = false;
+    const std::size_t begin = count;
+    const bool more = send_from(session, out, count);
+    for (std::size_t i = begin; i < count; ++i) {
+      out[i].to = session.peer;
+      out[i].session = index_of(session);
+      counters.bytes_out.add(out[i].length());
+    }
+    counters.packets_out.add(count - begin);
+    if (session.starved) {
+      session.ready = true;
+      session.ready_next = kNone;
+      (starved.last == kNone ? starved.first : sessions[starved.last].ready_next) = index_of(session);
+      starved.last = index_of(session);
+    } else if (more) {
+      make_ready(session);
+    }
+  }
+  return count;
+}
+
+/// True if the session has more to send at once.
+bool EndpointState::send_from(Session& session, std::span<Outgoing> out, std::size_t& count) {
+  const auto next = [&]() -> Outgoing& {
+    Outgoing& packet = out[count];
+    packet.head_length = packet.payload_length = 0;
+    packet.payload = nullptr;
+    packet.token = 0;
+    packet.payload_device = false;
+    packet.ecn_capable = config.cc.kind == CcKind::dctcp;
+    return packet;
+  };
+  if (session.phase == SessionPhase::opening) {
+    if (!session.hello_due) return false;
+    write_hello(session, next());
+    ++count;
+    return false;
+  }
+  if (session.phase != SessionPhase::established) return false;
+  if (session.accept_due) {
+    write_accept(session, next());
+    ++count;
+  }
+  for (unsigned sent_here = 0; count < out.size(); ++sent_here, ++count) {
+    if (sent_here == kQuantum) return true;
+    if (!send_one(session, next())) return false;
+  }
+  return true;
+}
+
+}  // namespace warpline
