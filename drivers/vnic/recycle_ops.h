@@ -8,7 +8,7 @@
 extern "C" {
 
 /// How a transmit queue frees what the device has sent.
-enum rte_net_vnic_tx_free {
+enum rte_net_vnic_tx_free : std::uint32_t {
   /// Each mbuf is looked at; those of one pool are gathered in an array and put there together.
   RTE_NET_VNIC_FREE_CHECKED,
   /// Each mbuf is looked at and written straight into the calling lcore's cache of its pool. Without an lcore or a

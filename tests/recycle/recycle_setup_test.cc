@@ -40,7 +40,8 @@ class Ports {
   explicit Ports(const std::vector<std::string>& specs, const PortConfig& config = rings(), bool fast_free = false,
                  std::uint16_t queues = 2) {
     static int made = 0;
-    pool_.emplace(*PacketPool::make("recycle" + std::to_string(made++), 4095, 64, 2048, kAnyNode));
+    pool_.emplace(*PacketPool::make("recycle" + std::to_string(made), 4095, 64, 2048, kAnyNode));
+    other_.emplace(*PacketPool::make("other" + std::to_string(made++), 63, 0, 2048, kAnyNode));
     for (const std::string& spec : specs) {
       ports_.push_back(*Port::open(spec));
       EXPECT_TRUE(ports_.back().configure(config, {.rx = queues, .tx = queues, .one_pool = fast_free}).ok());
@@ -62,9 +63,11 @@ class Ports {
     return ports_[port].extended_counters()[name];
   }
   [[nodiscard]] rte_mempool* pool() const { return pool_->get(); }
+  [[nodiscard]] rte_mempool* other_pool() const { return other_->get(); }
 
  private:
   std::optional<PacketPool> pool_;
+  std::optional<PacketPool> other_;
   std::vector<Port> ports_;
 };
 
@@ -180,8 +183,7 @@ INSTANTIATE_TEST_SUITE_P(
                 kStatic, "port net_vnic0 rx 0 takes its buffers already", "fast-free is used instead", true},
         Refusal{"AnotherPool",
                 [](const Ports& p) {
-                  static const PacketPool other = *PacketPool::make("foreign", 63, 0, 2048, kAnyNode);
-                  return direct({p.queue(0)}, {p.queue(0)}, {{p.queue(0), p.queue(0), other.get()}});
+                  return direct({p.queue(0)}, {p.queue(0)}, {{p.queue(0), p.queue(0), p.other_pool()}});
                 },
                 kStatic, "of another pool", "cache is used instead"},
         Refusal{"AnotherLcore",
