@@ -39,11 +39,11 @@ struct CcConfig {
     double scaling_min_packets = 0.1;  ///< windows between which the range is spread
     double scaling_max_packets = 100;
     Nanos endpoint_target{500'000};  ///< of the peer's delay (section 3.3)
-    double increment_packets = 1;    ///< a round trip
+    double increment_packets = 0.5;  ///< a round trip
     double decrease = 0.8;           ///< beta: of the excess over the target
     double max_decrease = 0.5;       ///< of the window, once a round trip
-    double min_window_packets = 0.001;
-    double tolerated_loss = 0.03;  ///< below the target, packets lost up to this share are no congestion; 0: all are
+    double min_window_packets = 0.01;
+    double tolerated_loss = 0.03;  ///< share of packets whose loss is left to what the delay says; 0: none
   } swift;
 
   struct Timely {

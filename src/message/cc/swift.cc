@@ -9,7 +9,6 @@
 namespace warpline {
 namespace {
 
-constexpr double kRttWeight = 1.0 / 8;
 constexpr double kLossWeight = 1.0 / 256;
 constexpr std::uint8_t kTimeoutsUntilReset = 5;  // RETX_RESET_THRESHOLD of algorithm 1
 
@@ -43,8 +42,7 @@ Swift::Swift(const CcConfig& config) {
 CcOutput Swift::on_ack(const CcSample& sample) {
   const double rtt = sane_delay(sample.rtt);
   const double delay = fabric_delay(sample);
-  rtt_ = as_float(rtt_ == 0 ? rtt : rtt_ + kRttWeight * (rtt - rtt_));
-  min_rtt_ = as_float(min_rtt_ == 0 ? delay : std::min<double>(min_rtt_, delay));
+  rtt_ = as_float(rtt);
   loss_ = as_float(loss_ * (1 - std::min(kLossWeight * sample.acked_packets, 1.0)));
   timeouts_ = 0;
 
@@ -95,15 +93,14 @@ double Swift::round_trip() const { return rtt_ == 0 ? base_target_ : rtt_; }
 
 double Swift::target_delay() const {
   const double scaling = scaling_alpha_ / std::sqrt(fabric_.packets) + scaling_beta_;
-  const double base = std::max<double>(base_target_, min_rtt_ + base_target_ / 4);
-  return base + clamped(scaling, 0, scaling_range_);
+  return base_target_ + clamped(scaling, 0, scaling_range_);
 }
 
 Nanos Swift::target() const { return Nanos{static_cast<std::int64_t>(target_delay())}; }
 
 CcOutput Swift::output() const {
   const double packets = std::min(fabric_.packets, endpoint_.packets);
-  return {packets * mtu_, packets < 1 ? pacing_gap_of(round_trip() / packets) : Nanos{0}};
+  return {packets * mtu_, packets < 1 ? pacing_gap_of(std::min(round_trip(), target_delay()) / packets) : Nanos{0}};
 }
 
 }  // namespace warpline

@@ -11,9 +11,10 @@ namespace warpline {
 /// keeps the round trip near a target by additive increase and multiplicative decrease, once a round trip. The window
 /// may fall below one packet; then packets are paced.
 ///
-/// Beyond the paper: the window doubles in a round trip until the target is first reached or packets are lost; the
-/// target is never below the smallest round trip seen and a quarter of the base target, for paths longer than it
-/// foresees; a small share of losses is taken for corruption and left to what the delay says.
+/// Beyond the paper: the window doubles in a round trip until the target is first reached or packets are lost; a small
+/// share of losses is taken for corruption and left to what the delay says. The target knows nothing of hops: it is the
+/// configuration's for all paths. The least round trip seen would not do in its place, since who begins while the queue
+/// is long would take the queue for the path and keep it long.
 class Swift {
  public:
   explicit Swift(const CcConfig& config);
@@ -52,8 +53,7 @@ class Swift {
   float max_window_;  ///< packets
   float tolerated_loss_;
 
-  float rtt_ = 0;              ///< smoothed; 0: none yet
-  float min_rtt_ = 0;          ///< without the peer's delay; 0: none yet
+  float rtt_ = 0;              ///< newest; 0: none yet
   float loss_ = 0;             ///< share of packets lost, moving average
   std::uint8_t timeouts_ = 0;  ///< since the last acknowledgement
   bool slow_start_ = true;

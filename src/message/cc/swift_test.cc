@@ -29,7 +29,7 @@ CcConfig plain_config() {
 CcSample ack(std::int64_t now_us, std::int64_t rtt_us) { return packet_acked(now_us, rtt_us, kMtu); }
 double packets(const CcOutput& output) { return output.window_bytes / kMtu; }
 
-/// A controller that knows of a path of 20 us.
+/// A controller with a smoothed round trip of 20 us.
 Swift started(const CcConfig& config) {
   Swift swift(config);
   CcSample sample = ack(0, 20);
@@ -100,8 +100,8 @@ TEST(Swift, BelowOnePacketItPaces) {
   Swift swift = started(plain_config());
   for (int i = 1; i <= 100; ++i) swift.on_ack(ack(i * 200, 200));
   ASSERT_LT(packets(swift.output()), 1);
-  EXPECT_NEAR(static_cast<double>(swift.output().pacing_gap.value), 200'000 / packets(swift.output()),
-              1e-3 * 200'000 / packets(swift.output()));
+  EXPECT_NEAR(static_cast<double>(swift.output().pacing_gap.value), 50'000 / packets(swift.output()),
+              1e-3 * 50'000 / packets(swift.output()));
   EXPECT_EQ(settled(plain_config(), 2, 0).output().pacing_gap, Nanos{0});
 }
 
@@ -115,13 +115,6 @@ TEST(Swift, TheTargetGrowsAsTheWindowShrinks) {
   EXPECT_NEAR(static_cast<double>(settled(config, 100, 0).target().value), 50'000, 2);
   EXPECT_NEAR(static_cast<double>(settled(config, 4, 0).target().value), 50'000 + alpha * 0.5 - alpha / 10, 2);
   EXPECT_NEAR(static_cast<double>(settled(config, 1000, 0).target().value), 50'000, 2);
-}
-
-TEST(Swift, APathLongerThanForeseenHasALongerTarget) {
-  Swift swift(plain_config());
-  swift.on_ack(ack(2000, 2000));
-  EXPECT_NEAR(static_cast<double>(swift.target().value), 2'012'500, 200);
-  EXPECT_GT(packets(swift.output()), 10) << "a round trip that is as short as can be is no congestion";
 }
 
 TEST(Swift, ALossHalvesOnceInARoundTrip) {
