@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kMinHeadCapacity = 384;
 /// A UDP payload that arrived, checksum verified, in at most two pieces. Borrowed for the call of receive() alone,
 /// which decrypts in place.
 struct Datagram {
-  std::uint8_t* head = nullptr;   ///< host memory; holds at least min(kMaxHeadBytes, all) bytes
+  std::uint8_t* head = nullptr;   ///< host memory; at least min(kMaxHeadBytes, all) bytes; with protection, all
   std::uint8_t* rest = nullptr;   ///< what follows the head: host or device memory
   std::uint32_t head_length = 0;  ///< bytes
   std::uint32_t rest_length = 0;  ///< bytes

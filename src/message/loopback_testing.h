@@ -122,6 +122,7 @@ class Loopback {
   }
 
   Impairment impairment;
+  bool whole = false;  ///< datagrams arrive in one piece, as they must with protection
   Nanos now{1'000'000};
   std::vector<std::unique_ptr<Host>> hosts;
   /// Sees each packet before the network does; true: it is lost.
@@ -158,7 +159,8 @@ class Loopback {
   void receive(Host& host, PeerAddress from, std::vector<std::uint8_t>& bytes, std::uint8_t ecn) {
     // Exactly as long as it is, so that a sanitizer sees who reads beyond.
     const auto length = static_cast<std::uint32_t>(bytes.size());
-    const std::uint32_t cut = std::min(length, kMaxHeadBytes + static_cast<std::uint32_t>(random_.below(64)));
+    const std::uint32_t most = whole ? length : kMaxHeadBytes + static_cast<std::uint32_t>(random_.below(64));
+    const std::uint32_t cut = std::min(length, most);
     std::vector<std::uint8_t> head(bytes.begin(), bytes.begin() + cut);
     std::vector<std::uint8_t> rest(bytes.begin() + cut, bytes.end());
     Datagram datagram;

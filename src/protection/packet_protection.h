@@ -12,7 +12,7 @@
 namespace warpline {
 
 /// AES-128-GCM for up to `max_sessions` sessions, between endpoints that were given the same key. A live session takes
-/// about 2 KiB, which start() allocates.
+/// 2.3 KiB, which start() allocates.
 ///
 /// Each direction of each session has keys of its own (see protection/session_keys.h), so that a packet is good in its
 /// place only: not in another session, not sent back, not under another number. The key itself protects nothing but
