@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/perf_counters.h"
 #include "measure/checker.h"
 #include "measure/generator.h"
 #include "memory/packet_pool.h"
@@ -45,18 +46,30 @@ TrafficPlan plan_of(std::int64_t size) {
   return *TrafficPlan::make(config, 1);
 }
 
-void report(benchmark::State& state) { state.SetItemsProcessed(state.iterations() * kBurst); }
+/// Runs `turn` of a burst over and over; what the processor counted is told for each frame.
+template <typename Turn>
+void measure(benchmark::State& state, Turn turn) {
+  PerfCounters counters;
+  PerfTotals totals;
+  {
+    const PerfScope scope(counters, totals);
+    for (auto _ : state) turn();
+  }
+  const std::int64_t frames = state.iterations() * kBurst;
+  state.SetItemsProcessed(frames);
+  state.SetLabel(counters.describe());
+  for (const auto& [name, value] : totals.each(static_cast<std::uint64_t>(frames))) state.counters[name] = value;
+}
 
 void generate(benchmark::State& state) {
   rte_mempool& buffers = pool();
   const TrafficPlan plan = plan_of(state.range(0));
   Generator generator(plan, 0, buffers);
   std::array<rte_mbuf*, kBurst> mbufs;
-  for (auto _ : state) {
+  measure(state, [&] {
     benchmark::DoNotOptimize(generator.fill(mbufs.data(), kBurst, ticks_now()));
     rte_pktmbuf_free_bulk(mbufs.data(), kBurst);
-  }
-  report(state);
+  });
 }
 
 void generate_and_check(benchmark::State& state) {
@@ -65,15 +78,14 @@ void generate_and_check(benchmark::State& state) {
   Generator generator(plan, 0, buffers);
   Checker checker(plan, {});
   std::array<rte_mbuf*, kBurst> mbufs;
-  for (auto _ : state) {
+  measure(state, [&] {
     generator.fill(mbufs.data(), kBurst, ticks_now());
     const std::uint64_t now = ticks_now();
     for (rte_mbuf* mbuf : mbufs) {
       if (checker.check(mbuf, now) != Verdict::forward) state.SkipWithError("a frame is not as it was made");
     }
     rte_pktmbuf_free_bulk(mbufs.data(), kBurst);
-  }
-  report(state);
+  });
 }
 
 BENCHMARK(generate)->Arg(60)->Arg(64)->Arg(1514)->Arg(9014)->Arg(0)->ArgName("bytes");

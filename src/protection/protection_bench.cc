@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "base/perf_counters.h"
 #include "protection/packet_protection.h"
 
 namespace warpline {
@@ -21,13 +22,19 @@ void seal_and_open(benchmark::State& state) {
   std::vector<std::uint8_t> text(static_cast<std::size_t>(state.range(0)));
   std::array<std::uint8_t, PacketProtection::kTagBytes> tag{};
   std::uint64_t number = 0;
-  for (auto _ : state) {
-    client->seal(0, number, header, text, tag);
-    if (!server->open(0, number, header, text, tag)) return state.SkipWithError("what was sealed does not open");
-    ++number;
+  PerfCounters counters;
+  PerfTotals totals;
+  {
+    const PerfScope scope(counters, totals);
+    for (auto _ : state) {
+      client->seal(0, number, header, text, tag);
+      if (!server->open(0, number, header, text, tag)) state.SkipWithError("what was sealed does not open");
+      ++number;
+    }
   }
-  state.SetItemsProcessed(state.iterations());
   state.SetBytesProcessed(state.iterations() * state.range(0));
+  state.SetLabel(counters.describe());
+  for (const auto& [name, value] : totals.each(number)) state.counters[name] = value;
 }
 BENCHMARK(seal_and_open)->Arg(32)->Arg(256)->Arg(1408);
 
