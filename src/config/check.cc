@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <variant>
 
+#include "config/check_message.h"
+
 namespace warpline {
 namespace {
 
@@ -300,6 +302,7 @@ class Checker {
 }  // namespace
 
 std::vector<Error> check_config(const Config& config, const GivenOptions& given, bool needs_port) {
+  if (config.command == "message") return check_message(config, given);
   return Checker(config, given, needs_port).run();
 }
 

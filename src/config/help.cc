@@ -14,9 +14,9 @@ struct Heading {
   std::string_view text;
 };
 constexpr Heading kHeadings[] = {
-    {"", "Configuration"},           {"port", "Ports"},          {"run", "Run"},
-    {"runtime", "Cores and memory"}, {"pool", "Packet buffers"}, {"forward", "Forwarding"},
-    {"l3forward", "Routing"},        {"traffic", "Traffic"},     {"bench", "Benchmark"},
+    {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},           {"runtime", "Cores and memory"},
+    {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"traffic", "Traffic"},
+    {"bench", "Benchmark"},     {"message", "Messages"},
 };
 
 std::string text_of(const nlohmann::json& value) {
@@ -50,12 +50,16 @@ std::string line(const Option& option) {
 
 std::string usage(Command command) {
   if (command == Command::config) {
-    return "Usage: warpline config show|check [forward|l3forward|generate] [options of that command]\n\n"
+    return "Usage: warpline config show|check [forward|l3forward|generate|message [server|client]] [options of that "
+           "command]\n\n"
            "show prints every value with where it came from, and the plan of cores.\n"
            "check names every problem, one a line, and ends with 2 when there is one.\n";
   }
   if (command == Command::bench) {
     return fmt::format("Usage: warpline bench {} [options]\n\n{}\n", fmt::join(kBenchNames, "|"), summary(command));
+  }
+  if (command == Command::message) {
+    return fmt::format("Usage: warpline message server|client [options]\n\n{}\n", summary(command));
   }
   return fmt::format("Usage: warpline {} [options]\n\n{}\n", name(command), summary(command));
 }

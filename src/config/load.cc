@@ -23,6 +23,7 @@ struct CommandLine {
   Command command = Command::forward;  ///< whose options follow
   Task task = Task::run;
   std::string bench;  ///< which one
+  MessageRole role = MessageRole::server;
   std::vector<std::string> options;
 };
 
@@ -37,7 +38,7 @@ Result<Command> parse_command(const std::string& text, const std::vector<std::st
 Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     return usage_error("no command is given", "warpline has several",
-                       "choose forward, l3forward, generate, bench, config or doctor; --help explains");
+                       "choose forward, l3forward, generate, message, bench, config or doctor; --help explains");
   }
   std::vector<std::string> known;
   for (const Command command : kCommands) known.emplace_back(name(command));
@@ -57,8 +58,19 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
     line.task = task == "show" ? Task::show : Task::check;
     line.command = Command::forward;
     if (next < arguments.size() && !arguments[next].starts_with('-')) {
-      WARPLINE_TRY(line.command, parse_command(arguments[next++], {"forward", "l3forward", "generate"}));
+      WARPLINE_TRY(line.command, parse_command(arguments[next++], {"forward", "l3forward", "generate", "message"}));
     }
+  }
+  if (line.command == Command::message) {
+    const std::vector<std::string> roles = {"server", "client"};
+    const bool given = next < arguments.size() && !arguments[next].starts_with('-');
+    const std::string role = given ? arguments[next++] : line.task == Task::run ? "" : "server";
+    if (std::ranges::find(roles, role) == roles.end()) {
+      return usage_error(role.empty() ? "cannot run message" : fmt::format("unknown command 'message {}'", role),
+                         "there are message server and message client",
+                         fmt::format("did you mean message {}?", nearest(role, roles)));
+    }
+    line.role = role == "server" ? MessageRole::server : MessageRole::client;
   }
   if (line.command == Command::bench) {
     line.bench = next < arguments.size() ? arguments[next++] : "";
@@ -103,6 +115,7 @@ class Loader {
     loaded_.task = line_.task;
     loaded_.config.command = name(line_.command);
     if (line_.command == Command::bench) loaded_.config.bench.name = line_.bench;
+    loaded_.config.message.role = line_.role;
   }
 
   Result<LoadedConfig> load(const Environment& environment, const ReadFile& read_file) && {

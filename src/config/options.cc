@@ -72,11 +72,12 @@ Access<PortConfig> port_addresses() {
 /// Options that every command which moves packets has.
 void add_common(std::vector<Option>& table) {
   const std::vector<Command> movers = {Command::forward, Command::l3forward, Command::generate};
+  const std::vector<Command> all = {Command::forward, Command::l3forward, Command::generate, Command::message};
   table.insert(
       table.end(),
-      {{"port", 0, "port", "spec", movers, Arity::list, "SPEC", "PCI address or vdev string; repeatable", port_list(),
-        ';'},
-       {"config", 0, "", "", movers, Arity::single, "FILE", "read options from a TOML or JSON file", {}},
+      {{"port", 0, "port", "spec", all, Arity::list, "SPEC",
+        "PCI address or vdev string; repeatable; message: also socket", port_list(), ';'},
+       {"config", 0, "", "", all, Arity::single, "FILE", "read options from a TOML or JSON file", {}},
        {"packets", 0, "run", "packets", movers, Arity::single, "N", "stop after N packets; 0: no bound",
         unbounded<Config>(of(&Config::run, &RunConfig::packets))},
        {"seconds", 0, "run", "seconds", movers, Arity::single, "S", "stop after S; 0: no bound",
@@ -92,28 +93,28 @@ void add_common(std::vector<Option>& table) {
         "",
         "one JSON object on stdout at the end",
         boolean<Config>(of(&Config::run, &RunConfig::json))},
-       {"json-stream", 0, "run", "json-stream", movers, Arity::flag, "", "one line of JSON an interval",
+       {"json-stream", 0, "run", "json-stream", all, Arity::flag, "", "one line of JSON an interval",
         boolean<Config>(of(&Config::run, &RunConfig::json_stream))},
-       {"interval", 0, "run", "interval", movers, Arity::single, "S", "between lines of the live table",
+       {"interval", 0, "run", "interval", all, Arity::single, "S", "between lines of the live table",
         nanos<Config>(of(&Config::run, &RunConfig::interval), kSecond, Nanos{kSecond / 100}, Nanos{3600 * kSecond})},
-       {"seed", 0, "run", "seed", movers, Arity::single, "N", "of every random choice",
+       {"seed", 0, "run", "seed", all, Arity::single, "N", "of every random choice",
         unbounded<Config>(of(&Config::run, &RunConfig::seed))},
-       {"verify", 0, "run", "verify", movers, Arity::flag, "", "check every byte of stamped frames",
+       {"verify", 0, "run", "verify", all, Arity::flag, "", "check every byte of stamped frames",
         boolean<Config>(of(&Config::run, &RunConfig::verify))},
-       {"lcores", 0, "runtime", "lcores", movers, Arity::single, "N", "cores that workers may use; 0: one each",
+       {"lcores", 0, "runtime", "lcores", all, Arity::single, "N", "cores that workers may use; 0: one each",
         count<Config>(of(&Config::runtime, &RuntimeConfig::lcores), 0, 1024)},
-       {"share-cores", 0, "runtime", "share-cores", movers, Arity::flag, "", "more lcores than cores is meant",
+       {"share-cores", 0, "runtime", "share-cores", all, Arity::flag, "", "more lcores than cores is meant",
         boolean<Config>(of(&Config::runtime, &RuntimeConfig::share_cores))},
-       {"no-hugepages", 0, "runtime", "no-hugepages", movers, Arity::flag, "", "do not use hugepages, slower",
+       {"no-hugepages", 0, "runtime", "no-hugepages", all, Arity::flag, "", "do not use hugepages, slower",
         inverse<Config>(of(&Config::runtime, &RuntimeConfig::hugepages))},
-       {"eal", 0, "runtime", "eal", movers, Arity::single, "ARGS", "further EAL arguments, parted by spaces",
+       {"eal", 0, "runtime", "eal", all, Arity::single, "ARGS", "further EAL arguments, parted by spaces",
         text<Config>(of(&Config::runtime, &RuntimeConfig::eal))},
-       {"data-room", 'd', "pool", "data-room", movers, Arity::single, "BYTES",
+       {"data-room", 'd', "pool", "data-room", all, Arity::single, "BYTES",
         "of a buffer; 0: the MTU's frame, at least 2048",
         count<Config>(of(&Config::pool, &PoolConfig::data_room), 0, 65'407)},
-       {"pool-size", 0, "pool", "size", movers, Arity::single, "N", "buffers of each; 0: worked out",
+       {"pool-size", 0, "pool", "size", all, Arity::single, "N", "buffers of each; 0: worked out",
         count<Config>(of(&Config::pool, &PoolConfig::size), 0, 1U << 28)},
-       {"pool-cache", 0, "pool", "cache", movers, Arity::single, "N", "buffers each lcore keeps to itself",
+       {"pool-cache", 0, "pool", "cache", all, Arity::single, "N", "buffers each lcore keeps to itself",
         count<Config>(of(&Config::pool, &PoolConfig::cache), 0, 512)}});
 }
 
@@ -238,8 +239,9 @@ void add_bench(std::vector<Option>& table) {
   const std::vector<Command> bench = {Command::bench};
   table.insert(
       table.end(),
-      {{"rounds", 0, "bench", "rounds", bench, Arity::single, "N", "runs of each cell, one a round",
-        count<Config>(of(&Config::bench, &BenchConfig::rounds), 1, 1000)},
+      {{"rounds", 0, "bench", "rounds", bench, Arity::single, "N",
+        "runs of each cell, one a round; 0: recycle 30, the others 5",
+        count<Config>(of(&Config::bench, &BenchConfig::rounds), 0, 1000)},
        {"seconds", 0, "bench", "seconds", bench, Arity::single, "S", "of each run",
         nanos<Config>(of(&Config::bench, &BenchConfig::seconds), kSecond, Nanos{10 * kMilli}, Nanos{3600 * kSecond})},
        {"pipelines", 'p', "bench", "pipelines", bench, Arity::single, "N",
@@ -247,6 +249,16 @@ void add_bench(std::vector<Option>& table) {
         count<Config>(of(&Config::bench, &BenchConfig::pipelines), 0, 256)},
        {"rows", 0, "bench", "rows", bench, Arity::list, "N", "only these rows: frame sizes, or bursts",
         counts<Config>(of(&Config::bench, &BenchConfig::rows), 1, 9014)},
+       {"only", 0, "bench", "only", bench, Arity::list, "FACTOR",
+        "recycle: only these factors: burst, ring, cache, ...",
+        names<Config>(of(&Config::bench, &BenchConfig::only), "")},
+       {"ways", 0, "bench", "ways", bench, Arity::list, "WAY", "recycle: only these ways, as --recycle names them",
+        names<Config>(of(&Config::bench, &BenchConfig::ways), "")},
+       {"keep-disturbed", 0, "bench", "keep-disturbed", bench, Arity::flag, "",
+        "recycle: count also what was measured while the thread lost its processor",
+        boolean<Config>(of(&Config::bench, &BenchConfig::keep_disturbed))},
+       {"packets", 0, "bench", "packets", bench, Arity::single, "N", "recycle: packets of each measurement; 0: 256Ki",
+        unbounded<Config>(of(&Config::bench, &BenchConfig::packets))},
        {"gpu", 'g', "bench", "gpu", bench, Arity::single, "ID", "CUDA's number of the GPU",
         count<Config>(of(&Config::bench, &BenchConfig::gpu), 0, 1023)},
        {"seed", 0, "bench", "seed", bench, Arity::single, "N", "of the order in a round",
@@ -255,8 +267,8 @@ void add_bench(std::vector<Option>& table) {
 
 Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<PortConfig> access,
              Arity arity = Arity::single) {
-  return {name,     0,    "port",           name, {Command::forward, Command::l3forward, Command::generate}, arity,
-          argument, help, std::move(access)};
+  const std::vector<Command> all = {Command::forward, Command::l3forward, Command::generate, Command::message};
+  return {name, 0, "port", name, all, arity, argument, help, std::move(access)};
 }
 
 void add_port_setup(std::vector<Option>& table) {
@@ -290,7 +302,7 @@ void add_port_setup(std::vector<Option>& table) {
 }  // namespace
 
 std::string_view name(Command command) {
-  constexpr std::string_view kNames[] = {"forward", "l3forward", "generate", "bench", "config", "doctor"};
+  constexpr std::string_view kNames[] = {"forward", "l3forward", "generate", "message", "bench", "config", "doctor"};
   return kNames[static_cast<std::size_t>(command)];
 }
 
@@ -299,6 +311,7 @@ std::string_view summary(Command command) {
       "receive, work, transmit",
       "receive, route, transmit",
       "send traffic at a rate and check what comes back",
+      "reliable messages and requests over UDP: server or client",
       "make one of the published tables; bench list names them",
       "show or check the effective configuration with the origin of each value",
       "say what this machine lacks, and the command that mends it",
@@ -323,6 +336,7 @@ const std::vector<Option>& options() {
     add_forward(made);
     add_l3forward(made);
     add_traffic(made);
+    add_message_options(made);
     add_bench(made);
     add_port_setup(made);
     return made;

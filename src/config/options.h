@@ -16,8 +16,8 @@
 
 namespace warpline {
 
-enum class Command : std::uint8_t { forward, l3forward, generate, bench, config, doctor };
-inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::generate,
+enum class Command : std::uint8_t { forward, l3forward, generate, message, bench, config, doctor };
+inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::generate, Command::message,
                                         Command::bench,   Command::config,    Command::doctor};
 
 [[nodiscard]] std::string_view name(Command command);
@@ -42,7 +42,7 @@ enum class Arity : std::uint8_t {
 };
 
 /// Tables that `bench` makes, and "list", which names them.
-inline constexpr std::string_view kBenchNames[] = {"list", "forward-size", "forward-burst"};
+inline constexpr std::string_view kBenchNames[] = {"list", "forward-size", "forward-burst", "recycle"};
 
 /// One option, declared once in options.cc. Flags, environment variables, file keys, help and JSON come from here.
 struct Option {
@@ -66,6 +66,9 @@ struct Option {
   /// "forward.burst"
   [[nodiscard]] std::string path() const { return std::string(section) + "." + std::string(key); }
 };
+
+/// Those of `message` alone.
+void add_message_options(std::vector<Option>& table);
 
 /// Every option of the program, in the order of the help.
 [[nodiscard]] const std::vector<Option>& options();

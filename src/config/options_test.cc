@@ -44,6 +44,13 @@ std::string other_value(const Option& option) {
       {"deadline", "7us"},
       {"packet-time", "9ns"},
       {"drain", "1s"},
+      {"listen", "10.0.0.1:7000"},
+      {"connect", "10.0.0.2:7000"},
+      {"gateway", "10.0.0.3"},
+      {"udp-checksum", "off"},
+      {"test", "rate"},
+      {"cc", "dctcp"},
+      {"reliability", "go-back-n"},
   };
   if (const auto found = kTexts.find(option.name); found != kTexts.end()) return found->second;
   return option.arity == Arity::flag ? "true" : "128";
@@ -71,7 +78,7 @@ TEST(Options, NamesAreUniqueInACommandAndKeysInAFile) {
 }
 
 TEST(Options, EachHasAFlagAVariableAndALineInTheHelp) {
-  for (const Command command : {Command::forward, Command::l3forward, Command::generate}) {
+  for (const Command command : {Command::forward, Command::l3forward, Command::generate, Command::message}) {
     const std::string base = "config check " + std::string(name(command)) + " ";
     for (const Option& option : options()) {
       if (!option.taken_by(command)) continue;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "config/options.h"
+#include "config/values.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kMilli = 1'000'000;
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::uint32_t kLongestMessage = 16U << 20;
+
+template <typename F>
+auto of(F MessageConfig::* field) {
+  return field_of(&Config::message, field);
+}
+
+/// A count, or "automatic" for an unset one.
+Access<Config> automatic_count(std::optional<std::uint32_t> MessageConfig::* field, std::uint64_t min,
+                               std::uint64_t max) {
+  using Value = std::optional<std::uint32_t>;
+  return scalar<Config>(
+      of(field),
+      [=](std::string_view text) -> Result<Value> {
+        if (text == "automatic") return Value{};
+        WARPLINE_TRY(const std::uint64_t value, parse_bounded(text, min, max));
+        return Value{static_cast<std::uint32_t>(value)};
+      },
+      [](const Value& value) { return value ? nlohmann::json(*value) : nlohmann::json("automatic"); },
+      fmt::format("{}..{} or automatic", min, max));
+}
+
+Access<Config> listen_address() {
+  return scalar<Config>(
+      of(&MessageConfig::listen), [](std::string_view text) { return parse_socket_address(text); },
+      [](const SocketAddress& value) { return to_string(value); });
+}
+
+Access<Config> server_addresses() {
+  return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
+            std::vector<SocketAddress> servers;
+            for (const std::string& text : texts) {
+              WARPLINE_TRY(const SocketAddress server, parse_socket_address(text));
+              servers.push_back(server);
+            }
+            config.message.connect = std::move(servers);
+            return {};
+          },
+          [](const Config& config) {
+            nlohmann::json servers = nlohmann::json::array();
+            for (const SocketAddress& server : config.message.connect) servers.push_back(to_string(server));
+            return servers;
+          },
+          {}};
+}
+
+Access<Config> gateway_address() {
+  using Value = std::optional<IpAddress>;
+  return scalar<Config>(
+      of(&MessageConfig::gateway),
+      [](std::string_view text) -> Result<Value> {
+        if (text == "none") return Value{};
+        WARPLINE_TRY(const IpAddress gateway, parse_ip(text));
+        return Value{gateway};
+      },
+      [](const Value& value) { return value ? to_string(*value) : std::string("none"); });
+}
+
+Access<Config> reliability() {
+  return scalar<Config>(
+      of(&MessageConfig::go_back_n),
+      [](std::string_view text) { return parse_choice(text, {"selective", "go-back-n"}, {}); },
+      [](bool go_back_n) { return std::string(go_back_n ? "go-back-n" : "selective"); }, "selective|go-back-n");
+}
+
+}  // namespace
+
+void add_message_options(std::vector<Option>& table) {
+  const auto option = [&](std::string_view name, char short_name, Arity arity, std::string_view argument,
+                          std::string_view help, Access<Config> access) {
+    table.push_back({name, short_name, "message", name, {Command::message}, arity, argument, help, std::move(access)});
+  };
+  const auto single = [&](std::string_view name, char short_name, std::string_view argument, std::string_view help,
+                          Access<Config> access) {
+    option(name, short_name, Arity::single, argument, help, std::move(access));
+  };
+  single("listen", 0, "ADDR:PORT", "of a server", listen_address());
+  option("connect", 0, Arity::list, "ADDR:PORT", "server of a client; repeatable", server_addresses());
+  single("gateway", 0, "IP", "of an ethdev port, for peers that are not on its link; none", gateway_address());
+  single("vlan", 0, "ID", "of an ethdev port; 0: untagged", count<Config>(of(&MessageConfig::vlan), 0, 4094));
+  single("udp-checksum", 0, "on|off", "of an ethdev port, over IPv4; IPv6 always has one",
+         scalar<Config>(of(&MessageConfig::udp_checksum), parse_bool, [](bool on) { return on; }));
+  single("test", 0, "KIND", "what a client does",
+         choice<Config>(of(&MessageConfig::test), {"echo", "rate", "latency", "bandwidth", "incast"}));
+  single("length", 'l', "BYTES", "of a message", automatic_count(&MessageConfig::length, 0, kLongestMessage));
+  single("outstanding", 0, "N", "requests in flight of each session",
+         automatic_count(&MessageConfig::outstanding, 1, 4096));
+  single("parallel", 'P', "N", "sessions of a client", count<Config>(of(&MessageConfig::parallel), 1, 1 << 20));
+  single("requests", 'n', "N", "stop after N; 0: no bound", unbounded<Config>(of(&MessageConfig::requests)));
+  single(
+      "seconds", 't', "S", "stop after S; 0: no bound",
+      nanos<Config>(field_of(&Config::run, &RunConfig::seconds), kSecond, Nanos{0}, Nanos{100 * 24 * 3600 * kSecond}));
+  option("bidir", 0, Arity::flag, "", "bandwidth: responses are as long as requests",
+         boolean<Config>(of(&MessageConfig::bidir)));
+  option("reconnect", 0, Arity::flag, "", "open lost sessions again instead of ending",
+         boolean<Config>(of(&MessageConfig::reconnect)));
+  single("cc", 0, "KIND", "congestion control",
+         choice<Config>(of(&MessageConfig::cc), {"swift", "timely", "dctcp", "none"}));
+  single("reliability", 0, "KIND", "go-back-n for comparison", reliability());
+  single("rto", 0, "MS", "of go-back-n: fixed retransmission timeout",
+         nanos<Config>(of(&MessageConfig::rto), kMilli, Nanos{kMilli / 10}, Nanos{kSecond}));
+  single("credits", 0, "N", "of go-back-n: packets in flight", count<Config>(of(&MessageConfig::credits), 1, 4096));
+  single("peer-timeout", 0, "MS", "silence after which a peer is lost",
+         nanos<Config>(of(&MessageConfig::peer_timeout), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));
+  single("datagram", 0, "BYTES", "most of a UDP payload; 0: what fits the MTU",
+         count<Config>(of(&MessageConfig::datagram), 0, 65'507));
+  single("workers", 0, "N", "threads, each with a queue pair or socket",
+         count<Config>(of(&MessageConfig::workers), 1, 128));
+  single("sessions", 0, "N", "most of each worker", count<Config>(of(&MessageConfig::sessions), 1, 1 << 20));
+}
+
+}  // namespace warpline
