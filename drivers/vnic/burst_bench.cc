@@ -119,7 +119,7 @@ void loopback(benchmark::State& state) {
 /// The ways in which buffers come back, forwarding from one port to another.
 enum class Way { checked, cache, direct };
 
-void recycling(benchmark::State& state, Way way, bool fast_free, const std::string& refill) {
+void recycling(benchmark::State& state, Way way, bool fast_free, const std::string& refill, std::uint16_t burst) {
   const Pool pool(8191, RTE_MBUF_DEFAULT_BUF_SIZE, 256);
   const std::string args = "wire=static,refill=" + refill;
   Port in("net_vnic0", args);
@@ -137,7 +137,7 @@ void recycling(benchmark::State& state, Way way, bool fast_free, const std::stri
     for (unsigned i = 0; i < 1024; ++i) {
       rte_mbuf* mbufs[kBurst];
       if (way == Way::direct) recycled += rte_net_vnic_recycle_mbufs(in.id, 0, out.id, 0);
-      const std::uint16_t count = rte_eth_rx_burst(in.id, 0, mbufs, kBurst);
+      const std::uint16_t count = rte_eth_rx_burst(in.id, 0, mbufs, burst);
       packets += rte_eth_tx_burst(out.id, 0, mbufs, count);
     }
     ticks += warpline::ticks_now() - begin;
@@ -150,7 +150,10 @@ void recycling(benchmark::State& state, Way way, bool fast_free, const std::stri
 void register_recycling() {
   for (const std::string refill : {"computed", "mbuf", "ring"}) {
     const auto add = [&](const std::string& name, Way way, bool fast_free) {
-      benchmark::RegisterBenchmark(("recycle/" + refill + "/" + name).c_str(), recycling, way, fast_free, refill);
+      benchmark::RegisterBenchmark(("recycle/" + refill + "/" + name).c_str(), recycling, way, fast_free, refill,
+                                   kBurst);
+      const bool small = refill == "computed";
+      if (small) benchmark::RegisterBenchmark(("recycle/burst8/" + name).c_str(), recycling, way, fast_free, refill, 8);
     };
     add("off", Way::checked, false);
     add("cache", Way::cache, false);
