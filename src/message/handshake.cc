@@ -103,7 +103,11 @@ void EndpointState::receive_hello(const Datagram& datagram) {
   const bool proven =
       hello.token != 0 && clock_now - hello.token_time <= kTokenLife && hello.token == token_for(datagram.from, hello);
   if (!proven) {
-    if (hello.token != 0) drop(MessageDrop::bad_handshake);
+    if (hello.token != 0) {
+      drop(MessageDrop::bad_handshake);
+    } else {
+      counters.packets_in.add(1);
+    }
     hello.token_time = clock_now;
     return reply(datagram.from,
                  MessageChallenge{hello.session, hello.nonce, token_for(datagram.from, hello), clock_now});
@@ -116,6 +120,7 @@ void EndpointState::receive_hello(const Datagram& datagram) {
   if (known != kNone) {
     Session& session = sessions[known];
     if (!session.opened_here && session.nonce == hello.nonce) {
+      counters.packets_in.add(1);
       session.accept_due = true;
       return make_ready(session);
     }
