@@ -43,7 +43,7 @@ struct CcConfig {
     double decrease = 0.8;           ///< beta: of the excess over the target
     double max_decrease = 0.5;       ///< of the window, once a round trip
     double min_window_packets = 0.01;
-    double tolerated_loss = 0.03;  ///< share of packets whose loss is left to what the delay says; 0: none
+    double tolerated_loss = 0.05;  ///< share of packets whose loss is left to what the delay says; 0: none
   } swift;
 
   struct Timely {
