@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ordinary iperf3 flow crosses a two-port forward between two namespaces."""
 
-import json
 import shutil
 import signal
-import subprocess
 import unittest
 
 from support.case import LIVE_ROW, Case
+from support.iperf import iperf
 from support.namespaces import Namespace, veth
 from support.program import IS_ROOT
-
-SECONDS = 2
 
 
 @unittest.skipUnless(IS_ROOT, "network namespaces need root")
@@ -45,33 +42,8 @@ class Iperf(Case):
         program.wait_for("stderr", LIVE_ROW)
         return program
 
-    def serve(self):
-        """One iperf3 server for one test, listening when this returns."""
-        server = subprocess.Popen(
-            self.server.command("iperf3", "--server", "--one-off", "--forceflush"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-        def end():
-            server.kill()
-            server.wait()
-            server.stdout.close()
-
-        self.addCleanup(end)
-        for line in server.stdout:
-            if "listening" in line:
-                return
-        self.fail("iperf3 does not listen")
-
     def iperf(self, *arguments):
-        self.serve()
-        command = self.client.command("iperf3", "--client", "10.7.0.2", "--json", "--time", SECONDS, *arguments)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-        answer = json.loads(done.stdout)
-        self.assertEqual((done.returncode, answer.get("error")), (0, None), done.stdout)
-        return answer["end"]
+        return iperf(self, self.client, self.server, "10.7.0.2", *arguments)
 
     def stop(self, program, at_least):
         program.signal(signal.SIGINT)
