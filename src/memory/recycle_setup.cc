@@ -73,6 +73,7 @@ class RecycleSetup {
         if (plan_.way == RecycleWay::direct) grant(wish);
       }
       for (auto& lcore : made_.lcores) {
+        if (lcore != nullptr) note_batches(*lcore);
         if (lcore != nullptr && !may_link(*lcore)) lcore.reset();
       }
     } else {
@@ -253,6 +254,13 @@ class RecycleSetup {
                      rx_name(to.queue), wanted),
          fmt::format("it is {} now", wanted));
     return {};
+  }
+
+  static void note_batches(Recycler& lcore) {
+    for (Recycler::Sending& from : lcore.tx_) {
+      if (!is_there(from.queue, false)) continue;
+      if (const auto info = tx_info(from.queue)) from.batch = info->conf.tx_rs_thresh;
+    }
   }
 
   static bool may_link(const Recycler& lcore) {

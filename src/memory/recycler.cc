@@ -3,20 +3,28 @@
 
 #include <algorithm>
 
+#include <rte_ethdev.h>
+
 namespace warpline {
 
 Recycler::Recycler(const RecycleQueues& queues) {
   for (const PortQueue rx : queues.rx) rx_.emplace_back().queue = rx;
   for (const PortQueue tx : queues.tx) tx_.emplace_back().queue = tx;
+  due_.fill(kNever);
 }
 
 std::uint32_t Recycler::take_back(std::size_t rx) {
   if (asked_.load(std::memory_order_relaxed)) [[unlikely]]
     obey();
   Receiving& to = rx_[rx];
+  // One that gives leaves hardly any room for the other, whose turn is next.
   std::uint32_t moved = 0;
-  for (std::uint8_t i = 0; i < to.links.count; ++i) moved += to.hook.move(to.queue, tx_[to.links.tx[i]].queue);
+  for (std::uint8_t i = 0; i < to.links.count && moved == 0; ++i) {
+    if (++to.turn >= to.links.count) to.turn = 0;
+    moved = to.hook.move(to.queue, tx_[to.links.tx[to.turn]].queue);
+  }
   if (moved == 0) return 0;
+  left_[rx] -= std::min(left_[rx], moved);
   if (watches_) to.watch.came_back(moved);
   recycled_.add(moved);
   return moved;
@@ -26,7 +34,13 @@ void Recycler::remap(std::size_t rx) {
   Receiving& to = rx_[rx];
   const Mapping wanted = to.watch.decide();
   if (wanted == to.links) return;
+  const Mapping before = to.links;
   link(rx, wanted);
+  for (std::uint8_t i = 0; i < to.links.count; ++i) {
+    const PortQueue tx = tx_[to.links.tx[i]].queue;
+    // What was sent before would stay between the two for good: each buffer would come back a ring later, and cold.
+    if (!before.has(to.links.tx[i])) static_cast<void>(rte_eth_tx_done_cleanup(tx.port, tx.queue, 0));
+  }
   if (!(to.links == wanted)) to.watch.set_actual(to.links);
 }
 
@@ -34,14 +48,17 @@ void Recycler::link(std::size_t rx, const Mapping& wanted) {
   Receiving& to = rx_[rx];
   for (std::uint8_t i = 0; i < to.links.count; ++i) tx_[to.links.tx[i]].claimed_by = kNobody;
   to.links = {};
+  std::uint32_t due = kNever;
   const bool barred = (obeyed_rx_.load(std::memory_order_relaxed) >> rx & 1) != 0;
   for (std::uint8_t i = 0; i < wanted.count && to.hook.there() && !barred; ++i) {
     const std::uint8_t tx = wanted.tx[i];
     if (tx_[tx].claimed_by != kNobody || (obeyed_tx_.load(std::memory_order_relaxed) >> tx & 1) != 0) continue;
     tx_[tx].claimed_by = static_cast<std::uint8_t>(rx);
     to.links.tx[to.links.count++] = tx;
+    // Nobody tells what leaves where nothing is watched: then each poll asks.
+    due = watches_ ? std::min<std::uint32_t>(due, tx_[tx].batch) : 0;
   }
-  linked_[rx] = to.links.count;
+  due_[rx] = due;
 }
 
 void Recycler::obey() {

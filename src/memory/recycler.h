@@ -24,16 +24,16 @@ struct RecycleQueues {
 class Recycler {
  public:
   /// Before each receive burst of RX queue `rx`, an index into RecycleQueues::rx. Returns the buffers recycled. One
-  /// branch where nothing is linked.
+  /// branch where nothing is linked, or too little has left to come back.
   std::uint32_t poll(std::size_t rx) {
-    if (linked_[rx] == 0 && !asked_.load(std::memory_order_relaxed)) [[likely]]
-      return 0;
+    if (left_[rx] < due_[rx] && !asked_.load(std::memory_order_relaxed)) return 0;
     return take_back(rx);
   }
 
   /// Once a burst and transmit queue, if watches(): `packets` that came from RX queue `rx` were handed to transmit
   /// queue `tx`, an index into RecycleQueues::tx.
   void left(std::size_t rx, std::size_t tx, std::uint32_t packets) {
+    left_[rx] += packets;
     if (rx_[rx].watch.left(static_cast<std::uint8_t>(tx), packets)) [[unlikely]]
       remap(rx);
   }
@@ -70,12 +70,14 @@ class Recycler {
     PortQueue queue;
     RecycleHook hook;
     RecycleWatch watch;
-    Mapping links;  ///< in force
-    Mapping fixed;  ///< without a watch: what is to be in force
+    Mapping links;          ///< in force
+    Mapping fixed;          ///< without a watch: what is to be in force
+    std::uint8_t turn = 0;  ///< of the links: the one asked last
   };
   struct Sending {
     PortQueue queue;
     std::uint8_t claimed_by = kNobody;  ///< index of the RX queue that takes from it
+    std::uint16_t batch = 0;            ///< buffers that come back at a time; 0: not known
   };
 
   explicit Recycler(const RecycleQueues& queues);
@@ -88,7 +90,10 @@ class Recycler {
   [[nodiscard]] std::uint64_t rx_mask(PortQueue queue) const;
   void bar(std::atomic<std::uint64_t>& barred, std::uint64_t queues, bool on);
 
-  std::array<std::uint8_t, RecycleWatch::kMostQueues> linked_{};  ///< by RX queue: how many it takes from
+  static constexpr std::uint32_t kNever = UINT32_MAX;
+  /// By RX queue: packets that left since buffers came back, and from how many on to ask for them.
+  std::array<std::uint32_t, RecycleWatch::kMostQueues> left_{};
+  std::array<std::uint32_t, RecycleWatch::kMostQueues> due_;
   /// Set by the control thread (release) behind the masks, cleared by the owner (acquire) before it reads them.
   std::atomic<bool> asked_{false};
   bool watches_ = false;
