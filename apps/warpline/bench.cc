@@ -66,6 +66,7 @@ Result<int> make_table(const LoadedConfig& loaded) {
 
 int run_bench(const LoadedConfig& loaded) {
   if (loaded.config.bench.name == "list") return list(loaded.json);
+  if (loaded.config.bench.name == "recycle") return run_bench_recycle(loaded);
   const Result<int> result = make_table(loaded);
   if (result) return *result;
   spdlog::error("{}", result.error().message());

@@ -10,7 +10,9 @@ namespace warpline {
 int run_forward(const LoadedConfig& loaded);
 int run_l3forward(const LoadedConfig& loaded);
 int run_generate(const LoadedConfig& loaded);
+int run_message(const LoadedConfig& loaded);
 int run_bench(const LoadedConfig& loaded);
+int run_bench_recycle(const LoadedConfig& loaded);  ///< a table in a process of its own
 int run_config(const LoadedConfig& loaded);
 int run_doctor(const LoadedConfig& loaded);
 

@@ -135,6 +135,10 @@ Result<void> choose_rows(BenchPlan& plan, const std::vector<std::uint16_t>& want
 }  // namespace
 
 Result<BenchPlan> plan_bench(const BenchConfig& bench, unsigned cpus, bool with_gpu) {
+  if (!bench.only.empty() || !bench.ways.empty() || bench.packets != 0 || bench.keep_disturbed) {
+    return usage_error("cannot use --only, --ways, --packets or --keep-disturbed",
+                       fmt::format("{} has rows and runs for seconds", bench.name), "use --rows and --seconds");
+  }
   const bool by_size = bench.name == "forward-size";
   BenchPlan plan = by_size ? size_plan() : burst_plan();
   WARPLINE_CHECK(choose_rows(plan, bench.rows, by_size));
@@ -150,7 +154,9 @@ Result<BenchPlan> plan_bench(const BenchConfig& bench, unsigned cpus, bool with_
 }
 
 std::vector<std::pair<std::string, std::string>> list_benches() {
-  return {{"forward-size", std::string(kSizeTitle)}, {"forward-burst", std::string(kBurstTitle)}};
+  return {{"forward-size", std::string(kSizeTitle)},
+          {"forward-burst", std::string(kBurstTitle)},
+          {"recycle", "how sent buffers come back: cycles a packet by way, one factor at a time"}};
 }
 
 }  // namespace warpline

@@ -11,6 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::uint16_t kRounds = 5;  ///< where none are asked for
+
 std::string last_line(const std::string& text) {
   const auto end = text.find_last_not_of('\n');
   if (end == std::string::npos) return "no message";
@@ -83,16 +85,17 @@ BenchTable run_bench_plan(BenchPlan plan, const BenchConfig& bench, const RunFor
   const auto at = [&](auto place) -> BenchSamples& { return table.samples[place.first][place.second]; };
   const auto cell_at = [&](auto place) -> const BenchCell& { return table.plan.rows[place.first].cells[place.second]; };
 
-  progress(fmt::format("{}: {} cells are verified, then timed {} times", table.plan.name, cells.size(), bench.rounds));
+  const std::uint16_t rounds = bench.rounds != 0 ? bench.rounds : kRounds;
+  progress(fmt::format("{}: {} cells are verified, then timed {} times", table.plan.name, cells.size(), rounds));
   for (const auto& place : cells) verify(run(cell_at(place).verified), at(place));
   std::mt19937_64 random(bench.seed);
-  for (std::uint16_t round = 0; round < bench.rounds; ++round) {
+  for (std::uint16_t round = 0; round < rounds; ++round) {
     std::ranges::shuffle(cells, random);
     for (const auto& place : cells) {
       if (at(place).failed()) continue;
       if (const auto report = report_of(run(cell_at(place).timed), at(place))) add_timed(*report, at(place));
     }
-    progress(fmt::format("{}: round {} of {}", table.plan.name, round + 1, bench.rounds));
+    progress(fmt::format("{}: round {} of {}", table.plan.name, round + 1, rounds));
   }
   return table;
 }

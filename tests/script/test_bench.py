@@ -14,7 +14,7 @@ class Bench(Case):
         self.assertEqual((outcome.code, outcome.stderr), (0, ""), outcome)
         self.assertRegex(outcome.stdout, "(?m)^forward-size ")
         names = [bench["name"] for bench in self.warpline("bench", "list", "--json").report["benches"]]
-        self.assertEqual(names, ["forward-size", "forward-burst"])
+        self.assertEqual(names, ["forward-size", "forward-burst", "recycle"])
 
     def test_a_wrong_name_or_row_is_refused(self):
         outcome = self.warpline("bench", "forward-sice")
@@ -45,6 +45,32 @@ class Bench(Case):
         self.assertIn("| frame | burst | host |", outcome.stdout)
         self.assertRegex(outcome.stdout, r"(?m)^\| 64 B \| 64 \| \d+ Gbit/s")
         self.assertIn("l2fwd-nv's README", outcome.stdout)
+
+    def test_recycling_one_factor_at_a_time(self):
+        outcome = self.warpline("bench", "recycle", "--rounds", "1", "--packets", "16Ki", "--only", "base,cloned,lcores",
+                                "--json")
+        self.assertIn(outcome.code, (0, 1), outcome)  # 1: too short to see what is expected of it
+        table = outcome.report["table"]
+        rows = {(row["factor"], row["value"]): row["ways"] for row in table["rows"]}
+        direct = rows["base", "forward"]["direct"]
+        self.assertGreater(direct["recycled_per_packet"], 0.9)
+        self.assertEqual(direct["mempool_gets_per_packet"] < 0.1, True)
+        self.assertEqual(rows["base", "forward"]["off"]["recycled_per_packet"], 0)
+        self.assertGreater(rows["cloned", "10 %"]["direct"]["recycled_per_packet"], 0.5)
+        self.assertTrue(rows["lcores", "2"]["auto"]["refused"])
+        self.assertIn("another lcore", " ".join(rows["lcores", "2"]["auto"]["notes"]))
+        for ways in rows.values():
+            for way in ways.values():
+                self.assertRegex(way["dpdk"], "^DPDK ")
+
+    def test_recycling_has_no_rows_of_sizes(self):
+        outcome = self.warpline("bench", "recycle", "--rows", "64")
+        self.assertEqual(outcome.code, 2, outcome)
+        outcome = self.warpline("bench", "recycle", "--only", "colour")
+        self.assertEqual(outcome.code, 2, outcome)
+        self.assertIn("there are base", outcome.stderr)
+        outcome = self.warpline("bench", "forward-size", "--only", "burst")
+        self.assertEqual(outcome.code, 2, outcome)
 
 
 if __name__ == "__main__":

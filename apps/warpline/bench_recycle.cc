@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// `warpline bench recycle`: one process, one lcore, ports made anew for each measurement.
+#include "measure/bench_recycle.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "commands.h"
+#include "measure/bench_recycle_rig.h"
+#include "measure/facts.h"
+#include "runtime/eal.h"
+#include "runtime/stop.h"
+#include "runtime/workers.h"
+
+namespace warpline {
+namespace {
+
+constexpr auto kLookForStop = std::chrono::milliseconds(20);
+
+Result<void> refuse_others(const BenchConfig& bench) {
+  const char* option = !bench.rows.empty() ? "--rows" : bench.pipelines != 0 ? "--pipelines" : nullptr;
+  if (option == nullptr) return {};
+  return usage_error(fmt::format("cannot use {}", option), "recycle has factors in its rows, and one lcore",
+                     "use --only FACTOR");
+}
+
+Result<int> make_table(const LoadedConfig& loaded) {
+  const BenchConfig& bench = loaded.config.bench;
+  WARPLINE_CHECK(refuse_others(bench));
+  WARPLINE_TRY(RecycleBenchPlan plan, plan_recycle_bench(bench.only, bench.ways));
+  const StopOnSignal on_signal;
+  WARPLINE_TRY(const Topology topology, Topology::of_machine());
+  WARPLINE_TRY(const LcorePlan lcores,
+               plan_lcores(topology, {{"bench", "all queues", kAnyNode, kNoWorker}}, {.lcores = 1}));
+  WARPLINE_TRY(const Eal eal, Eal::start(loaded.config.runtime, lcores, {}, recycle_rig_memory()));
+  for (const std::string& note : eal.notes()) fmt::print(stderr, "{}\n", note);
+  std::optional<Result<RecycleBenchTable>> table;
+  {
+    Workers workers(lcores);
+    WARPLINE_CHECK(workers.launch(0, [&] {
+      table.emplace(run_recycle_bench(std::move(plan), RecycleBenchSize::of(bench), StopOnSignal::requested(),
+                                      [](const std::string& line) { fmt::print(stderr, "{}\n", line); }));
+    }));
+    while (workers.running()) std::this_thread::sleep_for(kLookForStop);
+  }
+  if (!table->ok()) return table->error();
+  RecycleBenchTable& made = **table;
+  made.hugepages = eal.hugepages();
+  if (loaded.json) {
+    nlohmann::ordered_json json = {
+        {"schema_version", 1}, {"command", "bench"}, {"build", build_facts()}, {"host", host_facts()}};
+    json["config"] = loaded.to_json();
+    json["table"] = made.to_json();
+    fmt::print("{}\n", json.dump(1));
+  } else {
+    fmt::print("{}", made.to_markdown());
+  }
+  constexpr int kInterrupted = 130;
+  return StopOnSignal::signal() != 0 ? kInterrupted : made.exit_code();
+}
+
+}  // namespace
+
+int run_bench_recycle(const LoadedConfig& loaded) {
+  const Result<int> result = make_table(loaded);
+  if (result) return *result;
+  spdlog::error("{}", result.error().message());
+  return static_cast<int>(result.error().kind);
+}
+
+}  // namespace warpline
