@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <random>
 
 #include "base/random.h"
 
@@ -51,14 +52,15 @@ IpAddress NeighbourKey::ip() const {
 
 NeighbourTable::NeighbourTable(std::uint32_t capacity, const NeighbourTimes& times)
     : times_(times),
+      seed_(std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()),
       buckets_(std::bit_ceil(std::max(capacity, kWays)) / kWays),
       tags_(std::make_unique<Bucket[]>(buckets_)),
       entries_(std::make_unique<Entry[]>(std::size_t{buckets_} * kWays + 1)) {}
 
-/// Never 0. Its lower bits choose the bucket.
+/// Never 0. Its lower bits choose the bucket. Keys with one tag keep each other out, so that nobody may foretell it.
 std::uint64_t NeighbourTable::tag_of(const NeighbourKey& key) const {
   const AddressWords words = words_of(key.address);
-  const std::uint64_t tag = mix64(mix64(words.first) ^ words.second ^ std::uint64_t{key.port} << 48);
+  const std::uint64_t tag = mix64(mix64(mix64(words.first ^ seed_) ^ words.second) ^ key.port);
   return tag == 0 ? 1 : tag;
 }
 

@@ -160,6 +160,7 @@ class NeighbourTable {
   void announce() { events_.fetch_add(1, std::memory_order_relaxed); }
 
   NeighbourTimes times_;
+  std::uint64_t seed_;
   std::uint32_t buckets_;
   std::unique_ptr<Bucket[]> tags_;
   std::unique_ptr<Entry[]> entries_;  ///< slot = 1 + bucket * kWays + way; 0 is kNobody's

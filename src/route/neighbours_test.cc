@@ -38,6 +38,15 @@ TEST(Neighbours, KeysTellFamiliesAndPortsApart) {
   EXPECT_NE(NeighbourKey::of(3, v4), NeighbourKey::of(2, v4));
 }
 
+TEST(Neighbours, ThatDifferInPortAndAddressBothFindRoom) {
+  NeighbourTable table(4096);
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    for (std::uint16_t port = 0; port < 16; ++port) {
+      EXPECT_NE(table.find_or_add(host(i * 256 + 9, port), seconds(0)), NeighbourTable::kNobody) << i << " " << port;
+    }
+  }
+}
+
 TEST(Neighbours, IsAskedForThenReachableThenStaleThenForgotten) {
   NeighbourTable table(64);
   const std::uint32_t slot = table.find_or_add(host(1), seconds(0));
