@@ -31,7 +31,7 @@ bool EndpointState::take_ack(Session& session, const MessageHeader& header, cons
   }
 
   AckTally tally;
-  const std::uint64_t floor = session.sent.floor();
+  const std::uint64_t floor = floor_of(session);
   std::uint64_t at = std::max(session.acked_end, floor);
   while (at < cumulative) {
     const std::uint64_t group = at / kGroup * kGroup;

@@ -78,6 +78,15 @@ struct EndpointCounters {
   }
 };
 
+/// What is left of the memory that create() took.
+struct EndpointFacts {
+  std::uint32_t free_sessions = 0;
+  std::uint32_t free_messages = 0;
+  std::uint32_t free_sent_packets = 0;
+  std::uint64_t free_receive_bytes = 0;
+  bool operator==(const EndpointFacts&) const = default;
+};
+
 /// A session as it is now.
 struct SessionFacts {
   PeerAddress peer;

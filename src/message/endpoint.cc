@@ -38,7 +38,7 @@ EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
 Result<Endpoint> Endpoint::create(const EndpointConfig& c, Nanos now) {
   if (c.max_sessions == 0 || c.max_sessions > 1U << 24) return wrong("no or too many sessions", "1 to 2^24 it is");
   if (c.max_messages == 0 || c.max_messages >= 1U << 30) return wrong("no or too many messages", "1 to 2^30 it is");
-  if (c.max_sent_packets < 64) return wrong("few packets in flight", "max_sent_packets is below 64");
+  if (c.max_sent_packets < 256) return wrong("few packets in flight", "max_sent_packets is below 256");
   if (c.datagram_bytes < 256 || c.datagram_bytes > 65507) {
     return wrong(fmt::format("datagrams of {} bytes", c.datagram_bytes), "256 to 65507 it is");
   }
@@ -132,6 +132,11 @@ Nanos Endpoint::next_deadline() const { return state_->next_deadline(); }
 std::size_t Endpoint::poll(std::span<MessageEvent> events) { return state_->poll(events); }
 
 const EndpointCounters& Endpoint::counters() const { return state_->counters; }
+
+EndpointFacts Endpoint::facts() const {
+  return {static_cast<std::uint32_t>(state_->free_sessions.size()), state_->messages.available(),
+          state_->blocks.available() * SentBlock::kPackets, state_->memory.free_bytes()};
+}
 
 SessionFacts Endpoint::facts(SessionId session) const { return state_->facts(session); }
 

@@ -85,6 +85,7 @@ class Endpoint {
 
   // Facts.
   [[nodiscard]] const EndpointCounters& counters() const;
+  [[nodiscard]] EndpointFacts facts() const;
   /// All zero for an unknown session.
   [[nodiscard]] SessionFacts facts(SessionId session) const;
 

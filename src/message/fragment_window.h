@@ -18,6 +18,14 @@ class FragmentWindow {
   /// All below are there.
   [[nodiscard]] std::uint32_t base() const { return base_; }
 
+  [[nodiscard]] bool any() const {
+    if (base_ != 0) return true;
+    for (const std::uint64_t word : words_) {
+      if (word != 0) return true;
+    }
+    return false;
+  }
+
   [[nodiscard]] bool has(std::uint32_t fragment) const {
     return fragment < base_ || (fragment - base_ < kSpan && bit(fragment));
   }

@@ -36,6 +36,9 @@ bool EndpointState::take_fragment(Session& session, const Datagram& datagram, st
     case FragmentKind::refuse:
       take_refusal(session, fragment);
       return true;
+    case FragmentKind::busy:
+      take_busy(session, fragment);
+      return true;
   }
   return false;
 }
@@ -72,11 +75,13 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   const std::uint64_t held = std::uint64_t{session.unread} + fragment.total;
   if (held > std::uint64_t{config.receive_window} + 2ULL * config.max_message_bytes) {
     drop(MessageDrop::no_buffer);
+    tell_busy(session, fragment);
     return false;
   }
   const std::uint32_t index = new_message(session, role);
   if (index == kNone) {
     drop(MessageDrop::no_message);
+    tell_busy(session, fragment);
     return false;
   }
   Message& message = messages[index];
@@ -88,6 +93,7 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   if (!take_buffer(message, fragment)) {
     free_message(index);
     drop(MessageDrop::no_buffer);
+    tell_busy(session, fragment);
     return false;
   }
   const bool single = fragment.total <= session.fragment_bytes;

@@ -52,7 +52,7 @@ void EndpointState::after_acknowledgement(Session& session, const AckTally& tall
 void EndpointState::raise_floor(Session& session) {
   // A packet found lost stays for two round trips, in case that it was only late; not if numbers become scarce.
   const std::int64_t kept_since = now().value - 2 * session.rtt.smoothed().value;
-  const bool scarce = session.sent.span() > SentPackets::kSpan / 2;
+  const bool scarce = session.sent.span() > SentPackets::kSpan / 2 || blocks.available() <= spare_sent_blocks();
   session.sent.raise_floor(blocks, [&](const SentPacket& packet) {
     return packet.state == SentState::resent && (scarce || packet.sent.value < kept_since);
   });

@@ -56,7 +56,9 @@ struct MessageFields {
   bool finishing = false;      ///< its end waits for the transport
   bool withdrawn_due = false;  ///< that event, not the usual one
   bool more = false;
-  bool refuse = false;  ///< the response is a refusal
+  bool deferred = false;  ///< own: the peer had no room for it, and gets it again later
+  std::uint8_t busy = 0;  ///< how often
+  bool refuse = false;    ///< the response is a refusal
   bool out_device = false;
   bool in_device = false;
   bool in_own_memory = false;   ///< `in` is of the endpoint's receive memory

@@ -28,7 +28,7 @@ std::uint8_t* EndpointState::write_header(Session& session, std::uint64_t number
   header.session = session.remote;
   header.cookie = session.cookie;
   header.packet_number = number;
-  header.floor_distance = static_cast<std::uint16_t>(number - std::min(session.sent.floor(), number));
+  header.floor_distance = static_cast<std::uint16_t>(number - std::min(floor_of(session), number));
   header.payload_length = static_cast<std::uint16_t>(payload);
   if (config.protection != nullptr) header.flags |= kMessageProtected;
   if ((session.unacknowledged != 0 || session.ack_now) && !header.has(kMessageClose)) header.flags |= kMessageHasAck;
@@ -162,12 +162,31 @@ void EndpointState::write_bare(Session& session, Outgoing& out, std::uint8_t fla
 
 void EndpointState::write_ping(Session& session, Outgoing& out) {
   session.ping = false;
+  write_elicitor(session, kMessagePing | kMessagePrompt, nullptr, out);
+}
+
+void EndpointState::write_busy(Session& session, Outgoing& out) {
+  const BusyNotice& notice = session.busy[--session.busy_count];
+  MessageFragment fragment;
+  fragment.kind = FragmentKind::busy;
+  fragment.slot = notice.slot;
+  fragment.sequence = notice.sequence;
+  write_elicitor(session, kMessageHasFragment, &fragment, out);
+}
+
+/// A packet that wants an acknowledgement, but is not sent again if there is none.
+void EndpointState::write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment,
+                                   Outgoing& out) {
   const std::uint64_t number = session.sent.next();
   SentPacket& packet = session.sent.add(blocks);
   packet.message = kNone;
   packet.own = false;
   sent(session, packet, packet_bytes(0));
-  const std::uint8_t* end = write_header(session, number, kMessagePing | kMessagePrompt, 0, out.head);
+  std::uint8_t* end = write_header(session, number, flags, 0, out.head);
+  if (fragment != nullptr) {
+    emit(*fragment, end);
+    end += MessageFragment::kLength;
+  }
   out.head_length = static_cast<std::uint32_t>(end - out.head);
   if (config.protection == nullptr) return;
   seal(session, number, out.head, out.head_length, 0);

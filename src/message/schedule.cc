@@ -29,7 +29,7 @@ bool EndpointState::may_send(Session& session, std::uint32_t bytes) {
 }
 
 bool EndpointState::reserve(Session& session, bool again) {
-  const std::uint32_t spare_blocks = again ? 0 : blocks.capacity() / 16;
+  const std::uint32_t spare_blocks = again ? 0 : spare_sent_blocks();
   const std::uint32_t spare_numbers = again ? 0 : kSpareNumbers;
   SentPackets::Place place = session.sent.reserve(blocks, spare_numbers, spare_blocks);
   if (place == SentPackets::Place::no_number) {
@@ -70,7 +70,7 @@ bool EndpointState::send_lost(Session& session, Outgoing& out) {
       ++session.next_lost;
       counters.fragments_repeated.add(1);
       write_fragment(session, again.message, again.fragment, session.lost_packets == 0, out);
-      if (session.sent.span() > SentPackets::kSpan / 2) raise_floor(session);
+      raise_floor(session);
       return true;
     }
     packet.state = SentState::resent;
@@ -94,9 +94,11 @@ std::uint32_t EndpointState::head(MessageList& list) {
     const std::uint32_t index = list.first;
     const Message& message = messages[index];
     const bool alive = message.state == MessageState::sending || message.state == MessageState::withdrawing;
-    if (alive && message.next_fragment < message.fragments) {
+    if (alive && !message.deferred && message.next_fragment < message.fragments) {
+      // Of a message for which there was no room, one fragment asks whether there is now.
+      const std::uint32_t span = message.busy != 0 && message.window.base() == 0 ? 1 : FragmentWindow::kSpan;
       const bool beyond = message.state == MessageState::sending && message.fragments > 1 &&
-                          message.next_fragment - message.window.base() >= FragmentWindow::kSpan;
+                          message.next_fragment - message.window.base() >= span;
       if (!beyond) return index;  // otherwise an acknowledgement brings it back
     }
     pop(list);
@@ -156,6 +158,11 @@ bool EndpointState::send_probe(Session& session, Outgoing& out) {
 }
 
 bool EndpointState::send_bare(Session& session, Outgoing& out) {
+  if (session.busy_count != 0) {
+    if (!reserve(session, true)) return false;
+    write_busy(session, out);
+    return true;
+  }
   if (session.ping) {
     if (!reserve(session, true)) return false;
     write_ping(session, out);

@@ -18,6 +18,13 @@ namespace warpline {
 
 enum class SessionPhase : std::uint8_t { free, opening, established, lost };
 
+/// A message of the peer that found no room: it is told so.
+struct BusyNotice {
+  std::uint32_t sequence = 0;
+  std::uint8_t slot = 0;
+};
+inline constexpr std::uint32_t kBusyNotices = 4;
+
 /// First in, first out, linked through the messages.
 struct MessageList {
   std::uint32_t first = kNone;
@@ -62,6 +69,8 @@ struct Session {
   bool room_blocked = false;
   bool paced = false;           ///< waits in the wheel
   std::uint8_t unanswered = 0;  ///< probes and timeouts since the last acknowledgement
+  std::uint8_t busy_count = 0;
+  std::array<BusyNotice, kBusyNotices> busy;  ///< due
   MessageList replies;
   MessageList own;
 
@@ -105,6 +114,7 @@ struct Session {
   Nanos next_hello = kNever;
   Nanos hello_wait;
   Nanos first_deadline = kNever;  ///< of requests; never later than the earliest
+  Nanos retry_at = kNever;        ///< of deferred messages
   Nanos armed = kNever;           ///< when the wheel fires
   WheelHandle timer;
 
@@ -137,6 +147,13 @@ struct Session {
   std::array<SlotUse, kSlots> outgoing;
   std::array<SlotUse, kSlots> incoming;
 };
+
+/// What the peer is told: it counts all below as given up. Go-back-n gives up all that a timeout found lost at once,
+/// though it is still to be sent again.
+[[nodiscard]] inline std::uint64_t floor_of(const Session& session) {
+  const std::uint64_t floor = session.sent.floor();
+  return session.go_back_n && session.first_in_flight > floor ? session.first_in_flight : floor;
+}
 
 static_assert(sizeof(Session) <= 2048 - 96, "an idle session takes 2 KiB, with its place in the wheel and the table");
 

@@ -66,7 +66,8 @@ void EndpointState::begin(Session& session) {
   session.unanswered = 0;
   session.ack_now = session.ping = session.probe = session.accept_due = session.room_blocked = false;
   session.opened = session.quiet_from = session.last_sent = now();
-  session.first_deadline = kNever;
+  session.first_deadline = session.retry_at = kNever;
+  session.busy_count = 0;
   session.free_slots = ~std::uint64_t{0};
   session.unfinished = 0;
   session.next_order = session.first_order = session.expected_order = 0;

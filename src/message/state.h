@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -137,6 +138,12 @@ struct EndpointState {
   [[nodiscard]] bool take_buffer(Message& message, const MessageFragment& fragment);
   void take_cancel(Session& session, const MessageFragment& fragment);
   void take_refusal(Session& session, const MessageFragment& fragment);
+
+  // busy.cc
+  void tell_busy(Session& session, const MessageFragment& fragment);
+  void take_busy(Session& session, const MessageFragment& fragment);
+  void take_back_packets(Session& session, std::uint32_t index);
+  void retry_deferred(Session& session);
   [[nodiscard]] bool refuse(Session& session, const MessageFragment& fragment, RefusalCode code);
   void end_request(Session& session, std::uint32_t index, MessageStatus status);
   void supersede(Session& session, std::uint32_t slot);
@@ -158,6 +165,8 @@ struct EndpointState {
   void mark_lost(Session& session, std::uint64_t number);
   void mark_all_lost(Session& session);
   void raise_floor(Session& session);
+  /// Blocks kept for what is sent again and for acknowledgements.
+  [[nodiscard]] std::uint32_t spare_sent_blocks() const { return std::max(blocks.capacity() / 8, 2U); }
   [[nodiscard]] bool needed(const SentPacket& packet) const;
 
   // transmit.cc
@@ -185,6 +194,8 @@ struct EndpointState {
   void write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt, Outgoing& out);
   void write_bare(Session& session, Outgoing& out, std::uint8_t flags);
   void write_ping(Session& session, Outgoing& out);
+  void write_busy(Session& session, Outgoing& out);
+  void write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment, Outgoing& out);
   std::uint8_t* write_header(Session& session, std::uint64_t number, std::uint8_t flags, std::uint32_t payload,
                              std::uint8_t* head);
   void seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header, std::uint32_t payload);

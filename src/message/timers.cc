@@ -55,7 +55,7 @@ Nanos EndpointState::probe_timeout(const Session& session) const {
 
 Nanos EndpointState::next_due(const Session& session) const {
   const auto after = [](Nanos time, std::int64_t wait) { return Nanos{time.value + wait}; };
-  Nanos due = session.first_deadline;
+  Nanos due = std::min(session.first_deadline, session.retry_at);
   if (session.phase == SessionPhase::opening) {
     return std::min({due, session.next_hello, after(session.opened, config.connect_timeout.value)});
   }
@@ -68,6 +68,8 @@ Nanos EndpointState::next_due(const Session& session) const {
     const Nanos silent = after(session.quiet_from, patience);
     return std::min({due, probe, session.unanswered < kUnansweredIsSilent ? std::max(silent, probe) : silent});
   }
+  // Nothing awaited: what raise_floor() kept in case that it was only late may go.
+  if (session.sent.span() != 0) due = std::min(due, after(session.last_sent, 2 * session.rtt.smoothed().value + 1000));
   if (session.room_blocked && session.own.first != kNone) due = std::min(due, after(session.last_sent, patience / 8));
   return std::min(due, after(session.quiet_from, awaits(session) ? patience / 4 : config.keepalive.value));
 }
@@ -103,11 +105,13 @@ void EndpointState::on_timer(Session& session) {
       make_ready(session);
     }
   } else {
+    if (session.retry_at <= now()) retry_deferred(session);
     if (!session.confirmed && late) return lose(session, LossReason::no_answer);
     if (session.reorder_at <= now()) {
       detect_losses(session);
       if (session.lost_packets != 0) make_ready(session);
     }
+    if (session.in_flight_packets == 0 && session.sent.span() != 0) raise_floor(session);
     on_silence(session);
     if (over()) return;
     const Nanos probe{session.last_sent.value + probe_timeout(session).value};

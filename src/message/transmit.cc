@@ -23,7 +23,7 @@ void EndpointState::make_ready(Session& session) {
 
 bool EndpointState::has_work(const Session& session) const {
   return session.lost_packets != 0 || session.replies.first != kNone || session.own.first != kNone || session.ack_now ||
-         session.ping || session.probe || session.accept_due;
+         session.ping || session.busy_count != 0 || session.probe || session.accept_due;
 }
 
 void EndpointState::promote_acks() {

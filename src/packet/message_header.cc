@@ -139,7 +139,7 @@ std::string_view name(MessagePacketType type) {
 }
 
 std::string_view name(FragmentKind kind) {
-  constexpr std::string_view kNames[] = {"", "request", "response", "message", "cancel", "refuse"};
+  constexpr std::string_view kNames[] = {"", "request", "response", "message", "cancel", "refuse", "busy"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

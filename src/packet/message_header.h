@@ -127,7 +127,7 @@ struct MessageAck {
   bool operator==(const MessageAck&) const = default;
 };
 
-enum class FragmentKind : std::uint8_t { request = 1, response = 2, message = 3, cancel = 4, refuse = 5 };
+enum class FragmentKind : std::uint8_t { request = 1, response = 2, message = 3, cancel = 4, refuse = 5, busy = 6 };
 
 /// What part of which message the payload is.
 struct MessageFragment {
@@ -221,7 +221,7 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
 [[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t payload_length,
                                                        MessageFragment& fragment) {
   const std::uint8_t kind = bytes[0] & 0x7f;
-  if (kind < 1 || kind > 5) return MessageParse::malformed;
+  if (kind < 1 || kind > 6) return MessageParse::malformed;
   fragment.kind = static_cast<FragmentKind>(kind);
   fragment.more = (bytes[0] & MessageFragment::kMore) != 0;
   fragment.slot = bytes[1];

@@ -111,7 +111,7 @@ std::vector<Payload> message_packets() {
     packets.push_back(session_packet(header, {.slot = 63, .code = 9, .sequence = 17, .total = 32, .order = 5}));
   }
   for (const FragmentKind kind : {FragmentKind::request, FragmentKind::response, FragmentKind::message,
-                                  FragmentKind::cancel, FragmentKind::refuse}) {
+                                  FragmentKind::cancel, FragmentKind::refuse, FragmentKind::busy}) {
     MessageHeader header = bare;
     header.flags = kMessageHasFragment;
     packets.push_back(session_packet(header, {.kind = kind, .code = 1}));
