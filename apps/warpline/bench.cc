@@ -47,7 +47,10 @@ Result<int> make_table(const LoadedConfig& loaded) {
   const Nanos limit{kStartNanos + 4 * bench.seconds.value};
   BenchTable table = run_bench_plan(
       std::move(plan), bench,
-      [&](const std::vector<std::string>& arguments) { return run_child(kThisProgram, arguments, limit); },
+      [&](std::vector<std::string> arguments) {
+        if (!loaded.config.runtime.hugepages) arguments.emplace_back("--no-hugepages");
+        return run_child(kThisProgram, arguments, limit);
+      },
       [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
   if (!gpu) table.notes.push_back("no column for a GPU: " + gpu.error().message());
   if (loaded.json) {
