@@ -107,14 +107,17 @@ class Mover {
   /// `promised`: all are of the receiver's pool and nobody else's.
   template <bool promised>
   std::uint32_t move_run(std::uint32_t count) {
-    if (from_.buffers != nullptr)
-      return fill<promised>(count, [this](const rte_mbuf* mbuf, std::int32_t index) {
-        return index >= 0 ? from_.buffers[index] + offset_ : read_address(mbuf);
+    // Captured by value: what is written to the rings could be any of the members.
+    const std::uint64_t offset = offset_;
+    if (const std::uint64_t* const buffers = from_.buffers; buffers != nullptr)
+      return fill<promised>(count, [buffers, offset](const rte_mbuf* mbuf, std::int32_t index) {
+        return (index >= 0 ? buffers[index] : buffer_of(mbuf)) + offset;
       });
     if (data_at_ == 0)
-      return fill<promised>(count, [this](const rte_mbuf* mbuf, std::int32_t /*index*/) { return read_address(mbuf); });
-    return fill<promised>(count, [this](const rte_mbuf* mbuf, std::int32_t /*index*/) {
-      return reinterpret_cast<std::uintptr_t>(mbuf) + data_at_;
+      return fill<promised>(
+          count, [offset](const rte_mbuf* mbuf, std::int32_t /*index*/) { return buffer_of(mbuf) + offset; });
+    return fill<promised>(count, [data_at = data_at_](const rte_mbuf* mbuf, std::int32_t /*index*/) {
+      return reinterpret_cast<std::uintptr_t>(mbuf) + data_at;
     });
   }
 
@@ -140,8 +143,8 @@ class Mover {
     return moved;
   }
 
-  [[nodiscard]] std::uint64_t read_address(const rte_mbuf* mbuf) const {
-    return reinterpret_cast<std::uintptr_t>(mbuf->buf_addr) + offset_;
+  [[nodiscard]] static std::uint64_t buffer_of(const rte_mbuf* mbuf) {
+    return reinterpret_cast<std::uintptr_t>(mbuf->buf_addr);
   }
 
   RxQueue& to_;
