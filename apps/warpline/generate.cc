@@ -38,7 +38,7 @@ class GenerateRun {
     const LiveResult live = run_live(config_.run,
                                      {.started_s = started_s_,
                                       .sample = [this] { return totals(); },
-                                      .progress = [this] { return group_->sent(); },
+                                      .progress = [this] { return group_->through(); },
                                       .done = [this] { return !workers_->running(); },
                                       .stop = [this] { group_->stop(); }},
                                      StopOnSignal::requested());
@@ -64,6 +64,8 @@ class GenerateRun {
                                                   .macs = MacRule::either,
                                                   .packets = config_.run.packets,
                                                   .warmup = config_.run.warmup,
+                                                  .sends = config_.traffic.role != TrafficRole::receive,
+                                                  .receives = config_.traffic.role != TrafficRole::transmit,
                                                   .burst = config_.traffic.burst,
                                                   .rate = share_of(config_.traffic.rate, queues()),
                                                   .drain = config_.traffic.drain});
@@ -136,7 +138,8 @@ class GenerateRun {
     group_->add_to(totals);
     Histogram latency;
     group_->merge_latency(latency);
-    totals.latency = LatencyTotals::of(latency);
+    // Stamps are of the sender's clock.
+    if (config_.traffic.role == TrafficRole::both) totals.latency = LatencyTotals::of(latency);
     return totals;
   }
 
@@ -147,6 +150,12 @@ class GenerateRun {
     report.duration_s = live.duration_s;
     report.totals = totals();
     report.rate = live.rate;
+    for (std::uint16_t i = 0; i < plan_.workers.size(); ++i) {
+      QueueTotals queue = group_->queue_totals(i);
+      queue.port = ports_[i / queues()].name();
+      queue.queue = static_cast<std::uint16_t>(i % queues());
+      report.queues.push_back(std::move(queue));
+    }
     for (const Port& port : ports_) add_port(report, port);
     add_plan(report, plan_);
     report.notes = notes_of(plan_, *eal_);

@@ -271,6 +271,14 @@ class Checker {
 
   void check_traffic() {
     const TrafficConfig& traffic = config_.traffic;
+    if (traffic.role == TrafficRole::transmit && config_.run.verify) {
+      refuse(fmt::format("cannot combine {} transmit with {}", place("role"), place("verify")),
+             "nothing that comes back is looked at",
+             "verify where it arrives: warpline generate --role receive --verify");
+    }
+    if (traffic.role == TrafficRole::receive) {
+      refuse_idle("rate", "nothing is sent", "leave it out, or add --role transmit");
+    }
     if (traffic.src_ip.index() != traffic.dst_ip.index()) {
       refuse(fmt::format("cannot combine {} {} with {} {}", place("src-ip"), to_string(traffic.src_ip), place("dst-ip"),
                          to_string(traffic.dst_ip)),

@@ -110,8 +110,16 @@ struct L3ForwardConfig {
   bool operator==(const L3ForwardConfig&) const = default;
 };
 
+/// What `generate` does with its ports.
+enum class TrafficRole : std::uint8_t {
+  both,      ///< sends, and checks what comes back
+  transmit,  ///< sends alone
+  receive,   ///< checks what another `generate` of the same options sends
+};
+
 /// What the generator sends, and so what the checker expects.
 struct TrafficConfig {
+  TrafficRole role = TrafficRole::both;
   std::string size = "64";   ///< frame bytes without FCS: "60".."9014", or "imix" (7 x 60, 4 x 590, 1 x 1514)
   std::uint32_t flows = 64;  ///< distinct UDP 5-tuples
   Rate rate;                 ///< of each port

@@ -224,6 +224,8 @@ void add_traffic(std::vector<Option>& table) {
         count<Config>(of(&Config::traffic, &TrafficConfig::burst), 1, 512)},
        {"queues", 0, "traffic", "queues", generate, Arity::single, "N", "queue pairs a port",
         count<Config>(of(&Config::traffic, &TrafficConfig::queues), 1, 256)},
+       {"role", 0, "traffic", "role", generate, Arity::single, "ROLE", "send and check what comes back, or one of them",
+        choice<Config>(of(&Config::traffic, &TrafficConfig::role), {"both", "transmit", "receive"})},
        traffic("size", "BYTES", "of a frame without FCS, or imix",
                scalar<Config>(
                    of(&Config::traffic, &TrafficConfig::size), parse_frame_size,

@@ -54,6 +54,11 @@ class Checker {
   /// Sequence numbers of `stream` that arrived here, each counted once.
   [[nodiscard]] std::uint64_t distinct_of(std::uint16_t stream) const { return streams_[stream].distinct; }
 
+  /// One more than the highest sequence number of `stream` that arrived here.
+  [[nodiscard]] std::uint64_t end_of(std::uint16_t stream) const {
+    return stream < streams_.size() ? streams_[stream].window.end() : 0;
+  }
+
   [[nodiscard]] const VerifyCounters& counters() const { return counters_; }
   /// Nanoseconds from made to received, of distinct and late frames.
   [[nodiscard]] const Histogram& latency() const { return latency_; }

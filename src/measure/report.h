@@ -53,6 +53,28 @@ struct StageTotals {
   [[nodiscard]] double batch_mean() const;
 };
 
+/// One direction of a queue pair, in so many seconds from before its first burst to behind its last.
+struct QueueFlow {
+  Tally tally;
+  double seconds = 0;
+};
+
+/// What one queue pair of a generator did.
+struct QueueTotals {
+  std::string port;
+  std::uint16_t queue = 0;
+  std::uint32_t header_bytes = 0;  ///< of a frame, Ethernet to UDP: the rest is payload
+  QueueFlow tx;                    ///< given to the queue, wherever it is now
+  std::uint64_t stalls = 0;        ///< transmit calls that found the ring full
+  QueueFlow rx;
+  /// From before the first burst until the device had reported the last of `tx`; unset where the driver does not tell.
+  std::optional<double> left_s;
+  std::uint32_t unreported = 0;  ///< descriptors behind the device's last report
+
+  /// Rows of the report for people.
+  [[nodiscard]] std::string to_text() const;
+};
+
 struct VerifyTotals {
   std::uint64_t checked = 0;
   std::uint64_t bad = 0;
@@ -147,6 +169,7 @@ struct RunReport {
   std::optional<GpuTotals> gpu;
   std::optional<RecycleTotals> recycle;
   std::optional<RoutingTotals> routing;
+  std::vector<QueueTotals> queues;  ///< of a generator
   std::vector<PortTotals> ports;
   std::vector<std::string> lcores;  ///< one line a worker: what runs where
   std::vector<std::string> notes;   ///< what cost rate or latency
@@ -166,6 +189,7 @@ struct RunReport {
 [[nodiscard]] nlohmann::ordered_json to_json(const StageTotals& stage);
 [[nodiscard]] nlohmann::ordered_json to_json(const VerifyTotals& verify);
 [[nodiscard]] nlohmann::ordered_json to_json(const PortTotals& port);
+[[nodiscard]] nlohmann::ordered_json to_json(const QueueTotals& queue);
 [[nodiscard]] nlohmann::ordered_json to_json(const FrameTally& counted);
 [[nodiscard]] nlohmann::ordered_json to_json(const GpuTotals& gpu);
 [[nodiscard]] nlohmann::ordered_json to_json(const RecycleTotals& recycle);

@@ -68,6 +68,7 @@ std::string RunReport::to_text() const {
   }
   if (recycle) add_row(text, "recycled", recycle->to_text());
   if (routing) add_row(text, "routing", routing->to_text());
+  for (const QueueTotals& queue : queues) text += queue.to_text();
   for (const PortTotals& port : ports) {
     text += fmt::format("  port {}: rx {}, tx {}, missed {}, no buffer {}, errors {}\n", port.name, port.rx.packets,
                         port.tx.packets, port.missed, port.no_mbuf, port.errors);

@@ -13,7 +13,8 @@ TrafficGroup::TrafficGroup(TrafficPlan plan, const Options& options) : plan_(std
   Checker::Options check;
   check.macs = options.macs;
   check.streams = options.workers;
-  check.started = ticks_now();
+  // Another process's clock need not be ours.
+  check.started = options.sends ? ticks_now() : 0;
   check.latency_from = (options.warmup + options.workers - 1) / options.workers;
   for (std::uint16_t i = 0; i < options.workers; ++i) {
     members_.push_back(std::make_unique<Member>());
@@ -46,6 +47,40 @@ bool TrafficGroup::all_came_back() const {
   return distinct >= sent;
 }
 
+bool TrafficGroup::received_enough() const {
+  if (options_.sends || options_.packets == 0) return false;
+  std::uint64_t delivered = 0;
+  for (const auto& member : members_) delivered += member->counters.delivered.get();
+  return delivered >= options_.packets;
+}
+
+std::uint64_t TrafficGroup::overtaken() const {
+  if (!done()) return 0;
+  std::uint64_t sent = 0;
+  std::uint64_t distinct = 0;
+  for (std::uint16_t stream = 0; stream < options_.workers; ++stream) {
+    std::uint64_t end = 0;
+    for (const auto& member : members_) end = std::max(end, member->ends[stream]);
+    sent += end;
+  }
+  for (const auto& member : members_) distinct += member->checker->counters().distinct.get();
+  return sent - std::min(sent, distinct);
+}
+
+QueueTotals TrafficGroup::queue_totals(std::uint16_t worker) const {
+  const Member& member = *members_[worker];
+  const TrafficCounters& counters = member.counters;
+  const auto seconds = [](std::uint64_t begin, std::uint64_t end) { return ticks_to_nanos(end - begin) / 1e9; };
+  QueueTotals totals;
+  totals.header_bytes = plan_.head_bytes() - kStampBytes;
+  totals.tx = {{counters.tx.get(), counters.tx_bytes.get()}, seconds(member.tx.begin, member.tx.end)};
+  totals.stalls = counters.stalls.get();
+  totals.rx = {{counters.rx.get(), counters.rx_bytes.get()}, seconds(member.rx.begin, member.rx.end)};
+  if (member.left != 0) totals.left_s = seconds(member.tx.begin, std::max(member.left, member.tx.end));
+  totals.unreported = member.unreported;
+  return totals;
+}
+
 void TrafficGroup::note_returned(std::uint16_t worker) {
   for (std::uint16_t stream = 0; stream < options_.workers; ++stream) {
     std::atomic<std::uint64_t>& noted = members_[stream]->returned[worker];
@@ -62,9 +97,13 @@ std::uint64_t TrafficGroup::returned_of(std::uint16_t stream) const {
   return frames;
 }
 
-Tally TrafficGroup::sent() const {
+Tally TrafficGroup::through() const {
   Tally sum;
-  for (const auto& member : members_) sum += {member->counters.tx.get(), member->counters.tx_bytes.get()};
+  for (const auto& member : members_) {
+    const TrafficCounters& counters = member->counters;
+    sum += options_.sends ? Tally{counters.tx.get(), counters.tx_bytes.get()}
+                          : Tally{counters.delivered.get(), counters.delivered_bytes.get()};
+  }
   return sum;
 }
 
@@ -94,7 +133,7 @@ TrafficGroup::Totals TrafficGroup::totals() const {
   }
   const std::uint64_t settled = totals.tx.packets + totals.drops[static_cast<std::size_t>(Verdict::tx_full)];
   totals.unsent = totals.generated.packets - std::min(settled, totals.generated.packets);
-  totals.verify.missing = totals.tx.packets - std::min(distinct, totals.tx.packets);
+  totals.verify.missing = options_.sends ? totals.tx.packets - std::min(distinct, totals.tx.packets) : overtaken();
   return totals;
 }
 

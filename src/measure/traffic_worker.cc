@@ -31,6 +31,7 @@ TrafficWorker::TrafficWorker(TrafficGroup& group, const Place& place, rte_mempoo
       limiter_(group.options().rate, ticks_per_second(), limiter_depth(group, burst_), group.plan().max_frame_bytes()),
       limit_(group.packets_of(place.number)),
       drain_ticks_(nanos_to_ticks(group.options().drain)),
+      watch_(report_interval({place.port, place.queue}), drain_ticks_),
       progress_ticks_(ticks_now()) {}
 
 TrafficWorker::~TrafficWorker() { rte_pktmbuf_free_bulk(unsent_mbufs_.data() + unsent_at_, unsent_); }
@@ -46,9 +47,17 @@ void TrafficWorker::run() {
 bool TrafficWorker::poll() {
   const std::uint64_t now = ticks_now();
   const std::uint64_t delivered = member_.counters.delivered.get();
-  const std::uint16_t sent = send(now);
-  const std::uint16_t received = receive(ticks_now());
-  if (sent != 0 || member_.counters.delivered.get() != delivered) {
+  const std::uint16_t sent = group_.options().sends ? send(now) : std::uint16_t{0};
+  const std::uint64_t behind = ticks_now();
+  if (sent != 0) {
+    member_.tx.end = behind;
+  } else if (!generating_ && unsent_ == 0 && !left_) {
+    watch_completion(behind);
+  }
+  const std::uint16_t received = group_.options().receives ? receive(behind) : std::uint16_t{0};
+  if (!group_.options().sends && (group_.stopped() || group_.received_enough())) {
+    finish();
+  } else if (sent != 0 || member_.counters.delivered.get() != delivered) {
     progress_ticks_ = now;
   } else {
     wait_for_the_rest(now);
@@ -66,6 +75,7 @@ std::uint16_t TrafficWorker::send(std::uint64_t now) {
       member_.counters.no_mbuf.add(1);
     member_.counters.generated.add(filled.packets);
     member_.counters.generated_bytes.add(filled.bytes);
+    if (member_.tx.begin == 0) member_.tx.begin = now;
     unsent_at_ = 0;
     unsent_ = filled.packets;
     unsent_bytes_ = filled.bytes;
@@ -110,6 +120,7 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
   std::array<rte_mbuf*, kMaxTrafficBurst> mbufs;
   const std::uint16_t count = rte_eth_rx_burst(place_.port, place_.queue, mbufs.data(), burst_);
   if (count == 0) return 0;
+  if (member_.rx.begin == 0) member_.rx.begin = now;
   std::uint64_t bytes = 0;
   Tally good;
   for (std::uint16_t i = 0; i < count; ++i) {
@@ -124,6 +135,7 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
     }
   }
   rte_pktmbuf_free_bulk(mbufs.data(), count);
+  member_.rx.end = ticks_now();
   member_.counters.rx.add(count);
   member_.counters.rx_bytes.add(bytes);
   member_.counters.delivered.add(good.packets);
@@ -145,11 +157,26 @@ void TrafficWorker::wait_for_the_rest(std::uint64_t now) {
     unsent_ = 0;
   }
   member_.sending.store(false, std::memory_order_release);
-  if (group_.sending()) {
+  if (!group_.options().receives) {
+    if (left_) finish();
+  } else if (group_.sending()) {
     progress_ticks_ = now;  // the drain begins with the last frame that anyone sends
   } else if (overdue || group_.all_came_back()) {
-    member_.done.store(true, std::memory_order_release);
+    finish();
   }
+}
+
+void TrafficWorker::watch_completion(std::uint64_t now) {
+  left_ = member_.tx.begin == 0 || watch_.observe(descriptors_behind({place_.port, place_.queue}), now);
+  if (watch_.known()) member_.left = watch_.last_report();
+  member_.unreported = watch_.unreported();
+}
+
+void TrafficWorker::finish() {
+  for (std::uint16_t stream = 0; stream < group_.options().workers; ++stream) {
+    member_.ends.push_back(member_.checker->end_of(stream));
+  }
+  member_.done.store(true, std::memory_order_release);
 }
 
 }  // namespace warpline

@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
+#include "measure/completion_watch.h"
 #include "measure/generator.h"
 #include "measure/rate_limiter.h"
 #include "measure/traffic_group.h"
@@ -28,8 +29,8 @@ class TrafficWorker {
   TrafficWorker(const TrafficWorker&) = delete;
   TrafficWorker& operator=(const TrafficWorker&) = delete;
 
-  /// Works until the packets are made or the group is stopped, and all that was sent has come back or nothing came for
-  /// the drain time.
+  /// Works until the packets are made (or, where nothing is sent, have come) or the group is stopped, and all that was
+  /// sent has left and come back or nothing came for the drain time.
   void run();
 
   /// One turn of it: sends a burst if it may, receives a burst. Returns false when there was nothing to do.
@@ -45,6 +46,9 @@ class TrafficWorker {
   [[nodiscard]] std::uint16_t allowance(std::uint64_t now);
   /// Frames of the stream made and not come back.
   [[nodiscard]] std::uint64_t on_their_way() const;
+  /// Where the last of what was sent is: until nothing more will be known.
+  void watch_completion(std::uint64_t now);
+  void finish();
   /// After a turn without progress: gives up on what does not move any more.
   void wait_for_the_rest(std::uint64_t now);
 
@@ -56,6 +60,8 @@ class TrafficWorker {
   RateLimiter limiter_;
   std::uint64_t limit_;  ///< frames to generate
   std::uint64_t drain_ticks_;
+  CompletionWatch watch_;
+  bool left_ = false;  ///< nothing more will be known
   bool generating_ = true;
   std::uint64_t progress_ticks_;   ///< when a frame last went out or came back good
   std::uint64_t written_off_ = 0;  ///< frames that do not hold the closed loop up any more

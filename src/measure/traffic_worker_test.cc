@@ -104,7 +104,7 @@ TEST(TrafficWorker, AllThatIsSentComesBack) {
   EXPECT_EQ(totals.delivered, totals.generated);
   EXPECT_EQ(totals.verify.checked, 1000U);
   EXPECT_TRUE(totals.verify.clean());
-  EXPECT_EQ(wire.group().sent(), totals.tx);
+  EXPECT_EQ(wire.group().through(), totals.tx);
   Histogram latency;
   wire.group().merge_latency(latency);
   EXPECT_EQ(latency.count(), 1000U);
@@ -241,6 +241,58 @@ TEST(TrafficWorker, FramesMayComeBackAtAnotherWorker) {
   const TrafficGroup::Totals totals = wire.group().totals();
   EXPECT_EQ(totals.delivered.packets, 2001U);
   EXPECT_TRUE(totals.verify.clean());
+  wire.expect_accounted();
+}
+
+TEST(TrafficWorker, TransmitsAlone) {
+  Wire wire({.packets = 500, .receives = false, .drain = kLongDrain});
+  wire.run([&] { wire.reflect(); });
+  const TrafficGroup::Totals totals = wire.group().totals();
+  EXPECT_EQ(totals.tx.packets, 500U);
+  EXPECT_EQ(totals.rx.packets, 0U);
+  const QueueTotals queue = wire.group().queue_totals(0);
+  EXPECT_EQ(queue.tx.tally, totals.tx);
+  EXPECT_GT(queue.tx.seconds, 0);
+  EXPECT_EQ(queue.stalls, totals.stalls);
+  EXPECT_EQ(queue.header_bytes, 42U);
+  EXPECT_FALSE(queue.left_s) << "a ring does not tell";
+}
+
+TEST(TrafficWorker, ReceivesWhatAnotherSends) {
+  Wire wire({.packets = 298, .sends = false, .drain = kLongDrain});
+  const PacketPool pool = make_test_pool(1023, 2048);
+  Generator other(wire.group().plan(), 0, *pool.get());
+  std::uint64_t sequence = 0;
+  wire.run([&] {
+    if (wire.group().done()) return;
+    std::array<rte_mbuf*, 30> mbufs;
+    ASSERT_EQ(other.fill(mbufs.data(), 30, 1).packets, 30);
+    for (rte_mbuf* mbuf : mbufs) {
+      if (++sequence == 5 || sequence == 17) {
+        rte_pktmbuf_free(mbuf);
+      } else {
+        wire.send(mbuf);
+      }
+    }
+    EXPECT_EQ(wire.group().totals().verify.missing, 0U) << "told at the end";
+  });
+  const TrafficGroup::Totals totals = wire.group().totals();
+  EXPECT_EQ(totals.delivered.packets, 298U);
+  EXPECT_EQ(totals.generated.packets, 0U);
+  EXPECT_EQ(totals.verify.missing, 2U);
+  EXPECT_EQ(wire.group().through(), totals.delivered);
+  const QueueTotals queue = wire.group().queue_totals(0);
+  EXPECT_EQ(queue.rx.tally, totals.rx);
+  EXPECT_GT(queue.rx.seconds, 0);
+  EXPECT_EQ(queue.tx.tally.packets, 0U);
+}
+
+TEST(TrafficWorker, AReceiverStopsWhenToldTo) {
+  Wire wire({.sends = false, .drain = kLongDrain});
+  for (int i = 0; i < 10; ++i) wire.worker().poll();
+  EXPECT_FALSE(wire.group().done());
+  wire.group().stop();
+  wire.worker().poll();
   wire.expect_accounted();
 }
 

@@ -36,6 +36,7 @@ OPTIONAL = {
     "counted": dict,
     "routing": dict,
     "recycle": dict,
+    "queues": list,
     "ports": list,
     "lcores": list,
     "notes": list,
