@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "measure/traffic.h"
+#include "message_layout.h"
 #include "pipeline/layout.h"
 #include "pipeline/routing/route_layout.h"
 #include "route/route_file.h"
@@ -41,6 +42,7 @@ Result<LcorePlan> plan_of(const Config& config) {
   WARPLINE_TRY(const Topology topology, Topology::of_machine());
   const auto requests = [&] {
     if (config.command == "generate") return traffic_requests(nodes, config.traffic.queues);
+    if (config.command == "message") return message_requests(config, nodes.front());
     if (config.command == "l3forward") return lay_out_routing(config, nodes, topology.cpus.size()).requests;
     return lay_out_forward(config, nodes, topology.cpus.size()).requests;
   };
@@ -88,7 +90,7 @@ std::vector<Error> problems_of_use(const Config& config) {
   };
   if (config.ports.empty()) check_setup(config.port_defaults);
   for (const PortConfig& port : config.ports) {
-    note(parse_port_spec(port.spec));
+    if (config.command != "message" || port.spec != "socket") note(parse_port_spec(port.spec));
     check_setup(port);
   }
   const bool sends = config.command == "generate" || config.forward.loopback || config.forward.tx_first != 0;

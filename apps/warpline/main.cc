@@ -35,6 +35,7 @@ int run(const std::vector<std::string>& arguments) {
   if (loaded->config.command == "forward") return run_forward(*loaded);
   if (loaded->config.command == "l3forward") return run_l3forward(*loaded);
   if (loaded->config.command == "generate") return run_generate(*loaded);
+  if (loaded->config.command == "message") return run_message(*loaded);
   if (loaded->config.command == "bench") return run_bench(*loaded);
   return run_doctor(*loaded);
 }

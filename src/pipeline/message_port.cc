@@ -9,8 +9,10 @@
 #include <cstring>
 #include <random>
 
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
@@ -167,6 +169,20 @@ Result<void> MessagePort::make_queues(const MessagePortConfig& config) {
   return {};
 }
 
+Result<std::span<std::uint8_t>> MessagePort::allocate(std::uint64_t bytes) {
+  void* const memory = rte_malloc_socket("message", bytes, RTE_CACHE_LINE_SIZE, SOCKET_ID_ANY);
+  if (memory == nullptr) {
+    return environment_error(fmt::format("cannot take {} bytes for messages", bytes), "EAL has none left",
+                             "reserve more hugepages, or use a smaller --length");
+  }
+  allocated_.push_back(memory);
+  const std::span<std::uint8_t> span(static_cast<std::uint8_t*>(memory), bytes);
+  if (rte_eal_iova_mode() == RTE_IOVA_VA) {
+    for (const auto& queue : queues_) queue->allow(span);
+  }
+  return span;
+}
+
 void MessagePort::close() {
   port_.reset();
   for (const auto& queue : queues_) queue->close();
@@ -182,6 +198,7 @@ MessagePort::~MessagePort() {
   queues_.clear();
   for (rte_ring* const ring : handover_) rte_ring_free(ring);
   for (rte_mempool* const pool : payloads_) rte_mempool_free(pool);
+  for (void* const memory : allocated_) rte_free(memory);
 }
 
 std::uint32_t MessagePort::leaked() const {

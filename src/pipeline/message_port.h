@@ -44,6 +44,9 @@ class MessagePort {
   ~MessagePort();
 
   [[nodiscard]] MessageQueue& queue(std::uint16_t worker) { return *queues_[worker]; }
+  /// Memory that messages may be sent from without a copy whatever the device is; lives as long as the port. Before the
+  /// workers run.
+  [[nodiscard]] Result<std::span<std::uint8_t>> allocate(std::uint64_t bytes);
   /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
   void age(Nanos now) { link_->neighbours.age(now); }
   [[nodiscard]] const Port& port() const { return *port_; }
@@ -61,6 +64,7 @@ class MessagePort {
   std::optional<PacketPool> pool_;
   std::vector<rte_mempool*> payloads_;
   std::vector<rte_ring*> handover_;
+  std::vector<void*> allocated_;
   std::vector<std::unique_ptr<MessageQueue>> queues_;
   std::optional<Port> port_;
 };

@@ -26,11 +26,13 @@ std::size_t take(Endpoint& endpoint, Transport& transport, Nanos now) {
     const std::span<Outgoing> room = transport.room();
     if (room.empty()) break;
     const std::size_t count = endpoint.transmit(room, now);
-    if (count != 0) transport.send(count, now);
+    if (count != 0) {
+      transport.send(count, now);
+      give_back(endpoint, transport);
+    }
     total += count;
     if (count < room.size()) break;
   }
-  if (total != 0) give_back(endpoint, transport);
   return total;
 }
 

@@ -43,7 +43,8 @@ class Transport {
   virtual std::span<Outgoing> room() = 0;
   /// Sends the first `count` of room(), in order.
   virtual void send(std::size_t count, Nanos now) = 0;
-  /// Tokens of payloads that are not read any more; each once, valid until the next call.
+  /// Tokens of payloads that are not read any more; each once, valid until the next call. To be called after each
+  /// send(): there is room for one burst's.
   virtual std::span<const std::uint64_t> completed() = 0;
   /// Sleeps until something arrives, `until` (of the clock that gives `now`) or a fraction of a second has passed. A
   /// transport that only polls returns at once.

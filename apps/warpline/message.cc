@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "commands.h"
+#include "measure/message_totals.h"
+#include "measure/message_worker.h"
+#include "measure/run_end.h"
+#include "message_layout.h"
+#include "runtime/eal.h"
+#include "runtime/port_spec.h"
+#include "runtime/stop.h"
+#include "runtime/workers.h"
+#include "transport/udp_socket.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kInterrupted = 130;
+constexpr std::chrono::milliseconds kLook{2};  ///< the control loop's period
+
+/// One run of `message`, server or client. Members are destroyed in reverse: threads end before what they run,
+/// endpoints before what carries them, the port before its EAL.
+class MessageRun {
+ public:
+  explicit MessageRun(const LoadedConfig& loaded)
+      : loaded_(loaded), config_(loaded.config), plan_(loaded.config), workers_(config_.message.workers) {}
+
+  Result<int> run() {
+    WARPLINE_CHECK(plan_.on_socket() ? open_sockets() : open_port());
+    for (std::uint16_t i = 0; i < workers_.size(); ++i) WARPLINE_CHECK(make_worker(i));
+    WARPLINE_CHECK(launch());
+    if (!plan_.client()) fmt::print(stderr, "warpline: listening on {}\n", to_string(config_.message.listen));
+    watch();
+    finish();
+    return report();
+  }
+
+ private:
+  struct Part {
+    std::unique_ptr<UdpSocket> socket;
+    Transport* transport = nullptr;
+    std::unique_ptr<MessageApp> app;
+    std::unique_ptr<MessageWorker> worker;
+    std::thread thread;  ///< on sockets; a port's workers have lcores
+  };
+
+  [[nodiscard]] std::uint64_t pattern_bytes() const { return MessagePattern::bytes_for(plan_.longest()); }
+
+  Result<void> open_sockets() {
+    for (Part& part : workers_) {
+      UdpSocketConfig socket{.local = config_.message.listen, .datagram_bytes = plan_.datagram_bytes()};
+      socket.share_port = workers_.size() > 1;
+      if (plan_.client()) {
+        const bool v6 = std::holds_alternative<Ipv6Address>(config_.message.connect.front().address);
+        socket.local = {v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}}, 0};
+        socket.share_port = false;
+      }
+      WARPLINE_TRY(part.socket, UdpSocket::open(socket));
+      part.transport = part.socket.get();
+    }
+    memory_.resize(pattern_bytes());
+    pattern_ = MessagePattern(memory_);
+    return {};
+  }
+
+  Result<void> open_port() {
+    const PortConfig& port = config_.ports.front();
+    WARPLINE_CHECK(check_port_spec(port.spec));
+    WARPLINE_TRY(const Topology topology, Topology::of_machine());
+    WARPLINE_TRY(lcores_, plan_lcores(topology, message_requests(config_, port_node(port.spec)),
+                                      {config_.runtime.lcores, config_.runtime.share_cores}));
+    const auto own_port = static_cast<std::uint16_t>(49'152 + std::random_device{}() % 8192);
+    MessagePortConfig setup = plan_.port(own_port);
+    for (const PlacedWorker& worker : lcores_.workers) setup.shared_cores.push_back(worker.shares_cpu);
+    const Bytes memory{MessagePort::memory(port, setup).value + pattern_bytes() + (4U << 20)};
+    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, lcores_, {port.spec}, memory));
+    eal_.emplace(std::move(eal));
+    WARPLINE_TRY(port_, MessagePort::open(port, setup));
+    WARPLINE_TRY(const std::span<std::uint8_t> bytes, port_->allocate(pattern_bytes()));
+    pattern_ = MessagePattern(bytes);
+    for (std::uint16_t i = 0; i < workers_.size(); ++i) workers_[i].transport = &port_->queue(i);
+    announce(notes_of(lcores_, *eal_));
+    return {};
+  }
+
+  Result<void> make_worker(std::uint16_t number) {
+    Part& part = workers_[number];
+    WARPLINE_TRY(const EndpointConfig endpoint_config, plan_.endpoint(number));
+    WARPLINE_TRY(Endpoint endpoint, Endpoint::create(endpoint_config, clock_.now()));
+    if (plan_.client()) {
+      auto client = std::make_unique<MessageClient>(plan_.client_plan(number), pattern_, stop_);
+      clients_.push_back(client.get());
+      part.app = std::move(client);
+    } else {
+      part.app = std::make_unique<MessageServer>(pattern_, plan_.longest(), endpoint_config.max_messages, stop_);
+    }
+    part.worker = std::make_unique<MessageWorker>(std::move(endpoint), *part.transport, *part.app, clock_);
+    return {};
+  }
+
+  Result<void> launch() {
+    started_ = clock_.now();
+    if (port_) lcore_workers_.emplace(lcores_);
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      MessageWorker* const worker = workers_[i].worker.get();
+      if (!port_) {
+        workers_[i].thread = std::thread([worker] { worker->run(); });
+      } else if (Result<void> launched = lcore_workers_->launch(i, [worker] { worker->run(); }); !launched) {
+        stop_ = true;
+        return launched;
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now().value - started_.value) / 1e9; }
+  [[nodiscard]] bool all_done() const {
+    return std::ranges::all_of(workers_, [](const Part& part) { return part.worker->done(); });
+  }
+
+  [[nodiscard]] MessageTotals totals() const {
+    MessageTotals totals;
+    for (const Part& part : workers_) totals.add(part.app->tally());
+    return totals;
+  }
+
+  [[nodiscard]] PacketTotals packets() const {
+    PacketTotals packets;
+    for (const Part& part : workers_) {
+      packets.add(part.worker->endpoint().counters());
+      packets.add(part.transport->counters());
+    }
+    return packets;
+  }
+
+  void merge_latency(Histogram& into) const {
+    for (const Part& part : workers_) into.merge(part.app->tally().latency);
+  }
+
+  [[nodiscard]] std::uint64_t packets_lost() const {
+    std::uint64_t lost = 0;
+    for (const Part& part : workers_) lost += part.worker->endpoint().counters().packets_lost.get();
+    return lost;
+  }
+
+  /// Prints a line an interval until the end is there, or asked for.
+  void watch() {
+    const double interval = static_cast<double>(config_.run.interval.value) / 1e9;
+    const double end = static_cast<double>(config_.run.seconds.value) / 1e9;
+    double last = 0;
+    double aged = 0;
+    MessageTotals before;
+    std::uint64_t lost_before = 0;
+    bool header = false;
+    while (!all_done()) {
+      std::this_thread::sleep_for(kLook);
+      const double now = seconds();
+      if (port_ && now - aged >= 1) {
+        aged = now;
+        port_->age(clock_.now());
+      }
+      interrupted_ = StopOnSignal::requested().load(std::memory_order_relaxed);
+      if (interrupted_ || (end != 0 && now >= end)) break;
+      if (now - last < interval) continue;
+      const MessageTotals totals = this->totals();
+      const std::uint64_t lost = packets_lost();
+      auto latency = std::make_unique<Histogram>();
+      merge_latency(*latency);
+      const MessageInterval line{.time_s = now,
+                                 .seconds = now - last,
+                                 .done = totals.done() - before.done(),
+                                 .bytes_out = totals.bytes_out - before.bytes_out,
+                                 .bytes_in = totals.bytes_in - before.bytes_in,
+                                 .lost_packets = lost - lost_before,
+                                 .p50 = latency->quantile(0.5),
+                                 .p99 = latency->quantile(0.99)};
+      if (config_.run.json_stream) {
+        fmt::print("{}\n", line.json());
+        std::fflush(stdout);
+      } else {
+        if (!std::exchange(header, true)) fmt::print(stderr, "{}\n", MessageInterval::header());
+        fmt::print(stderr, "{}\n", line.row());
+      }
+      last = now;
+      before = totals;
+      lost_before = lost;
+    }
+    measured_ = totals();
+    measured_s_ = seconds();
+  }
+
+  void finish() {
+    stop_.store(true, std::memory_order_relaxed);
+    for (Part& part : workers_) {
+      if (part.thread.joinable()) part.thread.join();
+    }
+    if (lcore_workers_) lcore_workers_->wait();
+  }
+
+  int report() {
+    MessageReport report;
+    report.command = plan_.client() ? "message client" : "message server";
+    report.config = loaded_.to_json();
+    report.duration_s = seconds();
+    report.measured_s = measured_s_;
+    report.measured = measured_;
+    report.totals = totals();
+    report.packets = packets();
+    auto latency = std::make_unique<Histogram>();
+    merge_latency(*latency);
+    report.latency = latency.get();
+    for (const Part& part : workers_) {
+      const auto& losses = part.app->tally().losses;
+      report.losses.insert(report.losses.end(), losses.begin(), losses.end());
+    }
+    report.peer_timeout = config_.message.peer_timeout;
+    report.verify = config_.run.verify;
+    if (port_) {
+      for (const PlacedWorker& worker : lcores_.workers) {
+        report.lcores.push_back(
+            fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
+      }
+      report.notes = notes_of(lcores_, *eal_);
+      for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
+      for (Part& part : workers_) part.worker.reset();
+      port_->close();
+      report.leaked = port_->leaked();
+    }
+    if (config_.run.json) {
+      fmt::print("{}\n", report.to_json().dump());
+    } else if (!config_.run.json_stream) {
+      fmt::print("{}", report.to_text());
+    }
+    std::fflush(stdout);
+    return exit_code(report);
+  }
+
+  [[nodiscard]] int exit_code(const MessageReport& report) const {
+    if (!report.conserved() || report.totals.bad != 0) return static_cast<int>(ErrorKind::verification);
+    if (interrupted_) return kInterrupted;
+    if (!plan_.client()) return 0;
+    const auto failed = [&](MessageStatus status) { return report.totals.completed[static_cast<std::size_t>(status)]; };
+    const bool lost = !config_.message.reconnect && failed(MessageStatus::peer_lost) != 0;
+    const bool some_gone = !std::ranges::all_of(clients_, [](const MessageClient* client) { return client->alive(); });
+    if (report.totals.connected == 0 || lost || (some_gone && !ended_by_itself(report))) {
+      spdlog::error("the server is gone: {}; start it, or check the way there",
+                    report.totals.connected == 0 ? "no session was accepted" : "sessions were lost");
+      return static_cast<int>(ErrorKind::peer);
+    }
+    return 0;
+  }
+
+  /// All that was to be asked was answered.
+  [[nodiscard]] bool ended_by_itself(const MessageReport& report) const {
+    return config_.message.requests != 0 && report.totals.done() >= config_.message.requests;
+  }
+
+  StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
+  const LoadedConfig& loaded_;
+  const Config& config_;
+  MessagePlan plan_;
+  NanoClock clock_;
+  std::vector<std::uint8_t> memory_;
+  LcorePlan lcores_;
+  std::optional<Eal> eal_;
+  std::unique_ptr<MessagePort> port_;
+  MessagePattern pattern_;
+  std::atomic<bool> stop_{false};
+  std::vector<Part> workers_;
+  std::vector<const MessageClient*> clients_;
+  std::optional<Workers> lcore_workers_;
+  Nanos started_;
+  MessageTotals measured_;
+  double measured_s_ = 0;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+int run_message(const LoadedConfig& loaded) {
+  const Result<int> result = MessageRun(loaded).run();
+  if (result) return *result;
+  spdlog::error("{}", result.error().message());
+  return static_cast<int>(result.error().kind);
+}
+
+}  // namespace warpline

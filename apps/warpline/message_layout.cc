@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message_layout.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace warpline {
+namespace {
+
+static_assert(static_cast<int>(CongestionKind::none) == static_cast<int>(CcKind::none) &&
+              static_cast<int>(CongestionKind::dctcp) == static_cast<int>(CcKind::dctcp) &&
+              static_cast<int>(CongestionKind::timely) == static_cast<int>(CcKind::timely));
+
+constexpr std::uint32_t kLongestSource = 16U << 20;
+constexpr std::uint32_t kIpv4Headers = 28;  ///< IP and UDP
+constexpr std::uint32_t kIpv6Headers = 48;
+
+}  // namespace
+
+MessagePlan::MessagePlan(const Config& config) : config_(config) {}
+
+bool MessagePlan::any_v6() const {
+  const auto is_v6 = [](const IpAddress& address) { return std::holds_alternative<Ipv6Address>(address); };
+  const MessageConfig& message = config_.message;
+  if (client() && !message.connect.empty()) return is_v6(message.connect.front().address);
+  if (on_socket()) return is_v6(message.listen.address);
+  return std::ranges::any_of(config_.ports.front().addresses, is_v6, &InterfaceAddress::address);
+}
+
+std::uint32_t MessagePlan::datagram_bytes() const {
+  if (config_.message.datagram != 0) return config_.message.datagram;
+  const std::uint16_t mtu = on_socket() ? config_.port_defaults.mtu : config_.ports.front().mtu;
+  return mtu - (any_v6() ? kIpv6Headers : kIpv4Headers);
+}
+
+std::uint32_t MessagePlan::length() const {
+  if (config_.message.length) return *config_.message.length;
+  switch (config_.message.test) {
+    case MessageTest::rate:
+    case MessageTest::latency:
+      return 32;
+    case MessageTest::bandwidth:
+      return 1U << 20;
+    case MessageTest::incast:
+      return 64U << 10;
+    case MessageTest::echo:
+      break;
+  }
+  return 64;
+}
+
+std::uint32_t MessagePlan::outstanding() const {
+  if (config_.message.outstanding) return *config_.message.outstanding;
+  if (config_.message.test == MessageTest::rate) return 64;
+  return config_.message.test == MessageTest::bandwidth ? 2 : 1;
+}
+
+std::uint32_t MessagePlan::longest() const {
+  return client() && config_.message.test != MessageTest::incast ? length() : kLongestSource;
+}
+
+std::uint32_t MessagePlan::sessions_of(std::uint16_t worker) const {
+  const MessageConfig& message = config_.message;
+  return message.parallel / message.workers + (worker < message.parallel % message.workers ? 1 : 0);
+}
+
+MessageClient::Plan MessagePlan::client_plan(std::uint16_t worker) const {
+  const MessageConfig& message = config_.message;
+  MessageClient::Plan plan;
+  switch (message.test) {
+    case MessageTest::bandwidth:
+      plan.service = config_.run.verify ? MessageService::sink_hash : MessageService::sink;
+      if (message.bidir) plan.service = MessageService::echo;
+      break;
+    case MessageTest::incast:
+      plan.service = MessageService::source;
+      plan.rounds = true;
+      break;
+    default:
+      break;
+  }
+  plan.length = length();
+  plan.outstanding = outstanding();
+  for (std::uint16_t before = 0; before < worker; ++before) plan.first_session += sessions_of(before);
+  for (std::uint32_t i = 0; i < sessions_of(worker); ++i) {
+    const SocketAddress& server = message.connect[(plan.first_session + i) % message.connect.size()];
+    plan.peers.push_back(peer_address(server.address, server.port));
+  }
+  plan.requests = message.requests / message.workers + (worker < message.requests % message.workers ? 1 : 0);
+  if (message.requests != 0 && plan.requests == 0) plan.requests = 1;
+  plan.verify = config_.run.verify;
+  plan.reconnect = message.reconnect;
+  return plan;
+}
+
+Result<EndpointConfig> MessagePlan::endpoint(std::uint16_t worker) const {
+  const MessageConfig& message = config_.message;
+  EndpointConfig config;
+  if (::getrandom(config.secret.data(), config.secret.size(), 0) != static_cast<ssize_t>(config.secret.size())) {
+    return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
+  }
+  config.endpoint = static_cast<std::uint8_t>(worker);
+  config.accept = !client();
+  config.max_sessions = client() ? sessions_of(worker) : message.sessions;
+  const std::uint64_t own = client() ? std::uint64_t{sessions_of(worker)} * outstanding() : message.sessions * 16ULL;
+  config.max_messages = static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(own, 1 << 12, 1 << 20)));
+  config.receive_bytes = client() ? 16U << 20 : 128U << 20;
+  config.datagram_bytes = datagram_bytes();
+  config.reliability = message.go_back_n ? Reliability::go_back_n : Reliability::selective;
+  config.credits = message.credits;
+  config.fixed_rto = message.rto;
+  config.cc.kind = static_cast<CcKind>(message.cc);
+  config.peer_timeout = message.peer_timeout;
+  return config;
+}
+
+MessagePortConfig MessagePlan::port(std::uint16_t own_port) const {
+  const MessageConfig& message = config_.message;
+  MessagePortConfig config;
+  config.workers = message.workers;
+  config.udp_port = client() ? own_port : message.listen.port;
+  config.own_ports = client();
+  config.gateway = message.gateway;
+  if (message.vlan != 0) config.vlan = message.vlan;
+  config.max_sessions = client() ? sessions_of(0) : message.sessions;
+  config.datagram_bytes = datagram_bytes();
+  config.udp_checksum = message.udp_checksum;
+  config.pool = config_.pool;
+  return config;
+}
+
+}  // namespace warpline

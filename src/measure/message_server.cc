@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "measure/message_app.h"
+
+namespace warpline {
+
+MessageServer::MessageServer(const MessagePattern& pattern, std::uint32_t longest, std::uint32_t max_messages,
+                             const std::atomic<bool>& stop)
+    : pattern_(pattern), longest_(longest), stop_(stop) {
+  waiting_.reserve(max_messages);
+}
+
+void MessageServer::handle(Endpoint& endpoint, const MessageEvent& event, Nanos now) {
+  switch (event.kind) {
+    case EventKind::accepted:
+      tally_.accepted.add(1);
+      return;
+    case EventKind::lost:
+      tally_.lost[static_cast<std::size_t>(event.reason)].add(1);
+      return;
+    case EventKind::request:
+      serve(endpoint, event, now);
+      return;
+    case EventKind::message:
+      tally_.bytes_in.add(event.length);
+      (void)endpoint.release(event.id, now);
+      return;
+    default:
+      return;  // what was withdrawn has been answered, or will be
+  }
+}
+
+void MessageServer::serve(Endpoint& endpoint, const MessageEvent& event, Nanos now) {
+  Answer answer{.request = event.id, .bytes = {}};
+  switch (static_cast<MessageService>(event.code)) {
+    case MessageService::echo:
+      answer.bytes = {event.data, event.length, event.device};
+      break;
+    case MessageService::sink:
+      break;
+    case MessageService::sink_hash:
+      answer.bytes.length = sizeof(answer.hash);
+      answer.hash = message_hash(event.data, event.length);
+      break;
+    case MessageService::source: {
+      SourceRequest wanted;
+      if (event.length == sizeof(wanted)) std::memcpy(&wanted, event.data, sizeof(wanted));
+      if (event.length != sizeof(wanted) || wanted.length > longest_) {
+        answer.code = kNotServed;
+      } else {
+        answer.bytes = {pattern_.slice(wanted.sequence), wanted.length};
+      }
+      break;
+    }
+    default:
+      answer.code = kNotServed;
+  }
+  if (answer.code != kServed) tally_.not_served.add(1);
+  tally_.served.add(1);
+  tally_.bytes_in.add(event.length);
+  tally_.bytes_out.add(answer.bytes.length);
+  if (!give(endpoint, answer, now)) waiting_.push_back(answer);
+}
+
+/// False if it has to be tried again.
+bool MessageServer::give(Endpoint& endpoint, const Answer& answer, Nanos now) {
+  ConstBuffer bytes = answer.bytes;
+  if (bytes.data == nullptr) bytes.data = reinterpret_cast<const std::uint8_t*>(&answer.hash);
+  const CallStatus status = endpoint.respond(answer.request, bytes, {.code = answer.code}, now);
+  return status != CallStatus::no_memory && status != CallStatus::no_slot;
+}
+
+bool MessageServer::turn(Endpoint& endpoint, Nanos now) {
+  if (!waiting_.empty()) {
+    const auto given = [&](const Answer& answer) { return give(endpoint, answer, now); };
+    waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), given), waiting_.end());
+  }
+  return !stop_.load(std::memory_order_relaxed);
+}
+
+}  // namespace warpline

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/message_worker.h"
+
+namespace warpline {
+
+void MessageWorker::run() {
+  Nanos idle_since = clock_.now();
+  app_.begin(endpoint_, idle_since);
+  while (true) {
+    const Nanos now = clock_.now();
+    bool worked = false;
+    if (!turn(now, worked)) break;
+    if (worked) {
+      idle_since = now;
+    } else if (now.value - idle_since.value > kPatience) {
+      transport_.wait(now, endpoint_.next_deadline());
+    }
+  }
+  (void)take(endpoint_, transport_, clock_.now());
+  done_.store(true, std::memory_order_release);
+}
+
+bool MessageWorker::turn(Nanos now, bool& worked) {
+  if (bring(endpoint_, transport_, now)) {
+    app_.note_heard(now);
+    worked = true;
+  }
+  std::size_t count = 0;
+  do {
+    count = endpoint_.poll(events_);
+    for (std::size_t i = 0; i < count; ++i) app_.handle(endpoint_, events_[i], now);
+    worked = worked || count != 0;
+  } while (count == events_.size());
+  const bool goes_on = app_.turn(endpoint_, now);
+  worked = take(endpoint_, transport_, now) != 0 || worked;
+  return goes_on;
+}
+
+}  // namespace warpline

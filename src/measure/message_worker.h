@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "measure/message_app.h"
+#include "transport/nano_clock.h"
+#include "transport/transport.h"
+
+namespace warpline {
+
+/// The loop of one thread: an endpoint, what carries its datagrams and what is done with it.
+class MessageWorker {
+ public:
+  MessageWorker(Endpoint endpoint, Transport& transport, MessageApp& app, const NanoClock& clock)
+      : endpoint_(std::move(endpoint)), transport_(transport), app_(app), clock_(clock) {}
+
+  /// Until the app is done, on the calling thread.
+  void run();
+
+  [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
+  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
+  [[nodiscard]] const Transport& transport() const { return transport_; }
+  [[nodiscard]] const MessageApp& app() const { return app_; }
+
+ private:
+  static constexpr std::size_t kEvents = 64;
+  /// Polling goes on for so long without work before the thread sleeps: a wake-up costs some of it.
+  static constexpr std::int64_t kPatience = 50'000;  // ns
+
+  bool turn(Nanos now, bool& worked);
+
+  Endpoint endpoint_;
+  Transport& transport_;
+  MessageApp& app_;
+  const NanoClock& clock_;
+  std::array<MessageEvent, kEvents> events_;
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace warpline
