@@ -11,7 +11,7 @@
 namespace warpline::vnic {
 namespace {
 
-int log_type = RTE_LOGTYPE_PMD;
+int log_type = RTE_LOGTYPE_EAL;  // until registered; newer DPDKs have none for all drivers
 
 RTE_INIT(register_log_type) {
   const int type = rte_log_register_type_and_pick_level("pmd.net.vnic", RTE_LOG_NOTICE);
