@@ -8,6 +8,14 @@
 namespace warpline {
 namespace {
 
+/// Whether a message that comes before its turn may have memory: messages whose turn it is must find some, since it is
+/// for them that all the others wait.
+bool has_memory_to_spare(const EndpointState& state, const MessageFragment& fragment) {
+  if (state.messages.available() <= state.messages.capacity() / 8) return false;
+  if (fragment.total <= kInlineBytes || state.config.buffers.take != nullptr) return true;
+  return state.memory.free_bytes() >= std::uint64_t{fragment.total} * 2 + state.config.max_message_bytes;
+}
+
 /// Cut where the sender must have cut it.
 bool well_cut(const Session& session, const MessageFragment& fragment, std::uint32_t length) {
   if (fragment.slot >= kSlots) return false;
@@ -74,6 +82,11 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   if (fragment.total > config.max_message_bytes) return refuse(session, fragment, RefusalCode::message_too_long);
   const std::uint64_t held = std::uint64_t{session.unread} + fragment.total;
   if (held > std::uint64_t{config.receive_window} + 2ULL * config.max_message_bytes) {
+    drop(MessageDrop::no_buffer);
+    tell_busy(session, fragment);
+    return false;
+  }
+  if (session.ordered && ahead != 0 && !has_memory_to_spare(*this, fragment)) {
     drop(MessageDrop::no_buffer);
     tell_busy(session, fragment);
     return false;
@@ -174,7 +187,6 @@ bool EndpointState::copy_in(const Datagram& datagram, std::uint32_t at, std::uin
 
 void EndpointState::whole(Session& session, std::uint32_t index) {
   Message& message = messages[index];
-  count_unread(session, message);
   if (message.role == MessageRole::peer_message) {
     session.incoming[message.slot].message = kNone;
     message.has_slot = false;
@@ -183,6 +195,7 @@ void EndpointState::whole(Session& session, std::uint32_t index) {
     hold_back(session, index);
     return;
   }
+  count_unread(session, message);
   message.state = MessageState::delivered;
   queue_event(index);
 }
@@ -225,6 +238,8 @@ void EndpointState::deliver_in_order(Session& session) {
     if (message.state == MessageState::withdrawn) {
       free_message(index);
     } else {
+      // Not before: what waits for its turn must not take the room that the one whose turn it is needs to arrive.
+      count_unread(session, message);
       message.state = MessageState::delivered;
       queue_event(index);
     }
