@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/bulk_application.h"
+
+#include "sim/host.h"
+
+namespace warpline::sim {
+
+BulkApplication::BulkApplication(const BulkPlan& plan)
+    : plan_(plan),
+      request_(plan.request_bytes),
+      answer_(plan.answer_bytes),
+      rooms_(plan.at_once, std::vector<std::uint8_t>(plan.answer_bytes)),
+      asked_at_(plan.at_once) {}
+
+void BulkApplication::start(Host& host) {
+  host_ = &host;
+  if (plan_.at_once > 0) session_ = host.endpoint().connect(address_of_host(plan_.server), {}, host.clock()).session;
+}
+
+void BulkApplication::ask(std::uint32_t slot) {
+  if (plan_.before_request) plan_.before_request(asked_);
+  ++asked_;
+  asked_at_[slot] = host_->now();
+  const Submitted submitted =
+      host_->endpoint().request(session_, {request_.data(), plan_.request_bytes},
+                                {rooms_[slot].data(), plan_.answer_bytes}, {.context = slot}, host_->clock());
+  if (submitted.status != CallStatus::ok) ++failed_;
+}
+
+void BulkApplication::handle(const MessageEvent& event) {
+  switch (event.kind) {
+    case EventKind::connected:
+      for (std::uint32_t slot = 0; slot < plan_.at_once; ++slot) ask(slot);
+      break;
+    case EventKind::request:
+      if (host_->endpoint().respond(event.id, {answer_.data(), plan_.answer_bytes}, {}, host_->clock()) !=
+          CallStatus::ok) {
+        ++failed_;
+      }
+      break;
+    case EventKind::response: {
+      const auto slot = static_cast<std::uint32_t>(event.context);
+      if (event.status != MessageStatus::ok) {
+        ++failed_;
+        break;
+      }
+      ++completed_;
+      latencies_.push_back(host_->now() - asked_at_[slot]);
+      ask(slot);
+      break;
+    }
+    case EventKind::lost:
+      ++failed_;
+      break;
+    default:
+      break;
+  }
+}
+
+void BulkApplication::forget_statistics() {
+  completed_ = 0;
+  failed_ = 0;
+  latencies_.clear();
+}
+
+}  // namespace warpline::sim

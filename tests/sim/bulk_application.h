@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/application.h"
+
+namespace warpline::sim {
+
+/// What a host asks of another, for figures: the same request again and again. Bytes.
+struct BulkPlan {
+  std::uint32_t server = 0;  ///< host
+  std::uint32_t request_bytes = 64 << 10;
+  std::uint32_t answer_bytes = 8;
+  std::uint32_t at_once = 0;                                       ///< 0: a server alone
+  std::function<void(std::uint64_t request)> before_request = {};  ///< called with its number, if set
+};
+
+/// Sends the requests of its plan, answers all that come; contents do not matter.
+class BulkApplication final : public Application {
+ public:
+  explicit BulkApplication(const BulkPlan& plan);
+
+  void start(Host& host) override;
+  void handle(const MessageEvent& event) override;
+  void wake(std::uint64_t) override {}
+  void crash() override {}
+
+  /// Completions since the begin or forget_statistics().
+  [[nodiscard]] std::uint64_t completed() const { return completed_; }
+  [[nodiscard]] std::uint64_t failed() const { return failed_; }
+  /// Nanoseconds from request to completion.
+  [[nodiscard]] const std::vector<std::int64_t>& latencies() const { return latencies_; }
+  [[nodiscard]] double goodput_bytes() const { return static_cast<double>(completed_) * plan_.request_bytes; }
+  [[nodiscard]] SessionId session() const { return session_; }
+  void forget_statistics();
+
+ private:
+  void ask(std::uint32_t slot);
+
+  BulkPlan plan_;
+  Host* host_ = nullptr;
+  SessionId session_;
+  std::vector<std::uint8_t> request_;
+  std::vector<std::uint8_t> answer_;
+  std::vector<std::vector<std::uint8_t>> rooms_;
+  std::vector<std::int64_t> asked_at_;  ///< by slot
+  std::uint64_t asked_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t failed_ = 0;
+  std::vector<std::int64_t> latencies_;
+};
+
+}  // namespace warpline::sim

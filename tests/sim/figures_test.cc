@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the protocol promises about networks. Virtual time: the figures are the same on every machine.
+#include <gtest/gtest.h>
+
+#include "sim/reports.h"
+
+namespace warpline::sim {
+namespace {
+
+constexpr std::int64_t kLong = 100'000'000;  // virtual nanoseconds
+
+TEST(Figures, AHundredSendersShareOneLink) {
+  const EndpointConfig config;
+  const IncastFigures figures = incast(config, 4);
+  EXPECT_GE(figures.link_share, 0.95);
+  EXPECT_GE(figures.jain, 0.95);
+  EXPECT_LE(figures.p99_wait_us, 2 * static_cast<double>(config.cc.swift.base_target.value) / 1e3);
+  EXPECT_EQ(figures.dropped, 0U);
+  EXPECT_EQ(figures.failed, 0U);
+}
+
+TEST(Figures, LossesCostLittle) {
+  const EndpointConfig config;
+  const double lossless = goodput_at_loss(config, 0, kLong);
+  EXPECT_GE(goodput_at_loss(config, 1e-4, kLong), 0.98 * lossless);
+  const double one_in_a_thousand = goodput_at_loss(config, 1e-3, kLong);
+  EXPECT_GE(one_in_a_thousand, 0.90 * lossless);
+  EXPECT_GE(goodput_at_loss(config, 1e-2, kLong), 0.60 * lossless);
+  EXPECT_GE(one_in_a_thousand, 10 * goodput_at_loss(compatibility_mode(), 1e-3, kLong));
+}
+
+class OneLoss : public testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};
+
+TEST_P(OneLoss, AddsLittleToTheTail) {
+  const OneLossFigures figures = one_loss({}, GetParam().first, GetParam().second);
+  EXPECT_LE(figures.p99_us - figures.lossless_p99_us, 3 * figures.rtt_us + 50);
+  EXPECT_EQ(figures.failed, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(RequestAndAnswer, OneLoss,
+                         testing::Values(std::pair{32U, 32U}, std::pair{16384U, 32U}, std::pair{32U, 16384U},
+                                         std::pair{65536U, 65536U}));
+
+}  // namespace
+}  // namespace warpline::sim

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "sim/allocations.h"
+#include "sim/chance.h"
+
+namespace warpline::sim {
+namespace {
+
+// Low byte of an event: what it is about. Wakes carry 24 bits of the incarnation and 32 of the application's.
+constexpr std::uint64_t kLoop = 0;
+constexpr std::uint64_t kRestart = 1;
+constexpr std::uint64_t kWake = 2;
+
+constexpr std::uint16_t kUdpPort = 31850;
+constexpr std::size_t kBurst = 16;
+constexpr std::int64_t kSoon = 1'000;  // nanoseconds to the next loop if the endpoint has not done what it wanted
+
+}  // namespace
+
+PeerAddress address_of_host(std::uint32_t host) {
+  return peer_address(Ipv4Address{{10, 0, static_cast<std::uint8_t>(host >> 8), static_cast<std::uint8_t>(host)}},
+                      kUdpPort);
+}
+
+std::uint32_t host_of_address(const PeerAddress& address) {
+  const IpAddress ip = ip_address(address);
+  const auto* v4 = std::get_if<Ipv4Address>(&ip);
+  if (v4 == nullptr || v4->bytes[0] != 10) return ~0U;
+  return static_cast<std::uint32_t>(v4->bytes[2]) << 8 | v4->bytes[3];
+}
+
+Host::Host(Network& network, std::uint32_t index, const HostConfig& config, Application& application,
+           std::uint64_t seed, Trace trace)
+    : events_(network.events()),
+      network_(network),
+      uplink_(network.uplink(index)),
+      index_(index),
+      config_(config),
+      application_(application),
+      random_(seed),
+      trace_(trace),
+      clock_offset_(config.clock_offset) {
+  network.attach(index, *this, *this);
+}
+
+void Host::start() {
+  for (std::uint8_t& byte : config_.endpoint.secret) byte = static_cast<std::uint8_t>(random_.next());
+  Result<Endpoint> endpoint = Endpoint::create(config_.endpoint, clock());
+  if (!endpoint.ok()) {
+    fmt::print(stderr, "{}\n", endpoint.error().message());
+    std::abort();  // a parameter of ours
+  }
+  endpoint_.emplace(std::move(endpoint).value());
+  fresh_ = endpoint_->facts();
+  application_.start(*this);
+  schedule_loop(events_.now());
+}
+
+void Host::pause_until(std::int64_t time) {
+  trace_(now(), "host {} pauses until {} us", index_, time / 1000);
+  paused_until_ = time;
+}
+
+void Host::restart_at(std::int64_t time) {
+  if (!up()) return;
+  trace_(now(), "host {} crashes, until {} us", index_, time / 1000);
+  endpoint_.reset();
+  uplink_.flush();
+  for (Packet* packet : ring_) network_.pool().give(packet);
+  ring_.clear();
+  ++incarnation_;
+  blocked_ = false;
+  application_.crash();
+  events_.at(time, *this, kRestart);
+}
+
+void Host::wake_at(std::int64_t time, std::uint64_t what) {
+  events_.at(time, *this, kWake | (std::uint64_t{incarnation_} & 0xffffff) << 8 | what << 32);
+}
+
+void Host::schedule_loop(std::int64_t time) {
+  time = std::max({time, events_.now(), paused_until_});
+  if (next_loop_ >= 0 && next_loop_ <= time) return;
+  next_loop_ = time;
+  events_.at(time, *this, kLoop);
+}
+
+void Host::act(std::uint64_t what) {
+  switch (what & 0xff) {
+    case kRestart:
+      trace_(now(), "host {} is back", index_);
+      paused_until_ = 0;
+      return start();
+    case kWake:
+      if ((what >> 8 & 0xffffff) != (incarnation_ & 0xffffff)) return;
+      if (now() < paused_until_) return events_.at(paused_until_, *this, what);
+      application_.wake(what >> 32);
+      return schedule_loop(now());
+    default:
+      if (next_loop_ != now()) return;  // another came before it
+      next_loop_ = -1;
+      if (now() < paused_until_) return schedule_loop(paused_until_);
+      if (up()) loop();
+  }
+}
+
+void Host::arrive(Packet* packet) {
+  if (!up()) return drop(packet, counters_.while_down);
+  if (ring_.size() >= config_.receive_ring) return drop(packet, counters_.ring_full);
+  ring_.push_back(packet);
+  schedule_loop(now() + config_.wake_delay);
+}
+
+void Host::drop(Packet* packet, std::uint64_t& counter) {
+  ++counter;
+  network_.pool().give(packet);
+}
+
+void Host::departing(Packet& packet) {
+  if (packet.payload_length > 0) {
+    std::memcpy(packet.bytes.data() + (packet.length - packet.payload_length), packet.payload, packet.payload_length);
+    packet.payload_length = 0;
+  }
+  if (packet.token != 0) {
+    endpoint_->transmitted(std::exchange(packet.token, 0));
+    schedule_loop(now() + config_.wake_delay);  // it may have ended a message
+  }
+  if (blocked_ && uplink_.queued_packets() <= config_.transmit_ring / 2) {
+    blocked_ = false;
+    schedule_loop(now());
+  }
+}
+
+void Host::loop() {
+  ++counters_.loops;
+  receive();
+  {
+    const NoAllocations none(config_.check_allocations);
+    endpoint_->advance(clock());
+  }
+  hand_out_events();
+  transmit();
+  schedule_next();
+}
+
+void Host::receive() {
+  std::array<Packet*, kBurst> packets;
+  std::array<Datagram, kBurst> datagrams;
+  while (!ring_.empty()) {
+    std::size_t count = 0;
+    while (count < kBurst && !ring_.empty()) {
+      Packet* packet = ring_.front();
+      ring_.pop_front();
+      if (packet->damaged && !config_.damaged_packets_pass) {
+        drop(packet, counters_.bad_checksum);
+        continue;
+      }
+      // In one piece, or split as NICs do that put headers elsewhere.
+      const std::uint32_t shortest = std::min(packet->length, kMaxHeadBytes);
+      const std::uint32_t head = (random_.next() & 1) != 0 ? packet->length : shortest;
+      datagrams[count] = {.head = packet->bytes.data(),
+                          .rest = packet->bytes.data() + head,
+                          .head_length = head,
+                          .rest_length = packet->length - head,
+                          .from = address_of_host(packet->from),
+                          .ecn = packet->ecn,
+                          .rest_device = false};
+      packets[count++] = packet;
+    }
+    datagrams_received_ += count;
+    {
+      const NoAllocations none(config_.check_allocations);
+      endpoint_->receive({datagrams.data(), count}, clock());
+    }
+    for (std::size_t i = 0; i < count; ++i) network_.pool().give(packets[i]);
+  }
+}
+
+void Host::hand_out_events() {
+  std::array<MessageEvent, kBurst> happened;
+  std::size_t count = 0;
+  do {
+    count = endpoint_->poll(happened);
+    for (std::size_t i = 0; i < count; ++i) application_.handle(happened[i]);
+  } while (count > 0);
+}
+
+void Host::transmit() {
+  std::array<Packet*, kBurst> packets;
+  std::array<Outgoing, kBurst> outgoing;
+  for (;;) {
+    const std::size_t queued = uplink_.queued_packets();
+    blocked_ = queued >= config_.transmit_ring;
+    if (blocked_) return;
+    const std::size_t asked = std::min<std::size_t>(kBurst, config_.transmit_ring - queued);
+    for (std::size_t i = 0; i < asked; ++i) {
+      packets[i] = network_.pool().take();
+      outgoing[i] = Outgoing{};
+      outgoing[i].head = packets[i]->bytes.data();
+      outgoing[i].head_capacity = kMaxDatagram;
+    }
+    std::size_t filled = 0;
+    {
+      const NoAllocations none(config_.check_allocations);
+      filled = endpoint_->transmit({outgoing.data(), asked}, clock());
+    }
+    for (std::size_t i = 0; i < asked; ++i) {
+      Packet& packet = *packets[i];
+      if (i >= filled) {
+        network_.pool().give(&packet);
+        continue;
+      }
+      const Outgoing& out = outgoing[i];
+      packet.length = out.length();
+      packet.payload = out.payload;
+      packet.payload_length = out.payload_length;
+      packet.token = out.token;
+      packet.from = index_;
+      packet.to = host_of_address(out.to);
+      packet.ecn = out.ecn_capable ? 2 : 0;
+      packet.damaged = false;
+      trace_(now(), "host {} sends {} B to {}", index_, packet.length, packet.to);
+      uplink_.offer(&packet);
+    }
+    if (filled < asked) return;
+  }
+}
+
+void Host::schedule_next() {
+  const Nanos deadline = endpoint_->next_deadline();
+  if (deadline == kNever) return;
+  const std::int64_t at = deadline.value - clock_offset_;
+  if (at > now()) return schedule_loop(at);
+  if (blocked_) return;  // the port wakes us
+  ++counters_.idle_deadlines;
+  schedule_loop(now() + kSoon);
+}
+
+}  // namespace warpline::sim

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "base/random.h"
+#include "message/endpoint.h"
+#include "sim/application.h"
+#include "sim/network.h"
+#include "sim/trace.h"
+
+namespace warpline::sim {
+
+struct HostConfig {
+  EndpointConfig endpoint = {};
+  std::uint32_t receive_ring = 1024;  ///< packets
+  std::uint32_t transmit_ring = 64;   ///< packets
+  std::int64_t wake_delay = 300;      ///< nanoseconds from an event to the host's loop
+  std::int64_t clock_offset = 0;      ///< of the host's clock from virtual time
+  bool check_allocations = false;
+  bool damaged_packets_pass = false;  ///< the NIC verifies no checksum: authentication has to
+};
+
+struct HostCounters {
+  std::uint64_t ring_full = 0;
+  std::uint64_t bad_checksum = 0;
+  std::uint64_t while_down = 0;
+  std::uint64_t loops = 0;
+  std::uint64_t idle_deadlines = 0;  ///< loops that a deadline asked for and in which nothing was done
+};
+
+[[nodiscard]] PeerAddress address_of_host(std::uint32_t host);
+/// The host with this address; beyond all hosts if there is none.
+[[nodiscard]] std::uint32_t host_of_address(const PeerAddress& address);
+
+/// An endpoint, the loop that drives it, a NIC with rings of finite length, and a clock of its own.
+class Host final : public Actor, public PacketSink, public Departures {
+ public:
+  Host(Network& network, std::uint32_t index, const HostConfig& config, Application& application, std::uint64_t seed,
+       Trace trace);
+
+  void start();
+
+  // Faults, from the scenario.
+  /// The loop stands still; what arrives waits in the ring.
+  void pause_until(std::int64_t time);
+  /// The process is gone with all its state; another starts at `time`.
+  void restart_at(std::int64_t time);
+  void step_clock(std::int64_t nanos) { clock_offset_ += nanos; }
+
+  // For the application.
+  [[nodiscard]] Endpoint& endpoint() { return *endpoint_; }
+  [[nodiscard]] Nanos clock() const { return Nanos{events_.now() + clock_offset_}; }
+  [[nodiscard]] std::int64_t now() const { return events_.now(); }
+  [[nodiscard]] std::uint32_t index() const { return index_; }
+  [[nodiscard]] bool up() const { return endpoint_.has_value(); }
+  [[nodiscard]] const Trace& trace() const { return trace_; }
+  [[nodiscard]] const HostCounters& counters() const { return counters_; }
+  [[nodiscard]] std::uint64_t datagrams_received() const { return datagrams_received_; }
+  /// Of an endpoint that has done nothing yet.
+  [[nodiscard]] const EndpointFacts& fresh() const { return fresh_; }
+  void wake_at(std::int64_t time, std::uint64_t what);
+  /// What the application asked of the endpoint outside of handle() and wake() leaves soon.
+  void schedule_loop(std::int64_t time);
+
+  void act(std::uint64_t what) override;
+  void arrive(Packet* packet) override;
+  void departing(Packet& packet) override;
+
+ private:
+  void loop();
+  void receive();
+  void hand_out_events();
+  void transmit();
+  void schedule_next();
+  void drop(Packet* packet, std::uint64_t& counter);
+
+  EventQueue& events_;
+  Network& network_;
+  Port& uplink_;
+  std::uint32_t index_;
+  HostConfig config_;
+  Application& application_;
+  Random random_;
+  Trace trace_;
+
+  std::optional<Endpoint> endpoint_;
+  EndpointFacts fresh_;
+  std::deque<Packet*> ring_;
+  std::int64_t clock_offset_;
+  std::int64_t paused_until_ = 0;
+  std::int64_t next_loop_ = -1;    ///< the earliest loop that is scheduled; -1: none
+  std::uint32_t incarnation_ = 0;  ///< wakes of an earlier one are void
+  bool blocked_ = false;           ///< the transmit ring was full
+  std::uint64_t datagrams_received_ = 0;
+  HostCounters counters_;
+};
+
+}  // namespace warpline::sim

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sim/content.h"
+
+namespace warpline::sim {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// One request of 100 B from host 0 to host 1, answered by 50 B.
+class LedgerTest : public testing::Test {
+ protected:
+  LedgerTest() : message_(100), answer_(50) {
+    ledger_.add({.from = 0, .to = 1, .length = 100, .answer_length = 50, .answer_room = 50});
+    fill_content(message_.data(), 100, Ledger::content(0, 0, false));
+    fill_content(answer_.data(), 50, Ledger::content(0, 0, true));
+  }
+
+  void handle() {
+    MessageEvent event;
+    event.kind = EventKind::request;
+    event.data = message_.data();
+    event.length = static_cast<std::uint32_t>(message_.size());
+    ledger_.handled(1, 0, event);
+  }
+  void complete(MessageStatus status) {
+    MessageEvent event;
+    event.kind = EventKind::response;
+    event.status = status;
+    event.data = answer_.data();
+    event.length = static_cast<std::uint32_t>(answer_.size());
+    ledger_.completed(0, 0, event);
+  }
+
+  Ledger ledger_{2};
+  std::vector<std::uint8_t> message_;
+  std::vector<std::uint8_t> answer_;
+};
+
+TEST_F(LedgerTest, HasNothingToSayIfAllIsWell) {
+  handle();
+  complete(MessageStatus::ok);
+  ledger_.finish(false, false);
+  EXPECT_THAT(ledger_.failures(), ElementsAre());
+}
+
+TEST_F(LedgerTest, NoticesASecondHandling) {
+  handle();
+  handle();
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("for the 2. time")));
+}
+
+TEST_F(LedgerTest, NoticesASecondCompletion) {
+  handle();
+  complete(MessageStatus::ok);
+  complete(MessageStatus::ok);
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("for the 2. time")));
+}
+
+TEST_F(LedgerTest, NoticesAMissingCompletion) {
+  handle();
+  ledger_.finish(false, false);
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("never ended")));
+}
+
+TEST_F(LedgerTest, NoticesSuccessWithoutHandling) {
+  complete(MessageStatus::ok);
+  ledger_.finish(false, false);
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("was never handled")));
+}
+
+TEST_F(LedgerTest, NoticesAByteThatDiffers) {
+  message_[99] ^= 1;
+  handle();
+  answer_[0] ^= 1;
+  complete(MessageStatus::ok);
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("its bytes differ"), HasSubstr("the answer's bytes differ")));
+}
+
+TEST_F(LedgerTest, NoticesALengthThatDiffers) {
+  message_.pop_back();
+  handle();
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("99 B instead of 100")));
+}
+
+TEST_F(LedgerTest, NoticesEndsWithoutCause) {
+  for (const MessageStatus status : {MessageStatus::refused, MessageStatus::too_long, MessageStatus::deadline,
+                                     MessageStatus::cancelled, MessageStatus::peer_lost}) {
+    Ledger ledger(2);
+    ledger.add({.from = 0, .to = 1});
+    MessageEvent event;
+    event.status = status;
+    ledger.completed(0, 0, event);
+    ledger.finish(false, false);
+    EXPECT_EQ(ledger.failures().size(), 1U) << name(status);
+  }
+}
+
+TEST_F(LedgerTest, NoticesWhatWasNeverSent) {
+  MessageEvent event;
+  event.code = 5;
+  EXPECT_EQ(ledger_.handled(1, 0, event), nullptr);
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("never sent")));
+}
+
+}  // namespace
+}  // namespace warpline::sim

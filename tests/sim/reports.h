@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "message/config.h"
+
+namespace warpline::sim {
+
+/// The published algorithm of eRPC, as the compatibility mode has it.
+[[nodiscard]] EndpointConfig compatibility_mode();
+
+struct IncastFigures {
+  double link_share = 0;   ///< payload delivered, of what full packets alone could carry
+  double jain = 0;         ///< fairness of what the senders got delivered (Jain, Chiu, Hawe, 1984)
+  double p50_wait_us = 0;  ///< in the queue before the receiver's link
+  double p99_wait_us = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t failed = 0;
+};
+
+/// 100 hosts with `at_once` requests of 16 KiB each to one, 25 Gbit/s, 1 us a link, a queue of 12 MB; after 20 ms, for
+/// 50 ms.
+[[nodiscard]] IncastFigures incast(const EndpointConfig& config, std::uint32_t at_once);
+
+/// Bytes a second of 1 MiB requests, four at once, lost on the way there and back; 25 Gbit/s, 1 us a link.
+[[nodiscard]] double goodput_at_loss(const EndpointConfig& config, double loss, std::int64_t nanos);
+
+struct OneLossFigures {
+  double rtt_us = 0;  ///< of an empty network, without what waits
+  double lossless_p99_us = 0;
+  double p99_us = 0;  ///< of requests one in 20 of which lost a packet
+  std::uint64_t failed = 0;
+};
+
+/// One request at a time; packets of both directions in turn are lost.
+[[nodiscard]] OneLossFigures one_loss(const EndpointConfig& config, std::uint32_t request_bytes,
+                                      std::uint32_t answer_bytes);
+
+// Print a table each; the exit code.
+int print_incast();
+int print_loss();
+int print_one_loss();
+
+}  // namespace warpline::sim

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/rpc_application.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "sim/chance.h"
+#include "sim/content.h"
+#include "sim/host.h"
+
+namespace warpline::sim {
+namespace {
+
+// Kinds of wakes, in the low four bits.
+constexpr std::uint64_t kSend = 0;
+constexpr std::uint64_t kCancel = 1;
+constexpr std::uint64_t kAnswer = 2;
+constexpr std::uint64_t kReconnect = 3;
+constexpr std::uint64_t kGiveBack = 4;
+
+constexpr std::int64_t kRetry = 20'000;
+constexpr std::int64_t kLongestWait = 300'000;
+constexpr std::int64_t kLongestDeadline = 2'000'000;
+constexpr std::int64_t kLongestReconnect = 3'000'000;
+
+}  // namespace
+
+RpcApplication::Lent::Lent(std::uint32_t bytes)
+    : data(bytes > 0 ? std::make_unique_for_overwrite<std::uint8_t[]>(bytes) : nullptr), length(bytes) {}
+
+RpcApplication::Lent::~Lent() {
+  if (data != nullptr) std::memset(data.get(), 0xee, length);
+}
+
+void RpcApplication::start(Host& host) {
+  host_ = &host;
+  for (const std::uint32_t peer : plan_.peers) connect(peer);
+  wake_in(0, kSend, 0);
+}
+
+void RpcApplication::crash() {
+  ledger_.crashed(host_->index());
+  sessions_.clear();
+  open_.clear();
+  answers_.clear();
+  kept_.clear();
+  sending_later_ = false;
+}
+
+void RpcApplication::wake_in(std::int64_t nanos, std::uint64_t kind, std::uint64_t number) {
+  host_->wake_at(host_->now() + nanos, kind | number << 4);
+}
+
+void RpcApplication::connect(std::uint32_t peer) {
+  const bool ordered = chance(random_, plan_.ordered);
+  const Opened opened =
+      host_->endpoint().connect(address_of_host(peer), {.context = peer, .ordered = ordered}, host_->clock());
+  if (opened.status == CallStatus::ok) {
+    sessions_.push_back({.id = opened.session, .peer = peer, .own = true, .ordered = ordered});
+  } else {
+    ledger_.fail(fmt::format("host {} cannot connect to {}: {}", host_->index(), peer, name(opened.status)));
+  }
+}
+
+RpcApplication::Session* RpcApplication::find(SessionId id) {
+  const auto found = std::find_if(sessions_.begin(), sessions_.end(), [&](const Session& s) { return s.id == id; });
+  return found == sessions_.end() ? nullptr : &*found;
+}
+
+void RpcApplication::wake(std::uint64_t what) {
+  const auto number = static_cast<std::uint32_t>(what >> 4);
+  switch (what & 15) {
+    case kSend:
+      sending_later_ = false;
+      return send_some();
+    case kCancel: {
+      const auto open = open_.find(static_cast<std::uint16_t>(number));
+      if (open == open_.end()) return;
+      const CallStatus status = host_->endpoint().cancel(open->second.id, host_->clock());
+      if (status != CallStatus::ok && status != CallStatus::unknown_message) {
+        ledger_.fail(fmt::format("host {} cannot cancel {}: {}", host_->index(), number, name(status)));
+      }
+      return;
+    }
+    case kAnswer:
+      return answer(number);
+    case kReconnect:
+      return reconnect(number);
+    default:
+      return give_back(number);
+  }
+}
+
+void RpcApplication::send_some() {
+  while (left_ > 0 && open_.size() < plan_.at_once && !sessions_.empty()) {
+    const auto session = static_cast<std::uint32_t>(random_.below(sessions_.size()));
+    if (!sessions_[session].alive || !send_one(session, 0)) {
+      if (!std::exchange(sending_later_, true)) wake_in(kRetry, kSend, 0);
+      return;
+    }
+    --left_;
+    if (plan_.pause > 0) {
+      if (!std::exchange(sending_later_, true)) wake_in(between(random_, 0, plan_.pause), kSend, 0);
+      return;
+    }
+  }
+}
+
+Sent RpcApplication::draw(std::uint32_t session, bool nested) {
+  // As many short as long ones.
+  const auto any_length = [&](std::uint32_t longest) {
+    const std::uint64_t below = std::uint64_t{1} << between(random_, 0, 24);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(random_.below(below), longest));
+  };
+  Sent message{.from = host_->index(), .to = sessions_[session].peer};
+  message.length = any_length(plan_.longest);
+  message.one_way = !nested && chance(random_, plan_.one_way);
+  message.too_long = chance(random_, plan_.far_too_long);
+  if (message.too_long) message.length = plan_.longest_taken + 1 + any_length(1000);
+  if (message.one_way) {
+    message.more = chance(random_, 0.3);
+    return message;
+  }
+  message.answer_length = any_length(plan_.longest);
+  if (!nested && chance(random_, plan_.nested)) {
+    message.answer = AnswerKind::nested;
+  } else if (chance(random_, plan_.later)) {
+    message.answer = AnswerKind::later;
+  } else if (chance(random_, plan_.echo)) {
+    message.answer = AnswerKind::echo;
+    message.answer_length = message.length;
+  } else if (chance(random_, plan_.declined)) {
+    message.answer = AnswerKind::declined;
+  }
+  message.answer_room = message.answer_length;
+  if (message.answer_length > 0 && chance(random_, plan_.no_room)) {
+    message.answer_room = static_cast<std::uint32_t>(random_.below(message.answer_length));
+  }
+  message.may_expire = chance(random_, plan_.deadline);
+  return message;
+}
+
+bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
+  Endpoint& endpoint = host_->endpoint();
+  const std::uint16_t code = ledger_.next_code(host_->index());
+  if (code == Ledger::kMostOfAHost - 1) return true;
+  Sent message = draw(session, parent != 0);
+  message.may_be_cancelled = chance(random_, plan_.cancel);
+  const bool copied = chance(random_, plan_.copied);
+  Lent bytes(message.length);
+  fill_content(bytes.data.get(), message.length, Ledger::content(message.from, code, false));
+  Lent room(message.answer_room);
+  const ConstBuffer from{bytes.data.get(), message.length};
+  Submitted submitted;
+  if (message.one_way) {
+    submitted = endpoint.send(sessions_[session].id, from,
+                              {.context = code, .code = code, .more = message.more, .copy = copied}, host_->clock());
+  } else {
+    RequestOptions options{.context = code, .code = code, .copy = copied};
+    if (message.may_expire) options.deadline = Nanos{host_->clock().value + between(random_, 1'000, kLongestDeadline)};
+    submitted =
+        endpoint.request(sessions_[session].id, from, {room.data.get(), message.answer_room}, options, host_->clock());
+  }
+  if (submitted.status != CallStatus::ok) {
+    if (submitted.status != CallStatus::no_slot && submitted.status != CallStatus::no_memory &&
+        submitted.status != CallStatus::unknown_session) {
+      ledger_.fail(fmt::format("host {} cannot send {} B: {}", host_->index(), message.length, name(submitted.status)));
+    }
+    return false;
+  }
+  host_->trace()(host_->now(), "host {} begins {} {} to {}: {} B, answer {} B", message.from,
+                 message.one_way ? "message" : "request", code, message.to, message.length, message.answer_length);
+  if (copied || message.length <= kInlineBytes) bytes = Lent();
+  ledger_.add(message);
+  ++sessions_[session].open;
+  open_.emplace(code, Open{submitted.id, session, std::move(bytes), std::move(room), parent});
+  if (message.may_be_cancelled) wake_in(between(random_, 0, kLongestWait), kCancel, code);
+  return true;
+}
+
+void RpcApplication::handle(const MessageEvent& event) {
+  host_->trace()(host_->now(), "host {} event {} status {} code {} context {} {} B reason {}", host_->index(),
+                 static_cast<int>(event.kind), name(event.status), event.code, event.context, event.length,
+                 name(event.reason));
+  switch (event.kind) {
+    case EventKind::connected:
+      if (Session* session = find(event.session)) session->alive = true;
+      break;
+    case EventKind::accepted: {
+      const PeerAddress peer = host_->endpoint().facts(event.session).peer;
+      sessions_.push_back({.id = event.session, .peer = host_of_address(peer)});
+      break;
+    }
+    case EventKind::lost:
+      return lost(event);
+    case EventKind::request:
+      return got_request(event);
+    case EventKind::message:
+      return got_message(event);
+    case EventKind::withdrawn:
+      break;  // the answer that comes is told so
+    case EventKind::response:
+      return ended(event);
+    case EventKind::sent:
+      if (!event.id.incoming) return ended(event);
+      if (answers_.erase(static_cast<std::uint32_t>(event.context)) == 0) {
+        ledger_.fail(fmt::format("host {}: `sent` for an answer that is not under way", host_->index()));
+      }
+      break;
+  }
+  send_some();
+}
+
+/// Codes of one sender grow; on an ordered session they arrive so.
+void RpcApplication::check_order(const MessageEvent& event) {
+  Session* session = find(event.session);
+  if (session == nullptr) {
+    return ledger_.fail(fmt::format("host {}: a message of a session that was never accepted", host_->index()));
+  }
+  if (session->own && session->ordered && session->handled >= event.code) {
+    ledger_.fail(
+        fmt::format("host {}: message {} of {} after {}", host_->index(), event.code, session->peer, session->handled));
+  }
+  session->handled = event.code;
+}
+
+void RpcApplication::got_request(const MessageEvent& event) {
+  check_order(event);
+  const std::uint32_t from = host_of_address(host_->endpoint().facts(event.session).peer);
+  Sent* message = ledger_.handled(host_->index(), from, event);
+  if (message == nullptr) return;
+  const std::uint32_t number = next_number_++;
+  answers_.emplace(number, Answer{.request = event.id,
+                                  .from = from,
+                                  .code = event.code,
+                                  .data = event.data,
+                                  .length = event.length,
+                                  .answer_length = message->answer_length,
+                                  .kind = message->answer,
+                                  .given = false,
+                                  .bytes = Lent()});
+  if (message->answer == AnswerKind::later) return wake_in(between(random_, 0, kLongestWait), kAnswer, number);
+  if (message->answer == AnswerKind::nested && !sessions_.empty()) {
+    const auto session = static_cast<std::uint32_t>(random_.below(sessions_.size()));
+    if (sessions_[session].alive && send_one(session, number)) return;
+  }
+  answer(number);
+}
+
+void RpcApplication::answer(std::uint32_t number) {
+  const auto found = answers_.find(number);
+  if (found == answers_.end() || found->second.given) return;  // withdrawn since
+  Answer& answer = found->second;
+  if (!has_content(answer.data, answer.length, Ledger::content(answer.from, answer.code, false))) {
+    ledger_.fail(fmt::format("host {}: request {} of {} changed before it was answered", host_->index(), answer.code,
+                             answer.from));
+  }
+  const bool copied = chance(random_, plan_.copied);
+  const std::uint8_t* data = answer.data;
+  if (answer.kind == AnswerKind::declined) {
+    const CallStatus status = host_->endpoint().release(answer.request, host_->clock());
+    if (status != CallStatus::ok) cannot("decline", answer.code, answer.from, status);
+    answers_.erase(found);
+    return;
+  }
+  if (answer.kind != AnswerKind::echo) {
+    answer.bytes = Lent(answer.answer_length);
+    data = answer.bytes.data.get();
+    fill_content(answer.bytes.data.get(), answer.answer_length, Ledger::content(answer.from, answer.code, true));
+  }
+  const CallStatus status =
+      host_->endpoint().respond(answer.request, {data, answer.answer_length},
+                                {.context = number, .code = answer.code, .copy = copied}, host_->clock());
+  if (status == CallStatus::no_memory || status == CallStatus::no_slot) return wake_in(kRetry, kAnswer, number);
+  if (status == CallStatus::unknown_message || status == CallStatus::unknown_session) {
+    answers_.erase(found);  // its `withdrawn` is on the way
+    return;
+  }
+  if (status != CallStatus::ok) {
+    ledger_.fail(
+        fmt::format("host {} cannot answer {} of {}: {}", host_->index(), answer.code, answer.from, name(status)));
+  }
+  answer.given = true;
+  if (copied || answer.answer_length <= kInlineBytes) answers_.erase(found);
+}
+
+void RpcApplication::cannot(std::string_view what, std::uint16_t code, std::uint32_t of, CallStatus status) {
+  ledger_.fail(fmt::format("host {} cannot {} {} of {}: {}", host_->index(), what, code, of, name(status)));
+}
+
+void RpcApplication::got_message(const MessageEvent& event) {
+  check_order(event);
+  const std::uint32_t from = host_of_address(host_->endpoint().facts(event.session).peer);
+  if (ledger_.handled(host_->index(), from, event) == nullptr) return;
+  const std::uint32_t number = next_number_++;
+  kept_.emplace(number, Kept{event.id, from, event.code, event.data, event.length});
+  if (chance(random_, plan_.late_release)) return wake_in(between(random_, 0, kLongestWait), kGiveBack, number);
+  give_back(number);
+}
+
+void RpcApplication::give_back(std::uint32_t number) {
+  const auto found = kept_.find(number);
+  const Kept& kept = found->second;
+  if (!has_content(kept.data, kept.length, Ledger::content(kept.from, kept.code, false))) {
+    ledger_.fail(fmt::format("host {}: message {} of {} changed before it was given back", host_->index(), kept.code,
+                             kept.from));
+  }
+  const CallStatus status = host_->endpoint().release(kept.id, host_->clock());
+  if (status != CallStatus::ok) cannot("give back", kept.code, kept.from, status);
+  kept_.erase(found);
+}
+
+void RpcApplication::ended(const MessageEvent& event) {
+  const auto code = static_cast<std::uint16_t>(event.context);
+  const auto found = open_.find(code);
+  ledger_.completed(host_->index(), code, event);
+  if (found == open_.end()) return;
+  const std::uint32_t parent = found->second.parent;
+  --sessions_[found->second.session].open;
+  open_.erase(found);
+  if (parent != 0) answer(parent);
+  send_some();
+}
+
+void RpcApplication::lost(const MessageEvent& event) {
+  Session* session = find(event.session);
+  if (session == nullptr) {
+    return ledger_.fail(fmt::format("host {}: a session lost that never was", host_->index()));
+  }
+  session->alive = false;
+  session->handled = -1;
+  if (session->open > 0) {
+    ledger_.fail(fmt::format("host {}: a session lost before its {} messages", host_->index(), session->open));
+  }
+  if (session->own && !closing_) {
+    wake_in(between(random_, 0, kLongestReconnect), kReconnect, static_cast<std::uint64_t>(session - sessions_.data()));
+  }
+}
+
+void RpcApplication::reconnect(std::uint32_t index) {
+  Session& session = sessions_[index];
+  if (session.alive || closing_) return;
+  const CallStatus status = host_->endpoint().reconnect(session.id, host_->clock());
+  if (status != CallStatus::ok) {
+    ledger_.fail(fmt::format("host {} cannot reconnect to {}: {}", host_->index(), session.peer, name(status)));
+  }
+}
+
+void RpcApplication::close() {
+  closing_ = true;
+  if (!host_->up()) return;
+  for (const Session& session : sessions_) {
+    if (session.own) host_->endpoint().close(session.id, host_->clock());  // also one that is being opened
+  }
+  host_->schedule_loop(host_->now());
+}
+
+void RpcApplication::forget() {
+  for (const Session& session : sessions_) {
+    if (session.own) host_->endpoint().forget(session.id, host_->clock());
+  }
+  host_->schedule_loop(host_->now());  // its last events
+}
+
+std::size_t RpcApplication::living_sessions() const {
+  return static_cast<std::size_t>(
+      std::count_if(sessions_.begin(), sessions_.end(), [](const Session& s) { return s.alive; }));
+}
+
+std::string RpcApplication::state() const {
+  return fmt::format("host {}: {} to send, {} under way, {} to answer, {} to give back, {} of {} sessions alive",
+                     host_->index(), left_, open_.size(), answers_.size(), kept_.size(), living_sessions(),
+                     sessions_.size());
+}
+
+}  // namespace warpline::sim

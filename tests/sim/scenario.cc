@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/chance.h"
+
+namespace warpline::sim {
+namespace {
+
+template <typename T, std::size_t N>
+T one_of(Random& random, const T (&values)[N]) {
+  return values[random.below(N)];
+}
+
+Faults draw_faults(Random& random) {
+  Faults faults;
+  if (chance(random, 0.3)) return faults;
+  if (chance(random, 0.7)) faults.loss = one_of(random, {0.0001, 0.001, 0.005, 0.01, 0.05, 0.2});
+  if (chance(random, 0.4)) faults.duplicate = one_of(random, {0.001, 0.01, 0.1});
+  if (chance(random, 0.4)) faults.corrupt = one_of(random, {0.001, 0.01, 0.05});
+  if (chance(random, 0.5)) faults.reorder = one_of(random, {0.001, 0.05, 0.5});
+  faults.reorder_by = between(random, 1'000, one_of(random, {5'000, 50'000, 500'000}));
+  return faults;
+}
+
+EndpointConfig draw_endpoint(Random& random) {
+  EndpointConfig config;
+  config.max_sessions = 64;
+  config.max_messages = one_of(random, {64U, 256U, 2048U});
+  config.max_sent_packets = one_of(random, {1024U, 4096U});
+  config.receive_bytes = one_of(random, {4U << 20, 16U << 20});
+  config.receive_window = one_of(random, {64U << 10, 1U << 20});
+  config.datagram_bytes = one_of(random, {512U, 1472U, 1472U, 8972U});
+  config.reliability = chance(random, 0.1) ? Reliability::go_back_n : Reliability::selective;
+  config.cc.kind = one_of(random, {CcKind::swift, CcKind::swift, CcKind::timely, CcKind::dctcp, CcKind::none});
+  config.cc.max_window_bytes = 512 << 10;
+  config.ack_packets = one_of(random, {1U, 2U, 8U});
+  config.max_ack_delay = Nanos{one_of(random, {1'000, 25'000, 100'000})};
+  config.peer_timeout = Nanos{one_of(random, {200'000'000, 1'000'000'000})};
+  config.connect_timeout = config.peer_timeout;
+  config.keepalive = Nanos{one_of(random, {50'000'000, 1'000'000'000})};
+  return config;
+}
+
+void draw_mishaps(Scenario& scenario, Random& random) {
+  if (chance(random, 0.5)) return;
+  const std::uint32_t count = static_cast<std::uint32_t>(between(random, 1, 3));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Mishap mishap;
+    mishap.host = static_cast<std::uint32_t>(random.below(scenario.network.hosts));
+    mishap.at = between(random, 0, 5'000'000);
+    const std::int64_t timeout = scenario.hosts[0].endpoint.peer_timeout.value;
+    switch (random.below(4)) {
+      case 0:
+        mishap.kind = Mishap::Kind::restart;
+        mishap.nanos = chance(random, 0.5) ? between(random, 0, 2'000'000) : between(random, 0, 2 * timeout);
+        break;
+      case 1:
+        mishap.kind = Mishap::Kind::clock_step;
+        mishap.nanos = between(random, -1, 1) * one_of<std::int64_t>(random, {1'000, 10'000'000, 3'600'000'000'000});
+        break;
+      default:
+        mishap.kind = Mishap::Kind::pause;
+        mishap.nanos = chance(random, 0.7) ? between(random, 10'000, 20'000'000) : between(random, 0, 2 * timeout);
+    }
+    scenario.mishaps.push_back(mishap);
+  }
+}
+
+}  // namespace
+
+bool Scenario::sessions_may_end() const {
+  if (!mishaps.empty()) return true;
+  return network.faults.loss + network.faults.corrupt > 0.03;
+}
+
+bool Scenario::hosts_restart() const {
+  return std::any_of(mishaps.begin(), mishaps.end(), [](const Mishap& m) { return m.kind == Mishap::Kind::restart; });
+}
+
+Scenario draw_scenario(std::uint64_t seed) {
+  Random random(mix64(seed));
+  Scenario scenario;
+  scenario.seed = seed;
+  NetworkConfig& network = scenario.network;
+  network.seed = random.next();
+  network.hosts = static_cast<std::uint32_t>(between(random, 2, 6));
+  network.faults = draw_faults(random);
+  network.downlink.bits_per_second = network.uplink.bits_per_second = one_of(random, {1e9, 10e9, 25e9, 100e9});
+  network.downlink.delay = network.uplink.delay = between(random, 200, one_of(random, {2'000, 50'000}));
+  network.downlink.capacity_bytes = one_of(random, {20U << 10, 128U << 10, 1U << 20});
+  if (chance(random, 0.5)) network.downlink.mark_above_bytes = network.downlink.capacity_bytes / 4;
+
+  HostConfig host;
+  host.endpoint = draw_endpoint(random);
+  host.check_allocations = true;
+  scenario.authenticated = chance(random, 0.3);
+  host.damaged_packets_pass = scenario.authenticated;
+  RpcPlan plan;
+  plan.longest = one_of(random, {100U, 3'000U, 60'000U, 60'000U, 300'000U});
+  plan.longest_taken = host.endpoint.max_message_bytes = 1 << 20;
+  // Hosts that wait for each other with all their memory taken would wait for ever; no protocol could help them.
+  const bool plenty =
+      host.endpoint.max_messages >= 2048 && network.hosts * 40 * plan.longest < host.endpoint.receive_bytes;
+  if (!plenty) plan.nested = 0;
+  plan.pause = chance(random, 0.3) ? between(random, 0, 100'000) : 0;
+  for (std::uint32_t i = 0; i < network.hosts; ++i) {
+    host.receive_ring = one_of(random, {64U, 1024U});
+    host.transmit_ring = one_of(random, {4U, 64U, 512U});
+    host.wake_delay = between(random, 0, 2'000);
+    host.clock_offset = one_of<std::int64_t>(random, {0, 1'000'000'000'000, -1'000'000'000});
+    scenario.hosts.push_back(host);
+    plan.messages = static_cast<std::uint32_t>(between(random, 0, 150));
+    plan.at_once = static_cast<std::uint32_t>(between(random, 1, 40));
+    plan.peers.clear();
+    for (std::uint32_t peer = 0; peer < network.hosts; ++peer) {
+      if (peer != i && chance(random, 0.6)) plan.peers.push_back(peer);
+    }
+    if (plan.peers.empty()) plan.peers.push_back((i + 1) % network.hosts);
+    scenario.plans.push_back(plan);
+  }
+  draw_mishaps(scenario, random);
+  return scenario;
+}
+
+std::string describe(const Scenario& scenario) {
+  const NetworkConfig& network = scenario.network;
+  const EndpointConfig& endpoint = scenario.hosts[0].endpoint;
+  constexpr std::string_view kControllers[] = {"swift", "timely", "dctcp", "none"};
+  std::string text = fmt::format(
+      "seed {}: {} hosts, {} Gbit/s, {} ns a link, queues of {} B, marks above {} B\n"
+      "  faults on each way: loss {}, duplicate {}, corrupt {}, reorder {} by up to {} ns\n"
+      "  datagrams of {} B, {}, {}, {}{} messages, {} sent packets, window {} B, peer timeout {} ms\n"
+      "  messages up to {} B\n",
+      scenario.seed, network.hosts, network.downlink.bits_per_second / 1e9, network.downlink.delay,
+      network.downlink.capacity_bytes, network.downlink.mark_above_bytes, network.faults.loss, network.faults.duplicate,
+      network.faults.corrupt, network.faults.reorder, network.faults.reorder_by, endpoint.datagram_bytes,
+      endpoint.reliability == Reliability::selective ? "selective repeat" : "go-back-n",
+      kControllers[static_cast<std::size_t>(endpoint.cc.kind)], scenario.authenticated ? "authenticated, " : "",
+      endpoint.max_messages, endpoint.max_sent_packets, endpoint.receive_window,
+      endpoint.peer_timeout.value / 1'000'000, scenario.plans[0].longest);
+  for (const RpcPlan& plan : scenario.plans) {
+    text +=
+        fmt::format("  a host sends {}, {} at once, to {}\n", plan.messages, plan.at_once, fmt::join(plan.peers, " "));
+  }
+  constexpr std::string_view kMishaps[] = {"pauses", "restarts", "has its clock stepped"};
+  for (const Mishap& mishap : scenario.mishaps) {
+    text += fmt::format("  host {} {} at {} us, {} us\n", mishap.host, kMishaps[static_cast<std::size_t>(mishap.kind)],
+                        mishap.at / 1000, mishap.nanos / 1000);
+  }
+  return text;
+}
+
+}  // namespace warpline::sim

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/host.h"
+#include "sim/network.h"
+#include "sim/rpc_application.h"
+
+namespace warpline::sim {
+
+/// What happens to a host.
+struct Mishap {
+  enum class Kind : std::uint8_t { pause, restart, clock_step };
+  Kind kind = Kind::pause;
+  std::uint32_t host = 0;
+  std::int64_t at = 0;     ///< virtual time
+  std::int64_t nanos = 0;  ///< how long, or how far
+};
+
+/// A network, what its hosts do and what happens to them.
+struct Scenario {
+  std::uint64_t seed = 0;
+  NetworkConfig network;
+  std::vector<HostConfig> hosts;
+  std::vector<RpcPlan> plans;  ///< by host
+  std::vector<Mishap> mishaps;
+  bool authenticated = false;  ///< NICs let damaged packets pass
+  std::int64_t longest = 60'000'000'000;
+
+  /// Sessions may be given up though both processes live on.
+  [[nodiscard]] bool sessions_may_end() const;
+  [[nodiscard]] bool hosts_restart() const;
+};
+
+/// Parameters drawn from the seed.
+[[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
+[[nodiscard]] std::string describe(const Scenario& scenario);
+
+struct Outcome {
+  std::vector<std::string> failures;  ///< the first of them
+  std::uint64_t failure_count = 0;
+  std::string summary;
+  double virtual_seconds = 0;
+};
+
+[[nodiscard]] Outcome run(const Scenario& scenario, bool trace);
+
+}  // namespace warpline::sim

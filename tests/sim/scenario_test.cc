@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace warpline::sim {
+namespace {
+
+TEST(Scenario, ASeedIsARun) {
+  for (const std::uint64_t seed : {3U, 4U, 5U}) {
+    const Outcome first = run(draw_scenario(seed), false);
+    const Outcome second = run(draw_scenario(seed), false);
+    EXPECT_EQ(first.summary, second.summary);
+    EXPECT_EQ(first.virtual_seconds, second.virtual_seconds);
+  }
+}
+
+TEST(Scenario, SeedsDiffer) {
+  std::set<std::string> descriptions;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    std::string text = describe(draw_scenario(seed));
+    descriptions.insert(text.substr(text.find(':')));
+  }
+  EXPECT_EQ(descriptions.size(), 100U);
+}
+
+/// All that a scenario may have is among the first five hundred.
+TEST(Scenario, SeedsCoverWhatThereIs) {
+  std::set<Mishap::Kind> mishaps;
+  std::set<CcKind> controllers;
+  std::set<Reliability> ways;
+  std::uint64_t authenticated = 0;
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    for (const Mishap& mishap : scenario.mishaps) mishaps.insert(mishap.kind);
+    controllers.insert(scenario.hosts[0].endpoint.cc.kind);
+    ways.insert(scenario.hosts[0].endpoint.reliability);
+    authenticated += scenario.authenticated ? 1 : 0;
+  }
+  EXPECT_EQ(mishaps.size(), 3U);
+  EXPECT_EQ(controllers.size(), 4U);
+  EXPECT_EQ(ways.size(), 2U);
+  EXPECT_GT(authenticated, 50U);
+}
+
+}  // namespace
+}  // namespace warpline::sim

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "message/protection.h"
+
+namespace warpline::sim {
+
+/// Stands in for real encryption: hides the text, notices damage and packets of other sessions, and keeps no secret.
+/// Complains about a packet number that is sealed twice.
+class ToyProtection final : public PacketProtection {
+ public:
+  explicit ToyProtection(std::uint32_t slots) : slots_(slots) {}
+
+  void start(std::uint32_t slot, const SessionNonces& nonces, bool client) override {
+    const std::uint64_t key = mix64(nonces.client ^ mix64(nonces.server ^ mix64(nonces.client_session) ^
+                                                          mix64(std::uint64_t{nonces.server_session} << 32)));
+    slots_[slot] = {key, client, true, 0};
+  }
+  void stop(std::uint32_t slot) override { slots_[slot].started = false; }
+
+  void seal(std::uint32_t slot, std::uint64_t packet_number, std::span<const std::uint8_t> header,
+            std::span<std::uint8_t> text, std::span<std::uint8_t, kTagBytes> tag) override {
+    Slot& state = slots_[slot];
+    if (!state.started || packet_number + 1 <= state.next_number) ++misused_;
+    state.next_number = packet_number + 1;
+    const std::uint64_t key = mix64(state.key ^ packet_number << 1 ^ static_cast<std::uint64_t>(state.client));
+    const std::uint64_t sum = digest(key, header, text);
+    hide(key, text);
+    for (std::size_t i = 0; i < kTagBytes; ++i) tag[i] = static_cast<std::uint8_t>(mix64(sum + i / 8) >> (i % 8 * 8));
+  }
+
+  bool open(std::uint32_t slot, std::uint64_t packet_number, std::span<const std::uint8_t> header,
+            std::span<std::uint8_t> text, std::span<const std::uint8_t, kTagBytes> tag) override {
+    const Slot& state = slots_[slot];
+    if (!state.started) return false;
+    const std::uint64_t key = mix64(state.key ^ packet_number << 1 ^ static_cast<std::uint64_t>(!state.client));
+    hide(key, text);
+    const std::uint64_t sum = digest(key, header, text);
+    for (std::size_t i = 0; i < kTagBytes; ++i) {
+      if (tag[i] != static_cast<std::uint8_t>(mix64(sum + i / 8) >> (i % 8 * 8))) return false;
+    }
+    return true;
+  }
+
+  /// Packet numbers that did not grow, or seals outside of a session.
+  [[nodiscard]] std::uint64_t misused() const { return misused_; }
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;
+    bool client = false;
+    bool started = false;
+    std::uint64_t next_number = 0;
+  };
+
+  static void hide(std::uint64_t key, std::span<std::uint8_t> text) {
+    for (std::size_t i = 0; i < text.size(); i += 8) {
+      const std::uint64_t word = mix64(key + i);
+      for (std::size_t j = i; j < text.size() && j < i + 8; ++j) {
+        text[j] ^= static_cast<std::uint8_t>(word >> ((j - i) * 8));
+      }
+    }
+  }
+  static std::uint64_t digest(std::uint64_t key, std::span<const std::uint8_t> header,
+                              std::span<const std::uint8_t> text) {
+    std::uint64_t sum = mix64(key ^ header.size() << 32 ^ text.size());
+    for (const auto bytes : {header, text}) {
+      for (std::size_t i = 0; i < bytes.size(); i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data() + i, std::min<std::size_t>(8, bytes.size() - i));
+        sum = mix64(sum ^ word);
+      }
+    }
+    return sum;
+  }
+
+  std::vector<Slot> slots_;
+  std::uint64_t misused_ = 0;
+};
+
+}  // namespace warpline::sim
