@@ -69,7 +69,9 @@ Nanos EndpointState::next_due(const Session& session) const {
     return std::min({due, probe, session.unanswered < kUnansweredIsSilent ? std::max(silent, probe) : silent});
   }
   // Nothing awaited: what raise_floor() kept in case that it was only late may go.
-  if (session.sent.span() != 0) due = std::min(due, after(session.last_sent, 2 * session.rtt.smoothed().value + 1000));
+  if (session.sent.span() != 0 && session.lost_packets == 0) {
+    due = std::min(due, after(session.last_sent, 2 * session.rtt.smoothed().value + 1000));
+  }
   if (session.room_blocked && session.own.first != kNone) due = std::min(due, after(session.last_sent, patience / 8));
   return std::min(due, after(session.quiet_from, awaits(session) ? patience / 4 : config.keepalive.value));
 }
