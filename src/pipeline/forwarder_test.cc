@@ -28,7 +28,7 @@ class EalEnvironment : public ::testing::Environment {
     plan.control_cpus = {Topology::of_machine()->cpus.front().id};
     RuntimeConfig config;
     config.hugepages = false;
-    auto eal = Eal::start(config, plan, {}, Bytes{128U << 20});
+    auto eal = Eal::start(config, plan, {}, Bytes{std::uint64_t{1} << 30});
     ASSERT_TRUE(eal.ok()) << eal.error().message();
     eal_.emplace(*std::move(eal));
   }

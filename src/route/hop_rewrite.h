@@ -32,13 +32,16 @@ class PlainFrames {
   /// `head`: bytes in the first segment, at `frame`; `length`: of the frame.
   [[nodiscard]] WARPLINE_HD bool is_ipv4(const std::uint8_t* frame, std::uint32_t head, std::uint32_t length) const {
     constexpr std::uint32_t kTypeAndVersion = 0x450008;  // 08 00, then version 4 and five words of header
-    if (head < kIpv4Bytes || (load32(frame + EthernetView::kEtherType) & 0xffffffU) != kTypeAndVersion) return false;
+    if (head < kIpv4Bytes) return false;
     const std::uint8_t* ip = frame + EthernetView::kHeaderLength;
-    const std::uint32_t total = load_be16(ip + Ipv4View::kTotalLength);
-    const std::uint32_t source = ip[Ipv4View::kSource];
+    const std::uint64_t front = load64(ip);                           // up to the fragment's offset
+    const std::uint64_t middle = load64(ip + Ipv4View::kTimeToLive);  // up to the source
+    const auto total = static_cast<std::uint32_t>((front >> 16 & 0xff) << 8 | (front >> 24 & 0xff));
+    const auto source = static_cast<std::uint32_t>(middle >> 32 & 0xff);
+    const bool plain = (load32(frame + EthernetView::kEtherType) & 0xffffffU) == kTypeAndVersion;
     const bool fits = total - Ipv4View::kHeaderLength <= length - kIpv4Bytes;  // wraps where total is too small
     const bool host = source - 1 < 223 && source != 127;
-    return for_us(frame) & fits & host & right_checksum(ip);
+    return plain & for_us(frame) & fits & host & right_checksum(front, middle, load32(ip + Ipv4View::kDestination));
   }
 
   [[nodiscard]] WARPLINE_HD bool is_ipv6(const std::uint8_t* frame, std::uint32_t head, std::uint32_t length) const {
@@ -66,10 +69,10 @@ class PlainFrames {
     return word;
   }
   [[nodiscard]] WARPLINE_HD bool for_us(const std::uint8_t* frame) const { return (load64(frame) & kMacMask) == own_; }
-  /// Of a header without options (RFC 1071).
-  [[nodiscard]] WARPLINE_HD static bool right_checksum(const std::uint8_t* ip) {
-    std::uint64_t sum = 0;
-    for (std::uint32_t at = 0; at < Ipv4View::kHeaderLength; at += 4) sum += load32(ip + at);
+  /// Of a header without options, all of it in three words: one's complement sums may be taken of any width and folded
+  /// (RFC 1071, 2(C)).
+  [[nodiscard]] WARPLINE_HD static bool right_checksum(std::uint64_t front, std::uint64_t middle, std::uint32_t back) {
+    std::uint64_t sum = (front & 0xffff'ffffU) + (front >> 32) + (middle & 0xffff'ffffU) + (middle >> 32) + back;
     sum = (sum & 0xffffU) + (sum >> 16 & 0xffffU) + (sum >> 32);
     sum = (sum & 0xffffU) + (sum >> 16);
     return sum == 0xffff;
@@ -94,12 +97,12 @@ class HopRewrite {
   /// Time to live one less, which must be 2 or more, and the checksum with it (RFC 1624: one's complement 0x0100 more,
   /// never ending at 0xffff where it was not).
   WARPLINE_HD static void live_less_v4(std::uint8_t* ip) {
-    ip[Ipv4View::kTimeToLive] -= 1;
-    std::uint16_t stored;
-    std::memcpy(&stored, ip + Ipv4View::kChecksum, sizeof stored);
-    const std::uint32_t sum = stored + 1U;  // 0x0100 in the byte order of the machine
-    stored = static_cast<std::uint16_t>(sum + (sum >= 0xffff ? 1 : 0));
-    std::memcpy(ip + Ipv4View::kChecksum, &stored, sizeof stored);
+    std::uint32_t word;  // time to live, protocol, checksum
+    std::memcpy(&word, ip + Ipv4View::kTimeToLive, sizeof word);
+    std::uint32_t sum = (word >> 16) + 1;  // 0x0100 in the byte order of the machine
+    sum += sum >= 0xffff ? 1 : 0;
+    word = ((word - 1) & 0xffffU) | sum << 16;
+    std::memcpy(ip + Ipv4View::kTimeToLive, &word, sizeof word);
   }
 
   /// Hop limit one less, which must be 2 or more.

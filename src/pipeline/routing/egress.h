@@ -13,44 +13,52 @@
 namespace warpline {
 
 /// Packets that wait to leave by one port: sent when they are a burst, or when the first of them has waited for the
-/// deadline. Owner: the stream's lcore.
+/// deadline or no more come in. Owner: the stream's lcore.
 class Egress {
  public:
-  explicit Egress(Stream& stream) : stream_(&stream), clock_(stream.burst, stream.deadline_ticks) {}
+  explicit Egress(Stream& stream)
+      : burst_(stream.burst), stream_(&stream), clock_(stream.burst, stream.deadline_ticks) {}
 
   void push(rte_mbuf* mbuf, std::uint32_t bytes) {
-    mbufs_[count_++] = mbuf;
-    bytes_ += bytes;
-    if (count_ == stream_->burst) flush();
+    const std::uint64_t fill = fill_;
+    mbufs_[count_of(fill)] = mbuf;
+    fill_ = fill + (std::uint64_t{bytes} << kCountBits) + 1;
+    if (count_of(fill_) == burst_) [[unlikely]]
+      flush();
   }
 
-  /// Once a round: sends what is due. Returns how many packets left.
-  std::uint16_t flush_due() {
-    if (count_ == 0) return 0;
-    if (clock_.closes(seen_, count_)) return flush();
-    seen_ = count_;
+  /// Once a round: sends what is due; if nothing came in, nothing is waited for. Returns how many packets left.
+  std::uint16_t flush_due(bool idle) {
+    const std::uint16_t count = count_of(fill_);
+    if (count == 0) return 0;
+    if (idle || clock_.closes(seen_, count)) return flush();
+    seen_ = count;
     return 0;
   }
 
-  std::uint16_t flush() {
-    const std::uint16_t count = count_;
+  /// Out of line, or the loop that pushes would keep its registers free for it.
+  [[gnu::noinline]] std::uint16_t flush() {
+    const std::uint16_t count = count_of(fill_);
     if (count == 0) return 0;
     pushed_before_ += count;
-    transmit(*stream_, stream_->tx, mbufs_.data(), count, bytes_);
-    count_ = seen_ = 0;
-    bytes_ = 0;
+    transmit(*stream_, stream_->tx, mbufs_.data(), count, fill_ >> kCountBits);
+    fill_ = 0;
+    seen_ = 0;
     return count;
   }
 
   /// Packets so far, sent or waiting.
-  [[nodiscard]] std::uint64_t pushed() const { return pushed_before_ + count_; }
+  [[nodiscard]] std::uint64_t pushed() const { return pushed_before_ + count_of(fill_); }
 
  private:
+  static constexpr unsigned kCountBits = 16;
+  [[nodiscard]] static std::uint16_t count_of(std::uint64_t fill) { return static_cast<std::uint16_t>(fill); }
+
+  std::uint64_t fill_ = 0;  ///< bytes, and below them packets: one word, since it is written for each packet
+  std::uint16_t burst_;
+  std::uint16_t seen_ = 0;  ///< packets at the last round
   Stream* stream_;
   BatchClock clock_;
-  std::uint16_t count_ = 0;
-  std::uint16_t seen_ = 0;  ///< at the last round
-  std::uint64_t bytes_ = 0;
   std::uint64_t pushed_before_ = 0;
   std::array<rte_mbuf*, kMaxBurst> mbufs_;
 };

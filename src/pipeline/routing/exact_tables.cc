@@ -9,16 +9,12 @@
 #include <rte_hash_crc.h>
 
 namespace warpline {
-namespace {
-
-constexpr std::uint32_t kLeastEntries = 8;  // of an rte_hash
-
-}  // namespace
 
 Bytes ExactTables::memory(const RouteSet& set) {
   constexpr std::uint64_t kFlow = 256;  // key, data, and its share of buckets half full
   constexpr std::uint64_t kHash = 1U << 20;
-  return {LpmTables::memory(set).value + 2 * kHash + kFlow * (set.flows_v4.size() + set.flows_v6.size())};
+  return {LpmTables::memory(set).value + 2 * kHash +
+          kFlow * (rounded_up(set.flows_v4.size()) + rounded_up(set.flows_v6.size()))};
 }
 
 template <typename Address>
@@ -27,7 +23,7 @@ Result<ExactTables::Hash> ExactTables::make_hash(const std::vector<FlowRoute<Add
   if (flows.empty()) return Hash{};
   rte_hash_parameters parameters{};
   parameters.name = name.c_str();
-  parameters.entries = std::max(kLeastEntries, static_cast<std::uint32_t>(flows.size()));
+  parameters.entries = rounded_up(flows.size());
   parameters.key_len = sizeof(FlowKey<Address>);
   parameters.hash_func = rte_hash_crc;
   parameters.socket_id = node;

@@ -44,8 +44,10 @@ Bytes FibTables::memory(const RouteSet& set) {
   constexpr std::uint64_t kSecond = 4U << 8;
   constexpr std::uint64_t kNodes = 2 * 128;  // of the tree that a route is in besides
   std::uint64_t bytes = 0;
-  if (!set.v4.empty()) bytes += kFirst + kSecond * (second_level_tables(set.v4) + 1) + kNodes * set.v4.size();
-  if (!set.v6.empty()) bytes += kFirst + kSecond * reserved_tables(set.v6) + kNodes * set.v6.size();
+  if (!set.v4.empty())
+    bytes += kFirst + kSecond * rounded_up(second_level_tables(set.v4)) + kNodes * rounded_up(set.v4.size());
+  if (!set.v6.empty())
+    bytes += kFirst + kSecond * rounded_up(reserved_tables(set.v6)) + kNodes * rounded_up(set.v6.size());
   return {bytes};
 }
 
@@ -55,9 +57,9 @@ Result<FibTables> FibTables::make(const RouteSet& set, const TablesPlace& place)
     rte_fib_conf config{};
     config.type = RTE_FIB_DIR24_8;
     config.default_nh = default_hop(set.v4);
-    config.max_routes = static_cast<int>(set.v4.size() + 1);
+    config.max_routes = static_cast<int>(rounded_up(set.v4.size()));
     config.dir24_8.nh_sz = RTE_FIB_DIR24_8_4B;
-    config.dir24_8.num_tbl8 = second_level_tables(set.v4) + 1;
+    config.dir24_8.num_tbl8 = rounded_up(second_level_tables(set.v4));
     tables.v4_.reset(rte_fib_create(fmt::format("routes4_{}", place.number).c_str(), place.node, &config));
     if (!tables.v4_) return no_table("table of IPv4 routes", rte_errno);
     for (const Ipv4Route& route : set.v4) {
@@ -70,9 +72,9 @@ Result<FibTables> FibTables::make(const RouteSet& set, const TablesPlace& place)
     rte_fib6_conf config{};
     config.type = RTE_FIB6_TRIE;
     config.default_nh = default_hop(set.v6);
-    config.max_routes = static_cast<int>(set.v6.size() + 1);
+    config.max_routes = static_cast<int>(rounded_up(set.v6.size()));
     config.trie.nh_sz = RTE_FIB6_TRIE_4B;
-    config.trie.num_tbl8 = reserved_tables(set.v6);
+    config.trie.num_tbl8 = rounded_up(reserved_tables(set.v6));
     tables.v6_.reset(rte_fib6_create(fmt::format("routes6_{}", place.number).c_str(), place.node, &config));
     if (!tables.v6_) return no_table("table of IPv6 routes", rte_errno);
     for (const Ipv6Route& route : set.v6) {

@@ -61,23 +61,23 @@ Bytes LpmTables::memory(const RouteSet& set) {
   constexpr std::uint64_t kSecond = 4U << 8;
   constexpr std::uint64_t kRule = 128;  // of rte_lpm6, with its place in a hash table
   std::uint64_t bytes = 0;
-  if (!set.v4.empty()) bytes += kFirst + kSecond * (second_level_tables(set.v4) + 1);
-  if (!set.v6.empty()) bytes += kFirst + kSecond * (second_level_tables(set.v6) + 1) + kRule * set.v6.size();
+  if (!set.v4.empty()) bytes += kFirst + kSecond * rounded_up(second_level_tables(set.v4));
+  if (!set.v6.empty())
+    bytes += kFirst + kSecond * rounded_up(second_level_tables(set.v6)) + kRule * rounded_up(set.v6.size());
   return {bytes};
 }
 
 Result<LpmTables> LpmTables::make(const RouteSet& set, const TablesPlace& place) {
   LpmTables tables;
   if (!set.v4.empty()) {
-    const rte_lpm_config config{.max_rules = 1, .number_tbl8s = second_level_tables(set.v4) + 1, .flags = 0};
+    const rte_lpm_config config{.max_rules = 1, .number_tbl8s = rounded_up(second_level_tables(set.v4)), .flags = 0};
     tables.v4_.reset(rte_lpm_create(fmt::format("routes4_{}", place.number).c_str(), place.node, &config));
     if (!tables.v4_) return no_table("table of IPv4 routes", rte_errno);
     paint(*tables.v4_, set.v4);
   }
   if (!set.v6.empty()) {
-    const rte_lpm6_config config{.max_rules = static_cast<std::uint32_t>(set.v6.size() + 1),
-                                 .number_tbl8s = second_level_tables(set.v6) + 1,
-                                 .flags = 0};
+    const rte_lpm6_config config{
+        .max_rules = rounded_up(set.v6.size()), .number_tbl8s = rounded_up(second_level_tables(set.v6)), .flags = 0};
     tables.v6_.reset(rte_lpm6_create(fmt::format("routes6_{}", place.number).c_str(), place.node, &config));
     if (!tables.v6_) return no_table("table of IPv6 routes", rte_errno);
     for (const Ipv6Route& route : set.v6) {

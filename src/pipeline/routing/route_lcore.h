@@ -76,9 +76,9 @@ class RouteLcore {
       call_waiting();
   }
   /// Once a round: sends what is due. Returns how many packets left.
-  std::uint32_t flush_due() {
+  std::uint32_t flush_due(bool idle) {
     std::uint32_t sent = 0;
-    for (Port& port : ports_) sent += port.egress.flush_due();
+    for (Port& port : ports_) sent += port.egress.flush_due(idle);
     return sent;
   }
   /// At the end: drops what waits, and sends all that is to go.

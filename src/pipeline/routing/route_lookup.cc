@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include <rte_errno.h>
 
@@ -32,6 +33,12 @@ std::uint32_t count_tables(const std::vector<Route<Address>>& routes) {
 
 std::uint32_t second_level_tables(const std::vector<Ipv4Route>& routes) { return count_tables(routes); }
 std::uint32_t second_level_tables(const std::vector<Ipv6Route>& routes) { return count_tables(routes); }
+
+std::uint32_t rounded_up(std::size_t n) {
+  constexpr std::size_t kLeast = 1024;
+  const std::size_t step = std::max(kLeast, std::bit_floor(n) / 8);
+  return static_cast<std::uint32_t>((n + step) / step * step);
+}
 
 Error no_table(const std::string& what, int error) {
   return environment_error(fmt::format("cannot make the {}", what), rte_strerror(error),

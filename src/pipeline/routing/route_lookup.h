@@ -37,6 +37,10 @@ concept RouteLookup =
 [[nodiscard]] std::uint32_t second_level_tables(const std::vector<Ipv4Route>& routes);
 [[nodiscard]] std::uint32_t second_level_tables(const std::vector<Ipv6Route>& routes);
 
+/// `n` and up to an eighth of it more, in steps that stay the same while `n` changes a little: the memory that old
+/// tables leave fits the next ones.
+[[nodiscard]] std::uint32_t rounded_up(std::size_t n);
+
 /// A table that DPDK did not make.
 [[nodiscard]] Error no_table(const std::string& what, int error);
 

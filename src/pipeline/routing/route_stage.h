@@ -32,7 +32,7 @@ class RouteStage final : public Stage {
       moved += timed ? receive<true>(generation, port) : receive<false>(generation, port);
     }
     if (timed) sampler_.start();
-    const std::uint32_t sent = lcore_.flush_due();
+    const std::uint32_t sent = lcore_.flush_due(moved == 0);
     if (timed && sent != 0) sampler_.lap(lcore_.ports().front().stream->sent.transmit, sent);
     if (moved != 0) sampler_.count_burst();
     return static_cast<std::uint16_t>(moved);
@@ -125,9 +125,11 @@ class RouteStage final : public Stage {
     constexpr std::uint32_t kLife = kEthernet + (kV4 ? Ipv4View::kTimeToLive : Ipv6View::kHopLimit);
     const NeighbourTable& neighbours = lcore_.neighbours();
     RouteLcore::Port* const ports = lcore_.ports().data();
+    const Hop* const hops =
+        generation.hops.data();  // writing to a frame might change the vector, for all the compiler knows
     for (std::uint16_t i = 0; i < lookups.count; ++i) {
       rte_mbuf* mbuf = lookups.mbufs[i];
-      const Hop hop = generation.hops[lookups.hops[i]];
+      const Hop hop = hops[lookups.hops[i]];
       const NeighbourWord word = neighbours.word(hop.neighbour);
       RouteLcore::Port& out = ports[hop.port];
       std::uint8_t* frame = rte_pktmbuf_mtod(mbuf, std::uint8_t*);

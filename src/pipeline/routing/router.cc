@@ -16,6 +16,7 @@ namespace warpline {
 namespace {
 
 constexpr Nanos kAgeEvery{250'000'000};
+constexpr Nanos kDefaultDeadline{20'000};
 
 Nanos now() { return {static_cast<std::int64_t>(ticks_to_nanos(ticks_now()))}; }
 
@@ -79,7 +80,7 @@ auto with_lookup(LookupKind kind, Use&& use) {
 }  // namespace
 
 Bytes route_memory(const Config& config, const RouteSet& set) {
-  constexpr std::uint64_t kGenerations = 2;
+  constexpr std::uint64_t kGenerations = 3;  // in use, being made, and what does not fit where an old one was
   const Bytes one =
       with_lookup(config.l3forward.lookup, [&set]<typename Lookup>(Lookup*) { return Lookup::memory(set); });
   return {kGenerations * one.value};
@@ -96,7 +97,7 @@ Router::Router(const Config& config, const ForwardLayout& layout, const LcorePla
     auto stream = std::make_unique<Stream>();
     stream->rx = stream->tx = stream->reply = {ports_[route.rx_port].id, route.queue};
     stream->burst = config.forward.burst;
-    stream->deadline_ticks = nanos_to_ticks(config.forward.deadline.value_or(Nanos{0}));
+    stream->deadline_ticks = nanos_to_ticks(config.forward.deadline.value_or(kDefaultDeadline));
     stream->tx_retries = config.forward.tx_retries;
     streams_.push_back(std::move(stream));
   }

@@ -18,7 +18,7 @@
 
 namespace warpline {
 
-/// Memory of DPDK's that the tables of `set` take, twice over: for the next ones too. For Eal::start.
+/// Memory of DPDK's that the tables of `set` take, and those that replace them. For Eal::start.
 [[nodiscard]] Bytes route_memory(const Config& config, const RouteSet& set);
 
 /// Everything that routes in one `l3forward` run. Control thread: create, launch run() on every role's lcore, tend()
