@@ -42,7 +42,7 @@ struct CcConfig {
     double increment_packets = 0.5;  ///< a round trip
     double decrease = 0.8;           ///< beta: of the excess over the target
     double max_decrease = 0.5;       ///< of the window, once a round trip
-    double min_window_packets = 0.01;
+    double min_window_packets = 0.02;
     double tolerated_loss = 0.05;  ///< share of packets whose loss is left to what the delay says; 0: none
   } swift;
 

@@ -10,6 +10,9 @@ namespace warpline {
 namespace {
 
 constexpr double kLossWeight = 1.0 / 256;
+// Next to nothing, in packets, and the round trips in a row that tell a long path.
+constexpr float kNextToNothing = 0.25F;
+constexpr std::uint8_t kLongPathSamples = 5;
 constexpr std::uint8_t kTimeoutsUntilReset = 5;  // RETX_RESET_THRESHOLD of algorithm 1
 
 float as_float(double value) { return static_cast<float>(value); }
@@ -53,6 +56,7 @@ CcOutput Swift::on_ack(const CcSample& sample) {
   const double acked = grows ? static_cast<double>(sample.acked_bytes) / mtu_ : 0;
   follow(fabric_, delay, target, acked, sample.now);
   follow(endpoint_, remote, endpoint_target_, acked, sample.now);
+  learn_path(delay, target);
   return output();
 }
 
@@ -64,6 +68,18 @@ void Swift::follow(Window& window, double delay, double target, double acked_pac
   } else if (may_decrease(window, now)) {
     multiply(window, std::max(1 - decrease_ * (delay - target) / delay, 1.0 - max_decrease_), now);
   }
+}
+
+void Swift::learn_path(double delay, double target) {
+  if (delay < target || fabric_.packets > kNextToNothing) {
+    above_target_ = 0;
+    return;
+  }
+  path_rtt_ = as_float(above_target_ == 0 ? delay : std::min<double>(path_rtt_, delay));
+  if (++above_target_ < kLongPathSamples) return;
+  above_target_ = 0;
+  base_target_ = as_float(std::min(path_rtt_ + base_target_ / 2.0, 10e9));
+  slow_start_ = true;
 }
 
 /// Algorithm 1 of the paper, "On retransmit timeout" and "On fast recovery".

@@ -12,9 +12,10 @@ namespace warpline {
 /// may fall below one packet; then packets are paced.
 ///
 /// Beyond the paper: the window doubles in a round trip until the target is first reached or packets are lost; a small
-/// share of losses is taken for corruption and left to what the delay says. The target knows nothing of hops: it is the
-/// configuration's for all paths. The least round trip seen would not do in its place, since who begins while the queue
-/// is long would take the queue for the path and keep it long.
+/// share of losses is taken for corruption and left to what the delay says. A path that is longer than the target
+/// shows by round trips that stay above it though next to nothing is sent: the target is then raised beyond the least
+/// of them. Not before: who took the shortest round trip for the path's would, beginning while the queue is long, take
+/// the queue for the path and keep it long.
 class Swift {
  public:
   explicit Swift(const CcConfig& config);
@@ -34,6 +35,7 @@ class Swift {
   };
 
   void follow(Window& window, double delay, double target, double acked_packets, Nanos now);
+  void learn_path(double delay, double target);
   void multiply(Window& window, double factor, Nanos now) const;
   [[nodiscard]] bool may_decrease(const Window& window, Nanos now) const;
   [[nodiscard]] double round_trip() const;
@@ -53,9 +55,11 @@ class Swift {
   float max_window_;  ///< packets
   float tolerated_loss_;
 
-  float rtt_ = 0;              ///< newest; 0: none yet
-  float loss_ = 0;             ///< share of packets lost, moving average
-  std::uint8_t timeouts_ = 0;  ///< since the last acknowledgement
+  float path_rtt_ = 0;             ///< least round trip of those above the target while next to nothing was sent
+  std::uint8_t above_target_ = 0;  ///< how many of these in a row
+  float rtt_ = 0;                  ///< newest; 0: none yet
+  float loss_ = 0;                 ///< share of packets lost, moving average
+  std::uint8_t timeouts_ = 0;      ///< since the last acknowledgement
   bool slow_start_ = true;
   Window fabric_;
   Window endpoint_;
