@@ -51,6 +51,7 @@ std::string other_value(const Option& option) {
       {"test", "rate"},
       {"cc", "dctcp"},
       {"reliability", "go-back-n"},
+      {"role", "transmit"},
   };
   if (const auto found = kTexts.find(option.name); found != kTexts.end()) return found->second;
   return option.arity == Arity::flag ? "true" : "128";
