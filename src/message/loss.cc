@@ -27,7 +27,8 @@ void EndpointState::after_acknowledgement(Session& session, const AckTally& tall
     const Nanos rtt{std::max<std::int64_t>(now().value - tally.newest_sent.value, 1)};
     const Nanos delay{std::min<std::int64_t>(ack.delay, rtt.value - 1)};
     session.latest_rtt = rtt;
-    session.rtt.sample(Nanos{rtt.value - delay.value});
+    // What the peer waited beyond its word counts as distance (RFC 9002, section 5.3).
+    session.rtt.sample(Nanos{rtt.value - std::min(delay.value, session.max_ack_delay.value)});
     const CcSample sample{now(), rtt, delay, tally.bytes, tally.packets, marked, session.in_flight_bytes};
     session.allowed = session.congestion.on_ack(sample);
   } else if (tally.packets != 0) {

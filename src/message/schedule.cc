@@ -28,16 +28,23 @@ bool EndpointState::may_send(Session& session, std::uint32_t bytes) {
   return false;
 }
 
-bool EndpointState::reserve(Session& session, bool again) {
-  const std::uint32_t spare_blocks = again ? 0 : spare_sent_blocks();
-  const std::uint32_t spare_numbers = again ? 0 : kSpareNumbers;
-  SentPackets::Place place = session.sent.reserve(blocks, spare_numbers, spare_blocks);
-  if (place == SentPackets::Place::no_number) {
+/// A number, and if need be a block, for what is sent next. What is new leaves some of both to acknowledgements, and
+/// these to what is sent again: by that alone numbers and blocks become free.
+bool EndpointState::reserve(Session& session, Purpose purpose) {
+  const std::uint32_t shares = purpose == Purpose::fresh ? 2 : purpose == Purpose::acknowledgement ? 1 : 0;
+  const std::uint32_t spare_blocks = shares * spare_sent_blocks();
+  SentPackets::Place place = session.sent.reserve(blocks, shares * kSpareNumbers, spare_blocks);
+  if (place != SentPackets::Place::ready) {
     raise_floor(session);
-    place = session.sent.reserve(blocks, spare_numbers, spare_blocks);
+    place = session.sent.reserve(blocks, shares * kSpareNumbers, spare_blocks);
   }
   if (place == SentPackets::Place::no_block) session.starved = true;
   return place == SentPackets::Place::ready;
+}
+
+/// For an acknowledgement alone: with nothing in flight it needs no block.
+bool EndpointState::may_acknowledge(Session& session) {
+  return session.sent.may_skip() || reserve(session, Purpose::acknowledgement);
 }
 
 bool EndpointState::send_one(Session& session, Outgoing& out) {
@@ -62,7 +69,7 @@ bool EndpointState::send_lost(Session& session, Outgoing& out) {
       continue;
     }
     if (needed(packet)) {
-      if (!may_send(session, packet.bytes) || !reserve(session, true)) return false;
+      if (!may_send(session, packet.bytes) || !reserve(session, Purpose::again)) return false;
       // A floor that reserve() raised stops before a lost packet.
       const SentPacket again = packet;
       packet.state = SentState::resent;
@@ -122,7 +129,7 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Outg
       return false;
     }
   }
-  if (!may_send(session, bytes) || !reserve(session, false)) return false;
+  if (!may_send(session, bytes) || !reserve(session, Purpose::fresh)) return false;
   ++message.next_fragment;
   const bool last = message.next_fragment == message.fragments;
   if (last) {
@@ -147,7 +154,7 @@ bool EndpointState::send_probe(Session& session, Outgoing& out) {
     const SentPacket packet = session.sent.at(blocks, number);
     if (packet.state != SentState::in_flight) continue;
     if (!needed(packet)) break;
-    if (!reserve(session, true)) return false;
+    if (!reserve(session, Purpose::again)) return false;
     counters.fragments_repeated.add(1);
     write_fragment(session, packet.message, packet.fragment, true, out);
     return true;
@@ -159,20 +166,16 @@ bool EndpointState::send_probe(Session& session, Outgoing& out) {
 
 bool EndpointState::send_bare(Session& session, Outgoing& out) {
   if (session.busy_count != 0) {
-    if (!reserve(session, true)) return false;
+    if (!reserve(session, Purpose::acknowledgement)) return false;
     write_busy(session, out);
     return true;
   }
   if (session.ping) {
-    if (!reserve(session, true)) return false;
+    if (!reserve(session, Purpose::again)) return false;
     write_ping(session, out);
     return true;
   }
-  if (!session.ack_now) return false;
-  if (!session.sent.may_skip(blocks)) {
-    session.starved = blocks.available() == 0;
-    return false;
-  }
+  if (!session.ack_now || !may_acknowledge(session)) return false;
   write_bare(session, out, kMessageHasAck);
   return true;
 }

@@ -70,7 +70,7 @@ class SentPackets {
     return packet;
   }
 
-  /// A packet without acknowledgement takes next().
+  /// A packet without acknowledgement takes next(), for which there is a place unless may_skip().
   std::uint64_t skip(IndexPool<SentBlock>& pool) {
     const std::uint32_t block = blocks_[place(next_)];
     if (block != kNone) {
@@ -80,10 +80,8 @@ class SentPackets {
     }
     return next_++;
   }
-  /// Whether skip() may be called: always while the window has room and, in the middle of it, a block.
-  [[nodiscard]] bool may_skip(IndexPool<SentBlock>& pool) {
-    return floor_ == next_ && blocks_[place(next_)] == kNone ? true : reserve(pool, 0, 0) == Place::ready;
-  }
+  /// Whether skip() needs no place: nothing is waited for.
+  [[nodiscard]] bool may_skip() const { return floor_ == next_ && blocks_[place(next_)] == kNone; }
 
   /// Number in [floor(), next()).
   [[nodiscard]] SentPacket& at(IndexPool<SentBlock>& pool, std::uint64_t number) {

@@ -57,8 +57,10 @@ struct Session {
 
   // Ready to send.
   std::uint32_t ready_next = kNone;
+  std::uint32_t starved_next = kNone;
   bool ready = false;
-  bool starved = false;  ///< waits for a block of sent packets
+  bool starved = false;         ///< found no block of sent packets
+  bool starved_listed = false;  ///< and is called when there are more
   bool ack_now = false;
   bool ack_listed = false;
   bool ping = false;

@@ -23,14 +23,16 @@ Session* EndpointState::new_session(const PeerAddress& peer) {
   const std::uint32_t epoch = session.epoch;
   // The queues may still hold it from before; they drop what is not due.
   const bool ready_before = session.ready;
-  const bool starved_before = session.starved;
+  const bool starved_before = session.starved_listed;
+  const std::uint32_t starved_next = session.starved_next;
   const bool listed_before = session.ack_listed;
   const bool paced_before = session.paced;
   const std::uint32_t ready_next = session.ready_next;
   const std::uint32_t ack_next = session.ack_next;
   session = Session{};
   session.ready = ready_before;
-  session.starved = starved_before;
+  session.starved_listed = starved_before;
+  session.starved_next = starved_next;
   session.ack_listed = listed_before;
   session.paced = paced_before;
   session.ready_next = ready_next;
@@ -104,7 +106,7 @@ CallStatus EndpointState::close(SessionId id) {
   if (session == nullptr || session->phase == SessionPhase::lost) return CallStatus::unknown_session;
   if (session->phase == SessionPhase::established) {
     // Once, without acknowledgement: whoever misses it is told by a reset.
-    if (stray_count < strays.size() && session->sent.may_skip(blocks)) {
+    if (stray_count < strays.size() && may_acknowledge(*session)) {
       StrayReply& stray = strays[(stray_first + stray_count++) % strays.size()];
       Outgoing out;
       out.head = stray.bytes.data();

@@ -67,9 +67,10 @@ struct EndpointState {
   std::uint32_t stray_count = 0;
   std::uint64_t nonces = 0;
 
-  MessageList ready;    ///< sessions, by ready_next
-  MessageList starved;  ///< the same
-  MessageList acks;     ///< sessions by ack_next, in the order of ack_at
+  MessageList ready;                      ///< sessions, by ready_next
+  MessageList starved;                    ///< sessions, by starved_next
+  std::uint32_t blocks_when_starved = 0;  ///< free then: with more of them it is worth another try
+  MessageList acks;                       ///< sessions by ack_next, in the order of ack_at
   EventLink first_event;
   EventLink last_event;
 
@@ -165,7 +166,7 @@ struct EndpointState {
   void mark_lost(Session& session, std::uint64_t number);
   void mark_all_lost(Session& session);
   void raise_floor(Session& session);
-  /// Blocks kept for what is sent again and for acknowledgements.
+  /// Blocks that only acknowledgements and packets sent again may take, and as many for the latter alone.
   [[nodiscard]] std::uint32_t spare_sent_blocks() const { return std::max(blocks.capacity() / 8, 2U); }
   [[nodiscard]] bool needed(const SentPacket& packet) const;
 
@@ -184,7 +185,9 @@ struct EndpointState {
   [[nodiscard]] bool send_probe(Session& session, Outgoing& out);
   [[nodiscard]] bool send_bare(Session& session, Outgoing& out);
   [[nodiscard]] bool may_send(Session& session, std::uint32_t bytes);
-  [[nodiscard]] bool reserve(Session& session, bool again);
+  enum class Purpose : std::uint8_t { fresh, acknowledgement, again };
+  [[nodiscard]] bool reserve(Session& session, Purpose purpose);
+  [[nodiscard]] bool may_acknowledge(Session& session);
   [[nodiscard]] std::uint32_t head(MessageList& list);
   void pop(MessageList& list);
 

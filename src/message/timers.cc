@@ -8,6 +8,7 @@ namespace warpline {
 namespace {
 
 constexpr std::uint8_t kMaxBackoff = 20;
+constexpr std::int64_t kPollingSlack = 15'000;  ///< nanoseconds
 /// Signs of life without an answer before silence counts.
 constexpr std::uint8_t kUnansweredIsSilent = 2;
 
@@ -50,7 +51,9 @@ Nanos EndpointState::probe_timeout(const Session& session) const {
   const std::int64_t timeout = session.rtt.timeout(Nanos{1000}).value + session.max_ack_delay.value;
   const std::int64_t rto = std::min(std::max(timeout, config.min_rto.value) << backoff, config.max_rto.value);
   if (session.unanswered != 0) return Nanos{rto};
-  return Nanos{std::min(2 * session.rtt.smoothed().value + session.max_ack_delay.value, rto)};  // RFC 8985, 7.2
+  // RFC 8985, section 7.2, and some more for a peer that polls.
+  const std::int64_t probe = 2 * session.rtt.smoothed().value + session.max_ack_delay.value + kPollingSlack;
+  return Nanos{std::min(probe, rto)};
 }
 
 Nanos EndpointState::next_due(const Session& session) const {
@@ -83,7 +86,8 @@ Nanos EndpointState::next_deadline() {
     if (acks.first == kNone) acks.last = kNone;
     session.ack_listed = false;
   }
-  const bool at_once = ready.first != kNone || stray_count != 0 || (starved.first != kNone && blocks.available() != 0);
+  const bool at_once =
+      ready.first != kNone || stray_count != 0 || (starved.first != kNone && blocks.available() > blocks_when_starved);
   if (at_once) return clock.outer(now());
   Nanos due = wheel.next_deadline();
   if (acks.first != kNone) due = std::min(due, sessions[acks.first].ack_at);

@@ -64,11 +64,12 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
     counters.packets_out.add(1);
     counters.bytes_out.add(out[count].length());
   }
-  if (starved.first != kNone && blocks.available() != 0) {
+  blocks_when_starved = std::min(blocks_when_starved, blocks.available());
+  if (starved.first != kNone && blocks.available() > blocks_when_starved) {
     for (std::uint32_t index = starved.first; index != kNone;) {
       Session& session = sessions[index];
-      index = session.ready_next;
-      session.starved = session.ready = false;
+      index = session.starved_next;
+      session.starved_listed = false;
       make_ready(session);
     }
     starved = {};
@@ -91,9 +92,12 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
     }
     counters.packets_out.add(count - begin);
     if (session.starved) {
-      session.ready = true;
-      session.ready_next = kNone;
-      (starved.last == kNone ? starved.first : sessions[starved.last].ready_next) = index_of(session);
+      session.starved = false;
+      blocks_when_starved = blocks.available();
+      if (session.starved_listed) continue;
+      session.starved_listed = true;
+      session.starved_next = kNone;
+      (starved.last == kNone ? starved.first : sessions[starved.last].starved_next) = index_of(session);
       starved.last = index_of(session);
     } else if (more) {
       make_ready(session);
