@@ -15,6 +15,7 @@
 #include "measure/message_worker.h"
 #include "measure/run_end.h"
 #include "message_layout.h"
+#include "protection/packet_protection.h"
 #include "runtime/eal.h"
 #include "runtime/port_spec.h"
 #include "runtime/stop.h"
@@ -35,6 +36,7 @@ class MessageRun {
       : loaded_(loaded), config_(loaded.config), plan_(loaded.config), workers_(config_.message.workers) {}
 
   Result<int> run() {
+    WARPLINE_CHECK(read_key());
     WARPLINE_CHECK(plan_.on_socket() ? open_sockets() : open_port());
     for (std::uint16_t i = 0; i < workers_.size(); ++i) WARPLINE_CHECK(make_worker(i));
     WARPLINE_CHECK(launch());
@@ -46,6 +48,7 @@ class MessageRun {
 
  private:
   struct Part {
+    std::unique_ptr<PacketProtection> protection;
     std::unique_ptr<UdpSocket> socket;
     Transport* transport = nullptr;
     std::unique_ptr<MessageApp> app;
@@ -54,6 +57,15 @@ class MessageRun {
   };
 
   [[nodiscard]] std::uint64_t pattern_bytes() const { return MessagePattern::bytes_for(plan_.longest()); }
+
+  Result<void> read_key() {
+    if (config_.message.key.empty()) return {};
+    for (std::uint16_t i = 0; i < workers_.size(); ++i) {
+      WARPLINE_TRY(const EndpointConfig endpoint, plan_.endpoint(i));
+      WARPLINE_TRY(workers_[i].protection, load_protection(config_.message.key, endpoint.max_sessions));
+    }
+    return {};
+  }
 
   Result<void> open_sockets() {
     for (Part& part : workers_) {
@@ -79,8 +91,7 @@ class MessageRun {
     WARPLINE_TRY(lcores_, plan_lcores(topology, message_requests(config_, port_node(port.spec)),
                                       {config_.runtime.lcores, config_.runtime.share_cores}));
     const auto own_port = static_cast<std::uint16_t>(49'152 + std::random_device{}() % 8192);
-    MessagePortConfig setup = plan_.port(own_port);
-    for (const PlacedWorker& worker : lcores_.workers) setup.shared_cores.push_back(worker.shares_cpu);
+    const MessagePortConfig setup = plan_.port(own_port);
     const Bytes memory{MessagePort::memory(port, setup).value + pattern_bytes() + (4U << 20)};
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, lcores_, {port.spec}, memory));
     eal_.emplace(std::move(eal));
@@ -94,14 +105,15 @@ class MessageRun {
 
   Result<void> make_worker(std::uint16_t number) {
     Part& part = workers_[number];
-    WARPLINE_TRY(const EndpointConfig endpoint_config, plan_.endpoint(number));
+    WARPLINE_TRY(EndpointConfig endpoint_config, plan_.endpoint(number));
+    endpoint_config.protection = part.protection.get();
     WARPLINE_TRY(Endpoint endpoint, Endpoint::create(endpoint_config, clock_.now()));
     if (plan_.client()) {
       auto client = std::make_unique<MessageClient>(plan_.client_plan(number), pattern_, stop_);
       clients_.push_back(client.get());
       part.app = std::move(client);
     } else {
-      part.app = std::make_unique<MessageServer>(pattern_, plan_.longest(), endpoint_config.max_messages, stop_);
+      part.app = std::make_unique<MessageServer>(pattern_, plan_.longest(), endpoint_config, stop_);
     }
     part.worker = std::make_unique<MessageWorker>(std::move(endpoint), *part.transport, *part.app, clock_);
     return {};

@@ -9,7 +9,8 @@
 namespace warpline {
 namespace {
 
-constexpr std::uint32_t kLeastDatagram = 256;  ///< EndpointConfig::datagram_bytes
+constexpr std::uint32_t kLongestLinkHeader = 18;  ///< Ethernet's with a tag
+constexpr std::uint32_t kLeastDatagram = 256;     ///< EndpointConfig::datagram_bytes
 
 class MessageChecker {
  public:
@@ -27,6 +28,7 @@ class MessageChecker {
     } else {
       check_link(config_.ports.front());
     }
+    check_key();
     if (!message.go_back_n && message.role == MessageRole::client) {
       for (const auto option : {"rto", "credits"}) {
         refuse_idle(option, "selective repeat finds its own", "add --reliability go-back-n");
@@ -55,6 +57,16 @@ class MessageChecker {
     const GivenOption given = given_(option);
     if (given.source != Source::flag && given.source != Source::environment) return;
     refuse(fmt::format("cannot use {}", given.place), std::move(why), std::move(fix));
+  }
+
+  /// What is encrypted is one piece of memory.
+  void check_key() {
+    const std::uint32_t room = config_.pool.data_room;
+    if (config_.message.key.empty() || on_socket() || room == 0) return;
+    const std::uint32_t frame = config_.ports.front().mtu + kLongestLinkHeader;
+    if (room >= frame) return;
+    refuse(fmt::format("cannot combine {} with {} {}", place("key"), place("data-room"), room),
+           "a packet that is encrypted lies in one buffer", fmt::format("use --data-room {} or 0", frame));
   }
 
   void check_role() {

@@ -160,6 +160,7 @@ struct MessageConfig {
   bool bidir = false;                        ///< bandwidth: responses are as long as requests
   bool reconnect = false;                    ///< sessions that are lost are opened again, until the end
   CongestionKind cc = CongestionKind::swift;
+  std::string key;                    ///< a file, as protection/key_file.h has it; empty: nothing is encrypted
   bool go_back_n = false;             ///< for comparison: eRPC's published way instead of selective repeat
   Nanos rto{5'000'000};               ///< go-back-n: fixed retransmission timeout
   std::uint32_t credits = 32;         ///< go-back-n: packets in flight

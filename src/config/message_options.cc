@@ -107,6 +107,7 @@ void add_message_options(std::vector<Option>& table) {
          boolean<Config>(of(&MessageConfig::reconnect)));
   single("cc", 0, "KIND", "congestion control",
          choice<Config>(of(&MessageConfig::cc), {"swift", "timely", "dctcp", "none"}));
+  single("key", 0, "FILE", "encrypt: 32 hex digits that both ends have", text<Config>(of(&MessageConfig::key)));
   single("reliability", 0, "KIND", "go-back-n for comparison", reliability());
   single("rto", 0, "MS", "of go-back-n: fixed retransmission timeout",
          nanos<Config>(of(&MessageConfig::rto), kMilli, Nanos{kMilli / 10}, Nanos{kSecond}));

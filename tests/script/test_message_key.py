@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`message --key`: two processes with the same key, with different ones, and files that are no key."""
+
+import signal
+import socket
+import unittest
+
+from support.case import Case
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class MessageKey(Case):
+    def setUp(self):
+        super().setUp()
+        self.here = f"127.0.0.1:{free_port()}"
+
+    def key(self, name, text, mode=0o600):
+        path = self.scratch.path / name
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    def serve(self, *arguments):
+        server = self.start("message", "server", "--port", "socket", "--listen", self.here, "--json", *arguments)
+        server.wait_for("stderr", "listening on")
+        return server
+
+    def ask(self, *arguments):
+        return self.warpline("message", "client", "--port", "socket", "--connect", self.here, "--requests", 300, "--length", 3000,
+                             "--peer-timeout", "300ms", "--verify", "--json", *arguments)
+
+    def end(self, server):
+        server.signal(signal.SIGINT)
+        outcome = server.finish()
+        self.assertEqual(outcome.code, 130, outcome)
+        return outcome.report
+
+    def test_the_same_key(self):
+        key = self.key("key", "# for the test\n00112233445566778899aabbccddeeff\n")
+        server = self.serve("--key", key, "--workers", 1)
+        for _ in range(2):
+            outcome = self.ask("--key", key, "--parallel", 4, "--workers", 2)
+            self.assertEqual(outcome.code, 0, outcome)
+            self.assertNotIn("not_authentic", outcome.report["drops"])
+        self.assertNotIn("not_authentic", self.end(server)["drops"])
+
+    def test_another_key(self):
+        server = self.serve("--key", self.key("one", "00112233445566778899aabbccddeeff"))
+        outcome = self.ask("--key", self.key("other", "00112233445566778899aabbccddeefe"))
+        self.assertEqual(outcome.code, 5, outcome)
+        report = self.end(server)
+        self.assertGreater(report["drops"]["not_authentic"], 0)
+
+    def test_a_key_on_one_side(self):
+        key = self.key("key", "00112233445566778899aabbccddeeff")
+        server = self.serve("--key", key)
+        self.assertEqual(self.ask().code, 5)
+        self.end(server)
+        self.here = f"127.0.0.1:{free_port()}"
+        server = self.serve()
+        self.assertEqual(self.ask("--key", key).code, 5)
+        self.end(server)
+
+    def test_files_that_are_no_key(self):
+        refused = (
+            (self.key("short", "0011\n"), 2, "line 1 has 4 digits"),
+            (self.key("open", "00112233445566778899aabbccddeeff", 0o644), 3, "chmod 600"),
+            (self.scratch.path / "none", 3, "No such file"),
+        )
+        for path, code, fragment in refused:
+            outcome = self.warpline("message", "server", "--listen", self.here, "--key", path)
+            self.assert_one_line_error(outcome, code, path, fragment)
+
+    def test_buffers_too_small_to_encrypt_in(self):
+        key = self.key("key", "00112233445566778899aabbccddeeff")
+        outcome = self.warpline("message", "server", "--port", "net_null0", "--address", "10.0.0.1/24", "--key", key, "--data-room", 512)
+        self.assert_one_line_error(outcome, 2, "--key", "--data-room 512", "1518")
+
+
+if __name__ == "__main__":
+    unittest.main()
