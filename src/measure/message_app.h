@@ -33,7 +33,7 @@ class MessageApp {
 class MessageServer final : public MessageApp {
  public:
   /// `pattern`: for responses of up to `longest` bytes.
-  MessageServer(const MessagePattern& pattern, std::uint32_t longest, std::uint32_t max_messages,
+  MessageServer(const MessagePattern& pattern, std::uint32_t longest, const EndpointConfig& endpoint,
                 const std::atomic<bool>& stop);
 
   void begin(Endpoint&, Nanos) override {}
@@ -54,6 +54,8 @@ class MessageServer final : public MessageApp {
   std::uint32_t longest_;
   const std::atomic<bool>& stop_;
   std::vector<Answer> waiting_;  ///< for memory
+  std::vector<SessionId> open_;  ///< by index; a default one where there is no session
+  bool closed_ = false;
 };
 
 /// Asks servers as the tests say, and compares what comes back.
@@ -114,6 +116,7 @@ class MessageClient final : public MessageApp {
   std::uint64_t next_sequence_ = 0;
   std::uint32_t busy_ = 0;  ///< slots
   Nanos round_begun_;
+  Nanos turned_;  ///< the last turn of the loop
   bool stopping_ = false;
   Nanos stopped_at_;
   bool cancelled_ = false;

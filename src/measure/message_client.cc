@@ -72,6 +72,7 @@ void MessageClient::session_lost(Endpoint& endpoint, const MessageEvent& event, 
     tally_.losses.push_back({.session = plan_.first_session + number,
                              .reason = event.reason,
                              .requests = session.failed,
+                             .silent_before = Nanos{std::max<std::int64_t>(0, turned_.value - heard_.value)},
                              .silent = Nanos{now.value - heard_.value}});
   }
   session.up = false;
@@ -164,6 +165,7 @@ void MessageClient::answered(Endpoint& endpoint, const MessageEvent& event, Nano
 }
 
 bool MessageClient::turn(Endpoint& endpoint, Nanos now) {
+  turned_ = now;
   if (!waiting_.empty()) {
     const auto asked = [&](std::uint32_t slot) { return ask(endpoint, slot, now); };
     waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), asked), waiting_.end());

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "measure/message_app.h"
 
 namespace warpline {
 
-MessageServer::MessageServer(const MessagePattern& pattern, std::uint32_t longest, std::uint32_t max_messages,
+MessageServer::MessageServer(const MessagePattern& pattern, std::uint32_t longest, const EndpointConfig& endpoint,
                              const std::atomic<bool>& stop)
-    : pattern_(pattern), longest_(longest), stop_(stop) {
-  waiting_.reserve(max_messages);
+    : pattern_(pattern), longest_(longest), stop_(stop), open_(endpoint.max_sessions) {
+  waiting_.reserve(endpoint.max_messages);
 }
 
 void MessageServer::handle(Endpoint& endpoint, const MessageEvent& event, Nanos now) {
   switch (event.kind) {
     case EventKind::accepted:
       tally_.accepted.add(1);
+      open_[event.session.index] = event.session;
       return;
     case EventKind::lost:
+      open_[event.session.index] = {};
       tally_.lost[static_cast<std::size_t>(event.reason)].add(1);
       return;
     case EventKind::request:
@@ -77,7 +80,13 @@ bool MessageServer::turn(Endpoint& endpoint, Nanos now) {
     const auto given = [&](const Answer& answer) { return give(endpoint, answer, now); };
     waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), given), waiting_.end());
   }
-  return !stop_.load(std::memory_order_relaxed);
+  if (!stop_.load(std::memory_order_relaxed)) return true;
+  if (std::exchange(closed_, true)) return false;
+  // One turn more, in which the goodbyes leave.
+  for (const SessionId& session : open_) {
+    if (session != SessionId{}) (void)endpoint.close(session, now);
+  }
+  return true;
 }
 
 }  // namespace warpline

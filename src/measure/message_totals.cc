@@ -156,6 +156,7 @@ nlohmann::ordered_json MessageReport::to_json() const {
       list.push_back({{"session", loss.session},
                       {"reason", name(loss.reason)},
                       {"requests", loss.requests},
+                      {"silent_before_ns", loss.silent_before.value},
                       {"silent_ns", loss.silent.value}});
     }
     object["losses"] = list;

@@ -24,6 +24,7 @@ struct SessionLoss {
   std::uint32_t session = 0;  ///< number of it at its client
   LossReason reason = LossReason::none;
   std::uint32_t requests = 0;  ///< that ended with it
+  Nanos silent_before;         ///< the same at the turn of the loop before, when there was no loss yet
   Nanos silent;                ///< since anything had arrived from anyone, when the loss was told
 };
 

@@ -148,22 +148,20 @@ Result<void> MessagePort::make_queues(const MessagePortConfig& config) {
   rte_eth_rss_conf rss{};
   const bool spreads = config.workers > 1 && rte_eth_dev_rss_hash_conf_get(port_->id(), &rss) == 0 && rss.rss_hf != 0;
   for (std::uint16_t i = 0; i < config.workers; ++i) {
-    WARPLINE_TRY(std::unique_ptr<MessageQueue> queue,
-                 MessageQueue::make({.place = {port_->id(), i},
-                                     .worker = i,
-                                     .steering = {.first_port = config.udp_port,
-                                                  .workers = config.workers,
-                                                  .own_ports = config.own_ports,
-                                                  .by_device = spreads},
-                                     .pool = pool_->get(),
-                                     .payloads = gathers ? payloads_[i] : nullptr,
-                                     .handover = handover_,
-                                     .max_sessions = config.max_sessions,
-                                     .datagram_bytes = config.datagram_bytes,
-                                     .checksum = checksum,
-                                     .any_memory = software,
-                                     .yields = i < config.shared_cores.size() && config.shared_cores[i]},
-                                    *link_));
+    WARPLINE_TRY(std::unique_ptr<MessageQueue> queue, MessageQueue::make({.place = {port_->id(), i},
+                                                                          .worker = i,
+                                                                          .steering = {.first_port = config.udp_port,
+                                                                                       .workers = config.workers,
+                                                                                       .own_ports = config.own_ports,
+                                                                                       .by_device = spreads},
+                                                                          .pool = pool_->get(),
+                                                                          .payloads = gathers ? payloads_[i] : nullptr,
+                                                                          .handover = handover_,
+                                                                          .max_sessions = config.max_sessions,
+                                                                          .datagram_bytes = config.datagram_bytes,
+                                                                          .checksum = checksum,
+                                                                          .any_memory = software},
+                                                                         *link_));
     queues_.push_back(std::move(queue));
   }
   return {};

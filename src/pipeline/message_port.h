@@ -26,8 +26,7 @@ struct MessagePortConfig {
   std::optional<std::uint16_t> vlan;
   std::uint32_t max_sessions = 1024;  ///< of each endpoint
   std::uint32_t datagram_bytes = 1472;
-  bool udp_checksum = true;        ///< over IPv4; IPv6 always has one
-  std::vector<bool> shared_cores;  ///< by worker: gives its core up when it waits
+  bool udp_checksum = true;  ///< over IPv4; IPv6 always has one
   PoolConfig pool;
 };
 
@@ -50,6 +49,9 @@ class MessagePort {
   /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
   void age(Nanos now) { link_->neighbours.age(now); }
   [[nodiscard]] const Port& port() const { return *port_; }
+  [[nodiscard]] const std::vector<InterfaceAddress>& addresses() const { return link_->self.addresses; }
+  /// What is received is placed in, and heads of what is sent come from.
+  [[nodiscard]] rte_mempool* pool() const { return pool_->get(); }
   /// Stops and closes the device. After the workers have ended.
   void close();
   /// Buffers that are not back in their pools; 0 after close() unless somebody lost them.

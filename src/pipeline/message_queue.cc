@@ -2,6 +2,7 @@
 #include "pipeline/message_queue.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +14,6 @@
 #include <rte_ring_elem.h>
 
 #include "base/random.h"
-#include "runtime/workers.h"
 
 namespace warpline {
 
@@ -72,8 +72,8 @@ void MessageQueue::close() {
   heads_missing_ = kBurst;
 }
 
-/// Gives the core away if it is shared. A port is polled: there is nothing to sleep on.
-void MessageQueue::wait(Nanos, Nanos) { idle(setup_.yields); }
+/// A port is polled: there is nothing to sleep on. But others may wait for the core.
+void MessageQueue::wait(Nanos, Nanos) { sched_yield(); }
 
 // What is sent.
 

@@ -42,7 +42,6 @@ struct MessageQueueSetup {
   std::uint32_t datagram_bytes = 1472;
   UdpChecksum checksum = UdpChecksum::software;
   bool any_memory = true;  ///< payload may be anywhere: the device is software
-  bool yields = false;     ///< shares its core: gives it up when it waits
 };
 
 /// An endpoint's datagrams by one queue pair of an ethdev: headers built in place in front of the message, payload

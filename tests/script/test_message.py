@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages over the kernel's sockets on loopback: every test, both IP versions, peers that go and come back."""
+
+import itertools
+import os
+import signal
+import socket
+import unittest
+
+from support.messages import ROW, MessageCase
+
+ports = itertools.count(20_000 + os.getpid() % 10_000)
+
+
+def free_port(family=socket.AF_INET):
+    """A UDP port that nobody has now."""
+    while True:
+        port = next(ports)
+        with socket.socket(family, socket.SOCK_DGRAM) as handle:
+            try:
+                handle.bind(("", port))
+                return port
+            except OSError:
+                continue
+
+
+class Message(MessageCase):
+    def pair(self, *client, requests, server=(), address="127.0.0.1"):
+        here = f"{address}:{free_port()}"
+        program = self.server("--listen", here, *server)
+        outcome = self.client("--connect", here, "-n", requests, "--verify", *client).finish()
+        report = self.all_answered(outcome, requests)
+        other = self.stopped(program)
+        self.assertEqual(other["requests"]["served"], requests)
+        self.assertEqual(other["requests"]["not_served"], 0)
+        self.assertEqual(other["drops"], {}, other)
+        return report
+
+    def test_every_test_answers_every_request_rightly(self):
+        for test, arguments, requests in (
+            ("echo", (), 50),
+            ("rate", ("-P", 3), 3000),
+            ("latency", (), 200),
+            ("bandwidth", ("-l", "300000"), 40),
+            ("bandwidth", ("-l", "300000", "--bidir"), 40),
+            ("incast", ("-P", 8, "-l", "20000"), 80),
+        ):
+            with self.subTest(test=test, arguments=arguments):
+                report = self.pair("--test", test, *arguments, requests=requests)
+                self.assertGreater(report["latency_ns"]["p50"], 0)
+
+    def test_every_length_comes_back(self):
+        for length in (0, 1, 127, 128, 129, 1300, 1400, 1500, 65536, 4_000_000):
+            with self.subTest(length=length):
+                self.pair("-l", length, requests=5)
+
+    def test_ipv6_and_large_datagrams(self):
+        self.pair("-l", 100_000, requests=20, address="[::1]")
+        self.pair("-l", 100_000, "--datagram", 9000, requests=20, server=("--datagram", 9000))
+
+    def test_every_controller_and_both_reliabilities(self):
+        for controller in ("swift", "timely", "dctcp", "none"):
+            for reliability in ((), ("--reliability", "go-back-n", "--rto", "5ms", "--credits", 32)):
+                with self.subTest(controller=controller, reliability=reliability):
+                    self.pair("--cc", controller, *reliability, "-l", 20_000, requests=30, server=("--cc", controller))
+
+    def test_several_clients_and_workers(self):
+        here = f"127.0.0.1:{free_port()}"
+        server = self.server("--listen", here, "--workers", 2)
+        clients = [
+            self.client("--connect", here, "-P", 6, "--workers", 2, "-n", 600, "--verify", "--test", "rate")
+            for _ in range(3)
+        ]
+        for client in clients:
+            self.all_answered(client.finish(), 600)
+        report = self.stopped(server)
+        self.assertEqual(report["requests"]["served"], 1800)
+        self.assertEqual(report["sessions"]["accepted"], 18)
+
+    def test_a_client_of_two_servers(self):
+        first, second = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        servers = [self.server("--listen", address) for address in (first, second)]
+        outcome = self.client("--connect", f"{first},{second}", "-P", 4, "-n", 400, "--verify").finish()
+        self.all_answered(outcome, 400)
+        served = [self.stopped(server)["requests"]["served"] for server in servers]
+        self.assertEqual(sum(served), 400)
+        self.assertGreater(min(served), 0)
+
+    def test_a_stream_of_intervals(self):
+        here = f"127.0.0.1:{free_port()}"
+        self.server("--listen", here)
+        client = self.start("message", "client", "--connect", here, "--json-stream", "--interval", "20ms")
+        client.wait_for("stdout", r'"requests":[1-9]')
+        client.signal(signal.SIGINT)
+        outcome = client.finish()
+        self.assertEqual(outcome.code, 130, outcome)
+        for line in outcome.lines:
+            self.assertIn("requests_per_s", line["rate"])
+
+    def test_nobody_there(self):
+        outcome = self.warpline("message", "client", "--connect", f"127.0.0.1:{free_port()}", "--json")
+        report = self.message_report(outcome, code=5)
+        self.assertEqual(report["sessions"]["lost"], {"no_answer": 1})
+        self.assertIn("the server is gone: no session was accepted", outcome.stderr)
+
+    def test_a_port_that_is_taken(self):
+        here = f"127.0.0.1:{free_port()}"
+        self.server("--listen", here)
+        outcome = self.warpline("message", "server", "--listen", here)
+        self.assert_one_line_error(outcome, 3, here, "use another port")
+
+    def test_an_address_of_somebody_else(self):
+        outcome = self.warpline("message", "server", "--listen", "192.0.2.1:7000")
+        self.assert_one_line_error(outcome, 3, "192.0.2.1:7000")
+
+    def test_strangers_packets_are_counted_and_change_nothing(self):
+        port = free_port()
+        server = self.server("--listen", f"127.0.0.1:{port}")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+            for payload in (b"", b"x", b"GET / HTTP/1.1\r\n", b"\x57" * 3, b"\x57\x10" + bytes(1000), b"\x57\xf0" * 40):
+                handle.sendto(payload, ("127.0.0.1", port))
+        outcome = self.client("--connect", f"127.0.0.1:{port}", "-n", 50, "--verify").finish()
+        self.all_answered(outcome, 50)
+        report = self.stopped(server)
+        self.assertEqual(sum(report["drops"].values()), 6, report["drops"])
+        self.assertEqual(report["requests"]["served"], 50)
+
+    def lost_server(self, *client):
+        """A client whose server was killed in the middle: (client, server's address)."""
+        here = f"127.0.0.1:{free_port()}"
+        server = self.server("--listen", here)
+        program = self.client(
+            "--connect", here, "-P", 4, "--test", "rate", "--peer-timeout", "200ms", "--verify", *client
+        )
+        program.wait_for("stderr", ROW)
+        server.signal(signal.SIGKILL)
+        server.process.wait()
+        return program, here
+
+    def judge_losses(self, report):
+        silent = [loss for loss in report["losses"] if loss["reason"] == "silent"]
+        self.assertEqual(len(silent), 4, report["losses"])
+        timeout = report["peer_timeout_ns"]
+        self.assertEqual(timeout, 200_000_000)
+        for loss in silent:
+            # In the client's own clock, without the time that it was not on a processor: the turn of its loop before
+            # the one that told of the loss had no reason to tell of it 50 ms before.
+            self.assertGreaterEqual(loss["silent_ns"], timeout)
+            self.assertLessEqual(loss["silent_before_ns"], timeout + 50_000_000)
+        return silent
+
+    def test_a_killed_server_ends_every_request_with_an_error(self):
+        client, _ = self.lost_server()
+        outcome = client.finish()
+        report = self.message_report(outcome, code=5)
+        losses = self.judge_losses(report)
+        self.assertEqual(report["requests"]["peer_lost"], sum(loss["requests"] for loss in losses))
+        self.assertGreater(report["requests"]["peer_lost"], 0)
+        self.assertIn("sessions were lost", outcome.stderr)
+
+    def test_a_killed_server_that_comes_back_is_used_again(self):
+        client, here = self.lost_server("--reconnect")
+        server = self.server("--listen", here)
+        server.wait_for("stderr", ROW)
+        client.signal(signal.SIGINT)
+        report = self.message_report(client.finish(), code=130)
+        self.assertEqual(report["sessions"]["connected"], 8)
+        self.assertGreater(report["verify"]["checked"], 0)
+        again = self.stopped(server)
+        self.assertGreater(again["requests"]["served"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
