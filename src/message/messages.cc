@@ -153,6 +153,7 @@ void EndpointState::withdraw_own(Session& session, std::uint32_t index, MessageS
     return;
   }
   message.state = MessageState::withdrawing;
+  message.deferred = false;  // the peer needs no memory to be told
   message.next_fragment = 0;
   message.fragments = 1;
   finish(index, status);
