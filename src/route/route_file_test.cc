@@ -132,7 +132,9 @@ TEST(RouteFile, WrongLinesAreNamedWithTheirReason) {
       {"flow 10.0.0.5 there tcp 1 2 via 10.0.1.9", "'there' is no IP address; write flow"},
       {"flow 10.0.0.5", "it is not said which flow; write flow"},
       {"flow 10.0.0.5 10.1.0.5 50", "it does not say where to; write"},
-      {"\x01\x02", "'?" "?' is no prefix; write it like"},
+      {"\x01\x02",
+       "'?"
+       "?' is no prefix; write it like"},
   };
   for (const auto& [line, message] : kCases) {
     const auto set = parsed(fmt::format("10.9.0.0/16 via 10.0.0.9\n\n{}\n", line));
