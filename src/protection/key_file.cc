@@ -32,15 +32,17 @@ std::string_view without_comment(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(kBlanks) - begin + 1);
 }
 
+std::string recipe(const std::string& path) {
+  return fmt::format("make one: (umask 077; od -An -N16 -tx1 /dev/urandom | tr -d ' ' > {})", path);
+}
+
 Error bad_key(const std::string& path, std::string why) {
-  return usage_error(fmt::format("cannot use the key in {}", path), std::move(why),
-                     fmt::format("make one: (umask 077; openssl rand -hex 16 > {})", path));
+  return usage_error(fmt::format("cannot use the key in {}", path), std::move(why), recipe(path));
 }
 
 Error no_file(const std::string& path, int error) {
   return environment_error(fmt::format("cannot read the key file {}", path), std::strerror(error),
-                           error == ENOENT ? fmt::format("make one: (umask 077; openssl rand -hex 16 > {})", path)
-                                           : std::string("run as its owner, or name another file"));
+                           error == ENOENT ? recipe(path) : std::string("run as its owner, or name another file"));
 }
 
 /// Closes when it goes, and leaves no copy of what was read.
