@@ -164,9 +164,9 @@ void Host::receive() {
         drop(packet, counters_.bad_checksum);
         continue;
       }
-      // In one piece, or split as NICs do that put headers elsewhere.
-      const std::uint32_t shortest = std::min(packet->length, kMaxHeadBytes);
-      const std::uint32_t head = (random_.next() & 1) != 0 ? packet->length : shortest;
+      // In one piece, as what is to be decrypted must be, or split as NICs do that put headers elsewhere.
+      const bool split = config_.endpoint.protection == nullptr && (random_.next() & 1) != 0;
+      const std::uint32_t head = split ? std::min(packet->length, kMaxHeadBytes) : packet->length;
       datagrams[count] = {.head = packet->bytes.data(),
                           .rest = packet->bytes.data() + head,
                           .head_length = head,

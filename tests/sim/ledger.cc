@@ -81,15 +81,15 @@ void Ledger::fail(std::string what) {
   if (failures_.size() < kFailuresKept) failures_.push_back(std::move(what));
 }
 
-void Ledger::finish(bool peers_lost, bool receivers_crashed) {
+void Ledger::finish(bool peers_lost) {
   for (const std::vector<Sent>& of_host : sent_) {
     for (std::size_t code = 0; code < of_host.size(); ++code) {
-      finish(of_host[code], static_cast<std::uint16_t>(code), peers_lost, receivers_crashed);
+      finish(of_host[code], static_cast<std::uint16_t>(code), peers_lost);
     }
   }
 }
 
-void Ledger::finish(const Sent& message, std::uint16_t code, bool peers_lost, bool receivers_crashed) {
+void Ledger::finish(const Sent& message, std::uint16_t code, bool peers_lost) {
   const auto wrong = [&](std::string_view what) {
     fail(fmt::format("message {} of host {} to {} ({} B{}, {}): {}", code, message.from, message.to, message.length,
                      message.one_way ? ", one-way" : "", name(message.status), what));
@@ -98,7 +98,7 @@ void Ledger::finish(const Sent& message, std::uint16_t code, bool peers_lost, bo
   if (message.completed == 0) return wrong("never ended");
   switch (message.status) {
     case MessageStatus::ok:
-      if (message.handled == 0 && !(message.one_way && receivers_crashed)) wrong("was never handled");
+      if (message.handled == 0 && !(message.one_way && peers_lost)) wrong("was never handled");
       break;
     case MessageStatus::refused:
       if (!message.too_long && message.answer != AnswerKind::declined) wrong("without reason");

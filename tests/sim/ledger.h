@@ -57,9 +57,9 @@ class Ledger {
   void crashed(std::uint32_t host);
 
   void fail(std::string what);
-  /// Checks what can only be seen at the end. `peers_lost`: sessions may have been given up; `receivers_crashed`: what
-  /// was delivered may have been forgotten.
-  void finish(bool peers_lost, bool receivers_crashed);
+  /// Checks what can only be seen at the end. `peers_lost`: sessions may have been given up, and with them one-way
+  /// messages that had arrived and waited for their turn.
+  void finish(bool peers_lost);
 
   /// At most 20, and how many in all.
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
@@ -67,7 +67,7 @@ class Ledger {
   [[nodiscard]] std::string summary() const;
 
  private:
-  void finish(const Sent& message, std::uint16_t code, bool peers_lost, bool receivers_crashed);
+  void finish(const Sent& message, std::uint16_t code, bool peers_lost);
 
   std::vector<std::vector<Sent>> sent_;  ///< by host, by code
   std::vector<std::string> failures_;

@@ -47,7 +47,7 @@ class LedgerTest : public testing::Test {
 TEST_F(LedgerTest, HasNothingToSayIfAllIsWell) {
   handle();
   complete(MessageStatus::ok);
-  ledger_.finish(false, false);
+  ledger_.finish(false);
   EXPECT_THAT(ledger_.failures(), ElementsAre());
 }
 
@@ -66,13 +66,13 @@ TEST_F(LedgerTest, NoticesASecondCompletion) {
 
 TEST_F(LedgerTest, NoticesAMissingCompletion) {
   handle();
-  ledger_.finish(false, false);
+  ledger_.finish(false);
   EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("never ended")));
 }
 
 TEST_F(LedgerTest, NoticesSuccessWithoutHandling) {
   complete(MessageStatus::ok);
-  ledger_.finish(false, false);
+  ledger_.finish(false);
   EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("was never handled")));
 }
 
@@ -98,7 +98,7 @@ TEST_F(LedgerTest, NoticesEndsWithoutCause) {
     MessageEvent event;
     event.status = status;
     ledger.completed(0, 0, event);
-    ledger.finish(false, false);
+    ledger.finish(false);
     EXPECT_EQ(ledger.failures().size(), 1U) << name(status);
   }
 }

@@ -109,7 +109,7 @@ Outcome Run::run() {
     events_.run_until(events_.now() + kDrain);
     check_hosts();
   }
-  ledger_.finish(scenario_.sessions_may_end(), scenario_.hosts_restart());
+  ledger_.finish(scenario_.sessions_may_end());
   std::uint64_t loops = 0;
   std::uint64_t idle = 0;
   for (const auto& host : hosts_) {

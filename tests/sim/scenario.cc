@@ -78,10 +78,6 @@ bool Scenario::sessions_may_end() const {
   return network.faults.loss + network.faults.corrupt > 0.03;
 }
 
-bool Scenario::hosts_restart() const {
-  return std::any_of(mishaps.begin(), mishaps.end(), [](const Mishap& m) { return m.kind == Mishap::Kind::restart; });
-}
-
 Scenario draw_scenario(std::uint64_t seed) {
   Random random(mix64(seed));
   Scenario scenario;

@@ -32,7 +32,6 @@ struct Scenario {
 
   /// Sessions may be given up though both processes live on.
   [[nodiscard]] bool sessions_may_end() const;
-  [[nodiscard]] bool hosts_restart() const;
 };
 
 /// Parameters drawn from the seed.
