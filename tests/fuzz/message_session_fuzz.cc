@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// An endpoint under any sequence of calls, datagrams of a lying peer and steps of the clock: it never reads or writes
+// what is not its own, keeps what is in flight within bounds, and ends every message once.
+
+#include <map>
+#include <memory>
+
+#include "fuzz/packet_input.h"
+#include "message/endpoint.h"
+#include "packet/message_header.h"
+
+using namespace warpline;
+
+namespace {
+
+constexpr std::uint32_t kRoom = 1024;
+
+/// Two endpoints whose packets the fuzzer may carry, change, repeat and lose.
+struct Pair {
+  explicit Pair(bool go_back_n) {
+    EndpointConfig config;
+    config.max_sessions = 3;
+    config.max_messages = 24;
+    config.max_sent_packets = 256;
+    config.receive_bytes = 64 << 10;
+    config.max_message_bytes = 20'000;
+    config.receive_window = 8192;
+    config.datagram_bytes = 512;
+    if (go_back_n) config.reliability = Reliability::go_back_n;
+    for (std::uint8_t i = 0; i < 2; ++i) {
+      config.secret.fill(i);
+      hosts.push_back(Endpoint::create(config, now).value());
+      addresses.push_back(peer_address(Ipv4Address{{10, 0, 0, i}}, 7));
+    }
+  }
+
+  void transmit(std::size_t from) {
+    Outgoing out[4];
+    std::uint8_t heads[4][kRoom];
+    for (std::size_t i = 0; i < 4; ++i) {
+      out[i].head = heads[i];
+      out[i].head_capacity = kRoom;
+      out[i].copy_up_to = 64;
+    }
+    const std::size_t count = hosts[from].transmit(out, now);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<std::uint8_t> bytes(out[i].head, out[i].head + out[i].head_length);
+      bytes.insert(bytes.end(), out[i].payload, out[i].payload + out[i].payload_length);
+      require(bytes.size() <= 512, "no packet is longer than the datagram that was asked for");
+      wire[from].push_back(std::move(bytes));
+      if (out[i].token != 0) tokens[from].push_back(out[i].token);
+    }
+    while (wire[from].size() > 64) wire[from].erase(wire[from].begin());
+  }
+
+  void receive(std::size_t to, std::vector<std::uint8_t> bytes, std::uint8_t ecn) {
+    const auto cut = static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), kMaxHeadBytes));
+    std::vector<std::uint8_t> head(bytes.begin(), bytes.begin() + cut);
+    std::vector<std::uint8_t> rest(bytes.begin() + cut, bytes.end());
+    Datagram datagram;
+    datagram.head = head.data();
+    datagram.head_length = cut;
+    datagram.rest = rest.data();
+    datagram.rest_length = static_cast<std::uint32_t>(rest.size());
+    datagram.from = addresses[1 - to];
+    datagram.ecn = ecn;
+    hosts[to].receive({&datagram, 1}, now);
+  }
+
+  void poll(std::size_t at) {
+    MessageEvent events[4];
+    const std::size_t count = hosts[at].poll(events);
+    for (std::size_t i = 0; i < count; ++i) {
+      const MessageEvent& event = events[i];
+      if (event.kind == EventKind::connected || event.kind == EventKind::accepted)
+        sessions[at].push_back(event.session);
+      if (event.kind == EventKind::request || event.kind == EventKind::message) {
+        std::uint8_t sum = 0;
+        for (std::uint32_t b = 0; b < event.length; ++b) sum = static_cast<std::uint8_t>(sum + event.data[b]);
+        read = static_cast<std::uint8_t>(read + sum);
+        held[at].push_back(event.id);
+      }
+      const bool ends = (event.kind == EventKind::response || event.kind == EventKind::sent) && !event.id.incoming;
+      if (ends) require(under_way[at].erase(event.context) == 1, "a message ends once");
+    }
+  }
+
+  Nanos now{1'000'000'000'000};
+  std::vector<Endpoint> hosts;
+  std::vector<PeerAddress> addresses;
+  std::vector<std::vector<std::uint8_t>> wire[2];
+  std::vector<std::uint64_t> tokens[2];
+  std::vector<SessionId> sessions[2];
+  std::vector<MessageId> held[2];
+  std::vector<MessageId> own[2];
+  std::map<std::uint64_t, std::unique_ptr<std::vector<std::uint8_t>>> under_way[2];
+  std::uint64_t contexts = 0;
+  std::uint8_t read = 0;
+};
+
+template <typename T>
+T pick(const std::vector<T>& from, std::uint8_t which) {
+  return from.empty() ? T{} : from[which % from.size()];
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  FuzzInput input(data, size);
+  const std::uint8_t first = input.byte();
+  Pair pair((first & 1) != 0);
+  SessionOptions session_options;
+  session_options.ordered = (first & 2) != 0;
+  pair.sessions[0].push_back(pair.hosts[0].connect(pair.addresses[1], session_options, pair.now).session);
+  if ((first & 4) != 0) {  // most of the time past the handshake
+    for (int i = 0; i < 6; ++i) {
+      for (std::size_t side : {0, 1}) {
+        pair.transmit(side);
+        for (auto& bytes : pair.wire[side]) pair.receive(1 - side, bytes, 0);
+        pair.wire[side].clear();
+        pair.poll(1 - side);
+      }
+    }
+  }
+  const std::vector<std::uint8_t> payload(20'000, 0x11);
+  for (std::size_t step = 0; step < size; ++step) {
+    const std::uint8_t action = input.byte();
+    const std::uint8_t which = input.byte();
+    const std::size_t side = action & 1;
+    Endpoint& host = pair.hosts[side];
+    switch (action >> 1 & 15) {
+      case 0:
+      case 1:
+        pair.transmit(side);
+        break;
+      case 2:
+      case 3: {  // the oldest packet arrives
+        auto& wire = pair.wire[1 - side];
+        if (wire.empty()) break;
+        auto bytes = wire.front();
+        wire.erase(wire.begin());
+        pair.receive(side, bytes, which & 3);
+        break;
+      }
+      case 4: {  // any packet, changed
+        auto bytes = pick(pair.wire[1 - side], which);
+        const std::size_t at = input.byte();
+        if (at < bytes.size()) bytes[at] = input.byte();
+        pair.receive(side, bytes, 0);
+        break;
+      }
+      case 5:
+        pair.receive(side, pick(pair.wire[1 - side], which), 0);
+        break;
+      case 6: {  // lost
+        auto& wire = pair.wire[1 - side];
+        if (!wire.empty()) wire.erase(wire.begin() + which % static_cast<std::ptrdiff_t>(wire.size()));
+        break;
+      }
+      case 7:
+        pair.now.value += std::int64_t{which} * which * 1000;
+        host.advance(pair.now);
+        break;
+      case 8:
+        pair.now.value += (std::int64_t{which} - 100) * 100'000'000;
+        host.advance(pair.now);
+        break;
+      case 9:
+      case 10: {
+        const std::uint64_t context = ++pair.contexts;
+        const std::uint32_t length = which < 128 ? which : (which - 127U) * 155U;
+        auto response = std::make_unique<std::vector<std::uint8_t>>(input.byte() * 8U);
+        const MutableBuffer room{response->data(), static_cast<std::uint32_t>(response->size()), false};
+        Submitted made;
+        if ((action & 64) != 0) {
+          SendOptions options;
+          options.context = context;
+          options.copy = (action & 128) != 0;
+          made = host.send(pick(pair.sessions[side], which), {payload.data(), length, false}, options, pair.now);
+        } else {
+          RequestOptions options;
+          options.context = context;
+          options.copy = (action & 128) != 0;
+          if (which % 4 == 0) options.deadline = Nanos{pair.now.value + which * 100'000};
+          made =
+              host.request(pick(pair.sessions[side], which), {payload.data(), length, false}, room, options, pair.now);
+        }
+        if (made.status != CallStatus::ok) break;
+        pair.under_way[side][context] = std::move(response);
+        pair.own[side].push_back(made.id);
+        break;
+      }
+      case 11: {
+        SendOptions options;
+        options.copy = (action & 64) != 0;
+        static_cast<void>(
+            host.respond(pick(pair.held[side], which), {payload.data(), which * 40U, false}, options, pair.now));
+        break;
+      }
+      case 12:
+        static_cast<void>((action & 64) != 0 ? host.release(pick(pair.held[side], which), pair.now)
+                                             : host.cancel(pick(pair.own[side], which), pair.now));
+        break;
+      case 13:
+        if (!pair.tokens[side].empty()) {
+          host.transmitted(pair.tokens[side].back());
+          pair.tokens[side].pop_back();
+        }
+        break;
+      case 14:
+        pair.poll(side);
+        break;
+      case 15: {
+        const SessionId session = pick(pair.sessions[side], which);
+        if ((action & 192) == 0) static_cast<void>(host.close(session, pair.now));
+        if ((action & 192) == 64) static_cast<void>(host.reconnect(session, pair.now));
+        if ((action & 192) == 128) pair.receive(side, input.rest(), 0);
+        if ((action & 192) == 192) {
+          const Opened opened = host.connect(pair.addresses[1 - side], session_options, pair.now);
+          if (opened.status == CallStatus::ok) pair.sessions[side].push_back(opened.session);
+        }
+        break;
+      }
+    }
+    for (const SessionId session : pair.sessions[side]) {
+      const SessionFacts facts = host.facts(session);
+      require(facts.in_flight_packets <= 1024 && facts.messages <= 64, "what is in flight is bounded");
+      require((facts.in_flight_packets == 0) == (facts.in_flight_bytes == 0), "packets and bytes in flight agree");
+    }
+    static_cast<void>(host.next_deadline());
+  }
+  // Both ends are closed: everything that was begun must have ended, and all memory be back.
+  for (std::size_t side : {0, 1}) {
+    for (const SessionId session : pair.sessions[side]) static_cast<void>(pair.hosts[side].close(session, pair.now));
+    for (const std::uint64_t token : pair.tokens[side]) pair.hosts[side].transmitted(token);
+    pair.now.value += 3'000'000'000;
+    pair.hosts[side].advance(pair.now);  // sessions that were never confirmed
+    for (int i = 0; i < 200; ++i) pair.poll(side);
+    for (const MessageId& id : pair.held[side]) static_cast<void>(pair.hosts[side].release(id, pair.now));
+    for (int i = 0; i < 10; ++i) pair.poll(side);
+    for (const SessionId session : pair.sessions[side]) static_cast<void>(pair.hosts[side].forget(session, pair.now));
+    require(pair.under_way[side].empty(), "every message ended");
+    const EndpointFacts facts = pair.hosts[side].facts();
+    require(facts.free_sessions == 3, "no session leaks");
+    require(facts.free_messages == 24, "no message leaks");
+    require(facts.free_sent_packets == 256, "no packet leaks");
+    require(facts.free_receive_bytes == 64 << 10, "no receive memory leaks");
+  }
+  return 0;
+}
