@@ -30,7 +30,9 @@ struct MessageLink {
   std::vector<Responder> responders;  ///< one for each address
   std::optional<IpAddress> gateway;
   std::optional<std::uint16_t> vlan;  ///< only frames with this id are ours, and all that leave have it
-  NeighbourTable neighbours{1024};
+  /// Asked for more often than a router would: a session that is opened waits for the answer, and links lose frames
+  /// while they come up.
+  NeighbourTable neighbours{1024, {.retransmit = Nanos{50'000'000}, .requests = 20, .failed = Nanos{500'000'000}}};
 };
 
 }  // namespace warpline

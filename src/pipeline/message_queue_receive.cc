@@ -25,6 +25,15 @@ bool checksums_good(const rte_mbuf* mbuf, bool v4) {
   return l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD && (!v4 || ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD);
 }
 
+/// Whether a frame with so many tags, the outer one's control word `tag`, is in `vlan`. Some devices take the tag off.
+bool is_ours(const rte_mbuf* mbuf, std::uint8_t tags, std::uint16_t tag, const std::optional<std::uint16_t>& vlan) {
+  if ((mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0 && tags == 0) {
+    tags = 1;
+    tag = mbuf->vlan_tci;
+  }
+  return vlan ? tags == 1 && (tag & kVlanId) == (*vlan & kVlanId) : tags == 0;
+}
+
 /// Of an unfragmented datagram that lies in one piece and has an IPv4 header of 20 bytes.
 Verdict verify_plain(const std::uint8_t* ip, std::uint32_t udp_length) {
   ChecksumSum header;
@@ -104,9 +113,10 @@ void MessageQueue::take(rte_mbuf* mbuf, bool handed_over, Nanos now) {
 Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found) const {
   const std::uint8_t* const frame = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
   const std::uint8_t* const ip = frame + EthernetView::kHeaderLength;
-  const bool plain = !link_.vlan && mbuf->nb_segs == 1 && mbuf->data_len >= kPlainHeaders &&
-                     EthernetView(frame).ether_type() == kEtherTypeIpv4 && ip[0] == 0x45 &&
-                     ip[Ipv4View::kProtocol] == kProtocolUdp && (load_be16(ip + Ipv4View::kFragment) & 0x3fff) == 0;
+  const bool plain = !link_.vlan && (mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0 && mbuf->nb_segs == 1 &&
+                     mbuf->data_len >= kPlainHeaders && EthernetView(frame).ether_type() == kEtherTypeIpv4 &&
+                     ip[0] == 0x45 && ip[Ipv4View::kProtocol] == kProtocolUdp &&
+                     (load_be16(ip + Ipv4View::kFragment) & 0x3fff) == 0;
   ParsedFrame parsed;
   if (plain) {
     const std::uint32_t total = load_be16(ip + Ipv4View::kTotalLength);
@@ -127,8 +137,7 @@ Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found) const {
     const FrameRef ref = frame_at(segments);
     parsed = parse(ref);
     if (is_drop(parsed.verdict)) return parsed.verdict;
-    const bool our_vlan = link_.vlan ? parsed.vlan_tags == 1 && (parsed.vlan[0] & kVlanId) == (*link_.vlan & kVlanId)
-                                     : parsed.vlan_tags == 0;
+    const bool our_vlan = is_ours(mbuf, parsed.vlan_tags, parsed.vlan[0], link_.vlan);
     if (parsed.l4 != L4Kind::udp || parsed.source_routed || !our_vlan) return Verdict::forward;
     // All headers lie in one piece as every driver delivers them; what somebody cut on purpose is not for us.
     if (ref.head_length() < parsed.payload_offset) return Verdict::forward;
@@ -195,9 +204,8 @@ void MessageQueue::hand_out(rte_mbuf* mbuf, const Located& found) {
 /// Answers what is asked of us, learns what is told, and gives the mbuf away.
 void MessageQueue::control(rte_mbuf* mbuf, Nanos now) {
   // Neighbours are known without tags: ours comes off, and on again for the answer.
-  const bool tagged = rte_vlan_strip(mbuf) == 0;
-  const bool our_vlan =
-      tagged == link_.vlan.has_value() && (!tagged || (mbuf->vlan_tci & kVlanId) == (*link_.vlan & kVlanId));
+  const bool tagged = (mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0 || rte_vlan_strip(mbuf) == 0;
+  const bool our_vlan = is_ours(mbuf, tagged ? 1 : 0, mbuf->vlan_tci, link_.vlan);
   bool learned = false;
   if (our_vlan) {
     Segment segments[kMaxSegments];

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "measure/message_worker.h"
+#include "runs.h"
+#include "runtime/ring_pair.h"
+#include "runtime/workers.h"
+#include "transport/udp_socket.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::uint16_t kPort = 7000;
+constexpr std::uint16_t kClientPort = 50'000;
+
+EndpointConfig endpoint_config(const MessageRun& run, bool client) {
+  EndpointConfig config;
+  config.secret[0] = client ? 1 : 2;
+  config.accept = !client;
+  config.max_sessions = run.sessions;
+  config.cc.kind = run.cc;
+  config.reliability = run.reliability;
+  return config;
+}
+
+RunFigures run_over(const BenchLcores& lcores, Transport& server_side, Transport& client_side, const PeerAddress& to,
+                    const MessageRun& run) {
+  const NanoClock clock;
+  std::vector<std::uint8_t> memory(MessagePattern::bytes_for(run.length));
+  const MessagePattern pattern(memory);
+  std::atomic<bool> stop_client{false};
+  std::atomic<bool> stop_server{false};
+  MessageServer server(pattern, 0, endpoint_config(run, false), stop_server);
+  MessageClient::Plan plan;
+  plan.service = run.echo ? MessageService::echo : MessageService::sink;
+  plan.length = run.length;
+  plan.outstanding = run.outstanding;
+  plan.peers.assign(run.sessions, to);
+  auto client = std::make_unique<MessageClient>(plan, pattern, stop_client);
+  auto server_endpoint = Endpoint::create(endpoint_config(run, false), clock.now());
+  auto client_endpoint = Endpoint::create(endpoint_config(run, true), clock.now());
+  if (!server_endpoint || !client_endpoint) return {};
+  auto server_worker = std::make_unique<MessageWorker>(std::move(server_endpoint).value(), server_side, server, clock);
+  auto client_worker = std::make_unique<MessageWorker>(std::move(client_endpoint).value(), client_side, *client, clock);
+  std::uint64_t requests[2] = {};
+  std::uint64_t bytes[2] = {};
+  Nanos at[2];
+  run_both(
+      lcores, [&] { server_worker->run(); },
+      [&] {
+        client_worker->run();
+        stop_server = true;
+      },
+      [&](bool end) {
+        requests[end] = client->tally().ok();
+        bytes[end] = client->tally().bytes_out.get();
+        at[end] = clock.now();
+      },
+      [&] { stop_client = true; });
+  const double seconds = static_cast<double>(at[1].value - at[0].value) / 1e9;
+  return {.per_second = static_cast<double>(requests[1] - requests[0]) / seconds,
+          .gbps = static_cast<double>(bytes[1] - bytes[0]) * 8e-9 / seconds,
+          .p50_ns = static_cast<double>(client->tally().latency.quantile(0.5)),
+          .p99_ns = static_cast<double>(client->tally().latency.quantile(0.99))};
+}
+
+}  // namespace
+
+void run_both(const BenchLcores& lcores, const std::function<void()>& server, const std::function<void()>& client,
+              const std::function<void(bool end)>& sample, const std::function<void()>& stop) {
+  Workers workers(lcores.plan);
+  if (!workers.launch(0, server) || !workers.launch(1, client)) std::abort();
+  std::this_thread::sleep_for(std::chrono::duration<double>(lcores.warmup_s));
+  sample(false);
+  std::this_thread::sleep_for(std::chrono::duration<double>(lcores.measured_s));
+  sample(true);
+  stop();
+  workers.wait();
+}
+
+Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum) {
+  constexpr std::uint16_t kRing = 1024;
+  std::optional<std::uint16_t> ids[2];
+  if (spec == "ring") {
+    WARPLINE_TRY(const auto pair, make_ring_pair(1, kRing, kAnyNode));
+    ids[0] = pair.first;
+    ids[1] = pair.second;
+  }
+  std::unique_ptr<MessagePort> ports[2];
+  for (unsigned side = 0; side < 2; ++side) {
+    PortConfig port;
+    port.spec = fmt::format("net_vnic{},wire=net_vnic{}", 2 * number + side, 2 * number + 1 - side);
+    port.rx_ring = port.tx_ring = kRing;
+    port.addresses = {
+        {Ipv4Address{{10, 0, static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(1 + side)}}, 24}};
+    MessagePortConfig config;
+    config.udp_port = side == 0 ? kPort : kClientPort;
+    config.udp_checksum = udp_checksum;
+    WARPLINE_TRY(ports[side], MessagePort::open(port, config, ids[side]));
+  }
+  return BenchWire{std::move(ports[0]), std::move(ports[1])};
+}
+
+RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run) {
+  const IpAddress server = wire.server->addresses().front().address;
+  return run_over(lcores, wire.server->queue(0), wire.client->queue(0), peer_address(server, kPort), run);
+}
+
+RunFigures run_messages_on_sockets(const BenchLcores& lcores, const MessageRun& run) {
+  const IpAddress here = Ipv4Address{{127, 0, 0, 1}};
+  auto server = UdpSocket::open({.local = {here, 0}});
+  auto client = UdpSocket::open({.local = {here, 0}});
+  if (!server || !client) return {};
+  return run_over(lcores, **server, **client, peer_address(here, (*server)->port()), run);
+}
+
+}  // namespace warpline

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "message/config.h"
+#include "pipeline/message_port.h"
+#include "runtime/lcore_plan.h"
+
+namespace warpline {
+
+/// The two lcores of every contender: one serves, one asks.
+struct BenchLcores {
+  const LcorePlan& plan;
+  double warmup_s = 0.1;
+  double measured_s = 0.4;
+};
+
+/// Runs `server` and `client`, each on its lcore, until both return; `sample` is called by this thread after the
+/// warm-up and after the measured time, then `stop`.
+void run_both(const BenchLcores& lcores, const std::function<void()>& server, const std::function<void()>& client,
+              const std::function<void(bool end)>& sample, const std::function<void()>& stop);
+
+/// What one run found. What does not apply is 0.
+struct RunFigures {
+  double per_second = 0;  ///< requests
+  double gbps = 0;        ///< payload, one way
+  double p50_ns = 0;
+  double p99_ns = 0;
+};
+
+/// A pair of ports with a wire between them.
+struct BenchWire {
+  std::unique_ptr<MessagePort> server;
+  std::unique_ptr<MessagePort> client;
+};
+/// `spec`: "vnic" or "ring"; `number` makes names unique.
+Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum);
+
+struct MessageRun {
+  CcKind cc = CcKind::swift;
+  Reliability reliability = Reliability::selective;
+  std::uint32_t length = 32;
+  std::uint32_t outstanding = 64;
+  bool echo = true;  ///< else the response is empty
+  std::uint32_t sessions = 1;
+};
+RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run);
+/// The same over sockets of the kernel.
+RunFigures run_messages_on_sockets(const BenchLcores& lcores, const MessageRun& run);
+
+/// rte_eth bursts over a vnic pair without a protocol: an echo of `frame` bytes, `outstanding` at once, or one way.
+RunFigures run_raw_echo(const BenchLcores& lcores, BenchWire& wire, std::uint32_t frame, std::uint32_t outstanding);
+RunFigures run_raw_stream(const BenchLcores& lcores, BenchWire& wire, std::uint32_t frame, std::uint32_t payload);
+
+/// The kernel's UDP on loopback, spinning: echoes with sendmmsg and recvmmsg, and a stream in segments (UDP_SEGMENT,
+/// UDP_GRO).
+RunFigures run_udp_echo(const BenchLcores& lcores, std::uint32_t length, std::uint32_t outstanding);
+RunFigures run_udp_stream(const BenchLcores& lcores, std::uint32_t datagram);
+/// The kernel's TCP on loopback, spinning, all that is there with each call.
+RunFigures run_tcp_echo(const BenchLcores& lcores, std::uint32_t length, std::uint32_t outstanding);
+RunFigures run_tcp_stream(const BenchLcores& lcores);
+
+}  // namespace warpline

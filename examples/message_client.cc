@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends each argument as a request over UDP and prints the answers in the order of their arrival.
+// message_client PORT TEXT...
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "message/endpoint.h"
+#include "transport/nano_clock.h"
+#include "transport/udp_socket.h"
+
+using namespace warpline;
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: message_client PORT TEXT...\n");
+    return 2;
+  }
+  const IpAddress here = Ipv4Address{{127, 0, 0, 1}};
+  auto socket = UdpSocket::open({.local = {here, 0}});
+  const NanoClock clock;
+  EndpointConfig config;
+  config.accept = false;
+  std::random_device random;
+  for (std::uint8_t& byte : config.secret) byte = static_cast<std::uint8_t>(random());
+  auto endpoint = Endpoint::create(config, clock.now());
+  if (!socket || !endpoint) return 1;
+
+  const Nanos begun = clock.now();
+  const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
+  const SessionId session = endpoint->connect(peer_address(here, port), {}, begun).session;
+  std::vector<std::string> answers(static_cast<std::size_t>(argc) - 2);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto* text = reinterpret_cast<const std::uint8_t*>(argv[i + 2]);
+    const auto length = static_cast<std::uint32_t>(std::strlen(argv[i + 2]));
+    answers[i].resize(length);
+    const MutableBuffer room{reinterpret_cast<std::uint8_t*>(answers[i].data()), length};
+    const RequestOptions options{.context = i, .deadline = Nanos{begun.value + 2'000'000'000}};
+    if (endpoint->request(session, {text, length}, room, options, begun).status != CallStatus::ok) return 1;
+  }
+
+  // Each request ends once: with its answer or with what went wrong.
+  bool all_answered = true;
+  for (std::size_t ended = 0; ended < answers.size();) {
+    const Nanos now = clock.now();
+    bring(*endpoint, **socket, now);
+    MessageEvent events[32];
+    const std::size_t count = endpoint->poll(events);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (events[i].kind != EventKind::response) continue;
+      const bool ok = events[i].status == MessageStatus::ok;
+      std::printf("%s\n", ok ? answers[events[i].context].c_str() : std::string(name(events[i].status)).c_str());
+      all_answered = all_answered && ok;
+      ++ended;
+    }
+    if (take(*endpoint, **socket, now) == 0 && count == 0) (*socket)->wait(now, endpoint->next_deadline());
+  }
+  (void)endpoint->close(session, clock.now());
+  (void)take(*endpoint, **socket, clock.now());
+  return all_answered ? 0 : 1;
+}

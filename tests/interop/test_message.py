@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages between processes: through shared memory, and through veth pairs with DPDK and the kernel at either end."""
+
+import os
+import shutil
+import unittest
+
+from support.messages import MessageCase
+from support.namespaces import Namespace, veth
+from support.program import IS_ROOT
+
+PORT = 24240
+COMMON = ("--no-hugepages", "--share-cores", "--lcores", 1, "--pool-cache", 32, "--rx-ring", 256, "--tx-ring", 256)
+
+
+def on_cpu(index):
+    """Two programs that poll do not share a processor if there are two."""
+    cpus = sorted(os.sched_getaffinity(0))
+    return (shutil.which("taskset"), "-c", str(cpus[index % len(cpus)]))
+
+
+class Memif(MessageCase):
+    def test_two_processes_over_shared_memory(self):
+        memif = f"net_memif0,socket={self.scratch.path}/memif.sock,socket-abstract=no,role="
+        server = self.server(
+            "--port", memif + "server", "--address", "10.0.0.1/24", *COMMON, prefix=on_cpu(0)
+        )
+        for test, requests in (("echo", 30), ("rate", 2000), ("bandwidth", 10)):
+            with self.subTest(test=test):
+                client = self.client(
+                    "--port", memif + "client", "--address", "10.0.0.2/24", *COMMON, "--connect", f"10.0.0.1:{PORT}",
+                    "--test", test, "-n", requests, "--verify", prefix=on_cpu(1),
+                )  # fmt: skip
+                self.all_answered(client.finish(), requests)
+        self.assertEqual(self.stopped(server)["requests"]["served"], 2040)
+
+
+@unittest.skipUnless(IS_ROOT, "network namespaces need root")
+class Veth(MessageCase):
+    def setUp(self):
+        super().setUp()
+        self.near, self.far = Namespace("near"), Namespace("far")
+        self.addCleanup(self.near.remove)
+        self.addCleanup(self.far.remove)
+        veth(self.near, "left0", self.far, "right0")
+
+    def dpdk(self, interface, address, cpu):
+        return ("--port", f"net_af_packet0,iface={interface}", "--address", address, *COMMON), on_cpu(cpu)
+
+    def both(self, server, client, target, requests=60, server_prefix=(), client_prefix=()):
+        there = self.server(*server, netns=self.far.name, prefix=server_prefix)
+        for test, arguments in (("echo", ("-l", 3000)), ("rate", ("-P", 2)), ("bandwidth", ("-l", 200_000))):
+            with self.subTest(test=test):
+                here = self.client(
+                    *client, "--connect", target, "--test", test, *arguments, "-n", requests, "--verify",
+                    netns=self.near.name, prefix=client_prefix,
+                )  # fmt: skip
+                self.all_answered(here.finish(), requests)
+        self.assertEqual(self.stopped(there)["requests"]["served"], 3 * requests)
+
+    def address(self, namespace, interface, address):
+        namespace.ip("address", "add", address, "dev", interface, *(("nodad",) if ":" in address else ()))
+
+    def test_dpdk_on_both_sides(self):
+        server, server_prefix = self.dpdk("right0", "10.9.0.2/24+fd00:9::2/64", 0)
+        client, client_prefix = self.dpdk("left0", "10.9.0.1/24+fd00:9::1/64", 1)
+        for target in (f"10.9.0.2:{PORT}", f"[fd00:9::2]:{PORT}"):
+            with self.subTest(target=target):
+                self.both(server, client, target, server_prefix=server_prefix, client_prefix=client_prefix)
+
+    def test_sockets_ask_a_dpdk_port(self):
+        server, prefix = self.dpdk("right0", "10.9.0.2/24+fd00:9::2/64", 0)
+        self.address(self.near, "left0", "10.9.0.1/24")
+        self.address(self.near, "left0", "fd00:9::1/64")
+        for target in (f"10.9.0.2:{PORT}", f"[fd00:9::2]:{PORT}"):
+            with self.subTest(target=target):
+                self.both(server, (), target, server_prefix=prefix)
+
+    def test_a_dpdk_port_asks_sockets(self):
+        self.address(self.far, "right0", "10.9.0.2/24")
+        self.address(self.far, "right0", "fd00:9::2/64")
+        client, prefix = self.dpdk("left0", "10.9.0.1/24+fd00:9::1/64", 0)
+        for target in (f"10.9.0.2:{PORT}", f"[fd00:9::2]:{PORT}"):
+            with self.subTest(target=target):
+                listen = "0.0.0.0" if "." in target else "[::]"
+                self.both(("--listen", f"{listen}:{PORT}"), client, target, client_prefix=prefix)
+
+    def test_through_a_gateway(self):
+        """The kernel of a third namespace routes between the two."""
+        middle = Namespace("middle")
+        self.addCleanup(middle.remove)
+        veth(middle, "tomid0", self.far, "up0")
+        # left0 stays with `near`; its peer right0 moves to the router.
+        self.far.ip("link", "set", "right0", "netns", middle.name)
+        middle.ip("link", "set", "right0", "up")
+        middle.no_offloads("right0")
+        middle.sysctl("net.ipv4.ip_forward", 1)
+        self.address(middle, "right0", "10.9.0.254/24")
+        self.address(middle, "tomid0", "10.8.0.254/24")
+        self.address(self.far, "up0", "10.8.0.2/24")
+        self.far.ip("route", "add", "10.9.0.0/24", "via", "10.8.0.254")
+        client, prefix = self.dpdk("left0", "10.9.0.1/24", 0)
+        self.both((), (*client, "--gateway", "10.9.0.254"), f"10.8.0.2:{PORT}", client_prefix=prefix)
+
+    def test_a_vlan(self):
+        server, server_prefix = self.dpdk("right0", "10.9.0.2/24", 0)
+        client, client_prefix = self.dpdk("left0", "10.9.0.1/24", 1)
+        self.both(
+            (*server, "--vlan", 7),
+            (*client, "--vlan", 7),
+            f"10.9.0.2:{PORT}",
+            server_prefix=server_prefix,
+            client_prefix=client_prefix,
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
