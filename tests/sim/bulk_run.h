@@ -50,12 +50,6 @@ class BulkRun {
   std::vector<std::unique_ptr<Host>> hosts_;
 };
 
-/// Payload bytes a second of full packets on a link of `bits_per_second`.
-[[nodiscard]] inline double payload_rate(double bits_per_second, std::uint32_t datagram_bytes,
-                                         std::uint32_t fragment_bytes) {
-  return bits_per_second / 8 * fragment_bytes / (datagram_bytes + kWireOverhead);
-}
-
 /// Of the quantile `fraction`; 0 if there are none.
 [[nodiscard]] std::int64_t quantile(std::vector<std::int64_t> values, double fraction);
 

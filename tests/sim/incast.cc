@@ -50,9 +50,9 @@ IncastFigures incast(const EndpointConfig& config, std::uint32_t at_once) {
     squares += bytes * bytes;
   }
   const std::uint32_t fragment_bytes = run.host(1).endpoint().facts(run.application(1).session()).fragment_bytes;
-  const double most = payload_rate(network.downlink.bits_per_second, config.datagram_bytes, fragment_bytes);
   const Port& bottleneck = run.network().downlink(0);
-  figures.link_share = sum / (most * kMeasured / 1e9);
+  const double full_packets = network.downlink.bits_per_second / 8 / bottleneck.counters().longest_wire_bytes;
+  figures.link_share = sum / (full_packets * fragment_bytes * kMeasured / 1e9);
   figures.jain = squares > 0 ? sum * sum / (kSenders * squares) : 0;
   figures.p50_wait_us = static_cast<double>(bottleneck.waits().quantile(0.5)) / 1e3;
   figures.p99_wait_us = static_cast<double>(bottleneck.waits().quantile(0.99)) / 1e3;

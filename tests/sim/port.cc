@@ -56,6 +56,7 @@ void Port::transmit_next() {
   const std::uint32_t wire_bytes = packet->wire_bytes();
   ++counters_.sent_packets;
   counters_.sent_wire_bytes += wire_bytes;
+  counters_.longest_wire_bytes = std::max(counters_.longest_wire_bytes, wire_bytes);
   busy_ = true;
   const auto now = static_cast<double>(events_.now());
   if (now > free_at_ + 1) free_at_ = now;  // it was idle; otherwise the event came at the whole nanosecond

@@ -32,7 +32,8 @@ struct Faults {
 struct PortCounters {
   std::uint64_t sent_packets = 0;
   std::uint64_t sent_wire_bytes = 0;
-  std::uint64_t dropped = 0;  ///< the queue was full
+  std::uint32_t longest_wire_bytes = 0;  ///< of one packet
+  std::uint64_t dropped = 0;             ///< the queue was full
   std::uint64_t marked = 0;
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
