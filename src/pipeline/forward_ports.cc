@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 #include <utility>
 
 #include "pipeline/recycle_plan.h"
@@ -26,42 +27,54 @@ Bytes ForwardPorts::host_memory() const {
 }
 
 Result<void> ForwardPorts::open() {
-  if (config_.forward.loopback) {
-    WARPLINE_CHECK(open_loopback());
-  } else {
-    for (std::size_t i = 0; i < config_.ports.size(); ++i) {
-      const PortConfig& port = config_.ports[i];
-      WARPLINE_CHECK(open(port.spec, port, layout_.tx_queues(config_, static_cast<std::uint16_t>(i)), config_.pool));
-    }
+  for (const std::string& spec : specs()) {
+    WARPLINE_TRY(Port port, Port::open(spec));
+    ports_.push_back(std::move(port));
   }
+  one_pool_ = layout_.mixes_ports && config_.pool.sharing == PoolSharing::shared &&
+              std::ranges::all_of(ports_, [&](const Port& port) { return port.node() == ports_.front().node(); });
+  for (std::uint16_t i = 0; i < ports_.size(); ++i) WARPLINE_CHECK(set_up(i));
   return start();
 }
 
-/// Whatever the far side has on its way fits a packet buffer, even if RSS steers all of it to one queue, so nothing is
-/// lost for want of room.
-Result<void> ForwardPorts::open_loopback() {
+/// Of a loopback: whatever the far side has on its way fits a packet buffer, even if RSS steers all of it to one queue,
+/// so nothing is lost for want of room.
+std::vector<std::string> ForwardPorts::specs() const {
+  std::vector<std::string> specs;
+  if (!config_.forward.loopback) {
+    for (const PortConfig& port : config_.ports) specs.push_back(port.spec);
+    return specs;
+  }
   constexpr std::uint32_t kFrameOverhead = 64;
   const std::uint32_t buffer =
       std::bit_ceil(std::max(config_.forward.pipelines * window() * (max_frame_ + kFrameOverhead), 1U << 20));
   for (const int index : {0, 1}) {
-    const std::string spec = fmt::format("net_vnic{},wire=net_vnic{},buffer={}", index, 1 - index, buffer);
-    WARPLINE_CHECK(
-        open(spec, config_.port_defaults, config_.forward.pipelines, index == 0 ? config_.pool : far_pool()));
+    specs.push_back(fmt::format("net_vnic{},wire=net_vnic{},buffer={}", index, 1 - index, buffer));
   }
-  return {};
+  return specs;
 }
 
-Result<void> ForwardPorts::open(const std::string& spec, const PortConfig& config, std::uint16_t tx_queues,
-                                const PoolConfig& pool) {
-  WARPLINE_TRY(Port port, Port::open(spec));
-  // What leaves by a queue was received by one queue of one port; frames to send first come from elsewhere.
-  const bool wanted = is_far(ports_.size()) || wants_fast_free(config_.forward.recycle);
-  const bool one_pool = wanted && !layout_.mixes_ports && pool.split == 0 && config_.forward.tx_first == 0;
-  WARPLINE_CHECK(port.configure(config, {.rx = config_.forward.pipelines, .tx = tx_queues, .one_pool = one_pool}));
-  WARPLINE_TRY(PortPools pools,
-               PortPools::make(pools_plan(fmt::format("port{}", ports_.size()), config, pool, port.node())));
+Result<void> ForwardPorts::set_up(std::uint16_t index) {
+  Port& port = ports_[index];
+  const PoolConfig pool = is_far(index) ? far_pool() : config_.pool;
+  // What leaves by a queue is of one pool: it was received by one queue of one port, or all ports share theirs. Frames
+  // to send first come from elsewhere.
+  const bool wanted = is_far(index) || wants_fast_free(config_.forward.recycle);
+  const bool of_one_pool = (one_pool_ || !layout_.mixes_ports) && pool.split == 0 && config_.forward.tx_first == 0;
+  const std::uint16_t tx = config_.forward.loopback ? config_.forward.pipelines : layout_.tx_queues(config_, index);
+  WARPLINE_CHECK(port.configure(port_config(index),
+                                {.rx = config_.forward.pipelines, .tx = tx, .one_pool = wanted && of_one_pool}));
+  if (one_pool_ && index != 0) return {};
+  PortPoolsPlan plan = pools_plan(fmt::format("port{}", index), port_config(index), pool, port.node());
+  if (one_pool_) {
+    for (const PortConfig& other : config_.ports | std::views::drop(1)) {
+      const PortPoolsPlan more = pools_plan("", other, pool, port.node());
+      if (pool.size == 0) plan.size += more.size;
+      plan.data_room = std::max(plan.data_room, more.data_room);
+    }
+  }
+  WARPLINE_TRY(PortPools pools, PortPools::make(plan));
   pools_.push_back(std::move(pools));
-  ports_.push_back(std::move(port));
   return {};
 }
 
@@ -71,8 +84,8 @@ Result<void> ForwardPorts::start() {
     for (const PortPools& pools : pools_) {
       for (const std::span<std::byte> memory : pools.external()) WARPLINE_CHECK(ports_[i].map(memory));
     }
-    WARPLINE_CHECK(ports_[i].attach(pools_[i].queues()));
-    if (!pools_[i].external().empty()) WARPLINE_CHECK(copies_.install(ports_[i]));
+    WARPLINE_CHECK(ports_[i].attach(pools_of(i).queues()));
+    if (!pools_of(i).external().empty()) WARPLINE_CHECK(copies_.install(ports_[i]));
   }
   std::vector<std::uint16_t> ids;
   for (const Port& port : ports_) ids.push_back(port.id());
@@ -89,7 +102,7 @@ std::vector<ForwardPort> ForwardPorts::near() const {
   std::vector<ForwardPort> near;
   const std::size_t count = config_.forward.loopback ? 1 : ports_.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const PortConfig& config = config_.forward.loopback ? config_.port_defaults : config_.ports[i];
+    const PortConfig& config = port_config(i);
     near.push_back({ports_[i].id(), ports_[i].setup().mtu, ports_[i].mac(), std::nullopt});
     if (!config.addresses.empty()) near.back().address = config.addresses.front();
   }
@@ -107,7 +120,9 @@ std::uint32_t ForwardPorts::buffers(const PortConfig& port, const PoolConfig& po
   if (pool.size != 0) return pool.size;
   const bool shared = pool.sharing == PoolSharing::shared;
   const std::uint32_t queues = shared ? config_.forward.pipelines : 1;
-  const auto senders = layout_.mixes_ports ? static_cast<std::uint32_t>(config_.ports.size()) : 1U;
+  // Of a pool that all ports share, each counts the descriptors of its own.
+  const bool elsewhere = layout_.mixes_ports && !one_pool_;
+  const auto senders = elsewhere ? static_cast<std::uint32_t>(config_.ports.size()) : 1U;
   const std::uint32_t bursts = config_.forward.ring_slots + 2U;
   PoolDemand demand{.rx_descriptors = port.rx_ring * queues,
                     .tx_descriptors = port.tx_ring * queues * senders,

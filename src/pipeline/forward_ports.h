@@ -31,10 +31,10 @@ class ForwardPorts {
   void stop();
 
   [[nodiscard]] const std::vector<Port>& ports() const { return ports_; }
-  /// Of the port with the same index.
+  /// Each once.
   [[nodiscard]] const std::vector<PortPools>& pools() const { return pools_; }
   /// Where frames that the program sends itself by that port come from.
-  [[nodiscard]] rte_mempool& sending_pool(std::size_t port) const { return *pools_[port].queues().front().payload; }
+  [[nodiscard]] rte_mempool& sending_pool(std::size_t port) const { return *pools_of(port).queues().front().payload; }
   /// Those that are forwarded on.
   [[nodiscard]] std::vector<ForwardPort> near() const;
   /// Frames of one queue pair that the far side keeps on their way: half of a ring, so that none ever overflows.
@@ -45,10 +45,14 @@ class ForwardPorts {
   [[nodiscard]] Bytes gpu_memory() const;
 
  private:
-  [[nodiscard]] Result<void> open_loopback();
-  [[nodiscard]] Result<void> open(const std::string& spec, const PortConfig& config, std::uint16_t tx_queues,
-                                  const PoolConfig& pool);
+  [[nodiscard]] std::vector<std::string> specs() const;
+  /// Configures the open port, and makes its pools.
+  [[nodiscard]] Result<void> set_up(std::uint16_t index);
   [[nodiscard]] Result<void> start();
+  [[nodiscard]] const PortConfig& port_config(std::size_t port) const {
+    return config_.forward.loopback ? config_.port_defaults : config_.ports[port];
+  }
+  [[nodiscard]] const PortPools& pools_of(std::size_t port) const { return pools_[one_pool_ ? 0 : port]; }
   [[nodiscard]] bool is_far(std::size_t port) const { return config_.forward.loopback && port == 1; }
   [[nodiscard]] std::uint32_t buffers(const PortConfig& port, const PoolConfig& pool) const;
   [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortConfig& port, const PoolConfig& pool,
@@ -58,6 +62,7 @@ class ForwardPorts {
   const Config& config_;
   const ForwardLayout& layout_;
   std::uint32_t max_frame_;
+  bool one_pool_ = false;  ///< all ports receive into the same pools, for their packets leave by any of them
   std::vector<PortPools> pools_;
   std::vector<Port> ports_;
   NicCopies copies_;
