@@ -127,6 +127,8 @@ class Loopback {
   std::vector<std::unique_ptr<Host>> hosts;
   /// Sees each packet before the network does; true: it is lost.
   std::function<bool(const Host& from, std::vector<std::uint8_t>& bytes)> tap;
+  bool keep_tokens = false;  ///< as a NIC that has not yet read the payload
+  std::vector<std::uint64_t> kept_tokens;
 
  private:
   struct Flying {
@@ -196,7 +198,8 @@ class Loopback {
     for (std::size_t i = 0; i < count; ++i) {
       std::vector<std::uint8_t> bytes(out[i].head, out[i].head + out[i].head_length);
       bytes.insert(bytes.end(), out[i].payload, out[i].payload + out[i].payload_length);
-      if (out[i].token != 0) host.endpoint.transmitted(out[i].token);
+      if (out[i].token != 0 && keep_tokens) kept_tokens.push_back(out[i].token);
+      if (out[i].token != 0 && !keep_tokens) host.endpoint.transmitted(out[i].token);
       if (tap && tap(host, bytes)) continue;
       send({host.address, out[i].to, std::move(bytes), static_cast<std::uint8_t>(out[i].ecn_capable ? 2 : 0)});
     }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "message/fragment_window.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <set>
+
+namespace warpline {
+namespace {
+
+RC_GTEST_PROP(FragmentWindow, is_a_set, ()) {
+  FragmentWindow window;
+  std::set<std::uint32_t> there;
+  std::uint32_t base = 0;
+  const auto spread = *rc::gen::element(2, 50, 1200);
+  for (int step = 0; step < 1000; ++step) {
+    const std::uint32_t fragment = base + static_cast<std::uint32_t>(*rc::gen::inRange(0, spread));
+    const bool beyond = fragment - base >= FragmentWindow::kSpan;
+    RC_ASSERT(window.has(fragment) == (there.count(fragment) != 0));
+    const auto answer = window.add(fragment);
+    if (beyond) {
+      RC_ASSERT(answer == FragmentWindow::Answer::beyond);
+      continue;
+    }
+    const bool fresh = there.insert(fragment).second;
+    RC_ASSERT(answer == (fresh ? FragmentWindow::Answer::fresh : FragmentWindow::Answer::duplicate));
+    while (there.count(base) != 0) ++base;
+    RC_ASSERT(window.base() == base);
+    RC_ASSERT(window.any());
+    if (base > 0) RC_ASSERT(window.add(base - 1) == FragmentWindow::Answer::duplicate);
+  }
+}
+
+}  // namespace
+}  // namespace warpline
