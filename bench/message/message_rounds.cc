@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// message_rounds ROUNDS SECONDS: every contender once a round, in a new order each; JSON on stdout. What is compared
-// was measured in the same round.
+// message_rounds ROUNDS SECONDS [QUESTION]: every contender once a round, in a new order each; JSON on stdout. What is
+// compared was measured in the same round.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ nlohmann::ordered_json to_json(const Estimate& estimate) {
   return {{"median", estimate.median}, {"low", estimate.low}, {"high", estimate.high}};
 }
 
-Result<int> run(std::uint32_t rounds, double seconds) {
+Result<int> run(std::uint32_t rounds, double seconds, const std::string& question) {
   WARPLINE_TRY(const Topology topology, Topology::of_machine());
   WARPLINE_TRY(const LcorePlan plan,
                plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
@@ -59,6 +59,8 @@ Result<int> run(std::uint32_t rounds, double seconds) {
   const MessageRun compatible{.cc = CcKind::timely, .reliability = Reliability::go_back_n, .outstanding = kWindow};
   const MessageRun single{.outstanding = 1};
   const MessageRun lengthy{.length = kLongMessage, .outstanding = 2, .echo = false};
+  MessageRun lengthy_no_cc = lengthy;
+  lengthy_no_cc.cc = CcKind::none;
   MessageRun lengthy_compatible = compatible;
   lengthy_compatible.length = kLongMessage;
   lengthy_compatible.outstanding = 2;
@@ -66,7 +68,7 @@ Result<int> run(std::uint32_t rounds, double seconds) {
   const auto over = [&](BenchWire& wire, const MessageRun& what) {
     return [&lcores, &wire, what] { return run_messages(lcores, wire, what); };
   };
-  const std::vector<Contender> contenders = {
+  std::vector<Contender> contenders = {
       {"rate", "messages", over(vnic, rpc)},
       {"rate", "messages again", over(vnic, rpc)},
       {"rate", "messages without congestion control", over(vnic, no_cc)},
@@ -81,6 +83,7 @@ Result<int> run(std::uint32_t rounds, double seconds) {
       {"latency", "kernel UDP", [&] { return run_udp_echo(lcores, 32, 1); }},
       {"goodput", "messages", over(vnic, lengthy)},
       {"goodput", "messages again", over(vnic, lengthy)},
+      {"goodput", "messages without congestion control", over(vnic, lengthy_no_cc)},
       {"goodput", "messages without UDP checksum", over(unchecked, lengthy)},
       {"goodput", "messages on net_ring", over(ring, lengthy)},
       {"goodput", "compatibility mode", over(vnic, lengthy_compatible)},
@@ -90,6 +93,7 @@ Result<int> run(std::uint32_t rounds, double seconds) {
       {"goodput", "kernel TCP", [&] { return run_tcp_stream(lcores); }},
   };
 
+  std::erase_if(contenders, [&](const Contender& c) { return !question.empty() && c.question != question; });
   std::vector<std::vector<double>> values(contenders.size());
   std::vector<double> tail;
   Random random(1);
@@ -124,7 +128,7 @@ Result<int> run(std::uint32_t rounds, double seconds) {
     if (i != first) entry["messages_to_this"] = to_json(estimate_ratio(values[first], values[i]));
     report[contenders[i].question][contenders[i].name] = entry;
   }
-  report["latency_p99_to_p50"] = to_json(estimate(tail));
+  if (!tail.empty()) report["latency_p99_to_p50"] = to_json(estimate(tail));
   fmt::print("{}\n", report.dump(1));
   return 0;
 }
@@ -136,10 +140,10 @@ int main(int argc, char** argv) {
   const auto rounds = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 15);
   const double seconds = argc > 2 ? std::atof(argv[2]) : 0.3;
   if (rounds == 0 || seconds <= 0) {
-    fmt::print(stderr, "usage: message_rounds [ROUNDS [SECONDS]]\n");
+    fmt::print(stderr, "usage: message_rounds [ROUNDS [SECONDS [rate|latency|goodput]]]\n");
     return 2;
   }
-  const auto result = warpline::run(rounds, seconds);
+  const auto result = warpline::run(rounds, seconds, argc > 3 ? argv[3] : "");
   if (result) return *result;
   fmt::print(stderr, "{}\n", result.error().message());
   return static_cast<int>(result.error().kind);

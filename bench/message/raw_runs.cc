@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <vector>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -30,11 +31,25 @@ void send_all(std::uint16_t port, Burst& burst, std::uint16_t count, const std::
   rte_pktmbuf_free_bulk(burst.data() + sent, static_cast<unsigned>(count - sent));
 }
 
-/// A frame of no protocol, its bytes written as a sender of payload would.
-rte_mbuf* make_frame(rte_mempool* pool, std::uint32_t length) {
+/// An application's message of 8 MiB, gone through piece by piece, again and again.
+class Memory {
+ public:
+  std::uint8_t* next(std::uint32_t length) {
+    if (at_ + length > bytes_.size()) at_ = 0;
+    at_ += length;
+    return bytes_.data() + at_ - length;
+  }
+
+ private:
+  std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(8 << 20);
+  std::size_t at_ = 0;
+};
+
+/// A frame of no protocol, its bytes out of the application's memory.
+rte_mbuf* make_frame(rte_mempool* pool, std::uint32_t length, Memory& memory) {
   rte_mbuf* const mbuf = rte_pktmbuf_alloc(pool);
   if (mbuf == nullptr) return nullptr;
-  std::memset(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(length)), 0x5a, length);
+  std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(length)), memory.next(length), length);
   return mbuf;
 }
 
@@ -64,6 +79,7 @@ RunFigures run_raw_echo(const BenchLcores& lcores, BenchWire& wire, std::uint32_
       },
       [&] {
         Burst burst;
+        Memory memory;
         std::uint32_t out = 0;
         while (!stop.load(std::memory_order_relaxed)) {
           const std::uint16_t count = receive(here, burst);
@@ -72,7 +88,7 @@ RunFigures run_raw_echo(const BenchLcores& lcores, BenchWire& wire, std::uint32_
           out -= std::min<std::uint32_t>(out, count);
           const auto more = static_cast<std::uint16_t>(std::min<std::uint32_t>(kBurst, outstanding - out));
           std::uint16_t made = 0;
-          while (made < more && (burst[made] = make_frame(wire.client->pool(), frame)) != nullptr) ++made;
+          while (made < more && (burst[made] = make_frame(wire.client->pool(), frame, memory)) != nullptr) ++made;
           out += made;
           send_all(here, burst, made, stop);
         }
@@ -91,16 +107,16 @@ RunFigures run_raw_stream(const BenchLcores& lcores, BenchWire& wire, std::uint3
   std::atomic<bool> stop{false};
   Counter arrived;
   std::uint64_t counts[2], ticks[2];
-  std::vector<std::uint8_t> memory(frame);
   run_both(
       lcores,
       [&] {
         Burst burst;
+        Memory memory;
         while (!stop.load(std::memory_order_relaxed)) {
           const std::uint16_t count = receive(there, burst);
           // As a receiver of payload does: into the application's memory.
           for (std::uint16_t i = 0; i < count; ++i) {
-            std::memcpy(memory.data(), rte_pktmbuf_mtod(burst[i], void*), burst[i]->data_len);
+            std::memcpy(memory.next(burst[i]->data_len), rte_pktmbuf_mtod(burst[i], void*), burst[i]->data_len);
           }
           rte_pktmbuf_free_bulk(burst.data(), count);
           arrived.add(count);
@@ -108,9 +124,10 @@ RunFigures run_raw_stream(const BenchLcores& lcores, BenchWire& wire, std::uint3
       },
       [&] {
         Burst burst;
+        Memory memory;
         while (!stop.load(std::memory_order_relaxed)) {
           std::uint16_t made = 0;
-          while (made < kBurst && (burst[made] = make_frame(wire.client->pool(), frame)) != nullptr) ++made;
+          while (made < kBurst && (burst[made] = make_frame(wire.client->pool(), frame, memory)) != nullptr) ++made;
           send_all(here, burst, made, stop);
         }
       },

@@ -51,7 +51,8 @@ RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const Messag
 /// The same over sockets of the kernel.
 RunFigures run_messages_on_sockets(const BenchLcores& lcores, const MessageRun& run);
 
-/// rte_eth bursts over a vnic pair without a protocol: an echo of `frame` bytes, `outstanding` at once, or one way.
+/// rte_eth bursts over a vnic pair without a protocol: an echo of `frame` bytes, `outstanding` at once, or one way; the
+/// bytes come from and, one way, go to memory of an application of 8 MiB.
 RunFigures run_raw_echo(const BenchLcores& lcores, BenchWire& wire, std::uint32_t frame, std::uint32_t outstanding);
 RunFigures run_raw_stream(const BenchLcores& lcores, BenchWire& wire, std::uint32_t frame, std::uint32_t payload);
 
