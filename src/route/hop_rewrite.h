@@ -41,7 +41,8 @@ class PlainFrames {
     const bool plain = (load32(frame + EthernetView::kEtherType) & 0xffffffU) == kTypeAndVersion;
     const bool fits = total - Ipv4View::kHeaderLength <= length - kIpv4Bytes;  // wraps where total is too small
     const bool host = source - 1 < 223 && source != 127;
-    return plain & for_us(frame) & fits & host & right_checksum(front, middle, load32(ip + Ipv4View::kDestination));
+    const bool right = right_checksum(front, middle, load32(ip + Ipv4View::kDestination));
+    return (unsigned{plain} & unsigned{for_us(frame)} & unsigned{fits} & unsigned{host} & unsigned{right}) != 0;
   }
 
   [[nodiscard]] WARPLINE_HD bool is_ipv6(const std::uint8_t* frame, std::uint32_t head, std::uint32_t length) const {
