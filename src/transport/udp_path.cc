@@ -53,7 +53,9 @@ UdpPath::UdpPath(const Ends& ends) : v4_(std::holds_alternative<Ipv4Address>(end
 
 void UdpPath::write(std::uint8_t* at, std::span<const std::span<const std::uint8_t>> pieces, std::uint8_t ecn,
                     UdpChecksum checksum) const {
-  std::memcpy(at, bytes_.data(), length_);
+  constexpr std::uint32_t kPlain = 14 + 20 + 8;  // of a length known here it is a few moves
+  std::memcpy(at, bytes_.data(), kPlain);
+  if (length_ != kPlain) std::memcpy(at + kPlain, bytes_.data() + kPlain, length_ - kPlain);
   std::size_t payload = 0;
   for (const auto& piece : pieces) payload += piece.size();
   const auto udp_length = static_cast<std::uint16_t>(payload + UdpView::kHeaderLength);
