@@ -48,7 +48,7 @@ class Endpoint {
   /// Tells the peer once, ends all messages with `peer_lost` and then the session with `lost`. The id stays valid, for
   /// reconnect(), if the session was opened here, until forget().
   CallStatus close(SessionId session, Nanos now);
-  /// Gives up a session, lost or not; without events.
+  /// Gives up a session, lost or not: its messages end with `peer_lost`, but there is no event `lost`.
   CallStatus forget(SessionId session, Nanos now);
 
   // Messages.

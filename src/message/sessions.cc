@@ -123,10 +123,10 @@ CallStatus EndpointState::close(SessionId id) {
 CallStatus EndpointState::forget(SessionId id) {
   Session* session = find(id);
   if (session == nullptr) return CallStatus::unknown_session;
+  session->forgotten = true;  // keeps `lost` from being queued
   if (session->phase != SessionPhase::lost) lose(*session, LossReason::closed_here);
-  session->forgotten = true;
   session->lost_pending = false;
-  if (!session->opened_event && !session->lost_event) free_session(*session);
+  if (session->phase == SessionPhase::lost && !session->opened_event && !session->lost_event) free_session(*session);
   return CallStatus::ok;
 }
 

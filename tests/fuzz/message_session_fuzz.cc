@@ -239,6 +239,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const MessageId& id : pair.held[side]) static_cast<void>(pair.hosts[side].release(id, pair.now));
     for (int i = 0; i < 10; ++i) pair.poll(side);
     for (const SessionId session : pair.sessions[side]) static_cast<void>(pair.hosts[side].forget(session, pair.now));
+    for (int i = 0; i < 200; ++i) pair.poll(side);
     require(pair.under_way[side].empty(), "every message ended");
     const EndpointFacts facts = pair.hosts[side].facts();
     require(facts.free_sessions == 3, "no session leaks");
