@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -73,7 +72,7 @@ std::vector<std::uint64_t> send_all(UdpSocket& socket, const PeerAddress& to, co
     for (; count < room.size() && at < lengths.size(); ++count, ++at) {
       Outgoing& out = room[count];
       const auto head = static_cast<std::uint32_t>(std::min(in_head, kept[at].size()));
-      std::memcpy(out.head, kept[at].data(), head);
+      std::copy_n(kept[at].begin(), head, out.head);
       out.head_length = head;
       out.payload = kept[at].data() + head;
       out.payload_length = static_cast<std::uint32_t>(kept[at].size()) - head;
