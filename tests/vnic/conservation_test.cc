@@ -218,7 +218,8 @@ std::vector<std::uint64_t> counters_of(const Port& port) {
   for (unsigned i = 0; i < kCounts; ++i) {
     const auto count = static_cast<Count>(i);
     const bool of_polls = count == Count::fault_stall_polls || count == Count::fault_rx_out_polls ||
-                          count == Count::engine_cycles || count == Count::engine_calls;
+                          count == Count::engine_cycles || count == Count::engine_calls ||
+                          count == Count::mempool_gets || count == Count::mempool_puts;
     values.push_back(of_polls ? 0 : port.count(count));
   }
   return values;
