@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-TIMEOUT_S = 1800
+TIMEOUT_S = 1800  # sanitizers make programs several times slower
 
 
 def main():
