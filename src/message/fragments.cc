@@ -58,6 +58,12 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   const MessageRole role =
       fragment.kind == FragmentKind::request ? MessageRole::peer_request : MessageRole::peer_message;
   if (newer <= 0) {
+    const bool refused = newer == 0 && use.message != kNone && messages[use.message].refuse;
+    if (refused && role == MessageRole::peer_message && !session.go_back_n) {
+      // Acknowledged, all of it would look delivered to a sender that the refusal has not reached.
+      drop(MessageDrop::bad_fragment);
+      return false;
+    }
     if (newer < 0 || use.message == kNone || messages[use.message].state != MessageState::arriving) {
       counters.fragments_duplicate.add(1);
       return true;
