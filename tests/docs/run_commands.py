@@ -48,7 +48,7 @@ def mentions(text):
     prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     for target in sorted(set(re.findall(r"`make ([a-z]+)`", prose))):
         yield f"make --dry-run {target}"
-    for command in sorted(set(re.findall(r"`(?:build/)?warpline ([a-z]+)", prose))):
+    for command in sorted(set(re.findall(r"`(?:build/)?warpline ([a-z0-9]+)", prose))):
         yield f"build/warpline {command} --help"
 
 
