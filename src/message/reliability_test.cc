@@ -63,7 +63,7 @@ void traffic_over(const Case& c, std::uint64_t seed) {
 class Reliability_ : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Reliability_, all_arrives_once) {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) traffic_over(GetParam(), seed);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) traffic_over(GetParam(), seed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, Reliability_,

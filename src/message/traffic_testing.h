@@ -17,7 +17,7 @@ namespace warpline {
 class Traffic {
  public:
   struct Shape {
-    std::uint32_t messages = 200;  ///< of each end
+    std::uint32_t messages = 100;  ///< of each end
     std::uint32_t outstanding = 20;
     std::uint32_t max_length = 200'000;
     bool ordered = false;
