@@ -5,7 +5,8 @@
 
 namespace warpline::sim {
 
-/// While one of these lives, and `checked`, each `new` counts as a violation (allocations.cc replaces the operator).
+/// While one of these lives, and `checked`, each `new` counts as a violation (allocations.cc replaces the operator, but
+/// not under sanitizers).
 class NoAllocations {
  public:
   explicit NoAllocations(bool checked);
