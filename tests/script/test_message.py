@@ -33,7 +33,8 @@ class Message(MessageCase):
         other = self.stopped(program)
         self.assertEqual(other["requests"]["served"], requests)
         self.assertEqual(other["requests"]["not_served"], 0)
-        self.assertEqual(other["drops"], {}, other)
+        # An acknowledgement may come behind the goodbye.
+        self.assertLessEqual(set(other["drops"]), {"unknown_session"}, other)
         return report
 
     def test_every_test_answers_every_request_rightly(self):
