@@ -183,7 +183,7 @@ TEST(Neighbours, NobodyIsNeverResolved) {
 }
 
 /// Whatever happens, and in whatever order: a MAC address is that of the last believable message about that neighbour,
-/// and requests keep their distance.
+/// and of two that would ask at the same time one may.
 RC_GTEST_PROP(Neighbours, KeepToWhatWasSaid, ()) {
   NeighbourTable table(16);
   std::map<std::uint32_t, std::uint64_t> said;
