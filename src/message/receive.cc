@@ -111,15 +111,20 @@ void EndpointState::receive_packet(const Datagram& datagram) {
     session.opened_event = true;
     queue_event(EventLink{index, EventLink::Of::opened});
   }
+  MessageFragment fragment;
+  if (header.has(kMessageHasFragment) &&
+      parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {
+    return drop(MessageDrop::bad_fragment);
+  }
   if (session.go_back_n && header.elicits() && header.packet_number != std::max(session.received.base(), floor)) {
+    // Each end's notice may be behind that for which the other has no memory: both would wait for ever.
+    const bool notice = header.has(kMessageHasFragment) && fragment.kind == FragmentKind::busy;
+    if (notice && fragment.slot < kSlots) take_busy(session, fragment);
     return drop(MessageDrop::out_of_order);
   }
-  if (header.has(kMessageHasFragment)) {
-    MessageFragment fragment;
-    if (parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {
-      return drop(MessageDrop::bad_fragment);
-    }
-    if (!take_fragment(session, datagram, header.length(), fragment, header.payload_length)) return;
+  if (header.has(kMessageHasFragment) &&
+      !take_fragment(session, datagram, header.length(), fragment, header.payload_length)) {
+    return;
   }
   counters.packets_in.add(1);
   counters.bytes_in.add(length);
