@@ -109,6 +109,30 @@ void EndpointState::mark_all_lost(Session& session) {
   session.reorder_at = kNever;
 }
 
+/// The last resort: what is lost cannot be sent again, since there is no number or place for it and nothing in flight
+/// that will free one. All packets are forgotten, and their places with them; messages begin again at what is
+/// acknowledged of them.
+void EndpointState::start_over(Session& session) {
+  session.sent.clear(blocks);
+  session.first_in_flight = session.next_lost = session.sent.next();
+  session.lost_packets = 0;
+  session.reorder_at = kNever;
+  const auto again = [&](const SlotUse& slot) {
+    if (slot.message == kNone) return;
+    Message& message = messages[slot.message];
+    if (message.state == MessageState::sending && !message.deferred) {
+      message.next_fragment = message.fragments > 1 ? message.window.base() : 0;
+    } else if (message.state == MessageState::withdrawing) {
+      message.next_fragment = 0;
+    } else {
+      return;
+    }
+    enqueue(session, slot.message);
+  };
+  for (const SlotUse& slot : session.outgoing) again(slot);
+  for (const SlotUse& slot : session.incoming) again(slot);
+}
+
 /// Whether the packet's fragment must be sent again.
 bool EndpointState::needed(const SentPacket& packet) const {
   if (packet.message == kNone) return false;

@@ -69,7 +69,11 @@ bool EndpointState::send_lost(Session& session, Outgoing& out) {
       continue;
     }
     if (needed(packet)) {
-      if (!may_send(session, packet.bytes) || !reserve(session, Purpose::again)) return false;
+      if (!may_send(session, packet.bytes)) return false;
+      if (!reserve(session, Purpose::again)) {
+        if (session.in_flight_packets == 0) start_over(session);
+        return false;
+      }
       // A floor that reserve() raised stops before a lost packet.
       const SentPacket again = packet;
       packet.state = SentState::resent;
@@ -85,6 +89,7 @@ bool EndpointState::send_lost(Session& session, Outgoing& out) {
     ++session.next_lost;
   }
   raise_floor(session);
+  if (session.sent.span() != 0) arm(session, next_due(session));
   return false;
 }
 
@@ -99,8 +104,10 @@ void EndpointState::pop(MessageList& list) {
 std::uint32_t EndpointState::head(MessageList& list) {
   while (list.first != kNone) {
     const std::uint32_t index = list.first;
-    const Message& message = messages[index];
+    Message& message = messages[index];
     const bool alive = message.state == MessageState::sending || message.state == MessageState::withdrawing;
+    // After start_over().
+    while (message.fragments > 1 && alive && message.window.has(message.next_fragment)) ++message.next_fragment;
     if (alive && !message.deferred && message.next_fragment < message.fragments) {
       // Of a message for which there was no room, one fragment asks whether there is now.
       const std::uint32_t span = message.busy != 0 && message.window.base() == 0 ? 1 : FragmentWindow::kSpan;

@@ -166,6 +166,7 @@ struct EndpointState {
   void mark_lost(Session& session, std::uint64_t number);
   void mark_all_lost(Session& session);
   void raise_floor(Session& session);
+  void start_over(Session& session);
   /// Blocks that only acknowledgements and packets sent again may take, and as many for the latter alone.
   [[nodiscard]] std::uint32_t spare_sent_blocks() const { return std::max(blocks.capacity() / 8, 2U); }
   [[nodiscard]] bool needed(const SentPacket& packet) const;
@@ -173,6 +174,7 @@ struct EndpointState {
   // transmit.cc
   std::size_t transmit(std::span<Outgoing> out);
   void make_ready(Session& session);
+  void wake_starved();
   [[nodiscard]] bool has_work(const Session& session) const;
   bool send_from(Session& session, std::span<Outgoing> out, std::size_t& count);
   void promote_acks();

@@ -39,6 +39,18 @@ void EndpointState::promote_acks() {
   }
 }
 
+/// Those that found no block, if there are more now.
+void EndpointState::wake_starved() {
+  if (starved.first == kNone || blocks.available() <= blocks_when_starved) return;
+  for (std::uint32_t index = starved.first; index != kNone;) {
+    Session& session = sessions[index];
+    index = session.starved_next;
+    session.starved_listed = false;
+    make_ready(session);
+  }
+  starved = {};
+}
+
 void EndpointState::take_stray(Outgoing& out) {
   const StrayReply& stray = strays[stray_first];
   stray_first = (stray_first + 1) % static_cast<std::uint32_t>(strays.size());
@@ -65,15 +77,7 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
     counters.bytes_out.add(out[count].length());
   }
   blocks_when_starved = std::min(blocks_when_starved, blocks.available());
-  if (starved.first != kNone && blocks.available() > blocks_when_starved) {
-    for (std::uint32_t index = starved.first; index != kNone;) {
-      Session& session = sessions[index];
-      index = session.starved_next;
-      session.starved_listed = false;
-      make_ready(session);
-    }
-    starved = {};
-  }
+  wake_starved();
   while (count < out.size() && ready.first != kNone) {
     Session& session = sessions[ready.first];
     ready.first = session.ready_next;
@@ -93,6 +97,7 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
     counters.packets_out.add(count - begin);
     if (session.starved) {
       session.starved = false;
+      wake_starved();  // this one may have freed what others need
       blocks_when_starved = blocks.available();
       if (session.starved_listed) continue;
       session.starved_listed = true;
