@@ -107,6 +107,14 @@ INSTANTIATE_TEST_SUITE_P(Networks, Reliability_,
                                                   c.config.cc.kind = CcKind::timely;
                                                   c.shape.max_length = 20'000;
                                                 }),
+                                           with("go_back_n_on_a_path_slower_than_its_timeout",
+                                                [](Case& c) {
+                                                  c.impairment.delay = Nanos{13'000'000};
+                                                  c.config.reliability = Reliability::go_back_n;
+                                                  c.config.cc.kind = CcKind::none;
+                                                  c.shape.messages = 20;
+                                                  c.shape.max_length = 20'000;
+                                                }),
                                            with("dctcp",
                                                 [](Case& c) {
                                                   c.impairment.mark = 100'000;

@@ -12,6 +12,10 @@ constexpr std::int64_t kPollingSlack = 15'000;  ///< nanoseconds
 /// Signs of life without an answer before silence counts.
 constexpr std::uint8_t kUnansweredIsSilent = 2;
 
+Nanos doubled(Nanos time, unsigned times, Nanos most) {
+  return time.value > most.value >> times ? most : Nanos{time.value << times};
+}
+
 }  // namespace
 
 void EndpointState::advance() {
@@ -43,17 +47,16 @@ void EndpointState::begin_waiting(Session& session) {
 }
 
 Nanos EndpointState::probe_timeout(const Session& session) const {
-  if (session.go_back_n) return config.fixed_rto;
   const unsigned backoff = std::min<std::uint8_t>(session.unanswered == 0 ? 0 : session.unanswered - 1, kMaxBackoff);
-  if (!session.rtt.known()) {
-    return Nanos{std::min(config.initial_rto.value << backoff, config.max_rto.value)};
-  }
+  // With backoff, which eRPC lacks: on a path slower than the timeout all would be sent again for ever.
+  if (session.go_back_n) return doubled(config.fixed_rto, backoff, std::max(config.fixed_rto, config.max_rto));
+  if (!session.rtt.known()) return doubled(config.initial_rto, backoff, config.max_rto);
   const std::int64_t timeout = session.rtt.timeout(Nanos{1000}).value + session.max_ack_delay.value;
-  const std::int64_t rto = std::min(std::max(timeout, config.min_rto.value) << backoff, config.max_rto.value);
-  if (session.unanswered != 0) return Nanos{rto};
+  const Nanos rto = doubled(Nanos{std::max(timeout, config.min_rto.value)}, backoff, config.max_rto);
+  if (session.unanswered != 0) return rto;
   // RFC 8985, section 7.2, and some more for a peer that polls.
   const std::int64_t probe = 2 * session.rtt.smoothed().value + session.max_ack_delay.value + kPollingSlack;
-  return Nanos{std::min(probe, rto)};
+  return std::min(Nanos{probe}, rto);
 }
 
 Nanos EndpointState::next_due(const Session& session) const {
