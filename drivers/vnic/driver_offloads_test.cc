@@ -83,6 +83,29 @@ TEST(DriverOffloadsTest, ChecksumsAreFilledInAndVerified) {
   EXPECT_EQ(port.counts()["rx_bad_l4_checksum"], 1U);
 }
 
+TEST(DriverOffloadsTest, AChecksumFilledInOnAWrongPseudoHeaderIsFoundBad) {
+  const Pool pool;
+  Port port("net_vnic0");
+  ASSERT_EQ(port.start(pool.get(), {.rx_offloads = kRxChecksums, .tx_offloads = RTE_ETH_TX_OFFLOAD_UDP_CKSUM}), 0);
+  const auto send_on = [&](int error) {
+    rte_mbuf* const mbuf = pool.make(udp_frame(101));
+    auto* const ip = rte_pktmbuf_mtod_offset(mbuf, rte_ipv4_hdr*, 14);
+    rte_pktmbuf_mtod_offset(mbuf, rte_udp_hdr*, 34)->dgram_cksum =
+        static_cast<std::uint16_t>(rte_ipv4_phdr_cksum(ip, 0) + error);
+    mbuf->l2_len = 14;
+    mbuf->l3_len = 20;
+    mbuf->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM;
+    EXPECT_EQ(port.send(mbuf), 1);
+    const std::vector<rte_mbuf*> received = port.receive();
+    if (received.size() != 1) return std::uint64_t{0};
+    const std::uint64_t flags = received[0]->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+    rte_pktmbuf_free(received[0]);
+    return flags;
+  };
+  EXPECT_EQ(send_on(0), RTE_MBUF_F_RX_L4_CKSUM_GOOD);
+  EXPECT_EQ(send_on(1), RTE_MBUF_F_RX_L4_CKSUM_BAD);
+}
+
 TEST(DriverOffloadsTest, PrepareRefusesWhatTheDeviceHasNot) {
   const Pool pool;
   Port port("net_vnic0", "wire=sink");

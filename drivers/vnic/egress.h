@@ -24,15 +24,15 @@ class Egress {
   void unlock();
 
   /// One frame in contiguous memory, written to by faults only: when changes_frames(). False: it could not leave and is
-  /// counted (no peer, link down). Faults that lose it count it themselves.
-  bool send(std::uint8_t* frame, std::uint32_t length, std::uint64_t now_nanos) {
+  /// counted (no peer, link down). Faults that lose it count it themselves. `sums`: what the device filled in.
+  bool send(std::uint8_t* frame, std::uint32_t length, std::uint64_t now_nanos, const FilledIn& sums = {}) {
     if (way_ == Way::swallow) return true;
     if (way_ == Way::blocked) [[unlikely]]
       return block();
     if (changes_frames_) [[unlikely]] {
       faults_.pass(frame, length, now_nanos, *other_end_, counts);
     } else {
-      other_end_->deliver(frame, length, now_nanos);
+      other_end_->deliver(frame, length, now_nanos, sums);
     }
     return true;
   }

@@ -128,11 +128,11 @@ std::uint32_t Engine::send_posted(TxQueue& queue, TxState& state) {
 
 bool Engine::send_gathered(TxQueue& queue, std::uint8_t* frame, std::uint32_t length, std::uint64_t word,
                            std::uint64_t now_nanos) {
-  if ((word & kSums) != 0 && !fill_in_checksums(frame, length, word)) {
-    queue.device_counts.add(Count::tx_malformed);
-    return false;
-  }
-  return device_.egress.send(frame, length, now_nanos);
+  if ((word & kSums) == 0) return device_.egress.send(frame, length, now_nanos);
+  const FilledIn sums = fill_in_checksums(frame, length, word);
+  if (sums.fits) return device_.egress.send(frame, length, now_nanos, sums);
+  queue.device_counts.add(Count::tx_malformed);
+  return false;
 }
 
 std::uint32_t Engine::serve_tx(TxQueue& queue) {

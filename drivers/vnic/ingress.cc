@@ -37,6 +37,13 @@ bool has_no_checksum(FrameRef frame, const ParsedFrame& parsed) {
          load_be16(frame.data() + parsed.l4_offset + UdpView::kChecksum) == 0;
 }
 
+/// The sender's device summed up the very bytes that its own checksum covers here, on the right pseudo header.
+bool filled_in_right(FrameRef frame, const ParsedFrame& parsed, const FilledIn& sums) {
+  if (sums.l4 == 0 || sums.l4 != parsed.l4_offset || sums.end != sums.l4 + l4_total(parsed)) return false;
+  const std::uint16_t complement = pseudo_header(frame, parsed).checksum();
+  return static_cast<std::uint16_t>(~complement) == sums.pseudo;
+}
+
 }  // namespace
 
 int Ingress::configure(std::uint16_t queues, std::size_t buffer_bytes) {
@@ -58,7 +65,8 @@ void Ingress::plan() {
   parses_ = steers_ || reports_kind || needs_header_length || checksum_offloads != 0 || !flows.empty();
 }
 
-void Ingress::deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos) {
+void Ingress::deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos,
+                      const FilledIn& sums) {
   if (!link_up.load(std::memory_order_relaxed)) [[unlikely]]
     return counts.add(Count::rx_link_down);
   if (!started.load(std::memory_order_relaxed)) [[unlikely]]
@@ -70,17 +78,17 @@ void Ingress::deliver(const std::uint8_t* frame, std::uint32_t length, std::uint
   if (!macs.passes(frame)) return counts.add(Count::rx_filtered);
 
   FrameInfo info{release_nanos, length, 0, 0, 0, 0};
-  if (parses_) return deliver_parsed(frame, length, info);
+  if (parses_) return deliver_parsed(frame, length, info, sums);
   push(0, info, frame);
 }
 
-void Ingress::deliver_parsed(const std::uint8_t* frame, std::uint32_t length, FrameInfo& info) {
+void Ingress::deliver_parsed(const std::uint8_t* frame, std::uint32_t length, FrameInfo& info, const FilledIn& sums) {
   Segment segment{const_cast<std::uint8_t*>(frame), length, 0, Verdict::forward};  // only read
   const FrameRef whole{&segment, 1, length};
   const ParsedFrame parsed = parse(whole);
   info.header_length = parsed.payload_offset;
   if (reports_kind) info.rx_flags |= kind_of(parsed);
-  if (checksum_offloads != 0) info.rx_flags |= verify(whole, parsed);
+  if (checksum_offloads != 0) info.rx_flags |= verify(whole, parsed, sums);
 
   const FlowRule* rule = flows.match(frame, length, parsed);
   if (rule != nullptr) {
@@ -101,11 +109,12 @@ void Ingress::deliver_parsed(const std::uint8_t* frame, std::uint32_t length, Fr
 }
 
 /// Flags of enum RxFlag. Bad checksums are counted; the frame goes on. Behind a bad IPv4 header L4 is not looked at.
-std::uint64_t Ingress::verify(FrameRef frame, ParsedFrame parsed) {
+std::uint64_t Ingress::verify(FrameRef frame, ParsedFrame parsed, const FilledIn& sums) {
   const bool ip = parsed.l3 == L3Kind::ipv4 && (checksum_offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0;
   const bool l4 = (l4_offload(parsed) & checksum_offloads) != 0;
   if (!ip && !l4) return 0;
-  if (!l4) parsed.l4 = L4Kind::none;
+  const bool known = l4 && filled_in_right(frame, parsed, sums);
+  if (!l4 || known) parsed.l4 = L4Kind::none;
   parsed.verdict = Verdict::forward;  // what is malformed behind the IP header does not matter to it
   const Verdict verdict = verify_checksums(frame, parsed);
   if (verdict == Verdict::ipv4_checksum) {
@@ -117,7 +126,7 @@ std::uint64_t Ingress::verify(FrameRef frame, ParsedFrame parsed) {
   if (is_drop(verdict)) {
     counts.add(Count::rx_bad_l4_checksum);
     flags |= kRxL4Bad;
-  } else if (l4 && !has_no_checksum(frame, parsed)) {
+  } else if (known || (l4 && !has_no_checksum(frame, parsed))) {
     flags |= kRxL4Good;
   }
   return flags;

@@ -15,6 +15,7 @@
 #include "queue.h"
 #include "rss.h"
 #include "spin_lock.h"
+#include "tx_checksum.h"
 
 namespace warpline::vnic {
 
@@ -48,7 +49,12 @@ class Ingress final : public FrameSink {
   void begin() override { lock_.lock(); }
   void end() override { lock_.unlock(); }
   /// Only between begin() and end().
-  void deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos) override;
+  void deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos) override {
+    deliver(frame, length, release_nanos, {});
+  }
+  /// The same for a frame that nothing has changed since its sender's device filled in `sums`: none of them is checked
+  /// by summing up all over again.
+  void deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos, const FilledIn& sums);
 
   /// queue < queues().
   [[nodiscard]] PacketBuffer& buffer(std::uint16_t queue) { return *buffers_[queue]; }
@@ -71,8 +77,8 @@ class Ingress final : public FrameSink {
  private:
   /// What deliver() can do without, from the members above.
   void plan();
-  void deliver_parsed(const std::uint8_t* frame, std::uint32_t length, FrameInfo& info);
-  [[nodiscard]] std::uint64_t verify(FrameRef frame, ParsedFrame parsed);
+  void deliver_parsed(const std::uint8_t* frame, std::uint32_t length, FrameInfo& info, const FilledIn& sums);
+  [[nodiscard]] std::uint64_t verify(FrameRef frame, ParsedFrame parsed, const FilledIn& sums);
   void push(std::uint16_t queue, const FrameInfo& info, const std::uint8_t* frame);
 
   SpinLock lock_;

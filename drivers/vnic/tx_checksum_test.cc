@@ -43,7 +43,7 @@ Verdict verdict(std::vector<std::uint8_t>& frame) {
 }
 
 bool fill(std::vector<std::uint8_t>& frame, std::uint64_t word) {
-  return fill_in_checksums(frame.data(), static_cast<std::uint32_t>(frame.size()), word);
+  return fill_in_checksums(frame.data(), static_cast<std::uint32_t>(frame.size()), word).fits;
 }
 
 /// What an application does before it hands a frame over.
