@@ -13,7 +13,8 @@
 
 namespace warpline {
 
-UdpPath::UdpPath(const Ends& ends) : v4_(std::holds_alternative<Ipv4Address>(ends.own)), peer_(ends.peer) {
+UdpPath::UdpPath(const Ends& ends)
+    : v4_(std::holds_alternative<Ipv4Address>(ends.own)), own_port_(ends.own_port), peer_(ends.peer) {
   std::uint8_t* at = bytes_.data();
   emit(EthernetHeader{ends.next_mac, ends.own_mac,
                       ends.vlan ? kEtherTypeVlan
@@ -38,14 +39,14 @@ UdpPath::UdpPath(const Ends& ends) : v4_(std::holds_alternative<Ipv4Address>(end
     emit(header, l3);
     store_be16(l3 + Ipv4View::kChecksum, 0);
     l3_sum_.add(l3, Ipv4View::kHeaderLength);
-    l4_sum_ = pseudo_header_v4(l3 + Ipv4View::kSource, kProtocolUdp, 0);
+    pseudo_sum_ = pseudo_header_v4(l3 + Ipv4View::kSource, kProtocolUdp, 0);
   } else {
     Ipv6Header header;
     header.next_header = kProtocolUdp;
     header.source = std::get<Ipv6Address>(ends.own);
     header.destination.bytes = ends.peer.ip;
     emit(header, l3);
-    l4_sum_ = pseudo_header_v6(l3 + Ipv6View::kSource, kProtocolUdp, 0);
+    pseudo_sum_ = pseudo_header_v6(l3 + Ipv6View::kSource, kProtocolUdp, 0);
   }
   emit(UdpHeader{ends.own_port, ends.peer.port, 0, 0}, l3 + l3_length());
   length_ = static_cast<std::uint8_t>(l3_at_ + l3_length() + UdpView::kHeaderLength);
@@ -75,13 +76,16 @@ void UdpPath::write(std::uint8_t* at, std::span<const std::span<const std::uint8
   }
   store_be16(udp + UdpView::kLength, udp_length);
   if (checksum == UdpChecksum::none && v4_) return;
-  ChecksumSum sum = l4_sum_;
-  sum.add16(udp_length);  // of the pseudo header
+  ChecksumSum sum = pseudo_sum_;
+  sum.add16(udp_length);
   if (checksum == UdpChecksum::device) {
     store_be16(udp + UdpView::kChecksum, static_cast<std::uint16_t>(~sum.checksum()));
     return;
   }
-  sum.add(udp, UdpView::kChecksum);
+  // UDP's own header: not from memory, where it was written just now in smaller pieces.
+  sum.add16(own_port_);
+  sum.add16(peer_.port);
+  sum.add16(udp_length);
   for (const auto& piece : pieces) sum.add(piece.data(), static_cast<std::uint32_t>(piece.size()));
   const std::uint16_t value = sum.checksum();
   store_be16(udp + UdpView::kChecksum, value == 0 ? 0xffff : value);  // RFC 768: 0 would mean none

@@ -53,9 +53,10 @@ class UdpPath {
   std::uint8_t length_ = 0;
   std::uint8_t l3_at_ = 0;
   bool v4_ = true;
+  std::uint16_t own_port_ = 0;
   PeerAddress peer_;
-  ChecksumSum l3_sum_;  ///< IPv4's header without its length and type of service
-  ChecksumSum l4_sum_;  ///< the pseudo header without its length
+  ChecksumSum l3_sum_;      ///< IPv4's header without its length and type of service
+  ChecksumSum pseudo_sum_;  ///< the pseudo header without its length
 };
 
 }  // namespace warpline
