@@ -100,6 +100,7 @@ Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_c
     MessagePortConfig config;
     config.udp_port = side == 0 ? kPort : kClientPort;
     config.udp_checksum = udp_checksum;
+    config.max_sessions = 20'000;
     WARPLINE_TRY(ports[side], MessagePort::open(port, config, ids[side]));
   }
   return BenchWire{std::move(ports[0]), std::move(ports[1])};

@@ -5,7 +5,7 @@ namespace warpline {
 
 void MessageWorker::run() {
   Nanos idle_since = clock_.now();
-  app_.begin(endpoint_, idle_since);
+  begin(idle_since);
   while (true) {
     const Nanos now = clock_.now();
     bool worked = false;

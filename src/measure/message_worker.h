@@ -19,6 +19,10 @@ class MessageWorker {
 
   /// Until the app is done, on the calling thread.
   void run();
+  /// What run() does again and again, for who has several workers on one thread: begin() once, then turns until one
+  /// answers false. `worked` becomes true if there was anything to do.
+  void begin(Nanos now) { app_.begin(endpoint_, now); }
+  bool turn(Nanos now, bool& worked);
 
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
   [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
@@ -29,8 +33,6 @@ class MessageWorker {
   static constexpr std::size_t kEvents = 64;
   /// Polling goes on for so long without work before the thread sleeps: a wake-up costs some of it.
   static constexpr std::int64_t kPatience = 50'000;  // ns
-
-  bool turn(Nanos now, bool& worked);
 
   Endpoint endpoint_;
   Transport& transport_;

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// message_one_core ROUNDS SECONDS [NAME]: what a request or a frame of payload costs when both ends run in turns on one
+// core, in nanoseconds of that thread's processor time, beside raw bursts. Contenders once a round, in a new order
+// each; JSON on stdout. Unlike message_rounds it is not about scheduling, and not about lines that go from core to
+// core.
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "base/random.h"
+#include "measure/bootstrap.h"
+#include "measure/facts.h"
+#include "measure/message_worker.h"
+#include "packet/ethernet.h"
+#include "runs.h"
+#include "runtime/eal.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::uint16_t kBurst = 64;
+constexpr std::uint32_t kRpcFrame = 42 + 28 + 20 + 32;  ///< of a short request without an acknowledgement
+constexpr std::uint32_t kFullFrame = 1514;
+constexpr std::uint32_t kFullPayload = 1472 - 28 - 20;
+constexpr std::uint32_t kLongMessage = 8 << 20;
+
+double cpu_seconds() {
+  timespec at{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+  return static_cast<double>(at.tv_sec) + static_cast<double>(at.tv_nsec) * 1e-9;
+}
+
+/// Nanoseconds for each of what `count` counts, while `step` is called for so long after a tenth of that.
+template <typename Step, typename Count>
+double cost(double seconds, Step&& step, Count&& count) {
+  const auto run = [&](double until) {
+    do {
+      for (int i = 0; i < 64; ++i) step();
+    } while (cpu_seconds() < until);
+  };
+  run(cpu_seconds() + seconds / 10);
+  const std::uint64_t before = count();
+  const double begin = cpu_seconds();
+  run(begin + seconds);
+  return (cpu_seconds() - begin) * 1e9 / static_cast<double>(count() - before);
+}
+
+using Burst = std::array<rte_mbuf*, kBurst>;
+
+/// An echo of `frame` bytes: made at one end, sent back by the other, freed at the first.
+double raw_echo(BenchWire& wire, std::uint32_t frame, std::uint32_t outstanding, double seconds) {
+  const std::uint16_t there = wire.server->port().id();
+  const std::uint16_t here = wire.client->port().id();
+  std::vector<std::uint8_t> memory(8 << 20);
+  std::size_t at = 0;
+  std::uint64_t done = 0;
+  std::uint32_t out = 0;
+  Burst burst;
+  return cost(
+      seconds,
+      [&] {
+        const auto more = static_cast<std::uint16_t>(std::min<std::uint32_t>(kBurst, outstanding - out));
+        if (rte_pktmbuf_alloc_bulk(wire.client->pool(), burst.data(), more) == 0) {
+          for (std::uint16_t i = 0; i < more; ++i, at = (at + frame) % (memory.size() - frame)) {
+            std::memcpy(rte_pktmbuf_append(burst[i], static_cast<std::uint16_t>(frame)), &memory[at], frame);
+          }
+          out += rte_eth_tx_burst(here, 0, burst.data(), more);
+        }
+        std::uint16_t count = rte_eth_rx_burst(there, 0, burst.data(), kBurst);
+        for (std::uint16_t i = 0; i < count; ++i) swap_macs(rte_pktmbuf_mtod(burst[i], std::uint8_t*));
+        rte_eth_tx_burst(there, 0, burst.data(), count);
+        count = rte_eth_rx_burst(here, 0, burst.data(), kBurst);
+        rte_pktmbuf_free_bulk(burst.data(), count);
+        out -= count;
+        done += count;
+      },
+      [&] { return done; });
+}
+
+/// Frames one way, from memory of an application to memory of an application.
+double raw_stream(BenchWire& wire, std::uint32_t frame, double seconds) {
+  const std::uint16_t there = wire.server->port().id();
+  const std::uint16_t here = wire.client->port().id();
+  std::vector<std::uint8_t> from(kLongMessage);
+  std::vector<std::uint8_t> to(kLongMessage);
+  std::size_t at = 0;
+  std::size_t arrived_at = 0;
+  std::uint64_t done = 0;
+  Burst burst;
+  return cost(
+      seconds,
+      [&] {
+        if (rte_pktmbuf_alloc_bulk(wire.client->pool(), burst.data(), kBurst) == 0) {
+          for (rte_mbuf* const mbuf : burst) {
+            std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame)), &from[at], frame);
+            at = (at + frame) % (from.size() - frame);
+          }
+          rte_eth_tx_burst(here, 0, burst.data(), kBurst);
+        }
+        const std::uint16_t count = rte_eth_rx_burst(there, 0, burst.data(), kBurst);
+        for (std::uint16_t i = 0; i < count; ++i) {
+          std::memcpy(&to[arrived_at], rte_pktmbuf_mtod(burst[i], void*), burst[i]->data_len);
+          arrived_at = (arrived_at + frame) % (to.size() - frame);
+        }
+        rte_pktmbuf_free_bulk(burst.data(), count);
+        done += count;
+      },
+      [&] { return done; });
+}
+
+EndpointConfig endpoint_config(const MessageRun& run, std::uint8_t number) {
+  EndpointConfig config;
+  config.secret[0] = number;
+  config.max_sessions = run.sessions;
+  config.max_messages = std::max(1U << 14, 2 * run.sessions);
+  config.max_sent_packets = std::max(1U << 16, 64 * run.sessions);
+  config.cc.kind = run.cc;
+  return config;
+}
+
+/// For a request, or for a full frame's worth of payload if they are long.
+double messages(BenchWire& wire, const MessageRun& run, double seconds) {
+  const NanoClock clock;
+  std::vector<std::uint8_t> memory(MessagePattern::bytes_for(run.length));
+  const MessagePattern pattern(memory);
+  std::atomic<bool> stop_client{false};
+  std::atomic<bool> stop_server{false};
+  MessageServer server(pattern, 0, endpoint_config(run, 2), stop_server);
+  MessageClient::Plan plan;
+  plan.service = run.echo ? MessageService::echo : MessageService::sink;
+  plan.length = run.length;
+  plan.outstanding = run.outstanding;
+  plan.peers.assign(run.sessions, peer_address(wire.server->addresses().front().address, 7000));
+  plan.drain = Nanos{0};
+  MessageClient client(plan, pattern, stop_client);
+  auto server_endpoint = Endpoint::create(endpoint_config(run, 2), clock.now());
+  auto client_endpoint = Endpoint::create(endpoint_config(run, 1), clock.now());
+  if (!server_endpoint || !client_endpoint) std::abort();
+  MessageWorker server_worker(std::move(server_endpoint).value(), wire.server->queue(0), server, clock);
+  MessageWorker client_worker(std::move(client_endpoint).value(), wire.client->queue(0), client, clock);
+  bool worked = false;
+  const auto step = [&] {
+    (void)server_worker.turn(clock.now(), worked);
+    return client_worker.turn(clock.now(), worked);
+  };
+  client_worker.begin(clock.now());
+  server_worker.begin(clock.now());
+  while (client.tally().ok() < std::uint64_t{run.sessions} * 2) step();
+  const double ns = cost(seconds, step, [&] { return client.tally().ok(); });
+  stop_client = true;
+  while (step()) {
+  }
+  stop_server = true;
+  while (server_worker.turn(clock.now(), worked)) {
+  }
+  return run.length > kFullPayload ? ns * kFullPayload / run.length : ns;
+}
+
+Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
+  WARPLINE_TRY(const Topology topology, Topology::of_machine());
+  WARPLINE_TRY(const LcorePlan plan, plan_lcores(topology, {{.name = "both", .queues = ""}}, {.share_cores = true}));
+  WARPLINE_TRY(const Eal eal, Eal::start({}, plan, {}, Bytes{1U << 30}));
+  WARPLINE_TRY(BenchWire vnic, make_wire("vnic", 0, true));
+  WARPLINE_TRY(BenchWire unchecked, make_wire("vnic", 1, false));
+  struct Contender {
+    std::string name;
+    std::string unit;
+    std::function<double()> run;
+    std::vector<double> values;
+  };
+  const auto over = [&](BenchWire& wire, MessageRun what) {
+    return [&wire, what, seconds] { return messages(wire, what, seconds); };
+  };
+  const MessageRun rpc{.outstanding = 64};
+  const MessageRun no_cc{.cc = CcKind::none, .outstanding = 64};
+  const MessageRun hundred{.outstanding = 1, .sessions = 100};
+  const MessageRun many{.outstanding = 1, .sessions = 20'000};
+  const MessageRun lengthy{.length = kLongMessage, .outstanding = 2, .echo = false};
+  std::vector<Contender> contenders = {
+      {"requests", "request", over(vnic, rpc), {}},
+      {"requests again", "request", over(vnic, rpc), {}},
+      {"requests without congestion control", "request", over(vnic, no_cc), {}},
+      {"requests in 100 sessions", "request", over(vnic, hundred), {}},
+      {"requests in 20000 sessions", "request", over(vnic, many), {}},
+      {"raw echo", "request", [&] { return raw_echo(vnic, kRpcFrame, 64, seconds); }, {}},
+      {"stream", "frame", over(vnic, lengthy), {}},
+      {"stream without UDP checksum", "frame", over(unchecked, lengthy), {}},
+      {"raw stream", "frame", [&] { return raw_stream(vnic, kFullFrame, seconds); }, {}},
+  };
+  std::erase_if(contenders, [&](const Contender& c) { return !only.empty() && !c.name.starts_with(only); });
+  Random random(1);
+  std::vector<std::size_t> order(contenders.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    for (const std::size_t i : order) contenders[i].values.push_back(contenders[i].run());
+  }
+  nlohmann::ordered_json report = {{"schema_version", 1},          {"build", build_facts()}, {"host", host_facts()},
+                                   {"hugepages", eal.hugepages()}, {"rounds", rounds},       {"seconds", seconds}};
+  for (const Contender& contender : contenders) {
+    const Estimate figure = estimate(contender.values);
+    report["nanoseconds"][contender.name] = {{"for_each", contender.unit},
+                                             {"median", figure.median},
+                                             {"low", figure.low},
+                                             {"high", figure.high},
+                                             {"values", contender.values}};
+    fmt::print(stderr, "{:40} {:8.1f} [{:.1f}, {:.1f}] ns a {}\n", contender.name, figure.median, figure.low,
+               figure.high, contender.unit);
+  }
+  fmt::print("{}\n", report.dump(1));
+  return 0;
+}
+
+}  // namespace
+}  // namespace warpline
+
+int main(int argc, char** argv) {
+  const auto rounds = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 15);
+  const double seconds = argc > 2 ? std::atof(argv[2]) : 0.2;
+  if (rounds == 0 || seconds <= 0) {
+    fmt::print(stderr, "usage: message_one_core [ROUNDS [SECONDS [NAME]]]\n");
+    return 2;
+  }
+  const auto result = warpline::run(rounds, seconds, argc > 3 ? argv[3] : "");
+  if (result) return *result;
+  fmt::print(stderr, "{}\n", result.error().message());
+  return static_cast<int>(result.error().kind);
+}
