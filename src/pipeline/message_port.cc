@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <random>
 
@@ -65,6 +66,14 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+/// Whether the driver says of each packet that it has been read, when asked. One that says so for several at once would
+/// keep the last payloads, which their applications wait for, until others follow.
+bool tells_at_once(std::uint16_t port) {
+  rte_eth_txq_info queue{};
+  return rte_eth_tx_queue_info_get(port, 0, &queue) == 0 && queue.conf.tx_rs_thresh == 1 &&
+         rte_eth_tx_done_cleanup(port, 0, 0) != -ENOTSUP;
+}
+
 /// The device's own; of a device without one, such as net_ring, one made up (IEEE 802: locally administered).
 MacAddress station_address(const Port& port) {
   MacAddress mac = port.mac();
@@ -103,17 +112,24 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortConfig& wanted,
   made->link_ = std::make_unique<MessageLink>(station_address(*made->port_), wanted.mtu, wanted.addresses,
                                               config.gateway, config.vlan);
   WARPLINE_CHECK(made->make_pools(wanted, config));
-  WARPLINE_CHECK(made->make_queues(config));
+  // The offloads in force are known from here on.
   WARPLINE_CHECK(made->port_->attach(made->pool_->get()));
   WARPLINE_CHECK(made->port_->start());
+  WARPLINE_CHECK(made->make_queues(config));
   return made;
 }
 
 Result<void> MessagePort::make_pools(const PortConfig& port, const MessagePortConfig& config) {
   static std::atomic<unsigned> made{0};
   const unsigned number = made++;
-  WARPLINE_TRY(PacketPool pool, PacketPool::make(fmt::format("message{}", number), buffers(port, config),
-                                                 config.pool.cache, room(port, config), port_->node()));
+  const PoolShape shape{.name = fmt::format("message{}", number),
+                        .size = buffers(port, config),
+                        .cache = config.pool.cache,
+                        .data_room = room(port, config),
+                        .node = port_->node()};
+  WARPLINE_TRY(PacketPool pool, config.pool.memory == MemoryKind::pinned
+                                    ? PacketPool::make_pinned(shape, config.gpu, config.gpus.pin)
+                                    : PacketPool::make(shape));
   pool_.emplace(std::move(pool));
   const int node = port_->node() == kAnyNode ? SOCKET_ID_ANY : port_->node();
   for (std::uint16_t i = 0; i < config.workers; ++i) {
@@ -140,9 +156,9 @@ Result<void> MessagePort::make_queues(const MessagePortConfig& config) {
     handover_.push_back(ring);
   }
   const PortSetup& setup = port_->setup();
-  // Vdevs read memory as the CPU does. What a NIC may read is up to MessageQueue::allow().
-  const bool software = port_->name().find(':') == std::string::npos;
-  const bool gathers = has(setup.tx_offloads, "multi_segs");
+  // Most vdevs read memory as the CPU does. What a NIC may read, and net_vnic, is up to MessageQueue::allow().
+  const bool software = port_->name().find(':') == std::string::npos && port_->driver() != "net_vnic";
+  const bool gathers = has(setup.tx_offloads, "multi_segs") && (software || tells_at_once(port_->id()));
   UdpChecksum checksum = has(setup.tx_offloads, "udp_cksum") ? UdpChecksum::device : UdpChecksum::software;
   if (!config.udp_checksum) checksum = UdpChecksum::none;
   rte_eth_rss_conf rss{};

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "config/config.h"
+#include "memory/gpu_memory.h"
 #include "memory/packet_pool.h"
 #include "pipeline/message_link.h"
 #include "pipeline/message_queue.h"
@@ -27,7 +28,9 @@ struct MessagePortConfig {
   std::uint32_t max_sessions = 1024;  ///< of each endpoint
   std::uint32_t datagram_bytes = 1472;
   bool udp_checksum = true;  ///< over IPv4; IPv6 always has one
-  PoolConfig pool;
+  PoolConfig pool;           ///< memory: host, or pinned for `gpu`
+  std::uint16_t gpu = 0;     ///< CUDA ordinal
+  GpuMemory gpus = GpuMemory::of_machine();
 };
 
 /// A port that carries messages: the ethdev, its pools, and one MessageQueue a worker. Set-up and clean-up by the
@@ -43,8 +46,9 @@ class MessagePort {
   ~MessagePort();
 
   [[nodiscard]] MessageQueue& queue(std::uint16_t worker) { return *queues_[worker]; }
-  /// Memory that messages may be sent from without a copy whatever the device is; lives as long as the port. Before the
-  /// workers run.
+  /// Memory that messages may be sent from without a copy if the device sends frames of several pieces, and, being
+  /// hardware or net_vnic, says of each when it has left (PortConfig::tx_rs_thresh 1, of drivers that can be asked).
+  /// Lives as long as the port. Before the workers run.
   [[nodiscard]] Result<std::span<std::uint8_t>> allocate(std::uint64_t bytes);
   /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
   void age(Nanos now) { link_->neighbours.age(now); }

@@ -179,10 +179,12 @@ bool MessageQueue::add_payload(rte_mbuf* head, const Outgoing& outgoing) {
     head->nb_segs = 2;
     head->pkt_len += length;
     ++gathered_;
+    counters_.gathered.add(1);
     return true;
   }
   if (outgoing.payload_device || rte_pktmbuf_tailroom(head) < outgoing.payload_length) return false;
   std::memcpy(outgoing.head + outgoing.head_length, outgoing.payload, outgoing.payload_length);
+  counters_.copied.add(1);
   head->data_len = static_cast<std::uint16_t>(head->data_len + outgoing.payload_length);
   head->pkt_len += outgoing.payload_length;
   if (outgoing.token != 0) tokens_[token_count_++] = outgoing.token;

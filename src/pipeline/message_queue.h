@@ -62,8 +62,8 @@ class MessageQueue final : public Transport {
   std::span<const std::uint64_t> completed() override;
   void wait(Nanos now, Nanos until) override;
 
-  /// Payload there may be sent without a copy although the device is hardware: EAL knows this memory, and the device
-  /// has it mapped at the CPU's addresses. At set-up.
+  /// Payload there may be sent without a copy although the device is hardware, or plays it as net_vnic does: EAL knows
+  /// this memory, and the device has it mapped at the CPU's addresses. At set-up.
   void allow(std::span<const std::uint8_t> memory) { allowed_.push_back(memory); }
   /// Of the mbufs of setup.payloads.
   [[nodiscard]] static std::uint16_t private_bytes();

@@ -15,7 +15,10 @@ void give_back(Endpoint& endpoint, Transport& transport) {
 bool bring(Endpoint& endpoint, Transport& transport, Nanos now) {
   give_back(endpoint, transport);
   const std::span<const Datagram> datagrams = transport.receive(now);
-  if (!datagrams.empty()) endpoint.receive(datagrams, now);
+  if (!datagrams.empty()) {
+    endpoint.receive(datagrams, now);
+    transport.read();
+  }
   endpoint.advance(now);
   return !datagrams.empty();
 }

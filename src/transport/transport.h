@@ -18,6 +18,8 @@ class Endpoint;
 struct TransportCounters {
   Counter received;    ///< handed to the endpoint
   Counter sent;        ///< handed to the kernel or the device
+  Counter gathered;    ///< payloads that a device reads where they lie
+  Counter copied;      ///< payloads that it cannot, copied behind their heads
   Counter overflow;    ///< lost before they were fetched: the receive queue was full
   Counter truncated;   ///< longer than the room for them
   Counter refused;     ///< to be sent, and refused by the kernel or unreachable
@@ -38,6 +40,12 @@ class Transport {
 
   /// What arrived, one burst at most. Valid until the next receive().
   virtual std::span<const Datagram> receive(Nanos now) = 0;
+  /// The endpoint has read what receive() gave it.
+  virtual void read() {}
+  /// False while bytes that were received are on their way to where the CPU does not write: events must not be polled.
+  [[nodiscard]] virtual bool settled() { return true; }
+  /// It will never be settled again.
+  [[nodiscard]] virtual bool failed() const { return false; }
   /// Where the next datagrams may be written, with room for their heads; empty while the device or the kernel takes
   /// no more.
   virtual std::span<Outgoing> room() = 0;
