@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "packet/message_header.h"
 #include "sim/allocations.h"
 #include "sim/chance.h"
 
@@ -23,6 +24,12 @@ constexpr std::uint64_t kWake = 2;
 constexpr std::uint16_t kUdpPort = 31850;
 constexpr std::size_t kBurst = 16;
 constexpr std::int64_t kSoon = 1'000;  // nanoseconds to the next loop if the endpoint has not done what it wanted
+
+/// Not of the handshake, which nothing but the checksum protects.
+bool of_session(const Packet& packet) {
+  return packet.length >= MessagePrefix::kLength &&
+         MessagePrefix::type(packet.bytes.data()) == MessagePacketType::session;
+}
 
 }  // namespace
 
@@ -160,7 +167,7 @@ void Host::receive() {
     while (count < kBurst && !ring_.empty()) {
       Packet* packet = ring_.front();
       ring_.pop_front();
-      if (packet->damaged && !config_.damaged_packets_pass) {
+      if (packet->damaged && !(config_.damaged_packets_pass && of_session(*packet))) {
         drop(packet, counters_.bad_checksum);
         continue;
       }

@@ -20,7 +20,7 @@ struct HostConfig {
   std::int64_t wake_delay = 300;      ///< nanoseconds from an event to the host's loop
   std::int64_t clock_offset = 0;      ///< of the host's clock from virtual time
   bool check_allocations = false;
-  bool damaged_packets_pass = false;  ///< the NIC verifies no checksum: authentication has to
+  bool damaged_packets_pass = false;  ///< of sessions: the NIC verifies no checksum, authentication has to
 };
 
 struct HostCounters {
