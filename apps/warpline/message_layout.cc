@@ -111,6 +111,7 @@ Result<EndpointConfig> MessagePlan::endpoint(std::uint16_t worker) const {
   config.reliability = message.go_back_n ? Reliability::go_back_n : Reliability::selective;
   config.credits = message.credits;
   config.fixed_rto = message.rto;
+  config.grants = message.grants;
   config.cc.kind = static_cast<CcKind>(message.cc);
   config.peer_timeout = message.peer_timeout;
   return config;

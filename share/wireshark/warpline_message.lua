@@ -12,7 +12,7 @@ local MAGIC, VERSION = 0x57, 1
 local PREFIX_LENGTH, HEADER_LENGTH, ACK_LENGTH, FRAGMENT_LENGTH, TAG_LENGTH = 4, 28, 16, 20, 16
 local MOST_ACK_WORDS = 16
 local TYPES = { [0] = "hello", "challenge", "accept", "reject", "session", "reset" }
-local KINDS = { "request", "response", "message", "cancel", "refuse", "busy" }
+local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "grant", "grant response" }
 local REASONS = { "no room for a session", "another version", "takes no sessions", "other terms" }
 local REFUSALS = { "message too long", "declined" }
 local SESSION = 4
@@ -66,6 +66,7 @@ local f = {
   go_back_n = ProtoField.bool("warpline.terms.go_back_n", "Go-back-n", 8, nil, 0x01),
   ordered = ProtoField.bool("warpline.terms.ordered", "Messages in order", 8, nil, 0x02),
   is_protected = ProtoField.bool("warpline.terms.protected", "Protected", 8, nil, 0x04),
+  grants = ProtoField.bool("warpline.terms.grants", "Grants what is long", 8, nil, 0x08),
   max_ack_delay = ProtoField.uint32("warpline.terms.max_ack_delay", "Acknowledgements wait at most, ns"),
 }
 warpline.fields = f
@@ -110,7 +111,7 @@ local function plain_verdict(tvb, length, layout)
   if length ~= layout.length or not zero(tvb, 2, 4) or not zero(tvb, layout.unused[1], layout.unused[2]) then
     return "malformed"
   end
-  if layout.terms and (tvb(layout.terms + 2, 1):uint() > 7 or not zero(tvb, layout.terms + 3, layout.terms + 4)) then
+  if layout.terms and (tvb(layout.terms + 2, 1):uint() > 15 or not zero(tvb, layout.terms + 3, layout.terms + 4)) then
     return "malformed"
   end
   if layout.reason and not REASONS[tvb(layout.reason, 2):uint()] then return "malformed" end
@@ -164,7 +165,7 @@ local function add_plain(tvb, tree, layout)
   if layout.terms then
     local terms = tree:add(tvb(layout.terms, 12), "Terms")
     terms:add(f.datagram, tvb(layout.terms, 2))
-    for _, flag in ipairs({ f.go_back_n, f.ordered, f.is_protected }) do terms:add(flag, tvb(layout.terms + 2, 1)) end
+    for _, flag in ipairs({ f.go_back_n, f.ordered, f.is_protected, f.grants }) do terms:add(flag, tvb(layout.terms + 2, 1)) end
     terms:add(f.room, tvb(layout.terms + 4, 4))
     terms:add(f.max_ack_delay, tvb(layout.terms + 8, 4))
   end

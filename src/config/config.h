@@ -165,6 +165,7 @@ struct MessageConfig {
   Nanos rto{5'000'000};               ///< go-back-n: fixed retransmission timeout
   std::uint32_t credits = 32;         ///< go-back-n: packets in flight
   Nanos peer_timeout{1'000'000'000};  ///< silence after which a peer is lost
+  std::uint32_t grants = 0;           ///< bytes of long messages on the way here at once, of each worker; 0: any
   std::uint32_t datagram = 0;         ///< most bytes of a UDP payload; 0: what fits the MTU
   std::uint16_t workers = 1;          ///< threads, each with an endpoint and a queue pair or socket of its own
   std::uint32_t sessions = 1024;      ///< most of each worker

@@ -107,6 +107,8 @@ void add_message_options(std::vector<Option>& table) {
          boolean<Config>(of(&MessageConfig::reconnect)));
   single("cc", 0, "KIND", "congestion control",
          choice<Config>(of(&MessageConfig::cc), {"swift", "timely", "dctcp", "none"}));
+  single("grants", 0, "BYTES", "most of long messages on the way here; 0: any",
+         count<Config>(of(&MessageConfig::grants), 0, 1U << 30));
   single("key", 0, "FILE", "encrypt: 32 hex digits that both ends have", text<Config>(of(&MessageConfig::key)));
   single("reliability", 0, "KIND", "go-back-n for comparison", reliability());
   single("rto", 0, "MS", "of go-back-n: fixed retransmission timeout",

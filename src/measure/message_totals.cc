@@ -67,6 +67,7 @@ void PacketTotals::add(const EndpointCounters& counters) {
       {"probes", &counters.probes},
       {"timeouts", &counters.timeouts},
       {"clock_jumps", &counters.clock_jumps},
+      {"heads_too_small", &counters.heads_too_small},
   };
   for (const auto& [name, counter] : entries) add_named(protocol, name, counter->get());
 }

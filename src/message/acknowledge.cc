@@ -96,6 +96,7 @@ void EndpointState::fragment_acknowledged(Session& session, const SentPacket& pa
   if (packet.message == kNone) return;
   Message& message = messages[packet.message];
   if (message.generation != packet.generation) return;
+  if (packet.fragment == kGrantFragment) return;
   if (packet.fragment == kCancelFragment) {
     if (message.state != MessageState::withdrawing) return;
     message.state = MessageState::ended;

@@ -46,6 +46,10 @@ struct EndpointConfig {
   std::uint32_t max_message_bytes = 16 << 20;  ///< of a peer; a longer one is refused
   std::uint32_t receive_window = 1 << 20;      ///< bytes a session may hold that the application has not taken
 
+  /// Bytes of long messages and responses that all peers together may have on the way here, beyond each one's first
+  /// packet: this end grants them, in turns. 0: no grants, each sender goes as fast as its congestion control lets it.
+  std::uint32_t grants = 0;
+
   std::uint32_t datagram_bytes = 1472;  ///< the most UDP payload of one packet, 256 to 65507; both ends use the smaller
   Reliability reliability = Reliability::selective;  ///< of sessions opened here
   std::uint32_t credits = 32;                        ///< go_back_n: packets in flight

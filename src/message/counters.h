@@ -66,6 +66,7 @@ struct EndpointCounters {
   Counter probes;               ///< tail-loss probes
   Counter timeouts;             ///< retransmission timeouts
   Counter clock_jumps;
+  Counter heads_too_small;  ///< times that the transport gave less room than Outgoing::head_capacity must be
   Counter sessions_opened;
   Counter sessions_accepted;
   Counter sessions_lost;

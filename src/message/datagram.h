@@ -31,7 +31,8 @@ inline constexpr std::uint32_t kNoSession = std::numeric_limits<std::uint32_t>::
 /// the second.
 struct Outgoing {
   std::uint8_t* head = nullptr;     ///< host memory, such as an mbuf behind the room for UDP's header
-  std::uint32_t head_capacity = 0;  ///< bytes at `head`, at least kMinHeadCapacity; with protection, datagram_bytes
+  std::uint32_t head_capacity = 0;  ///< bytes at `head`, at least kMinHeadCapacity; with protection, datagram_bytes.
+                                    ///< Where it is less, nothing is written, and `heads_too_small` counts it
   std::uint32_t copy_up_to = 0;     ///< payload in host memory up to this is copied behind the header, where it fits
 
   std::uint32_t head_length = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "message/state.h"
@@ -23,6 +24,7 @@ Error wrong(std::string_view what, std::string_view why) {
 EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
     : config(c),
       key(sip_key(c.secret)),
+      least_head(c.protection == nullptr ? kMinHeadCapacity : std::max(kMinHeadCapacity, c.datagram_bytes)),
       clock(outer, c.max_clock_step),
       sessions(c.max_sessions),
       free_sessions(c.max_sessions),
@@ -44,6 +46,9 @@ Result<Endpoint> Endpoint::create(const EndpointConfig& c, Nanos now) {
   }
   if (c.receive_window < 2 * c.datagram_bytes || c.receive_window > 1U << 30) {
     return wrong(fmt::format("a receive window of {} bytes", c.receive_window), "it is from two datagrams to 1 GiB");
+  }
+  if (c.grants != 0 && c.grants < c.datagram_bytes) {
+    return wrong(fmt::format("grants of {} bytes", c.grants), "it is none, or a datagram at least");
   }
   if (c.max_message_bytes > kMaxMessageBytes) return wrong("too long messages", "max_message_bytes is above 2^31 - 1");
   if (c.credits == 0 || c.ack_packets == 0) return wrong("no credits or acknowledgements", "both are at least 1");

@@ -19,6 +19,7 @@ bool has_memory_to_spare(const EndpointState& state, const MessageFragment& frag
 /// Cut where the sender must have cut it.
 bool well_cut(const Session& session, const MessageFragment& fragment, std::uint32_t length) {
   if (fragment.slot >= kSlots) return false;
+  if (fragment.kind == FragmentKind::grant || fragment.kind == FragmentKind::grant_response) return length == 0;
   if (fragment.total == 0) return true;
   return fragment.offset < fragment.total && fragment.offset % session.fragment_bytes == 0 &&
          length == std::min(session.fragment_bytes, fragment.total - fragment.offset);
@@ -46,6 +47,10 @@ bool EndpointState::take_fragment(Session& session, const Datagram& datagram, st
       return true;
     case FragmentKind::busy:
       take_busy(session, fragment);
+      return true;
+    case FragmentKind::grant:
+    case FragmentKind::grant_response:
+      take_grant(session, fragment);
       return true;
   }
   return false;
@@ -117,6 +122,7 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   }
   const bool single = fragment.total <= session.fragment_bytes;
   if (!single) message.begin_window();
+  begin_grants(session, message);
   const Placed placed = place(message, session, datagram, at, fragment, length);
   if (placed == Placed::no) {
     free_message(index);
@@ -150,7 +156,7 @@ bool EndpointState::take_buffer(Message& message, const MessageFragment& fragmen
   return message.in_own_memory;
 }
 
-EndpointState::Placed EndpointState::place(Message& message, const Session& session, const Datagram& datagram,
+EndpointState::Placed EndpointState::place(Message& message, Session& session, const Datagram& datagram,
                                            std::uint32_t at, const MessageFragment& fragment, std::uint32_t length) {
   if (message.in_length <= session.fragment_bytes) {
     return copy_in(datagram, at, length, message.in, message.in_device) ? Placed::complete : Placed::no;
@@ -166,6 +172,7 @@ EndpointState::Placed EndpointState::place(Message& message, const Session& sess
   }
   if (!copy_in(datagram, at, length, message.in + fragment.offset, message.in_device)) return Placed::no;
   message.window.add(number);
+  if (message.owed != 0 && number != 0) granted_arrived(session, message, length);
   const std::uint64_t contiguous = std::uint64_t{message.window.base()} * session.fragment_bytes;
   return contiguous >= message.in_length ? Placed::complete : Placed::yes;
 }
@@ -193,6 +200,7 @@ bool EndpointState::copy_in(const Datagram& datagram, std::uint32_t at, std::uin
 
 void EndpointState::whole(Session& session, std::uint32_t index) {
   Message& message = messages[index];
+  if (message.owed != 0) set_owed(message, 0);
   if (message.role == MessageRole::peer_message) {
     session.incoming[message.slot].message = kNone;
     message.has_slot = false;
@@ -350,6 +358,7 @@ bool EndpointState::take_response(Session& session, const Datagram& datagram, st
       return true;
     }
     if (!single) message.begin_window();
+    begin_grants(session, message);
   } else if (message.in_length != fragment.total) {
     drop(MessageDrop::bad_fragment);
     return false;

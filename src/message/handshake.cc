@@ -46,6 +46,7 @@ MessageTerms EndpointState::own_terms(const Session& session) const {
   terms.go_back_n = session.go_back_n;
   terms.ordered = session.ordered;
   terms.is_protected = config.protection != nullptr;
+  terms.grants = config.grants != 0;
   terms.room = config.receive_window;
   terms.max_ack_delay = static_cast<std::uint32_t>(std::min<std::int64_t>(config.max_ack_delay.value, 0xffffffff));
   return terms;
@@ -84,7 +85,8 @@ std::uint64_t EndpointState::token_for(const PeerAddress& peer, const MessageHel
   words[4] = hello.nonce;
   words[5] = std::uint64_t{hello.token_time} << 32 | hello.terms.room;
   words[6] = std::uint64_t{hello.terms.datagram_bytes} << 48 | std::uint64_t{hello.terms.max_ack_delay} << 8 |
-             (hello.terms.go_back_n ? 1U : 0U) | (hello.terms.ordered ? 2U : 0U) | (hello.terms.is_protected ? 4U : 0U);
+             (hello.terms.go_back_n ? 1U : 0U) | (hello.terms.ordered ? 2U : 0U) |
+             (hello.terms.is_protected ? 4U : 0U) | (hello.terms.grants ? 8U : 0U);
   const std::uint64_t token = siphash(key, words);
   return token == 0 ? 1 : token;
 }
@@ -215,6 +217,7 @@ void EndpointState::establish(Session& session, const MessageTerms& peer) {
   // Two words of acknowledgement always find room.
   session.fragment_bytes =
       session.datagram_bytes - MessageHeader::kLength - MessageAck::kLength - 2 * 8 - MessageFragment::kLength - tag;
+  session.peer_grants = peer.grants;
   session.room = session.room_told = peer.room;
   session.room_told = config.receive_window;
   session.max_ack_delay = Nanos{std::min<std::int64_t>(peer.max_ack_delay, 1'000'000'000)};
@@ -229,6 +232,7 @@ void EndpointState::establish(Session& session, const MessageTerms& peer) {
     Message& message = messages[slot.message];
     if (message.state != MessageState::sending || message.out_length == 0) continue;
     message.fragments = (message.out_length - 1) / session.fragment_bytes + 1;
+    message.granted = first_granted(session);
     if (message.fragments > 1) message.begin_window();
   }
   if (config.protection == nullptr) return;
@@ -262,10 +266,15 @@ void EndpointState::receive_reset(const Datagram& datagram) {
   if (!read(datagram, reset)) return drop(MessageDrop::malformed);
   const std::uint32_t index = peers.find(datagram.from, reset.session);
   if (index == kNone) return drop(MessageDrop::unknown_session);
-  // With protection, only silence shows that the peer is gone: whoever reads the path could say so.
-  if (sessions[index].cookie != reset.cookie || config.protection != nullptr) return drop(MessageDrop::wrong_cookie);
+  Session& session = sessions[index];
+  if (session.cookie != reset.cookie) return drop(MessageDrop::wrong_cookie);
   counters.packets_in.add(1);
-  lose(sessions[index], LossReason::restarted);
+  if (config.protection == nullptr) return lose(session, LossReason::restarted);
+  // Whoever reads the path could say so: reason to ask the peer, and to wait less long for its answer (timers.cc).
+  if (session.denied) return;
+  session.denied = session.ping = true;
+  make_ready(session);
+  arm(session, next_due(session));
 }
 
 /// A hello of another version gets to know ours; its fields up to the nonce are where they are in all versions.

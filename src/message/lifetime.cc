@@ -60,6 +60,7 @@ void EndpointState::finish(std::uint32_t index, MessageStatus status) {
   Message& message = messages[index];
   if (message.state != MessageState::withdrawing) message.state = MessageState::ended;
   message.status = status;
+  if (message.owed != 0) set_owed(message, 0);
   if (message.in_transport != 0) {
     message.finishing = true;
     if (Session* session = session_of(message)) ++session->unfinished;
@@ -91,6 +92,7 @@ void EndpointState::try_free(std::uint32_t index) {
 void EndpointState::free_message(std::uint32_t index) {
   Message& message = messages[index];
   no_longer_unread(message);
+  if (message.owed != 0) set_owed(message, 0);
   if (message.has_slot) {
     Session& session = sessions[message.session];
     SlotUse& slot = session.incoming[message.slot];

@@ -125,7 +125,7 @@ void EndpointState::start_over(Session& session) {
     } else if (message.state == MessageState::withdrawing) {
       message.next_fragment = 0;
     } else {
-      return;
+      return grant_again(session, message);
     }
     enqueue(session, slot.message);
   };
@@ -138,6 +138,9 @@ bool EndpointState::needed(const SentPacket& packet) const {
   if (packet.message == kNone) return false;
   const Message& message = messages[packet.message];
   if (message.generation != packet.generation) return false;
+  if (packet.fragment == kGrantFragment) {
+    return message.owed != 0 && (message.state == MessageState::arriving || message.state == MessageState::awaiting);
+  }
   if (packet.fragment == kCancelFragment) return message.state == MessageState::withdrawing;
   if (message.state != MessageState::sending) return false;
   return message.fragments == 1 || !message.window.has(packet.fragment);

@@ -61,15 +61,17 @@ struct MessageFields {
   bool refuse = false;    ///< the response is a refusal
   bool out_device = false;
   bool in_device = false;
-  bool in_own_memory = false;   ///< `in` is of the endpoint's receive memory
-  bool in_source = false;       ///< `in` is of the BufferSource
-  bool out_own_memory = false;  ///< `out` is of the endpoint's receive memory
-  bool tells_sent = false;      ///< a response that ends with an event
-  bool in_begun = false;        ///< a fragment of the response has arrived
-  bool unread = false;          ///< counts as such in its session
-  std::uint16_t code = 0;       ///< of what is sent
-  std::uint16_t in_code = 0;    ///< of what is received
+  bool in_own_memory = false;    ///< `in` is of the endpoint's receive memory
+  bool in_source = false;        ///< `in` is of the BufferSource
+  bool out_own_memory = false;   ///< `out` is of the endpoint's receive memory
+  bool tells_sent = false;       ///< a response that ends with an event
+  bool in_begun = false;         ///< a fragment of the response has arrived
+  bool unread = false;           ///< counts as such in its session
+  std::uint8_t grant_epoch = 0;  ///< when `owed` changed last
+  std::uint16_t code = 0;        ///< of what is sent
+  std::uint16_t in_code = 0;     ///< of what is received
   std::uint16_t order = 0;
+  std::uint32_t owed = 0;          ///< bytes received of it that are granted and have not arrived
   std::uint32_t in_transport = 0;  ///< packets handed out whose payload the transport may still read
 
   // What is being received: the peer's message, or the response.
@@ -79,6 +81,7 @@ struct MessageFields {
 
   std::uint64_t context = 0;
   Nanos deadline = kNever;
+  std::uint32_t granted = 0xffffffff;  ///< bytes that may be sent; once something is received, of that
 };
 
 /// A message under way, own or of the peer; a request and its response are one.

@@ -15,6 +15,7 @@ CallStatus EndpointState::set_out(Message& message, const Session& session, Cons
   message.out_length = bytes.length;
   message.fragments = bytes.length == 0 ? 1 : (bytes.length - 1) / session.fragment_bytes + 1;
   message.next_fragment = 0;
+  message.granted = first_granted(session);
   if (bytes.length <= kInlineBytes && !bytes.device) {
     if (bytes.length != 0) std::memmove(message.bytes.data(), bytes.data, bytes.length);
     message.out = message.bytes.data();

@@ -82,6 +82,7 @@ void EndpointState::sent(Session& session, SentPacket& packet, std::uint32_t byt
 
 void EndpointState::write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt,
                                    Outgoing& out) {
+  if (fragment == kGrantFragment) return write_grant(session, index, out);
   Message& message = messages[index];
   const std::uint32_t payload = payload_of(session, message, fragment);
   const std::uint32_t bytes = packet_bytes(payload);
@@ -174,9 +175,23 @@ void EndpointState::write_busy(Session& session, Outgoing& out) {
   write_elicitor(session, kMessageHasFragment, &fragment, out);
 }
 
+void EndpointState::write_grant(Session& session, std::uint32_t index, Outgoing& out) {
+  const Message& message = messages[index];
+  MessageFragment fragment;
+  fragment.kind = message.role == MessageRole::own_request ? FragmentKind::grant_response : FragmentKind::grant;
+  fragment.slot = message.slot;
+  fragment.sequence = message.sequence;
+  fragment.offset = message.granted;
+  fragment.total = message.in_length;
+  SentPacket& packet = write_elicitor(session, kMessageHasFragment, &fragment, out);
+  packet.message = index;
+  packet.generation = message.generation;
+  packet.fragment = kGrantFragment;
+}
+
 /// A packet that wants an acknowledgement, but is not sent again if there is none.
-void EndpointState::write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment,
-                                   Outgoing& out) {
+SentPacket& EndpointState::write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment,
+                                          Outgoing& out) {
   const std::uint64_t number = session.sent.next();
   SentPacket& packet = session.sent.add(blocks);
   packet.message = kNone;
@@ -188,9 +203,10 @@ void EndpointState::write_elicitor(Session& session, std::uint8_t flags, const M
     end += MessageFragment::kLength;
   }
   out.head_length = static_cast<std::uint32_t>(end - out.head);
-  if (config.protection == nullptr) return;
+  if (config.protection == nullptr) return packet;
   seal(session, number, out.head, out.head_length, 0);
   out.head_length += kMessageTagLength;
+  return packet;
 }
 
 }  // namespace warpline

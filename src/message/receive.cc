@@ -97,6 +97,7 @@ void EndpointState::receive_packet(const Datagram& datagram) {
   if (!authentic(session, header, datagram)) return drop(MessageDrop::not_authentic);
 
   session.quiet_from = now();
+  session.denied = false;
   if (header.has(kMessageClose)) {
     counters.packets_in.add(1);
     return lose(session, LossReason::closed);

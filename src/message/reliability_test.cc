@@ -115,6 +115,21 @@ INSTANTIATE_TEST_SUITE_P(Networks, Reliability_,
                                                   c.shape.messages = 20;
                                                   c.shape.max_length = 20'000;
                                                 }),
+                                           with("grants",
+                                                [](Case& c) {
+                                                  c.impairment.loss = 30'000;
+                                                  c.impairment.duplicate = 100'000;
+                                                  c.impairment.reorder = 200'000;
+                                                  c.config.grants = 8192;
+                                                }),
+                                           with("grants_give_up_ordered",
+                                                [](Case& c) {
+                                                  c.impairment.loss = 50'000;
+                                                  c.impairment.reorder = 200'000;
+                                                  c.shape.give_up = true;
+                                                  c.shape.ordered = true;
+                                                  c.config.grants = 8192;
+                                                }),
                                            with("dctcp",
                                                 [](Case& c) {
                                                   c.impairment.mark = 100'000;

@@ -101,7 +101,7 @@ void EndpointState::pop(MessageList& list) {
 }
 
 /// The first message of the list that has something to send; those without leave it.
-std::uint32_t EndpointState::head(MessageList& list) {
+std::uint32_t EndpointState::head(const Session& session, MessageList& list) {
   while (list.first != kNone) {
     const std::uint32_t index = list.first;
     Message& message = messages[index];
@@ -113,7 +113,8 @@ std::uint32_t EndpointState::head(MessageList& list) {
       const std::uint32_t span = message.busy != 0 && message.window.base() == 0 ? 1 : FragmentWindow::kSpan;
       const bool beyond = message.state == MessageState::sending && message.fragments > 1 &&
                           message.next_fragment - message.window.base() >= span;
-      if (!beyond) return index;  // otherwise an acknowledgement brings it back
+      const bool granted = std::uint64_t{message.next_fragment} * session.fragment_bytes < message.granted;
+      if (!beyond && granted) return index;  // otherwise an acknowledgement or a grant brings it back
     }
     pop(list);
     try_free(index);
@@ -123,7 +124,7 @@ std::uint32_t EndpointState::head(MessageList& list) {
 
 bool EndpointState::send_new(Session& session, MessageList& list, bool own, Outgoing& out) {
   if (list.first == kNone) return false;
-  const std::uint32_t index = head(list);
+  const std::uint32_t index = head(session, list);
   if (index == kNone) return false;
   Message& message = messages[index];
   const bool cancel = message.state == MessageState::withdrawing;

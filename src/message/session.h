@@ -49,6 +49,8 @@ struct Session {
   bool confirmed = false;  ///< the peer has shown the cookie
   bool ordered = false;
   bool go_back_n = false;
+  bool denied = false;           ///< a reset, which proves nothing here, came since the peer was heard
+  bool peer_grants = false;      ///< what is long goes there as it is granted
   std::uint32_t generation = 0;  ///< of the id
   std::uint32_t epoch = 0;       ///< counts handshakes; messages of another are not the session's any more
   std::uint32_t remote = 0;      ///< the peer's id for it
@@ -58,6 +60,9 @@ struct Session {
   // Ready to send.
   std::uint32_t ready_next = kNone;
   std::uint32_t starved_next = kNone;
+  std::uint32_t wanting_next = kNone;
+  bool wants_grants = false;    ///< messages of the peer may wait for grants
+  std::uint8_t grant_turn = 0;  ///< slot of the peer's, or kSlots and one of ours, that is next
   bool ready = false;
   bool starved = false;         ///< found no block of sent packets
   bool starved_listed = false;  ///< and is called when there are more
@@ -155,6 +160,11 @@ struct Session {
 [[nodiscard]] inline std::uint64_t floor_of(const Session& session) {
   const std::uint64_t floor = session.sent.floor();
   return session.go_back_n && session.first_in_flight > floor ? session.first_in_flight : floor;
+}
+
+/// Bytes of a message that may be sent before any grant.
+[[nodiscard]] inline std::uint32_t first_granted(const Session& session) {
+  return session.peer_grants ? session.fragment_bytes : 0xffffffffU;
 }
 
 static_assert(sizeof(Session) <= 2048 - 96, "an idle session takes 2 KiB, with its place in the wheel and the table");

@@ -329,6 +329,29 @@ TEST(BackPressure, stops_a_sender_whose_receiver_does_not_read) {
   EXPECT_TRUE(two.net.run([&] { return sent == accepted; }));
 }
 
+TEST(Transmit, writes_nothing_where_there_is_too_little_room) {
+  Two two;
+  ASSERT_EQ(two.request(20'000).status, CallStatus::ok);
+  std::vector<std::uint8_t> heads(3 * kMinHeadCapacity, 0x77);
+  Outgoing out[3];
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    out[i].head = heads.data() + i * kMinHeadCapacity;
+    out[i].head_capacity = kMinHeadCapacity;
+  }
+  out[0].head_capacity = kMinHeadCapacity - 1;
+  EXPECT_EQ(two.client.endpoint.transmit(out, two.net.now), 0U);
+  EXPECT_EQ(std::count(heads.begin(), heads.end(), 0x77), std::ssize(heads));
+  EXPECT_GE(two.client.endpoint.counters().heads_too_small.get(), 1U);
+  EXPECT_LE(two.client.endpoint.next_deadline(), two.net.now) << "what could not be written is still due";
+  out[0].head_capacity = kMinHeadCapacity;
+  out[1].head_capacity = 0;
+  EXPECT_EQ(two.client.endpoint.transmit(out, two.net.now), 1U);
+  EXPECT_TRUE(
+      std::all_of(heads.begin() + kMinHeadCapacity, heads.end(), [](std::uint8_t byte) { return byte == 0x77; }));
+  two.client.endpoint.transmitted(out[0].token);
+  EXPECT_TRUE(two.until(two.server, EventKind::request)) << "the one that got away here is sent again";
+}
+
 TEST(ZeroCopy, completion_waits_for_the_transport) {
   Two two;
   two.server.handle = [&](const MessageEvent& event) {

@@ -27,6 +27,8 @@ Session* EndpointState::new_session(const PeerAddress& peer) {
   const std::uint32_t starved_next = session.starved_next;
   const bool listed_before = session.ack_listed;
   const bool paced_before = session.paced;
+  const bool wanting_before = session.wants_grants;
+  const std::uint32_t wanting_next = session.wanting_next;
   const std::uint32_t ready_next = session.ready_next;
   const std::uint32_t ack_next = session.ack_next;
   session = Session{};
@@ -35,6 +37,8 @@ Session* EndpointState::new_session(const PeerAddress& peer) {
   session.starved_next = starved_next;
   session.ack_listed = listed_before;
   session.paced = paced_before;
+  session.wants_grants = wanting_before;
+  session.wanting_next = wanting_next;
   session.ready_next = ready_next;
   session.ack_next = ack_next;
   session.generation = generation;
@@ -48,7 +52,7 @@ void EndpointState::begin(Session& session) {
   ++session.epoch;
   session.phase = SessionPhase::opening;
   session.cookie = 0;
-  session.confirmed = false;
+  session.confirmed = session.denied = session.peer_grants = false;
   session.datagram_bytes = config.datagram_bytes;
   session.fragment_bytes = config.datagram_bytes;
   session.received = PacketWindow{};

@@ -46,12 +46,23 @@ struct AckTally {
   Nanos newest_sent;
 };
 
+/// Grants to all sessions. What is owed is counted by when it moved last: since the last tick, or since the one before.
+struct GrantBudget {
+  MessageList wanting;  ///< sessions, by wanting_next
+  std::uint64_t owed = 0;
+  std::uint64_t owed_before = 0;
+  Nanos tick_at = kNever;
+  Nanos not_before;
+  std::uint8_t epoch = 0;
+};
+
 /// All of an endpoint. Its members are grouped by the files that define them; each group is one concern.
 struct EndpointState {
   EndpointState(const EndpointConfig& config, Nanos now);
 
   EndpointConfig config;
   SipKey key;
+  std::uint32_t least_head;  ///< bytes that Outgoing::head_capacity must be
   InnerClock clock;
   EndpointCounters counters;
 
@@ -70,7 +81,8 @@ struct EndpointState {
   MessageList ready;                      ///< sessions, by ready_next
   MessageList starved;                    ///< sessions, by starved_next
   std::uint32_t blocks_when_starved = 0;  ///< free then: with more of them it is worth another try
-  MessageList acks;                       ///< sessions by ack_next, in the order of ack_at
+  GrantBudget grants;
+  MessageList acks;  ///< sessions by ack_next, in the order of ack_at
   EventLink first_event;
   EventLink last_event;
 
@@ -132,7 +144,7 @@ struct EndpointState {
   [[nodiscard]] bool take_response(Session& session, const Datagram& datagram, std::uint32_t at,
                                    const MessageFragment& fragment, std::uint32_t length);
   enum class Placed : std::uint8_t { no, yes, complete };
-  [[nodiscard]] Placed place(Message& message, const Session& session, const Datagram& datagram, std::uint32_t at,
+  [[nodiscard]] Placed place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
                              const MessageFragment& fragment, std::uint32_t length);
   [[nodiscard]] bool copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
                              bool device);
@@ -152,6 +164,21 @@ struct EndpointState {
   void hold_back(Session& session, std::uint32_t index);
   void skip_order(Session& session, std::uint16_t order);
   void deliver_in_order(Session& session);
+
+  // grants.cc
+  [[nodiscard]] std::uint32_t grant_bytes(const Session& session) const;
+  [[nodiscard]] bool may_grant() const;
+  [[nodiscard]] std::uint64_t* owed_with(const Message& message);
+  void set_owed(Message& message, std::uint32_t bytes);
+  void want_grants(Session& session);
+  void begin_grants(Session& session, Message& message);
+  void granted_arrived(Session& session, Message& message, std::uint32_t bytes);
+  void grant_again(Session& session, Message& message);
+  [[nodiscard]] std::uint32_t next_to_grant(Session& session);
+  void send_grants(std::span<Outgoing> out, std::size_t& count);
+  [[nodiscard]] Nanos stuck_after(const Session& session) const;
+  void tick_grants();
+  void take_grant(Session& session, const MessageFragment& fragment);
 
   // acknowledge.cc
   [[nodiscard]] bool take_ack(Session& session, const MessageHeader& header, const std::uint8_t* bytes);
@@ -173,6 +200,15 @@ struct EndpointState {
 
   // transmit.cc
   std::size_t transmit(std::span<Outgoing> out);
+  /// Whether there is another packet to be written, with room for any head.
+  [[nodiscard]] bool has_room(std::span<Outgoing> out, std::size_t count) {
+    if (count >= out.size()) return false;
+    if (out[count].head_capacity >= least_head) return true;
+    counters.heads_too_small.add(1);
+    return false;
+  }
+  static void prepare(Outgoing& packet);
+  void address(const Session& session, Outgoing& packet);
   void make_ready(Session& session);
   void wake_starved();
   [[nodiscard]] bool has_work(const Session& session) const;
@@ -190,7 +226,7 @@ struct EndpointState {
   enum class Purpose : std::uint8_t { fresh, acknowledgement, again };
   [[nodiscard]] bool reserve(Session& session, Purpose purpose);
   [[nodiscard]] bool may_acknowledge(Session& session);
-  [[nodiscard]] std::uint32_t head(MessageList& list);
+  [[nodiscard]] std::uint32_t head(const Session& session, MessageList& list);
   void pop(MessageList& list);
 
   // packets.cc
@@ -200,7 +236,8 @@ struct EndpointState {
   void write_bare(Session& session, Outgoing& out, std::uint8_t flags);
   void write_ping(Session& session, Outgoing& out);
   void write_busy(Session& session, Outgoing& out);
-  void write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment, Outgoing& out);
+  void write_grant(Session& session, std::uint32_t index, Outgoing& out);
+  SentPacket& write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment, Outgoing& out);
   std::uint8_t* write_header(Session& session, std::uint64_t number, std::uint8_t flags, std::uint32_t payload,
                              std::uint8_t* head);
   void seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header, std::uint32_t payload);
@@ -215,6 +252,7 @@ struct EndpointState {
   void expire_requests(Session& session);
   [[nodiscard]] Nanos probe_timeout(const Session& session) const;
   [[nodiscard]] bool awaits(const Session& session) const;
+  [[nodiscard]] Nanos patience_with(const Session& session) const;
   [[nodiscard]] Nanos next_due(const Session& session) const;
   [[nodiscard]] Nanos next_deadline();
   void begin_waiting(Session& session);
@@ -253,7 +291,8 @@ struct EndpointState {
   [[nodiscard]] bool session_event(EventLink link, MessageEvent& event);
 };
 
-/// What a cancel has in place of a fragment's number.
+/// What a cancel and a grant have in place of a fragment's number.
 inline constexpr std::uint32_t kCancelFragment = 0xffffffffU;
+inline constexpr std::uint32_t kGrantFragment = 0xfffffffeU;
 
 }  // namespace warpline

@@ -19,6 +19,7 @@ Nanos doubled(Nanos time, unsigned times, Nanos most) {
 }  // namespace
 
 void EndpointState::advance() {
+  if (grants.tick_at <= now()) tick_grants();
   wheel.advance(now(), [&](std::uint32_t entry) {
     Session& session = sessions[entry / 2];
     if (entry % 2 == 1) {
@@ -59,6 +60,12 @@ Nanos EndpointState::probe_timeout(const Session& session) const {
   return std::min(Nanos{probe}, rto);
 }
 
+/// How long a peer may be silent while something is awaited. Less, if somebody says that it is gone: if it is not, it
+/// answers soon.
+Nanos EndpointState::patience_with(const Session& session) const {
+  return Nanos{session.denied ? config.peer_timeout.value / 8 : config.peer_timeout.value};
+}
+
 Nanos EndpointState::next_due(const Session& session) const {
   const auto after = [](Nanos time, std::int64_t wait) { return Nanos{time.value + wait}; };
   Nanos due = std::min(session.first_deadline, session.retry_at);
@@ -71,7 +78,7 @@ Nanos EndpointState::next_due(const Session& session) const {
   const std::int64_t patience = config.peer_timeout.value;
   const Nanos probe = after(session.last_sent, probe_timeout(session).value);
   if (session.in_flight_packets != 0) {
-    const Nanos silent = after(session.quiet_from, patience);
+    const Nanos silent = after(session.quiet_from, patience_with(session).value);
     return std::min({due, probe, session.unanswered < kUnansweredIsSilent ? std::max(silent, probe) : silent});
   }
   // Nothing awaited: what raise_floor() kept in case that it was only late may go.
@@ -91,8 +98,8 @@ Nanos EndpointState::next_deadline() {
   }
   const bool at_once =
       ready.first != kNone || stray_count != 0 || (starved.first != kNone && blocks.available() > blocks_when_starved);
-  if (at_once) return clock.outer(now());
-  Nanos due = wheel.next_deadline();
+  if (at_once || may_grant()) return clock.outer(now());
+  Nanos due = std::min(wheel.next_deadline(), grants.tick_at);
   if (acks.first != kNone) due = std::min(due, sessions[acks.first].ack_at);
   return due == kNever ? kNever : clock.outer(due);
 }
@@ -142,8 +149,8 @@ void EndpointState::on_silence(Session& session) {
     return ping();
   }
   const bool in_flight = session.in_flight_packets != 0;
-  if (quiet >= config.peer_timeout.value && session.unanswered >= kUnansweredIsSilent) {
-    return lose(session, LossReason::silent);
+  if (quiet >= patience_with(session).value && session.unanswered >= kUnansweredIsSilent) {
+    return lose(session, session.denied ? LossReason::restarted : LossReason::silent);
   }
   const bool blocked_long =
       session.room_blocked && now().value - session.last_sent.value >= config.peer_timeout.value / 8;

@@ -60,25 +60,34 @@ void EndpointState::take_stray(Outgoing& out) {
   out.to = stray.to;
 }
 
+void EndpointState::prepare(Outgoing& packet) {
+  packet.head_length = packet.payload_length = 0;
+  packet.payload = nullptr;
+  packet.token = 0;
+  packet.session = kNoSession;
+  packet.payload_device = packet.ecn_capable = false;
+}
+
+void EndpointState::address(const Session& session, Outgoing& packet) {
+  packet.to = session.peer;
+  packet.session = index_of(session);
+  counters.packets_out.add(1);
+  counters.bytes_out.add(packet.length());
+}
+
 std::size_t EndpointState::transmit(std::span<Outgoing> out) {
   promote_acks();
   std::size_t count = 0;
-  const auto clear = [&](Outgoing& packet) {
-    packet.head_length = packet.payload_length = 0;
-    packet.payload = nullptr;
-    packet.token = 0;
-    packet.session = kNoSession;
-    packet.payload_device = packet.ecn_capable = false;
-  };
-  for (; count < out.size() && stray_count != 0; ++count) {
-    clear(out[count]);
+  for (; stray_count != 0 && has_room(out, count); ++count) {
+    prepare(out[count]);
     take_stray(out[count]);
     counters.packets_out.add(1);
     counters.bytes_out.add(out[count].length());
   }
   blocks_when_starved = std::min(blocks_when_starved, blocks.available());
   wake_starved();
-  while (count < out.size() && ready.first != kNone) {
+  if (grants.wanting.first != kNone) send_grants(out, count);
+  while (ready.first != kNone && has_room(out, count)) {
     Session& session = sessions[ready.first];
     ready.first = session.ready_next;
     if (ready.first == kNone) {
@@ -133,7 +142,7 @@ bool EndpointState::send_from(Session& session, std::span<Outgoing> out, std::si
     write_accept(session, next());
     ++count;
   }
-  for (unsigned sent_here = 0; count < out.size(); ++sent_here, ++count) {
+  for (unsigned sent_here = 0; has_room(out, count); ++sent_here, ++count) {
     if (sent_here == kQuantum) return true;
     if (!send_one(session, next())) return false;
   }

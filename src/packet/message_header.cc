@@ -11,12 +11,13 @@ namespace {
 constexpr std::uint8_t kGoBackN = 0x01;
 constexpr std::uint8_t kOrdered = 0x02;
 constexpr std::uint8_t kProtected = 0x04;
+constexpr std::uint8_t kGrants = 0x08;
 
 /// Twelve bytes: 2 datagram, 1 reliability and options, 1 zero, 4 room, 4 delay.
 void store_terms(const MessageTerms& terms, std::uint8_t* bytes) {
   store_be16(bytes, terms.datagram_bytes);
   bytes[2] = static_cast<std::uint8_t>((terms.go_back_n ? kGoBackN : 0) | (terms.ordered ? kOrdered : 0) |
-                                       (terms.is_protected ? kProtected : 0));
+                                       (terms.is_protected ? kProtected : 0) | (terms.grants ? kGrants : 0));
   bytes[3] = 0;
   store_be32(bytes + 4, terms.room);
   store_be32(bytes + 8, terms.max_ack_delay);
@@ -27,9 +28,10 @@ bool load_terms(const std::uint8_t* bytes, MessageTerms& terms) {
   terms.go_back_n = (bytes[2] & kGoBackN) != 0;
   terms.ordered = (bytes[2] & kOrdered) != 0;
   terms.is_protected = (bytes[2] & kProtected) != 0;
+  terms.grants = (bytes[2] & kGrants) != 0;
   terms.room = load_be32(bytes + 4);
   terms.max_ack_delay = load_be32(bytes + 8);
-  return (bytes[2] & ~(kGoBackN | kOrdered | kProtected)) == 0 && bytes[3] == 0;
+  return (bytes[2] & ~(kGoBackN | kOrdered | kProtected | kGrants)) == 0 && bytes[3] == 0;
 }
 
 /// Flags and words, which only a session's packets have.
@@ -139,7 +141,8 @@ std::string_view name(MessagePacketType type) {
 }
 
 std::string_view name(FragmentKind kind) {
-  constexpr std::string_view kNames[] = {"", "request", "response", "message", "cancel", "refuse", "busy"};
+  constexpr std::string_view kNames[] = {"",       "request", "response", "message",       "cancel",
+                                         "refuse", "busy",    "grant",    "grant response"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -51,6 +51,7 @@ struct MessageTerms {
   bool go_back_n = false;
   bool ordered = false;
   bool is_protected = false;
+  bool grants = false;              ///< of long messages it takes the first fragment, the others as it grants them
   std::uint32_t room = 0;           ///< bytes that it takes of messages before the first acknowledgement
   std::uint32_t max_ack_delay = 0;  ///< nanoseconds
   bool operator==(const MessageTerms&) const = default;
@@ -127,7 +128,16 @@ struct MessageAck {
   bool operator==(const MessageAck&) const = default;
 };
 
-enum class FragmentKind : std::uint8_t { request = 1, response = 2, message = 3, cancel = 4, refuse = 5, busy = 6 };
+enum class FragmentKind : std::uint8_t {
+  request = 1,
+  response = 2,
+  message = 3,
+  cancel = 4,
+  refuse = 5,
+  busy = 6,
+  grant = 7,           ///< of a message that the receiver of this began
+  grant_response = 8,  ///< of the response to a request of the sender of this
+};
 
 /// What part of which message the payload is.
 struct MessageFragment {
@@ -221,7 +231,7 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
 [[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t payload_length,
                                                        MessageFragment& fragment) {
   const std::uint8_t kind = bytes[0] & 0x7f;
-  if (kind < 1 || kind > 6) return MessageParse::malformed;
+  if (kind < 1 || kind > 8) return MessageParse::malformed;
   fragment.kind = static_cast<FragmentKind>(kind);
   fragment.more = (bytes[0] & MessageFragment::kMore) != 0;
   fragment.slot = bytes[1];

@@ -137,6 +137,64 @@ TEST_F(Protected, LossesAndRepetitionsOfTheNetworkAreNoAttacks) {
   }
 }
 
+TEST_F(Protected, ARestartedPeerIsFoundOutSoon) {
+  begin(&kKey, &kKey);
+  const SessionId session = net_->connect(*client_, *server_).first;
+  Bytes8 answer;
+  EXPECT_EQ(ask(session, pattern(100, 1), answer).status, MessageStatus::ok);
+  server_protection_->stop(0);
+  net_->restart(*server_, config(&kKey, server_protection_));
+  const Nanos before = net_->now;
+  EXPECT_EQ(ask(session, pattern(100, 2), answer).status, MessageStatus::peer_lost);
+  EXPECT_EQ(client_->events.back().reason, LossReason::restarted);
+  EXPECT_LT(net_->now.value - before.value, EndpointConfig{}.peer_timeout.value / 7);
+  client_->events.clear();
+  ASSERT_EQ(client_->endpoint.reconnect(session, net_->now), CallStatus::ok);
+  EXPECT_EQ(ask(session, pattern(100, 3), answer).status, MessageStatus::ok);
+}
+
+TEST_F(Protected, AForgedResetEndsNothing) {
+  begin(&kKey, &kKey);
+  const auto [session, there] = net_->connect(*client_, *server_);
+  Bytes8 answer;
+  EXPECT_EQ(ask(session, pattern(5000, 1), answer).status, MessageStatus::ok);
+  // By one who reads the path: with the cookie, and the session of either end as the other knows it.
+  for (int i = 0; i < 2000; ++i) {
+    for (const bool to_client : {true, false}) {
+      const auto packet = std::ranges::find(recorded_, to_client, &Packet::from_client);
+      MessageHeader header;
+      ASSERT_EQ(parse(packet->bytes.data(), static_cast<std::uint32_t>(packet->bytes.size()), header),
+                MessageParse::ok);
+      Bytes8 reset(MessageReset::kLength);
+      emit(MessageReset{header.session, header.cookie}, reset.data());
+      net_->inject(to_client ? *client_ : *server_, (to_client ? server_ : client_)->address, reset);
+    }
+    net_->run_for(Nanos{1'000'000});
+    if (i % 100 == 0) {
+      EXPECT_EQ(ask(session, pattern(5000, 1), answer).status, MessageStatus::ok);
+    }
+  }
+  EXPECT_TRUE(client_->endpoint.facts(session).established);
+  EXPECT_TRUE(server_->endpoint.facts(there).established);
+}
+
+TEST_F(Protected, NothingIsWrittenWhereThereIsTooLittleRoom) {
+  begin(&kKey, &kKey);
+  const SessionId session = net_->connect(*client_, *server_).first;
+  const Bytes8 question = pattern(5000, 1);
+  const ConstBuffer bytes{question.data(), static_cast<std::uint32_t>(question.size())};
+  ASSERT_EQ(client_->endpoint.send(session, bytes, {}, net_->now).status, CallStatus::ok);
+  Bytes8 room(EndpointConfig{}.datagram_bytes, 0x77);
+  Outgoing out;
+  out.head = room.data();
+  out.head_capacity = kMinHeadCapacity;  // enough for headers, not for what is encrypted behind them
+  EXPECT_EQ(client_->endpoint.transmit({&out, 1}, net_->now), 0U);
+  EXPECT_EQ(room, Bytes8(room.size(), 0x77));
+  EXPECT_GE(client_->endpoint.counters().heads_too_small.get(), 1U);
+  out.head_capacity = EndpointConfig{}.datagram_bytes;
+  EXPECT_EQ(client_->endpoint.transmit({&out, 1}, net_->now), 1U);
+}
+
 TEST_F(Protected, AnotherKeyIsAPeerThatIsSilent) {
   begin(&kKey, &kOtherKey);
   const Opened opened = client_->endpoint.connect(server_->address, {}, net_->now);

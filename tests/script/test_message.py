@@ -65,6 +65,13 @@ class Message(MessageCase):
                 with self.subTest(controller=controller, reliability=reliability):
                     self.pair("--cc", controller, *reliability, "-l", 20_000, requests=30, server=("--cc", controller))
 
+    def test_grants_at_either_end(self):
+        self.pair("--test", "bandwidth", "-P", 8, "-l", 200_000, requests=80, server=("--grants", "64Ki"))
+        self.pair("--test", "incast", "-P", 8, "-l", 200_000, "--grants", "64Ki", requests=80)
+        outcome = self.warpline("message", "client", "--connect", "127.0.0.1:1", "--grants", 100)
+        self.assertEqual(outcome.code, 2, outcome)
+        self.assertIn("grants of 100 bytes", outcome.stderr)
+
     def test_several_clients_and_workers(self):
         here = f"127.0.0.1:{free_port()}"
         server = self.server("--listen", here, "--workers", 2)

@@ -9,12 +9,16 @@ BulkApplication::BulkApplication(const BulkPlan& plan)
     : plan_(plan),
       request_(plan.request_bytes),
       answer_(plan.answer_bytes),
+      completed_by_(plan.servers),
       rooms_(plan.at_once, std::vector<std::uint8_t>(plan.answer_bytes)),
       asked_at_(plan.at_once) {}
 
 void BulkApplication::start(Host& host) {
   host_ = &host;
-  if (plan_.at_once > 0) session_ = host.endpoint().connect(address_of_host(plan_.server), {}, host.clock()).session;
+  for (std::uint32_t i = 0; plan_.at_once > 0 && i < plan_.servers; ++i) {
+    const PeerAddress peer = address_of_host(plan_.server + i);
+    sessions_.push_back(host.endpoint().connect(peer, {.context = i}, host.clock()).session);
+  }
 }
 
 void BulkApplication::ask(std::uint32_t slot) {
@@ -22,7 +26,7 @@ void BulkApplication::ask(std::uint32_t slot) {
   ++asked_;
   asked_at_[slot] = host_->now();
   const Submitted submitted =
-      host_->endpoint().request(session_, {request_.data(), plan_.request_bytes},
+      host_->endpoint().request(sessions_[slot % plan_.servers], {request_.data(), plan_.request_bytes},
                                 {rooms_[slot].data(), plan_.answer_bytes}, {.context = slot}, host_->clock());
   if (submitted.status != CallStatus::ok) ++failed_;
 }
@@ -30,7 +34,8 @@ void BulkApplication::ask(std::uint32_t slot) {
 void BulkApplication::handle(const MessageEvent& event) {
   switch (event.kind) {
     case EventKind::connected:
-      for (std::uint32_t slot = 0; slot < plan_.at_once; ++slot) ask(slot);
+      for (auto slot = static_cast<std::uint32_t>(event.context); slot < plan_.at_once; slot += plan_.servers)
+        ask(slot);
       break;
     case EventKind::request:
       if (host_->endpoint().respond(event.id, {answer_.data(), plan_.answer_bytes}, {}, host_->clock()) !=
@@ -45,6 +50,7 @@ void BulkApplication::handle(const MessageEvent& event) {
         break;
       }
       ++completed_;
+      ++completed_by_[slot % plan_.servers];
       latencies_.push_back(host_->now() - asked_at_[slot]);
       ask(slot);
       break;
@@ -59,6 +65,7 @@ void BulkApplication::handle(const MessageEvent& event) {
 
 void BulkApplication::forget_statistics() {
   completed_ = 0;
+  completed_by_.assign(plan_.servers, 0);
   failed_ = 0;
   latencies_.clear();
 }

@@ -11,7 +11,8 @@ namespace warpline::sim {
 
 /// What a host asks of another, for figures: the same request again and again. Bytes.
 struct BulkPlan {
-  std::uint32_t server = 0;  ///< host
+  std::uint32_t server = 0;   ///< host
+  std::uint32_t servers = 1;  ///< it and those that follow, asked in turns
   std::uint32_t request_bytes = 64 << 10;
   std::uint32_t answer_bytes = 8;
   std::uint32_t at_once = 0;                                       ///< 0: a server alone
@@ -33,8 +34,9 @@ class BulkApplication final : public Application {
   [[nodiscard]] std::uint64_t failed() const { return failed_; }
   /// Nanoseconds from request to completion.
   [[nodiscard]] const std::vector<std::int64_t>& latencies() const { return latencies_; }
+  [[nodiscard]] std::uint64_t completed_by(std::uint32_t server) const { return completed_by_[server - plan_.server]; }
   [[nodiscard]] double goodput_bytes() const { return static_cast<double>(completed_) * plan_.request_bytes; }
-  [[nodiscard]] SessionId session() const { return session_; }
+  [[nodiscard]] SessionId session() const { return sessions_[0]; }
   void forget_statistics();
 
  private:
@@ -42,9 +44,10 @@ class BulkApplication final : public Application {
 
   BulkPlan plan_;
   Host* host_ = nullptr;
-  SessionId session_;
+  std::vector<SessionId> sessions_;  ///< one a server
   std::vector<std::uint8_t> request_;
   std::vector<std::uint8_t> answer_;
+  std::vector<std::uint64_t> completed_by_;  ///< by server
   std::vector<std::vector<std::uint8_t>> rooms_;
   std::vector<std::int64_t> asked_at_;  ///< by slot
   std::uint64_t asked_ = 0;

@@ -11,12 +11,32 @@ constexpr std::int64_t kLong = 100'000'000;  // virtual nanoseconds
 
 TEST(Figures, AHundredSendersShareOneLink) {
   const EndpointConfig config;
-  const IncastFigures figures = incast(config, 4);
+  const IncastFigures figures = incast(config, {.at_once = 4});
   EXPECT_GE(figures.link_share, 0.95);
   EXPECT_GE(figures.jain, 0.95);
   EXPECT_LE(figures.p99_wait_us, 2 * static_cast<double>(config.cc.swift.base_target.value) / 1e3);
   EXPECT_EQ(figures.dropped, 0U);
   EXPECT_EQ(figures.failed, 0U);
+}
+
+/// Without any congestion control at the senders, and with a queue that they would overflow.
+TEST(Figures, GrantsKeepTheQueueShort) {
+  EndpointConfig config;
+  config.cc.kind = CcKind::none;
+  for (const bool answers : {false, true}) {
+    const IncastPlan plan{.answers = answers, .queue_bytes = 500'000};
+    config.grants = 64 << 10;
+    const IncastFigures granted = incast(config, plan);
+    EXPECT_GE(granted.link_share, 0.95);
+    EXPECT_GE(granted.jain, 0.95);
+    EXPECT_LE(granted.p99_wait_us, 0.5 * static_cast<double>(config.cc.swift.base_target.value) / 1e3);
+    EXPECT_EQ(granted.dropped, 0U);
+    EXPECT_EQ(granted.failed, 0U);
+    config.grants = 0;
+    const IncastFigures without = incast(config, plan);
+    EXPECT_GT(without.dropped, 1000U);
+    EXPECT_LE(3 * granted.p99_us, without.p99_us);
+  }
 }
 
 TEST(Figures, LossesCostLittle) {

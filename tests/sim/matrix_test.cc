@@ -16,11 +16,13 @@ struct Way {
   Reliability reliability;
   CcKind cc;
   bool authenticated;
+  std::uint32_t grants = 0;
 };
 
 constexpr Way kWays[] = {
     {"Swift", Reliability::selective, CcKind::swift, false},
     {"SwiftAuthenticated", Reliability::selective, CcKind::swift, true},
+    {"SwiftGrants", Reliability::selective, CcKind::swift, false, 16 << 10},
     {"Dctcp", Reliability::selective, CcKind::dctcp, false},
     {"TimelyGoBackN", Reliability::go_back_n, CcKind::timely, false},
 };
@@ -45,6 +47,7 @@ TEST_P(Matrix, EveryRequestEndsOnceWithTheRightBytes) {
   host.endpoint.max_message_bytes = 1 << 20;
   host.endpoint.reliability = way.reliability;
   host.endpoint.cc.kind = way.cc;
+  host.endpoint.grants = way.grants;
   host.check_allocations = true;
   host.damaged_packets_pass = way.authenticated;
   for (std::uint32_t i = 0; i < scenario.network.hosts; ++i) {

@@ -11,18 +11,26 @@ namespace warpline::sim {
 /// The published algorithm of eRPC, as the compatibility mode has it.
 [[nodiscard]] EndpointConfig compatibility_mode();
 
+/// A hundred hosts to one, at 25 Gbit/s and 1 us a link.
+struct IncastPlan {
+  bool answers = false;                    ///< that one asks them all for `bytes`, instead of being sent them
+  std::uint32_t bytes = 16 << 10;          ///< of a message
+  std::uint32_t at_once = 1;               ///< of each of the hundred
+  std::uint64_t queue_bytes = 12'000'000;  ///< of the switch before that one's link
+};
+
 struct IncastFigures {
   double link_share = 0;   ///< payload delivered, of what full packets alone could carry
   double jain = 0;         ///< fairness of what the senders got delivered (Jain, Chiu, Hawe, 1984)
   double p50_wait_us = 0;  ///< in the queue before the receiver's link
   double p99_wait_us = 0;
+  double p99_us = 0;  ///< of a request
   std::uint64_t dropped = 0;
   std::uint64_t failed = 0;
 };
 
-/// 100 hosts with `at_once` requests of 16 KiB each to one, 25 Gbit/s, 1 us a link, a queue of 12 MB; after 20 ms, for
-/// 50 ms.
-[[nodiscard]] IncastFigures incast(const EndpointConfig& config, std::uint32_t at_once);
+/// After 20 ms, for 50 ms.
+[[nodiscard]] IncastFigures incast(const EndpointConfig& config, const IncastPlan& plan);
 
 /// Bytes a second of 1 MiB requests, four at once, lost on the way there and back; 25 Gbit/s, 1 us a link.
 [[nodiscard]] double goodput_at_loss(const EndpointConfig& config, double loss, std::int64_t nanos);

@@ -120,6 +120,11 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.plans.push_back(plan);
   }
   draw_mishaps(scenario, random);
+  // From numbers of its own: what a seed was before there were grants, it still is.
+  Random grants(mix64(seed ^ 0x6772616e7473));
+  for (HostConfig& one : scenario.hosts) {
+    one.endpoint.grants = one_of(grants, {0U, 0U, 10U << 10, 64U << 10});
+  }
   return scenario;
 }
 
@@ -139,9 +144,10 @@ std::string describe(const Scenario& scenario) {
       kControllers[static_cast<std::size_t>(endpoint.cc.kind)], scenario.authenticated ? "authenticated, " : "",
       endpoint.max_messages, endpoint.max_sent_packets, endpoint.receive_window,
       endpoint.peer_timeout.value / 1'000'000, scenario.plans[0].longest);
-  for (const RpcPlan& plan : scenario.plans) {
-    text +=
-        fmt::format("  a host sends {}, {} at once, to {}\n", plan.messages, plan.at_once, fmt::join(plan.peers, " "));
+  for (std::size_t i = 0; i < scenario.plans.size(); ++i) {
+    const RpcPlan& plan = scenario.plans[i];
+    text += fmt::format("  a host sends {}, {} at once, to {}, and grants {} B\n", plan.messages, plan.at_once,
+                        fmt::join(plan.peers, " "), scenario.hosts[i].endpoint.grants);
   }
   constexpr std::string_view kMishaps[] = {"pauses", "restarts", "has its clock stepped"};
   for (const Mishap& mishap : scenario.mishaps) {

@@ -32,17 +32,20 @@ TEST(Scenario, SeedsCoverWhatThereIs) {
   std::set<CcKind> controllers;
   std::set<Reliability> ways;
   std::uint64_t authenticated = 0;
+  std::uint64_t granting = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     const Scenario scenario = draw_scenario(seed);
     for (const Mishap& mishap : scenario.mishaps) mishaps.insert(mishap.kind);
     controllers.insert(scenario.hosts[0].endpoint.cc.kind);
     ways.insert(scenario.hosts[0].endpoint.reliability);
     authenticated += scenario.authenticated ? 1 : 0;
+    granting += scenario.hosts[0].endpoint.grants != 0 ? 1 : 0;
   }
   EXPECT_EQ(mishaps.size(), 3U);
   EXPECT_EQ(controllers.size(), 4U);
   EXPECT_EQ(ways.size(), 2U);
   EXPECT_GT(authenticated, 50U);
+  EXPECT_GT(granting, 50U);
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ std::vector<Payload> message_packets() {
                                .go_back_n = true,
                                .ordered = true,
                                .is_protected = true,
+                               .grants = true,
                                .room = 0xffffffff,
                                .max_ack_delay = 0xffffffff};
   std::vector<Payload> packets = {
@@ -110,8 +111,9 @@ std::vector<Payload> message_packets() {
     if (header.has(kMessageHasAck)) header.ack_words = flags % 4;
     packets.push_back(session_packet(header, {.slot = 63, .code = 9, .sequence = 17, .total = 32, .order = 5}));
   }
-  for (const FragmentKind kind : {FragmentKind::request, FragmentKind::response, FragmentKind::message,
-                                  FragmentKind::cancel, FragmentKind::refuse, FragmentKind::busy}) {
+  for (const FragmentKind kind :
+       {FragmentKind::request, FragmentKind::response, FragmentKind::message, FragmentKind::cancel,
+        FragmentKind::refuse, FragmentKind::busy, FragmentKind::grant, FragmentKind::grant_response}) {
     MessageHeader header = bare;
     header.flags = kMessageHasFragment;
     packets.push_back(session_packet(header, {.kind = kind, .code = 1}));
