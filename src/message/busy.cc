@@ -14,16 +14,16 @@ constexpr std::uint8_t kMaxDoublings = 7;
 }  // namespace
 
 /// Receiver: not acknowledged, so if this is lost the fragment comes again, and so does this.
-void EndpointState::tell_busy(Session& session, const MessageFragment& fragment) {
+void EndpointState::tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal) {
   make_ready(session);
   for (std::uint32_t i = 0; i < session.busy_count; ++i) {
     if (session.busy[i].slot == fragment.slot) {
-      session.busy[i].sequence = fragment.sequence;
+      session.busy[i] = {fragment.sequence, fragment.slot, refusal};
       return;
     }
   }
   if (session.busy_count == kBusyNotices) return;
-  session.busy[session.busy_count++] = {fragment.sequence, fragment.slot};
+  session.busy[session.busy_count++] = {fragment.sequence, fragment.slot, refusal};
 }
 
 /// Sender.

@@ -64,9 +64,11 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
       fragment.kind == FragmentKind::request ? MessageRole::peer_request : MessageRole::peer_message;
   if (newer <= 0) {
     const bool refused = newer == 0 && use.message != kNone && messages[use.message].refuse;
-    if (refused && role == MessageRole::peer_message && !session.go_back_n) {
+    if (refused && role == MessageRole::peer_message) {
       // Acknowledged, all of it would look delivered to a sender that the refusal has not reached.
       drop(MessageDrop::bad_fragment);
+      // Where a window that does not move holds the refusal itself back.
+      if (session.go_back_n) tell_busy(session, fragment, messages[use.message].code);
       return false;
     }
     if (newer < 0 || use.message == kNone || messages[use.message].state != MessageState::arriving) {

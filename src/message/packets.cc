@@ -169,7 +169,8 @@ void EndpointState::write_ping(Session& session, Outgoing& out) {
 void EndpointState::write_busy(Session& session, Outgoing& out) {
   const BusyNotice& notice = session.busy[--session.busy_count];
   MessageFragment fragment;
-  fragment.kind = FragmentKind::busy;
+  fragment.kind = notice.refusal != 0 ? FragmentKind::refuse : FragmentKind::busy;
+  fragment.code = notice.refusal;
   fragment.slot = notice.slot;
   fragment.sequence = notice.sequence;
   write_elicitor(session, kMessageHasFragment, &fragment, out);

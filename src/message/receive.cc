@@ -118,9 +118,11 @@ void EndpointState::receive_packet(const Datagram& datagram) {
     return drop(MessageDrop::bad_fragment);
   }
   if (session.go_back_n && header.elicits() && header.packet_number != std::max(session.received.base(), floor)) {
-    // Each end's notice may be behind that for which the other has no memory: both would wait for ever.
-    const bool notice = header.has(kMessageHasFragment) && fragment.kind == FragmentKind::busy;
-    if (notice && fragment.slot < kSlots) take_busy(session, fragment);
+    // Each end's notice may be behind that which the other does not take: both would wait for ever.
+    if (header.has(kMessageHasFragment) && fragment.slot < kSlots) {
+      if (fragment.kind == FragmentKind::busy) take_busy(session, fragment);
+      if (fragment.kind == FragmentKind::refuse) take_refusal(session, fragment);
+    }
     return drop(MessageDrop::out_of_order);
   }
   if (header.has(kMessageHasFragment) &&

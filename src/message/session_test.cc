@@ -96,6 +96,31 @@ TEST(Refusal, of_a_message_beyond_the_peers_limit) {
   EXPECT_EQ(two.client.events[1].status, MessageStatus::refused);
 }
 
+TEST(Refusal, of_one_way_messages_of_both_ends_at_once_never_looks_like_success) {
+  for (const Reliability reliability : {Reliability::selective, Reliability::go_back_n}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      EndpointConfig config = small();
+      config.reliability = reliability;
+      config.max_message_bytes = 3000;
+      config.credits = 8;
+      config.cc.kind = CcKind::none;
+      Loopback net(seed, {.loss = 50'000});
+      Loopback::Host& a = net.add(config);
+      Loopback::Host& b = net.add(config);
+      const auto [there, here] = net.connect(a, b);
+      const auto bytes = pattern(20'000, seed);
+      const ConstBuffer message{bytes.data(), static_cast<std::uint32_t>(bytes.size()), false};
+      ASSERT_EQ(a.endpoint.send(there, message, {}, net.now).status, CallStatus::ok);
+      ASSERT_EQ(b.endpoint.send(here, message, {}, net.now).status, CallStatus::ok);
+      ASSERT_TRUE(net.run([&] { return Two::count(a, EventKind::sent) != 0 && Two::count(b, EventKind::sent) != 0; }))
+          << "seed " << seed;
+      for (const Loopback::Host* host : {&a, &b}) {
+        EXPECT_EQ(Two::first(*host, EventKind::sent).status, MessageStatus::refused) << "seed " << seed;
+      }
+    }
+  }
+}
+
 TEST(Refusal, of_a_request_given_back) {
   Two two;
   two.server.handle = [&](const MessageEvent& event) {

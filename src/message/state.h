@@ -153,7 +153,7 @@ struct EndpointState {
   void take_refusal(Session& session, const MessageFragment& fragment);
 
   // busy.cc
-  void tell_busy(Session& session, const MessageFragment& fragment);
+  void tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal = 0);
   void take_busy(Session& session, const MessageFragment& fragment);
   void take_back_packets(Session& session, std::uint32_t index);
   void retry_deferred(Session& session);
