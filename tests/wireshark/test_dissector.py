@@ -76,20 +76,20 @@ class Dissector(unittest.TestCase):
     def test_fields(self):
         path, _ = self.capture("well-formed")
         columns = ("warpline.type", "warpline.session", "warpline.nonce", "warpline.terms.datagram_bytes", "warpline.terms.ordered",
-                   "warpline.room", "warpline.cookie", "warpline.reason", "warpline.packet_number", "warpline.fragment.kind",
+                   "warpline.terms.grants", "warpline.room", "warpline.cookie", "warpline.reason", "warpline.packet_number", "warpline.fragment.kind",
                    "warpline.fragment.total", "warpline.ack.word", "warpline.payload_length", "warpline.tag")
         rows = self.rows(path, *DECODE_AS, columns=columns)
         self.assertEqual(rows[0], {**dict.fromkeys(columns, ""), "warpline.type": "0", "warpline.session": "0x01020304",
                                    "warpline.nonce": "0x1122334455667788", "warpline.terms.datagram_bytes": "1472",
-                                   "warpline.terms.ordered": "0", "warpline.room": "1048576"})
-        self.assertEqual(rows[1]["warpline.terms.ordered"], "1")
+                                   "warpline.terms.ordered": "0", "warpline.terms.grants": "0", "warpline.room": "1048576"})
+        self.assertEqual((rows[1]["warpline.terms.ordered"], rows[1]["warpline.terms.grants"]), ("1", "1"))
         self.assertEqual([row["warpline.reason"] for row in rows[6:10]], ["1", "2", "3", "4"])
         full = rows[10 + 0x3F]  # all flags
         self.assertEqual(full["warpline.packet_number"], str(0x123456789A))
         self.assertEqual((full["warpline.fragment.kind"], full["warpline.fragment.total"], full["warpline.payload_length"]), ("1", "32", "32"))
         self.assertEqual(len(full["warpline.ack.word"].split(",")), 3)
         self.assertEqual(len(full["warpline.tag"].replace(":", "")), 32)
-        self.assertEqual({row["warpline.fragment.kind"] for row in rows}, {"", "1", "2", "3", "4", "5", "6"})
+        self.assertEqual({row["warpline.fragment.kind"] for row in rows}, {"", "1", "2", "3", "4", "5", "6", "7", "8"})
 
     def test_the_tree_shows_every_byte_of_a_handshake(self):
         path, _ = self.capture("well-formed")
