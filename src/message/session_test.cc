@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sessions and messages begin and end, and what strangers cannot do to them.
+// How sessions and messages begin and end.
 #include "message/session.h"
 
 #include <gtest/gtest.h>
@@ -7,52 +7,10 @@
 #include <algorithm>
 
 #include "message/endpoint.h"
-#include "message/loopback_testing.h"
+#include "message/two_testing.h"
 
 namespace warpline {
 namespace {
-
-EndpointConfig small() {
-  EndpointConfig config;
-  config.max_sessions = 4;
-  config.max_messages = 256;
-  config.max_sent_packets = 4096;
-  config.receive_bytes = 8U << 20;
-  config.max_message_bytes = 1 << 20;
-  return config;
-}
-
-/// A client and a server with a session between them.
-struct Two {
-  explicit Two(EndpointConfig client_config = small(), EndpointConfig server_config = small(),
-               SessionOptions options = {})
-      : net(3), client(net.add(client_config)), server(net.add(server_config)) {
-    std::tie(session, there) = net.connect(client, server, options);
-  }
-
-  Submitted request(std::uint32_t length, RequestOptions options = {}) {
-    return client.endpoint.request(session, {payload.data(), length, false},
-                                   {response.data(), static_cast<std::uint32_t>(response.size()), false}, options,
-                                   net.now);
-  }
-  bool until(Loopback::Host& host, EventKind kind) {
-    return net.run([&] { return count(host, kind) != 0; });
-  }
-  static std::ptrdiff_t count(const Loopback::Host& host, EventKind kind) {
-    return std::count_if(host.events.begin(), host.events.end(), [&](const auto& e) { return e.kind == kind; });
-  }
-  static const MessageEvent& first(const Loopback::Host& host, EventKind kind) {
-    return *std::find_if(host.events.begin(), host.events.end(), [&](const auto& e) { return e.kind == kind; });
-  }
-
-  Loopback net;
-  Loopback::Host& client;
-  Loopback::Host& server;
-  SessionId session;
-  SessionId there;
-  std::vector<std::uint8_t> payload = pattern(2 << 20, 1);
-  std::vector<std::uint8_t> response = std::vector<std::uint8_t>(1000);
-};
 
 TEST(Deadline, ends_a_request_on_time_and_tells_the_peer) {
   Two two;
@@ -261,67 +219,6 @@ TEST(Handshake, survives_loss_of_any_of_its_packets) {
     EXPECT_TRUE(server.endpoint.facts(there).established) << lost;
     EXPECT_EQ(server.endpoint.facts().free_sessions, 3U);
   }
-}
-
-TEST(Stranger, leaves_nothing_behind) {
-  Loopback net(1);
-  Loopback::Host& server = net.add(small());
-  MessageHello hello;
-  hello.terms.datagram_bytes = 1472;
-  for (std::uint32_t i = 0; i < 10'000; ++i) {
-    hello.session = i;
-    hello.nonce = mix64(i);
-    hello.token = i % 2 == 0 ? 0 : mix64(i + 1);
-    std::vector<std::uint8_t> bytes(MessageHello::kLength);
-    emit(hello, bytes.data());
-    net.inject(server, peer_address(Ipv4Address{{192, 0, 2, static_cast<std::uint8_t>(i)}}, 9), bytes);
-    net.settle();
-  }
-  EXPECT_EQ(server.endpoint.facts().free_sessions, 4U);
-  EXPECT_LE(server.endpoint.counters().bytes_out.get(), 10'000U * MessageHello::kLength);
-}
-
-TEST(Stranger, cannot_inject_or_reset) {
-  Two two;
-  ASSERT_EQ(two.request(32).status, CallStatus::ok);
-  ASSERT_TRUE(two.until(two.server, EventKind::request));
-  const EndpointFacts before = two.server.endpoint.facts();
-  Random random(7);
-  std::vector<std::uint8_t> bytes(80);
-  std::uint8_t head[64];
-  for (std::uint32_t i = 0; i < 1'000'000; ++i) {
-    std::uint32_t length = 0;
-    if (i % 4 == 0) {  // a reset from the peer's address
-      length = MessageReset::kLength;
-      emit(MessageReset{static_cast<std::uint32_t>(random.below(4)), random.next()}, bytes.data());
-    } else {  // a packet that is right but for the cookie, from the peer's address
-      MessageHeader header;
-      header.flags = i % 4 == 1 ? kMessageClose : kMessageHasFragment;
-      header.session = static_cast<std::uint32_t>(random.below(4));
-      header.cookie = random.next();
-      header.packet_number = random.below(50);
-      length = header.length();
-      emit(header, bytes.data());
-      MessageFragment fragment;
-      fragment.sequence = 9;
-      if (i % 4 != 1) emit(fragment, bytes.data() + MessageHeader::kLength);
-    }
-    Datagram datagram;
-    std::copy_n(bytes.begin(), std::min<std::size_t>(length, 64), head);
-    datagram.head = head;
-    datagram.head_length = length;
-    datagram.from = two.client.address;
-    two.server.endpoint.receive({&datagram, 1}, two.net.now);
-  }
-  EXPECT_EQ(two.server.endpoint.facts(), before);
-  EXPECT_EQ(two.server.endpoint.counters().dropped(MessageDrop::wrong_cookie) +
-                two.server.endpoint.counters().dropped(MessageDrop::unknown_session),
-            1'000'000U);
-  EXPECT_TRUE(two.server.endpoint.facts(two.there).established);
-  two.server.events.clear();
-  ASSERT_EQ(two.request(32).status, CallStatus::ok);
-  EXPECT_TRUE(two.until(two.server, EventKind::request));
-  EXPECT_EQ(Two::count(two.server, EventKind::message), 0);
 }
 
 TEST(BackPressure, stops_a_sender_whose_receiver_does_not_read) {

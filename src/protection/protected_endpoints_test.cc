@@ -153,6 +153,42 @@ TEST_F(Protected, ARestartedPeerIsFoundOutSoon) {
   EXPECT_EQ(ask(session, pattern(100, 3), answer).status, MessageStatus::ok);
 }
 
+TEST_F(Protected, AMillionForgedPacketsWithTheCookieDoNothing) {
+  begin(&kKey, &kKey);
+  const auto [session, there] = net_->connect(*client_, *server_);
+  Bytes8 answer;
+  EXPECT_EQ(ask(session, pattern(100, 1), answer).status, MessageStatus::ok);
+  net_->run_for(Nanos{1'000'000});
+  const auto packet = std::ranges::find(recorded_, true, &Packet::from_client);
+  MessageHeader known;
+  ASSERT_EQ(parse(packet->bytes.data(), static_cast<std::uint32_t>(packet->bytes.size()), known), MessageParse::ok);
+  const EndpointFacts before = server_->endpoint.facts();
+  const std::uint64_t handled_before = handled();
+  constexpr std::uint8_t kSends[] = {kMessageHasFragment | kMessagePrompt, kMessageHasAck, kMessageClose, kMessagePing};
+  std::uint8_t bytes[kMaxHeadBytes];
+  for (std::uint32_t i = 0; i < 1'000'000; ++i) {
+    MessageHeader header;
+    header.flags = kSends[i % 4] | kMessageProtected;
+    header.session = known.session;
+    header.cookie = known.cookie;
+    header.packet_number = 100 + i % 500;
+    header.payload_length = header.has(kMessageHasFragment) ? 32 : 0;
+    emit(header, bytes);
+    const std::uint32_t length = header.length() + header.payload_length + kMessageTagLength;
+    for (std::uint32_t b = MessageHeader::kLength; b < length; ++b) bytes[b] = static_cast<std::uint8_t>(mix64(i + b));
+    Datagram datagram;
+    datagram.head = bytes;
+    datagram.head_length = length;
+    datagram.from = client_->address;
+    server_->endpoint.receive({&datagram, 1}, net_->now);
+  }
+  EXPECT_EQ(server_->endpoint.counters().dropped(MessageDrop::not_authentic), 1'000'000U);
+  EXPECT_EQ(server_->endpoint.facts(), before);
+  EXPECT_EQ(handled(), handled_before);
+  EXPECT_EQ(ask(session, pattern(100, 2), answer).status, MessageStatus::ok);
+  EXPECT_TRUE(server_->endpoint.facts(there).established);
+}
+
 TEST_F(Protected, AForgedResetEndsNothing) {
   begin(&kKey, &kKey);
   const auto [session, there] = net_->connect(*client_, *server_);

@@ -17,7 +17,7 @@ constexpr std::uint32_t kRoom = 1024;
 
 /// Two endpoints whose packets the fuzzer may carry, change, repeat and lose.
 struct Pair {
-  explicit Pair(bool go_back_n) {
+  Pair(bool go_back_n, bool grants) {
     EndpointConfig config;
     config.max_sessions = 3;
     config.max_messages = 24;
@@ -27,6 +27,7 @@ struct Pair {
     config.receive_window = 8192;
     config.datagram_bytes = 512;
     if (go_back_n) config.reliability = Reliability::go_back_n;
+    if (grants) config.grants = 2048;
     for (std::uint8_t i = 0; i < 2; ++i) {
       config.secret.fill(i);
       hosts.push_back(Endpoint::create(config, now).value());
@@ -108,7 +109,7 @@ T pick(const std::vector<T>& from, std::uint8_t which) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzInput input(data, size);
   const std::uint8_t first = input.byte();
-  Pair pair((first & 1) != 0);
+  Pair pair((first & 1) != 0, (first & 8) != 0);
   SessionOptions session_options;
   session_options.ordered = (first & 2) != 0;
   pair.sessions[0].push_back(pair.hosts[0].connect(pair.addresses[1], session_options, pair.now).session);
