@@ -63,6 +63,7 @@ enum TxFlag : std::uint64_t {
   kTxIpSum = std::uint64_t{1} << 51,   ///< fill in the IPv4 header checksum
   kTxUdpSum = std::uint64_t{1} << 52,  ///< fill in; the field holds the pseudo header's sum
   kTxTcpSum = std::uint64_t{1} << 53,
+  kTxSums = kTxIpSum | kTxUdpSum | kTxTcpSum,
 };
 [[nodiscard]] constexpr std::uint64_t tx_word(std::uint16_t length, std::uint8_t l2_length, std::uint16_t l3_length,
                                               std::uint64_t flags) {

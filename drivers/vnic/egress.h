@@ -25,7 +25,7 @@ class Egress {
 
   /// One frame in contiguous memory, written to by faults only: when changes_frames(). False: it could not leave and is
   /// counted (no peer, link down). Faults that lose it count it themselves. `sums`: what the device filled in.
-  bool send(std::uint8_t* frame, std::uint32_t length, std::uint64_t now_nanos, const FilledIn& sums = {}) {
+  bool send(std::uint8_t* frame, std::uint32_t length, std::uint64_t now_nanos, const DeviceSums& sums = {}) {
     if (way_ == Way::swallow) return true;
     if (way_ == Way::blocked) [[unlikely]]
       return block();
@@ -35,6 +35,12 @@ class Egress {
       other_end_->deliver(frame, length, now_nanos, sums);
     }
     return true;
+  }
+  /// Frames may go as they lie, in pieces and without their checksums.
+  [[nodiscard]] bool takes_pieces() const { return way_ == Way::deliver && !changes_frames_; }
+  /// Such a frame: see Ingress::deliver(). Only if takes_pieces().
+  [[nodiscard]] Ingress::Taken send(FrameRef frame, std::uint64_t word, std::uint64_t now_nanos) {
+    return other_end_->deliver(frame, word, now_nanos);
   }
   /// A made frame, on its way to this port; it passes this port's faults, there being no other.
   void receive(std::uint8_t* frame, std::uint32_t length, std::uint64_t now_nanos);

@@ -118,6 +118,8 @@ struct Engine::Chain {
   std::uint32_t pieces = 0;
   std::uint32_t length = 0;
   std::uint64_t word = 0;  ///< of the first
+  std::uint32_t reports = 0;
+  std::uint16_t report_at = 0;  ///< the last of them
 };
 
 }  // namespace warpline::vnic

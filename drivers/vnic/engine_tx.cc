@@ -8,12 +8,6 @@
 #include "tx_checksum.h"
 
 namespace warpline::vnic {
-namespace {
-
-constexpr std::uint64_t kSums = kTxIpSum | kTxUdpSum | kTxTcpSum;
-
-}  // namespace
-
 Engine::Chain Engine::follow(const TxQueue& queue, TxState& state, std::uint32_t pending) const {
   Chain chain;
   chain.first = queue.fetch_at;
@@ -25,6 +19,10 @@ Engine::Chain Engine::follow(const TxQueue& queue, TxState& state, std::uint32_t
     mapped = mapped && (length == 0 || device_.iommu.allows(piece.address, length, state.memory));
     chain.length += length;
     ++chain.pieces;
+    if ((piece.word & kTxReport) != 0) {
+      ++chain.reports;
+      chain.report_at = at;
+    }
     if ((piece.word & kTxEnd) == 0) continue;
     if (state.skipping || chain.length == 0 || chain.length > kMaxFrame) {
       chain.fate = Chain::Fate::malformed;
@@ -81,7 +79,7 @@ std::uint32_t Engine::send_posted(TxQueue& queue, TxState& state) {
   std::uint16_t report_at = 0;
   egress.lock();
   // A frame in one piece, with nothing to change in it, leaves from where it lies.
-  const std::uint64_t not_in_place = egress.changes_frames() || state.skipping ? ~std::uint64_t{0} : kSums;
+  const std::uint64_t not_in_place = egress.changes_frames() || state.skipping ? ~std::uint64_t{0} : kTxSums;
   while (pending != 0) {
     const TxDescriptor& piece = queue.ring[queue.fetch_at];
     const std::uint32_t length = tx_length(piece.word);
@@ -101,14 +99,12 @@ std::uint32_t Engine::send_posted(TxQueue& queue, TxState& state) {
     }
     const Chain chain = follow(queue, state, pending);
     if (chain.fate == Chain::Fate::incomplete) break;
-    if (usable(queue, state, chain)) {
-      gather(queue, chain, state.bytes.data());
-      if (send_gathered(queue, state.bytes.data(), chain.length, chain.word, now)) {
-        ++frames;
-        bytes += chain.length;
-      }
+    if (usable(queue, state, chain) && send_chain(queue, state, chain, now)) {
+      ++frames;
+      bytes += chain.length;
     }
-    reports += 2;  // where in the chain is left to complete()
+    reports += chain.reports;
+    report_at = chain.reports != 0 ? chain.report_at : report_at;
     queue.fetch_at = static_cast<std::uint16_t>((chain.first + chain.pieces) % queue.size);
     pending -= chain.pieces;
   }
@@ -126,11 +122,33 @@ std::uint32_t Engine::send_posted(TxQueue& queue, TxState& state) {
   return frames;
 }
 
+/// False: it could not leave.
+bool Engine::send_chain(TxQueue& queue, TxState& state, const Chain& chain, std::uint64_t now_nanos) {
+  if (chain.pieces <= kMaxSegments && device_.egress.takes_pieces()) {
+    std::array<Segment, kMaxSegments> segments;
+    std::uint16_t at = chain.first;
+    for (std::uint16_t i = 0; i < chain.pieces; ++i, at = advance(at, queue.size)) {
+      const TxDescriptor& piece = queue.ring[at];
+      segments[i] = {reinterpret_cast<std::uint8_t*>(piece.address), tx_length(piece.word), 0, Verdict::forward};
+    }
+    const FrameRef frame{segments.data(), static_cast<std::uint16_t>(chain.pieces), chain.length};
+    const Ingress::Taken taken = device_.egress.send(frame, chain.word, now_nanos);
+    if (taken == Ingress::Taken::unfit) queue.device_counts.add(Count::tx_malformed);
+    if (taken != Ingress::Taken::unfinished) return taken == Ingress::Taken::yes;
+  }
+  gather(queue, chain, state.bytes.data());
+  return send_gathered(queue, state.bytes.data(), chain.length, chain.word, now_nanos);
+}
+
 bool Engine::send_gathered(TxQueue& queue, std::uint8_t* frame, std::uint32_t length, std::uint64_t word,
                            std::uint64_t now_nanos) {
-  if ((word & kSums) == 0) return device_.egress.send(frame, length, now_nanos);
-  const FilledIn sums = fill_in_checksums(frame, length, word);
-  if (sums.fits) return device_.egress.send(frame, length, now_nanos, sums);
+  if ((word & kTxSums) == 0) return device_.egress.send(frame, length, now_nanos);
+  Segment segment{frame, length, 0, Verdict::forward};
+  const DeviceSums sums = sum_up({&segment, 1, length}, word);
+  if (sums.fits) {
+    sums.store(frame);
+    return device_.egress.send(frame, length, now_nanos, sums);
+  }
   queue.device_counts.add(Count::tx_malformed);
   return false;
 }

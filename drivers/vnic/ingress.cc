@@ -37,11 +37,20 @@ bool has_no_checksum(FrameRef frame, const ParsedFrame& parsed) {
          load_be16(frame.data() + parsed.l4_offset + UdpView::kChecksum) == 0;
 }
 
-/// The sender's device summed up the very bytes that its own checksum covers here, on the right pseudo header.
-bool filled_in_right(FrameRef frame, const ParsedFrame& parsed, const FilledIn& sums) {
-  if (sums.l4 == 0 || sums.l4 != parsed.l4_offset || sums.end != sums.l4 + l4_total(parsed)) return false;
-  const std::uint16_t complement = pseudo_header(frame, parsed).checksum();
-  return static_cast<std::uint16_t>(~complement) == sums.pseudo;
+/// The device itself summed up the very header that is checked here.
+bool knows_ip(const ParsedFrame& parsed, const DeviceSums& sums) {
+  return sums.ip.at == parsed.l3_offset + Ipv4View::kChecksum && sums.l3_length == parsed.l3_length;
+}
+
+/// It summed up the very bytes that this frame's own checksum covers, on the right pseudo header.
+bool knows_l4(FrameRef frame, const ParsedFrame& parsed, const DeviceSums& sums) {
+  const bool same =
+      sums.l4.at != 0 && sums.l4_begin == parsed.l4_offset && sums.l4_end == sums.l4_begin + l4_total(parsed);
+  return same && static_cast<std::uint16_t>(~pseudo_header(frame, parsed).checksum()) == sums.pseudo;
+}
+
+bool right(FrameRef frame, const ParsedFrame& parsed, const DeviceSums& sums) {
+  return (sums.ip.at == 0 || knows_ip(parsed, sums)) && (sums.l4.at == 0 || knows_l4(frame, parsed, sums));
 }
 
 }  // namespace
@@ -65,77 +74,108 @@ void Ingress::plan() {
   parses_ = steers_ || reports_kind || needs_header_length || checksum_offloads != 0 || !flows.empty();
 }
 
-void Ingress::deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos,
-                      const FilledIn& sums) {
+/// False: lost, and counted.
+bool Ingress::passes(FrameRef frame) {
+  const auto lost = [&](Count reason) {
+    counts.add(reason);
+    return false;
+  };
   if (!link_up.load(std::memory_order_relaxed)) [[unlikely]]
-    return counts.add(Count::rx_link_down);
+    return lost(Count::rx_link_down);
   if (!started.load(std::memory_order_relaxed)) [[unlikely]]
-    return counts.add(Count::rx_stopped);
-  if (length > max_frame) [[unlikely]]
-    return counts.add(Count::rx_giant);
-  if (length < EthernetView::kHeaderLength) [[unlikely]]
-    return counts.add(Count::rx_runt);
-  if (!macs.passes(frame)) return counts.add(Count::rx_filtered);
-
-  FrameInfo info{release_nanos, length, 0, 0, 0, 0};
-  if (parses_) return deliver_parsed(frame, length, info, sums);
-  push(0, info, frame);
+    return lost(Count::rx_stopped);
+  if (frame.length > max_frame) [[unlikely]]
+    return lost(Count::rx_giant);
+  if (frame.length < EthernetView::kHeaderLength) [[unlikely]]
+    return lost(Count::rx_runt);
+  return macs.passes(frame.data()) || lost(Count::rx_filtered);
 }
 
-void Ingress::deliver_parsed(const std::uint8_t* frame, std::uint32_t length, FrameInfo& info, const FilledIn& sums) {
-  Segment segment{const_cast<std::uint8_t*>(frame), length, 0, Verdict::forward};  // only read
-  const FrameRef whole{&segment, 1, length};
-  const ParsedFrame parsed = parse(whole);
+Ingress::Taken Ingress::deliver(FrameRef frame, std::uint64_t word, std::uint64_t release_nanos) {
+  if ((word & kTxSums) == 0) return take(frame, {}, true, release_nanos);
+  const std::uint32_t headers = tx_l2_length(word) + tx_l3_length(word) + TcpView::kHeaderLength;
+  if (frame.count > 1 && frame.head_length() < headers) return Taken::unfinished;
+  const DeviceSums sums = sum_up(frame, word);
+  return sums.fits ? take(frame, sums, false, release_nanos) : Taken::unfit;
+}
+
+/// `stored`: of `sums` the fields in the frame are filled in.
+Ingress::Taken Ingress::take(FrameRef frame, const DeviceSums& sums, bool stored, std::uint64_t release_nanos) {
+  if (frame.count > 1 && frame.head_length() < EthernetView::kHeaderLength) return Taken::unfinished;
+  if (!passes(frame)) return Taken::yes;
+  FrameInfo info{release_nanos, frame.length, 0, 0, 0, 0};
+  std::uint16_t queue = 0;
+  if (parses_) {
+    const ParsedFrame parsed = parse(frame);
+    if (frame.count > 1 && parsed.payload_offset > frame.head_length()) return Taken::unfinished;
+    if (!stored && checksum_offloads != 0 && !right(frame, parsed, sums)) return Taken::unfinished;
+    queue = choose_queue(frame, parsed, info);
+    if (queue == kNoQueue) return Taken::yes;
+    if (checksum_offloads != 0) info.rx_flags |= verify(frame, parsed, sums);
+  }
+  if (queue >= queues_ || !queue_started[queue].load(std::memory_order_relaxed)) [[unlikely]] {
+    counts.add(Count::rx_stopped);
+    return Taken::yes;
+  }
+  std::uint8_t* const room = buffers_[queue]->reserve(info);
+  if (room == nullptr) {
+    counts.add(Count::rx_no_descriptor);
+    return Taken::yes;
+  }
+  std::uint8_t* to = room;
+  for (std::uint16_t i = 0; i < frame.count; to += frame.segments[i++].length) {
+    copy_bytes(to, frame.segments[i].data, frame.segments[i].length);
+  }
+  sums.store(room);
+  buffers_[queue]->commit();
+  return Taken::yes;
+}
+
+/// By flow rules and RSS, with what they and the parser have to tell; kNoQueue if a rule drops the frame.
+std::uint16_t Ingress::choose_queue(FrameRef frame, const ParsedFrame& parsed, FrameInfo& info) {
   info.header_length = parsed.payload_offset;
   if (reports_kind) info.rx_flags |= kind_of(parsed);
-  if (checksum_offloads != 0) info.rx_flags |= verify(whole, parsed, sums);
-
-  const FlowRule* rule = flows.match(frame, length, parsed);
+  const FlowRule* rule = flows.match(frame.data(), frame.length, parsed);
   if (rule != nullptr) {
-    if (rule->action.drop) return counts.add(Count::rx_flow_dropped);
+    if (rule->action.drop) {
+      counts.add(Count::rx_flow_dropped);
+      return kNoQueue;
+    }
     if (rule->action.has_mark) {
       info.mark = rule->action.mark;
       info.rx_flags |= kRxMark;
     }
-    if (rule->action.has_queue) return push(rule->action.queue, info, frame);
+    if (rule->action.has_queue) return rule->action.queue;
   }
-  if (!steers_) return push(0, info, frame);
-  const Rss::Choice choice = rss.steer(frame, parsed);
+  if (!steers_) return 0;
+  const Rss::Choice choice = rss.steer(frame.data(), parsed);
   if (choice.hashed) {
     info.hash = choice.hash;
     info.rx_flags |= kRxHash;
   }
-  push(choice.queue, info, frame);
+  return choice.queue;
 }
 
-/// Flags of enum RxFlag. Bad checksums are counted; the frame goes on. Behind a bad IPv4 header L4 is not looked at.
-std::uint64_t Ingress::verify(FrameRef frame, ParsedFrame parsed, const FilledIn& sums) {
+/// Flags of enum RxFlag. Bad checksums are counted; the frame goes on. Behind a bad IPv4 header L4 is
+/// not looked at.
+std::uint64_t Ingress::verify(FrameRef frame, const ParsedFrame& parsed, const DeviceSums& sums) {
   const bool ip = parsed.l3 == L3Kind::ipv4 && (checksum_offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0;
   const bool l4 = (l4_offload(parsed) & checksum_offloads) != 0;
   if (!ip && !l4) return 0;
-  const bool known = l4 && filled_in_right(frame, parsed, sums);
-  if (!l4 || known) parsed.l4 = L4Kind::none;
-  parsed.verdict = Verdict::forward;  // what is malformed behind the IP header does not matter to it
-  const Verdict verdict = verify_checksums(frame, parsed);
-  if (verdict == Verdict::ipv4_checksum) {
+  // What is malformed behind the IP header does not matter to it.
+  if (!knows_ip(parsed, sums) && verify_ip_checksum(frame, parsed) != Verdict::forward) {
     if (!ip) return 0;
     counts.add(Count::rx_bad_ip_checksum);
     return kRxIpBad;
   }
-  std::uint64_t flags = ip ? kRxIpGood : std::uint64_t{0};
-  if (is_drop(verdict)) {
+  const std::uint64_t flags = ip ? kRxIpGood : std::uint64_t{0};
+  if (!l4) return flags;
+  if (knows_l4(frame, parsed, sums)) return flags | kRxL4Good;
+  if (verify_l4_checksum(frame, parsed) != Verdict::forward) {
     counts.add(Count::rx_bad_l4_checksum);
-    flags |= kRxL4Bad;
-  } else if (known || (l4 && !has_no_checksum(frame, parsed))) {
-    flags |= kRxL4Good;
+    return flags | kRxL4Bad;
   }
-  return flags;
-}
-
-void Ingress::push(std::uint16_t queue, const FrameInfo& info, const std::uint8_t* frame) {
-  if (queue >= queues_ || !queue_started[queue].load(std::memory_order_relaxed)) [[unlikely]]
-    return counts.add(Count::rx_stopped);
-  if (!buffers_[queue]->push(info, frame)) counts.add(Count::rx_no_descriptor);
+  return has_no_checksum(frame, parsed) ? flags : flags | kRxL4Good;
 }
 
 }  // namespace warpline::vnic

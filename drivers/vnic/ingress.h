@@ -52,9 +52,20 @@ class Ingress final : public FrameSink {
   void deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos) override {
     deliver(frame, length, release_nanos, {});
   }
-  /// The same for a frame that nothing has changed since its sender's device filled in `sums`: none of them is checked
-  /// by summing up all over again.
-  void deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos, const FilledIn& sums);
+  /// The same for a frame that nothing has changed since its sender's device stored `sums`: none of them is checked by
+  /// summing up all over again.
+  void deliver(const std::uint8_t* frame, std::uint32_t length, std::uint64_t release_nanos, const DeviceSums& sums) {
+    Segment segment{const_cast<std::uint8_t*>(frame), length, 0, Verdict::forward};  // only read
+    static_cast<void>(take({&segment, 1, length}, sums, true, release_nanos));
+  }
+  enum class Taken : std::uint8_t {
+    yes,         ///< or lost, and counted as such
+    unfit,       ///< has no place for the checksums that are asked for
+    unfinished,  ///< headers lie in several pieces, or checksums are wrong: has to come in one piece, as it will be
+  };
+  /// The same for a frame in pieces, which are gathered here, and whose checksums, as flagged in `word` (enum TxFlag),
+  /// are filled in on the way.
+  [[nodiscard]] Taken deliver(FrameRef frame, std::uint64_t word, std::uint64_t release_nanos);
 
   /// queue < queues().
   [[nodiscard]] PacketBuffer& buffer(std::uint16_t queue) { return *buffers_[queue]; }
@@ -77,9 +88,11 @@ class Ingress final : public FrameSink {
  private:
   /// What deliver() can do without, from the members above.
   void plan();
-  void deliver_parsed(const std::uint8_t* frame, std::uint32_t length, FrameInfo& info, const FilledIn& sums);
-  [[nodiscard]] std::uint64_t verify(FrameRef frame, ParsedFrame parsed, const FilledIn& sums);
-  void push(std::uint16_t queue, const FrameInfo& info, const std::uint8_t* frame);
+  [[nodiscard]] bool passes(FrameRef frame);
+  [[nodiscard]] Taken take(FrameRef frame, const DeviceSums& sums, bool stored, std::uint64_t release_nanos);
+  static constexpr std::uint16_t kNoQueue = kMaxQueues;
+  [[nodiscard]] std::uint16_t choose_queue(FrameRef frame, const ParsedFrame& parsed, FrameInfo& info);
+  [[nodiscard]] std::uint64_t verify(FrameRef frame, const ParsedFrame& parsed, const DeviceSums& sums);
 
   SpinLock lock_;
   std::uint16_t queues_ = 0;

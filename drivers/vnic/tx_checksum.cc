@@ -21,39 +21,45 @@ std::uint32_t packet_end(const std::uint8_t* frame, std::uint32_t length, std::u
   return l3 + Ipv6View::kHeaderLength + Ipv6View(frame + l3).payload_length();
 }
 
-FilledIn fill_in_l4(std::uint8_t* frame, std::uint32_t l4, std::uint32_t end, std::uint32_t field, std::uint32_t header,
-                    bool zero_means_none) {
-  if (end < l4 + header) return {};
-  const FilledIn filled{true, static_cast<std::uint16_t>(l4), static_cast<std::uint16_t>(end),
-                        load_be16(frame + l4 + field)};
+/// One whose sum begins at `begin`, from what stands in its field on. False if it does not fit.
+bool sum_l4(FrameRef frame, std::uint32_t begin, std::uint32_t end, std::uint32_t field, std::uint32_t header,
+            bool zero_means_none, DeviceSums& sums) {
+  if (end < begin + header || frame.head_length() < begin + header) return false;
+  sums.l4_begin = static_cast<std::uint16_t>(begin);
+  sums.l4_end = static_cast<std::uint16_t>(end);
+  sums.pseudo = load_be16(frame.data() + begin + field);
   ChecksumSum sum;
-  sum.add(frame + l4, end - l4);
-  std::uint16_t value = sum.checksum();
-  if (value == 0 && zero_means_none) value = 0xffff;  // RFC 768
-  store_be16(frame + l4 + field, value);
-  return filled;
+  if (!sum.add(frame, begin, end - begin)) return false;
+  sums.l4 = {static_cast<std::uint16_t>(begin + field), sum.checksum()};
+  if (sums.l4.value == 0 && zero_means_none) sums.l4.value = 0xffff;  // RFC 768
+  return true;
 }
 
 }  // namespace
 
-FilledIn fill_in_checksums(std::uint8_t* frame, std::uint32_t length, std::uint64_t word) {
+DeviceSums sum_up(FrameRef frame, std::uint64_t word) {
   const std::uint32_t l3 = tx_l2_length(word);
   const std::uint32_t l4 = l3 + tx_l3_length(word);
-  const std::uint32_t end = packet_end(frame, length, l3);
-  if (end > length || end < l4) return {};
+  const std::uint32_t end = packet_end(frame.data(), frame.head_length(), l3);
+  if (end > frame.length || end < l4 || frame.head_length() < l4) return {};
+  DeviceSums sums;
   if ((word & kTxIpSum) != 0) {
-    if (frame[l3] >> 4 != 4 || l4 < l3 + Ipv4View::kHeaderLength) return {};
-    std::uint8_t* const field = frame + l3 + Ipv4View::kChecksum;
-    store_be16(field, 0);
-    store_be16(field, checksum(frame + l3, l4 - l3));
+    const std::uint8_t* const header = frame.data() + l3;
+    if (header[0] >> 4 != 4 || l4 < l3 + Ipv4View::kHeaderLength) return {};
+    constexpr std::uint32_t kBehind = Ipv4View::kChecksum + 2;
+    ChecksumSum sum;
+    sum.add(header, Ipv4View::kChecksum);
+    sum.add(header + kBehind, l4 - l3 - kBehind);
+    sums.ip = {static_cast<std::uint16_t>(l3 + Ipv4View::kChecksum), sum.checksum()};
+    sums.l3_length = static_cast<std::uint16_t>(l4 - l3);
   }
+  sums.fits = true;
   if ((word & kTxUdpSum) != 0) {
-    return fill_in_l4(frame, l4, end, UdpView::kChecksum, UdpView::kHeaderLength, true);
+    sums.fits = sum_l4(frame, l4, end, UdpView::kChecksum, UdpView::kHeaderLength, true, sums);
+  } else if ((word & kTxTcpSum) != 0) {
+    sums.fits = sum_l4(frame, l4, end, TcpView::kChecksum, TcpView::kHeaderLength, false, sums);
   }
-  if ((word & kTxTcpSum) != 0) {
-    return fill_in_l4(frame, l4, end, TcpView::kChecksum, TcpView::kHeaderLength, false);
-  }
-  return {.fits = true};
+  return sums;
 }
 
 }  // namespace warpline::vnic

@@ -3,19 +3,34 @@
 
 #include <cstdint>
 
+#include "base/frame.h"
+#include "packet/byte_order.h"
+
 namespace warpline::vnic {
 
-/// What became of a frame whose checksums were to be filled in.
-struct FilledIn {
-  bool fits = false;         ///< else it does not hold those headers, and is unfit to be sent
-  std::uint16_t l4 = 0;      ///< where the UDP or TCP header begins whose checksum was filled in; 0: none was
-  std::uint16_t end = 0;     ///< of what it covers
-  std::uint16_t pseudo = 0;  ///< the pseudo header's sum as it stood there, on which it is built
+/// The checksums of a frame that the device fills in, and what they are built on.
+struct DeviceSums {
+  struct Field {
+    std::uint16_t at = 0;  ///< offset in the frame; 0: none to be filled in
+    std::uint16_t value = 0;
+  };
+  bool fits = false;  ///< else the frame does not hold those headers in its first piece, and is unfit to be sent
+  Field ip;
+  Field l4;                     ///< UDP's or TCP's
+  std::uint16_t l3_length = 0;  ///< of the header that `ip` covers
+  std::uint16_t l4_begin = 0;   ///< of what `l4` covers
+  std::uint16_t l4_end = 0;
+  std::uint16_t pseudo = 0;  ///< the pseudo header's sum as it stood there, on which `l4` is built
+
+  void store(std::uint8_t* frame) const {
+    if (ip.at != 0) store_be16(frame + ip.at, ip.value);
+    if (l4.at != 0) store_be16(frame + l4.at, l4.value);
+  }
 };
 
-/// Fills in the checksums that the flags of `word` (enum TxFlag) ask for, at the places that its lengths tell. A UDP or
-/// TCP checksum field holds the pseudo header's sum, as rte_ipv4_phdr_cksum and rte_ipv6_phdr_cksum make it; summed is
-/// up to the end of the IP packet, without Ethernet's padding.
-[[nodiscard]] FilledIn fill_in_checksums(std::uint8_t* frame, std::uint32_t length, std::uint64_t word);
+/// Those that the flags of `word` (enum TxFlag) ask for, at the places that its lengths tell. A UDP or TCP checksum
+/// field holds the pseudo header's sum, as rte_ipv4_phdr_cksum and rte_ipv6_phdr_cksum make it; summed is up to the end
+/// of the IP packet, without Ethernet's padding.
+[[nodiscard]] DeviceSums sum_up(FrameRef frame, std::uint64_t word);
 
 }  // namespace warpline::vnic

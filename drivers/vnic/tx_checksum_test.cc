@@ -43,7 +43,10 @@ Verdict verdict(std::vector<std::uint8_t>& frame) {
 }
 
 bool fill(std::vector<std::uint8_t>& frame, std::uint64_t word) {
-  return fill_in_checksums(frame.data(), static_cast<std::uint32_t>(frame.size()), word).fits;
+  Segment segment{frame.data(), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
+  const DeviceSums sums = sum_up({&segment, 1, segment.length}, word);
+  if (sums.fits) sums.store(frame.data());
+  return sums.fits;
 }
 
 /// What an application does before it hands a frame over.

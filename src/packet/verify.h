@@ -53,14 +53,17 @@ namespace warpline {
   }
 }
 
-/// Checks the IPv4 header's checksum, then that of UDP, TCP, ICMP or ICMPv6; neither in fragments nor where the final
-/// destination is not known. UDP over IPv4 may go without one. Returns the parser's verdict where that is one to drop.
-[[nodiscard]] WARPLINE_HD inline Verdict verify_checksums(FrameRef frame, const ParsedFrame& parsed) {
-  if (is_drop(parsed.verdict)) return parsed.verdict;
-  if (parsed.l3 == L3Kind::ipv4) {
-    ChecksumSum sum;
-    if (!sum.add(frame, parsed.l3_offset, parsed.l3_length) || sum.checksum() != 0) return Verdict::ipv4_checksum;
-  }
+/// The IPv4 header's checksum, if there is one.
+[[nodiscard]] WARPLINE_HD inline Verdict verify_ip_checksum(FrameRef frame, const ParsedFrame& parsed) {
+  if (parsed.l3 != L3Kind::ipv4) return Verdict::forward;
+  ChecksumSum sum;
+  const bool right = sum.add(frame, parsed.l3_offset, parsed.l3_length) && sum.checksum() == 0;
+  return right ? Verdict::forward : Verdict::ipv4_checksum;
+}
+
+/// That of UDP, TCP, ICMP or ICMPv6; neither in fragments nor where the final destination is not known. UDP over IPv4
+/// may go without one.
+[[nodiscard]] WARPLINE_HD inline Verdict verify_l4_checksum(FrameRef frame, const ParsedFrame& parsed) {
   if (!has_l4_checksum(parsed)) return Verdict::forward;
   if (parsed.l4 == L4Kind::udp) {
     std::uint8_t scratch[2];
@@ -72,6 +75,13 @@ namespace warpline {
   ChecksumSum sum = pseudo_header(frame, parsed);
   const bool right = sum.add(frame, parsed.l4_offset, l4_total(parsed)) && sum.checksum() == 0;
   return right ? Verdict::forward : l4_checksum_verdict(parsed.l4);
+}
+
+/// First the one, then the other. Returns the parser's verdict where that is one to drop.
+[[nodiscard]] WARPLINE_HD inline Verdict verify_checksums(FrameRef frame, const ParsedFrame& parsed) {
+  if (is_drop(parsed.verdict)) return parsed.verdict;
+  const Verdict ip = verify_ip_checksum(frame, parsed);
+  return ip != Verdict::forward ? ip : verify_l4_checksum(frame, parsed);
 }
 
 /// Writes the checksums that verify_checksums() checks, whatever stood there. Needs a `parsed` that is no drop.
