@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <limits>
-#include <vector>
+
+#include "base/large_vector.h"
 
 namespace warpline {
 
@@ -28,8 +29,8 @@ class IndexPool {
   [[nodiscard]] std::uint32_t available() const { return free_count_; }
 
  private:
-  std::vector<T> items_;
-  std::vector<std::uint32_t> free_;
+  LargeVector<T> items_;
+  LargeVector<std::uint32_t> free_;
   std::uint32_t free_count_ = 0;
 };
 

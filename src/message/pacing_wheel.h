@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <limits>
 #include <utility>
-#include <vector>
 
+#include "base/large_vector.h"
 #include "base/units.h"
 
 namespace warpline {
@@ -221,7 +221,7 @@ class PacingWheel {
   std::uint32_t size_ = 0;
   std::array<std::uint64_t, kLevels> occupied_{};
   std::array<Slot, std::size_t{kLevels} * kSlots> slots_;
-  std::vector<Node> nodes_;
+  LargeVector<Node> nodes_;
 };
 
 }  // namespace warpline

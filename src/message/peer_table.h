@@ -3,8 +3,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <vector>
 
+#include "base/large_vector.h"
 #include "message/index_pool.h"
 #include "message/siphash.h"
 #include "message/types.h"
@@ -67,7 +67,7 @@ class PeerTable {
     return siphash(key_, words);
   }
 
-  std::vector<Entry> entries_;
+  LargeVector<Entry> entries_;
   SipKey key_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kPrefetchAhead = 4;
 
 /// The session that a datagram names is not in the cache when there are many.
-void prefetch(const std::vector<Session>& sessions, const Datagram& datagram) {
+void prefetch(const LargeVector<Session>& sessions, const Datagram& datagram) {
   if (datagram.head_length < MessageHeader::kLength) return;
   const std::uint32_t index = load_be32(datagram.head + MessageHeader::kSession) & 0xffffffU;
   if (index >= sessions.size()) return;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/large_vector.h"
 #include "message/config.h"
 #include "message/counters.h"
 #include "message/datagram.h"
@@ -66,7 +67,7 @@ struct EndpointState {
   InnerClock clock;
   EndpointCounters counters;
 
-  std::vector<Session> sessions;
+  LargeVector<Session> sessions;
   std::vector<std::uint32_t> free_sessions;
   IndexPool<Message> messages;
   IndexPool<SentBlock> blocks;

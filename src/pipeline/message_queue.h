@@ -10,6 +10,7 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include "base/large_vector.h"
 #include "base/result.h"
 #include "packet/parse.h"
 #include "pipeline/message_link.h"
@@ -112,7 +113,7 @@ class MessageQueue final : public Transport {
   std::uint16_t unsent_at_ = 0;
   std::uint16_t unsent_end_ = 0;
 
-  std::vector<Way> ways_;       ///< by session, the last one for handshakes
+  LargeVector<Way> ways_;       ///< by session, the last one for handshakes
   rte_ring* done_ = nullptr;    ///< tokens, from whoever frees
   std::uint32_t gathered_ = 0;  ///< payloads out there or in done_
   std::uint32_t done_room_ = 0;
