@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// l3forward_rounds ROUNDS ROUTES PACKETS CPU SEED: cycles a packet of forwarding, of DPDK's lookups alone, and of
-// l3forward, with ROUTES routes. Two net_vnic ports with wire=static, all on one core. Each round has every contender
-// once, in random order; JSON with all samples on stdout.
+// l3forward_rounds ROUNDS ROUTES PACKETS CPU SEED: cycles a packet of forwarding, of DPDK's lookups alone, of routing
+// without checks, and of l3forward, with ROUTES routes. Two net_vnic ports with wire=static and buffers of one pool,
+// all on one core. What is routed is verified first. Each round has every contender once, in random order; JSON with
+// all samples on stdout.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -13,14 +14,20 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <unordered_map>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <rte_ethdev.h>
+#include <rte_fib.h>
+#include <rte_lpm.h>
 #include <rte_mempool.h>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "memory/packet_pool.h"
+#include "packet/checksum.h"
+#include "packet/ipv4.h"
 #include "packet/udp_frame.h"
 #include "pipeline/routing/fib_tables.h"
 #include "pipeline/routing/lpm_tables.h"
@@ -29,6 +36,7 @@
 #include "route/route_file.h"
 #include "runtime/eal.h"
 #include "runtime/port.h"
+#include "unchecked_stage.h"
 #include "workload/frame_limits.h"
 #include "workload/mac_swap.h"
 #include "workload/none.h"
@@ -42,6 +50,8 @@ constexpr std::uint32_t kBuffers = 8191;
 constexpr std::size_t kFrame = 60;
 /// Of both ports and of all neighbours: a buffer that was sent is received again as it is.
 constexpr MacAddress kMac{{2, 0, 0, 0, 0, 1}};
+constexpr std::uint8_t kLife = 255;
+constexpr Nanos kDeadline{20'000};      ///< of a packet that waits for others of its port, as in the program
 constexpr std::uint32_t kGateways = 8;  ///< on the link of each port
 
 template <typename T>
@@ -121,11 +131,12 @@ class Lab {
       ports_.push_back(value_or_exit(Port::open(fmt::format("net_vnic{},wire=static,size={}", i, kFrame))));
       PortConfig config;
       config.rx_ring = config.tx_ring = kRing;
-      check(ports_.back().configure(config, {}));
+      check(ports_.back().configure(config, {.rx = 1, .tx = 1, .one_pool = true}));
       check(ports_.back().attach(pool_->get()));
     }
     for (Port& port : ports_) check(port.start());
     draw_destinations();
+    note_where_to();
     begin = ticks_now();
     lpm_.emplace(value_or_exit(LpmTables::make(set_, {.number = 100})));
     seconds_["lpm"] = seconds_since(begin);
@@ -149,22 +160,48 @@ class Lab {
     return cycles;
   }
 
-  template <typename Lookup>
-  double lookup(const Lookup& tables) {
-    std::uint32_t hops[kBurst];
+  /// What DPDK's own call for a burst costs: find(destinations, hops) looks kBurst of them up.
+  template <typename Found, typename Find>
+  double lookup(Find&& find) {
+    Found hops[kBurst];
     std::size_t at = 0;
     std::uint64_t sum = 0;
     const double cycles = measure([&] {
-      tables.find(&destinations_[at], hops, kBurst);
-      for (const std::uint32_t hop : hops) sum += hop;
+      find(&destinations_[at], hops);
+      for (const Found hop : hops) sum += hop;
       at = at + 2 * kBurst <= destinations_.size() ? at + kBurst : 0;
       return kBurst;
     });
     if (sum == 0) give_up("no route was found");
     return cycles;
   }
-  double lookup_lpm() { return lookup(*lpm_); }
-  double lookup_fib() { return lookup(*fib_); }
+  double lookup_lpm() {
+    const rte_lpm* lpm = rte_lpm_find_existing("routes4_100");
+    return lookup<std::uint32_t>([lpm](const std::uint32_t* destinations, std::uint32_t* hops) {
+      rte_lpm_lookup_bulk(lpm, destinations, hops, kBurst);
+    });
+  }
+  double lookup_fib() {
+    rte_fib* fib = rte_fib_find_existing("routes4_101");
+    return lookup<std::uint64_t>([fib](std::uint32_t* destinations, std::uint64_t* hops) {
+      rte_fib_lookup_bulk(fib, destinations, hops, kBurst);
+    });
+  }
+
+  /// Every packet that `way` sends is looked at: station, time to live, checksum, and by which port it leaves.
+  void verify(const char* name, const std::function<double()>& way) {
+    wrong_ = seen_ = 0;
+    verifying_ = true;
+    const rte_eth_rxtx_callback* looks[2];
+    for (std::uint16_t i = 0; i < 2; ++i) looks[i] = rte_eth_add_tx_callback(ports_[i].id(), 0, look_at_sent, this);
+    way();
+    for (std::uint16_t i = 0; i < 2; ++i) rte_eth_remove_tx_callback(ports_[i].id(), 0, looks[i]);
+    verifying_ = false;
+    if (seen_ >= 4 * kBuffers && wrong_ == 0) return;
+    std::fprintf(stderr, "%s: %llu of %llu packets wrong\n", name, static_cast<unsigned long long>(wrong_),
+                 static_cast<unsigned long long>(seen_));
+    give_up("not measured");
+  }
 
   template <typename Lookup>
   double l3forward(const Lookup& tables) {
@@ -175,7 +212,7 @@ class Lab {
     std::vector<RoutePort> route_ports;
     for (std::uint16_t i = 0; i < 2; ++i) {
       set_up(streams[i], i, i);
-      streams[i].deadline_ticks = nanos_to_ticks({20'000});
+      streams[i].deadline_ticks = nanos_to_ticks(kDeadline);
       both.push_back(&streams[i]);
       route_ports.push_back({ports_[i].id(), own_[i], pool_->get()});
     }
@@ -187,6 +224,29 @@ class Lab {
     stage.drain();
     if (streams[0].sent.drops.total() + streams[1].sent.drops.total() != 0) give_up("l3forward dropped packets");
     return cycles;
+  }
+  template <Unchecked kDoes, typename Lookup>
+  double unchecked(const Lookup& tables) {
+    using Tables = Shared<Lookup>;
+    using Checked = UncheckedStage<Tables, kDoes>;
+    Stream streams[2] = {{}, {}};
+    for (std::uint16_t i = 0; i < 2; ++i) {
+      set_up(streams[i], i, i);
+      streams[i].deadline_ticks = nanos_to_ticks(kDeadline);
+    }
+    std::array<typename Checked::Port, 2> both{
+        typename Checked::Port{&streams[0], HopRewrite(kMac), Egress(streams[0])},
+        typename Checked::Port{&streams[1], HopRewrite(kMac), Egress(streams[1])}};
+    const Generation<Tables> generation{Tables(tables), hops_, 1};
+    Checked stage(generation, neighbours_, both, kBurst);
+    const double cycles = measure([&] { return stage.poll(); });
+    stage.drain();
+    if (streams[0].sent.drops.total() + streams[1].sent.drops.total() != 0) give_up("a packet was dropped");
+    return cycles;
+  }
+  template <Unchecked kDoes>
+  double unchecked_lpm() {
+    return unchecked<kDoes>(*lpm_);
   }
   double l3_lpm() { return l3forward(*lpm_); }
   double l3_fib() { return l3forward(*fib_); }
@@ -213,16 +273,50 @@ class Lab {
   }
 
   /// Cycles a packet (time on the processor x TSC rate) of `step`, which returns how many it did, after a warm-up of a
-  /// tenth.
+  /// tenth, or until every buffer has come round.
   template <typename Step>
   double measure(Step&& step) {
     refill();
     std::uint64_t done = 0;
-    while (done < packets_ / 10) done += step();
+    if (verifying_) {
+      while (done < 5 * kBuffers) done += step();
+      return 0;
+    }
+    while (done < std::max<std::uint64_t>(packets_ / 10, 4 * kBuffers)) done += step();
     done = 0;
     const double begin = processor_seconds();
     while (done < packets_) done += step();
     return (processor_seconds() - begin) * ticks_per_second() / static_cast<double>(done);
+  }
+
+  static std::uint16_t look_at_sent(std::uint16_t port, std::uint16_t /*queue*/, rte_mbuf** mbufs, std::uint16_t count,
+                                    void* lab) {
+    Lab& self = *static_cast<Lab*>(lab);
+    for (std::uint16_t i = 0; i < count; ++i) {
+      const auto* frame = rte_pktmbuf_mtod(mbufs[i], const std::uint8_t*);
+      const Ipv4View ip(frame + EthernetView::kHeaderLength);
+      const auto expected = self.leaves_by_.find(load_be32(ip.destination()));
+      const bool right = expected != self.leaves_by_.end() && self.ports_[expected->second].id() == port &&
+                         load_address<MacAddress>(frame) == kMac && load_address<MacAddress>(frame + 6) == kMac &&
+                         ip.time_to_live() < kLife && checksum(frame + EthernetView::kHeaderLength, 20) == 0;
+      self.wrong_ += right ? 0 : 1;
+    }
+    self.seen_ += count;
+    return count;
+  }
+
+  /// By the text of the routes, longest first, as no table does it.
+  void note_where_to() {
+    std::unordered_map<std::uint64_t, std::uint16_t> port_of;
+    for (const Ipv4Route& route : set_.v4) {
+      port_of[std::uint64_t{route.length} << 32 | load_be32(route.prefix.bytes.data())] = set_.hops[route.hop].port;
+    }
+    for (const std::uint32_t destination : destinations_) {
+      for (std::uint32_t length = 32; length > 0 && !leaves_by_.contains(destination); --length) {
+        const auto found = port_of.find(std::uint64_t{length} << 32 | (destination >> (32 - length) << (32 - length)));
+        if (found != port_of.end()) leaves_by_[destination] = found->second;
+      }
+    }
   }
 
   void draw_destinations() {
@@ -247,12 +341,12 @@ class Lab {
           Ipv4Address to;
           store_be32(to.bytes.data(), self.destinations_[index % self.destinations_.size()]);
           const UdpFrame header{.destination_mac = kMac,
-                                .source_mac = kMac,
+                                .source_mac = self.verifying_ ? MacAddress{{2, 0, 0, 0, 0, 9}} : kMac,
                                 .source = Ipv4Address{{10, 0, 0, 77}},
                                 .destination = to,
                                 .source_port = 1000,
                                 .destination_port = 9,
-                                .time_to_live = 255};
+                                .time_to_live = kLife};
           auto* bytes = static_cast<std::uint8_t*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM;
           (void)emit(header, {bytes, kFrame});
         },
@@ -270,6 +364,9 @@ class Lab {
   }
 
   std::uint64_t packets_;
+  bool verifying_ = false;
+  std::uint64_t seen_ = 0;   ///< while verifying
+  std::uint64_t wrong_ = 0;  ///< of these
   Random random_;
   nlohmann::json seconds_;
   std::vector<RouterPort> own_;
@@ -277,6 +374,7 @@ class Lab {
   std::optional<PacketPool> pool_;
   std::vector<Port> ports_;
   std::vector<std::uint32_t> destinations_;
+  std::unordered_map<std::uint32_t, std::uint16_t> leaves_by_;  ///< port of each destination
   std::optional<LpmTables> lpm_;
   std::optional<FibTables> fib_;
   NeighbourTable neighbours_{1024};
@@ -296,8 +394,14 @@ int run(std::uint64_t rounds, std::size_t routes, std::uint64_t packets, int cpu
         {"io", [&] { return lab.forward(NoWork{}); }},
         {"lookup_lpm", [&] { return lab.lookup_lpm(); }},
         {"lookup_fib", [&] { return lab.lookup_fib(); }},
+        {"in_one_loop", [&] { return lab.unchecked_lpm<Unchecked::lookup>(); }},
+        {"rewritten", [&] { return lab.unchecked_lpm<Unchecked::rewrite>(); }},
+        {"unchecked", [&] { return lab.unchecked_lpm<Unchecked::route>(); }},
         {"l3_lpm", [&] { return lab.l3_lpm(); }},
         {"l3_fib", [&] { return lab.l3_fib(); }}};
+    lab.verify("unchecked", [&] { return lab.unchecked_lpm<Unchecked::route>(); });
+    lab.verify("l3_lpm", [&] { return lab.l3_lpm(); });
+    lab.verify("l3_fib", [&] { return lab.l3_fib(); });
     std::vector<std::size_t> order(contenders.size());
     std::iota(order.begin(), order.end(), 0);
     std::mt19937_64 shuffler(seed);

@@ -95,19 +95,34 @@ class HopRewrite {
     std::memcpy(frame + sizeof front, &back, sizeof back);
   }
 
-  /// Time to live one less, which must be 2 or more, and the checksum with it (RFC 1624: one's complement 0x0100 more,
-  /// never ending at 0xffff where it was not).
-  WARPLINE_HD static void live_less_v4(std::uint8_t* ip) {
-    std::uint32_t word;  // time to live, protocol, checksum
-    std::memcpy(&word, ip + Ipv4View::kTimeToLive, sizeof word);
-    std::uint32_t sum = (word >> 16) + 1;  // 0x0100 in the byte order of the machine
-    sum += sum >= 0xffff ? 1 : 0;
-    word = ((word - 1) & 0xffffU) | sum << 16;
-    std::memcpy(ip + Ipv4View::kTimeToLive, &word, sizeof word);
+  /// As it lies in memory: IPv4's time to live, protocol and checksum, or IPv6's hop limit.
+  struct Life {
+    std::uint32_t word;
+    [[nodiscard]] WARPLINE_HD bool is_over() const { return (word & 0xff) <= 1; }
+  };
+  [[nodiscard]] WARPLINE_HD static Life life_v4(const std::uint8_t* ip) {
+    Life life;
+    std::memcpy(&life.word, ip + Ipv4View::kTimeToLive, sizeof life.word);
+    return life;
   }
 
+  /// Time to live one less, which must be 2 or more, and the checksum with it (RFC 1624: one's complement 0x0100 more,
+  /// never ending at 0xffff where it was not).
+  WARPLINE_HD static void live_less_v4(std::uint8_t* ip, Life life) {
+    constexpr std::uint32_t kOne = 0x10000;  // in the checksum: 0x0100 in the byte order of the machine
+    std::uint32_t less = life.word + kOne - 1;
+    if (life.word >= 0xfffe'0000U) [[unlikely]]
+      less += kOne;
+    std::memcpy(ip + Ipv4View::kTimeToLive, &less, sizeof less);
+  }
+  WARPLINE_HD static void live_less_v4(std::uint8_t* ip) { live_less_v4(ip, life_v4(ip)); }
+
+  [[nodiscard]] WARPLINE_HD static Life life_v6(const std::uint8_t* ip) { return {ip[Ipv6View::kHopLimit]}; }
   /// Hop limit one less, which must be 2 or more.
-  WARPLINE_HD static void live_less_v6(std::uint8_t* ip) { ip[Ipv6View::kHopLimit] -= 1; }
+  WARPLINE_HD static void live_less_v6(std::uint8_t* ip, Life life) {
+    ip[Ipv6View::kHopLimit] = static_cast<std::uint8_t>(life.word - 1);
+  }
+  WARPLINE_HD static void live_less_v6(std::uint8_t* ip) { live_less_v6(ip, life_v6(ip)); }
 
  private:
   std::uint64_t first_;  ///< the first two bytes, where they go

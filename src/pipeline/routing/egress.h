@@ -12,28 +12,34 @@
 
 namespace warpline {
 
-/// Packets that wait to leave by one port: sent when they are a burst, or when the first of them has waited for the
-/// deadline or no more come in. Owner: the stream's lcore.
+/// Packets that wait to leave by one port: sent when they are a burst or more, or when the first of them has waited for
+/// the deadline or no more come in. Owner: the stream's lcore.
 class Egress {
  public:
-  explicit Egress(Stream& stream)
-      : burst_(stream.burst), stream_(&stream), clock_(stream.burst, stream.deadline_ticks) {}
+  explicit Egress(Stream& stream) : burst_(stream.burst), stream_(&stream), deadline_(stream.deadline_ticks) {}
 
   void push(rte_mbuf* mbuf, std::uint32_t bytes) {
+    append(mbuf, bytes);
+    flush_full();
+  }
+
+  /// Up to a burst of them between two calls of flush_full().
+  void append(rte_mbuf* mbuf, std::uint32_t bytes) {
     const std::uint64_t fill = fill_;
     mbufs_[count_of(fill)] = mbuf;
     fill_ = fill + (std::uint64_t{bytes} << kCountBits) + 1;
-    if (count_of(fill_) == burst_) [[unlikely]]
-      flush();
+  }
+  void flush_full() {
+    if (count_of(fill_) >= burst_) flush();
   }
 
-  /// Once a round: sends what is due; if nothing came in, nothing is waited for. Returns how many packets left.
-  std::uint16_t flush_due(bool idle) {
-    const std::uint16_t count = count_of(fill_);
-    if (count == 0) return 0;
-    if (idle || clock_.closes(seen_, count)) return flush();
-    seen_ = count;
-    return 0;
+  /// Once a round: sends what is due at `now` ticks; if nothing came in, nothing is waited for. Returns how many
+  /// packets left.
+  std::uint16_t flush_due(bool idle, std::uint64_t now) {
+    if (count_of(fill_) == 0) return 0;
+    if (!waits_) opened_ = now;
+    waits_ = true;
+    return idle || now - opened_ >= deadline_ ? flush() : std::uint16_t{0};
   }
 
   /// Out of line, or the loop that pushes would keep its registers free for it.
@@ -43,7 +49,7 @@ class Egress {
     pushed_before_ += count;
     transmit(*stream_, stream_->tx, mbufs_.data(), count, fill_ >> kCountBits);
     fill_ = 0;
-    seen_ = 0;
+    waits_ = false;
     return count;
   }
 
@@ -56,11 +62,12 @@ class Egress {
 
   std::uint64_t fill_ = 0;  ///< bytes, and below them packets: one word, since it is written for each packet
   std::uint16_t burst_;
-  std::uint16_t seen_ = 0;  ///< packets at the last round
+  bool waits_ = false;  ///< there were packets at the last round
   Stream* stream_;
-  BatchClock clock_;
+  std::uint64_t deadline_;
+  std::uint64_t opened_ = 0;
   std::uint64_t pushed_before_ = 0;
-  std::array<rte_mbuf*, kMaxBurst> mbufs_;
+  std::array<rte_mbuf*, 2 * kMaxBurst> mbufs_;
 };
 
 }  // namespace warpline

@@ -36,14 +36,12 @@ class LpmTables {
 
   void find(const V4Key* destinations, std::uint32_t* hops, std::uint16_t n) const {
     if (v4_ == nullptr) return none(hops, n);
-    rte_lpm_lookup_bulk(v4_.get(), destinations, hops, n);
-    for (std::uint16_t i = 0; i < n; ++i) hops[i] &= kHopMask;
+    // Not rte_lpm_lookup_bulk(), which leaves flags in its answers: the pass that takes them away would wait for it.
+    for (std::uint16_t i = 0; i < n; ++i) static_cast<void>(rte_lpm_lookup(v4_.get(), destinations[i], &hops[i]));
   }
   void find(const V6Key* destinations, std::uint32_t* hops, std::uint16_t n) const;
 
  private:
-  static constexpr std::uint32_t kHopMask = 0xffffff;
-
   struct FreeV4 {
     void operator()(rte_lpm* lpm) const { rte_lpm_free(lpm); }
   };

@@ -49,6 +49,7 @@ RouteLcore::RouteLcore(const std::vector<RoutePort>& ports, const std::vector<St
     const RouterPort& own = ports[i].own;
     ports_.push_back(Port{.rewrite = HopRewrite(own.mac),
                           .plain = PlainFrames(own.mac),
+                          .plain_burst = PlainBurst(own.mac),
                           .max_frame = own.mtu + kEthernet,
                           .sending = ports[i].sending,
                           .own = &own,
@@ -104,7 +105,7 @@ L3Kind RouteLcore::examine(std::uint16_t rx_port, rte_mbuf* mbuf) {
   return is_host(source) ? L3Kind::ipv6 : done(Verdict::martian);
 }
 
-void RouteLcore::pass_on(std::uint16_t rx_port, rte_mbuf* mbuf, const Hop& hop, bool v4) {
+void RouteLcore::pass_on(std::uint16_t rx_port, rte_mbuf* mbuf, Hop hop, bool v4) {
   switch (hop.kind) {
     case HopKind::none:
       return refuse(rx_port, mbuf, Verdict::no_route, IcmpReason::no_route);

@@ -6,11 +6,13 @@
 
 #include <rte_mbuf.h>
 
+#include "base/clock.h"
 #include "base/counter.h"
 #include "packet/parse.h"
 #include "packet/responder.h"
 #include "pipeline/routing/egress.h"
 #include "pipeline/routing/generation.h"
+#include "pipeline/routing/plain_burst.h"
 #include "pipeline/routing/waiting_room.h"
 #include "pipeline/stream.h"
 #include "route/hop_rewrite.h"
@@ -48,6 +50,7 @@ class RouteLcore {
   struct Port {
     HopRewrite rewrite;
     PlainFrames plain;
+    PlainBurst plain_burst;
     std::uint32_t max_frame;
     rte_mempool* sending;
     const RouterPort* own;
@@ -68,7 +71,7 @@ class RouteLcore {
   [[nodiscard]] L3Kind examine(std::uint16_t rx_port, rte_mbuf* mbuf);
 
   /// A packet that was looked up and cannot simply leave.
-  void pass_on(std::uint16_t rx_port, rte_mbuf* mbuf, const Hop& hop, bool v4);
+  void pass_on(std::uint16_t rx_port, rte_mbuf* mbuf, Hop hop, bool v4);
 
   /// Once a round: lets those go whose neighbour has been found, or does not answer.
   void look_after_waiting() {
@@ -77,8 +80,9 @@ class RouteLcore {
   }
   /// Once a round: sends what is due. Returns how many packets left.
   std::uint32_t flush_due(bool idle) {
+    const std::uint64_t now = ticks_now();
     std::uint32_t sent = 0;
-    for (Port& port : ports_) sent += port.egress.flush_due(idle);
+    for (Port& port : ports_) sent += port.egress.flush_due(idle, now);
     return sent;
   }
   /// At the end: drops what waits, and sends all that is to go.

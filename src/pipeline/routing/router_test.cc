@@ -294,6 +294,45 @@ TEST_P(RouterTest, KeepsAFewPacketsForAnUnknownNeighbour) {
   EXPECT_EQ(drops(Verdict::neighbour_unresolved), more - WaitingRoom::kEach + 1) << "the one that still waited";
 }
 
+/// Whole bursts of plain frames go another way than those with others among them, and a burst's end than its eights.
+TEST_P(RouterTest, KeepsTheOrderOfEachFamilyInMixedBursts) {
+  for (const IpAddress& to : {kFarV4, kFarV6}) {
+    send(0, udp(to == kFarV4 ? kWest.v4 : kWest.v6, to));
+    answer(1, kEast);
+    (void)next(1);
+  }
+  constexpr std::uint16_t kPackets = 700;
+  std::vector<rte_mbuf*> mbufs;
+  std::vector<FrameBytes> expected_v4, expected_v6;
+  std::uint64_t damaged = 0;
+  for (std::uint16_t i = 1; i <= kPackets; ++i) {
+    const bool mixed = i / 100 % 2 == 1;
+    const bool v4 = !mixed || i % 3 != 0;
+    FrameBytes frame = v4 ? udp(kWest.v4, kFarV4, 64, i % 50U, i) : udp(kWest.v6, kFarV6, 64, i % 50U, i);
+    if (mixed && v4 && i % 7 == 0) {
+      frame[24] ^= 1;
+      ++damaged;
+    } else {
+      (v4 ? expected_v4 : expected_v6).push_back(routed(frame, macs_[1], kEast.mac, v4));
+    }
+    rte_mbuf* mbuf = mbufs.emplace_back(rte_pktmbuf_alloc(pool_->get()));
+    ASSERT_NE(mbuf, nullptr);
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.size())), frame.data(), frame.size());
+  }
+  for (std::size_t sent = 0; sent < mbufs.size();) {
+    sent += rte_eth_tx_burst(far_[0].id(), 0, &mbufs[sent], static_cast<std::uint16_t>(mbufs.size() - sent));
+  }
+  std::vector<FrameBytes> got_v4, got_v6;
+  while (got_v4.size() + got_v6.size() < expected_v4.size() + expected_v6.size()) {
+    FrameBytes frame = next(1);
+    (EthernetView(frame.data()).ether_type() == kEtherTypeIpv4 ? got_v4 : got_v6).push_back(std::move(frame));
+  }
+  EXPECT_EQ(got_v4, expected_v4);
+  EXPECT_EQ(got_v6, expected_v6);
+  EXPECT_GT(damaged, 0U);
+  wait_for([&] { return drops(Verdict::ipv4_checksum) == damaged; });
+}
+
 TEST_P(RouterTest, LosesNothingWhenRoutesAreReadAgain) {
   constexpr std::uint16_t kPackets = 900;  // fewer than a ring holds: the links are not read while tables are made
   send(0, udp(kWest.v4, kFarV4));
