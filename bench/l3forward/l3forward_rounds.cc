@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// l3forward_rounds ROUNDS ROUTES PACKETS CPU SEED: cycles a packet of forwarding, of DPDK's lookups alone, of routing
-// without checks, and of l3forward, with ROUTES routes. Two net_vnic ports with wire=static and buffers of one pool,
-// all on one core. What is routed is verified first. Each round has every contender once, in random order; JSON with
-// all samples on stdout.
+// l3forward_rounds ROUNDS ROUTES PACKETS CPU SEED PAGES: cycles a packet of forwarding, of DPDK's lookups alone, of
+// routing without checks, and of l3forward, with ROUTES routes. Two net_vnic ports with wire=static and buffers of one
+// pool, all on one core. What is routed is verified first. Each round has every contender once, in random order; JSON
+// with all samples on stdout.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -14,6 +14,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -381,10 +382,12 @@ class Lab {
   std::vector<Hop> hops_;
 };
 
-int run(std::uint64_t rounds, std::size_t routes, std::uint64_t packets, int cpu, std::uint64_t seed) {
+int run(std::uint64_t rounds, std::size_t routes, std::uint64_t packets, int cpu, std::uint64_t seed, bool huge) {
   LcorePlan plan;
   plan.control_cpus = {cpu};
-  auto eal = value_or_exit(Eal::start({}, plan, {}, Bytes{std::uint64_t{1} << 30}));
+  RuntimeConfig runtime;
+  runtime.hugepages = huge;
+  auto eal = value_or_exit(Eal::start(runtime, plan, {}, Bytes{std::uint64_t{1} << 30}));
   nlohmann::json result = {{"routes", routes}, {"packets", packets}, {"burst", kBurst}, {"hugepages", eal.hugepages()}};
   {
     Lab lab(routes, packets, seed);
@@ -419,10 +422,11 @@ int run(std::uint64_t rounds, std::size_t routes, std::uint64_t packets, int cpu
 }  // namespace warpline
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    std::fputs("usage: l3forward_rounds ROUNDS ROUTES PACKETS CPU SEED\n", stderr);
+  if (argc != 7) {
+    std::fputs("usage: l3forward_rounds ROUNDS ROUTES PACKETS CPU SEED ordinary|huge\n", stderr);
     return 2;
   }
   return warpline::run(std::strtoull(argv[1], nullptr, 10), std::strtoull(argv[2], nullptr, 10),
-                       std::strtoull(argv[3], nullptr, 10), std::atoi(argv[4]), std::strtoull(argv[5], nullptr, 10));
+                       std::strtoull(argv[3], nullptr, 10), std::atoi(argv[4]), std::strtoull(argv[5], nullptr, 10),
+                       std::string_view(argv[6]) == "huge");
 }

@@ -85,6 +85,8 @@ Count obstacle(TxQueue& queue, std::uint32_t vacant) {
 }
 
 /// Descriptors that receive into the mbufs of one that sends. All in one pass: what was sent last burst is still near.
+/// `promised`: all are of the receiver's pool and nobody else's.
+template <bool promised>
 class Mover {
  public:
   Mover(RxQueue& to, TxQueue& from)
@@ -96,7 +98,7 @@ class Mover {
     for (std::uint32_t left = from_.rs_thresh; left > 0;) {
       const std::uint32_t run = std::min({left, static_cast<std::uint32_t>(from_.size - from_.reclaim_at),
                                           static_cast<std::uint32_t>(to_.size - to_.refill_at)});
-      moved += from_.fast_pool == to_.pools[0] ? move_run<true>(run) : move_run<false>(run);
+      moved += move_run(run);
       tx_pass(from_, run);
       left -= run;
     }
@@ -104,24 +106,21 @@ class Mover {
   }
 
  private:
-  /// `promised`: all are of the receiver's pool and nobody else's.
-  template <bool promised>
   std::uint32_t move_run(std::uint32_t count) {
     // Captured by value: what is written to the rings could be any of the members.
     const std::uint64_t offset = offset_;
     if (const std::uint64_t* const buffers = from_.buffers; buffers != nullptr)
-      return fill<promised>(count, [buffers, offset](const rte_mbuf* mbuf, std::int32_t index) {
+      return fill(count, [buffers, offset](const rte_mbuf* mbuf, std::int32_t index) {
         return (index >= 0 ? buffers[index] : buffer_of(mbuf)) + offset;
       });
     if (data_at_ == 0)
-      return fill<promised>(
-          count, [offset](const rte_mbuf* mbuf, std::int32_t /*index*/) { return buffer_of(mbuf) + offset; });
-    return fill<promised>(count, [data_at = data_at_](const rte_mbuf* mbuf, std::int32_t /*index*/) {
+      return fill(count, [offset](const rte_mbuf* mbuf, std::int32_t /*index*/) { return buffer_of(mbuf) + offset; });
+    return fill(count, [data_at = data_at_](const rte_mbuf* mbuf, std::int32_t /*index*/) {
       return reinterpret_cast<std::uintptr_t>(mbuf) + data_at;
     });
   }
 
-  template <bool promised, typename Address>
+  template <typename Address>
   std::uint32_t fill(std::uint32_t count, Address address) {
     rte_mbuf** mbufs = to_.software_ring + to_.refill_at;
     RxDescriptor* descriptors = to_.ring + to_.refill_at;
@@ -154,19 +153,10 @@ class Mover {
   const std::uint64_t room_;
 };
 
-std::uint16_t recycle(RxQueue& to, TxQueue& from) {
-  if (from.fast_pool != nullptr && from.fast_pool != to.pools[0]) [[unlikely]] {
-    // Another pool's, one and all: they go there as ever, when the ring needs the room.
-    from.driver_counts.add(Count::recycle_refused_pool, from.rs_thresh);
-    return 0;
-  }
-  std::uint32_t vacant = rx_vacant(to);
-  Count why = obstacle(from, vacant);
-  if (why != Count::recycled) {
-    from.driver_counts.add(why);
-    return 0;
-  }
-  Mover mover(to, from);
+/// All batches that are done, the first of which is, into `vacant` descriptors.
+template <bool promised>
+std::uint16_t move_batches(RxQueue& to, TxQueue& from, std::uint32_t vacant) {
+  Mover<promised> mover(to, from);
   std::uint32_t moved = 0;
   do {
     const std::uint32_t more = mover.move_batch();
@@ -175,6 +165,25 @@ std::uint16_t recycle(RxQueue& to, TxQueue& from) {
   } while (obstacle(from, vacant) == Count::recycled);
   from.driver_counts.add(Count::recycled, moved);
   return static_cast<std::uint16_t>(moved);
+}
+
+/// Out of line, or the short way would save the registers that this one needs.
+[[gnu::noinline]] std::uint16_t move_looked_at(RxQueue& to, TxQueue& from, std::uint32_t vacant) {
+  return move_batches<false>(to, from, vacant);
+}
+
+std::uint16_t recycle(RxQueue& to, TxQueue& from) {
+  if (from.fast_pool != nullptr && from.fast_pool != to.pools[0]) [[unlikely]] {
+    // Another pool's, one and all: they go there as ever, when the ring needs the room.
+    from.driver_counts.add(Count::recycle_refused_pool, from.rs_thresh);
+    return 0;
+  }
+  const std::uint32_t vacant = rx_vacant(to);
+  if (const Count why = obstacle(from, vacant); why != Count::recycled) {
+    from.driver_counts.add(why);
+    return 0;
+  }
+  return from.fast_pool != nullptr ? move_batches<true>(to, from, vacant) : move_looked_at(to, from, vacant);
 }
 
 // The fast path's own table: a stopped port's burst functions are not ours there, nor are another driver's.

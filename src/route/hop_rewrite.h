@@ -98,7 +98,10 @@ class HopRewrite {
   /// As it lies in memory: IPv4's time to live, protocol and checksum, or IPv6's hop limit.
   struct Life {
     std::uint32_t word;
+    /// No packet that a router passes on has less than 2.
     [[nodiscard]] WARPLINE_HD bool is_over() const { return (word & 0xff) <= 1; }
+    /// IPv4's checksum wraps when the time to live is one less: 2 in 65536.
+    [[nodiscard]] WARPLINE_HD bool wraps() const { return word >= 0xfffe'0000U; }
   };
   [[nodiscard]] WARPLINE_HD static Life life_v4(const std::uint8_t* ip) {
     Life life;
@@ -107,15 +110,17 @@ class HopRewrite {
   }
 
   /// Time to live one less, which must be 2 or more, and the checksum with it (RFC 1624: one's complement 0x0100 more,
-  /// never ending at 0xffff where it was not).
+  /// never ending at 0xffff where it was not). The checksum must not wrap.
   WARPLINE_HD static void live_less_v4(std::uint8_t* ip, Life life) {
-    constexpr std::uint32_t kOne = 0x10000;  // in the checksum: 0x0100 in the byte order of the machine
-    std::uint32_t less = life.word + kOne - 1;
-    if (life.word >= 0xfffe'0000U) [[unlikely]]
-      less += kOne;
+    const std::uint32_t less = life.word + kOne - 1;
     std::memcpy(ip + Ipv4View::kTimeToLive, &less, sizeof less);
   }
-  WARPLINE_HD static void live_less_v4(std::uint8_t* ip) { live_less_v4(ip, life_v4(ip)); }
+  /// Of any checksum.
+  WARPLINE_HD static void live_less_v4(std::uint8_t* ip) {
+    Life life = life_v4(ip);
+    if (life.wraps()) life.word += kOne;
+    live_less_v4(ip, life);
+  }
 
   [[nodiscard]] WARPLINE_HD static Life life_v6(const std::uint8_t* ip) { return {ip[Ipv6View::kHopLimit]}; }
   /// Hop limit one less, which must be 2 or more.
@@ -125,6 +130,8 @@ class HopRewrite {
   WARPLINE_HD static void live_less_v6(std::uint8_t* ip) { live_less_v6(ip, life_v6(ip)); }
 
  private:
+  static constexpr std::uint32_t kOne = 0x10000;  ///< of a checksum in Life: 0x0100 in the byte order of the machine
+
   std::uint64_t first_;  ///< the first two bytes, where they go
   std::uint64_t rest_;   ///< the other four
 };

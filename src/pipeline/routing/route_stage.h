@@ -189,7 +189,7 @@ class RouteStage final : public Stage {
       std::uint8_t* frame = lookups.frames[i];
       const std::uint32_t length = rte_pktmbuf_pkt_len(mbuf);
       const auto life = kV4 ? HopRewrite::life_v4(frame + kEthernet) : HopRewrite::life_v6(frame + kEthernet);
-      if (!word.good() || life.is_over() || length > out.max_frame) [[unlikely]] {
+      if (!word.good() || life.is_over() || (kV4 && life.wraps()) || length > out.max_frame) [[unlikely]] {
         lcore_.pass_on(rx_port, mbuf, hop, kV4);
         continue;
       }
