@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""forward --recycle: how sent buffers come back, what the report tells of it, and what is refused."""
+"""--recycle: how sent buffers come back, what the report tells of it, and what is refused."""
 
 import json
 import unittest
 
+from support import frames, pcap
 from support.case import Case
 
 WAYS = ("off", "fast-free", "cache", "direct", "auto")
@@ -69,6 +70,75 @@ class Recycle(Case):
         self.assertEqual(outcome.code, 0, outcome.stderr)
         lines = [json.loads(line) for line in outcome.stdout.splitlines()]
         self.assertGreater(sum(line["recycled"] for line in lines), PACKETS * 0.9)
+
+
+def mac_of(name):
+    """The address that a port of net_vnic makes up of its name."""
+    word = 2**64 - 1
+    value = 0
+    for letter in name.encode("ascii"):
+        value = (value ^ letter) + 0x9E3779B97F4A7C15 & word
+        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & word
+        value = (value ^ value >> 27) * 0x94D049BB133111EB & word
+        value ^= value >> 31
+    return b"\x02" + value.to_bytes(8, "little")[1:6]
+
+
+class Routed(Case):
+    """l3forward between three links, on each of which a host asks for the router and then sends to the two others."""
+
+    PORTS = 3
+    PACKETS = 200_000
+
+    def setUp(self):
+        super().setUp()
+        self.ports = []
+        routes = ""
+        for port in range(self.PORTS):
+            host, own = frames.mac(f"02:00:00:00:01:{port:02x}"), mac_of(f"net_vnic{port}")
+            sent = [frames.arp_request(host, f"10.0.{port}.9", f"10.0.{port}.1").ljust(60, b"\0")]
+            for i in range(400):
+                other = (port + 1 + i % (self.PORTS - 1)) % self.PORTS
+                segment = frames.udp(f"10.0.{port}.9", f"10.{100 + other}.0.{i % 250}", 5000, i, b"payload" * (i % 9))
+                packet = frames.ip(f"10.0.{port}.9", f"10.{100 + other}.0.{i % 250}", frames.UDP, segment)
+                sent.append(frames.ethernet(own, host, frames.ETHERTYPE_IPV4, packet).ljust(60, b"\0"))
+            capture = pcap.write(self.scratch.path / f"host{port}.pcap", sent)
+            self.ports += ["--port", f"net_vnic{port},wire=source,pcap={capture}", "--address", f"10.0.{port}.1/24"]
+            routes += f"10.{100 + port}.0.0/16 via 10.0.{port}.9\n"
+        (self.scratch.path / "routes").write_text(routes, encoding="ascii")
+
+    def route(self, *options):
+        run = ("l3forward", *self.ports, "--routes", "routes", "--share-cores", "--packets", self.PACKETS, "--json")
+        return self.warpline(*run, *options)
+
+    def test_each_way_among_three_ports(self):
+        for way in WAYS:
+            with self.subTest(way=way):
+                report = self.report_of(self.route("--recycle", way))
+                recycle = report["recycle"]
+                self.assertEqual(recycle["way"], way)
+                self.assertEqual(report["drops"].get("no_route", 0), 0)
+                self.assertGreater(report["tx"]["packets"], self.PACKETS * 0.9)
+                direct = way in ("direct", "auto")
+                self.assertEqual(recycle["recycled"] > 0, direct)
+                self.assertEqual(bool(recycle["links"]), direct)
+                # What ports took from the pool and did not put back is what their rings hold.
+                self.assertGreaterEqual(recycle["mempool_gets"], recycle["mempool_puts"])
+                self.assertLessEqual(recycle["mempool_gets"] - recycle["mempool_puts"], self.PORTS * 2 * 4096)
+                self.assertEqual([note for note in report["notes"] if "recycl" in note], [])
+
+    def test_pipelines_of_their_own_recycle_each_for_itself(self):
+        report = self.report_of(self.route("--recycle", "direct", "--pipelines", 2))
+        self.assertGreater(report["recycle"]["recycled"], 0)
+
+    def test_what_a_driver_cannot_is_said_of_its_port(self):
+        self.ports += ["--port", "net_null0", "--address", "10.0.9.1/24"]
+        for way in ("direct", "auto"):
+            with self.subTest(way=way):
+                report = self.report_of(self.route("--recycle", way))
+                notes = "\n".join(report["notes"])
+                self.assertIn("net_null0 rx 0: no direct recycling: net_null has no hooks for it", notes)
+                self.assertGreater(report["recycle"]["recycled"], 0, "the others do it")
 
 
 if __name__ == "__main__":
