@@ -19,8 +19,9 @@ std::uint32_t Recycler::take_back(std::size_t rx) {
   Receiving& to = rx_[rx];
   // One that gives leaves hardly any room for the other, whose turn is next.
   std::uint32_t moved = 0;
-  for (std::uint8_t i = 0; i < to.links.count && moved == 0; ++i) {
-    if (++to.turn >= to.links.count) to.turn = 0;
+  for (std::uint8_t tries = to.links.count; tries > 0 && moved == 0; --tries) {
+    static_assert(RecycleWatch::kMostMapped == 2);
+    to.turn ^= to.links.count - 1;
     moved = to.hook.move(to.queue, tx_[to.links.tx[to.turn]].queue);
   }
   if (moved == 0) return 0;
@@ -48,6 +49,7 @@ void Recycler::link(std::size_t rx, const Mapping& wanted) {
   Receiving& to = rx_[rx];
   for (std::uint8_t i = 0; i < to.links.count; ++i) tx_[to.links.tx[i]].claimed_by = kNobody;
   to.links = {};
+  to.turn = 0;
   std::uint32_t due = kNever;
   const bool barred = (obeyed_rx_.load(std::memory_order_relaxed) >> rx & 1) != 0;
   for (std::uint8_t i = 0; i < wanted.count && to.hook.there() && !barred; ++i) {
