@@ -127,7 +127,9 @@ class RouteStage final : public Stage {
   /// Parts the burst by family; what is no plain packet takes its own way. Returns the burst's bytes.
   std::uint64_t sort(Burst& burst) {
     auto& packets = burst.packets;
-    const unsigned groups = burst.in_one ? packets.count / PlainBurst::kGroup : 0;
+    // Where IPv6 is all that comes, nothing is looked at in vain.
+    const bool worth_it = burst.in_one && load_be16(packets.frames[0] + EthernetView::kEtherType) == kEtherTypeIpv4;
+    const unsigned groups = worth_it ? packets.count / PlainBurst::kGroup : 0;
     const PlainBurst::Found found = lcore_.ports()[burst.port].plain_burst.look(
         packets.frames.data(), burst.lengths.data(), groups, addresses(packets));
     const bool whole = packets.count == groups * PlainBurst::kGroup;
