@@ -51,6 +51,12 @@ void EndpointState::queue_event(std::uint32_t message) {
 }
 
 std::size_t EndpointState::poll(std::span<MessageEvent> events) {
+  // Until now the application may have had events of them in its hands.
+  while (told_lost != kNone) {
+    Session& session = sessions[told_lost];
+    told_lost = session.lost_next;
+    free_session(session);
+  }
   std::size_t count = 0;
   while (count < events.size() && first_event.index != kNone) {
     const EventLink link = first_event;
@@ -144,7 +150,10 @@ bool EndpointState::session_event(EventLink link, MessageEvent& event) {
   }
   event.kind = EventKind::lost;
   event.reason = session.reason;
-  if (!session.opened_here) free_session(session);
+  if (!session.opened_here) {
+    session.lost_next = told_lost;
+    told_lost = link.index;
+  }
   return true;
 }
 

@@ -127,7 +127,10 @@ CallStatus EndpointState::close(SessionId id) {
 CallStatus EndpointState::forget(SessionId id) {
   Session* session = find(id);
   if (session == nullptr) return CallStatus::unknown_session;
-  session->forgotten = true;  // keeps `lost` from being queued
+  const bool over =
+      session->phase == SessionPhase::lost && !session->opened_here && !session->lost_event && !session->lost_pending;
+  if (over) return CallStatus::unknown_session;  // poll() frees it
+  session->forgotten = true;                     // keeps `lost` from being queued
   if (session->phase != SessionPhase::lost) lose(*session, LossReason::closed_here);
   session->lost_pending = false;
   if (session->phase == SessionPhase::lost && !session->opened_event && !session->lost_event) free_session(*session);

@@ -83,7 +83,8 @@ struct EndpointState {
   MessageList starved;                    ///< sessions, by starved_next
   std::uint32_t blocks_when_starved = 0;  ///< free then: with more of them it is worth another try
   GrantBudget grants;
-  MessageList acks;  ///< sessions by ack_next, in the order of ack_at
+  MessageList acks;                 ///< sessions by ack_next, in the order of ack_at
+  std::uint32_t told_lost = kNone;  ///< sessions to be freed, by lost_next
   EventLink first_event;
   EventLink last_event;
 

@@ -104,7 +104,8 @@ enum class LossReason : std::uint16_t {
 enum class EventKind : std::uint8_t {
   connected,  ///< connect() or reconnect() succeeded
   accepted,   ///< a peer opened a session; `session` is new
-  lost,       ///< the session ended, `reason` says why; all its messages' events came before
+  lost,       ///< the session ended, `reason` says why; all its messages' events came before. One that a
+              ///< peer opened can be asked about until the next poll()
   request,    ///< of the peer, whole: respond(id), now or later, or release(id), once
   message,    ///< of the peer, one-way, whole: release(id), once
   withdrawn,  ///< the peer cancelled the request `id`, or is gone: an answer goes nowhere, but must still be given
