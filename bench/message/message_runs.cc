@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "measure/message_worker.h"
+#include "rotating_client.h"
 #include "runs.h"
 #include "runtime/ring_pair.h"
 #include "runtime/workers.h"
@@ -22,15 +24,15 @@ EndpointConfig endpoint_config(const MessageRun& run, bool client) {
   config.secret[0] = client ? 1 : 2;
   config.accept = !client;
   config.max_sessions = run.sessions;
+  config.max_messages = std::max(1U << 14, 2 * run.sessions);
   config.cc.kind = run.cc;
   config.reliability = run.reliability;
   return config;
 }
 
 RunFigures run_over(const BenchLcores& lcores, Transport& server_side, Transport& client_side, const PeerAddress& to,
-                    const MessageRun& run) {
+                    std::span<std::uint8_t> memory, const MessageRun& run) {
   const NanoClock clock;
-  std::vector<std::uint8_t> memory(MessagePattern::bytes_for(run.length));
   const MessagePattern pattern(memory);
   std::atomic<bool> stop_client{false};
   std::atomic<bool> stop_server{false};
@@ -95,6 +97,7 @@ Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_c
     PortConfig port;
     port.spec = fmt::format("net_vnic{},wire=net_vnic{}", 2 * number + side, 2 * number + 1 - side);
     port.rx_ring = port.tx_ring = kRing;
+    if (std::getenv("RS") != nullptr) port.tx_rs_thresh = 1;
     port.addresses = {
         {Ipv4Address{{10, 0, static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(1 + side)}}, 24}};
     MessagePortConfig config;
@@ -103,12 +106,43 @@ Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_c
     config.max_sessions = 20'000;
     WARPLINE_TRY(ports[side], MessagePort::open(port, config, ids[side]));
   }
-  return BenchWire{std::move(ports[0]), std::move(ports[1])};
+  WARPLINE_TRY(const std::span<std::uint8_t> memory, ports[1]->allocate(MessagePattern::bytes_for(kLongMessage)));
+  return BenchWire{std::move(ports[0]), std::move(ports[1]), memory};
 }
 
 RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run) {
   const IpAddress server = wire.server->addresses().front().address;
-  return run_over(lcores, wire.server->queue(0), wire.client->queue(0), peer_address(server, kPort), run);
+  return run_over(lcores, wire.server->queue(0), wire.client->queue(0), peer_address(server, kPort), wire.memory, run);
+}
+
+RunFigures run_rotating(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run) {
+  const NanoClock clock;
+  const MessagePattern pattern(wire.memory);
+  std::atomic<bool> stop_client{false};
+  std::atomic<bool> stop_server{false};
+  MessageServer server(pattern, 0, endpoint_config(run, false), stop_server);
+  RotatingClient client(run, peer_address(wire.server->addresses().front().address, kPort), stop_client);
+  auto server_endpoint = Endpoint::create(endpoint_config(run, false), clock.now());
+  auto client_endpoint = Endpoint::create(endpoint_config(run, true), clock.now());
+  if (!server_endpoint || !client_endpoint) return {};
+  MessageWorker server_worker(std::move(server_endpoint).value(), wire.server->queue(0), server, clock);
+  MessageWorker client_worker(std::move(client_endpoint).value(), wire.client->queue(0), client, clock);
+  std::uint64_t done[2] = {};
+  Nanos at[2];
+  run_both(
+      lcores, [&] { server_worker.run(); },
+      [&] {
+        client_worker.run();
+        stop_server = true;
+      },
+      [&](bool end) {
+        // Opening the sessions is not what is measured.
+        while (!end && client.done() < run.sessions) std::this_thread::yield();
+        done[end] = client.done();
+        at[end] = clock.now();
+      },
+      [&] { stop_client = true; });
+  return {.per_second = static_cast<double>(done[1] - done[0]) * 1e9 / static_cast<double>(at[1].value - at[0].value)};
 }
 
 RunFigures run_messages_on_sockets(const BenchLcores& lcores, const MessageRun& run) {
@@ -116,7 +150,8 @@ RunFigures run_messages_on_sockets(const BenchLcores& lcores, const MessageRun& 
   auto server = UdpSocket::open({.local = {here, 0}});
   auto client = UdpSocket::open({.local = {here, 0}});
   if (!server || !client) return {};
-  return run_over(lcores, **server, **client, peer_address(here, (*server)->port()), run);
+  std::vector<std::uint8_t> memory(MessagePattern::bytes_for(kLongMessage));
+  return run_over(lcores, **server, **client, peer_address(here, (*server)->port()), memory, run);
 }
 
 }  // namespace warpline

@@ -23,6 +23,7 @@
 #include "measure/facts.h"
 #include "measure/message_worker.h"
 #include "packet/ethernet.h"
+#include "rotating_client.h"
 #include "runs.h"
 #include "runtime/eal.h"
 
@@ -33,7 +34,6 @@ constexpr std::uint16_t kBurst = 64;
 constexpr std::uint32_t kRpcFrame = 42 + 28 + 20 + 32;  ///< of a short request without an acknowledgement
 constexpr std::uint32_t kFullFrame = 1514;
 constexpr std::uint32_t kFullPayload = 1472 - 28 - 20;
-constexpr std::uint32_t kLongMessage = 8 << 20;
 
 double cpu_seconds() {
   timespec at{};
@@ -129,11 +129,38 @@ EndpointConfig endpoint_config(const MessageRun& run, std::uint8_t number) {
   return config;
 }
 
+/// Two ends, run in turns.
+class Pair {
+ public:
+  Pair(BenchWire& wire, const MessageRun& run, MessageApp& server, MessageApp& client)
+      : server_(make(run, 2), wire.server->queue(0), server, clock_),
+        client_(make(run, 1), wire.client->queue(0), client, clock_) {
+    client_.begin(clock_.now());
+    server_.begin(clock_.now());
+  }
+  bool step_server() { return server_.turn(clock_.now(), worked_); }
+  bool step() {
+    (void)step_server();
+    return client_.turn(clock_.now(), worked_);
+  }
+
+ private:
+  Endpoint make(const MessageRun& run, std::uint8_t number) {
+    auto endpoint = Endpoint::create(endpoint_config(run, number), clock_.now());
+    if (!endpoint) std::abort();
+    return std::move(endpoint).value();
+  }
+  NanoClock clock_;
+  MessageWorker server_;
+  MessageWorker client_;
+  bool worked_ = false;
+};
+
+PeerAddress server_of(const BenchWire& wire) { return peer_address(wire.server->addresses().front().address, 7000); }
+
 /// For a request, or for a full frame's worth of payload if they are long.
 double messages(BenchWire& wire, const MessageRun& run, double seconds) {
-  const NanoClock clock;
-  std::vector<std::uint8_t> memory(MessagePattern::bytes_for(run.length));
-  const MessagePattern pattern(memory);
+  const MessagePattern pattern(wire.memory);
   std::atomic<bool> stop_client{false};
   std::atomic<bool> stop_server{false};
   MessageServer server(pattern, 0, endpoint_config(run, 2), stop_server);
@@ -141,30 +168,36 @@ double messages(BenchWire& wire, const MessageRun& run, double seconds) {
   plan.service = run.echo ? MessageService::echo : MessageService::sink;
   plan.length = run.length;
   plan.outstanding = run.outstanding;
-  plan.peers.assign(run.sessions, peer_address(wire.server->addresses().front().address, 7000));
-  plan.drain = Nanos{0};
+  plan.peers = {server_of(wire)};
   MessageClient client(plan, pattern, stop_client);
-  auto server_endpoint = Endpoint::create(endpoint_config(run, 2), clock.now());
-  auto client_endpoint = Endpoint::create(endpoint_config(run, 1), clock.now());
-  if (!server_endpoint || !client_endpoint) std::abort();
-  MessageWorker server_worker(std::move(server_endpoint).value(), wire.server->queue(0), server, clock);
-  MessageWorker client_worker(std::move(client_endpoint).value(), wire.client->queue(0), client, clock);
-  bool worked = false;
-  const auto step = [&] {
-    (void)server_worker.turn(clock.now(), worked);
-    return client_worker.turn(clock.now(), worked);
-  };
-  client_worker.begin(clock.now());
-  server_worker.begin(clock.now());
-  while (client.tally().ok() < std::uint64_t{run.sessions} * 2) step();
-  const double ns = cost(seconds, step, [&] { return client.tally().ok(); });
+  Pair pair(wire, run, server, client);
+  while (client.tally().ok() < 2) pair.step();
+  const double ns = cost(seconds, [&] { pair.step(); }, [&] { return client.tally().ok(); });
   stop_client = true;
-  while (step()) {
+  while (pair.step()) {
   }
   stop_server = true;
-  while (server_worker.turn(clock.now(), worked)) {
+  while (pair.step_server()) {
   }
   return run.length > kFullPayload ? ns * kFullPayload / run.length : ns;
+}
+
+double rotating(BenchWire& wire, const MessageRun& run, double seconds) {
+  const MessagePattern pattern(wire.memory);
+  std::atomic<bool> stop_client{false};
+  std::atomic<bool> stop_server{false};
+  MessageServer server(pattern, 0, endpoint_config(run, 2), stop_server);
+  RotatingClient client(run, server_of(wire), stop_client);
+  Pair pair(wire, run, server, client);
+  while (client.done() < std::uint64_t{run.sessions} * 2) pair.step();
+  const double ns = cost(seconds, [&] { pair.step(); }, [&] { return client.done(); });
+  stop_client = true;
+  while (pair.step()) {
+  }
+  stop_server = true;
+  while (pair.step_server()) {
+  }
+  return ns;
 }
 
 Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
@@ -184,15 +217,15 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
   };
   const MessageRun rpc{.outstanding = 64};
   const MessageRun no_cc{.cc = CcKind::none, .outstanding = 64};
-  const MessageRun hundred{.outstanding = 1, .sessions = 100};
-  const MessageRun many{.outstanding = 1, .sessions = 20'000};
+  const MessageRun hundred{.outstanding = 64, .sessions = 100};
+  const MessageRun many{.outstanding = 64, .sessions = 20'000};
   const MessageRun lengthy{.length = kLongMessage, .outstanding = 2, .echo = false};
   std::vector<Contender> contenders = {
       {"requests", "request", over(vnic, rpc), {}},
       {"requests again", "request", over(vnic, rpc), {}},
       {"requests without congestion control", "request", over(vnic, no_cc), {}},
-      {"requests in 100 sessions", "request", over(vnic, hundred), {}},
-      {"requests in 20000 sessions", "request", over(vnic, many), {}},
+      {"requests in 100 sessions", "request", [&] { return rotating(vnic, hundred, seconds); }, {}},
+      {"requests in 20000 sessions", "request", [&] { return rotating(vnic, many, seconds); }, {}},
       {"raw echo", "request", [&] { return raw_echo(vnic, kRpcFrame, 64, seconds); }, {}},
       {"stream", "frame", over(vnic, lengthy), {}},
       {"stream without UDP checksum", "frame", over(unchecked, lengthy), {}},

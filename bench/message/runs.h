@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "message/config.h"
@@ -35,7 +37,9 @@ struct RunFigures {
 struct BenchWire {
   std::unique_ptr<MessagePort> server;
   std::unique_ptr<MessagePort> client;
+  std::span<std::uint8_t> memory;  ///< for messages from the client: the port may read it
 };
+inline constexpr std::uint32_t kLongMessage = 8 << 20;
 /// `spec`: "vnic" or "ring"; `number` makes names unique.
 Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum);
 
@@ -48,6 +52,8 @@ struct MessageRun {
   std::uint32_t sessions = 1;
 };
 RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run);
+/// `outstanding` in all, each in the next session's turn.
+RunFigures run_rotating(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run);
 /// The same over sockets of the kernel.
 RunFigures run_messages_on_sockets(const BenchLcores& lcores, const MessageRun& run);
 

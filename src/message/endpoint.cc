@@ -89,6 +89,10 @@ CallStatus Endpoint::forget(SessionId session, Nanos now) {
   return state_->forget(session);
 }
 
+void Endpoint::prefetch(SessionId session) const {
+  if (session.index < state_->sessions.size()) warpline::prefetch(state_->sessions[session.index]);
+}
+
 Submitted Endpoint::request(SessionId session, ConstBuffer message, MutableBuffer response,
                             const RequestOptions& options, Nanos now) {
   state_->enter(now);

@@ -52,6 +52,9 @@ class Endpoint {
   CallStatus forget(SessionId session, Nanos now);
 
   // Messages.
+  /// Fetches into the cache what a request or message of this session will use: of thousands of sessions it is not
+  /// there. Worth while some requests ahead.
+  void prefetch(SessionId session) const;
   /// Asks the peer. Ends with the event `response`; until then `message` (unless copied) and `response` stay
   /// untouched by the application. `response` without data: only the status and code are wanted.
   Submitted request(SessionId session, ConstBuffer message, MutableBuffer response, const RequestOptions& options,

@@ -11,13 +11,10 @@ namespace {
 
 constexpr std::size_t kPrefetchAhead = 4;
 
-/// The session that a datagram names is not in the cache when there are many.
 void prefetch(const LargeVector<Session>& sessions, const Datagram& datagram) {
   if (datagram.head_length < MessageHeader::kLength) return;
   const std::uint32_t index = load_be32(datagram.head + MessageHeader::kSession) & 0xffffffU;
-  if (index >= sessions.size()) return;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(&sessions[index]);
-  for (std::size_t line = 0; line < 12; ++line) __builtin_prefetch(bytes + 64 * line, 1);
+  if (index < sessions.size()) prefetch(sessions[index]);
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
     if (ready.first == kNone) {
       ready.last = kNone;
     } else {
-      __builtin_prefetch(&sessions[ready.first]);
+      prefetch(sessions[ready.first]);
     }
     session.ready = false;
     const std::size_t begin = count;

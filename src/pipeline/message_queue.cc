@@ -101,6 +101,8 @@ void MessageQueue::send(std::size_t count, Nanos now) {
   for (std::size_t i = 0; i < count; ++i) {
     const Outgoing& outgoing = outgoing_[i];
     rte_mbuf* const head = heads_[i];
+    constexpr std::size_t kWaysAhead = 4;
+    if (i + kWaysAhead < count) rte_prefetch0(&way_of(outgoing_[i + kWaysAhead]));
     const UdpPath* const path = path_to(outgoing, now);
     if (path == nullptr) [[unlikely]] {
       drop(head, outgoing);
@@ -215,7 +217,7 @@ std::span<const std::uint64_t> MessageQueue::completed() {
 // Where it goes.
 
 const UdpPath* MessageQueue::path_to(const Outgoing& outgoing, Nanos now) {
-  Way& way = ways_[std::min<std::size_t>(outgoing.session, ways_.size() - 1)];
+  Way& way = way_of(outgoing);
   if (way.path.length() != 0 && way.word.good() && link_.neighbours.word(way.slot) == way.word &&
       way.path.peer() == outgoing.to) [[likely]] {
     return &way.path;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -88,6 +89,9 @@ class MessageQueue final : public Transport {
   void control(rte_mbuf* mbuf, Nanos now);
   bool send_control(rte_mbuf* mbuf);
 
+  [[nodiscard]] Way& way_of(const Outgoing& outgoing) {
+    return ways_[std::min<std::size_t>(outgoing.session, ways_.size() - 1)];
+  }
   const UdpPath* path_to(const Outgoing& outgoing, Nanos now);
   const UdpPath* resolve(const PeerAddress& peer, Way& way, Nanos now);
   void ask(std::uint32_t slot, const NeighbourQuestion& question);
