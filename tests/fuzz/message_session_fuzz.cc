@@ -234,6 +234,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t side : {0, 1}) {
     for (const SessionId session : pair.sessions[side]) static_cast<void>(pair.hosts[side].close(session, pair.now));
     for (const std::uint64_t token : pair.tokens[side]) pair.hosts[side].transmitted(token);
+    pair.hosts[side].advance(pair.now);  // which may be before what it saw last
     pair.now.value += 3'000'000'000;
     pair.hosts[side].advance(pair.now);  // sessions that were never confirmed
     for (int i = 0; i < 200; ++i) pair.poll(side);
