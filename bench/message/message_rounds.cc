@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// message_rounds ROUNDS SECONDS [QUESTION]: every contender once a round, in a new order each; JSON on stdout. What is
-// compared was measured in the same round.
+// message_rounds ROUNDS SECONDS [QUESTION [CONTENDER]]: every contender once a round, in a new order each; JSON on
+// stdout. What is compared was measured in the same round.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@ namespace warpline {
 namespace {
 
 constexpr std::uint32_t kWindow = 64;
+constexpr std::uint16_t kRawReports = 32;  ///< descriptors at once: the driver's own way
 constexpr std::uint32_t kFullFrame = 1514;
 constexpr std::uint32_t kFullPayload = 1472 - 28 - 20;  ///< of a message, in a full frame
 constexpr std::uint32_t kRpcFrame = 42 + 28 + 20 + 32;  ///< of a short request without an acknowledgement
@@ -41,7 +42,7 @@ nlohmann::ordered_json to_json(const Estimate& estimate) {
   return {{"median", estimate.median}, {"low", estimate.low}, {"high", estimate.high}};
 }
 
-Result<int> run(std::uint32_t rounds, double seconds, const std::string& question) {
+Result<int> run(std::uint32_t rounds, double seconds, const std::string& question, const std::string& contender) {
   WARPLINE_TRY(const Topology topology, Topology::of_machine());
   WARPLINE_TRY(const LcorePlan plan,
                plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
@@ -51,7 +52,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   WARPLINE_TRY(BenchWire vnic, make_wire("vnic", 0, true));
   WARPLINE_TRY(BenchWire ring, make_wire("ring", 1, true));
   WARPLINE_TRY(BenchWire unchecked, make_wire("vnic", 2, false));
-  WARPLINE_TRY(BenchWire raw, make_wire("vnic", 3, true));
+  WARPLINE_TRY(BenchWire raw, make_wire("vnic", 3, true, kRawReports));
   const BenchLcores lcores{plan, 0.1, seconds};
 
   const MessageRun rpc{.outstanding = kWindow};
@@ -98,7 +99,9 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
       {"goodput", "kernel TCP", [&] { return run_tcp_stream(lcores); }},
   };
 
-  std::erase_if(contenders, [&](const Contender& c) { return !question.empty() && c.question != question; });
+  std::erase_if(contenders, [&](const Contender& c) {
+    return (!question.empty() && c.question != question) || (!contender.empty() && c.name != contender);
+  });
   std::vector<std::vector<double>> values(contenders.size());
   std::vector<double> tail;
   Random random(1);
@@ -145,10 +148,10 @@ int main(int argc, char** argv) {
   const auto rounds = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 15);
   const double seconds = argc > 2 ? std::atof(argv[2]) : 0.3;
   if (rounds == 0 || seconds <= 0) {
-    fmt::print(stderr, "usage: message_rounds [ROUNDS [SECONDS [rate|latency|goodput]]]\n");
+    fmt::print(stderr, "usage: message_rounds [ROUNDS [SECONDS [rate|latency|goodput [CONTENDER]]]]\n");
     return 2;
   }
-  const auto result = warpline::run(rounds, seconds, argc > 3 ? argv[3] : "");
+  const auto result = warpline::run(rounds, seconds, argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");
   if (result) return *result;
   fmt::print(stderr, "{}\n", result.error().message());
   return static_cast<int>(result.error().kind);

@@ -84,8 +84,10 @@ void run_both(const BenchLcores& lcores, const std::function<void()>& server, co
   workers.wait();
 }
 
-Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum) {
+Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum,
+                            std::optional<std::uint16_t> tx_rs_thresh) {
   constexpr std::uint16_t kRing = 1024;
+  constexpr std::uint16_t kTxRing = 256;  // what has left comes back while it is in the cache
   std::optional<std::uint16_t> ids[2];
   if (spec == "ring") {
     WARPLINE_TRY(const auto pair, make_ring_pair(1, kRing, kAnyNode));
@@ -96,8 +98,9 @@ Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_c
   for (unsigned side = 0; side < 2; ++side) {
     PortConfig port;
     port.spec = fmt::format("net_vnic{},wire=net_vnic{}", 2 * number + side, 2 * number + 1 - side);
-    port.rx_ring = port.tx_ring = kRing;
-    if (std::getenv("RS") != nullptr) port.tx_rs_thresh = 1;
+    port.rx_ring = kRing;
+    port.tx_ring = kTxRing;
+    port.tx_rs_thresh = tx_rs_thresh;
     port.addresses = {
         {Ipv4Address{{10, 0, static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(1 + side)}}, 24}};
     MessagePortConfig config;

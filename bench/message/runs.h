@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -40,8 +41,9 @@ struct BenchWire {
   std::span<std::uint8_t> memory;  ///< for messages from the client: the port may read it
 };
 inline constexpr std::uint32_t kLongMessage = 8 << 20;
-/// `spec`: "vnic" or "ring"; `number` makes names unique.
-Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum);
+/// `spec`: "vnic" or "ring"; `number` makes names unique; descriptors that are reported together: as messages want it.
+Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum,
+                            std::optional<std::uint16_t> tx_rs_thresh = {});
 
 struct MessageRun {
   CcKind cc = CcKind::swift;

@@ -47,8 +47,8 @@ class MessagePort {
 
   [[nodiscard]] MessageQueue& queue(std::uint16_t worker) { return *queues_[worker]; }
   /// Memory that messages may be sent from without a copy if the device sends frames of several pieces, and, being
-  /// hardware or net_vnic, says of each when it has left (PortConfig::tx_rs_thresh 1, of drivers that can be asked).
-  /// Lives as long as the port. Before the workers run.
+  /// hardware or net_vnic, says of each when it has left (PortConfig::tx_rs_thresh 1, as unless told otherwise, of
+  /// drivers that can be asked). Lives as long as the port. Before the workers run.
   [[nodiscard]] Result<std::span<std::uint8_t>> allocate(std::uint64_t bytes);
   /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
   void age(Nanos now) { link_->neighbours.age(now); }
