@@ -1,54 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers requests over UDP: what comes goes back in upper case. message_server PORT
+// Answers requests over UDP: what comes goes back in upper case. message_server PORT [THREADS]: handled on so many
+// threads, or on the endpoint's own.
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <random>
-#include <string>
+#include <span>
 
 #include "message/endpoint.h"
+#include "transport/handler_threads.h"
 #include "transport/nano_clock.h"
 #include "transport/udp_socket.h"
 
 using namespace warpline;
 
+constexpr std::uint32_t kLongest = 1 << 16;  // of a request
+
+/// Writes the answer to `room`.
+ConstBuffer upper(const std::uint8_t* text, std::uint32_t length, std::span<std::uint8_t> room) {
+  const auto count = std::min<std::uint32_t>(length, static_cast<std::uint32_t>(room.size()));
+  std::transform(text, text + count, room.begin(), [](unsigned char c) { return std::toupper(c); });
+  return {room.data(), count};
+}
+
 int main(int argc, char** argv) {
   const SocketAddress here{Ipv4Address{{127, 0, 0, 1}},
                            static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 24240)};
   auto socket = UdpSocket::open({.local = here});
-  if (!socket) {
-    std::fprintf(stderr, "%s\n", socket.error().message().c_str());
-    return 1;
-  }
-
   const NanoClock clock;
   EndpointConfig config;
+  config.max_message_bytes = kLongest;
   std::random_device random;
   for (std::uint8_t& byte : config.secret) byte = static_cast<std::uint8_t>(random());
   auto endpoint = Endpoint::create(config, clock.now());
-  if (!endpoint) return 1;
+  std::unique_ptr<HandlerThreads> threads;
+  if (argc > 2) {
+    HandlerThreadsSetup setup{.threads = static_cast<unsigned>(std::atoi(argv[2])), .response_bytes = kLongest};
+    auto started = HandlerThreads::start(setup, [](HandledRequest& request, unsigned) {
+      request.answer = upper(request.data.data, request.data.length, request.room);
+    });
+    if (started) threads = std::move(started).value();
+  }
+  if (!socket || !endpoint || (argc > 2 && !threads)) return 1;
 
   std::printf("listening on %s\n", to_string(here).c_str());
   std::fflush(stdout);
+  std::array<std::uint8_t, kLongest> room;
   while (true) {
     const Nanos now = clock.now();
     bring(*endpoint, **socket, now);
     MessageEvent events[32];
-    const std::size_t count = endpoint->poll(events);
-    for (std::size_t i = 0; i < count; ++i) {
-      const MessageEvent& event = events[i];
+    const std::size_t most = threads ? std::min<std::size_t>(threads->room(), 32) : 32;
+    const std::size_t count = endpoint->poll(std::span(events).first(most));
+    for (const MessageEvent& event : std::span(events).first(count)) {
       if (event.kind == EventKind::message) (void)endpoint->release(event.id, now);
+      if (event.kind == EventKind::sent && threads) threads->sent(event);
       if (event.kind != EventKind::request) continue;
-      std::string answer(reinterpret_cast<const char*>(event.data), event.length);
-      for (char& c : answer) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-      const ConstBuffer bytes{reinterpret_cast<const std::uint8_t*>(answer.data()),
-                              static_cast<std::uint32_t>(answer.size())};
-      // Copied, since `answer` is gone before it has left. Without memory for that the client hears so.
-      if (endpoint->respond(event.id, bytes, {.copy = true}, now) != CallStatus::ok) {
-        (void)endpoint->release(event.id, now);
+      if (threads) {
+        threads->accept(event);
+        continue;
       }
+      // Copied, since `room` is used again before it has left. Without memory for that the client hears so.
+      const ConstBuffer answer = upper(event.data, event.length, room);
+      const CallStatus status = endpoint->respond(event.id, answer, {.copy = true}, now);
+      if (status != CallStatus::ok) (void)endpoint->release(event.id, now);
     }
+    const std::size_t answered = threads ? threads->respond(*endpoint, now) : 0;
     const std::size_t sent = take(*endpoint, **socket, now);
-    if (count == 0 && sent == 0) (*socket)->wait(now, endpoint->next_deadline());
+    if (count != 0 || sent != 0 || answered != 0) continue;
+    // Threads cannot wake this one: it looks every 50 us for what they have done.
+    const Nanos soon{now.value + 50'000};
+    const bool awaits = threads && threads->in_hand() != 0;
+    (*socket)->wait(now, awaits ? std::min(soon, endpoint->next_deadline()) : endpoint->next_deadline());
   }
 }
