@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "gpu/device.h"
 #include "measure/message_totals.h"
 #include "measure/message_worker.h"
 #include "measure/run_end.h"
@@ -37,13 +38,20 @@ class MessageRun {
 
   Result<int> run() {
     WARPLINE_CHECK(read_key());
+    if (for_gpu()) WARPLINE_CHECK(find_gpu(config_.message.gpu));
     WARPLINE_CHECK(plan_.on_socket() ? open_sockets() : open_port());
+    if (for_gpu()) {
+      WARPLINE_TRY(gpu_memory_, MessageMemory::make(plan_.memory(), pattern_, port_.get()));
+    }
     for (std::uint16_t i = 0; i < workers_.size(); ++i) WARPLINE_CHECK(make_worker(i));
     WARPLINE_CHECK(launch());
     if (!plan_.client()) fmt::print(stderr, "warpline: listening on {}\n", to_string(config_.message.listen));
     watch();
     finish();
-    return report();
+    const std::optional<Error> failure = gpu_memory_ ? gpu_memory_->failure() : std::nullopt;
+    const int code = report();
+    if (failure) return *failure;
+    return code;
   }
 
  private:
@@ -56,6 +64,7 @@ class MessageRun {
     std::thread thread;  ///< on sockets; a port's workers have lcores
   };
 
+  [[nodiscard]] bool for_gpu() const { return config_.pool.memory != MemoryKind::host; }
   [[nodiscard]] std::uint64_t pattern_bytes() const { return MessagePattern::bytes_for(plan_.longest()); }
 
   Result<void> read_key() {
@@ -92,7 +101,8 @@ class MessageRun {
                                       {config_.runtime.lcores, config_.runtime.share_cores}));
     const auto own_port = static_cast<std::uint16_t>(49'152 + std::random_device{}() % 8192);
     const MessagePortConfig setup = plan_.port(own_port);
-    const Bytes memory{MessagePort::memory(port, setup).value + pattern_bytes() + (4U << 20)};
+    const Bytes memory{MessagePort::memory(port, setup).value + pattern_bytes() +
+                       (for_gpu() ? plan_.memory().port_bytes() : 0) + (4U << 20)};
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, lcores_, {port.spec}, memory));
     eal_.emplace(std::move(eal));
     WARPLINE_TRY(port_, MessagePort::open(port, setup));
@@ -107,15 +117,22 @@ class MessageRun {
     Part& part = workers_[number];
     WARPLINE_TRY(EndpointConfig endpoint_config, plan_.endpoint(number));
     endpoint_config.protection = part.protection.get();
+    MessageStore store;
+    Transport* transport = part.transport;
+    if (gpu_memory_) {
+      WARPLINE_TRY(transport, gpu_memory_->add_worker(number, *transport, part.socket.get()));
+      gpu_memory_->apply(number, endpoint_config);
+      store = gpu_memory_->store(number);
+    }
     WARPLINE_TRY(Endpoint endpoint, Endpoint::create(endpoint_config, clock_.now()));
     if (plan_.client()) {
-      auto client = std::make_unique<MessageClient>(plan_.client_plan(number), pattern_, stop_);
+      auto client = std::make_unique<MessageClient>(plan_.client_plan(number), pattern_, stop_, store);
       clients_.push_back(client.get());
       part.app = std::move(client);
     } else {
-      part.app = std::make_unique<MessageServer>(pattern_, plan_.longest(), endpoint_config, stop_);
+      part.app = std::make_unique<MessageServer>(pattern_, plan_.longest(), endpoint_config, stop_, store);
     }
-    part.worker = std::make_unique<MessageWorker>(std::move(endpoint), *part.transport, *part.app, clock_);
+    part.worker = std::make_unique<MessageWorker>(std::move(endpoint), *transport, *part.app, clock_);
     return {};
   }
 
@@ -236,6 +253,7 @@ class MessageRun {
     }
     report.peer_timeout = config_.message.peer_timeout;
     report.verify = config_.run.verify;
+    if (gpu_memory_) report.gpu = gpu_memory_->facts();
     if (port_) {
       for (const PlacedWorker& worker : lcores_.workers) {
         report.lcores.push_back(
@@ -244,6 +262,7 @@ class MessageRun {
       report.notes = notes_of(lcores_, *eal_);
       for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
       for (Part& part : workers_) part.worker.reset();
+      gpu_memory_.reset();
       port_->close();
       report.leaked = port_->leaked();
     }
@@ -288,6 +307,7 @@ class MessageRun {
   MessagePattern pattern_;
   std::atomic<bool> stop_{false};
   std::vector<Part> workers_;
+  std::unique_ptr<MessageMemory> gpu_memory_;  ///< goes before the sockets whose buffers it has opened
   std::vector<const MessageClient*> clients_;
   std::optional<Workers> lcore_workers_;
   Nanos started_;

@@ -129,7 +129,22 @@ MessagePortConfig MessagePlan::port(std::uint16_t own_port) const {
   config.datagram_bytes = datagram_bytes();
   config.udp_checksum = message.udp_checksum;
   config.pool = config_.pool;
+  // What the GPU copies to and from; pinned messages themselves are no packets.
+  const bool copies = config_.pool.memory == MemoryKind::device;
+  config.pool.memory = copies ? MemoryKind::pinned : MemoryKind::host;
+  config.gpu = message.gpu;
   return config;
+}
+
+MessageMemorySetup MessagePlan::memory() const {
+  MessageMemorySetup setup{.kind = config_.pool.memory, .gpu = config_.message.gpu, .longest = longest(), .rooms = {}};
+  setup.server = !client();
+  setup.hashes = !client() || config_.run.verify;
+  for (std::uint16_t worker = 0; worker < config_.message.workers; ++worker) {
+    setup.rooms.push_back(client() ? MessageMemorySetup::client_room(client_plan(worker))
+                                   : MessageMemorySetup::kServerRoom);
+  }
+  return setup;
 }
 
 }  // namespace warpline

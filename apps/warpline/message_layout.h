@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "measure/message_app.h"
+#include "measure/message_memory.h"
 #include "pipeline/message_port.h"
 #include "runtime/lcore_plan.h"
 
@@ -37,6 +38,8 @@ class MessagePlan {
   [[nodiscard]] MessageClient::Plan client_plan(std::uint16_t worker) const;
   [[nodiscard]] Result<EndpointConfig> endpoint(std::uint16_t worker) const;
   [[nodiscard]] MessagePortConfig port(std::uint16_t own_port) const;
+  /// Of messages that are not in ordinary host memory.
+  [[nodiscard]] MessageMemorySetup memory() const;
 
  private:
   [[nodiscard]] std::uint32_t length() const;

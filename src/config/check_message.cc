@@ -29,6 +29,7 @@ class MessageChecker {
       check_link(config_.ports.front());
     }
     check_key();
+    check_memory();
     if (!message.go_back_n && message.role == MessageRole::client) {
       for (const auto option : {"rto", "credits"}) {
         refuse_idle(option, "selective repeat finds its own", "add --reliability go-back-n");
@@ -61,12 +62,29 @@ class MessageChecker {
 
   /// What is encrypted is one piece of memory.
   void check_key() {
+    if (!config_.message.key.empty()) need_one_buffer(place("key"), "a packet that is encrypted lies in one buffer");
+  }
+
+  void check_memory() {
+    const MemoryKind memory = config_.pool.memory;
+    if (memory == MemoryKind::host) {
+      refuse_idle("gpu", "messages are in ordinary host memory", "add -m pinned or -m device");
+    }
+    if (memory != MemoryKind::device) return;
+    const std::string device = fmt::format("{} device", place("memory"));
+    need_one_buffer(device, "the GPU copies payload behind its headers");
+    if (config_.message.key.empty()) return;
+    refuse(fmt::format("cannot combine {} with {}", place("key"), device),
+           "the CPU encrypts, and cannot read GPU memory", "use -m pinned");
+  }
+
+  void need_one_buffer(const std::string& what, std::string why) {
     const std::uint32_t room = config_.pool.data_room;
-    if (config_.message.key.empty() || on_socket() || room == 0) return;
+    if (on_socket() || room == 0) return;
     const std::uint32_t frame = config_.ports.front().mtu + kLongestLinkHeader;
     if (room >= frame) return;
-    refuse(fmt::format("cannot combine {} with {} {}", place("key"), place("data-room"), room),
-           "a packet that is encrypted lies in one buffer", fmt::format("use --data-room {} or 0", frame));
+    refuse(fmt::format("cannot combine {} with {} {}", what, place("data-room"), room), std::move(why),
+           fmt::format("use --data-room {} or 0", frame));
   }
 
   void check_role() {

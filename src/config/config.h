@@ -30,7 +30,7 @@ struct PortConfig {
   auto operator<=>(const PortConfig&) const = default;
 };
 
-/// Where packets are: host memory, host memory that is pinned for GPUs, or the memory of a GPU.
+/// Where packets or messages are: host memory, host memory that is pinned for GPUs, or the memory of a GPU.
 enum class MemoryKind : std::uint8_t { host, pinned, device };
 
 /// Who takes packet buffers from one pool: all queues of a port, or one.
@@ -168,6 +168,7 @@ struct MessageConfig {
   std::uint32_t grants = 0;           ///< bytes of long messages on the way here at once, of each worker; 0: any
   std::uint32_t datagram = 0;         ///< most bytes of a UDP payload; 0: what fits the MTU
   std::uint16_t workers = 1;          ///< threads, each with an endpoint and a queue pair or socket of its own
+  std::uint16_t gpu = 0;              ///< CUDA ordinal, if messages are in memory of a GPU or pinned for one
   std::uint32_t sessions = 1024;      ///< most of each worker
   bool operator==(const MessageConfig&) const = default;
 };

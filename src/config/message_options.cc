@@ -120,6 +120,8 @@ void add_message_options(std::vector<Option>& table) {
          count<Config>(of(&MessageConfig::datagram), 0, 65'507));
   single("workers", 0, "N", "threads, each with a queue pair or socket",
          count<Config>(of(&MessageConfig::workers), 1, 128));
+  single("gpu", 'g', "ID", "CUDA's number of the GPU that -m is about",
+         count<Config>(of(&MessageConfig::gpu), 0, 1023));
   single("sessions", 0, "N", "most of each worker", count<Config>(of(&MessageConfig::sessions), 1, 1 << 20));
 }
 

@@ -182,12 +182,18 @@ void add_l3forward(std::vector<Option>& table) {
                  choice<Config>(of(&Config::l3forward, &L3ForwardConfig::lookup), {"lpm", "fib", "exact"})}});
 }
 
-/// What only forward does with its packet buffers.
+/// What forward does with its packet buffers, and message with its own.
 void add_forward_pool(std::vector<Option>& table) {
   const std::vector<Command> forward = {Command::forward};
   table.insert(table.end(),
-               {{"memory", 'm', "pool", "memory", forward, Arity::single, "KIND",
-                 "where packets are; for an engine on a GPU pinned",
+               {{"memory",
+                 'm',
+                 "pool",
+                 "memory",
+                 {Command::forward, Command::message},
+                 Arity::single,
+                 "KIND",
+                 "where packets or messages are; for an engine on a GPU pinned",
                  choice<Config>(of(&Config::pool, &PoolConfig::memory), {"host", "pinned", "device"})},
                 {"split", 's', "pool", "split", forward, Arity::single, "BYTES",
                  "of each frame to host memory, the rest to --memory; on: 60",

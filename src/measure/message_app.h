@@ -3,13 +3,25 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "measure/message_hasher.h"
 #include "measure/message_pattern.h"
 #include "measure/message_totals.h"
 #include "message/endpoint.h"
 
 namespace warpline {
+
+/// Where the long messages of one worker lie if not in memory of its own: cut from `pattern`, received into `room`. For
+/// a server `room` is what its endpoint's BufferSource gives out.
+struct MessageStore {
+  const MessagePattern* pattern = nullptr;  ///< there; bytes as of the pattern in host memory
+  std::span<std::uint8_t> room;
+  bool device = false;              ///< both are where the CPU does not reach
+  MessageHasher* hasher = nullptr;  ///< looks at both
+};
 
 /// What is done with an endpoint: the server's or the client's part. All calls by the endpoint's thread.
 class MessageApp {
@@ -34,7 +46,7 @@ class MessageServer final : public MessageApp {
  public:
   /// `pattern`: for responses of up to `longest` bytes.
   MessageServer(const MessagePattern& pattern, std::uint32_t longest, const EndpointConfig& endpoint,
-                const std::atomic<bool>& stop);
+                const std::atomic<bool>& stop, MessageStore store = {});
 
   void begin(Endpoint&, Nanos) override {}
   void handle(Endpoint& endpoint, const MessageEvent& event, Nanos now) override;
@@ -49,8 +61,10 @@ class MessageServer final : public MessageApp {
   };
   void serve(Endpoint& endpoint, const MessageEvent& event, Nanos now);
   bool give(Endpoint& endpoint, const Answer& answer, Nanos now);
+  [[nodiscard]] std::optional<std::uint64_t> hash_of(const MessageEvent& event);
 
   const MessagePattern& pattern_;
+  MessageStore store_;
   std::uint32_t longest_;
   const std::atomic<bool>& stop_;
   std::vector<Answer> waiting_;  ///< for memory
@@ -74,7 +88,9 @@ class MessageClient final : public MessageApp {
     Nanos drain{2'000'000'000};  ///< that answers are waited for after the stop
   };
 
-  MessageClient(Plan plan, const MessagePattern& pattern, const std::atomic<bool>& stop);
+  /// With a `store` its room is for the responses: `outstanding` of each session, rounded up to kAlignment.
+  MessageClient(Plan plan, const MessagePattern& pattern, const std::atomic<bool>& stop, MessageStore store = {});
+  static constexpr std::uint32_t kAlignment = 256;
 
   void begin(Endpoint& endpoint, Nanos now) override;
   void handle(Endpoint& endpoint, const MessageEvent& event, Nanos now) override;
@@ -90,7 +106,8 @@ class MessageClient final : public MessageApp {
     std::uint32_t session = 0;
     bool busy = false;
     MessageId id;
-    std::vector<std::uint8_t> response;
+    std::vector<std::uint8_t> own;
+    MutableBuffer response;
   };
   struct Session {
     SessionId id;
@@ -103,12 +120,14 @@ class MessageClient final : public MessageApp {
   bool ask(Endpoint& endpoint, std::uint32_t slot, Nanos now);
   void answered(Endpoint& endpoint, const MessageEvent& event, Nanos now);
   [[nodiscard]] bool right(const Slot& slot, const MessageEvent& event) const;
+  [[nodiscard]] bool same(const MutableBuffer& response, const std::uint8_t* expected) const;
   void session_lost(Endpoint& endpoint, const MessageEvent& event, Nanos now);
   [[nodiscard]] bool may_ask() const { return !stopping_ && (plan_.requests == 0 || next_sequence_ < plan_.requests); }
   void begin_round(Endpoint& endpoint, Nanos now);
 
   Plan plan_;
   const MessagePattern& pattern_;
+  MessageStore store_;
   const std::atomic<bool>& stop_;
   std::vector<Session> sessions_;
   std::vector<Slot> slots_;             ///< `outstanding` of each session in a row

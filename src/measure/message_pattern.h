@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
 
+#include "base/block_hash.h"
 #include "base/random.h"
 
 namespace warpline {
@@ -42,26 +44,26 @@ class MessagePattern {
     }
   }
 
+  /// The same bytes once more, in memory that is not touched: a copy of it.
+  [[nodiscard]] static MessagePattern copied_to(std::uint8_t* bytes) {
+    MessagePattern copy;
+    copy.bytes_ = bytes;
+    return copy;
+  }
+
   [[nodiscard]] std::uint8_t* slice(std::uint64_t sequence) const { return bytes_ + 8 * (sequence % kSlices); }
 
  private:
   std::uint8_t* bytes_ = nullptr;
 };
 
-/// Depends on every byte and its place. Four chains, so that a multiplication's latency does not bound it.
+/// Of its blocks, which a GPU does side by side.
 [[nodiscard]] inline std::uint64_t message_hash(const std::uint8_t* bytes, std::uint32_t length) {
-  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15U;
-  std::uint64_t chains[4] = {1, 2, 3, 4};
-  std::uint32_t at = 0;
-  for (; at + 32 <= length; at += 32) {
-    for (int i = 0; i < 4; ++i) {
-      std::uint64_t word;
-      std::memcpy(&word, bytes + at + 8 * i, sizeof(word));
-      chains[i] = (chains[i] ^ word) * kFactor;
-    }
+  std::uint64_t hash = 0;
+  for (std::uint32_t at = 0; at < length; at += kHashBlock) {
+    hash = add_block_hash(hash, block_hash(bytes + at, std::min(kHashBlock, length - at)));
   }
-  for (; at < length; ++at) chains[at & 3] = (chains[at & 3] ^ bytes[at]) * kFactor;
-  return mix64(chains[0] ^ mix64(chains[1] ^ mix64(chains[2] ^ mix64(chains[3] ^ length))));
+  return hash;
 }
 
 }  // namespace warpline

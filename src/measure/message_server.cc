@@ -8,8 +8,8 @@
 namespace warpline {
 
 MessageServer::MessageServer(const MessagePattern& pattern, std::uint32_t longest, const EndpointConfig& endpoint,
-                             const std::atomic<bool>& stop)
-    : pattern_(pattern), longest_(longest), stop_(stop), open_(endpoint.max_sessions) {
+                             const std::atomic<bool>& stop, MessageStore store)
+    : pattern_(pattern), store_(store), longest_(longest), stop_(stop), open_(endpoint.max_sessions) {
   waiting_.reserve(endpoint.max_messages);
 }
 
@@ -45,7 +45,11 @@ void MessageServer::serve(Endpoint& endpoint, const MessageEvent& event, Nanos n
       break;
     case MessageService::sink_hash:
       answer.bytes.length = sizeof(answer.hash);
-      answer.hash = message_hash(event.data, event.length);
+      if (const std::optional<std::uint64_t> hash = hash_of(event)) {
+        answer.hash = *hash;
+      } else {
+        answer.code = kNotServed;
+      }
       break;
     case MessageService::source: {
       SourceRequest wanted;
@@ -53,7 +57,8 @@ void MessageServer::serve(Endpoint& endpoint, const MessageEvent& event, Nanos n
       if (event.length != sizeof(wanted) || wanted.length > longest_) {
         answer.code = kNotServed;
       } else {
-        answer.bytes = {pattern_.slice(wanted.sequence), wanted.length};
+        const MessagePattern& pattern = store_.pattern == nullptr ? pattern_ : *store_.pattern;
+        answer.bytes = {pattern.slice(wanted.sequence), wanted.length, store_.device};
       }
       break;
     }
@@ -65,6 +70,13 @@ void MessageServer::serve(Endpoint& endpoint, const MessageEvent& event, Nanos n
   tally_.bytes_in.add(event.length);
   tally_.bytes_out.add(answer.bytes.length);
   if (!give(endpoint, answer, now)) waiting_.push_back(answer);
+}
+
+/// Nothing where what would look at it has failed. Short ones are in the endpoint's own memory.
+std::optional<std::uint64_t> MessageServer::hash_of(const MessageEvent& event) {
+  const bool stored = event.data >= store_.room.data() && event.data < store_.room.data() + store_.room.size();
+  if (store_.hasher == nullptr || !stored) return message_hash(event.data, event.length);
+  return store_.hasher->hash(event.data, event.length);
 }
 
 /// False if it has to be tried again.

@@ -80,6 +80,8 @@ void PacketTotals::add(const TransportCounters& counters) {
       {"no_mbuf", &counters.no_mbuf},
   };
   for (const auto& [name, counter] : entries) add_named(transport, name, counter->get());
+  add_named(protocol, "payloads_gathered", counters.gathered.get());
+  add_named(protocol, "payloads_copied", counters.copied.get());
 }
 
 std::string MessageInterval::header() {
@@ -163,6 +165,7 @@ nlohmann::ordered_json MessageReport::to_json() const {
     object["losses"] = list;
     object["peer_timeout_ns"] = peer_timeout.value;
   }
+  if (!gpu.is_null()) object["gpu"] = gpu;
   if (!lcores.empty()) object["lcores"] = lcores;
   if (!notes.empty()) object["notes"] = notes;
   return object;

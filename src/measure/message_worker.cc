@@ -9,7 +9,7 @@ void MessageWorker::run() {
   while (true) {
     const Nanos now = clock_.now();
     bool worked = false;
-    if (!turn(now, worked)) break;
+    if (!turn(now, worked) || transport_.failed()) break;
     if (worked) {
       idle_since = now;
     } else if (now.value - idle_since.value > kPatience) {
@@ -27,6 +27,7 @@ bool MessageWorker::turn(Nanos now, bool& worked) {
   }
   std::size_t count = 0;
   do {
+    if (!transport_.settled()) break;
     count = endpoint_.poll(events_);
     for (std::size_t i = 0; i < count; ++i) app_.handle(endpoint_, events_[i], now);
     worked = worked || count != 0;

@@ -3,12 +3,28 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace warpline {
+namespace {
+
+std::uint32_t blocks_of(std::uint64_t bytes) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / ReceiveMemory::kMinBlock, 1U << 31));
+}
+
+}  // namespace
 
 ReceiveMemory::ReceiveMemory(std::uint64_t bytes)
-    : blocks_(static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / kMinBlock, 1U << 31))),
-      memory_(new std::uint8_t[std::size_t{blocks_} * kMinBlock]),
+    : ReceiveMemory(blocks_of(bytes), nullptr,
+                    std::unique_ptr<std::uint8_t[]>(new std::uint8_t[std::size_t{blocks_of(bytes)} * kMinBlock])) {}
+
+ReceiveMemory::ReceiveMemory(std::span<std::uint8_t> memory)
+    : ReceiveMemory(blocks_of(memory.size()), memory.data(), nullptr) {}
+
+ReceiveMemory::ReceiveMemory(std::uint32_t blocks, std::uint8_t* bytes, std::unique_ptr<std::uint8_t[]> own)
+    : blocks_(blocks),
+      own_(std::move(own)),
+      memory_(own_ == nullptr ? bytes : own_.get()),
       nodes_(blocks_, Node{kEnd, kEnd, kNotHead}) {
   free_.fill(kEnd);
   for (std::uint32_t block = 0; block < blocks_;) {
@@ -50,11 +66,11 @@ std::uint8_t* ReceiveMemory::take(std::uint64_t length) {
   }
   nodes_[block].order = static_cast<std::uint8_t>(wanted | kTaken);
   free_bytes_ -= std::uint64_t{kMinBlock} << wanted;
-  return memory_.get() + std::size_t{block} * kMinBlock;
+  return memory_ + std::size_t{block} * kMinBlock;
 }
 
 void ReceiveMemory::give(std::uint8_t* buffer) {
-  auto block = static_cast<std::uint32_t>(static_cast<std::size_t>(buffer - memory_.get()) / kMinBlock);
+  auto block = static_cast<std::uint32_t>(static_cast<std::size_t>(buffer - memory_) / kMinBlock);
   unsigned order = nodes_[block].order & ~kTaken & 0xffU;
   free_bytes_ += std::uint64_t{kMinBlock} << order;
   while (order + 1 < kOrders) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace warpline {
@@ -16,6 +17,8 @@ class ReceiveMemory {
 
   /// `bytes` is rounded down to whole blocks.
   explicit ReceiveMemory(std::uint64_t bytes);
+  /// The same of memory of somebody else's, which is never touched: it may be a GPU's. Outlives this.
+  explicit ReceiveMemory(std::span<std::uint8_t> memory);
 
   /// At least `length` bytes, or nullptr if no block of that size is free.
   [[nodiscard]] std::uint8_t* take(std::uint64_t length);
@@ -38,12 +41,14 @@ class ReceiveMemory {
     std::uint8_t order;  ///< with kTaken if it is; kNotHead inside of a block
   };
 
+  ReceiveMemory(std::uint32_t blocks, std::uint8_t* bytes, std::unique_ptr<std::uint8_t[]> own);
   void push(std::uint32_t block, unsigned order);
   void unlink(std::uint32_t block, unsigned order);
 
   std::uint32_t blocks_;
   std::uint64_t free_bytes_ = 0;
-  std::unique_ptr<std::uint8_t[]> memory_;
+  std::unique_ptr<std::uint8_t[]> own_;
+  std::uint8_t* memory_;
   std::vector<Node> nodes_;
   std::array<std::uint32_t, kOrders> free_;
   std::uint32_t occupied_ = 0;  ///< bit o: free_[o] has a block

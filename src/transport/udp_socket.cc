@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <new>
 #include <vector>
 
 // Of newer kernel headers (linux/udp.h).
@@ -33,6 +35,7 @@ constexpr std::uint8_t kEcnCapable = 2;          ///< ECT(0), RFC 3168
 constexpr std::uint8_t kEcnMask = 3;
 constexpr std::int64_t kLongestWait = 20'000'000;  ///< ns: a stop flag is looked at so often
 constexpr std::size_t kReceiveBatch = 32;
+constexpr std::size_t kPage = 4096;
 
 union AnyAddress {
   sockaddr base;
@@ -148,13 +151,16 @@ struct UdpSocket::Buffers {
     std::size_t datagrams;
   };
 
-  std::vector<std::uint8_t> arrived;
+  struct Free {
+    void operator()(void* pages) const { std::free(pages); }
+  };
+  std::size_t page_bytes = 0;
+  std::unique_ptr<void, Free> pages;  ///< what arrives, then heads
   std::vector<mmsghdr> in_messages{kReceiveBatch};
   std::vector<In> in{kReceiveBatch};
   std::vector<Datagram> datagrams;
   std::size_t in_used = kReceiveBatch;  ///< messages whose lengths the kernel has overwritten
 
-  std::vector<std::uint8_t> heads;
   std::vector<Outgoing> outgoing;
   std::vector<iovec> pieces;
   std::vector<mmsghdr> out_messages;
@@ -168,11 +174,16 @@ UdpSocket::UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketCon
     : handle_(handle), port_(port), v6_(v6), segments_(aggregates), buffers_(std::make_unique<Buffers>()) {
   Buffers& buffers = *buffers_;
   const std::size_t slot = aggregates ? 65'536 : rounded_to_line(config.datagram_bytes);
-  buffers.arrived.resize(kReceiveBatch * slot);
+  const std::size_t head = rounded_to_line(std::max(config.datagram_bytes, kMaxHeadBytes));
+  buffers.page_bytes = (kReceiveBatch * slot + config.batch * head + kPage - 1) / kPage * kPage;
+  buffers.pages.reset(std::aligned_alloc(kPage, buffers.page_bytes));
+  if (buffers.pages == nullptr) throw std::bad_alloc();
+  auto* const arrived = static_cast<std::uint8_t*>(buffers.pages.get());
+  std::uint8_t* const heads = arrived + kReceiveBatch * slot;
   buffers.datagrams.resize(kReceiveBatch * (aggregates ? kMaxSegments : 1));
   for (std::size_t i = 0; i < kReceiveBatch; ++i) {
     Buffers::In& in = buffers.in[i];
-    in.piece = {buffers.arrived.data() + i * slot, slot};
+    in.piece = {arrived + i * slot, slot};
     msghdr& header = buffers.in_messages[i].msg_hdr;
     header = {};
     header.msg_name = &in.from;
@@ -180,11 +191,9 @@ UdpSocket::UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketCon
     header.msg_iovlen = 1;
     header.msg_control = in.control.data();
   }
-  const std::size_t head = rounded_to_line(std::max(config.datagram_bytes, kMaxHeadBytes));
-  buffers.heads.resize(config.batch * head);
   buffers.outgoing.resize(config.batch);
   for (std::size_t i = 0; i < config.batch; ++i) {
-    buffers.outgoing[i].head = buffers.heads.data() + i * head;
+    buffers.outgoing[i].head = heads + i * head;
     buffers.outgoing[i].head_capacity = static_cast<std::uint32_t>(head);
     buffers.outgoing[i].copy_up_to = kCopyUpTo;
   }
@@ -195,6 +204,10 @@ UdpSocket::UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketCon
 }
 
 UdpSocket::~UdpSocket() { ::close(handle_); }
+
+std::span<std::byte> UdpSocket::memory() const {
+  return {static_cast<std::byte*>(buffers_->pages.get()), buffers_->page_bytes};
+}
 
 Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config) {
   AnyAddress local;

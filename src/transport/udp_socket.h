@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/address.h"
 #include "base/result.h"
@@ -34,6 +36,8 @@ class UdpSocket final : public Transport {
 
   /// As bound.
   [[nodiscard]] std::uint16_t port() const { return port_; }
+  /// Whole pages in which datagrams are received and heads are made, and nothing else is.
+  [[nodiscard]] std::span<std::byte> memory() const;
 
  private:
   struct Buffers;
