@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -16,6 +17,11 @@
 #include "base/random.h"
 
 namespace warpline {
+namespace {
+
+constexpr Nanos kPatience{10'000'000};  ///< with a device that takes no packet
+
+}  // namespace
 
 /// In the private area of a payload's mbuf, where it outlives the buffer that it is about.
 struct MessageQueue::Gathered {
@@ -135,7 +141,18 @@ void MessageQueue::send(std::size_t count, Nanos now) {
     unsent_[unsent_end_++] = head;
   }
   heads_missing_ = static_cast<std::uint16_t>(count);
+  waits_since_ = now;
   flush();
+}
+
+/// A device whose link or peer is gone takes nothing: what waits for it is lost, so that messages can end.
+void MessageQueue::give_up(Nanos now) {
+  if (std::exchange(took_, false)) waits_since_ = now;
+  if (now.value - waits_since_.value < kPatience.value) return;
+  const auto count = static_cast<unsigned>(unsent_end_ - unsent_at_);
+  rte_pktmbuf_free_bulk(unsent_.data() + unsent_at_, count);
+  counters_.refused.add(count);
+  unsent_at_ = unsent_end_ = 0;
 }
 
 void MessageQueue::flush() {
@@ -143,6 +160,7 @@ void MessageQueue::flush() {
                                               static_cast<std::uint16_t>(unsent_end_ - unsent_at_));
   unsent_at_ = static_cast<std::uint16_t>(unsent_at_ + sent);
   counters_.sent.add(sent);
+  took_ = took_ || sent != 0;
 }
 
 /// The payload's token comes back at once, and its head goes to the pool.

@@ -99,6 +99,7 @@ class MessageQueue final : public Transport {
   [[nodiscard]] bool may_gather(const Outgoing& outgoing) const;
   void drop(rte_mbuf* head, const Outgoing& outgoing);
   void flush();
+  void give_up(Nanos now);
 
   MessageQueueSetup setup_;
   MessageLink& link_;
@@ -116,6 +117,8 @@ class MessageQueue final : public Transport {
   std::array<rte_mbuf*, kBurst> unsent_{};
   std::uint16_t unsent_at_ = 0;
   std::uint16_t unsent_end_ = 0;
+  bool took_ = false;  ///< the device took some of them since this was last looked at
+  Nanos waits_since_;  ///< of those left
 
   LargeVector<Way> ways_;       ///< by session, the last one for handshakes
   rte_ring* done_ = nullptr;    ///< tokens, from whoever frees

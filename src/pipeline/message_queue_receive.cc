@@ -71,6 +71,8 @@ std::span<const Datagram> MessageQueue::receive(Nanos now) {
   const auto count = static_cast<std::uint16_t>(
       handed_over + rte_eth_rx_burst(setup_.place.port, setup_.place.queue, burst.data() + handed_over,
                                      static_cast<std::uint16_t>(kBurst - handed_over)));
+  if (unsent_at_ != unsent_end_) [[unlikely]]
+    give_up(now);
   // Nothing to do: time to ask what has left.
   if (count == 0 && gathered_ != 0) (void)rte_eth_tx_done_cleanup(setup_.place.port, setup_.place.queue, 0);
   for (std::uint16_t i = 0; i < std::min(count, kNextFrames); ++i) rte_prefetch0(rte_pktmbuf_mtod(burst[i], void*));

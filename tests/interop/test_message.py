@@ -3,9 +3,10 @@
 
 import os
 import shutil
+import signal
 import unittest
 
-from support.messages import MessageCase
+from support.messages import ROW, MessageCase
 from support.namespaces import Namespace, veth
 from support.program import IS_ROOT
 
@@ -19,7 +20,63 @@ def on_cpu(index):
     return (shutil.which("taskset"), "-c", str(cpus[index % len(cpus)]))
 
 
-class Memif(MessageCase):
+class Killed(MessageCase):
+    """What becomes of one end when the other is killed. `server` and `client` are ((arguments), (options))."""
+
+    def begun(self, server, client, target, *arguments):
+        """(server, client) in the middle of many requests."""
+        there = self.server(*server[0], **server[1])
+        here = self.client(
+            *client[0], "--connect", target, "--test", "rate", "-l", 600, "--peer-timeout", "200ms",
+            "--verify", *arguments, **client[1],
+        )  # fmt: skip
+        here.wait_for("stderr", ROW)
+        return there, here
+
+    def kill(self, program):
+        program.signal(signal.SIGKILL)
+        program.process.wait()
+
+    def a_server(self, server, client, target):
+        there, here = self.begun(server, client, target)
+        self.kill(there)
+        self.judge_losses(self.message_report(here.finish(), code=5), sessions=1)
+
+    def a_server_that_comes_back(self, server, client, target):
+        there, here = self.begun(server, client, target, "--reconnect")
+        self.kill(there)
+        again = self.server(*server[0], **server[1])
+        again.wait_for("stderr", ROW)
+        here.signal(signal.SIGINT)
+        report = self.message_report(here.finish(), code=130)
+        self.assertEqual(report["sessions"]["connected"], 2)
+        self.assertGreater(report["requests"]["peer_lost"], 0)
+        self.assertGreater(self.stopped(again)["requests"]["served"], 0)
+
+    def a_client(self, server, client, target):
+        there, here = self.begun(server, client, target)
+        self.kill(here)
+        another = self.client(*client[0], "--connect", target, "-l", 600, "-n", 50, "--verify", **client[1])
+        self.all_answered(another.finish(), 50)
+        self.assertGreater(self.stopped(there)["requests"]["served"], 50)
+
+    def all_of_it(self, server, client, target):
+        for what in (self.a_server, self.a_server_that_comes_back, self.a_client):
+            with self.subTest(what=what.__name__):
+                what(server, client, target)
+
+
+class Memif(Killed):
+    # A client of net_memif does not connect again by itself: one end that comes back is for other ports to show.
+    def test_a_killed_peer(self):
+        # A name that goes with who is killed.
+        memif = f"net_memif0,socket=warpline-{os.getpid()},socket-abstract=yes,role="
+        server = ("--port", memif + "server", "--address", "10.0.0.1/24", *COMMON), {"prefix": on_cpu(0)}
+        client = ("--port", memif + "client", "--address", "10.0.0.2/24", *COMMON), {"prefix": on_cpu(1)}
+        for what in (self.a_server, self.a_client):
+            with self.subTest(what=what.__name__):
+                what(server, client, f"10.0.0.1:{PORT}")
+
     def test_two_processes_over_shared_memory(self):
         memif = f"net_memif0,socket={self.scratch.path}/memif.sock,socket-abstract=no,role="
         server = self.server(
@@ -36,7 +93,7 @@ class Memif(MessageCase):
 
 
 @unittest.skipUnless(IS_ROOT, "network namespaces need root")
-class Veth(MessageCase):
+class Veth(Killed):
     def setUp(self):
         super().setUp()
         self.near, self.far = Namespace("near"), Namespace("far")
@@ -67,6 +124,18 @@ class Veth(MessageCase):
         for target in (f"10.9.0.2:{PORT}", f"[fd00:9::2]:{PORT}"):
             with self.subTest(target=target):
                 self.both(server, client, target, server_prefix=server_prefix, client_prefix=client_prefix)
+
+    def test_a_killed_peer(self):
+        server, server_prefix = self.dpdk("right0", "10.9.0.2/24", 0)
+        client, client_prefix = self.dpdk("left0", "10.9.0.1/24", 1)
+        near, far = {"netns": self.near.name}, {"netns": self.far.name}
+        self.address(self.far, "right0", "10.9.0.3/24")
+        for what, there, target in (
+            ("DPDK ports", (server, {**far, "prefix": server_prefix}), "10.9.0.2"),
+            ("sockets at the server's end", (("--listen", f"0.0.0.0:{PORT}"), far), "10.9.0.3"),
+        ):
+            with self.subTest(what=what):
+                self.all_of_it(there, (client, {**near, "prefix": client_prefix}), f"{target}:{PORT}")
 
     def test_sockets_ask_a_dpdk_port(self):
         server, prefix = self.dpdk("right0", "10.9.0.2/24+fd00:9::2/64", 0)

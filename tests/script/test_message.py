@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import unittest
+from pathlib import Path
 
 from support.messages import ROW, MessageCase
 
@@ -121,6 +122,15 @@ class Message(MessageCase):
         outcome = self.warpline("message", "server", "--listen", "192.0.2.1:7000")
         self.assert_one_line_error(outcome, 3, "192.0.2.1:7000")
 
+    def test_memory_of_a_gpu_where_there_is_none(self):
+        if Path("/dev/nvidia0").exists():
+            self.skipTest("there is one")
+        for end in (("server",), ("client", "--connect", f"127.0.0.1:{free_port()}")):
+            for memory in ("pinned", "device"):
+                with self.subTest(end=end[0], memory=memory):
+                    outcome = self.warpline("message", *end, "-m", memory)
+                    self.assert_one_line_error(outcome, 3, "GPU")
+
     def test_strangers_packets_are_counted_and_change_nothing(self):
         port = free_port()
         server = self.server("--listen", f"127.0.0.1:{port}")
@@ -146,26 +156,11 @@ class Message(MessageCase):
         server.process.wait()
         return program, here
 
-    def judge_losses(self, report):
-        silent = [loss for loss in report["losses"] if loss["reason"] == "silent"]
-        self.assertEqual(len(silent), 4, report["losses"])
-        timeout = report["peer_timeout_ns"]
-        self.assertEqual(timeout, 200_000_000)
-        for loss in silent:
-            # In the client's own clock, without the time that it was not on a processor: the turn of its loop before
-            # the one that told of the loss had no reason to tell of it 50 ms before.
-            # The program hears of a response after its endpoint: by the turns that it takes to hand out what came before.
-            self.assertGreaterEqual(loss["silent_ns"], timeout - 10_000_000)
-            self.assertLessEqual(loss["silent_before_ns"], timeout + 50_000_000)
-        return silent
-
     def test_a_killed_server_ends_every_request_with_an_error(self):
         client, _ = self.lost_server()
         outcome = client.finish()
         report = self.message_report(outcome, code=5)
-        losses = self.judge_losses(report)
-        self.assertEqual(report["requests"]["peer_lost"], sum(loss["requests"] for loss in losses))
-        self.assertGreater(report["requests"]["peer_lost"], 0)
+        self.judge_losses(report)
         self.assertIn("sessions were lost", outcome.stderr)
 
     def test_a_killed_server_that_comes_back_is_used_again(self):

@@ -32,6 +32,20 @@ class MessageCase(Case):
             self.assertEqual(report["verify"]["bad"], 0, outcome)
         return report
 
+    def judge_losses(self, report, sessions=4, timeout=200_000_000):
+        """All were lost by silence, and each request of theirs ended with an error in time."""
+        self.assertEqual(report["peer_timeout_ns"], timeout)
+        silent = [loss for loss in report["losses"] if loss["reason"] == "silent"]
+        self.assertEqual(len(silent), sessions, report["losses"])
+        for loss in silent:
+            # In the client's own clock, without the time that it was not on a processor: the turn of its loop before
+            # the one that told of the loss had no reason to tell of it 50 ms before.
+            # The program hears of a response after its endpoint: by the turns that it takes to hand out what came before.
+            self.assertGreaterEqual(loss["silent_ns"], timeout - 10_000_000)
+            self.assertLessEqual(loss["silent_before_ns"], timeout + 50_000_000)
+        self.assertEqual(report["requests"]["peer_lost"], sum(loss["requests"] for loss in report["losses"]))
+        self.assertGreater(report["requests"]["peer_lost"], 0)
+
     def stopped(self, program):
         """The report of a program that runs until it is told to end."""
         program.signal(signal.SIGINT)
