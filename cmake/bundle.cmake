@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # With WARPLINE_STATIC: the target `bundle`, all programs that go into it, and bundle.list, which names them one a line
-# (KIND PATH; kinds: program, test, bench, ceilings). setup/bundle does the rest.
+# (KIND PATH; kinds: program, test, bench, ceilings, rounds). setup/bundle does the rest.
 
 # Every executable made in a folder and those below it.
 function(executables_below folder result)
@@ -24,8 +24,8 @@ executables_below(${PROJECT_SOURCE_DIR} executables)
 set(bundled)
 set(lines)
 foreach(target IN LISTS executables)
-  # Each would bring all of libcrypto along, and a GPU host changes nothing for them.
-  if(target MATCHES "^protection_")
+  # A GPU host changes nothing for them, and there is not room for all.
+  if(target MATCHES "^(base|config|examples|frames|message|packet|protection|route|transport|vnic)_(test|bench)$")
     continue()
   endif()
   if(target STREQUAL "warpline")
@@ -35,6 +35,8 @@ foreach(target IN LISTS executables)
     set(kind test)
   elseif(target STREQUAL "gpu_ceilings")
     set(kind ceilings)
+  elseif(target STREQUAL "message_memory_rounds")
+    set(kind rounds)
   elseif(target MATCHES "_bench$")
     set(kind bench)
   else()

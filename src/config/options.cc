@@ -193,7 +193,7 @@ void add_forward_pool(std::vector<Option>& table) {
                  {Command::forward, Command::message},
                  Arity::single,
                  "KIND",
-                 "where packets or messages are; for an engine on a GPU pinned",
+                 "where packets or messages are; engine on a GPU: pinned",
                  choice<Config>(of(&Config::pool, &PoolConfig::memory), {"host", "pinned", "device"})},
                 {"split", 's', "pool", "split", forward, Arity::single, "BYTES",
                  "of each frame to host memory, the rest to --memory; on: 60",

@@ -32,8 +32,8 @@ __device__ void copy_units(Unit* to, const Unit* from, std::uint32_t count, unsi
   }
 }
 
-/// `words` to `to`, which is aligned, from bytes that are not, such as what follows Ethernet's 14 bytes: each word is cut
-/// out of two that are. Reads no word that has none of the bytes. All lanes of the warp call it.
+/// `words` to `to`, which is aligned, from bytes that are not, such as what follows Ethernet's 14 bytes: each word is
+/// cut out of two that are. Reads no word that has none of the bytes. All lanes of the warp call it.
 __device__ void copy_shifted(unsigned* to, const std::uint8_t* from, std::uint32_t words, unsigned lane) {
   constexpr unsigned kAll = ~0U;
   const auto skip = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(from) % sizeof(unsigned));

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "handoff/engine_testing.h"
 #include "handoff/gpu_engine.h"
 #include "handoff/gpu_engine_testing.h"
+#include "handoff/hash_pieces.h"
 
 namespace warpline {
 namespace {
@@ -131,6 +135,38 @@ TEST(GpuCopyLane, CopiesBetweenHostAndDevice) {
   });
   ASSERT_TRUE(lane.ok());
   expect_copies(**lane, from, to);
+}
+
+TEST(GpuHashLane, HashesAsTheCpuDoes) {
+  if (!list_gpus()) GTEST_SKIP() << "no GPU";
+  constexpr std::uint32_t kBlocks = 200;
+  Pages bytes(kBlocks * kHashBlock + kHashBlock);
+  Pages hashes(kBlocks * sizeof(std::uint64_t));
+  Random random(3);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.next());
+  const Result<HostRegistration> source = HostRegistration::create(std::as_writable_bytes(std::span(bytes)));
+  const Result<HostRegistration> target = HostRegistration::create(std::as_writable_bytes(std::span(hashes)));
+  ASSERT_TRUE(source.ok() && target.ok());
+  const auto lane = CopyLane<GpuEngine<HashPieces>>::create([](BurstRing& ring) {
+    return std::make_unique<GpuEngine<HashPieces>>(
+        ring, HashPieces{}, GpuEngineSetup{.ctas = 4, .burst = 256, .attendant = {std::nullopt, true}});
+  });
+  ASSERT_TRUE(lane.ok()) << lane.error().message();
+  std::vector<TestCopy> blocks;
+  for (std::uint32_t i = 0; i < kBlocks; ++i) {
+    const std::size_t length = i % 3 == 0 ? kHashBlock : 1 + random.below(kHashBlock);
+    blocks.push_back({&hashes[i * sizeof(std::uint64_t)], &bytes[i * kHashBlock + random.below(64)], length});
+  }
+  ASSERT_TRUE((*lane)->submit(blocks.data(), kBlocks));
+  while ((*lane)->landed() != 1) {
+    ASSERT_FALSE((*lane)->failure()) << (*lane)->failure()->message();
+    std::this_thread::yield();
+  }
+  for (const TestCopy& block : blocks) {
+    std::uint64_t hash = 0;
+    std::memcpy(&hash, block.to, sizeof(hash));
+    EXPECT_EQ(hash, block_hash(static_cast<const std::uint8_t*>(block.from), static_cast<std::uint32_t>(block.length)));
+  }
 }
 
 /// A GPU that has failed stays so for the whole process, so each of these runs in one of its own.

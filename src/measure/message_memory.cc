@@ -130,6 +130,13 @@ MessageStore MessageMemory::store(std::uint16_t number) {
   return {&pattern_, worker.room, device(), worker.hasher ? &*worker.hasher : nullptr};
 }
 
+void MessageMemory::stop() {
+  for (const auto& worker : workers_) {
+    if (worker->copies) worker->copies->stop();
+    if (worker->hashes) worker->hashes->stop();
+  }
+}
+
 std::optional<Error> MessageMemory::failure() const {
   for (const auto& worker : workers_) {
     for (const PieceLane* const lane : {worker->copies.get(), worker->hashes.get()}) {

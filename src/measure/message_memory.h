@@ -54,6 +54,12 @@ class MessageMemory {
   void apply(std::uint16_t number, EndpointConfig& endpoint);
   [[nodiscard]] MessageStore store(std::uint16_t number);
 
+  ~MessageMemory() { stop(); }
+  MessageMemory(const MessageMemory&) = delete;
+  MessageMemory& operator=(const MessageMemory&) = delete;
+  /// Ends all lanes. Of several memories on one GPU before the first of them goes.
+  void stop();
+
   /// Why a lane works no more, if one does not.
   [[nodiscard]] std::optional<Error> failure() const;
   /// For the report.

@@ -21,13 +21,13 @@ class EngineLane final : public PieceLane {
     WARPLINE_TRY(auto lane, CopyLane<E>::create(std::forward<F>(make_engine)));
     return std::unique_ptr<PieceLane>(new EngineLane(std::move(lane)));
   }
-  ~EngineLane() override { lane_->stop(); }
 
   [[nodiscard]] bool submit(std::span<const Piece> batch) override {
     return lane_->submit(batch.data(), static_cast<std::uint32_t>(batch.size()));
   }
   [[nodiscard]] std::uint64_t landed() override { return lane_->landed(); }
   [[nodiscard]] std::optional<Error> failure() const override { return lane_->failure(); }
+  void stop() override { lane_->stop(); }
 
  private:
   explicit EngineLane(std::unique_ptr<CopyLane<E>> lane) : lane_(std::move(lane)) {}

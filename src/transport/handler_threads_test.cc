@@ -39,7 +39,7 @@ class Handlers : public ::testing::Test {
       sockets_[i] = std::move(socket).value();
       EndpointConfig config;
       config.secret[0] = static_cast<std::uint8_t>(i);
-      config.peer_timeout = kPatience;
+      config.peer_timeout = config.connect_timeout = kPatience;
       config.max_messages = 2048;
       config.receive_bytes = 16 << 20;
       endpoints_[i].emplace(std::move(Endpoint::create(config, clock_.now())).value());

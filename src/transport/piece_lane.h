@@ -34,6 +34,9 @@ class PieceLane {
   [[nodiscard]] virtual std::uint64_t landed() = 0;
   /// Why nothing more lands, if so.
   [[nodiscard]] virtual std::optional<Error> failure() const = 0;
+  /// Ends it, whatever is under way. All lanes of a GPU end before the first of them goes: memory of one cannot be
+  /// given back while others run.
+  virtual void stop() {}
 };
 
 }  // namespace warpline
