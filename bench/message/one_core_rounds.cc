@@ -220,6 +220,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
   const MessageRun no_cc{.cc = CcKind::none, .outstanding = 64};
   const MessageRun hundred{.outstanding = 64, .sessions = 100};
   const MessageRun many{.outstanding = 64, .sessions = 20'000};
+  const MessageRun single{.outstanding = 1};
   const MessageRun lengthy{.length = kLongMessage, .outstanding = 2, .echo = false};
   std::vector<Contender> contenders = {
       {"requests", "request", over(vnic, rpc), {}},
@@ -227,6 +228,8 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
       {"requests without congestion control", "request", over(vnic, no_cc), {}},
       {"requests in 100 sessions", "request", [&] { return rotating(vnic, hundred, seconds); }, {}},
       {"requests in 20000 sessions", "request", [&] { return rotating(vnic, many, seconds); }, {}},
+      {"one request at a time", "request", over(vnic, single), {}},
+      {"one raw frame at a time", "request", [&] { return raw_echo(raw, kRpcFrame, 1, seconds); }, {}},
       {"raw echo", "request", [&] { return raw_echo(raw, kRpcFrame, 64, seconds); }, {}},
       {"stream", "frame", over(vnic, lengthy), {}},
       {"stream without UDP checksum", "frame", over(unchecked, lengthy), {}},
