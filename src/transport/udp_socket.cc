@@ -152,7 +152,7 @@ struct UdpSocket::Buffers {
   };
 
   struct Free {
-    void operator()(void* pages) const { std::free(pages); }
+    void operator()(void* memory) const { std::free(memory); }
   };
   std::size_t page_bytes = 0;
   std::unique_ptr<void, Free> pages;  ///< what arrives, then heads
