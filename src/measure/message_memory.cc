@@ -2,6 +2,7 @@
 #include "measure/message_memory.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "gpu/cuda_stream.h"
@@ -71,9 +72,14 @@ Result<void> MessageMemory::take(MessagePort* port) {
 
 Result<void> MessageMemory::fill(const MessagePattern& pattern) {
   const std::uint64_t length = MessagePattern::bytes_for(setup_.longest);
-  WARPLINE_TRY(const CudaStream stream, CudaStream::create());
-  WARPLINE_CHECK(stream.copy(all_.data(), pattern.slice(0), length));
-  WARPLINE_CHECK(stream.wait());
+  if (device()) {
+    WARPLINE_TRY(const CudaStream stream, CudaStream::create());
+    WARPLINE_CHECK(stream.copy(all_.data(), pattern.slice(0), length));
+    WARPLINE_CHECK(stream.wait());
+  } else {
+    // Not by CUDA, which takes no bytes of which some are pinned and some are not: a page may hold the ends of both.
+    std::memcpy(all_.data(), pattern.slice(0), length);
+  }
   pattern_ = MessagePattern::copied_to(all_.data());
   return {};
 }
