@@ -3,12 +3,18 @@
 #include "message/state.h"
 
 namespace warpline {
+namespace {
+
+/// A copy of it is a few moves; GCC makes a `rep stos` of an initializer.
+constexpr MessageFields kNewMessage{};
+
+}  // namespace
 
 std::uint32_t EndpointState::new_message(Session& session, MessageRole role) {
   const std::uint32_t index = messages.take();
   if (index == kNone) return kNone;
   Message& message = messages[index];
-  static_cast<MessageFields&>(message) = MessageFields{};
+  static_cast<MessageFields&>(message) = kNewMessage;
   message.role = role;
   message.session = index_of(session);
   message.session_generation = session.generation;
