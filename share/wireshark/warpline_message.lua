@@ -32,6 +32,7 @@ local f = {
   ping = ProtoField.bool("warpline.flags.ping", "Acknowledge though there is no fragment", 8, nil, 0x08),
   close = ProtoField.bool("warpline.flags.close", "The session ends", 8, nil, 0x10),
   protected = ProtoField.bool("warpline.flags.protected", "Payload is encrypted, a tag follows", 8, nil, 0x20),
+  bundle = ProtoField.bool("warpline.flags.bundle", "The payload goes on with further messages", 8, nil, 0x40),
   ack_words = ProtoField.uint8("warpline.ack.word_count", "Words of the acknowledgement"),
   session = ProtoField.uint32("warpline.session", "Session", base.HEX),
   cookie = ProtoField.uint64("warpline.cookie", "Cookie", base.HEX),
@@ -67,6 +68,7 @@ local f = {
   ordered = ProtoField.bool("warpline.terms.ordered", "Messages in order", 8, nil, 0x02),
   is_protected = ProtoField.bool("warpline.terms.protected", "Protected", 8, nil, 0x04),
   grants = ProtoField.bool("warpline.terms.grants", "Grants what is long", 8, nil, 0x08),
+  bundles = ProtoField.bool("warpline.terms.bundles", "Takes several small messages in a packet", 8, nil, 0x10),
   max_ack_delay = ProtoField.uint32("warpline.terms.max_ack_delay", "Acknowledgements wait at most, ns"),
 }
 warpline.fields = f
@@ -111,7 +113,7 @@ local function plain_verdict(tvb, length, layout)
   if length ~= layout.length or not zero(tvb, 2, 4) or not zero(tvb, layout.unused[1], layout.unused[2]) then
     return "malformed"
   end
-  if layout.terms and (tvb(layout.terms + 2, 1):uint() > 15 or not zero(tvb, layout.terms + 3, layout.terms + 4)) then
+  if layout.terms and (tvb(layout.terms + 2, 1):uint() > 31 or not zero(tvb, layout.terms + 3, layout.terms + 4)) then
     return "malformed"
   end
   if layout.reason and not REASONS[tvb(layout.reason, 2):uint()] then return "malformed" end
@@ -125,9 +127,10 @@ local function session_header(tvb, length)
   local h = {
     words = words, ack = bit_set(flags, 1), fragment = bit_set(flags, 2), prompt = bit_set(flags, 4),
     ping = bit_set(flags, 8), close = bit_set(flags, 16), protected = bit_set(flags, 32),
+    bundle = bit_set(flags, 64),
     payload = tvb(26, 2):uint(), number = tvb(16, 8):uint64(), distance = tvb(24, 2):uint(),
   }
-  if flags > 0x3f or words > MOST_ACK_WORDS or (words ~= 0 and not h.ack) or (h.payload ~= 0 and not h.fragment) or
+  if flags > 0x7f or (h.bundle and not h.fragment) or words > MOST_ACK_WORDS or (words ~= 0 and not h.ack) or (h.payload ~= 0 and not h.fragment) or
      UInt64(h.distance) > h.number then
     return "malformed"
   end
@@ -139,12 +142,28 @@ local function session_header(tvb, length)
   return "ok", h
 end
 
-local function fragment_verdict(tvb, h)
-  if not h.fragment then return "ok" end
-  local at = h.fragment_at
+local function is_fragment(tvb, at, payload)
   local offset, total = tvb(at + 8, 4):uint(), tvb(at + 12, 4):uint()
-  local good = KINDS[tvb(at, 1):bitfield(1, 7)] and offset + h.payload <= total and zero(tvb, at + 18, at + 20)
-  return good and "ok" or "malformed"
+  return KINDS[tvb(at, 1):bitfield(1, 7)] and offset + payload <= total and zero(tvb, at + 18, at + 20)
+end
+
+-- The fragments of a packet, { at, payload } each, up to the first that is malformed, and whether there is none. Of a
+-- bundle each is a whole message; where it is encrypted only the first one's header can be read.
+local function fragments_of(tvb, h)
+  if not h.fragment then return {}, true end
+  if not h.bundle then
+    local good = is_fragment(tvb, h.fragment_at, h.payload)
+    return good and { { at = h.fragment_at, payload = h.payload } } or {}, good
+  end
+  local found, at, left = {}, h.fragment_at, FRAGMENT_LENGTH + h.payload
+  while left > 0 do
+    local total = left >= FRAGMENT_LENGTH and tvb(at + 12, 4):uint()
+    if not total or total > left - FRAGMENT_LENGTH or not is_fragment(tvb, at, total) then return found, false end
+    found[#found + 1] = { at = at, payload = total }
+    if h.protected then break end
+    at, left = at + FRAGMENT_LENGTH + total, left - FRAGMENT_LENGTH - total
+  end
+  return found, true
 end
 
 -- The verdict, as parse() of the program has it, and what a session's packet is made of where its lengths add up.
@@ -156,7 +175,7 @@ local function verdict_of(tvb)
   if type ~= SESSION then return plain_verdict(tvb, length, LAYOUTS[type]) end
   local header
   verdict, header = session_header(tvb, length)
-  if header then verdict = fragment_verdict(tvb, header) end
+  if header and not select(2, fragments_of(tvb, header)) then verdict = "malformed" end
   return verdict, header
 end
 
@@ -165,7 +184,7 @@ local function add_plain(tvb, tree, layout)
   if layout.terms then
     local terms = tree:add(tvb(layout.terms, 12), "Terms")
     terms:add(f.datagram, tvb(layout.terms, 2))
-    for _, flag in ipairs({ f.go_back_n, f.ordered, f.is_protected, f.grants }) do terms:add(flag, tvb(layout.terms + 2, 1)) end
+    for _, flag in ipairs({ f.go_back_n, f.ordered, f.is_protected, f.grants, f.bundles }) do terms:add(flag, tvb(layout.terms + 2, 1)) end
     terms:add(f.room, tvb(layout.terms + 4, 4))
     terms:add(f.max_ack_delay, tvb(layout.terms + 8, 4))
   end
@@ -190,8 +209,7 @@ local function add_ack(tvb, tree, h)
   return string.format(" ack<%.0f words %d room %.0f", tvb(at, 4):uint(), h.words, tvb(at + 12, 4):uint())
 end
 
-local function add_fragment(tvb, tree, h)
-  local at = h.fragment_at
+local function add_fragment(tvb, tree, at, payload)
   local kind = tvb(at, 1):bitfield(1, 7)
   local fragment = tree:add(tvb(at, FRAGMENT_LENGTH), "Fragment")
   fragment:add(f.more, tvb(at, 1))
@@ -206,13 +224,13 @@ local function add_fragment(tvb, tree, h)
   fragment:add(f.order, tvb(at + 16, 2))
   fragment:add(f.unused, tvb(at + 18, 2))
   return string.format(" %s slot %d.%.0f [%.0f+%d of %.0f]", KINDS[kind] or "?", tvb(at + 1, 1):uint(),
-                       tvb(at + 4, 4):uint(), tvb(at + 8, 4):uint(), h.payload, tvb(at + 12, 4):uint())
+                       tvb(at + 4, 4):uint(), tvb(at + 8, 4):uint(), payload, tvb(at + 12, 4):uint())
 end
 
 -- Returns the line for the column Info.
 local function add_session(tvb, tree, h)
   local flags = tree:add(f.flags, tvb(2, 1))
-  for _, flag in ipairs({ f.has_ack, f.has_fragment, f.prompt, f.ping, f.close, f.protected }) do
+  for _, flag in ipairs({ f.has_ack, f.has_fragment, f.prompt, f.ping, f.close, f.protected, f.bundle }) do
     flags:add(flag, tvb(2, 1))
   end
   tree:add(f.ack_words, tvb(3, 1))
@@ -224,13 +242,19 @@ local function add_session(tvb, tree, h)
   tree:add(f.payload_length, tvb(26, 2))
   local info = string.format("session 0x%x #%s floor #%s", tvb(4, 4):uint(), tostring(h.number), floor)
   if h.ack then info = info .. add_ack(tvb, tree, h) end
-  if h.fragment then
-    local text = add_fragment(tvb, tree, h)
-    if fragment_verdict(tvb, h) == "ok" then info = info .. text end
+  local found, good = fragments_of(tvb, h)
+  for _, fragment in ipairs(found) do
+    info = info .. add_fragment(tvb, tree, fragment.at, fragment.payload)
+    local length = h.protected and h.payload or fragment.payload
+    if length > 0 then
+      local payload = tree:add(f.payload, tvb(fragment.at + FRAGMENT_LENGTH, length))
+      if h.protected then payload:append_text(" (encrypted)") end
+    end
   end
-  if h.payload > 0 then
-    local payload = tree:add(f.payload, tvb(h.payload_at, h.payload))
-    if h.protected then payload:append_text(" (encrypted)") end
+  if not good then
+    local last = found[#found]
+    local from = last and last.at + FRAGMENT_LENGTH + last.payload or h.fragment_at
+    tree:add(f.rest, tvb(from, h.payload_at + h.payload - from))
   end
   if h.protected then tree:add(f.tag, tvb(h.payload_at + h.payload, TAG_LENGTH)) end
   for _, flag in ipairs({ "prompt", "ping", "close", "protected" }) do

@@ -62,6 +62,8 @@ void PacketTotals::add(const EndpointCounters& counters) {
   const std::pair<std::string_view, const Counter*> entries[] = {
       {"packets_lost", &counters.packets_lost},
       {"losses_spurious", &counters.losses_spurious},
+      {"fragments_bundled", &counters.fragments_bundled},
+      {"fragments_dropped", &counters.fragments_dropped},
       {"fragments_repeated", &counters.fragments_repeated},
       {"fragments_duplicate", &counters.fragments_duplicate},
       {"probes", &counters.probes},

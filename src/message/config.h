@@ -50,6 +50,10 @@ struct EndpointConfig {
   /// packet: this end grants them, in turns. 0: no grants, each sender goes as fast as its congestion control lets it.
   std::uint32_t grants = 0;
 
+  /// Small messages of peers may come several in a packet: not if Datagram::rest is device memory, whose headers the
+  /// CPU could not read.
+  bool bundles = true;
+
   std::uint32_t datagram_bytes = 1472;  ///< the most UDP payload of one packet, 256 to 65507; both ends use the smaller
   Reliability reliability = Reliability::selective;  ///< of sessions opened here
   std::uint32_t credits = 32;                        ///< go_back_n: packets in flight

@@ -53,12 +53,14 @@ inline constexpr std::size_t kMessageDrops = 0
 
 /// Written by the endpoint's thread, read by any.
 struct EndpointCounters {
-  Counter packets_in;  ///< taken; with `drops` all that receive() saw
+  Counter packets_in;  ///< taken, a bundle if any of it was; with `drops`, less fragments_dropped, all receive() saw
   Counter packets_out;
   Counter bytes_in;   ///< UDP payload
   Counter bytes_out;  ///< UDP payload
   std::array<Counter, kMessageDrops> drops;
 
+  Counter fragments_bundled;    ///< sent in the packet of another
+  Counter fragments_dropped;    ///< in `drops`, though their packet counts already
   Counter fragments_repeated;   ///< sent again
   Counter fragments_duplicate;  ///< received again; their packets count as taken
   Counter packets_lost;         ///< found lost by acknowledgements

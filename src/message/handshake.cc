@@ -47,6 +47,7 @@ MessageTerms EndpointState::own_terms(const Session& session) const {
   terms.ordered = session.ordered;
   terms.is_protected = config.protection != nullptr;
   terms.grants = config.grants != 0;
+  terms.bundles = config.bundles;
   terms.room = config.receive_window;
   terms.max_ack_delay = static_cast<std::uint32_t>(std::min<std::int64_t>(config.max_ack_delay.value, 0xffffffff));
   return terms;
@@ -86,7 +87,7 @@ std::uint64_t EndpointState::token_for(const PeerAddress& peer, const MessageHel
   words[5] = std::uint64_t{hello.token_time} << 32 | hello.terms.room;
   words[6] = std::uint64_t{hello.terms.datagram_bytes} << 48 | std::uint64_t{hello.terms.max_ack_delay} << 8 |
              (hello.terms.go_back_n ? 1U : 0U) | (hello.terms.ordered ? 2U : 0U) |
-             (hello.terms.is_protected ? 4U : 0U) | (hello.terms.grants ? 8U : 0U);
+             (hello.terms.is_protected ? 4U : 0U) | (hello.terms.grants ? 8U : 0U) | (hello.terms.bundles ? 16U : 0U);
   const std::uint64_t token = siphash(key, words);
   return token == 0 ? 1 : token;
 }
@@ -218,6 +219,7 @@ void EndpointState::establish(Session& session, const MessageTerms& peer) {
   session.fragment_bytes =
       session.datagram_bytes - MessageHeader::kLength - MessageAck::kLength - 2 * 8 - MessageFragment::kLength - tag;
   session.peer_grants = peer.grants;
+  session.bundles = peer.bundles && !session.go_back_n;  // as eRPC: one message a packet
   session.room = session.room_told = peer.room;
   session.room_told = config.receive_window;
   session.max_ack_delay = Nanos{std::min<std::int64_t>(peer.max_ack_delay, 1'000'000'000)};

@@ -20,6 +20,26 @@ std::uint32_t EndpointState::packet_bytes(std::uint32_t payload) const {
          (config.protection != nullptr ? kMessageTagLength : 0);
 }
 
+std::uint32_t EndpointState::bytes_of(std::uint32_t payload, const Draft& draft) const {
+  return draft.begun() ? MessageFragment::kLength + payload : packet_bytes(payload);
+}
+
+namespace {
+
+/// A message whose bytes the call has copied, whole.
+bool is_small(const Message& message, std::uint32_t fragment) {
+  return fragment == 0 && message.fragments == 1 && (message.out_length == 0 || message.out == message.bytes.data());
+}
+
+}  // namespace
+
+/// Whether the fragment may be the draft's first, or join what is in it.
+bool EndpointState::fits(const Message& message, std::uint32_t fragment, const Draft& draft) const {
+  if (!draft.begun()) return true;
+  return is_small(message, fragment) &&
+         draft.out.head_length + MessageFragment::kLength + message.out_length <= draft.limit;
+}
+
 /// Fixed header and, if due or asked for by `flags`, an acknowledgement. Returns the first byte behind.
 std::uint8_t* EndpointState::write_header(Session& session, std::uint64_t number, std::uint8_t flags,
                                           std::uint32_t payload, std::uint8_t* head) {
@@ -55,6 +75,22 @@ std::uint8_t* EndpointState::write_header(Session& session, std::uint64_t number
   return at;
 }
 
+/// Once all fragments are in it.
+void EndpointState::finish_packet(Session& session, Draft& draft) {
+  Outgoing& out = draft.out;
+  const std::uint32_t payload = out.head_length - draft.header_length;
+  const auto joined = static_cast<std::uint32_t>(session.sent.next() - draft.number - 1);
+  if (draft.prompt) out.head[MessageHeader::kFlags] |= kMessagePrompt;
+  if (joined != 0) {
+    out.head[MessageHeader::kFlags] |= kMessageBundle;
+    store_be16(out.head + MessageHeader::kPayloadLength, static_cast<std::uint16_t>(payload));
+    counters.fragments_bundled.add(joined);
+  }
+  if (config.protection == nullptr) return;
+  seal(session, draft.number, out.head, draft.header_length, payload);
+  out.head_length += kMessageTagLength;
+}
+
 void EndpointState::seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header,
                          std::uint32_t payload) {
   std::uint8_t* text = head + header;
@@ -62,33 +98,39 @@ void EndpointState::seal(Session& session, std::uint64_t number, std::uint8_t* h
                           std::span<std::uint8_t, PacketProtection::kTagBytes>(text + payload, kMessageTagLength));
 }
 
-/// Accounts for a packet that wants an acknowledgement.
-void EndpointState::sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
+void EndpointState::count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes) {
   packet.sent = now();
   packet.bytes = static_cast<std::uint16_t>(bytes);
   packet.state = SentState::in_flight;
   session.in_flight_bytes += bytes;
   ++session.in_flight_packets;
   if (packet.own) session.own_in_flight += bytes;
-  session.last_sent = now();
-  session.probe = false;
   if (session.allowed.pacing_gap.value != 0) {
     const std::int64_t gap = session.allowed.pacing_gap.value * bytes / session.datagram_bytes;
     session.send_at = Nanos{std::max(session.send_at.value, now().value) + gap};
   }
+}
+
+/// Accounts for a packet that wants an acknowledgement.
+void EndpointState::sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
+  count_in_flight(session, packet, bytes);
+  session.last_sent = now();
+  session.probe = false;
   const Nanos due{now().value + probe_timeout(session).value};
   if (due < session.armed) arm(session, due);
 }
 
+/// Into a packet of its own, or behind the fragments of the draft.
 void EndpointState::write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt,
-                                   Outgoing& out) {
+                                   Draft& draft) {
+  Outgoing& out = draft.out;
   if (fragment == kGrantFragment) return write_grant(session, index, out);
   Message& message = messages[index];
   const std::uint32_t payload = payload_of(session, message, fragment);
-  const std::uint32_t bytes = packet_bytes(payload);
+  const std::uint32_t bytes = bytes_of(payload, draft);
   const double left = session.allowed.window_bytes - static_cast<double>(session.in_flight_bytes + bytes);
   const bool last_of_window = left < static_cast<double>(session.datagram_bytes) && message.fragments > 1;
-  const bool at_once = prompt || session.probe || last_of_window;
+  draft.prompt = draft.prompt || prompt || session.probe || last_of_window;
   const std::uint64_t number = session.sent.next();
   SentPacket& packet = session.sent.add(blocks);
   packet.message = index;
@@ -97,10 +139,19 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
   const bool reply = message.role == MessageRole::peer_request;
   packet.own = !reply;
   session.ping = false;
-  sent(session, packet, bytes);
-
-  const auto flags = static_cast<std::uint8_t>(kMessageHasFragment | (at_once ? kMessagePrompt : 0));
-  std::uint8_t* at = write_header(session, number, flags, payload, out.head);
+  if (draft.begun()) {
+    count_in_flight(session, packet, bytes);
+  } else {
+    sent(session, packet, bytes);
+    const std::uint8_t* const end = write_header(session, number, kMessageHasFragment, payload, out.head);
+    out.head_length = static_cast<std::uint32_t>(end - out.head);
+    draft.number = number;
+    draft.header_length = out.head_length + MessageFragment::kLength;
+    if (session.bundles && is_small(message, fragment)) {
+      draft.limit =
+          std::min(session.datagram_bytes, out.head_capacity) - (config.protection != nullptr ? kMessageTagLength : 0);
+    }
+  }
   MessageFragment header;
   header.kind = FragmentKind::message;
   if (fragment == kCancelFragment) {
@@ -119,17 +170,15 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
     header.offset = fragment * session.fragment_bytes;
     header.total = message.out_length;
   }
-  emit(header, at);
-  at += MessageFragment::kLength;
-  const auto header_length = static_cast<std::uint32_t>(at - out.head);
-  out.head_length = header_length;
-  if (payload == 0 && config.protection == nullptr) return;
+  emit(header, out.head + out.head_length);
+  out.head_length += MessageFragment::kLength;
+  if (payload == 0) return;
 
   const std::uint8_t* from = message.out + header.offset;
   const bool inline_bytes = message.out == message.bytes.data();
   const bool copied =
       config.protection != nullptr || inline_bytes ||
-      (!message.out_device && payload <= out.copy_up_to && header_length + payload <= out.head_capacity);
+      (!message.out_device && payload <= out.copy_up_to && out.head_length + payload <= out.head_capacity);
   if (!copied) {
     out.payload = from;
     out.payload_length = payload;
@@ -138,17 +187,12 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
     ++message.in_transport;
     return;
   }
-  if (payload != 0) {
-    if (message.out_device) {
-      config.placer.copy(config.placer.context, at, from, payload);
-    } else {
-      std::memcpy(at, from, payload);
-    }
+  if (message.out_device) {
+    config.placer.copy(config.placer.context, out.head + out.head_length, from, payload);
+  } else {
+    std::memcpy(out.head + out.head_length, from, payload);
   }
   out.head_length += payload;
-  if (config.protection == nullptr) return;
-  seal(session, number, out.head, header_length, payload);
-  out.head_length += kMessageTagLength;
 }
 
 /// Without a fragment, and without the wish to be acknowledged.

@@ -110,7 +110,7 @@ void EndpointState::receive_packet(const Datagram& datagram) {
     queue_event(EventLink{index, EventLink::Of::opened});
   }
   MessageFragment fragment;
-  if (header.has(kMessageHasFragment) &&
+  if (header.has(kMessageHasFragment) && !header.has(kMessageBundle) &&
       parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {
     return drop(MessageDrop::bad_fragment);
   }
@@ -122,17 +122,67 @@ void EndpointState::receive_packet(const Datagram& datagram) {
     }
     return drop(MessageDrop::out_of_order);
   }
-  if (header.has(kMessageHasFragment) &&
-      !take_fragment(session, datagram, header.length(), fragment, header.payload_length)) {
-    return;
+  const bool had_gap = session.received.gap();
+  const std::uint64_t end_before = session.received.end();
+  std::uint32_t taken = 1;
+  if (header.has(kMessageBundle)) {
+    taken = take_bundle(session, header, datagram);
+    if (taken == 0) return;
+  } else {
+    if (header.has(kMessageHasFragment) &&
+        !take_fragment(session, datagram, header.length(), fragment, header.payload_length)) {
+      return;
+    }
+    session.received.take(header.packet_number, floor);
   }
   counters.packets_in.add(1);
   counters.bytes_in.add(length);
-  const bool had_gap = session.received.gap();
-  if (header.packet_number >= session.received.end()) session.largest_at = now();
-  session.received.take(header.packet_number, floor);
-  if (datagram.ecn == 3) ++session.marked;
+  if (session.received.end() > end_before) session.largest_at = now();
+  if (datagram.ecn == 3) session.marked += taken;
   if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());
+}
+
+namespace {
+
+/// Bytes of a datagram that are to be read at once: where they lie, or in `copy` if they are in two pieces.
+const std::uint8_t* bytes_at(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* copy) {
+  if (at + length <= datagram.head_length) return datagram.head + at;
+  if (at >= datagram.head_length) return datagram.rest + (at - datagram.head_length);
+  const std::uint32_t in_head = datagram.head_length - at;
+  std::copy_n(datagram.head + at, in_head, copy);
+  std::copy_n(datagram.rest, length - in_head, copy + in_head);
+  return copy;
+}
+
+}  // namespace
+
+/// How many of its fragments count as received: each has a number of its own.
+std::uint32_t EndpointState::take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram) {
+  const std::uint64_t floor = header.packet_number - header.floor_distance;
+  const std::uint32_t end = header.length() + header.payload_length;
+  std::uint32_t at = header.length() - MessageFragment::kLength;
+  std::uint32_t taken = 0;
+  std::uint32_t dropped = 0;
+  for (std::uint64_t number = header.packet_number; at != end; ++number) {
+    std::uint8_t copy[MessageFragment::kLength];
+    const std::uint32_t readable = std::min(end - at, MessageFragment::kLength);
+    MessageFragment fragment;
+    if (datagram.rest_device ||
+        parse_bundled(bytes_at(datagram, at, readable, copy), end - at, fragment) != MessageParse::ok) {
+      drop(MessageDrop::bad_fragment);
+      ++dropped;
+      break;
+    }
+    at += MessageFragment::kLength;
+    if (session.received.ask(number, floor) == PacketWindow::Answer::fresh) {
+      const bool took = take_fragment(session, datagram, at, fragment, fragment.total);
+      if (took) session.received.take(number, floor);
+      ++(took ? taken : dropped);
+    }
+    at += fragment.total;
+  }
+  if (dropped != 0) counters.fragments_dropped.add(taken == 0 ? dropped - 1 : dropped);
+  return taken;
 }
 
 bool EndpointState::authentic(Session& session, const MessageHeader& header, const Datagram& datagram) {

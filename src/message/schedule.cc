@@ -15,13 +15,14 @@ constexpr std::uint32_t kSpareNumbers = 64;
 
 }  // namespace
 
-bool EndpointState::may_send(Session& session, std::uint32_t bytes) {
+/// What joins others leaves when they do, whatever the pacing.
+bool EndpointState::may_send(Session& session, std::uint32_t bytes, bool joins) {
   if (session.probe) return true;
   if (session.go_back_n && session.in_flight_packets >= config.credits) return false;
   const bool fits = session.in_flight_bytes == 0 ||
                     static_cast<double>(session.in_flight_bytes + bytes) <= session.allowed.window_bytes;
   if (!fits) return false;
-  if (session.allowed.pacing_gap.value == 0 || session.send_at <= now()) return true;
+  if (joins || session.allowed.pacing_gap.value == 0 || session.send_at <= now()) return true;
   if (!session.paced) {
     session.paced = wheel.schedule(index_of(session) * 2 + 1, session.send_at).scheduled();
   }
@@ -48,18 +49,25 @@ bool EndpointState::may_acknowledge(Session& session) {
 }
 
 bool EndpointState::send_one(Session& session, Outgoing& out) {
-  if (session.lost_packets != 0 && send_lost(session, out)) return true;
-  if (session.lost_packets == 0 || session.probe) {
-    session.reply_turn = !session.reply_turn;
-    if (session.reply_turn && send_new(session, session.replies, false, out)) return true;
-    if (send_new(session, session.own, true, out)) return true;
-    if (!session.reply_turn && send_new(session, session.replies, false, out)) return true;
+  Draft draft{out};
+  if (!send_next(session, draft) && !(session.probe && send_probe(session, draft))) return send_bare(session, out);
+  if (!draft.begun()) return true;  // a grant
+  while (draft.limit != 0 && send_next(session, draft)) {
   }
-  if (session.probe && send_probe(session, out)) return true;
-  return send_bare(session, out);
+  finish_packet(session, draft);
+  return true;
 }
 
-bool EndpointState::send_lost(Session& session, Outgoing& out) {
+bool EndpointState::send_next(Session& session, Draft& draft) {
+  if (session.lost_packets != 0 && send_lost(session, draft)) return true;
+  if (session.lost_packets != 0 && !session.probe) return false;
+  if (!draft.begun()) session.reply_turn = !session.reply_turn;
+  if (session.reply_turn && send_new(session, session.replies, false, draft)) return true;
+  if (send_new(session, session.own, true, draft)) return true;
+  return !session.reply_turn && send_new(session, session.replies, false, draft);
+}
+
+bool EndpointState::send_lost(Session& session, Draft& draft) {
   while (session.lost_packets != 0) {
     SentPacket& packet = session.sent.at(blocks, session.next_lost);
     const bool settled =
@@ -69,7 +77,9 @@ bool EndpointState::send_lost(Session& session, Outgoing& out) {
       continue;
     }
     if (needed(packet)) {
-      if (!may_send(session, packet.bytes)) return false;
+      const bool joins = draft.begun();
+      if (!fits(messages[packet.message], packet.fragment, draft) || !may_send(session, packet.bytes, joins))
+        return false;
       if (!reserve(session, Purpose::again)) {
         if (session.in_flight_packets == 0) start_over(session);
         return false;
@@ -80,7 +90,7 @@ bool EndpointState::send_lost(Session& session, Outgoing& out) {
       --session.lost_packets;
       ++session.next_lost;
       counters.fragments_repeated.add(1);
-      write_fragment(session, again.message, again.fragment, session.lost_packets == 0, out);
+      write_fragment(session, again.message, again.fragment, session.lost_packets == 0, draft);
       raise_floor(session);
       return true;
     }
@@ -122,14 +132,15 @@ std::uint32_t EndpointState::head(const Session& session, MessageList& list) {
   return kNone;
 }
 
-bool EndpointState::send_new(Session& session, MessageList& list, bool own, Outgoing& out) {
+bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draft& draft) {
   if (list.first == kNone) return false;
   const std::uint32_t index = head(session, list);
   if (index == kNone) return false;
   Message& message = messages[index];
   const bool cancel = message.state == MessageState::withdrawing;
   const std::uint32_t fragment = cancel ? kCancelFragment : message.next_fragment;
-  const std::uint32_t bytes = packet_bytes(payload_of(session, message, fragment));
+  if (!fits(message, fragment, draft)) return false;
+  const std::uint32_t bytes = bytes_of(payload_of(session, message, fragment), draft);
   if (own) {
     session.room_blocked = !cancel && session.own_in_flight + bytes > session.room;
     if (session.room_blocked) {
@@ -137,7 +148,7 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Outg
       return false;
     }
   }
-  if (!may_send(session, bytes) || !reserve(session, Purpose::fresh)) return false;
+  if (!may_send(session, bytes, draft.begun()) || !reserve(session, Purpose::fresh)) return false;
   ++message.next_fragment;
   const bool last = message.next_fragment == message.fragments;
   if (last) {
@@ -151,12 +162,12 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Outg
   }
   const bool tail = last && message.fragments > 1 && message.role != MessageRole::own_request;
   const bool scarce_slots = message.role == MessageRole::own_message && session.free_slots == 0;
-  write_fragment(session, index, fragment, tail || scarce_slots, out);
+  write_fragment(session, index, fragment, tail || scarce_slots, draft);
   return true;
 }
 
 /// Tail-loss probe (RFC 8985, section 7.3): nothing is new, so the newest packet once more.
-bool EndpointState::send_probe(Session& session, Outgoing& out) {
+bool EndpointState::send_probe(Session& session, Draft& draft) {
   for (std::uint64_t number = session.sent.next(); number-- > session.sent.floor();) {
     if ((session.sent.unsettled(blocks, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
     const SentPacket packet = session.sent.at(blocks, number);
@@ -164,7 +175,7 @@ bool EndpointState::send_probe(Session& session, Outgoing& out) {
     if (!needed(packet)) break;
     if (!reserve(session, Purpose::again)) return false;
     counters.fragments_repeated.add(1);
-    write_fragment(session, packet.message, packet.fragment, true, out);
+    write_fragment(session, packet.message, packet.fragment, true, draft);
     return true;
   }
   session.probe = false;

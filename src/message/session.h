@@ -52,6 +52,7 @@ struct Session {
   bool go_back_n = false;
   bool denied = false;           ///< a reset, which proves nothing here, came since the peer was heard
   bool peer_grants = false;      ///< what is long goes there as it is granted
+  bool bundles = false;          ///< small messages go there several in a packet
   std::uint32_t generation = 0;  ///< of the id
   std::uint32_t epoch = 0;       ///< counts handshakes; messages of another are not the session's any more
   std::uint32_t remote = 0;      ///< the peer's id for it

@@ -52,7 +52,7 @@ void EndpointState::begin(Session& session) {
   ++session.epoch;
   session.phase = SessionPhase::opening;
   session.cookie = 0;
-  session.confirmed = session.denied = session.peer_grants = false;
+  session.confirmed = session.denied = session.peer_grants = session.bundles = false;
   session.datagram_bytes = config.datagram_bytes;
   session.fragment_bytes = config.datagram_bytes;
   session.received = PacketWindow{};

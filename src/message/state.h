@@ -57,6 +57,17 @@ struct GrantBudget {
   std::uint8_t epoch = 0;
 };
 
+/// A packet that is being written: its first fragment, and the small messages that travel along (bundling, as SCTP has
+/// it: RFC 9260, section 6.10).
+struct Draft {
+  Outgoing& out;
+  std::uint64_t number = 0;
+  std::uint32_t header_length = 0;  ///< all before the first payload; 0: there is no fragment yet
+  std::uint32_t limit = 0;          ///< bytes that the head may have; 0: nothing joins it
+  bool prompt = false;
+  [[nodiscard]] bool begun() const { return header_length != 0; }
+};
+
 /// All of an endpoint. Its members are grouped by the files that define them; each group is one concern.
 struct EndpointState {
   EndpointState(const EndpointConfig& config, Nanos now);
@@ -135,10 +146,11 @@ struct EndpointState {
   void receive_one(const Datagram& datagram);
   void receive_packet(const Datagram& datagram);
   [[nodiscard]] bool authentic(Session& session, const MessageHeader& header, const Datagram& datagram);
+  [[nodiscard]] std::uint32_t take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram);
   void schedule_ack(Session& session, const MessageHeader& header, bool in_order);
   [[nodiscard]] std::uint32_t room_of(const Session& session) const;
 
-  // fragments.cc: false if the packet must not count as received.
+  // fragments.cc: false if the packet, or this fragment of a bundle, must not count as received.
   [[nodiscard]] bool take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
                                    const MessageFragment& fragment, std::uint32_t length);
   [[nodiscard]] bool take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
@@ -220,11 +232,13 @@ struct EndpointState {
 
   // schedule.cc: true if `out` is a packet now.
   [[nodiscard]] bool send_one(Session& session, Outgoing& out);
-  [[nodiscard]] bool send_lost(Session& session, Outgoing& out);
-  [[nodiscard]] bool send_new(Session& session, MessageList& list, bool own, Outgoing& out);
-  [[nodiscard]] bool send_probe(Session& session, Outgoing& out);
+  [[nodiscard]] bool send_next(Session& session, Draft& draft);
+  // Of a draft that is begun: true if one more fragment is in it.
+  [[nodiscard]] bool send_lost(Session& session, Draft& draft);
+  [[nodiscard]] bool send_new(Session& session, MessageList& list, bool own, Draft& draft);
+  [[nodiscard]] bool send_probe(Session& session, Draft& draft);
   [[nodiscard]] bool send_bare(Session& session, Outgoing& out);
-  [[nodiscard]] bool may_send(Session& session, std::uint32_t bytes);
+  [[nodiscard]] bool may_send(Session& session, std::uint32_t bytes, bool joins);
   enum class Purpose : std::uint8_t { fresh, acknowledgement, again };
   [[nodiscard]] bool reserve(Session& session, Purpose purpose);
   [[nodiscard]] bool may_acknowledge(Session& session);
@@ -234,7 +248,10 @@ struct EndpointState {
   // packets.cc
   [[nodiscard]] std::uint32_t payload_of(const Session& session, const Message& message, std::uint32_t fragment) const;
   [[nodiscard]] std::uint32_t packet_bytes(std::uint32_t payload) const;
-  void write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt, Outgoing& out);
+  [[nodiscard]] bool fits(const Message& message, std::uint32_t fragment, const Draft& draft) const;
+  [[nodiscard]] std::uint32_t bytes_of(std::uint32_t payload, const Draft& draft) const;
+  void write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt, Draft& draft);
+  void finish_packet(Session& session, Draft& draft);
   void write_bare(Session& session, Outgoing& out, std::uint8_t flags);
   void write_ping(Session& session, Outgoing& out);
   void write_busy(Session& session, Outgoing& out);
@@ -244,6 +261,7 @@ struct EndpointState {
                              std::uint8_t* head);
   void seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header, std::uint32_t payload);
   void sent(Session& session, SentPacket& packet, std::uint32_t bytes);
+  void count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes);
 
   // timers.cc
   void advance();

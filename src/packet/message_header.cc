@@ -12,12 +12,14 @@ constexpr std::uint8_t kGoBackN = 0x01;
 constexpr std::uint8_t kOrdered = 0x02;
 constexpr std::uint8_t kProtected = 0x04;
 constexpr std::uint8_t kGrants = 0x08;
+constexpr std::uint8_t kBundles = 0x10;
 
 /// Twelve bytes: 2 datagram, 1 reliability and options, 1 zero, 4 room, 4 delay.
 void store_terms(const MessageTerms& terms, std::uint8_t* bytes) {
   store_be16(bytes, terms.datagram_bytes);
   bytes[2] = static_cast<std::uint8_t>((terms.go_back_n ? kGoBackN : 0) | (terms.ordered ? kOrdered : 0) |
-                                       (terms.is_protected ? kProtected : 0) | (terms.grants ? kGrants : 0));
+                                       (terms.is_protected ? kProtected : 0) | (terms.grants ? kGrants : 0) |
+                                       (terms.bundles ? kBundles : 0));
   bytes[3] = 0;
   store_be32(bytes + 4, terms.room);
   store_be32(bytes + 8, terms.max_ack_delay);
@@ -29,9 +31,10 @@ bool load_terms(const std::uint8_t* bytes, MessageTerms& terms) {
   terms.ordered = (bytes[2] & kOrdered) != 0;
   terms.is_protected = (bytes[2] & kProtected) != 0;
   terms.grants = (bytes[2] & kGrants) != 0;
+  terms.bundles = (bytes[2] & kBundles) != 0;
   terms.room = load_be32(bytes + 4);
   terms.max_ack_delay = load_be32(bytes + 8);
-  return (bytes[2] & ~(kGoBackN | kOrdered | kProtected | kGrants)) == 0 && bytes[3] == 0;
+  return (bytes[2] & ~(kGoBackN | kOrdered | kProtected | kGrants | kBundles)) == 0 && bytes[3] == 0;
 }
 
 /// Flags and words, which only a session's packets have.
@@ -146,6 +149,32 @@ std::string_view name(FragmentKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+namespace {
+
+std::string describe(const MessageFragment& fragment, std::uint32_t length) {
+  return fmt::format(" {} slot {}.{} [{}+{} of {}]", name(fragment.kind), fragment.slot, fragment.sequence,
+                     fragment.offset, length, fragment.total);
+}
+
+/// Those that are well-formed, up to the first that is not. Encrypted ones are not looked at.
+std::string describe_fragments(const MessageHeader& header, const std::uint8_t* at) {
+  std::string text;
+  MessageFragment fragment;
+  if (!header.has(kMessageBundle)) {
+    return parse(at, header.payload_length, fragment) == MessageParse::ok ? describe(fragment, header.payload_length)
+                                                                          : text;
+  }
+  const std::uint8_t* const end = at + MessageFragment::kLength + header.payload_length;
+  while (at != end && parse_bundled(at, static_cast<std::uint32_t>(end - at), fragment) == MessageParse::ok) {
+    text += describe(fragment, fragment.total);
+    at += MessageFragment::kLength + fragment.total;
+    if (header.has(kMessageProtected)) break;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string describe_message(const std::uint8_t* bytes, std::uint32_t length) {
   if (MessagePrefix::check(bytes, length) != MessageParse::ok) return fmt::format("{} bytes, not of a session", length);
   const MessagePacketType type = MessagePrefix::type(bytes);
@@ -159,12 +188,7 @@ std::string describe_message(const std::uint8_t* bytes, std::uint32_t length) {
     const MessageAck ack = load_ack(at);
     text += fmt::format(" ack<{} words {} room {}", ack.cumulative, header.ack_words, ack.room);
   }
-  MessageFragment fragment;
-  if (header.has(kMessageHasFragment) &&
-      parse(at + header.ack_length(), header.payload_length, fragment) == MessageParse::ok) {
-    text += fmt::format(" {} slot {}.{} [{}+{} of {}]", name(fragment.kind), fragment.slot, fragment.sequence,
-                        fragment.offset, header.payload_length, fragment.total);
-  }
+  if (header.has(kMessageHasFragment)) text += describe_fragments(header, at + header.ack_length());
   if (header.has(kMessagePrompt)) text += " prompt";
   if (header.has(kMessagePing)) text += " ping";
   if (header.has(kMessageClose)) text += " close";

@@ -52,6 +52,7 @@ struct MessageTerms {
   bool ordered = false;
   bool is_protected = false;
   bool grants = false;              ///< of long messages it takes the first fragment, the others as it grants them
+  bool bundles = false;             ///< it takes several small messages in one packet
   std::uint32_t room = 0;           ///< bytes that it takes of messages before the first acknowledgement
   std::uint32_t max_ack_delay = 0;  ///< nanoseconds
   bool operator==(const MessageTerms&) const = default;
@@ -113,7 +114,8 @@ inline constexpr std::uint8_t kMessagePrompt = 0x04;     ///< to be acknowledged
 inline constexpr std::uint8_t kMessagePing = 0x08;       ///< to be acknowledged though it has no fragment
 inline constexpr std::uint8_t kMessageClose = 0x10;      ///< the session ends
 inline constexpr std::uint8_t kMessageProtected = 0x20;  ///< a tag of 16 bytes follows the payload
-inline constexpr std::uint8_t kMessageFlags = 0x3f;
+inline constexpr std::uint8_t kMessageBundle = 0x40;     ///< the payload goes on with further whole messages
+inline constexpr std::uint8_t kMessageFlags = 0x7f;
 
 inline constexpr std::uint32_t kMessageTagLength = 16;
 inline constexpr std::uint32_t kMaxAckWords = 16;
@@ -142,6 +144,7 @@ enum class FragmentKind : std::uint8_t {
 /// What part of which message the payload is.
 struct MessageFragment {
   static constexpr std::uint32_t kLength = 20;
+  static constexpr std::uint32_t kTotal = 12;
   static constexpr std::uint8_t kMore = 0x80;
   FragmentKind kind = FragmentKind::request;
   bool more = false;
@@ -155,12 +158,16 @@ struct MessageFragment {
 };
 
 /// A packet of a session: this header, then if flagged the acknowledgement with its words, then if flagged the
-/// fragment's header, then payload_length bytes, then if flagged the tag.
+/// fragment's header, then payload_length bytes, then if flagged the tag. In a bundle the fragment and all that follow
+/// it in these bytes, each with its header, are whole messages, and the first has the packet's number, each other one
+/// the next.
 struct MessageHeader {
   static constexpr std::uint32_t kLength = 28;
   static constexpr std::uint32_t kMaxLength =
       kLength + MessageAck::kLength + 8 * kMaxAckWords + MessageFragment::kLength;
+  static constexpr std::uint32_t kFlags = 2;
   static constexpr std::uint32_t kSession = 4;
+  static constexpr std::uint32_t kPayloadLength = 26;
 
   std::uint8_t flags = 0;
   std::uint8_t ack_words = 0;
@@ -199,7 +206,7 @@ struct MessageHeader {
   const bool fragment = header.has(kMessageHasFragment);
   const bool contradicts = (header.flags & ~kMessageFlags) != 0 || header.ack_words > kMaxAckWords ||
                            (!ack && header.ack_words != 0) || (!fragment && header.payload_length != 0) ||
-                           header.floor_distance > header.packet_number;
+                           (!fragment && header.has(kMessageBundle)) || header.floor_distance > header.packet_number;
   if (contradicts) return MessageParse::malformed;
   const std::uint32_t tag = header.has(kMessageProtected) ? kMessageTagLength : 0;
   const std::uint32_t expected = header.length() + header.payload_length + tag;
@@ -242,6 +249,14 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
   fragment.order = load_be16(bytes + 16);
   const bool inside = fragment.offset <= fragment.total && payload_length <= fragment.total - fragment.offset;
   return inside && load_be16(bytes + 18) == 0 ? MessageParse::ok : MessageParse::malformed;
+}
+
+/// The next fragment of a bundle, of which `left` bytes begin at `bytes`: a header and the whole message behind it.
+[[nodiscard]] WARPLINE_HD constexpr MessageParse parse_bundled(const std::uint8_t* bytes, std::uint32_t left,
+                                                               MessageFragment& fragment) {
+  if (left < MessageFragment::kLength) return MessageParse::malformed;
+  const std::uint32_t total = load_be32(bytes + MessageFragment::kTotal);
+  return total <= left - MessageFragment::kLength ? parse(bytes, total, fragment) : MessageParse::malformed;
 }
 
 WARPLINE_HD constexpr void emit(const MessageFragment& fragment, std::uint8_t* bytes) {

@@ -118,6 +118,30 @@ TEST_F(Protected, NothingOfAMessageIsReadableOnTheWay) {
   EXPECT_EQ(dropped(*client_) + dropped(*server_), 0U);
 }
 
+TEST_F(Protected, SmallMessagesTravelTogether) {
+  begin(&kKey, &kKey);
+  const SessionId session = net_->connect(*client_, *server_).first;
+  constexpr std::size_t kCount = 12;
+  std::vector<Bytes8> questions(kCount), answers(kCount, Bytes8(100));
+  for (std::size_t i = 0; i < kCount; ++i) {
+    questions[i] = pattern(100, i);
+    ASSERT_EQ(
+        client_->endpoint.request(session, {questions[i].data(), 100}, {answers[i].data(), 100}, {}, net_->now).status,
+        CallStatus::ok);
+  }
+  recorded_.clear();
+  ASSERT_TRUE(net_->run([&] { return client_->events.size() == kCount; }));
+  EXPECT_EQ(answers, questions);
+  ASSERT_EQ(std::ranges::count(recorded_, true, &Packet::from_client), 2)
+      << "eleven, and one for which it is too short";
+  MessageHeader header;
+  const Bytes8& bundle = recorded_.front().bytes;
+  ASSERT_EQ(parse(bundle.data(), static_cast<std::uint32_t>(bundle.size()), header), MessageParse::ok);
+  EXPECT_TRUE(header.has(kMessageBundle));
+  EXPECT_EQ(std::search(bundle.begin(), bundle.end(), questions[1].begin(), questions[1].end()), bundle.end());
+  EXPECT_EQ(dropped(*client_) + dropped(*server_), 0U);
+}
+
 TEST_F(Protected, LossesAndRepetitionsOfTheNetworkAreNoAttacks) {
   begin(&kKey, &kKey, {.loss = 30'000, .duplicate = 30'000, .reorder = 100'000});
   const SessionId session = net_->connect(*client_, *server_).first;

@@ -55,7 +55,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         at += header.ack_length();
         from += header.ack_length();
       }
-      if (header.has(kMessageHasFragment)) {
+      if (header.has(kMessageBundle)) {
+        const std::uint8_t* const end = from + MessageFragment::kLength + header.payload_length;
+        again.assign(bytes.begin(), bytes.begin() + (end - bytes.data()));
+        emit(header, again.data());
+        MessageFragment fragment;
+        while (from != end &&
+               parse_bundled(from, static_cast<std::uint32_t>(end - from), fragment) == MessageParse::ok) {
+          emit(fragment, again.data() + (from - bytes.data()));
+          from += MessageFragment::kLength + fragment.total;
+        }
+      } else if (header.has(kMessageHasFragment)) {
         MessageFragment fragment;
         if (parse(from, header.payload_length, fragment) != MessageParse::ok) break;
         emit(fragment, at);

@@ -48,7 +48,16 @@ MessageParse session_verdict(const Payload& payload) {
   const MessageParse answer = parse(payload.data(), static_cast<std::uint32_t>(payload.size()), header);
   if (answer != MessageParse::ok || !header.has(kMessageHasFragment)) return answer;
   MessageFragment fragment;
-  return parse(payload.data() + MessageHeader::kLength + header.ack_length(), header.payload_length, fragment);
+  const std::uint8_t* at = payload.data() + MessageHeader::kLength + header.ack_length();
+  if (!header.has(kMessageBundle)) return parse(at, header.payload_length, fragment);
+  std::uint32_t left = MessageFragment::kLength + header.payload_length;
+  while (left != 0) {
+    if (parse_bundled(at, left, fragment) != MessageParse::ok) return MessageParse::malformed;
+    if (header.has(kMessageProtected)) break;
+    at += MessageFragment::kLength + fragment.total;
+    left -= MessageFragment::kLength + fragment.total;
+  }
+  return MessageParse::ok;
 }
 
 MessageParse parse_any(const Payload& payload) {
@@ -107,6 +116,7 @@ std::vector<Payload> message_packets() {
   for (std::uint8_t flags = 0; flags <= kMessageFlags; ++flags) {
     MessageHeader header = bare;
     header.flags = flags;
+    if (header.has(kMessageBundle) && !header.has(kMessageHasFragment)) continue;
     if (header.has(kMessageHasFragment)) header.payload_length = 32;
     if (header.has(kMessageHasAck)) header.ack_words = flags % 4;
     packets.push_back(session_packet(header, {.slot = 63, .code = 9, .sequence = 17, .total = 32, .order = 5}));
@@ -129,6 +139,21 @@ std::vector<Payload> message_packets() {
   packets.push_back(session_packet(extreme));
   extreme.packet_number = extreme.floor_distance = 0;
   packets.push_back(session_packet(extreme));
+
+  MessageHeader bundle = bare;
+  bundle.flags = kMessageHasFragment | kMessageBundle;
+  const std::vector<MessageFragment> along = {{.kind = FragmentKind::response, .slot = 3, .total = 100},
+                                              {.kind = FragmentKind::message, .more = true, .slot = 4},
+                                              {.kind = FragmentKind::refuse, .slot = 5, .code = 1}};
+  bundle.payload_length = 7;
+  for (const MessageFragment& fragment : along) bundle.payload_length += MessageFragment::kLength + fragment.total;
+  Payload payload = session_packet(bundle, {.kind = FragmentKind::request, .total = 7});
+  std::uint8_t* at = payload.data() + bundle.length() + 7;
+  for (const MessageFragment& fragment : along) {
+    emit(fragment, at);
+    at += MessageFragment::kLength + fragment.total;
+  }
+  packets.push_back(std::move(payload));
   return packets;
 }
 
