@@ -58,6 +58,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   const MessageRun rpc{.outstanding = kWindow};
   const MessageRun no_cc{.cc = CcKind::none, .outstanding = kWindow};
   const MessageRun compatible{.cc = CcKind::timely, .reliability = Reliability::go_back_n, .outstanding = kWindow};
+  const MessageRun alone{.outstanding = kWindow, .bundles = false};
   const MessageRun hundred{.outstanding = kWindow, .sessions = 100};
   const MessageRun many{.outstanding = kWindow, .sessions = 20'000};
   const MessageRun single{.outstanding = 1};
@@ -75,6 +76,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
       {"rate", "messages", over(vnic, rpc)},
       {"rate", "messages again", over(vnic, rpc)},
       {"rate", "messages without congestion control", over(vnic, no_cc)},
+      {"rate", "messages, one a packet", over(vnic, alone)},
       {"rate", "messages in 100 sessions", [&] { return run_rotating(lcores, vnic, hundred); }},
       {"rate", "messages in 20000 sessions", [&] { return run_rotating(lcores, vnic, many); }},
       {"rate", "messages on net_ring", over(ring, rpc)},

@@ -27,6 +27,7 @@ EndpointConfig endpoint_config(const MessageRun& run, bool client) {
   config.max_messages = std::max(1U << 14, 2 * run.sessions);
   config.cc.kind = run.cc;
   config.reliability = run.reliability;
+  config.bundles = run.bundles;
   return config;
 }
 

@@ -126,6 +126,7 @@ EndpointConfig endpoint_config(const MessageRun& run, std::uint8_t number) {
   config.max_messages = std::max(1U << 14, 2 * run.sessions);
   config.max_sent_packets = std::max(1U << 16, 64 * run.sessions);
   config.cc.kind = run.cc;
+  config.bundles = run.bundles;
   return config;
 }
 
@@ -218,6 +219,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
   };
   const MessageRun rpc{.outstanding = 64};
   const MessageRun no_cc{.cc = CcKind::none, .outstanding = 64};
+  const MessageRun alone{.outstanding = 64, .bundles = false};
   const MessageRun hundred{.outstanding = 64, .sessions = 100};
   const MessageRun many{.outstanding = 64, .sessions = 20'000};
   const MessageRun single{.outstanding = 1};
@@ -226,6 +228,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
       {"requests", "request", over(vnic, rpc), {}},
       {"requests again", "request", over(vnic, rpc), {}},
       {"requests without congestion control", "request", over(vnic, no_cc), {}},
+      {"requests, one a packet", "request", over(vnic, alone), {}},
       {"requests in 100 sessions", "request", [&] { return rotating(vnic, hundred, seconds); }, {}},
       {"requests in 20000 sessions", "request", [&] { return rotating(vnic, many, seconds); }, {}},
       {"one request at a time", "request", over(vnic, single), {}},

@@ -52,6 +52,7 @@ struct MessageRun {
   std::uint32_t outstanding = 64;
   bool echo = true;  ///< else the response is empty
   std::uint32_t sessions = 1;
+  bool bundles = true;  ///< else each message has a packet of its own
 };
 RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run);
 /// `outstanding` in all, each in the next session's turn.
