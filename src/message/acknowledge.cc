@@ -88,7 +88,7 @@ void EndpointState::acknowledge_packet(Session& session, std::uint64_t number, A
     counters.losses_spurious.add(1);
     if (packet.state == SentState::lost) --session.lost_packets;
   }
-  session.sent.settled(blocks, number, SentState::acknowledged);
+  session.sent.settle(blocks, number);
   fragment_acknowledged(session, packet);
 }
 

@@ -57,7 +57,7 @@ void EndpointState::take_back_packets(Session& session, std::uint32_t index) {
     } else if (packet.state == SentState::lost) {
       --session.lost_packets;
     }
-    session.sent.settled(blocks, number, SentState::gone);
+    session.sent.settle(blocks, number);
   }
   raise_floor(session);
 }

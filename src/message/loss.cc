@@ -68,6 +68,7 @@ void EndpointState::detect_losses(Session& session) {
       number |= SentBlock::kPackets - 1;
       continue;
     }
+    if ((waiting & 1) == 0) continue;
     const SentPacket& packet = session.sent.at(blocks, number);
     if (packet.state != SentState::in_flight) continue;
     const bool passed = !session.reordering && session.newest_acked - 1 - number >= kPacketThreshold;

@@ -34,7 +34,7 @@ RC_GTEST_PROP(SentPackets, remembers_what_waits_and_gives_back_the_rest, ()) {
     } else if (!waiting.empty()) {
       auto any = waiting.begin();
       std::advance(any, between(0, static_cast<int>(std::min<std::size_t>(waiting.size(), 40))));
-      sent.settled(pool, any->first, SentState::acknowledged);
+      sent.settle(pool, any->first);
       waiting.erase(any);
       sent.raise_floor(pool, keep_all);
       RC_ASSERT(sent.floor() == (waiting.empty() ? sent.next() : waiting.begin()->first));
