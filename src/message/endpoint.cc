@@ -32,7 +32,7 @@ EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
       blocks(c.max_sent_packets / SentBlock::kPackets),
       memory(c.receive_bytes),
       peers(c.max_sessions, key),
-      wheel(2 * c.max_sessions, kTick, clock.now()),
+      wheel(3 * c.max_sessions, kTick, clock.now()),
       strays(kStrays) {
   std::iota(free_sessions.rbegin(), free_sessions.rend(), 0U);
 }

@@ -212,6 +212,7 @@ void EndpointState::receive_accept(const Datagram& datagram) {
 void EndpointState::establish(Session& session, const MessageTerms& peer) {
   session.phase = SessionPhase::established;
   session.quiet_from = now();
+  watch_idle(session);
   session.hello_due = false;
   session.datagram_bytes = std::min<std::uint32_t>(config.datagram_bytes, peer.datagram_bytes);
   const std::uint32_t tag = config.protection != nullptr ? kMessageTagLength : 0;

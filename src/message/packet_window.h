@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace warpline {
@@ -12,6 +13,8 @@ namespace warpline {
 class PacketWindow {
  public:
   static constexpr std::uint32_t kSpan = 960;  ///< of 16 words, so that the first and last never share one
+
+  static constexpr std::size_t kOftenUsed = 16;  ///< bytes, the first: without gaps no others are touched
 
   enum class Answer : std::uint8_t { fresh, duplicate, stale, beyond };
 

@@ -116,8 +116,7 @@ void EndpointState::sent(Session& session, SentPacket& packet, std::uint32_t byt
   count_in_flight(session, packet, bytes);
   session.last_sent = now();
   session.probe = false;
-  const Nanos due{now().value + probe_timeout(session).value};
-  if (due < session.armed) arm(session, due);
+  arm(session, Nanos{now().value + probe_timeout(session).value});
 }
 
 /// Into a packet of its own, or behind the fragments of the draft.

@@ -24,7 +24,7 @@ bool EndpointState::may_send(Session& session, std::uint32_t bytes, bool joins) 
   if (!fits) return false;
   if (joins || session.allowed.pacing_gap.value == 0 || session.send_at <= now()) return true;
   if (!session.paced) {
-    session.paced = wheel.schedule(index_of(session) * 2 + 1, session.send_at).scheduled();
+    session.paced = wheel.schedule(wheel_entry(session, Timer::pacing), session.send_at).scheduled();
   }
   return false;
 }

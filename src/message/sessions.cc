@@ -149,6 +149,7 @@ void EndpointState::lose(Session& session, LossReason reason) {
   session.sent.clear(blocks);
   session.in_flight_bytes = session.in_flight_packets = session.lost_packets = 0;
   wheel.cancel(session.timer);
+  wheel.cancel(session.idle_timer);
   session.armed = kNever;
   for (MessageList* list : {&session.replies, &session.own}) {
     for (std::uint32_t i = list->first; i != kNone;) {

@@ -84,7 +84,7 @@ struct EndpointState {
   IndexPool<SentBlock> blocks;
   ReceiveMemory memory;
   PeerTable peers;
-  PacingWheel<std::uint32_t> wheel;  ///< session * 2, plus 1 if it waits for pacing
+  PacingWheel<std::uint32_t> wheel;  ///< of wheel_entry()
   std::vector<StrayReply> strays;    ///< a ring
   std::uint32_t stray_first = 0;
   std::uint32_t stray_count = 0;
@@ -264,10 +264,16 @@ struct EndpointState {
   void count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes);
 
   // timers.cc
+  enum class Timer : std::uint8_t { due, idle, pacing };
+  [[nodiscard]] std::uint32_t wheel_entry(const Session& session, Timer timer) const {
+    return index_of(session) * 4 + static_cast<std::uint32_t>(timer);
+  }
   void advance();
   void arm(Session& session, Nanos at);
   void on_timer(Session& session);
   void on_silence(Session& session);
+  void watch_idle(Session& session);
+  void ping(Session& session);
   void on_probe_timeout(Session& session);
   void expire_requests(Session& session);
   [[nodiscard]] Nanos probe_timeout(const Session& session) const;

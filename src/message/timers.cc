@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One timer a session, lazy: it is moved only when something is due earlier, and finds out what is due when it fires.
+// One timer a session for what is due, lazy: it is moved only when something is due earlier, and finds out what is due
+// when it fires. A session that awaits nothing has none: of thousands, each moved to the far end of the wheel and back,
+// none of their neighbours there is in the cache. Signs of life of such are up to a second timer that stays where it is
+// while requests come and go.
 #include <algorithm>
 
 #include "message/state.h"
@@ -21,13 +24,16 @@ Nanos doubled(Nanos time, unsigned times, Nanos most) {
 void EndpointState::advance() {
   if (grants.tick_at <= now()) tick_grants();
   wheel.advance(now(), [&](std::uint32_t entry) {
-    Session& session = sessions[entry / 2];
-    if (entry % 2 == 1) {
-      session.paced = false;
-      make_ready(session);
-    } else {
-      session.armed = kNever;
-      on_timer(session);
+    Session& session = sessions[entry / 4];
+    switch (static_cast<Timer>(entry % 4)) {
+      case Timer::due:
+        session.armed = kNever;
+        return on_timer(session);
+      case Timer::idle:
+        return watch_idle(session);
+      case Timer::pacing:
+        session.paced = false;
+        return make_ready(session);
     }
   });
 }
@@ -35,7 +41,7 @@ void EndpointState::advance() {
 void EndpointState::arm(Session& session, Nanos at) {
   if (at >= session.armed) return;
   wheel.cancel(session.timer);
-  session.timer = wheel.schedule(index_of(session) * 2, at);
+  session.timer = wheel.schedule(wheel_entry(session, Timer::due), at);
   session.armed = at;
 }
 
@@ -75,9 +81,8 @@ Nanos EndpointState::next_due(const Session& session) const {
   if (session.phase != SessionPhase::established) return kNever;
   if (!session.confirmed) due = std::min(due, after(session.opened, config.connect_timeout.value));
   due = std::min(due, session.reorder_at);
-  const std::int64_t patience = config.peer_timeout.value;
-  const Nanos probe = after(session.last_sent, probe_timeout(session).value);
   if (session.in_flight_packets != 0) {
+    const Nanos probe = after(session.last_sent, probe_timeout(session).value);
     const Nanos silent = after(session.quiet_from, patience_with(session).value);
     return std::min({due, probe, session.unanswered < kUnansweredIsSilent ? std::max(silent, probe) : silent});
   }
@@ -85,8 +90,9 @@ Nanos EndpointState::next_due(const Session& session) const {
   if (session.sent.span() != 0 && session.lost_packets == 0) {
     due = std::min(due, after(session.last_sent, 2 * session.rtt.smoothed().value + 1000));
   }
+  const std::int64_t patience = config.peer_timeout.value;
   if (session.room_blocked && session.own.first != kNone) due = std::min(due, after(session.last_sent, patience / 8));
-  return std::min(due, after(session.quiet_from, awaits(session) ? patience / 4 : config.keepalive.value));
+  return awaits(session) ? std::min(due, after(session.quiet_from, patience / 4)) : due;
 }
 
 Nanos EndpointState::next_deadline() {
@@ -112,9 +118,9 @@ void EndpointState::on_timer(Session& session) {
   };
   if (over()) return;
   if (session.first_deadline <= now()) expire_requests(session);
-  const bool late = now().value - session.opened.value >= config.connect_timeout.value;
+  const auto late = [&] { return now().value - session.opened.value >= config.connect_timeout.value; };
   if (session.phase == SessionPhase::opening) {
-    if (late) return lose(session, LossReason::no_answer);
+    if (late()) return lose(session, LossReason::no_answer);
     if (session.next_hello <= now()) {
       session.hello_due = true;
       session.next_hello = kNever;
@@ -122,7 +128,7 @@ void EndpointState::on_timer(Session& session) {
     }
   } else {
     if (session.retry_at <= now()) retry_deferred(session);
-    if (!session.confirmed && late) return lose(session, LossReason::no_answer);
+    if (!session.confirmed && late()) return lose(session, LossReason::no_answer);
     if (session.reorder_at <= now()) {
       detect_losses(session);
       if (session.lost_packets != 0) make_ready(session);
@@ -130,31 +136,40 @@ void EndpointState::on_timer(Session& session) {
     if (session.in_flight_packets == 0 && session.sent.span() != 0) raise_floor(session);
     on_silence(session);
     if (over()) return;
-    const Nanos probe{session.last_sent.value + probe_timeout(session).value};
-    if (session.in_flight_packets != 0 && probe <= now()) on_probe_timeout(session);
+    const auto probe = [&] { return Nanos{session.last_sent.value + probe_timeout(session).value}; };
+    if (session.in_flight_packets != 0 && probe() <= now()) on_probe_timeout(session);
   }
   arm(session, next_due(session));
 }
 
-void EndpointState::on_silence(Session& session) {
-  const std::int64_t quiet = now().value - session.quiet_from.value;
-  const auto ping = [&] {
-    session.ping = true;
-    session.last_sent = now();
-    make_ready(session);
-  };
-  if (!awaits(session)) {
-    if (quiet < config.keepalive.value) return;
+void EndpointState::ping(Session& session) {
+  session.ping = true;
+  session.last_sent = now();
+  make_ready(session);
+}
+
+/// Again and again from when the session is established until it is lost.
+void EndpointState::watch_idle(Session& session) {
+  const bool idle = !awaits(session);
+  if (idle && now().value - session.quiet_from.value >= config.keepalive.value) {
     session.quiet_from = now();
-    return ping();
+    ping(session);
   }
+  const Nanos from = idle ? session.quiet_from : now();
+  session.idle_timer = wheel.schedule(wheel_entry(session, Timer::idle), Nanos{from.value + config.keepalive.value});
+  arm(session, next_due(session));
+}
+
+void EndpointState::on_silence(Session& session) {
+  if (!awaits(session)) return;
+  const std::int64_t quiet = now().value - session.quiet_from.value;
   const bool in_flight = session.in_flight_packets != 0;
   if (quiet >= patience_with(session).value && session.unanswered >= kUnansweredIsSilent) {
     return lose(session, session.denied ? LossReason::restarted : LossReason::silent);
   }
   const bool blocked_long =
       session.room_blocked && now().value - session.last_sent.value >= config.peer_timeout.value / 8;
-  if (!in_flight && !session.ping && (quiet >= config.peer_timeout.value / 4 || blocked_long)) ping();
+  if (!in_flight && !session.ping && (quiet >= config.peer_timeout.value / 4 || blocked_long)) ping(session);
 }
 
 /// The first time a probe for a lost tail (RFC 8985, section 7), then timeouts with backoff (RFC 6298, section 5).
