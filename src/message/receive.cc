@@ -140,6 +140,7 @@ void EndpointState::receive_packet(const Datagram& datagram) {
   if (session.received.end() > end_before) session.largest_at = now();
   if (datagram.ecn == 3) session.marked += taken;
   if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());
+  if (session.in_flight_packets == 0) disarm(session);
 }
 
 namespace {

@@ -148,7 +148,7 @@ void EndpointState::lose(Session& session, LossReason reason) {
   session.cookie = 0;
   session.sent.clear(blocks);
   session.in_flight_bytes = session.in_flight_packets = session.lost_packets = 0;
-  wheel.cancel(session.timer);
+  if (wheel.cancel(session.timer)) --armed_sessions;
   wheel.cancel(session.idle_timer);
   session.armed = kNever;
   for (MessageList* list : {&session.replies, &session.own}) {

@@ -85,6 +85,7 @@ struct EndpointState {
   ReceiveMemory memory;
   PeerTable peers;
   PacingWheel<std::uint32_t> wheel;  ///< of wheel_entry()
+  std::uint32_t armed_sessions = 0;  ///< with a Timer::due in the wheel
   std::vector<StrayReply> strays;    ///< a ring
   std::uint32_t stray_first = 0;
   std::uint32_t stray_count = 0;
@@ -270,6 +271,7 @@ struct EndpointState {
   }
   void advance();
   void arm(Session& session, Nanos at);
+  void disarm(Session& session);
   void on_timer(Session& session);
   void on_silence(Session& session);
   void watch_idle(Session& session);

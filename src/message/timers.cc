@@ -14,6 +14,7 @@ constexpr std::uint8_t kMaxBackoff = 20;
 constexpr std::int64_t kPollingSlack = 15'000;  ///< nanoseconds
 /// Signs of life without an answer before silence counts.
 constexpr std::uint8_t kUnansweredIsSilent = 2;
+constexpr std::uint32_t kFewSessions = 8;  ///< with a timer: disarm() leaves it
 
 Nanos doubled(Nanos time, unsigned times, Nanos most) {
   return time.value > most.value >> times ? most : Nanos{time.value << times};
@@ -28,6 +29,7 @@ void EndpointState::advance() {
     switch (static_cast<Timer>(entry % 4)) {
       case Timer::due:
         session.armed = kNever;
+        --armed_sessions;
         return on_timer(session);
       case Timer::idle:
         return watch_idle(session);
@@ -40,9 +42,22 @@ void EndpointState::advance() {
 
 void EndpointState::arm(Session& session, Nanos at) {
   if (at >= session.armed) return;
-  wheel.cancel(session.timer);
+  if (session.armed == kNever) {
+    ++armed_sessions;
+  } else {
+    wheel.cancel(session.timer);
+  }
   session.timer = wheel.schedule(wheel_entry(session, Timer::due), at);
   session.armed = at;
+}
+
+/// Nothing is in flight any more. Of many sessions each is then silent for long: to take its timer away costs less than
+/// to find out, when it fires, that nothing is due. Of few, the next request finds the timer as it is.
+void EndpointState::disarm(Session& session) {
+  if (session.armed == kNever || armed_sessions <= kFewSessions || next_due(session) != kNever) return;
+  wheel.cancel(session.timer);
+  session.armed = kNever;
+  --armed_sessions;
 }
 
 bool EndpointState::awaits(const Session& session) const {
