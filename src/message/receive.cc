@@ -65,23 +65,9 @@ void EndpointState::receive_packet(const Datagram& datagram) {
   if (parsed != MessageParse::ok) {
     return drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
   }
-  const std::uint32_t index = header.session & 0xffffffU;
-  const bool ours = header.session >> 24 == config.endpoint && index < sessions.size();
-  if (!ours || sessions[index].phase != SessionPhase::established) {
-    drop(MessageDrop::unknown_session);
-    const bool opening = ours && sessions[index].phase == SessionPhase::opening;
-    if (!opening && !header.has(kMessageClose)) reply(datagram.from, MessageReset{header.session, header.cookie});
-    return;
-  }
-  Session& session = sessions[index];
-  if (session.peer != datagram.from) {
-    drop(MessageDrop::wrong_peer);
-    return reply(datagram.from, MessageReset{header.session, header.cookie});
-  }
-  if (session.cookie != header.cookie) return drop(MessageDrop::wrong_cookie);
-
-  const std::uint64_t floor = header.packet_number - header.floor_distance;
-  switch (session.received.ask(header.packet_number, floor)) {
+  Session* const session = session_of(header, datagram);
+  if (session == nullptr) return;
+  switch (session->received.ask(header.packet_number, header.floor())) {
     case PacketWindow::Answer::fresh:
       break;
     case PacketWindow::Answer::duplicate:
@@ -91,8 +77,33 @@ void EndpointState::receive_packet(const Datagram& datagram) {
     case PacketWindow::Answer::beyond:
       return drop(MessageDrop::beyond_window);
   }
-  if (!authentic(session, header, datagram)) return drop(MessageDrop::not_authentic);
+  if (!authentic(*session, header, datagram)) return drop(MessageDrop::not_authentic);
+  take_packet(*session, header, datagram);
+}
 
+/// Of those established; nullptr: dropped, and its sender told that there is no such session.
+Session* EndpointState::session_of(const MessageHeader& header, const Datagram& datagram) {
+  const std::uint32_t index = header.session & 0xffffffU;
+  const bool ours = header.session >> 24 == config.endpoint && index < sessions.size();
+  if (!ours || sessions[index].phase != SessionPhase::established) {
+    drop(MessageDrop::unknown_session);
+    const bool opening = ours && sessions[index].phase == SessionPhase::opening;
+    if (!opening && !header.has(kMessageClose)) reply(datagram.from, MessageReset{header.session, header.cookie});
+    return nullptr;
+  }
+  Session& session = sessions[index];
+  if (session.peer != datagram.from) {
+    drop(MessageDrop::wrong_peer);
+    reply(datagram.from, MessageReset{header.session, header.cookie});
+    return nullptr;
+  }
+  if (session.cookie == header.cookie) return &session;
+  drop(MessageDrop::wrong_cookie);
+  return nullptr;
+}
+
+/// The next of its session, or one that was missing.
+void EndpointState::take_packet(Session& session, const MessageHeader& header, const Datagram& datagram) {
   session.quiet_from = now();
   session.denied = false;
   if (header.has(kMessageClose)) {
@@ -107,14 +118,15 @@ void EndpointState::receive_packet(const Datagram& datagram) {
     session.confirmed = true;
     counters.sessions_accepted.add(1);
     session.opened_event = true;
-    queue_event(EventLink{index, EventLink::Of::opened});
+    queue_event(EventLink{index_of(session), EventLink::Of::opened});
   }
   MessageFragment fragment;
   if (header.has(kMessageHasFragment) && !header.has(kMessageBundle) &&
       parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {
     return drop(MessageDrop::bad_fragment);
   }
-  if (session.go_back_n && header.elicits() && header.packet_number != std::max(session.received.base(), floor)) {
+  if (session.go_back_n && header.elicits() &&
+      header.packet_number != std::max(session.received.base(), header.floor())) {
     // Each end's notice may be behind that which the other does not take: both would wait for ever.
     if (header.has(kMessageHasFragment) && fragment.slot < kSlots) {
       if (fragment.kind == FragmentKind::busy) take_busy(session, fragment);
@@ -133,10 +145,10 @@ void EndpointState::receive_packet(const Datagram& datagram) {
         !take_fragment(session, datagram, header.length(), fragment, header.payload_length)) {
       return;
     }
-    session.received.take(header.packet_number, floor);
+    session.received.take(header.packet_number, header.floor());
   }
   counters.packets_in.add(1);
-  counters.bytes_in.add(length);
+  counters.bytes_in.add(datagram.head_length + datagram.rest_length);
   if (session.received.end() > end_before) session.largest_at = now();
   if (datagram.ecn == 3) session.marked += taken;
   if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());
@@ -159,7 +171,7 @@ const std::uint8_t* bytes_at(const Datagram& datagram, std::uint32_t at, std::ui
 
 /// How many of its fragments count as received: each has a number of its own.
 std::uint32_t EndpointState::take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram) {
-  const std::uint64_t floor = header.packet_number - header.floor_distance;
+  const std::uint64_t floor = header.floor();
   const std::uint32_t end = header.length() + header.payload_length;
   std::uint32_t at = header.length() - MessageFragment::kLength;
   std::uint32_t taken = 0;

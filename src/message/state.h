@@ -146,6 +146,8 @@ struct EndpointState {
   void receive(std::span<const Datagram> datagrams);
   void receive_one(const Datagram& datagram);
   void receive_packet(const Datagram& datagram);
+  [[nodiscard]] Session* session_of(const MessageHeader& header, const Datagram& datagram);
+  void take_packet(Session& session, const MessageHeader& header, const Datagram& datagram);
   [[nodiscard]] bool authentic(Session& session, const MessageHeader& header, const Datagram& datagram);
   [[nodiscard]] std::uint32_t take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram);
   void schedule_ack(Session& session, const MessageHeader& header, bool in_order);

@@ -181,8 +181,7 @@ std::string describe_message(const std::uint8_t* bytes, std::uint32_t length) {
   MessageHeader header;
   if (type != MessagePacketType::session) return fmt::format("{}, {} bytes", name(type), length);
   if (parse(bytes, length, header) != MessageParse::ok) return fmt::format("malformed, {} bytes", length);
-  std::string text = fmt::format("session {:#x} #{} floor #{}", header.session, header.packet_number,
-                                 header.packet_number - header.floor_distance);
+  std::string text = fmt::format("session {:#x} #{} floor #{}", header.session, header.packet_number, header.floor());
   const std::uint8_t* at = bytes + MessageHeader::kLength;
   if (header.has(kMessageHasAck)) {
     const MessageAck ack = load_ack(at);

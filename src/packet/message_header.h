@@ -178,6 +178,8 @@ struct MessageHeader {
   std::uint16_t payload_length = 0;
 
   [[nodiscard]] WARPLINE_HD constexpr bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
+  /// All packets before it were acknowledged or given up.
+  [[nodiscard]] WARPLINE_HD constexpr std::uint64_t floor() const { return packet_number - floor_distance; }
   /// Wants to be acknowledged.
   [[nodiscard]] WARPLINE_HD constexpr bool elicits() const { return has(kMessageHasFragment | kMessagePing); }
   [[nodiscard]] WARPLINE_HD constexpr std::uint32_t ack_length() const {
