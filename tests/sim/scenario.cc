@@ -120,11 +120,15 @@ Scenario draw_scenario(std::uint64_t seed) {
     scenario.plans.push_back(plan);
   }
   draw_mishaps(scenario, random);
-  // From numbers of its own: what a seed was before there were grants, it still is.
+  // From numbers of their own: what a seed was before there were grants and bundles, it still is.
   Random grants(mix64(seed ^ 0x6772616e7473));
+  Random bundles(mix64(seed ^ 0x62756e646c65));
   for (HostConfig& one : scenario.hosts) {
     one.endpoint.grants = one_of(grants, {0U, 0U, 10U << 10, 64U << 10});
+    one.endpoint.bundles = !chance(bundles, 0.2);
   }
+  // Where a fifth is lost, its fixed timeout lets a few packets through each time.
+  if (host.endpoint.reliability == Reliability::go_back_n) scenario.longest *= 5;
   return scenario;
 }
 
@@ -146,8 +150,9 @@ std::string describe(const Scenario& scenario) {
       endpoint.peer_timeout.value / 1'000'000, scenario.plans[0].longest);
   for (std::size_t i = 0; i < scenario.plans.size(); ++i) {
     const RpcPlan& plan = scenario.plans[i];
-    text += fmt::format("  a host sends {}, {} at once, to {}, and grants {} B\n", plan.messages, plan.at_once,
-                        fmt::join(plan.peers, " "), scenario.hosts[i].endpoint.grants);
+    const EndpointConfig& own = scenario.hosts[i].endpoint;
+    text += fmt::format("  a host sends {}, {} at once, to {}, grants {} B and takes {}\n", plan.messages, plan.at_once,
+                        fmt::join(plan.peers, " "), own.grants, own.bundles ? "bundles" : "no bundles");
   }
   constexpr std::string_view kMishaps[] = {"pauses", "restarts", "has its clock stepped"};
   for (const Mishap& mishap : scenario.mishaps) {
