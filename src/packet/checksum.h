@@ -13,16 +13,23 @@ namespace warpline {
 /// The sum of the 16-bit words of `n` bytes, and of the last byte if that has no other, in the machine's byte order;
 /// not folded. For pieces that are worth a call, with AVX2 where the processor has it.
 [[nodiscard]] std::uint64_t sum_long(const std::uint8_t* bytes, std::uint32_t n);
+/// The same of bytes that are copied meanwhile, so that they are read once.
+[[nodiscard]] std::uint64_t copy_and_sum_long(std::uint8_t* to, const std::uint8_t* from, std::uint32_t n);
 
 /// The one's complement sum of RFC 1071, fed piece by piece; pieces may have odd lengths. Holds up to 2^32 bytes.
 class ChecksumSum {
  public:
   /// Adds the next `n` bytes of the message.
-  WARPLINE_HD void add(const std::uint8_t* bytes, std::uint32_t n) {
-    const std::uint16_t part = fold(sum_native(bytes, n));
-    // A piece that begins at an odd offset has its bytes in the other halves of the words (RFC 1071, 2(B)).
-    sum_ += odd_ ? swap16(part) : part;
-    odd_ ^= (n & 1) != 0;
+  WARPLINE_HD void add(const std::uint8_t* bytes, std::uint32_t n) { add_part(sum_native(bytes, n), n); }
+
+  /// Copies the next `n` bytes of the message to `to`, and adds them.
+  void add_copied(std::uint8_t* to, const std::uint8_t* from, std::uint32_t n) {
+    if (n < kWorthACall) {
+      std::memcpy(to, from, n);
+      add(from, n);
+      return;
+    }
+    add_part(copy_and_sum_long(to, from, n), n);
   }
 
   /// Adds a 16-bit field given in host order. Only at even offsets.
@@ -57,6 +64,15 @@ class ChecksumSum {
   }
 
  private:
+  static constexpr std::uint32_t kWorthACall = 192;  ///< bytes
+
+  WARPLINE_HD void add_part(std::uint64_t sum, std::uint32_t n) {
+    const std::uint16_t part = fold(sum);
+    // A piece that begins at an odd offset has its bytes in the other halves of the words (RFC 1071, 2(B)).
+    sum_ += odd_ ? swap16(part) : part;
+    odd_ ^= (n & 1) != 0;
+  }
+
   [[nodiscard]] WARPLINE_HD static constexpr std::uint16_t swap16(std::uint16_t value) {
     return static_cast<std::uint16_t>(value << 8 | value >> 8);
   }
@@ -72,27 +88,38 @@ class ChecksumSum {
   /// In the byte order of the machine, which only turns the sum's two bytes around (RFC 1071, 2(B)).
   [[nodiscard]] WARPLINE_HD static std::uint64_t sum_native(const std::uint8_t* bytes, std::uint32_t n) {
 #if !defined(__CUDA_ARCH__)
-    constexpr std::uint32_t kWorthACall = 192;
     if (n >= kWorthACall) return sum_long(bytes, n);
 #endif
     return sum_short(bytes, n);
   }
 
+  template <typename T>
+  [[nodiscard]] WARPLINE_HD static T native(const std::uint8_t* bytes) {
+    T value;
+    std::memcpy(&value, bytes, sizeof(value));
+    return value;
+  }
+
   friend std::uint64_t sum_long(const std::uint8_t* bytes, std::uint32_t n);
+  friend std::uint64_t copy_and_sum_long(std::uint8_t* to, const std::uint8_t* from, std::uint32_t n);
   [[nodiscard]] WARPLINE_HD static std::uint64_t sum_short(const std::uint8_t* bytes, std::uint32_t n) {
     std::uint64_t sum = 0;
-    for (; n >= 4; n -= 4, bytes += 4) {
-      std::uint32_t word;
-      std::memcpy(&word, bytes, sizeof(word));
+    // What is carried out comes in again, for 2^64 is 1 modulo 65535.
+    const auto add = [&sum](std::uint64_t word) {
       sum += word;
+      sum += sum < word ? 1 : 0;
+    };
+    for (; n >= 8; n -= 8, bytes += 8) add(native<std::uint64_t>(bytes));
+    if ((n & 4) != 0) {
+      add(native<std::uint32_t>(bytes));
+      bytes += 4;
     }
-    if (n >= 2) {
-      std::uint16_t half;
-      std::memcpy(&half, bytes, sizeof(half));
-      sum += half;
+    if ((n & 2) != 0) {
+      add(native<std::uint16_t>(bytes));
       bytes += 2;
     }
-    return (n & 1) != 0 ? sum + bytes[0] : sum;
+    if ((n & 1) != 0) add(bytes[0]);
+    return sum;
   }
 
   std::uint64_t sum_ = 0;

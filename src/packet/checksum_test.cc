@@ -52,6 +52,23 @@ RC_GTEST_PROP(ChecksumProperty, PiecesMayHaveAnyLength, (const std::vector<Frame
   RC_ASSERT(sum.checksum() == slow_checksum(whole));
 }
 
+RC_GTEST_PROP(ChecksumProperty, OfBytesThatAreCopied, ()) {
+  const auto lengths = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange(0U, 2000U));
+  const auto shift = *rc::gen::inRange<std::size_t>(0, 64);
+  FrameBytes whole;
+  for (const std::uint32_t length : lengths) whole.resize(whole.size() + length);
+  for (std::uint8_t& byte : whole) byte = *rc::gen::arbitrary<std::uint8_t>();
+  FrameBytes copy(whole.size() + shift);
+  ChecksumSum sum;
+  std::size_t at = 0;
+  for (const std::uint32_t length : lengths) {
+    sum.add_copied(copy.data() + shift + at, whole.data() + at, length);
+    at += length;
+  }
+  RC_ASSERT(sum.checksum() == slow_checksum(whole));
+  RC_ASSERT(FrameBytes(copy.begin() + static_cast<std::ptrdiff_t>(shift), copy.end()) == whole);
+}
+
 RC_GTEST_PROP(ChecksumProperty, OfAPartOfAFrameInSegments, (const FrameBytes& bytes)) {
   const auto cuts = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange(0U, 9U));
   const auto offset = *rc::gen::inRange<std::size_t>(0, bytes.size() + 1);
