@@ -63,12 +63,14 @@ void configure_ingress(rte_eth_dev* dev) {
   ingress.checksum_offloads = 0;
   ingress.needs_header_length = false;
   ingress.reports_hash = false;
+  ingress.reports_time = false;
   for (std::uint16_t i = 0; i < device.rx_queues; ++i) {
     if (device.rx[i] == nullptr) continue;
     const RxQueue& queue = *device.rx[i];
     ingress.checksum_offloads |= queue.offloads & kRxChecksums;
     ingress.needs_header_length = ingress.needs_header_length || queue.split_at_headers;
     ingress.reports_hash = ingress.reports_hash || (queue.offloads & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0;
+    ingress.reports_time = ingress.reports_time || (queue.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
   }
 }
 

@@ -46,6 +46,11 @@ class Egress {
   void receive(std::uint8_t* frame, std::uint32_t length, std::uint64_t now_nanos);
   /// True: frames pass faults, which write to them.
   [[nodiscard]] bool changes_frames() const { return changes_frames_; }
+  /// False: nobody asks when a frame left, which then goes with the time 0. Reading the clock takes as long as much
+  /// else that a frame costs.
+  [[nodiscard]] bool needs_time() const {
+    return changes_frames_ || (other_end_ != nullptr && other_end_->reports_time);
+  }
   /// What faults hold back goes on its way.
   void flush(std::uint64_t now_nanos);
   /// The other end is gone. (Called between lock() and unlock(), as the other end's memory goes next.)

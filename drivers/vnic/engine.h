@@ -76,6 +76,7 @@ class Engine {
   /// False: malformed, or of memory that is not the device's; counted.
   static bool usable(TxQueue& queue, TxState& state, const Chain& chain);
   void gather(const TxQueue& queue, const Chain& chain, std::uint8_t* out) const;
+  bool send_in_place(const TxDescriptor& piece, std::uint64_t now_nanos, bool& left);
   bool send_chain(TxQueue& queue, TxState& state, const Chain& chain, std::uint64_t now_nanos);
   bool send_gathered(TxQueue& queue, std::uint8_t* frame, std::uint32_t length, std::uint64_t word,
                      std::uint64_t now_nanos);

@@ -212,11 +212,23 @@ TEST(Engine, SplitsBehindHeaders) {
 TEST(Engine, TimestampsGrow) {
   TestPort port;
   port.refill();
+  {
+    const Ingress::Change change(port.device.ingress);
+    port.device.ingress.reports_time = true;
+  }
   const std::uint64_t before = device_nanos();
   ASSERT_EQ(port.send(numbered_frame(1, 60)), 1U);
   ASSERT_EQ(port.receive(), 1U);
   const std::uint32_t stamp = rx_nanos(port.harvest()->word);
   EXPECT_LE(stamp - static_cast<std::uint32_t>(before), static_cast<std::uint32_t>(device_nanos() - before));
+}
+
+TEST(Engine, ReadsNoClockForTimesThatNobodyWants) {
+  TestPort port;
+  port.refill();
+  ASSERT_EQ(port.send(numbered_frame(1, 60)), 1U);
+  ASSERT_EQ(port.receive(), 1U);
+  EXPECT_EQ(rx_nanos(port.harvest()->word), 0U);
 }
 
 TEST(Engine, WaitsForTheReleaseOfAFrame) {

@@ -71,21 +71,23 @@ std::uint32_t Engine::send_posted(TxQueue& queue, TxState& state) {
   const std::uint32_t posted = queue.posted.load(std::memory_order_acquire) - queue.fetched;
   if (posted == 0) return 0;
   Egress& egress = device_.egress;
-  const std::uint64_t now = device_nanos();
   std::uint32_t frames = 0;
   std::uint64_t bytes = 0;
   std::uint32_t pending = posted;
   std::uint32_t reports = 0;
   std::uint16_t report_at = 0;
   egress.lock();
-  // A frame in one piece, with nothing to change in it, leaves from where it lies.
-  const std::uint64_t not_in_place = egress.changes_frames() || state.skipping ? ~std::uint64_t{0} : kTxSums;
+  const std::uint64_t now = egress.needs_time() ? device_nanos() : 0;
+  // A frame in one piece leaves from where it lies, if nothing has to be changed in it.
+  std::uint64_t not_in_place = egress.takes_pieces() ? 0 : std::uint64_t{kTxSums};
+  if (egress.changes_frames() || state.skipping) not_in_place = ~std::uint64_t{0};
   while (pending != 0) {
     const TxDescriptor& piece = queue.ring[queue.fetch_at];
     const std::uint32_t length = tx_length(piece.word);
+    bool left = false;
     if ((piece.word & (kTxEnd | not_in_place)) == kTxEnd && length - 1 < kMaxFrame &&
-        device_.iommu.allows(piece.address, length, state.memory)) [[likely]] {
-      if (egress.send(reinterpret_cast<std::uint8_t*>(piece.address), length, now)) {
+        device_.iommu.allows(piece.address, length, state.memory) && send_in_place(piece, now, left)) [[likely]] {
+      if (left) {
         ++frames;
         bytes += length;
       }
@@ -120,6 +122,19 @@ std::uint32_t Engine::send_posted(TxQueue& queue, TxState& state) {
   queue.device_counts.add(Count::tx_packets, frames);
   queue.device_counts.add(Count::tx_bytes, bytes);
   return frames;
+}
+
+/// `left`: whether it could leave. False, and nothing happened: its checksums are not for the receiver to fill in.
+inline bool Engine::send_in_place(const TxDescriptor& piece, std::uint64_t now_nanos, bool& left) {
+  auto* const bytes = reinterpret_cast<std::uint8_t*>(piece.address);
+  const std::uint32_t length = tx_length(piece.word);
+  if ((piece.word & kTxSums) == 0) {
+    left = device_.egress.send(bytes, length, now_nanos);
+    return true;
+  }
+  Segment segment{bytes, length, 0, Verdict::forward};
+  left = device_.egress.send({&segment, 1, length}, piece.word, now_nanos) == Ingress::Taken::yes;
+  return left;
 }
 
 /// False: it could not leave.

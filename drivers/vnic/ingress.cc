@@ -49,11 +49,13 @@ bool knows_l4(FrameRef frame, const ParsedFrame& parsed, const DeviceSums& sums)
   return same && static_cast<std::uint16_t>(~pseudo_header(frame, parsed).checksum()) == sums.pseudo;
 }
 
-bool right(FrameRef frame, const ParsedFrame& parsed, const DeviceSums& sums) {
-  return (sums.ip.at == 0 || knows_ip(parsed, sums)) && (sums.l4.at == 0 || knows_l4(frame, parsed, sums));
-}
-
 }  // namespace
+
+/// Which checksums of a frame need not be summed up, for the sender's device has made them of these very bytes.
+struct Ingress::Known {
+  bool ip = false;
+  bool l4 = false;
+};
 
 int Ingress::configure(std::uint16_t queues, std::size_t buffer_bytes) {
   std::array<std::unique_ptr<PacketBuffer>, kMaxQueues> fresh;
@@ -70,8 +72,10 @@ int Ingress::configure(std::uint16_t queues, std::size_t buffer_bytes) {
 }
 
 void Ingress::plan() {
+  constexpr std::uint64_t kBoth = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
   steers_ = rss.fields() != 0 && (queues_ > 1 || reports_hash);
   parses_ = steers_ || reports_kind || needs_header_length || checksum_offloads != 0 || !flows.empty();
+  knows_plain_ = !steers_ && !needs_header_length && flows.empty() && (checksum_offloads & kBoth) == kBoth;
 }
 
 /// False: lost, and counted.
@@ -91,8 +95,31 @@ bool Ingress::passes(FrameRef frame) {
   return macs.passes(frame.data()) || lost(Count::rx_filtered);
 }
 
+/// Into the queue's packet buffer by `copy(room)`. Whatever becomes of it, it was taken.
+template <typename Copy>
+Ingress::Taken Ingress::store(std::uint16_t queue, const FrameInfo& info, Copy&& copy) {
+  if (queue >= queues_ || !queue_started[queue].load(std::memory_order_relaxed)) [[unlikely]] {
+    counts.add(Count::rx_stopped);
+    return Taken::yes;
+  }
+  std::uint8_t* const room = buffers_[queue]->reserve(info);
+  if (room == nullptr) {
+    counts.add(Count::rx_no_descriptor);
+    return Taken::yes;
+  }
+  copy(room);
+  buffers_[queue]->commit();
+  return Taken::yes;
+}
+
 Ingress::Taken Ingress::deliver(FrameRef frame, std::uint64_t word, std::uint64_t release_nanos) {
   if ((word & kTxSums) == 0) return take(frame, {}, true, release_nanos);
+  if (knows_plain_ && is_plain_udp(frame, word)) {
+    if (!passes(frame)) return Taken::yes;
+    FrameInfo info{release_nanos, frame.length, 0, 0, 0, kRxIpGood | kRxL4Good};
+    if (reports_kind) info.rx_flags |= rx_kind(RxL3::ipv4, RxL4::udp, 0);
+    return store(0, info, [&](std::uint8_t* room) { copy_plain_udp(frame, room); });
+  }
   const std::uint32_t headers = tx_l2_length(word) + tx_l3_length(word) + TcpView::kHeaderLength;
   if (frame.count > 1 && frame.head_length() < headers) return Taken::unfinished;
   const DeviceSums sums = sum_up(frame, word);
@@ -108,27 +135,20 @@ Ingress::Taken Ingress::take(FrameRef frame, const DeviceSums& sums, bool stored
   if (parses_) {
     const ParsedFrame parsed = parse(frame);
     if (frame.count > 1 && parsed.payload_offset > frame.head_length()) return Taken::unfinished;
-    if (!stored && checksum_offloads != 0 && !right(frame, parsed, sums)) return Taken::unfinished;
+    const Known known{knows_ip(parsed, sums), knows_l4(frame, parsed, sums)};
+    const bool right = (known.ip || sums.ip.at == 0) && (known.l4 || sums.l4.at == 0);
+    if (!stored && !right && checksum_offloads != 0) return Taken::unfinished;
     queue = choose_queue(frame, parsed, info);
     if (queue == kNoQueue) return Taken::yes;
-    if (checksum_offloads != 0) info.rx_flags |= verify(frame, parsed, sums);
+    if (checksum_offloads != 0) info.rx_flags |= verify(frame, parsed, known);
   }
-  if (queue >= queues_ || !queue_started[queue].load(std::memory_order_relaxed)) [[unlikely]] {
-    counts.add(Count::rx_stopped);
-    return Taken::yes;
-  }
-  std::uint8_t* const room = buffers_[queue]->reserve(info);
-  if (room == nullptr) {
-    counts.add(Count::rx_no_descriptor);
-    return Taken::yes;
-  }
-  std::uint8_t* to = room;
-  for (std::uint16_t i = 0; i < frame.count; to += frame.segments[i++].length) {
-    copy_bytes(to, frame.segments[i].data, frame.segments[i].length);
-  }
-  sums.store(room);
-  buffers_[queue]->commit();
-  return Taken::yes;
+  return store(queue, info, [&](std::uint8_t* room) {
+    std::uint8_t* to = room;
+    for (std::uint16_t i = 0; i < frame.count; to += frame.segments[i++].length) {
+      copy_bytes(to, frame.segments[i].data, frame.segments[i].length);
+    }
+    sums.store(room);
+  });
 }
 
 /// By flow rules and RSS, with what they and the parser have to tell; kNoQueue if a rule drops the frame.
@@ -158,19 +178,19 @@ std::uint16_t Ingress::choose_queue(FrameRef frame, const ParsedFrame& parsed, F
 
 /// Flags of enum RxFlag. Bad checksums are counted; the frame goes on. Behind a bad IPv4 header L4 is
 /// not looked at.
-std::uint64_t Ingress::verify(FrameRef frame, const ParsedFrame& parsed, const DeviceSums& sums) {
+std::uint64_t Ingress::verify(FrameRef frame, const ParsedFrame& parsed, const Known& known) {
   const bool ip = parsed.l3 == L3Kind::ipv4 && (checksum_offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0;
   const bool l4 = (l4_offload(parsed) & checksum_offloads) != 0;
   if (!ip && !l4) return 0;
   // What is malformed behind the IP header does not matter to it.
-  if (!knows_ip(parsed, sums) && verify_ip_checksum(frame, parsed) != Verdict::forward) {
+  if (!known.ip && verify_ip_checksum(frame, parsed) != Verdict::forward) {
     if (!ip) return 0;
     counts.add(Count::rx_bad_ip_checksum);
     return kRxIpBad;
   }
   const std::uint64_t flags = ip ? kRxIpGood : std::uint64_t{0};
   if (!l4) return flags;
-  if (knows_l4(frame, parsed, sums)) return flags | kRxL4Good;
+  if (known.l4) return flags | kRxL4Good;
   if (verify_l4_checksum(frame, parsed) != Verdict::forward) {
     counts.add(Count::rx_bad_l4_checksum);
     return flags | kRxL4Bad;

@@ -79,6 +79,7 @@ class Ingress final : public FrameSink {
   bool needs_header_length = false;     ///< some queue splits at headers
   bool reports_kind = false;            ///< packet types are wanted (descriptor.h, rx_kind)
   bool reports_hash = true;             ///< the hash is wanted even where there is one queue only
+  bool reports_time = false;            ///< times of arrival are wanted
   // Atomic so that others may read them without a Change.
   std::atomic<bool> started{false};  ///< the port; while it is not, frames count as rx_stopped
   std::atomic<bool> link_up{true};   ///< while it is not, as rx_link_down
@@ -86,18 +87,22 @@ class Ingress final : public FrameSink {
   Counters counts;
 
  private:
+  struct Known;
   /// What deliver() can do without, from the members above.
   void plan();
   [[nodiscard]] bool passes(FrameRef frame);
+  template <typename Copy>
+  Taken store(std::uint16_t queue, const FrameInfo& info, Copy&& copy);
   [[nodiscard]] Taken take(FrameRef frame, const DeviceSums& sums, bool stored, std::uint64_t release_nanos);
   static constexpr std::uint16_t kNoQueue = kMaxQueues;
   [[nodiscard]] std::uint16_t choose_queue(FrameRef frame, const ParsedFrame& parsed, FrameInfo& info);
-  [[nodiscard]] std::uint64_t verify(FrameRef frame, const ParsedFrame& parsed, const DeviceSums& sums);
+  [[nodiscard]] std::uint64_t verify(FrameRef frame, const ParsedFrame& parsed, const Known& known);
 
   SpinLock lock_;
   std::uint16_t queues_ = 0;
-  bool parses_ = false;  ///< frames have to be looked into
-  bool steers_ = false;  ///< ... by RSS
+  bool parses_ = false;       ///< frames have to be looked into
+  bool steers_ = false;       ///< ... by RSS
+  bool knows_plain_ = false;  ///< all that is asked of a plain UDP datagram is to verify it
   std::array<std::unique_ptr<PacketBuffer>, kMaxQueues> buffers_;
 };
 

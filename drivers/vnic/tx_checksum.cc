@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tx_checksum.h"
 
+#include <cstring>
+
 #include "descriptor.h"
 #include "packet/byte_order.h"
 #include "packet/checksum.h"
+#include "packet/ethernet.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
 #include "packet/tcp.h"
@@ -36,6 +39,50 @@ bool sum_l4(FrameRef frame, std::uint32_t begin, std::uint32_t end, std::uint32_
 }
 
 }  // namespace
+
+namespace {
+
+constexpr std::uint32_t kPlainIp = EthernetView::kHeaderLength;
+constexpr std::uint32_t kPlainUdp = kPlainIp + Ipv4View::kHeaderLength;
+
+}  // namespace
+
+bool is_plain_udp(FrameRef frame, std::uint64_t word) {
+  constexpr std::uint64_t kAsked = kTxSums | tx_word(0, 0x7f, 0x1ff, 0);
+  if ((word & kAsked) != tx_word(0, kPlainIp, Ipv4View::kHeaderLength, kTxUdpSum)) return false;
+  if (frame.head_length() < kPlainUdp + UdpView::kHeaderLength) return false;
+  const std::uint8_t* const ip = frame.data() + kPlainIp;
+  const std::uint8_t* const udp = frame.data() + kPlainUdp;
+  const std::uint32_t length = load_be16(udp + UdpView::kLength);
+  const bool shape = load_be16(frame.data() + EthernetView::kEtherType) == kEtherTypeIpv4 && ip[0] == 0x45 &&
+                     ip[Ipv4View::kProtocol] == kProtocolUdp && (load_be16(ip + Ipv4View::kFragment) & 0x3fff) == 0 &&
+                     load_be16(ip + Ipv4View::kTotalLength) == Ipv4View::kHeaderLength + length &&
+                     length >= UdpView::kHeaderLength && kPlainUdp + length <= frame.length;
+  if (!shape) return false;
+  const ChecksumSum pseudo = pseudo_header_v4(ip + Ipv4View::kSource, kProtocolUdp, length);
+  return load_be16(udp + UdpView::kChecksum) == static_cast<std::uint16_t>(~pseudo.checksum()) &&
+         checksum(ip, Ipv4View::kHeaderLength) == 0;
+}
+
+void copy_plain_udp(FrameRef frame, std::uint8_t* to) {
+  std::memcpy(to, frame.data(), kPlainUdp);
+  std::uint8_t* const udp = to + kPlainUdp;
+  std::uint32_t left = load_be16(frame.data() + kPlainUdp + UdpView::kLength);
+  std::uint32_t at = kPlainUdp;
+  ChecksumSum sum;
+  to += kPlainUdp;
+  for (std::uint16_t i = 0; i < frame.count; ++i, at = 0) {
+    const std::uint8_t* const from = frame.segments[i].data + at;
+    const std::uint32_t here = frame.segments[i].length - at;
+    const std::uint32_t summed = here < left ? here : left;
+    sum.add_copied(to, from, summed);
+    if (here != summed) std::memcpy(to + summed, from + summed, here - summed);
+    to += here;
+    left -= summed;
+  }
+  const std::uint16_t value = sum.checksum();
+  store_be16(udp + UdpView::kChecksum, value == 0 ? 0xffff : value);  // RFC 768
+}
 
 DeviceSums sum_up(FrameRef frame, std::uint64_t word) {
   const std::uint32_t l3 = tx_l2_length(word);

@@ -33,4 +33,10 @@ struct DeviceSums {
 /// of the IP packet, without Ethernet's padding.
 [[nodiscard]] DeviceSums sum_up(FrameRef frame, std::uint64_t word);
 
+/// Whether the frame is a whole UDP datagram behind 14 bytes of Ethernet and 20 of IPv4, these right, whose checksum
+/// alone is to be filled in, on the right pseudo header: then it is right once it has been.
+[[nodiscard]] bool is_plain_udp(FrameRef frame, std::uint64_t word);
+/// Copies such a frame to `to`, its checksum made on the way and stored there.
+void copy_plain_udp(FrameRef frame, std::uint8_t* to);
+
 }  // namespace warpline::vnic

@@ -57,6 +57,67 @@ void leave_to_device(std::vector<std::uint8_t>& frame) {
   udp->dgram_cksum = rte_ipv4_phdr_cksum(ip, 0);
 }
 
+/// The word of a frame whose UDP checksum alone is the device's.
+constexpr std::uint64_t kUdpAlone = tx_word(0, kL2, 20, kTxUdpSum);
+
+/// As an application leaves it that has made IPv4's checksum itself.
+std::vector<std::uint8_t> plain(std::uint32_t length) {
+  std::vector<std::uint8_t> frame = v4(length);
+  auto* const ip = reinterpret_cast<rte_ipv4_hdr*>(frame.data() + kL2);
+  reinterpret_cast<rte_udp_hdr*>(ip + 1)->dgram_cksum = rte_ipv4_phdr_cksum(ip, 0);
+  return frame;
+}
+
+/// In pieces, the first of `head` bytes.
+struct Pieces {
+  Pieces(std::vector<std::uint8_t>& frame, std::uint32_t head)
+      : segments{{frame.data(), head, 0, Verdict::forward},
+                 {frame.data() + head, static_cast<std::uint32_t>(frame.size()) - head, 0, Verdict::forward}},
+        ref{segments, static_cast<std::uint16_t>(head == frame.size() ? 1 : 2),
+            static_cast<std::uint32_t>(frame.size())} {}
+  Segment segments[2];
+  FrameRef ref;
+};
+
+TEST(TxChecksum, PlainUdpIsCopiedAsItWouldBeFilledIn) {
+  for (const std::uint32_t length : {60U, 61U, 122U, 300U, 1514U}) {
+    for (const std::uint32_t padding : {0U, 1U, 4U}) {
+      std::vector<std::uint8_t> frame = plain(length);
+      frame.resize(length + padding, 0x77);
+      for (const std::uint32_t head : {42U, 45U, 59U, static_cast<std::uint32_t>(frame.size())}) {
+        const Pieces pieces(frame, head);
+        ASSERT_TRUE(is_plain_udp(pieces.ref, kUdpAlone));
+        std::vector<std::uint8_t> copy(frame.size());
+        copy_plain_udp(pieces.ref, copy.data());
+        std::vector<std::uint8_t> expected = frame;
+        ASSERT_TRUE(fill(expected, kUdpAlone));
+        EXPECT_EQ(copy, expected) << length << " + " << padding << " in pieces from " << head;
+        EXPECT_EQ(verdict(copy), Verdict::forward);
+      }
+    }
+  }
+}
+
+TEST(TxChecksum, OnlyWhatIsRightInAllIsPlainUdp) {
+  const std::vector<std::uint8_t> good = plain(100);
+  const auto takes = [](std::vector<std::uint8_t> frame, std::uint32_t head, std::uint64_t word) {
+    const Pieces pieces(frame, head);
+    return is_plain_udp(pieces.ref, word);
+  };
+  EXPECT_TRUE(takes(good, 100, kUdpAlone));
+  EXPECT_FALSE(takes(good, 41, kUdpAlone));
+  EXPECT_FALSE(takes(good, 100, tx_word(0, kL2, 20, kTxUdpSum | kTxIpSum)));
+  EXPECT_FALSE(takes(good, 100, tx_word(0, kL2, 24, kTxUdpSum)));
+  EXPECT_FALSE(takes(good, 100, tx_word(0, kL2 + 4, 20, kTxUdpSum)));
+  // Any byte of the headers but UDP's ports and the stations may not be another.
+  for (std::uint32_t at = 12; at < kL2 + 28U; ++at) {
+    if (at >= kL2 + 20U && at < kL2 + 24U) continue;
+    std::vector<std::uint8_t> bad = good;
+    bad[at] ^= 0x21;
+    EXPECT_FALSE(takes(bad, 100, kUdpAlone)) << at;
+  }
+}
+
 TEST(TxChecksum, FillsInIpv4AndUdp) {
   for (const std::uint32_t length : {42U, 43U, 64U, 1499U, 1514U}) {
     std::vector<std::uint8_t> frame = v4(length);
