@@ -70,12 +70,11 @@ MessageQueue::~MessageQueue() {
 }
 
 void MessageQueue::close() {
-  rte_pktmbuf_free_bulk(received_.data(), received_count_);
+  free_received();
   rte_pktmbuf_free_bulk(unsent_.data() + unsent_at_, static_cast<unsigned>(unsent_end_ - unsent_at_));
-  rte_pktmbuf_free_bulk(heads_.data() + heads_missing_, static_cast<unsigned>(kBurst - heads_missing_));
-  received_count_ = 0;
+  rte_pktmbuf_free_bulk(heads_.data() + heads_used_, static_cast<unsigned>(kBurst - heads_used_));
   unsent_at_ = unsent_end_ = 0;
-  heads_missing_ = kBurst;
+  heads_used_ = kBurst;
 }
 
 /// A port is polled: there is nothing to sleep on. But others may wait for the core.
@@ -86,29 +85,33 @@ void MessageQueue::wait(Nanos, Nanos) { sched_yield(); }
 std::span<Outgoing> MessageQueue::room() {
   if (unsent_at_ != unsent_end_) flush();
   if (unsent_at_ != unsent_end_) return {};
-  if (heads_missing_ != 0) {
-    if (rte_pktmbuf_alloc_bulk(setup_.pool, heads_.data(), heads_missing_) != 0) {
-      counters_.no_mbuf.add(1);
-      return {};
-    }
-    const bool gathers = setup_.payloads != nullptr;
-    for (std::uint16_t i = 0; i < heads_missing_; ++i) {
-      outgoing_[i].head = rte_pktmbuf_mtod(heads_[i], std::uint8_t*);
-      outgoing_[i].head_capacity = rte_pktmbuf_tailroom(heads_[i]);
-      outgoing_[i].copy_up_to = gathers ? kMaxHeadBytes : setup_.datagram_bytes;
-    }
-    heads_missing_ = 0;
+  if (heads_used_ >= kBurst / 2) fill_heads();
+  return std::span(outgoing_).subspan(heads_used_);
+}
+
+/// Many at a time, for one costs as much as some.
+void MessageQueue::fill_heads() {
+  if (rte_pktmbuf_alloc_bulk(setup_.pool, heads_.data(), heads_used_) != 0) {
+    counters_.no_mbuf.add(1);
+    return;
   }
-  return outgoing_;
+  const bool gathers = setup_.payloads != nullptr;
+  for (std::uint16_t i = 0; i < heads_used_; ++i) {
+    outgoing_[i].head = rte_pktmbuf_mtod(heads_[i], std::uint8_t*);
+    outgoing_[i].head_capacity = rte_pktmbuf_tailroom(heads_[i]);
+    outgoing_[i].copy_up_to = gathers ? kMaxHeadBytes : setup_.datagram_bytes;
+  }
+  heads_used_ = 0;
 }
 
 void MessageQueue::send(std::size_t count, Nanos now) {
   unsent_at_ = unsent_end_ = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  const std::size_t end = heads_used_ + count;
+  for (std::size_t i = heads_used_; i < end; ++i) {
     const Outgoing& outgoing = outgoing_[i];
     rte_mbuf* const head = heads_[i];
     constexpr std::size_t kWaysAhead = 4;
-    if (i + kWaysAhead < count) rte_prefetch0(&way_of(outgoing_[i + kWaysAhead]));
+    if (i + kWaysAhead < end) rte_prefetch0(&way_of(outgoing_[i + kWaysAhead]));
     const UdpPath* const path = path_to(outgoing, now);
     if (path == nullptr) [[unlikely]] {
       drop(head, outgoing);
@@ -140,7 +143,7 @@ void MessageQueue::send(std::size_t count, Nanos now) {
     }
     unsent_[unsent_end_++] = head;
   }
-  heads_missing_ = static_cast<std::uint16_t>(count);
+  heads_used_ = static_cast<std::uint16_t>(end);
   waits_since_ = now;
   flush();
 }
@@ -219,6 +222,8 @@ void MessageQueue::payload_free(void*, void* opaque) {
 }
 
 std::span<const std::uint64_t> MessageQueue::completed() {
+  if (token_count_ == 0 && gathered_ == 0) [[likely]]
+    return {};
   std::uint32_t count = token_count_;
   token_count_ = 0;
   if (gathered_ != 0) {

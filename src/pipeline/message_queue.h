@@ -83,11 +83,13 @@ class MessageQueue final : public Transport {
   MessageQueue(const MessageQueueSetup& setup, MessageLink& link);
   static void payload_free(void* data, void* gathered);
 
-  Verdict locate(rte_mbuf* mbuf, Located& found) const;
+  Verdict locate(rte_mbuf* mbuf, Located& found, Datagram& datagram) const;
   void take(rte_mbuf* mbuf, bool handed_over, Nanos now);
-  void hand_out(rte_mbuf* mbuf, const Located& found);
+  void hand_out(rte_mbuf* mbuf, const Located& found, Datagram& datagram);
   void control(rte_mbuf* mbuf, Nanos now);
   bool send_control(rte_mbuf* mbuf);
+  void free_received();
+  void fill_heads();
 
   [[nodiscard]] Way& way_of(const Outgoing& outgoing) {
     return ways_[std::min<std::size_t>(outgoing.session, ways_.size() - 1)];
@@ -105,15 +107,15 @@ class MessageQueue final : public Transport {
   MessageLink& link_;
   std::vector<std::span<const std::uint8_t>> allowed_;
 
-  std::array<rte_mbuf*, kBurst> received_{};  ///< given back by the next receive()
+  std::array<rte_mbuf*, 2 * kBurst> received_{};  ///< given back once there is nothing to do, or no room for more
   std::uint16_t received_count_ = 0;
   std::array<Datagram, kBurst> datagrams_;
   std::uint16_t datagram_count_ = 0;
   std::vector<std::uint8_t> scratch_;  ///< for datagrams in more pieces than two, one slot each
 
-  std::array<rte_mbuf*, kBurst> heads_{};  ///< for room(); null: to be filled
+  std::array<rte_mbuf*, kBurst> heads_{};  ///< for room()
   std::array<Outgoing, kBurst> outgoing_;
-  std::uint16_t heads_missing_ = kBurst;  ///< of the first heads
+  std::uint16_t heads_used_ = kBurst;  ///< the first of them are gone
   std::array<rte_mbuf*, kBurst> unsent_{};
   std::uint16_t unsent_at_ = 0;
   std::uint16_t unsent_end_ = 0;

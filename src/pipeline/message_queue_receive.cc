@@ -46,21 +46,29 @@ Verdict verify_plain(const std::uint8_t* ip, std::uint32_t udp_length) {
   return sum.checksum() == 0 ? Verdict::forward : Verdict::udp_checksum;
 }
 
+/// Its IPv4-mapped form, in words that can be read again at once.
+void set_v4(PeerAddress& peer, const std::uint8_t* address) {
+  store_be64(peer.ip.data(), 0);
+  store_be64(peer.ip.data() + 8, std::uint64_t{0xffff} << 32 | load_be32(address));
+}
+
 }  // namespace
 
 /// A datagram in a frame.
 struct MessageQueue::Located {
   std::uint32_t payload_offset = 0;
   std::uint32_t payload_length = 0;
-  PeerAddress from;
   std::uint16_t to_port = 0;
-  std::uint8_t ecn = 0;
   bool ours = false;  ///< UDP to an address of ours; else whatever the verdict says
 };
 
-std::span<const Datagram> MessageQueue::receive(Nanos now) {
+void MessageQueue::free_received() {
   rte_pktmbuf_free_bulk(received_.data(), received_count_);
   received_count_ = 0;
+}
+
+std::span<const Datagram> MessageQueue::receive(Nanos now) {
+  if (received_count_ > kBurst) free_received();
   datagram_count_ = 0;
   std::array<rte_mbuf*, kBurst> burst;
   std::uint16_t handed_over = 0;
@@ -73,8 +81,11 @@ std::span<const Datagram> MessageQueue::receive(Nanos now) {
                                      static_cast<std::uint16_t>(kBurst - handed_over)));
   if (unsent_at_ != unsent_end_) [[unlikely]]
     give_up(now);
-  // Nothing to do: time to ask what has left.
-  if (count == 0 && gathered_ != 0) (void)rte_eth_tx_done_cleanup(setup_.place.port, setup_.place.queue, 0);
+  if (count == 0) {
+    // Nothing to do: time to give back what was read, and to ask what has left.
+    if (received_count_ != 0) free_received();
+    if (gathered_ != 0) (void)rte_eth_tx_done_cleanup(setup_.place.port, setup_.place.queue, 0);
+  }
   for (std::uint16_t i = 0; i < std::min(count, kNextFrames); ++i) rte_prefetch0(rte_pktmbuf_mtod(burst[i], void*));
   for (std::uint16_t i = 0; i < count; ++i) {
     if (i + kNextFrames < count) rte_prefetch0(rte_pktmbuf_mtod(burst[i + kNextFrames], void*));
@@ -87,7 +98,8 @@ std::span<const Datagram> MessageQueue::receive(Nanos now) {
 /// Keeps the mbuf until the next receive(), or gives it away.
 void MessageQueue::take(rte_mbuf* mbuf, bool handed_over, Nanos now) {
   Located found;
-  const Verdict verdict = locate(mbuf, found);
+  Datagram& datagram = datagrams_[datagram_count_];
+  const Verdict verdict = locate(mbuf, found, datagram);
   if (is_drop(verdict)) {
     counters_.malformed.add(1);
     rte_pktmbuf_free(mbuf);
@@ -97,10 +109,10 @@ void MessageQueue::take(rte_mbuf* mbuf, bool handed_over, Nanos now) {
     control(mbuf, now);
     return;
   }
-  const std::uint16_t owner = setup_.steering.owner(setup_.worker, found.to_port, found.from);
+  const std::uint16_t owner = setup_.steering.owner(setup_.worker, found.to_port, datagram.from);
   if (owner == setup_.worker || (handed_over && owner < setup_.steering.workers)) [[likely]] {
     received_[received_count_++] = mbuf;
-    hand_out(mbuf, found);
+    hand_out(mbuf, found, datagram);
     return;
   }
   if (owner >= setup_.steering.workers) {
@@ -113,8 +125,9 @@ void MessageQueue::take(rte_mbuf* mbuf, bool handed_over, Nanos now) {
   rte_pktmbuf_free(mbuf);
 }
 
-/// What lies in the frame, all checks done that are to be done before the endpoint's own.
-Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found) const {
+/// What lies in the frame, all checks done that are to be done before the endpoint's own. Of the datagram, whence it
+/// came.
+Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found, Datagram& datagram) const {
   const std::uint8_t* const frame = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
   const std::uint8_t* const ip = frame + EthernetView::kHeaderLength;
   const bool plain = !link_.vlan && (mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0 && mbuf->nb_segs == 1 &&
@@ -155,14 +168,13 @@ Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found) const {
   found.ours = link_.is_own(l3 + (v4 ? Ipv4View::kDestination : Ipv6View::kDestination), v4) &&
                std::memcmp(frame, link_.self.mac.bytes.data(), link_.self.mac.bytes.size()) == 0;
   if (v4) {
-    found.from.ip[10] = found.from.ip[11] = 0xff;
-    std::memcpy(found.from.ip.data() + 12, source, 4);
-    found.ecn = l3[Ipv4View::kTypeOfService] & 3;
+    set_v4(datagram.from, source);
+    datagram.ecn = l3[Ipv4View::kTypeOfService] & 3;
   } else {
-    std::memcpy(found.from.ip.data(), source, 16);
-    found.ecn = Ipv6View(l3).traffic_class() & 3;
+    std::memcpy(datagram.from.ip.data(), source, 16);
+    datagram.ecn = Ipv6View(l3).traffic_class() & 3;
   }
-  found.from.port = load_be16(frame + parsed.l4_offset + UdpView::kSourcePort);
+  datagram.from.port = load_be16(frame + parsed.l4_offset + UdpView::kSourcePort);
   found.to_port = load_be16(frame + parsed.l4_offset + UdpView::kDestinationPort);
   found.payload_offset = parsed.payload_offset;
   found.payload_length = parsed.payload_length;
@@ -170,16 +182,15 @@ Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found) const {
 }
 
 /// As at most two pieces, the first of which holds a whole head.
-void MessageQueue::hand_out(rte_mbuf* mbuf, const Located& found) {
-  Datagram& datagram = datagrams_[datagram_count_];
-  datagram = {};
-  datagram.from = found.from;
-  datagram.ecn = found.ecn;
+void MessageQueue::hand_out(rte_mbuf* mbuf, const Located& found, Datagram& datagram) {
   datagram.head = rte_pktmbuf_mtod_offset(mbuf, std::uint8_t*, found.payload_offset);
   const std::uint32_t whole = found.payload_length;
   const std::uint32_t have = std::min(mbuf->data_len - found.payload_offset, whole);
   const std::uint32_t need = std::min(kMaxHeadBytes, whole);
   datagram.head_length = have;
+  datagram.rest = nullptr;
+  datagram.rest_length = 0;
+  datagram.rest_device = false;
   if (have < whole) {
     rte_mbuf* const second = mbuf->next;
     const std::uint32_t missing = have < need ? need - have : 0;
