@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/prefetch.h"
 #include "message/state.h"
 
 namespace warpline {
@@ -172,7 +173,9 @@ EndpointState::Placed EndpointState::place(Message& message, Session& session, c
     drop(MessageDrop::beyond_window);
     return Placed::no;
   }
-  if (!copy_in(datagram, at, length, message.in + fragment.offset, message.in_device)) return Placed::no;
+  std::uint8_t* const to = message.in + fragment.offset;
+  if (!copy_in(datagram, at, length, to, message.in_device)) return Placed::no;
+  if (!message.in_device) prefetch_bytes<true>(to + length, std::min(length, kPrefetched));
   message.window.add(number);
   if (message.owed != 0 && number != 0) granted_arrived(session, message, length);
   const std::uint64_t contiguous = std::uint64_t{message.window.base()} * session.fragment_bytes;

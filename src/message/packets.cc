@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/prefetch.h"
 #include "message/protection.h"
 #include "message/state.h"
 
@@ -190,6 +191,7 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
     config.placer.copy(config.placer.context, out.head + out.head_length, from, payload);
   } else {
     std::memcpy(out.head + out.head_length, from, payload);
+    if (message.fragments > 1) prefetch_bytes<false>(from + payload, std::min(payload, kPrefetched));
   }
   out.head_length += payload;
 }

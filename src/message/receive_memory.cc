@@ -15,13 +15,15 @@ std::uint32_t blocks_of(std::uint64_t bytes) {
 }  // namespace
 
 ReceiveMemory::ReceiveMemory(std::uint64_t bytes)
-    : ReceiveMemory(blocks_of(bytes), nullptr,
-                    std::unique_ptr<std::uint8_t[]>(new std::uint8_t[std::size_t{blocks_of(bytes)} * kMinBlock])) {}
+    : ReceiveMemory(blocks_of(bytes), nullptr, [&] {
+        const std::size_t size = std::size_t{blocks_of(bytes)} * kMinBlock;
+        return Own(LargeAllocator<std::uint8_t>().allocate(size), Free{size});
+      }()) {}
 
 ReceiveMemory::ReceiveMemory(std::span<std::uint8_t> memory)
-    : ReceiveMemory(blocks_of(memory.size()), memory.data(), nullptr) {}
+    : ReceiveMemory(blocks_of(memory.size()), memory.data(), Own(nullptr, Free{0})) {}
 
-ReceiveMemory::ReceiveMemory(std::uint32_t blocks, std::uint8_t* bytes, std::unique_ptr<std::uint8_t[]> own)
+ReceiveMemory::ReceiveMemory(std::uint32_t blocks, std::uint8_t* bytes, Own own)
     : blocks_(blocks),
       own_(std::move(own)),
       memory_(own_ == nullptr ? bytes : own_.get()),

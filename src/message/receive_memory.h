@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "base/large_vector.h"
+
 namespace warpline {
 
 /// Contiguous buffers of any size out of one piece of memory: a buddy system (Knowlton, CACM 1965) of blocks of powers
@@ -41,13 +43,20 @@ class ReceiveMemory {
     std::uint8_t order;  ///< with kTaken if it is; kNotHead inside of a block
   };
 
-  ReceiveMemory(std::uint32_t blocks, std::uint8_t* bytes, std::unique_ptr<std::uint8_t[]> own);
+  /// Of bytes that nobody has written: pages are taken as they are used.
+  struct Free {
+    std::size_t size;
+    void operator()(std::uint8_t* bytes) const { LargeAllocator<std::uint8_t>().deallocate(bytes, size); }
+  };
+  using Own = std::unique_ptr<std::uint8_t[], Free>;
+
+  ReceiveMemory(std::uint32_t blocks, std::uint8_t* bytes, Own own);
   void push(std::uint32_t block, unsigned order);
   void unlink(std::uint32_t block, unsigned order);
 
   std::uint32_t blocks_;
   std::uint64_t free_bytes_ = 0;
-  std::unique_ptr<std::uint8_t[]> own_;
+  Own own_;
   std::uint8_t* memory_;
   std::vector<Node> nodes_;
   std::array<std::uint32_t, kOrders> free_;
