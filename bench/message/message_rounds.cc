@@ -21,13 +21,11 @@ namespace warpline {
 namespace {
 
 constexpr std::uint32_t kWindow = 64;
-constexpr std::uint16_t kRawReports = 32;  ///< descriptors at once: the driver's own way
-constexpr std::uint32_t kFullFrame = 1514;
-constexpr std::uint32_t kFullPayload = 1472 - 28 - 20;  ///< of a message, in a full frame
+constexpr std::uint16_t kRawReports = 32;               ///< descriptors at once: the driver's own way
 constexpr std::uint32_t kRpcFrame = 42 + 28 + 20 + 32;  ///< of a short request without an acknowledgement
 
 struct Contender {
-  std::string question;  ///< rate, latency or goodput
+  std::string question;  ///< rate, latency, goodput, or that in jumbo frames
   std::string name;
   std::function<RunFigures()> run;
 };
@@ -53,6 +51,9 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   WARPLINE_TRY(BenchWire ring, make_wire("ring", 1, true));
   WARPLINE_TRY(BenchWire unchecked, make_wire("vnic", 2, false));
   WARPLINE_TRY(BenchWire raw, make_wire("vnic", 3, true, kRawReports));
+  WARPLINE_TRY(BenchWire jumbo, make_wire("vnic", 4, true, {}, kJumbo));
+  WARPLINE_TRY(BenchWire jumbo_unchecked, make_wire("vnic", 5, false, {}, kJumbo));
+  WARPLINE_TRY(BenchWire jumbo_raw, make_wire("vnic", 6, true, kRawReports, kJumbo));
   const BenchLcores lcores{plan, 0.1, seconds};
 
   const MessageRun rpc{.outstanding = kWindow};
@@ -69,6 +70,8 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   lengthy_compatible.length = kLongMessage;
   lengthy_compatible.outstanding = 2;
   lengthy_compatible.echo = false;
+  MessageRun lengthy_jumbo = lengthy;
+  lengthy_jumbo.datagram_bytes = kJumbo.datagram();
   const auto over = [&](BenchWire& wire, const MessageRun& what) {
     return [&lcores, &wire, what] { return run_messages(lcores, wire, what); };
   };
@@ -96,9 +99,14 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
       {"goodput", "messages on net_ring", over(ring, lengthy)},
       {"goodput", "compatibility mode", over(vnic, lengthy_compatible)},
       {"goodput", "messages on kernel sockets", [&] { return run_messages_on_sockets(lcores, lengthy); }},
-      {"goodput", "raw bursts", [&] { return run_raw_stream(lcores, raw, kFullFrame, kFullPayload); }},
-      {"goodput", "kernel UDP", [&] { return run_udp_stream(lcores, 1472); }},
+      {"goodput", "raw bursts", [&] { return run_raw_stream(lcores, raw, kOrdinary.bytes(), kOrdinary.payload()); }},
+      {"goodput", "kernel UDP", [&] { return run_udp_stream(lcores, kOrdinary.datagram()); }},
       {"goodput", "kernel TCP", [&] { return run_tcp_stream(lcores); }},
+      {"jumbo", "messages", over(jumbo, lengthy_jumbo)},
+      {"jumbo", "messages again", over(jumbo, lengthy_jumbo)},
+      {"jumbo", "messages without UDP checksum", over(jumbo_unchecked, lengthy_jumbo)},
+      {"jumbo", "raw bursts", [&] { return run_raw_stream(lcores, jumbo_raw, kJumbo.bytes(), kJumbo.payload()); }},
+      {"jumbo", "kernel UDP", [&] { return run_udp_stream(lcores, kJumbo.datagram()); }},
   };
 
   std::erase_if(contenders, [&](const Contender& c) {
@@ -121,15 +129,18 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
     fmt::print(stderr, "round {} of {}\n", round + 1, rounds);
   }
 
-  nlohmann::ordered_json report = {
-      {"schema_version", 1},
-      {"command", fmt::format("bench/message/run {} {}", rounds, seconds)},
-      {"build", build_facts()},
-      {"host", host_facts()},
-      {"hugepages", eal.hugepages()},
-      {"rounds", rounds},
-      {"seconds", seconds},
-      {"units", {{"rate", "requests/s"}, {"latency", "ns, median"}, {"goodput", "Gbit/s"}}}};
+  nlohmann::ordered_json report = {{"schema_version", 1},
+                                   {"command", fmt::format("bench/message/run {} {}", rounds, seconds)},
+                                   {"build", build_facts()},
+                                   {"host", host_facts()},
+                                   {"hugepages", eal.hugepages()},
+                                   {"rounds", rounds},
+                                   {"seconds", seconds},
+                                   {"units",
+                                    {{"rate", "requests/s"},
+                                     {"latency", "ns, median"},
+                                     {"goodput", "Gbit/s"},
+                                     {"jumbo", "Gbit/s in frames of 9014 bytes"}}}};
   std::map<std::string, std::size_t> own;
   for (std::size_t i = 0; i < contenders.size(); ++i) own.try_emplace(contenders[i].question, i);
   for (std::size_t i = 0; i < contenders.size(); ++i) {
@@ -150,7 +161,7 @@ int main(int argc, char** argv) {
   const auto rounds = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 15);
   const double seconds = argc > 2 ? std::atof(argv[2]) : 0.3;
   if (rounds == 0 || seconds <= 0) {
-    fmt::print(stderr, "usage: message_rounds [ROUNDS [SECONDS [rate|latency|goodput [CONTENDER]]]]\n");
+    fmt::print(stderr, "usage: message_rounds [ROUNDS [SECONDS [rate|latency|goodput|jumbo [CONTENDER]]]]\n");
     return 2;
   }
   const auto result = warpline::run(rounds, seconds, argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");

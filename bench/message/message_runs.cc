@@ -25,6 +25,7 @@ EndpointConfig endpoint_config(const MessageRun& run, bool client) {
   config.accept = !client;
   config.max_sessions = run.sessions;
   config.max_messages = std::max(1U << 14, 2 * run.sessions);
+  config.datagram_bytes = run.datagram_bytes;
   config.cc.kind = run.cc;
   config.reliability = run.reliability;
   config.bundles = run.bundles;
@@ -86,12 +87,13 @@ void run_both(const BenchLcores& lcores, const std::function<void()>& server, co
 }
 
 Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum,
-                            std::optional<std::uint16_t> tx_rs_thresh) {
-  constexpr std::uint16_t kRing = 1024;
+                            std::optional<std::uint16_t> tx_rs_thresh, FullFrame frame) {
+  // Of jumbo frames fewer, so that they stay in the cache.
+  const std::uint16_t ring_size = frame.mtu > kOrdinary.mtu ? 256 : 1024;
   constexpr std::uint16_t kTxRing = 256;  // what has left comes back while it is in the cache
   std::optional<std::uint16_t> ids[2];
   if (spec == "ring") {
-    WARPLINE_TRY(const auto pair, make_ring_pair(1, kRing, kAnyNode));
+    WARPLINE_TRY(const auto pair, make_ring_pair(1, ring_size, kAnyNode));
     ids[0] = pair.first;
     ids[1] = pair.second;
   }
@@ -99,19 +101,21 @@ Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_c
   for (unsigned side = 0; side < 2; ++side) {
     PortConfig port;
     port.spec = fmt::format("net_vnic{},wire=net_vnic{}", 2 * number + side, 2 * number + 1 - side);
-    port.rx_ring = kRing;
+    port.mtu = frame.mtu;
+    port.rx_ring = ring_size;
     port.tx_ring = kTxRing;
     port.tx_rs_thresh = tx_rs_thresh;
     port.addresses = {
         {Ipv4Address{{10, 0, static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(1 + side)}}, 24}};
     MessagePortConfig config;
     config.udp_port = side == 0 ? kPort : kClientPort;
+    config.datagram_bytes = frame.datagram();
     config.udp_checksum = udp_checksum;
     config.max_sessions = 20'000;
     WARPLINE_TRY(ports[side], MessagePort::open(port, config, ids[side]));
   }
   WARPLINE_TRY(const std::span<std::uint8_t> memory, ports[1]->allocate(MessagePattern::bytes_for(kLongMessage)));
-  return BenchWire{std::move(ports[0]), std::move(ports[1]), memory};
+  return BenchWire{std::move(ports[0]), std::move(ports[1]), memory, frame.datagram()};
 }
 
 RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run) {

@@ -32,8 +32,6 @@ namespace {
 
 constexpr std::uint16_t kBurst = 64;
 constexpr std::uint32_t kRpcFrame = 42 + 28 + 20 + 32;  ///< of a short request without an acknowledgement
-constexpr std::uint32_t kFullFrame = 1514;
-constexpr std::uint32_t kFullPayload = 1472 - 28 - 20;
 
 double cpu_seconds() {
   timespec at{};
@@ -125,6 +123,7 @@ EndpointConfig endpoint_config(const MessageRun& run, std::uint8_t number) {
   config.max_sessions = run.sessions;
   config.max_messages = std::max(1U << 14, 2 * run.sessions);
   config.max_sent_packets = std::max(1U << 16, 64 * run.sessions);
+  config.datagram_bytes = run.datagram_bytes;
   config.cc.kind = run.cc;
   config.bundles = run.bundles;
   return config;
@@ -180,7 +179,8 @@ double messages(BenchWire& wire, const MessageRun& run, double seconds) {
   stop_server = true;
   while (pair.step_server()) {
   }
-  return run.length > kFullPayload ? ns * kFullPayload / run.length : ns;
+  const double payload = FullFrame{static_cast<std::uint16_t>(run.datagram_bytes + 28)}.payload();
+  return run.length > payload ? ns * payload / run.length : ns;
 }
 
 double rotating(BenchWire& wire, const MessageRun& run, double seconds) {
@@ -208,6 +208,8 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
   WARPLINE_TRY(BenchWire vnic, make_wire("vnic", 0, true));
   WARPLINE_TRY(BenchWire unchecked, make_wire("vnic", 1, false));
   WARPLINE_TRY(BenchWire raw, make_wire("vnic", 2, true, 32));
+  WARPLINE_TRY(BenchWire jumbo, make_wire("vnic", 3, true, {}, kJumbo));
+  WARPLINE_TRY(BenchWire jumbo_raw, make_wire("vnic", 4, true, 32, kJumbo));
   struct Contender {
     std::string name;
     std::string unit;
@@ -224,6 +226,8 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
   const MessageRun many{.outstanding = 64, .sessions = 20'000};
   const MessageRun single{.outstanding = 1};
   const MessageRun lengthy{.length = kLongMessage, .outstanding = 2, .echo = false};
+  MessageRun lengthy_jumbo = lengthy;
+  lengthy_jumbo.datagram_bytes = kJumbo.datagram();
   std::vector<Contender> contenders = {
       {"requests", "request", over(vnic, rpc), {}},
       {"requests again", "request", over(vnic, rpc), {}},
@@ -236,7 +240,9 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
       {"raw echo", "request", [&] { return raw_echo(raw, kRpcFrame, 64, seconds); }, {}},
       {"stream", "frame", over(vnic, lengthy), {}},
       {"stream without UDP checksum", "frame", over(unchecked, lengthy), {}},
-      {"raw stream", "frame", [&] { return raw_stream(raw, kFullFrame, seconds); }, {}},
+      {"raw stream", "frame", [&] { return raw_stream(raw, kOrdinary.bytes(), seconds); }, {}},
+      {"jumbo stream", "frame", over(jumbo, lengthy_jumbo), {}},
+      {"jumbo raw stream", "frame", [&] { return raw_stream(jumbo_raw, kJumbo.bytes(), seconds); }, {}},
   };
   std::erase_if(contenders, [&](const Contender& c) { return !only.empty() && !c.name.starts_with(only); });
   Random random(1);

@@ -39,11 +39,23 @@ struct BenchWire {
   std::unique_ptr<MessagePort> server;
   std::unique_ptr<MessagePort> client;
   std::span<std::uint8_t> memory;  ///< for messages from the client: the port may read it
+  std::uint32_t datagram_bytes = 0;
 };
 inline constexpr std::uint32_t kLongMessage = 8 << 20;
+
+/// The longest frames of an MTU, and what they carry.
+struct FullFrame {
+  std::uint16_t mtu;
+  [[nodiscard]] constexpr std::uint32_t bytes() const { return mtu + 14U; }
+  [[nodiscard]] constexpr std::uint32_t datagram() const { return mtu - 20U - 8U; }
+  [[nodiscard]] constexpr std::uint32_t payload() const { return datagram() - 28 - 20; }  ///< of a message
+};
+inline constexpr FullFrame kOrdinary{1500};
+inline constexpr FullFrame kJumbo{9000};
+
 /// `spec`: "vnic" or "ring"; `number` makes names unique; descriptors that are reported together: as messages want it.
 Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum,
-                            std::optional<std::uint16_t> tx_rs_thresh = {});
+                            std::optional<std::uint16_t> tx_rs_thresh = {}, FullFrame frame = kOrdinary);
 
 struct MessageRun {
   CcKind cc = CcKind::swift;
@@ -53,6 +65,7 @@ struct MessageRun {
   bool echo = true;  ///< else the response is empty
   std::uint32_t sessions = 1;
   bool bundles = true;  ///< else each message has a packet of its own
+  std::uint32_t datagram_bytes = kOrdinary.datagram();  ///< no more than the wire's
 };
 RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run);
 /// `outstanding` in all, each in the next session's turn.
