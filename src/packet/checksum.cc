@@ -11,12 +11,13 @@ namespace {
 #if defined(__x86_64__)
 /// Of whole 64 bytes, which it takes off, and copies if so.
 template <bool copies>
-[[gnu::target("avx2")]] std::uint64_t sum_avx2(std::uint8_t*& to, const std::uint8_t*& bytes, std::uint32_t& n) {
+[[gnu::target("avx2,prfchw")]] std::uint64_t sum_avx2(std::uint8_t*& to, const std::uint8_t*& bytes, std::uint32_t& n) {
   const __m256i low = _mm256_set1_epi64x(0xffffffff);
   __m256i sum[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
   constexpr std::uint32_t kAhead = 1024;  // what is sent is rarely in the cache, and longer than this piece
   for (; n >= 64; n -= 64, bytes += 64) {
     __builtin_prefetch(bytes + kAhead);
+    if constexpr (copies) __builtin_prefetch(to + kAhead, 1);
     for (int half = 0; half < 2; ++half) {
       const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes) + half);
       if constexpr (copies) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to) + half, words);
@@ -47,7 +48,15 @@ std::uint64_t sum_long(const std::uint8_t* bytes, std::uint32_t n) {
 }
 
 std::uint64_t copy_and_sum_long(std::uint8_t* to, const std::uint8_t* from, std::uint32_t n) {
+  // Of many bytes memcpy() does not fetch what it overwrites, which may be in another core's cache: worth a second
+  // look.
+  constexpr std::uint32_t kMany = 2048;
   std::uint64_t sum = 0;
+  if (n >= kMany) {
+    sum = sum_long(from, n);
+    std::memcpy(to, from, n);
+    return sum;
+  }
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) {
     // Stores of whole halves of cache lines, where that leaves whole words to be summed.

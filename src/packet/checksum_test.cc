@@ -53,7 +53,7 @@ RC_GTEST_PROP(ChecksumProperty, PiecesMayHaveAnyLength, (const std::vector<Frame
 }
 
 RC_GTEST_PROP(ChecksumProperty, OfBytesThatAreCopied, ()) {
-  const auto lengths = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange(0U, 2000U));
+  const auto lengths = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange(0U, 4000U));
   const auto shift = *rc::gen::inRange<std::size_t>(0, 64);
   FrameBytes whole;
   for (const std::uint32_t length : lengths) whole.resize(whole.size() + length);
