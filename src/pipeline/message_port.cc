@@ -13,6 +13,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -109,7 +110,9 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortConfig& wanted,
   add_new(setup.rx_offloads, supported(info.rx_offload_capa, {{RTE_ETH_RX_OFFLOAD_IPV4_CKSUM, "ipv4_cksum"},
                                                               {RTE_ETH_RX_OFFLOAD_UDP_CKSUM, "udp_cksum"}}));
   // The last payload of a message must not wait for others to be sent before the device says that it has left.
-  if (info.default_txconf.tx_rs_thresh != 0 && !setup.tx_rs_thresh) setup.tx_rs_thresh = 1;
+  // Where a driver has no word on it, such as net_vnic, that costs as much as copying Ethernet's frames.
+  const bool worth_it = info.default_txconf.tx_rs_thresh != 0 || wanted.mtu > RTE_ETHER_MTU;
+  if (worth_it && !setup.tx_rs_thresh) setup.tx_rs_thresh = 1;
   WARPLINE_CHECK(made->port_->configure(setup, {.rx = config.workers, .tx = config.workers}));
   made->link_ = std::make_unique<MessageLink>(station_address(*made->port_), wanted.mtu, wanted.addresses,
                                               config.gateway, config.vlan);
