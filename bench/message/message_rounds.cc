@@ -72,6 +72,8 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   lengthy_compatible.echo = false;
   MessageRun lengthy_jumbo = lengthy;
   lengthy_jumbo.datagram_bytes = kJumbo.datagram();
+  MessageRun lengthy_jumbo_no_cc = lengthy_jumbo;
+  lengthy_jumbo_no_cc.cc = CcKind::none;
   const auto over = [&](BenchWire& wire, const MessageRun& what) {
     return [&lcores, &wire, what] { return run_messages(lcores, wire, what); };
   };
@@ -104,6 +106,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
       {"goodput", "kernel TCP", [&] { return run_tcp_stream(lcores); }},
       {"jumbo", "messages", over(jumbo, lengthy_jumbo)},
       {"jumbo", "messages again", over(jumbo, lengthy_jumbo)},
+      {"jumbo", "messages without congestion control", over(jumbo, lengthy_jumbo_no_cc)},
       {"jumbo", "messages without UDP checksum", over(jumbo_unchecked, lengthy_jumbo)},
       {"jumbo", "raw bursts", [&] { return run_raw_stream(lcores, jumbo_raw, kJumbo.bytes(), kJumbo.payload()); }},
       {"jumbo", "kernel UDP", [&] { return run_udp_stream(lcores, kJumbo.datagram()); }},
