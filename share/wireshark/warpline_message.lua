@@ -35,6 +35,7 @@ local f = {
   bundle = ProtoField.bool("warpline.flags.bundle", "The payload goes on with further messages", 8, nil, 0x40),
   ack_words = ProtoField.uint8("warpline.ack.word_count", "Words of the acknowledgement"),
   session = ProtoField.uint32("warpline.session", "Session", base.HEX),
+  followed = ProtoField.bool("warpline.flags.followed", "Another session's packet follows", 8, nil, 0x80),
   cookie = ProtoField.uint64("warpline.cookie", "Cookie", base.HEX),
   number = ProtoField.uint64("warpline.packet_number", "Packet number"),
   distance = ProtoField.uint16("warpline.floor_distance", "Distance to the oldest packet that may be acknowledged"),
@@ -127,18 +128,18 @@ local function session_header(tvb, length)
   local h = {
     words = words, ack = bit_set(flags, 1), fragment = bit_set(flags, 2), prompt = bit_set(flags, 4),
     ping = bit_set(flags, 8), close = bit_set(flags, 16), protected = bit_set(flags, 32),
-    bundle = bit_set(flags, 64),
+    bundle = bit_set(flags, 64), followed = bit_set(flags, 128),
     payload = tvb(26, 2):uint(), number = tvb(16, 8):uint64(), distance = tvb(24, 2):uint(),
   }
-  if flags > 0x7f or (h.bundle and not h.fragment) or words > MOST_ACK_WORDS or (words ~= 0 and not h.ack) or (h.payload ~= 0 and not h.fragment) or
+  if (h.followed and h.protected) or (h.bundle and not h.fragment) or words > MOST_ACK_WORDS or (words ~= 0 and not h.ack) or (h.payload ~= 0 and not h.fragment) or
      UInt64(h.distance) > h.number then
     return "malformed"
   end
   h.fragment_at = HEADER_LENGTH + (h.ack and ACK_LENGTH + 8 * words or 0)
   h.payload_at = h.fragment_at + (h.fragment and FRAGMENT_LENGTH or 0)
-  local expected = h.payload_at + h.payload + (h.protected and TAG_LENGTH or 0)
-  if length < expected then return "truncated" end
-  if length > expected then return "malformed" end
+  h.length = h.payload_at + h.payload + (h.protected and TAG_LENGTH or 0)
+  if length < h.length + (h.followed and HEADER_LENGTH or 0) then return "truncated" end
+  if length > h.length and not h.followed then return "malformed" end
   return "ok", h
 end
 
@@ -166,17 +167,28 @@ local function fragments_of(tvb, h)
   return found, true
 end
 
--- The verdict, as parse() of the program has it, and what a session's packet is made of where its lengths add up.
+-- The verdict, as parse() of the program has it of one packet after the other, and those of sessions whose lengths add
+-- up: { tvb, header } each.
 local function verdict_of(tvb)
   local length = tvb:reported_len()
   local verdict = prefix_verdict(tvb, length)
-  if verdict ~= "ok" then return verdict end
+  if verdict ~= "ok" then return verdict, {} end
   local type = tvb(1, 1):bitfield(4, 4)
-  if type ~= SESSION then return plain_verdict(tvb, length, LAYOUTS[type]) end
-  local header
-  verdict, header = session_header(tvb, length)
-  if header and not select(2, fragments_of(tvb, header)) then verdict = "malformed" end
-  return verdict, header
+  if type ~= SESSION then return plain_verdict(tvb, length, LAYOUTS[type]), {} end
+  local packets = {}
+  while true do
+    local left = tvb:reported_len()
+    local answer, header = "malformed", nil
+    if prefix_verdict(tvb, left) == "ok" and tvb(1, 1):bitfield(4, 4) == SESSION then
+      answer, header = session_header(tvb, left)
+    end
+    if verdict == "ok" then verdict = answer end
+    if not header then return verdict, packets, left end
+    if verdict == "ok" and not select(2, fragments_of(tvb, header)) then verdict = "malformed" end
+    packets[#packets + 1] = { tvb = tvb, header = header }
+    if not header.followed then return verdict, packets, 0 end
+    tvb = tvb(header.length):tvb()
+  end
 end
 
 local function add_plain(tvb, tree, layout)
@@ -230,7 +242,7 @@ end
 -- Returns the line for the column Info.
 local function add_session(tvb, tree, h)
   local flags = tree:add(f.flags, tvb(2, 1))
-  for _, flag in ipairs({ f.has_ack, f.has_fragment, f.prompt, f.ping, f.close, f.protected, f.bundle }) do
+  for _, flag in ipairs({ f.has_ack, f.has_fragment, f.prompt, f.ping, f.close, f.protected, f.bundle, f.followed }) do
     flags:add(flag, tvb(2, 1))
   end
   tree:add(f.ack_words, tvb(3, 1))
@@ -274,7 +286,7 @@ local MEANINGS = {
 function warpline.dissector(tvb, pinfo, root)
   local length = tvb:reported_len()
   if length == 0 then return 0 end
-  local verdict, header = verdict_of(tvb)
+  local verdict, packets, left = verdict_of(tvb)
   pinfo.cols.protocol = "Warpline"
   local tree = root:add(warpline, tvb())
   tree:add(f.parse, verdict):set_generated()
@@ -287,17 +299,21 @@ function warpline.dissector(tvb, pinfo, root)
   end
   if ours then
     local type = tvb(1, 1):bitfield(4, 4)
-    if header then
-      info = add_session(tvb, tree, header)
-    elseif type == SESSION then
-      info = string.format("malformed, %d bytes", length)
+    if type == SESSION then
+      local parts = {}
+      for i, packet in ipairs(packets) do
+        local of = i == 1 and tree or tree:add(packet.tvb(0, packet.header.length), "Packet of another session")
+        parts[i] = add_session(packet.tvb, of, packet.header)
+      end
+      if left > 0 then parts[#parts + 1] = string.format("malformed, %d bytes", left) end
+      info = table.concat(parts, " + ")
     else
       info = string.format("%s, %d bytes", TYPES[type], length)
       if length >= LAYOUTS[type].length then add_plain(tvb, tree, LAYOUTS[type]) end
     end
   end
   if verdict ~= "ok" then
-    if not header and length > PREFIX_LENGTH then tree:add(f.rest, tvb(PREFIX_LENGTH)) end
+    if #packets == 0 and length > PREFIX_LENGTH then tree:add(f.rest, tvb(PREFIX_LENGTH)) end
     tree:add_proto_expert_info(ours and malformed or foreign, MEANINGS[verdict])
   end
   pinfo.cols.info = info

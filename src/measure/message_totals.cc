@@ -64,6 +64,7 @@ void PacketTotals::add(const EndpointCounters& counters) {
       {"losses_spurious", &counters.losses_spurious},
       {"fragments_bundled", &counters.fragments_bundled},
       {"fragments_dropped", &counters.fragments_dropped},
+      {"packets_behind", &counters.packets_behind},
       {"fragments_repeated", &counters.fragments_repeated},
       {"fragments_duplicate", &counters.fragments_duplicate},
       {"probes", &counters.probes},

@@ -61,6 +61,7 @@ struct EndpointCounters {
 
   Counter fragments_bundled;    ///< sent in the packet of another
   Counter fragments_dropped;    ///< in `drops`, though their packet counts already
+  Counter packets_behind;       ///< seen behind another in its datagram
   Counter fragments_repeated;   ///< sent again
   Counter fragments_duplicate;  ///< received again; their packets count as taken
   Counter packets_lost;         ///< found lost by acknowledgements

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From datagrams to packets of sessions.
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "message/protection.h"
 #include "message/state.h"
@@ -9,25 +11,68 @@ namespace warpline {
 
 namespace {
 
-constexpr std::size_t kPrefetchAhead = 4;
+constexpr std::size_t kPacketsAhead = 8;
 
-void prefetch(const LargeVector<Session>& sessions, const Datagram& datagram) {
-  if (datagram.head_length < MessageHeader::kLength) return;
-  const std::uint32_t index = load_be32(datagram.head + MessageHeader::kSession) & 0xffffffU;
-  if (index < sessions.size()) prefetch(sessions[index]);
+/// The datagram without its first bytes; `room` takes a head that lies in two pieces.
+Datagram from_byte(const Datagram& datagram, std::uint32_t begin, std::array<std::uint8_t, kMaxHeadBytes>& room) {
+  Datagram left = datagram;
+  const std::uint32_t in_head = std::min(begin, datagram.head_length);
+  left.head += in_head;
+  left.head_length -= in_head;
+  left.rest += begin - in_head;
+  left.rest_length -= begin - in_head;
+  if (left.head_length >= kMaxHeadBytes || left.rest_length == 0 || left.rest_device) return left;
+  const std::uint32_t more = std::min(kMaxHeadBytes - left.head_length, left.rest_length);
+  std::copy_n(left.head, left.head_length, room.data());
+  std::copy_n(left.rest, more, room.data() + left.head_length);
+  left.head = room.data();
+  left.head_length += more;
+  left.rest += more;
+  left.rest_length -= more;
+  return left;
 }
 
 }  // namespace
 
+/// Goes through packets ahead of what is done with them, and fetches their sessions.
+class FetchAhead {
+ public:
+  FetchAhead(const LargeVector<Session>& sessions, std::span<const Datagram> datagrams)
+      : sessions_(sessions), datagrams_(datagrams) {
+    for (std::size_t i = 0; i < kPacketsAhead; ++i) next();
+  }
+
+  void next() {
+    if (packet_.empty()) {
+      if (datagrams_.empty()) return;
+      packet_ = {datagrams_.front().head, datagrams_.front().head_length};
+      datagrams_ = datagrams_.subspan(1);
+    }
+    const std::span<const std::uint8_t> packet = std::exchange(packet_, {});
+    if (packet.size() < MessageHeader::kLength) return;
+    const std::uint32_t index = load_be32(packet.data() + MessageHeader::kSession) & 0xffffffU;
+    if (index < sessions_.size()) prefetch(sessions_[index]);
+    MessageHeader header;
+    const bool followed = (packet[MessageHeader::kFlags] & kMessageFollowed) != 0 &&
+                          parse(packet.data(), static_cast<std::uint32_t>(packet.size()), header) == MessageParse::ok;
+    if (followed) packet_ = packet.subspan(header.packet_length());
+  }
+
+ private:
+  const LargeVector<Session>& sessions_;
+  std::span<const Datagram> datagrams_;   ///< that it has not come to
+  std::span<const std::uint8_t> packet_;  ///< next one of the datagram that it is at
+};
+
 void EndpointState::receive(std::span<const Datagram> datagrams) {
-  for (std::size_t i = 0; i < std::min(kPrefetchAhead, datagrams.size()); ++i) prefetch(sessions, datagrams[i]);
-  for (std::size_t i = 0; i < datagrams.size(); ++i) {
-    if (i + kPrefetchAhead < datagrams.size()) prefetch(sessions, datagrams[i + kPrefetchAhead]);
-    receive_one(datagrams[i]);
+  FetchAhead ahead(sessions, datagrams);
+  for (const Datagram& datagram : datagrams) {
+    ahead.next();
+    receive_one(datagram, ahead);
   }
 }
 
-void EndpointState::receive_one(const Datagram& datagram) {
+void EndpointState::receive_one(const Datagram& datagram, FetchAhead& ahead) {
   switch (MessagePrefix::check(datagram.head, datagram.head_length)) {
     case MessageParse::ok:
       break;
@@ -44,7 +89,7 @@ void EndpointState::receive_one(const Datagram& datagram) {
   }
   switch (MessagePrefix::type(datagram.head)) {
     case MessagePacketType::session:
-      return receive_packet(datagram);
+      return receive_packets(datagram, ahead);
     case MessagePacketType::hello:
       return receive_hello(datagram);
     case MessagePacketType::challenge:
@@ -58,13 +103,36 @@ void EndpointState::receive_one(const Datagram& datagram) {
   }
 }
 
-void EndpointState::receive_packet(const Datagram& datagram) {
+bool EndpointState::parse_or_drop(const Datagram& datagram, MessageHeader& header) {
+  const MessageParse parsed = parse(datagram.head, datagram.head_length + datagram.rest_length, header);
+  if (parsed == MessageParse::ok) return true;
+  drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
+  return false;
+}
+
+/// Of one session, or one after the other of several.
+void EndpointState::receive_packets(const Datagram& datagram, FetchAhead& ahead) {
   MessageHeader header;
-  const std::uint32_t length = datagram.head_length + datagram.rest_length;
-  const MessageParse parsed = parse(datagram.head, length, header);
-  if (parsed != MessageParse::ok) {
-    return drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
+  if (!parse_or_drop(datagram, header)) return;
+  if (!header.has(kMessageFollowed)) return receive_packet(datagram, header);
+  std::array<std::uint8_t, kMaxHeadBytes> room;
+  Datagram left = datagram;
+  for (;;) {
+    receive_packet(left, header);
+    if (!header.has(kMessageFollowed)) return;
+    ahead.next();
+    counters.packets_behind.add(1);
+    left = from_byte(left, header.packet_length(), room);
+    const bool session = left.head_length >= std::min(kMaxHeadBytes, left.head_length + left.rest_length) &&
+                         MessagePrefix::check(left.head, left.head_length) == MessageParse::ok &&
+                         MessagePrefix::type(left.head) == MessagePacketType::session;
+    if (!session) return drop(MessageDrop::malformed);
+    header = {};
+    if (!parse_or_drop(left, header)) return;
   }
+}
+
+void EndpointState::receive_packet(const Datagram& datagram, const MessageHeader& header) {
   Session* const session = session_of(header, datagram);
   if (session == nullptr) return;
   switch (session->received.ask(header.packet_number, header.floor())) {
@@ -148,7 +216,7 @@ void EndpointState::take_packet(Session& session, const MessageHeader& header, c
     session.received.take(header.packet_number, header.floor());
   }
   counters.packets_in.add(1);
-  counters.bytes_in.add(datagram.head_length + datagram.rest_length);
+  counters.bytes_in.add(header.packet_length());
   if (session.received.end() > end_before) session.largest_at = now();
   if (datagram.ecn == 3) session.marked += taken;
   if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());

@@ -68,6 +68,8 @@ struct Draft {
   [[nodiscard]] bool begun() const { return header_length != 0; }
 };
 
+class FetchAhead;
+
 /// All of an endpoint. Its members are grouped by the files that define them; each group is one concern.
 struct EndpointState {
   EndpointState(const EndpointConfig& config, Nanos now);
@@ -144,8 +146,10 @@ struct EndpointState {
 
   // receive.cc
   void receive(std::span<const Datagram> datagrams);
-  void receive_one(const Datagram& datagram);
-  void receive_packet(const Datagram& datagram);
+  void receive_one(const Datagram& datagram, FetchAhead& ahead);
+  [[nodiscard]] bool parse_or_drop(const Datagram& datagram, MessageHeader& header);
+  void receive_packets(const Datagram& datagram, FetchAhead& ahead);
+  void receive_packet(const Datagram& datagram, const MessageHeader& header);
   [[nodiscard]] Session* session_of(const MessageHeader& header, const Datagram& datagram);
   void take_packet(Session& session, const MessageHeader& header, const Datagram& datagram);
   [[nodiscard]] bool authentic(Session& session, const MessageHeader& header, const Datagram& datagram);
@@ -226,6 +230,7 @@ struct EndpointState {
   }
   static void prepare(Outgoing& packet);
   void address(const Session& session, Outgoing& packet);
+  [[nodiscard]] bool join(const Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet) const;
   void make_ready(Session& session);
   void wake_starved();
   [[nodiscard]] bool has_work(const Session& session) const;

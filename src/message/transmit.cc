@@ -87,6 +87,8 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
   blocks_when_starved = std::min(blocks_when_starved, blocks.available());
   wake_starved();
   if (grants.wanting.first != kNone) send_grants(out, count);
+  Outgoing* before = nullptr;  // the datagram that sessions filled last
+  std::uint32_t last = 0;      // where its last packet begins
   while (ready.first != kNone && has_room(out, count)) {
     Session& session = sessions[ready.first];
     ready.first = session.ready_next;
@@ -104,6 +106,12 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
       counters.bytes_out.add(out[i].length());
     }
     counters.packets_out.add(count - begin);
+    if (count == begin + 1 && before != nullptr && join(session, *before, last, out[begin])) {
+      --count;
+    } else if (count != begin) {
+      before = &out[count - 1];
+      last = 0;
+    }
     if (session.starved) {
       session.starved = false;
       wake_starved();  // this one may have freed what others need
@@ -118,6 +126,23 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
     }
   }
   return count;
+}
+
+/// Puts a session's packet behind that of another one of the same peer, if there is room in its datagram.
+bool EndpointState::join(const Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet) const {
+  const std::uint32_t length = before.head_length + packet.head_length;
+  const bool fits = length <= std::min(session.datagram_bytes, before.head_capacity) && before.payload_length == 0 &&
+                    packet.payload_length == 0;
+  // A protected packet's flags are sealed with it.
+  if (!fits || !session.bundles || config.protection != nullptr || before.to != session.peer) return false;
+  const bool both = MessagePrefix::type(before.head + last) == MessagePacketType::session &&
+                    MessagePrefix::type(packet.head) == MessagePacketType::session;
+  if (!both) return false;
+  before.head[last + MessageHeader::kFlags] |= kMessageFollowed;
+  last = before.head_length;
+  std::copy_n(packet.head, packet.head_length, before.head + last);
+  before.head_length = length;
+  return true;
 }
 
 /// True if the session has more to send at once.

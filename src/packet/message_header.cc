@@ -173,14 +173,7 @@ std::string describe_fragments(const MessageHeader& header, const std::uint8_t* 
   return text;
 }
 
-}  // namespace
-
-std::string describe_message(const std::uint8_t* bytes, std::uint32_t length) {
-  if (MessagePrefix::check(bytes, length) != MessageParse::ok) return fmt::format("{} bytes, not of a session", length);
-  const MessagePacketType type = MessagePrefix::type(bytes);
-  MessageHeader header;
-  if (type != MessagePacketType::session) return fmt::format("{}, {} bytes", name(type), length);
-  if (parse(bytes, length, header) != MessageParse::ok) return fmt::format("malformed, {} bytes", length);
+std::string describe(const MessageHeader& header, const std::uint8_t* bytes) {
   std::string text = fmt::format("session {:#x} #{} floor #{}", header.session, header.packet_number, header.floor());
   const std::uint8_t* at = bytes + MessageHeader::kLength;
   if (header.has(kMessageHasAck)) {
@@ -193,6 +186,27 @@ std::string describe_message(const std::uint8_t* bytes, std::uint32_t length) {
   if (header.has(kMessageClose)) text += " close";
   if (header.has(kMessageProtected)) text += " protected";
   return text;
+}
+
+bool is_session(const std::uint8_t* bytes, std::uint32_t length) {
+  return MessagePrefix::check(bytes, length) == MessageParse::ok &&
+         MessagePrefix::type(bytes) == MessagePacketType::session;
+}
+
+}  // namespace
+
+std::string describe_message(const std::uint8_t* bytes, std::uint32_t length) {
+  if (MessagePrefix::check(bytes, length) != MessageParse::ok) return fmt::format("{} bytes, not of a session", length);
+  const MessagePacketType type = MessagePrefix::type(bytes);
+  if (type != MessagePacketType::session) return fmt::format("{}, {} bytes", name(type), length);
+  std::string text;
+  for (MessageHeader header;; bytes += header.packet_length(), length -= header.packet_length(), text += " + ") {
+    if (!is_session(bytes, length) || parse(bytes, length, header) != MessageParse::ok) {
+      return text + fmt::format("malformed, {} bytes", length);
+    }
+    text += describe(header, bytes);
+    if (!header.has(kMessageFollowed)) return text;
+  }
 }
 
 }  // namespace warpline

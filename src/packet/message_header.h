@@ -115,7 +115,7 @@ inline constexpr std::uint8_t kMessagePing = 0x08;       ///< to be acknowledged
 inline constexpr std::uint8_t kMessageClose = 0x10;      ///< the session ends
 inline constexpr std::uint8_t kMessageProtected = 0x20;  ///< a tag of 16 bytes follows the payload
 inline constexpr std::uint8_t kMessageBundle = 0x40;     ///< the payload goes on with further whole messages
-inline constexpr std::uint8_t kMessageFlags = 0x7f;
+inline constexpr std::uint8_t kMessageFollowed = 0x80;   ///< the datagram goes on with a packet of another session
 
 inline constexpr std::uint32_t kMessageTagLength = 16;
 inline constexpr std::uint32_t kMaxAckWords = 16;
@@ -160,7 +160,7 @@ struct MessageFragment {
 /// A packet of a session: this header, then if flagged the acknowledgement with its words, then if flagged the
 /// fragment's header, then payload_length bytes, then if flagged the tag. In a bundle the fragment and all that follow
 /// it in these bytes, each with its header, are whole messages, and the first has the packet's number, each other one
-/// the next.
+/// the next. If flagged, another packet of a session of the same peer begins where this one ends.
 struct MessageHeader {
   static constexpr std::uint32_t kLength = 28;
   static constexpr std::uint32_t kMaxLength =
@@ -189,11 +189,16 @@ struct MessageHeader {
   [[nodiscard]] WARPLINE_HD constexpr std::uint32_t length() const {
     return kLength + ack_length() + (has(kMessageHasFragment) ? MessageFragment::kLength : 0);
   }
+  /// From the first byte to the last.
+  [[nodiscard]] WARPLINE_HD constexpr std::uint32_t packet_length() const {
+    return length() + payload_length + (has(kMessageProtected) ? kMessageTagLength : 0);
+  }
   bool operator==(const MessageHeader&) const = default;
 };
 
-/// Reads the fixed part and checks that its lengths add up to `length`, the whole UDP payload; `bytes` holds at least
-/// min(length, MessageHeader::kMaxLength). Prefix checked before.
+/// Reads the fixed part and checks that its lengths add up to `length`, all of the UDP payload from here on, or leave
+/// room for the header of what follows; `bytes` holds at least min(length, MessageHeader::kMaxLength). Prefix checked
+/// before.
 [[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t length,
                                                        MessageHeader& header) {
   if (length < MessageHeader::kLength) return MessageParse::truncated;
@@ -206,14 +211,14 @@ struct MessageHeader {
   header.payload_length = load_be16(bytes + 26);
   const bool ack = header.has(kMessageHasAck);
   const bool fragment = header.has(kMessageHasFragment);
-  const bool contradicts = (header.flags & ~kMessageFlags) != 0 || header.ack_words > kMaxAckWords ||
-                           (!ack && header.ack_words != 0) || (!fragment && header.payload_length != 0) ||
-                           (!fragment && header.has(kMessageBundle)) || header.floor_distance > header.packet_number;
+  const bool followed = header.has(kMessageFollowed);
+  const bool contradicts = header.ack_words > kMaxAckWords || (!ack && header.ack_words != 0) ||
+                           (!fragment && header.payload_length != 0) || (!fragment && header.has(kMessageBundle)) ||
+                           (followed && header.has(kMessageProtected)) || header.floor_distance > header.packet_number;
   if (contradicts) return MessageParse::malformed;
-  const std::uint32_t tag = header.has(kMessageProtected) ? kMessageTagLength : 0;
-  const std::uint32_t expected = header.length() + header.payload_length + tag;
+  const std::uint32_t expected = header.packet_length() + (followed ? MessageHeader::kLength : 0);
   if (length < expected) return MessageParse::truncated;
-  return length == expected ? MessageParse::ok : MessageParse::malformed;
+  return length == expected || followed ? MessageParse::ok : MessageParse::malformed;
 }
 
 WARPLINE_HD constexpr void emit(const MessageHeader& header, std::uint8_t* bytes) {

@@ -11,7 +11,6 @@
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>
-#include <rte_prefetch.h>
 #include <rte_ring_elem.h>
 
 #include "base/random.h"
@@ -106,12 +105,13 @@ void MessageQueue::fill_heads() {
 
 void MessageQueue::send(std::size_t count, Nanos now) {
   unsent_at_ = unsent_end_ = 0;
+  constexpr std::size_t kWaysAhead = 4;
   const std::size_t end = heads_used_ + count;
+  for (std::size_t i = heads_used_; i < heads_used_ + kWaysAhead; ++i) fetch_way(i, end);
   for (std::size_t i = heads_used_; i < end; ++i) {
     const Outgoing& outgoing = outgoing_[i];
     rte_mbuf* const head = heads_[i];
-    constexpr std::size_t kWaysAhead = 4;
-    if (i + kWaysAhead < end) rte_prefetch0(&way_of(outgoing_[i + kWaysAhead]));
+    fetch_way(i + kWaysAhead, end);
     const UdpPath* const path = path_to(outgoing, now);
     if (path == nullptr) [[unlikely]] {
       drop(head, outgoing);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <rte_mbuf.h>
+#include <rte_prefetch.h>
 #include <rte_ring.h>
 
 #include "base/large_vector.h"
@@ -93,6 +94,13 @@ class MessageQueue final : public Transport {
 
   [[nodiscard]] Way& way_of(const Outgoing& outgoing) {
     return ways_[std::min<std::size_t>(outgoing.session, ways_.size() - 1)];
+  }
+  /// Of the packet with this number, if it is one of those before `end`.
+  void fetch_way(std::size_t packet, std::size_t end) {
+    if (packet >= end) return;
+    const auto* const way = reinterpret_cast<const std::uint8_t*>(&way_of(outgoing_[packet]));
+    rte_prefetch0(way);
+    rte_prefetch0(way + sizeof(Way) / 2);
   }
   const UdpPath* path_to(const Outgoing& outgoing, Nanos now);
   const UdpPath* resolve(const PeerAddress& peer, Way& way, Nanos now);

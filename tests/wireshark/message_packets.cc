@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "base/random.h"
 #include "packet/message_header.h"
@@ -43,12 +44,10 @@ MessageParse verdict(const Payload& payload) {
   return parse(payload.data(), static_cast<std::uint32_t>(payload.size()), fields);
 }
 
-MessageParse session_verdict(const Payload& payload) {
-  MessageHeader header;
-  const MessageParse answer = parse(payload.data(), static_cast<std::uint32_t>(payload.size()), header);
-  if (answer != MessageParse::ok || !header.has(kMessageHasFragment)) return answer;
+MessageParse fragments_verdict(const MessageHeader& header, const std::uint8_t* packet) {
+  if (!header.has(kMessageHasFragment)) return MessageParse::ok;
   MessageFragment fragment;
-  const std::uint8_t* at = payload.data() + MessageHeader::kLength + header.ack_length();
+  const std::uint8_t* at = packet + MessageHeader::kLength + header.ack_length();
   if (!header.has(kMessageBundle)) return parse(at, header.payload_length, fragment);
   std::uint32_t left = MessageFragment::kLength + header.payload_length;
   while (left != 0) {
@@ -58,6 +57,22 @@ MessageParse session_verdict(const Payload& payload) {
     left -= MessageFragment::kLength + fragment.total;
   }
   return MessageParse::ok;
+}
+
+/// The first verdict that is not ok, of all packets in turn.
+MessageParse session_verdict(std::span<const std::uint8_t> left) {
+  MessageParse all = MessageParse::ok;
+  const auto and_then = [&](MessageParse next) { all = all == MessageParse::ok ? next : all; };
+  for (MessageHeader header;; left = left.subspan(header.packet_length())) {
+    const auto length = static_cast<std::uint32_t>(left.size());
+    const bool session = MessagePrefix::check(left.data(), length) == MessageParse::ok &&
+                         MessagePrefix::type(left.data()) == MessagePacketType::session;
+    const MessageParse answer = session ? parse(left.data(), length, header) : MessageParse::malformed;
+    and_then(answer);
+    if (answer != MessageParse::ok) return all;
+    and_then(fragments_verdict(header, left.data()));
+    if (!header.has(kMessageFollowed)) return all;
+  }
 }
 
 MessageParse parse_any(const Payload& payload) {
@@ -113,7 +128,7 @@ std::vector<Payload> message_packets() {
   }
 
   const MessageHeader bare{.session = kSession, .cookie = kCookie, .packet_number = 0x123456789a, .floor_distance = 26};
-  for (std::uint8_t flags = 0; flags <= kMessageFlags; ++flags) {
+  for (std::uint8_t flags = 0; flags < kMessageFollowed; ++flags) {
     MessageHeader header = bare;
     header.flags = flags;
     if (header.has(kMessageBundle) && !header.has(kMessageHasFragment)) continue;
@@ -153,7 +168,20 @@ std::vector<Payload> message_packets() {
     emit(fragment, at);
     at += MessageFragment::kLength + fragment.total;
   }
-  packets.push_back(std::move(payload));
+  packets.push_back(payload);
+
+  // Packets of three sessions in one datagram.
+  MessageHeader followed = bare;
+  followed.flags = kMessageHasFragment | kMessageHasAck | kMessageFollowed;
+  followed.ack_words = 1;
+  followed.payload_length = 32;
+  Payload several = session_packet(followed, {.slot = 1, .sequence = 3, .total = 32});
+  followed.session = ~kSession;
+  followed.flags = kMessageHasAck | kMessageFollowed;
+  followed.payload_length = 0;
+  for (const Payload& next : {session_packet(followed), payload})
+    several.insert(several.end(), next.begin(), next.end());
+  packets.push_back(std::move(several));
   return packets;
 }
 
