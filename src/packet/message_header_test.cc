@@ -78,7 +78,7 @@ TEST(MessageHeader, that_contradicts_itself_is_refused) {
     MessageHeader header;
     return parse(bytes.data(), static_cast<std::uint32_t>(bytes.size()), header);
   };
-  EXPECT_EQ(changed(2, 0x67), MessageParse::malformed);  // an unknown flag
+  EXPECT_EQ(changed(2, 0xa7), MessageParse::malformed);  // protected, and another follows
   EXPECT_EQ(changed(2, 0x26), MessageParse::malformed);  // words without acknowledgement
   EXPECT_EQ(changed(2, 0x25), MessageParse::malformed);  // payload without fragment
   EXPECT_EQ(changed(3, 17), MessageParse::malformed);    // more words than there may be
@@ -97,6 +97,20 @@ TEST(MessageFragment, must_lie_inside_of_its_message) {
   EXPECT_EQ(parse(bytes.data(), 4, fragment), MessageParse::malformed);
   bytes[0] = 9;
   EXPECT_EQ(parse(bytes.data(), 4, fragment), MessageParse::malformed);
+}
+
+TEST(MessageFragment, of_a_bundle_is_a_whole_message) {
+  MessageFragment fragment;
+  fragment.total = 14;
+  std::vector<std::uint8_t> bytes(MessageFragment::kLength);
+  emit(fragment, bytes.data());
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 14, fragment), MessageParse::ok);
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 99, fragment), MessageParse::ok);
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 13, fragment), MessageParse::malformed);
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength - 1, fragment), MessageParse::malformed);
+  fragment.offset = 1;
+  emit(fragment, bytes.data());
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 14, fragment), MessageParse::malformed);
 }
 
 TEST(MessagePrefix, tells_foreign_packets) {
