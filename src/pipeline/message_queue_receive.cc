@@ -95,7 +95,7 @@ std::span<const Datagram> MessageQueue::receive(Nanos now) {
   return {datagrams_.data(), datagram_count_};
 }
 
-/// Keeps the mbuf until the next receive(), or gives it away.
+/// Keeps the mbuf as long as what lies in it may be read, or gives it away.
 void MessageQueue::take(rte_mbuf* mbuf, bool handed_over, Nanos now) {
   Located found;
   Datagram& datagram = datagrams_[datagram_count_];
