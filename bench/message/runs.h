@@ -64,7 +64,7 @@ struct MessageRun {
   std::uint32_t outstanding = 64;
   bool echo = true;  ///< else the response is empty
   std::uint32_t sessions = 1;
-  bool bundles = true;  ///< else each message has a packet of its own
+  bool bundles = true;                                  ///< else each message has a packet of its own
   std::uint32_t datagram_bytes = kOrdinary.datagram();  ///< no more than the wire's
 };
 RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run);
