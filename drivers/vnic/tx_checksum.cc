@@ -38,10 +38,6 @@ bool sum_l4(FrameRef frame, std::uint32_t begin, std::uint32_t end, std::uint32_
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::uint32_t kPlainIp = EthernetView::kHeaderLength;
 constexpr std::uint32_t kPlainUdp = kPlainIp + Ipv4View::kHeaderLength;
 

@@ -52,7 +52,7 @@ struct Option {
   std::string_view key;      ///< key in that table
   std::vector<Command> commands;
   Arity arity;
-  std::string_view argument;  ///< placeholder in the help; empty for flags
+  std::string_view argument;  ///< how the help names the value; empty for flags
   std::string_view help;
   std::variant<std::monostate, Access<Config>, Access<PortConfig>> access;  ///< monostate: `--config` alone
   char separator = ',';

@@ -53,7 +53,8 @@ inline constexpr std::size_t kMessageDrops = 0
 
 /// Written by the endpoint's thread, read by any.
 struct EndpointCounters {
-  Counter packets_in;  ///< taken, a bundle if any of it was; with `drops`, less fragments_dropped, all receive() saw
+  /// Taken, a bundle if any of it was. With `drops`, less fragments_dropped and packets_behind, all datagrams seen.
+  Counter packets_in;
   Counter packets_out;
   Counter bytes_in;   ///< UDP payload
   Counter bytes_out;  ///< UDP payload

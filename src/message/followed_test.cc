@@ -59,6 +59,16 @@ struct Many {
     return std::ranges::all_of(client.events, [](const MessageEvent& e) { return e.status == MessageStatus::ok; });
   }
 
+  /// What is under way from the client is lost; the first datagram of it.
+  std::vector<std::uint8_t> first_datagram() {
+    net.tap = [this](const Loopback::Host& from, std::vector<std::uint8_t>& bytes) {
+      if (&from == &client) datagrams.push_back(bytes);
+      return &from == &client;
+    };
+    net.settle();
+    return datagrams.empty() ? std::vector<std::uint8_t>{} : datagrams.front();
+  }
+
   Loopback net{3};
   Loopback::Host& client;
   Loopback::Host& server;
@@ -116,13 +126,8 @@ TEST(Followed, packets_that_are_lost_together_come_again) {
 TEST(Followed, a_session_that_is_not_there_ends_nobody_else) {
   Many many;
   many.ask();
-  many.net.tap = [&](const Loopback::Host& from, std::vector<std::uint8_t>& bytes) {
-    if (&from == &many.client) many.datagrams.push_back(bytes);
-    return &from == &many.client;
-  };
-  many.net.settle();
-  ASSERT_FALSE(many.datagrams.empty());
-  std::vector<std::uint8_t> datagram = many.datagrams[0];
+  std::vector<std::uint8_t> datagram = many.first_datagram();
+  ASSERT_FALSE(datagram.empty());
   store_be32(datagram.data() + MessageHeader::kSession, 0x00fffff0);
   const EndpointCounters& counters = many.server.endpoint.counters();
   const std::uint64_t taken = counters.packets_in.get();
@@ -136,14 +141,9 @@ TEST(Followed, a_session_that_is_not_there_ends_nobody_else) {
 TEST(Followed, what_is_malformed_ends_the_datagram) {
   Many many;
   many.ask();
-  many.net.tap = [&](const Loopback::Host& from, std::vector<std::uint8_t>& bytes) {
-    if (&from == &many.client) many.datagrams.push_back(bytes);
-    return &from == &many.client;
-  };
-  many.net.settle();
-  ASSERT_FALSE(many.datagrams.empty());
+  const std::vector<std::uint8_t> whole = many.first_datagram();
+  ASSERT_FALSE(whole.empty());
   const EndpointCounters& counters = many.server.endpoint.counters();
-  const std::vector<std::uint8_t>& whole = many.datagrams[0];
   MessageHeader header;
   ASSERT_EQ(parse(whole.data(), static_cast<std::uint32_t>(whole.size()), header), MessageParse::ok);
   ASSERT_TRUE(header.has(kMessageFollowed));

@@ -9,6 +9,14 @@
 #include "message/state.h"
 
 namespace warpline {
+namespace {
+
+/// A message whose bytes the call has copied, whole.
+bool is_small(const Message& message, std::uint32_t fragment) {
+  return fragment == 0 && message.fragments == 1 && (message.out_length == 0 || message.out == message.bytes.data());
+}
+
+}  // namespace
 
 std::uint32_t EndpointState::payload_of(const Session& session, const Message& message, std::uint32_t fragment) const {
   if (fragment == kCancelFragment) return 0;
@@ -24,15 +32,6 @@ std::uint32_t EndpointState::packet_bytes(std::uint32_t payload) const {
 std::uint32_t EndpointState::bytes_of(std::uint32_t payload, const Draft& draft) const {
   return draft.begun() ? MessageFragment::kLength + payload : packet_bytes(payload);
 }
-
-namespace {
-
-/// A message whose bytes the call has copied, whole.
-bool is_small(const Message& message, std::uint32_t fragment) {
-  return fragment == 0 && message.fragments == 1 && (message.out_length == 0 || message.out == message.bytes.data());
-}
-
-}  // namespace
 
 /// Whether the fragment may be the draft's first, or join what is in it.
 bool EndpointState::fits(const Message& message, std::uint32_t fragment, const Draft& draft) const {

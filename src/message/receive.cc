@@ -127,7 +127,6 @@ void EndpointState::receive_packets(const Datagram& datagram, FetchAhead& ahead)
                          MessagePrefix::check(left.head, left.head_length) == MessageParse::ok &&
                          MessagePrefix::type(left.head) == MessagePacketType::session;
     if (!session) return drop(MessageDrop::malformed);
-    header = {};
     if (!parse_or_drop(left, header)) return;
   }
 }
