@@ -54,7 +54,6 @@ class ForwardRun {
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
     if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(1)));
-    if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     announce(notes_of(plan_, *eal_));
     announce(recycling_notes(loaded_, ports_->recycling()));
     WARPLINE_CHECK(launch());
@@ -98,7 +97,10 @@ class ForwardRun {
     WARPLINE_TRY(forwarder_, Forwarder::create(config_, layout_, plan_, ports_->near()));
     forwarder_->recycle_with(ports_->recycling());
     if (config_.forward.loopback) make_far_side();
+    WARPLINE_CHECK(forwarder_->prepare());
+    WARPLINE_CHECK(ports_->start_copies());
     WARPLINE_CHECK(forwarder_->start());
+    if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     workers_.emplace(plan_);
     started_s_ = monotonic_seconds();
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {

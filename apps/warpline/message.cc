@@ -44,6 +44,7 @@ class MessageRun {
       WARPLINE_TRY(gpu_memory_, MessageMemory::make(plan_.memory(), pattern_, port_.get()));
     }
     for (std::uint16_t i = 0; i < workers_.size(); ++i) WARPLINE_CHECK(make_worker(i));
+    if (gpu_memory_) WARPLINE_CHECK(gpu_memory_->start());
     WARPLINE_CHECK(launch());
     if (!plan_.client()) fmt::print(stderr, "warpline: listening on {}\n", to_string(config_.message.listen));
     watch();

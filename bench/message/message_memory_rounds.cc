@@ -138,6 +138,9 @@ MemoryFigures run_memory(const BenchLcores& lcores, BenchWire& wire, const Memor
   if (ready) ready = take_memory(client_side, run, &plan, pattern);
   if (ready) ready = use_memory(server_side, server_config);
   if (ready) ready = use_memory(client_side, client_config);
+  for (const End& end : ends) {
+    if (ready && end.memory) ready = end.memory->start();
+  }
   if (!ready) {
     fmt::print(stderr, "{}\n", ready.error().message());
     stop(ends);

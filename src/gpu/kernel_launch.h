@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -26,6 +27,11 @@ class KernelLaunch {
   /// Queues it on the stream. False when CUDA refuses; CudaStream::failure() says why.
   [[nodiscard]] bool operator()(const CudaStream& stream);
 
+  /// The __global__ function.
+  [[nodiscard]] const void* kernel() const { return kernel_; }
+  /// How many of its CTAs one multiprocessor of the calling thread's GPU holds at a time; 0 if none.
+  [[nodiscard]] Result<std::uint32_t> ctas_per_multiprocessor() const;
+
  private:
   template <typename T>
   void add(const T& argument) {
@@ -44,7 +50,7 @@ class KernelLaunch {
 /// A launch made ready once, so that each one costs less. One thread at a time.
 class LaunchGraph {
  public:
-  /// On the calling thread's GPU.
+  /// On the calling thread's GPU, which has all that it needs of the graph when this returns.
   [[nodiscard]] static Result<LaunchGraph> create(KernelLaunch launch);
 
   /// As KernelLaunch.

@@ -11,6 +11,16 @@ bool KernelLaunch::operator()(const CudaStream& stream) {
   return cudaLaunchKernel(kernel_, dim3(ctas_), dim3(threads_), addresses_.data(), 0, stream.get()) == cudaSuccess;
 }
 
+Result<std::uint32_t> KernelLaunch::ctas_per_multiprocessor() const {
+  int most = 0;
+  if (const cudaError_t code =
+          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&most, kernel_, static_cast<int>(threads_), 0);
+      code != cudaSuccess) {
+    return cuda_error("what a kernel occupies", code);
+  }
+  return static_cast<std::uint32_t>(most);
+}
+
 Result<LaunchGraph> LaunchGraph::create(KernelLaunch launch) {
   constexpr const char* kWhat = "a CUDA graph";
   WARPLINE_TRY(const CudaStream stream, CudaStream::create());
@@ -28,7 +38,12 @@ Result<LaunchGraph> LaunchGraph::create(KernelLaunch launch) {
   const cudaError_t made = cudaGraphInstantiate(&executable, graph, 0);
   (void)cudaGraphDestroy(graph);
   if (made != cudaSuccess) return cuda_error(kWhat, made);
-  return LaunchGraph(executable);
+  LaunchGraph ready(executable);
+  if (const cudaError_t uploaded = cudaGraphUpload(executable, stream.get()); uploaded != cudaSuccess) {
+    return cuda_error(kWhat, uploaded);
+  }
+  WARPLINE_CHECK(stream.wait());
+  return ready;
 }
 
 bool LaunchGraph::operator()(const CudaStream& stream) {

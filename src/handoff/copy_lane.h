@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,15 +21,24 @@ class CopyLane {
   static constexpr std::uint32_t kBatches = 64;      ///< under way at most
   static constexpr std::uint16_t kMostCopies = 256;  ///< of a batch
 
-  /// `make_engine(BurstRing&)` returns a std::unique_ptr<E>, which works with CopyPieces.
+  /// A lane whose engine is prepared. `make_engine(BurstRing&)` returns a std::unique_ptr<E>, which works with
+  /// CopyPieces.
   template <typename F>
   [[nodiscard]] static Result<std::unique_ptr<CopyLane>> create(F&& make_engine) {
     WARPLINE_TRY(auto ring,
                  BurstRing::create({.slots = kBatches, .packets = kMostCopies, .segments = 2 * kMostCopies}));
     std::unique_ptr<E> engine = make_engine(*ring);
-    WARPLINE_CHECK(engine->start());
+    WARPLINE_CHECK(engine->prepare());
     return std::unique_ptr<CopyLane>(new CopyLane(std::move(ring), std::move(engine)));
   }
+
+  /// Lets the engine begin; what was submitted before waits until then.
+  [[nodiscard]] Result<void> start() {
+    WARPLINE_CHECK(engine_->start());
+    started_ = true;
+    return {};
+  }
+  [[nodiscard]] bool started() const { return started_; }
 
   /// `copies[0 .. count)`, at most kMostCopies, each with `to`, `from` and `length`. False: no room now.
   template <typename Copy>
@@ -54,8 +64,13 @@ class CopyLane {
     return landed_;
   }
   [[nodiscard]] std::optional<Error> failure() const { return engine_->failure(); }
-  /// Ends the engine, whatever is under way. Its memory stays until this is destroyed.
-  void stop() { engine_->stop(Nanos{0}); }
+  /// Ends the engine, whatever is in flight. Its memory stays until this is destroyed.
+  void stop() {
+    engine_->stop(Nanos{0});
+    stopped_.store(true, std::memory_order_release);
+  }
+  /// Whether nothing more lands. Any thread.
+  [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
 
  private:
   CopyLane(std::unique_ptr<BurstRing> ring, std::unique_ptr<E> engine)
@@ -64,6 +79,8 @@ class CopyLane {
   std::unique_ptr<BurstRing> ring_;
   std::unique_ptr<E> engine_;  ///< ends before its ring
   std::uint64_t landed_ = 0;
+  bool started_ = false;
+  std::atomic<bool> stopped_{false};
 };
 
 }  // namespace warpline

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 
 #include "base/frame.h"
 #include "base/host_device.h"
 
 namespace warpline {
+
+/// Threads of a CTA that copies. A multiprocessor holds two such CTAs; of 512 threads, by their registers, only one.
+inline constexpr std::uint16_t kCopyThreads = 448;
 
 /// Copies the second piece of each frame to where the first is; both are of the same length. On a GPU a warp does it.
 struct CopyPieces {

@@ -92,6 +92,7 @@ __device__ inline std::uint64_t next_burst(const DeviceLanes& lanes, std::uint64
 template <PacketWork W>
 __global__ void persistent_kernel(DeviceLanes lanes, W work, W* states) {
   __shared__ std::uint64_t word;
+  if (threadIdx.x == 0) *static_cast<volatile std::uint32_t*>(lanes.began + blockIdx.x) = 1;
   DeviceLaneCount count;
   for (std::uint64_t sequence = lanes.view.first_sequence + blockIdx.x;; sequence += gridDim.x) {
     if (threadIdx.x == 0) word = next_burst(lanes, sequence, count);

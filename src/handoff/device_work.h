@@ -27,6 +27,7 @@ struct DeviceLanes {
   EngineView view;
   LaneCounters* counters;  ///< one a lane, in memory that host and device see; kernels only write them
   LaneWords* kept;         ///< one a lane, in device memory: from one kernel to the next
+  std::uint32_t* began;    ///< one a lane, in memory that host and device see: 1 once a persistent kernel's CTA runs
   double ticks_per_nano;   ///< of the host's time-stamp counter
 };
 

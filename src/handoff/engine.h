@@ -44,12 +44,15 @@ struct EngineLeft {
 
 /// Works through the bursts of one ring with copies of one PacketWork, marking each frame with its verdict.
 ///
-/// Life: constructed with the ring and the work; start(); then the ring's producer calls on_published() after each
-/// publish(); when the producer has ended, stop() from any one thread; then the worker states may be looked at.
+/// Life: constructed with the ring and the work; prepare(); start(); then the ring's producer calls on_published()
+/// after each publish(); when the producer has ended, stop() from any one thread; then the worker states may be looked
+/// at. All engines of a process prepare before the first of them starts: what a GPU engine takes from CUDA may wait for
+/// every kernel on the GPU. An engine that runs beside no other may leave prepare() to start().
 template <typename E>
 concept Engine = requires(E engine, const E constant, Nanos timeout, std::uint32_t lane) {
-  { engine.start() } -> std::same_as<Result<void>>;  // by who set it up
-  { engine.on_published() } -> std::same_as<void>;   // by the producer's thread
+  { engine.prepare() } -> std::same_as<Result<void>>;  // by who set it up: takes memory and what else it needs
+  { engine.start() } -> std::same_as<Result<void>>;    // by the same thread: begins to work
+  { engine.on_published() } -> std::same_as<void>;     // by the producer's thread
   // Works on until all published bursts are complete or the timeout has passed, ends after the burst in hand.
   { engine.stop(timeout) } -> std::same_as<EngineLeft>;
   { constant.name() } -> std::same_as<std::string_view>;

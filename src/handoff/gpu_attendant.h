@@ -16,10 +16,10 @@
 #include "base/units.h"
 #include "gpu/cuda_stream.h"
 #include "gpu/device_buffer.h"
+#include "gpu/gpu_place.h"
 #include "gpu/host_registration.h"
 #include "gpu/kernel_launch.h"
 #include "gpu/pinned_buffer.h"
-#include "gpu/resident_kernel.h"
 #include "handoff/burst_ring.h"
 #include "handoff/device_work.h"
 #include "handoff/host_lane.h"
@@ -43,6 +43,10 @@ struct GpuEngineSetup {
 
 /// The memory that the kernels of one engine share with the host, and the host thread that launches them and sees to it
 /// that they make progress. Owner: the engine; prepare() and launch() by who sets it up, attend() on its own thread.
+///
+/// prepare() makes every call to CUDA that may wait for kernels that run: memory, streams, graphs. Beside persistent
+/// kernels such a call can wait for ever; an H200 did so at about the 32nd stream and when many graphs were
+/// instantiated. So all engines on a GPU prepare first, then launch.
 class GpuAttendant {
  public:
   GpuAttendant(const BurstRing& ring, GpuEngineSetup setup) : ring_(ring), setup_(std::move(setup)) {}
@@ -54,14 +58,18 @@ class GpuAttendant {
   /// Threads of a CTA: one a packet, in whole warps.
   [[nodiscard]] std::uint32_t threads() const;
 
-  /// Opens the ring to the GPU, and puts `states` there.
-  [[nodiscard]] Result<void> prepare(std::span<const std::byte> states);
+  /// Opens the ring to the GPU, puts `states` there and makes the engine's kernels ready: `kernel_of(ctas)` is one of
+  /// so many CTAs. An environment error when the GPU has no room for all kernels that are to run at a time.
+  [[nodiscard]] Result<void> prepare(std::span<const std::byte> states,
+                                     const std::function<KernelLaunch(unsigned)>& kernel_of);
+  /// For `kernel_of`, as the following two.
   [[nodiscard]] DeviceLanes device_lanes() const;
   [[nodiscard]] std::byte* states() const { return states_->data(); }
   /// Of DeviceWork::next_kernel.
   [[nodiscard]] std::uint64_t* next() const { return reinterpret_cast<std::uint64_t*>(next_->data()); }
-  /// `kernel_of(ctas)` is the engine's kernel. After prepare().
-  [[nodiscard]] Result<void> launch(const std::function<KernelLaunch(unsigned)>& kernel_of);
+  /// Launches a persistent kernel and waits until all its CTAs run; the other engines launch as bursts come. After
+  /// prepare() of all engines, in the order of that.
+  [[nodiscard]] Result<void> launch();
 
   /// Until the ring's stop word says otherwise and the kernels have ended, or the GPU fails: then, why.
   [[nodiscard]] std::optional<Error> attend();
@@ -78,20 +86,24 @@ class GpuAttendant {
 
  private:
   [[nodiscard]] CudaStream::State query() const { return launcher_ ? launcher_->query() : stream_->query(); }
+  [[nodiscard]] std::uint32_t* began() const { return reinterpret_cast<std::uint32_t*>(began_->data()); }
+  [[nodiscard]] Result<void> await_ctas();
   [[nodiscard]] LaneCounters* lane_counters() const { return reinterpret_cast<LaneCounters*>(counters_->data()); }
   [[nodiscard]] Error fault() const;
   [[nodiscard]] Error hang();
 
   const BurstRing& ring_;
   GpuEngineSetup setup_;
-  std::optional<ResidentKernel> resident_;  ///< of a persistent engine
+  std::optional<GpuPlace> place_;
   std::optional<HostRegistration> ring_registration_;
   std::optional<PinnedBuffer> counters_;
+  std::optional<PinnedBuffer> began_;
   std::optional<DeviceBuffer> kept_;
   std::optional<DeviceBuffer> states_;
   std::optional<DeviceBuffer> next_;
   std::optional<CudaStream> stream_;
-  std::optional<NextLauncher> launcher_;  ///< of the launch and graph engines
+  std::optional<KernelLaunch> persistent_;  ///< the kernel of a persistent engine
+  std::optional<NextLauncher> launcher_;    ///< of the launch and graph engines
   std::atomic<bool> called_hung_{false};
   bool hangs_ = false;
 };

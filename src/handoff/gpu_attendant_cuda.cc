@@ -16,6 +16,8 @@ namespace {
 constexpr Nanos kLookPeriod{1'000'000};
 constexpr std::chrono::microseconds kNap{100};
 constexpr std::uint32_t kWarp = 32;
+/// CTAs that find their places begin within microseconds.
+constexpr Nanos kStartPatience{2'000'000'000};
 
 }  // namespace
 
@@ -23,14 +25,13 @@ std::uint32_t GpuAttendant::threads() const {
   return std::clamp((setup_.burst + kWarp - 1) / kWarp * kWarp, kWarp, setup_.threads);
 }
 
-Result<void> GpuAttendant::prepare(std::span<const std::byte> states) {
+Result<void> GpuAttendant::prepare(std::span<const std::byte> states,
+                                   const std::function<KernelLaunch(unsigned)>& kernel_of) {
   WARPLINE_CHECK(use_gpu(setup_.gpu));
-  if (setup_.kind == EngineKind::persistent) {
-    WARPLINE_TRY(resident_, ResidentKernel::claim(setup_.gpu));
-  }
   WARPLINE_TRY(ring_registration_, HostRegistration::create(ring_.engine_region()));
   WARPLINE_TRY(counters_, PinnedBuffer::create(Bytes{lanes() * sizeof(LaneCounters)}));
   std::uninitialized_default_construct_n(lane_counters(), lanes());
+  WARPLINE_TRY(began_, PinnedBuffer::create(Bytes{lanes() * sizeof(std::uint32_t)}));
   WARPLINE_TRY(kept_, DeviceBuffer::create(Bytes{lanes() * sizeof(LaneWords)}));
   WARPLINE_TRY(next_, DeviceBuffer::create(Bytes{sizeof(std::uint64_t)}));
   WARPLINE_TRY(states_, DeviceBuffer::create(Bytes{std::max<std::size_t>(states.size(), 1)}));
@@ -38,24 +39,46 @@ Result<void> GpuAttendant::prepare(std::span<const std::byte> states) {
   const std::uint64_t first = ring_.engine_view().first_sequence;
   WARPLINE_CHECK(stream_->copy(next(), &first, sizeof(first)));
   if (!states.empty()) WARPLINE_CHECK(stream_->copy(states_->data(), states.data(), states.size()));
-  return stream_->wait();
+  WARPLINE_CHECK(stream_->wait());
+  if (setup_.kind == EngineKind::persistent) {
+    persistent_.emplace(kernel_of(lanes()));
+    WARPLINE_TRY(place_, GpuPlace::claim(setup_.gpu, *persistent_, lanes()));
+    return {};
+  }
+  // A kernel of one CTA is enough to get on.
+  WARPLINE_TRY(place_, GpuPlace::claim(setup_.gpu, kernel_of(1), 1));
+  WARPLINE_TRY(launcher_,
+               NextLauncher::create(setup_.kind, ring_.engine_view(), nanos_to_ticks(setup_.deadline), kernel_of));
+  return {};
 }
 
 DeviceLanes GpuAttendant::device_lanes() const {
   return {.view = ring_.engine_view(),
           .counters = lane_counters(),
           .kept = reinterpret_cast<LaneWords*>(kept_->data()),
+          .began = began(),
           .ticks_per_nano = ticks_per_second() / 1e9};
 }
 
-Result<void> GpuAttendant::launch(const std::function<KernelLaunch(unsigned)>& kernel_of) {
-  if (setup_.kind != EngineKind::persistent) {
-    WARPLINE_TRY(launcher_,
-                 NextLauncher::create(setup_.kind, ring_.engine_view(), nanos_to_ticks(setup_.deadline), kernel_of));
-    return {};
+Result<void> GpuAttendant::launch() {
+  WARPLINE_CHECK(use_gpu(setup_.gpu));
+  if (!persistent_) return {};
+  if (!(*persistent_)(*stream_)) return fault();
+  return await_ctas();
+}
+
+Result<void> GpuAttendant::await_ctas() {
+  const std::span<std::uint32_t> words(began(), lanes());
+  const auto runs = [](std::uint32_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed) != 0; };
+  for (const std::uint64_t begin = ticks_now(); !std::ranges::all_of(words, runs); std::this_thread::yield()) {
+    if (query() == CudaStream::State::failed) return fault();
+    if (ticks_now() - begin <= nanos_to_ticks(kStartPatience)) continue;
+    ring_.engine_view().request_stop(RingStop::now);
+    return environment_error(
+        fmt::format("the {} engine of {} on GPU {}", name(setup_.kind), setup_.name, setup_.gpu),
+        fmt::format("only {} of its {} CTAs found a place", std::ranges::count_if(words, runs), words.size()),
+        "use fewer pipelines or --ctas, or a GPU that no other program keeps busy");
   }
-  KernelLaunch kernel = kernel_of(lanes());
-  if (!kernel(*stream_)) return fault();
   return {};
 }
 

@@ -37,18 +37,24 @@ class GpuEngine {
   GpuEngine& operator=(const GpuEngine&) = delete;
   ~GpuEngine() { stop(Nanos{0}); }
 
-  [[nodiscard]] Result<void> start() {
+  [[nodiscard]] Result<void> prepare() {
     const std::uint32_t threads = gpu_.threads();
     if constexpr (kKeepsState<W>) states_.assign(std::size_t{gpu_.lanes()} * threads, host_work_);
-    WARPLINE_CHECK(gpu_.prepare(std::as_bytes(std::span(states_))));
-    auto* const states = reinterpret_cast<W*>(gpu_.states());
-    WARPLINE_CHECK(gpu_.launch([&](unsigned ctas) {
+    WARPLINE_CHECK(gpu_.prepare(std::as_bytes(std::span(states_)), [&](unsigned ctas) {
+      auto* const states = reinterpret_cast<W*>(gpu_.states());
       if (gpu_.setup().kind == EngineKind::persistent) {
         return KernelLaunch(DeviceWork<W>::persistent_kernel(), ctas, threads, gpu_.device_lanes(), host_work_, states);
       }
       return KernelLaunch(DeviceWork<W>::next_kernel(), ctas, threads, gpu_.device_lanes(), host_work_, states,
                           gpu_.next());
     }));
+    prepared_ = true;
+    return {};
+  }
+
+  [[nodiscard]] Result<void> start() {
+    if (!prepared_) WARPLINE_CHECK(prepare());
+    WARPLINE_CHECK(gpu_.launch());
     WARPLINE_TRY(attendant_,
                  start_lane_thread(gpu_.setup().name, gpu_.setup().attendant.cpu, [this] { run_attendant(); }));
     return {};
@@ -135,6 +141,7 @@ class GpuEngine {
   W host_work_;
   LaneCounters host_counters_;
   std::vector<W> states_;  ///< the device's, before start() and after stop()
+  bool prepared_ = false;
   std::thread attendant_;
   std::optional<Error> failure_;  ///< the attendant writes it before failed_
   std::atomic<bool> failed_{false};

@@ -84,8 +84,20 @@ TEST_P(GpuEngineTest, StopDrainsWhatWasPublished) {
   EXPECT_EQ(consume(*ring, 16).size(), stream.packets.size());
 }
 
-TEST_P(GpuEngineTest, SeveralRingsShareAGpu) {
-  constexpr std::size_t kRings = 4;
+/// As eight pipelines do with packets in GPU memory: sixteen persistent kernels that copy run beside the engines. Set
+/// up one after the other, the graphs of the later ones waited for the kernels of the earlier ones for ever.
+TEST_P(GpuEngineTest, SeveralRingsShareAGpuWithKernelsThatCopy) {
+  constexpr std::size_t kRings = 8;
+  std::vector<std::unique_ptr<CopyLane<GpuEngine<CopyPieces>>>> copies;
+  for (std::size_t i = 0; i < 2 * kRings; ++i) {
+    auto lane = CopyLane<GpuEngine<CopyPieces>>::create([](BurstRing& ring) {
+      return std::make_unique<GpuEngine<CopyPieces>>(
+          ring, CopyPieces{},
+          GpuEngineSetup{.ctas = 8, .burst = kCopyThreads, .threads = kCopyThreads, .attendant = {std::nullopt, true}});
+    });
+    ASSERT_TRUE(lane.ok()) << lane.error().message();
+    copies.push_back(*std::move(lane));
+  }
   std::vector<PacketStream> streams;
   std::vector<HostRegistration> registrations;
   std::vector<std::unique_ptr<BurstRing>> rings;
@@ -98,6 +110,11 @@ TEST_P(GpuEngineTest, SeveralRingsShareAGpu) {
     rings.push_back(make_ring(8, 16));
     engines.push_back(std::make_unique<GpuEngine<Touch>>(*rings[i], Touch{}, setup(16)));
   }
+  for (const auto& engine : engines) {
+    const Result<void> prepared = engine->prepare();
+    ASSERT_TRUE(prepared.ok()) << prepared.error().message();
+  }
+  for (const auto& lane : copies) ASSERT_TRUE(lane->start().ok());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kRings; ++i) {
     ASSERT_TRUE(engines[i]->start().ok());
@@ -107,6 +124,7 @@ TEST_P(GpuEngineTest, SeveralRingsShareAGpu) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto& engine : engines) EXPECT_EQ(engine->stop(Nanos{1'000'000'000}).bursts, 0U);
+  for (const auto& lane : copies) lane->stop();
 }
 
 TEST_P(GpuEngineTest, StopsAnIdleEngineAndOneThatNeverStarted) {
@@ -134,7 +152,46 @@ TEST(GpuCopyLane, CopiesBetweenHostAndDevice) {
         ring, CopyPieces{}, GpuEngineSetup{.ctas = 4, .burst = 256, .attendant = {std::nullopt, true}});
   });
   ASSERT_TRUE(lane.ok());
+  ASSERT_TRUE((*lane)->start().ok());
   expect_copies(**lane, from, to);
+}
+
+TEST(GpuCopyLane, SharesAMultiprocessorWithAnother) {
+  if (!list_gpus()) GTEST_SKIP() << "no GPU";
+  const KernelLaunch kernel(DeviceWork<CopyPieces>::persistent_kernel(), 1, kCopyThreads);
+  const Result<std::uint32_t> ctas = kernel.ctas_per_multiprocessor();
+  ASSERT_TRUE(ctas.ok());
+  EXPECT_GE(*ctas, 2U);
+}
+
+/// More kernels than a GPU has place for are refused before one of them starts, and those that were granted a place
+/// work.
+TEST(GpuCopyLane, IsRefusedWhereItMightFindNoPlace) {
+  if (!list_gpus()) GTEST_SKIP() << "no GPU";
+  using Lane = CopyLane<GpuEngine<CopyPieces>>;
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (;;) {
+    auto lane = Lane::create([](BurstRing& ring) {
+      return std::make_unique<GpuEngine<CopyPieces>>(
+          ring, CopyPieces{},
+          GpuEngineSetup{
+              .ctas = 16, .burst = kCopyThreads, .threads = kCopyThreads, .attendant = {std::nullopt, true}});
+    });
+    if (!lane) {
+      EXPECT_NE(lane.error().message().find("may not all find a place"), std::string::npos) << lane.error().message();
+      break;
+    }
+    lanes.push_back(*std::move(lane));
+    ASSERT_LT(lanes.size(), 200U);
+  }
+  for (const auto& lane : lanes) {
+    const Result<void> started = lane->start();
+    ASSERT_TRUE(started.ok()) << started.error().message();
+  }
+  for (const auto& lane : lanes) {
+    EXPECT_FALSE(lane->failure());
+    lane->stop();
+  }
 }
 
 TEST(GpuHashLane, HashesAsTheCpuDoes) {
@@ -157,7 +214,8 @@ TEST(GpuHashLane, HashesAsTheCpuDoes) {
     const std::size_t length = i % 3 == 0 ? kHashBlock : 1 + random.below(kHashBlock);
     blocks.push_back({&hashes[i * sizeof(std::uint64_t)], &bytes[i * kHashBlock + random.below(64)], length});
   }
-  ASSERT_TRUE((*lane)->submit(blocks.data(), kBlocks));
+  ASSERT_TRUE((*lane)->submit(blocks.data(), kBlocks)) << "what is submitted before the start waits";
+  ASSERT_TRUE((*lane)->start().ok());
   while ((*lane)->landed() != 1) {
     ASSERT_FALSE((*lane)->failure()) << (*lane)->failure()->message();
     std::this_thread::yield();

@@ -19,6 +19,7 @@ class InlineEngine {
   InlineEngine(const BurstRing& ring, W work)
       : view_(ring.engine_view()), next_(view_.first_sequence), work_(std::move(work)) {}
 
+  [[nodiscard]] Result<void> prepare() { return {}; }
   [[nodiscard]] Result<void> start() { return {}; }
 
   void on_published() {

@@ -30,6 +30,8 @@ class ThreadEngine {
   ThreadEngine& operator=(const ThreadEngine&) = delete;
   ~ThreadEngine() { stop(Nanos{0}); }
 
+  [[nodiscard]] Result<void> prepare() { return {}; }
+
   [[nodiscard]] Result<void> start() {
     for (std::uint32_t i = 0; i < lanes(); ++i) {
       Lane& lane = *lanes_[i];

@@ -136,6 +136,14 @@ MessageStore MessageMemory::store(std::uint16_t number) {
   return {&pattern_, worker.room, device(), worker.hasher ? &*worker.hasher : nullptr};
 }
 
+Result<void> MessageMemory::start() {
+  for (const auto& worker : workers_) {
+    if (worker->hashes) WARPLINE_CHECK(worker->hashes->start());
+    if (worker->copies) WARPLINE_CHECK(worker->copies->start());
+  }
+  return {};
+}
+
 void MessageMemory::stop() {
   for (const auto& worker : workers_) {
     if (worker->copies) worker->copies->stop();

@@ -50,6 +50,8 @@ class MessageMemory {
 
   /// What worker `number` sends and receives through, in place of `transport`; a socket's buffers, if it is one.
   [[nodiscard]] Result<Transport*> add_worker(std::uint16_t number, Transport& transport, UdpSocket* socket);
+  /// Begins to copy and hash for all workers, once each of them was added.
+  [[nodiscard]] Result<void> start();
   /// Of worker `number`, after add_worker().
   void apply(std::uint16_t number, EndpointConfig& endpoint);
   [[nodiscard]] MessageStore store(std::uint16_t number);

@@ -22,6 +22,7 @@ class EngineLane final : public PieceLane {
     return std::unique_ptr<PieceLane>(new EngineLane(std::move(lane)));
   }
 
+  [[nodiscard]] Result<void> start() override { return lane_->start(); }
   [[nodiscard]] bool submit(std::span<const Piece> batch) override {
     return lane_->submit(batch.data(), static_cast<std::uint32_t>(batch.size()));
   }

@@ -95,6 +95,7 @@ Result<void> ForwardPorts::start() {
 }
 
 void ForwardPorts::stop() {
+  copies_.stop();
   for (Port& port : ports_) port.stop();
 }
 

@@ -28,6 +28,9 @@ class ForwardPorts {
   [[nodiscard]] Bytes host_memory() const;
   /// Opens, sets up and starts all ports.
   [[nodiscard]] Result<void> open();
+  /// Lets GPUs copy for software NICs, once all else that is to run on them is prepared: packets in their memory move
+  /// from here on.
+  [[nodiscard]] Result<void> start_copies() { return copies_.start(); }
   void stop();
 
   [[nodiscard]] const std::vector<Port>& ports() const { return ports_; }

@@ -130,6 +130,11 @@ std::optional<std::uint64_t> Forwarder::recycled() const {
   return recycling_ != nullptr ? recycling_->recycled() : std::nullopt;
 }
 
+Result<void> Forwarder::prepare() {
+  for (const auto& way : ways_) WARPLINE_CHECK(way->prepare());
+  return {};
+}
+
 Result<void> Forwarder::start() {
   for (const auto& way : ways_) WARPLINE_CHECK(way->start());
   return {};

@@ -24,8 +24,8 @@ struct ForwardPort {
   std::optional<InterfaceAddress> address;  ///< set: ARP, ND and echo for it are answered
 };
 
-/// All streams between the ports of one `forward` run. Control thread: create, start, launch run() on every role's
-/// lcore, stop(), wait for the lcores, finish(), read the totals.
+/// All streams between the ports of one `forward` run. Control thread: create, prepare, start, launch run() on every
+/// role's lcore, stop(), wait for the lcores, finish(), read the totals.
 class Forwarder {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Forwarder>> create(const Config& config, const ForwardLayout& layout,
@@ -40,7 +40,8 @@ class Forwarder {
   /// All engines end before the memory of any is given back, which waits for every kernel on its GPU.
   ~Forwarder();
 
-  /// Starts the engines.
+  /// Prepares the engines; then start(), when all else that is to run on their GPUs is prepared.
+  [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<void> start();
   /// What the worker of layout.roles[role] does until stopped and drained. Returns at once for roles that are not the
   /// forwarder's.

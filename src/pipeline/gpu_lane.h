@@ -12,8 +12,8 @@ namespace warpline {
 /// What a GPU does with pieces: copies them, or writes their block_hash() (base/block_hash.h) to `to`.
 enum class GpuLaneWork : std::uint8_t { copy, hash };
 
-/// A kernel that stays on that GPU works on them until the lane goes. It reaches its own memory, and host memory that
-/// is pinned.
+/// A persistent kernel on that GPU works on them, from start() until the lane goes. It reaches its own memory, and host
+/// memory that is pinned.
 [[nodiscard]] Result<std::unique_ptr<PieceLane>> make_gpu_lane(GpuLaneWork work, int gpu);
 
 }  // namespace warpline

@@ -10,13 +10,13 @@ namespace {
 
 /// Each CTA has a batch in hand; of copies each warp a piece, of hashes each thread.
 constexpr std::uint32_t kCtas = 8;
-constexpr std::uint16_t kThreads = 512;
 
 template <typename Work>
 Result<std::unique_ptr<PieceLane>> make(int gpu, const char* name) {
   return EngineLane<GpuEngine<Work>>::create([&](BurstRing& ring) {
     return std::make_unique<GpuEngine<Work>>(
-        ring, Work{}, GpuEngineSetup{.gpu = gpu, .ctas = kCtas, .burst = kThreads, .threads = kThreads, .name = name});
+        ring, Work{},
+        GpuEngineSetup{.gpu = gpu, .ctas = kCtas, .burst = kCopyThreads, .threads = kCopyThreads, .name = name});
   });
 }
 

@@ -18,8 +18,13 @@ class NicCopies {
   explicit NicCopies(std::vector<std::uint16_t> gpus);
   ~NicCopies();
 
-  /// Before the port is started. Ports of hardware do their own DMA: nothing is done for them.
+  /// Prepares lanes for all queues of the port, before it is started; it can be started once. Ports of hardware do
+  /// their own DMA: nothing is done for them.
   [[nodiscard]] Result<void> install(const Port& port);
+  /// Begins to copy, when all else that is to run on the GPUs is prepared.
+  [[nodiscard]] Result<void> start();
+  /// Before the ports are stopped: what waits for lanes that were not started is lost, or the ports would wait for it.
+  void stop();
 
  private:
   class Lanes;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <cerrno>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gpu/host_registration.h"
 #include "handoff/copy_lane.h"
@@ -20,10 +22,9 @@ using GpuCopyLane = CopyLane<GpuEngine<CopyPieces>>;
 static_assert(RTE_NET_VNIC_MOST_COPIES <= GpuCopyLane::kMostCopies);
 static_assert(RTE_NET_VNIC_MOST_BATCHES <= GpuCopyLane::kBatches);
 
-/// Of a queue's lane: each CTA has a batch in hand, each warp a frame. What PCIe has room for both ways needs 132 CTAs
-/// of all lanes together.
+/// CTAs of a queue's lane: each has a batch in hand, each of its warps a frame. What PCIe has room for both ways needs
+/// 132 CTAs of all lanes together.
 constexpr std::uint32_t kCtas = 8;
-constexpr std::uint16_t kThreads = 512;
 
 int submit(void* lane, const rte_net_vnic_copy* copies, std::uint32_t count) {
   return static_cast<GpuCopyLane*>(lane)->submit(copies, count) ? 0 : -EAGAIN;
@@ -31,10 +32,10 @@ int submit(void* lane, const rte_net_vnic_copy* copies, std::uint32_t count) {
 
 std::uint64_t landed(void* context) {
   auto* const lane = static_cast<GpuCopyLane*>(context);
-  return lane->failure() ? RTE_NET_VNIC_COPIES_LOST : lane->landed();
+  return lane->failure() || lane->stopped() ? RTE_NET_VNIC_COPIES_LOST : lane->landed();
 }
 
-void stop(void* lane) { static_cast<GpuCopyLane*>(lane)->stop(); }
+void close(void* lane) { static_cast<GpuCopyLane*>(lane)->stop(); }
 
 void collect(void* regions, void* begin, std::size_t length) {
   static_cast<std::vector<std::span<std::byte>>*>(regions)->push_back({static_cast<std::byte*>(begin), length});
@@ -42,14 +43,15 @@ void collect(void* regions, void* begin, std::size_t length) {
 
 }  // namespace
 
-/// Lanes are kept until the end, since their memory cannot be given back while others run. Control thread.
+/// Lanes are kept until the end, since their memory cannot be given back while others run. A lane is prepared before
+/// any kernel runs, waits for its queue to open it, and copies from start() on. Control thread.
 class NicCopies::Lanes {
  public:
   explicit Lanes(std::vector<std::uint16_t> gpus) : gpus_(std::move(gpus)) {}
 
   Result<void> install(const Port& port) {
     const rte_net_vnic_copy_engine engine{
-        .context = this, .open = open, .close = stop, .submit = submit, .landed = landed};
+        .context = this, .open = open, .close = close, .submit = submit, .landed = landed};
     if (const int status = rte_net_vnic_set_copy_engine(port.id(), &engine); status != 0) {
       return environment_error(fmt::format("the copy engine of port {}", port.name()), fmt::format("error {}", status),
                                "use -m pinned");
@@ -60,34 +62,57 @@ class NicCopies::Lanes {
       WARPLINE_TRY(HostRegistration registration, HostRegistration::create(region));
       registrations_.push_back(std::move(registration));
     }
+    for (std::uint16_t i = 0; i < port.setup().rx_queues; ++i) WARPLINE_CHECK(prepare(RTE_NET_VNIC_RX, i));
+    for (std::uint16_t i = 0; i < port.setup().tx_queues; ++i) WARPLINE_CHECK(prepare(RTE_NET_VNIC_TX, i));
     return {};
   }
 
+  Result<void> start() {
+    for (const auto& [end, lane] : opened_) WARPLINE_CHECK(lane->start());
+    return {};
+  }
+
+  void stop() {
+    for (const auto& [end, lane] : opened_) {
+      if (!lane->started()) lane->stop();
+    }
+  }
+
  private:
+  using Prepared = std::multimap<std::pair<rte_net_vnic_direction, std::uint16_t>, std::unique_ptr<GpuCopyLane>>;
+
+  Result<void> prepare(rte_net_vnic_direction direction, std::uint16_t queue) {
+    GpuEngineSetup setup{.gpu = gpus_[gpus_.size() == 1 ? 0 : queue],
+                         .ctas = kCtas,
+                         .burst = kCopyThreads,
+                         .threads = kCopyThreads,
+                         .name = fmt::format("copy{}{}", direction == RTE_NET_VNIC_RX ? "rx" : "tx", queue)};
+    WARPLINE_TRY(auto lane, GpuCopyLane::create([&](BurstRing& ring) {
+                   return std::make_unique<GpuEngine<CopyPieces>>(ring, CopyPieces{}, std::move(setup));
+                 }));
+    prepared_.emplace(std::pair(direction, queue), std::move(lane));
+    return {};
+  }
+
+  /// Lanes of one direction and queue number are alike, whichever port's queue opens them.
   static void* open(void* context, rte_net_vnic_direction direction, std::uint16_t queue) {
     auto& self = *static_cast<Lanes*>(context);
-    GpuEngineSetup setup{.gpu = self.gpus_[self.gpus_.size() == 1 ? 0 : queue],
-                         .ctas = kCtas,
-                         .burst = kThreads,
-                         .threads = kThreads,
-                         .name = fmt::format("copy{}{}", direction == RTE_NET_VNIC_RX ? "rx" : "tx", queue)};
-    auto lane = GpuCopyLane::create(
-        [&](BurstRing& ring) { return std::make_unique<GpuEngine<CopyPieces>>(ring, CopyPieces{}, std::move(setup)); });
-    if (!lane) {
-      spdlog::error("{}", lane.error().message());
-      return nullptr;
-    }
-    self.lanes_.push_back(*std::move(lane));
-    return self.lanes_.back().get();
+    Prepared::node_type lane = self.prepared_.extract(std::pair(direction, queue));
+    if (lane.empty()) return nullptr;
+    return self.opened_.insert(std::move(lane))->second.get();
   }
 
   std::vector<std::uint16_t> gpus_;
   std::vector<HostRegistration> registrations_;
-  std::vector<std::unique_ptr<GpuCopyLane>> lanes_;
+  Prepared prepared_;  ///< not opened yet
+  Prepared opened_;
 };
 
 NicCopies::NicCopies(std::vector<std::uint16_t> gpus) : lanes_(std::make_unique<Lanes>(std::move(gpus))) {}
 NicCopies::~NicCopies() = default;
+
+Result<void> NicCopies::start() { return lanes_->start(); }
+void NicCopies::stop() { lanes_->stop(); }
 
 Result<void> NicCopies::install(const Port& port) {
   return port.driver() == "net_vnic" ? lanes_->install(port) : Result<void>();

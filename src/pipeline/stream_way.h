@@ -21,6 +21,8 @@ namespace warpline {
 class StreamWay {
  public:
   virtual ~StreamWay() = default;
+  /// Engine::prepare() and Engine::start().
+  [[nodiscard]] virtual Result<void> prepare() { return {}; }
   [[nodiscard]] virtual Result<void> start() { return {}; }
   /// After all lcores have ended: stops the engine and accounts for what it did not give back.
   virtual void finish() {}
@@ -72,6 +74,7 @@ class RingWay final : public StreamWay {
         receive_(stream, budget, *ring_, engine_),
         transmit_(stream, *ring_) {}
 
+  Result<void> prepare() override { return engine_.prepare(); }
   Result<void> start() override { return engine_.start(); }
   void finish() override {
     engine_.stop(kEnginePatience);

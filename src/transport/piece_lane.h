@@ -28,6 +28,8 @@ class PieceLane {
   PieceLane& operator=(const PieceLane&) = delete;
   virtual ~PieceLane() = default;
 
+  /// Begins; what was submitted before waits until then. When all else that is to run on that GPU is set up.
+  [[nodiscard]] virtual Result<void> start() { return {}; }
   /// One to kMostPieces, in any order. False: no room now.
   [[nodiscard]] virtual bool submit(std::span<const Piece> batch) = 0;
   /// How many batches have landed: their bytes are there, for the CPU too.
