@@ -70,6 +70,19 @@ void loop_frames(const PortSetup& setup, const char* args, std::size_t longest, 
   EXPECT_EQ(sent_pool.free(), sent_pool.size());
 }
 
+TEST(BurstsTest, AReceiveCallRoundsDownWhatItIsAskedFor) {
+  const Pool pool(1024);
+  for (const std::uint64_t offloads : {std::uint64_t{0}, std::uint64_t{RTE_ETH_RX_OFFLOAD_SCATTER}}) {
+    Port port("net_vnic0", "wire=source,rx_align=8");
+    ASSERT_EQ(port.start(pool.get(), {.rx_offloads = offloads}), 0);
+    for (const auto& [asked, delivered] : {std::pair<std::uint16_t, std::size_t>{7, 0}, {8, 8}, {23, 16}, {32, 32}}) {
+      const std::vector<rte_mbuf*> mbufs = port.receive(0, asked);
+      EXPECT_EQ(mbufs.size(), delivered) << asked;
+      for (rte_mbuf* const mbuf : mbufs) rte_pktmbuf_free(mbuf);
+    }
+  }
+}
+
 TEST(BurstsTest, FramesComeBackByteExactFromRingsOfAnySize) {
   for (const std::uint16_t ring : {64, 65, 100, 257, 1000, 8192}) {
     SCOPED_TRACE(ring);

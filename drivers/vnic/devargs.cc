@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <exception>
@@ -119,6 +120,13 @@ Result<void> set_fast_free(const Value& value, Devargs& args) {
   return {};
 }
 
+Result<void> set_rx_align(const Value& value, Devargs& args) {
+  WARPLINE_TRY(const std::uint64_t multiple, value.number(1, Devargs::kMaxRxAlign));
+  if (!std::has_single_bit(multiple)) return value.refuse("it must be a power of two");
+  args.rx_align = static_cast<std::uint16_t>(multiple);
+  return {};
+}
+
 Result<void> set_seed(const Value& value, Devargs& args) {
   WARPLINE_TRY(args.seed, value.number(0, UINT64_MAX));
   return {};
@@ -128,10 +136,10 @@ struct Key {
   std::string_view name;
   Result<void> (*set)(const Value&, Devargs&);
 };
-constexpr Key kKeys[] = {{"wire", set_wire},     {"engine", set_engine}, {"cpu", set_cpu},
-                         {"size", set_size},     {"flows", set_flows},   {"pcap", set_pcap},
-                         {"buffer", set_buffer}, {"queues", set_queues}, {"fast_free", set_fast_free},
-                         {"refill", set_refill}, {"seed", set_seed}};
+constexpr Key kKeys[] = {{"wire", set_wire},     {"engine", set_engine},     {"cpu", set_cpu},
+                         {"size", set_size},     {"flows", set_flows},       {"pcap", set_pcap},
+                         {"buffer", set_buffer}, {"queues", set_queues},     {"fast_free", set_fast_free},
+                         {"refill", set_refill}, {"rx_align", set_rx_align}, {"seed", set_seed}};
 
 Error unknown_key(std::string_view key) {
   std::vector<std::string> known;

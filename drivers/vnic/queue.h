@@ -59,6 +59,7 @@ struct RxQueue {
   std::uint16_t next;         ///< index of the next descriptor to take back
   std::uint16_t refill_at;    ///< index of the next descriptor to post
   std::uint16_t free_thresh;  ///< posted this many at a time
+  std::uint16_t align_mask;   ///< of what a receive call is asked for, the bits that count
   bool deferred;              ///< does not start with the port
   std::uint16_t port;
   int timestamp_offset;  ///< of the dynamic field, or -1

@@ -83,10 +83,13 @@ inline void set_offloads(const RxQueue& queue, rte_mbuf* mbuf, const RxDescripto
   }
 }
 
-/// Posts what the last burst took, unless that was recycled meanwhile, and lets the engine work.
-void begin_burst(RxQueue& queue, std::uint16_t most) {
+/// Posts what the last burst took, unless that was recycled meanwhile, and lets the engine work. Returns how many
+/// frames the burst may take: vector drivers round `most` down to whole groups of descriptors, and so does rx_align.
+std::uint16_t begin_burst(RxQueue& queue, std::uint16_t most) {
+  most &= queue.align_mask;
   rx_refill_if_due(queue);
   run_inline_engine(queue, [&](Engine& engine) { engine.serve_rx(queue, most); });
+  return most;
 }
 
 void count_burst(RxQueue& queue, std::uint32_t frames, std::uint64_t bytes) {
@@ -100,7 +103,7 @@ inline std::uint16_t receive_single(void* opaque, rte_mbuf** mbufs, std::uint16_
   if (!is_started(static_cast<RxQueue*>(opaque))) [[unlikely]]
     return 0;
   RxQueue& queue = *static_cast<RxQueue*>(opaque);
-  begin_burst(queue, most);
+  most = begin_burst(queue, most);
   const auto limit = static_cast<std::uint16_t>(std::min<std::uint32_t>(most, queue.refilled - queue.harvested));
   const std::uint64_t rearm = queue.rearm[0];
   const std::uint64_t flags = queue.base_flags[0];
@@ -250,7 +253,7 @@ std::uint16_t rx_burst_chained(void* opaque, rte_mbuf** mbufs, std::uint16_t mos
   if (!is_started(static_cast<RxQueue*>(opaque))) [[unlikely]]
     return 0;
   RxQueue& queue = *static_cast<RxQueue*>(opaque);
-  begin_burst(queue, most);
+  most = begin_burst(queue, most);
   const BurstTime time(queue);
   std::uint64_t bytes = 0;
   std::uint16_t received = queue.group == 2 ? receive_pairs(queue, mbufs, most, time, bytes) : std::uint16_t{0};

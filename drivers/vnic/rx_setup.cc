@@ -182,6 +182,7 @@ int rx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
   queue->id = id;
   queue->deferred = conf->rx_deferred_start != 0;
   queue->port = dev->data->port_id;
+  queue->align_mask = static_cast<std::uint16_t>(-device.args.rx_align);
   queue->inline_engine = device.args.engine == EngineKind::inline_;
   queue->stall_draw = Faults::PollDraw(mix64(device.args.seed) + id * std::uint64_t{4});
   queue->rx_out_draw = Faults::PollDraw(mix64(device.args.seed) + id * std::uint64_t{4} + 1);

@@ -8,7 +8,6 @@
 #include <random>
 #include <vector>
 
-#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "pipeline/batch.h"
@@ -45,8 +44,7 @@ class MixingStage final : public Stage {
   }
 
   std::uint16_t poll() override {
-    in_.recycle();
-    const std::uint16_t received = rte_eth_rx_burst(in_.rx.port, in_.rx.queue, received_.data(), in_.burst);
+    const std::uint16_t received = in_.receive(received_.data(), in_.burst);
     in_.received.packets.add(received);
     queue_ = static_cast<std::uint16_t>(queue_ + 1 == queues_ ? 0 : queue_ + 1);
     std::uint16_t elsewhere = 0;

@@ -8,6 +8,7 @@
 #include <rte_prefetch.h>
 
 #include "base/clock.h"
+#include "pipeline/stream.h"
 #include "runtime/workers.h"
 
 namespace warpline {
@@ -118,7 +119,8 @@ std::uint16_t TrafficWorker::allowance(std::uint64_t now) {
 
 std::uint16_t TrafficWorker::receive(std::uint64_t now) {
   std::array<rte_mbuf*, kMaxTrafficBurst> mbufs;
-  const std::uint16_t count = rte_eth_rx_burst(place_.port, place_.queue, mbufs.data(), burst_);
+  const std::uint16_t count =
+      rte_eth_rx_burst(place_.port, place_.queue, mbufs.data(), std::max(burst_, kLeastRequest));
   if (count == 0) return 0;
   if (member_.rx.begin == 0) member_.rx.begin = now;
   std::uint64_t bytes = 0;

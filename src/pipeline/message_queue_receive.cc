@@ -10,6 +10,7 @@
 #include "packet/verify.h"
 #include "pipeline/mbuf_frame.h"
 #include "pipeline/message_queue.h"
+#include "pipeline/stream.h"
 #include "route/neighbour_frames.h"
 
 namespace warpline {
@@ -73,6 +74,7 @@ std::span<const Datagram> MessageQueue::receive(Nanos now) {
   std::array<rte_mbuf*, kBurst> burst;
   std::uint16_t handed_over = 0;
   if (!setup_.handover.empty()) {
+    static_assert(kBurst - kBurst / 2 >= kLeastRequest, "what is handed over leaves room for the queue's own");
     handed_over = static_cast<std::uint16_t>(rte_ring_dequeue_burst(
         setup_.handover[setup_.worker], reinterpret_cast<void**>(burst.data()), kBurst / 2, nullptr));
   }

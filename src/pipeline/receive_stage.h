@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "gpu/trace.h"
@@ -34,7 +33,7 @@ class ReceiveStage final : public Stage {
       return 0;
     }
     const std::uint16_t before = burst->packet_count();
-    receive_into(*burst);
+    receive_into(*burst, [this](rte_mbuf** mbufs, std::uint16_t room) { return stream_.receive(mbufs, room); });
     const std::uint16_t after = burst->packet_count();
     if (clock_.closes(before, after)) {
       publish(*burst);
@@ -45,13 +44,20 @@ class ReceiveStage final : public Stage {
   }
 
   bool drain() override {
-    Burst* burst = ring_.acquire();
-    if (burst != nullptr && !burst->empty()) publish(*burst);
+    while (Burst* burst = ring_.acquire()) {
+      receive_into(*burst, [this](rte_mbuf** mbufs, std::uint16_t room) { return stream_.take_held(mbufs, room); });
+      if (burst->empty()) return end();
+      publish(*burst);
+    }
+    return !stream_.holds_any() && end();
+  }
+
+ private:
+  bool end() {
     stream_.receive_ended.store(true, std::memory_order_release);
     return true;
   }
 
- private:
   void publish(Burst& burst) {
     burst.set_stamp(ticks_now());
     stream_.received.bursts.add(1);
@@ -60,13 +66,13 @@ class ReceiveStage final : public Stage {
     engine_.on_published();
   }
 
-  /// Receives right into the burst.
-  void receive_into(Burst& burst) {
+  /// Receives right into the burst: `receive` puts up to so many packets at its tail and returns how many.
+  template <typename F>
+  void receive_into(Burst& burst, F&& receive) {
     const TraceRange range("rx");
     const std::uint16_t room = budget_.claim(stream_.burst - burst.packet_count());
     auto** const mbufs = reinterpret_cast<rte_mbuf**>(burst.tail());
-    stream_.recycle();
-    const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, mbufs, room);
+    const std::uint16_t received = receive(mbufs, room);
     budget_.give_back(room - received);
     if (received == 0) return;
     std::uint64_t bytes = 0;

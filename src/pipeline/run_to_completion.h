@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "base/kinds.h"
@@ -33,7 +32,14 @@ class RunToCompletion final : public Stage {
   }
 
   bool drain() override {
-    if (count_ != 0) pass_on<false>();
+    do {
+      const std::uint16_t room = budget_.claim(stream_.burst - count_);
+      const std::uint16_t taken = stream_.take_held(&mbufs_[count_], room);
+      budget_.give_back(room - taken);
+      count_ = static_cast<std::uint16_t>(count_ + taken);
+      if (count_ == 0) break;
+      pass_on<false>();
+    } while (stream_.holds_any());
     return true;
   }
 
@@ -55,8 +61,7 @@ class RunToCompletion final : public Stage {
     const std::uint16_t before = count_;
     const std::uint16_t room = budget_.claim(stream_.burst - before);
     [[maybe_unused]] const Range<kTimed> range("rx");
-    stream_.recycle();
-    const std::uint16_t received = rte_eth_rx_burst(stream_.rx.port, stream_.rx.queue, &mbufs_[before], room);
+    const std::uint16_t received = stream_.receive(&mbufs_[before], room);
     budget_.give_back(room - received);
     count_ = before + received;
     if (clock_.closes(before, count_)) pass_on<kTimed>();

@@ -11,8 +11,12 @@ void run_stages(std::span<Stage* const> stages, const StageControl& control, boo
     for (Stage* stage : stages) moved += stage->poll();
     if (moved == 0) idle(yields);
   }
-  for (Stage* stage : stages) {
-    while (!stage->drain() && !control.abandon.load(std::memory_order_relaxed)) idle(yields);
+  for (;;) {
+    bool drained = true;
+    // All in turn: one may wait for room that another one makes.
+    for (Stage* stage : stages) drained = stage->drain() && drained;
+    if (drained || control.abandon.load(std::memory_order_relaxed)) return;
+    idle(yields);
   }
 }
 

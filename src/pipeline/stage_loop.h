@@ -13,7 +13,8 @@ class Stage {
   virtual ~Stage() = default;
   /// Does what there is to do now. Returns packets moved; 0 means idle.
   virtual std::uint16_t poll() = 0;
-  /// After the stop: takes nothing new in, hands on what it has. True once nothing is left.
+  /// After the stop, again and again until all of a worker's stages are done: takes nothing new in, hands on what it
+  /// has. True once nothing is left.
   virtual bool drain() = 0;
 };
 

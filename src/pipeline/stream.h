@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
 
 #include "base/counter.h"
 #include "base/histogram.h"
@@ -35,8 +39,26 @@ struct alignas(64) TransmitCounters {
   Histogram latency;  ///< nanoseconds from a batch closed to its work seen done
 };
 
+/// The fewest packets that a receive call asks for. Vector drivers round a request down to whole groups of descriptors
+/// (4: ixgbe, hns3; 8: i40e, iavf, ice, bnxt, virtio with AVX2 or AVX-512), so that a small one brings nothing at all.
+inline constexpr std::uint16_t kLeastRequest = 32;
+
+/// Packets that came beyond the room there was: the next ones to be received. Owner: the lcore that receives.
+struct alignas(64) HeldPackets {
+  std::uint16_t first = 0;
+  std::uint16_t end = 0;
+  std::array<rte_mbuf*, kLeastRequest> mbufs;
+};
+
 /// One queue pair's way through the program: what it receives, where that leaves, and what was counted on the way.
 struct Stream {
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  /// Before its packets' pool. What is still held beyond the run's budget goes back unseen, as what waits in a receive
+  /// ring does.
+  ~Stream();
+
   PortQueue rx;
   PortQueue tx;
   PortQueue reply;  ///< a transmit queue of the receiving port
@@ -49,10 +71,17 @@ struct Stream {
   std::uint16_t recycle_index = 0;     ///< of both rx and tx there
   bool yields = false;                 ///< its lcores share a core with others, so they give it up when idle
 
-  /// Before each receive burst: what has been sent is received into again.
-  void recycle() const {
+  /// Receives up to `room` packets, after what has been sent was recycled. Returns how many. With room for none, it is
+  /// a poll all the same: software devices work while they are called.
+  std::uint16_t receive(rte_mbuf** mbufs, std::uint16_t room) {
     if (recycler != nullptr) recycler->poll(recycle_index);
+    if (room >= kLeastRequest && held.first == held.end) [[likely]]
+      return rte_eth_rx_burst(rx.port, rx.queue, mbufs, room);
+    return receive_few(mbufs, room);
   }
+  [[nodiscard]] bool holds_any() const { return held.first != held.end; }
+  /// Up to `room` of the packets that are held, without a look at the queue.
+  std::uint16_t take_held(rte_mbuf** mbufs, std::uint16_t room);
   /// After each batch: so many packets left by `tx`.
   void recycle_later(std::uint16_t packets) const {
     if (recycler != nullptr && recycler->watches()) recycler->left(recycle_index, recycle_index, packets);
@@ -63,6 +92,11 @@ struct Stream {
 
   ReceiveCounters received;
   TransmitCounters sent;
+
+  HeldPackets held;
+
+ private:
+  std::uint16_t receive_few(rte_mbuf** mbufs, std::uint16_t room);
 };
 
 }  // namespace warpline

@@ -30,6 +30,7 @@ struct Case {
   bool checksum = true;
   std::optional<std::uint16_t> vlan = std::nullopt;
   std::uint16_t workers = 1;
+  std::string arguments = "";  ///< of the software NICs
 };
 
 struct Arrived {
@@ -64,7 +65,7 @@ class Ports : public testing::TestWithParam<Case> {
     }
     for (int side = 0; side < 2; ++side) {
       PortConfig port;
-      port.spec = "net_vnic" + std::to_string(side) + ",wire=net_vnic" + std::to_string(1 - side);
+      port.spec = "net_vnic" + std::to_string(side) + ",wire=net_vnic" + std::to_string(1 - side) + c.arguments;
       port.rx_ring = port.tx_ring = 256;
       port.addresses = {address(c.v6, static_cast<std::uint8_t>(side + 1))};
       MessagePortConfig config;
@@ -219,6 +220,7 @@ TEST_P(Ports, WhatIsNotForThemIsCountedAndAnsweredNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Wires, Ports,
                          testing::Values(Case{"vnic"}, Case{.name = "vnic_ipv6", .v6 = true},
+                                         Case{.name = "vnic_rounds", .workers = 3, .arguments = ",rx_align=32"},
                                          Case{.name = "vnic_vlan", .vlan = 42},
                                          Case{.name = "vnic_no_checksum", .checksum = false},
                                          Case{.name = "vnic_workers", .workers = 3},

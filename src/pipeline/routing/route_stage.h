@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "pipeline/batch.h"
@@ -26,6 +25,12 @@ class RouteStage final : public Stage {
   std::uint16_t poll() override { return sampler_.due() ? round<true>() : round<false>(); }
 
   bool drain() override {
+    const Generation<Lookup>& generation = reader_.take();
+    for (std::uint16_t port = 0; port < lcore_.ports().size(); ++port) {
+      Stream& stream = *lcore_.ports()[port].stream;
+      const auto held = [&stream](rte_mbuf** mbufs, std::uint16_t room) { return stream.take_held(mbufs, room); };
+      while (receive_by<false>(held, port, bursts_[0]) != 0) pass_on<false>(generation, bursts_[0]);
+    }
     lcore_.end();
     return true;
   }
@@ -85,10 +90,17 @@ class RouteStage final : public Stage {
   template <bool kTimed>
   std::uint16_t receive(std::uint16_t port, Burst& burst) {
     Stream& stream = *lcore_.ports()[port].stream;
+    return receive_by<kTimed>([&stream](rte_mbuf** mbufs, std::uint16_t room) { return stream.receive(mbufs, room); },
+                              port, burst);
+  }
+
+  /// `take` puts up to so many packets where it is told and returns how many.
+  template <bool kTimed, typename F>
+  std::uint16_t receive_by(F&& take, std::uint16_t port, Burst& burst) {
+    Stream& stream = *lcore_.ports()[port].stream;
     const std::uint16_t room = budget_.claim(burst_);
     if constexpr (kTimed) sampler_.start();
-    stream.recycle();
-    const std::uint16_t received = rte_eth_rx_burst(stream.rx.port, stream.rx.queue, burst.packets.mbufs.data(), room);
+    const std::uint16_t received = take(burst.packets.mbufs.data(), room);
     budget_.give_back(room - received);
     if (received == 0) return 0;
     burst.port = port;

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forwarding from drivers that round a receive request down to whole groups, and bring nothing for less than one:
+// bounded runs end, batches fill, and what was received beyond a batch is lost nowhere.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "memory/packet_pool.h"
+#include "pipeline/forwarder.h"
+#include "pipeline/stage_loop.h"
+#include "runtime/eal_environment.h"
+#include "runtime/port.h"
+
+namespace warpline {
+namespace {
+
+const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(1));
+
+constexpr std::uint32_t kBuffers = 2047;
+constexpr std::uint16_t kRing = 128;
+constexpr std::uint32_t kFrame = 60;
+constexpr unsigned kPatience = 20'000;  ///< polls
+
+struct Case {
+  ModelKind model;
+  unsigned align;
+};
+
+std::string spec(const std::string& name, const std::string& arguments, unsigned align) {
+  return name + "," + arguments + ",rx_align=" + std::to_string(align);
+}
+
+/// Stages of one stream, turned by hand.
+class Forwarding {
+ public:
+  Forwarding(Config config, const Port& port) : config_(std::move(config)) {
+    config_.ports.resize(1);
+    config_.forward.ring_slots = 2;
+    layout_ = lay_out_forward(config_, {kAnyNode}, 1);
+    plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {.share_cores = true});
+    forwarder_ = *Forwarder::create(config_, layout_, plan_, {{port.id(), 1500, port.mac(), std::nullopt}});
+    EXPECT_TRUE(forwarder_->start().ok());
+    way_ = forwarder_->ways().front().get();
+  }
+
+  void poll() {
+    way_->receiving()->poll();
+    if (way_->transmitting() != nullptr) way_->transmitting()->poll();
+  }
+  /// As all workers do at the end of a run.
+  void end() {
+    std::vector<Stage*> stages{way_->receiving()};
+    if (way_->transmitting() != nullptr) stages.push_back(way_->transmitting());
+    const StageControl control{.stop = true, .abandon = false};
+    run_stages(stages, control, true);
+    forwarder_->finish();
+  }
+  [[nodiscard]] std::uint64_t received() const { return forwarder_->received(); }
+  [[nodiscard]] std::uint64_t sent() const { return forwarder_->streams().front()->sent.packets.get(); }
+  [[nodiscard]] std::uint64_t batches() const { return forwarder_->streams().front()->received.bursts.get(); }
+
+ private:
+  Config config_;
+  ForwardLayout layout_;
+  LcorePlan plan_;
+  std::unique_ptr<Forwarder> forwarder_;
+  StreamWay* way_ = nullptr;
+};
+
+class RoundedRequests : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override { pool_.emplace(*PacketPool::make("frames", kBuffers, 0, 2048, kAnyNode)); }
+  void TearDown() override {
+    ports_.clear();
+    EXPECT_EQ(pool_->in_use(), 0U);
+  }
+
+  Port& open(const std::string& name, const std::string& arguments) {
+    PortConfig config;
+    config.spec = spec(name, arguments, GetParam().align);
+    config.rx_ring = config.tx_ring = kRing;
+    ports_.push_back(*Port::open(config.spec));
+    EXPECT_TRUE(ports_.back().configure(config, {.rx = 1, .tx = 1}).ok());
+    EXPECT_TRUE(ports_.back().attach(pool_->get()).ok());
+    EXPECT_TRUE(ports_.back().start().ok());
+    return ports_.back();
+  }
+
+  /// From the far end of a wire; each frame says which it is.
+  void send(const Port& far, std::uint32_t first, std::uint32_t count) {
+    for (std::uint32_t number = first; number < first + count; ++number) {
+      rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
+      char* const data = rte_pktmbuf_append(mbuf, kFrame);
+      std::memset(data, 2, kFrame);
+      std::memcpy(data + 14, &number, sizeof number);
+      ASSERT_EQ(rte_eth_tx_burst(far.id(), 0, &mbuf, 1), 1);
+    }
+  }
+  std::vector<std::uint32_t> receive(const Port& far) {
+    std::vector<std::uint32_t> numbers;
+    std::array<rte_mbuf*, 32> mbufs;
+    while (const std::uint16_t count = rte_eth_rx_burst(far.id(), 0, mbufs.data(), mbufs.size())) {
+      for (std::uint16_t i = 0; i < count; ++i) {
+        numbers.push_back(*rte_pktmbuf_mtod_offset(mbufs[i], const std::uint32_t*, 14));
+      }
+      rte_pktmbuf_free_bulk(mbufs.data(), count);
+    }
+    return numbers;
+  }
+
+  [[nodiscard]] static Config config(std::uint16_t burst, Nanos deadline = Nanos{0}) {
+    Config config;
+    config.forward.model = GetParam().model;
+    config.forward.workload = WorkloadKind::mac_swap;
+    config.forward.burst = burst;
+    config.forward.deadline = deadline;
+    return config;
+  }
+
+  std::optional<PacketPool> pool_;
+  std::vector<Port> ports_;
+};
+
+constexpr Nanos kHour{3'600'000'000'000};
+
+TEST_P(RoundedRequests, ABoundedRunReceivesWhatItWasAskedFor) {
+  const Port& near = open("net_vnic0", "wire=source");
+  for (const std::uint16_t burst : {1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 63, 64}) {
+    for (const std::uint64_t packets : {1, 7, 8, 33, 200}) {
+      SCOPED_TRACE("burst " + std::to_string(burst) + ", packets " + std::to_string(packets));
+      Config bounded = config(burst);
+      bounded.run.packets = packets;
+      Forwarding forwarding(bounded, near);
+      for (unsigned i = 0; i < kPatience && forwarding.received() < packets; ++i) forwarding.poll();
+      EXPECT_EQ(forwarding.received(), packets);
+      forwarding.end();
+      EXPECT_EQ(forwarding.received(), packets);
+      EXPECT_EQ(forwarding.sent(), packets);
+    }
+  }
+}
+
+TEST_P(RoundedRequests, ABatchFillsToItsLastPacket) {
+  ports_.reserve(2);
+  const Port& near = open("net_vnic0", "wire=net_vnic1");
+  const Port& far = open("net_vnic1", "wire=net_vnic0");
+  for (const std::uint32_t there : {1, 32, 33, 57, 60, 63}) {
+    SCOPED_TRACE(there);
+    Forwarding forwarding(config(64, kHour), near);
+    send(far, 0, there);
+    for (unsigned i = 0; i < 100; ++i) forwarding.poll();
+    EXPECT_EQ(forwarding.sent(), 0U);
+    // What comes beyond the batch waits for the next one.
+    send(far, there, 64 - there + 5);
+    for (unsigned i = 0; i < kPatience && forwarding.sent() < 64; ++i) forwarding.poll();
+    EXPECT_EQ(forwarding.sent(), 64U);
+    EXPECT_EQ(forwarding.batches(), 1U);
+    forwarding.end();
+    EXPECT_EQ(forwarding.sent(), forwarding.received());
+    std::vector<std::uint32_t> numbers = receive(far);
+    EXPECT_EQ(numbers.size(), forwarding.sent());
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i], i);
+    // What was still in the receive ring at the end is the next run's.
+    Forwarding rest(config(64), near);
+    for (unsigned i = 0; i < kPatience && numbers.size() + rest.sent() < 69; ++i) rest.poll();
+    EXPECT_EQ(numbers.size() + rest.sent(), 69U);
+    rest.end();
+    receive(far);
+  }
+}
+
+/// A run that is stopped passes on what it holds, in batches, even if its ring has room for fewer.
+TEST_P(RoundedRequests, WhatIsHeldAtTheEndIsPassedOn) {
+  ports_.reserve(2);
+  const Port& near = open("net_vnic0", "wire=net_vnic1");
+  const Port& far = open("net_vnic1", "wire=net_vnic0");
+  for (const std::uint16_t burst : {1, 3, 8}) {
+    SCOPED_TRACE(burst);
+    Forwarding forwarding(config(burst), near);
+    send(far, 0, 30);
+    forwarding.poll();
+    EXPECT_EQ(forwarding.received(), burst);
+    forwarding.end();
+    EXPECT_EQ(forwarding.received(), 30U);
+    EXPECT_EQ(forwarding.sent(), 30U);
+    EXPECT_EQ(forwarding.batches(), (30U + burst - 1) / burst);
+    const std::vector<std::uint32_t> numbers = receive(far);
+    ASSERT_EQ(numbers.size(), 30U);
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i], i);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Drivers, RoundedRequests,
+                         testing::Values(Case{ModelKind::run_to_completion, 1}, Case{ModelKind::run_to_completion, 4},
+                                         Case{ModelKind::run_to_completion, 8}, Case{ModelKind::run_to_completion, 32},
+                                         Case{ModelKind::pipeline, 1}, Case{ModelKind::pipeline, 4},
+                                         Case{ModelKind::pipeline, 8}, Case{ModelKind::pipeline, 32}),
+                         [](const auto& drivers) {
+                           return std::string(drivers.param.model == ModelKind::pipeline ? "Pipeline"
+                                                                                         : "ToCompletion") +
+                                  "By" + std::to_string(drivers.param.align);
+                         });
+
+}  // namespace
+}  // namespace warpline
