@@ -73,21 +73,30 @@ class LivePrinter {
   LiveSample last_;
 };
 
-/// Finds when the warm-up ended and when something last went through.
+/// Finds when packets first went through, or the warm-up ended, and when something last went through.
 class RateClock {
  public:
   explicit RateClock(std::uint64_t warmup) : warmup_(warmup) {}
 
   void observe(const Tally& through, double elapsed_s) {
-    if (!begun_ && through.packets >= warmup_) {
-      begun_ = true;
-      if (warmup_ != 0) begin_ = end_ = {elapsed_s, through};
+    const Moment now{elapsed_s, through};
+    if (through.packets == 0 || through.packets < warmup_) {
+      begin_ = end_ = now;
+      return;
     }
-    if (begun_ && through != end_.through) end_ = {elapsed_s, through};
+    // Without a warm-up all packets count, from the last look that saw none.
+    if (!begun_ && warmup_ != 0) begin_ = end_ = now;
+    begun_ = true;
+    if (through != end_.through) end_ = now;
   }
 
+  /// Since the rate's time began, or 0.
+  [[nodiscard]] double measured_s(double elapsed_s) const { return begun_ ? elapsed_s - begin_.elapsed_s : 0; }
+
+  /// One packet has no rate, for no time passes from the first to the last.
   [[nodiscard]] Throughput rate() const {
-    return {minus(end_.through, begin_.through), end_.elapsed_s - begin_.elapsed_s};
+    const Tally tally = minus(end_.through, begin_.through);
+    return {tally, tally.packets > 1 ? end_.elapsed_s - begin_.elapsed_s : 0};
   }
 
  private:
@@ -168,6 +177,7 @@ LiveResult run_live(const RunConfig& config, const LiveHooks& hooks, const std::
                     std::FILE* out, std::FILE* err) {
   constexpr double kShortestSleep_s = 100e-6;
   constexpr double kLongestSleep_s = 10e-3;
+  constexpr double kIdleSleep_s = 1e-3;  ///< while nothing has gone through
   const double bound_s = static_cast<double>(config.seconds.value) / 1e9;
   LivePrinter printer(config, out, err);
   RateClock clock(config.warmup);
@@ -191,8 +201,10 @@ LiveResult run_live(const RunConfig& config, const LiveHooks& hooks, const std::
       hooks.stop();
     }
     result.interrupted = result.interrupted || signalled;
-    // The last progress must not seem later than it was: once stopped, every look counts.
-    sleep_for(stopped ? kShortestSleep_s : std::clamp(elapsed_s / 100, kShortestSleep_s, kLongestSleep_s));
+    // The last progress must not seem later than it was: once stopped, every look counts. Nor the first one earlier.
+    const double measured_s = clock.measured_s(elapsed_s);
+    const double look_s = measured_s > 0 ? measured_s / 100 : kIdleSleep_s;
+    sleep_for(stopped ? kShortestSleep_s : std::clamp(look_s, kShortestSleep_s, kLongestSleep_s));
   }
 }
 

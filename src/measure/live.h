@@ -56,13 +56,15 @@ struct LiveHooks {
 
 struct LiveResult {
   double duration_s = 0;     ///< from the start to the end of the drain
-  Throughput rate;           ///< from the end of the warm-up to the last progress
+  Throughput rate;           ///< from the first packet, or the end of the warm-up, to the last
   bool interrupted = false;  ///< by `stop_requested`
 };
 
 /// The control loop: until done() prints a row to `err` (or, with config.json_stream, a line to `out`) every
-/// config.interval, the first one soon; calls stop() on `stop_requested` or after config.seconds. The time of the last
-/// progress is found to within 1 % of the time that has passed.
+/// config.interval, the first one soon; calls stop() on `stop_requested` or after config.seconds. The rate's time goes
+/// from the last look that saw nothing gone through (or the first one behind the warm-up) to the look that saw the last
+/// change: what passes before and behind does not count, gaps between packets do. Of one packet it is 0. Both moments
+/// are found to within a millisecond or 1 % of the time between them.
 [[nodiscard]] LiveResult run_live(const RunConfig& config, const LiveHooks& hooks,
                                   const std::atomic<bool>& stop_requested, std::FILE* out = stdout,
                                   std::FILE* err = stderr);

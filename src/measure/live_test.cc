@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 
 namespace warpline {
@@ -41,10 +43,12 @@ TEST(LiveInterval, IsTheDifferenceOfTwoSamples) {
   EXPECT_THAT(row, Not(HasSubstr("\n")));
 }
 
-/// A run of `turns` looks of the control loop, `packets` more at each.
+/// A run of `turns` looks of the control loop, `packets` more at each but the first `idle`, `most` in all.
 struct FakeRun {
   int turns;
   std::uint64_t packets;
+  int idle = 0;
+  std::uint64_t most = UINT64_MAX;
   int looks = 0;
   int stops = 0;
 
@@ -55,7 +59,10 @@ struct FakeRun {
             .done = [this] { return looks++ >= turns || (stops > 0); },
             .stop = [this] { ++stops; }};
   }
-  [[nodiscard]] Tally through() const { return {looks * packets, 64 * looks * packets}; }
+  [[nodiscard]] Tally through() const {
+    const std::uint64_t count = std::min(most, static_cast<std::uint64_t>(std::max(looks - idle, 0)) * packets);
+    return {count, 64 * count};
+  }
 };
 
 class LiveRun : public testing::Test {
@@ -97,6 +104,33 @@ TEST_F(LiveRun, LeavesTheWarmUpOutOfTheRate) {
   RunConfig config;
   config.warmup = 250;  // seen at 300
   EXPECT_EQ(run(config, fake).rate.tally.packets, 700U);
+}
+
+TEST_F(LiveRun, LeavesIdleTimeBeforeAndBehindOutOfTheRate) {
+  constexpr double kHour_s = 3600;
+  FakeRun fake{.turns = 9, .packets = 100, .idle = 3, .most = 400};
+  LiveHooks hooks = fake.hooks();
+  hooks.started_s -= kHour_s;  // nothing went through since then
+  const LiveResult result = run_live({}, hooks, stop_, out_.get(), err_.get());
+  EXPECT_GE(result.duration_s, kHour_s);
+  EXPECT_EQ(result.rate.tally, (Tally{400, 25'600}));
+  EXPECT_GT(result.rate.seconds, 0);
+  EXPECT_LT(result.rate.seconds, kHour_s / 2);
+}
+
+TEST_F(LiveRun, OnePacketHasNoRate) {
+  FakeRun fake{.turns = 9, .packets = 1, .idle = 2, .most = 1};
+  const LiveResult result = run({}, fake);
+  EXPECT_EQ(result.rate.tally.packets, 1U);
+  EXPECT_EQ(result.rate.mpps(), 0);
+  EXPECT_EQ(result.rate.gbps_l1(), 0);
+}
+
+TEST_F(LiveRun, NothingHasNoRate) {
+  FakeRun fake{.turns = 3, .packets = 0};
+  const LiveResult result = run({}, fake);
+  EXPECT_EQ(result.rate.tally.packets, 0U);
+  EXPECT_EQ(result.rate.mpps(), 0);
 }
 
 TEST_F(LiveRun, StreamsJsonLinesThatAddUp) {
