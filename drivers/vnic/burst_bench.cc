@@ -88,7 +88,7 @@ void split(benchmark::State& state) {
   second.mp = rests.get();
   forward(state, "net_vnic0", "wire=static,size=1024",
           {.ring = 1024,
-           .rx_offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT,
+           .rx_offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_SCATTER,
            .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS,
            .split = {first, second}});
 }

@@ -215,7 +215,7 @@ void pass_pairs_round(const char* args, std::uint16_t ring, std::uint64_t tx_off
     rte_eth_rxseg_split second{};
     second.mp = rests.get();
     ASSERT_EQ(port.start(nullptr, {.ring = ring,
-                                   .rx_offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT,
+                                   .rx_offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_SCATTER,
                                    .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | tx_offloads,
                                    .split = {first, second}}),
               0);
@@ -272,7 +272,7 @@ TEST(BurstsTest, FramesOfAllLengthsOfAWireThatIsNotThereAreSplit) {
     rte_eth_rxseg_split second{};
     second.mp = rests.get();
     ASSERT_EQ(port.start(nullptr, {.ring = 101,
-                                   .rx_offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT,
+                                   .rx_offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_SCATTER,
                                    .tx_offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS,
                                    .split = {first, second}}),
               0);

@@ -120,10 +120,19 @@ Result<void> set_fast_free(const Value& value, Devargs& args) {
   return {};
 }
 
+Result<std::uint16_t> power_of_two(const Value& value, std::uint16_t most) {
+  WARPLINE_TRY(const std::uint64_t number, value.number(1, most));
+  if (!std::has_single_bit(number)) return value.refuse("it must be a power of two");
+  return static_cast<std::uint16_t>(number);
+}
+
 Result<void> set_rx_align(const Value& value, Devargs& args) {
-  WARPLINE_TRY(const std::uint64_t multiple, value.number(1, Devargs::kMaxRxAlign));
-  if (!std::has_single_bit(multiple)) return value.refuse("it must be a power of two");
-  args.rx_align = static_cast<std::uint16_t>(multiple);
+  WARPLINE_TRY(args.rx_align, power_of_two(value, Devargs::kMaxRxAlign));
+  return {};
+}
+
+Result<void> set_rx_buffer_unit(const Value& value, Devargs& args) {
+  WARPLINE_TRY(args.rx_buffer_unit, power_of_two(value, Devargs::kMaxBufferUnit));
   return {};
 }
 
@@ -136,10 +145,19 @@ struct Key {
   std::string_view name;
   Result<void> (*set)(const Value&, Devargs&);
 };
-constexpr Key kKeys[] = {{"wire", set_wire},     {"engine", set_engine},     {"cpu", set_cpu},
-                         {"size", set_size},     {"flows", set_flows},       {"pcap", set_pcap},
-                         {"buffer", set_buffer}, {"queues", set_queues},     {"fast_free", set_fast_free},
-                         {"refill", set_refill}, {"rx_align", set_rx_align}, {"seed", set_seed}};
+constexpr Key kKeys[] = {{"wire", set_wire},
+                         {"engine", set_engine},
+                         {"cpu", set_cpu},
+                         {"size", set_size},
+                         {"flows", set_flows},
+                         {"pcap", set_pcap},
+                         {"buffer", set_buffer},
+                         {"queues", set_queues},
+                         {"fast_free", set_fast_free},
+                         {"refill", set_refill},
+                         {"rx_align", set_rx_align},
+                         {"rx_buffer_unit", set_rx_buffer_unit},
+                         {"seed", set_seed}};
 
 Error unknown_key(std::string_view key) {
   std::vector<std::string> known;

@@ -39,7 +39,8 @@ struct Devargs {
   std::uint16_t queues = kDefaultQueues;  ///< most queue pairs that the port offers
   bool fast_free = true;                  ///< offer the offload
   Refill refill = Refill::computed;
-  std::uint16_t rx_align = 1;  ///< receive calls round what they are asked for down to a multiple, a power of two
+  std::uint16_t rx_align = 1;        ///< receive calls round what they are asked for down to a multiple, a power of two
+  std::uint16_t rx_buffer_unit = 1;  ///< bytes that a receive buffer's room is counted in, a power of two
   std::uint64_t seed = 1;
   FaultConfig faults;
 
@@ -49,6 +50,7 @@ struct Devargs {
   static constexpr std::uint32_t kMaxFlows = 1 << 17;
   static constexpr std::uint32_t kMinBuffer = 1 << 15;
   static constexpr std::uint16_t kMaxRxAlign = 32;
+  static constexpr std::uint16_t kMaxBufferUnit = 1024;
 };
 
 /// Reads what follows the name in a vdev string. Negative errno, after one log line that says what is wrong and which

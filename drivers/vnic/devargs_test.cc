@@ -21,7 +21,7 @@ TEST(DevargsTest, NothingIsALoopbackWithoutFaults) {
 TEST(DevargsTest, ReadsEveryKey) {
   Devargs args;
   ASSERT_EQ(parse_devargs("wire=source,engine=thread,cpu=3,size=128,flows=16,rate=2Mpps,buffer=64Ki,queues=4,"
-                          "fast_free=0,refill=ring,rx_align=8,seed=9,loss=0.25",
+                          "fast_free=0,refill=ring,rx_align=8,rx_buffer_unit=128,seed=9,loss=0.25",
                           args),
             0);
   EXPECT_EQ(args.wire, WireKind::source);
@@ -36,6 +36,7 @@ TEST(DevargsTest, ReadsEveryKey) {
   EXPECT_FALSE(args.fast_free);
   EXPECT_EQ(args.refill, Refill::ring);
   EXPECT_EQ(args.rx_align, 8);
+  EXPECT_EQ(args.rx_buffer_unit, 128);
   EXPECT_EQ(args.seed, 9U);
   EXPECT_EQ(args.faults.loss, 0.25);
 }
@@ -62,17 +63,24 @@ TEST(DevargsTest, AWireMayBeAPort) {
 }
 
 TEST(DevargsTest, RefusesAndLeavesTheArgumentsAlone) {
-  for (const char* text : {"wire=moon",  "wire=",      "engine=steam", "wrie=loopback",
-                           "loss",       "loss=2",     "rate=0",       "rate=0gbit",
-                           "size=10",    "size=10000", "flows=0",      "queues=0",
-                           "queues=33",  "buffer=1",   "fast_free=2",  "refill=none",
-                           "seed=-1",    "cpu=x",      "pcap=a.pcap",  "wire=source,pcap=",
-                           "=",          "rate=",      "rate=5Mpps",   "wire=source,rate=0",
-                           "rx_align=0", "rx_align=6", "rx_align=64"}) {
+  for (const char* text : {"wire=moon",   "wire=",    "engine=steam", "wrie=loopback",     "loss",
+                           "loss=2",      "rate=0",   "rate=0gbit",   "size=10",           "size=10000",
+                           "flows=0",     "queues=0", "queues=33",    "buffer=1",          "fast_free=2",
+                           "refill=none", "seed=-1",  "cpu=x",        "pcap=a.pcap",       "wire=source,pcap=",
+                           "=",           "rate=",    "rate=5Mpps",   "wire=source,rate=0"}) {
     Devargs args;
     args.seed = 77;
     EXPECT_EQ(parse_devargs(text, args), -EINVAL) << text;
     EXPECT_EQ(args.seed, 77U) << text;
+  }
+}
+
+TEST(DevargsTest, RefusesWhatIsNoPowerOfTwo) {
+  for (const char* key : {"rx_align", "rx_buffer_unit"}) {
+    for (const char* value : {"0", "6", "1000", "2048"}) {
+      Devargs args;
+      EXPECT_EQ(parse_devargs((std::string(key) + "=" + value).c_str(), args), -EINVAL) << key << value;
+    }
   }
 }
 

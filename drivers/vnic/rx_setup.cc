@@ -81,7 +81,13 @@ int setup_segment(RxQueue& queue, std::uint16_t segment, rte_mempool* pool, std:
   const bool pinned = (rte_pktmbuf_priv_flags(pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
   const bool near = survey.uniform && survey.buffer_at > 0 && survey.buffer_at < UINT16_MAX;
   queue.pools[segment] = pool;
-  queue.room[segment] = static_cast<std::uint16_t>(length == 0 ? data_room - data_off : length);
+  const std::uint32_t room = data_room - data_off;
+  queue.room[segment] = static_cast<std::uint16_t>(length == 0 ? room - room % device.args.rx_buffer_unit : length);
+  if (queue.room[segment] == 0) {
+    log_error("%s: receive queue %u, segment %u: the device counts room in units of %u bytes, more than the %u there",
+              port, queue.id, segment, device.args.rx_buffer_unit, room);
+    return -EINVAL;
+  }
   queue.offset[segment] = static_cast<std::uint16_t>(data_off);
   const bool computed = device.args.refill == Refill::computed && near;
   queue.data_at[segment] = computed ? static_cast<std::uint32_t>(survey.buffer_at) + data_off : 0;
@@ -141,9 +147,17 @@ int setup(RxQueue& queue, rte_eth_dev* dev, std::uint16_t descriptors, unsigned 
   queue.scatter = (queue.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
   queue.group = 1;
   const bool split = (queue.offloads & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT) != 0 && conf.rx_nseg > 0;
+  if (split && !queue.scatter) {
+    log_error("%s: receive queue %u: a buffer split needs the scatter offload too", queue.device->name.c_str(),
+              queue.id);
+    return -EINVAL;
+  }
   if (const int error = split ? setup_split(queue, conf) : setup_segment(queue, 0, pool, 0, 0); error != 0) {
     return error;
   }
+  // As drivers do whose devices count so.
+  const bool scatters = queue.device->args.rx_buffer_unit > 1 && dev->data->mtu + kFrameOverhead > queue.room[0];
+  queue.scatter = queue.scatter || scatters;
   queue.size = static_cast<std::uint16_t>(descriptors - descriptors % queue.group);
   const std::uint16_t fallback = std::min<std::uint16_t>(kDefaultFreeThresh, queue.size / 2);
   std::uint16_t threshold = conf.rx_free_thresh == 0 ? fallback : conf.rx_free_thresh;

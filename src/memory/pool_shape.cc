@@ -54,9 +54,9 @@ std::uint32_t pool_size(const PoolDemand& demand) {
 }
 
 std::uint32_t data_room(std::uint16_t mtu) {
-  constexpr std::uint32_t kCacheLine = 64;
+  constexpr std::uint32_t kDeviceUnit = 1024;
   const std::uint32_t frame = mtu + RTE_ETHER_HDR_LEN + kVlanTags + RTE_ETHER_CRC_LEN;
-  return std::max(2048U, (frame + kCacheLine - 1) / kCacheLine * kCacheLine);
+  return std::max(2048U, (frame + kDeviceUnit - 1) / kDeviceUnit * kDeviceUnit);
 }
 
 Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room, Bytes page) {

@@ -23,7 +23,7 @@ struct PoolDemand {
 [[nodiscard]] std::uint32_t pool_size(const PoolDemand& demand);
 
 /// Bytes of a buffer, without headroom, that hold a frame of the MTU (with two VLAN tags and FCS) in one segment; at
-/// least 2048.
+/// least 2048, and whole KiB, since some devices (ixgbe) use no more of it.
 [[nodiscard]] std::uint32_t data_room(std::uint16_t mtu);
 
 /// Memory that a pool takes of pages of that size, bookkeeping included: for Eal::start. Ordinary pages, the default,

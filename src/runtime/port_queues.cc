@@ -16,6 +16,14 @@ namespace {
 /// Buffers of such a pool are no part of their mbufs: to free them takes more than to put the mbuf back.
 bool is_external(rte_mempool* pool) { return (rte_pktmbuf_priv_flags(pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0; }
 
+/// What a device may receive into a buffer of the pool. Devices count in units, the largest 1 KiB (ixgbe; i40e and ice
+/// have 128 bytes), and scatter what does not fit into the whole ones, asked or not.
+std::uint32_t usable_room(rte_mempool* pool) {
+  constexpr std::uint32_t kLargestUnit = 1024;
+  const std::uint32_t room = rte_pktmbuf_data_room_size(pool);
+  return room <= RTE_PKTMBUF_HEADROOM ? 0 : (room - RTE_PKTMBUF_HEADROOM) / kLargestUnit * kLargestUnit;
+}
+
 Result<void> check_split(const std::string& port, const rte_eth_dev_info& info) {
   const bool splits = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT) != 0 && info.rx_seg_capa.max_nseg >= 2 &&
                       info.rx_seg_capa.multi_pools != 0;
@@ -41,22 +49,22 @@ int setup_rx_queue(std::uint16_t id, std::uint16_t queue, std::uint16_t ring, un
 }  // namespace
 
 Result<void> Port::choose_offloads(const rte_eth_dev_info& info, std::span<const RxPools> pools) {
-  const std::uint32_t frame = config_.mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+  constexpr std::uint32_t kVlanTags = 2 * 4;
+  const std::uint32_t frame = config_.mtu + RTE_ETHER_HDR_LEN + kVlanTags + RTE_ETHER_CRC_LEN;
   bool splits = false;
   bool several = false;
   bool external = false;
   for (const RxPools& pool : pools) {
     splits = splits || pool.split != 0;
-    // What follows a split begins where its buffer does.
-    const std::uint32_t taken = pool.split != 0 ? frame - pool.split : frame + RTE_PKTMBUF_HEADROOM;
-    several = several || taken > rte_pktmbuf_data_room_size(pool.payload);
+    several = several || frame > usable_room(pool.payload);
     external = external || is_external(pool.payload);
   }
   if (splits) {
     WARPLINE_CHECK(check_split(name_, info));
     device_config_.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT;
   }
-  if (several) device_config_.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+  // To mlx5 a split is a kind of scattering.
+  if (splits || several) device_config_.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
   if (splits || several) device_config_.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
   if (splits || external) device_config_.txmode.offloads &= ~std::uint64_t{RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE};
   return {};

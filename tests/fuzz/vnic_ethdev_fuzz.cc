@@ -129,7 +129,10 @@ void change_copies(const Port& port, Bytes& in) {
   }
 }
 
-constexpr std::uint64_t kRxOffloads[] = {0, RTE_ETH_RX_OFFLOAD_SCATTER, RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT,
+constexpr std::uint64_t kRxOffloads[] = {0,
+                                         RTE_ETH_RX_OFFLOAD_SCATTER,
+                                         RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT,
+                                         RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_SCATTER,
                                          RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_RSS_HASH,
                                          RTE_ETH_RX_OFFLOAD_TIMESTAMP | RTE_ETH_RX_OFFLOAD_SCATTER};
 constexpr std::uint64_t kTxOffloads[] = {0, RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE, RTE_ETH_TX_OFFLOAD_MULTI_SEGS,

@@ -68,7 +68,7 @@ std::vector<std::uint8_t> bytes_of(const rte_mbuf* mbuf) {
 class Pair {
  public:
   Result<void> open(const PortPoolsPlan& plan, std::uint16_t mtu = 1500, bool map = true) {
-    WARPLINE_TRY(Port near, Port::open("net_vnic0,wire=net_vnic1,buffer=16777216"));
+    WARPLINE_TRY(Port near, Port::open("net_vnic0,wire=net_vnic1,buffer=16777216" + near_arguments));
     WARPLINE_CHECK(near.configure(port_config("net_vnic0", mtu), {.rx = plan.queues, .tx = 1, .one_pool = true}));
     WARPLINE_TRY(PortPools pools, PortPools::make(plan, gpus.memory()));
     near_pools.emplace(std::move(pools));
@@ -101,6 +101,7 @@ class Pair {
   [[nodiscard]] Port& near() { return *near_; }
   [[nodiscard]] Port& far() { return *far_; }
 
+  std::string near_arguments;
   MadeUpGpus gpus;
   std::optional<PortPools> near_pools;
   std::optional<PacketPool> far_pool;
@@ -169,6 +170,7 @@ TEST_P(Kinds, EveryByteGoesThroughAndEveryBufferComesBack) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   EXPECT_EQ(has(pair.near().setup().rx_offloads, "buffer_split"), split != 0);
+  EXPECT_EQ(has(pair.near().setup().rx_offloads, "scatter"), split != 0) << "mlx5 splits no frame without";
   EXPECT_EQ(has(pair.near().setup().tx_offloads, "mbuf_fast_free"), split == 0 && !external);
   echo(pair, mtu, [&, limit = split](const rte_mbuf* mbuf) {
     if (limit == 0 || mbuf->pkt_len <= limit) {
@@ -201,6 +203,38 @@ INSTANTIATE_TEST_SUITE_P(Memory, Kinds,
                                          Kind{MemoryKind::device, 60, 1500}, Kind{MemoryKind::device, 0, 9000},
                                          Kind{MemoryKind::device, 128, 9000}, Kind{MemoryKind::device, 22, 1500}),
                          name_of);
+
+/// Devices count the room of a buffer in units, and scatter what does not fit into whole ones, asked or not.
+TEST(BufferUnits, AFrameOfTheMtuLiesInOneBuffer) {
+  for (const std::uint16_t unit : {128, 1024}) {
+    for (const std::uint16_t mtu : {1500, 4000, 9000}) {
+      SCOPED_TRACE(std::to_string(unit) + ", MTU " + std::to_string(mtu));
+      Pair pair;
+      pair.near_arguments = ",rx_buffer_unit=" + std::to_string(unit);
+      PortPoolsPlan plan = plan_of(MemoryKind::host, 0);
+      plan.data_room = data_room(mtu);
+      const auto opened = pair.open(plan, mtu);
+      ASSERT_TRUE(opened.ok()) << opened.error().message();
+      echo(pair, mtu, [](const rte_mbuf* mbuf) { EXPECT_EQ(mbuf->nb_segs, 1); });
+    }
+  }
+}
+
+TEST(BufferUnits, WhatMayBeScatteredMayBeSentInPieces) {
+  Pair pair;
+  pair.near_arguments = ",rx_buffer_unit=1024";
+  PortPoolsPlan plan = plan_of(MemoryKind::host, 0);
+  plan.data_room = 4032;  // holds the frame, in three KiB and a rest
+  const auto opened = pair.open(plan, 4000);
+  ASSERT_TRUE(opened.ok()) << opened.error().message();
+  const std::vector<std::string>& rx = pair.near().setup().rx_offloads;
+  const std::vector<std::string>& tx = pair.near().setup().tx_offloads;
+  EXPECT_EQ(std::ranges::count(rx, "scatter"), 1);
+  EXPECT_EQ(std::ranges::count(tx, "multi_segs"), 1);
+  std::uint32_t scattered = 0;
+  echo(pair, 4000, [&](const rte_mbuf* mbuf) { scattered += mbuf->nb_segs == 2; });
+  EXPECT_GT(scattered, 0U);
+}
 
 TEST(PoolsOfQueues, EachQueueFillsFromItsOwn) {
   Pair pair;

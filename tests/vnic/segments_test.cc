@@ -180,7 +180,7 @@ TEST(BufferSplit, ByHeaderEndsTheFirstSegmentWhereThePayloadBegins) {
   const Pool payload(1023, 2048);
   Port port("net_vnic0");
   PortSetup setup;
-  setup.conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT;
+  setup.conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_SCATTER;
   setup.split = {segment(headers, 0, 0, RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4_EXT_UNKNOWN | RTE_PTYPE_L4_UDP),
                  segment(payload, 0)};
   port.bring_up(setup);
@@ -211,7 +211,7 @@ TEST(BufferSplit, ThatMakesNoSenseIsRefused) {
   const Pool small(255, 64);
   Port port("net_vnic0");
   PortSetup setup;
-  setup.conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT;
+  setup.conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_SCATTER;
   const auto refused = [&](std::vector<rte_eth_rxseg_split> split) {
     setup.split = std::move(split);
     EXPECT_LT(port.configure(setup), 0);
@@ -225,6 +225,30 @@ TEST(BufferSplit, ThatMakesNoSenseIsRefused) {
   refused({segment(pool, 64), none});
   setup.split = {segment(pool, 64), segment(pool, 0)};
   EXPECT_EQ(port.configure(setup), 0);
+  setup.conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT;
+  EXPECT_LT(port.configure(setup), 0) << "without scatter, as mlx5";
+}
+
+TEST(BufferUnit, WhatDoesNotFitIntoWholeUnitsIsScattered) {
+  const Pool pool(1023, 4032);
+  const Pool small(255, 1000);
+  const Pool senders(63, 9100);
+  Port port("net_vnic0", "rx_buffer_unit=1024");
+  PortSetup setup;
+  setup.conf.rxmode.mtu = 4000;
+  setup.pool = pool.get();
+  port.bring_up(setup);
+  for (const auto& [size, segments] : {std::pair<std::size_t, std::size_t>{3072, 1}, {3073, 2}, {4014, 2}}) {
+    port.send(senders, numbered(3, size));
+    rte_mbuf* const mbuf = port.receive_one();
+    ASSERT_NE(mbuf, nullptr) << size;
+    EXPECT_EQ(segment_lengths(mbuf).size(), segments) << size;
+    EXPECT_EQ(taken(mbuf), numbered(3, size));
+  }
+  ASSERT_EQ(rte_eth_dev_stop(port.id()), 0);
+  const QuietLog quiet;
+  setup.pool = small.get();
+  EXPECT_LT(port.configure(setup), 0) << "no whole unit";
 }
 
 TEST(Mtu, BoundsWhatIsReceived) {
