@@ -53,9 +53,11 @@ class ForwardRun {
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, inputs_.specs, ports_->host_memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
-    if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(1)));
-    announce(notes_of(plan_, *eal_));
+    announce(notes_of(plan_, *eal_, ports_->ports()));
     announce(recycling_notes(loaded_, ports_->recycling()));
+    link_notes_ = await_links(ports_->ports());
+    announce(link_notes_);
+    if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(1)));
     WARPLINE_CHECK(launch());
     const LiveResult live = supervise();
     workers_->wait();
@@ -230,7 +232,8 @@ class ForwardRun {
     report.gpu = gpu_totals();
     for (const Port& port : ports_->ports()) add_port(report, port);
     add_plan(report, plan_);
-    report.notes = notes_of(plan_, *eal_);
+    report.notes = notes_of(plan_, *eal_, ports_->ports());
+    report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
     const std::span<const Port> ports = ports_->ports();
     add_recycling(report, loaded_, ports_->recycling(), config_.forward.loopback ? ports.first(1) : ports);
     for (const Port& port : ports_->ports()) {
@@ -258,7 +261,8 @@ class ForwardRun {
   ForwardLayout layout_;
   LcorePlan plan_;
   std::optional<TrafficPlan> traffic_;
-  Tally first_;  ///< of --tx-first, sent
+  Tally first_;                          ///< of --tx-first, sent
+  std::vector<std::string> link_notes_;  ///< of links that were down when the run began
 
   std::optional<Eal> eal_;
   std::optional<ForwardPorts> ports_;

@@ -13,6 +13,7 @@
 #include "measure/traffic_worker.h"
 #include "memory/packet_pool.h"
 #include "runtime/eal.h"
+#include "runtime/link_wait.h"
 #include "runtime/port.h"
 #include "runtime/port_spec.h"
 #include "runtime/stop.h"
@@ -33,7 +34,8 @@ class GenerateRun {
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(open_ports());
-    announce(notes_of(plan_, *eal_));
+    announce(notes_of(plan_, *eal_, ports_));
+    WARPLINE_CHECK(check_links());
     WARPLINE_CHECK(launch());
     const LiveResult live = run_live(config_.run,
                                      {.started_s = started_s_,
@@ -99,15 +101,27 @@ class GenerateRun {
     for (std::size_t i = 0; i < config_.ports.size(); ++i) {
       const PortConfig& port_config = config_.ports[i];
       WARPLINE_TRY(Port port, Port::open(port_config.spec));
-      WARPLINE_TRY(PacketPool pool, PacketPool::make(fmt::format("port{}", i), buffers(port_config), config_.pool.cache,
-                                                     room(port_config), port.node()));
+      WARPLINE_CHECK(port.configure(port_config, {.rx = queues(), .tx = queues(), .one_pool = true}));
+      WARPLINE_TRY(PacketPool pool, PacketPool::make(fmt::format("port{}", i), buffers(port.config_in_force()),
+                                                     config_.pool.cache, room(port_config), port.node()));
       pools_.push_back(std::move(pool));
       WARPLINE_CHECK(Generator::check_pool(group_->plan(), *pools_.back().get()));
-      WARPLINE_CHECK(port.configure(port_config, {.rx = queues(), .tx = queues(), .one_pool = true}));
       WARPLINE_CHECK(port.attach(pools_.back().get()));
       WARPLINE_CHECK(port.start());
       ports_.push_back(std::move(port));
     }
+    return {};
+  }
+
+  /// What is sent without a link would count as transmitted, and be nowhere.
+  Result<void> check_links() {
+    const std::vector<std::string> down = wait_for_links(ports_, StopOnSignal::requested());
+    if (down.empty()) return {};
+    if (!StopOnSignal::requested()) {
+      return environment_error(fmt::format("port {}", down.front()), "its link does not come up",
+                               "check the cable, and bring the other end up first");
+    }
+    group_->stop();
     return {};
   }
 
@@ -158,7 +172,7 @@ class GenerateRun {
     }
     for (const Port& port : ports_) add_port(report, port);
     add_plan(report, plan_);
-    report.notes = notes_of(plan_, *eal_);
+    report.notes = notes_of(plan_, *eal_, ports_);
     // What comes back is always checked, but there may be nobody who sends it: only --verify says that it must come.
     const bool must_return = config_.run.verify && report.totals.tx.packets != 0;
     if (!config_.run.verify && report.totals.rx.packets == 0) report.totals.verify.reset();

@@ -44,8 +44,10 @@ class L3ForwardRun {
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, inputs_.specs, memory));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
-    announce(notes_of(plan_, *eal_));
+    announce(notes_of(plan_, *eal_, ports_->ports()));
     announce(recycling_notes(loaded_, ports_->recycling()));
+    link_notes_ = await_links(ports_->ports());
+    announce(link_notes_);
     WARPLINE_TRY(router_, Router::create(config_, layout_, plan_, route_ports(), std::move(routes)));
     router_->recycle_with(ports_->recycling());
     WARPLINE_CHECK(launch());
@@ -124,7 +126,8 @@ class L3ForwardRun {
     report.routing = routing_of(*router_);
     for (const Port& port : ports_->ports()) add_port(report, port);
     add_plan(report, plan_);
-    report.notes = notes_of(plan_, *eal_);
+    report.notes = notes_of(plan_, *eal_, ports_->ports());
+    report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
     add_recycling(report, loaded_, ports_->recycling(), ports_->ports());
     print(report, config_.run);
     return exit_code(report, live.interrupted);
@@ -137,6 +140,7 @@ class L3ForwardRun {
   RunInputs inputs_;
   ForwardLayout layout_;
   LcorePlan plan_;
+  std::vector<std::string> link_notes_;  ///< of links that were down when the run began
 
   std::optional<Eal> eal_;
   std::optional<ForwardPorts> ports_;

@@ -110,9 +110,13 @@ class MessageRun {
     WARPLINE_TRY(const std::span<std::uint8_t> bytes, port_->allocate(pattern_bytes()));
     pattern_ = MessagePattern(bytes);
     for (std::uint16_t i = 0; i < workers_.size(); ++i) workers_[i].transport = &port_->queue(i);
-    announce(notes_of(lcores_, *eal_));
+    announce(notes_of(lcores_, *eal_, ports()));
+    link_notes_ = await_links(ports());
+    announce(link_notes_);
     return {};
   }
+
+  [[nodiscard]] std::span<const Port> ports() const { return {&port_->port(), 1}; }
 
   Result<void> make_worker(std::uint16_t number) {
     Part& part = workers_[number];
@@ -260,7 +264,8 @@ class MessageRun {
         report.lcores.push_back(
             fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
       }
-      report.notes = notes_of(lcores_, *eal_);
+      report.notes = notes_of(lcores_, *eal_, ports());
+      report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
       for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
       for (Part& part : workers_) part.worker.reset();
       gpu_memory_.reset();
@@ -303,6 +308,7 @@ class MessageRun {
   NanoClock clock_;
   std::vector<std::uint8_t> memory_;
   LcorePlan lcores_;
+  std::vector<std::string> link_notes_;  ///< of a link that was down when the run began
   std::optional<Eal> eal_;
   std::unique_ptr<MessagePort> port_;
   MessagePattern pattern_;

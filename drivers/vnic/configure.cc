@@ -228,7 +228,8 @@ int start(rte_eth_dev* dev) {
   }
   device.started.store(true, std::memory_order_release);
   accept_frames(device, true);
-  set_link(device, device.link_wanted);
+  device.link_looks = device.args.link_up_after;
+  set_link(device, device.link_wanted && device.link_looks == 0);
   return 0;
 }
 

@@ -66,7 +66,7 @@ void tell_peers(std::string_view name) {
 int link_up(rte_eth_dev* dev) {
   Device& device = device_of(dev);
   device.link_wanted = true;
-  if (device.started.load(std::memory_order_relaxed)) set_link(device, true);
+  if (device.started.load(std::memory_order_relaxed)) set_link(device, device.link_looks == 0);
   return 0;
 }
 
@@ -77,7 +77,12 @@ int link_down(rte_eth_dev* dev) {
   return 0;
 }
 
-int link_update(rte_eth_dev* dev, int /*wait*/) { return publish_link(device_of(dev)) ? 0 : -1; }
+int link_update(rte_eth_dev* dev, int /*wait*/) {
+  Device& device = device_of(dev);
+  const bool negotiates = device.link_looks != 0 && device.started.load(std::memory_order_relaxed);
+  if (negotiates && --device.link_looks == 0) set_link(device, device.link_wanted);
+  return publish_link(device) ? 0 : -1;
+}
 
 int promiscuous_enable(rte_eth_dev* dev) {
   return change_macs(dev, [](MacFilter& macs) { macs.promiscuous = true; });

@@ -141,6 +141,12 @@ Result<void> set_seed(const Value& value, Devargs& args) {
   return {};
 }
 
+Result<void> set_link_up_after(const Value& value, Devargs& args) {
+  WARPLINE_TRY(const std::uint64_t looks, value.number(0, UINT32_MAX));
+  args.link_up_after = static_cast<std::uint32_t>(looks);
+  return {};
+}
+
 struct Key {
   std::string_view name;
   Result<void> (*set)(const Value&, Devargs&);
@@ -157,6 +163,7 @@ constexpr Key kKeys[] = {{"wire", set_wire},
                          {"refill", set_refill},
                          {"rx_align", set_rx_align},
                          {"rx_buffer_unit", set_rx_buffer_unit},
+                         {"link_up_after", set_link_up_after},
                          {"seed", set_seed}};
 
 Error unknown_key(std::string_view key) {

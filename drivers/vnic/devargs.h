@@ -41,6 +41,7 @@ struct Devargs {
   Refill refill = Refill::computed;
   std::uint16_t rx_align = 1;        ///< receive calls round what they are asked for down to a multiple, a power of two
   std::uint16_t rx_buffer_unit = 1;  ///< bytes that a receive buffer's room is counted in, a power of two
+  std::uint32_t link_up_after = 0;   ///< looks at the link after a start that find it down
   std::uint64_t seed = 1;
   FaultConfig faults;
 

@@ -21,7 +21,7 @@ TEST(DevargsTest, NothingIsALoopbackWithoutFaults) {
 TEST(DevargsTest, ReadsEveryKey) {
   Devargs args;
   ASSERT_EQ(parse_devargs("wire=source,engine=thread,cpu=3,size=128,flows=16,rate=2Mpps,buffer=64Ki,queues=4,"
-                          "fast_free=0,refill=ring,rx_align=8,rx_buffer_unit=128,seed=9,loss=0.25",
+                          "fast_free=0,refill=ring,rx_align=8,rx_buffer_unit=128,link_up_after=3,seed=9,loss=0.25",
                           args),
             0);
   EXPECT_EQ(args.wire, WireKind::source);
@@ -37,6 +37,7 @@ TEST(DevargsTest, ReadsEveryKey) {
   EXPECT_EQ(args.refill, Refill::ring);
   EXPECT_EQ(args.rx_align, 8);
   EXPECT_EQ(args.rx_buffer_unit, 128);
+  EXPECT_EQ(args.link_up_after, 3U);
   EXPECT_EQ(args.seed, 9U);
   EXPECT_EQ(args.faults.loss, 0.25);
 }

@@ -54,6 +54,7 @@ struct Device {
   std::atomic<bool> link_up{false};          ///< started, and not set down by the application
   std::atomic<bool> link_interrupts{false};  ///< the application asked for them
   std::atomic<bool> link_moved{false};       ///< its interrupt was raised
+  std::uint32_t link_looks = 0;              ///< link_up_after, those that are left; control thread
   bool link_wanted = true;                   ///< rte_eth_dev_set_link_up and _down
 
   // The control thread's.

@@ -5,6 +5,9 @@
 
 #include <cstdio>
 
+#include "runtime/link_wait.h"
+#include "runtime/stop.h"
+
 namespace warpline {
 
 void add_plan(RunReport& report, const LcorePlan& plan) {
@@ -15,10 +18,21 @@ void add_plan(RunReport& report, const LcorePlan& plan) {
   }
 }
 
-std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal) {
+std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal, std::span<const Port> ports) {
   std::vector<std::string> notes = plan.notes;
   notes.insert(notes.end(), eal.notes().begin(), eal.notes().end());
+  for (const Port& port : ports) {
+    if (!port.setup().rings.empty()) notes.push_back(port.setup().rings);
+  }
   return notes;
+}
+
+std::vector<std::string> await_links(std::span<const Port> ports) {
+  std::vector<std::string> down = wait_for_links(ports, StopOnSignal::requested());
+  for (std::string& port : down) {
+    port = fmt::format("port {}: its link is down: what is sent there is lost until it comes up", port);
+  }
+  return down;
 }
 
 void announce(const std::vector<std::string>& notes) {

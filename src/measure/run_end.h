@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,11 @@ namespace warpline {
 /// Adds what runs where.
 void add_plan(RunReport& report, const LcorePlan& plan);
 
-/// What costs rate or latency, by the plan and by the EAL, each one line.
-[[nodiscard]] std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal);
+/// What costs rate or latency, by the plan, by the EAL and by the ports' devices, each one line.
+[[nodiscard]] std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal, std::span<const Port> ports);
+/// Waits for the links of started ports as wait_for_links does, until a signal comes at the latest. Returns a line for
+/// each that is still down.
+[[nodiscard]] std::vector<std::string> await_links(std::span<const Port> ports);
 /// Says them on stderr: loudly, before the run begins.
 void announce(const std::vector<std::string>& notes);
 

@@ -33,7 +33,8 @@ Result<void> ForwardPorts::open() {
   }
   one_pool_ = layout_.mixes_ports && config_.pool.sharing == PoolSharing::shared &&
               std::ranges::all_of(ports_, [&](const Port& port) { return port.node() == ports_.front().node(); });
-  for (std::uint16_t i = 0; i < ports_.size(); ++i) WARPLINE_CHECK(set_up(i));
+  for (std::uint16_t i = 0; i < ports_.size(); ++i) WARPLINE_CHECK(configure(i));
+  for (std::uint16_t i = 0; i < (one_pool_ ? 1 : ports_.size()); ++i) WARPLINE_CHECK(make_pools(i));
   return start();
 }
 
@@ -54,21 +55,24 @@ std::vector<std::string> ForwardPorts::specs() const {
   return specs;
 }
 
-Result<void> ForwardPorts::set_up(std::uint16_t index) {
-  Port& port = ports_[index];
-  const PoolConfig pool = is_far(index) ? far_pool() : config_.pool;
+Result<void> ForwardPorts::configure(std::uint16_t index) {
   // What leaves by a queue is of one pool: it was received by one queue of one port, or all ports share theirs. Frames
   // to send first come from elsewhere.
   const bool wanted = is_far(index) || wants_fast_free(config_.forward.recycle);
-  const bool of_one_pool = (one_pool_ || !layout_.mixes_ports) && pool.split == 0 && config_.forward.tx_first == 0;
+  const bool of_one_pool = (one_pool_ || !layout_.mixes_ports) && (is_far(index) || config_.pool.split == 0) &&
+                           config_.forward.tx_first == 0;
   const std::uint16_t tx = config_.forward.loopback ? config_.forward.pipelines : layout_.tx_queues(config_, index);
-  WARPLINE_CHECK(port.configure(port_config(index),
-                                {.rx = config_.forward.pipelines, .tx = tx, .one_pool = wanted && of_one_pool}));
-  if (one_pool_ && index != 0) return {};
-  PortPoolsPlan plan = pools_plan(fmt::format("port{}", index), port_config(index), pool, port.node());
+  return ports_[index].configure(port_config(index),
+                                 {.rx = config_.forward.pipelines, .tx = tx, .one_pool = wanted && of_one_pool});
+}
+
+Result<void> ForwardPorts::make_pools(std::uint16_t index) {
+  const Port& port = ports_[index];
+  const PoolConfig pool = is_far(index) ? far_pool() : config_.pool;
+  PortPoolsPlan plan = pools_plan(fmt::format("port{}", index), port.config_in_force(), pool, port.node());
   if (one_pool_) {
-    for (const PortConfig& other : config_.ports | std::views::drop(1)) {
-      const PortPoolsPlan more = pools_plan("", other, pool, port.node());
+    for (const Port& other : ports_ | std::views::drop(1)) {
+      const PortPoolsPlan more = pools_plan("", other.config_in_force(), pool, port.node());
       if (pool.size == 0) plan.size += more.size;
       plan.data_room = std::max(plan.data_room, more.data_room);
     }

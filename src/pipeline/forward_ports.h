@@ -49,8 +49,9 @@ class ForwardPorts {
 
  private:
   [[nodiscard]] std::vector<std::string> specs() const;
-  /// Configures the open port, and makes its pools.
-  [[nodiscard]] Result<void> set_up(std::uint16_t index);
+  [[nodiscard]] Result<void> configure(std::uint16_t index);
+  /// Of the port, which is configured, as all are: those of all ports where they share them.
+  [[nodiscard]] Result<void> make_pools(std::uint16_t index);
   [[nodiscard]] Result<void> start();
   [[nodiscard]] const PortConfig& port_config(std::size_t port) const {
     return config_.forward.loopback ? config_.port_defaults : config_.ports[port];

@@ -116,7 +116,7 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortConfig& wanted,
   WARPLINE_CHECK(made->port_->configure(setup, {.rx = config.workers, .tx = config.workers}));
   made->link_ = std::make_unique<MessageLink>(station_address(*made->port_), wanted.mtu, wanted.addresses,
                                               config.gateway, config.vlan);
-  WARPLINE_CHECK(made->make_pools(wanted, config));
+  WARPLINE_CHECK(made->make_pools(made->port_->config_in_force(), config));
   // The offloads in force are known from here on.
   WARPLINE_CHECK(made->port_->attach(made->pool_->get()));
   WARPLINE_CHECK(made->port_->start());

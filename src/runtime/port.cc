@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -10,6 +11,7 @@
 
 #include <rte_dev.h>
 #include <rte_errno.h>
+#include <rte_ether.h>
 
 #include "runtime/dpdk_log.h"
 #include "runtime/lcore_plan.h"
@@ -157,17 +159,29 @@ MacAddress Port::mac() const {
   return mac;
 }
 
+PortCounters without_fcs(std::string_view driver, PortCounters counters) {
+  // Its octet registers count the FCS, and it passes them on as they are; net_e1000_igb, net_igc, net_ixgbe and
+  // net_i40e take it off.
+  if (driver != "net_e1000_em") return counters;
+  const auto less = [](std::uint64_t bytes, std::uint64_t packets) {
+    return bytes - std::min(bytes, packets * RTE_ETHER_CRC_LEN);
+  };
+  counters.rx_bytes = less(counters.rx_bytes, counters.rx_packets);
+  counters.tx_bytes = less(counters.tx_bytes, counters.tx_packets);
+  return counters;
+}
+
 PortCounters Port::counters() const {
   rte_eth_stats stats{};
   if (rte_eth_stats_get(id_, &stats) != 0) return {};
-  return {.rx_packets = stats.ipackets,
-          .rx_bytes = stats.ibytes,
-          .tx_packets = stats.opackets,
-          .tx_bytes = stats.obytes,
-          .rx_missed = stats.imissed,
-          .rx_errors = stats.ierrors,
-          .rx_no_mbuf = stats.rx_nombuf,
-          .tx_errors = stats.oerrors};
+  return without_fcs(driver_, {.rx_packets = stats.ipackets,
+                               .rx_bytes = stats.ibytes,
+                               .tx_packets = stats.opackets,
+                               .tx_bytes = stats.obytes,
+                               .rx_missed = stats.imissed,
+                               .rx_errors = stats.ierrors,
+                               .rx_no_mbuf = stats.rx_nombuf,
+                               .tx_errors = stats.oerrors});
 }
 
 std::map<std::string, std::uint64_t> Port::extended_counters() const {
@@ -189,7 +203,7 @@ std::map<std::string, std::uint64_t> Port::extended_counters() const {
 
 LinkState Port::link() const {
   rte_eth_link link{};
-  if (rte_eth_link_get_nowait(id_, &link) != 0) return {};
+  if (rte_eth_link_get_nowait(id_, &link) != 0) return {.up = true};
   return {link.link_status == RTE_ETH_LINK_UP, link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed};
 }
 

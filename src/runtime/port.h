@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rte_ethdev.h>
@@ -41,9 +42,10 @@ struct PortSetup {
   std::vector<std::string> tx_offloads;
   std::string device_access;         ///< after map(): how the device reaches that memory, "through nvidia-peermem"
   std::vector<std::string> refused;  ///< each one line: asked for, and not to be had from this device
+  std::string rings;                 ///< one line when the rings are not of the sizes asked for; else empty
 };
 
-/// A snapshot of the device's own counters since the last reset.
+/// A snapshot of the device's own counters since the last reset. Bytes are without FCS.
 struct PortCounters {
   std::uint64_t rx_packets = 0;
   std::uint64_t rx_bytes = 0;
@@ -55,8 +57,11 @@ struct PortCounters {
   std::uint64_t tx_errors = 0;
 };
 
+/// The same without the FCS, which the counters of some devices include.
+[[nodiscard]] PortCounters without_fcs(std::string_view driver, PortCounters counters);
+
 struct LinkState {
-  bool up = false;
+  bool up = false;               ///< also where the driver cannot tell
   std::uint32_t mbit_per_s = 0;  ///< 0: unknown
 };
 
@@ -96,6 +101,8 @@ class Port {
   [[nodiscard]] MacAddress mac() const;
   /// Valid after configure().
   [[nodiscard]] const PortSetup& setup() const { return setup_; }
+  /// What was configured, with the rings that the device has. Valid after configure().
+  [[nodiscard]] PortConfig config_in_force() const;
 
   [[nodiscard]] PortCounters counters() const;
   [[nodiscard]] std::map<std::string, std::uint64_t> extended_counters() const;

@@ -101,8 +101,19 @@ Result<void> Port::configure(const PortConfig& config, const PortQueues& queues)
   if (const int problem = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &setup_.rx_ring, &setup_.tx_ring); problem != 0) {
     return environment_error(fmt::format("port {}: ring sizes", name_), rte_strerror(-problem), "use other ring sizes");
   }
+  if (setup_.rx_ring != config.rx_ring || setup_.tx_ring != config.tx_ring) {
+    setup_.rings = fmt::format("port {}: rings of {} and {} descriptors instead of {} and {}: the device's limits",
+                               name_, setup_.rx_ring, setup_.tx_ring, config.rx_ring, config.tx_ring);
+  }
   setup_.mtu = config.mtu;
   return {};
+}
+
+PortConfig Port::config_in_force() const {
+  PortConfig config = config_;
+  config.rx_ring = setup_.rx_ring;
+  config.tx_ring = setup_.tx_ring;
+  return config;
 }
 
 /// The MTU in force: the device's own where it cannot be told one.

@@ -259,6 +259,17 @@ TEST_F(PortTest, PcapInPcapOut) {
   EXPECT_EQ(at, written.size());
 }
 
+TEST(PortCounters, BytesAreWithoutFcsWhateverTheDeviceCounts) {
+  const PortCounters raw{.rx_packets = 10, .rx_bytes = 640, .tx_packets = 3, .tx_bytes = 1518 * 3};
+  const PortCounters em = without_fcs("net_e1000_em", raw);
+  EXPECT_EQ(em.rx_bytes, 600U);
+  EXPECT_EQ(em.tx_bytes, 1514U * 3);
+  EXPECT_EQ(em.rx_packets, 10U);
+  const PortCounters igb = without_fcs("net_e1000_igb", raw);
+  EXPECT_EQ(igb.rx_bytes, 640U);
+  EXPECT_EQ(igb.tx_bytes, 1518U * 3);
+}
+
 TEST(WorkersTest, RunOnTheirLcoresAndAreWaitedFor) {
   const LcorePlan& plan = EalEnvironment::plan();
   std::atomic<unsigned> seen[3] = {};

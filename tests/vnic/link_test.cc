@@ -62,6 +62,22 @@ class LinkEvents {
   std::vector<bool> states_;
 };
 
+TEST(Link, MayTakeSomeLooksToComeUp) {
+  const Pool pool;
+  Port port("net_vnic0", "link_up_after=3");
+  PortSetup setup = simple(pool);
+  for (int round = 0; round < 2; ++round) {
+    port.bring_up(setup);  // which looks once
+    EXPECT_FALSE(is_up(port));
+    port.send(pool, numbered(1));
+    EXPECT_EQ(port.receive_all().size(), 0U);
+    EXPECT_TRUE(is_up(port));
+    port.send(pool, numbered(1));
+    EXPECT_EQ(port.receive_all().size(), 1U);
+    ASSERT_EQ(rte_eth_dev_stop(port.id()), 0);
+  }
+}
+
 TEST(Link, GoesDownAndUpAndTells) {
   const Pool pool;
   Port port("net_vnic0");
