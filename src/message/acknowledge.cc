@@ -119,17 +119,17 @@ void EndpointState::fragment_acknowledged(Session& session, const SentPacket& pa
 void EndpointState::sent_whole(Session& session, std::uint32_t index) {
   Message& message = messages[index];
   switch (message.role) {
-    case MessageRole::own_request:
+    case TransferRole::own_request:
       message.state = MessageState::awaiting;
       return;
-    case MessageRole::own_message:
+    case TransferRole::own_message:
       end_request(session, index, MessageStatus::ok);
       return;
-    case MessageRole::peer_request:
+    case TransferRole::peer_request:
       end_response(index, MessageStatus::ok);
       return;
-    case MessageRole::peer_message:
-    case MessageRole::free:
+    case TransferRole::peer_message:
+    case TransferRole::free:
       return;
   }
 }

@@ -76,11 +76,11 @@ bool EndpointState::message_event(std::uint32_t index, MessageEvent& event) {
   message.event_due = false;
   event.session = {message.session, message.session_generation};
   event.id = {index, message.generation,
-              message.role == MessageRole::peer_request || message.role == MessageRole::peer_message};
+              message.role == TransferRole::peer_request || message.role == TransferRole::peer_message};
   event.context = message.context;
   event.status = message.status;
   switch (message.role) {
-    case MessageRole::own_request:
+    case TransferRole::own_request:
       event.kind = EventKind::response;
       event.code = message.in_code;
       event.data = message.in;
@@ -89,16 +89,16 @@ bool EndpointState::message_event(std::uint32_t index, MessageEvent& event) {
       counters.responses.add(message.status == MessageStatus::ok ? 1 : 0);
       try_free(index);
       return true;
-    case MessageRole::own_message:
+    case TransferRole::own_message:
       event.kind = EventKind::sent;
       event.code = message.in_code;
       event.length = message.out_length;
       try_free(index);
       return true;
-    case MessageRole::peer_message:
-    case MessageRole::peer_request:
+    case TransferRole::peer_message:
+    case TransferRole::peer_request:
       break;
-    case MessageRole::free:
+    case TransferRole::free:
       return false;
   }
   if (message.withdrawn_due) {
@@ -120,7 +120,7 @@ bool EndpointState::message_event(std::uint32_t index, MessageEvent& event) {
     try_free(index);
     return true;
   }
-  event.kind = message.role == MessageRole::peer_request ? EventKind::request : EventKind::message;
+  event.kind = message.role == TransferRole::peer_request ? EventKind::request : EventKind::message;
   event.code = message.in_code;
   event.more = message.more;
   event.data = message.in;

@@ -61,11 +61,11 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
                                   const MessageFragment& fragment, std::uint32_t length) {
   SlotUse& use = session.incoming[fragment.slot];
   const auto newer = static_cast<std::int32_t>(fragment.sequence - use.sequence);
-  const MessageRole role =
-      fragment.kind == FragmentKind::request ? MessageRole::peer_request : MessageRole::peer_message;
+  const TransferRole role =
+      fragment.kind == FragmentKind::request ? TransferRole::peer_request : TransferRole::peer_message;
   if (newer <= 0) {
     const bool refused = newer == 0 && use.message != kNone && messages[use.message].refuse;
-    if (refused && role == MessageRole::peer_message) {
+    if (refused && role == TransferRole::peer_message) {
       // Acknowledged, all of it would look delivered to a sender that the refusal has not reached.
       drop(MessageDrop::bad_fragment);
       // Where a window that does not move holds the refusal itself back.
@@ -206,7 +206,7 @@ bool EndpointState::copy_in(const Datagram& datagram, std::uint32_t at, std::uin
 void EndpointState::whole(Session& session, std::uint32_t index) {
   Message& message = messages[index];
   if (message.owed != 0) set_owed(message, 0);
-  if (message.role == MessageRole::peer_message) {
+  if (message.role == TransferRole::peer_message) {
     session.incoming[message.slot].message = kNone;
     message.has_slot = false;
   }
@@ -307,7 +307,7 @@ void EndpointState::take_cancel(Session& session, const MessageFragment& fragmen
 }
 
 bool EndpointState::refuse(Session& session, const MessageFragment& fragment, RefusalCode code) {
-  const std::uint32_t index = new_message(session, MessageRole::peer_request);
+  const std::uint32_t index = new_message(session, TransferRole::peer_request);
   if (index == kNone) {
     drop(MessageDrop::no_message);
     return false;
@@ -339,7 +339,7 @@ bool EndpointState::take_response(Session& session, const Datagram& datagram, st
   const SlotUse& use = session.outgoing[fragment.slot];
   const std::uint32_t index = use.message;
   const bool waits =
-      index != kNone && use.sequence == fragment.sequence && messages[index].role == MessageRole::own_request &&
+      index != kNone && use.sequence == fragment.sequence && messages[index].role == TransferRole::own_request &&
       (messages[index].state == MessageState::sending || messages[index].state == MessageState::awaiting);
   if (!waits) {
     counters.fragments_duplicate.add(1);

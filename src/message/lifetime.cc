@@ -10,7 +10,7 @@ constexpr MessageFields kNewMessage{};
 
 }  // namespace
 
-std::uint32_t EndpointState::new_message(Session& session, MessageRole role) {
+std::uint32_t EndpointState::new_message(Session& session, TransferRole role) {
   const std::uint32_t index = messages.take();
   if (index == kNone) return kNone;
   Message& message = messages[index];
@@ -25,7 +25,7 @@ std::uint32_t EndpointState::new_message(Session& session, MessageRole role) {
 Message* EndpointState::find(const MessageId& id) {
   if (id.index >= messages.capacity()) return nullptr;
   Message& message = messages[id.index];
-  return message.role != MessageRole::free && message.generation == id.generation ? &message : nullptr;
+  return message.role != TransferRole::free && message.generation == id.generation ? &message : nullptr;
 }
 
 Session* EndpointState::session_of(const Message& message) {
@@ -91,7 +91,7 @@ void EndpointState::free_slot(Session& session, Message& message) {
 void EndpointState::try_free(std::uint32_t index) {
   const Message& message = messages[index];
   const bool over = message.state == MessageState::ended && !message.event_due && !message.finishing;
-  const bool own = message.role == MessageRole::own_request || message.role == MessageRole::own_message;
+  const bool own = message.role == TransferRole::own_request || message.role == TransferRole::own_message;
   if (over && !message.queued_to_send && message.in_transport == 0 && !(own && message.has_slot)) free_message(index);
 }
 
@@ -107,7 +107,7 @@ void EndpointState::free_message(std::uint32_t index) {
   give_in(message);
   if (message.out_own_memory) memory.give(const_cast<std::uint8_t*>(message.out));
   ++message.generation;
-  message.role = MessageRole::free;
+  message.role = TransferRole::free;
   messages.give(index);
 }
 
@@ -131,7 +131,7 @@ void EndpointState::withdraw_incoming(std::uint32_t index) {
       free_message(index);
       return;
     case MessageState::delivered:
-      if (message.role == MessageRole::peer_message) return;
+      if (message.role == TransferRole::peer_message) return;
       no_longer_unread(message);
       message.state = MessageState::withdrawn;
       if (message.event_due) return;  // not handed out yet: poll() drops it

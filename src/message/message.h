@@ -12,7 +12,8 @@
 
 namespace warpline {
 
-enum class MessageRole : std::uint8_t {
+/// Whose message this is and which way it goes; `free`: its place in the pool is.
+enum class TransferRole : std::uint8_t {
   free,
   own_request,
   own_message,
@@ -46,7 +47,7 @@ struct MessageFields {
   std::uint32_t send_next = kNone;
   std::uint32_t event_next = kNone;
 
-  MessageRole role = MessageRole::free;
+  TransferRole role = TransferRole::free;
   MessageState state = MessageState::ended;
   MessageStatus status = MessageStatus::ok;
   std::uint8_t slot = 0;

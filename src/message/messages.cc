@@ -38,13 +38,13 @@ void EndpointState::enqueue(Session& session, std::uint32_t index) {
   if (message.queued_to_send) return;
   message.queued_to_send = true;
   message.send_next = kNone;
-  MessageList& list = message.role == MessageRole::peer_request || message.refuse ? session.replies : session.own;
+  MessageList& list = message.role == TransferRole::peer_request || message.refuse ? session.replies : session.own;
   (list.last == kNone ? list.first : messages[list.last].send_next) = index;
   list.last = index;
   make_ready(session);
 }
 
-Submitted EndpointState::begin_own(SessionId id, MessageRole role, ConstBuffer bytes, bool copy) {
+Submitted EndpointState::begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy) {
   Session* session = find(id);
   if (session == nullptr || session->phase == SessionPhase::lost) return {CallStatus::unknown_session, {}};
   if (bytes.length > kMaxMessageBytes) return {CallStatus::too_long, {}};
@@ -75,7 +75,7 @@ Submitted EndpointState::begin_own(SessionId id, MessageRole role, ConstBuffer b
 
 Submitted EndpointState::request(SessionId id, ConstBuffer bytes, MutableBuffer response,
                                  const RequestOptions& options) {
-  const Submitted submitted = begin_own(id, MessageRole::own_request, bytes, options.copy);
+  const Submitted submitted = begin_own(id, TransferRole::own_request, bytes, options.copy);
   if (submitted.status != CallStatus::ok) return submitted;
   Message& message = messages[submitted.id.index];
   Session& session = sessions[id.index];
@@ -96,7 +96,7 @@ Submitted EndpointState::request(SessionId id, ConstBuffer bytes, MutableBuffer 
 }
 
 Submitted EndpointState::send(SessionId id, ConstBuffer bytes, const SendOptions& options) {
-  const Submitted submitted = begin_own(id, MessageRole::own_message, bytes, options.copy);
+  const Submitted submitted = begin_own(id, TransferRole::own_message, bytes, options.copy);
   if (submitted.status != CallStatus::ok) return submitted;
   Message& message = messages[submitted.id.index];
   message.context = options.context;
@@ -109,7 +109,7 @@ Submitted EndpointState::send(SessionId id, ConstBuffer bytes, const SendOptions
 
 CallStatus EndpointState::respond(const MessageId& id, ConstBuffer bytes, const SendOptions& options) {
   Message* message = find(id);
-  if (message == nullptr || message->role != MessageRole::peer_request) return CallStatus::unknown_message;
+  if (message == nullptr || message->role != TransferRole::peer_request) return CallStatus::unknown_message;
   if (message->state == MessageState::withdrawn && !(message->event_due && !message->withdrawn_due)) {
     message->state = MessageState::ended;
     try_free(id.index);
@@ -137,7 +137,7 @@ CallStatus EndpointState::respond(const MessageId& id, ConstBuffer bytes, const 
 CallStatus EndpointState::cancel(const MessageId& id) {
   Message* message = find(id);
   const bool own =
-      message != nullptr && (message->role == MessageRole::own_request || message->role == MessageRole::own_message);
+      message != nullptr && (message->role == TransferRole::own_request || message->role == TransferRole::own_message);
   const bool alive = own && (message->state == MessageState::sending || message->state == MessageState::awaiting);
   if (!alive) return CallStatus::unknown_message;
   withdraw_own(sessions[message->session], id.index, MessageStatus::cancelled);
@@ -164,7 +164,7 @@ void EndpointState::withdraw_own(Session& session, std::uint32_t index, MessageS
 CallStatus EndpointState::release(const MessageId& id) {
   Message* message = find(id);
   if (message == nullptr || !id.incoming) return CallStatus::unknown_message;
-  if (message->role == MessageRole::peer_request) {
+  if (message->role == TransferRole::peer_request) {
     if (message->state == MessageState::withdrawn) return respond(id, {}, {});
     if (message->state != MessageState::delivered || message->event_due) return CallStatus::unknown_message;
     message->refuse = true;
@@ -172,7 +172,7 @@ CallStatus EndpointState::release(const MessageId& id) {
     options.code = static_cast<std::uint16_t>(RefusalCode::declined);
     return respond(id, {}, options);
   }
-  if (message->role != MessageRole::peer_message || message->state != MessageState::delivered || message->event_due) {
+  if (message->role != TransferRole::peer_message || message->state != MessageState::delivered || message->event_due) {
     return CallStatus::unknown_message;
   }
   free_message(id.index);

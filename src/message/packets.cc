@@ -135,7 +135,7 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
   packet.message = index;
   packet.generation = message.generation;
   packet.fragment = fragment;
-  const bool reply = message.role == MessageRole::peer_request;
+  const bool reply = message.role == TransferRole::peer_request;
   packet.own = !reply;
   session.ping = false;
   if (draft.begun()) {
@@ -157,7 +157,7 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
     header.kind = FragmentKind::cancel;
   } else if (reply) {
     header.kind = message.refuse ? FragmentKind::refuse : FragmentKind::response;
-  } else if (message.role == MessageRole::own_request) {
+  } else if (message.role == TransferRole::own_request) {
     header.kind = FragmentKind::request;
   }
   header.more = message.more;
@@ -223,7 +223,7 @@ void EndpointState::write_busy(Session& session, Outgoing& out) {
 void EndpointState::write_grant(Session& session, std::uint32_t index, Outgoing& out) {
   const Message& message = messages[index];
   MessageFragment fragment;
-  fragment.kind = message.role == MessageRole::own_request ? FragmentKind::grant_response : FragmentKind::grant;
+  fragment.kind = message.role == TransferRole::own_request ? FragmentKind::grant_response : FragmentKind::grant;
   fragment.slot = message.slot;
   fragment.sequence = message.sequence;
   fragment.offset = message.granted;

@@ -160,8 +160,8 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
     messages[list.last].send_next = index;
     list.last = index;
   }
-  const bool tail = last && message.fragments > 1 && message.role != MessageRole::own_request;
-  const bool scarce_slots = message.role == MessageRole::own_message && session.free_slots == 0;
+  const bool tail = last && message.fragments > 1 && message.role != TransferRole::own_request;
+  const bool scarce_slots = message.role == TransferRole::own_message && session.free_slots == 0;
   write_fragment(session, index, fragment, tail || scarce_slots, draft);
   return true;
 }

@@ -299,13 +299,13 @@ struct EndpointState {
   CallStatus cancel(const MessageId& id);
   CallStatus release(const MessageId& id);
   void transmitted(std::uint64_t token);
-  Submitted begin_own(SessionId id, MessageRole role, ConstBuffer bytes, bool copy);
+  Submitted begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy);
   [[nodiscard]] CallStatus set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy);
   void enqueue(Session& session, std::uint32_t index);
   void withdraw_own(Session& session, std::uint32_t index, MessageStatus status);
 
   // lifetime.cc
-  [[nodiscard]] std::uint32_t new_message(Session& session, MessageRole role);
+  [[nodiscard]] std::uint32_t new_message(Session& session, TransferRole role);
   [[nodiscard]] Message* find(const MessageId& id);
   [[nodiscard]] Session* session_of(const Message& message);
   void finish(std::uint32_t index, MessageStatus status);
