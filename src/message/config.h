@@ -35,7 +35,7 @@ struct BufferSource {
 
 /// What an endpoint is made of. All memory is taken by create().
 struct EndpointConfig {
-  std::array<std::uint8_t, 16> secret{};  ///< random, unknown to others: cookies and nonces are made of it
+  std::array<std::uint8_t, 16> secret{};  ///< random, anew at each start, not all zeros: makes cookies and nonces
   std::uint8_t endpoint = 0;              ///< first byte of the session ids on the wire, for steering among threads
   bool accept = true;                     ///< sessions that peers open
 

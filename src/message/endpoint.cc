@@ -38,6 +38,11 @@ EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
 }
 
 Result<Endpoint> Endpoint::create(const EndpointConfig& c, Nanos now) {
+  if (c.secret == decltype(c.secret){}) {
+    return usage_error("an endpoint without a secret",
+                       "EndpointConfig::secret is all zeros: cookies could be guessed, and nonces would come again",
+                       "fill it with random bytes, as of getrandom(), anew at each start");
+  }
   if (c.max_sessions == 0 || c.max_sessions > 1U << 24) return wrong("no or too many sessions", "1 to 2^24 it is");
   if (c.max_messages == 0 || c.max_messages >= 1U << 30) return wrong("no or too many messages", "1 to 2^30 it is");
   if (c.max_sent_packets < 256) return wrong("few packets in flight", "max_sent_packets is below 256");

@@ -71,5 +71,15 @@ TEST_P(Echo, comes_back_as_it_was) {
 INSTANTIATE_TEST_SUITE_P(Lengths, Echo,
                          ::testing::Values(0, 1, 32, 128, 129, 1375, 1376, 1377, 4096, 100'000, 1 << 20, 16 << 20));
 
+TEST(Endpoint, has_a_secret) {
+  EndpointConfig config = small();
+  const Result<Endpoint> without = Endpoint::create(config, Nanos{0});
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().kind, ErrorKind::usage);
+  EXPECT_NE(without.error().message().find("random bytes"), std::string::npos) << without.error().message();
+  config.secret.back() = 1;
+  EXPECT_TRUE(Endpoint::create(config, Nanos{0}));
+}
+
 }  // namespace
 }  // namespace warpline

@@ -213,7 +213,7 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
     end.stage = std::make_unique<DeviceStage>(*end.socket, end.lane);
     end.room = std::make_unique<ReceiveMemory>(end.memory.device().subspan(16 << 20));
     EndpointConfig config;
-    config.secret[0] = static_cast<std::uint8_t>(&end - ends);
+    config.secret[0] = static_cast<std::uint8_t>(&end - ends + 1);
     config.placer = end.stage->placer();
     config.buffers = {end.room.get(),
                       [](void* room, SessionId, std::uint16_t, std::uint32_t length) {

@@ -49,9 +49,9 @@ TEST_P(Broadcast, OfOneBufferIsGatheredForEveryPeerAndToldOfOnceForEach) {
     config.receive_bytes = 32 << 20;
     return std::move(Endpoint::create(config, now)).value();
   };
-  Endpoint sender = endpoint(9, false);
+  Endpoint sender = endpoint(99, false);
   std::vector<Endpoint> peers;
-  for (std::uint16_t i = 0; i < kWorkers; ++i) peers.push_back(endpoint(static_cast<std::uint8_t>(i), true));
+  for (std::uint16_t i = 0; i < kWorkers; ++i) peers.push_back(endpoint(static_cast<std::uint8_t>(i + 1), true));
 
   auto allocated = from->allocate(kLength);
   ASSERT_TRUE(allocated.ok()) << allocated.error().message();
