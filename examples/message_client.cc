@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends each argument as a request over UDP and prints the answers in the order of their arrival.
-// message_client PORT TEXT...
+// Sends each argument as a request over UDP, as many at once as a session takes, and prints the answers in the order of
+// their arrival. message_client PORT TEXT...
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,22 +29,21 @@ int main(int argc, char** argv) {
   auto endpoint = Endpoint::create(config, clock.now());
   if (!socket || !endpoint) return 1;
 
-  const Nanos begun = clock.now();
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
-  const SessionId session = endpoint->connect(peer_address(here, port), {}, begun).session;
+  const SessionId session = endpoint->connect(peer_address(here, port), {}, clock.now()).session;
   std::vector<std::string> answers(static_cast<std::size_t>(argc) - 2);
-  for (std::size_t i = 0; i < answers.size(); ++i) {
+  const auto ask = [&](std::size_t i, Nanos now) {
     const auto* text = reinterpret_cast<const std::uint8_t*>(argv[i + 2]);
     const auto length = static_cast<std::uint32_t>(std::strlen(argv[i + 2]));
     answers[i].resize(length);
     const MutableBuffer room{reinterpret_cast<std::uint8_t*>(answers[i].data()), length};
-    const RequestOptions options{.context = i, .deadline = Nanos{begun.value + 2'000'000'000}};
-    if (endpoint->request(session, {text, length}, room, options, begun).status != CallStatus::ok) return 1;
-  }
+    const RequestOptions options{.context = i, .deadline = Nanos{now.value + 5'000'000'000}};
+    return endpoint->request(session, {text, length}, room, options, now).status;
+  };
 
   // Each request ends once: with its answer or with what went wrong.
   bool all_answered = true;
-  for (std::size_t ended = 0; ended < answers.size();) {
+  for (std::size_t asked = 0, ended = 0; ended < answers.size();) {
     const Nanos now = clock.now();
     bring(*endpoint, **socket, now);
     MessageEvent events[32];
@@ -55,6 +54,12 @@ int main(int argc, char** argv) {
       std::printf("%s\n", ok ? answers[events[i].context].c_str() : std::string(name(events[i].status)).c_str());
       all_answered = all_answered && ok;
       ++ended;
+    }
+    while (asked < answers.size()) {
+      const CallStatus status = ask(asked, now);
+      if (status == CallStatus::no_slot) break;  // until one has ended
+      if (status != CallStatus::ok) return 1;
+      ++asked;
     }
     if (take(*endpoint, **socket, now) == 0 && count == 0) (*socket)->wait(now, endpoint->next_deadline());
   }

@@ -53,24 +53,17 @@ int main(int argc, char** argv) {
     const Nanos now = clock.now();
     bring(*endpoint, **socket, now);
     MessageEvent events[32];
-    const std::size_t most = threads ? std::min<std::size_t>(threads->room(), 32) : 32;
-    const std::size_t count = endpoint->poll(std::span(events).first(most));
+    const std::size_t count = threads ? threads->poll(*endpoint, events, now) : endpoint->poll(events);
     for (const MessageEvent& event : std::span(events).first(count)) {
       if (event.kind == EventKind::message) (void)endpoint->release(event.id, now);
-      if (event.kind == EventKind::sent && threads) threads->sent(event);
       if (event.kind != EventKind::request) continue;
-      if (threads) {
-        threads->accept(event);
-        continue;
-      }
       // Copied, since `room` is used again before it has left. Without memory for that the client hears so.
       const ConstBuffer answer = upper(event.data, event.length, room);
       const CallStatus status = endpoint->respond(event.id, answer, {.copy = true}, now);
       if (status != CallStatus::ok) (void)endpoint->release(event.id, now);
     }
-    const std::size_t answered = threads ? threads->respond(*endpoint, now) : 0;
     const std::size_t sent = take(*endpoint, **socket, now);
-    if (count != 0 || sent != 0 || answered != 0) continue;
+    if (count != 0 || sent != 0) continue;
     // Threads cannot wake this one: it looks every 50 us for what they have done.
     const Nanos soon{now.value + 50'000};
     const bool awaits = threads && threads->in_hand() != 0;

@@ -143,7 +143,9 @@ void Endpoint::advance(Nanos now) {
 
 Nanos Endpoint::next_deadline() const { return state_->next_deadline(); }
 
-std::size_t Endpoint::poll(std::span<MessageEvent> events) { return state_->poll(events); }
+std::size_t Endpoint::poll(std::span<MessageEvent> events, std::size_t requests) {
+  return state_->poll(events, requests);
+}
 
 const EndpointCounters& Endpoint::counters() const { return state_->counters; }
 

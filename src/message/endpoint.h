@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -84,7 +85,10 @@ class Endpoint {
   [[nodiscard]] Nanos next_deadline() const;
 
   // Events.
-  std::size_t poll(std::span<MessageEvent> events);
+  /// Fills `events` from the front; returns how many. At most `requests` of them are of kind `request`: others wait, in
+  /// their order and until the peer withdraws them, with their peers held back by the receive window; no event of
+  /// another kind waits behind them.
+  std::size_t poll(std::span<MessageEvent> events, std::size_t requests = std::numeric_limits<std::size_t>::max());
 
   // Facts.
   [[nodiscard]] const EndpointCounters& counters() const;

@@ -50,7 +50,21 @@ void EndpointState::queue_event(std::uint32_t message) {
   queue_event(EventLink{message, EventLink::Of::message});
 }
 
-std::size_t EndpointState::poll(std::span<MessageEvent> events) {
+/// Whether the event tells of a request that nobody has withdrawn.
+bool EndpointState::is_request(EventLink link) const {
+  if (link.of != EventLink::Of::message) return false;
+  const Message& message = messages[link.index];
+  return message.role == TransferRole::peer_request && message.state == MessageState::delivered;
+}
+
+void EndpointState::set_aside(std::uint32_t request) {
+  messages[request].event_next = kNone;
+  MessageList& list = set_aside_requests;
+  (list.last == kNone ? list.first : messages[list.last].event_next) = request;
+  list.last = request;
+}
+
+std::size_t EndpointState::poll(std::span<MessageEvent> events, std::size_t requests) {
   // Until now the application may have had events of them in its hands.
   while (told_lost != kNone) {
     Session& session = sessions[told_lost];
@@ -58,15 +72,30 @@ std::size_t EndpointState::poll(std::span<MessageEvent> events) {
     free_session(session);
   }
   std::size_t count = 0;
-  while (count < events.size() && first_event.index != kNone) {
-    const EventLink link = first_event;
-    first_event = unpacked(next_index(*this, link));
-    if (first_event.index == kNone) last_event = {};
+  while (count < events.size()) {
+    EventLink link;
+    if (set_aside_requests.first != kNone && requests != 0) {
+      link = {set_aside_requests.first, EventLink::Of::message};
+      set_aside_requests.first = messages[link.index].event_next;
+      if (set_aside_requests.first == kNone) set_aside_requests.last = kNone;
+    } else if (first_event.index != kNone) {
+      link = first_event;
+      first_event = unpacked(next_index(*this, link));
+      if (first_event.index == kNone) last_event = {};
+      if (requests == 0 && is_request(link)) {
+        set_aside(link.index);
+        continue;
+      }
+    } else {
+      break;
+    }
     MessageEvent& event = events[count];
     event = kNoEvent;
     const bool tells =
         link.of == EventLink::Of::message ? message_event(link.index, event) : session_event(link, event);
-    if (tells) ++count;
+    if (!tells) continue;
+    ++count;
+    if (event.kind == EventKind::request) --requests;
   }
   return count;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -43,6 +44,7 @@ class Loopback {
     std::function<bool(const MessageEvent&)> handle;  ///< true: taken
     bool dead = false;                                ///< neither sends nor hears
     std::uint64_t packets = 0;
+    std::size_t request_limit = std::numeric_limits<std::size_t>::max();  ///< of each poll
   };
 
   explicit Loopback(std::uint64_t seed, Impairment faults = {}) : impairment(faults), random_(seed) {}
@@ -53,7 +55,7 @@ class Loopback {
     auto made = Endpoint::create(config, now);
     if (!made) std::abort();
     hosts.push_back(std::make_unique<Host>(
-        Host{std::move(made).value(), peer_address(Ipv4Address{{10, 0, 0, number}}, 4000), {}, {}, false, 0}));
+        Host{std::move(made).value(), peer_address(Ipv4Address{{10, 0, 0, number}}, 4000), {}, {}}));
     return *hosts.back();
   }
 
@@ -177,7 +179,7 @@ class Loopback {
 
   bool poll(Host& host) {
     MessageEvent events[16];
-    const std::size_t count = host.endpoint.poll(events);
+    const std::size_t count = host.endpoint.poll(events, host.request_limit);
     for (std::size_t i = 0; i < count; ++i) {
       if (!host.handle || !host.handle(events[i])) host.events.push_back(events[i]);
     }

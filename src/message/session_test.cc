@@ -42,6 +42,96 @@ TEST(Cancel, ends_a_message_half_sent_once) {
   EXPECT_EQ(two.server.endpoint.facts().free_receive_bytes, 8U << 20);
 }
 
+/// What a host without handlers is told, at most so many requests of it.
+std::vector<MessageEvent> polled(Loopback::Host& host, std::size_t requests) {
+  std::vector<MessageEvent> events(16);
+  events.resize(host.endpoint.poll(events, requests));
+  return events;
+}
+
+/// A server that polls no request: they are delivered, and whatever else its peer sends is told of.
+struct Held : Two {
+  Held() : Two(small(), small(), {.ordered = true}) { server.request_limit = 0; }
+  void ask(std::uint16_t first, std::uint16_t last) {
+    for (std::uint16_t code = first; code <= last; ++code) {
+      ids.push_back(request(32, {.code = code}).id);
+    }
+    net.run_for(Nanos{1'000'000});
+  }
+  std::vector<MessageId> ids;
+};
+
+TEST(LimitOfRequests, lets_every_other_event_pass_and_keeps_their_order) {
+  Held held;
+  held.ask(1, 3);
+  EXPECT_TRUE(held.server.events.empty());
+  ASSERT_EQ(held.client.endpoint.send(held.session, {held.payload.data(), 10, false}, {.code = 9}, held.net.now).status,
+            CallStatus::ok);
+  held.net.run_for(Nanos{1'000'000});
+  ASSERT_EQ(held.server.events.size(), 1U);
+  EXPECT_EQ(held.server.events[0].code, 9);
+  EXPECT_EQ(held.server.endpoint.release(held.server.events[0].id, held.net.now), CallStatus::ok);
+
+  const auto codes = [](const std::vector<MessageEvent>& events) {
+    std::vector<std::uint16_t> found;
+    for (const MessageEvent& event : events) {
+      EXPECT_EQ(event.kind, EventKind::request);
+      found.push_back(event.code);
+    }
+    return found;
+  };
+  EXPECT_EQ(codes(polled(held.server, 1)), std::vector<std::uint16_t>{1});
+  held.ask(4, 5);
+  EXPECT_EQ(codes(polled(held.server, 3)), (std::vector<std::uint16_t>{2, 3, 4}));
+  EXPECT_EQ(codes(polled(held.server, 3)), (std::vector<std::uint16_t>{5}));
+  EXPECT_EQ(held.server.endpoint.counters().handled.get(), 6U);
+}
+
+TEST(LimitOfRequests, forgets_those_that_are_withdrawn_meanwhile) {
+  Held held;
+  const std::uint32_t free = held.server.endpoint.facts().free_messages;
+  held.ask(1, 4);
+  for (const std::size_t i : {0, 2}) {
+    EXPECT_EQ(held.client.endpoint.cancel(held.ids[i], held.net.now), CallStatus::ok);
+  }
+  held.net.run_for(Nanos{1'000'000});
+  EXPECT_TRUE(held.server.events.empty());
+  const std::vector<MessageEvent> left = polled(held.server, 16);
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_EQ(left[0].code, 2);
+  EXPECT_EQ(left[1].code, 4);
+  for (const MessageEvent& event : left) {
+    EXPECT_EQ(held.server.endpoint.respond(event.id, {}, {}, held.net.now), CallStatus::ok);
+  }
+  held.net.run_for(Nanos{10'000'000});
+  EXPECT_EQ(held.server.endpoint.facts().free_messages, free);
+}
+
+TEST(LimitOfRequests, tells_of_a_lost_session_at_once) {
+  Held held;
+  EndpointFacts without_sessions = held.server.endpoint.facts();
+  ++without_sessions.free_sessions;
+  held.ask(1, 4);
+  EXPECT_EQ(held.client.endpoint.close(held.session, held.net.now), CallStatus::ok);
+  ASSERT_TRUE(held.until(held.server, EventKind::lost));
+  EXPECT_EQ(held.server.events.size(), 1U);
+  // The next session in the lost one's place has requests of its own.
+  held.net.run_for(Nanos{1'000'000});
+  held.client.events.clear();
+  held.server.events.clear();
+  std::tie(held.session, held.there) = held.net.connect(held.client, held.server, {.ordered = true});
+  held.ask(5, 5);
+  const std::vector<MessageEvent> left = polled(held.server, 16);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].code, 5);
+  EXPECT_EQ(left[0].session, held.there);
+  EXPECT_EQ(held.server.endpoint.respond(left[0].id, {}, {}, held.net.now), CallStatus::ok);
+  EXPECT_EQ(held.client.endpoint.close(held.session, held.net.now), CallStatus::ok);
+  ASSERT_TRUE(held.until(held.server, EventKind::lost));
+  held.net.run_for(Nanos{1'000'000});
+  EXPECT_EQ(held.server.endpoint.facts(), without_sessions);
+}
+
 TEST(Refusal, of_a_message_beyond_the_peers_limit) {
   Two two;
   ASSERT_EQ(two.request(2 << 20).status, CallStatus::ok);

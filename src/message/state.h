@@ -101,6 +101,7 @@ struct EndpointState {
   std::uint32_t told_lost = kNone;  ///< sessions to be freed, by lost_next
   EventLink first_event;
   EventLink last_event;
+  MessageList set_aside_requests;  ///< by event_next: left the queue while poll() was to hand out no more requests
 
   [[nodiscard]] Nanos now() const { return clock.now(); }
   void enter(Nanos outer) {
@@ -321,7 +322,9 @@ struct EndpointState {
   // events.cc
   void queue_event(std::uint32_t message);
   void queue_event(EventLink link);
-  std::size_t poll(std::span<MessageEvent> events);
+  std::size_t poll(std::span<MessageEvent> events, std::size_t requests);
+  [[nodiscard]] bool is_request(EventLink link) const;
+  void set_aside(std::uint32_t request);
   [[nodiscard]] bool message_event(std::uint32_t index, MessageEvent& event);
   [[nodiscard]] bool session_event(EventLink link, MessageEvent& event);
 };

@@ -132,8 +132,7 @@ bool HandlerThreads::answer(Endpoint& endpoint, std::uint32_t index, Nanos now) 
   return true;
 }
 
-std::size_t HandlerThreads::respond(Endpoint& endpoint, Nanos now) {
-  const std::uint32_t before = in_hand_;
+void HandlerThreads::respond(Endpoint& endpoint, Nanos now) {
   std::erase_if(waiting_, [&](std::uint32_t index) { return answer(endpoint, index, now); });
   for (const auto& lane : lanes_) {
     for (std::uint32_t index = 0; lane->done.pop(index);) {
@@ -141,7 +140,24 @@ std::size_t HandlerThreads::respond(Endpoint& endpoint, Nanos now) {
       if (!answer(endpoint, index, now)) waiting_.push_back(index);
     }
   }
-  return before - in_hand_;
+}
+
+std::size_t HandlerThreads::poll(Endpoint& endpoint, std::span<MessageEvent> others, Nanos now) {
+  respond(endpoint, now);
+  std::size_t kept = 0;
+  // An answer that has left makes room for a request that waits. Once there is something for the caller it is the
+  // caller's turn: what `lost` tells of is there until the endpoint's next poll().
+  for (std::size_t count = 1; count != 0 && kept == 0;) {
+    count = endpoint.poll(others, room());
+    for (const MessageEvent& event : others.first(count)) {
+      if (event.kind == EventKind::request) {
+        accept(event);
+      } else if (event.kind != EventKind::sent || !sent(event)) {
+        others[kept++] = event;
+      }
+    }
+  }
+  return kept;
 }
 
 }  // namespace warpline

@@ -39,11 +39,7 @@ struct HandlerThreadsSetup {
 };
 
 /// Handles requests on threads of its own, so that long handlers do not hold up the endpoint, which stays with its
-/// owner's thread. That makes all calls here:
-///
-///   poll() for min(room(), events) events     // what does not fit stays with the endpoint, and holds the peers back
-///   accept() each that is a request           // and sent() each that tells of a response
-///   respond() once a turn
+/// owner's thread. That makes all calls here, and calls poll() once a turn in the place of Endpoint::poll().
 ///
 /// A wake-up of a thread that found nothing to do for a while is the only system call. Destroyed before the endpoint
 /// whose requests it has: it waits for handlers that run, and forgets what they have not begun.
@@ -57,16 +53,14 @@ class HandlerThreads {
   HandlerThreads(const HandlerThreads&) = delete;
   HandlerThreads& operator=(const HandlerThreads&) = delete;
 
-  /// Requests that accept() takes now.
+  /// Answers what is done, hands the endpoint's requests to the threads, and fills `others` with its events that are
+  /// neither requests nor the ends of answers given here; returns how many. Requests beyond room() stay with the
+  /// endpoint and hold their peers back. `others` has room for one event at least. Sleep only after it returned 0.
+  std::size_t poll(Endpoint& endpoint, std::span<MessageEvent> others, Nanos now);
+  /// Requests that the next poll() would take.
   [[nodiscard]] std::uint32_t room() const { return static_cast<std::uint32_t>(free_.size()); }
   /// With the threads, or done and not yet answered: as long as there are any, sleep no longer than an answer may wait.
   [[nodiscard]] std::uint32_t in_hand() const { return in_hand_; }
-  /// An EventKind::request. Needs room().
-  void accept(const MessageEvent& request);
-  /// An EventKind::sent. False if it is of no response that was given here.
-  bool sent(const MessageEvent& event);
-  /// Answers what is done. Returns how many.
-  std::size_t respond(Endpoint& endpoint, Nanos now);
 
  private:
   struct Job {
@@ -87,6 +81,11 @@ class HandlerThreads {
   HandlerThreads(const HandlerThreadsSetup& setup, Handler handler);
   void work(Lane& lane, unsigned number);
   static void wake(Lane& lane);
+  /// Needs room().
+  void accept(const MessageEvent& request);
+  /// False if the event is of no response that was given here.
+  bool sent(const MessageEvent& event);
+  void respond(Endpoint& endpoint, Nanos now);
   /// False if it has to be tried again.
   bool answer(Endpoint& endpoint, std::uint32_t index, Nanos now);
 

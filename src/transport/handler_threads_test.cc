@@ -62,9 +62,10 @@ class Handlers : public ::testing::Test {
     return client().connect(there, {}, clock_.now()).session;
   }
 
-  MessageId ask(SessionId session, const std::vector<std::uint8_t>& bytes, std::uint16_t code = 0) {
+  MessageId ask(SessionId session, const std::vector<std::uint8_t>& bytes, std::uint16_t code = 0,
+                std::size_t most = 20'000) {
     questions_.push_back(bytes);
-    rooms_.emplace_back(20'000);
+    rooms_.emplace_back(most);
     const Submitted submitted =
         client().request(session, {questions_.back().data(), static_cast<std::uint32_t>(bytes.size())},
                          {rooms_.back().data(), static_cast<std::uint32_t>(rooms_.back().size())},
@@ -86,15 +87,11 @@ class Handlers : public ::testing::Test {
     take(client(), *sockets_[0], now);
 
     bring(server(), *sockets_[1], now);
-    const std::size_t most = std::min<std::size_t>(threads_->room(), events.size());
-    for (const MessageEvent& event : std::span(events).first(server().poll(std::span(events).first(most)))) {
-      if (event.kind == EventKind::request) threads_->accept(event);
-      if (event.kind == EventKind::sent) {
-        EXPECT_TRUE(threads_->sent(event));
-      }
+    for (const MessageEvent& event : std::span(events).first(threads_->poll(server(), events, now))) {
+      EXPECT_NE(event.kind, EventKind::request);
+      EXPECT_NE(event.kind, EventKind::sent);
       withdrawn_ += event.kind == EventKind::withdrawn ? 1 : 0;
     }
-    threads_->respond(server(), now);
     take(server(), *sockets_[1], now);
   }
 
@@ -153,6 +150,42 @@ TEST_F(Handlers, AnswerEveryRequestOnceFromWhereverTheAnswerLies) {
     } else {
       for (std::uint8_t& byte : expected) byte ^= 0xff;
     }
+    ASSERT_EQ(answers_[i].bytes, expected) << i;
+  }
+  EXPECT_EQ(threads_->in_hand(), 0U);
+}
+
+TEST_F(Handlers, AnswerMoreRequestsThanTheyHaveJobsFor) {
+  constexpr std::uint32_t kLengths[] = {0, 1, kInlineBytes, kInlineBytes + 1, 1000, 1473, 9000, 1 << 16};
+  constexpr std::size_t kSessions = 5;
+  constexpr std::size_t kOutstanding = 64;
+  constexpr std::size_t kRequests = 1000;
+  start({.threads = 2, .requests = 16, .response_bytes = 1 << 16}, [&](HandledRequest& request, unsigned) {
+    request.declined = request.code % 7 == 3;
+    const std::uint32_t length = kLengths[request.code % std::size(kLengths)];
+    std::fill_n(request.room.begin(), length, static_cast<std::uint8_t>(request.code));
+    request.answer = {request.room.data(), length};
+  });
+  std::vector<SessionId> sessions;
+  for (std::size_t i = 0; i < kSessions; ++i) sessions.push_back(connect());
+  std::size_t asked = 0;
+  ASSERT_TRUE(until([&] {
+    for (; asked < kRequests && asked - answers_.size() < kSessions * kOutstanding; ++asked) {
+      // A session whose own share is under way would have no slot for one more.
+      const SessionId session = sessions[asked % kSessions];
+      if (client().facts(session).messages == kOutstanding) break;
+      ask(session, std::vector<std::uint8_t>(asked % 300), static_cast<std::uint16_t>(asked), 1 << 16);
+    }
+    return answers_.size() == kRequests && threads_->room() == room_;
+  })) << answers_.size()
+      << " answers, room for " << threads_->room();
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    if (i % 7 == 3) {
+      ASSERT_EQ(answers_[i].status, MessageStatus::refused) << i;
+      continue;
+    }
+    ASSERT_EQ(answers_[i].status, MessageStatus::ok) << i;
+    const std::vector<std::uint8_t> expected(kLengths[i % std::size(kLengths)], static_cast<std::uint8_t>(i));
     ASSERT_EQ(answers_[i].bytes, expected) << i;
   }
   EXPECT_EQ(threads_->in_hand(), 0U);

@@ -29,6 +29,29 @@ def ask(server_program, client_program, arguments=()):
         server.wait()
 
 
+def ask_at_once(server_program, client_program, clients=5, texts=400):
+    """More requests at once than the threads' server has room for, each with an answer that leaves in a packet of its own."""
+    port = free_port()
+    words = [f"{number} ".ljust(1000, "x") for number in range(texts)]
+    server = subprocess.Popen([server_program, port, "2"], stdout=subprocess.PIPE, text=True)
+    asking = []
+    try:
+        assert server.stdout.readline() == f"listening on 127.0.0.1:{port}\n"
+        for _ in range(clients):
+            output = tempfile.TemporaryFile(mode="w+")
+            asking.append((subprocess.Popen([client_program, port, *words], stdout=output), output))
+        for client, output in asking:
+            code = client.wait(timeout=50)
+            output.seek(0)
+            lines = output.read().splitlines()
+            assert sorted(lines) == sorted(word.upper() for word in words), (code, len(lines), set(lines[-3:]))
+            assert code == 0, code
+    finally:
+        for process in (server, *(client for client, _ in asking)):
+            process.kill()
+            process.wait()
+
+
 def broadcast(program, peers=5):
     port = free_port()
     data = random.Random(1).randbytes(700_000)
@@ -52,4 +75,5 @@ def broadcast(program, peers=5):
 
 ask(sys.argv[1], sys.argv[2])
 ask(sys.argv[1], sys.argv[2], ["3"])
+ask_at_once(sys.argv[1], sys.argv[2])
 broadcast(sys.argv[3])
