@@ -4,7 +4,8 @@
 
 run_commands.py ROOT: every command in a ```sh block of README.md, CONTRIBUTING.md, ARCHITECTURE.md and docs/ runs at
 ROOT and must succeed; a comment line `# exit N` before a command expects that status instead. `make TARGET` in running
-text must name a target, `warpline COMMAND` a command that has help, and a file in backticks must be there.
+text must name a target, `warpline COMMAND` a command that has help, and a file in backticks must be there. README.md links
+every page of docs/.
 """
 
 import os
@@ -58,6 +59,13 @@ def missing_files(root, text):
             yield path
 
 
+def unlinked_pages(root):
+    text = (root / "README.md").read_text()
+    for path in sorted((root / "docs").rglob("*.md")):
+        if f"]({path.relative_to(root)})" not in text:
+            yield path.relative_to(root)
+
+
 def run(root, where, command, expected):
     if NOT_HERE.match(command):
         print(f"not here  {where}: {command}")
@@ -90,6 +98,9 @@ def main():
         for missing in missing_files(root, text):
             total += 1
             print(f"FAILED    {name}: there is no {missing}")
+    for page in unlinked_pages(root):
+        total += 1
+        print(f"FAILED    README.md: no link to {page}")
     print(f"{good} of {total} things that the documents say are so")
     return 0 if good == total and total > 0 else 1
 
