@@ -190,17 +190,17 @@ LiveResult run_live(const RunConfig& config, const LiveHooks& hooks, const std::
     if (printer.due(elapsed_s) || (done && printer.behind(through))) {
       printer.print({elapsed_s, hooks.sample(), through});
     }
+    const bool signalled = stop_requested.load(std::memory_order_relaxed);
+    result.interrupted = result.interrupted || signalled;
     if (done) {
       result.duration_s = elapsed_s;
       result.rate = clock.rate();
       return result;
     }
-    const bool signalled = stop_requested.load(std::memory_order_relaxed);
     if (!stopped && (signalled || (bound_s > 0 && elapsed_s >= bound_s))) {
       stopped = true;
       hooks.stop();
     }
-    result.interrupted = result.interrupted || signalled;
     // The last progress must not seem later than it was: once stopped, every look counts. Nor the first one earlier.
     const double measured_s = clock.measured_s(elapsed_s);
     const double look_s = measured_s > 0 ? measured_s / 100 : kIdleSleep_s;

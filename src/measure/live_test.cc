@@ -155,6 +155,12 @@ TEST_F(LiveRun, StopsOnRequest) {
   EXPECT_EQ(fake.stops, 1);
 }
 
+TEST_F(LiveRun, ASignalBeforeTheStartInterrupts) {
+  FakeRun fake{0, 1};
+  stop_ = true;
+  EXPECT_TRUE(run({}, fake).interrupted);
+}
+
 TEST_F(LiveRun, StopsWhenItsTimeIsOver) {
   FakeRun fake{1'000'000'000, 1};
   RunConfig config;

@@ -44,7 +44,7 @@ class Link(Case):
 class Rings(Case):
     def test_what_the_device_has_instead_is_said(self):
         said = "port net_vnic0: rings of 64 and 8192 descriptors instead of 32 and 16384: the device's limits"
-        for command in (("generate", "--port", "net_vnic0"), ("forward", "--port", "net_vnic0,wire=source")):
+        for command in (("generate", "--port", "net_vnic0"), ("forward", "--port", "net_vnic0,wire=source", "--burst", 32)):
             with self.subTest(command=command):
                 outcome = self.warpline(
                     *(*command, "--rx-ring", 32, "--tx-ring", 16384, "--packets", PACKETS, "--no-hugepages", "--json")
