@@ -6,6 +6,7 @@ import dataclasses
 ON_GPU = ("launch", "graph", "persistent")
 ETHERNET_HEADER = 14
 STANDARD_FRAME = 1514
+SPIN = "200ns"  # a packet, of that workload
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Setup:
     workload: str = "mac-swap"
     model: str = ""  # "": the program's choice
     gpus: int = 1  # pipelines take turns at them
+    recycle: str = ""  # "": the program's choice
     buffer: int = 0  # of the software NIC, bytes for frames on their way; 0: the driver's choice
 
     @property
@@ -36,13 +38,17 @@ class Setup:
         parts += [f"split {self.split}"] if self.split else []
         parts += [f"at {self.rate}"] if self.rate else []
         parts += [self.model] if self.model else []
+        parts += [self.workload] if self.workload != "mac-swap" else []
+        parts += [f"recycle {self.recycle}"] if self.recycle else []
         parts += [f"{self.gpus} GPUs"] if self.gpus > 1 else []
         parts += [f"buffer {self.buffer >> 20} MiB"] if self.buffer else []
         return ", ".join(parts)
 
-    def common(self):
+    def common(self, interval="3600s"):
         line = ["--engine", self.engine, "--memory", self.memory, "--burst", self.burst, "--pipelines", self.pipelines]
-        line += ["--workload", self.workload, "--json", "--interval", "3600s"]
+        line += ["--workload", self.workload, "--json", "--interval", interval]
+        line += ["--packet-time", SPIN] if self.workload == "spin" else []
+        line += ["--recycle", self.recycle] if self.recycle else []
         line += ["--ctas", self.ctas] if self.ctas else []
         line += ["--ring-slots", self.slots] if self.slots else []
         line += ["--split", self.split] if self.split else []
@@ -61,4 +67,7 @@ class Setup:
 
     def checked(self, seconds):
         """The same between a generator and a checker of every byte of every packet. The rate is theirs to say."""
-        return ["forward", "--loopback", "--verify", "--size", self.size, "--seconds", f"{seconds}s", *self.common()]
+        return self.loopback("--seconds", f"{seconds}s")
+
+    def loopback(self, *bounds, interval="3600s"):
+        return ["forward", "--loopback", "--verify", "--size", self.size, *bounds, *self.common(interval)]
