@@ -19,7 +19,7 @@ compile=(g++ -std=c++20 -O0 -Wall -Wextra -Werror -Isrc -Idrivers "${flags[@]}" 
   "-DWARPLINE_USER_WORKLOAD=\"$PWD/examples/decrement_ttl.h\"" '-DWARPLINE_VERSION="0"' '-DWARPLINE_BUILD_TYPE="test"')
 ! command -v ccache >/dev/null || compile=(ccache "${compile[@]}")
 
-mapfile -t sources < <(grep -l rte_ src/{runtime,memory,pipeline,measure}/*.cc | grep -vE '_(test|bench|cuda)\.cc$')
+mapfile -t sources < <(grep -lr --include='*.cc' rte_ src/{runtime,memory,pipeline,measure} | grep -vE '_(test|bench|cuda)\.cc$' | sort)
 printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -I SOURCE sh -c '
   source=$1 work=$2
   shift 2

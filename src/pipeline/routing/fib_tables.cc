@@ -6,18 +6,11 @@
 #include <algorithm>
 
 #include <rte_errno.h>
-#include <rte_version.h>
+
+#include "pipeline/routing/dpdk_addresses.h"
 
 namespace warpline {
 namespace {
-
-#if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
-using OneAddress = const rte_ipv6_addr*;
-using ManyAddresses = const rte_ipv6_addr*;
-#else
-using OneAddress = const std::uint8_t*;
-using ManyAddresses = std::uint8_t (*)[RTE_FIB6_IPV6_ADDR_SIZE];
-#endif
 
 /// The hop of the prefix of length 0: what rte_fib calls its default. It is the first route, if there is one.
 template <typename Address>
@@ -79,8 +72,7 @@ Result<FibTables> FibTables::make(const RouteSet& set, const TablesPlace& place)
     if (!tables.v6_) return no_table("table of IPv6 routes", rte_errno);
     for (const Ipv6Route& route : set.v6) {
       if (route.length == 0) continue;
-      const int added =
-          rte_fib6_add(tables.v6_.get(), reinterpret_cast<OneAddress>(&route.prefix), route.length, route.hop);
+      const int added = rte_fib6_add(tables.v6_.get(), dpdk_address(&route.prefix), route.length, route.hop);
       if (added < 0) return no_table("table of IPv6 routes", -added);
     }
   }
@@ -103,7 +95,7 @@ void FibTables::find(const V6Key* destinations, std::uint32_t* hops, std::uint16
     return;
   }
   std::uint64_t found[kMaxBurst];
-  rte_fib6_lookup_bulk(v6_.get(), reinterpret_cast<ManyAddresses>(const_cast<Ipv6Address*>(destinations)), found, n);
+  rte_fib6_lookup_bulk(v6_.get(), dpdk_addresses(destinations), found, n);
   narrow(found, hops, n);
 }
 

@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include <rte_errno.h>
-#include <rte_version.h>
+
+#include "pipeline/routing/dpdk_addresses.h"
 
 namespace warpline {
 namespace {
@@ -41,19 +42,6 @@ void paint(rte_lpm& lpm, const std::vector<Ipv4Route>& routes) {
   }
 }
 
-/// DPDK 24.11 gave IPv6 addresses a type, whose bytes are the same.
-template <typename Argument>
-Argument as_dpdk(const Ipv6Address* addresses) {
-  return reinterpret_cast<Argument>(const_cast<Ipv6Address*>(addresses));
-}
-#if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0)
-using OneAddress = const rte_ipv6_addr*;
-using ManyAddresses = const rte_ipv6_addr*;
-#else
-using OneAddress = const std::uint8_t*;
-using ManyAddresses = std::uint8_t (*)[RTE_LPM6_IPV6_ADDR_SIZE];
-#endif
-
 }  // namespace
 
 Bytes LpmTables::memory(const RouteSet& set) {
@@ -85,7 +73,7 @@ Result<LpmTables> LpmTables::make(const RouteSet& set, const TablesPlace& place)
         tables.v6_default_ = route.hop;
         continue;
       }
-      const int added = rte_lpm6_add(tables.v6_.get(), as_dpdk<OneAddress>(&route.prefix), route.length, route.hop);
+      const int added = rte_lpm6_add(tables.v6_.get(), dpdk_address(&route.prefix), route.length, route.hop);
       if (added < 0) return no_table("table of IPv6 routes", -added);
     }
   }
@@ -95,7 +83,7 @@ Result<LpmTables> LpmTables::make(const RouteSet& set, const TablesPlace& place)
 void LpmTables::find(const V6Key* destinations, std::uint32_t* hops, std::uint16_t n) const {
   if (v6_ == nullptr) return none(hops, n);
   std::int32_t found[kMaxBurst];
-  rte_lpm6_lookup_bulk_func(v6_.get(), as_dpdk<ManyAddresses>(destinations), found, n);
+  rte_lpm6_lookup_bulk_func(v6_.get(), dpdk_addresses(destinations), found, n);
   for (std::uint16_t i = 0; i < n; ++i) hops[i] = found[i] < 0 ? v6_default_ : static_cast<std::uint32_t>(found[i]);
 }
 
