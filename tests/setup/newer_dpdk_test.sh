@@ -25,6 +25,10 @@ printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -I SOURCE sh -c '
   shift 2
   exec "$@" -c "$source" -o "$work/$(echo "$source" | tr / _).o"' sh SOURCE "$work" "${compile[@]}"
 
+if nm -u "$work"/*.o | grep -E ' U _Z[0-9]+rte_'; then
+  echo "FAILED: DPDK $version declares these without C linkage, so that programs that call them do not link"
+  exit 1
+fi
 if ! nm -C "$work/src_memory_recycle_ethdev.cc.o" | grep -q 'U rte_eth_recycle_rx_queue_info_get'; then
   echo "FAILED: against DPDK $version src/memory/recycle_ethdev.cc does not call rte_eth_recycle_mbufs"
   exit 1
