@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/address.h"
@@ -70,6 +72,11 @@ enum class RecycleWay : std::uint8_t {
   direct,     ///< from the transmit ring into the receive ring
   automatic,  ///< direct while that pays, else the best of the others
 };
+
+[[nodiscard]] constexpr std::string_view name(RecycleWay way) {
+  constexpr std::string_view kNames[] = {"off", "fast-free", "cache", "direct", "auto"};
+  return kNames[static_cast<std::size_t>(way)];
+}
 
 struct ForwardConfig {
   std::uint16_t pipelines = 1;    ///< queue pairs a port, each with its own loop

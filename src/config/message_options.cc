@@ -70,7 +70,7 @@ Access<Config> gateway_address() {
 Access<Config> reliability() {
   return scalar<Config>(
       of(&MessageConfig::go_back_n),
-      [](std::string_view text) { return parse_choice(text, {"selective", "go-back-n"}, {}); },
+      [](std::string_view text) { return parse_choice(text, {"selective", "go-back-n"}); },
       [](bool go_back_n) { return std::string(go_back_n ? "go-back-n" : "selective"); }, "selective|go-back-n");
 }
 
@@ -92,7 +92,8 @@ void add_message_options(std::vector<Option>& table) {
   single("udp-checksum", 0, "on|off", "of an ethdev port, over IPv4; IPv6 always has one",
          scalar<Config>(of(&MessageConfig::udp_checksum), parse_bool, [](bool on) { return on; }));
   single("test", 0, "KIND", "what a client does",
-         choice<Config>(of(&MessageConfig::test), {"echo", "rate", "latency", "bandwidth", "incast"}));
+         choice<Config, MessageTest::incast>(of(&MessageConfig::test),
+                                             {"echo", "rate", "latency", "bandwidth", "incast"}));
   single("length", 'l', "BYTES", "of a message", automatic_count(&MessageConfig::length, 0, kLongestMessage));
   single("outstanding", 0, "N", "requests in flight of each session",
          automatic_count(&MessageConfig::outstanding, 1, 4096));
@@ -106,7 +107,7 @@ void add_message_options(std::vector<Option>& table) {
   option("reconnect", 0, Arity::flag, "", "open lost sessions again instead of ending",
          boolean<Config>(of(&MessageConfig::reconnect)));
   single("cc", 0, "KIND", "congestion control",
-         choice<Config>(of(&MessageConfig::cc), {"swift", "timely", "dctcp", "none"}));
+         choice<Config, CongestionKind::none>(of(&MessageConfig::cc), {"swift", "timely", "dctcp", "none"}));
   single("grants", 0, "BYTES", "most of long messages on the way here; 0: any",
          count<Config>(of(&MessageConfig::grants), 0, 1U << 30));
   single("key", 0, "FILE", "encrypt: 32 hex digits that both ends have", text<Config>(of(&MessageConfig::key)));

@@ -138,13 +138,13 @@ void add_forward(std::vector<Option>& table) {
         "wait for a batch to fill; automatic: 0 or 20us",
         optional_nanos<Config>(of(&Config::forward, &ForwardConfig::deadline), kMicro, Nanos{0}, Nanos{kSecond})},
        {"engine", 0, "forward", "engine", forward, Arity::single, "KIND", "who does the work",
-        choice<Config>(of(&Config::forward, &ForwardConfig::engine),
-                       {"inline", "thread", "launch", "graph", "persistent"})},
+        choice<Config, EngineKind::persistent>(of(&Config::forward, &ForwardConfig::engine))},
        {"model", 0, "forward", "model", forward, Arity::single, "KIND", "one core does all, or several",
-        choice<Config>(of(&Config::forward, &ForwardConfig::model), {"automatic", "run-to-completion", "pipeline"})},
+        choice<Config, ModelKind::pipeline>(of(&Config::forward, &ForwardConfig::model),
+                                            {"automatic", "run-to-completion", "pipeline"})},
        {"workload", 0, "forward", "workload", forward, Arity::single, "KIND", "what is done to each packet",
-        choice<Config>(of(&Config::forward, &ForwardConfig::workload),
-                       {"none", "mac-swap", "count", "checksum", "spin", "user"})},
+        choice<Config, WorkloadKind::user>(of(&Config::forward, &ForwardConfig::workload),
+                                           {"none", "mac-swap", "count", "checksum", "spin", "user"})},
        {"packet-time", 't', "forward", "packet-time", forward, Arity::single, "NS", "of the spin workload",
         nanos<Config>(of(&Config::forward, &ForwardConfig::packet_time), 1, Nanos{0}, Nanos{kSecond / 100})},
        {"ctas", 0, "forward", "ctas", forward, Arity::single, "N", "threads, or CTAs of a persistent kernel (16)",
@@ -163,9 +163,10 @@ void add_forward(std::vector<Option>& table) {
         nanos<Config>(of(&Config::forward, &ForwardConfig::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond})},
        {"on-gpu-failure", 0, "forward", "on-gpu-failure", forward, Arity::single, "WHAT",
         "end, or go on with host threads",
-        choice<Config>(of(&Config::forward, &ForwardConfig::on_gpu_failure), {"stop", "failover"})},
+        choice<Config, GpuFailure::failover>(of(&Config::forward, &ForwardConfig::on_gpu_failure),
+                                             {"stop", "failover"})},
        {"recycle", 0, "forward", "recycle", forwarders, Arity::single, "WAY", "sent buffers come back to receive into",
-        choice<Config>(of(&Config::forward, &ForwardConfig::recycle), {"off", "fast-free", "cache", "direct", "auto"})},
+        choice<Config, RecycleWay::automatic>(of(&Config::forward, &ForwardConfig::recycle))},
        {"nvtx", 0, "forward", "nvtx", forward, Arity::flag, "", "mark the stages of a burst for NVIDIA's profilers",
         boolean<Config>(of(&Config::forward, &ForwardConfig::nvtx))},
        {"loopback", 0, "forward", "loopback", forward, Arity::flag, "",
@@ -175,33 +176,35 @@ void add_forward(std::vector<Option>& table) {
 
 void add_l3forward(std::vector<Option>& table) {
   const std::vector<Command> l3forward = {Command::l3forward};
-  table.insert(table.end(),
-               {{"routes", 0, "l3forward", "routes", l3forward, Arity::single, "FILE", "routes, read again at SIGHUP",
-                 text<Config>(of(&Config::l3forward, &L3ForwardConfig::routes))},
-                {"lookup", 0, "l3forward", "lookup", l3forward, Arity::single, "KIND", "how destinations are found",
-                 choice<Config>(of(&Config::l3forward, &L3ForwardConfig::lookup), {"lpm", "fib", "exact"})}});
+  table.insert(
+      table.end(),
+      {{"routes", 0, "l3forward", "routes", l3forward, Arity::single, "FILE", "routes, read again at SIGHUP",
+        text<Config>(of(&Config::l3forward, &L3ForwardConfig::routes))},
+       {"lookup", 0, "l3forward", "lookup", l3forward, Arity::single, "KIND", "how destinations are found",
+        choice<Config, LookupKind::exact>(of(&Config::l3forward, &L3ForwardConfig::lookup), {"lpm", "fib", "exact"})}});
 }
 
 /// What forward does with its packet buffers, and message with its own.
 void add_forward_pool(std::vector<Option>& table) {
   const std::vector<Command> forward = {Command::forward};
-  table.insert(table.end(),
-               {{"memory",
-                 'm',
-                 "pool",
-                 "memory",
-                 {Command::forward, Command::message},
-                 Arity::single,
-                 "KIND",
-                 "where packets or messages are; engine on a GPU: pinned",
-                 choice<Config>(of(&Config::pool, &PoolConfig::memory), {"host", "pinned", "device"})},
-                {"split", 's', "pool", "split", forward, Arity::single, "BYTES",
-                 "of each frame to host memory, the rest to --memory; on: 60",
-                 scalar<Config>(
-                     of(&Config::pool, &PoolConfig::split), parse_split, [](std::uint16_t bytes) { return bytes; },
-                     "0, 22..9014")},
-                {"pool", 0, "pool", "sharing", forward, Arity::single, "HOW", "one for a port's queues, or one each",
-                 choice<Config>(of(&Config::pool, &PoolConfig::sharing), {"shared", "queue"})}});
+  table.insert(
+      table.end(),
+      {{"memory",
+        'm',
+        "pool",
+        "memory",
+        {Command::forward, Command::message},
+        Arity::single,
+        "KIND",
+        "where packets or messages are; engine on a GPU: pinned",
+        choice<Config, MemoryKind::device>(of(&Config::pool, &PoolConfig::memory), {"host", "pinned", "device"})},
+       {"split", 's', "pool", "split", forward, Arity::single, "BYTES",
+        "of each frame to host memory, the rest to --memory; on: 60",
+        scalar<Config>(
+            of(&Config::pool, &PoolConfig::split), parse_split, [](std::uint16_t bytes) { return bytes; },
+            "0, 22..9014")},
+       {"pool", 0, "pool", "sharing", forward, Arity::single, "HOW", "one for a port's queues, or one each",
+        choice<Config, PoolSharing::queue>(of(&Config::pool, &PoolConfig::sharing), {"shared", "queue"})}});
 }
 
 template <typename F>
@@ -231,7 +234,8 @@ void add_traffic(std::vector<Option>& table) {
        {"queues", 0, "traffic", "queues", generate, Arity::single, "N", "queue pairs a port",
         count<Config>(of(&Config::traffic, &TrafficConfig::queues), 1, 256)},
        {"role", 0, "traffic", "role", generate, Arity::single, "ROLE", "send and check what comes back, or one of them",
-        choice<Config>(of(&Config::traffic, &TrafficConfig::role), {"both", "transmit", "receive"})},
+        choice<Config, TrafficRole::receive>(of(&Config::traffic, &TrafficConfig::role),
+                                             {"both", "transmit", "receive"})},
        traffic("size", "BYTES", "of a frame without FCS, or imix",
                scalar<Config>(
                    of(&Config::traffic, &TrafficConfig::size), parse_frame_size,

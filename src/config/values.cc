@@ -154,16 +154,11 @@ Result<std::string> parse_frame_size(std::string_view text) {
   return std::to_string(bytes);
 }
 
-Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::string_view>& known,
-                                 const std::vector<std::string_view>& absent) {
+Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::string_view>& known) {
   if (const auto found = std::ranges::find(known, text); found != known.end()) {
     return static_cast<std::size_t>(found - known.begin());
   }
   const std::string choices = fmt::format("{}", fmt::join(known, ", "));
-  if (std::ranges::find(absent, text) != absent.end()) {
-    return usage_error(fmt::format("cannot use '{}'", text), fmt::format("this build has {}", choices),
-                       fmt::format("use {}", fmt::join(known, " or ")));
-  }
   return usage_error(
       fmt::format("cannot use '{}'", text), fmt::format("it is none of {}", choices),
       fmt::format("did you mean '{}'?", nearest(text, std::vector<std::string>(known.begin(), known.end()))));

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,9 +42,8 @@ namespace warpline {
 [[nodiscard]] Result<std::uint64_t> parse_split(std::string_view text);
 /// "imix", or the number of bytes.
 [[nodiscard]] Result<std::string> parse_frame_size(std::string_view text);
-/// The index of `text` in `known`. `absent` are names of other builds or later versions: refused in other words.
-[[nodiscard]] Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::string_view>& known,
-                                               const std::vector<std::string_view>& absent);
+/// The index of `text` in `known`.
+[[nodiscard]] Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::string_view>& known);
 
 template <typename S, typename F>
 auto field_of(S Config::* section, F S::* field) {
@@ -155,13 +157,26 @@ Access<T> optional_nanos(Ref ref, std::int64_t unit, Nanos min, Nanos max) {
       fmt::format("{}..{} or automatic", to_string(min), to_string(max)));
 }
 
-/// `known[i]` is the name of the enumerator i.
-template <typename T, typename Ref>
-Access<T> choice(Ref ref, std::vector<std::string_view> known, std::vector<std::string_view> absent = {}) {
+/// `names[i]` is the name of the enumerator i, `Last` the last enumerator.
+template <typename T, auto Last, typename Ref, std::size_t N>
+Access<T> choice(Ref ref, const std::string_view (&names)[N]) {
+  static_assert(std::is_same_v<std::remove_cvref_t<decltype(ref(std::declval<T&>()))>, decltype(Last)>);
+  static_assert(N == static_cast<std::size_t>(Last) + 1, "one name for each enumerator");
+  const std::vector<std::string_view> known(std::begin(names), std::end(names));
   const std::string allowed = fmt::format("{}", fmt::join(known, "|"));
   return scalar<T>(
-      ref, [known, absent = std::move(absent)](std::string_view text) { return parse_choice(text, known, absent); },
+      ref, [known](std::string_view text) { return parse_choice(text, known); },
       [known](auto value) { return std::string(known[static_cast<std::size_t>(value)]); }, allowed);
+}
+
+/// The same with the names that name() has for the enumerators. Does not compile if it has fewer.
+template <typename T, auto Last, typename Ref>
+Access<T> choice(Ref ref) {
+  static constexpr std::size_t kCount = static_cast<std::size_t>(Last) + 1;
+  return []<std::size_t... I>(Ref field, std::index_sequence<I...>) {
+    static constexpr std::string_view kNames[] = {name(static_cast<decltype(Last)>(I))...};
+    return choice<T, Last>(field, kNames);
+  }(ref, std::make_index_sequence<kCount>());
 }
 
 template <typename T, typename Ref>

@@ -45,11 +45,6 @@ bool is_there(PortQueue queue, bool rx) {
 
 }  // namespace
 
-std::string_view name(RecycleWay way) {
-  constexpr std::string_view kNames[] = {"off", "fast-free", "cache", "direct", "auto"};
-  return kNames[static_cast<std::size_t>(way)];
-}
-
 std::optional<std::uint64_t> Recycling::recycled() const {
   std::optional<std::uint64_t> sum;
   for (const auto& lcore : lcores) {

@@ -46,8 +46,6 @@ struct Recycling {
 [[nodiscard]] constexpr bool wants_fast_free(RecycleWay way) {
   return way != RecycleWay::off && way != RecycleWay::cache;
 }
-/// As on the command line.
-[[nodiscard]] std::string_view name(RecycleWay way);
 
 /// Sets queues up for plan.way. Between Port::attach and Port::start of all ports named: transmit queues whose
 /// thresholds would silently keep buffers from ever moving are set up again. Control thread.
