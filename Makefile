@@ -17,7 +17,7 @@ setup:
 
 # The program alone; its tests and benchmarks are built when they are run.
 build: setup
-	@setup/build release warpline rte_net_vnic
+	@setup/build release warpline dpdk_drivers
 	@ln -sfn release/apps/warpline/warpline build/warpline
 	@ln -sfn release/drivers build/drivers
 

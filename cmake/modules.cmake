@@ -11,6 +11,8 @@ warpline_module(config   LEVEL 1 USES base EXTERNAL CLI11::CLI11 PkgConfig::toml
 warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 
 warpline_module(runtime  LEVEL 2 USES base config gpu EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
+# For the public headers of net_vnic, built or not.
+target_include_directories(warpline_runtime PUBLIC ${PROJECT_SOURCE_DIR}/drivers)
 warpline_module(memory   LEVEL 2 USES base config gpu runtime EXTERNAL PkgConfig::dpdk)
 warpline_module(handoff  LEVEL 2 USES base gpu)
 
@@ -32,10 +34,6 @@ warpline_module(transport LEVEL 4 USES base packet message)
 
 warpline_module(pipeline LEVEL 5 USES base packet config gpu runtime memory handoff route workload message transport
                 EXTERNAL PkgConfig::dpdk)
-
-# For the public headers of net_vnic.
-target_include_directories(warpline_memory PRIVATE ${PROJECT_SOURCE_DIR}/drivers)
-target_include_directories(warpline_pipeline PRIVATE ${PROJECT_SOURCE_DIR}/drivers)
 
 warpline_module(measure  LEVEL 6 USES base packet config gpu runtime memory handoff route workload message transport pipeline
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)

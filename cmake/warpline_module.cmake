@@ -14,6 +14,14 @@ if(WARPLINE_TESTS)
   target_link_libraries(warpline_testing INTERFACE GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK_LIBRARY})
 endif()
 
+# A test that this build cannot have: it is listed as skipped, with the reason. Of a sanitizer's build none is.
+function(warpline_skipped_test name reason)
+  if(NOT WARPLINE_SANITIZE)
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${reason}")
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
+  endif()
+endfunction()
+
 function(warpline_module_sources folder result)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
   if(WARPLINE_DEVICE_CODE)

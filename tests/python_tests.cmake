@@ -9,8 +9,8 @@ function(python_tests label)
     return()
   endif()
   file(GLOB scripts CONFIGURE_DEPENDS test_*.py)
-  set(environment WARPLINE_BINARY=$<TARGET_FILE:warpline> PYTHONPATH=${PROJECT_SOURCE_DIR}/tests
-                  PYTHONDONTWRITEBYTECODE=1)
+  set(environment WARPLINE_BINARY=$<TARGET_FILE:warpline> WARPLINE_HAS_VNIC=$<TARGET_EXISTS:warpline_vnic>
+                  PYTHONPATH=${PROJECT_SOURCE_DIR}/tests PYTHONDONTWRITEBYTECODE=1)
   if(TARGET malformed_pcap)
     list(APPEND environment WARPLINE_MALFORMED_PCAP=$<TARGET_FILE:malformed_pcap>)
   endif()

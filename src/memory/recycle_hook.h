@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "runtime/port_queue.h"
+#include "runtime/vnic.h"
 
 namespace warpline {
 
@@ -22,19 +23,10 @@ class EthdevRecycling {
   virtual std::uint16_t move(PortQueue rx, PortQueue tx) = 0;
 };
 
-/// The calls of net_vnic beyond ethdev (drivers/vnic/recycle_ops.h), built in or of a plugin; null: there is none.
-struct VnicRecycling {
-  std::uint16_t (*move)(std::uint16_t rx_port, std::uint16_t rx_queue, std::uint16_t tx_port, std::uint16_t tx_queue);
-  /// Lets a transmit queue free into the lcore's cache, or no longer. False: it is none of net_vnic's.
-  bool (*free_to_cache)(PortQueue tx, bool on);
-};
-/// Empty where the process has no net_vnic.
-[[nodiscard]] VnicRecycling vnic_recycling();
-
 /// How buffers get into one receive queue.
 struct RecycleHook {
   std::shared_ptr<EthdevRecycling> ethdev;  ///< goes first
-  decltype(VnicRecycling::move) vnic = nullptr;
+  decltype(VnicCalls::recycle_mbufs) vnic = nullptr;
 
   [[nodiscard]] bool there() const { return ethdev != nullptr || vnic != nullptr; }
   std::uint16_t move(PortQueue rx, PortQueue tx) const {

@@ -56,7 +56,7 @@ std::optional<std::uint64_t> Recycling::recycled() const {
 /// Works a plan off, lcore by lcore.
 class RecycleSetup {
  public:
-  explicit RecycleSetup(const RecyclePlan& plan) : plan_(plan), vnic_(vnic_recycling()) {}
+  explicit RecycleSetup(const RecyclePlan& plan) : plan_(plan), vnic_(vnic_calls()) {}
 
   Recycling run() && {
     for (const RecycleQueues& lcore : plan_.lcores) {
@@ -88,8 +88,11 @@ class RecycleSetup {
     return ((conf.txmode.offloads | (info ? info->conf.offloads : 0)) & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0;
   }
 
+  [[nodiscard]] bool is_vnic(std::uint16_t port) const { return vnic_ != nullptr && driver_of(port) == "net_vnic"; }
+
   [[nodiscard]] bool to_cache(PortQueue tx, bool on) const {
-    return driver_of(tx.port) == "net_vnic" && vnic_.free_to_cache != nullptr && vnic_.free_to_cache(tx, on);
+    const auto way = on ? RTE_NET_VNIC_FREE_CACHE : RTE_NET_VNIC_FREE_CHECKED;
+    return is_vnic(tx.port) && vnic_->set_tx_free(tx.port, tx.queue, way) == 0;
   }
 
   void choose_way_to_free(PortQueue tx) {
@@ -109,8 +112,7 @@ class RecycleSetup {
   [[nodiscard]] std::string fallback(PortQueue tx) const {
     if (!is_there(tx, false)) return "nothing is linked";
     if (frees_fast(tx)) return "fast-free is used instead";
-    return driver_of(tx.port) == "net_vnic" && vnic_.free_to_cache != nullptr ? "cache is used instead"
-                                                                              : "off is used instead";
+    return is_vnic(tx.port) ? "cache is used instead" : "off is used instead";
   }
 
   void note(const std::string& subject, std::string_view what, const std::string& why, const std::string& instead) {
@@ -133,7 +135,7 @@ class RecycleSetup {
   [[nodiscard]] RecycleHook hook_of(PortQueue rx) const {
     RecycleHook hook;
     hook.ethdev = EthdevRecycling::of(rx);
-    if (driver_of(rx.port) == "net_vnic") hook.vnic = vnic_.move;
+    if (is_vnic(rx.port)) hook.vnic = vnic_->recycle_mbufs;
     return hook;
   }
 
@@ -200,7 +202,7 @@ class RecycleSetup {
     if (owner == nullptr) return "no lcore polls them";
     if (std::string why = obstacle(wish.rx); !why.empty()) return why;
     Recycler::Receiving& to = owner->rx_[rx];
-    if (to.hook.ethdev == nullptr && driver_of(wish.tx.port) != "net_vnic") {
+    if (to.hook.ethdev == nullptr && !is_vnic(wish.tx.port)) {
       return fmt::format("{} has no hooks for it", driver_of(wish.tx.port));
     }
     const auto info = rx_info(wish.rx);
@@ -265,7 +267,7 @@ class RecycleSetup {
   }
 
   const RecyclePlan& plan_;
-  VnicRecycling vnic_;
+  const VnicCalls* vnic_;
   Recycling made_;
 };
 

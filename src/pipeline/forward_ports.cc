@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "pipeline/recycle_plan.h"
+#include "runtime/ring_pair.h"
+#include "runtime/vnic.h"
 
 namespace warpline {
 
@@ -27,9 +29,13 @@ Bytes ForwardPorts::host_memory() const {
 }
 
 Result<void> ForwardPorts::open() {
-  for (const std::string& spec : specs()) {
-    WARPLINE_TRY(Port port, Port::open(spec));
-    ports_.push_back(std::move(port));
+  if (config_.forward.loopback && vnic_calls() == nullptr) {
+    WARPLINE_CHECK(open_rings());
+  } else {
+    for (const std::string& spec : specs()) {
+      WARPLINE_TRY(Port port, Port::open(spec));
+      ports_.push_back(std::move(port));
+    }
   }
   one_pool_ = layout_.mixes_ports && config_.pool.sharing == PoolSharing::shared &&
               std::ranges::all_of(ports_, [&](const Port& port) { return port.node() == ports_.front().node(); });
@@ -53,6 +59,18 @@ std::vector<std::string> ForwardPorts::specs() const {
     specs.push_back(fmt::format("net_vnic{},wire=net_vnic{},buffer={}", index, 1 - index, buffer));
   }
   return specs;
+}
+
+/// A loopback's ports in a program without net_vnic. A ring has room for twice what the far side has on its way.
+Result<void> ForwardPorts::open_rings() {
+  WARPLINE_TRY(const auto pair,
+               make_ring_pair(config_.forward.pipelines, std::bit_ceil(config_.port_defaults.rx_ring), kAnyNode));
+  for (const std::uint16_t id : {pair.first, pair.second}) {
+    WARPLINE_TRY(Port port, Port::adopt(id));
+    ports_.push_back(std::move(port));
+  }
+  hands_over_ = true;
+  return {};
 }
 
 Result<void> ForwardPorts::configure(std::uint16_t index) {
@@ -84,6 +102,9 @@ Result<void> ForwardPorts::make_pools(std::uint16_t index) {
 
 /// Any port may transmit from any other's pool, so all memory is known to all before one starts.
 Result<void> ForwardPorts::start() {
+  if (hands_over_ && (config_.pool.split != 0 || config_.pool.memory == MemoryKind::device)) {
+    return built_without_vnic(config_.pool.split != 0 ? "--loopback with --split" : "--loopback with --memory device");
+  }
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     for (const PortPools& pools : pools_) {
       for (const std::span<std::byte> memory : pools.external()) WARPLINE_CHECK(ports_[i].map(memory));
@@ -150,10 +171,11 @@ PortPoolsPlan ForwardPorts::pools_plan(const std::string& name, const PortConfig
           .node = node};
 }
 
-/// The far side writes and reads its frames itself, whatever the near one keeps them in.
+/// The far side writes and reads its frames itself, whatever the near one keeps them in; unless that gets those very
+/// buffers.
 PoolConfig ForwardPorts::far_pool() const {
   PoolConfig pool = config_.pool;
-  pool.memory = MemoryKind::host;
+  if (!hands_over_) pool.memory = MemoryKind::host;
   pool.sharing = PoolSharing::shared;
   pool.split = 0;
   return pool;

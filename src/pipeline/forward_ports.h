@@ -17,7 +17,8 @@
 namespace warpline {
 
 /// The ports of a `forward` run and the pools that they receive into; with --loopback a pair of software NICs, of which
-/// the first is forwarded on and the second is the far side. Ports close before the pools go.
+/// the first is forwarded on and the second is the far side: net_vnic, or rings in a program without it. Ports close
+/// before the pools go.
 class ForwardPorts {
  public:
   /// `max_frame`: bytes of the longest frame that the program itself sends.
@@ -49,6 +50,7 @@ class ForwardPorts {
 
  private:
   [[nodiscard]] std::vector<std::string> specs() const;
+  [[nodiscard]] Result<void> open_rings();
   [[nodiscard]] Result<void> configure(std::uint16_t index);
   /// Of the port, which is configured, as all are: those of all ports where they share them.
   [[nodiscard]] Result<void> make_pools(std::uint16_t index);
@@ -66,7 +68,8 @@ class ForwardPorts {
   const Config& config_;
   const ForwardLayout& layout_;
   std::uint32_t max_frame_;
-  bool one_pool_ = false;  ///< all ports receive into the same pools, for their packets leave by any of them
+  bool one_pool_ = false;    ///< all ports receive into the same pools, for their packets leave by any of them
+  bool hands_over_ = false;  ///< a loopback's ports are rings, which pass the sender's own buffers on
   std::vector<PortPools> pools_;
   std::vector<Port> ports_;
   NicCopies copies_;

@@ -13,7 +13,7 @@
 #include "handoff/copy_lane.h"
 #include "handoff/gpu_engine.h"
 #include "pipeline/nic_copies.h"
-#include "vnic/copy_ops.h"
+#include "runtime/vnic.h"
 
 namespace warpline {
 namespace {
@@ -49,15 +49,15 @@ class NicCopies::Lanes {
  public:
   explicit Lanes(std::vector<std::uint16_t> gpus) : gpus_(std::move(gpus)) {}
 
-  Result<void> install(const Port& port) {
+  Result<void> install(const Port& port, const VnicCalls& vnic) {
     const rte_net_vnic_copy_engine engine{
         .context = this, .open = open, .close = close, .submit = submit, .landed = landed};
-    if (const int status = rte_net_vnic_set_copy_engine(port.id(), &engine); status != 0) {
+    if (const int status = vnic.set_copy_engine(port.id(), &engine); status != 0) {
       return environment_error(fmt::format("the copy engine of port {}", port.name()), fmt::format("error {}", status),
                                "use -m pinned");
     }
     std::vector<std::span<std::byte>> regions;
-    rte_net_vnic_payload_regions(port.id(), collect, &regions);
+    vnic.payload_regions(port.id(), collect, &regions);
     for (const std::span<std::byte> region : regions) {
       WARPLINE_TRY(HostRegistration registration, HostRegistration::create(region));
       registrations_.push_back(std::move(registration));
@@ -115,7 +115,9 @@ Result<void> NicCopies::start() { return lanes_->start(); }
 void NicCopies::stop() { lanes_->stop(); }
 
 Result<void> NicCopies::install(const Port& port) {
-  return port.driver() == "net_vnic" ? lanes_->install(port) : Result<void>();
+  if (port.driver() != "net_vnic") return {};
+  const VnicCalls* const vnic = vnic_calls();
+  return vnic != nullptr ? lanes_->install(port, *vnic) : built_without_vnic("packets in GPU memory");
 }
 
 }  // namespace warpline

@@ -50,21 +50,10 @@ std::string_view name(Health health) {
 }
 
 std::vector<Check> examine_machine(const fs::path& root) {
-  return {check_hugepages(root),
-          check_memory(root),
-          check_locked_memory(root),
-          check_cores(root),
-          check_isolation(root),
-          check_governor(root),
-          check_numa(root),
-          check_cpu_features(root),
-          check_dpdk(root),
-          check_drivers(root),
-          check_network_devices(root),
-          check_vfio(root),
-          check_privileges(root),
-          check_tun(root),
-          check_gpu(root)};
+  return {check_hugepages(root), check_memory(root),     check_locked_memory(root), check_cores(root),
+          check_isolation(root), check_governor(root),   check_numa(root),          check_cpu_features(root),
+          check_dpdk(root),      check_drivers(root),    check_vnic(root),          check_network_devices(root),
+          check_vfio(root),      check_privileges(root), check_tun(root),           check_gpu(root)};
 }
 
 Check check_hugepages(const fs::path& root) {

@@ -46,6 +46,7 @@ struct Check {
 [[nodiscard]] Check check_cpu_features(const std::filesystem::path& root);
 [[nodiscard]] Check check_dpdk(const std::filesystem::path& root);
 [[nodiscard]] Check check_drivers(const std::filesystem::path& root);
+[[nodiscard]] Check check_vnic(const std::filesystem::path& root);
 [[nodiscard]] Check check_network_devices(const std::filesystem::path& root);
 [[nodiscard]] Check check_vfio(const std::filesystem::path& root);
 [[nodiscard]] Check check_privileges(const std::filesystem::path& root);

@@ -14,6 +14,7 @@
 #include "runtime/pci_devices.h"
 #include "runtime/port_spec.h"
 #include "runtime/privileges.h"
+#include "runtime/vnic.h"
 
 namespace warpline {
 namespace {
@@ -66,6 +67,15 @@ Check check_drivers(const fs::path& root) {
     check.fix = "sudo apt-get install librte-net-ring23 (or the package of your DPDK's version)";
   }
   return check;
+}
+
+Check check_vnic(const fs::path&) {
+  if (vnic_calls() != nullptr) return {.name = "net_vnic", .found = "built in", .fix = {}};
+  const Error error = built_without_vnic("");
+  return {.name = "net_vnic",
+          .health = Health::warning,
+          .found = fmt::format("{}: --loopback runs on rings", error.why),
+          .fix = error.fix};
 }
 
 Check check_network_devices(const fs::path& root) {

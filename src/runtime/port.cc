@@ -16,6 +16,7 @@
 #include "runtime/dpdk_log.h"
 #include "runtime/lcore_plan.h"
 #include "runtime/port_spec.h"
+#include "runtime/vnic.h"
 
 namespace warpline {
 namespace {
@@ -52,6 +53,7 @@ Result<Port> Port::open(const std::string& text) {
       const std::string why = log.reason(rte_strerror(-problem));
       if (spec.pci) return environment_error(what, why, "`dpdk-devbind.py --status` shows which driver has it");
       if (why.find("failed to parse device") != std::string::npos) {
+        if (spec.driver == "net_vnic") return built_without_vnic(what);
         return usage_error(what, fmt::format("DPDK has no driver {}", spec.driver), vdev_hint(spec.driver));
       }
       return usage_error(what, why, fmt::format("see DPDK's guide to {} for its arguments", spec.driver));

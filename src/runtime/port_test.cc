@@ -121,6 +121,14 @@ TEST_F(PortTest, APortThatDoesNotExistIsAUsageError) {
   expect_error(without_value(Port::adopt(77)), ErrorKind::usage, "no such ethdev");
 }
 
+/// Unit tests of modules are programs without the software NIC.
+TEST_F(PortTest, APortOfADriverThatWasNotBuiltInSaysWhatWouldBuildIt) {
+  expect_error(
+      without_value(Port::open("net_vnic0,wire=sink")), ErrorKind::environment,
+      "port net_vnic0,wire=sink: the program was built without net_vnic, for want of DPDK's driver headers; run "
+      "setup/driver_headers, then make build");
+}
+
 TEST_F(PortTest, WhatTheDeviceCannotDoIsReported) {
   PortConfig wanted = config("net_null0");
   wanted.rx_offloads = {"ipv4_cksum"};

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs what the documents tell their readers to run.
 
-run_commands.py ROOT: every command in a ```sh block of README.md, CONTRIBUTING.md, ARCHITECTURE.md and docs/ runs at
-ROOT and must succeed; a comment line `# exit N` before a command expects that status instead. `make TARGET` in running
+run_commands.py ROOT WITH_VNIC: every command in a ```sh block of README.md, CONTRIBUTING.md, ARCHITECTURE.md and docs/
+runs at ROOT and must succeed; a comment line `# exit N` before a command expects that status instead. `make TARGET` in running
 text must name a target, `warpline COMMAND` a command that has help, and a file in backticks must be there. README.md links
-every page of docs/.
+every page of docs/. WITH_VNIC 0: the program was built without net_vnic, and what needs that is left out.
 """
 
 import os
@@ -16,6 +16,7 @@ import sys
 
 # What cannot run inside the test: commands that fetch the checkout, and the test itself.
 NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make test$|make clean$|setup/test$)")
+NEEDS_VNIC = re.compile(r"net_vnic|--loopback .*--split|bench recycle")
 TIMEOUT_S = 300
 
 
@@ -66,8 +67,8 @@ def unlinked_pages(root):
             yield path.relative_to(root)
 
 
-def run(root, where, command, expected):
-    if NOT_HERE.match(command):
+def run(root, where, command, expected, with_vnic):
+    if NOT_HERE.match(command) or (NEEDS_VNIC.search(command) and not with_vnic):
         print(f"not here  {where}: {command}")
         return True
     try:
@@ -86,6 +87,7 @@ def run(root, where, command, expected):
 
 def main():
     root = pathlib.Path(sys.argv[1])
+    with_vnic = sys.argv[2] == "1"
     good, total = 0, 0
     for path in documents(root):
         text = path.read_text()
@@ -94,7 +96,7 @@ def main():
         found += [(str(name), command, 0) for command in mentions(text)]
         for where, command, expected in found:
             total += 1
-            good += run(root, where, command, expected)
+            good += run(root, where, command, expected, with_vnic)
         for missing in missing_files(root, text):
             total += 1
             print(f"FAILED    {name}: there is no {missing}")

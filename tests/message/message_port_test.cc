@@ -15,6 +15,7 @@
 
 #include "runtime/eal_environment.h"
 #include "runtime/ring_pair.h"
+#include "runtime/vnic.h"
 
 namespace warpline {
 namespace {
@@ -57,6 +58,7 @@ class Ports : public testing::TestWithParam<Case> {
 
   void SetUp() override {
     const Case& c = GetParam();
+    if (c.wire == Wire::vnic && vnic_calls() == nullptr) GTEST_SKIP() << "built without net_vnic";
     std::optional<std::uint16_t> ids[2];
     if (c.wire == Wire::rings) {
       const auto pair = *make_ring_pair(c.workers, 512, kAnyNode);

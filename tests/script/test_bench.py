@@ -3,7 +3,7 @@
 
 import unittest
 
-from support.case import Case
+from support.case import Case, needs_vnic
 
 QUICK = ("--rounds", "2", "--seconds", "20ms", "--rows", "64")
 
@@ -24,6 +24,7 @@ class Bench(Case):
         self.assertEqual(outcome.code, 2, outcome)
         self.assertIn("there are 64, 128", outcome.stderr)
 
+    @needs_vnic
     def test_each_cell_is_verified_and_timed(self):
         outcome = self.warpline("bench", "forward-burst", *QUICK, "--json")
         self.assertEqual(outcome.code, 0, outcome)
@@ -39,6 +40,7 @@ class Bench(Case):
             self.assertEqual(list(report["table"]["rows"][0]["columns"]), ["inline"])
             self.assertIn("no column for a GPU", report["table"]["notes"][0])
 
+    @needs_vnic
     def test_for_people(self):
         outcome = self.warpline("bench", "forward-size", *QUICK)
         self.assertEqual(outcome.code, 0, outcome)
@@ -46,6 +48,7 @@ class Bench(Case):
         self.assertRegex(outcome.stdout, r"(?m)^\| 64 B \| 64 \| \d+ Gbit/s")
         self.assertIn("l2fwd-nv's README", outcome.stdout)
 
+    @needs_vnic
     def test_recycling_one_factor_at_a_time(self):
         outcome = self.warpline("bench", "recycle", "--rounds", "1", "--packets", "16Ki", "--only", "base,cloned,lcores",
                                 "--json")

@@ -4,13 +4,14 @@
 import signal
 import unittest
 
-from support.case import Case
+from support.case import Case, needs_vnic
 
 WAITING = r"waiting up to 9 s for the link of net_vnic0"
 NEVER = 1_000_000
 PACKETS = 1000
 
 
+@needs_vnic
 class Link(Case):
     def test_one_that_comes_up_late_is_waited_for(self):
         outcome = self.warpline(
@@ -41,6 +42,7 @@ class Link(Case):
                 self.assertEqual(report["tx"]["packets"], 0)
 
 
+@needs_vnic
 class Rings(Case):
     def test_what_the_device_has_instead_is_said(self):
         said = "port net_vnic0: rings of 64 and 8192 descriptors instead of 32 and 16384: the device's limits"

@@ -5,7 +5,7 @@ import json
 import unittest
 
 from support import frames, pcap
-from support.case import Case
+from support.case import Case, needs_vnic
 
 WAYS = ("off", "fast-free", "cache", "direct", "auto")
 PACKETS = 500_000
@@ -16,6 +16,7 @@ class Recycle(Case):
     def forward(self, *options):
         return self.warpline("forward", "--workload", "none", "--lcores", 1, "--packets", PACKETS, "--json", *options)
 
+    @needs_vnic
     def test_each_way_between_two_ports_and_through_one(self):
         for ports in (TWO, TWO[:2]):
             for way in WAYS:
@@ -31,6 +32,7 @@ class Recycle(Case):
                         self.assertGreater(recycle["mempool_gets"], PACKETS)
                     self.assertEqual(len(recycle["links"]), len(ports) // 2 if direct else 0)
 
+    @needs_vnic
     def test_every_byte_is_right_whatever_the_way(self):
         for way in WAYS:
             with self.subTest(way=way):
@@ -41,6 +43,7 @@ class Recycle(Case):
                 self.assertEqual(report["verify"]["bad"] + report["verify"]["missing"], 0)
                 self.assertEqual(report["recycle"]["recycled"] > 0, way in ("direct", "auto"))
 
+    @needs_vnic
     def test_another_lcore_is_refused_in_words(self):
         outcome = self.forward(*TWO, "--model", "pipeline", "--share-cores", "--recycle", "direct")
         report = self.report_of(outcome)
@@ -58,6 +61,7 @@ class Recycle(Case):
                 self.assertEqual("net_null has no hooks for it; off is used instead" in notes, told)
                 self.assertEqual("no buffer went from" in notes, told)
 
+    @needs_vnic
     def test_thresholds_are_mended(self):
         report = self.report_of(
             self.forward(*TWO, "--recycle", "direct", "--tx-rs-thresh", 64, "--tx-free-thresh", 64, "--rx-free-thresh", 32)
@@ -65,6 +69,7 @@ class Recycle(Case):
         self.assertGreater(report["recycle"]["recycled"], PACKETS * 0.9)
         self.assertIn("its tx_rs_thresh of 64 would keep buffers from ever moving", "\n".join(report["notes"]))
 
+    @needs_vnic
     def test_the_live_lines_count_too(self):
         outcome = self.warpline("forward", *TWO, "--lcores", 1, "--packets", PACKETS, "--json-stream")
         self.assertEqual(outcome.code, 0, outcome.stderr)
@@ -84,6 +89,7 @@ def mac_of(name):
     return b"\x02" + value.to_bytes(8, "little")[1:6]
 
 
+@needs_vnic
 class Routed(Case):
     """l3forward between three links, on each of which a host asks for the router and then sends to the two others."""
 

@@ -5,13 +5,14 @@ the number asked for, whatever the burst."""
 import unittest
 
 from support import frames, pcap
-from support.case import Case
+from support.case import Case, needs_vnic
 
 BURSTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 57)
 PACKETS = 1003
 QUICK = ("--no-hugepages", "--json")
 
 
+@needs_vnic
 class RoundedRequests(Case):
     def test_forward(self):
         for model, align in (("run-to-completion", 4), ("run-to-completion", 32), ("pipeline", 8)):

@@ -4,7 +4,7 @@
 import unittest
 
 from support import pcap
-from support.case import Case
+from support.case import Case, needs_vnic
 
 PACKETS = 1000
 SAME = ("--size", 74, "--flows", 8, "--seed", 7, "--no-hugepages")
@@ -28,6 +28,7 @@ class Transmit(Case):
         }.items():
             self.assertAlmostEqual(flow[key] / value, 1, places=9, msg=key)
 
+    @needs_vnic
     def test_until_the_last_packet_has_left(self):
         (queue,) = self.transmit("net_vnic0,wire=sink", "--tx-rs-thresh", 1)
         self.check_flow(queue["tx"])
@@ -37,6 +38,7 @@ class Transmit(Case):
         self.assertAlmostEqual(queue["left"]["ns_per_packet"], queue["left"]["elapsed_ns"] / PACKETS)
         self.assertNotIn("rx", queue)
 
+    @needs_vnic
     def test_what_the_device_does_not_report_is_said(self):
         for engine in ("inline", "thread"):
             (queue,) = self.transmit(f"net_vnic0,wire=sink,engine={engine}", "--tx-rs-thresh", 32)
@@ -47,12 +49,14 @@ class Transmit(Case):
         self.check_flow(queue["tx"])
         self.assertNotIn("left", queue)
 
+    @needs_vnic
     def test_for_people(self):
         outcome = self.warpline("generate", "--role", "transmit", "--port", "net_vnic0,wire=sink", "--packets", PACKETS, *SAME)
         self.assertEqual(outcome.code, 0, outcome)
         self.assertRegex(outcome.stdout, r"net_vnic0 queue 0 sent: 1000 packets of 74 bytes \(32 payload\) in \d+ ns: \d+ a second, [\d.]+ ns each, .* stalls\n")
         self.assertRegex(outcome.stdout, r"net_vnic0 queue 0 left: after \d+ ns, [\d.]+ ns each")
 
+    @needs_vnic
     def test_configured_by_the_environment(self):
         variables = {"ROLE": "transmit", "PORT": "net_vnic0,wire=sink", "PACKETS": "500", "SIZE": "74", "QUEUES": "2", "JSON": "true",
                      "NO_HUGEPAGES": "true", "SHARE_CORES": "true"}

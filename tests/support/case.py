@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base class of the tests that run the program."""
 
+import os
 import unittest
 
 from support import report as reports
@@ -8,6 +9,9 @@ from support.program import Program, Scratch, run
 
 # A row of the live table: seconds, packets, ... The first one says that packets can flow.
 LIVE_ROW = r"^ *\d+\.\d+ +\d+ "
+
+# As CMake says: a program that has lost its net_vnic must not pass.
+needs_vnic = unittest.skipUnless(os.environ.get("WARPLINE_HAS_VNIC", "1") == "1", "built without net_vnic")
 
 
 class Case(unittest.TestCase):
