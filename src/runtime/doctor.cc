@@ -13,6 +13,7 @@
 
 #include "base/first_line.h"
 #include "runtime/hugepages.h"
+#include "runtime/privileges.h"
 #include "runtime/topology.h"
 
 namespace warpline {
@@ -94,7 +95,10 @@ Check check_locked_memory(const fs::path& root) {
   Check check{.name = "locked memory", .found = {}, .fix = {}};
   const std::uint64_t bytes = std::strtoull(soft.c_str(), nullptr, 10);
   check.found = soft == "unlimited" ? "unlimited" : fmt::format("{} MiB at most", bytes / kMebibyte);
-  if (soft != "unlimited" && bytes < kLoopbackMemory.value) {
+  if (soft == "unlimited" || bytes >= kLoopbackMemory.value) return check;
+  if (read_privileges(root / "proc").ipc_lock) {
+    check.found += " without CAP_IPC_LOCK, which this process has";
+  } else {
     check.health = Health::warning;
     check.found += ": too little for NICs behind vfio and for pinned memory";
     check.fix = "ulimit -l unlimited (as root, or in /etc/security/limits.conf)";

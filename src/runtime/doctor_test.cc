@@ -76,6 +76,11 @@ TEST_F(DoctorTest, LockedMemory) {
   const std::string head = "Limit                     Soft Limit           Hard Limit           Units\n";
   root_.write("proc/self/limits", head + "Max locked memory         8388608              8388608              bytes\n");
   expect(check_locked_memory(root()), Health::warning, "8 MiB at most");
+  // All capabilities but CAP_IPC_LOCK (bit 14), and that one alone.
+  root_.write("proc/self/status", "Name:\tx\nCapEff:\t000001ffffffbfff\n");
+  expect(check_locked_memory(root()), Health::warning, "8 MiB at most: too little");
+  root_.write("proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n");
+  expect(check_locked_memory(root()), Health::ok, "8 MiB at most without CAP_IPC_LOCK");
   root_.write("proc/self/limits", head + "Max locked memory         unlimited            unlimited            bytes\n");
   expect(check_locked_memory(root()), Health::ok, "unlimited");
 }

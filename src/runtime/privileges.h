@@ -5,7 +5,8 @@
 
 namespace warpline {
 
-/// Effective capabilities of this process (capabilities(7)), as `proc`/self/status has them.
+/// Effective capabilities of this process (capabilities(7)), as `proc`/self/status has them. In a user namespace the
+/// kernel heeds only the first two.
 struct Privileges {
   bool net_raw = false;    ///< packet sockets
   bool net_admin = false;  ///< TAP interfaces, MTU and promiscuous mode of kernel interfaces

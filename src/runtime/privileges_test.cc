@@ -19,5 +19,17 @@ TEST(Privileges, ReadsTheEffectiveSet) {
   EXPECT_FALSE(read_privileges("/nonexistent").net_raw);
 }
 
+TEST(Privileges, AUserNamespaceGivesNoneOverTheMachine) {
+  const ScratchFolder proc;
+  proc.write("self/status", "CapEff:\tffffffffffffffff\n");
+  proc.write("self/uid_map", "         0          0 4294967295\n");
+  EXPECT_TRUE(read_privileges(proc.path()).ipc_lock);
+  EXPECT_TRUE(read_privileges(proc.path()).sys_admin);
+  proc.write("self/uid_map", "         0     100000      65536\n");
+  EXPECT_FALSE(read_privileges(proc.path()).ipc_lock);
+  EXPECT_FALSE(read_privileges(proc.path()).sys_admin);
+  EXPECT_TRUE(read_privileges(proc.path()).net_raw);
+}
+
 }  // namespace
 }  // namespace warpline
