@@ -8,8 +8,12 @@ namespace warpline {
 /// Makes DPDK's log ours: lines go to stderr, or, while a CapturedLog lives, to that. Idempotent.
 void route_dpdk_log();
 
-/// Keeps what DPDK says while a set-up call is tried: the reason for a failure, noise after a success. One at a time,
-/// in the control thread.
+/// The file descriptor of the process's stderr, also while a CapturedLog has taken the place of number 2. Any thread.
+[[nodiscard]] int stderr_descriptor();
+
+/// Keeps what DPDK says while a set-up call is tried: the reason for a failure, noise after a success. If the process
+/// crashes or aborts meanwhile, as in rte_panic(), what was kept goes to stderr first. One at a time, in the control
+/// thread.
 class CapturedLog {
  public:
   enum class Scope {
@@ -26,9 +30,9 @@ class CapturedLog {
   [[nodiscard]] std::string reason(const std::string& otherwise) const;
 
  private:
-  int output_ = -1;
+  int log_ = -1;     ///< memory file of what went through rte_log
+  int output_ = -1;  ///< memory file of what was printed; -1: that is not captured
   int saved_stdout_ = -1;
-  int saved_stderr_ = -1;
 };
 
 }  // namespace warpline
