@@ -17,6 +17,7 @@
 
 #include "runtime/dpdk_log.h"
 #include "runtime/hugepages.h"
+#include "runtime/interrupt_thread.h"
 #include "runtime/port_spec.h"
 
 namespace warpline {
@@ -198,7 +199,8 @@ Eal::Eal(Eal&& other) noexcept
 Eal::~Eal() {
   if (!owner_) return;
   const CapturedLog log;
-  rte_eal_cleanup();
+  // A thread that does not stop may still touch what the clean-up unmaps; the end of the process then frees it.
+  if (park_interrupt_thread()) rte_eal_cleanup();
   set_affinity(affinity_);
 }
 

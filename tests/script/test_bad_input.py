@@ -172,5 +172,16 @@ class Machine(Case):
         self.assert_one_line_error(outcome, 3, "net_tap0", "CAP_NET_ADMIN")
 
 
+class LeftByDrivers(Case):
+    def test_an_interrupt_of_a_port_that_was_closed(self):
+        """net_memif leaves its listening socket with DPDK's interrupt thread, which may look at it while all ends: once
+        in a while, so it is tried often."""
+        spec = f"net_memif0,role=server,socket={self.scratch.path / 'memif.sock'},socket-abstract=no"
+        for attempt in range(12):
+            with self.subTest(attempt=attempt):
+                outcome = self.warpline("forward", "--port", spec, "--mtu", 9000, "--no-hugepages")
+                self.assert_one_line_error(outcome, 2, "9000")
+
+
 if __name__ == "__main__":
     unittest.main()
