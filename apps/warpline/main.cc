@@ -31,13 +31,24 @@ int run(const std::vector<std::string>& arguments) {
     spdlog::error("{}", loaded.error().message());
     return static_cast<int>(loaded.error().kind);
   }
-  if (loaded->task != Task::run) return run_config(*loaded);
-  if (loaded->config.command == "forward") return run_forward(*loaded);
-  if (loaded->config.command == "l3forward") return run_l3forward(*loaded);
-  if (loaded->config.command == "generate") return run_generate(*loaded);
-  if (loaded->config.command == "message") return run_message(*loaded);
-  if (loaded->config.command == "bench") return run_bench(*loaded);
-  return run_doctor(*loaded);
+  // There is no default, so the compiler refuses a command without a case.
+  switch (loaded->command) {
+    case Command::forward:
+      return run_forward(*loaded);
+    case Command::l3forward:
+      return run_l3forward(*loaded);
+    case Command::generate:
+      return run_generate(*loaded);
+    case Command::message:
+      return run_message(*loaded);
+    case Command::bench:
+      return run_bench(*loaded);
+    case Command::config:
+      return run_config(*loaded);
+    case Command::doctor:
+      return run_doctor(*loaded);
+  }
+  __builtin_unreachable();  // load() knows no other
 }
 
 }  // namespace

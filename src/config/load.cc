@@ -112,6 +112,7 @@ Result<void> put(const Assignment& assignment, T& owner) {
 class Loader {
  public:
   explicit Loader(CommandLine line) : line_(std::move(line)) {
+    loaded_.command = line_.task == Task::run ? line_.command : Command::config;
     loaded_.task = line_.task;
     loaded_.config.command = name(line_.command);
     if (line_.command == Command::bench) loaded_.config.bench.name = line_.bench;

@@ -38,7 +38,8 @@ struct Setting {
 enum class Task : std::uint8_t { run, show, check };
 
 struct LoadedConfig {
-  Config config;  ///< for show and check: of the command that is asked about
+  Command command = Command::forward;  ///< the first word of the command line
+  Config config;                       ///< for show and check: of the command that is asked about
   Task task = Task::run;
   bool json = false;  ///< of `config show`, `config check` and `doctor`: answer as JSON
   std::vector<Setting> settings;

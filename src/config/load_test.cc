@@ -183,6 +183,23 @@ TEST(Load, ShowAndCheckAreAboutTheNamedCommand) {
   EXPECT_TRUE(load_line("config check --loopback", "", {{"WARPLINE_CONFIG_JSON", "1"}})->json);
 }
 
+TEST(Load, TellsWhichCommandToRun) {
+  const std::map<std::string, Command> lines = {
+      {"forward --loopback", Command::forward},
+      {"l3forward --port net_null0 --address 10.0.0.1/24 --routes r.toml", Command::l3forward},
+      {"generate --port net_null0", Command::generate},
+      {"message server", Command::message},
+      {"bench list", Command::bench},
+      {"config show generate", Command::config},
+      {"config check", Command::config},
+      {"doctor", Command::doctor}};
+  for (const auto& [line, command] : lines) {
+    const auto loaded = load_line(line);
+    ASSERT_TRUE(loaded.ok()) << line << ": " << outcome(loaded);
+    EXPECT_EQ(loaded->command, command) << line;
+  }
+}
+
 TEST(Load, CheckNamesEveryProblem) {
   const auto check = load_line("config check --config a.toml --burst 0 --loopback", "[forward]\nctas = 0\nbrust = 1\n",
                                {{"WARPLINE_FORWARD_MTU", "1"}});
