@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/output.h"
 #include "commands.h"
 #include "gpu/device.h"
 #include "measure/bench_table.h"
@@ -51,7 +52,7 @@ Result<int> make_table(const LoadedConfig& loaded) {
         if (!loaded.config.runtime.hugepages) arguments.emplace_back("--no-hugepages");
         return run_child(kThisProgram, arguments, limit);
       },
-      [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+      [](const std::string& line) { put_line(stderr, line); });
   if (!gpu) table.notes.push_back("no column for a GPU: " + gpu.error().message());
   if (loaded.json) {
     Json json = {{"schema_version", 1}, {"command", "bench"}, {"build", build_facts()}, {"host", host_facts()}};

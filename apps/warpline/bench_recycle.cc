@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/output.h"
 #include "commands.h"
 #include "measure/bench_recycle_rig.h"
 #include "measure/facts.h"
@@ -38,13 +39,13 @@ Result<int> make_table(const LoadedConfig& loaded) {
   WARPLINE_TRY(const LcorePlan lcores,
                plan_lcores(topology, {{"bench", "all queues", kAnyNode, kNoWorker}}, {.lcores = 1}));
   WARPLINE_TRY(const Eal eal, Eal::start(loaded.config.runtime, lcores, {}, recycle_rig_memory()));
-  for (const std::string& note : eal.notes()) fmt::print(stderr, "{}\n", note);
+  for (const std::string& note : eal.notes()) put_line(stderr, note);
   std::optional<Result<RecycleBenchTable>> table;
   {
     Workers workers(lcores);
     WARPLINE_CHECK(workers.launch(0, [&] {
       table.emplace(run_recycle_bench(std::move(plan), RecycleBenchSize::of(bench), StopOnSignal::requested(),
-                                      [](const std::string& line) { fmt::print(stderr, "{}\n", line); }));
+                                      [](const std::string& line) { put_line(stderr, line); }));
     }));
     while (workers.running()) std::this_thread::sleep_for(kLookForStop);
   }

@@ -3,8 +3,12 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "commands.h"
@@ -51,15 +55,30 @@ int run(const std::vector<std::string>& arguments) {
   __builtin_unreachable();  // load() knows no other
 }
 
+/// Ends the output. What its reader did not get turns success, and an interrupt, into an error.
+int end_output(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  const std::string why =
+      errno == 0 ? "a write in the course of the run failed" : std::generic_category().message(errno);
+  spdlog::error("cannot write to stdout: {}; keep its reader open to the end, or write to a file", why);
+  constexpr int kInterrupted = 130;
+  return code == 0 || code == kInterrupted ? static_cast<int>(ErrorKind::environment) : code;
+}
+
 }  // namespace
 }  // namespace warpline
 
 int main(int argc, char** argv) {
+  // A reader or peer that has left is an error of the write to it, here and in DPDK's drivers.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     warpline::log_to_stderr();
-    return warpline::run({argv + 1, argv + argc});
-  } catch (const std::exception& exception) {  // out of memory, mostly: nothing of ours throws
-    fmt::print(stderr, "warpline: cannot go on: {}; free some memory and try again\n", exception.what());
+    const int code = warpline::run({argv + 1, argv + argc});
+    errno = 0;
+    return warpline::end_output(code);
+  } catch (const std::exception& exception) {  // out of memory, mostly: of ours only prints to stdout throw
+    if (std::ferror(stdout) != 0) return warpline::end_output(0);
+    std::fprintf(stderr, "warpline: cannot go on: %s; free some memory and try again\n", exception.what());
     return static_cast<int>(warpline::ErrorKind::environment);
   }
 }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/output.h"
 #include "commands.h"
 #include "gpu/device.h"
 #include "measure/message_totals.h"
@@ -46,7 +47,7 @@ class MessageRun {
     for (std::uint16_t i = 0; i < workers_.size(); ++i) WARPLINE_CHECK(make_worker(i));
     if (gpu_memory_) WARPLINE_CHECK(gpu_memory_->start());
     WARPLINE_CHECK(launch());
-    if (!plan_.client()) fmt::print(stderr, "warpline: listening on {}\n", to_string(config_.message.listen));
+    if (!plan_.client()) put_line(stderr, "warpline: listening on " + to_string(config_.message.listen));
     watch();
     finish();
     const std::optional<Error> failure = gpu_memory_ ? gpu_memory_->failure() : std::nullopt;
@@ -218,11 +219,11 @@ class MessageRun {
                                  .p50 = latency->quantile(0.5),
                                  .p99 = latency->quantile(0.99)};
       if (config_.run.json_stream) {
-        fmt::print("{}\n", line.json());
-        std::fflush(stdout);
+        put_line(stdout, line.json());
+        if (std::ferror(stdout) != 0) break;  // nobody reads on
       } else {
-        if (!std::exchange(header, true)) fmt::print(stderr, "{}\n", MessageInterval::header());
-        fmt::print(stderr, "{}\n", line.row());
+        if (!std::exchange(header, true)) put_line(stderr, MessageInterval::header());
+        put_line(stderr, line.row());
       }
       last = now;
       before = totals;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "base/output.h"
 #include "base/units.h"
 
 namespace warpline {
@@ -49,17 +50,18 @@ class LivePrinter {
         file_(config.json_stream ? out : err) {}
 
   [[nodiscard]] bool due(double elapsed_s) const { return elapsed_s >= next_s_; }
+  /// Nobody reads the data any more. A table that nobody reads ends no run.
+  [[nodiscard]] bool unread() const { return json_ && std::ferror(file_) != 0; }
   [[nodiscard]] bool behind(const Tally& through) const { return through != last_.through; }
 
   void print(LiveSample now) {
     const LiveInterval interval(last_, now);
     if (json_) {
-      fmt::print(file_, "{}\n", interval.json());
+      put_line(file_, interval.json());
     } else {
-      if (rows_++ % kRowsAHeader == 0) fmt::print(file_, "{}\n", LiveInterval::header());
-      fmt::print(file_, "{}\n", interval.row());
+      if (rows_++ % kRowsAHeader == 0) put_line(file_, LiveInterval::header());
+      put_line(file_, interval.row());
     }
-    std::fflush(file_);
     next_s_ = interval_s_ * (std::floor(now.elapsed_s / interval_s_) + 1);
     last_ = std::move(now);
   }
@@ -197,7 +199,7 @@ LiveResult run_live(const RunConfig& config, const LiveHooks& hooks, const std::
       result.rate = clock.rate();
       return result;
     }
-    if (!stopped && (signalled || (bound_s > 0 && elapsed_s >= bound_s))) {
+    if (!stopped && (signalled || printer.unread() || (bound_s > 0 && elapsed_s >= bound_s))) {
       stopped = true;
       hooks.stop();
     }

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "base/output.h"
 #include "runtime/link_wait.h"
 #include "runtime/stop.h"
 
@@ -36,7 +37,7 @@ std::vector<std::string> await_links(std::span<const Port> ports) {
 }
 
 void announce(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) fmt::print(stderr, "warpline: note: {}\n", note);
+  for (const std::string& note : notes) put_line(stderr, "warpline: note: " + note);
 }
 
 void add_port(RunReport& report, const Port& port) {

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/output.h"
+
 namespace warpline {
 namespace {
 
@@ -26,12 +28,13 @@ std::vector<std::string> names_of_down(std::span<const Port> ports) {
 std::vector<std::string> wait_for_links(std::span<const Port> ports, const std::atomic<bool>& stop) {
   std::vector<std::string> down = names_of_down(ports);
   if (!down.empty()) {
-    fmt::print(stderr, "warpline: note: waiting up to {} s for the link of {}\n", kPatience_s, fmt::join(down, ", "));
+    put_line(stderr,
+             fmt::format("warpline: note: waiting up to {} s for the link of {}", kPatience_s, fmt::join(down, ", ")));
   }
   for (int look = 0; look < kPatience_s * kLooksASecond && !down.empty(); ++look) {
     if (stop.load(std::memory_order_relaxed)) break;
     const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000'000 / kLooksASecond};
-    nanosleep(&pause, nullptr);  // ends early when a signal comes
+    nanosleep(&pause, nullptr);
     down = names_of_down(ports);
   }
   return down;

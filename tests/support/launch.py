@@ -10,6 +10,7 @@ on the machine at the same time.
 
 import ctypes
 import os
+import signal
 import sys
 
 CLONE_NEWNS = 0x00020000
@@ -59,6 +60,7 @@ def main(arguments):
     program = os.open(command[0], os.O_RDONLY | os.O_CLOEXEC)
     if "--user" in settings:
         become(int(settings["--user"]))
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that would be inherited
     os.execve(program, command, os.environ)
 
 
