@@ -98,6 +98,8 @@ const Burst* BurstRing::reclaim() {
   if (const Burst* done = completed()) return done;
   Burst& left = burst(oldest_);
   left.exceptions_ = 0;
+  left.preset_count_ = left.packet_count_;
+  left.worked_ = 0;
   Segment* first = left.segments_;
   for (std::uint16_t i = 0; i < left.packet_count_; ++i) {
     if (first->verdict == Verdict::forward) first->verdict = Verdict::engine_stopped;

@@ -27,6 +27,7 @@ class alignas(kRingLine) Burst {
     assert(has_room(1));
     packets_[packet_count_++] = packet;
     segments_[segment_count_++] = {data, length, 0, preset};
+    preset_count_ = static_cast<std::uint16_t>(preset_count_ + (preset != Verdict::forward));
   }
   /// A frame of several pieces, at least one. Needs has_room(segments). The caller fills `data` and `length` of the
   /// returned descriptors, the rest is set.
@@ -39,6 +40,7 @@ class alignas(kRingLine) Burst {
       first[i].verdict = preset;
     }
     segment_count_ = static_cast<std::uint16_t>(segment_count_ + segments);
+    preset_count_ = static_cast<std::uint16_t>(preset_count_ + (preset != Verdict::forward));
     return first;
   }
   /// The same of frames of one piece each.
@@ -98,6 +100,14 @@ class alignas(kRingLine) Burst {
   // ---- consumer
   /// Frames whose verdict is not `forward`. 0 spares reading the descriptors: all of packets() is to be forwarded.
   [[nodiscard]] std::uint16_t exceptions() const { return exceptions_; }
+  /// Frames preset to `forward`: the engine's to work on.
+  [[nodiscard]] std::uint16_t for_work() const { return static_cast<std::uint16_t>(packet_count_ - preset_count_); }
+  /// By how many the engine's own count of the frames that it worked on differs from for_work(): 0, or the engine
+  /// passed over a frame or did one twice. Exact for each burst, and free: the count comes in the done word.
+  [[nodiscard]] std::uint16_t unworked() const {
+    const int missing = for_work() - worked_;
+    return static_cast<std::uint16_t>(missing < 0 ? -missing : missing);
+  }
   /// f(void* packet, Verdict verdict) for each packet in the order of append().
   template <typename F>
   void for_each(F&& f) const {
@@ -119,7 +129,9 @@ class alignas(kRingLine) Burst {
   std::uint16_t packet_capacity_ = 0;
   std::uint16_t segment_count_ = 0;
   std::uint16_t packet_count_ = 0;
+  std::uint16_t preset_count_ = 0;  ///< of these, with another verdict than `forward` from the start
   std::uint16_t exceptions_ = 0;
+  std::uint16_t worked_ = 0;
 };
 
 struct BurstRingShape {
@@ -157,6 +169,7 @@ class BurstRing {
     open_->segments_ = filling_->segments + (next_ & view_.slot_mask) * view_.segments_per_slot;
     open_->segment_count_ = 0;
     open_->packet_count_ = 0;
+    open_->preset_count_ = 0;
     open_->bytes_ = 0;
     return open_;
   }
@@ -180,6 +193,7 @@ class BurstRing {
     if (!has_sequence(word, oldest_)) return nullptr;
     Burst& done = burst(oldest_);
     done.exceptions_ = count_of(word);
+    done.worked_ = worked_of(word);
     return &done;
   }
   /// Gives the slot of the burst of completed() or reclaim() back to the producer. Release: pairs with acquire().
@@ -188,7 +202,8 @@ class BurstRing {
     released_.store(oldest_, std::memory_order_release);
   }
   /// Only after the engine has stopped: the oldest burst not yet released, done or not; null when there is none left.
-  /// Frames that the engine never worked on get the verdict `engine_stopped`. Like completed(), ends with release().
+  /// Frames that the engine never worked on get the verdict `engine_stopped`, so nothing of it is for_work(). Like
+  /// completed(), ends with release().
   [[nodiscard]] const Burst* reclaim();
 
   // ---- any thread

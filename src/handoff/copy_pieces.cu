@@ -91,7 +91,7 @@ __device__ BurstCounts work_burst_together(BurstView burst, CopyPieces& /*work*/
     }
     __syncthreads();
   }
-  return {.packets = static_cast<std::uint16_t>(burst.count / 2), .exceptions = 0};
+  return {.worked = static_cast<std::uint16_t>(burst.count / 2), .exceptions = 0};
 }
 
 }  // namespace warpline

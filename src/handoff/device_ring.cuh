@@ -25,9 +25,9 @@ __device__ inline RingStop load_stop(const EngineView& view) {
 
 /// As EngineView::complete. By one thread of the CTA after a barrier of all: release is cumulative, so what the others
 /// wrote before the barrier is visible, too.
-__device__ inline void store_done(const EngineView& view, std::uint64_t sequence, std::uint16_t exceptions) {
+__device__ inline void store_done(const EngineView& view, std::uint64_t sequence, BurstCounts counts) {
   SystemWord(view.done[sequence & view.slot_mask].value)
-      .store(pack_ring_word(sequence, exceptions), cuda::memory_order_release);
+      .store(pack_ring_word(sequence, counts.exceptions, counts.worked), cuda::memory_order_release);
 }
 
 /// A look costs a round trip over PCIe, so the stop word is not looked at each time; a lane that has found nothing for

@@ -25,13 +25,15 @@ __device__ BurstCounts work_burst_together(BurstView burst, W& work) {
     if (threadIdx.x % kWarp == 0) more_before = i == 0 || i >= burst.count ? 0 : burst.segments[i - 1].more;
     const bool begins = i < burst.count && more_before == 0;
     bool exception = begins && mine.verdict != Verdict::forward;
+    bool worked = false;
     if (begins && !exception) {
       const Verdict verdict =
           mine.more == 0 ? work(FrameRef{&mine, 1, mine.length}) : work(frame_at(burst.segments + i));
+      worked = true;
       exception = verdict != Verdict::forward;
       if (exception) burst.segments[i].verdict = verdict;
     }
-    counts.packets = static_cast<std::uint16_t>(counts.packets + __syncthreads_count(begins));
+    counts.worked = static_cast<std::uint16_t>(counts.worked + __syncthreads_count(worked));
     counts.exceptions = static_cast<std::uint16_t>(counts.exceptions + __syncthreads_count(exception));
   }
   return counts;
@@ -73,8 +75,8 @@ __device__ void serve_burst_together(const DeviceLanes& lanes, std::uint64_t seq
   Segment* const segments = view.segments + (sequence & view.slot_mask) * view.segments_per_slot;
   const BurstCounts done = work_burst_together({segments, count_of(word)}, work);
   if (threadIdx.x == 0) {
-    store_done(view, sequence, done.exceptions);
-    count.add(done.packets, lanes.ticks_per_nano);
+    store_done(view, sequence, done);
+    count.add(done.worked, lanes.ticks_per_nano);
   }
 }
 

@@ -31,7 +31,7 @@ inline constexpr bool kKeepsState<W> = false;
 /// What one lane has done. The lane writes, any thread reads. Time is taken of one burst in kLaneSampling only.
 struct alignas(kRingLine) LaneCounters {
   Counter bursts;
-  Counter packets;
+  Counter packets;          ///< those that the work was called with
   Counter sampled_packets;  ///< packets of the bursts that were timed
   Counter sampled_ticks;    ///< from taking a burst to handing it on, of the host's time-stamp counter
 };

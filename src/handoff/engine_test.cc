@@ -105,6 +105,16 @@ TEST(ThreadEngineStop, ReportsWhatItLeavesAndNeverHalfABurst) {
   EXPECT_EQ(ring->in_flight(), 0U);
 }
 
+TEST(Engines, OneFrameOfAMillionThatIsSkippedIsSeen) {
+  std::vector<std::uint8_t> packets(kMillion);
+  expect_skip_is_seen(
+      packets, [](BurstRing& ring, SkipOne work) { return std::make_unique<InlineEngine<SkipOne>>(ring, work); });
+  std::vector<std::uint8_t> more(kMillion);
+  expect_skip_is_seen(more, [](BurstRing& ring, SkipOne work) {
+    return std::make_unique<ThreadEngine<SkipOne>>(ring, work, unpinned(3), "lane");
+  });
+}
+
 // Who works in the stead of an engine that failed leaves alone what was done, and never guesses at the rest.
 TEST(FailUndone, CompletesWhatIsPublishedAndNotDone) {
   for (const std::uint64_t first : {std::uint64_t{1}, kRingSequenceMask - 5}) {
@@ -122,7 +132,7 @@ TEST(FailUndone, CompletesWhatIsPublishedAndNotDone) {
     PacketStream after{{stream.packets.begin() + 12, stream.packets.end()}, std::vector<std::uint16_t>(8, 4)};
     produce(*ring, nobody, after);
     Touch touch;
-    view.complete(first + 5, work_burst(view.take(first + 5), touch).exceptions);
+    view.complete(first + 5, work_burst(view.take(first + 5), touch));
     EXPECT_EQ(ring->undone(), 7U);
     fail_undone(view, first + 11, Verdict::engine_stopped);
     EXPECT_EQ(ring->undone(), 0U);
@@ -164,7 +174,8 @@ TEST(BurstRingRenewal, AnotherEngineWorksOn) {
     drain_ring(view, {ring->renewed_from(), 1}, touch, counters, true);
   });
   received = consume(*ring, 20);
-  for (std::uint64_t sequence = 1; sequence < 5; ++sequence) abandoned.complete(sequence, 4);
+  for (std::uint64_t sequence = 1; sequence < 5; ++sequence)
+    abandoned.complete(sequence, {.worked = 0, .exceptions = 4});
   for (Segment* late = abandoned.segments; late < abandoned.segments + 4; ++late) late->verdict = Verdict::giant;
   for (const Received& more : consume(*ring, 20)) received.push_back(more);
   producer.join();

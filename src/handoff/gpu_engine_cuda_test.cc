@@ -136,6 +136,14 @@ TEST_P(GpuEngineTest, StopsAnIdleEngineAndOneThatNeverStarted) {
   EXPECT_FALSE(engine.failure());
 }
 
+TEST_P(GpuEngineTest, OneFrameOfAMillionThatIsSkippedIsSeen) {
+  std::vector<std::uint8_t, PageAllocator<std::uint8_t>> packets(kMillion);
+  Result<HostRegistration> registration = HostRegistration::create(std::as_writable_bytes(std::span(packets)));
+  ASSERT_TRUE(registration.ok());
+  expect_skip_is_seen(
+      packets, [](BurstRing& ring, SkipOne work) { return std::make_unique<GpuEngine<SkipOne>>(ring, work, setup()); });
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, GpuEngineTest,
                          ::testing::Values(EngineKind::launch, EngineKind::graph, EngineKind::persistent), name_of);
 

@@ -3,6 +3,8 @@
 #include "handoff/device_work.cuh"
 #include "handoff/engine_testing.h"
 #include "handoff/gpu_engine_testing.h"
+#include "handoff/skipping_testing.h"
 
 WARPLINE_DEVICE_WORK(warpline::testing::Touch);
 WARPLINE_DEVICE_WORK(warpline::testing::BreakGpu);
+WARPLINE_DEVICE_WORK(warpline::testing::SkipOne);

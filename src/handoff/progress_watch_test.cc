@@ -22,7 +22,7 @@ class ProgressWatchTest : public ::testing::Test {
     burst->append(bytes_.data(), bytes_.data(), 1);
     ring_->publish();
   }
-  void work() { ring_->engine_view().complete(next_++, 0); }
+  void work() { ring_->engine_view().complete(next_++, {}); }
 
   std::array<std::uint8_t, 64> bytes_{};
   std::unique_ptr<BurstRing> ring_ = *BurstRing::create({.slots = 4, .packets = 8, .segments = 8});

@@ -13,11 +13,12 @@ namespace warpline {
 /// be registered with CUDA as a whole and a kernel can use cuda::atomic_ref at system scope on the very same words.
 ///
 ///   offset 0            StopWord                    one line
-///   kRingLine           RingWord ready[slots]       {sequence:48, descriptors:16}, the producer writes
-///   + slots lines       RingWord done[slots]        {sequence:48, exceptions:16}, the engine writes
+///   kRingLine           RingWord ready[slots]       {sequence:32, 0:16, descriptors:16}, the producer writes
+///   + slots lines       RingWord done[slots]        {sequence:32, worked:16, exceptions:16}, the engine writes
 ///   + slots lines       Segment segments[slots][segments_per_slot]
 ///
-/// The burst with sequence s is in slot s & (slots - 1). Sequences count up from 1 and are compared modulo 2^48.
+/// The burst with sequence s is in slot s & (slots - 1). Sequences count up from 1 and are compared modulo 2^32:
+/// a word that is not the burst's own is of one that was in the slot before, fewer than 2^32 ago.
 /// Lane k of K takes the sequences k + 1, k + 1 + K, ...
 
 inline constexpr std::size_t kRingLine = 64;
@@ -28,17 +29,30 @@ struct alignas(kRingLine) RingWord {
 };
 
 inline constexpr unsigned kRingCountBits = 16;
-inline constexpr std::uint64_t kRingSequenceMask = (std::uint64_t{1} << 48) - 1;
+inline constexpr unsigned kRingSequenceShift = 2 * kRingCountBits;
+inline constexpr std::uint64_t kRingSequenceMask = (std::uint64_t{1} << 32) - 1;
 
-[[nodiscard]] WARPLINE_HD constexpr std::uint64_t pack_ring_word(std::uint64_t sequence, std::uint16_t count) {
-  return sequence << kRingCountBits | count;
+[[nodiscard]] WARPLINE_HD constexpr std::uint64_t pack_ring_word(std::uint64_t sequence, std::uint16_t count,
+                                                                 std::uint16_t worked = 0) {
+  return sequence << kRingSequenceShift | std::uint64_t{worked} << kRingCountBits | count;
 }
 [[nodiscard]] WARPLINE_HD constexpr bool has_sequence(std::uint64_t word, std::uint64_t sequence) {
-  return word >> kRingCountBits == (sequence & kRingSequenceMask);
+  return word >> kRingSequenceShift == (sequence & kRingSequenceMask);
 }
+/// Descriptors of a ready word, exceptions of a done word.
 [[nodiscard]] WARPLINE_HD constexpr std::uint16_t count_of(std::uint64_t word) {
   return static_cast<std::uint16_t>(word);
 }
+[[nodiscard]] WARPLINE_HD constexpr std::uint16_t worked_of(std::uint64_t word) {
+  return static_cast<std::uint16_t>(word >> kRingCountBits);
+}
+
+/// What a lane did to one burst. Counted where the work returns, not where it is to be called, so that a frame which a
+/// lane passes over is missing here: the consumer compares with the frames that it was given (Burst::unworked).
+struct BurstCounts {
+  std::uint16_t worked = 0;      ///< frames that the work was called with
+  std::uint16_t exceptions = 0;  ///< frames whose verdict is not `forward`
+};
 
 /// Asked of every lane through the stop word. A lane never leaves a burst half done.
 enum class RingStop : std::uint64_t {
@@ -74,11 +88,12 @@ struct EngineView {
     return {segments + slot * segments_per_slot, count_of(word)};
   }
 
-  /// Hands the taken burst on to the consumer. `exceptions`: its frames whose verdict is not `forward`.
-  /// Release: verdicts and packet bytes written before are visible to who sees the word.
-  void complete(std::uint64_t sequence, std::uint16_t exceptions) const {
+  /// Hands the taken burst on to the consumer.
+  /// Release: verdicts and packet bytes written before are visible to who sees the word. The counts are in the word
+  /// itself, so they cost no store and no ordering of their own.
+  void complete(std::uint64_t sequence, BurstCounts counts) const {
     std::atomic_ref(done[sequence & slot_mask].value)
-        .store(pack_ring_word(sequence, exceptions), std::memory_order_release);
+        .store(pack_ring_word(sequence, counts.exceptions, counts.worked), std::memory_order_release);
   }
 
   /// Any thread: whether the burst with that sequence, published in this round of the slots, is complete.

@@ -10,13 +10,9 @@
 
 namespace warpline {
 
-struct BurstCounts {
-  std::uint16_t packets = 0;
-  std::uint16_t exceptions = 0;  ///< frames whose verdict is not `forward`
-};
-
 /// Does `work` on every frame of a burst that is preset to `forward`. Writes only verdicts that differ from the preset,
-/// so that the producer's descriptors stay clean in its cache.
+/// so that the producer's descriptors stay clean in its cache. Work that a lane does better in another way has an
+/// overload of its own.
 template <PacketWork W>
 BurstCounts work_burst(BurstView burst, W& work) {
   BurstCounts counts;
@@ -25,10 +21,10 @@ BurstCounts work_burst(BurstView burst, W& work) {
     i += first->more + 1U;
     if (first->verdict == Verdict::forward) {
       const Verdict verdict = work(frame_at(first));
+      ++counts.worked;
       if (verdict != Verdict::forward) first->verdict = verdict;
     }
     counts.exceptions = static_cast<std::uint16_t>(counts.exceptions + (first->verdict != Verdict::forward));
-    ++counts.packets;
   }
   return counts;
 }
@@ -41,12 +37,12 @@ void serve_burst(const EngineView& view, std::uint64_t sequence, BurstView burst
   const std::uint64_t begin = timed ? ticks_now() : 0;
   const BurstCounts counts = work_burst(burst, work);
   counters.bursts.add(1);
-  counters.packets.add(counts.packets);
+  counters.packets.add(counts.worked);
   if (timed) {
-    counters.sampled_packets.add(counts.packets);
+    counters.sampled_packets.add(counts.worked);
     counters.sampled_ticks.add(ticks_now() - begin);
   }
-  view.complete(sequence, counts.exceptions);
+  view.complete(sequence, counts);
 }
 
 /// For who takes over from an engine that does nothing any more: completes every burst before the sequence `end` that
@@ -58,7 +54,7 @@ inline void fail_undone(const EngineView& view, std::uint64_t end, Verdict verdi
     const BurstView burst = view.take(sequence);
     if (!burst || view.is_done(sequence)) continue;
     auto fail = [verdict](FrameRef) { return verdict; };
-    view.complete(sequence, work_burst(burst, fail).exceptions);
+    view.complete(sequence, work_burst(burst, fail));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/forward_totals.h"
 
+#include <optional>
 #include <utility>
 
 #include "measure/stream_totals.h"
@@ -15,6 +16,19 @@ void add(StageTotals& sum, const LaneCounters& lane) {
   sum.sampled_packets += lane.sampled_packets.get();
 }
 
+/// What the engines' own counts say, of all frames; nothing where there is no engine between receiving and sending.
+std::optional<VerifyTotals> engines_of(const Forwarder& forwarder) {
+  std::optional<VerifyTotals> sum;
+  for (std::size_t i = 0; i < forwarder.ways().size(); ++i) {
+    if (forwarder.ways()[i]->transmitting() == nullptr) continue;
+    const TransmitCounters& sent = forwarder.streams()[i]->sent;
+    if (!sum) sum.emplace();
+    sum->checked += sent.checked.get();
+    sum->bad += sent.unworked.get();
+  }
+  return sum;
+}
+
 }  // namespace
 
 RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far) {
@@ -26,9 +40,12 @@ RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far) {
   RunTotals totals = std::move(sum.totals);
   totals.stages = {sum.receive, sum.work, sum.transmit};
   totals.recycled = forwarder.recycled();
+  const std::optional<VerifyTotals> engines = engines_of(forwarder);
+  totals.verify = engines;
   Histogram far_latency;
   if (far != nullptr) {
     far->add_to(totals);
+    if (engines) totals.verify->bad += engines->bad;
     far->merge_latency(far_latency);
   }
   totals.latency = LatencyTotals::of(far != nullptr ? far_latency : sum.latency);

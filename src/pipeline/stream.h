@@ -34,6 +34,10 @@ struct alignas(64) TransmitCounters {
   Counter replies;  ///< of these, answers that went back out of the receiving port
   Counter retries;  ///< fruitless transmit calls
   DropCounters drops;
+  Counter checked;   ///< frames of bursts that came back from an engine, which its own count was compared with
+  Counter unworked;  ///< of these, frames that the engine did not work on: Burst::unworked
+  /// XOR of buffer_mark() of packets that were set aside, so not worked on. Read after the lcores have ended.
+  std::uint64_t set_aside_parity = 0;
   StageSamples work;  ///< of inline work; a thread engine counts its own
   StageSamples transmit;
   Histogram latency;  ///< nanoseconds from a batch closed to its work seen done

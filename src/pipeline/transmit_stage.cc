@@ -38,6 +38,9 @@ void TransmitStage::reclaim() {
 
 void TransmitStage::send(const Burst& burst) {
   const TraceRange range("tx");
+  stream_.sent.checked.add(burst.for_work());
+  if (const std::uint16_t unworked = burst.unworked(); unworked != 0) [[unlikely]]
+    stream_.sent.unworked.add(unworked);
   const std::span<void* const> packets = burst.packets();
   if (burst.exceptions() == 0) [[likely]] {
     // The driver only reads the pointers.
