@@ -20,6 +20,7 @@
 #include "measure/traffic_worker.h"
 #include "pipeline/forward_ports.h"
 #include "pipeline/forwarder.h"
+#include "pipeline/static_wire_proof.h"
 #include "run_inputs.h"
 #include "runtime/eal.h"
 #include "runtime/port.h"
@@ -103,6 +104,7 @@ class ForwardRun {
     WARPLINE_CHECK(ports_->start_copies());
     WARPLINE_CHECK(forwarder_->start());
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
+    if (config_.forward.workload != WorkloadKind::user) proof_.emplace(ports_->ports(), ports_->pools());
     workers_.emplace(plan_);
     started_s_ = monotonic_seconds();
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
@@ -221,6 +223,24 @@ class ForwardRun {
     return totals;
   }
 
+  /// On a static wire the frames themselves say what was done to them.
+  void prove(RunReport& report) const {
+    if (proof_->by_buffers() && forwarder_->failure()) {
+      report.notes.push_back("buffers were not verified: the engine that failed had some in hand");
+      return;
+    }
+    const bool swaps = config_.forward.workload == WorkloadKind::mac_swap;
+    const StaticWireProof::Outcome outcome = proof_->outcome(swaps, forwarder_->streams());
+    if (outcome.checked == 0) {
+      if (config_.run.verify && !config_.forward.loopback) report.notes.push_back("no frame's bytes were verified");
+      return;
+    }
+    std::optional<VerifyTotals>& verify = report.totals.verify;
+    if (!verify) verify.emplace();
+    verify->checked = outcome.checked;
+    verify->bad += outcome.bad;
+  }
+
   int report(const LiveResult& live) {
     RunReport report;
     report.command = config_.command;
@@ -234,6 +254,7 @@ class ForwardRun {
     add_plan(report, plan_);
     report.notes = notes_of(plan_, *eal_, ports_->ports());
     report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
+    if (proof_) prove(report);
     const std::span<const Port> ports = ports_->ports();
     add_recycling(report, loaded_, ports_->recycling(), config_.forward.loopback ? ports.first(1) : ports);
     for (const Port& port : ports_->ports()) {
@@ -266,6 +287,7 @@ class ForwardRun {
 
   std::optional<Eal> eal_;
   std::optional<ForwardPorts> ports_;
+  std::optional<StaticWireProof> proof_;
   std::unique_ptr<Forwarder> forwarder_;
   std::unique_ptr<TrafficGroup> far_;
   std::vector<std::unique_ptr<TrafficWorker>> far_workers_;

@@ -21,6 +21,8 @@ namespace warpline::vnic {
   X(tx_no_peer) X(tx_link_down) X(tx_malformed) /* a descriptor that the device cannot follow */                 \
   X(tx_iommu_fault) X(rx_iommu_fault)   /* an address outside of all mapped memory */                            \
   X(tx_copy_failed) X(rx_copy_failed)   /* the program's copy engine failed while they were under way */         \
+  X(tx_kept) X(tx_exchanged) X(tx_spoiled) /* wire=static with a copy engine: frames that came back with the MAC \
+       addresses that the wire had supplied, with the same exchanged, and with others */ \
   X(tx_queue_full)      /* the finite queue before the rate limit */                                             \
   X(fault_loss) X(fault_duplicate) X(fault_reorder) X(fault_corrupt) X(fault_truncate) X(fault_ecn_marked)       \
   X(fault_stall_polls) X(fault_flap) X(fault_rx_out_polls) X(fault_tx_full_polls)                                \

@@ -62,7 +62,8 @@ struct Device {
   void retire(const Counters& counters) {
     for (unsigned i = 0; i < kCounts; ++i) retired[i] += counters.get(static_cast<Count>(i));
   }
-  std::array<std::uint64_t, kCounts> retired{};   ///< of queues that are gone
+  std::array<std::uint64_t, kCounts> retired{};  ///< of queues that are gone
+  std::uint64_t retired_parity = 0;
   std::array<std::uint64_t, kCounts> reset_at{};  ///< what the counters stood at when statistics were reset
   struct Traffic {
     std::uint64_t packets = 0;

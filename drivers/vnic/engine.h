@@ -16,6 +16,7 @@
 #include "packet_buffer.h"
 #include "queue.h"
 #include "source.h"
+#include "supplied_addresses.h"
 
 namespace warpline::vnic {
 
@@ -57,6 +58,8 @@ class Engine {
   /// Before the queues stop: sends what is posted and what faults hold back; ends the thread.
   void stop();
 
+  /// wire=static, and nobody copies: the bytes of a buffer are the program's alone.
+  [[nodiscard]] bool leaves_payload() const { return fixed_; }
   /// Who copies payload, null for the CPU. While the port is stopped. 0 or -ENOMEM.
   [[nodiscard]] int set_copy_engine(const rte_net_vnic_copy_engine* engine);
   /// With a copy engine, when the numbers of queues have changed: what its copies need. 0 or -ENOMEM.
@@ -94,7 +97,7 @@ class Engine {
   void make_frames(std::uint32_t most);
 
   // With a copy engine (engine_copies*.cc).
-  int fill_supply(RxCopies& copies) const;
+  int fill_supply(RxCopies& copies);
   std::uint32_t receive_copies(RxQueue& queue, RxState& state, std::uint32_t most);
   std::uint32_t begin_received(RxQueue& queue, RxState& state, std::uint32_t most);
   std::uint32_t begin_supplied(RxQueue& queue, RxState& state, std::uint32_t most);
@@ -118,8 +121,9 @@ class Engine {
   void drain(TxQueue& queue, TxState& state);
 
   Device& device_;
-  bool fixed_;           ///< wire=static, payload untouched
-  bool copies_ = false;  ///< there is a copy engine
+  bool fixed_;                  ///< wire=static, payload untouched
+  bool copies_ = false;         ///< there is a copy engine
+  SuppliedAddresses supplied_;  ///< with wire=static and a copy engine; set while the port is stopped
   rte_net_vnic_copy_engine copy_engine_{};
   std::unique_ptr<Source> source_;
   std::array<std::unique_ptr<TxState>, kMaxQueues> tx_;

@@ -19,6 +19,7 @@ int Engine::set_copy_engine(const rte_net_vnic_copy_engine* engine) {
 
 int Engine::prepare_copies() {
   const bool supplies = device_.args.wire == WireKind::fixed;
+  supplied_ = {};
   try {
     for (std::uint16_t i = 0; i < device_.args.queues; ++i) {
       rx_[i]->copies.reset();
@@ -37,7 +38,7 @@ int Engine::prepare_copies() {
   return 0;
 }
 
-int Engine::fill_supply(RxCopies& copies) const {
+int Engine::fill_supply(RxCopies& copies) {
   Devargs args = device_.args;
   args.packets_per_s = 0;
   int status = 0;
@@ -55,6 +56,7 @@ int Engine::fill_supply(RxCopies& copies) const {
   Source::Frame frame;
   for (std::uint32_t i = 0; i < copies.supplied && source->next(0, frame); ++i) {
     std::memcpy(copies.supply.data() + std::size_t{i} * copies.stride, frame.bytes, frame.length);
+    supplied_.add(frame.bytes, frame.length);
   }
   return 0;
 }

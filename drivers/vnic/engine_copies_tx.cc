@@ -46,11 +46,16 @@ std::uint32_t Engine::land(TxQueue& queue, TxCopies& copies) {
   const std::uint64_t now = device_nanos();
   std::uint32_t frames = 0;
   std::uint64_t bytes = 0;
+  SuppliedAddresses::Judged judged;
   if (!swallows) device_.egress.lock();
   for (; batch != nullptr; batch = copies.lane.landed()) {
     for (std::uint32_t left = batch->frames; left != 0; --left) {
       const TxCopies::Frame& frame = copies.pop();
-      if (!swallows && !send_gathered(queue, frame.bytes, frame.length, frame.word, now)) continue;
+      if (swallows) {
+        supplied_.judge(frame.bytes, frame.length, judged);
+      } else if (!send_gathered(queue, frame.bytes, frame.length, frame.word, now)) {
+        continue;
+      }
       ++frames;
       bytes += frame.length;
     }
@@ -61,6 +66,7 @@ std::uint32_t Engine::land(TxQueue& queue, TxCopies& copies) {
   if (!swallows) device_.egress.unlock();
   queue.device_counts.add(Count::tx_packets, frames);
   queue.device_counts.add(Count::tx_bytes, bytes);
+  judged.count(queue.device_counts);
   return frames;
 }
 

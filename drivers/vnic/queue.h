@@ -64,6 +64,8 @@ struct RxQueue {
   std::uint16_t port;
   int timestamp_offset;  ///< of the dynamic field, or -1
   std::uint64_t timestamp_flag;
+  /// XOR of buffer_mark() of the first mbuf of every frame handed out: an extended statistic. Written by the owner.
+  std::atomic<std::uint64_t> parity;
   std::uint32_t polls;
   Counters driver_counts;
 

@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
+#include "base/buffer_mark.h"
 #include "bursts.h"
 #include "device_clock.h"
 #include "engine_call.h"
@@ -92,8 +93,10 @@ std::uint16_t begin_burst(RxQueue& queue, std::uint16_t most) {
   return most;
 }
 
-void count_burst(RxQueue& queue, std::uint32_t frames, std::uint64_t bytes) {
+/// `parity`: XOR of buffer_mark() of the frames' first mbufs.
+void count_burst(RxQueue& queue, std::uint32_t frames, std::uint64_t bytes, std::uint64_t parity) {
   if (frames == 0) return;
+  queue.parity.store(queue.parity.load(std::memory_order_relaxed) ^ parity, std::memory_order_relaxed);
   queue.driver_counts.add(Count::rx_packets, frames);
   queue.driver_counts.add(Count::rx_bytes, bytes);
 }
@@ -109,6 +112,7 @@ inline std::uint16_t receive_single(void* opaque, rte_mbuf** mbufs, std::uint16_
   const std::uint64_t flags = queue.base_flags[0];
   const BurstTime time(queue);
   std::uint64_t bytes = 0;
+  std::uint64_t parity = 0;
   std::uint64_t seen = 0;
   std::uint16_t index = queue.next;
   std::uint16_t received = 0;
@@ -128,6 +132,7 @@ inline std::uint16_t receive_single(void* opaque, rte_mbuf** mbufs, std::uint16_
     mbuf->vlan_tci = 0;
     if constexpr (offloads) set_offloads(queue, mbuf, descriptor, word, time);
     bytes += length;
+    parity ^= buffer_mark(mbuf);
     mbufs[received] = mbuf;
     index = advance(index, queue.size);
   }
@@ -135,7 +140,7 @@ inline std::uint16_t receive_single(void* opaque, rte_mbuf** mbufs, std::uint16_
     set_marks(queue, mbufs, received);
   queue.next = index;
   queue.harvested += received;
-  count_burst(queue, received, bytes);
+  count_burst(queue, received, bytes, parity);
   return received;
 }
 
@@ -147,7 +152,7 @@ constexpr std::uint64_t of_two(std::uint64_t rearm) {
 
 /// Frames that take one group of two each, up to the first that does not. Harvests them and returns how many.
 std::uint16_t receive_pairs(RxQueue& queue, rte_mbuf** mbufs, std::uint16_t most, const BurstTime& time,
-                            std::uint64_t& bytes) {
+                            std::uint64_t& bytes, std::uint64_t& parity) {
   const auto limit = static_cast<std::uint16_t>(std::min<std::uint32_t>(most, (queue.refilled - queue.harvested) / 2));
   const std::uint64_t rearm_head = of_two(queue.rearm[0]);
   const std::uint64_t rearm_rest = queue.rearm[1];
@@ -185,6 +190,7 @@ std::uint16_t receive_pairs(RxQueue& queue, rte_mbuf** mbufs, std::uint16_t most
       queue.driver_counts.add(Count::mempool_puts);
     }
     bytes += head->pkt_len;
+    parity ^= buffer_mark(head);
     mbufs[received] = head;
     index = static_cast<std::uint16_t>(index + 2 == queue.size ? 0 : index + 2);
   }
@@ -256,15 +262,17 @@ std::uint16_t rx_burst_chained(void* opaque, rte_mbuf** mbufs, std::uint16_t mos
   most = begin_burst(queue, most);
   const BurstTime time(queue);
   std::uint64_t bytes = 0;
-  std::uint16_t received = queue.group == 2 ? receive_pairs(queue, mbufs, most, time, bytes) : std::uint16_t{0};
+  std::uint64_t parity = 0;
+  std::uint16_t received = queue.group == 2 ? receive_pairs(queue, mbufs, most, time, bytes, parity) : std::uint16_t{0};
   for (; received < most; ++received) {
     const std::uint32_t count = complete_frame(queue, queue.next, queue.refilled - queue.harvested);
     if (count == 0) break;
     mbufs[received] = take_chain(queue, count, time);
     bytes += mbufs[received]->pkt_len;
+    parity ^= buffer_mark(mbufs[received]);
     queue.harvested += count;
   }
-  count_burst(queue, received, bytes);
+  count_burst(queue, received, bytes, parity);
   return received;
 }
 

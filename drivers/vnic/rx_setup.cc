@@ -219,6 +219,7 @@ void rx_queue_release(rte_eth_dev* dev, std::uint16_t id) {
   if (queue->started.load(std::memory_order_relaxed)) rx_queue_stop(dev, id);
   device.retire(queue->driver_counts);
   device.retire(queue->device_counts);
+  device.retired_parity ^= queue->parity.load(std::memory_order_relaxed);
   device.rx_reset_at[id] = {};
   device.rx[id] = nullptr;
   dev->data->rx_queues[id] = nullptr;

@@ -19,6 +19,16 @@ Counts counts_since_reset(const Device& device) {
   return counts;
 }
 
+unsigned xstats_of(const Device& device) { return kCounts + (device.engine.leaves_payload() ? 1 : 0); }
+
+std::uint64_t parity(const Device& device) {
+  std::uint64_t parity = device.retired_parity;
+  for (const RxQueue* queue : device.rx) {
+    if (queue != nullptr) parity ^= queue->parity.load(std::memory_order_relaxed);
+  }
+  return parity;
+}
+
 Device::Traffic traffic(const RxQueue& queue) {
   return {queue.driver_counts.get(Count::rx_packets), queue.driver_counts.get(Count::rx_bytes)};
 }
@@ -103,16 +113,21 @@ int stats_reset(rte_eth_dev* dev) {
 }
 
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned count) {
-  if (xstats == nullptr || count < kCounts) return kCounts;
-  const Counts counts = counts_since_reset(device_of(dev));
+  const Device& device = device_of(dev);
+  const unsigned all = xstats_of(device);
+  if (xstats == nullptr || count < all) return static_cast<int>(all);
+  const Counts counts = counts_since_reset(device);
   for (unsigned i = 0; i < kCounts; ++i) xstats[i] = {i, counts[i]};
-  return kCounts;
+  if (all > kCounts) xstats[kCounts] = {kCounts, parity(device)};
+  return static_cast<int>(all);
 }
 
-int xstats_get_names(rte_eth_dev* /*dev*/, rte_eth_xstat_name* names, unsigned count) {
-  if (names == nullptr || count < kCounts) return kCounts;
+int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned count) {
+  const unsigned all = xstats_of(device_of(dev));
+  if (names == nullptr || count < all) return static_cast<int>(all);
   for (unsigned i = 0; i < kCounts; ++i) std::snprintf(names[i].name, sizeof names[i].name, "%s", kCountNames[i]);
-  return kCounts;
+  if (all > kCounts) std::snprintf(names[kCounts].name, sizeof names[kCounts].name, "rx_parity");
+  return static_cast<int>(all);
 }
 
 }  // namespace warpline::vnic

@@ -18,7 +18,9 @@ int stats_get(rte_eth_dev* dev, rte_eth_stats* stats);
 #endif
 int stats_reset(rte_eth_dev* dev);
 
-/// One for each Count, of its name.
+/// One for each Count, of its name. With wire=static and no copy engine, where nobody but the program writes to the
+/// buffers, one more, which no reset touches: `rx_parity`, the XOR of buffer_mark() (base/buffer_mark.h) of the first
+/// mbuf of every frame received.
 int xstats_get(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned count);
 int xstats_get_names(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned count);
 

@@ -13,6 +13,7 @@ namespace warpline {
 namespace {
 
 constexpr std::uint32_t kEthernetHeader = 14;
+constexpr std::uint32_t kMacAddresses = 12;
 constexpr std::uint32_t kLargestOfImix = 1514;
 constexpr std::uint32_t kLeastDataRoom = 64;
 
@@ -149,11 +150,26 @@ class Checker {
       refuse(fmt::format("cannot combine {} with {}", place("loopback"), place("tx-first")),
              "the far side sends all that there is to forward", "leave one out");
     }
-    if (!forward.loopback && config_.run.verify) {
+    if (!forward.loopback && config_.run.verify) check_verify();
+    if (!forward.loopback && forward.tx_first == 0) check_no_traffic();
+  }
+
+  /// Without a checker on the far side: on a static wire a run proves itself, for a workload that is known.
+  void check_verify() {
+    const auto is_static = [](const PortConfig& port) {
+      return port.spec.starts_with("net_vnic") && port.spec.find("wire=static") != std::string::npos;
+    };
+    if (!std::ranges::all_of(config_.ports, is_static)) {
       refuse(fmt::format("cannot use {}", place("verify")), "without --loopback nobody here knows what was sent",
              "add --loopback, or verify where it is sent: warpline generate --verify");
+    } else if (config_.forward.workload == WorkloadKind::user) {
+      refuse(fmt::format("cannot combine {} user with {}", place("workload"), place("verify")),
+             "nobody knows what it makes of a frame", "leave one out");
+    } else if (config_.pool.split != 0 && config_.pool.split < kMacAddresses) {
+      refuse(fmt::format("cannot combine {} {} with {}", place("split"), config_.pool.split, place("verify")),
+             "the MAC addresses of a frame are not in one buffer then",
+             fmt::format("split off at least {} bytes", kMacAddresses));
     }
-    if (!forward.loopback && forward.tx_first == 0) check_no_traffic();
   }
 
   void check_engine() {

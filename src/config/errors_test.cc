@@ -261,6 +261,20 @@ const Refusal kRefusals[] = {
      {},
      "cannot use --verify: without --loopback nobody here knows what was sent; add --loopback, or verify where it is "
      "sent: warpline generate --verify"},
+    {"forward --port net_vnic0,wire=static --port net_null0 --verify",
+     "",
+     {},
+     "cannot use --verify: without --loopback nobody here knows what was sent; add --loopback, or verify where it is "
+     "sent: warpline generate --verify"},
+    {"forward --port net_vnic0,wire=static --verify --workload user",
+     "",
+     {},
+     "cannot combine --workload user with --verify: nobody knows what it makes of a frame; leave one out"},
+    {"forward --port net_vnic0,wire=static --verify --split 11",
+     "",
+     {},
+     "cannot combine --split 11 with --verify: the MAC addresses of a frame are not in one buffer then; split off at "
+     "least 12 bytes"},
     {"forward --loopback --ctas 2",
      "",
      {},

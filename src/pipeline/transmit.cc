@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/transmit.h"
 
+#include "base/buffer_mark.h"
 #include "runtime/workers.h"
 
 namespace warpline {
@@ -23,6 +24,7 @@ std::uint16_t transmit_retrying(Stream& stream, PortQueue to, rte_mbuf** mbufs, 
 }
 
 void set_aside(Stream& stream, rte_mbuf* mbuf, Verdict verdict) {
+  stream.sent.set_aside_parity ^= buffer_mark(mbuf);
   if (verdict == Verdict::reply) {
     stream.sent.replies.add(transmit(stream, stream.reply, &mbuf, 1, rte_pktmbuf_pkt_len(mbuf)));
     return;

@@ -132,6 +132,33 @@ TEST(CopyEngine, TouchesNoMemoryOfTheDevicesButItsRegions) {
   }
 }
 
+TEST(CopyEngine, JudgesTheAddressesOfEveryFrameThatComesBack) {
+  constexpr std::uint32_t kFrames = 3000;
+  const Pool pool(4095);
+  Copies copies(2);
+  Port port("net_vnic0", "wire=static,size=200");
+  ASSERT_EQ(port.configure(simple(pool)), 0);
+  copies.serve(port);
+  ASSERT_EQ(rte_eth_dev_start(port.id()), 0);
+  std::uint32_t number = 0;
+  while (port.count(Count::tx_packets) < kFrames) {
+    for (rte_mbuf* mbuf : port.receive()) {
+      auto* const frame = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+      if (number % 3 != 0) swap_macs(frame);
+      if (number % 3 == 2) frame[11] ^= 1;
+      if (number == kFrames || port.send(&mbuf, 1) != 1) {
+        rte_pktmbuf_free(mbuf);
+      } else {
+        ++number;
+      }
+    }
+  }
+  EXPECT_EQ(port.count(Count::tx_kept), kFrames / 3);
+  EXPECT_EQ(port.count(Count::tx_exchanged), kFrames / 3);
+  EXPECT_EQ(port.count(Count::tx_spoiled), kFrames / 3);
+  ASSERT_EQ(rte_eth_dev_stop(port.id()), 0);
+}
+
 /// The driver's own thread is the only one: what a sender left under way leaves as long as somebody receives.
 TEST(CopyEngine, IsLookedAfterWhenNobodySends) {
   const Pool pool;
