@@ -65,8 +65,13 @@ class Setup:
         port += f",buffer={self.buffer}" if self.buffer else ""
         return ["forward", "--port", port, "--seconds", f"{seconds}s", *self.common()]
 
+    def proven(self, seconds):
+        """The same, as fast and in the same memory, of which a proof is asked: the program looks at what was done to
+        each buffer. Timed runs have it too; here it comes first."""
+        return [*self.timed(seconds), "--verify"]
+
     def checked(self, seconds):
-        """The same between a generator and a checker of every byte of every packet. The rate is theirs to say."""
+        """The same work between a generator and a checker of every byte of every packet. The rate is theirs to say."""
         return self.loopback("--seconds", f"{seconds}s")
 
     def loopback(self, *bounds, interval="3600s"):

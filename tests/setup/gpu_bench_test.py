@@ -27,7 +27,7 @@ REPORT = {
     "rx": {"packets": 9},
     "rate": {"mpps": 0, "gbps_l2": 8},
     "latency_ns": {"p50": 4000, "p99": 9000},
-    "verify": {"checked": 9},
+    "verify": {"checked": 9, "bad": 0},
 }
 
 
@@ -174,7 +174,32 @@ class Script(Folder):
         self.assertEqual(result["gpus"], [])
         step = result["steps"][0]
         self.assertEqual(step["figures"][0]["baseline"]["values"], [40, 40])
-        self.assertEqual([check["passed"] for check in step["checks"].values()], [True])
+        (check,) = step["checks"].values()
+        self.assertTrue(check["passed"] and check["full_load"]["passed"] and check["every_byte"]["passed"])
+        self.assertEqual(list(step["proof"].values()), [{"checked": 18, "bad": 0}])
+
+    def test_it_is_verified_as_it_is_timed_before_it_is_timed(self):
+        log = self.folder / "log"
+        self.run_script(self.program(f"echo \"$@\" >> {log}; echo '{json.dumps(report(40))}'"), "--steps", "light")
+        first, second, *timed = log.read_text(encoding="utf-8").splitlines()
+        self.assertIn("wire=static,size=64,rate=14.88Mpps", first)
+        self.assertEqual([first] * 2, [run + " --verify" for run in timed])
+        self.assertIn("--loopback --verify", second)
+
+    def test_what_cannot_be_verified_is_not_timed(self):
+        for kind in ("wire=static*--verify", "--loopback*"):
+            program = self.program(f"case \"$*\" in *{kind}) exit 4;; esac; echo '{json.dumps(report(40))}'")
+            done, result = self.run_script(program, "--steps", "graph")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("exit code 4", done.stdout)
+            self.assertIn("so not timed", done.stdout)
+            self.assertNotIn("baseline", result["steps"][0]["figures"][0])
+
+    def test_a_timed_run_without_proof_is_a_failure(self):
+        unproven = {key: value for key, value in report(40).items() if key != "verify"}
+        done, result = self.run_script(self.program(f"echo '{json.dumps(unproven)}'"), "--steps", "graph", "--no-check")
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("baseline", result["steps"][0]["figures"][0])
 
     def test_a_run_that_fails_is_told_of(self):
         done, result = self.run_script(self.program("echo broken >&2; exit 3"), "--steps", "graph", "--no-check")
