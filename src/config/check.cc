@@ -13,7 +13,6 @@ namespace warpline {
 namespace {
 
 constexpr std::uint32_t kEthernetHeader = 14;
-constexpr std::uint32_t kMacAddresses = 12;
 constexpr std::uint32_t kLargestOfImix = 1514;
 constexpr std::uint32_t kLeastDataRoom = 64;
 
@@ -165,10 +164,6 @@ class Checker {
     } else if (config_.forward.workload == WorkloadKind::user) {
       refuse(fmt::format("cannot combine {} user with {}", place("workload"), place("verify")),
              "nobody knows what it makes of a frame", "leave one out");
-    } else if (config_.pool.split != 0 && config_.pool.split < kMacAddresses) {
-      refuse(fmt::format("cannot combine {} {} with {}", place("split"), config_.pool.split, place("verify")),
-             "the MAC addresses of a frame are not in one buffer then",
-             fmt::format("split off at least {} bytes", kMacAddresses));
     }
   }
 

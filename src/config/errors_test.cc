@@ -270,11 +270,6 @@ const Refusal kRefusals[] = {
      "",
      {},
      "cannot combine --workload user with --verify: nobody knows what it makes of a frame; leave one out"},
-    {"forward --port net_vnic0,wire=static --verify --split 11",
-     "",
-     {},
-     "cannot combine --split 11 with --verify: the MAC addresses of a frame are not in one buffer then; split off at "
-     "least 12 bytes"},
     {"forward --loopback --ctas 2",
      "",
      {},

@@ -67,11 +67,7 @@ StaticWireProof::StaticWireProof(std::span<const Port> ports, std::span<const Po
   if (!std::ranges::all_of(ports, leaves_payload)) return;
   for (const PortPools& of_port : pools) {
     for (const RxPools& queue : of_port.queues()) {
-      // Addresses in two buffers are exchanged between them, and the buffers part afterwards.
-      if (queue.header != nullptr && queue.split < kAddresses) {
-        pools_.clear();
-        return;
-      }
+      // No split parts the addresses: it leaves 22 bytes at least in the first buffer.
       rte_mempool* const pool = queue.header != nullptr ? queue.header : queue.payload;
       if (std::ranges::find(pools_, pool) == pools_.end()) pools_.push_back(pool);
     }
