@@ -13,6 +13,7 @@
 #include "gpu/device.h"
 #include "measure/bench_table.h"
 #include "measure/facts.h"
+#include "runtime/stop.h"
 
 namespace warpline {
 namespace {
@@ -22,6 +23,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kThisProgram = "/proc/self/exe";
 /// Of a run, beside its seconds: DPDK, pools, CUDA's context, draining.
 constexpr std::int64_t kStartNanos = 20'000'000'000;
+
+constexpr int kInterrupted = 130;
 
 int list(bool json) {
   if (!json) {
@@ -41,9 +44,17 @@ Json gpu_json(const GpuFacts& gpu) {
           {"multiprocessors", gpu.multiprocessors}};
 }
 
+/// By its end signals have their default actions again, which end the children too.
+Result<GpuFacts> look_for_gpu(std::uint16_t ordinal) {
+  const StopOnSignal on_signal;
+  const SetupStep step(fmt::format("asking CUDA for GPU {}", ordinal));
+  return find_gpu(ordinal);
+}
+
 Result<int> make_table(const LoadedConfig& loaded) {
   const BenchConfig& bench = loaded.config.bench;
-  const Result<GpuFacts> gpu = find_gpu(bench.gpu);
+  const Result<GpuFacts> gpu = look_for_gpu(bench.gpu);
+  if (StopOnSignal::requested().load()) return kInterrupted;
   WARPLINE_TRY(BenchPlan plan, plan_bench(bench, std::thread::hardware_concurrency(), gpu.ok()));
   const Nanos limit{kStartNanos + 4 * bench.seconds.value};
   BenchTable table = run_bench_plan(

@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/give_way.h"
 #include "base/output.h"
 #include "commands.h"
 #include "measure/bench_recycle_rig.h"
@@ -36,8 +37,8 @@ Result<int> make_table(const LoadedConfig& loaded) {
   WARPLINE_TRY(RecycleBenchPlan plan, plan_recycle_bench(bench.only, bench.ways));
   const StopOnSignal on_signal;
   WARPLINE_TRY(const Topology topology, Topology::of_machine());
-  WARPLINE_TRY(const LcorePlan lcores,
-               plan_lcores(topology, {{"bench", "all queues", kAnyNode, kNoWorker}}, {.lcores = 1}));
+  WARPLINE_TRY(const LcorePlan lcores, plan_lcores(topology, {{"bench", "all queues", kAnyNode, kNoWorker}},
+                                                   {.lcores = 1, .real_time = is_real_time()}));
   WARPLINE_TRY(const Eal eal, Eal::start(loaded.config.runtime, lcores, {}, recycle_rig_memory()));
   for (const std::string& note : eal.notes()) put_line(stderr, note);
   std::optional<Result<RecycleBenchTable>> table;

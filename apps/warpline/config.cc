@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/give_way.h"
 #include "commands.h"
 #include "measure/traffic.h"
 #include "message_layout.h"
@@ -46,7 +47,7 @@ Result<LcorePlan> plan_of(const Config& config) {
     if (config.command == "l3forward") return lay_out_routing(config, nodes, topology.cpus.size()).requests;
     return lay_out_forward(config, nodes, topology.cpus.size()).requests;
   };
-  return plan_lcores(topology, requests(), {config.runtime.lcores, config.runtime.share_cores});
+  return plan_lcores(topology, requests(), {config.runtime.lcores, config.runtime.share_cores, is_real_time()});
 }
 
 nlohmann::json to_json(const LcorePlan& plan) {

@@ -13,9 +13,12 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "runtime/stop.h"
 
 namespace warpline {
 namespace {
+
+constexpr int kInterrupted = 130;
 
 void print_table(const std::vector<Check>& checks) {
   for (const Check& check : checks) {
@@ -64,8 +67,12 @@ nlohmann::json to_json(const std::vector<Check>& checks, const std::vector<GpuFa
 }  // namespace
 
 int run_doctor(const LoadedConfig& loaded) {
+  const StopOnSignal on_signal;
   std::vector<Check> checks = examine_machine();
-  const Result<std::vector<GpuFacts>> gpus = list_gpus();
+  const Result<std::vector<GpuFacts>> gpus = [] {
+    const SetupStep step("asking CUDA for GPUs");
+    return list_gpus();
+  }();
   std::ranges::move(examine_gpus(gpus), std::back_inserter(checks));
   const auto missing =
       std::count_if(checks.begin(), checks.end(), [](const Check& check) { return check.health == Health::missing; });
@@ -76,6 +83,7 @@ int run_doctor(const LoadedConfig& loaded) {
     fmt::print("{}\n", missing == 0 ? "`warpline forward --loopback` can run here"
                                     : "`warpline forward --loopback` cannot run here: see what is missing above");
   }
+  if (StopOnSignal::requested().load()) return kInterrupted;
   return missing == 0 ? 0 : static_cast<int>(ErrorKind::environment);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/give_way.h"
 #include "commands.h"
 #include "gpu/device.h"
 #include "gpu/trace.h"
@@ -24,6 +25,7 @@
 #include "run_inputs.h"
 #include "runtime/eal.h"
 #include "runtime/port.h"
+#include "runtime/setup_step.h"
 #include "runtime/stop.h"
 #include "runtime/workers.h"
 
@@ -40,6 +42,7 @@ class ForwardRun {
   /// Workers that were launched before an error are ended. All kernels end before any memory is given back, which waits
   /// for those that run on the same GPU: the engines', and those that copy for software NICs.
   ~ForwardRun() {
+    leaving_.emplace("giving back ports and memory", SetupStep::Of::clean_up);
     if (far_) far_->stop();
     if (forwarder_) forwarder_->stop();
     workers_.reset();
@@ -80,7 +83,8 @@ class ForwardRun {
     nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
     layout_ = lay_out_forward(config_, nodes, topology.cpus.size());
-    WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests, {config_.runtime.lcores, config_.runtime.share_cores}));
+    WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests,
+                                    {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
     return {};
   }
 
@@ -101,7 +105,10 @@ class ForwardRun {
     forwarder_->recycle_with(ports_->recycling());
     if (config_.forward.loopback) make_far_side();
     WARPLINE_CHECK(forwarder_->prepare());
-    WARPLINE_CHECK(ports_->start_copies());
+    {
+      const SetupStep step("starting the GPU's copies");
+      WARPLINE_CHECK(ports_->start_copies());
+    }
     WARPLINE_CHECK(forwarder_->start());
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     if (config_.forward.workload != WorkloadKind::user) proof_.emplace(ports_->ports(), ports_->pools());
@@ -138,7 +145,7 @@ class ForwardRun {
                                           TrafficWorker::Place{.number = queue,
                                                                .port = ports_->ports()[1].id(),
                                                                .queue = queue,
-                                                               .yields = plan_.workers[role].shares_cpu},
+                                                               .yields = plan_.workers[role].gives_way},
                                           ports_->sending_pool(1)));
     }
   }
@@ -285,6 +292,7 @@ class ForwardRun {
   Tally first_;                          ///< of --tx-first, sent
   std::vector<std::string> link_notes_;  ///< of links that were down when the run began
 
+  std::optional<SetupStep> leaving_;  ///< names a clean-up that hangs, from the destructor on
   std::optional<Eal> eal_;
   std::optional<ForwardPorts> ports_;
   std::optional<StaticWireProof> proof_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/give_way.h"
 #include "commands.h"
 #include "measure/live.h"
 #include "measure/run_end.h"
@@ -16,6 +17,7 @@
 #include "runtime/link_wait.h"
 #include "runtime/port.h"
 #include "runtime/port_spec.h"
+#include "runtime/setup_step.h"
 #include "runtime/stop.h"
 #include "runtime/workers.h"
 #include "traffic_layout.h"
@@ -60,7 +62,8 @@ class GenerateRun {
     }
     const std::vector<WorkerRequest> requests = traffic_requests(nodes, queues());
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
-    WARPLINE_TRY(plan_, plan_lcores(topology, requests, {config_.runtime.lcores, config_.runtime.share_cores}));
+    WARPLINE_TRY(
+        plan_, plan_lcores(topology, requests, {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
     group_ = std::make_unique<TrafficGroup>(
         std::move(traffic), TrafficGroup::Options{.workers = static_cast<std::uint16_t>(requests.size()),
                                                   .macs = MacRule::either,
@@ -101,6 +104,7 @@ class GenerateRun {
     for (std::size_t i = 0; i < config_.ports.size(); ++i) {
       const PortConfig& port_config = config_.ports[i];
       WARPLINE_TRY(Port port, Port::open(port_config.spec));
+      const SetupStep step(fmt::format("setting up port {}", port.name()));
       WARPLINE_CHECK(port.configure(port_config, {.rx = queues(), .tx = queues(), .one_pool = true}));
       WARPLINE_TRY(PacketPool pool, PacketPool::make(fmt::format("port{}", i), buffers(port.config_in_force()),
                                                      config_.pool.cache, room(port_config), port.node()));
@@ -133,7 +137,7 @@ class GenerateRun {
                                           TrafficWorker::Place{.number = i,
                                                                .port = ports_[port].id(),
                                                                .queue = static_cast<std::uint16_t>(i % queues()),
-                                                               .yields = plan_.workers[i].shares_cpu},
+                                                               .yields = plan_.workers[i].gives_way},
                                           *pools_[port].get()));
     }
     workers_.emplace(plan_);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/give_way.h"
 #include "commands.h"
 #include "measure/live.h"
 #include "measure/route_totals.h"
@@ -67,7 +68,8 @@ class L3ForwardRun {
                  read_routes(config_.l3forward.routes, own, config_.l3forward.lookup == LookupKind::exact));
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
     layout_ = lay_out_routing(config_, inputs_.nodes, topology.cpus.size());
-    WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests, {config_.runtime.lcores, config_.runtime.share_cores}));
+    WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests,
+                                    {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
     return routes;
   }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/give_way.h"
 #include "base/output.h"
 #include "commands.h"
 #include "gpu/device.h"
@@ -20,6 +21,7 @@
 #include "protection/packet_protection.h"
 #include "runtime/eal.h"
 #include "runtime/port_spec.h"
+#include "runtime/setup_step.h"
 #include "runtime/stop.h"
 #include "runtime/workers.h"
 #include "transport/udp_socket.h"
@@ -39,9 +41,13 @@ class MessageRun {
 
   Result<int> run() {
     WARPLINE_CHECK(read_key());
-    if (for_gpu()) WARPLINE_CHECK(find_gpu(config_.message.gpu));
+    if (for_gpu()) {
+      const SetupStep step(fmt::format("asking CUDA for GPU {}", config_.message.gpu));
+      WARPLINE_CHECK(find_gpu(config_.message.gpu));
+    }
     WARPLINE_CHECK(plan_.on_socket() ? open_sockets() : open_port());
     if (for_gpu()) {
+      const SetupStep step("allocating the memory of messages");
       WARPLINE_TRY(gpu_memory_, MessageMemory::make(plan_.memory(), pattern_, port_.get()));
     }
     for (std::uint16_t i = 0; i < workers_.size(); ++i) WARPLINE_CHECK(make_worker(i));
@@ -100,7 +106,7 @@ class MessageRun {
     WARPLINE_CHECK(check_port_spec(port.spec));
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
     WARPLINE_TRY(lcores_, plan_lcores(topology, message_requests(config_, port_node(port.spec)),
-                                      {config_.runtime.lcores, config_.runtime.share_cores}));
+                                      {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
     const auto own_port = static_cast<std::uint16_t>(49'152 + std::random_device{}() % 8192);
     const MessagePortConfig setup = plan_.port(own_port);
     const Bytes memory{MessagePort::memory(port, setup).value + pattern_bytes() +
@@ -138,7 +144,8 @@ class MessageRun {
     } else {
       part.app = std::make_unique<MessageServer>(pattern_, plan_.longest(), endpoint_config, stop_, store);
     }
-    part.worker = std::make_unique<MessageWorker>(std::move(endpoint), *transport, *part.app, clock_);
+    part.worker =
+        std::make_unique<MessageWorker>(std::move(endpoint), *transport, *part.app, clock_, gives_way(number));
     return {};
   }
 
@@ -176,6 +183,9 @@ class MessageRun {
     }
     return packets;
   }
+
+  /// On sockets the scheduler places the threads, perhaps beside each other.
+  [[nodiscard]] bool gives_way(std::uint16_t worker) const { return !port_ || lcores_.workers[worker].gives_way; }
 
   void merge_latency(Histogram& into) const {
     for (const Part& part : workers_) into.merge(part.app->tally().latency);
@@ -268,6 +278,7 @@ class MessageRun {
       report.notes = notes_of(lcores_, *eal_, ports());
       report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
       for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
+      const SetupStep step("giving back the memory of messages", SetupStep::Of::clean_up);
       for (Part& part : workers_) part.worker.reset();
       gpu_memory_.reset();
       port_->close();

@@ -12,6 +12,7 @@
 #include <rte_thread.h>
 #include <rte_version.h>
 
+#include "base/give_way.h"
 #include "device.h"
 #include "engine.h"
 #include "log.h"
@@ -41,10 +42,11 @@ std::uint32_t Engine::pass() {
 
 void Engine::run() {
   std::uint32_t idle = 0;
+  Turns turns(true);
   while (!stop_.load(std::memory_order_acquire)) {
     idle = pass() != 0 ? 0 : idle + 1;
     passes_.fetch_add(1, std::memory_order_acq_rel);
-    if (idle >= kIdlePasses) sched_yield();
+    turns.end(idle < kIdlePasses);
   }
 }
 
@@ -52,7 +54,7 @@ void Engine::wait_for_pass() const {
   if (!running_) return;
   // The pass under way may have looked before: the next one has not.
   const std::uint64_t now = passes_.load(std::memory_order_acquire);
-  while (passes_.load(std::memory_order_acquire) - now < 2) sched_yield();
+  while (passes_.load(std::memory_order_acquire) - now < 2) give_way();
 }
 
 int Engine::start() {

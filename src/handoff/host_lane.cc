@@ -10,10 +10,6 @@
 #include <memory>
 #include <system_error>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace warpline {
 namespace {
 
@@ -55,18 +51,6 @@ Result<std::thread> start_lane_thread(const std::string& name, std::optional<uns
   return environment_error(fmt::format("the thread {} cannot be pinned to CPU {}", name, *cpu),
                            std::generic_category().message(error),
                            "choose among the CPUs that `taskset -cp $$` lists, or use fewer lanes");
-}
-
-void lane_idle(bool yield) {
-  if (yield) {
-    sched_yield();
-    return;
-  }
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
 }
 
 }  // namespace warpline

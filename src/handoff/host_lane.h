@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "base/give_way.h"
 #include "base/result.h"
 #include "handoff/work_burst.h"
 
@@ -15,7 +16,7 @@ namespace warpline {
 /// Where a host thread of an engine runs.
 struct LanePlacement {
   std::optional<unsigned> cpu;  ///< as Linux numbers them; unset: wherever the scheduler likes
-  bool yield = false;           ///< the CPU is shared: give it up when idle
+  bool yield = false;           ///< other threads need the CPU: see Turns
 };
 
 /// Starts a thread named `name` (15 characters are kept) on `cpu`. An environment error when there is no such CPU, it
@@ -24,7 +25,7 @@ struct LanePlacement {
                                                     std::function<void()> body);
 
 /// What an idle lane does between two looks at its ready word.
-void lane_idle(bool yield);
+inline void lane_idle(bool yield) { idle(yield); }
 
 /// The sequences that a lane takes: first, first + stride, ...
 struct LaneSequences {
@@ -35,16 +36,18 @@ struct LaneSequences {
 /// The life of a host lane: works through its sequences until the ring's stop word tells it to end.
 template <PacketWork W>
 void drain_ring(const EngineView& view, LaneSequences sequences, W& work, LaneCounters& counters, bool yield) {
+  Turns turns(yield);
   for (std::uint64_t sequence = sequences.first;;) {
     const RingStop stop = view.stop_requested();
     if (stop == RingStop::now) break;
     if (const BurstView burst = view.take(sequence)) {
       serve_burst(view, sequence, burst, work, counters);
       sequence += sequences.stride;
+      turns.end(true);
     } else if (stop == RingStop::drain) {
       break;
     } else {
-      lane_idle(yield);
+      turns.end(false);
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/give_way.h"
 #include "handoff/burst_ring.h"
 #include "handoff/engine.h"
 #include "handoff/host_lane.h"
@@ -55,7 +56,7 @@ class ThreadEngine {
     view.request_stop(RingStop::drain);
     const std::uint64_t begin = ticks_now();
     const std::uint64_t patience = timeout.value > 0 ? nanos_to_ticks(timeout) : 0;
-    while (any_running() && ticks_now() - begin < patience) std::this_thread::yield();
+    while (any_running() && ticks_now() - begin < patience) give_way();
     view.request_stop(RingStop::now);
     std::uint64_t bursts = 0;
     for (const auto& lane : lanes_) {

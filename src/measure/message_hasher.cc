@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/message_hasher.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 
 #include "base/block_hash.h"
+#include "base/give_way.h"
 
 namespace warpline {
 
@@ -15,7 +14,7 @@ bool MessageHasher::submit(std::span<const Piece> batch) {
   while (!lane_.submit(batch)) {
     if (lane_.failure()) return false;
     (void)lane_.landed();
-    sched_yield();
+    give_way();
   }
   ++batches_;
   return true;
@@ -39,7 +38,7 @@ std::optional<std::uint64_t> MessageHasher::hash(const std::uint8_t* bytes, std:
     }
     while (lane_.landed() < batches_) {
       if (lane_.failure()) return std::nullopt;
-      sched_yield();
+      give_way();
     }
     for (const std::uint64_t block : words_.first(blocks)) hash = add_block_hash(hash, block);
     at += std::min(blocks * kHashBlock, length - at);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/message_worker.h"
 
+#include "base/give_way.h"
+
 namespace warpline {
 
 void MessageWorker::run() {
   Nanos idle_since = clock_.now();
+  Turns turns(gives_way_);
   begin(idle_since);
   while (true) {
     const Nanos now = clock_.now();
@@ -12,6 +15,7 @@ void MessageWorker::run() {
     if (!turn(now, worked) || transport_.failed()) break;
     if (worked) {
       idle_since = now;
+      turns.end(true);
     } else if (now.value - idle_since.value > kPatience) {
       transport_.wait(now, endpoint_.next_deadline());
     }

@@ -14,8 +14,10 @@ namespace warpline {
 /// The loop of one thread: an endpoint, what carries its datagrams and what is done with it.
 class MessageWorker {
  public:
-  MessageWorker(Endpoint endpoint, Transport& transport, MessageApp& app, const NanoClock& clock)
-      : endpoint_(std::move(endpoint)), transport_(transport), app_(app), clock_(clock) {}
+  /// `gives_way`: other threads need its core, as of Turns.
+  MessageWorker(Endpoint endpoint, Transport& transport, MessageApp& app, const NanoClock& clock,
+                bool gives_way = false)
+      : endpoint_(std::move(endpoint)), transport_(transport), app_(app), clock_(clock), gives_way_(gives_way) {}
 
   /// Until the app is done, on the calling thread.
   void run();
@@ -38,6 +40,7 @@ class MessageWorker {
   Transport& transport_;
   MessageApp& app_;
   const NanoClock& clock_;
+  bool gives_way_;
   std::array<MessageEvent, kEvents> events_;
   std::atomic<bool> done_{false};
 };

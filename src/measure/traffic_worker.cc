@@ -8,8 +8,8 @@
 #include <rte_prefetch.h>
 
 #include "base/clock.h"
+#include "base/give_way.h"
 #include "pipeline/stream.h"
-#include "runtime/workers.h"
 
 namespace warpline {
 namespace {
@@ -40,9 +40,8 @@ TrafficWorker::~TrafficWorker() { rte_pktmbuf_free_bulk(unsent_mbufs_.data() + u
 bool TrafficWorker::done() const { return member_.done.load(std::memory_order_acquire); }
 
 void TrafficWorker::run() {
-  while (!done()) {
-    if (!poll()) idle(place_.yields);
-  }
+  Turns turns(place_.yields);
+  while (!done()) turns.end(poll());
 }
 
 bool TrafficWorker::poll() {

@@ -10,6 +10,7 @@
 
 #include "pipeline/recycle_plan.h"
 #include "runtime/ring_pair.h"
+#include "runtime/setup_step.h"
 #include "runtime/vnic.h"
 
 namespace warpline {
@@ -95,6 +96,7 @@ Result<void> ForwardPorts::make_pools(std::uint16_t index) {
       plan.data_room = std::max(plan.data_room, more.data_room);
     }
   }
+  const SetupStep step(fmt::format("allocating the buffers of port {}", port.name()));
   WARPLINE_TRY(PortPools pools, PortPools::make(plan));
   pools_.push_back(std::move(pools));
   return {};
@@ -110,6 +112,7 @@ Result<void> ForwardPorts::start() {
       for (const std::span<std::byte> memory : pools.external()) WARPLINE_CHECK(ports_[i].map(memory));
     }
     WARPLINE_CHECK(ports_[i].attach(pools_of(i).queues()));
+    const SetupStep step(fmt::format("setting up the GPU's copies for port {}", ports_[i].name()));
     if (!pools_of(i).external().empty()) WARPLINE_CHECK(copies_.install(ports_[i]));
   }
   std::vector<std::uint16_t> ids;

@@ -9,6 +9,7 @@
 #include "gpu/cuda_error.h"
 #include "handoff/gpu_engine.h"
 #include "pipeline/recycle_plan.h"
+#include "runtime/setup_step.h"
 #include "workload/workload.h"
 
 namespace warpline {
@@ -42,7 +43,7 @@ std::vector<LanePlacement> lane_placements(const ForwardLayout& layout, const Lc
   for (std::size_t i = 0; i < layout.roles.size(); ++i) {
     const Role& role = layout.roles[i];
     if (role.kind != RoleKind::engine || role.streams.front() != stream) continue;
-    lanes.push_back({static_cast<unsigned>(plan.workers[i].cpu.id), plan.workers[i].shares_cpu});
+    lanes.push_back({static_cast<unsigned>(plan.workers[i].cpu.id), plan.workers[i].gives_way});
   }
   return lanes;
 }
@@ -102,6 +103,7 @@ Forwarder::Forwarder(const Config& config, const ForwardLayout& layout, const Lc
 
 Result<std::unique_ptr<Forwarder>> Forwarder::create(const Config& config, const ForwardLayout& layout,
                                                      const LcorePlan& plan, const std::vector<ForwardPort>& ports) {
+  const SetupStep step("making the engines");
   std::unique_ptr<Forwarder> forwarder(new Forwarder(config, layout, plan));
   for (std::uint16_t i = 0; i < layout.streams.size(); ++i) {
     const StreamRoute& route = layout.streams[i];
@@ -115,7 +117,7 @@ Result<std::unique_ptr<Forwarder>> Forwarder::create(const Config& config, const
   for (std::size_t i = 0; i < layout.roles.size(); ++i) {
     if (layout.roles[i].kind == RoleKind::engine || layout.roles[i].kind == RoleKind::far_side) continue;
     for (const std::uint16_t stream : layout.roles[i].streams) {
-      forwarder->streams_[stream]->yields |= plan.workers[i].shares_cpu;
+      forwarder->streams_[stream]->yields |= plan.workers[i].gives_way;
     }
   }
   return forwarder;
@@ -131,11 +133,13 @@ std::optional<std::uint64_t> Forwarder::recycled() const {
 }
 
 Result<void> Forwarder::prepare() {
+  const SetupStep step("preparing the engines");
   for (const auto& way : ways_) WARPLINE_CHECK(way->prepare());
   return {};
 }
 
 Result<void> Forwarder::start() {
+  const SetupStep step("starting the engines");
   for (const auto& way : ways_) WARPLINE_CHECK(way->start());
   return {};
 }
@@ -157,12 +161,13 @@ void Forwarder::run(std::size_t role) {
       stages.push_back(transmitting);
     }
   }
-  if (!stages.empty()) run_stages(stages, control_, plan_.workers[role].shares_cpu);
+  if (!stages.empty()) run_stages(stages, control_, plan_.workers[role].gives_way);
 }
 
 Forwarder::~Forwarder() { finish(); }
 
 void Forwarder::finish() {
+  const SetupStep step("stopping the engines", SetupStep::Of::clean_up);
   for (const auto& way : ways_) way->finish();
 }
 

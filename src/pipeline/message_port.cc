@@ -19,6 +19,7 @@
 #include <rte_mempool.h>
 
 #include "base/random.h"
+#include "runtime/setup_step.h"
 
 namespace warpline {
 namespace {
@@ -126,6 +127,7 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortConfig& wanted,
 
 Result<void> MessagePort::make_pools(const PortConfig& port, const MessagePortConfig& config) {
   static std::atomic<unsigned> made{0};
+  const SetupStep step(fmt::format("allocating the buffers of port {}", port_->name()));
   const unsigned number = made++;
   const PoolShape shape{.name = fmt::format("message{}", number),
                         .size = buffers(port, config),

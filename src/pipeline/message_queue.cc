@@ -2,7 +2,6 @@
 #include "pipeline/message_queue.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <rte_ethdev.h>
 #include <rte_ring.h>
 
+#include "base/give_way.h"
 #include "base/random.h"
 
 namespace warpline {
@@ -79,7 +79,7 @@ void MessageQueue::close() {
 }
 
 /// A port is polled: there is nothing to sleep on. But others may wait for the core.
-void MessageQueue::wait(Nanos, Nanos) { sched_yield(); }
+void MessageQueue::wait(Nanos, Nanos) { give_way(); }
 
 // What is sent.
 

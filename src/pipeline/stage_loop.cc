@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/stage_loop.h"
 
-#include "runtime/workers.h"
+#include "base/give_way.h"
 
 namespace warpline {
 
 void run_stages(std::span<Stage* const> stages, const StageControl& control, bool yields) {
+  Turns turns(yields);
   while (!control.stop.load(std::memory_order_relaxed)) {
     std::uint32_t moved = 0;
     for (Stage* stage : stages) moved += stage->poll();
-    if (moved == 0) idle(yields);
+    turns.end(moved != 0);
   }
   for (;;) {
     bool drained = true;

@@ -2,7 +2,7 @@
 #include "pipeline/transmit.h"
 
 #include "base/buffer_mark.h"
-#include "runtime/workers.h"
+#include "base/give_way.h"
 
 namespace warpline {
 

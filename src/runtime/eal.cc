@@ -19,6 +19,7 @@
 #include "runtime/hugepages.h"
 #include "runtime/interrupt_thread.h"
 #include "runtime/port_spec.h"
+#include "runtime/setup_step.h"
 
 namespace warpline {
 namespace {
@@ -178,6 +179,7 @@ Result<Eal> Eal::start(const RuntimeConfig& config, const LcorePlan& plan, const
   for (std::string& argument : arguments) argv.push_back(argument.data());
 
   eal.affinity_ = current_affinity();
+  const SetupStep step("starting DPDK");
   const CapturedLog log(CapturedLog::Scope::all_output);
   const int status = rte_eal_init(static_cast<int>(argv.size()), argv.data());
   remove_runtime_dir();
@@ -198,6 +200,7 @@ Eal::Eal(Eal&& other) noexcept
 
 Eal::~Eal() {
   if (!owner_) return;
+  const SetupStep step("stopping DPDK", SetupStep::Of::clean_up);
   const CapturedLog log;
   // A thread that does not stop may still touch what the clean-up unmaps; the end of the process then frees it.
   if (park_interrupt_thread()) rte_eal_cleanup();

@@ -172,10 +172,18 @@ Result<LcorePlan> plan_lcores(const Topology& topology, const std::vector<Worker
   std::map<std::size_t, int> load;
   for (const std::size_t c : placed) ++load[c];
   for (std::size_t w = 0; w < workers.size(); ++w) {
-    plan.workers.push_back({workers[w], static_cast<unsigned>(w + 1), topology.cpus[placed[w]], load[placed[w]] > 1});
+    plan.workers.push_back(
+        {workers[w], static_cast<unsigned>(w + 1), topology.cpus[placed[w]], load[placed[w]] > 1, false});
   }
   place_control(topology, plan);
+  for (PlacedWorker& worker : plan.workers) {
+    worker.gives_way = worker.shares_cpu || (limits.real_time && plan.control_shares);
+  }
   add_notes(plan);
+  if (limits.real_time && plan.control_shares) {
+    plan.notes.emplace_back(
+        "real-time scheduling without a core for the control thread: workers sleep 5 % of the time");
+  }
   return plan;
 }
 

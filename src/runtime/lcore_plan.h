@@ -25,7 +25,9 @@ struct PlacedWorker {
   WorkerRequest request;
   unsigned lcore;   ///< DPDK's lcore id
   Cpu cpu;          ///< the one processor that it is pinned to
-  bool shares_cpu;  ///< other workers are pinned there too: it must yield when idle
+  bool shares_cpu;  ///< other workers are pinned there too
+  bool gives_way =
+      false;  ///< other threads need its processor: it yields when idle, and more under real-time scheduling
 };
 
 /// Where every thread of the data path runs.
@@ -40,6 +42,7 @@ struct LcorePlan {
 struct LcoreLimits {
   std::uint32_t lcores = 0;  ///< processors that the workers may use; 0: one each, as far as the machine goes
   bool share_cores = false;  ///< more lcores than processors is meant
+  bool real_time = false;    ///< threads are scheduled in real time: where a worker polls, no other runs by itself
 };
 
 /// Places each worker: on its port's NUMA node before elsewhere, on a physical core of its own before a sibling, on a

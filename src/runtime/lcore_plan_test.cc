@@ -73,6 +73,21 @@ TEST(LcorePlan, SharesEvenlyWhereItMustAndSaysSo) {
   EXPECT_TRUE(plan.control_shares);
 }
 
+TEST(LcorePlan, InRealTimeWorkersGiveWayToTheControlThread) {
+  const std::vector<WorkerRequest> two = {on(0), on(0)};
+  const LcorePlan ordinary = planned(Topology::made_up(1, 2, 1), two);
+  ASSERT_TRUE(ordinary.control_shares);
+  for (const PlacedWorker& worker : ordinary.workers) EXPECT_FALSE(worker.gives_way);
+  const LcorePlan real_time = planned(Topology::made_up(1, 2, 1), two, {.real_time = true});
+  for (const PlacedWorker& worker : real_time.workers) EXPECT_TRUE(worker.gives_way);
+  EXPECT_THAT(real_time.notes, Contains(HasSubstr("workers sleep 5 % of the time")));
+  const LcorePlan roomy = planned(Topology::made_up(1, 3, 1), two, {.real_time = true});
+  for (const PlacedWorker& worker : roomy.workers) EXPECT_FALSE(worker.gives_way);
+  const LcorePlan crowded = planned(Topology::made_up(1, 3, 1), {on(0), on(0), on(0)}, {.lcores = 2});
+  EXPECT_TRUE(crowded.workers[0].gives_way);
+  EXPECT_FALSE(crowded.workers[1].gives_way);
+}
+
 TEST(LcorePlan, LcoresBoundsTheProcessors) {
   const LcorePlan plan = planned(Topology::made_up(1, 8, 1), {on(0), on(0), on(0)}, {.lcores = 2});
   EXPECT_EQ(cpus_of(plan), (std::vector<int>{1, 2, 1}));

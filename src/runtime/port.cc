@@ -16,6 +16,7 @@
 #include "runtime/dpdk_log.h"
 #include "runtime/lcore_plan.h"
 #include "runtime/port_spec.h"
+#include "runtime/setup_step.h"
 #include "runtime/vnic.h"
 
 namespace warpline {
@@ -41,6 +42,7 @@ Result<Port> Port::open(const std::string& text) {
   WARPLINE_CHECK(check_port_spec(text));
   WARPLINE_TRY(const PortSpec spec, parse_port_spec(text));
   const std::string what = fmt::format("port {}", text);
+  const SetupStep step("opening " + what);
   const CapturedLog log;
   std::uint16_t id = find_ethdev(spec);
   if (id != RTE_MAX_ETHPORTS && !spec.pci) {
@@ -112,6 +114,7 @@ Port::~Port() { close(); }
 
 void Port::close() {
   if (id_ == kNone) return;
+  const SetupStep step(fmt::format("closing port {}", name_), SetupStep::Of::clean_up);
   stop();
   const CapturedLog log;
   unmap();
@@ -131,6 +134,7 @@ void Port::close() {
 }
 
 Result<void> Port::start() {
+  const SetupStep step(fmt::format("starting port {}", name_));
   const CapturedLog log;
   // Nothing here reads packet types, so devices that take time to tell them need not.
   (void)rte_eth_dev_set_ptypes(id_, RTE_PTYPE_UNKNOWN, nullptr, 0);
@@ -149,6 +153,7 @@ Result<void> Port::start() {
 
 void Port::stop() {
   if (!started_) return;
+  const SetupStep step(fmt::format("stopping port {}", name_), SetupStep::Of::clean_up);
   const CapturedLog log;
   rte_eth_dev_stop(id_);
   started_ = false;

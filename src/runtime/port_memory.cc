@@ -12,6 +12,7 @@
 
 #include "runtime/dpdk_log.h"
 #include "runtime/port.h"
+#include "runtime/setup_step.h"
 
 namespace warpline {
 namespace {
@@ -33,6 +34,7 @@ bool copies_with_cpu(const rte_device* device, const std::string& driver) {
 }  // namespace
 
 Result<void> Port::map(std::span<std::byte> memory) {
+  const SetupStep step(fmt::format("mapping GPU memory for port {}", name_));
   const CapturedLog log;
   const bool of_verbs = driver_.starts_with("mlx");
   // Addresses of devices are the program's own: EAL runs so wherever a device can reach more than its memory.

@@ -9,6 +9,7 @@
 #include "runtime/dpdk_log.h"
 #include "runtime/offloads.h"
 #include "runtime/port.h"
+#include "runtime/setup_step.h"
 
 namespace warpline {
 namespace {
@@ -77,6 +78,7 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
     return environment_error(what, rte_strerror(-problem), "run `warpline doctor`");
   }
   WARPLINE_CHECK(choose_offloads(info, pools));
+  const SetupStep step(fmt::format("setting up the queues of port {}", name_));
   const CapturedLog log;
   if (const int problem = rte_eth_dev_configure(id_, queues_.rx, queues_.tx, &device_config_); problem != 0) {
     return environment_error(what, log.reason(rte_strerror(-problem)), "ask less of it");

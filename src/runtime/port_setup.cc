@@ -9,6 +9,7 @@
 #include "runtime/dpdk_log.h"
 #include "runtime/offloads.h"
 #include "runtime/port.h"
+#include "runtime/setup_step.h"
 
 namespace warpline {
 namespace {
@@ -69,6 +70,7 @@ Result<void> Port::spread(const rte_eth_dev_info& info, rte_eth_conf& device) {
 }
 
 Result<void> Port::configure(const PortConfig& config, const PortQueues& queues) {
+  const SetupStep step(fmt::format("configuring port {}", name_));
   config_ = config;
   queues_ = queues;
   setup_ = {};

@@ -289,7 +289,7 @@ TEST(WorkersTest, RunOnTheirLcoresAndAreWaitedFor) {
                             [&, w] {
                               seen[w] = rte_lcore_id();
                               ++arrived;
-                              while (arrived < 3) idle(plan.workers[w].shares_cpu);
+                              while (arrived < 3) idle(plan.workers[w].gives_way);
                             })
                     .ok());
   }

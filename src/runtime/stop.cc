@@ -10,28 +10,40 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
               "written by a signal handler");
 
 void request_stop(int signal) {
-  stop_signal.store(signal, std::memory_order_relaxed);
+  int none = 0;
+  if (!stop_signal.compare_exchange_strong(none, signal, std::memory_order_relaxed)) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);  // ends the process when the handler returns
+    return;
+  }
   stop_requested.store(true, std::memory_order_relaxed);
+  StepWatch::interrupt();
 }
 
 }  // namespace
 
-StopOnSignal::StopOnSignal() {
+StopOnSignal::StopOnSignal(const StepWatch::Limits& limits) {
   stop_signal = 0;
   stop_requested = false;
+  watch_.emplace(limits);  // before the signals are blocked: its thread does not inherit that
   struct sigaction action{};
   action.sa_handler = request_stop;
   sigemptyset(&action.sa_mask);
-  // SA_RESETHAND: the kernel takes the handler out at its first run, so the second signal ends the process.
-  // No SA_RESTART: the control thread's sleep ends at once.
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, &interrupt_);
   sigaction(SIGTERM, &action, &terminate_);
+  sigset_t both;
+  sigemptyset(&both);
+  sigaddset(&both, SIGINT);
+  sigaddset(&both, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &both, &mask_);
 }
 
 StopOnSignal::~StopOnSignal() {
   sigaction(SIGINT, &interrupt_, nullptr);
   sigaction(SIGTERM, &terminate_, nullptr);
+  watch_.reset();
+  pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
 }
 
 const std::atomic<bool>& StopOnSignal::requested() { return stop_requested; }

@@ -3,14 +3,19 @@
 
 #include <atomic>
 #include <csignal>
+#include <optional>
+
+#include "runtime/setup_step.h"
 
 namespace warpline {
 
-/// While it lives, the first SIGINT and the first SIGTERM set a flag, a second one of the same ends the process (the
-/// default action). Restores what was there before. One at a time.
+/// While it lives, the first SIGINT or SIGTERM sets a flag, and a second of either ends the process at once by the
+/// signal's default action. The thread that makes it, and threads that this one starts later, are not interrupted: the
+/// signals go to the thread of the StepWatch, so they are heard even while all others spin or are stuck in a call.
+/// Restores what was there before. One at a time.
 class StopOnSignal {
  public:
-  StopOnSignal();
+  explicit StopOnSignal(const StepWatch::Limits& limits = {});
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;
   ~StopOnSignal();
@@ -23,6 +28,8 @@ class StopOnSignal {
  private:
   struct sigaction interrupt_;
   struct sigaction terminate_;
+  sigset_t mask_;  ///< of the thread that made it
+  std::optional<StepWatch> watch_;
 };
 
 }  // namespace warpline

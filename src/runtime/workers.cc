@@ -2,14 +2,22 @@
 #include "runtime/workers.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
 namespace warpline {
+namespace {
+
+constexpr std::chrono::microseconds kLook{50};
+
+}  // namespace
 
 int Workers::enter(void* body) {
   auto* const self = static_cast<Body*>(body);
@@ -52,7 +60,10 @@ bool Workers::running() const {
 void Workers::wait() {
   for (std::size_t w = 0; w < bodies_.size(); ++w) {
     if (bodies_[w].run == nullptr) continue;
-    rte_eal_wait_lcore(plan_.workers[w].lcore);
+    const unsigned lcore = plan_.workers[w].lcore;
+    // rte_eal_wait_lcore() spins: under real-time scheduling it would keep a worker on this core from ending.
+    while (rte_eal_get_lcore_state(lcore) == RUNNING) std::this_thread::sleep_for(kLook);
+    rte_eal_wait_lcore(lcore);
     static_cast<void>(bodies_[w].ended.load(std::memory_order_acquire));
   }
 }

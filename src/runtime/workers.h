@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 #include <cstddef>
 #include <functional>
 #include <vector>
 
-#include <rte_pause.h>
-
 #include "base/result.h"
 #include "runtime/lcore_plan.h"
 
 namespace warpline {
-
-/// What a worker that found nothing to do calls: gives the processor away if others wait for it.
-inline void idle(bool shares_cpu) {
-  if (shares_cpu) {
-    sched_yield();
-  } else {
-    rte_pause();
-  }
-}
 
 /// Runs functions on the plan's lcores. Used by the control thread. The functions must end by themselves (a stop flag);
 /// the destructor waits for them.

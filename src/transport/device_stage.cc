@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/device_stage.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "base/give_way.h"
 
 namespace warpline {
 namespace {
@@ -124,7 +124,7 @@ void DeviceStage::wait(Nanos now, Nanos until) {
   if (held_ == 0 && settled()) {
     inner_.wait(now, until);
   } else {
-    sched_yield();
+    give_way();
   }
 }
 

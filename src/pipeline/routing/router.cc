@@ -37,7 +37,7 @@ class RouterBy final : public Router {
       Stage* stage = stages_[layout_.streams[stream].queue].get();
       if (std::ranges::find(stages, stage) == stages.end()) stages.push_back(stage);
     }
-    run_stages(stages, control_, plan_.workers[role].shares_cpu);
+    run_stages(stages, control_, plan_.workers[role].gives_way);
   }
 
   [[nodiscard]] bool switching() const override { return generations_.has_old(); }
@@ -103,7 +103,7 @@ Router::Router(const Config& config, const ForwardLayout& layout, const LcorePla
   }
   for (std::size_t role = 0; role < layout.roles.size(); ++role) {
     for (const std::uint16_t stream : layout.roles[role].streams) {
-      streams_[stream]->yields = plan.workers[role].shares_cpu;
+      streams_[stream]->yields = plan.workers[role].gives_way;
     }
   }
   for (std::uint16_t pipeline = 0; pipeline < config.forward.pipelines; ++pipeline) {

@@ -72,7 +72,7 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     ASSERT_TRUE(routes.ok()) << routes.error().message();
     layout_ = lay_out_routing(config_, {kAnyNode, kAnyNode}, 1);
     plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {});
-    plan_.workers[0].shares_cpu = true;
+    plan_.workers[0].gives_way = true;
     auto router = Router::create(config_, layout_, plan_, std::move(ports), *std::move(routes));
     ASSERT_TRUE(router.ok()) << router.error().message();
     router_ = *std::move(router);
