@@ -18,6 +18,7 @@
 #include "runtime/dpdk_log.h"
 #include "runtime/hugepages.h"
 #include "runtime/interrupt_thread.h"
+#include "runtime/ordinary_scheduling.h"
 #include "runtime/port_spec.h"
 #include "runtime/setup_step.h"
 
@@ -181,7 +182,11 @@ Result<Eal> Eal::start(const RuntimeConfig& config, const LcorePlan& plan, const
   eal.affinity_ = current_affinity();
   const SetupStep step("starting DPDK");
   const CapturedLog log(CapturedLog::Scope::all_output);
-  const int status = rte_eal_init(static_cast<int>(argv.size()), argv.data());
+  int status = 0;
+  {
+    const OrdinaryScheduling for_threads;
+    status = rte_eal_init(static_cast<int>(argv.size()), argv.data());
+  }
   remove_runtime_dir();
   if (status < 0) {
     Error error = not_started(log, effective, eal.hugepages_, needed);

@@ -15,6 +15,7 @@
 
 #include "runtime/dpdk_log.h"
 #include "runtime/lcore_plan.h"
+#include "runtime/ordinary_scheduling.h"
 #include "runtime/port_spec.h"
 #include "runtime/setup_step.h"
 #include "runtime/vnic.h"
@@ -49,7 +50,10 @@ Result<Port> Port::open(const std::string& text) {
     return usage_error(what, "it is open already", "give each port a name of its own");
   }
   if (id == RTE_MAX_ETHPORTS) {
-    const int problem = rte_dev_probe(text.c_str());
+    const int problem = [&text] {
+      const OrdinaryScheduling for_threads;
+      return rte_dev_probe(text.c_str());
+    }();
     id = find_ethdev(spec);
     if (problem != 0 && id == RTE_MAX_ETHPORTS) {
       const std::string why = log.reason(rte_strerror(-problem));
@@ -136,6 +140,7 @@ void Port::close() {
 Result<void> Port::start() {
   const SetupStep step(fmt::format("starting port {}", name_));
   const CapturedLog log;
+  const OrdinaryScheduling for_threads;
   // Nothing here reads packet types, so devices that take time to tell them need not.
   (void)rte_eth_dev_set_ptypes(id_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (const int problem = rte_eth_dev_start(id_); problem != 0) {
