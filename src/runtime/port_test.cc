@@ -9,6 +9,7 @@
 
 #include <rte_mbuf.h>
 
+#include "base/give_way.h"
 #include "runtime/eal_environment.h"
 #include "runtime/port_spec.h"
 #include "runtime/ring_pair.h"
