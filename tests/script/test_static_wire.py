@@ -4,7 +4,7 @@
 import signal
 import unittest
 
-from support.case import LIVE_ROW, Case
+from support.case import LIVE_ROW, Case, needs_vnic
 
 PACKETS = 50_001
 ONE = ("--port", "net_vnic0,wire=static")
@@ -16,6 +16,7 @@ ENGINES = (
 )
 
 
+@needs_vnic
 class StaticWire(Case):
     def forward(self, *arguments):
         return self.warpline("forward", "--json", "--share-cores", *arguments)
