@@ -7,6 +7,7 @@ from setups import ON_GPU, Setup
 ON_CPU = ("inline", "thread")
 WITH_THREADS = ("thread", "persistent")
 HEADERS_ONLY = ("mac-swap", "spin")  # touch what a split leaves in host memory
+MOST_WORKERS = 120  # of a DPDK built for 128 lcores, less what the far side and the control thread need
 SPLIT = 42  # an Ethernet, IPv4 and UDP header
 
 
@@ -41,6 +42,8 @@ def refusal(row):
         return "a GPU cannot read host memory"
     if row["ctas"] > 1 and row["engine"] not in WITH_THREADS:
         return "the engine has no threads"
+    if row["engine"] == "thread" and row["pipelines"] * (row["ctas"] + 1) > MOST_WORKERS:
+        return "DPDK has too few lcores"
     if not on_gpu and row["memory"] == "host" and row["gpus"] > 1:
         return "nothing is a GPU's"
     reachable = row["workload"] == "none" or (row["split"] and row["workload"] in HEADERS_ONLY)
