@@ -21,7 +21,7 @@ class ProgressWatch {
     for (std::uint64_t slot = 0; slot <= view_.slot_mask; ++slot) {
       const std::uint64_t done = std::atomic_ref(view_.done[slot].value).load(std::memory_order_relaxed);
       const std::uint64_t ready = std::atomic_ref(view_.ready[slot].value).load(std::memory_order_relaxed);
-      waiting |= !has_sequence(done, ready >> kRingCountBits);
+      waiting |= !has_sequence(done, ready >> kRingSequenceShift);
       done_sum += done;
     }
     if (!looked_ || !waiting || done_sum != done_sum_) since_ = now;
