@@ -50,7 +50,7 @@ enum class Fault : std::uint8_t { none, skip, twice, spoil };
 /// Exchanges MAC addresses, but for one frame in a million.
 struct BrokenSwap {
   static constexpr WorkloadKind kKind = WorkloadKind::mac_swap;
-  static constexpr bool kStateless = true;
+  [[maybe_unused]] static constexpr bool kStateless = true;
 
   Fault fault;
   std::atomic<std::uint64_t>* frames;
@@ -81,7 +81,7 @@ BurstCounts work_burst(BurstView burst, SkippedSwap& work) {
 /// Leaves frames alone, but for one.
 struct Quiet {
   static constexpr WorkloadKind kKind = WorkloadKind::count;
-  static constexpr bool kStateless = true;
+  [[maybe_unused]] static constexpr bool kStateless = true;
   std::uint64_t* frames;
   Verdict operator()(FrameRef frame) const { return (*frames)++ == kMillion / 2 ? MacSwap{}(frame) : Verdict::forward; }
 };
@@ -89,7 +89,7 @@ struct Quiet {
 /// Drops one frame in a thousand, and does not touch those.
 struct Picky {
   static constexpr WorkloadKind kKind = WorkloadKind::mac_swap;
-  static constexpr bool kStateless = true;
+  [[maybe_unused]] static constexpr bool kStateless = true;
   std::uint64_t* frames;
   Verdict operator()(FrameRef frame) const { return (*frames)++ % 1000 == 0 ? Verdict::user_drop : MacSwap{}(frame); }
 };
