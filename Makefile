@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each target works as the first command on a fresh Debian or Ubuntu machine.
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test bundle bench format clean setup
+.PHONY: help build run test sanitize bundle bench format clean setup
 
 help:
 	@echo "make run      build, then forward frames between software NICs for three seconds and verify every byte"
 	@echo "make test     build, then run all checks and tests"
+	@echo "make sanitize the unit tests under AddressSanitizer with UBSan and under ThreadSanitizer"
 	@echo "make build    build; the program is build/warpline"
 	@echo "make bundle   build/bundle/: program, tests and benchmarks that need nothing but glibc where they run"
 	@echo "make bench    the benchmarks that this machine can run; results under build/bench/"
@@ -26,6 +27,9 @@ run: build
 
 test: setup
 	@setup/test
+
+sanitize: setup
+	@setup/sanitize
 
 bundle: setup
 	@setup/bundle

@@ -11,6 +11,8 @@ warpline_module(config   LEVEL 1 USES base EXTERNAL CLI11::CLI11 PkgConfig::toml
 warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 
 warpline_module(runtime  LEVEL 2 USES base config gpu EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
+# DPDK calls experimental: rte_dev_dma_map (unchanged since 19.11), rte_intr_instance_alloc and what sets one up (21.11).
+target_compile_definitions(warpline_runtime PRIVATE ALLOW_EXPERIMENTAL_API)
 # For the public headers of net_vnic, built or not.
 target_include_directories(warpline_runtime PUBLIC ${PROJECT_SOURCE_DIR}/drivers)
 warpline_module(memory   LEVEL 2 USES base config gpu runtime EXTERNAL PkgConfig::dpdk)

@@ -12,6 +12,12 @@ if(WARPLINE_TESTS)
   add_custom_target(unit_tests)
   add_library(warpline_testing INTERFACE)
   target_link_libraries(warpline_testing INTERFACE GTest::gtest GTest::gmock GTest::gtest_main ${RAPIDCHECK_LIBRARY})
+  # Tests are compiled more often than they run; what they test keeps its optimisation.
+  set(test_optimisation -O1)
+  if(WARPLINE_SANITIZE)
+    set(test_optimisation -O0)
+  endif()
+  target_compile_options(warpline_testing INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${test_optimisation}>)
 endif()
 
 # A test that this build cannot have: it is listed as skipped, with the reason. Of a sanitizer's build none is.
@@ -50,6 +56,8 @@ function(warpline_check_headers name folder)
   if(alone)
     add_library(warpline_${name}_headers OBJECT ${alone})
     target_link_libraries(warpline_${name}_headers PRIVATE warpline_${name})
+    target_compile_options(warpline_${name}_headers PRIVATE -O0)
+    set_target_properties(warpline_${name}_headers PROPERTIES UNITY_BUILD OFF)
   endif()
 endfunction()
 

@@ -57,11 +57,12 @@ class ForwardRun {
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, inputs_.specs, ports_->host_memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
+    link_notes_ = await_links(ports_->ports());
+    if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(1)));
+    WARPLINE_CHECK(prepare());
     announce(notes_of(plan_, *eal_, ports_->ports()));
     announce(recycling_notes(loaded_, ports_->recycling()));
-    link_notes_ = await_links(ports_->ports());
     announce(link_notes_);
-    if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(1)));
     WARPLINE_CHECK(launch());
     const LiveResult live = supervise();
     workers_->wait();
@@ -100,11 +101,15 @@ class ForwardRun {
     return {};
   }
 
-  Result<void> launch() {
+  /// The last that can be refused: with one line, so notes come after it.
+  Result<void> prepare() {
     WARPLINE_TRY(forwarder_, Forwarder::create(config_, layout_, plan_, ports_->near()));
     forwarder_->recycle_with(ports_->recycling());
     if (config_.forward.loopback) make_far_side();
-    WARPLINE_CHECK(forwarder_->prepare());
+    return forwarder_->prepare();
+  }
+
+  Result<void> launch() {
     {
       const SetupStep step("starting the GPU's copies");
       WARPLINE_CHECK(ports_->start_copies());

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "driver_testing.h"
+#include "engine_testing.h"
 
 namespace warpline::vnic {
 namespace {
-
-using Bytes = std::vector<std::uint8_t>;
 
 Bytes random_frame(std::mt19937_64& random, std::size_t length) {
   Bytes bytes(length);

@@ -10,13 +10,12 @@
 #include <rte_flow.h>
 
 #include "driver_testing.h"
+#include "engine_testing.h"
 #include "packet/udp_frame.h"
 #include "packet/verify.h"
 
 namespace warpline::vnic {
 namespace {
-
-using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::uint64_t kRxChecksums =
     RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;

@@ -11,7 +11,7 @@
 namespace warpline::vnic {
 namespace {
 
-Bytes read_frame(const rte_mbuf* mbuf) {
+Bytes first_segment(const rte_mbuf* mbuf) {
   const auto* const data = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
   return {data, data + mbuf->data_len};
 }
@@ -41,7 +41,7 @@ TEST(EngineThread, CarriesFramesWhileOthersPoll) {
       }
       const std::vector<rte_mbuf*> frames = port.receive(0, 1);
       for (rte_mbuf* const mbuf : frames) {
-        EXPECT_EQ(read_frame(mbuf), numbered_frame(received, 60 + received % 900));
+        EXPECT_EQ(first_segment(mbuf), numbered_frame(received, 60 + received % 900));
         rte_pktmbuf_free(mbuf);
         ++received;
       }

@@ -13,8 +13,8 @@
 namespace warpline::vnic {
 namespace {
 
-const FrameBytes kUdp4 = with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(30))));
-const FrameBytes kTcp4 = with_checksums(ipv4_frame(kProtocolTcp, tcp_segment(counting(30))));
+const FrameBytes kPortUdp4 = with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(30))));
+const FrameBytes kPortTcp4 = with_checksums(ipv4_frame(kProtocolTcp, tcp_segment(counting(30))));
 
 /// A port whose wire comes back to it, with four queues, and rules for UDP over IPv4 on it.
 class FlowOps : public testing::Test {
@@ -73,26 +73,26 @@ class FlowOps : public testing::Test {
 };
 
 TEST_F(FlowOps, ARuleSteersMarksAndCountsUntilItIsDestroyed) {
-  EXPECT_EQ(arrival(kUdp4), (Arrival{0, false, 0}));
+  EXPECT_EQ(arrival(kPortUdp4), (Arrival{0, false, 0}));
   rte_flow* const flow = create({{RTE_FLOW_ACTION_TYPE_QUEUE, &to_two_},
                                  {RTE_FLOW_ACTION_TYPE_MARK, &mark_},
                                  {RTE_FLOW_ACTION_TYPE_COUNT, nullptr}});
   ASSERT_NE(flow, nullptr);
-  EXPECT_EQ(arrival(kUdp4), (Arrival{2, true, 0xabcdef}));
-  EXPECT_EQ(arrival(kUdp4), (Arrival{2, true, 0xabcdef}));
-  EXPECT_EQ(arrival(kTcp4), (Arrival{0, false, 0}));
+  EXPECT_EQ(arrival(kPortUdp4), (Arrival{2, true, 0xabcdef}));
+  EXPECT_EQ(arrival(kPortUdp4), (Arrival{2, true, 0xabcdef}));
+  EXPECT_EQ(arrival(kPortTcp4), (Arrival{0, false, 0}));
 
   rte_flow_query_count answer{};
   answer.reset = 1;
   ASSERT_EQ(query(flow, answer), 0);
   EXPECT_TRUE(answer.hits_set && answer.bytes_set);
   EXPECT_EQ(answer.hits, 2U);
-  EXPECT_EQ(answer.bytes, 2 * kUdp4.size());
+  EXPECT_EQ(answer.bytes, 2 * kPortUdp4.size());
   ASSERT_EQ(query(flow, answer), 0);
   EXPECT_EQ(answer.hits, 0U);
 
   EXPECT_EQ(rte_flow_destroy(port_.id, flow, &error_), 0);
-  EXPECT_EQ(arrival(kUdp4), (Arrival{0, false, 0}));
+  EXPECT_EQ(arrival(kPortUdp4), (Arrival{0, false, 0}));
   EXPECT_EQ(rte_flow_destroy(port_.id, flow, &error_), -ENOENT);
   EXPECT_EQ(error_.type, RTE_FLOW_ERROR_TYPE_HANDLE);
   EXPECT_EQ(query(flow, answer), -ENOENT);
@@ -100,10 +100,10 @@ TEST_F(FlowOps, ARuleSteersMarksAndCountsUntilItIsDestroyed) {
 
 TEST_F(FlowOps, FlushingLeavesNoRule) {
   ASSERT_NE(create({{RTE_FLOW_ACTION_TYPE_DROP, nullptr}}), nullptr);
-  EXPECT_EQ(arrival(kUdp4).queue, 4);
+  EXPECT_EQ(arrival(kPortUdp4).queue, 4);
   EXPECT_EQ(port_.counts()["rx_flow_dropped"], 1U);
   EXPECT_EQ(rte_flow_flush(port_.id, &error_), 0);
-  EXPECT_EQ(arrival(kUdp4).queue, 0);
+  EXPECT_EQ(arrival(kPortUdp4).queue, 0);
 }
 
 TEST_F(FlowOps, OnlyRulesThatCountAreAsked) {

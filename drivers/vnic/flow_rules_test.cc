@@ -107,9 +107,9 @@ rte_flow_item_eth type_item(std::uint16_t type) {
   return item;
 }
 
-const FrameBytes kUdp4 = ipv4_frame(kProtocolUdp, udp_datagram(counting(20)));
-const FrameBytes kTcp4 = ipv4_frame(kProtocolTcp, tcp_segment(counting(20)));
-const FrameBytes kUdp6 = ipv6_frame(kProtocolUdp, udp_datagram(counting(20)));
+const FrameBytes kRuleUdp4 = ipv4_frame(kProtocolUdp, udp_datagram(counting(20)));
+const FrameBytes kRuleTcp4 = ipv4_frame(kProtocolTcp, tcp_segment(counting(20)));
+const FrameBytes kRuleUdp6 = ipv6_frame(kProtocolUdp, udp_datagram(counting(20)));
 const FrameBytes kArp = arp_frame({});
 
 TEST(FlowRules, MatchAFiveTuple) {
@@ -118,12 +118,12 @@ TEST(FlowRules, MatchAFiveTuple) {
       .match(RTE_FLOW_ITEM_TYPE_IPV4, ipv4_item(0xc6120001, 0xc6130001))
       .match(RTE_FLOW_ITEM_TYPE_UDP, udp_item(49152, 9))
       .queue(1);
-  EXPECT_TRUE(matches(spec, kUdp4));
-  EXPECT_TRUE(matches(spec, tagged(kUdp4, 0x8100, 1)));
-  EXPECT_FALSE(matches(spec, kTcp4));
-  EXPECT_FALSE(matches(spec, kUdp6));
+  EXPECT_TRUE(matches(spec, kRuleUdp4));
+  EXPECT_TRUE(matches(spec, tagged(kRuleUdp4, 0x8100, 1)));
+  EXPECT_FALSE(matches(spec, kRuleTcp4));
+  EXPECT_FALSE(matches(spec, kRuleUdp6));
   for (const std::size_t byte : {29, 33, 35, 37}) {
-    FrameBytes other = kUdp4;
+    FrameBytes other = kRuleUdp4;
     other[byte] ^= 1;
     EXPECT_FALSE(matches(spec, other)) << byte;
   }
@@ -134,8 +134,8 @@ TEST(FlowRules, MasksLeaveOutWhatTheyLeaveOut) {
   spec.match(RTE_FLOW_ITEM_TYPE_IPV4, ipv4_item(0xc6120099, 0xffffffff), ipv4_item(0xffffff00, 0))
       .match(RTE_FLOW_ITEM_TYPE_UDP, udp_item(1, 9), udp_item(0, 0xffff))
       .queue(0);
-  EXPECT_TRUE(matches(spec, kUdp4));
-  FrameBytes other = kUdp4;
+  EXPECT_TRUE(matches(spec, kRuleUdp4));
+  FrameBytes other = kRuleUdp4;
   other[28] ^= 1;  // outside of /24
   EXPECT_FALSE(matches(spec, other));
 }
@@ -143,8 +143,8 @@ TEST(FlowRules, MasksLeaveOutWhatTheyLeaveOut) {
 TEST(FlowRules, MatchAProtocolWithoutItsHeader) {
   FlowSpec spec;
   spec.match(RTE_FLOW_ITEM_TYPE_IPV4, ipv4_item(0, 0, kProtocolTcp), ipv4_item(0, 0, 0xff)).queue(0);
-  EXPECT_TRUE(matches(spec, kTcp4));
-  EXPECT_FALSE(matches(spec, kUdp4));
+  EXPECT_TRUE(matches(spec, kRuleTcp4));
+  EXPECT_FALSE(matches(spec, kRuleUdp4));
 }
 
 TEST(FlowRules, MatchIpv6) {
@@ -154,10 +154,10 @@ TEST(FlowRules, MatchIpv6) {
   std::memset(&mask.hdr.dst_addr, 0xff, 16);
   FlowSpec spec;
   spec.match(RTE_FLOW_ITEM_TYPE_IPV6, item, mask).match(RTE_FLOW_ITEM_TYPE_UDP).queue(0);
-  EXPECT_TRUE(matches(spec, kUdp6));
-  EXPECT_FALSE(matches(spec, kUdp4));
+  EXPECT_TRUE(matches(spec, kRuleUdp6));
+  EXPECT_FALSE(matches(spec, kRuleUdp4));
   EXPECT_FALSE(matches(spec, ipv6_frame(kProtocolTcp, tcp_segment({}))));
-  FrameBytes other = kUdp6;
+  FrameBytes other = kRuleUdp6;
   other[53] ^= 1;
   EXPECT_FALSE(matches(spec, other));
 }
@@ -166,7 +166,7 @@ TEST(FlowRules, MatchEtherTypesAndTags) {
   FlowSpec arp;
   arp.match(RTE_FLOW_ITEM_TYPE_ETH, type_item(0x0806), type_item(0xffff)).queue(0);
   EXPECT_TRUE(matches(arp, kArp));
-  EXPECT_FALSE(matches(arp, kUdp4));
+  EXPECT_FALSE(matches(arp, kRuleUdp4));
   EXPECT_FALSE(matches(arp, tagged(kArp, 0x8100, 5)));
 
   FlowSpec vlan5;
@@ -183,7 +183,7 @@ TEST(FlowRules, MatchEtherTypesAndTags) {
       .queue(0);
   EXPECT_TRUE(matches(both, tagged(tagged(kArp, 0x8100, 5), 0x88a8, 7)));
   EXPECT_FALSE(matches(both, tagged(tagged(kArp, 0x8100, 7), 0x88a8, 5)));
-  EXPECT_FALSE(matches(both, tagged(tagged(kUdp4, 0x8100, 5), 0x88a8, 7)));
+  EXPECT_FALSE(matches(both, tagged(tagged(kRuleUdp4, 0x8100, 5), 0x88a8, 7)));
   EXPECT_FALSE(matches(both, tagged(kArp, 0x88a8, 7)));
 }
 
@@ -193,8 +193,8 @@ TEST(FlowRules, MatchMacAddresses) {
   std::memcpy(&item.hdr.src_addr, kTestSourceMac.bytes.data(), 6);
   FlowSpec spec;
   spec.match(RTE_FLOW_ITEM_TYPE_ETH, item).queue(0);
-  EXPECT_TRUE(matches(spec, kUdp4));
-  FrameBytes other = kUdp4;
+  EXPECT_TRUE(matches(spec, kRuleUdp4));
+  FrameBytes other = kRuleUdp4;
   other[11] ^= 1;
   EXPECT_FALSE(matches(spec, other));
 }
@@ -208,7 +208,7 @@ RC_GTEST_PROP(FlowRules, AnyBytesAreMatchedWithinTheirFrame, (const std::vector<
       .queue(0);
   FlowRules rules;
   rules.add(everything.rule());
-  for (const FrameBytes& whole : {FrameBytes(bytes), tagged(kUdp6, 0x8100, 1), kArp}) {
+  for (const FrameBytes& whole : {FrameBytes(bytes), tagged(kRuleUdp6, 0x8100, 1), kArp}) {
     const auto length = *rc::gen::inRange<std::size_t>(0, whole.size() + 1);
     SegmentedFrame frame(std::span<const std::uint8_t>(whole).first(length));
     RC_ASSERT(rules.match(frame.ref().data(), frame.ref().length, parse(frame.ref())) == nullptr);
@@ -225,12 +225,12 @@ TEST(FlowRules, PriorityThenAgeDecides) {
   FlowRule* low = add(9);
   FlowRule* first = add(3);
   FlowRule* second = add(3);
-  SegmentedFrame frame(kUdp4);
+  SegmentedFrame frame(kRuleUdp4);
   const auto matched = [&] { return rules.match(frame.ref().data(), frame.ref().length, parse(frame.ref())); };
   EXPECT_EQ(matched(), first);
   EXPECT_EQ(matched(), first);
   EXPECT_EQ(first->hits.load(), 2U);
-  EXPECT_EQ(first->bytes.load(), 2 * kUdp4.size());
+  EXPECT_EQ(first->bytes.load(), 2 * kRuleUdp4.size());
   EXPECT_TRUE(rules.remove(first));
   EXPECT_FALSE(rules.contains(first));
   EXPECT_FALSE(rules.remove(first));

@@ -6,27 +6,27 @@
 namespace warpline::vnic {
 namespace {
 
-constexpr std::uint32_t kBurst = 64;
+constexpr std::uint32_t kSlotBurst = 64;
 
 TEST(Schedule, BringsWhatHasArrivedAndNoMore) {
   Schedule schedule;
   schedule.start(1e6);  // one a microsecond
   ASSERT_FALSE(schedule.endless());
-  EXPECT_EQ(schedule.arrived(kBurst, 5000), 0U);
-  EXPECT_EQ(schedule.arrived(kBurst, 5999), 0U);
-  EXPECT_EQ(schedule.arrived(kBurst, 8000), 3U);
+  EXPECT_EQ(schedule.arrived(kSlotBurst, 5000), 0U);
+  EXPECT_EQ(schedule.arrived(kSlotBurst, 5999), 0U);
+  EXPECT_EQ(schedule.arrived(kSlotBurst, 8000), 3U);
   schedule.take(2);
-  EXPECT_EQ(schedule.arrived(kBurst, 8000), 1U);
-  EXPECT_EQ(schedule.arrived(kBurst, 8000 + 100'000), kBurst);
+  EXPECT_EQ(schedule.arrived(kSlotBurst, 8000), 1U);
+  EXPECT_EQ(schedule.arrived(kSlotBurst, 8000 + 100'000), kSlotBurst);
 }
 
 TEST(Schedule, AskedTooRarelyMissesWhatIsTooLate) {
   Schedule schedule;
   schedule.start(1e9);
-  ASSERT_EQ(schedule.arrived(kBurst, 0), 0U);
-  ASSERT_EQ(schedule.arrived(kBurst, 1'000'000), kBurst);
+  ASSERT_EQ(schedule.arrived(kSlotBurst, 0), 0U);
+  ASSERT_EQ(schedule.arrived(kSlotBurst, 1'000'000), kSlotBurst);
   std::uint64_t taken = 0;
-  while (const std::uint32_t frames = schedule.arrived(kBurst, 1'000'000)) {
+  while (const std::uint32_t frames = schedule.arrived(kSlotBurst, 1'000'000)) {
     schedule.take(frames);
     taken += frames;
   }
@@ -38,12 +38,12 @@ TEST(Schedule, AskedTooRarelyMissesWhatIsTooLate) {
 TEST(Schedule, KeepsItsRateOverADay) {
   Schedule schedule;
   schedule.start(148.8e6);
-  ASSERT_EQ(schedule.arrived(kBurst, 0), 0U);
+  ASSERT_EQ(schedule.arrived(kSlotBurst, 0), 0U);
   constexpr std::uint64_t kDay = 86'400ULL * 1'000'000'000;
-  ASSERT_EQ(schedule.arrived(kBurst, kDay), kBurst);
+  ASSERT_EQ(schedule.arrived(kSlotBurst, kDay), kSlotBurst);
   schedule.take(static_cast<std::uint32_t>(Schedule::kMaxBacklog));
-  EXPECT_EQ(schedule.arrived(kBurst, kDay), 0U);
-  EXPECT_NEAR(schedule.arrived(kBurst, kDay + 100), 15, 1);
+  EXPECT_EQ(schedule.arrived(kSlotBurst, kDay), 0U);
+  EXPECT_NEAR(schedule.arrived(kSlotBurst, kDay + 100), 15, 1);
 }
 
 TEST(Schedule, WithoutARateIsEndless) {

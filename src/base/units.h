@@ -11,6 +11,8 @@
 
 namespace warpline {
 
+inline constexpr std::uint64_t kMebibyte = 1 << 20;  ///< bytes
+
 struct Bytes {
   std::uint64_t value = 0;
   auto operator<=>(const Bytes&) const = default;

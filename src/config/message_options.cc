@@ -7,8 +7,6 @@
 namespace warpline {
 namespace {
 
-constexpr std::int64_t kMilli = 1'000'000;
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::uint32_t kLongestMessage = 16U << 20;
 
 template <typename F>

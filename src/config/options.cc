@@ -9,9 +9,6 @@
 namespace warpline {
 namespace {
 
-constexpr std::int64_t kMicro = 1'000;
-constexpr std::int64_t kMilli = 1'000'000;
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr Nanos kHundredDays{100LL * 24 * 3600 * kSecond};  // below 2^53, so that a double holds every value
 
 template <typename S, typename F>

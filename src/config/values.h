@@ -25,6 +25,10 @@
 
 namespace warpline {
 
+inline constexpr std::int64_t kMicro = 1'000;  ///< ns
+inline constexpr std::int64_t kMilli = 1'000'000;
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+
 /// Refuses what no option may hold: control characters and bytes that are not UTF-8.
 [[nodiscard]] Result<void> check_text(std::string_view text);
 [[nodiscard]] Result<std::uint64_t> parse_bounded(std::string_view text, std::uint64_t min, std::uint64_t max);

@@ -84,7 +84,6 @@ Error pinning_error(std::string what, int code, Bytes size, Bytes lockable) {
                          error == cudaErrorUnknown;
   if (!of_memory) return cuda_error(std::move(what), code);
   (void)cudaGetLastError();
-  constexpr std::uint64_t kMebibyte = 1 << 20;
   if (lockable.value < size.value) {
     return environment_error(
         std::move(what),

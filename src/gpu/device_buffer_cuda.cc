@@ -15,7 +15,6 @@ namespace {
 
 /// What cudaMalloc promises.
 constexpr std::uint64_t kOwnAlignment = 256;
-constexpr std::uint64_t kMebibyte = 1 << 20;
 
 Error out_of_memory(std::string what, std::uint64_t wanted) {
   (void)cudaGetLastError();

@@ -15,7 +15,7 @@
 namespace warpline {
 namespace {
 
-std::unique_ptr<BurstRing> make_ring(const BurstRingShape& shape) {
+std::unique_ptr<BurstRing> shaped_ring(const BurstRingShape& shape) {
   Result<std::unique_ptr<BurstRing>> ring = BurstRing::create(shape);
   EXPECT_TRUE(ring.ok());
   return *std::move(ring);
@@ -45,7 +45,7 @@ TEST(BurstRing, RefusesShapesThatCannotBe) {
 }
 
 TEST(BurstRing, EngineRegionIsWholePagesAndHoldsAllThatAnEngineSees) {
-  const auto ring = make_ring({8, 64, 128});
+  const auto ring = shaped_ring({8, 64, 128});
   const auto region = ring->engine_region();
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(region.data()) % 4096, 0U);
   EXPECT_EQ(region.size() % 4096, 0U);
@@ -61,7 +61,7 @@ TEST(BurstRing, EngineRegionIsWholePagesAndHoldsAllThatAnEngineSees) {
 }
 
 TEST(BurstRing, OneBurstStaysOpenUntilItIsPublished) {
-  const auto ring = make_ring({2, 4, 8});
+  const auto ring = shaped_ring({2, 4, 8});
   Burst* const burst = ring->acquire();
   ASSERT_NE(burst, nullptr);
   EXPECT_TRUE(burst->empty());
@@ -74,7 +74,7 @@ TEST(BurstRing, OneBurstStaysOpenUntilItIsPublished) {
 }
 
 TEST(BurstRing, IsFullWhenAllSlotsAreInFlightAndReusesReleasedOnes) {
-  const auto ring = make_ring({2, 1, 1});
+  const auto ring = shaped_ring({2, 1, 1});
   InlineEngine engine(*ring, ForwardAll{});
   for (std::uintptr_t i = 1; i <= 2; ++i) {
     ring->acquire()->append(packet(i), nullptr, 0);
@@ -90,7 +90,7 @@ TEST(BurstRing, IsFullWhenAllSlotsAreInFlightAndReusesReleasedOnes) {
 }
 
 TEST(BurstRing, RoomIsBoundByPacketsAndBySegments) {
-  const auto ring = make_ring({1, 3, 4});
+  const auto ring = shaped_ring({1, 3, 4});
   Burst* const burst = ring->acquire();
   EXPECT_TRUE(burst->has_room(4));
   EXPECT_FALSE(burst->has_room(5));
@@ -105,13 +105,13 @@ TEST(BurstRing, RoomIsBoundByPacketsAndBySegments) {
   EXPECT_EQ(burst->packet_count(), 2);
   EXPECT_EQ(burst->segment_count(), 4);
 
-  const auto narrow = make_ring({1, 1, 4});
+  const auto narrow = shaped_ring({1, 1, 4});
   narrow->acquire()->append(packet(1), nullptr, 0);
   EXPECT_FALSE(narrow->acquire()->has_room());
 }
 
 TEST(BurstRing, ABurstIsCompletedOnlyByItsOwnSequence) {
-  const auto ring = make_ring({4, 1, 1});
+  const auto ring = shaped_ring({4, 1, 1});
   const EngineView& view = ring->engine_view();
   EXPECT_EQ(ring->completed(), nullptr);
   EXPECT_FALSE(view.take(1));
@@ -130,7 +130,7 @@ TEST(BurstRing, ABurstIsCompletedOnlyByItsOwnSequence) {
 }
 
 TEST(BurstRing, PresetVerdictsAreLeftAloneAndCountAsExceptions) {
-  const auto ring = make_ring({1, 3, 4});
+  const auto ring = shaped_ring({1, 3, 4});
   InlineEngine engine(*ring, [](FrameRef frame) { return frame.length == 0 ? Verdict::runt : Verdict::forward; });
   Burst* const burst = ring->acquire();
   burst->set_stamp(77);
@@ -151,7 +151,7 @@ TEST(BurstRing, PresetVerdictsAreLeftAloneAndCountAsExceptions) {
 }
 
 TEST(BurstRing, ReclaimHandsBackWhatTheEngineLeft) {
-  const auto ring = make_ring({4, 2, 2});
+  const auto ring = shaped_ring({4, 2, 2});
   for (std::uintptr_t i = 0; i < 3; ++i) {
     ring->acquire()->append(packet(10 + i), nullptr, 0);
     ring->acquire()->append(packet(20 + i), nullptr, 0, Verdict::reply);
@@ -178,7 +178,7 @@ TEST(BurstRing, ReclaimHandsBackWhatTheEngineLeft) {
 RC_GTEST_PROP(BurstRingProperty, AnyInterleavingKeepsOrderAndLosesNothing, ()) {
   const auto slots = 1U << *rc::gen::inRange(0, 4);
   const auto first = *rc::gen::element<std::uint64_t>(1, 12345, kRingSequenceMask - 20, kRingSequenceMask);
-  const auto ring = make_ring({slots, 5, 9, first});
+  const auto ring = shaped_ring({slots, 5, 9, first});
   const EngineView& view = ring->engine_view();
 
   struct Expected {
@@ -243,7 +243,7 @@ RC_GTEST_PROP(BurstRingProperty, AnyInterleavingKeepsOrderAndLosesNothing, ()) {
 }
 
 TEST(BurstRingTest, PairsAppendedInARunAreWorkedOnAsFramesOfTwo) {
-  const std::unique_ptr<BurstRing> ring = make_ring({.slots = 2, .packets = 4, .segments = 8});
+  const std::unique_ptr<BurstRing> ring = shaped_ring({.slots = 2, .packets = 4, .segments = 8});
   std::uint8_t bytes[8]{};
   Burst* const burst = ring->acquire();
   for (std::uintptr_t i = 0; i < 3; ++i) burst->tail()[i] = packet(i + 1);

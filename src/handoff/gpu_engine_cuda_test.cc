@@ -84,10 +84,11 @@ TEST_P(GpuEngineTest, StopDrainsWhatWasPublished) {
   EXPECT_EQ(consume(*ring, 16).size(), stream.packets.size());
 }
 
-/// As eight pipelines do with packets in GPU memory: sixteen persistent kernels that copy run beside the engines. Set
-/// up one after the other, the graphs of the later ones waited for the kernels of the earlier ones for ever.
+/// As ten pipelines do with packets in GPU memory: twenty persistent kernels that copy run beside the engines, on every
+/// multiprocessor. Set up one after the other, the graphs of the later ones waited for the kernels of the earlier ones
+/// for ever, and CTAs of one warp for a multiprocessor without any.
 TEST_P(GpuEngineTest, SeveralRingsShareAGpuWithKernelsThatCopy) {
-  constexpr std::size_t kRings = 8;
+  constexpr std::size_t kRings = 10;
   std::vector<std::unique_ptr<CopyLane<GpuEngine<CopyPieces>>>> copies;
   for (std::size_t i = 0; i < 2 * kRings; ++i) {
     auto lane = CopyLane<GpuEngine<CopyPieces>>::create([](BurstRing& ring) {

@@ -9,7 +9,7 @@
 namespace warpline {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
 constexpr std::uint16_t kRounds = 5;  ///< where none are asked for
 
@@ -22,7 +22,7 @@ std::string last_line(const std::string& text) {
 }
 
 /// The report of a run that went well; of another one, the failure is noted.
-std::optional<Json> report_of(const Result<ChildRun>& run, BenchSamples& samples) {
+std::optional<PlainJson> report_of(const Result<ChildRun>& run, BenchSamples& samples) {
   const auto fail = [&](int code, std::string why) {
     samples.code = code;
     samples.failure = std::move(why);
@@ -31,24 +31,24 @@ std::optional<Json> report_of(const Result<ChildRun>& run, BenchSamples& samples
   if (!run) return fail(static_cast<int>(run.error().kind), run.error().message());
   if (run->timed_out) return fail(static_cast<int>(ErrorKind::environment), "it hung and was ended");
   if (run->code != 0) return fail(run->code, fmt::format("exit code {}: {}", run->code, last_line(run->errors)));
-  Json report = Json::parse(run->output, nullptr, false);
+  PlainJson report = PlainJson::parse(run->output, nullptr, false);
   if (report.is_discarded() || !report.contains("rate")) {
     return fail(static_cast<int>(ErrorKind::environment), "it reported nothing");
   }
   return report;
 }
 
-double lost_part(const Json& report) {
+double lost_part(const PlainJson& report) {
   std::uint64_t lost = 0, missed = 0;
   for (const auto& [reason, packets] : report.at("drops").items()) lost += packets.get<std::uint64_t>();
-  for (const Json& port : report.value("ports", Json::array())) {
+  for (const PlainJson& port : report.value("ports", PlainJson::array())) {
     missed += port.value("missed", std::uint64_t{0}) + port.value("nombuf", std::uint64_t{0});
   }
   const auto came = static_cast<double>(report.at("rx").at("packets").get<std::uint64_t>() + missed);
   return came == 0 ? 0 : static_cast<double>(lost + missed) / came;
 }
 
-void add_timed(const Json& report, BenchSamples& samples) {
+void add_timed(const PlainJson& report, BenchSamples& samples) {
   samples.mpps.push_back(report.at("rate").at("mpps").get<double>());
   samples.gbps.push_back(report.at("rate").value("gbps_l2", 0.0));
   samples.loss.push_back(lost_part(report));
@@ -64,7 +64,7 @@ void add_timed(const Json& report, BenchSamples& samples) {
 void verify(const Result<ChildRun>& run, BenchSamples& samples) {
   const auto report = report_of(run, samples);
   if (!report) return;
-  const auto checked = report->value("verify", Json::object()).value("checked", std::uint64_t{0});
+  const auto checked = report->value("verify", PlainJson::object()).value("checked", std::uint64_t{0});
   if (checked != 0) {
     samples.checked = checked;
   } else {

@@ -16,14 +16,14 @@ namespace warpline {
 namespace {
 
 constexpr std::size_t kThreads = 256;  ///< of a CTA
-constexpr std::size_t kBurst = 2 * kThreads;
+constexpr std::size_t kSilentBurst = 2 * kThreads;
 
 /// One burst on its way from generator to checker, which expects swapped addresses.
 class SilentFailures : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_EQ(generator_.fill(burst_.data(), kBurst, 100).packets, kBurst); }
+  void SetUp() override { ASSERT_EQ(generator_.fill(burst_.data(), kSilentBurst, 100).packets, kSilentBurst); }
   void TearDown() override {
-    rte_pktmbuf_free_bulk(burst_.data(), kBurst);
+    rte_pktmbuf_free_bulk(burst_.data(), kSilentBurst);
     EXPECT_EQ(pool_.in_use(), 0U);
   }
 
@@ -40,25 +40,25 @@ class SilentFailures : public testing::Test {
   TrafficPlan plan_ = *TrafficPlan::make(traffic_of_size("64"), 1);
   Generator generator_{plan_, 0, *pool_.get()};
   Checker checker_{plan_, {.macs = MacRule::swapped}};
-  std::array<rte_mbuf*, kBurst> burst_{};
+  std::array<rte_mbuf*, kSilentBurst> burst_{};
 };
 
 TEST_F(SilentFailures, AWholeBurstIsGood) {
   work_on(burst_);
   const VerifyCounters& counters = check_all();
   EXPECT_EQ(counters.bad.get(), 0U);
-  EXPECT_EQ(counters.distinct.get(), kBurst);
+  EXPECT_EQ(counters.distinct.get(), kSilentBurst);
 }
 
 TEST_F(SilentFailures, PacketsThatHadNoThread) {
   work_on(std::span(burst_).first(kThreads));
   const VerifyCounters& counters = check_all();
-  EXPECT_EQ(counters.bad.get(), kBurst - kThreads);
+  EXPECT_EQ(counters.bad.get(), kSilentBurst - kThreads);
   EXPECT_EQ(counters.distinct.get(), kThreads);
 }
 
 TEST_F(SilentFailures, ABurstTakenForDoneBeforeAnyWork) {
-  EXPECT_EQ(check_all().bad.get(), kBurst);
+  EXPECT_EQ(check_all().bad.get(), kSilentBurst);
   EXPECT_EQ(checker_.counters().distinct.get(), 0U);
 }
 
@@ -71,7 +71,7 @@ TEST_F(SilentFailures, ABurstWorkedOnASecondTime) {
 TEST_F(SilentFailures, ABurstHandedOverASecondTime) {
   work_on(burst_);
   check_all();
-  EXPECT_EQ(check_all().duplicated.get(), kBurst);
+  EXPECT_EQ(check_all().duplicated.get(), kSilentBurst);
   EXPECT_EQ(checker_.counters().bad.get(), 0U);
 }
 

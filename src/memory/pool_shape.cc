@@ -20,7 +20,6 @@ namespace warpline {
 namespace {
 
 constexpr std::uint32_t kVlanTags = 2 * 4;
-constexpr std::uint64_t kMebibyte = 1 << 20;
 
 /// A mempool flushes a cache at one and a half times its size, and wants as much of the pool's buffers.
 constexpr std::uint32_t flush_threshold(std::uint32_t cache) { return cache + cache / 2; }

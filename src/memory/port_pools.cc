@@ -8,13 +8,13 @@
 namespace warpline {
 namespace {
 
-constexpr std::uint32_t kCacheLine = 64;
+constexpr std::uint32_t kHeaderUnit = RTE_CACHE_LINE_SIZE;
 
 std::uint16_t pool_count(const PortPoolsPlan& plan) {
   return plan.config.sharing == PoolSharing::queue ? plan.queues : std::uint16_t{1};
 }
 
-std::uint32_t header_room(std::uint16_t split) { return (split + kCacheLine - 1) / kCacheLine * kCacheLine; }
+std::uint32_t header_room(std::uint16_t split) { return (split + kHeaderUnit - 1) / kHeaderUnit * kHeaderUnit; }
 
 Result<PacketPool> make_pool(const PoolShape& shape, MemoryKind memory, int gpu, const GpuMemory& gpus) {
   switch (memory) {

@@ -14,7 +14,7 @@
 namespace warpline {
 namespace {
 
-constexpr std::uint32_t kLength = 32;
+constexpr std::uint32_t kBundledLength = 32;
 constexpr std::uint32_t kPolled = 16;  ///< events that a host of the network handles before it sends
 
 /// A client whose packets are seen, and a server that answers each request by its own bytes.
@@ -36,7 +36,7 @@ struct Talk : Two {
   }
 
   /// Requests of `length` bytes that differ, at once.
-  void ask(std::uint32_t count, std::uint32_t length = kLength) {
+  void ask(std::uint32_t count, std::uint32_t length = kBundledLength) {
     for (std::uint32_t i = 0; i < count; ++i) {
       sent.push_back(pattern(length, sent.size() + 100));
       answers.emplace_back(length);
@@ -143,7 +143,8 @@ TEST(Bundle, that_lies_about_a_length_is_taken_up_to_there) {
     lie = false;
     MessageHeader header;
     EXPECT_EQ(parse(bytes.data(), static_cast<std::uint32_t>(bytes.size()), header), MessageParse::ok);
-    const std::uint32_t third = header.length() + 2 * (kLength + MessageFragment::kLength) - MessageFragment::kLength;
+    const std::uint32_t third =
+        header.length() + 2 * (kBundledLength + MessageFragment::kLength) - MessageFragment::kLength;
     store_be32(bytes.data() + third + MessageFragment::kTotal, 0xffffffff);
     return false;
   };

@@ -13,7 +13,7 @@ namespace warpline {
 namespace {
 
 constexpr std::uint32_t kSessions = 12;
-constexpr std::uint32_t kLength = 100;
+constexpr std::uint32_t kFollowedLength = 100;
 
 EndpointConfig of_many() {
   EndpointConfig config = small();
@@ -42,10 +42,11 @@ struct Many {
   }
 
   void ask() {
-    responses.assign(sessions.size(), std::vector<std::uint8_t>(kLength));
+    responses.assign(sessions.size(), std::vector<std::uint8_t>(kFollowedLength));
     for (std::size_t i = 0; i < sessions.size(); ++i) {
       ASSERT_EQ(client.endpoint
-                    .request(sessions[i], {payload.data() + i, kLength}, {responses[i].data(), kLength}, {}, net.now)
+                    .request(sessions[i], {payload.data() + i, kFollowedLength}, {responses[i].data(), kFollowedLength},
+                             {}, net.now)
                     .status,
                 CallStatus::ok);
     }
@@ -85,7 +86,7 @@ TEST(Followed, packets_to_one_peer_fill_a_datagram) {
   many.net.settle();
   ASSERT_EQ(many.datagrams.size(), 2U);
   EXPECT_LE(many.datagrams[0].size(), 1472U);
-  EXPECT_GT(many.datagrams[0].size() + kLength, 1400U);
+  EXPECT_GT(many.datagrams[0].size() + kFollowedLength, 1400U);
   ASSERT_TRUE(many.all_answered());
   EXPECT_GE(many.server.endpoint.counters().packets_behind.get(), kSessions - 2);
   EXPECT_GE(many.client.endpoint.counters().packets_behind.get(), kSessions - 2);

@@ -45,6 +45,16 @@ Result<void> ForwardPorts::open() {
   return start();
 }
 
+std::uint32_t ForwardPorts::window() const {
+  const PortConfig& port = config_.port_defaults;
+  const std::uint32_t ring = std::min(port.rx_ring, port.tx_ring);
+  const std::uint32_t room = config_.pool.data_room != 0 ? config_.pool.data_room : data_room(port.mtu);
+  const std::uint32_t split = config_.pool.split;
+  const std::uint32_t payload = max_frame_ - std::min(max_frame_, split);
+  const std::uint32_t segments = (split != 0 ? 1 : 0) + (payload + room - 1) / room;
+  return std::max(1U, std::min(ring / 2, ring * 3 / 4 / std::max(1U, segments)));
+}
+
 /// Of a loopback: whatever the far side has on its way fits a packet buffer, even if RSS steers all of it to one queue,
 /// so nothing is lost for want of room.
 std::vector<std::string> ForwardPorts::specs() const {

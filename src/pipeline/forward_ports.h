@@ -41,8 +41,9 @@ class ForwardPorts {
   [[nodiscard]] rte_mempool& sending_pool(std::size_t port) const { return *pools_of(port).queues().front().payload; }
   /// Those that are forwarded on.
   [[nodiscard]] std::vector<ForwardPort> near() const;
-  /// Frames of one queue pair that the far side keeps on their way: half of a ring, so that none ever overflows.
-  [[nodiscard]] std::uint32_t window() const { return config_.port_defaults.rx_ring / 2; }
+  /// Frames of one queue pair that the far side keeps on their way: half of a ring, so that none ever overflows, and of
+  /// frames in several segments no more than fill three quarters of its descriptors.
+  [[nodiscard]] std::uint32_t window() const;
   /// How sent buffers come back, by the roles of the layout. Complete after open().
   [[nodiscard]] const Recycling& recycling() const { return recycling_; }
   /// Of GPUs, taken by packets.

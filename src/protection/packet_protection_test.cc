@@ -36,7 +36,7 @@ constexpr SessionNonces kSession{.client = 11, .server = 22, .client_session = 3
 
 AesKey test_key() { return array_of<AesKey>("000102030405060708090a0b0c0d0e0f"); }
 
-struct Packet {
+struct Sealed {
   std::uint64_t number = 7;
   Octets header = octets("57140200aabbccdd");
   Octets text = octets("00112233445566778899aabbccddeeff0011");
@@ -45,12 +45,12 @@ struct Packet {
 
 std::unique_ptr<PacketProtection> protection_of(const AesKey& key) { return *make_protection(key, kSlots); }
 
-void seal(PacketProtection& by, std::uint32_t slot, Packet& packet) {
+void seal(PacketProtection& by, std::uint32_t slot, Sealed& packet) {
   by.seal(slot, packet.number, packet.header, packet.text, packet.tag);
 }
 
 /// On a copy.
-bool opens(PacketProtection& by, std::uint32_t slot, Packet packet) {
+bool opens(PacketProtection& by, std::uint32_t slot, Sealed packet) {
   return by.open(slot, packet.number, packet.header, packet.text, packet.tag);
 }
 
@@ -66,12 +66,12 @@ class TwoEnds : public testing::Test {
 };
 
 TEST_F(TwoEnds, BothWays) {
-  const Packet plain;
+  const Sealed plain;
   for (std::uint64_t number : {0UL, 1UL, 5UL, 2UL, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
     for (const bool from_client : {true, false}) {
       PacketProtection& sender = from_client ? *client_ : *server_;
       PacketProtection& receiver = from_client ? *server_ : *client_;
-      Packet packet = plain;
+      Sealed packet = plain;
       packet.number = number;
       seal(sender, from_client ? 0 : 1, packet);
       EXPECT_NE(packet.text, plain.text);
@@ -82,7 +82,7 @@ TEST_F(TwoEnds, BothWays) {
 }
 
 TEST_F(TwoEnds, EmptyTextsAreAuthenticated) {
-  Packet packet;
+  Sealed packet;
   packet.text.clear();
   seal(*client_, 0, packet);
   EXPECT_TRUE(opens(*server_, 1, packet));
@@ -91,30 +91,30 @@ TEST_F(TwoEnds, EmptyTextsAreAuthenticated) {
 }
 
 TEST_F(TwoEnds, NoBitMayChange) {
-  Packet packet;
+  Sealed packet;
   seal(*client_, 0, packet);
   ASSERT_TRUE(opens(*server_, 1, packet));
   const auto flip_each = [&](auto part) {
     for (std::size_t i = 0; i < (packet.*part).size(); ++i) {
       for (int bit = 0; bit < 8; ++bit) {
-        Packet forged = packet;
+        Sealed forged = packet;
         (forged.*part)[i] ^= static_cast<std::uint8_t>(1 << bit);
         EXPECT_FALSE(opens(*server_, 1, forged)) << "byte " << i << " bit " << bit;
       }
     }
   };
-  flip_each(&Packet::header);
-  flip_each(&Packet::text);
-  flip_each(&Packet::tag);
+  flip_each(&Sealed::header);
+  flip_each(&Sealed::text);
+  flip_each(&Sealed::tag);
   for (int bit = 0; bit < 64; ++bit) {
-    Packet forged = packet;
+    Sealed forged = packet;
     forged.number ^= std::uint64_t{1} << bit;
     EXPECT_FALSE(opens(*server_, 1, forged)) << "number's bit " << bit;
   }
-  Packet shorter = packet;
+  Sealed shorter = packet;
   shorter.text.pop_back();
   EXPECT_FALSE(opens(*server_, 1, shorter));
-  Packet moved = packet;  // a byte of the header counted as text
+  Sealed moved = packet;  // a byte of the header counted as text
   moved.text.insert(moved.text.begin(), moved.header.back());
   moved.header.pop_back();
   EXPECT_FALSE(opens(*server_, 1, moved));
@@ -122,10 +122,10 @@ TEST_F(TwoEnds, NoBitMayChange) {
 }
 
 TEST_F(TwoEnds, NotItsOwnPackets) {
-  Packet packet;
+  Sealed packet;
   seal(*client_, 0, packet);
   EXPECT_FALSE(opens(*client_, 0, packet));
-  Packet back;
+  Sealed back;
   seal(*server_, 1, back);
   EXPECT_FALSE(opens(*server_, 1, back));
 }
@@ -133,13 +133,13 @@ TEST_F(TwoEnds, NotItsOwnPackets) {
 TEST_F(TwoEnds, NotOfAnotherKey) {
   const auto stranger = protection_of(AesKey{});
   stranger->start(0, kSession, true);
-  Packet packet;
+  Sealed packet;
   seal(*stranger, 0, packet);
   EXPECT_FALSE(opens(*server_, 1, packet));
 }
 
 TEST_F(TwoEnds, NotOfAnotherSession) {
-  Packet packet;
+  Sealed packet;
   seal(*client_, 0, packet);
   for (int field = 0; field < 4; ++field) {
     SessionNonces other = kSession;
@@ -156,18 +156,18 @@ TEST_F(TwoEnds, NotOfAnotherSession) {
   server_->start(1, next, false);
   EXPECT_FALSE(opens(*server_, 1, packet));
   client_->start(0, next, true);
-  Packet fresh;
+  Sealed fresh;
   seal(*client_, 0, fresh);
   EXPECT_TRUE(opens(*server_, 1, fresh));
 }
 
 TEST_F(TwoEnds, NothingOutsideOfASession) {
-  Packet packet;
+  Sealed packet;
   seal(*client_, 0, packet);
   server_->stop(1);
   EXPECT_FALSE(opens(*server_, 1, packet));
   EXPECT_FALSE(opens(*server_, 3, packet));
-  Packet lost;
+  Sealed lost;
   seal(*server_, 1, lost);
   EXPECT_EQ(lost.text, Octets(lost.text.size(), 0));
   EXPECT_FALSE(opens(*client_, 0, lost));
@@ -175,9 +175,9 @@ TEST_F(TwoEnds, NothingOutsideOfASession) {
 
 TEST_F(TwoEnds, KeysChangeAndPacketsMayCrossTheChange) {
   constexpr std::uint64_t kChange = std::uint64_t{1} << kPacketsAKeyLog2;
-  std::vector<Packet> packets;
+  std::vector<Sealed> packets;
   for (std::uint64_t number = kChange - 3; number < kChange + 3; ++number) {
-    Packet packet;
+    Sealed packet;
     packet.number = number;
     seal(*client_, 0, packet);
     packets.push_back(packet);
@@ -187,7 +187,7 @@ TEST_F(TwoEnds, KeysChangeAndPacketsMayCrossTheChange) {
 
 TEST_F(TwoEnds, NoAllocationOnTheWayOfAPacket) {
   ASSERT_TRUE(counting);
-  Packet packet;
+  Sealed packet;
   const std::size_t before = allocations;
   for (const std::uint64_t number : {std::uint64_t{1}, std::uint64_t{1} << kPacketsAKeyLog2, std::uint64_t{2}}) {
     packet.number = number;

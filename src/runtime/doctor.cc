@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 
 /// What `forward --loopback` takes with its default configuration, rounded up.
 constexpr Bytes kLoopbackMemory{256 << 20};
-constexpr std::uint64_t kMebibyte = 1 << 20;
 
 /// The value after "KEY<blanks>" or "KEY<blanks>:" at the start of a line; empty when there is none.
 std::string value_of(const fs::path& path, const std::string& key) {

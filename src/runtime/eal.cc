@@ -27,7 +27,6 @@ namespace {
 
 /// Beyond the pools: EAL's own zones, ethdev and driver tables, rings.
 constexpr std::uint64_t kOwnMemory = 64 << 20;
-constexpr std::uint64_t kMebibyte = 1 << 20;
 
 std::atomic<bool> started_before{false};
 

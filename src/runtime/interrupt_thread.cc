@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#define ALLOW_EXPERIMENTAL_API  // rte_intr_instance_alloc and what sets one up, unchanged since 21.11
 #include "runtime/interrupt_thread.h"
 
 #include <sys/eventfd.h>
@@ -13,7 +12,7 @@
 namespace warpline {
 namespace {
 
-constexpr std::chrono::seconds kPatience{1};
+constexpr std::chrono::seconds kParkPatience{1};
 
 std::binary_semaphore& parked() {
   static std::binary_semaphore semaphore{0};
@@ -36,7 +35,7 @@ bool park_interrupt_thread() {
                           rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) == 0 &&
                           rte_intr_callback_register(handle, park, nullptr) == 0;
   rte_intr_instance_free(handle);
-  return registered && parked().try_acquire_for(kPatience);
+  return registered && parked().try_acquire_for(kParkPatience);
 }
 
 }  // namespace warpline

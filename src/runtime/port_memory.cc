@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that is not EAL's, opened to a port's device.
-#define ALLOW_EXPERIMENTAL_API  // rte_dev_dma_map, unchanged since 19.11
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -16,8 +15,6 @@
 
 namespace warpline {
 namespace {
-
-constexpr std::uint64_t kMebibyte = 1 << 20;
 
 std::uint64_t address_of(std::span<std::byte> memory) { return reinterpret_cast<std::uintptr_t>(memory.data()); }
 

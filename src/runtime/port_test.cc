@@ -53,7 +53,7 @@ class PortTest : public testing::Test {
   rte_mempool* pool_ = nullptr;
 };
 
-void expect_error(const Result<void>& result, ErrorKind kind, const std::string& text) {
+void expect_port_error(const Result<void>& result, ErrorKind kind, const std::string& text) {
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().kind, kind);
   EXPECT_THAT(result.error().message(), HasSubstr(text));
@@ -83,7 +83,7 @@ TEST_F(PortTest, ANameCanBeUsedAgainOnceItsPortIsGone) {
   for (int i = 0; i < 3; ++i) {
     auto port = started(config("net_null0"));
     ASSERT_TRUE(port.ok()) << port.error().message();
-    expect_error(without_value(Port::open("net_null0")), ErrorKind::usage, "open already");
+    expect_port_error(without_value(Port::open("net_null0")), ErrorKind::usage, "open already");
   }
 }
 
@@ -103,8 +103,8 @@ TEST_F(PortTest, MoreQueuesThanTheDeviceHasIsAUsageErrorThatSaysHowMany) {
   const std::string in = folder.write("in.pcap", pcap_bytes({std::string(60, 'a')}));
   auto port = Port::open("net_pcap0,rx_pcap=" + in + ",tx_pcap=" + (folder.path() / "out.pcap").string());
   ASSERT_TRUE(port.ok()) << port.error().message();
-  expect_error(port->configure(config("net_pcap0"), {.rx = 2, .tx = 1}), ErrorKind::usage, "the device has 1");
-  expect_error(port->configure(config("net_pcap0"), {.rx = 1, .tx = 5}), ErrorKind::usage, "the device has 1");
+  expect_port_error(port->configure(config("net_pcap0"), {.rx = 2, .tx = 1}), ErrorKind::usage, "the device has 1");
+  expect_port_error(port->configure(config("net_pcap0"), {.rx = 1, .tx = 5}), ErrorKind::usage, "the device has 1");
   // No half-written output of a port that never started.
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "out.pcap"));
   {
@@ -114,17 +114,17 @@ TEST_F(PortTest, MoreQueuesThanTheDeviceHasIsAUsageErrorThatSaysHowMany) {
 }
 
 TEST_F(PortTest, APortThatDoesNotExistIsAUsageError) {
-  expect_error(without_value(Port::open("net_nul0")), ErrorKind::usage, "did you mean net_null0?");
-  expect_error(without_value(Port::open("net_af_packet0,iface=nonesuch")), ErrorKind::usage, "there are:");
-  expect_error(without_value(Port::open("ffff:ff:1f.7")), ErrorKind::usage, "no such PCI device");
-  expect_error(without_value(Port::open("net_pcap0,rx_pcap=/nonexistent")), ErrorKind::usage, "No such file");
-  expect_error(without_value(Port::open("net_null0,sise=64")), ErrorKind::usage, "net_null");
-  expect_error(without_value(Port::adopt(77)), ErrorKind::usage, "no such ethdev");
+  expect_port_error(without_value(Port::open("net_nul0")), ErrorKind::usage, "did you mean net_null0?");
+  expect_port_error(without_value(Port::open("net_af_packet0,iface=nonesuch")), ErrorKind::usage, "there are:");
+  expect_port_error(without_value(Port::open("ffff:ff:1f.7")), ErrorKind::usage, "no such PCI device");
+  expect_port_error(without_value(Port::open("net_pcap0,rx_pcap=/nonexistent")), ErrorKind::usage, "No such file");
+  expect_port_error(without_value(Port::open("net_null0,sise=64")), ErrorKind::usage, "net_null");
+  expect_port_error(without_value(Port::adopt(77)), ErrorKind::usage, "no such ethdev");
 }
 
 /// Unit tests of modules are programs without the software NIC.
 TEST_F(PortTest, APortOfADriverThatWasNotBuiltInSaysWhatWouldBuildIt) {
-  expect_error(
+  expect_port_error(
       without_value(Port::open("net_vnic0,wire=sink")), ErrorKind::environment,
       "port net_vnic0,wire=sink: the program was built without net_vnic, for want of DPDK's driver headers; run "
       "setup/driver_headers, then make build");
@@ -148,10 +148,10 @@ TEST_F(PortTest, UnknownNamesAndWrongKeysAreUsageErrors) {
   ASSERT_TRUE(port.ok());
   PortConfig wanted = config("net_null0");
   wanted.rx_offloads = {"scater"};
-  expect_error(port->configure(wanted, {}), ErrorKind::usage, "scatter");
+  expect_port_error(port->configure(wanted, {}), ErrorKind::usage, "scatter");
   wanted = config("net_null0");
   wanted.rss_fields = {"tpc"};
-  expect_error(port->configure(wanted, {}), ErrorKind::usage, "tcp");
+  expect_port_error(port->configure(wanted, {}), ErrorKind::usage, "tcp");
 }
 
 TEST_F(PortTest, AnRssKeyHasTheDevicesLength) {
@@ -160,7 +160,7 @@ TEST_F(PortTest, AnRssKeyHasTheDevicesLength) {
   ASSERT_TRUE(port.ok()) << port.error().message();
   PortConfig wanted = config("net_tap0");
   wanted.rss_key = std::vector<std::uint8_t>(3);
-  expect_error(port->configure(wanted, {.rx = 2, .tx = 2}), ErrorKind::usage, "the device takes 40");
+  expect_port_error(port->configure(wanted, {.rx = 2, .tx = 2}), ErrorKind::usage, "the device takes 40");
   wanted.rss_key.resize(40);
   EXPECT_TRUE(port->configure(wanted, {.rx = 2, .tx = 2}).ok());
 }
@@ -194,7 +194,7 @@ TEST_F(PortTest, AnMtuBeyondTheDevicesIsAUsageErrorThatSaysItsLimit) {
   ASSERT_TRUE(port.ok());
   PortConfig wanted = config("net_null0");
   wanted.mtu = 10;
-  expect_error(port->configure(wanted, {}), ErrorKind::usage, "the device takes ");
+  expect_port_error(port->configure(wanted, {}), ErrorKind::usage, "the device takes ");
 }
 
 TEST_F(PortTest, RingPairCarriesEachQueueAcross) {
@@ -233,8 +233,8 @@ TEST_F(PortTest, RingPairRefusesWhatRingsCannotBe) {
     const auto ids = make_ring_pair(queues, descriptors, kAnyNode);
     return ids.ok() ? Result<void>() : Result<void>(ids.error());
   };
-  expect_error(refused(0, 256), ErrorKind::usage, "at least one queue");
-  expect_error(refused(1, 1000), ErrorKind::usage, "power of two");
+  expect_port_error(refused(0, 256), ErrorKind::usage, "at least one queue");
+  expect_port_error(refused(1, 1000), ErrorKind::usage, "power of two");
 }
 
 TEST_F(PortTest, PcapInPcapOut) {

@@ -28,7 +28,7 @@
 namespace warpline {
 namespace {
 
-constexpr std::size_t kMaxSegments = 64;         ///< UDP_MAX_SEGMENTS of kernels before 6.9, and of UDP_GRO
+constexpr std::size_t kMaxUdpSegments = 64;      ///< UDP_MAX_SEGMENTS of kernels before 6.9, and of UDP_GRO
 constexpr std::uint32_t kMaxAggregate = 65'000;  ///< bytes: below IP's limit with headers
 constexpr std::uint32_t kCopyUpTo = 256;         ///< cheaper than a piece of its own
 constexpr std::uint8_t kEcnCapable = 2;          ///< ECT(0), RFC 3168
@@ -180,7 +180,7 @@ UdpSocket::UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketCon
   if (buffers.pages == nullptr) throw std::bad_alloc();
   auto* const arrived = static_cast<std::uint8_t*>(buffers.pages.get());
   std::uint8_t* const heads = arrived + kReceiveBatch * slot;
-  buffers.datagrams.resize(kReceiveBatch * (aggregates ? kMaxSegments : 1));
+  buffers.datagrams.resize(kReceiveBatch * (aggregates ? kMaxUdpSegments : 1));
   for (std::size_t i = 0; i < kReceiveBatch; ++i) {
     Buffers::In& in = buffers.in[i];
     in.piece = {arrived + i * slot, slot};
@@ -314,10 +314,10 @@ std::size_t UdpSocket::assemble(std::size_t from) {
     out.datagrams = 0;
     for (std::size_t i = from; i < end_; ++i) {
       const Outgoing& next = buffers.outgoing[i];
-      const bool joins =
-          i == from || (segments_ && last == segment && segment != 0 && next.length() <= segment &&
-                        next.length() != 0 && total + next.length() <= kMaxAggregate && out.datagrams < kMaxSegments &&
-                        next.to == first.to && next.ecn_capable == first.ecn_capable && !next.payload_device);
+      const bool joins = i == from || (segments_ && last == segment && segment != 0 && next.length() <= segment &&
+                                       next.length() != 0 && total + next.length() <= kMaxAggregate &&
+                                       out.datagrams < kMaxUdpSegments && next.to == first.to &&
+                                       next.ecn_capable == first.ecn_capable && !next.payload_device);
       if (!joins) break;
       buffers.pieces[pieces++] = {next.head, next.head_length};
       if (next.payload_length != 0) {

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 # What cannot run inside the test: commands that fetch the checkout, and the test itself.
-NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make test$|make clean$|setup/test$)")
+NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make (test|sanitize)$|make clean$|setup/test$)")
 NEEDS_VNIC = re.compile(r"net_vnic|--loopback .*--split|bench recycle")
 TIMEOUT_S = 300
 

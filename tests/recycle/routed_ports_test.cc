@@ -24,7 +24,7 @@ namespace warpline {
 namespace {
 
 constexpr std::uint16_t kPorts = 4;
-constexpr std::uint16_t kBurst = 32;
+constexpr std::uint16_t kRoutedBurst = 32;
 constexpr std::uint16_t kRing = 128;
 constexpr std::uint32_t kFrame = 60;
 constexpr unsigned kRounds = 100;  ///< of polls until frames are written afresh: none gets too old by then
@@ -82,7 +82,7 @@ class Routed {
     for (std::uint16_t i = 0; i < kPorts; ++i) {
       Stream& stream = *streams_.emplace_back(std::make_unique<Stream>());
       stream.rx = stream.tx = stream.reply = {ports_[i].id(), 0};
-      stream.burst = kBurst;
+      stream.burst = kRoutedBurst;
       stream.deadline_ticks = 0;
       stream.tx_retries = 64;
       stream.recycler = recycling_.lcores[0].get();
@@ -90,7 +90,7 @@ class Routed {
       streams.push_back(&stream);
     }
     lcore_ = std::make_unique<RouteLcore>(own_, streams, neighbours_);
-    stage_ = std::make_unique<RouteStage<BySecondByte>>(generations_, *lcore_, budget_, kBurst);
+    stage_ = std::make_unique<RouteStage<BySecondByte>>(generations_, *lcore_, budget_, kRoutedBurst);
   }
 
   void run(const Traffic& traffic) {

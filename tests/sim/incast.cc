@@ -10,7 +10,7 @@ namespace warpline::sim {
 namespace {
 
 constexpr std::uint32_t kSenders = 100;
-constexpr std::int64_t kWarmUp = 20'000'000;
+constexpr std::int64_t kIncastWarmUp = 20'000'000;
 constexpr std::int64_t kMeasured = 50'000'000;
 
 }  // namespace
@@ -46,7 +46,7 @@ IncastFigures incast(const EndpointConfig& config, const IncastPlan& plan) {
   host.endpoint.max_messages = 1 << 13;
   host.receive_ring = 1 << 14;
   BulkRun run(network, host, plans);
-  run.run_for(kWarmUp);
+  run.run_for(kIncastWarmUp);
   run.forget_statistics();
   run.run_for(kMeasured);
 

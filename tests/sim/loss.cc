@@ -9,7 +9,7 @@
 namespace warpline::sim {
 namespace {
 
-constexpr std::int64_t kWarmUp = 2'000'000;
+constexpr std::int64_t kLossWarmUp = 2'000'000;
 constexpr std::uint64_t kLossEvery = 20;  // requests
 constexpr std::int64_t kOneLossFor = 100'000'000;
 
@@ -24,7 +24,7 @@ double goodput_at_loss(const EndpointConfig& config, double loss, std::int64_t n
   HostConfig host;
   host.endpoint = config;
   BulkRun run(network, host, plans);
-  run.run_for(kWarmUp);
+  run.run_for(kLossWarmUp);
   run.forget_statistics();
   run.run_for(nanos);
   if (run.failed() > 0) return 0;
@@ -47,7 +47,7 @@ OneLossFigures one_loss(const EndpointConfig& config, std::uint32_t request_byte
     HostConfig host;
     host.endpoint = config;
     BulkRun run(network, host, plans);
-    run.run_for(kWarmUp);
+    run.run_for(kLossWarmUp);
     run.forget_statistics();
     here = &run;
     run.run_for(kOneLossFor);

@@ -16,12 +16,12 @@
 namespace warpline::vnic {
 namespace {
 
-constexpr std::uint32_t kFrames = 192;
+constexpr std::uint32_t kFramesOfCell = 192;
 constexpr std::uint16_t kRoom = 2048;
 constexpr std::size_t kSizes[] = {60, 333, 1514, 9014};
 constexpr unsigned kStrengths = 2;
 constexpr unsigned kPolls = 2;  ///< of each side after each burst; too few to make a sender idle
-constexpr std::uint32_t kPatience = 50'000'000;
+constexpr std::uint32_t kConservationPatience = 50'000'000;
 
 struct Fault {
   const char* name;
@@ -98,7 +98,7 @@ struct End {
   End(const char* name, const char* peer, const Cell& cell, const Shape& shape, const Pool& pool, std::uint64_t seed)
       : port(name, "wire=" + std::string(peer) + ",queues=1,seed=" + std::to_string(seed) +
                        (shape.small_buffer ? ",buffer=32Ki," : ",buffer=8Mi,") + cell.faults()),
-        frames(kFrames, cell.size, seed),
+        frames(kFramesOfCell, cell.size, seed),
         random(seed),
         uses_pool(pool),
         segments(cell.size > kRoom || !shape.fast_free),
@@ -113,7 +113,7 @@ struct End {
     port.bring_up(setup);
   }
 
-  [[nodiscard]] bool done() const { return next == kFrames && pending.empty(); }
+  [[nodiscard]] bool done() const { return next == kFramesOfCell && pending.empty(); }
 
   /// Frames that a pool's buffers hold in several pieces, or in any number of them.
   rte_mbuf* make(std::uint32_t number) {
@@ -129,7 +129,7 @@ struct End {
   }
 
   void send() {
-    while (pending.size() < burst && next < kFrames) pending.push_back(make(next++));
+    while (pending.size() < burst && next < kFramesOfCell) pending.push_back(make(next++));
     if (pending.empty()) return;
     const std::uint16_t went =
         rte_eth_tx_burst(port.id(), 0, pending.data(), static_cast<std::uint16_t>(pending.size()));
@@ -184,7 +184,7 @@ void expect_bytes(const End& from, const End& to) {
   std::uint64_t corrupted = 0;
   std::uint64_t marked = 0;
   std::uint64_t bytes = 0;
-  std::vector<unsigned> times(kFrames);
+  std::vector<unsigned> times(kFramesOfCell);
   for (const FrameBytes& frame : to.received) {
     const WireFrames::Finding finding = from.frames.look_at(frame);
     ASSERT_FALSE(finding.foreign) << "a frame of " << frame.size() << " bytes that nobody sent";
@@ -250,7 +250,7 @@ Outcome run(const Cell& cell) {
     expect_conserved(b, a);
     expect_accounted(pool, {&a.port, &b.port});
     for (std::uint32_t polls = 0; !arrived(a, b) || !arrived(b, a); ++polls) {
-      if (polls == kPatience) {
+      if (polls == kConservationPatience) {
         ADD_FAILURE() << "frames never arrive";
         break;
       }

@@ -11,12 +11,6 @@
 namespace warpline::vnic {
 namespace {
 
-PortSetup simple(const Pool& pool) {
-  PortSetup setup;
-  setup.pool = pool.get();
-  return setup;
-}
-
 FrameBytes to(const rte_ether_addr& mac) {
   FrameBytes frame = numbered(1);
   std::copy(std::begin(mac.addr_bytes), std::end(mac.addr_bytes), frame.begin());

@@ -16,14 +16,7 @@
 namespace warpline::vnic {
 namespace {
 
-constexpr int kPatience = 10'000'000;
-
-PortSetup simple(const Pool& pool, std::uint16_t queues = 1) {
-  PortSetup setup;
-  setup.pool = pool.get();
-  setup.rx_queues = setup.tx_queues = queues;
-  return setup;
-}
+constexpr int kCopyPatience = 10'000'000;
 
 /// Registered for its life's ports; looks at them when they are gone.
 class Copies : public LazyCopies {
@@ -214,7 +207,7 @@ void exchange(const Port& from, const Port& to, const Pool& pool, std::uint32_t 
   std::uint32_t sent = 0;
   std::uint32_t received = 0;
   rte_mbuf* pending = nullptr;
-  for (int calls = 0; calls < kPatience && received < frames; ++calls) {
+  for (int calls = 0; calls < kCopyPatience && received < frames; ++calls) {
     if (pending == nullptr && sent < frames && sent < received + 200) {
       pending = pool.chain(numbered(sent, length + sent % 100), {100});
       ++sent;
@@ -319,7 +312,8 @@ TEST_P(CopyEngines, MeetFaultsAndConserve) {
   const auto lost = [&] {
     return port.count(Count::fault_loss) + port.count(Count::rx_no_descriptor) + port.count(Count::rx_runt);
   };
-  for (int calls = 0; calls < kPatience && 3000 + port.count(Count::fault_duplicate) != received + lost(); ++calls) {
+  for (int calls = 0; calls < kCopyPatience && 3000 + port.count(Count::fault_duplicate) != received + lost();
+       ++calls) {
     receive();
     std::this_thread::yield();
   }
@@ -339,7 +333,7 @@ TEST_P(CopyEngines, SupplyAndSwallowOnTheWiresThatDo) {
     std::set<std::string> flows;
     std::uint32_t received = 0;
     const bool supplies = std::strcmp(wire, "wire=sink") != 0;
-    for (int calls = 0; calls < kPatience && received < 2000 && supplies; ++calls) {
+    for (int calls = 0; calls < kCopyPatience && received < 2000 && supplies; ++calls) {
       for (rte_mbuf* const mbuf : port.receive()) {
         const FrameBytes frame = taken(mbuf);
         ASSERT_EQ(frame.size(), 300U);
@@ -376,7 +370,7 @@ TEST_P(CopyEngines, ServeTwoThreads) {
       port.send(senders, numbered(i, 300));
     }
   });
-  for (int calls = 0; calls < kPatience && received < kFrames; ++calls) {
+  for (int calls = 0; calls < kCopyPatience && received < kFrames; ++calls) {
     for (rte_mbuf* const mbuf : port.receive()) {
       EXPECT_EQ(taken(mbuf), numbered(received, 300));
       ++received;

@@ -16,12 +16,6 @@
 namespace warpline::vnic {
 namespace {
 
-PortSetup simple(const Pool& pool) {
-  PortSetup setup;
-  setup.pool = pool.get();
-  return setup;
-}
-
 bool is_up(const Port& port) {
   rte_eth_link link{};
   EXPECT_EQ(rte_eth_link_get_nowait(port.id(), &link), 0);

@@ -62,7 +62,7 @@ class Mapping {
 
 constexpr std::uint16_t kElement = 2048 + RTE_PKTMBUF_HEADROOM;
 
-PortSetup simple(const Pool& pool) {
+PortSetup small_rings(const Pool& pool) {
   PortSetup setup;
   setup.pool = pool.get();
   setup.rx_ring = setup.tx_ring = 64;
@@ -78,7 +78,7 @@ TEST(ExternalBuffers, ThatArePinnedStayExternal) {
     const Pool pool(255, pages.address(), pages.length(), kElement);
     for (const std::uint64_t offloads :
          {std::uint64_t{0}, std::uint64_t{RTE_ETH_RX_OFFLOAD_IPV4_CKSUM}, std::uint64_t{RTE_ETH_RX_OFFLOAD_SCATTER}}) {
-      PortSetup setup = simple(pool);
+      PortSetup setup = small_rings(pool);
       setup.conf.rxmode.offloads = offloads;
       port.bring_up(setup);
       for (std::uint32_t i = 0; i < 500; ++i) {
@@ -106,12 +106,12 @@ TEST(ExternalBuffers, ThatTheDeviceMayNotTouchAreRefused) {
   const Pages pages(1 << 20);
   Port port("net_vnic0");
   const Pool pool(255, pages.address(), pages.length(), kElement);
-  EXPECT_EQ(port.configure(simple(pool)), -EFAULT);
+  EXPECT_EQ(port.configure(small_rings(pool)), -EFAULT);
   {
     const Mapping mapping(port, pages);
-    EXPECT_EQ(port.configure(simple(pool)), 0);
+    EXPECT_EQ(port.configure(small_rings(pool)), 0);
   }
-  EXPECT_EQ(port.configure(simple(pool)), -EFAULT);
+  EXPECT_EQ(port.configure(small_rings(pool)), -EFAULT);
 }
 
 TEST(ExternalBuffers, AreMappedOnceEach) {
@@ -130,7 +130,7 @@ TEST(ExternalBuffers, OfNobodyAreAFaultWhenSent) {
   const Pages pages(1 << 16);
   const Pool pool;
   Port port("net_vnic0");
-  port.bring_up(simple(pool));
+  port.bring_up(small_rings(pool));
   std::uint16_t length = 4096;
   rte_mbuf_ext_shared_info* const shared = rte_pktmbuf_ext_shinfo_init_helper(
       pages.address(), &length, [](void*, void* freed) { ++*static_cast<int*>(freed); }, nullptr);
@@ -155,7 +155,7 @@ TEST(ExternalBuffers, ThatAreUnmappedUnderTrafficAreAFaultAndNoCrash) {
   const Pool pool(255, pages.address(), pages.length(), kElement);
   {
     const Mapping mapping(port, pages);
-    port.bring_up(simple(pool));
+    port.bring_up(small_rings(pool));
     port.send(senders, numbered(1));
     EXPECT_EQ(port.receive_all().size(), 1U);
   }
@@ -168,7 +168,7 @@ TEST(ExternalBuffers, ThatAreUnmappedUnderTrafficAreAFaultAndNoCrash) {
 TEST(Recycling, PostsWhatWasSent) {
   const Pool pool;
   Port port("net_vnic0");
-  PortSetup setup = simple(pool);
+  PortSetup setup = small_rings(pool);
   setup.rx_ring = setup.tx_ring = 256;
   setup.rx.rx_free_thresh = 64;
   setup.tx.tx_rs_thresh = 32;
@@ -192,7 +192,7 @@ TEST(Recycling, RefusesByReason) {
   const Pool pool;
   const Pool other;
   Port port("net_vnic0", "wire=sink");
-  PortSetup setup = simple(pool);
+  PortSetup setup = small_rings(pool);
   setup.rx_ring = 256;
   setup.tx_ring = 128;
   setup.tx.tx_rs_thresh = 32;
@@ -233,7 +233,7 @@ TEST(Recycling, OfPortsThatAreNotRunningDoesNothing) {
   EXPECT_EQ(rte_net_vnic_recycle_mbufs(port.id(), 0, port.id(), 0), 0);
   EXPECT_EQ(rte_net_vnic_recycle_mbufs(31, 0, 31, 0), 0);
   EXPECT_EQ(rte_net_vnic_recycle_mbufs(65535, 65535, 65535, 65535), 0);
-  PortSetup setup = simple(pool);
+  PortSetup setup = small_rings(pool);
   setup.tx_queues = 0;
   port.bring_up(setup);
   EXPECT_EQ(rte_net_vnic_recycle_mbufs(port.id(), 0, port.id(), 0), 0) << "there is no queue to take from";

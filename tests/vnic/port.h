@@ -57,6 +57,14 @@ struct PortSetup {
   bool promiscuous = true;
 };
 
+/// All defaults but the pool and the number of queue pairs.
+inline PortSetup simple(const Pool& pool, std::uint16_t queues = 1) {
+  PortSetup setup;
+  setup.pool = pool.get();
+  setup.rx_queues = setup.tx_queues = queues;
+  return setup;
+}
+
 /// A port from probe to close.
 class Port {
  public:

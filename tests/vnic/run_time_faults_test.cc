@@ -9,12 +9,6 @@
 namespace warpline::vnic {
 namespace {
 
-PortSetup simple(const Pool& pool) {
-  PortSetup setup;
-  setup.pool = pool.get();
-  return setup;
-}
-
 TEST(FaultsAtRunTime, AreChangedAndEnded) {
   const QuietLog quiet;
   const Pool pool;

@@ -14,14 +14,7 @@
 namespace warpline::vnic {
 namespace {
 
-constexpr int kPatience = 100'000'000;
-
-PortSetup simple(const Pool& pool, std::uint16_t queues = 1) {
-  PortSetup setup;
-  setup.pool = pool.get();
-  setup.rx_queues = setup.tx_queues = queues;
-  return setup;
-}
+constexpr int kWirePatience = 100'000'000;
 
 TEST(Source, MakesFramesOfSoManyFlows) {
   const Pool pool;
@@ -161,7 +154,7 @@ void exchange(const Port& port, const Pool& pool, std::uint16_t queue, std::uint
   std::uint32_t sent = 0;
   std::uint32_t received = 0;
   rte_mbuf* pending = nullptr;
-  for (int calls = 0; calls < kPatience && (received < frames || pending != nullptr || sent < frames); ++calls) {
+  for (int calls = 0; calls < kWirePatience && (received < frames || pending != nullptr || sent < frames); ++calls) {
     // Never further ahead than what the other side's packet buffer holds.
     if (pending == nullptr && sent < frames && sent < received + 200) {
       pending = pool.chain(numbered(sent, 60 + sent % 400));
@@ -208,7 +201,7 @@ TEST_P(Engines, LoopBackAllQueuesToTheFirst) {
     port.send(pool, numbered(sent), static_cast<std::uint16_t>(sent % 4));
     received += static_cast<std::uint32_t>(port.receive_all().size());
   }
-  for (int calls = 0; calls < kPatience && received < 2000; ++calls) {
+  for (int calls = 0; calls < kWirePatience && received < 2000; ++calls) {
     received += static_cast<std::uint32_t>(port.receive_all().size());
     std::this_thread::yield();
   }

@@ -6,12 +6,6 @@
 #include "message/cc/limits.h"
 
 namespace warpline {
-namespace {
-
-float as_float(double value) { return static_cast<float>(value); }
-
-}  // namespace
-
 Dctcp::Dctcp(const CcConfig& config)
     : mtu_(as_float(sane_mtu(config))),
       max_window_(as_float(sane_max_window(config))),

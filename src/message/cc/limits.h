@@ -48,6 +48,8 @@ inline constexpr Nanos kLongAgo{std::numeric_limits<std::int64_t>::min()};
   return Nanos{static_cast<std::int64_t>(clamped(nanos, 0, static_cast<double>(kMaxPacingGap.value)))};
 }
 
+[[nodiscard]] inline float as_float(double value) { return static_cast<float>(value); }
+
 [[nodiscard]] inline double sane_mtu(const CcConfig& config) { return std::clamp<double>(config.mtu, 64, 65535); }
 
 /// At least one packet, at most 1 GiB.

@@ -15,8 +15,6 @@ constexpr float kNextToNothing = 0.25F;
 constexpr std::uint8_t kLongPathSamples = 5;
 constexpr std::uint8_t kTimeoutsUntilReset = 5;  // RETX_RESET_THRESHOLD of algorithm 1
 
-float as_float(double value) { return static_cast<float>(value); }
-
 }  // namespace
 
 Swift::Swift(const CcConfig& config) {

@@ -12,8 +12,6 @@ namespace {
 constexpr float kHyperactiveAfter = 5;
 constexpr double kHyperactiveIncrements = 5;
 
-float as_float(double value) { return static_cast<float>(value); }
-
 }  // namespace
 
 Timely::Timely(const CcConfig& config) {

@@ -59,7 +59,7 @@ constexpr Words kByte = each(0xff);
 constexpr Words kOnes = each(0x00010001);
 /// What is missing of ten unsigned words that were taken as signed, and the version that was taken away.
 constexpr Words kTaken = each(10 * 0x8000 + kVersion);
-constexpr Words kEthernet = each(EthernetView::kHeaderLength);
+constexpr Words kEthernetLength = each(EthernetView::kHeaderLength);
 constexpr Words kHeader = each(Ipv4View::kHeaderLength);
 constexpr Words kLastHost = each(223);  // addresses from 224.0.0.0 on are groups and worse
 constexpr Words kLoopback = each(127);
@@ -141,7 +141,7 @@ WARPLINE_AVX2_INLINE PlainBurst::Found PlainBurst::look_any(const PlainBurst& se
     sum_of_lengths = _mm256_add_epi32(sum_of_lengths, length);
     const __m256i total = _mm256_and_si256(in_host_order(version_and_length), load(kLow));
     const __m256i from = _mm256_and_si256(source, load(kByte));
-    __m256i bad = _mm256_cmpgt_epi32(_mm256_add_epi32(total, load(kEthernet)), length);
+    __m256i bad = _mm256_cmpgt_epi32(_mm256_add_epi32(total, load(kEthernetLength)), length);
     bad = _mm256_or_si256(bad, _mm256_cmpgt_epi32(load(kHeader), total));
     bad = _mm256_or_si256(bad, _mm256_cmpgt_epi32(from, load(kLastHost)));
     bad = _mm256_or_si256(bad, _mm256_cmpeq_epi32(from, load(kLoopback)));

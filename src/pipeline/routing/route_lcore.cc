@@ -12,10 +12,10 @@ namespace warpline {
 namespace {
 
 constexpr std::uint32_t kEthernet = EthernetView::kHeaderLength;
-constexpr Nanos kPatience{4'000'000'000};   // a neighbour has failed by then
-constexpr Nanos kLookEvery{100'000'000};    // at packets that wait
-constexpr std::uint32_t kErrorBurst = 64;   // errors at once,
-constexpr Nanos kErrorInterval{1'000'000};  // and a thousand a second (RFC 1812, 4.3.2.8; RFC 4443, 2.4(f))
+constexpr Nanos kResolvePatience{4'000'000'000};  // a neighbour has failed by then
+constexpr Nanos kLookEvery{100'000'000};          // at packets that wait
+constexpr std::uint32_t kErrorBurst = 64;         // errors at once,
+constexpr Nanos kErrorInterval{1'000'000};        // and a thousand a second (RFC 1812, 4.3.2.8; RFC 4443, 2.4(f))
 
 Nanos now() { return {static_cast<std::int64_t>(ticks_to_nanos(ticks_now()))}; }
 
@@ -143,7 +143,7 @@ void RouteLcore::to_neighbour(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16
   if (word.state() == NeighbourState::failed) {
     return refuse(rx_port, mbuf, Verdict::neighbour_unresolved, IcmpReason::host_unreachable);
   }
-  const Nanos until{time.value + kPatience.value};
+  const Nanos until{time.value + kResolvePatience.value};
   if (word.state() == NeighbourState::none ||
       !waiting_.enter({mbuf, neighbour, word.generation(), rx_port, tx_port, until})) {
     drop(rx_port, mbuf, Verdict::neighbour_unresolved);

@@ -23,7 +23,7 @@
 namespace warpline {
 namespace {
 
-constexpr std::uint32_t kBuffers = 4095;
+constexpr std::uint32_t kRouterBuffers = 4095;
 
 /// A host on the link of one of the router's ports.
 struct Host {
@@ -47,7 +47,7 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
 #endif
 #endif
     static int pools = 0;
-    pool_.emplace(*PacketPool::make("route" + std::to_string(pools++), kBuffers, 0, 2048, kAnyNode));
+    pool_.emplace(*PacketPool::make("route" + std::to_string(pools++), kRouterBuffers, 0, 2048, kAnyNode));
     routes_file_ = testing::TempDir() + "routes" + std::to_string(getpid());
     write_routes("10.77.0.0/16 via 10.0.1.9\nfd00:77::/32 via fd00:2::9\n");
     config_.command = "l3forward";
