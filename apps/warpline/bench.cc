@@ -24,8 +24,6 @@ constexpr const char* kThisProgram = "/proc/self/exe";
 /// Of a run, beside its seconds: DPDK, pools, CUDA's context, draining.
 constexpr std::int64_t kStartNanos = 20'000'000'000;
 
-constexpr int kInterrupted = 130;
-
 int list(bool json) {
   if (!json) {
     for (const auto& [name, title] : list_benches()) fmt::print("{:<16} {}\n", name, title);

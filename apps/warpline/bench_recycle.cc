@@ -31,7 +31,7 @@ Result<void> refuse_others(const BenchConfig& bench) {
                      "use --only FACTOR");
 }
 
-Result<int> make_table(const LoadedConfig& loaded) {
+Result<int> make_recycle_table(const LoadedConfig& loaded) {
   const BenchConfig& bench = loaded.config.bench;
   WARPLINE_CHECK(refuse_others(bench));
   WARPLINE_TRY(RecycleBenchPlan plan, plan_recycle_bench(bench.only, bench.ways));
@@ -62,14 +62,13 @@ Result<int> make_table(const LoadedConfig& loaded) {
   } else {
     fmt::print("{}", made.to_markdown());
   }
-  constexpr int kInterrupted = 130;
   return StopOnSignal::signal() != 0 ? kInterrupted : made.exit_code();
 }
 
 }  // namespace
 
 int run_bench_recycle(const LoadedConfig& loaded) {
-  const Result<int> result = make_table(loaded);
+  const Result<int> result = make_recycle_table(loaded);
   if (result) return *result;
   spdlog::error("{}", result.error().message());
   return static_cast<int>(result.error().kind);

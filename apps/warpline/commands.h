@@ -5,6 +5,8 @@
 
 namespace warpline {
 
+inline constexpr int kInterrupted = 130;  ///< exit code after SIGINT or SIGTERM
+
 // One function a command, each in the file of its name. They return the program's exit code.
 
 int run_forward(const LoadedConfig& loaded);

@@ -18,8 +18,6 @@
 namespace warpline {
 namespace {
 
-constexpr int kInterrupted = 130;
-
 void print_table(const std::vector<Check>& checks) {
   for (const Check& check : checks) {
     fmt::print("{:<16} {:<8} {}\n", check.name, name(check.health), check.found);

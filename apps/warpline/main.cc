@@ -61,7 +61,6 @@ int end_output(int code) {
   const std::string why =
       errno == 0 ? "a write in the course of the run failed" : std::generic_category().message(errno);
   spdlog::error("cannot write to stdout: {}; keep its reader open to the end, or write to a file", why);
-  constexpr int kInterrupted = 130;
   return code == 0 || code == kInterrupted ? static_cast<int>(ErrorKind::environment) : code;
 }
 

@@ -29,7 +29,6 @@
 namespace warpline {
 namespace {
 
-constexpr int kInterrupted = 130;
 constexpr std::chrono::milliseconds kLook{2};  ///< the control loop's period
 
 /// One run of `message`, server or client. Members are destroyed in reverse: threads end before what they run,

@@ -29,8 +29,8 @@ namespace {
 
 constexpr std::uint32_t kLong = 8 << 20;
 
-constexpr std::uint16_t kPort = 7000;
-constexpr std::uint16_t kClientPort = 50'000;
+constexpr std::uint16_t kServerPort = 7000;
+constexpr std::uint16_t kMemoryClientPort = 50'000;
 
 /// What both ends do, and where the messages of both are, on the first GPU.
 struct MemoryRun {
@@ -81,7 +81,7 @@ Result<BenchWire> make_ports(const std::string& spec, unsigned number, MemoryKin
     port.addresses = {
         {Ipv4Address{{10, 0, static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(1 + side)}}, 24}};
     MessagePortConfig config;
-    config.udp_port = side == 0 ? kPort : kClientPort;
+    config.udp_port = side == 0 ? kServerPort : kMemoryClientPort;
     config.pool.memory = memory;
     WARPLINE_TRY(ports[side], MessagePort::open(port, config, ids[side]));
   }
@@ -127,7 +127,7 @@ MemoryFigures run_memory(const BenchLcores& lcores, BenchWire& wire, const Memor
   plan.verify = run.verify;
   plan.length = run.length;
   plan.outstanding = run.outstanding;
-  plan.peers = {peer_address(wire.server->addresses().front().address, kPort)};
+  plan.peers = {peer_address(wire.server->addresses().front().address, kServerPort)};
   EndpointConfig server_config = endpoint_config(false);
   EndpointConfig client_config = endpoint_config(true);
   End ends[2];

@@ -13,11 +13,11 @@ namespace {
 
 using namespace warpline::vnic;
 
-constexpr std::uint16_t kBurst = 32;
+constexpr std::uint16_t kPairBurst = 32;
 
 std::uint16_t forward(const Port& port) {
-  rte_mbuf* mbufs[kBurst];
-  const std::uint16_t count = rte_eth_rx_burst(port.id, 0, mbufs, kBurst);
+  rte_mbuf* mbufs[kPairBurst];
+  const std::uint16_t count = rte_eth_rx_burst(port.id, 0, mbufs, kPairBurst);
   const std::uint16_t sent = rte_eth_tx_burst(port.id, 0, mbufs, count);
   for (std::uint16_t rest = sent; rest < count; ++rest) rte_pktmbuf_free(mbufs[rest]);
   return sent;
@@ -51,13 +51,13 @@ void pair(benchmark::State& state, const std::string& faults, std::uint64_t tx_o
   state.SetItemsProcessed(static_cast<std::int64_t>(packets));
 }
 
-void fast_free(benchmark::State& state) { pair(state, "", RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE); }
-void checked_free(benchmark::State& state) { pair(state, "", 0); }
-void faulty(benchmark::State& state) { pair(state, ",corrupt=0.000001", RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE); }
+void pair_fast_free(benchmark::State& state) { pair(state, "", RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE); }
+void pair_checked_free(benchmark::State& state) { pair(state, "", 0); }
+void pair_faulty(benchmark::State& state) { pair(state, ",corrupt=0.000001", RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE); }
 
 // Bytes without FCS; frames under way.
-BENCHMARK(fast_free)->Args({60, 32})->Args({60, 256})->Args({64, 32})->Args({1514, 32});
-BENCHMARK(checked_free)->Args({60, 32});
-BENCHMARK(faulty)->Args({60, 32});
+BENCHMARK(pair_fast_free)->Args({60, 32})->Args({60, 256})->Args({64, 32})->Args({1514, 32});
+BENCHMARK(pair_checked_free)->Args({60, 32});
+BENCHMARK(pair_faulty)->Args({60, 32});
 
 }  // namespace

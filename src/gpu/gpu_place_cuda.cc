@@ -11,9 +11,9 @@ namespace {
 
 /// A multiprocessor divides its memory between L1 cache and shared memory, and divides it anew only while nothing runs
 /// on it (CUDA C++ Programming Guide, shared memory of compute capability 8.x and 9.0). Beside kernels that stay, one
-/// that asks for another division waits for ever, whatever else is free: an H200 did so with CTAs of 32 threads, of which
-/// many fit a multiprocessor, beside the larger ones that copy. So all ask for the same: 64 of 228 KiB, 2 KiB for each
-/// of the 32 CTAs that a multiprocessor holds at most.
+/// that asks for another division waits for ever, whatever else is free: an H200 did so with CTAs of 32 threads, of
+/// which many fit a multiprocessor, beside the larger ones that copy. So all ask for the same: 64 of 228 KiB, 2 KiB for
+/// each of the 32 CTAs that a multiprocessor holds at most.
 constexpr int kSharedPercent = 28;
 
 }  // namespace
