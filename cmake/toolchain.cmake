@@ -31,6 +31,8 @@ set(cxx_options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror
 target_compile_options(warpline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${cxx_options}>
                        $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings --expt-relaxed-constexpr
                                                   -Xcompiler=-Wall,-Wextra,-Werror>)
+# No path of this machine in a program, and what one clone compiled serves another.
+target_compile_options(warpline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 target_link_libraries(warpline_options INTERFACE Threads::Threads)
 if(WARPLINE_SANITIZE)
   target_compile_options(warpline_options INTERFACE -fsanitize=${WARPLINE_SANITIZE} -fno-sanitize-recover=all
