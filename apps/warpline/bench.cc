@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kThisProgram = "/proc/self/exe";
-/// Of a run, beside its seconds: DPDK, pools, CUDA's context, draining.
+/// Nanoseconds that a run may take in addition to its seconds: DPDK, pools, CUDA's context, draining.
 constexpr std::int64_t kStartNanos = 20'000'000'000;
 
 int list(bool json) {

@@ -38,7 +38,7 @@ class MessagePlan {
   [[nodiscard]] MessageClient::Plan client_plan(std::uint16_t worker) const;
   [[nodiscard]] Result<EndpointConfig> endpoint(std::uint16_t worker) const;
   [[nodiscard]] MessagePortConfig port(std::uint16_t own_port) const;
-  /// Of messages that are not in ordinary host memory.
+  /// Returns the memory set-up for messages that are not in ordinary host memory.
   [[nodiscard]] MessageMemorySetup memory() const;
 
  private:

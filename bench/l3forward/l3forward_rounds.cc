@@ -49,10 +49,10 @@ constexpr std::uint16_t kBurst = 32;
 constexpr std::uint16_t kRing = 512;
 constexpr std::uint32_t kBuffers = 8191;
 constexpr std::size_t kFrame = 60;
-/// Of both ports and of all neighbours: a buffer that was sent is received again as it is.
+/// MAC address of both ports and all neighbours, because a buffer that was sent is received again as it is.
 constexpr MacAddress kMac{{2, 0, 0, 0, 0, 1}};
 constexpr std::uint8_t kLife = 255;
-constexpr Nanos kDeadline{20'000};      ///< of a packet that waits for others of its port, as in the program
+constexpr Nanos kDeadline{20'000};      ///< longest wait of a packet for others of its port, as in the program
 constexpr std::uint32_t kGateways = 8;  ///< on the link of each port
 
 template <typename T>
@@ -257,7 +257,7 @@ class Lab {
     std::fprintf(stderr, "l3forward_rounds: %s\n", why);
     std::exit(4);
   }
-  /// Of this thread: what others do on its processor is not in it.
+  /// Returns the CPU time of this thread; other threads on its processor do not count.
   static double processor_seconds() {
     timespec now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -367,7 +367,7 @@ class Lab {
   std::uint64_t packets_;
   bool verifying_ = false;
   std::uint64_t seen_ = 0;   ///< while verifying
-  std::uint64_t wrong_ = 0;  ///< of these
+  std::uint64_t wrong_ = 0;  ///< seen and wrong
   Random random_;
   nlohmann::json seconds_;
   std::vector<RouterPort> own_;

@@ -88,7 +88,7 @@ void run_both(const BenchLcores& lcores, const std::function<void()>& server, co
 
 Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_checksum,
                             std::optional<std::uint16_t> tx_rs_thresh, FullFrame frame) {
-  // Of jumbo frames fewer, so that they stay in the cache.
+  // Fewer descriptors for jumbo frames, so that the frames stay in the cache.
   const std::uint16_t ring_size = frame.mtu > kOrdinary.mtu ? 256 : 1024;
   constexpr std::uint16_t kTxRing = 256;  // what has left comes back while it is in the cache
   std::optional<std::uint16_t> ids[2];

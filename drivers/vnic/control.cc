@@ -36,7 +36,7 @@ int change_macs(rte_eth_dev* dev, Change change) {
 }  // namespace
 
 bool publish_link(Device& device) {
-  // Of two threads, the one that looked last must not be the first to publish.
+  // If two threads publish, the one that read the carrier last must not publish first.
   const auto lock = lock_registry();
   rte_eth_link link{};
   const bool up = has_carrier(device);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sched.h>
-
 #include <algorithm>
 
+#include "base/give_way.h"
 #include "device.h"
 #include "engine_state.h"
 
@@ -193,7 +192,7 @@ void Engine::finish(RxQueue& queue) {
   while (copies.lane.busy()) {
     copies.lane.submit();
     land(queue, copies);
-    if (copies.lane.busy()) sched_yield();
+    if (copies.lane.busy()) give_way();
   }
   copies.lane.close();
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sched.h>
-
 #include <mutex>
 
+#include "base/give_way.h"
 #include "device.h"
 #include "engine_state.h"
 #include "tx_checksum.h"
@@ -182,7 +181,7 @@ void Engine::drain(TxQueue& queue, TxState& state) {
     const std::uint32_t before = queue.fetched;
     serve_tx(queue);
     if (copies_ && state.copies->lane.busy()) {
-      sched_yield();
+      give_way();
     } else if (queue.fetched == before) {
       return;
     }

@@ -42,7 +42,7 @@ struct FlowRule {
   L4Kind l4 = L4Kind::none;                           ///< none: any
   MaskedBytes<2> source_port, destination_port;
   FlowAction action;
-  // Of frames that it matched. Written by who matches.
+  // Frames that it matched, and their bytes. Written by the thread that matches.
   std::atomic<std::uint64_t> hits{0};
   std::atomic<std::uint64_t> bytes{0};
 

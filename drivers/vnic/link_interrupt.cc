@@ -18,7 +18,7 @@
 namespace warpline::vnic {
 namespace {
 
-/// Of all ports, for as long as the process lives.
+/// Eventfd of all ports, open for as long as the process lives; -1 before.
 std::atomic<int> event{-1};
 
 /// Held while a callback runs: a port goes away before or after. A callback may close its port.

@@ -18,7 +18,7 @@ struct FrameInfo {
   std::uint32_t hash;
   std::uint32_t mark;
   std::uint32_t header_length;  ///< L2 to L4: where a split at headers cuts
-  std::uint64_t rx_flags;       ///< of enum RxFlag: checksums, hash, mark
+  std::uint64_t rx_flags;       ///< bits of enum RxFlag: checksums, hash, mark
 };
 static_assert(sizeof(FrameInfo) == 32);
 
@@ -104,7 +104,7 @@ class PacketBuffer {
   }
   /// Hands the room of all frames taken to the producer (release).
   void give_back() { give_back(read_bytes_); }
-  /// Of the frames taken while taken_bytes() was less than `taken`.
+  /// Hands over the room of the frames that were taken while taken_bytes() was less than `taken`.
   void give_back(std::uint64_t taken) { read_.store(taken, std::memory_order_release); }
   /// Free-running.
   [[nodiscard]] std::uint64_t taken_bytes() const { return read_bytes_; }

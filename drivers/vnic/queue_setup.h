@@ -21,7 +21,7 @@ int rx_queue_stop(rte_eth_dev* dev, std::uint16_t id);
 int tx_queue_start(rte_eth_dev* dev, std::uint16_t id);
 int tx_queue_stop(rte_eth_dev* dev, std::uint16_t id);
 
-// Of one queue. What it holds when it stops is sent, or counted as rx_stopped.
+// Start or stop one queue. Frames that it holds when it stops are sent, or counted as rx_stopped.
 int start_queue(Device& device, RxQueue& queue);
 void stop_queue(Device& device, RxQueue& queue);
 int start_queue(Device& device, TxQueue& queue);

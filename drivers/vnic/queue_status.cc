@@ -69,7 +69,7 @@ int tx_descriptor_status(void* opaque, std::uint16_t offset) {
   if (offset >= queue.size) return -EINVAL;
   const std::uint32_t vacant = tx_vacant(queue);
   if (offset < vacant) return RTE_ETH_TX_DESC_DONE;
-  // Of those in use, the report of the batch that it is in tells.
+  // A descriptor in use is done when its batch, up to the last descriptor, is reported done.
   const std::uint32_t place = offset - vacant;
   const std::uint32_t last = place - place % queue.rs_thresh + queue.rs_thresh - 1;
   if (last >= queue.sent - queue.reclaimed) return RTE_ETH_TX_DESC_FULL;

@@ -209,7 +209,7 @@ void go_round(rte_mempool* mempool, const std::string& refill, const PortSetup& 
     }
     std::map<std::string, std::uint64_t> counts = port.counts();
     EXPECT_EQ(counts["recycled"], recycled);
-    // Of what came into the receive ring, `expected` went on to the test; of what it sent, the rest is still there.
+    // The test took `expected` mbufs from the receive ring. Sent mbufs left the transmit ring by recycling or a put.
     const std::uint64_t in_receive_ring = counts["mempool_gets"] + recycled - expected;
     EXPECT_LE(in_receive_ring, setup.ring);
     const std::uint64_t in_transmit_ring = next - recycled - counts["mempool_puts"];

@@ -43,7 +43,7 @@ class Gathered {
 /// Nobody else's, and its buffer is its own.
 inline bool is_plain(const rte_mbuf* mbuf) { return rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf); }
 
-/// Of free_checked(), at most kFreedAtOnce. Returns those put.
+/// Frees at most kFreedAtOnce mbufs for free_checked(). Returns how many it put into pools.
 template <bool mixed>
 std::uint32_t free_some(rte_mbuf* const* mbufs, std::uint32_t count) {
   void* one[kFreedAtOnce];
@@ -137,7 +137,7 @@ void tx_free(TxQueue& queue, std::uint32_t begin, std::uint32_t count) {
   rte_mbuf** const mbufs = queue.software_ring + begin;
   std::uint32_t freed = count;
   if (queue.fast_pool != nullptr) {
-    // Of one pool, nobody else's, no chain: what fast free promises.
+    // MBUF_FAST_FREE promises that all mbufs are of one pool, have one reference and are not chained.
     rte_mempool_put_bulk(queue.fast_pool, reinterpret_cast<void**>(mbufs), count);
   } else if (static_cast<std::int32_t>(queue.mixed_until - queue.reclaimed) > 0) {
     freed = free_checked<true>(queue, mbufs, count);

@@ -29,7 +29,7 @@ inline constexpr std::uint32_t kHashBlock = 4096;
   return mix64(chains[0] ^ mix64(chains[1] ^ mix64(chains[2] ^ mix64(chains[3] ^ length))));
 }
 
-/// Of a message whose blocks have these hashes, in their order: start with 0, add each.
+/// Adds the hash of the next block to a message's hash. Start with 0 and add the blocks in order.
 [[nodiscard]] WARPLINE_HD constexpr std::uint64_t add_block_hash(std::uint64_t hash, std::uint64_t block) {
   return mix64(hash ^ block);
 }

@@ -7,7 +7,7 @@
 
 namespace warpline {
 
-/// Of a file such as those under /sys and /proc, without its newline; empty where the file cannot be read.
+/// Returns the first line, without newline, of a file such as those in /sys and /proc; empty if it cannot be read.
 [[nodiscard]] inline std::string first_line(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string line;

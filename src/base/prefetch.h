@@ -6,7 +6,7 @@
 
 namespace warpline {
 
-/// Of a copy that follows: where it goes on, the processor fetches by itself.
+/// Bytes to prefetch for a copy that follows; the hardware prefetcher fetches the rest.
 inline constexpr std::uint32_t kPrefetched = 2048;  // bytes
 
 /// Begins to fetch the cache lines of `bytes` from `at` on, to be read or, `for_write`, to be written; any address.

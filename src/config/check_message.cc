@@ -110,9 +110,9 @@ class MessageChecker {
       }
       return;
     }
-    for (const auto option : {"connect", "test", "length", "outstanding", "parallel", "requests", "bidir", "reconnect",
-                              "verify", "reliability"}) {
-      refuse_idle(option, "the client says what is done", "leave it out, or use message client");
+    for (const Option& option : options()) {
+      if (!option.taken_by(Command::message) || option.is_for(MessageRole::server)) continue;
+      refuse_idle(option.name, "the client says what is done", "leave it out, or use message client");
     }
   }
 

@@ -48,7 +48,9 @@ std::string line(const Option& option) {
   return fmt::format("  {:<26} {}{}\n", head, option.help, value_note(option));
 }
 
-std::string usage(Command command) {
+std::string_view name(MessageRole role) { return role == MessageRole::server ? "server" : "client"; }
+
+std::string usage(Command command, std::optional<MessageRole> role) {
   if (command == Command::config) {
     return "Usage: warpline config show|check [forward|l3forward|generate|message [server|client]] [options of that "
            "command]\n\n"
@@ -59,7 +61,8 @@ std::string usage(Command command) {
     return fmt::format("Usage: warpline bench {} [options]\n\n{}\n", fmt::join(kBenchNames, "|"), summary(command));
   }
   if (command == Command::message) {
-    return fmt::format("Usage: warpline message server|client [options]\n\n{}\n", summary(command));
+    return fmt::format("Usage: warpline message {} [options]\n\n{}\n", role ? name(*role) : "server|client",
+                       summary(command));
   }
   return fmt::format("Usage: warpline {} [options]\n\n{}\n", name(command), summary(command));
 }
@@ -76,12 +79,12 @@ std::string program_help() {
   return text;
 }
 
-std::string command_help(Command command) {
-  std::string text = usage(command);
+std::string command_help(Command command, std::optional<MessageRole> role) {
+  std::string text = usage(command, role);
   for (const Heading& heading : kHeadings) {
     std::string lines;
     for (const Option& option : options()) {
-      if (option.taken_by(command) && option.section == heading.section) lines += line(option);
+      if (option.taken_by(command) && option.is_for(role) && option.section == heading.section) lines += line(option);
     }
     if (!lines.empty()) text += fmt::format("\n{}:\n{}", heading.text, lines);
   }
@@ -100,7 +103,11 @@ std::optional<std::string> requested_text(const std::vector<std::string>& argume
   if (!arguments.empty() && arguments[0] == "--version") return fmt::format("warpline {}\n", version);
   if (!asks("--help") && !asks("-h")) return std::nullopt;
   for (const Command command : kCommands) {
-    if (arguments[0] == name(command)) return command_help(command);
+    if (arguments[0] != name(command)) continue;
+    for (const MessageRole role : {MessageRole::server, MessageRole::client}) {
+      if (command == Command::message && arguments[1] == name(role)) return command_help(command, role);
+    }
+    return command_help(command);
   }
   if (arguments[0].starts_with('-')) return program_help();
   return std::nullopt;

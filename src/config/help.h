@@ -11,7 +11,8 @@
 namespace warpline {
 
 [[nodiscard]] std::string program_help();
-[[nodiscard]] std::string command_help(Command command);
+/// `role`: of `message`, whose options are named; both if not given.
+[[nodiscard]] std::string command_help(Command command, std::optional<MessageRole> role = std::nullopt);
 
 /// What -h, --help or --version anywhere before "--" asks for; none when they are not there. An option's value is
 /// not looked at ("--eal=-h").

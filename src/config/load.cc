@@ -16,7 +16,7 @@
 namespace warpline {
 namespace {
 
-/// Of a persistent kernel: as many bursts as a ring holds, each in the hands of a CTA.
+/// Default CTAs of a persistent kernel: one for each burst that a ring of the default size holds.
 constexpr std::uint16_t kPersistentCtas = 16;
 
 struct CommandLine {

@@ -75,53 +75,59 @@ Access<Config> reliability() {
 }  // namespace
 
 void add_message_options(std::vector<Option>& table) {
+  std::optional<MessageRole> role;
   const auto option = [&](std::string_view name, char short_name, Arity arity, std::string_view argument,
                           std::string_view help, Access<Config> access) {
-    table.push_back({name, short_name, "message", name, {Command::message}, arity, argument, help, std::move(access)});
+    table.push_back(
+        {name, short_name, "message", name, {Command::message}, arity, argument, help, std::move(access), ',', role});
   };
   const auto single = [&](std::string_view name, char short_name, std::string_view argument, std::string_view help,
                           Access<Config> access) {
     option(name, short_name, Arity::single, argument, help, std::move(access));
   };
-  single("listen", 0, "ADDR:PORT", "of a server", listen_address());
-  option("connect", 0, Arity::list, "ADDR:PORT", "server of a client; repeatable", server_addresses());
-  single("gateway", 0, "IP", "of an ethdev port, for peers that are not on its link; none", gateway_address());
-  single("vlan", 0, "ID", "of an ethdev port; 0: untagged", count<Config>(of(&MessageConfig::vlan), 0, 4094));
-  single("udp-checksum", 0, "on|off", "of an ethdev port, over IPv4; IPv6 always has one",
+  single("gateway", 0, "IP", "router for peers that are not on the ethdev port's link; none", gateway_address());
+  single("vlan", 0, "ID", "VLAN of an ethdev port; 0: untagged", count<Config>(of(&MessageConfig::vlan), 0, 4094));
+  single("udp-checksum", 0, "on|off", "UDP checksums of an ethdev port over IPv4; IPv6 always has one",
          scalar<Config>(of(&MessageConfig::udp_checksum), parse_bool, [](bool on) { return on; }));
-  single("test", 0, "KIND", "what a client does",
-         choice<Config, MessageTest::incast>(of(&MessageConfig::test),
-                                             {"echo", "rate", "latency", "bandwidth", "incast"}));
-  single("length", 'l', "BYTES", "of a message", automatic_count(&MessageConfig::length, 0, kLongestMessage));
-  single("outstanding", 0, "N", "requests in flight of each session",
-         automatic_count(&MessageConfig::outstanding, 1, 4096));
-  single("parallel", 'P', "N", "sessions of a client", count<Config>(of(&MessageConfig::parallel), 1, 1 << 20));
-  single("requests", 'n', "N", "stop after N; 0: no bound", unbounded<Config>(of(&MessageConfig::requests)));
   single(
-      "seconds", 't', "S", "stop after S; 0: no bound",
+      "seconds", 't', "S", "stop after S; 0: unlimited",
       nanos<Config>(field_of(&Config::run, &RunConfig::seconds), kSecond, Nanos{0}, Nanos{100 * 24 * 3600 * kSecond}));
-  option("bidir", 0, Arity::flag, "", "bandwidth: responses are as long as requests",
-         boolean<Config>(of(&MessageConfig::bidir)));
-  option("reconnect", 0, Arity::flag, "", "open lost sessions again instead of ending",
-         boolean<Config>(of(&MessageConfig::reconnect)));
   single("cc", 0, "KIND", "congestion control",
          choice<Config, CongestionKind::none>(of(&MessageConfig::cc), {"swift", "timely", "dctcp", "none"}));
-  single("grants", 0, "BYTES", "most of long messages on the way here; 0: any",
+  single("grants", 0, "BYTES", "maximum of long messages in flight to each worker; 0: unlimited",
          count<Config>(of(&MessageConfig::grants), 0, 1U << 30));
   single("key", 0, "FILE", "encrypt: 32 hex digits that both ends have", text<Config>(of(&MessageConfig::key)));
-  single("reliability", 0, "KIND", "go-back-n for comparison", reliability());
-  single("rto", 0, "MS", "of go-back-n: fixed retransmission timeout",
+  single("rto", 0, "MS", "go-back-n: fixed retransmission timeout",
          nanos<Config>(of(&MessageConfig::rto), kMilli, Nanos{kMilli / 10}, Nanos{kSecond}));
-  single("credits", 0, "N", "of go-back-n: packets in flight", count<Config>(of(&MessageConfig::credits), 1, 4096));
+  single("credits", 0, "N", "go-back-n: packets in flight", count<Config>(of(&MessageConfig::credits), 1, 4096));
   single("peer-timeout", 0, "MS", "silence after which a peer is lost",
          nanos<Config>(of(&MessageConfig::peer_timeout), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));
-  single("datagram", 0, "BYTES", "most of a UDP payload; 0: what fits the MTU",
+  single("datagram", 0, "BYTES", "maximum UDP payload; 0: what fits the MTU",
          count<Config>(of(&MessageConfig::datagram), 0, 65'507));
   single("workers", 0, "N", "threads, each with a queue pair or socket",
          count<Config>(of(&MessageConfig::workers), 1, 128));
   single("gpu", 'g', "ID", "CUDA's number of the GPU that -m is about",
          count<Config>(of(&MessageConfig::gpu), 0, 1023));
-  single("sessions", 0, "N", "most of each worker", count<Config>(of(&MessageConfig::sessions), 1, 1 << 20));
+  single("sessions", 0, "N", "maximum per worker", count<Config>(of(&MessageConfig::sessions), 1, 1 << 20));
+
+  role = MessageRole::server;
+  single("listen", 0, "ADDR:PORT", "address to receive on", listen_address());
+
+  role = MessageRole::client;
+  option("connect", 0, Arity::list, "ADDR:PORT", "server to talk to; repeatable", server_addresses());
+  single("test", 0, "KIND", "traffic to make",
+         choice<Config, MessageTest::incast>(of(&MessageConfig::test),
+                                             {"echo", "rate", "latency", "bandwidth", "incast"}));
+  single("length", 'l', "BYTES", "size of a message", automatic_count(&MessageConfig::length, 0, kLongestMessage));
+  single("outstanding", 0, "N", "requests in flight per session",
+         automatic_count(&MessageConfig::outstanding, 1, 4096));
+  single("parallel", 'P', "N", "sessions to open", count<Config>(of(&MessageConfig::parallel), 1, 1 << 20));
+  single("requests", 'n', "N", "stop after N; 0: unlimited", unbounded<Config>(of(&MessageConfig::requests)));
+  option("bidir", 0, Arity::flag, "", "bandwidth: responses are as long as requests",
+         boolean<Config>(of(&MessageConfig::bidir)));
+  option("reconnect", 0, Arity::flag, "", "open lost sessions again instead of ending",
+         boolean<Config>(of(&MessageConfig::reconnect)));
+  single("reliability", 0, "KIND", "go-back-n for comparison", reliability());
 }
 
 }  // namespace warpline

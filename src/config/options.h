@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,8 +57,11 @@ struct Option {
   std::string_view help;
   std::variant<std::monostate, Access<Config>, Access<PortConfig>> access;  ///< monostate: `--config` alone
   char separator = ',';
+  std::optional<MessageRole> role = std::nullopt;  ///< of `message`, the only one that takes it
 
   [[nodiscard]] bool taken_by(Command command) const;
+  /// False if `message` is asked for in the other role.
+  [[nodiscard]] bool is_for(std::optional<MessageRole> asked) const { return !role || !asked || *role == *asked; }
   [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<PortConfig>>(access); }
   /// "--burst"
   [[nodiscard]] std::string flag() const { return "--" + std::string(name); }

@@ -144,6 +144,19 @@ TEST(Help, IsAskedForAnywhereBeforeTheEndOfOptions) {
   EXPECT_EQ(requested_text({}, "1"), std::nullopt);
 }
 
+TEST(Help, NamesTheOptionsOfOneMessageRole) {
+  const std::string server = *requested_text({"message", "server", "--help"}, "1");
+  const std::string client = *requested_text({"message", "client", "-h"}, "1");
+  EXPECT_EQ(requested_text({"message", "--help"}, "1"), command_help(Command::message));
+  for (const Option& option : options()) {
+    if (!option.taken_by(Command::message)) continue;
+    const std::string flag = option.flag() + " ";
+    EXPECT_EQ(server.find(flag) != std::string::npos, option.role != MessageRole::client) << option.name;
+    EXPECT_EQ(client.find(flag) != std::string::npos, option.role != MessageRole::server) << option.name;
+  }
+  EXPECT_NE(client.find("message client [options]"), std::string::npos);
+}
+
 TEST(Help, LinesFitATerminalOfMostWidths) {
   for (const Command command : kCommands) {
     std::istringstream lines(command_help(command));

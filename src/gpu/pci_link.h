@@ -13,7 +13,7 @@ struct PciLink {
 
   /// 1 to 6; 0: unknown.
   [[nodiscard]] int generation() const;
-  /// Of one direction, after line coding, before packet overhead.
+  /// Returns the rate of one direction, after line coding and before packet overhead.
   [[nodiscard]] double gigabit_per_s() const;
   auto operator<=>(const PciLink&) const = default;
 };

@@ -9,7 +9,7 @@
 #define WARPLINE_WITHOUT_NVTX
 #endif
 
-// Of cuda_profiler_api.h, which not every toolkit of wheels has; the runtime has both in any case.
+// Declared in cuda_profiler_api.h, which some toolkits installed from wheels lack; the runtime always has both.
 extern "C" cudaError_t cudaProfilerStart();
 extern "C" cudaError_t cudaProfilerStop();
 

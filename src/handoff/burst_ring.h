@@ -129,7 +129,7 @@ class alignas(kRingLine) Burst {
   std::uint16_t packet_capacity_ = 0;
   std::uint16_t segment_count_ = 0;
   std::uint16_t packet_count_ = 0;
-  std::uint16_t preset_count_ = 0;  ///< of these, with another verdict than `forward` from the start
+  std::uint16_t preset_count_ = 0;  ///< packets appended with another verdict than `forward`
   std::uint16_t exceptions_ = 0;
   std::uint16_t worked_ = 0;
 };
@@ -223,9 +223,9 @@ class BurstRing {
     return count;
   }
   [[nodiscard]] std::uint32_t slots() const { return slots_; }
-  /// Of the engine that the ring was made for.
+  /// Returns the view of the ring for the engine that it was made for.
   [[nodiscard]] const EngineView& engine_view() const { return view_; }
-  /// Once. Of the engine that works in its stead; it has the same stop word.
+  /// Makes and returns the view for a replacement engine, with the same stop word. Call it once.
   [[nodiscard]] const EngineView& renew();
   /// The first sequence that is the other engine's; UINT64_MAX until the producer has got to it.
   [[nodiscard]] std::uint64_t renewed_from() const { return renewed_from_.load(std::memory_order_acquire); }
@@ -259,7 +259,7 @@ class BurstRing {
   std::unique_ptr<void*[]> packets_;
   EngineView view_;
 
-  // Of renew(): written by who calls it, then published through renewed_.
+  // Set by renew(): its caller writes them, then publishes them through renewed_.
   Region renewed_region_;
   EngineView renewed_view_{};
   std::atomic<const EngineView*> renewed_{nullptr};

@@ -31,7 +31,7 @@ namespace warpline {
 struct GpuEngineSetup {
   EngineKind kind = EngineKind::persistent;  ///< launch, graph or persistent
   int gpu = 0;
-  std::uint32_t ctas = 16;   ///< of a persistent kernel, each with a burst in hand
+  std::uint32_t ctas = 16;   ///< CTAs of a persistent kernel, each with a burst in hand
   std::uint16_t burst = 64;  ///< packets at most: what a CTA has threads for, as far as `threads` go
   std::uint32_t threads = 256;
   Nanos deadline{20'000};  ///< graph: longest wait for bursts to fill one
@@ -65,7 +65,7 @@ class GpuAttendant {
   /// For `kernel_of`, as the following two.
   [[nodiscard]] DeviceLanes device_lanes() const;
   [[nodiscard]] std::byte* states() const { return states_->data(); }
-  /// Of DeviceWork::next_kernel.
+  /// Returns the counter in GPU memory for DeviceWork::next_kernel: the sequence of the next burst.
   [[nodiscard]] std::uint64_t* next() const { return reinterpret_cast<std::uint64_t*>(next_->data()); }
   /// Launches a persistent kernel and waits until all its CTAs run; the other engines launch as bursts come. After
   /// prepare() of all engines, in the order of that.
@@ -103,7 +103,7 @@ class GpuAttendant {
   std::optional<DeviceBuffer> next_;
   std::optional<CudaStream> stream_;
   std::optional<KernelLaunch> persistent_;  ///< the kernel of a persistent engine
-  std::optional<NextLauncher> launcher_;    ///< of the launch and graph engines
+  std::optional<NextLauncher> launcher_;    ///< launcher of the launch and graph engines
   std::atomic<bool> called_hung_{false};
   bool hangs_ = false;
 };

@@ -44,9 +44,9 @@ class NextLauncher {
   EngineView view_;
   std::uint64_t deadline_;
   std::vector<CudaStream> streams_;
-  std::vector<KernelLaunch> single_;  ///< of the launch engine
-  /// Of the graph engine, one set a stream, since a graph never runs beside itself: graphs_[stream][n - 1] is for n
-  /// bursts.
+  std::vector<KernelLaunch> single_;  ///< kernel of the launch engine; else empty
+  /// Graphs of the graph engine, one set per stream because a graph never runs beside itself: graphs_[stream][n - 1]
+  /// is for n bursts.
   std::vector<std::vector<LaunchGraph>> graphs_;
   std::uint64_t launched_ = 0;
   std::uint64_t waiting_since_ = 0;  ///< ticks; 0: nothing waits

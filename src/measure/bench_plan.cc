@@ -64,8 +64,8 @@ Published published_by_burst(std::uint32_t size, std::uint16_t burst) {
   }
 }
 
-/// Of GPU memory frames are copied, so that the software NIC must hold a transmit ring of them; else they stay in
-/// place.
+/// Returns the port spec. Frames in GPU memory are copied, so the software NIC must hold a transmit ring of them; other
+/// frames stay in place.
 std::string static_wire(const Column& column, std::uint32_t size) {
   const std::uint32_t ring = PortConfig{}.tx_ring;
   std::string spec = fmt::format("net_vnic0,wire=static,size={}", size);

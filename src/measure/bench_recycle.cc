@@ -102,7 +102,7 @@ class Measurement {
     static_cast<void>(rig_.poll(static_cast<std::uint32_t>(packets / rig_.packets_a_round())));
   }
 
-  /// Of `packets`, since `before`.
+  /// Returns the engines' ticks per packet since `before`, in which `packets` passed.
   [[nodiscard]] double engine_cost(const EngineTime& before, std::uint64_t packets) const {
     const EngineTime now = rig_.engine();
     const double ticks =

@@ -91,7 +91,7 @@ class RecycleRig {
   std::unique_ptr<BenchRoutes> routes_;
   std::vector<std::unique_ptr<Stage>> own_stages_;
   std::vector<Stage*> stages_;
-  /// Of the engines' counters, by port; none where the driver has none.
+  /// Ids of the engine's xstats {engine_cycles, engine_calls}, by port; nullopt if the driver lacks them.
   std::vector<std::optional<std::pair<std::uint64_t, std::uint64_t>>> engine_counters_;
 };
 

@@ -17,13 +17,13 @@ namespace warpline {
 /// What the runs of one cell came to, one element a round.
 struct BenchSamples {
   std::vector<double> mpps;
-  std::vector<double> gbps;  ///< of frames with FCS
+  std::vector<double> gbps;  ///< Gbit/s of frames with FCS
   std::vector<double> loss;  ///< lost / (received + missed)
   std::vector<double> p50_us;
   std::vector<double> p99_us;  ///< from a batch closed to its work seen done
   std::optional<std::uint64_t> gpu_memory;
   std::optional<std::uint64_t> checked;  ///< packets verified before anything was timed
-  int code = 0;                          ///< of the first run that failed
+  int code = 0;                          ///< exit code of the first run that failed; 0: none
   std::string failure;                   ///< and why it did; empty: none
 
   [[nodiscard]] bool failed() const { return !failure.empty(); }
@@ -38,7 +38,7 @@ struct BenchTable {
   /// {name, title, unit, pipelines, rows [{size, burst, columns {NAME: cell}, published {NAME: gbps}}], source, notes}.
   [[nodiscard]] nlohmann::ordered_json to_json() const;
   [[nodiscard]] std::string to_markdown() const;
-  /// Of the program: 0, or that of the worst failure.
+  /// Returns the program's exit code: 0, or the code of the worst failure.
   [[nodiscard]] int exit_code() const;
 };
 

@@ -16,11 +16,11 @@ struct Estimate {
   [[nodiscard]] bool touches(const Estimate& other) const { return low <= other.high && other.low <= high; }
 };
 
-/// Of at least one value.
+/// Returns the median of at least one value.
 [[nodiscard]] double median_of(std::vector<double> values);
-/// Of at least one value; the same for the same seed.
+/// Estimates the median of at least one value; the same seed gives the same result.
 [[nodiscard]] Estimate estimate(std::span<const double> values, std::uint64_t seed = 1);
-/// Of a[i] / b[i]: what was measured in the same round is compared. As many values of each.
+/// Estimates the median of a[i] / b[i], both measured in the same round; a and b must have the same size.
 [[nodiscard]] Estimate estimate_ratio(std::span<const double> a, std::span<const double> b, std::uint64_t seed = 1);
 
 }  // namespace warpline

@@ -122,7 +122,7 @@ TEST(Checker, SeesEveryChangedBit) {
 }
 
 TEST(Checker, HoldsMacAddressesToTheRule) {
-  // Of a frame with its addresses as they were, and of one with them swapped.
+  // Verdicts for a frame with its addresses unchanged, and for one with them swapped.
   const std::map<MacRule, std::array<Verdict, 2>> expected = {
       {MacRule::unchanged, {Verdict::forward, Verdict::corrupt}},
       {MacRule::swapped, {Verdict::corrupt, Verdict::forward}},

@@ -37,7 +37,7 @@ class LiveInterval {
   RunTotals totals_;
 };
 
-/// Of the kernel's monotonic clock.
+/// Returns the time of the kernel's monotonic clock.
 [[nodiscard]] double monotonic_seconds();
 
 /// What the control loop watches. All called by its own thread.

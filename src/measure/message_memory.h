@@ -34,7 +34,7 @@ struct MessageMemorySetup {
   /// Room for the responses of a client's worker.
   [[nodiscard]] static std::uint64_t client_room(const MessageClient::Plan& plan);
   static constexpr std::uint64_t kServerRoom = 64ULL << 20;
-  /// Of the port's own host memory.
+  /// Returns the bytes to reserve in the port's own host memory: all if the memory is pinned, else 0.
   [[nodiscard]] std::uint64_t port_bytes() const { return kind == MemoryKind::pinned ? bytes() : 0; }
   [[nodiscard]] std::uint64_t bytes() const;
 };
@@ -52,14 +52,14 @@ class MessageMemory {
   [[nodiscard]] Result<Transport*> add_worker(std::uint16_t number, Transport& transport, UdpSocket* socket);
   /// Begins to copy and hash for all workers, once each of them was added.
   [[nodiscard]] Result<void> start();
-  /// Of worker `number`, after add_worker().
+  /// Sets what worker `number` needs in its endpoint's configuration. Call it after add_worker().
   void apply(std::uint16_t number, EndpointConfig& endpoint);
   [[nodiscard]] MessageStore store(std::uint16_t number);
 
   ~MessageMemory() { stop(); }
   MessageMemory(const MessageMemory&) = delete;
   MessageMemory& operator=(const MessageMemory&) = delete;
-  /// Ends all lanes. Of several memories on one GPU before the first of them goes.
+  /// Ends all lanes. If several memories are on one GPU, stop all of them before the first is destroyed.
   void stop();
 
   /// Why a lane works no more, if one does not.
@@ -72,7 +72,7 @@ class MessageMemory {
     std::span<std::uint8_t> room;
     std::optional<HostRegistration> buffers;  ///< a socket's
     std::optional<ReceiveMemory> blocks;      ///< a server's room
-    std::vector<std::uint8_t*> freed;         ///< of it, when the stage is quiet
+    std::vector<std::uint8_t*> freed;         ///< freed blocks, given back when the stage is quiet
     std::unique_ptr<PieceLane> copies;
     std::unique_ptr<DeviceStage> stage;
     std::optional<PinnedBuffer> words;

@@ -57,7 +57,7 @@ class MessagePattern {
   std::uint8_t* bytes_ = nullptr;
 };
 
-/// Of its blocks, which a GPU does side by side.
+/// Returns the hash of a message, made of the hashes of its blocks, which a GPU computes in parallel.
 [[nodiscard]] inline std::uint64_t message_hash(const std::uint8_t* bytes, std::uint32_t length) {
   std::uint64_t hash = 0;
   for (std::uint32_t at = 0; at < length; at += kHashBlock) {

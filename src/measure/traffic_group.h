@@ -15,7 +15,7 @@
 
 namespace warpline {
 
-/// Of one traffic worker. Written by its lcore, read by any thread.
+/// Counters of one traffic worker. Written by its lcore, read by any thread.
 struct alignas(64) TrafficCounters {
   Counter generated;
   Counter generated_bytes;
@@ -38,12 +38,12 @@ class TrafficGroup {
     std::uint16_t workers = 1;
     MacRule macs = MacRule::either;
     std::uint64_t packets = 0;  ///< to generate, or where nothing is sent to receive, by all together; 0: no bound
-    std::uint64_t warmup = 0;   ///< of all workers together; their latency does not count
+    std::uint64_t warmup = 0;   ///< packets of all workers together; their latency does not count
     bool sends = true;
     bool receives = true;      ///< without sending: until `packets` came, or stop()
     std::uint32_t window = 0;  ///< frames of a stream on their way at most (closed loop); 0: open loop
     std::uint16_t burst = 64;
-    Rate rate{};  ///< of each worker
+    Rate rate{};  ///< rate of each worker
     Nanos drain{200'000'000};
   };
 
@@ -96,7 +96,7 @@ class TrafficGroup {
     }
   };
 
-  /// Of one stream and the worker that makes it.
+  /// State of one stream and the worker that generates it.
   struct alignas(64) Member {
     TrafficCounters counters;
     std::unique_ptr<Checker> checker;

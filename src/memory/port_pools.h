@@ -42,7 +42,7 @@ class PortPools {
   [[nodiscard]] std::span<const RxPools> queues() const { return queues_; }
   /// For Port::map of every port that receives into these pools or transmits from them.
   [[nodiscard]] std::vector<std::span<std::byte>> external() const;
-  /// Of GPUs, taken by packets.
+  /// Returns the bytes of GPU memory that the packet buffers take.
   [[nodiscard]] Bytes gpu_bytes() const;
   /// Buffers that are not in their pools; exact only while no lcore allocates or frees.
   [[nodiscard]] std::uint32_t in_use() const;

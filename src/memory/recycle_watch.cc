@@ -6,8 +6,8 @@
 namespace warpline {
 namespace {
 
-/// Of the packets in a window: a mapping begins with so many leaving by it, and ends with fewer than that. In between
-/// what it saves on the others pays for the calls that find nothing.
+/// Packets of a window that must leave by a mapping: begins() to begin it, ends() to keep it. In between, what the
+/// other calls save pays for those that find nothing.
 constexpr std::uint64_t begins(std::uint64_t packets) { return packets - packets / 2; }
 constexpr std::uint64_t ends(std::uint64_t packets) { return packets * 3 / 8; }
 /// A second transmit queue is worth a call of its own from here on.

@@ -116,6 +116,19 @@ TEST(Bundle, that_is_lost_comes_again_as_one) {
   EXPECT_LE(talk.packets.size(), 6U);
 }
 
+TEST(Bundle, is_made_of_requests_that_were_lost_one_by_one) {
+  Talk talk;
+  for (int i = 0; i < 3; ++i) {
+    talk.lose_next = true;
+    talk.ask(1);
+    talk.net.settle();
+  }
+  EXPECT_EQ(talk.client.endpoint.counters().fragments_bundled.get(), 0U);
+  ASSERT_TRUE(talk.all_answered());
+  EXPECT_EQ(talk.handled, 3U);
+  EXPECT_GT(talk.client.endpoint.counters().fragments_bundled.get(), 0U) << "they are due at the same time";
+}
+
 TEST(Bundle, that_comes_twice_is_taken_once) {
   Talk talk;
   talk.net.impairment.duplicate = 1'000'000;

@@ -26,9 +26,9 @@ enum class MessageState : std::uint8_t {
   awaiting,     ///< own request, at the peer: its response is awaited or arriving
   withdrawing,  ///< own, ended early: the peer is being told
   ended,        ///< own, or a response: nothing more goes out
-  arriving,     ///< of the peer
-  held_back,    ///< of the peer, whole, waits for its turn (ordered sessions)
-  delivered,    ///< of the peer: with the application, or its event is due
+  arriving,     ///< the peer's: fragments are missing
+  held_back,    ///< the peer's: whole, waits for its turn (ordered sessions)
+  delivered,    ///< the peer's: with the application, or its event is due
   withdrawn,    ///< request of the peer: void, but the application still has it
 };
 
@@ -42,8 +42,8 @@ struct MessageFields {
 
   std::uint32_t session = kNone;
   std::uint32_t session_generation = 0;
-  std::uint32_t epoch = 0;     ///< of the session: another one is no longer this message's
-  std::uint32_t sequence = 0;  ///< of the slot
+  std::uint32_t epoch = 0;     ///< the session's; if that differs now, the session is no longer this message's
+  std::uint32_t sequence = 0;  ///< sequence number in the slot
   std::uint32_t send_next = kNone;
   std::uint32_t event_next = kNone;
 
@@ -69,16 +69,16 @@ struct MessageFields {
   bool in_begun = false;         ///< a fragment of the response has arrived
   bool unread = false;           ///< counts as such in its session
   std::uint8_t grant_epoch = 0;  ///< when `owed` changed last
-  std::uint16_t code = 0;        ///< of what is sent
-  std::uint16_t in_code = 0;     ///< of what is received
+  std::uint16_t code = 0;        ///< application's code of what is sent
+  std::uint16_t in_code = 0;     ///< code of what is received
   std::uint16_t order = 0;
   std::uint32_t owed = 0;          ///< bytes received of it that are granted and have not arrived
   std::uint32_t in_transport = 0;  ///< packets handed out whose payload the transport may still read
 
   // What is being received: the peer's message, or the response.
   std::uint8_t* in = nullptr;
-  std::uint32_t in_length = 0;    ///< of the message
-  std::uint32_t in_capacity = 0;  ///< of the response's buffer
+  std::uint32_t in_length = 0;    ///< bytes of the message or response
+  std::uint32_t in_capacity = 0;  ///< bytes of the response's buffer
 
   std::uint64_t context = 0;
   Nanos deadline = kNever;
@@ -87,9 +87,9 @@ struct MessageFields {
 
 /// A message under way, own or of the peer; a request and its response are one.
 struct Message : MessageFields {
-  std::uint32_t generation = 1;  ///< of this place in the pool
+  std::uint32_t generation = 1;  ///< counts the uses of this place in the pool
 
-  /// Of which a message needs one at a time: a single fragment's bytes, or what many are there.
+  /// A message needs one of these at a time: a single fragment's bytes, or the window of many fragments.
   union {
     std::array<std::uint8_t, kInlineBytes> bytes;
     FragmentWindow window;

@@ -110,7 +110,7 @@ bool EndpointState::parse_or_drop(const Datagram& datagram, MessageHeader& heade
   return false;
 }
 
-/// Of one session, or one after the other of several.
+/// Receives all packets of a datagram, which may belong to several sessions, one after the other.
 void EndpointState::receive_packets(const Datagram& datagram, FetchAhead& ahead) {
   MessageHeader header;
   if (!parse_or_drop(datagram, header)) return;
@@ -148,7 +148,7 @@ void EndpointState::receive_packet(const Datagram& datagram, const MessageHeader
   take_packet(*session, header, datagram);
 }
 
-/// Of those established; nullptr: dropped, and its sender told that there is no such session.
+/// Returns the packet's established session. nullptr: dropped; a reset may tell the sender that it is unknown.
 Session* EndpointState::session_of(const MessageHeader& header, const Datagram& datagram) {
   const std::uint32_t index = header.session & 0xffffffU;
   const bool ours = header.session >> 24 == config.endpoint && index < sessions.size();

@@ -43,7 +43,7 @@ class ReceiveMemory {
     std::uint8_t order;  ///< with kTaken if it is; kNotHead inside of a block
   };
 
-  /// Of bytes that nobody has written: pages are taken as they are used.
+  /// Frees bytes that were allocated without being written, so that their pages are taken only as they are used.
   struct Free {
     std::size_t size;
     void operator()(std::uint8_t* bytes) const { LargeAllocator<std::uint8_t>().deallocate(bytes, size); }

@@ -119,7 +119,7 @@ std::uint32_t EndpointState::head(const Session& session, MessageList& list) {
     // After start_over().
     while (message.fragments > 1 && alive && message.window.has(message.next_fragment)) ++message.next_fragment;
     if (alive && !message.deferred && message.next_fragment < message.fragments) {
-      // Of a message for which there was no room, one fragment asks whether there is now.
+      // A message that the peer had no room for sends one fragment to ask whether there is room now.
       const std::uint32_t span = message.busy != 0 && message.window.base() == 0 ? 1 : FragmentWindow::kSpan;
       const bool beyond = message.state == MessageState::sending && message.fragments > 1 &&
                           message.next_fragment - message.window.base() >= span;

@@ -11,7 +11,7 @@
 
 namespace warpline {
 
-/// Of a packet that is not settled.
+/// State of a sent packet that is not settled.
 enum class SentState : std::uint8_t {
   in_flight,
   lost,    ///< its fragment waits to be sent again
@@ -22,11 +22,11 @@ enum class SentState : std::uint8_t {
 struct SentPacket {
   Nanos sent;
   std::uint32_t message = kNone;  ///< index in the pool of messages; kNone: a ping
-  std::uint32_t generation = 0;   ///< of the message
+  std::uint32_t generation = 0;   ///< generation of the message
   std::uint32_t fragment = 0;
   std::uint16_t bytes = 0;
   SentState state = SentState::in_flight;
-  bool own = false;  ///< of a message begun here: counts against the peer's room
+  bool own = false;  ///< part of a message begun here: counts against the peer's room
 };
 
 struct SentBlock {
@@ -125,7 +125,7 @@ class SentPackets {
   }
 
  private:
-  static constexpr std::uint32_t kBlocks = 32;  ///< of 32 packets: more than a span that begins inside of one
+  static constexpr std::uint32_t kBlocks = 32;  ///< blocks of 32 packets; a span that begins inside of one needs fewer
   [[nodiscard]] static std::uint64_t group(std::uint64_t number) { return number / SentBlock::kPackets; }
   [[nodiscard]] static std::uint32_t place(std::uint64_t number) { return group(number) % kBlocks; }
   [[nodiscard]] std::uint32_t block_of(std::uint64_t number) const {

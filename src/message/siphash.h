@@ -61,7 +61,7 @@ struct SipKey {
   return v0 ^ v1 ^ v2 ^ v3;
 }
 
-/// Of whole words, for fixed-size inputs.
+/// Returns the SipHash of whole words, for fixed-size inputs.
 template <std::size_t kWords>
 [[nodiscard]] std::uint64_t siphash(const SipKey& key, const std::array<std::uint64_t, kWords>& words) {
   std::array<std::uint8_t, 8 * kWords> bytes;

@@ -86,7 +86,7 @@ struct EndpointState {
   IndexPool<SentBlock> blocks;
   ReceiveMemory memory;
   PeerTable peers;
-  PacingWheel<std::uint32_t> wheel;  ///< of wheel_entry()
+  PacingWheel<std::uint32_t> wheel;  ///< entries are values of wheel_entry()
   std::uint32_t armed_sessions = 0;  ///< with a Timer::due in the wheel
   std::vector<StrayReply> strays;    ///< a ring
   std::uint32_t stray_first = 0;
@@ -242,7 +242,7 @@ struct EndpointState {
   // schedule.cc: true if `out` is a packet now.
   [[nodiscard]] bool send_one(Session& session, Outgoing& out);
   [[nodiscard]] bool send_next(Session& session, Draft& draft);
-  // Of a draft that is begun: true if one more fragment is in it.
+  // True if one more fragment is in `draft`, which may have begun.
   [[nodiscard]] bool send_lost(Session& session, Draft& draft);
   [[nodiscard]] bool send_new(Session& session, MessageList& list, bool own, Draft& draft);
   [[nodiscard]] bool send_probe(Session& session, Draft& draft);

@@ -9,7 +9,7 @@ namespace warpline {
 namespace {
 
 #if defined(__x86_64__)
-/// Of whole 64 bytes, which it takes off, and copies if so.
+/// Sums whole blocks of 64 bytes, copies them to `to` if `copies`, and moves `bytes`, `n` and `to` past them.
 template <bool copies>
 [[gnu::target("avx2,prfchw")]] std::uint64_t sum_avx2(std::uint8_t*& to, const std::uint8_t*& bytes, std::uint32_t& n) {
   const __m256i low = _mm256_set1_epi64x(0xffffffff);
@@ -48,8 +48,8 @@ std::uint64_t sum_long(const std::uint8_t* bytes, std::uint32_t n) {
 }
 
 std::uint64_t copy_and_sum_long(std::uint8_t* to, const std::uint8_t* from, std::uint32_t n) {
-  // Of many bytes memcpy() does not fetch what it overwrites, which may be in another core's cache: worth a second
-  // look.
+  // For many bytes memcpy() does not fetch what it overwrites, which may be in another core's cache: that is worth
+  // reading the bytes twice.
   constexpr std::uint32_t kMany = 2048;
   std::uint64_t sum = 0;
   if (n >= kMany) {

@@ -55,8 +55,8 @@ std::uint32_t ForwardPorts::window() const {
   return std::max(1U, std::min(ring / 2, ring * 3 / 4 / std::max(1U, segments)));
 }
 
-/// Of a loopback: whatever the far side has on its way fits a packet buffer, even if RSS steers all of it to one queue,
-/// so nothing is lost for want of room.
+/// Returns one spec per port. In a loopback all frames that the far side has in flight fit one packet buffer, even if
+/// RSS steers all of them to one queue, so none is lost for lack of buffer space.
 std::vector<std::string> ForwardPorts::specs() const {
   std::vector<std::string> specs;
   if (!config_.forward.loopback) {
@@ -159,7 +159,7 @@ std::uint32_t ForwardPorts::buffers(const PortConfig& port, const PoolConfig& po
   if (pool.size != 0) return pool.size;
   const bool shared = pool.sharing == PoolSharing::shared;
   const std::uint32_t queues = shared ? config_.forward.pipelines : 1;
-  // Of a pool that all ports share, each counts the descriptors of its own.
+  // If all ports share one pool, each port counts only its own descriptors.
   const bool elsewhere = layout_.mixes_ports && !one_pool_;
   const auto senders = elsewhere ? static_cast<std::uint32_t>(config_.ports.size()) : 1U;
   const std::uint32_t bursts = config_.forward.ring_slots + 2U;

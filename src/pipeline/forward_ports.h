@@ -46,14 +46,14 @@ class ForwardPorts {
   [[nodiscard]] std::uint32_t window() const;
   /// How sent buffers come back, by the roles of the layout. Complete after open().
   [[nodiscard]] const Recycling& recycling() const { return recycling_; }
-  /// Of GPUs, taken by packets.
+  /// Returns the bytes of GPU memory that the packet buffers take.
   [[nodiscard]] Bytes gpu_memory() const;
 
  private:
   [[nodiscard]] std::vector<std::string> specs() const;
   [[nodiscard]] Result<void> open_rings();
   [[nodiscard]] Result<void> configure(std::uint16_t index);
-  /// Of the port, which is configured, as all are: those of all ports where they share them.
+  /// Makes the pools of port `index`, or of all ports if they share them. All ports must be configured.
   [[nodiscard]] Result<void> make_pools(std::uint16_t index);
   [[nodiscard]] Result<void> start();
   [[nodiscard]] const PortConfig& port_config(std::size_t port) const {

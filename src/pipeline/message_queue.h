@@ -24,7 +24,7 @@ namespace warpline {
 
 /// Which worker a datagram belongs to, by its UDP ports and addresses.
 struct MessageSteering {
-  std::uint16_t first_port = 0;  ///< of the first worker
+  std::uint16_t first_port = 0;  ///< UDP port of the first worker
   std::uint16_t workers = 1;
   bool own_ports = false;  ///< worker i has port first_port + i; else all share first_port
   bool by_device = true;   ///< shared port: a flow always comes by the same queue, which then has it
@@ -39,7 +39,7 @@ struct MessageQueueSetup {
   MessageSteering steering;
   rte_mempool* pool = nullptr;  ///< received frames and heads of sent ones
   rte_mempool* payloads =
-      nullptr;  ///< of external buffers, with MessageQueue::private_bytes(); null: payload is copied
+      nullptr;  ///< mbufs for external buffers, with MessageQueue::private_bytes(); null: payload is copied
   std::span<rte_ring* const> handover;  ///< one a worker, for datagrams that came by another's queue; empty: one worker
   std::uint32_t max_sessions = 0;
   std::uint32_t datagram_bytes = 1472;
@@ -68,7 +68,7 @@ class MessageQueue final : public Transport {
   /// Payload there may be sent without a copy although the device is hardware, or plays it as net_vnic does: EAL knows
   /// this memory, and the device has it mapped at the CPU's addresses. At set-up.
   void allow(std::span<const std::uint8_t> memory) { allowed_.push_back(memory); }
-  /// Of the mbufs of setup.payloads.
+  /// Returns the size in bytes of the private area that each mbuf of setup.payloads needs.
   [[nodiscard]] static std::uint16_t private_bytes();
 
  private:
@@ -95,7 +95,7 @@ class MessageQueue final : public Transport {
   [[nodiscard]] Way& way_of(const Outgoing& outgoing) {
     return ways_[std::min<std::size_t>(outgoing.session, ways_.size() - 1)];
   }
-  /// Of the packet with this number, if it is one of those before `end`.
+  /// Prefetches the way of the packet with this number in outgoing_, if the number is less than `end`.
   void fetch_way(std::size_t packet, std::size_t end) {
     if (packet >= end) return;
     const auto* const way = reinterpret_cast<const std::uint8_t*>(&way_of(outgoing_[packet]));
@@ -128,14 +128,14 @@ class MessageQueue final : public Transport {
   std::uint16_t unsent_at_ = 0;
   std::uint16_t unsent_end_ = 0;
   bool took_ = false;  ///< the device took some of them since this was last looked at
-  Nanos waits_since_;  ///< of those left
+  Nanos waits_since_;  ///< when unsent_ was filled, or progress was last noticed
 
   LargeVector<Way> ways_;       ///< by session, the last one for handshakes
   rte_ring* done_ = nullptr;    ///< tokens, from whoever frees
   std::uint32_t gathered_ = 0;  ///< payloads out there or in done_
   std::uint32_t done_room_ = 0;
   std::array<std::uint64_t, 2 * kBurst> tokens_{};
-  std::uint32_t token_count_ = 0;  ///< of payloads that were copied or dropped
+  std::uint32_t token_count_ = 0;  ///< tokens of payloads that were copied or dropped
 };
 
 }  // namespace warpline

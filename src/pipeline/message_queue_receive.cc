@@ -17,7 +17,7 @@ namespace warpline {
 namespace {
 
 constexpr std::uint32_t kPlainHeaders = 42;  ///< Ethernet, IPv4 without options, UDP
-constexpr std::uint16_t kVlanId = 0xfff;     ///< of a tag's control word
+constexpr std::uint16_t kVlanId = 0xfff;     ///< VLAN ID in a tag's control word
 constexpr std::uint16_t kNextFrames = 4;     ///< fetched ahead
 
 bool checksums_good(const rte_mbuf* mbuf, bool v4) {
@@ -35,7 +35,7 @@ bool is_ours(const rte_mbuf* mbuf, std::uint8_t tags, std::uint16_t tag, const s
   return vlan ? tags == 1 && (tag & kVlanId) == (*vlan & kVlanId) : tags == 0;
 }
 
-/// Of an unfragmented datagram that lies in one piece and has an IPv4 header of 20 bytes.
+/// Verifies the checksums of an unfragmented datagram that is in one segment and has an IPv4 header of 20 bytes.
 Verdict verify_plain(const std::uint8_t* ip, std::uint32_t udp_length) {
   ChecksumSum header;
   header.add(ip, Ipv4View::kHeaderLength);

@@ -30,7 +30,7 @@ namespace warpline {
 /// Control thread, while no lcore and no engine runs: kernels have ended, so what they wrote is in memory.
 class StaticWireProof {
  public:
-  /// Of `ports`, started, and the pools that they receive into, which outlive it.
+  /// Takes `ports`, which are started, and the pools that they receive into; both must outlive this object.
   StaticWireProof(std::span<const Port> ports, std::span<const PortPools> pools);
 
   /// In frames. Of buffers, `bad` is how many hold neither their addresses nor the same exchanged, and one more if

@@ -31,7 +31,7 @@ class StreamWay {
   [[nodiscard]] virtual Stage* transmitting() { return nullptr; }
   /// Why the engine works no more, if it has failed. Any thread.
   [[nodiscard]] virtual std::optional<Error> failure() const { return std::nullopt; }
-  /// Of an engine with threads of its own: what its lanes did so far.
+  /// Returns the counters of the engine's lanes, if the engine has threads of its own; else nothing.
   [[nodiscard]] virtual std::vector<const LaneCounters*> lanes() const { return {}; }
   /// What a counting workload counted; nothing for the others. After finish().
   [[nodiscard]] virtual std::optional<FrameTally> tally() const = 0;

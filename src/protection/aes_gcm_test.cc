@@ -10,7 +10,7 @@
 namespace warpline {
 namespace {
 
-/// Of McGrew, Viega: "The Galois/Counter Mode of Operation", appendix B, which NIST publishes with SP 800-38D.
+/// Test vector of McGrew, Viega: "The Galois/Counter Mode of Operation", appendix B, published with NIST SP 800-38D.
 struct Vector {
   std::string_view key, nonce, header, text, sealed, tag;
 };

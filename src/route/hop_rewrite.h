@@ -70,8 +70,8 @@ class PlainFrames {
     return word;
   }
   [[nodiscard]] WARPLINE_HD bool for_us(const std::uint8_t* frame) const { return (load64(frame) & kMacMask) == own_; }
-  /// Of a header without options, all of it in three words: one's complement sums may be taken of any width and folded
-  /// (RFC 1071, 2(C)).
+  /// Returns whether the checksum of a header without options is right. The header is in three words, because one's
+  /// complement sums may be taken of any width and folded (RFC 1071, 2(C)).
   [[nodiscard]] WARPLINE_HD static bool right_checksum(std::uint64_t front, std::uint64_t middle, std::uint32_t back) {
     std::uint64_t sum = (front & 0xffff'ffffU) + (front >> 32) + (middle & 0xffff'ffffU) + (middle >> 32) + back;
     sum = (sum & 0xffffU) + (sum >> 16 & 0xffffU) + (sum >> 32);
@@ -115,7 +115,7 @@ class HopRewrite {
     const std::uint32_t less = life.word + kOne - 1;
     std::memcpy(ip + Ipv4View::kTimeToLive, &less, sizeof less);
   }
-  /// Of any checksum.
+  /// Does the same with any checksum, also one that wraps.
   WARPLINE_HD static void live_less_v4(std::uint8_t* ip) {
     Life life = life_v4(ip);
     if (life.wraps()) life.word += kOne;
@@ -130,7 +130,7 @@ class HopRewrite {
   WARPLINE_HD static void live_less_v6(std::uint8_t* ip) { live_less_v6(ip, life_v6(ip)); }
 
  private:
-  static constexpr std::uint32_t kOne = 0x10000;  ///< of a checksum in Life: 0x0100 in the byte order of the machine
+  static constexpr std::uint32_t kOne = 0x10000;  ///< checksum 0x0100 in Life, in the machine's byte order
 
   std::uint64_t first_;  ///< the first two bytes, where they go
   std::uint64_t rest_;   ///< the other four

@@ -108,7 +108,7 @@ TEST(IcmpErrors, AreNotSentAboutErrorsGroupsAndFragments) {
   EXPECT_FALSE(may_send(unspecified));
 }
 
-/// Of whatever bytes: nothing outside them is read (the sanitizers look), and malformed frames get no error.
+/// Arbitrary bytes: nothing outside them is read (the sanitizers check), and malformed frames get no error.
 RC_GTEST_PROP(IcmpErrors, AreNotSentAboutMalformedFrames, (FrameBytes bytes)) {
   bytes.resize(std::max<std::size_t>(bytes.size(), 14));
   SegmentedFrame frame(bytes);

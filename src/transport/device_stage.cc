@@ -107,7 +107,7 @@ void DeviceStage::release(Nanos now) {
   collect();
 }
 
-/// Of the inner transport, which has room for one burst's.
+/// Collects the completed tokens of the inner transport, which has room for one burst's tokens.
 void DeviceStage::collect() {
   const std::span<const std::uint64_t> others = inner_.completed();
   tokens_.insert(tokens_.end(), others.begin(), others.end());

@@ -17,7 +17,7 @@
 #include <new>
 #include <vector>
 
-// Of newer kernel headers (linux/udp.h).
+// Constants of newer kernel headers (linux/udp.h).
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
@@ -166,7 +166,7 @@ struct UdpSocket::Buffers {
   std::vector<mmsghdr> out_messages;
   std::vector<Out> out;
 
-  std::vector<std::uint64_t> tokens;  ///< of what is done, [0, done)
+  std::vector<std::uint64_t> tokens;  ///< tokens of completed payloads in [0, done)
   std::size_t done = 0;
 };
 
@@ -365,7 +365,7 @@ void UdpSocket::flush() {
   while (next < messages) {
     const Buffers::Out& out = buffers.out[next];
     const msghdr& header = buffers.out_messages[next].msg_hdr;
-    if (header.msg_namelen == 0 || buffers.outgoing[at_].payload_device) {  // of the other IP version; out of reach
+    if (header.msg_namelen == 0 || buffers.outgoing[at_].payload_device) {  // other IP version; unreachable payload
       finish(out.datagrams, false);
       ++next;
       continue;

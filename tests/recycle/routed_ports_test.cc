@@ -27,8 +27,8 @@ constexpr std::uint16_t kPorts = 4;
 constexpr std::uint16_t kRoutedBurst = 32;
 constexpr std::uint16_t kRing = 128;
 constexpr std::uint32_t kFrame = 60;
-constexpr unsigned kRounds = 100;  ///< of polls until frames are written afresh: none gets too old by then
-/// Of all ports and gateways: on wire=static what one port has sent is received again by any.
+constexpr unsigned kRounds = 100;  ///< polls until frames are written afresh: no TTL expires by then
+/// MAC address of all ports and gateways: on wire=static any port may receive a frame that another has sent.
 constexpr MacAddress kMac{{2, 0, 0, 0, 0, 1}};
 constexpr Nanos kDawn{0};
 

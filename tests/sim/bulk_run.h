@@ -50,7 +50,7 @@ class BulkRun {
   std::vector<std::unique_ptr<Host>> hosts_;
 };
 
-/// Of the quantile `fraction`; 0 if there are none.
+/// Returns the quantile `fraction` of `values`; 0 if there are none.
 [[nodiscard]] std::int64_t quantile(std::vector<std::int64_t> values, double fraction);
 
 }  // namespace warpline::sim

@@ -18,9 +18,9 @@ struct HostConfig {
   std::uint32_t receive_ring = 1024;  ///< packets
   std::uint32_t transmit_ring = 64;   ///< packets
   std::int64_t wake_delay = 300;      ///< nanoseconds from an event to the host's loop
-  std::int64_t clock_offset = 0;      ///< of the host's clock from virtual time
+  std::int64_t clock_offset = 0;      ///< nanoseconds that the host's clock is ahead of virtual time
   bool check_allocations = false;
-  bool damaged_packets_pass = false;  ///< of sessions: the NIC verifies no checksum, authentication has to
+  bool damaged_packets_pass = false;  ///< session packets only: the NIC verifies no checksum, authentication has to
 };
 
 struct HostCounters {
@@ -59,7 +59,7 @@ class Host final : public Actor, public PacketSink, public Departures {
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] const HostCounters& counters() const { return counters_; }
   [[nodiscard]] std::uint64_t datagrams_received() const { return datagrams_received_; }
-  /// Of an endpoint that has done nothing yet.
+  /// Returns the facts of an endpoint that has done nothing yet.
   [[nodiscard]] const EndpointFacts& fresh() const { return fresh_; }
   void wake_at(std::int64_t time, std::uint64_t what);
   /// What the application asked of the endpoint outside of handle() and wake() leaves soon.

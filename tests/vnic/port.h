@@ -20,7 +20,7 @@ namespace warpline::vnic {
 class Pool {
  public:
   explicit Pool(unsigned mbufs = 2047, std::uint16_t room = 2048, unsigned cache = 32);
-  /// Of buffers outside the mbufs: `memory` is the program's, with its own page size.
+  /// Makes a pool with buffers outside the mbufs: `memory` is the program's, with its own page size.
   Pool(unsigned mbufs, void* memory, std::size_t length, std::uint16_t element);
   ~Pool();
   Pool(const Pool&) = delete;

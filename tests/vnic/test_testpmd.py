@@ -183,7 +183,8 @@ class Offloads(Case):
         program.wait_for(lambda now: now["rx_too_long"] >= 100)
         program.ask("stop")
         program.ask("port stop 0")
-        program.ask("port config 0 rx_offload buffer_split on")
+        for offload in ("scatter", "buffer_split"):
+            program.ask(f"port config 0 rx_offload {offload} on")
         program.ask("port start 0")
         program.ask("clear port xstats all")
         program.ask("start")

@@ -24,7 +24,7 @@ inline constexpr Nanos kMaxPacingGap{1'000'000'000};
 /// A time measured, in [1 ns, 10 s], as nanoseconds.
 [[nodiscard]] constexpr double sane_delay(Nanos delay) { return clamped(static_cast<double>(delay.value), 1.0, 10e9); }
 
-/// Of a sample: the round trip less the peer's delay, in [1 ns, 10 s].
+/// Returns a sample's round trip minus the peer's delay, in [1 ns, 10 s], as nanoseconds.
 [[nodiscard]] constexpr double fabric_delay(const CcSample& sample) {
   const double rtt = sane_delay(sample.rtt);
   return std::max(rtt - clamped(static_cast<double>(sample.remote_delay.value), 0, rtt), 1.0);

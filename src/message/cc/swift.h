@@ -24,7 +24,7 @@ class Swift {
   CcOutput on_loss(Nanos now, bool timeout);
   [[nodiscard]] CcOutput output() const;
 
-  /// Of the round trip less the peer's delay, for the window as it is (section 3.5).
+  /// Returns the target for the round trip minus the peer's delay, at the current window (section 3.5).
   [[nodiscard]] Nanos target() const;
 
  private:

@@ -14,7 +14,7 @@
 namespace warpline {
 namespace {
 
-constexpr std::uint32_t kBegin = 2;  ///< of what is loaded, so that words of the IP header are words of the vector
+constexpr std::uint32_t kBegin = 2;  ///< first byte loaded, so that words of the IP header are words of the vector
 constexpr std::uint32_t kIpAt = EthernetView::kHeaderLength - kBegin;
 constexpr std::uint8_t kVersion = 0x45;  ///< and five words of header
 static_assert(kIpAt % 4 == 0 && kIpAt + Ipv4View::kHeaderLength == 32 && kBegin + 32 == PlainBurst::kReads);
@@ -135,7 +135,7 @@ WARPLINE_AVX2_INLINE PlainBurst::Found PlainBurst::look_any(const PlainBurst& se
     const __m256i life_and_checksum =
         _mm256_permute2x128_si256(_mm256_unpackhi_epi64(low[0], low[1]), _mm256_unpackhi_epi64(low[2], low[3]), 0x31);
     sum = _mm256_add_epi32(sum, halves(life_and_checksum));
-    // Of ten words that are not all 0: a multiple of 65535, as it must be (RFC 1071), is 65535 when folded once.
+    // A sum of ten words, not all 0, that is a multiple of 65535, as it must be (RFC 1071), is 65535 if folded once.
     sum = _mm256_add_epi32(_mm256_and_si256(sum, load(kLow)), _mm256_srli_epi32(sum, 16));
 
     sum_of_lengths = _mm256_add_epi32(sum_of_lengths, length);

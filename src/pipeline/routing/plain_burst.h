@@ -20,14 +20,14 @@ class PlainBurst {
   static constexpr std::uint32_t kReads = 34;  ///< bytes at the begin of every packet's data, whatever its length
 
   enum class Instructions : std::uint8_t { none, avx2, avx512 };
-  /// Of this processor.
+  /// Returns the best instructions that this processor has.
   [[nodiscard]] static Instructions best();
 
   explicit PlainBurst(const MacAddress& own, Instructions use = best());
 
   struct Found {
     std::uint64_t plain = 0;  ///< bit g: all packets of the g-th eight are plain IPv4. Of the others nothing is known
-    std::uint64_t bytes = 0;  ///< of all packets, if all are plain
+    std::uint64_t bytes = 0;  ///< sum of the packets' lengths, if all are plain
   };
   /// Fetches packets: frames[i] is where mbufs[i] begins, lengths[i] what its first segment has. Returns whether each
   /// is of one segment, as look() needs it.

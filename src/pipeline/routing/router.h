@@ -54,7 +54,7 @@ class Router {
   [[nodiscard]] const NeighbourTable& neighbours() const { return neighbours_; }
   [[nodiscard]] std::optional<std::uint64_t> recycled() const;
   [[nodiscard]] std::uint64_t received() const;
-  /// Of the file in force.
+  /// Returns the number of routes in the file in force.
   [[nodiscard]] std::size_t routes() const { return routes_; }
   [[nodiscard]] std::uint32_t reloads() const { return reloads_; }
   [[nodiscard]] std::uint32_t refused_reloads() const { return refused_; }
