@@ -3,10 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <list>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace warpline {
 namespace {
@@ -17,19 +21,41 @@ std::map<int, std::list<KernelDemand>> taken_of;  ///< by ordinal; nodes stay wh
 /// The part of a multiprocessor that one CTA takes.
 double share(const KernelDemand& demand) { return 1.0 / demand.ctas_per_multiprocessor; }
 
+constexpr double kRounding = 1e-9;
+
+/// The smallest sum above `bound`, up to 1, of any number of any of `shares`; 2 if there is none.
+double smallest_sum_above(double bound, const std::set<double>& shares) {
+  std::vector<double> sums{0};
+  double smallest = 2;
+  for (const double share : shares) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const double sum = sums[i] + share;
+      if (sum > 1 + kRounding) continue;
+      if (sum > bound + kRounding) {
+        smallest = std::min(smallest, sum);
+      } else if (std::ranges::none_of(sums, [&](double known) { return std::abs(known - sum) < kRounding; })) {
+        sums.push_back(sum);
+      }
+    }
+  }
+  return smallest;
+}
+
 /// Whether all CTAs of `kernel` find places, wherever those of `others` are. A multiprocessor turns one away only if
-/// more than 1 - share is taken of one of its resources, so one is left if all others together do not come to that on
-/// each. The other bound is the better one for large CTAs: a CTA of another kernel spoils one multiprocessor at most.
+/// more than 1 - share is taken of one of its resources, that is the smallest sum of shares above that: so one is left
+/// if all others together do not come to that on each. The other bound is the better one for large CTAs: a CTA of
+/// another kernel spoils one multiprocessor at most.
 bool finds_place(const KernelDemand& kernel, const std::list<KernelDemand>& others, std::uint32_t multiprocessors) {
   std::uint64_t same = kernel.ctas;
   std::uint64_t foreign = 0;
-  double shares = (kernel.ctas - 1) * share(kernel);
+  double sum = (kernel.ctas - 1) * share(kernel);
+  std::set<double> shares{share(kernel)};
   for (const KernelDemand& other : others) {
     (other.kernel == kernel.kernel ? same : foreign) += other.ctas;
-    shares += other.ctas * share(other);
+    sum += other.ctas * share(other);
+    shares.insert(share(other));
   }
-  constexpr double kRounding = 1e-9;
-  if (shares <= multiprocessors * (1 - share(kernel)) + kRounding) return true;
+  if (sum < multiprocessors * smallest_sum_above(1 - share(kernel), shares) - kRounding) return true;
   return foreign < multiprocessors && same <= (multiprocessors - foreign) * kernel.ctas_per_multiprocessor;
 }
 

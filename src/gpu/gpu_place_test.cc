@@ -81,6 +81,13 @@ TEST_F(GpuPlaces, HoldTheCopiesAndEnginesOfFourteenPipelines) {
   for (std::uint32_t i = 0; i < kPipelines; ++i) ASSERT_TRUE(claim({kSmall, 16, 20})) << i;
 }
 
+/// As on an H200: of two copies a multiprocessor may have no room for an engine's CTA, but not of one.
+TEST_F(GpuPlaces, HoldTheCopiesOfFourteenPipelinesAndEnginesOfLargeCtas) {
+  constexpr std::uint32_t kPipelines = 14;
+  for (std::uint32_t i = 0; i < 2 * kPipelines; ++i) ASSERT_TRUE(claim({kLarge, 8, 2})) << i;
+  for (std::uint32_t i = 0; i < kPipelines; ++i) ASSERT_TRUE(claim({kSmall, 1, 4})) << i;
+}
+
 /// Threads and registers of a multiprocessor, and how many CTAs it takes.
 using Resources = std::array<std::uint32_t, 3>;
 constexpr Resources kCapacity{2048, 65536, 32};
