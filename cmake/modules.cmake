@@ -15,7 +15,7 @@ warpline_module(runtime  LEVEL 2 USES base config gpu EXTERNAL ${DPDK_NET_RING_L
 target_compile_definitions(warpline_runtime PRIVATE ALLOW_EXPERIMENTAL_API)
 # For the public headers of net_vnic, built or not.
 target_include_directories(warpline_runtime PUBLIC ${PROJECT_SOURCE_DIR}/drivers)
-warpline_module(memory   LEVEL 2 USES base config gpu runtime EXTERNAL PkgConfig::dpdk)
+warpline_module(memory   LEVEL 3 USES base config gpu runtime EXTERNAL PkgConfig::dpdk)
 warpline_module(handoff  LEVEL 2 USES base gpu)
 
 warpline_module(route    LEVEL 2 USES base packet)
@@ -43,3 +43,21 @@ warpline_module(measure  LEVEL 6 USES base packet config gpu runtime memory hand
 # What the report says about the program.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/measure/facts.cc PROPERTIES COMPILE_DEFINITIONS
                             "WARPLINE_VERSION=\"${PROJECT_VERSION}\";WARPLINE_BUILD_TYPE=\"$<CONFIG>\"")
+
+# Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
+warpline_folder(drivers/vnic    USES base packet)
+warpline_folder(apps/warpline   USES base config gpu measure memory pipeline protection route runtime transport)
+warpline_folder(bench/l3forward USES base memory packet pipeline route runtime workload)
+warpline_folder(bench/message   USES base gpu measure message packet pipeline runtime transport)
+warpline_folder(examples        USES base message packet transport)
+warpline_folder(tests/examples  USES packet)
+warpline_folder(tests/frames    USES base packet workload)
+warpline_folder(tests/fuzz      USES config message packet route runtime)
+warpline_folder(tests/memory    USES memory runtime)
+warpline_folder(tests/message   USES base message pipeline runtime)
+warpline_folder(tests/proof     USES handoff pipeline runtime workload)
+warpline_folder(tests/receive   USES memory pipeline runtime)
+warpline_folder(tests/recycle   USES base memory packet pipeline runtime)
+warpline_folder(tests/sim       USES base message packet)
+warpline_folder(tests/vnic      USES base packet runtime)
+warpline_folder(tests/wireshark USES base packet)

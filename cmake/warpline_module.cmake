@@ -61,6 +61,16 @@ function(warpline_check_headers name folder)
   endif()
 endfunction()
 
+# warpline_folder(FOLDER [USES modules...]): what the sources of a folder outside src/ may include, for setup/check_layers.py.
+function(warpline_folder folder)
+  cmake_parse_arguments(arg "" "" "USES" ${ARGN})
+  foreach(used IN LISTS arg_USES)
+    if(NOT TARGET warpline_${used})
+      message(FATAL_ERROR "${folder} uses ${used}, which is no module")
+    endif()
+  endforeach()
+endfunction()
+
 function(warpline_module name)
   cmake_parse_arguments(arg "" "LEVEL" "USES;EXTERNAL" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})

@@ -19,6 +19,8 @@ CUDA_FOLDER = "src/gpu"
 DRIVER_INTERFACES = {"vnic/copy_ops.h", "vnic/recycle_ops.h"}
 
 MODULE = re.compile(r"^warpline_module\(([^)]*)\)", re.M)
+FOLDER = re.compile(r"^warpline_folder\(([^)]*)\)", re.M)
+FOLDERS_WITH_SOURCES = {"drivers", "apps", "bench", "tests"}  # each of their folders has a row of its own
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 CUDA_USE = re.compile(r"\bcuda[A-Z]\w*\s*\(|#\s*include\s+<cuda_runtime")
 DPDK_USE = re.compile(r"\brte_[a-z]")
@@ -40,14 +42,39 @@ def read_graph(text):
         for used in values["USES"]:
             if used not in graph:
                 wrong.append(f"cmake/modules.cmake: {name} uses {used}, which is not declared before it")
-            elif graph[used][0] > level:
-                wrong.append(f"cmake/modules.cmake: {name} (level {level}) uses {used} of the higher level {graph[used][0]}")
+            elif graph[used][0] >= level:
+                wrong.append(f"cmake/modules.cmake: {name} (level {level}) uses {used} of level {graph[used][0]}, not a lower one")
         graph[name] = (level, values["USES"])
     return graph, wrong
 
 
+def read_folders(text, graph):
+    """{folder outside src/: modules that it may use}, and what is wrong with that."""
+    folders, wrong = {}, []
+    for match in FOLDER.finditer(text):
+        name, *words = match.group(1).split()
+        folders[name] = words[1:]
+        wrong += [f"cmake/modules.cmake: {name} uses {used}, which is no module" for used in words[1:] if used not in graph]
+    return folders, wrong
+
+
 def line_of(text, position):
     return text.count("\n", 0, position) + 1
+
+
+def check_folder_includes(path, text, graph, folders):
+    """What a file outside src/ includes of the modules."""
+    parts = path.parts
+    folder = "/".join(parts[:2]) if parts[0] in FOLDERS_WITH_SOURCES else parts[0]
+    for match in INCLUDE.finditer(text):
+        used = match.group(1).split("/")[0]
+        if used not in graph:
+            continue
+        where = f"{path}:{line_of(text, match.start())}"
+        if folder not in folders:
+            yield f"{where}: {folder} has no row in cmake/modules.cmake (warpline_folder)"
+        elif used not in folders[folder]:
+            yield f"{where}: {folder} may not include {used} (cmake/modules.cmake)"
 
 
 def check_includes(root, path, text, graph):
@@ -66,7 +93,7 @@ def check_includes(root, path, text, graph):
             yield f"{where}: {module} may not include {used} (cmake/modules.cmake)"
 
 
-def check_file(root, path, graph):
+def check_file(root, path, graph, folders):
     text = (root / path).read_text(encoding="utf-8", errors="replace")
     code = path.suffix in CODE
     script = path.suffix in SCRIPTS or path.name == "CMakeLists.txt" or text.startswith("#!")
@@ -81,7 +108,10 @@ def check_file(root, path, graph):
         return
     if path.suffix in {".h", ".cuh"} and "#pragma once" not in text:
         yield f"{path}: a header without #pragma once"
-    yield from check_includes(root, path, text, graph)
+    if path.parts[0] == "src":
+        yield from check_includes(root, path, text, graph)
+    else:
+        yield from check_folder_includes(path, text, graph, folders)
     folder = "/".join(path.parts[:2])
     if path.parts[0] in {"src", "apps"} and folder not in DPDK_FOLDERS:
         for match in DPDK_USE.finditer(text):
@@ -93,11 +123,14 @@ def check_file(root, path, graph):
 
 def check(root):
     root = pathlib.Path(root)
-    graph, violations = read_graph((root / "cmake/modules.cmake").read_text())
+    declared = (root / "cmake/modules.cmake").read_text()
+    graph, violations = read_graph(declared)
+    folders, wrong = read_folders(declared, graph)
+    violations += wrong
     for folder in CHECKED_FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
-                violations.extend(check_file(root, path.relative_to(root), graph))
+                violations.extend(check_file(root, path.relative_to(root), graph, folders))
     return violations
 
 

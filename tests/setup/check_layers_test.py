@@ -18,6 +18,8 @@ warpline_module(base    LEVEL 0 EXTERNAL fmt::fmt)
 warpline_module(packet  LEVEL 1 USES base)
 warpline_module(runtime LEVEL 2 USES base
                 EXTERNAL PkgConfig::dpdk)
+warpline_folder(apps/warpline USES base packet)
+warpline_folder(tests/sim     USES base)
 """
 
 
@@ -74,6 +76,28 @@ class CheckLayersTest(unittest.TestCase):
         self.write("src/packet/check.cu", HEAD + "void f() { cudaFree(nullptr); }\n")
         self.assertEqual(check_layers.check(self.root), [])
 
+    def test_folders_outside_src_include_what_their_row_names(self):
+        self.write("apps/warpline/main.cc", HEAD + '#include "packet/view.h"\n#include "commands.h"\n')
+        self.write("tests/sim/host.cc", HEAD + '#include "base/units.h"\n#include "sim/host.h"\n')
+        self.assertEqual(check_layers.check(self.root), [])
+
+    def test_an_include_that_a_folder_s_row_does_not_name(self):
+        self.write("tests/sim/host.cc", HEAD + '#include "packet/view.h"\n')
+        self.expect("tests/sim/host.cc:2", "tests/sim may not include packet")
+
+    def test_a_folder_without_a_row(self):
+        self.write("bench/new/rounds.cc", HEAD + '#include "base/units.h"\n')
+        self.expect("bench/new/rounds.cc:2", "bench/new has no row")
+
+    def test_a_folder_that_uses_no_module(self):
+        self.write("cmake/modules.cmake", "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH + "warpline_folder(examples USES extra)\n")
+        self.expect("examples uses extra, which is no module")
+
+    def test_a_module_that_uses_one_of_its_own_level(self):
+        self.write("cmake/modules.cmake",
+                   "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH + "warpline_module(memory LEVEL 2 USES runtime)\n")
+        self.expect("memory (level 2) uses runtime of level 2")
+
     def test_a_file_that_is_too_long(self):
         self.write("src/base/long.cc", HEAD + "\n" * 600)
         self.expect("src/base/long.cc", "601 lines")
@@ -90,9 +114,9 @@ class CheckLayersTest(unittest.TestCase):
         self.write(
             "cmake/modules.cmake",
             "# SPDX-License-Identifier: Apache-2.0\n"
-            + GRAPH.replace("runtime LEVEL 2 USES base", "runtime LEVEL 0 USES packet base"),
+            + GRAPH.replace("runtime LEVEL 2 USES base", "runtime LEVEL 1 USES packet base"),
         )
-        self.expect("runtime (level 0) uses packet")
+        self.expect("runtime (level 1) uses packet of level 1")
 
     def test_a_graph_with_a_cycle(self):
         self.write(
