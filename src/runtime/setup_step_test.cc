@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "runtime/fork_testing.h"
 #include "runtime/stop.h"
 
 namespace warpline {
@@ -67,6 +68,7 @@ TEST(SetupStep, WithoutAWatchItIsJustAName) {
 }
 
 TEST(SetupStepDeathTest, AnInterruptGivesUpOnSetUp) {
+  if (!kForkedThreadsRun) GTEST_SKIP() << "ThreadSanitizer follows no threads of a forked child";
   EXPECT_EXIT(
       {
         const StopOnSignal stop(kGivenUpAtOnce);
@@ -78,6 +80,7 @@ TEST(SetupStepDeathTest, AnInterruptGivesUpOnSetUp) {
 }
 
 TEST(SetupStepDeathTest, AnInterruptWaitsForCleanUpAndGivesUpOnTheNextSetUp) {
+  if (!kForkedThreadsRun) GTEST_SKIP() << "ThreadSanitizer follows no threads of a forked child";
   EXPECT_EXIT(
       {
         const StopOnSignal stop(kGivenUpAtOnce);

@@ -110,7 +110,9 @@ class RoundedRequests : public testing::TestWithParam<Case> {
     std::array<rte_mbuf*, 32> mbufs;
     while (const std::uint16_t count = rte_eth_rx_burst(far.id(), 0, mbufs.data(), mbufs.size())) {
       for (std::uint16_t i = 0; i < count; ++i) {
-        numbers.push_back(*rte_pktmbuf_mtod_offset(mbufs[i], const std::uint32_t*, 14));
+        std::uint32_t number = 0;
+        std::memcpy(&number, rte_pktmbuf_mtod_offset(mbufs[i], const char*, 14), sizeof(number));
+        numbers.push_back(number);
       }
       rte_pktmbuf_free_bulk(mbufs.data(), count);
     }
