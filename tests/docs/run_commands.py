@@ -60,13 +60,6 @@ def missing_files(root, text):
             yield path
 
 
-def unlinked_pages(root):
-    text = (root / "README.md").read_text()
-    for path in sorted((root / "docs").rglob("*.md")):
-        if f"]({path.relative_to(root)})" not in text:
-            yield path.relative_to(root)
-
-
 def run(root, where, command, expected, with_vnic):
     if NOT_HERE.match(command) or (NEEDS_VNIC.search(command) and not with_vnic):
         print(f"not here  {where}: {command}")
@@ -100,9 +93,6 @@ def main():
         for missing in missing_files(root, text):
             total += 1
             print(f"FAILED    {name}: there is no {missing}")
-    for page in unlinked_pages(root):
-        total += 1
-        print(f"FAILED    README.md: no link to {page}")
     print(f"{good} of {total} things that the documents say are so")
     return 0 if good == total and total > 0 else 1
 
