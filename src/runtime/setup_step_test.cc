@@ -9,7 +9,6 @@
 #include <string>
 #include <thread>
 
-#include "runtime/fork_testing.h"
 #include "runtime/stop.h"
 
 namespace warpline {
@@ -68,7 +67,7 @@ TEST(SetupStep, WithoutAWatchItIsJustAName) {
 }
 
 TEST(SetupStepDeathTest, AnInterruptGivesUpOnSetUp) {
-  if (!kForkedThreadsRun) GTEST_SKIP() << "ThreadSanitizer follows no threads of a forked child";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         const StopOnSignal stop(kGivenUpAtOnce);
@@ -80,7 +79,7 @@ TEST(SetupStepDeathTest, AnInterruptGivesUpOnSetUp) {
 }
 
 TEST(SetupStepDeathTest, AnInterruptWaitsForCleanUpAndGivesUpOnTheNextSetUp) {
-  if (!kForkedThreadsRun) GTEST_SKIP() << "ThreadSanitizer follows no threads of a forked child";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         const StopOnSignal stop(kGivenUpAtOnce);

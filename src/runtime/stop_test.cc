@@ -6,8 +6,6 @@
 
 #include <thread>
 
-#include "runtime/fork_testing.h"
-
 namespace warpline {
 namespace {
 
@@ -49,7 +47,7 @@ TEST(StopOnSignal, StartsAnew) {
 }
 
 TEST(StopOnSignalDeathTest, TheSecondEndsTheProcessWhicheverItIs) {
-  if (!kForkedThreadsRun) GTEST_SKIP() << "ThreadSanitizer follows no threads of a forked child";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(signal_twice(SIGINT, SIGINT), testing::KilledBySignal(SIGINT), "");
   EXPECT_EXIT(signal_twice(SIGINT, SIGTERM), testing::KilledBySignal(SIGTERM), "");
   EXPECT_EXIT(signal_twice(SIGTERM, SIGINT), testing::KilledBySignal(SIGINT), "");
