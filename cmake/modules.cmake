@@ -9,19 +9,15 @@ warpline_module(base     LEVEL 0 EXTERNAL fmt::fmt)
 warpline_module(packet   LEVEL 1 USES base)
 warpline_module(config   LEVEL 1 USES base EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
+warpline_module(machine  LEVEL 1 USES base)
 
-warpline_module(runtime  LEVEL 2 USES base config gpu EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
+warpline_module(handoff  LEVEL 2 USES base gpu)
+warpline_module(route    LEVEL 2 USES base packet)
+warpline_module(workload LEVEL 2 USES base packet)
+warpline_module(message  LEVEL 2 USES base packet)
+warpline_module(runtime  LEVEL 2 USES base config machine EXTERNAL PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
 # DPDK calls experimental: rte_dev_dma_map (unchanged since 19.11), rte_intr_instance_alloc and what sets one up (21.11).
 target_compile_definitions(warpline_runtime PRIVATE ALLOW_EXPERIMENTAL_API)
-# For the public headers of net_vnic, built or not.
-target_include_directories(warpline_runtime PUBLIC ${PROJECT_SOURCE_DIR}/drivers)
-warpline_module(memory   LEVEL 3 USES base config gpu runtime EXTERNAL PkgConfig::dpdk)
-warpline_module(handoff  LEVEL 2 USES base gpu)
-
-warpline_module(route    LEVEL 2 USES base packet)
-
-warpline_module(workload LEVEL 3 USES base packet)
-warpline_module(message  LEVEL 3 USES base packet)
 
 # What --workload user does. A header of your own: -DWARPLINE_USER_WORKLOAD=PATH, absolute or from the project's root.
 set(WARPLINE_USER_WORKLOAD examples/decrement_ttl.h CACHE STRING "header that defines UserWork")
@@ -31,33 +27,52 @@ if(NOT EXISTS ${user_workload} OR IS_DIRECTORY ${user_workload})
 endif()
 target_compile_definitions(warpline_workload INTERFACE WARPLINE_USER_WORKLOAD="${user_workload}")
 
-warpline_module(protection LEVEL 4 USES base packet message EXTERNAL OpenSSL::Crypto)
-warpline_module(transport LEVEL 4 USES base packet message)
+warpline_module(port LEVEL 3 USES base config gpu machine runtime EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk)
+target_compile_definitions(warpline_port PRIVATE ALLOW_EXPERIMENTAL_API)
+# For the public headers of net_vnic, built or not.
+target_include_directories(warpline_port PUBLIC ${PROJECT_SOURCE_DIR}/drivers)
+warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
+warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
 
-warpline_module(pipeline LEVEL 5 USES base packet config gpu runtime memory handoff route workload message transport
-                EXTERNAL PkgConfig::dpdk)
+warpline_module(doctor LEVEL 4 USES base gpu machine runtime port)
+warpline_module(memory LEVEL 4 USES base config gpu machine runtime port EXTERNAL PkgConfig::dpdk)
 
-warpline_module(measure  LEVEL 6 USES base packet config gpu runtime memory handoff route workload message transport pipeline
+warpline_module(datapath LEVEL 5 USES base packet config gpu machine runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
+warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
+                USES base packet config runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
+
+warpline_module(forward LEVEL 6 USES base packet config gpu runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
+warpline_module(router  LEVEL 6 USES base packet config runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
+warpline_module(traffic LEVEL 6 USES base packet config runtime memory port datapath EXTERNAL PkgConfig::dpdk)
+
+warpline_module(report  LEVEL 7 USES base config machine memory runtime port workload datapath forward router traffic
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
-
 # What the report says about the program.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/measure/facts.cc PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/warpline/report/facts.cc PROPERTIES COMPILE_DEFINITIONS
                             "WARPLINE_VERSION=\"${PROJECT_VERSION}\";WARPLINE_BUILD_TYPE=\"$<CONFIG>\"")
+
+warpline_module(service LEVEL 8 USES base packet gpu memory handoff message transport ethdev_transport report
+                EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
+warpline_module(bench   LEVEL 8 FOLDER apps/warpline/bench
+                USES base packet config memory runtime port route workload datapath forward router report
+                EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
+target_include_directories(warpline_bench PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet)
-warpline_folder(apps/warpline   USES base config gpu measure memory pipeline protection route runtime transport)
-warpline_folder(bench/l3forward USES base memory packet pipeline route runtime workload)
-warpline_folder(bench/message   USES base gpu measure message packet pipeline runtime transport)
+warpline_folder(apps/warpline   USES base bench config datapath doctor ethdev_transport forward gpu machine memory port protection
+                                     report route router runtime service traffic transport)
+warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
+warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
 warpline_folder(examples        USES base message packet transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/frames    USES base packet workload)
 warpline_folder(tests/fuzz      USES config message packet route runtime)
-warpline_folder(tests/memory    USES memory runtime)
-warpline_folder(tests/message   USES base message pipeline runtime)
-warpline_folder(tests/proof     USES handoff pipeline runtime workload)
-warpline_folder(tests/receive   USES memory pipeline runtime)
-warpline_folder(tests/recycle   USES base memory packet pipeline runtime)
+warpline_folder(tests/memory    USES memory port runtime)
+warpline_folder(tests/message   USES base message ethdev_transport port runtime)
+warpline_folder(tests/proof     USES handoff datapath forward runtime workload)
+warpline_folder(tests/receive   USES memory datapath forward port runtime)
+warpline_folder(tests/recycle   USES base memory packet port datapath router runtime)
 warpline_folder(tests/sim       USES base message packet)
 warpline_folder(tests/vnic      USES base packet runtime)
 warpline_folder(tests/wireshark USES base packet)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# warpline_module(NAME LEVEL n [USES modules...] [EXTERNAL targets...])
+# warpline_module(NAME LEVEL n [FOLDER folder] [EXCEPT folder] [USES modules...] [EXTERNAL targets...])
 #
-# Makes the library warpline_NAME from the sources under src/NAME and, with tests on, one test program from its *_test.*
+# Makes the library warpline_NAME from the sources under src/warpline/NAME, or under FOLDER (from the project's root),
+# less those of its subfolder EXCEPT, which is a module of its own; and, with tests on, one test program from its *_test.*
 # and one benchmark from its *_bench.*. A folder without sources makes a header-only target. Where device code is
 # compiled, *.cu and what is called *_cuda.cc (also *_cuda_test.cc) are sources; where it is not, *_nocuda.cc are.
 
@@ -44,14 +45,15 @@ endfunction()
 
 # Each header compiles alone. Those with a source or test of their name show it there, being its first #include; the
 # others get a source that includes nothing else.
-function(warpline_check_headers name folder)
+function(warpline_check_headers name folder except)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/*.h)
+  list(FILTER headers EXCLUDE REGEX "^${except}/")
   set(alone)
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "\\.h$" "" stem ${header})
     if(NOT EXISTS ${folder}/${stem}.cc AND NOT EXISTS ${folder}/${stem}_test.cc)
       set(source ${PROJECT_BINARY_DIR}/headers/${name}/${stem}.cc)
-      file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${name}/${header}\"\n")
+      file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${folder}/${header}\"\n")
       list(APPEND alone ${source})
     endif()
   endforeach()
@@ -74,9 +76,16 @@ function(warpline_folder folder)
 endfunction()
 
 function(warpline_module name)
-  cmake_parse_arguments(arg "" "LEVEL" "USES;EXTERNAL" ${ARGN})
-  set(folder ${PROJECT_SOURCE_DIR}/src/${name})
+  cmake_parse_arguments(arg "" "LEVEL;FOLDER;EXCEPT" "USES;EXTERNAL" ${ARGN})
+  set(folder ${PROJECT_SOURCE_DIR}/src/warpline/${name})
+  if(arg_FOLDER)
+    set(folder ${PROJECT_SOURCE_DIR}/${arg_FOLDER})
+  endif()
   warpline_module_sources(${folder} sources)
+  if(NOT arg_EXCEPT)
+    set(arg_EXCEPT none)
+  endif()
+  list(FILTER sources EXCLUDE REGEX "^${folder}/${arg_EXCEPT}/")
   set(tests ${sources})
   set(benches ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.(cc|cu)$")
@@ -93,7 +102,7 @@ function(warpline_module name)
   endif()
 
   if(WARPLINE_TESTS AND NOT WARPLINE_SANITIZE)
-    warpline_check_headers(${name} ${folder})
+    warpline_check_headers(${name} ${folder} ${arg_EXCEPT})
   endif()
 
   if(WARPLINE_TESTS AND tests)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/kinds.h"
-#include "packet/checksum.h"
-#include "packet/frame_bytes.h"
-#include "packet/parse.h"
+#include "warpline/base/kinds.h"
+#include "warpline/packet/checksum.h"
+#include "warpline/packet/frame_bytes.h"
+#include "warpline/packet/parse.h"
 
 namespace warpline {
 

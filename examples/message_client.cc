@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "message/endpoint.h"
-#include "transport/nano_clock.h"
-#include "transport/udp_socket.h"
+#include "warpline/message/endpoint.h"
+#include "warpline/transport/nano_clock.h"
+#include "warpline/transport/udp_socket.h"
 
 using namespace warpline;
 

@@ -10,10 +10,10 @@
 #include <random>
 #include <span>
 
-#include "message/endpoint.h"
-#include "transport/handler_threads.h"
-#include "transport/nano_clock.h"
-#include "transport/udp_socket.h"
+#include "warpline/message/endpoint.h"
+#include "warpline/transport/handler_threads.h"
+#include "warpline/transport/nano_clock.h"
+#include "warpline/transport/udp_socket.h"
 
 using namespace warpline;
 

@@ -8,13 +8,16 @@ check_layers.py [ROOT]: one line a violation, exit 1 if there is any.
 import pathlib
 import re
 import sys
+from typing import NamedTuple
 
 CODE = {".h", ".cc", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".awk", ".cmake"}
 CHECKED_FOLDERS = ("src", "apps", "drivers", "bench", "tests", "examples", "setup", "cmake", ".ci")
 MAX_LINES = 600
-DPDK_FOLDERS = {"src/runtime", "src/memory", "src/pipeline", "src/measure"}  # drivers/ lies outside src/ and apps/
-CUDA_FOLDER = "src/gpu"
+# Modules that call DPDK; drivers/ lies outside src/ and apps/.
+DPDK_MODULES = {"runtime", "port", "doctor", "memory", "datapath", "ethdev_transport", "forward", "router", "traffic", "report"}
+DPDK_MODULES |= {"service", "bench"}
+CUDA_MODULE = "gpu"
 # Public, for what DPDK has no call for; all else goes through ethdev.
 DRIVER_INTERFACES = {"vnic/copy_ops.h", "vnic/recycle_ops.h"}
 
@@ -24,11 +27,21 @@ FOLDERS_WITH_SOURCES = {"drivers", "apps", "bench", "tests"}  # each of their fo
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 CUDA_USE = re.compile(r"\bcuda[A-Z]\w*\s*\(|#\s*include\s+<cuda_runtime")
 DPDK_USE = re.compile(r"\brte_[a-z]")
-FIELDS = ("LEVEL", "USES", "EXTERNAL")
+FIELDS = ("LEVEL", "FOLDER", "EXCEPT", "USES", "EXTERNAL")
+
+
+class Module(NamedTuple):
+    level: int
+    folder: str  # from the root
+    uses: list
+
+    def prefix(self):
+        """How an #include of one of its headers begins."""
+        return self.folder.removeprefix("src/") if self.folder.startswith("src/") else self.folder.rsplit("/", 1)[-1]
 
 
 def read_graph(text):
-    """{module: (level, modules it may use)} in the order of declaration, and what is wrong with the graph itself."""
+    """{name: Module} in the order of declaration, and what is wrong with the graph itself."""
     graph, wrong = {}, []
     for match in MODULE.finditer(text):
         name, *words = match.group(1).split()
@@ -42,9 +55,9 @@ def read_graph(text):
         for used in values["USES"]:
             if used not in graph:
                 wrong.append(f"cmake/modules.cmake: {name} uses {used}, which is not declared before it")
-            elif graph[used][0] >= level:
-                wrong.append(f"cmake/modules.cmake: {name} (level {level}) uses {used} of level {graph[used][0]}, not a lower one")
-        graph[name] = (level, values["USES"])
+            elif graph[used].level >= level:
+                wrong.append(f"cmake/modules.cmake: {name} (level {level}) uses {used} of level {graph[used].level}, not a lower one")
+        graph[name] = Module(level, (values["FOLDER"] or [f"src/warpline/{name}"])[0], values["USES"])
     return graph, wrong
 
 
@@ -62,35 +75,49 @@ def line_of(text, position):
     return text.count("\n", 0, position) + 1
 
 
-def check_folder_includes(path, text, graph, folders):
-    """What a file outside src/ includes of the modules."""
-    parts = path.parts
-    folder = "/".join(parts[:2]) if parts[0] in FOLDERS_WITH_SOURCES else parts[0]
-    for match in INCLUDE.finditer(text):
-        used = match.group(1).split("/")[0]
-        if used not in graph:
-            continue
-        where = f"{path}:{line_of(text, match.start())}"
-        if folder not in folders:
-            yield f"{where}: {folder} has no row in cmake/modules.cmake (warpline_folder)"
-        elif used not in folders[folder]:
-            yield f"{where}: {folder} may not include {used} (cmake/modules.cmake)"
+def innermost(path, places):
+    """The name in {name: folder} whose folder is the innermost one around the path, or None."""
+    around = [name for name, folder in places.items() if path.startswith(folder + "/")]
+    return max(around, key=lambda name: len(places[name]), default=None)
 
 
-def check_includes(root, path, text, graph):
-    parts = path.parts
-    module = parts[1] if parts[0] == "src" and len(parts) > 2 else None
-    if module and module not in graph:
-        yield f"{path}: the module {module} is not declared in cmake/modules.cmake"
+def module_of(path, graph):
+    """The module that a source belongs to, or None."""
+    return innermost(str(path), {name: module.folder for name, module in graph.items()})
+
+
+def included_module(target, graph):
+    """The module that an #include names a header of, or None."""
+    return innermost(target, {name: module.prefix() for name, module in graph.items()})
+
+
+def row_of(path):
+    """The folder outside src/ whose row in cmake/modules.cmake says what the source may include."""
+    return "/".join(path.parts[:2]) if path.parts[0] in FOLDERS_WITH_SOURCES else path.parts[0]
+
+
+def check_includes(root, path, text, graph, folders):
+    module = module_of(path, graph)
+    if module is None and path.parts[0] == "src":
+        yield f"{path}: no module of cmake/modules.cmake has this folder"
         return
     for match in INCLUDE.finditer(text):
         target = match.group(1)
         where = f"{path}:{line_of(text, match.start())}"
-        if module and target not in DRIVER_INTERFACES and not (root / "src" / target).is_file():
-            yield f'{where}: "{target}" is not written as "module/file.h" of an existing header'
-        used = target.split("/")[0]
-        if module and used in graph and used != module and used not in graph[module][1]:
-            yield f"{where}: {module} may not include {used} (cmake/modules.cmake)"
+        used = included_module(target, graph)
+        if path.parts[0] == "src" and target not in DRIVER_INTERFACES and not (root / "src" / target).is_file():
+            yield f'{where}: "{target}" is not written as "warpline/module/file.h" of an existing header'
+        if used is None or used == module:
+            continue
+        if "internal" in target.split("/"):
+            yield f"{where}: {target} is internal to {used}"
+        if module is not None:
+            if used not in graph[module].uses:
+                yield f"{where}: {module} may not include {used} (cmake/modules.cmake)"
+        elif row_of(path) not in folders:
+            yield f"{where}: {row_of(path)} has no row in cmake/modules.cmake (warpline_folder)"
+        elif used not in folders[row_of(path)]:
+            yield f"{where}: {row_of(path)} may not include {used} (cmake/modules.cmake)"
 
 
 def check_file(root, path, graph, folders):
@@ -108,17 +135,14 @@ def check_file(root, path, graph, folders):
         return
     if path.suffix in {".h", ".cuh"} and "#pragma once" not in text:
         yield f"{path}: a header without #pragma once"
-    if path.parts[0] == "src":
-        yield from check_includes(root, path, text, graph)
-    else:
-        yield from check_folder_includes(path, text, graph, folders)
-    folder = "/".join(path.parts[:2])
-    if path.parts[0] in {"src", "apps"} and folder not in DPDK_FOLDERS:
+    yield from check_includes(root, path, text, graph, folders)
+    module = module_of(path, graph)
+    if path.parts[0] in {"src", "apps"} and module not in DPDK_MODULES:
         for match in DPDK_USE.finditer(text):
-            yield f"{path}:{line_of(text, match.start())}: rte_ outside {', '.join(sorted(DPDK_FOLDERS))} and drivers"
-    if path.suffix in {".h", ".cc"} and folder != CUDA_FOLDER:
+            yield f"{path}:{line_of(text, match.start())}: rte_ outside {', '.join(sorted(DPDK_MODULES))} and drivers"
+    if path.suffix in {".h", ".cc"} and module != CUDA_MODULE:
         for match in CUDA_USE.finditer(text):
-            yield f"{path}:{line_of(text, match.start())}: CUDA is called outside {CUDA_FOLDER} and .cu files"
+            yield f"{path}:{line_of(text, match.start())}: CUDA is called outside {CUDA_MODULE} and .cu files"
 
 
 def check(root):

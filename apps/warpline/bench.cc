@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "base/output.h"
+#include "bench/table.h"
 #include "commands.h"
-#include "gpu/device.h"
-#include "measure/bench_table.h"
-#include "measure/facts.h"
-#include "runtime/stop.h"
+#include "warpline/base/output.h"
+#include "warpline/gpu/device.h"
+#include "warpline/report/facts.h"
+#include "warpline/runtime/stop.h"
 
 namespace warpline {
 namespace {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `warpline bench recycle`: one process, one lcore, ports made anew for each measurement.
-#include "measure/bench_recycle.h"
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -10,14 +8,15 @@
 #include <optional>
 #include <thread>
 
-#include "base/give_way.h"
-#include "base/output.h"
+#include "bench/recycle.h"
+#include "bench/recycle_rig.h"
 #include "commands.h"
-#include "measure/bench_recycle_rig.h"
-#include "measure/facts.h"
-#include "runtime/eal.h"
-#include "runtime/stop.h"
-#include "runtime/workers.h"
+#include "warpline/base/give_way.h"
+#include "warpline/base/output.h"
+#include "warpline/report/facts.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/stop.h"
+#include "warpline/runtime/workers.h"
 
 namespace warpline {
 namespace {

@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "base/give_way.h"
 #include "commands.h"
-#include "measure/traffic.h"
 #include "message_layout.h"
-#include "pipeline/layout.h"
-#include "pipeline/routing/route_layout.h"
-#include "route/route_file.h"
-#include "runtime/lcore_plan.h"
-#include "runtime/offloads.h"
-#include "runtime/port_spec.h"
-#include "runtime/topology.h"
 #include "traffic_layout.h"
+#include "warpline/base/give_way.h"
+#include "warpline/datapath/layout.h"
+#include "warpline/machine/topology.h"
+#include "warpline/port/offloads.h"
+#include "warpline/route/route_file.h"
+#include "warpline/router/route_layout.h"
+#include "warpline/runtime/lcore_plan.h"
+#include "warpline/runtime/port_spec.h"
+#include "warpline/traffic/traffic.h"
 
 namespace warpline {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `warpline doctor`: what this machine lacks, and the command that mends it.
-#include "runtime/doctor.h"
+#include "warpline/doctor/doctor.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include "runtime/stop.h"
+#include "warpline/runtime/stop.h"
 
 namespace warpline {
 namespace {

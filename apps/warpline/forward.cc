@@ -9,25 +9,25 @@
 #include <string>
 #include <vector>
 
-#include "base/give_way.h"
 #include "commands.h"
-#include "gpu/device.h"
-#include "gpu/trace.h"
-#include "measure/forward_totals.h"
-#include "measure/generator.h"
-#include "measure/live.h"
-#include "measure/run_end.h"
-#include "measure/send_frames.h"
-#include "measure/traffic_worker.h"
-#include "pipeline/forward_ports.h"
-#include "pipeline/forwarder.h"
-#include "pipeline/static_wire_proof.h"
 #include "run_inputs.h"
-#include "runtime/eal.h"
-#include "runtime/port.h"
-#include "runtime/setup_step.h"
-#include "runtime/stop.h"
-#include "runtime/workers.h"
+#include "warpline/base/give_way.h"
+#include "warpline/forward/forward_ports.h"
+#include "warpline/forward/forwarder.h"
+#include "warpline/forward/static_wire_proof.h"
+#include "warpline/gpu/device.h"
+#include "warpline/gpu/trace.h"
+#include "warpline/port/port.h"
+#include "warpline/report/forward_totals.h"
+#include "warpline/report/live.h"
+#include "warpline/report/run_end.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/setup_step.h"
+#include "warpline/runtime/stop.h"
+#include "warpline/runtime/workers.h"
+#include "warpline/traffic/generator.h"
+#include "warpline/traffic/send_frames.h"
+#include "warpline/traffic/traffic_worker.h"
 
 namespace warpline {
 namespace {
@@ -122,7 +122,7 @@ class ForwardRun {
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
       if (layout_.roles[role].kind == RoleKind::engine) continue;
       if (layout_.roles[role].kind == RoleKind::far_side) {
-        TrafficWorker& worker = *far_workers_[layout_.roles[role].streams.front()];
+        TrafficWorker& worker = *far_workers_[layout_.roles[role].paths.front()];
         WARPLINE_CHECK(workers_->launch(role, [&worker] { worker.run(); }));
       } else {
         WARPLINE_CHECK(workers_->launch(role, [this, role] { forwarder_->run(role); }));
@@ -144,7 +144,7 @@ class ForwardRun {
                                                                                    .drain = config_.traffic.drain});
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
       if (layout_.roles[role].kind != RoleKind::far_side) continue;
-      const std::uint16_t queue = layout_.roles[role].streams.front();
+      const std::uint16_t queue = layout_.roles[role].paths.front();
       far_workers_.push_back(
           std::make_unique<TrafficWorker>(*far_,
                                           TrafficWorker::Place{.number = queue,
@@ -203,7 +203,7 @@ class ForwardRun {
     return tally;
   }
 
-  [[nodiscard]] bool counts_bytes() const { return forwarder_->streams().front()->counts_bytes; }
+  [[nodiscard]] bool counts_bytes() const { return forwarder_->paths().front()->counts_bytes; }
 
   /// Where no stage weighs the packets, the devices say how many bytes they were; 0 if one of them does not count.
   [[nodiscard]] std::uint64_t device_bytes(std::uint64_t PortCounters::* packets,
@@ -242,7 +242,7 @@ class ForwardRun {
       return;
     }
     const bool swaps = config_.forward.workload == WorkloadKind::mac_swap;
-    const StaticWireProof::Outcome outcome = proof_->outcome(swaps, forwarder_->streams());
+    const StaticWireProof::Outcome outcome = proof_->outcome(swaps, forwarder_->paths());
     if (outcome.checked == 0) {
       if (config_.run.verify && !config_.forward.loopback) report.notes.push_back("no frame's bytes were verified");
       return;

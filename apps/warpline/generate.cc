@@ -7,20 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "base/give_way.h"
 #include "commands.h"
-#include "measure/live.h"
-#include "measure/run_end.h"
-#include "measure/traffic_worker.h"
-#include "memory/packet_pool.h"
-#include "runtime/eal.h"
-#include "runtime/link_wait.h"
-#include "runtime/port.h"
-#include "runtime/port_spec.h"
-#include "runtime/setup_step.h"
-#include "runtime/stop.h"
-#include "runtime/workers.h"
 #include "traffic_layout.h"
+#include "warpline/base/give_way.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/port/link_wait.h"
+#include "warpline/port/port.h"
+#include "warpline/report/live.h"
+#include "warpline/report/run_end.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/port_spec.h"
+#include "warpline/runtime/setup_step.h"
+#include "warpline/runtime/stop.h"
+#include "warpline/runtime/workers.h"
+#include "warpline/traffic/traffic_worker.h"
 
 namespace warpline {
 namespace {

@@ -6,20 +6,20 @@
 #include <optional>
 #include <vector>
 
-#include "base/give_way.h"
 #include "commands.h"
-#include "measure/live.h"
-#include "measure/route_totals.h"
-#include "measure/run_end.h"
-#include "pipeline/forward_ports.h"
-#include "pipeline/routing/route_layout.h"
-#include "pipeline/routing/router.h"
-#include "route/route_file.h"
 #include "run_inputs.h"
-#include "runtime/eal.h"
-#include "runtime/reload_signal.h"
-#include "runtime/stop.h"
-#include "runtime/workers.h"
+#include "warpline/base/give_way.h"
+#include "warpline/forward/forward_ports.h"
+#include "warpline/report/live.h"
+#include "warpline/report/route_totals.h"
+#include "warpline/report/run_end.h"
+#include "warpline/route/route_file.h"
+#include "warpline/router/route_layout.h"
+#include "warpline/router/router.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/reload_signal.h"
+#include "warpline/runtime/stop.h"
+#include "warpline/runtime/workers.h"
 
 namespace warpline {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "commands.h"
-#include "config/help.h"
-#include "config/load.h"
-#include "measure/facts.h"
+#include "warpline/config/help.h"
+#include "warpline/config/load.h"
+#include "warpline/report/facts.h"
 
 namespace warpline {
 namespace {

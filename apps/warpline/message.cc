@@ -10,21 +10,21 @@
 #include <thread>
 #include <vector>
 
-#include "base/give_way.h"
-#include "base/output.h"
 #include "commands.h"
-#include "gpu/device.h"
-#include "measure/message_totals.h"
-#include "measure/message_worker.h"
-#include "measure/run_end.h"
 #include "message_layout.h"
-#include "protection/packet_protection.h"
-#include "runtime/eal.h"
-#include "runtime/port_spec.h"
-#include "runtime/setup_step.h"
-#include "runtime/stop.h"
-#include "runtime/workers.h"
-#include "transport/udp_socket.h"
+#include "warpline/base/give_way.h"
+#include "warpline/base/output.h"
+#include "warpline/gpu/device.h"
+#include "warpline/protection/packet_protection.h"
+#include "warpline/report/run_end.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/port_spec.h"
+#include "warpline/runtime/setup_step.h"
+#include "warpline/runtime/stop.h"
+#include "warpline/runtime/workers.h"
+#include "warpline/service/totals.h"
+#include "warpline/service/worker.h"
+#include "warpline/transport/udp_socket.h"
 
 namespace warpline {
 namespace {

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/config.h"
-#include "measure/message_app.h"
-#include "measure/message_memory.h"
-#include "pipeline/message_port.h"
-#include "runtime/lcore_plan.h"
+#include "warpline/config/config.h"
+#include "warpline/runtime/lcore_plan.h"
+#include "warpline/service/app.h"
+#include "warpline/service/memory.h"
+#include "warpline/transport/ethdev/message_port.h"
 
 namespace warpline {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "measure/recycle_totals.h"
-#include "runtime/pcap_file.h"
-#include "runtime/port_spec.h"
-#include "runtime/topology.h"
+#include "warpline/machine/topology.h"
+#include "warpline/report/recycle_totals.h"
+#include "warpline/runtime/pcap_file.h"
+#include "warpline/runtime/port_spec.h"
 
 namespace warpline {
 namespace {

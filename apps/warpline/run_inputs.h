@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
-#include "config/config.h"
-#include "config/load.h"
-#include "measure/report.h"
-#include "memory/recycle_setup.h"
-#include "runtime/port.h"
+#include "warpline/base/result.h"
+#include "warpline/config/config.h"
+#include "warpline/config/load.h"
+#include "warpline/memory/recycle_setup.h"
+#include "warpline/port/port.h"
+#include "warpline/report/report.h"
 
 namespace warpline {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/lcore_plan.h"
+#include "warpline/runtime/lcore_plan.h"
 
 namespace warpline {
 

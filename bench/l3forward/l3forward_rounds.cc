@@ -24,23 +24,23 @@
 #include <rte_lpm.h>
 #include <rte_mempool.h>
 
-#include "base/clock.h"
-#include "base/random.h"
-#include "memory/packet_pool.h"
-#include "packet/checksum.h"
-#include "packet/ipv4.h"
-#include "packet/udp_frame.h"
-#include "pipeline/routing/fib_tables.h"
-#include "pipeline/routing/lpm_tables.h"
-#include "pipeline/routing/route_stage.h"
-#include "pipeline/run_to_completion.h"
-#include "route/route_file.h"
-#include "runtime/eal.h"
-#include "runtime/port.h"
 #include "unchecked_stage.h"
-#include "workload/frame_limits.h"
-#include "workload/mac_swap.h"
-#include "workload/none.h"
+#include "warpline/base/clock.h"
+#include "warpline/base/random.h"
+#include "warpline/datapath/run_to_completion.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/packet/checksum.h"
+#include "warpline/packet/ipv4.h"
+#include "warpline/packet/udp_frame.h"
+#include "warpline/port/port.h"
+#include "warpline/route/route_file.h"
+#include "warpline/router/fib_tables.h"
+#include "warpline/router/lpm_tables.h"
+#include "warpline/router/route_stage.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/workload/frame_limits.h"
+#include "warpline/workload/mac_swap.h"
+#include "warpline/workload/none.h"
 
 namespace warpline {
 namespace {
@@ -152,7 +152,7 @@ class Lab {
   template <typename Work>
   double forward(const Work& work) {
     PacketBudget budget(0);
-    Stream there, back;
+    QueuePath there, back;
     set_up(there, 0, 1);
     set_up(back, 1, 0);
     RunToCompletion<Work> first(there, budget, work), second(back, budget, work);
@@ -208,13 +208,13 @@ class Lab {
   double l3forward(const Lookup& tables) {
     using Tables = Shared<Lookup>;
     PacketBudget budget(0);
-    Stream streams[2] = {{}, {}};
-    std::vector<Stream*> both;
+    QueuePath paths[2] = {{}, {}};
+    std::vector<QueuePath*> both;
     std::vector<RoutePort> route_ports;
     for (std::uint16_t i = 0; i < 2; ++i) {
-      set_up(streams[i], i, i);
-      streams[i].deadline_ticks = nanos_to_ticks(kDeadline);
-      both.push_back(&streams[i]);
+      set_up(paths[i], i, i);
+      paths[i].deadline_ticks = nanos_to_ticks(kDeadline);
+      both.push_back(&paths[i]);
       route_ports.push_back({ports_[i].id(), own_[i], pool_->get()});
     }
     RouteLcore lcore(route_ports, both, neighbours_);
@@ -223,26 +223,25 @@ class Lab {
     RouteStage<Tables> stage(generations, lcore, budget, kBurst);
     const double cycles = measure([&] { return stage.poll(); });
     stage.drain();
-    if (streams[0].sent.drops.total() + streams[1].sent.drops.total() != 0) give_up("l3forward dropped packets");
+    if (paths[0].sent.drops.total() + paths[1].sent.drops.total() != 0) give_up("l3forward dropped packets");
     return cycles;
   }
   template <Unchecked kDoes, typename Lookup>
   double unchecked(const Lookup& tables) {
     using Tables = Shared<Lookup>;
     using Checked = UncheckedStage<Tables, kDoes>;
-    Stream streams[2] = {{}, {}};
+    QueuePath paths[2] = {{}, {}};
     for (std::uint16_t i = 0; i < 2; ++i) {
-      set_up(streams[i], i, i);
-      streams[i].deadline_ticks = nanos_to_ticks(kDeadline);
+      set_up(paths[i], i, i);
+      paths[i].deadline_ticks = nanos_to_ticks(kDeadline);
     }
-    std::array<typename Checked::Port, 2> both{
-        typename Checked::Port{&streams[0], HopRewrite(kMac), Egress(streams[0])},
-        typename Checked::Port{&streams[1], HopRewrite(kMac), Egress(streams[1])}};
+    std::array<typename Checked::Port, 2> both{typename Checked::Port{&paths[0], HopRewrite(kMac), Egress(paths[0])},
+                                               typename Checked::Port{&paths[1], HopRewrite(kMac), Egress(paths[1])}};
     const Generation<Tables> generation{Tables(tables), hops_, 1};
     Checked stage(generation, neighbours_, both, kBurst);
     const double cycles = measure([&] { return stage.poll(); });
     stage.drain();
-    if (streams[0].sent.drops.total() + streams[1].sent.drops.total() != 0) give_up("a packet was dropped");
+    if (paths[0].sent.drops.total() + paths[1].sent.drops.total() != 0) give_up("a packet was dropped");
     return cycles;
   }
   template <Unchecked kDoes>
@@ -265,12 +264,12 @@ class Lab {
   }
   static double seconds_since(std::uint64_t begin) { return ticks_to_nanos(ticks_now() - begin) / 1e9; }
 
-  void set_up(Stream& stream, std::uint16_t rx, std::uint16_t tx) const {
-    stream.rx = {ports_[rx].id(), 0};
-    stream.tx = stream.reply = {ports_[tx].id(), 0};
-    stream.burst = kBurst;
-    stream.deadline_ticks = 0;
-    stream.tx_retries = 64;
+  void set_up(QueuePath& path, std::uint16_t rx, std::uint16_t tx) const {
+    path.rx = {ports_[rx].id(), 0};
+    path.tx = path.reply = {ports_[tx].id(), 0};
+    path.burst = kBurst;
+    path.deadline_ticks = 0;
+    path.tx_retries = 64;
   }
 
   /// Cycles a packet (time on the processor x TSC rate) of `step`, which returns how many it did, after a warm-up of a

@@ -8,12 +8,12 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
-#include "pipeline/routing/egress.h"
-#include "pipeline/routing/generation.h"
-#include "pipeline/stage_loop.h"
-#include "pipeline/stream.h"
-#include "pipeline/transmit.h"
-#include "route/hop_rewrite.h"
+#include "warpline/datapath/queue_path.h"
+#include "warpline/datapath/stage_loop.h"
+#include "warpline/datapath/transmit.h"
+#include "warpline/route/hop_rewrite.h"
+#include "warpline/router/egress.h"
+#include "warpline/router/generation.h"
 
 namespace warpline {
 
@@ -30,7 +30,7 @@ template <RouteLookup Lookup, Unchecked kDoes>
 class UncheckedStage final : public Stage {
  public:
   struct Port {
-    Stream* stream;
+    QueuePath* path;
     HopRewrite rewrite;
     Egress egress;
   };
@@ -57,11 +57,11 @@ class UncheckedStage final : public Stage {
   static constexpr std::uint16_t kAhead = 4;
 
   std::uint16_t receive(std::uint16_t rx_port) {
-    Stream& stream = *ports_[rx_port].stream;
-    const std::uint16_t count = rte_eth_rx_burst(stream.rx.port, stream.rx.queue, mbufs_.data(), burst_);
+    QueuePath& path = *ports_[rx_port].path;
+    const std::uint16_t count = rte_eth_rx_burst(path.rx.port, path.rx.queue, mbufs_.data(), burst_);
     if (count == 0) return 0;
-    stream.received.packets.add(count);
-    stream.received.bursts.add(1);
+    path.received.packets.add(count);
+    path.received.bursts.add(1);
     std::uint64_t bytes = 0;
     for (std::uint16_t i = 0; i < count && i < kAhead; ++i) rte_prefetch0(rte_pktmbuf_mtod(mbufs_[i], void*));
     for (std::uint16_t i = 0; i < count; ++i) {
@@ -69,7 +69,7 @@ class UncheckedStage final : public Stage {
       bytes += rte_pktmbuf_pkt_len(mbufs_[i]);
       keys_[i] = Lookup::v4_key(rte_pktmbuf_mtod(mbufs_[i], const std::uint8_t*) + kEthernet, 20);
     }
-    stream.received.bytes.add(bytes);
+    path.received.bytes.add(bytes);
     generation_.tables.find(keys_.data(), hops_.data(), count);
     const Hop* const hops = generation_.hops.data();
     std::uint32_t sum = 0;
@@ -92,7 +92,7 @@ class UncheckedStage final : public Stage {
       for (Port& port : ports_) port.egress.flush_full();
     }
     if constexpr (kDoes != Unchecked::route) {
-      Stream& other = *ports_[1 - rx_port].stream;
+      QueuePath& other = *ports_[1 - rx_port].path;
       transmit(other, other.tx, mbufs_.data(), count, bytes);
     }
     return count;

@@ -14,15 +14,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/random.h"
-#include "gpu/device.h"
-#include "measure/bootstrap.h"
-#include "measure/facts.h"
-#include "measure/message_memory.h"
-#include "measure/message_worker.h"
 #include "runs.h"
-#include "runtime/eal.h"
-#include "runtime/ring_pair.h"
+#include "warpline/base/bootstrap.h"
+#include "warpline/base/random.h"
+#include "warpline/gpu/device.h"
+#include "warpline/port/ring_pair.h"
+#include "warpline/report/facts.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/service/memory.h"
+#include "warpline/service/worker.h"
 
 namespace warpline {
 namespace {

@@ -11,11 +11,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/random.h"
-#include "measure/bootstrap.h"
-#include "measure/facts.h"
 #include "runs.h"
-#include "runtime/eal.h"
+#include "warpline/base/bootstrap.h"
+#include "warpline/base/random.h"
+#include "warpline/report/facts.h"
+#include "warpline/runtime/eal.h"
 
 namespace warpline {
 namespace {

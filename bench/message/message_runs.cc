@@ -6,12 +6,12 @@
 #include <chrono>
 #include <thread>
 
-#include "measure/message_worker.h"
 #include "rotating_client.h"
 #include "runs.h"
-#include "runtime/ring_pair.h"
-#include "runtime/workers.h"
-#include "transport/udp_socket.h"
+#include "warpline/port/ring_pair.h"
+#include "warpline/runtime/workers.h"
+#include "warpline/service/worker.h"
+#include "warpline/transport/udp_socket.h"
 
 namespace warpline {
 namespace {

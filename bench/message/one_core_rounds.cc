@@ -18,14 +18,14 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "base/random.h"
-#include "measure/bootstrap.h"
-#include "measure/facts.h"
-#include "measure/message_worker.h"
-#include "packet/ethernet.h"
 #include "rotating_client.h"
 #include "runs.h"
-#include "runtime/eal.h"
+#include "warpline/base/bootstrap.h"
+#include "warpline/base/random.h"
+#include "warpline/packet/ethernet.h"
+#include "warpline/report/facts.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/service/worker.h"
 
 namespace warpline {
 namespace {

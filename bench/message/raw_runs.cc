@@ -8,10 +8,10 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "base/clock.h"
-#include "base/counter.h"
-#include "packet/ethernet.h"
 #include "runs.h"
+#include "warpline/base/clock.h"
+#include "warpline/base/counter.h"
+#include "warpline/packet/ethernet.h"
 
 namespace warpline {
 namespace {

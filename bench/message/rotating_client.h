@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/counter.h"
-#include "measure/message_app.h"
 #include "runs.h"
+#include "warpline/base/counter.h"
+#include "warpline/service/app.h"
 
 namespace warpline {
 

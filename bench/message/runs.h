@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
-#include "message/config.h"
-#include "pipeline/message_port.h"
-#include "runtime/lcore_plan.h"
+#include "warpline/message/config.h"
+#include "warpline/runtime/lcore_plan.h"
+#include "warpline/transport/ethdev/message_port.h"
 
 namespace warpline {
 

@@ -12,11 +12,11 @@
 #include <memory>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/counter.h"
-#include "base/histogram.h"
 #include "runs.h"
-#include "transport/udp_socket.h"
+#include "warpline/base/clock.h"
+#include "warpline/base/counter.h"
+#include "warpline/base/histogram.h"
+#include "warpline/transport/udp_socket.h"
 
 namespace warpline {
 namespace {

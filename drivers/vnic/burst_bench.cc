@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "base/clock.h"
 #include "copy_ops.h"
 #include "driver_testing.h"
 #include "recycle_ops.h"
+#include "warpline/base/clock.h"
 
 namespace {
 

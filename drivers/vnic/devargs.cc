@@ -13,11 +13,11 @@
 #include <variant>
 #include <vector>
 
-#include "base/nearest.h"
-#include "base/units.h"
 #include "fault_args.h"
 #include "log.h"
 #include "queue.h"
+#include "warpline/base/nearest.h"
+#include "warpline/base/units.h"
 
 namespace warpline::vnic {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_clock.h"
 
-#include "base/clock.h"
+#include "warpline/base/clock.h"
 
 namespace warpline::vnic {
 namespace {

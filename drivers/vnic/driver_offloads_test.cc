@@ -11,8 +11,8 @@
 
 #include "driver_testing.h"
 #include "engine_testing.h"
-#include "packet/udp_frame.h"
-#include "packet/verify.h"
+#include "warpline/packet/udp_frame.h"
+#include "warpline/packet/verify.h"
 
 namespace warpline::vnic {
 namespace {

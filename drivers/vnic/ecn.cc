@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ecn.h"
 
-#include "packet/byte_order.h"
-#include "packet/checksum.h"
-#include "packet/ethernet.h"
-#include "packet/ipv4.h"
-#include "packet/ipv6.h"
-#include "packet/vlan.h"
+#include "warpline/packet/byte_order.h"
+#include "warpline/packet/checksum.h"
+#include "warpline/packet/ethernet.h"
+#include "warpline/packet/ipv4.h"
+#include "warpline/packet/ipv6.h"
+#include "warpline/packet/vlan.h"
 
 namespace warpline::vnic {
 namespace {

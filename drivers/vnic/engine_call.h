@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "base/clock.h"
 #include "device.h"
+#include "warpline/base/clock.h"
 
 namespace warpline::vnic {
 

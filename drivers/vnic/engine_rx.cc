@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/give_way.h"
 #include "device.h"
 #include "engine_state.h"
+#include "warpline/base/give_way.h"
 
 namespace warpline::vnic {
 namespace {

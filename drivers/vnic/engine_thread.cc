@@ -12,10 +12,10 @@
 #include <rte_thread.h>
 #include <rte_version.h>
 
-#include "base/give_way.h"
 #include "device.h"
 #include "engine.h"
 #include "log.h"
+#include "warpline/base/give_way.h"
 
 namespace warpline::vnic {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <mutex>
 
-#include "base/give_way.h"
 #include "device.h"
 #include "engine_state.h"
 #include "tx_checksum.h"
+#include "warpline/base/give_way.h"
 
 namespace warpline::vnic {
 Engine::Chain Engine::follow(const TxQueue& queue, TxState& state, std::uint32_t pending) const {

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/nearest.h"
-#include "base/units.h"
+#include "warpline/base/nearest.h"
+#include "warpline/base/units.h"
 
 namespace warpline::vnic {
 namespace {

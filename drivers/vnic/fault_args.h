@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
 #include "faults.h"
+#include "warpline/base/result.h"
 
 namespace warpline::vnic {
 

@@ -5,8 +5,8 @@
 #include <cassert>
 #include <cstring>
 
-#include "base/units.h"
 #include "ecn.h"
+#include "warpline/base/units.h"
 
 namespace warpline::vnic {
 namespace {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "base/random.h"
 #include "counters.h"
+#include "warpline/base/random.h"
 
 namespace warpline::vnic {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/random.h"
 #include "faults.h"
+#include "warpline/base/random.h"
 
 namespace warpline::vnic {
 

@@ -8,7 +8,7 @@
 #include <rte_flow.h>
 
 #include "driver_testing.h"
-#include "packet/frame_testing.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {
 namespace {

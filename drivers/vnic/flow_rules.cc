@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "packet/ethernet.h"
-#include "packet/ipv4.h"
-#include "packet/ipv6.h"
+#include "warpline/packet/ethernet.h"
+#include "warpline/packet/ipv4.h"
+#include "warpline/packet/ipv6.h"
 
 namespace warpline::vnic {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <rte_flow.h>
 
-#include "packet/parse.h"
+#include "warpline/packet/parse.h"
 
 namespace warpline::vnic {
 

@@ -9,7 +9,7 @@
 #include <deque>
 #include <span>
 
-#include "packet/frame_testing.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {
 namespace {

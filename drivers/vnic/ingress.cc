@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <new>
 
-#include "packet/ethernet.h"
-#include "packet/parse.h"
-#include "packet/verify.h"
+#include "warpline/packet/ethernet.h"
+#include "warpline/packet/parse.h"
+#include "warpline/packet/verify.h"
 
 namespace warpline::vnic {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "descriptor.h"
-#include "packet/frame_testing.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {
 namespace {

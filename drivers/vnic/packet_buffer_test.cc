@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/random.h"
+#include "warpline/base/random.h"
 
 namespace warpline::vnic {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "base/clock.h"
 #include "driver_testing.h"
+#include "warpline/base/clock.h"
 
 namespace {
 

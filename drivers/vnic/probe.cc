@@ -11,7 +11,6 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
-#include "base/random.h"
 #include "configure.h"
 #include "control.h"
 #include "device.h"
@@ -22,6 +21,7 @@
 #include "recycle.h"
 #include "registry.h"
 #include "stats.h"
+#include "warpline/base/random.h"
 
 namespace warpline::vnic {
 namespace {

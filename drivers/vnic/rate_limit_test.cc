@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "base/units.h"
 #include "faults.h"
 #include "faults_testing.h"
-#include "packet/frame_testing.h"
+#include "warpline/base/units.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {
 namespace {

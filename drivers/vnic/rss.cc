@@ -5,9 +5,9 @@
 
 #include <rte_ethdev.h>
 
-#include "packet/byte_order.h"
-#include "packet/ipv4.h"
-#include "packet/ipv6.h"
+#include "warpline/packet/byte_order.h"
+#include "warpline/packet/ipv4.h"
+#include "warpline/packet/ipv6.h"
 
 namespace warpline::vnic {
 namespace {

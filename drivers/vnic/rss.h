@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "packet/parse.h"
+#include "warpline/packet/parse.h"
 
 namespace warpline::vnic {
 

@@ -10,8 +10,8 @@
 #include <rte_ethdev.h>
 #include <rte_thash.h>
 
-#include "base/address.h"
-#include "packet/frame_testing.h"
+#include "warpline/base/address.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {
 namespace {

@@ -7,13 +7,13 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
-#include "base/buffer_mark.h"
 #include "bursts.h"
 #include "device_clock.h"
 #include "engine_call.h"
 #include "packet_type.h"
 #include "posted_set.h"
 #include "rx_ring.h"
+#include "warpline/base/buffer_mark.h"
 
 namespace warpline::vnic {
 namespace {

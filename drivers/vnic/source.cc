@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/random.h"
 #include "devargs.h"
-#include "packet/byte_order.h"
-#include "packet/checksum.h"
-#include "packet/udp_frame.h"
+#include "warpline/base/random.h"
+#include "warpline/packet/byte_order.h"
+#include "warpline/packet/checksum.h"
+#include "warpline/packet/udp_frame.h"
 
 namespace warpline::vnic {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/address.h"
+#include "warpline/base/address.h"
 
 namespace warpline::vnic {
 

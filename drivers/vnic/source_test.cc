@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "devargs.h"
-#include "packet/parse.h"
-#include "packet/verify.h"
+#include "warpline/packet/parse.h"
+#include "warpline/packet/verify.h"
 
 namespace warpline::vnic {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "counters.h"
-#include "packet/ethernet.h"
+#include "warpline/packet/ethernet.h"
 
 namespace warpline::vnic {
 

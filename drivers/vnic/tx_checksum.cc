@@ -4,13 +4,13 @@
 #include <cstring>
 
 #include "descriptor.h"
-#include "packet/byte_order.h"
-#include "packet/checksum.h"
-#include "packet/ethernet.h"
-#include "packet/ipv4.h"
-#include "packet/ipv6.h"
-#include "packet/tcp.h"
-#include "packet/udp.h"
+#include "warpline/packet/byte_order.h"
+#include "warpline/packet/checksum.h"
+#include "warpline/packet/ethernet.h"
+#include "warpline/packet/ipv4.h"
+#include "warpline/packet/ipv6.h"
+#include "warpline/packet/tcp.h"
+#include "warpline/packet/udp.h"
 
 namespace warpline::vnic {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "base/frame.h"
-#include "packet/byte_order.h"
+#include "warpline/base/frame.h"
+#include "warpline/packet/byte_order.h"
 
 namespace warpline::vnic {
 

@@ -10,9 +10,9 @@
 #include <rte_udp.h>
 
 #include "descriptor.h"
-#include "packet/parse.h"
-#include "packet/udp_frame.h"
-#include "packet/verify.h"
+#include "warpline/packet/parse.h"
+#include "warpline/packet/udp_frame.h"
+#include "warpline/packet/verify.h"
 
 namespace warpline::vnic {
 namespace {

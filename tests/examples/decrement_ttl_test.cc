@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "packet/frame_testing.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "packet/frame_testing.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/verdict.h"
+#include "warpline/base/verdict.h"
 
 namespace warpline {
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "base/random.h"
-#include "packet/frame_testing.h"
-#include "packet/responder.h"
+#include "warpline/base/random.h"
+#include "warpline/packet/frame_testing.h"
+#include "warpline/packet/responder.h"
 
 namespace warpline {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "frames/malformed_frames.h"
-#include "packet/frame_testing.h"
-#include "workload/workload.h"
+#include "warpline/packet/frame_testing.h"
+#include "warpline/workload/workload.h"
 
 namespace warpline {
 namespace {

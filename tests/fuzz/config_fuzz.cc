@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "config/help.h"
-#include "config/load.h"
+#include "warpline/config/help.h"
+#include "warpline/config/load.h"
 
 namespace warpline {
 namespace {

@@ -3,8 +3,8 @@
 // the question, and no handshake ends without the packets that only its peer can have sent.
 
 #include "fuzz/packet_input.h"
-#include "message/endpoint.h"
-#include "packet/message_header.h"
+#include "warpline/message/endpoint.h"
+#include "warpline/packet/message_header.h"
 
 using namespace warpline;
 

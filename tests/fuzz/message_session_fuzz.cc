@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "fuzz/packet_input.h"
-#include "message/endpoint.h"
-#include "packet/message_header.h"
+#include "warpline/message/endpoint.h"
+#include "warpline/packet/message_header.h"
 
 using namespace warpline;
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "packet/frame_testing.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "fuzz/packet_input.h"
-#include "packet/responder.h"
+#include "warpline/packet/responder.h"
 
 using namespace warpline;
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "fuzz/packet_input.h"
-#include "packet/udp_frame.h"
+#include "warpline/packet/udp_frame.h"
 
 using namespace warpline;
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "route/route_file.h"
+#include "warpline/route/route_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::vector<warpline::RouterPort> ports = {

@@ -13,10 +13,10 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "memory/gpu_memory_testing.h"
-#include "memory/port_pools.h"
-#include "runtime/eal_environment.h"
-#include "runtime/port.h"
+#include "warpline/memory/gpu_memory_testing.h"
+#include "warpline/memory/port_pools.h"
+#include "warpline/port/port.h"
+#include "warpline/runtime/eal_environment.h"
 
 namespace warpline {
 namespace {

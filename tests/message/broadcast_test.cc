@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "base/random.h"
-#include "message/endpoint.h"
-#include "pipeline/message_port.h"
-#include "runtime/vnic.h"
+#include "warpline/base/random.h"
+#include "warpline/message/endpoint.h"
+#include "warpline/port/vnic.h"
+#include "warpline/transport/ethdev/message_port.h"
 
 namespace warpline {
 namespace {

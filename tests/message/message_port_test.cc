@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datagrams from one port to another: resolved, built in place, gathered, steered, verified, and every buffer given
 // back.
-#include "pipeline/message_port.h"
+#include "warpline/transport/ethdev/message_port.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 
 #include <rte_ethdev.h>
 
-#include "runtime/eal_environment.h"
-#include "runtime/ring_pair.h"
-#include "runtime/vnic.h"
+#include "warpline/port/ring_pair.h"
+#include "warpline/port/vnic.h"
+#include "warpline/runtime/eal_environment.h"
 
 namespace warpline {
 namespace {

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "handoff/inline_engine.h"
-#include "handoff/thread_engine.h"
-#include "pipeline/static_wire_proof.h"
-#include "pipeline/stream_way.h"
-#include "runtime/eal.h"
-#include "workload/mac_swap.h"
+#include "warpline/datapath/path_stages.h"
+#include "warpline/forward/static_wire_proof.h"
+#include "warpline/handoff/inline_engine.h"
+#include "warpline/handoff/thread_engine.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/workload/mac_swap.h"
 
 namespace warpline {
 namespace {
@@ -109,22 +109,22 @@ class Bed {
     pools_.push_back(*PortPools::make(plan));
     EXPECT_TRUE(ports_[0].attach(pools_[0].queues()).ok());
     EXPECT_TRUE(ports_[0].start().ok());
-    streams_.push_back(std::make_unique<Stream>());
-    stream().rx = stream().tx = stream().reply = {ports_[0].id(), 0};
-    stream().burst = kBurst;
-    stream().deadline_ticks = 0;
-    stream().tx_retries = 64;
+    paths_.push_back(std::make_unique<QueuePath>());
+    path().rx = path().tx = path().reply = {ports_[0].id(), 0};
+    path().burst = kBurst;
+    path().deadline_ticks = 0;
+    path().tx_retries = 64;
     proof_.emplace(ports_, pools_);
     EXPECT_TRUE(proof_->by_buffers());
   }
 
-  [[nodiscard]] Stream& stream() const { return *streams_.front(); }
-  [[nodiscard]] StaticWireProof::Outcome outcome(bool swaps) const { return proof_->outcome(swaps, streams_); }
+  [[nodiscard]] QueuePath& path() const { return *paths_.front(); }
+  [[nodiscard]] StaticWireProof::Outcome outcome(bool swaps) const { return proof_->outcome(swaps, paths_); }
 
  private:
   std::vector<PortPools> pools_;  ///< gone after the port
   std::vector<Port> ports_;
-  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<QueuePath>> paths_;
   std::optional<StaticWireProof> proof_;
 };
 
@@ -145,34 +145,34 @@ class StaticWire : public ::testing::TestWithParam<How> {
   static Outcome run(How how, Work work, bool swaps = true) {
     const Bed bed;
     PacketBudget budget(kFrames);
-    const std::unique_ptr<StreamWay> way = way_of(how, bed.stream(), budget, work);
-    pass(*way, bed.stream());
+    const std::unique_ptr<PathStages> stages = stages_of(how, bed.path(), budget, work);
+    pass(*stages, bed.path());
     const StaticWireProof::Outcome outcome = bed.outcome(swaps);
     EXPECT_EQ(outcome.checked, kFrames);
-    return {outcome.checked, outcome.bad, bed.stream().sent.unworked.get()};
+    return {outcome.checked, outcome.bad, bed.path().sent.unworked.get()};
   }
 
-  static void pass(StreamWay& way, const Stream& stream) {
-    EXPECT_TRUE(way.start().ok());
-    while (stream.received.packets.get() < kFrames) {
-      way.receiving()->poll();
-      if (way.transmitting() != nullptr) way.transmitting()->poll();
+  static void pass(PathStages& stages, const QueuePath& path) {
+    EXPECT_TRUE(stages.start().ok());
+    while (path.received.packets.get() < kFrames) {
+      stages.receiving()->poll();
+      if (stages.transmitting() != nullptr) stages.transmitting()->poll();
     }
-    way.receiving()->drain();
-    while (way.transmitting() != nullptr && !way.transmitting()->drain()) {
+    stages.receiving()->drain();
+    while (stages.transmitting() != nullptr && !stages.transmitting()->drain()) {
     }
-    way.finish();
+    stages.finish();
   }
 
   template <typename Work>
-  static std::unique_ptr<StreamWay> way_of(How how, Stream& stream, PacketBudget& budget, const Work& work) {
-    if (how == How::direct) return std::make_unique<DirectWay<Work>>(stream, budget, work);
+  static std::unique_ptr<PathStages> stages_of(How how, QueuePath& path, PacketBudget& budget, const Work& work) {
+    if (how == How::direct) return std::make_unique<DirectStages<Work>>(path, budget, work);
     auto ring = *BurstRing::create({.slots = 8, .packets = kBurst, .segments = kBurst});
     if (how == How::inline_ring) {
-      return std::make_unique<RingWay<InlineEngine<Work>, Work>>(stream, budget, std::move(ring), work);
+      return std::make_unique<RingStages<InlineEngine<Work>, Work>>(path, budget, std::move(ring), work);
     }
-    return std::make_unique<RingWay<ThreadEngine<Work>, Work>>(
-        stream, budget, std::move(ring), work, std::vector<LanePlacement>{{std::nullopt, true}}, "lane");
+    return std::make_unique<RingStages<ThreadEngine<Work>, Work>>(
+        path, budget, std::move(ring), work, std::vector<LanePlacement>{{std::nullopt, true}}, "lane");
   }
 };
 

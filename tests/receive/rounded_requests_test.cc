@@ -14,11 +14,11 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "memory/packet_pool.h"
-#include "pipeline/forwarder.h"
-#include "pipeline/stage_loop.h"
-#include "runtime/eal_environment.h"
-#include "runtime/port.h"
+#include "warpline/datapath/stage_loop.h"
+#include "warpline/forward/forwarder.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/port/port.h"
+#include "warpline/runtime/eal_environment.h"
 
 namespace warpline {
 namespace {
@@ -39,7 +39,7 @@ std::string spec(const std::string& name, const std::string& arguments, unsigned
   return name + "," + arguments + ",rx_align=" + std::to_string(align);
 }
 
-/// Stages of one stream, turned by hand.
+/// Stages of one path, turned by hand.
 class Forwarding {
  public:
   Forwarding(Config config, const Port& port) : config_(std::move(config)) {
@@ -49,31 +49,31 @@ class Forwarding {
     plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {.share_cores = true});
     forwarder_ = *Forwarder::create(config_, layout_, plan_, {{port.id(), 1500, port.mac(), std::nullopt}});
     EXPECT_TRUE(forwarder_->start().ok());
-    way_ = forwarder_->ways().front().get();
+    stages_ = forwarder_->stages().front().get();
   }
 
   void poll() {
-    way_->receiving()->poll();
-    if (way_->transmitting() != nullptr) way_->transmitting()->poll();
+    stages_->receiving()->poll();
+    if (stages_->transmitting() != nullptr) stages_->transmitting()->poll();
   }
   /// As all workers do at the end of a run.
   void end() {
-    std::vector<Stage*> stages{way_->receiving()};
-    if (way_->transmitting() != nullptr) stages.push_back(way_->transmitting());
+    std::vector<Stage*> stages{stages_->receiving()};
+    if (stages_->transmitting() != nullptr) stages.push_back(stages_->transmitting());
     const StageControl control{.stop = true, .abandon = false};
     run_stages(stages, control, true);
     forwarder_->finish();
   }
   [[nodiscard]] std::uint64_t received() const { return forwarder_->received(); }
-  [[nodiscard]] std::uint64_t sent() const { return forwarder_->streams().front()->sent.packets.get(); }
-  [[nodiscard]] std::uint64_t batches() const { return forwarder_->streams().front()->received.bursts.get(); }
+  [[nodiscard]] std::uint64_t sent() const { return forwarder_->paths().front()->sent.packets.get(); }
+  [[nodiscard]] std::uint64_t batches() const { return forwarder_->paths().front()->received.bursts.get(); }
 
  private:
   Config config_;
   ForwardLayout layout_;
   LcorePlan plan_;
   std::unique_ptr<Forwarder> forwarder_;
-  StreamWay* way_ = nullptr;
+  PathStages* stages_ = nullptr;
 };
 
 class RoundedRequests : public testing::TestWithParam<Case> {

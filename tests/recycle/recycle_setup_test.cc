@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is linked, what is refused and in which words, and that a queue is let go before it stops.
-#include "memory/recycle_setup.h"
+#include "warpline/memory/recycle_setup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "memory/packet_pool.h"
-#include "runtime/eal_environment.h"
-#include "runtime/port.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/port/port.h"
+#include "warpline/runtime/eal_environment.h"
 
 namespace warpline {
 namespace {

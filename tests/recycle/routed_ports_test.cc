@@ -14,11 +14,11 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-#include "memory/packet_pool.h"
-#include "memory/recycle_setup.h"
-#include "packet/udp_frame.h"
-#include "pipeline/routing/route_stage.h"
-#include "runtime/port.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/memory/recycle_setup.h"
+#include "warpline/packet/udp_frame.h"
+#include "warpline/port/port.h"
+#include "warpline/router/route_stage.h"
 
 namespace warpline {
 namespace {
@@ -78,18 +78,18 @@ class Routed {
     recycling_ = set_up_recycling(plan);
     for (Port& port : ports_) EXPECT_TRUE(port.start().ok());
     make_routes();
-    std::vector<Stream*> streams;
+    std::vector<QueuePath*> paths;
     for (std::uint16_t i = 0; i < kPorts; ++i) {
-      Stream& stream = *streams_.emplace_back(std::make_unique<Stream>());
-      stream.rx = stream.tx = stream.reply = {ports_[i].id(), 0};
-      stream.burst = kRoutedBurst;
-      stream.deadline_ticks = 0;
-      stream.tx_retries = 64;
-      stream.recycler = recycling_.lcores[0].get();
-      stream.recycle_index = i;
-      streams.push_back(&stream);
+      QueuePath& path = *paths_.emplace_back(std::make_unique<QueuePath>());
+      path.rx = path.tx = path.reply = {ports_[i].id(), 0};
+      path.burst = kRoutedBurst;
+      path.deadline_ticks = 0;
+      path.tx_retries = 64;
+      path.recycler = recycling_.lcores[0].get();
+      path.recycle_index = i;
+      paths.push_back(&path);
     }
-    lcore_ = std::make_unique<RouteLcore>(own_, streams, neighbours_);
+    lcore_ = std::make_unique<RouteLcore>(own_, paths, neighbours_);
     stage_ = std::make_unique<RouteStage<BySecondByte>>(generations_, *lcore_, budget_, kRoutedBurst);
   }
 
@@ -121,10 +121,10 @@ class Routed {
   void finish() {
     stage_->drain();
     std::uint64_t in = 0, out = 0;
-    for (const auto& stream : streams_) {
-      in += stream->received.packets.get();
-      out += stream->sent.packets.get();
-      EXPECT_EQ(stream->sent.drops.total(), 0U);
+    for (const auto& path : paths_) {
+      in += path->received.packets.get();
+      out += path->sent.packets.get();
+      EXPECT_EQ(path->sent.drops.total(), 0U);
     }
     EXPECT_EQ(in, out);
     EXPECT_GT(in, 0U);
@@ -182,7 +182,7 @@ class Routed {
   NeighbourTable neighbours_{64};
   GenerationSwitch<BySecondByte> generations_;
   PacketBudget budget_{0};
-  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<QueuePath>> paths_;
   std::unique_ptr<RouteLcore> lcore_;
   std::unique_ptr<RouteStage<BySecondByte>> stage_;
   Traffic traffic_{};

@@ -15,9 +15,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "runtime/eal.h"
-#include "runtime/workers.h"
 #include "soak_network.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/workers.h"
 
 namespace warpline::soak {
 namespace {

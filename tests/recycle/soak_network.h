@@ -11,10 +11,10 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "base/random.h"
-#include "memory/packet_pool.h"
-#include "memory/recycle_setup.h"
-#include "runtime/port.h"
+#include "warpline/base/random.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/memory/recycle_setup.h"
+#include "warpline/port/port.h"
 
 namespace warpline::soak {
 

@@ -18,6 +18,7 @@ warpline_module(base    LEVEL 0 EXTERNAL fmt::fmt)
 warpline_module(packet  LEVEL 1 USES base)
 warpline_module(runtime LEVEL 2 USES base
                 EXTERNAL PkgConfig::dpdk)
+warpline_module(nested  LEVEL 2 FOLDER src/warpline/packet/nested USES base packet)
 warpline_folder(apps/warpline USES base packet)
 warpline_folder(tests/sim     USES base)
 """
@@ -29,9 +30,9 @@ class CheckLayersTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         self.write("cmake/modules.cmake", "# SPDX-License-Identifier: Apache-2.0\n" + GRAPH)
-        self.write("src/base/units.h", HEADER)
-        self.write("src/packet/view.h", HEADER + '#include "base/units.h"\n')
-        self.write("src/runtime/port.cc", HEAD + '#include "base/units.h"\n#include <rte_ethdev.h>\n')
+        self.write("src/warpline/base/units.h", HEADER)
+        self.write("src/warpline/packet/view.h", HEADER + '#include "warpline/base/units.h"\n')
+        self.write("src/warpline/runtime/port.cc", HEAD + '#include "warpline/base/units.h"\n#include <rte_ethdev.h>\n')
 
     def write(self, path, text):
         file = self.root / path
@@ -48,45 +49,45 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(check_layers.check(self.root), [])
 
     def test_an_include_that_the_graph_does_not_name(self):
-        self.write("src/packet/bad.cc", HEAD + '\n#include "runtime/port.h"\n')
-        self.write("src/runtime/port.h", HEADER)
-        self.expect("src/packet/bad.cc:3", "packet may not include runtime")
+        self.write("src/warpline/packet/bad.cc", HEAD + '\n#include "warpline/runtime/port.h"\n')
+        self.write("src/warpline/runtime/port.h", HEADER)
+        self.expect("src/warpline/packet/bad.cc:3", "packet may not include runtime")
 
     def test_an_include_of_a_higher_level_from_a_test(self):
-        self.write("src/base/units_test.cc", HEAD + '#include "packet/view.h"\n')
-        self.expect("src/base/units_test.cc:2", "base may not include packet")
+        self.write("src/warpline/base/units_test.cc", HEAD + '#include "warpline/packet/view.h"\n')
+        self.expect("src/warpline/base/units_test.cc:2", "base may not include packet")
 
     def test_an_include_without_its_module(self):
-        self.write("src/packet/bad.cc", HEAD + '#include "view.h"\n')
-        self.expect("src/packet/bad.cc:2", "module/file.h")
+        self.write("src/warpline/packet/bad.cc", HEAD + '#include "view.h"\n')
+        self.expect("src/warpline/packet/bad.cc:2", "warpline/module/file.h")
 
     def test_a_module_that_is_not_declared(self):
-        self.write("src/extra/new.h", HEADER)
-        self.expect("extra is not declared")
+        self.write("src/warpline/extra/new.h", HEADER)
+        self.expect("no module of cmake/modules.cmake has this folder")
 
     def test_dpdk_outside_its_folders(self):
         self.write("apps/warpline/main.cc", HEAD + "void f(rte_mbuf*);\n")
         self.expect("apps/warpline/main.cc:2", "rte_")
 
     def test_cuda_outside_gpu(self):
-        self.write("src/packet/bad.cc", HEAD + "void f() { cudaFree(nullptr); }\n")
-        self.expect("src/packet/bad.cc:2", "CUDA")
+        self.write("src/warpline/packet/bad.cc", HEAD + "void f() { cudaFree(nullptr); }\n")
+        self.expect("src/warpline/packet/bad.cc:2", "CUDA")
 
     def test_cuda_in_a_kernel_file_is_fine(self):
-        self.write("src/packet/check.cu", HEAD + "void f() { cudaFree(nullptr); }\n")
+        self.write("src/warpline/packet/check.cu", HEAD + "void f() { cudaFree(nullptr); }\n")
         self.assertEqual(check_layers.check(self.root), [])
 
     def test_folders_outside_src_include_what_their_row_names(self):
-        self.write("apps/warpline/main.cc", HEAD + '#include "packet/view.h"\n#include "commands.h"\n')
-        self.write("tests/sim/host.cc", HEAD + '#include "base/units.h"\n#include "sim/host.h"\n')
+        self.write("apps/warpline/main.cc", HEAD + '#include "warpline/packet/view.h"\n#include "commands.h"\n')
+        self.write("tests/sim/host.cc", HEAD + '#include "warpline/base/units.h"\n#include "sim/host.h"\n')
         self.assertEqual(check_layers.check(self.root), [])
 
     def test_an_include_that_a_folder_s_row_does_not_name(self):
-        self.write("tests/sim/host.cc", HEAD + '#include "packet/view.h"\n')
+        self.write("tests/sim/host.cc", HEAD + '#include "warpline/packet/view.h"\n')
         self.expect("tests/sim/host.cc:2", "tests/sim may not include packet")
 
     def test_a_folder_without_a_row(self):
-        self.write("bench/new/rounds.cc", HEAD + '#include "base/units.h"\n')
+        self.write("bench/new/rounds.cc", HEAD + '#include "warpline/base/units.h"\n')
         self.expect("bench/new/rounds.cc:2", "bench/new has no row")
 
     def test_a_folder_that_uses_no_module(self):
@@ -99,16 +100,27 @@ class CheckLayersTest(unittest.TestCase):
         self.expect("memory (level 2) uses runtime of level 2")
 
     def test_a_file_that_is_too_long(self):
-        self.write("src/base/long.cc", HEAD + "\n" * 600)
-        self.expect("src/base/long.cc", "601 lines")
+        self.write("src/warpline/base/long.cc", HEAD + "\n" * 600)
+        self.expect("src/warpline/base/long.cc", "601 lines")
 
     def test_a_file_without_its_licence(self):
         self.write("setup/tool", "#!/bin/sh\ntrue\n")
         self.expect("setup/tool", "SPDX")
 
     def test_a_header_without_pragma_once(self):
-        self.write("src/base/bad.h", HEAD)
-        self.expect("src/base/bad.h", "#pragma once")
+        self.write("src/warpline/base/bad.h", HEAD)
+        self.expect("src/warpline/base/bad.h", "#pragma once")
+
+    def test_an_internal_header_of_another_module(self):
+        self.write("src/warpline/base/internal/own.h", HEADER)
+        self.write("src/warpline/base/good.cc", HEAD + '#include "warpline/base/internal/own.h"\n')
+        self.write("src/warpline/packet/bad.cc", HEAD + '#include "warpline/base/internal/own.h"\n')
+        self.expect("src/warpline/packet/bad.cc:2", "internal to base")
+
+    def test_a_module_inside_another_ones_folder(self):
+        self.write("src/warpline/packet/nested/inner.h", HEADER + '#include "warpline/packet/view.h"\n')
+        self.write("src/warpline/packet/bad.cc", HEAD + '#include "warpline/packet/nested/inner.h"\n')
+        self.expect("src/warpline/packet/bad.cc:2", "packet may not include nested")
 
     def test_a_graph_that_points_upwards(self):
         self.write(

@@ -15,11 +15,11 @@ trap 'rm -rf "$work"' EXIT
 
 read -ra flags <"$folder/flags"
 read -ra libraries < <(pkg-config --cflags fmt spdlog)
-compile=(g++ -std=c++20 -O0 -Wall -Wextra -Werror -Isrc -Idrivers "${flags[@]}" "${libraries[@]}"
+compile=(g++ -std=c++20 -O0 -Wall -Wextra -Werror -Isrc -Idrivers -Iapps/warpline "${flags[@]}" "${libraries[@]}"
   "-DWARPLINE_USER_WORKLOAD=\"$PWD/examples/decrement_ttl.h\"" '-DWARPLINE_VERSION="0"' '-DWARPLINE_BUILD_TYPE="test"')
 ! command -v ccache >/dev/null || compile=(ccache "${compile[@]}")
 
-mapfile -t sources < <(grep -lr --include='*.cc' rte_ src/{runtime,memory,pipeline,measure} | grep -vE '_(test|bench|cuda)\.cc$' | sort)
+mapfile -t sources < <(grep -lr --include='*.cc' rte_ src apps/warpline | grep -vE '_(test|bench|cuda)\.cc$' | sort)
 printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -I SOURCE sh -c '
   source=$1 work=$2
   shift 2
@@ -29,8 +29,8 @@ if nm -u "$work"/*.o | grep -E ' U _Z[0-9]+rte_'; then
   echo "FAILED: DPDK $version declares these without C linkage, so that programs that call them do not link"
   exit 1
 fi
-if ! nm -C "$work/src_memory_recycle_ethdev.cc.o" | grep -q 'U rte_eth_recycle_rx_queue_info_get'; then
-  echo "FAILED: against DPDK $version src/memory/recycle_ethdev.cc does not call rte_eth_recycle_mbufs"
+if ! nm -C "$work/src_warpline_memory_recycle_ethdev.cc.o" | grep -q 'U rte_eth_recycle_rx_queue_info_get'; then
+  echo "FAILED: against DPDK $version src/warpline/memory/recycle_ethdev.cc does not call rte_eth_recycle_mbufs"
   exit 1
 fi
 echo "${#sources[@]} files compile against DPDK $version, with its own recycling"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "message/types.h"
+#include "warpline/message/types.h"
 
 namespace warpline::sim {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/random.h"
+#include "warpline/base/random.h"
 
 namespace warpline::sim {
 

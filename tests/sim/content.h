@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/random.h"
+#include "warpline/base/random.h"
 
 namespace warpline::sim {
 

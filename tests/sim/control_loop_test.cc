@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "message/cc/congestion_control.h"
 #include "sim/port.h"
+#include "warpline/message/cc/congestion_control.h"
 
 namespace warpline::sim {
 namespace {

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <utility>
 
-#include "packet/message_header.h"
 #include "sim/allocations.h"
 #include "sim/chance.h"
+#include "warpline/packet/message_header.h"
 
 namespace warpline::sim {
 namespace {

@@ -5,11 +5,11 @@
 #include <deque>
 #include <optional>
 
-#include "base/random.h"
-#include "message/endpoint.h"
 #include "sim/application.h"
 #include "sim/network.h"
 #include "sim/trace.h"
+#include "warpline/base/random.h"
+#include "warpline/message/endpoint.h"
 
 namespace warpline::sim {
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/random.h"
 #include "sim/content.h"
+#include "warpline/base/random.h"
 
 namespace warpline::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "message/types.h"
+#include "warpline/message/types.h"
 
 namespace warpline::sim {
 

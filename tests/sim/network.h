@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "base/random.h"
 #include "sim/event_queue.h"
 #include "sim/packet.h"
 #include "sim/port.h"
+#include "warpline/base/random.h"
 
 namespace warpline::sim {
 

@@ -6,10 +6,10 @@
 #include <deque>
 #include <memory>
 
-#include "base/histogram.h"
-#include "base/random.h"
 #include "sim/event_queue.h"
 #include "sim/packet.h"
+#include "warpline/base/histogram.h"
+#include "warpline/base/random.h"
 
 namespace warpline::sim {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "message/config.h"
+#include "warpline/message/config.h"
 
 namespace warpline::sim {
 

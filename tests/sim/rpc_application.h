@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.h"
-#include "message/types.h"
 #include "sim/application.h"
 #include "sim/ledger.h"
+#include "warpline/base/random.h"
+#include "warpline/message/types.h"
 
 namespace warpline::sim {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "base/random.h"
-#include "message/protection.h"
+#include "warpline/base/random.h"
+#include "warpline/message/protection.h"
 
 namespace warpline::sim {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.h"
 #include "port.h"
+#include "warpline/base/random.h"
 #include "wire_frame.h"
 
 namespace warpline::vnic {

@@ -5,8 +5,8 @@
 
 #include <rte_flow.h>
 
-#include "packet/byte_order.h"
 #include "port.h"
+#include "warpline/packet/byte_order.h"
 
 namespace warpline::vnic {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <rte_mbuf_dyn.h>
 
-#include "packet/udp_frame.h"
 #include "port.h"
+#include "warpline/packet/udp_frame.h"
 
 namespace warpline::vnic {
 namespace {

@@ -12,7 +12,7 @@
 #include <rte_mbuf.h>
 
 #include "device.h"
-#include "packet/frame_testing.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {
 

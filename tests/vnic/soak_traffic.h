@@ -13,8 +13,8 @@
 #include <rte_ethdev.h>
 #include <rte_flow.h>
 
-#include "base/random.h"
 #include "counters.h"
+#include "warpline/base/random.h"
 #include "wire_frame.h"
 
 namespace warpline::vnic {

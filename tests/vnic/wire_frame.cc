@@ -5,9 +5,9 @@
 #include <bit>
 #include <cstring>
 
-#include "base/random.h"
-#include "packet/byte_order.h"
-#include "packet/udp_frame.h"
+#include "warpline/base/random.h"
+#include "warpline/packet/byte_order.h"
+#include "warpline/packet/udp_frame.h"
 
 namespace warpline::vnic {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "packet/frame_testing.h"
+#include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {
 

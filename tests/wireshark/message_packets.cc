@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <span>
 
-#include "base/random.h"
-#include "packet/message_header.h"
+#include "warpline/base/random.h"
+#include "warpline/packet/message_header.h"
 
 namespace warpline {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "packet/message_header.h"
-#include "packet/udp_frame.h"
+#include "warpline/packet/message_header.h"
+#include "warpline/packet/udp_frame.h"
 #include "wireshark/message_packets.h"
 
 namespace {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+
+namespace warpline {
+
+/// How a child process ended, and what it wrote.
+struct ChildRun {
+  int code = 0;  ///< its exit code; 128 + N: ended by signal N
+  bool timed_out = false;
+  std::string output;  ///< on stdout
+  std::string errors;  ///< on stderr, its end only
+};
+
+/// Runs a program with this process's environment until it ends; kills it when it takes longer than `limit`. An
+/// environment error when it cannot be started.
+[[nodiscard]] Result<ChildRun> run_child(const std::string& program, const std::vector<std::string>& arguments,
+                                         Nanos limit);
+
+}  // namespace warpline

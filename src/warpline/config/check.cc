@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/config/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <variant>
+
+#include "warpline/config/check_message.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::uint32_t kEthernetHeader = 14;
+constexpr std::uint32_t kLargestOfImix = 1514;
+constexpr std::uint32_t kLeastDataRoom = 64;
+
+class Checker {
+ public:
+  Checker(const Config& config, const GivenOptions& given, bool needs_port)
+      : config_(config), given_(given), needs_port_(needs_port) {}
+
+  std::vector<Error> run() && {
+    const bool forward = config_.command == "forward";
+    if (!forward && config_.command != "l3forward" && config_.command != "generate") return {};
+    check_ports();
+    check_pool();
+    check_bounds();
+    if (forward) check_forward();
+    if (config_.command == "l3forward") {
+      check_burst();
+      return std::move(problems_);
+    }
+    check_single_addresses();
+    if (!forward || config_.forward.loopback || config_.forward.tx_first != 0) check_traffic();
+    return std::move(problems_);
+  }
+
+ private:
+  [[nodiscard]] std::string place(std::string_view option) const { return given_(option).place; }
+
+  void refuse(std::string what, std::string why, std::string fix = {}) {
+    problems_.push_back(usage_error(std::move(what), std::move(why), std::move(fix)));
+  }
+
+  void check_ports() {
+    if (config_.forward.loopback && !config_.ports.empty()) {
+      refuse(fmt::format("cannot combine {} with {}", place("loopback"), place("port")),
+             "loopback makes its own pair of ports", "leave one out");
+    }
+    if (needs_port_ && config_.command != "forward" && config_.ports.empty()) {
+      refuse(fmt::format("{} has no port", config_.command), "--port is not given",
+             "add --port SPEC, such as --port net_null0");
+    }
+    if (needs_port_ && config_.command == "forward" && config_.ports.empty() && !config_.forward.loopback) {
+      refuse("forward has no port", "neither --port nor --loopback is given", "add --port SPEC or --loopback");
+    }
+    if (config_.command == "forward" && config_.ports.size() > 1 && config_.ports.size() % 2 != 0) {
+      refuse(fmt::format("cannot pair {} ports", config_.ports.size()), "the last one has no partner to send to",
+             "use one port, or an even number of --port");
+    }
+    if (config_.command == "l3forward") check_addresses();
+    if (config_.ports.empty()) check_setup(config_.port_defaults);
+    for (const PortConfig& port : config_.ports) check_setup(port);
+  }
+
+  /// A router's port is on a link, and no two of its ports have the same address.
+  void check_addresses() {
+    std::vector<IpAddress> seen;
+    for (const PortConfig& port : config_.ports) {
+      if (port.addresses.empty()) {
+        refuse(fmt::format("cannot route by port {}", port.spec), "it has no address",
+               "give one --address ADDR/LEN for each --port");
+      }
+      for (const InterfaceAddress& address : port.addresses) {
+        if (std::ranges::find(seen, address.address) != seen.end()) {
+          refuse(fmt::format("cannot use {} {}", place("address"), to_string(address)), "it is there twice",
+                 "give each port an address of its own");
+        }
+        seen.push_back(address.address);
+      }
+    }
+  }
+
+  void check_single_addresses() {
+    for (const PortConfig& port : config_.ports) {
+      if (port.addresses.size() < 2) continue;
+      refuse(fmt::format("cannot use {} with {} addresses", place("address"), port.addresses.size()),
+             fmt::format("{} answers for one a port", config_.command), "leave the others out, or use l3forward");
+    }
+  }
+
+  void check_setup(const PortConfig& port) {
+    const auto below = [&](std::string_view option, std::optional<std::uint16_t> value, std::string_view ring_option,
+                           std::uint16_t ring) {
+      if (!value || *value < ring) return;
+      refuse(fmt::format("cannot use {} {}", place(option), *value),
+             fmt::format("it is not below {} {}", place(ring_option), ring), "use less, or driver");
+    };
+    below("rx-free-thresh", port.rx_free_thresh, "rx-ring", port.rx_ring);
+    below("tx-free-thresh", port.tx_free_thresh, "tx-ring", port.tx_ring);
+    below("tx-rs-thresh", port.tx_rs_thresh, "tx-ring", port.tx_ring);
+  }
+
+  void check_pool() {
+    const PoolConfig& pool = config_.pool;
+    if (pool.data_room != 0 && pool.data_room < kLeastDataRoom) {
+      refuse(fmt::format("cannot use {} {}", place("data-room"), pool.data_room), "headers need 64 bytes in one piece",
+             "use 64 or more, or 0");
+    }
+    // A mempool takes this: a cache may hold two thirds of the pool at most.
+    if (pool.size != 0 && std::uint64_t{pool.cache} * 3 > std::uint64_t{pool.size} * 2) {
+      refuse(fmt::format("cannot combine {} {} with {} {}", place("pool-size"), pool.size, place("pool-cache"),
+                         pool.cache),
+             "a cache holds two thirds of the pool at most",
+             fmt::format("use --pool-cache {}", std::uint64_t{pool.size} * 2 / 3));
+    }
+  }
+
+  void check_bounds() {
+    const RunConfig& run = config_.run;
+    if (run.packets != 0 && run.warmup >= run.packets) {
+      refuse(fmt::format("cannot combine {} {} with {} {}", place("warmup"), run.warmup, place("packets"), run.packets),
+             "no packet is left to measure", "use fewer for --warmup");
+    }
+  }
+
+  void check_forward() {
+    const ForwardConfig& forward = config_.forward;
+    const bool spins = forward.workload == WorkloadKind::spin;
+    if (spins && forward.packet_time.value == 0) {
+      refuse(fmt::format("cannot use {} spin", place("workload")), "it has no time to spin", "add --packet-time NS");
+    }
+    if (!spins && forward.packet_time.value != 0) {
+      refuse(fmt::format("cannot use {} {}", place("packet-time"), to_string(forward.packet_time)),
+             "only the workload spin has one", "add --workload spin");
+    }
+    if (forward.workload == WorkloadKind::user && forward.loopback) {
+      refuse(fmt::format("cannot combine {} user with {}", place("workload"), place("loopback")),
+             "the checker on the far side does not know what it makes of a frame",
+             "give it a --port, such as net_pcap0,rx_pcap=IN,tx_pcap=OUT");
+    }
+    check_engine();
+    check_gpus();
+    check_device_memory();
+    check_split();
+    if (forward.loopback && forward.tx_first != 0) {
+      refuse(fmt::format("cannot combine {} with {}", place("loopback"), place("tx-first")),
+             "the far side sends all that there is to forward", "leave one out");
+    }
+    if (!forward.loopback && config_.run.verify) check_verify();
+    if (!forward.loopback && forward.tx_first == 0) check_no_traffic();
+  }
+
+  /// Without a checker on the far side: on a static wire a run proves itself, for a workload that is known.
+  void check_verify() {
+    const auto is_static = [](const PortConfig& port) {
+      return port.spec.starts_with("net_vnic") && port.spec.find("wire=static") != std::string::npos;
+    };
+    if (!std::ranges::all_of(config_.ports, is_static)) {
+      refuse(fmt::format("cannot use {}", place("verify")), "without --loopback nobody here knows what was sent",
+             "add --loopback, or verify where it is sent: warpline generate --verify");
+    } else if (config_.forward.workload == WorkloadKind::user) {
+      refuse(fmt::format("cannot combine {} user with {}", place("workload"), place("verify")),
+             "nobody knows what it makes of a frame", "leave one out");
+    }
+  }
+
+  void check_engine() {
+    const ForwardConfig& forward = config_.forward;
+    const bool has_lanes = forward.engine == EngineKind::thread || forward.engine == EngineKind::persistent;
+    if (!has_lanes && forward.ctas > 1) {
+      refuse(fmt::format("cannot use {} {}", place("ctas"), forward.ctas),
+             forward.engine == EngineKind::inline_ ? "the inline engine has no threads"
+                                                   : "a launch takes what its bursts need",
+             "add --engine thread or --engine persistent");
+    }
+    check_burst();
+  }
+
+  void check_burst() {
+    const ForwardConfig& forward = config_.forward;
+    const std::vector<PortConfig> made = {config_.port_defaults};
+    for (const PortConfig& port : config_.ports.empty() ? made : config_.ports) {
+      if (forward.burst <= port.rx_ring) continue;
+      refuse(
+          fmt::format("cannot combine {} {} with {} {}", place("burst"), forward.burst, place("rx-ring"), port.rx_ring),
+          "a batch is more than the ring holds", fmt::format("use --burst {}", port.rx_ring));
+    }
+  }
+
+  void check_gpus() {
+    const ForwardConfig& forward = config_.forward;
+    const bool on_gpu = runs_on_gpu(forward.engine);
+    if (on_gpu && config_.pool.memory == MemoryKind::host) {
+      refuse(fmt::format("cannot combine {} with {} host", place("engine"), place("memory")),
+             "a GPU cannot read ordinary host memory", "use -m pinned, or -m device");
+    }
+    if (!on_gpu) {
+      if (config_.pool.memory == MemoryKind::host) {
+        refuse_idle("gpu", "neither engine nor memory is a GPU's", "add --engine persistent, or -m pinned");
+      }
+      refuse_idle("watchdog", "it is for engines on a GPU", "add --engine launch, graph or persistent");
+      refuse_idle("on-gpu-failure", "the engine is not on a GPU", "add --engine launch, graph or persistent");
+    }
+    if (forward.gpus.size() != 1 && forward.gpus.size() != forward.pipelines) {
+      refuse(fmt::format("cannot use {} with {} GPUs", place("gpu"), forward.gpus.size()),
+             fmt::format("the number of pipelines is {}", forward.pipelines), "name one GPU, or one for each pipeline");
+    }
+    const bool several = std::ranges::any_of(forward.gpus, [&](auto gpu) { return gpu != forward.gpus.front(); });
+    if (several && config_.pool.memory == MemoryKind::device && config_.pool.sharing == PoolSharing::shared) {
+      refuse(fmt::format("cannot combine {} device with several GPUs", place("memory")),
+             "one pool is in the memory of one GPU", "add --pool queue");
+    }
+  }
+
+  /// What the CPU would have to do with bytes that it cannot reach.
+  void check_device_memory() {
+    if (config_.pool.memory != MemoryKind::device) return;
+    const ForwardConfig& forward = config_.forward;
+    const std::string memory = fmt::format("{} device", place("memory"));
+    const bool answers = std::ranges::any_of(config_.ports, [](const auto& port) { return !port.addresses.empty(); });
+    if (answers) {
+      refuse(fmt::format("cannot combine {} with {}", memory, place("address")),
+             "the CPU answers for addresses and cannot read GPU memory", "use -m pinned, or leave the address out");
+    }
+    if (forward.tx_first != 0) {
+      refuse(fmt::format("cannot combine {} with {}", memory, place("tx-first")),
+             "the CPU makes those frames and cannot write GPU memory", "use -m pinned");
+    }
+    if (cpu_can_work()) return;
+    const std::string advice = "use -m pinned, or --workload none, or with --split mac-swap or spin";
+    if (!runs_on_gpu(forward.engine)) {
+      refuse(fmt::format("cannot combine {} with {}", memory, place("engine")),
+             "the CPU cannot read what the workload needs from GPU memory", "add --engine persistent; or " + advice);
+    } else if (forward.on_gpu_failure == GpuFailure::failover) {
+      refuse(fmt::format("cannot combine {} with {} failover", memory, place("on-gpu-failure")),
+             "the CPU cannot read what the workload needs from GPU memory", advice);
+    }
+  }
+
+  /// Whether the workload touches nothing but what a split leaves in host memory, if anything.
+  [[nodiscard]] bool cpu_can_work() const {
+    const WorkloadKind workload = config_.forward.workload;
+    const bool headers_only = workload == WorkloadKind::mac_swap || workload == WorkloadKind::spin;
+    return workload == WorkloadKind::none || (headers_only && config_.pool.split != 0);
+  }
+
+  void check_split() {
+    const PoolConfig& pool = config_.pool;
+    if (pool.split == 0) return;
+    const std::vector<PortConfig> made = {config_.port_defaults};
+    for (const PortConfig& port : config_.ports.empty() ? made : config_.ports) {
+      const std::uint32_t frame = port.mtu + kEthernetHeader;
+      if (pool.split >= frame) {
+        refuse(fmt::format("cannot combine {} {} with {} {}", place("split"), pool.split, place("mtu"), port.mtu),
+               "no frame is longer", fmt::format("split off less than {} bytes", frame));
+      } else if (pool.data_room != 0 && pool.data_room < frame - pool.split) {
+        refuse(fmt::format("cannot combine {} {} with {} {}", place("split"), pool.split, place("data-room"),
+                           pool.data_room),
+               fmt::format("{} bytes of a frame are left for one buffer", frame - pool.split),
+               fmt::format("use --data-room {} or 0", frame - pool.split));
+      }
+    }
+  }
+
+  /// A file may serve several commands; a flag or variable of this one that does nothing is a mistake.
+  void refuse_idle(std::string_view option, std::string why, std::string fix) {
+    const GivenOption given = given_(option);
+    if (given.source != Source::flag && given.source != Source::environment) return;
+    refuse(fmt::format("cannot use {}", given.place), std::move(why), std::move(fix));
+  }
+
+  void check_no_traffic() {
+    for (const Option& option : options()) {
+      if (option.section != "traffic" || !option.taken_by(Command::forward)) continue;
+      refuse_idle(option.name, "forward makes traffic only with --loopback or --tx-first",
+                  "add one of them, or leave it out");
+    }
+  }
+
+  void check_traffic() {
+    const TrafficConfig& traffic = config_.traffic;
+    if (traffic.role == TrafficRole::transmit && config_.run.verify) {
+      refuse(fmt::format("cannot combine {} transmit with {}", place("role"), place("verify")),
+             "nothing that comes back is looked at",
+             "verify where it arrives: warpline generate --role receive --verify");
+    }
+    if (traffic.role == TrafficRole::receive) {
+      refuse_idle("rate", "nothing is sent", "leave it out, or add --role transmit");
+    }
+    if (traffic.src_ip.index() != traffic.dst_ip.index()) {
+      refuse(fmt::format("cannot combine {} {} with {} {}", place("src-ip"), to_string(traffic.src_ip), place("dst-ip"),
+                         to_string(traffic.dst_ip)),
+             "one is IPv4, the other IPv6", "give both as IPv4 or both as IPv6");
+    }
+    if ((traffic.src_mac.bytes[0] & 1U) != 0) {
+      refuse(fmt::format("cannot use {} {}", place("src-mac"), to_string(traffic.src_mac)),
+             "a group address is no source", "use an address such as 02:00:00:00:00:01");
+    }
+    if (config_.ports.empty()) check_size(config_.port_defaults);
+    for (const PortConfig& port : config_.ports) check_size(port);
+  }
+
+  void check_size(const PortConfig& port) {
+    const std::string& size = config_.traffic.size;
+    const std::uint32_t largest = size == "imix" ? kLargestOfImix : static_cast<std::uint32_t>(std::stoul(size));
+    if (largest <= port.mtu + kEthernetHeader) return;
+    refuse(fmt::format("cannot combine {} {} with {} {}", place("size"), size, place("mtu"), port.mtu),
+           fmt::format("a frame of {} bytes does not fit", largest),
+           fmt::format("use --mtu {}", largest - kEthernetHeader));
+  }
+
+  const Config& config_;
+  const GivenOptions& given_;
+  bool needs_port_;
+  std::vector<Error> problems_;
+};
+
+}  // namespace
+
+std::vector<Error> check_config(const Config& config, const GivenOptions& given, bool needs_port) {
+  if (config.command == "message") return check_message(config, given);
+  return Checker(config, given, needs_port).run();
+}
+
+}  // namespace warpline

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "warpline/config/check.h"
+
+namespace warpline {
+
+/// What contradicts itself in a configuration of `message`.
+[[nodiscard]] std::vector<Error> check_message(const Config& config, const GivenOptions& given);
+
+}  // namespace warpline

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/config/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace warpline {
+namespace {
+
+struct Heading {
+  std::string_view section;
+  std::string_view text;
+};
+constexpr Heading kHeadings[] = {
+    {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},           {"runtime", "Cores and memory"},
+    {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"traffic", "Traffic"},
+    {"bench", "Benchmark"},     {"message", "Messages"},
+};
+
+std::string text_of(const nlohmann::json& value) {
+  if (value.is_array()) {
+    std::string joined;
+    for (const auto& element : value) joined += (joined.empty() ? "" : ",") + text_of(element);
+    return joined;
+  }
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// "[1..512; default 64]"
+std::string value_note(const Option& option) {
+  const auto note = [&](const auto& access, const auto& built_in) {
+    const std::string fallback = option.arity == Arity::flag ? "" : text_of(access.get(built_in));
+    std::string text = access.allowed;
+    if (!fallback.empty()) text += (text.empty() ? "" : "; ") + ("default " + fallback);
+    return text.empty() ? text : " [" + text + "]";
+  };
+  if (const auto* access = std::get_if<Access<Config>>(&option.access)) return note(*access, Config{});
+  if (const auto* access = std::get_if<Access<PortConfig>>(&option.access)) return note(*access, PortConfig{});
+  return {};
+}
+
+std::string line(const Option& option) {
+  const std::string dashed = option.short_name == 0 ? fmt::format("    {}", option.flag())
+                                                    : fmt::format("-{}, {}", option.short_name, option.flag());
+  const std::string head = option.argument.empty() ? dashed : fmt::format("{} {}", dashed, option.argument);
+  return fmt::format("  {:<26} {}{}\n", head, option.help, value_note(option));
+}
+
+std::string_view name(MessageRole role) { return role == MessageRole::server ? "server" : "client"; }
+
+std::string usage(Command command, std::optional<MessageRole> role) {
+  if (command == Command::config) {
+    return "Usage: warpline config show|check [forward|l3forward|generate|message [server|client]] [options of that "
+           "command]\n\n"
+           "show prints every value with where it came from, and the plan of cores.\n"
+           "check names every problem, one a line, and ends with 2 when there is one.\n";
+  }
+  if (command == Command::bench) {
+    return fmt::format("Usage: warpline bench {} [options]\n\n{}\n", fmt::join(kBenchNames, "|"), summary(command));
+  }
+  if (command == Command::message) {
+    return fmt::format("Usage: warpline message {} [options]\n\n{}\n", role ? name(*role) : "server|client",
+                       summary(command));
+  }
+  return fmt::format("Usage: warpline {} [options]\n\n{}\n", name(command), summary(command));
+}
+
+}  // namespace
+
+std::string program_help() {
+  std::string text = "Usage: warpline COMMAND [options]\n\nCommands:\n";
+  for (const Command command : kCommands) text += fmt::format("  {:<10} {}\n", name(command), summary(command));
+  text +=
+      "\nwarpline COMMAND --help names the options; warpline --version the build.\n"
+      "Every option is also an environment variable, such as WARPLINE_FORWARD_BURST=64, and most are keys of the file\n"
+      "that --config names. A flag wins over the environment, the environment over the file.\n";
+  return text;
+}
+
+std::string command_help(Command command, std::optional<MessageRole> role) {
+  std::string text = usage(command, role);
+  for (const Heading& heading : kHeadings) {
+    std::string lines;
+    for (const Option& option : options()) {
+      if (option.taken_by(command) && option.is_for(role) && option.section == heading.section) lines += line(option);
+    }
+    if (!lines.empty()) text += fmt::format("\n{}:\n{}", heading.text, lines);
+  }
+  if (command != Command::config) {
+    std::string prefix(name(command));
+    std::ranges::transform(prefix, prefix.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    text += fmt::format("\nEnvironment: WARPLINE_{}_OPTION, upper case, '_' for '-'.\n", prefix);
+    text += "Numbers take K M G Ki Mi Gi; times ns us ms s; rates 40gbit, 14.88Mpps.\n";
+  }
+  return text;
+}
+
+std::optional<std::string> requested_text(const std::vector<std::string>& arguments, std::string_view version) {
+  const auto end = std::ranges::find(arguments, "--");
+  const auto asks = [&](std::string_view wanted) { return std::find(arguments.begin(), end, wanted) != end; };
+  if (!arguments.empty() && arguments[0] == "--version") return fmt::format("warpline {}\n", version);
+  if (!asks("--help") && !asks("-h")) return std::nullopt;
+  for (const Command command : kCommands) {
+    if (arguments[0] != name(command)) continue;
+    for (const MessageRole role : {MessageRole::server, MessageRole::client}) {
+      if (command == Command::message && arguments[1] == name(role)) return command_help(command, role);
+    }
+    return command_help(command);
+  }
+  if (arguments[0].starts_with('-')) return program_help();
+  return std::nullopt;
+}
+
+}  // namespace warpline

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "warpline/config/options.h"
+
+namespace warpline {
+
+[[nodiscard]] std::string program_help();
+/// `role`: of `message`, whose options are named; both if not given.
+[[nodiscard]] std::string command_help(Command command, std::optional<MessageRole> role = std::nullopt);
+
+/// What -h, --help or --version anywhere before "--" asks for; none when they are not there. An option's value is
+/// not looked at ("--eal=-h").
+[[nodiscard]] std::optional<std::string> requested_text(const std::vector<std::string>& arguments,
+                                                        std::string_view version);
+
+}  // namespace warpline

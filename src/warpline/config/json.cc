@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "warpline/config/load.h"
+#include "warpline/config/options.h"
+
+namespace warpline {
+namespace {
+
+nlohmann::json setup_to_json(const PortConfig& port) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const Option& option : options()) {
+    const auto* access = std::get_if<Access<PortConfig>>(&option.access);
+    if (access == nullptr || (port.spec.empty() && option.arity == Arity::by_port)) continue;
+    object[std::string(option.key)] = access->get(port);
+  }
+  if (!port.spec.empty()) object["spec"] = port.spec;
+  return object;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Config& config) {
+  nlohmann::json root = nlohmann::json::object();
+  const auto command =
+      std::ranges::find(kCommands, std::string_view(config.command), [](Command c) { return name(c); });
+  if (command == std::end(kCommands)) return root;
+  for (const Option& option : options()) {
+    const auto* access = std::get_if<Access<Config>>(&option.access);
+    if (access == nullptr || !option.taken_by(*command) || option.section == "port") continue;
+    root[std::string(option.section)][std::string(option.key)] = access->get(config);
+  }
+  if (find_option(*command, "port") == nullptr) return root;
+  root["port-defaults"] = setup_to_json(config.port_defaults);
+  root["port"] = nlohmann::json::array();
+  for (const PortConfig& port : config.ports) root["port"].push_back(setup_to_json(port));
+  return root;
+}
+
+nlohmann::json LoadedConfig::to_json() const { return warpline::to_json(config); }
+
+}  // namespace warpline

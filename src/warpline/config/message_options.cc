@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "warpline/config/options.h"
+#include "warpline/config/values.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::uint32_t kLongestMessage = 16U << 20;
+
+template <typename F>
+auto of(F MessageConfig::* field) {
+  return field_of(&Config::message, field);
+}
+
+/// A count, or "automatic" for an unset one.
+Access<Config> automatic_count(std::optional<std::uint32_t> MessageConfig::* field, std::uint64_t min,
+                               std::uint64_t max) {
+  using Value = std::optional<std::uint32_t>;
+  return scalar<Config>(
+      of(field),
+      [=](std::string_view text) -> Result<Value> {
+        if (text == "automatic") return Value{};
+        WARPLINE_TRY(const std::uint64_t value, parse_bounded(text, min, max));
+        return Value{static_cast<std::uint32_t>(value)};
+      },
+      [](const Value& value) { return value ? nlohmann::json(*value) : nlohmann::json("automatic"); },
+      fmt::format("{}..{} or automatic", min, max));
+}
+
+Access<Config> listen_address() {
+  return scalar<Config>(
+      of(&MessageConfig::listen), [](std::string_view text) { return parse_socket_address(text); },
+      [](const SocketAddress& value) { return to_string(value); });
+}
+
+Access<Config> server_addresses() {
+  return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
+            std::vector<SocketAddress> servers;
+            for (const std::string& text : texts) {
+              WARPLINE_TRY(const SocketAddress server, parse_socket_address(text));
+              servers.push_back(server);
+            }
+            config.message.connect = std::move(servers);
+            return {};
+          },
+          [](const Config& config) {
+            nlohmann::json servers = nlohmann::json::array();
+            for (const SocketAddress& server : config.message.connect) servers.push_back(to_string(server));
+            return servers;
+          },
+          {}};
+}
+
+Access<Config> gateway_address() {
+  using Value = std::optional<IpAddress>;
+  return scalar<Config>(
+      of(&MessageConfig::gateway),
+      [](std::string_view text) -> Result<Value> {
+        if (text == "none") return Value{};
+        WARPLINE_TRY(const IpAddress gateway, parse_ip(text));
+        return Value{gateway};
+      },
+      [](const Value& value) { return value ? to_string(*value) : std::string("none"); });
+}
+
+Access<Config> reliability() {
+  return scalar<Config>(
+      of(&MessageConfig::go_back_n),
+      [](std::string_view text) { return parse_choice(text, {"selective", "go-back-n"}); },
+      [](bool go_back_n) { return std::string(go_back_n ? "go-back-n" : "selective"); }, "selective|go-back-n");
+}
+
+}  // namespace
+
+void add_message_options(std::vector<Option>& table) {
+  std::optional<MessageRole> role;
+  const auto option = [&](std::string_view name, char short_name, Arity arity, std::string_view argument,
+                          std::string_view help, Access<Config> access) {
+    table.push_back(
+        {name, short_name, "message", name, {Command::message}, arity, argument, help, std::move(access), ',', role});
+  };
+  const auto single = [&](std::string_view name, char short_name, std::string_view argument, std::string_view help,
+                          Access<Config> access) {
+    option(name, short_name, Arity::single, argument, help, std::move(access));
+  };
+  single("gateway", 0, "IP", "router for peers that are not on the ethdev port's link; none", gateway_address());
+  single("vlan", 0, "ID", "VLAN of an ethdev port; 0: untagged", count<Config>(of(&MessageConfig::vlan), 0, 4094));
+  single("udp-checksum", 0, "on|off", "UDP checksums of an ethdev port over IPv4; IPv6 always has one",
+         scalar<Config>(of(&MessageConfig::udp_checksum), parse_bool, [](bool on) { return on; }));
+  single(
+      "seconds", 't', "S", "stop after S; 0: unlimited",
+      nanos<Config>(field_of(&Config::run, &RunConfig::seconds), kSecond, Nanos{0}, Nanos{100 * 24 * 3600 * kSecond}));
+  single("cc", 0, "KIND", "congestion control",
+         choice<Config, CongestionKind::none>(of(&MessageConfig::cc), {"swift", "timely", "dctcp", "none"}));
+  single("grants", 0, "BYTES", "maximum of long messages in flight to each worker; 0: unlimited",
+         count<Config>(of(&MessageConfig::grants), 0, 1U << 30));
+  single("key", 0, "FILE", "encrypt: 32 hex digits that both ends have", text<Config>(of(&MessageConfig::key)));
+  single("rto", 0, "MS", "go-back-n: fixed retransmission timeout",
+         nanos<Config>(of(&MessageConfig::rto), kMilli, Nanos{kMilli / 10}, Nanos{kSecond}));
+  single("credits", 0, "N", "go-back-n: packets in flight", count<Config>(of(&MessageConfig::credits), 1, 4096));
+  single("peer-timeout", 0, "MS", "silence after which a peer is lost",
+         nanos<Config>(of(&MessageConfig::peer_timeout), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));
+  single("datagram", 0, "BYTES", "maximum UDP payload; 0: what fits the MTU",
+         count<Config>(of(&MessageConfig::datagram), 0, 65'507));
+  single("workers", 0, "N", "threads, each with a queue pair or socket",
+         count<Config>(of(&MessageConfig::workers), 1, 128));
+  single("gpu", 'g', "ID", "CUDA's number of the GPU that -m is about",
+         count<Config>(of(&MessageConfig::gpu), 0, 1023));
+  single("sessions", 0, "N", "maximum per worker", count<Config>(of(&MessageConfig::sessions), 1, 1 << 20));
+
+  role = MessageRole::server;
+  single("listen", 0, "ADDR:PORT", "address to receive on", listen_address());
+
+  role = MessageRole::client;
+  option("connect", 0, Arity::list, "ADDR:PORT", "server to talk to; repeatable", server_addresses());
+  single("test", 0, "KIND", "traffic to make",
+         choice<Config, MessageTest::incast>(of(&MessageConfig::test),
+                                             {"echo", "rate", "latency", "bandwidth", "incast"}));
+  single("length", 'l', "BYTES", "size of a message", automatic_count(&MessageConfig::length, 0, kLongestMessage));
+  single("outstanding", 0, "N", "requests in flight per session",
+         automatic_count(&MessageConfig::outstanding, 1, 4096));
+  single("parallel", 'P', "N", "sessions to open", count<Config>(of(&MessageConfig::parallel), 1, 1 << 20));
+  single("requests", 'n', "N", "stop after N; 0: unlimited", unbounded<Config>(of(&MessageConfig::requests)));
+  option("bidir", 0, Arity::flag, "", "bandwidth: responses are as long as requests",
+         boolean<Config>(of(&MessageConfig::bidir)));
+  option("reconnect", 0, Arity::flag, "", "open lost sessions again instead of ending",
+         boolean<Config>(of(&MessageConfig::reconnect)));
+  single("reliability", 0, "KIND", "go-back-n for comparison", reliability());
+}
+
+}  // namespace warpline

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "warpline/base/result.h"
+#include "warpline/config/config.h"
+
+namespace warpline {
+
+enum class Command : std::uint8_t { forward, l3forward, generate, message, bench, config, doctor };
+inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::generate, Command::message,
+                                        Command::bench,   Command::config,    Command::doctor};
+
+[[nodiscard]] std::string_view name(Command command);
+/// One line for people: what the command is for.
+[[nodiscard]] std::string_view summary(Command command);
+
+/// How an option's value gets into a T (Config, or PortConfig for the set-up of a port) and out of it.
+template <typename T>
+struct Access {
+  /// `texts` has exactly one element unless the option is a list. The Error quotes the text, not the option.
+  std::function<Result<void>(T&, std::span<const std::string> texts)> set;
+  /// Feeding this back through `set` (numbers and booleans as their text) gives the same value.
+  std::function<nlohmann::json(const T&)> get;
+  std::string allowed;  ///< for the help: "1..512", "inline|thread"; may be empty
+};
+
+enum class Arity : std::uint8_t {
+  flag,     ///< true when it is there; in environment and file: true, false, yes, no, 1 or 0
+  single,   ///< one value
+  list,     ///< repeatable; one text may also hold several, parted by `separator`
+  by_port,  ///< as list, but the i-th value is the i-th port's; in the file one value in a `[[port]]` table
+};
+
+/// Tables that `bench` makes, and "list", which names them.
+inline constexpr std::string_view kBenchNames[] = {"list", "forward-size", "forward-burst", "recycle"};
+
+/// One option, declared once in options.cc. Flags, environment variables, file keys, help and JSON come from here.
+struct Option {
+  std::string_view name;     ///< long name, without dashes
+  char short_name;           ///< 0: none
+  std::string_view section;  ///< table of the file; "port" for the set-up of ports; empty: not in the file
+  std::string_view key;      ///< key in that table
+  std::vector<Command> commands;
+  Arity arity;
+  std::string_view argument;  ///< how the help names the value; empty for flags
+  std::string_view help;
+  std::variant<std::monostate, Access<Config>, Access<PortConfig>> access;  ///< monostate: `--config` alone
+  char separator = ',';
+  std::optional<MessageRole> role = std::nullopt;  ///< of `message`, the only one that takes it
+
+  [[nodiscard]] bool taken_by(Command command) const;
+  /// False if `message` is asked for in the other role.
+  [[nodiscard]] bool is_for(std::optional<MessageRole> asked) const { return !role || !asked || *role == *asked; }
+  [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<PortConfig>>(access); }
+  /// "--burst"
+  [[nodiscard]] std::string flag() const { return "--" + std::string(name); }
+  /// "WARPLINE_FORWARD_BURST"
+  [[nodiscard]] std::string variable(Command command) const;
+  /// "forward.burst"
+  [[nodiscard]] std::string path() const { return std::string(section) + "." + std::string(key); }
+};
+
+/// Those of `message` alone.
+void add_message_options(std::vector<Option>& table);
+
+/// Every option of the program, in the order of the help.
+[[nodiscard]] const std::vector<Option>& options();
+/// Null when the command has no option of that long name.
+[[nodiscard]] const Option* find_option(Command command, std::string_view name);
+
+}  // namespace warpline

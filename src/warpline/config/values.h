@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/config/options.h"
+
+// Makers of Access: one for each kind of value that an option can have. `ref` maps a T& to the field's reference and a
+// const T& to its const reference.
+
+namespace warpline {
+
+inline constexpr std::int64_t kMicro = 1'000;  ///< ns
+inline constexpr std::int64_t kMilli = 1'000'000;
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+
+/// Refuses what no option may hold: control characters and bytes that are not UTF-8.
+[[nodiscard]] Result<void> check_text(std::string_view text);
+[[nodiscard]] Result<std::uint64_t> parse_bounded(std::string_view text, std::uint64_t min, std::uint64_t max);
+[[nodiscard]] Result<std::uint64_t> parse_power_of_two(std::string_view text, std::uint64_t min, std::uint64_t max);
+[[nodiscard]] Result<Nanos> parse_bounded_nanos(std::string_view text, std::int64_t unit, Nanos min, Nanos max);
+[[nodiscard]] Result<bool> parse_bool(std::string_view text);
+[[nodiscard]] Result<Rate> parse_bounded_rate(std::string_view text);
+/// Text that parses to exactly `rate`.
+[[nodiscard]] std::string exact_text(const Rate& rate);
+[[nodiscard]] Result<std::vector<std::uint8_t>> parse_hex(std::string_view text);
+[[nodiscard]] std::string to_hex(std::span<const std::uint8_t> bytes);
+/// Lower-case names of letters, digits, '_' and '-', none twice.
+[[nodiscard]] Result<std::vector<std::string>> parse_names(std::span<const std::string> texts);
+/// Bytes, "on" for 60 and "off" for 0.
+[[nodiscard]] Result<std::uint64_t> parse_split(std::string_view text);
+/// "imix", or the number of bytes.
+[[nodiscard]] Result<std::string> parse_frame_size(std::string_view text);
+/// The index of `text` in `known`.
+[[nodiscard]] Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::string_view>& known);
+
+template <typename S, typename F>
+auto field_of(S Config::* section, F S::* field) {
+  return [section, field](auto& config) -> auto& { return config.*section.*field; };
+}
+
+template <typename F>
+auto field_of(F PortConfig::* field) {
+  return [field](auto& port) -> auto& { return port.*field; };
+}
+
+/// From a parser of one text and a printer of the value.
+template <typename T, typename Ref, typename Parse, typename Print>
+Access<T> scalar(Ref ref, Parse parse, Print print, std::string allowed = {}) {
+  return {[ref, parse = std::move(parse)](T& owner, std::span<const std::string> texts) -> Result<void> {
+            WARPLINE_TRY(auto value, parse(texts.front()));
+            ref(owner) = static_cast<std::remove_reference_t<decltype(ref(owner))>>(std::move(value));
+            return {};
+          },
+          [ref, print = std::move(print)](const T& owner) -> nlohmann::json { return print(ref(owner)); },
+          std::move(allowed)};
+}
+
+template <typename T, typename Ref>
+Access<T> count(Ref ref, std::uint64_t min, std::uint64_t max) {
+  return scalar<T>(
+      ref, [min, max](std::string_view text) { return parse_bounded(text, min, max); },
+      [](auto value) { return value; }, fmt::format("{}..{}", min, max));
+}
+
+template <typename T, typename Ref>
+Access<T> unbounded(Ref ref) {
+  return scalar<T>(ref, [](std::string_view text) { return parse_count(text); }, [](auto value) { return value; });
+}
+
+template <typename T, typename Ref>
+Access<T> power_of_two(Ref ref, std::uint64_t min, std::uint64_t max) {
+  return scalar<T>(
+      ref, [min, max](std::string_view text) { return parse_power_of_two(text, min, max); },
+      [](auto value) { return value; }, fmt::format("{}..{}, a power of two", min, max));
+}
+
+/// A count, or "driver" for an unset one.
+template <typename T, typename Ref>
+Access<T> optional_count(Ref ref, std::uint64_t min, std::uint64_t max) {
+  using Value = std::optional<std::uint16_t>;
+  return scalar<T>(
+      ref,
+      [min, max](std::string_view text) -> Result<Value> {
+        if (text == "driver") return Value{};
+        WARPLINE_TRY(const std::uint64_t value, parse_bounded(text, min, max));
+        return Value{static_cast<std::uint16_t>(value)};
+      },
+      [](const Value& value) { return value ? nlohmann::json(*value) : nlohmann::json("driver"); },
+      fmt::format("{}..{} or driver", min, max));
+}
+
+/// Several counts, at least one.
+template <typename T, typename Ref>
+Access<T> counts(Ref ref, std::uint64_t min, std::uint64_t max) {
+  return {[=](T& owner, std::span<const std::string> texts) -> Result<void> {
+            std::remove_reference_t<decltype(ref(owner))> values;
+            for (const std::string& text : texts) {
+              WARPLINE_TRY(const std::uint64_t value, parse_bounded(text, min, max));
+              values.push_back(static_cast<typename decltype(values)::value_type>(value));
+            }
+            if (values.empty()) return usage_error("cannot use ''", "it names none", "leave it out for the default");
+            ref(owner) = std::move(values);
+            return {};
+          },
+          [ref](const T& owner) -> nlohmann::json { return ref(owner); }, fmt::format("{}..{}", min, max)};
+}
+
+template <typename T, typename Ref>
+Access<T> boolean(Ref ref) {
+  return scalar<T>(ref, parse_bool, [](bool value) { return value; });
+}
+
+/// A boolean field that the option turns off.
+template <typename T, typename Ref>
+Access<T> inverse(Ref ref) {
+  return scalar<T>(
+      ref,
+      [](std::string_view text) -> Result<bool> {
+        WARPLINE_TRY(const bool value, parse_bool(text));
+        return !value;
+      },
+      [](bool value) { return !value; });
+}
+
+/// `unit` is the nanoseconds of a bare number.
+template <typename T, typename Ref>
+Access<T> nanos(Ref ref, std::int64_t unit, Nanos min, Nanos max) {
+  return scalar<T>(
+      ref, [=](std::string_view text) { return parse_bounded_nanos(text, unit, min, max); },
+      [](Nanos value) { return to_string(value); }, fmt::format("{}..{}", to_string(min), to_string(max)));
+}
+
+/// The same, or "automatic" for an unset one.
+template <typename T, typename Ref>
+Access<T> optional_nanos(Ref ref, std::int64_t unit, Nanos min, Nanos max) {
+  using Value = std::optional<Nanos>;
+  return scalar<T>(
+      ref,
+      [=](std::string_view text) -> Result<Value> {
+        if (text == "automatic") return Value{};
+        WARPLINE_TRY(const Nanos value, parse_bounded_nanos(text, unit, min, max));
+        return Value{value};
+      },
+      [](const Value& value) { return value ? to_string(*value) : "automatic"; },
+      fmt::format("{}..{} or automatic", to_string(min), to_string(max)));
+}
+
+/// `names[i]` is the name of the enumerator i, `Last` the last enumerator.
+template <typename T, auto Last, typename Ref, std::size_t N>
+Access<T> choice(Ref ref, const std::string_view (&names)[N]) {
+  static_assert(std::is_same_v<std::remove_cvref_t<decltype(ref(std::declval<T&>()))>, decltype(Last)>);
+  static_assert(N == static_cast<std::size_t>(Last) + 1, "one name for each enumerator");
+  const std::vector<std::string_view> known(std::begin(names), std::end(names));
+  const std::string allowed = fmt::format("{}", fmt::join(known, "|"));
+  return scalar<T>(
+      ref, [known](std::string_view text) { return parse_choice(text, known); },
+      [known](auto value) { return std::string(known[static_cast<std::size_t>(value)]); }, allowed);
+}
+
+/// The same with the names that name() has for the enumerators. Does not compile if it has fewer.
+template <typename T, auto Last, typename Ref>
+Access<T> choice(Ref ref) {
+  static constexpr std::size_t kCount = static_cast<std::size_t>(Last) + 1;
+  return []<std::size_t... I>(Ref field, std::index_sequence<I...>) {
+    static constexpr std::string_view kNames[] = {name(static_cast<decltype(Last)>(I))...};
+    return choice<T, Last>(field, kNames);
+  }(ref, std::make_index_sequence<kCount>());
+}
+
+template <typename T, typename Ref>
+Access<T> text(Ref ref) {
+  return scalar<T>(
+      ref, [](std::string_view value) -> Result<std::string> { return std::string(value); },
+      [](const std::string& value) { return value; });
+}
+
+template <typename T, typename Ref>
+Access<T> names(Ref ref, std::string allowed) {
+  return {[ref](T& owner, std::span<const std::string> texts) -> Result<void> {
+            WARPLINE_TRY(ref(owner), parse_names(texts));
+            return {};
+          },
+          [ref](const T& owner) -> nlohmann::json { return ref(owner); }, std::move(allowed)};
+}
+
+}  // namespace warpline

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/datapath/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace warpline {
+namespace {
+
+/// The port that packets from `port` leave by, of `ports` in all.
+std::uint16_t partner(std::uint16_t port, std::size_t ports) {
+  const auto other = static_cast<std::uint16_t>(port ^ 1U);
+  return other < ports ? other : port;
+}
+
+class LayoutBuilder {
+ public:
+  LayoutBuilder(const Config& config, const std::vector<int>& nodes, std::size_t cpus)
+      : config_(config), nodes_(nodes), cpus_(config.runtime.lcores != 0 ? config.runtime.lcores : cpus) {
+    layout_.model = config.forward.model;
+    if (layout_.model == ModelKind::automatic) {
+      layout_.model = config.forward.engine == EngineKind::thread ? ModelKind::pipeline : ModelKind::run_to_completion;
+    }
+    for (std::uint16_t port = 0; port < nodes.size(); ++port) {
+      for (std::uint16_t queue = 0; queue < config.forward.pipelines; ++queue) {
+        layout_.paths.push_back({port, partner(port, nodes.size()), queue});
+      }
+    }
+  }
+
+  ForwardLayout build() && {
+    if (layout_.model == ModelKind::run_to_completion) {
+      add_run_to_completion();
+    } else {
+      for (std::uint16_t path = 0; path < layout_.paths.size(); ++path) add_pipeline(path);
+    }
+    if (config_.forward.loopback) add_far_side();
+    return std::move(layout_);
+  }
+
+ private:
+  void add(Role role, std::string name, std::string queues, int node, int near) {
+    layout_.roles.push_back(std::move(role));
+    layout_.requests.push_back({std::move(name), std::move(queues), node, near});
+  }
+
+  [[nodiscard]] int last() const { return static_cast<int>(layout_.requests.size()) - 1; }
+
+  /// One lcore takes several paths rather than that two lcores share a processor.
+  void add_run_to_completion() {
+    const std::size_t far = config_.forward.loopback ? config_.forward.pipelines : 0;
+    const std::size_t free_cpus = cpus_ > far ? cpus_ - far : 1;
+    const std::size_t workers = std::min(layout_.paths.size(), free_cpus);
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      Role role{RoleKind::run_to_completion, {}, 0};
+      std::string queues;
+      for (std::size_t path = worker; path < layout_.paths.size(); path += workers) {
+        role.paths.push_back(static_cast<std::uint16_t>(path));
+        const PathRoute& route = layout_.paths[path];
+        queues += fmt::format("{}port {} rx {} to port {} tx {}", queues.empty() ? "" : ", ", route.rx_port,
+                              route.queue, route.tx_port, route.queue);
+      }
+      const int node = nodes_[layout_.paths[worker].rx_port];
+      add(std::move(role), fmt::format("forward {}", worker), std::move(queues), node, kNoWorker);
+    }
+    for (std::uint16_t path = 0; path < layout_.paths.size(); ++path) {
+      add_engine(path, static_cast<int>(path % workers));
+    }
+  }
+
+  void add_pipeline(std::uint16_t path) {
+    const PathRoute& route = layout_.paths[path];
+    add({RoleKind::receive, {path}}, fmt::format("rx {}", path),
+        fmt::format("port {} rx {}", route.rx_port, route.queue), nodes_[route.rx_port], kNoWorker);
+    const int receiver = last();
+    add_engine(path, receiver);
+    add({RoleKind::transmit, {path}}, fmt::format("tx {}", path),
+        fmt::format("port {} tx {}", route.tx_port, route.queue), nodes_[route.tx_port], receiver);
+  }
+
+  /// Host threads that an engine keeps busy.
+  [[nodiscard]] std::uint16_t engine_threads() const {
+    switch (config_.forward.engine) {
+      case EngineKind::inline_:
+      case EngineKind::persistent:
+        return 0;
+      case EngineKind::thread:
+        return config_.forward.ctas;
+      case EngineKind::launch:
+      case EngineKind::graph:
+        return 1;
+    }
+    return 0;
+  }
+
+  void add_engine(std::uint16_t path, int near) {
+    for (std::uint16_t lane = 0; lane < engine_threads(); ++lane) {
+      add({RoleKind::engine, {path}, lane}, fmt::format("engine {}.{}", path, lane), "", kAnyNode, near);
+    }
+  }
+
+  void add_far_side() {
+    for (std::uint16_t queue = 0; queue < config_.forward.pipelines; ++queue) {
+      add({RoleKind::far_side, {queue}}, fmt::format("far {}", queue),
+          fmt::format("far port rx {}, tx {}", queue, queue), kAnyNode, 0);
+    }
+  }
+
+  const Config& config_;
+  const std::vector<int>& nodes_;
+  std::size_t cpus_;
+  ForwardLayout layout_;
+};
+
+}  // namespace
+
+std::uint16_t ForwardLayout::tx_queues(const Config& config, std::uint16_t port) const {
+  const std::uint16_t pipelines = config.forward.pipelines;
+  const bool leaves_elsewhere = std::ranges::any_of(
+      paths, [port](const PathRoute& route) { return route.rx_port == port && route.tx_port != port; });
+  const bool answers = port < config.ports.size() && !config.ports[port].addresses.empty();
+  return leaves_elsewhere && answers ? pipelines * 2 : pipelines;
+}
+
+ForwardLayout lay_out_forward(const Config& config, const std::vector<int>& nodes, std::size_t cpus) {
+  return LayoutBuilder(config, nodes, cpus).build();
+}
+
+}  // namespace warpline

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "warpline/config/config.h"
+#include "warpline/runtime/lcore_plan.h"
+
+namespace warpline {
+
+/// Where one queue pair's packets come from and go to, ports by their index on the command line.
+struct PathRoute {
+  std::uint16_t rx_port;
+  std::uint16_t tx_port;
+  std::uint16_t queue;  ///< on both
+};
+
+enum class RoleKind : std::uint8_t {
+  run_to_completion,  ///< receives and transmits its paths
+  receive,            ///< receives one path
+  engine,             ///< one host lane of a path's engine, or the thread that launches its kernels
+  transmit,           ///< transmits one path
+  far_side,           ///< generates and checks on the far side of a loopback
+};
+
+/// What one worker does.
+struct Role {
+  RoleKind kind;
+  std::vector<std::uint16_t> paths;  ///< indices into ForwardLayout::paths; the queue for far_side
+  std::uint16_t lane = 0;            ///< of an engine
+};
+
+/// Who does what in a `forward` run. `roles` and `requests` run in parallel.
+struct ForwardLayout {
+  ModelKind model;           ///< never automatic
+  bool mixes_ports = false;  ///< what a path receives may leave by any port, not by its own alone
+  std::vector<PathRoute> paths;
+  std::vector<Role> roles;
+  std::vector<WorkerRequest> requests;
+
+  /// Transmit queues that each port needs: one for each of its pipelines, and as many for answers if the port has an
+  /// address and its packets leave elsewhere.
+  [[nodiscard]] std::uint16_t tx_queues(const Config& config, std::uint16_t port) const;
+};
+
+/// Port 0 sends to port 1 and back, 2 to 3 and so on; a port without a partner sends out of itself. `nodes`: NUMA node
+/// of each port. `cpus`: how many processors there are. Pure.
+[[nodiscard]] ForwardLayout lay_out_forward(const Config& config, const std::vector<int>& nodes, std::size_t cpus);
+
+}  // namespace warpline

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "warpline/datapath/receive_stage.h"
+#include "warpline/datapath/run_to_completion.h"
+#include "warpline/datapath/transmit_stage.h"
+#include "warpline/handoff/inline_engine.h"
+#include "warpline/handoff/thread_engine.h"
+#include "warpline/workload/workload.h"
+
+namespace warpline {
+
+/// The stages that one path's packets pass, and the engine between them, whatever their types. Set up and ended by
+/// the control thread; the stages belong to the lcores that run them.
+class PathStages {
+ public:
+  virtual ~PathStages() = default;
+  /// Engine::prepare() and Engine::start().
+  [[nodiscard]] virtual Result<void> prepare() { return {}; }
+  [[nodiscard]] virtual Result<void> start() { return {}; }
+  /// After all lcores have ended: stops the engine and accounts for what it did not give back.
+  virtual void finish() {}
+  [[nodiscard]] virtual Stage* receiving() = 0;
+  /// Null when the receiving stage transmits too.
+  [[nodiscard]] virtual Stage* transmitting() { return nullptr; }
+  /// Why the engine works no more, if it has failed. Any thread.
+  [[nodiscard]] virtual std::optional<Error> failure() const { return std::nullopt; }
+  /// Returns the counters of the engine's lanes, if the engine has threads of its own; else nothing.
+  [[nodiscard]] virtual std::vector<const LaneCounters*> lanes() const { return {}; }
+  /// What a counting workload counted; nothing for the others. After finish().
+  [[nodiscard]] virtual std::optional<FrameTally> tally() const = 0;
+};
+
+/// The tally in a functor that keeps one.
+template <typename Work>
+std::optional<FrameTally> tally_of(const Work& work) {
+  if constexpr (requires { work.work().tally(); }) {
+    return work.work().tally();
+  } else {
+    return std::nullopt;
+  }
+}
+
+/// Receive, work and transmit in one stage.
+template <PacketWork Work>
+class DirectStages final : public PathStages {
+ public:
+  DirectStages(QueuePath& path, PacketBudget& budget, const Work& work) : stage_(path, budget, work) {}
+  Stage* receiving() override { return &stage_; }
+  std::optional<FrameTally> tally() const override { return tally_of(stage_.work()); }
+
+ private:
+  RunToCompletion<Work> stage_;
+};
+
+/// Receive, engine and transmit with a burst ring between them.
+template <Engine E, PacketWork Work>
+class RingStages final : public PathStages {
+ public:
+  /// How long the engine may take for what it still has when the run ends.
+  static constexpr Nanos kEnginePatience{1'000'000'000};
+
+  template <typename... EngineArguments>
+  RingStages(QueuePath& path, PacketBudget& budget, std::unique_ptr<BurstRing> ring, const Work& work,
+             EngineArguments&&... arguments)
+      : ring_(std::move(ring)),
+        engine_(*ring_, work, std::forward<EngineArguments>(arguments)...),
+        receive_(path, budget, *ring_, engine_),
+        transmit_(path, *ring_) {}
+
+  Result<void> prepare() override { return engine_.prepare(); }
+  Result<void> start() override { return engine_.start(); }
+  void finish() override {
+    engine_.stop(kEnginePatience);
+    transmit_.reclaim();
+  }
+  Stage* receiving() override { return &receive_; }
+  Stage* transmitting() override { return &transmit_; }
+  std::optional<Error> failure() const override { return engine_.failure(); }
+  std::vector<const LaneCounters*> lanes() const override {
+    std::vector<const LaneCounters*> all;
+    for (std::uint32_t lane = 0; lane < engine_.lanes(); ++lane) all.push_back(&engine_.counters(lane));
+    return all;
+  }
+  std::optional<FrameTally> tally() const override {
+    std::optional<FrameTally> sum;
+    engine_.for_each_worker_state([&sum](const Work& work) {
+      const std::optional<FrameTally> tally = tally_of(work);
+      if (sum && tally) {
+        sum->merge(*tally);
+      } else {
+        sum = tally;
+      }
+    });
+    return sum;
+  }
+
+ private:
+  std::unique_ptr<BurstRing> ring_;
+  E engine_;
+  ReceiveStage<E> receive_;
+  TransmitStage transmit_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "warpline/base/counter.h"
+#include "warpline/base/histogram.h"
+#include "warpline/datapath/stage.h"
+#include "warpline/memory/recycler.h"
+#include "warpline/packet/responder.h"
+#include "warpline/port/port_queue.h"
+
+namespace warpline {
+
+/// Written by the lcore that receives.
+struct alignas(64) ReceiveCounters {
+  Counter packets;
+  Counter bytes;  ///< see QueuePath::counts_bytes
+  Counter bursts;
+  Counter ring_full;  ///< polls that found no free burst: the engine or the transmit side is behind
+  StageSamples receive;
+};
+
+/// Written by the lcore that transmits.
+struct alignas(64) TransmitCounters {
+  Counter packets;
+  Counter bytes;    ///< see QueuePath::counts_bytes
+  Counter replies;  ///< of these, answers that went back out of the receiving port
+  Counter retries;  ///< fruitless transmit calls
+  DropCounters drops;
+  Counter checked;   ///< frames of bursts that came back from an engine, which its own count was compared with
+  Counter unworked;  ///< of these, frames that the engine did not work on: Burst::unworked
+  /// XOR of buffer_mark() of packets that were set aside, so not worked on. Read after the lcores have ended.
+  std::uint64_t set_aside_parity = 0;
+  StageSamples work;  ///< of inline work; a thread engine counts its own
+  StageSamples transmit;
+  Histogram latency;  ///< nanoseconds from a batch closed to its work seen done
+};
+
+/// Packets that came beyond the room there was: the next ones to be received. Owner: the lcore that receives.
+struct alignas(64) HeldPackets {
+  std::uint16_t first = 0;
+  std::uint16_t end = 0;
+  std::array<rte_mbuf*, kLeastRequest> mbufs;
+};
+
+/// One queue pair's way through the program: what it receives, where that leaves, and what was counted on the way.
+struct QueuePath {
+  QueuePath() = default;
+  QueuePath(const QueuePath&) = delete;
+  QueuePath& operator=(const QueuePath&) = delete;
+  /// Before its packets' pool. What is still held beyond the run's budget goes back unseen, as what waits in a receive
+  /// ring does.
+  ~QueuePath();
+
+  PortQueue rx;
+  PortQueue tx;
+  PortQueue reply;  ///< a transmit queue of the receiving port
+  std::uint16_t burst;
+  std::uint64_t deadline_ticks;
+  std::uint32_t tx_retries;
+  std::optional<Responder> responder;  ///< set: ARP, ND and echo for the port's address are answered
+  bool counts_bytes = true;            ///< false: as far as no stage looks at the packets anyway
+  Recycler* recycler = nullptr;        ///< of the lcore that receives and sends, if there is anything to recycle
+  std::uint16_t recycle_index = 0;     ///< of both rx and tx there
+  bool yields = false;                 ///< its lcores share a core with others, so they give it up when idle
+
+  /// Receives up to `room` packets, after what has been sent was recycled. Returns how many. With room for none, it is
+  /// a poll all the same: software devices work while they are called.
+  std::uint16_t receive(rte_mbuf** mbufs, std::uint16_t room) {
+    if (recycler != nullptr) recycler->poll(recycle_index);
+    if (room >= kLeastRequest && held.first == held.end) [[likely]]
+      return rte_eth_rx_burst(rx.port, rx.queue, mbufs, room);
+    return receive_few(mbufs, room);
+  }
+  [[nodiscard]] bool holds_any() const { return held.first != held.end; }
+  /// Up to `room` of the packets that are held, without a look at the queue.
+  std::uint16_t take_held(rte_mbuf** mbufs, std::uint16_t room);
+  /// After each batch: so many packets left by `tx`.
+  void recycle_later(std::uint16_t packets) const {
+    if (recycler != nullptr && recycler->watches()) recycler->left(recycle_index, recycle_index, packets);
+  }
+
+  /// Set by the receiving lcore after its last publish (release), read by the transmitting one (acquire).
+  std::atomic<bool> receive_ended{false};
+
+  ReceiveCounters received;
+  TransmitCounters sent;
+
+  HeldPackets held;
+
+ private:
+  std::uint16_t receive_few(rte_mbuf** mbufs, std::uint16_t room);
+};
+
+}  // namespace warpline

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <rte_mbuf.h>
+
+#include "warpline/datapath/batch.h"
+#include "warpline/datapath/queue_path.h"
+#include "warpline/datapath/stage_loop.h"
+#include "warpline/gpu/trace.h"
+#include "warpline/handoff/burst_ring.h"
+#include "warpline/handoff/engine.h"
+#include "warpline/memory/mbuf_frame.h"
+
+namespace warpline {
+
+/// The first half of a pipeline: receives into the open burst of the ring and publishes it when it is full or due.
+/// Owner: the path's receiving lcore, the ring's producer.
+template <Engine E>
+class ReceiveStage final : public Stage {
+ public:
+  ReceiveStage(QueuePath& path, PacketBudget& budget, BurstRing& ring, E& engine)
+      : path_(path), budget_(budget), ring_(ring), engine_(engine), clock_(path.burst, path.deadline_ticks) {}
+
+  std::uint16_t poll() override {
+    const bool timed = sampler_.due();
+    if (timed) sampler_.start();
+    Burst* burst = ring_.acquire();
+    if (burst == nullptr) {
+      path_.received.ring_full.add(1);
+      return 0;
+    }
+    const std::uint16_t before = burst->packet_count();
+    receive_into(*burst, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.receive(mbufs, room); });
+    const std::uint16_t after = burst->packet_count();
+    if (clock_.closes(before, after)) {
+      publish(*burst);
+      if (timed) sampler_.lap(path_.received.receive, after);
+      sampler_.count_burst();
+    }
+    return after - before;
+  }
+
+  bool drain() override {
+    while (Burst* burst = ring_.acquire()) {
+      receive_into(*burst, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
+      if (burst->empty()) return end();
+      publish(*burst);
+    }
+    return !path_.holds_any() && end();
+  }
+
+ private:
+  bool end() {
+    path_.receive_ended.store(true, std::memory_order_release);
+    return true;
+  }
+
+  void publish(Burst& burst) {
+    burst.set_stamp(ticks_now());
+    path_.received.bursts.add(1);
+    const TraceRange range("publish");
+    ring_.publish();
+    engine_.on_published();
+  }
+
+  /// Receives right into the burst: `receive` puts up to so many packets at its tail and returns how many.
+  template <typename F>
+  void receive_into(Burst& burst, F&& receive) {
+    const TraceRange range("rx");
+    const std::uint16_t room = budget_.claim(path_.burst - burst.packet_count());
+    auto** const mbufs = reinterpret_cast<rte_mbuf**>(burst.tail());
+    const std::uint16_t received = receive(mbufs, room);
+    budget_.give_back(room - received);
+    if (received == 0) return;
+    std::uint64_t bytes = 0;
+    std::uint16_t appended = 0;
+    if (!path_.responder) [[likely]]
+      appended = append_runs(burst, received, bytes);
+    for (; appended < received; ++appended) {
+      bytes += rte_pktmbuf_pkt_len(mbufs[appended]);
+      append_slowly(burst, mbufs[appended]);
+    }
+    burst.add_bytes(bytes);
+    path_.received.packets.add(received);
+    path_.received.bytes.add(bytes);
+  }
+
+  /// The first of `count` packets at the burst's tail, while they are in one or two pieces. Returns how many.
+  static std::uint16_t append_runs(Burst& burst, std::uint16_t count, std::uint64_t& bytes) {
+    const auto fill = [&bytes](const rte_mbuf* mbuf, Segment& segment) {
+      segment.data = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+      segment.length = mbuf->data_len;
+      bytes += segment.length;
+    };
+    const auto single = [&fill](void* packet, Segment& segment) {
+      const auto* const mbuf = static_cast<const rte_mbuf*>(packet);
+      if (mbuf->nb_segs != 1) [[unlikely]]
+        return false;
+      fill(mbuf, segment);
+      return true;
+    };
+    const auto pair = [&fill](void* packet, Segment& first, Segment& second) {
+      const auto* const mbuf = static_cast<const rte_mbuf*>(packet);
+      if (mbuf->nb_segs != 2 || mbuf->next == nullptr) return false;
+      fill(mbuf, first);
+      fill(mbuf->next, second);
+      return true;
+    };
+    std::uint16_t appended = 0;
+    while (appended < count) {
+      const std::uint16_t before = appended;
+      appended = static_cast<std::uint16_t>(appended + burst.append_run(count - appended, single));
+      if (appended < count)
+        appended = static_cast<std::uint16_t>(appended + burst.append_pairs(count - appended, pair));
+      if (appended == before) break;
+    }
+    return appended;
+  }
+
+  [[gnu::noinline]] void append_slowly(Burst& burst, rte_mbuf* mbuf) {
+    std::array<Segment, kMaxSegments> pieces;
+    const std::uint16_t count = segments_of(mbuf, pieces.data());
+    if (count == 0) return burst.append(mbuf, rte_pktmbuf_mtod(mbuf, std::uint8_t*), 0, Verdict::too_many_segments);
+    const FrameRef frame{pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)};
+    const bool answered = path_.responder && path_.responder->answer(frame);
+    Segment* segments = burst.append(mbuf, count, answered ? Verdict::reply : Verdict::forward);
+    for (std::uint16_t i = 0; i < count; ++i) {
+      segments[i].data = pieces[i].data;
+      segments[i].length = pieces[i].length;
+    }
+  }
+
+  QueuePath& path_;
+  PacketBudget& budget_;
+  BurstRing& ring_;
+  E& engine_;
+  BatchClock clock_;
+  StageSampler sampler_;
+};
+
+}  // namespace warpline

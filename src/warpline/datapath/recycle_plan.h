@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "warpline/config/config.h"
+#include "warpline/datapath/layout.h"
+#include "warpline/datapath/queue_path.h"
+#include "warpline/memory/recycle_setup.h"
+
+namespace warpline {
+
+/// Which lcore polls and sends on which queues in a `forward` run, one entry for each of layout.roles, and which
+/// receive queue's buffers leave by which transmit queue. `ports`: ids, by the index that the layout counts them with.
+[[nodiscard]] RecyclePlan recycle_plan(const Config& config, const ForwardLayout& layout,
+                                       const std::vector<std::uint16_t>& ports);
+
+/// Lets each path know the recycler of the lcore that receives it, which must outlive it.
+void give_recyclers(const Recycling& recycling, const ForwardLayout& layout,
+                    const std::vector<std::unique_ptr<QueuePath>>& paths);
+
+}  // namespace warpline

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/datapath/stage_loop.h"
+
+#include "warpline/base/give_way.h"
+
+namespace warpline {
+
+void run_stages(std::span<Stage* const> stages, const StageControl& control, bool yields) {
+  Turns turns(yields);
+  while (!control.stop.load(std::memory_order_relaxed)) {
+    std::uint32_t moved = 0;
+    for (Stage* stage : stages) moved += stage->poll();
+    turns.end(moved != 0);
+  }
+  for (;;) {
+    bool drained = true;
+    // All in turn: one may wait for room that another one makes.
+    for (Stage* stage : stages) drained = stage->drain() && drained;
+    if (drained || control.abandon.load(std::memory_order_relaxed)) return;
+    idle(yields);
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/datapath/transmit.h"
+
+#include "warpline/base/buffer_mark.h"
+#include "warpline/base/give_way.h"
+
+namespace warpline {
+
+std::uint16_t transmit_retrying(QueuePath& path, PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
+                                std::uint16_t sent, std::uint64_t bytes) {
+  for (std::uint32_t retry = 0; retry < path.tx_retries && sent < count; ++retry) {
+    idle(path.yields);
+    path.sent.retries.add(1);
+    sent = static_cast<std::uint16_t>(sent + rte_eth_tx_burst(to.port, to.queue, mbufs + sent, count - sent));
+  }
+  if (bytes != 0) {
+    for (std::uint16_t i = sent; i < count; ++i) bytes -= rte_pktmbuf_pkt_len(mbufs[i]);
+  }
+  rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
+  path.sent.drops.add(Verdict::tx_full, count - sent);
+  path.sent.packets.add(sent);
+  path.sent.bytes.add(bytes);
+  return sent;
+}
+
+void set_aside(QueuePath& path, rte_mbuf* mbuf, Verdict verdict) {
+  path.sent.set_aside_parity ^= buffer_mark(mbuf);
+  if (verdict == Verdict::reply) {
+    path.sent.replies.add(transmit(path, path.reply, &mbuf, 1, rte_pktmbuf_pkt_len(mbuf)));
+    return;
+  }
+  if (verdict != Verdict::engine_hung) rte_pktmbuf_free(mbuf);
+  path.sent.drops.add(verdict);
+}
+
+}  // namespace warpline

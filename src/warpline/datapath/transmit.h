@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "warpline/datapath/queue_path.h"
+
+namespace warpline {
+
+/// Sends mbufs[0 .. count), `bytes` in all (0: not counted), to `to`. What the queue does not take in path.tx_retries
+/// further tries is freed and counted as tx_full. Owner: the path's transmitting lcore. Returns how many were sent.
+std::uint16_t transmit_retrying(QueuePath& path, PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
+                                std::uint16_t sent, std::uint64_t bytes);
+
+inline std::uint16_t transmit(QueuePath& path, PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
+                              std::uint64_t bytes) {
+  const std::uint16_t sent = rte_eth_tx_burst(to.port, to.queue, mbufs, count);
+  if (sent != count) [[unlikely]]
+    return transmit_retrying(path, to, mbufs, count, sent, bytes);
+  path.sent.packets.add(count);
+  if (bytes != 0) path.sent.bytes.add(bytes);
+  return count;
+}
+
+/// Drops one packet for `reason`, or sends the answer that it has become. Out of line: neither is the common way.
+void set_aside(QueuePath& path, rte_mbuf* mbuf, Verdict verdict);
+
+}  // namespace warpline

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/config/config.h"
+#include "warpline/datapath/layout.h"
+#include "warpline/forward/forwarder.h"
+#include "warpline/forward/nic_copies.h"
+#include "warpline/memory/port_pools.h"
+#include "warpline/memory/recycle_setup.h"
+#include "warpline/port/port.h"
+
+namespace warpline {
+
+/// The ports of a `forward` run and the pools that they receive into; with --loopback a pair of software NICs, of which
+/// the first is forwarded on and the second is the far side: net_vnic, or rings in a program without it. Ports close
+/// before the pools go.
+class ForwardPorts {
+ public:
+  /// `max_frame`: bytes of the longest frame that the program itself sends.
+  ForwardPorts(const Config& config, const ForwardLayout& layout, std::uint32_t max_frame)
+      : config_(config), layout_(layout), max_frame_(max_frame), copies_(config.forward.gpus) {}
+
+  /// Host memory that the pools will take: for Eal::start, which comes before open().
+  [[nodiscard]] Bytes host_memory() const;
+  /// Opens, sets up and starts all ports.
+  [[nodiscard]] Result<void> open();
+  /// Lets GPUs copy for software NICs, once all else that is to run on them is prepared: packets in their memory move
+  /// from here on.
+  [[nodiscard]] Result<void> start_copies() { return copies_.start(); }
+  void stop();
+
+  [[nodiscard]] const std::vector<Port>& ports() const { return ports_; }
+  /// Each once.
+  [[nodiscard]] const std::vector<PortPools>& pools() const { return pools_; }
+  /// Where frames that the program sends itself by that port come from.
+  [[nodiscard]] rte_mempool& sending_pool(std::size_t port) const { return *pools_of(port).queues().front().payload; }
+  /// Those that are forwarded on.
+  [[nodiscard]] std::vector<ForwardPort> near() const;
+  /// Frames of one queue pair that the far side keeps on their way: half of a ring, so that none ever overflows, and of
+  /// frames in several segments no more than fill three quarters of its descriptors.
+  [[nodiscard]] std::uint32_t window() const;
+  /// How sent buffers come back, by the roles of the layout. Complete after open().
+  [[nodiscard]] const Recycling& recycling() const { return recycling_; }
+  /// Returns the bytes of GPU memory that the packet buffers take.
+  [[nodiscard]] Bytes gpu_memory() const;
+
+ private:
+  [[nodiscard]] std::vector<std::string> specs() const;
+  [[nodiscard]] Result<void> open_rings();
+  [[nodiscard]] Result<void> configure(std::uint16_t index);
+  /// Makes the pools of port `index`, or of all ports if they share them. All ports must be configured.
+  [[nodiscard]] Result<void> make_pools(std::uint16_t index);
+  [[nodiscard]] Result<void> start();
+  [[nodiscard]] const PortConfig& port_config(std::size_t port) const {
+    return config_.forward.loopback ? config_.port_defaults : config_.ports[port];
+  }
+  [[nodiscard]] const PortPools& pools_of(std::size_t port) const { return pools_[one_pool_ ? 0 : port]; }
+  [[nodiscard]] bool is_far(std::size_t port) const { return config_.forward.loopback && port == 1; }
+  [[nodiscard]] std::uint32_t buffers(const PortConfig& port, const PoolConfig& pool) const;
+  [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortConfig& port, const PoolConfig& pool,
+                                         int node) const;
+  [[nodiscard]] PoolConfig far_pool() const;
+
+  const Config& config_;
+  const ForwardLayout& layout_;
+  std::uint32_t max_frame_;
+  bool one_pool_ = false;    ///< all ports receive into the same pools, for their packets leave by any of them
+  bool hands_over_ = false;  ///< a loopback's ports are rings, which pass the sender's own buffers on
+  std::vector<PortPools> pools_;
+  std::vector<Port> ports_;
+  NicCopies copies_;
+  Recycling recycling_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/forward/forwarder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "warpline/base/clock.h"
+#include "warpline/datapath/recycle_plan.h"
+#include "warpline/gpu/cuda_error.h"
+#include "warpline/handoff/gpu_engine.h"
+#include "warpline/runtime/setup_step.h"
+#include "warpline/workload/workload.h"
+
+namespace warpline {
+namespace {
+
+constexpr Nanos kDefaultDeadline{20'000};
+
+std::unique_ptr<QueuePath> make_path(const Config& config, const ForwardLayout& layout, const PathRoute& route,
+                                     const std::vector<ForwardPort>& ports) {
+  auto path = std::make_unique<QueuePath>();
+  const ForwardPort& rx = ports[route.rx_port];
+  const auto reply_queue =
+      static_cast<std::uint16_t>(route.rx_port == route.tx_port ? route.queue : config.forward.pipelines + route.queue);
+  path->rx = {rx.id, route.queue};
+  path->tx = {ports[route.tx_port].id, route.queue};
+  path->reply = {rx.id, reply_queue};
+  path->burst = config.forward.burst;
+  const bool waits = layout.model == ModelKind::pipeline || config.forward.engine != EngineKind::inline_;
+  path->deadline_ticks = nanos_to_ticks(config.forward.deadline.value_or(waits ? kDefaultDeadline : Nanos{0}));
+  path->tx_retries = config.forward.tx_retries;
+  // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway.
+  path->counts_bytes = config.forward.loopback || config.forward.workload != WorkloadKind::none ||
+                       std::ranges::any_of(ports, [](const ForwardPort& port) { return port.address.has_value(); });
+  if (rx.address) path->responder.emplace(rx.mac, *rx.address);
+  return path;
+}
+
+/// The places that the plan gives to the lanes of `path`'s engine.
+std::vector<LanePlacement> lane_placements(const ForwardLayout& layout, const LcorePlan& plan, std::uint16_t path) {
+  std::vector<LanePlacement> lanes;
+  for (std::size_t i = 0; i < layout.roles.size(); ++i) {
+    const Role& role = layout.roles[i];
+    if (role.kind != RoleKind::engine || role.paths.front() != path) continue;
+    lanes.push_back({static_cast<unsigned>(plan.workers[i].cpu.id), plan.workers[i].gives_way});
+  }
+  return lanes;
+}
+
+/// What the way of one path is made from.
+struct StageParts {
+  const Config& config;
+  const ForwardLayout& layout;
+  std::uint16_t index;
+  QueuePath& path;
+  PacketBudget& budget;
+  std::vector<LanePlacement> lanes;  ///< of the engine's host threads
+};
+
+[[maybe_unused]] GpuEngineSetup gpu_setup(const StageParts& parts) {
+  const ForwardConfig& forward = parts.config.forward;
+  return {.kind = forward.engine,
+          .gpu = forward.gpu_of(parts.layout.paths[parts.index].queue),
+          .ctas = forward.ctas,
+          .burst = forward.burst,
+          .deadline = forward.deadline.value_or(kDefaultDeadline),
+          .watchdog = forward.watchdog,
+          .failover = forward.on_gpu_failure == GpuFailure::failover,
+          .attendant = parts.lanes.empty() ? LanePlacement{} : parts.lanes.front(),
+          .name = fmt::format("engine{}", parts.index)};
+}
+
+template <PacketWork Work>
+Result<std::unique_ptr<PathStages>> make_stages(const StageParts& parts, const Work& work) {
+  const EngineKind engine = parts.config.forward.engine;
+  if (parts.layout.model == ModelKind::run_to_completion && engine == EngineKind::inline_) {
+    return {std::make_unique<DirectStages<Work>>(parts.path, parts.budget, work)};
+  }
+  const std::uint16_t burst = parts.config.forward.burst;
+  WARPLINE_TRY(auto ring, BurstRing::create({.slots = parts.config.forward.ring_slots,
+                                             .packets = burst,
+                                             .segments = static_cast<std::uint16_t>(burst * kMaxSegments)}));
+  if (engine == EngineKind::inline_) {
+    return {std::make_unique<RingStages<InlineEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work)};
+  }
+  if (engine == EngineKind::thread) {
+    return {std::make_unique<RingStages<ThreadEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work,
+                                                                   parts.lanes, fmt::format("engine{}", parts.index))};
+  }
+#if WARPLINE_DEVICE_CODE
+  return {std::make_unique<RingStages<GpuEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work,
+                                                              gpu_setup(parts))};
+#else
+  return built_without_cuda(fmt::format("the {} engine", name(engine)));
+#endif
+}
+
+}  // namespace
+
+Forwarder::Forwarder(const Config& config, const ForwardLayout& layout, const LcorePlan& plan)
+    : layout_(layout), plan_(plan), budget_(config.forward.loopback ? 0 : config.run.packets) {}
+
+Result<std::unique_ptr<Forwarder>> Forwarder::create(const Config& config, const ForwardLayout& layout,
+                                                     const LcorePlan& plan, const std::vector<ForwardPort>& ports) {
+  const SetupStep step("making the engines");
+  std::unique_ptr<Forwarder> forwarder(new Forwarder(config, layout, plan));
+  for (std::uint16_t i = 0; i < layout.paths.size(); ++i) {
+    const PathRoute& route = layout.paths[i];
+    forwarder->paths_.push_back(make_path(config, layout, route, ports));
+    QueuePath& path = *forwarder->paths_.back();
+    const StageParts parts{config, layout, i, path, forwarder->budget_, lane_placements(layout, plan, i)};
+    WARPLINE_TRY(auto stages,
+                 with_workload(config.forward.workload, config.forward.packet_time, ports[route.rx_port].mtu,
+                               [&parts](const auto& work) { return make_stages(parts, work); }));
+    forwarder->stages_.push_back(std::move(stages));
+  }
+  for (std::size_t i = 0; i < layout.roles.size(); ++i) {
+    if (layout.roles[i].kind == RoleKind::engine || layout.roles[i].kind == RoleKind::far_side) continue;
+    for (const std::uint16_t path : layout.roles[i].paths) {
+      forwarder->paths_[path]->yields |= plan.workers[i].gives_way;
+    }
+  }
+  return forwarder;
+}
+
+void Forwarder::recycle_with(const Recycling& recycling) {
+  recycling_ = &recycling;
+  give_recyclers(recycling, layout_, paths_);
+}
+
+std::optional<std::uint64_t> Forwarder::recycled() const {
+  return recycling_ != nullptr ? recycling_->recycled() : std::nullopt;
+}
+
+Result<void> Forwarder::prepare() {
+  const SetupStep step("preparing the engines");
+  for (const auto& stages : stages_) WARPLINE_CHECK(stages->prepare());
+  return {};
+}
+
+Result<void> Forwarder::start() {
+  const SetupStep step("starting the engines");
+  for (const auto& stages : stages_) WARPLINE_CHECK(stages->start());
+  return {};
+}
+
+std::optional<Error> Forwarder::failure() const {
+  for (const auto& stages : stages_) {
+    if (std::optional<Error> error = stages->failure()) return error;
+  }
+  return std::nullopt;
+}
+
+void Forwarder::run(std::size_t role) {
+  const auto [kind, paths, lane] = layout_.roles[role];
+  std::vector<Stage*> stages;
+  for (const std::uint16_t path : paths) {
+    if (kind == RoleKind::run_to_completion || kind == RoleKind::receive) stages.push_back(stages_[path]->receiving());
+    Stage* transmitting = stages_[path]->transmitting();
+    if (kind == RoleKind::transmit || (kind == RoleKind::run_to_completion && transmitting != nullptr)) {
+      stages.push_back(transmitting);
+    }
+  }
+  if (!stages.empty()) run_stages(stages, control_, plan_.workers[role].gives_way);
+}
+
+Forwarder::~Forwarder() { finish(); }
+
+void Forwarder::finish() {
+  const SetupStep step("stopping the engines", SetupStep::Of::clean_up);
+  for (const auto& stages : stages_) stages->finish();
+}
+
+std::uint64_t Forwarder::received() const {
+  std::uint64_t packets = 0;
+  for (const auto& path : paths_) packets += path->received.packets.get();
+  return packets;
+}
+
+}  // namespace warpline

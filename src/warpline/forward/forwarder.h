@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "warpline/base/address.h"
+#include "warpline/base/result.h"
+#include "warpline/config/config.h"
+#include "warpline/datapath/layout.h"
+#include "warpline/datapath/path_stages.h"
+#include "warpline/datapath/queue_path.h"
+#include "warpline/memory/recycle_setup.h"
+
+namespace warpline {
+
+/// A started port, as the forwarder needs to know it.
+struct ForwardPort {
+  std::uint16_t id;
+  std::uint16_t mtu;
+  MacAddress mac;
+  std::optional<InterfaceAddress> address;  ///< set: ARP, ND and echo for it are answered
+};
+
+/// All paths between the ports of one `forward` run. Control thread: create, prepare, start, launch run() on every
+/// role's lcore, stop(), wait for the lcores, finish(), read the totals.
+class Forwarder {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Forwarder>> create(const Config& config, const ForwardLayout& layout,
+                                                                 const LcorePlan& plan,
+                                                                 const std::vector<ForwardPort>& ports);
+
+  /// Before start(): what layout.roles recycle with, which must outlive the paths.
+  void recycle_with(const Recycling& recycling);
+
+  Forwarder(const Forwarder&) = delete;
+  Forwarder& operator=(const Forwarder&) = delete;
+  /// All engines end before the memory of any is given back, which waits for every kernel on its GPU.
+  ~Forwarder();
+
+  /// Prepares the engines; then start(), when all else that is to run on their GPUs is prepared.
+  [[nodiscard]] Result<void> prepare();
+  [[nodiscard]] Result<void> start();
+  /// What the worker of layout.roles[role] does until stopped and drained. Returns at once for roles that are not the
+  /// forwarder's.
+  void run(std::size_t role);
+  /// Receive nothing more, pass on what is there.
+  void stop() { control_.stop.store(true, std::memory_order_relaxed); }
+  /// Leave what is stuck: the drain has taken too long.
+  void abandon() { control_.abandon.store(true, std::memory_order_relaxed); }
+  /// After all run() have returned. More than once does no more.
+  void finish();
+  /// Why an engine works no more, if one has failed. Any thread.
+  [[nodiscard]] std::optional<Error> failure() const;
+
+  [[nodiscard]] const std::vector<std::unique_ptr<QueuePath>>& paths() const { return paths_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<PathStages>>& stages() const { return stages_; }
+  /// Buffers that were received into again without their pool; unset where nothing can be recycled so.
+  [[nodiscard]] std::optional<std::uint64_t> recycled() const;
+  /// All packets that the budget of --packets allows are received.
+  [[nodiscard]] std::uint64_t received() const;
+
+ private:
+  Forwarder(const Config& config, const ForwardLayout& layout, const LcorePlan& plan);
+
+  const ForwardLayout& layout_;
+  const LcorePlan& plan_;
+  PacketBudget budget_;
+  StageControl control_;
+  std::vector<std::unique_ptr<QueuePath>> paths_;
+  std::vector<std::unique_ptr<PathStages>> stages_;
+  const Recycling* recycling_ = nullptr;
+};
+
+}  // namespace warpline

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/forward/nic_copies.h"
+#include "warpline/gpu/cuda_error.h"
+
+namespace warpline {
+
+class NicCopies::Lanes {};
+
+NicCopies::NicCopies(std::vector<std::uint16_t> /*gpus*/) {}
+NicCopies::~NicCopies() = default;
+Result<void> NicCopies::start() { return {}; }
+void NicCopies::stop() {}
+Result<void> NicCopies::install(const Port& /*port*/) { return built_without_cuda("packets in GPU memory"); }
+
+}  // namespace warpline

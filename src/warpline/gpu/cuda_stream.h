@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "warpline/base/result.h"
+
+struct CUstream_st;
+
+namespace warpline {
+
+/// Owns a CUDA stream that does not wait for the default one. One thread at a time.
+class CudaStream {
+ public:
+  enum class State : std::uint8_t {
+    idle,  ///< all that was put in has been done
+    busy,
+    failed,  ///< a kernel fault, or the GPU is lost: nothing on this GPU works in this process any more
+  };
+
+  /// On the calling thread's GPU.
+  [[nodiscard]] static Result<CudaStream> create();
+
+  [[nodiscard]] CUstream_st* get() const { return stream_.get(); }
+  /// Never waits.
+  [[nodiscard]] State query() const;
+  /// Waits until idle. The environment error of whatever failed, here or earlier on this GPU.
+  [[nodiscard]] Result<void> wait() const;
+  /// Why query() said failed; nothing when it did not.
+  [[nodiscard]] std::optional<Error> failure() const;
+
+  /// Queues a copy between host and GPU memory, either way: both stay as they are until it has been done. Host memory
+  /// that is not pinned makes it wait.
+  [[nodiscard]] Result<void> copy(void* to, const void* from, std::size_t bytes) const;
+
+ private:
+  struct Destroy {
+    void operator()(CUstream_st* stream) const;
+  };
+  explicit CudaStream(CUstream_st* stream) : stream_(stream) {}
+
+  std::unique_ptr<CUstream_st, Destroy> stream_;
+};
+
+}  // namespace warpline

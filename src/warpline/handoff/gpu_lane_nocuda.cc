@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/gpu/cuda_error.h"
+#include "warpline/handoff/gpu_lane.h"
+
+namespace warpline {
+
+Result<std::unique_ptr<PieceLane>> make_gpu_lane(GpuLaneWork, int) {
+  return built_without_cuda("messages in GPU memory");
+}
+
+}  // namespace warpline

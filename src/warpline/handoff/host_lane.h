@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "warpline/base/give_way.h"
+#include "warpline/base/result.h"
+#include "warpline/handoff/work_burst.h"
+
+namespace warpline {
+
+/// Where a host thread of an engine runs.
+struct LanePlacement {
+  std::optional<unsigned> cpu;  ///< as Linux numbers them; unset: wherever the scheduler likes
+  bool yield = false;           ///< other threads need the CPU: see Turns
+};
+
+/// Starts a thread named `name` (15 characters are kept) on `cpu`. An environment error when there is no such CPU, it
+/// is not allowed to this process, or no thread can be made.
+[[nodiscard]] Result<std::thread> start_lane_thread(const std::string& name, std::optional<unsigned> cpu,
+                                                    std::function<void()> body);
+
+/// What an idle lane does between two looks at its ready word.
+inline void lane_idle(bool yield) { idle(yield); }
+
+/// The sequences that a lane takes: first, first + stride, ...
+struct LaneSequences {
+  std::uint64_t first;
+  std::uint64_t stride;
+};
+
+/// The life of a host lane: works through its sequences until the ring's stop word tells it to end.
+template <PacketWork W>
+void drain_ring(const EngineView& view, LaneSequences sequences, W& work, LaneCounters& counters, bool yield) {
+  Turns turns(yield);
+  for (std::uint64_t sequence = sequences.first;;) {
+    const RingStop stop = view.stop_requested();
+    if (stop == RingStop::now) break;
+    if (const BurstView burst = view.take(sequence)) {
+      serve_burst(view, sequence, burst, work, counters);
+      sequence += sequences.stride;
+      turns.end(true);
+    } else if (stop == RingStop::drain) {
+      break;
+    } else {
+      turns.end(false);
+    }
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/memory/gpu_memory.h"
+
+#include <utility>
+
+#include "warpline/gpu/device.h"
+#include "warpline/gpu/device_buffer.h"
+#include "warpline/gpu/host_registration.h"
+
+namespace warpline {
+namespace {
+
+Result<OwnedMemory> allocate_on_gpu(int gpu, Bytes size, Bytes alignment) {
+  WARPLINE_CHECK(use_gpu(gpu));
+  WARPLINE_TRY(DeviceBuffer buffer, DeviceBuffer::create(size, alignment));
+  const auto owner = std::make_shared<DeviceBuffer>(std::move(buffer));
+  return OwnedMemory{{owner->data(), owner->size()}, owner};
+}
+
+Result<std::shared_ptr<void>> pin_for_gpus(int gpu, std::span<std::byte> pages) {
+  WARPLINE_CHECK(use_gpu(gpu));
+  WARPLINE_TRY(HostRegistration registration, HostRegistration::create(pages));
+  return std::shared_ptr<void>(std::make_shared<HostRegistration>(std::move(registration)));
+}
+
+}  // namespace
+
+GpuMemory GpuMemory::of_machine() { return {.allocate = allocate_on_gpu, .pin = pin_for_gpus}; }
+
+}  // namespace warpline

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/memory/packet_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <bit>
+
+#include "warpline/runtime/eal_environment.h"
+#include "warpline/runtime/lcore_plan.h"
+
+namespace warpline {
+namespace {
+
+using testing::HasSubstr;
+
+const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(1, Bytes{64 << 20}));
+
+RC_GTEST_PROP(PoolSize, HoldsAllThatCanBeOutsideAndWastesNothingOfTheRing, ()) {
+  PoolDemand demand;
+  demand.rx_descriptors = *rc::gen::inRange(0U, 65536U);
+  demand.tx_descriptors = *rc::gen::inRange(0U, 65536U);
+  demand.in_flight = *rc::gen::inRange(0U, 65536U);
+  demand.lcores = *rc::gen::inRange(1U, 129U);
+  demand.cache = *rc::gen::inRange(0U, 513U);
+  const std::uint32_t size = pool_size(demand);
+  RC_ASSERT(std::has_single_bit(size + 1));
+  RC_ASSERT(size >= demand.rx_descriptors + demand.tx_descriptors + demand.in_flight +
+                        demand.lcores * (demand.cache + demand.cache / 2));
+}
+
+TEST(PoolSize, OfTheDefaultForward) {
+  EXPECT_EQ(pool_size({.rx_descriptors = 1024, .tx_descriptors = 1024, .in_flight = 1024, .lcores = 1, .cache = 256}),
+            4095U);
+}
+
+TEST(PoolSize, NeverOverflows) {
+  EXPECT_EQ(pool_size({UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 512}), (1U << 30) - 1);
+}
+
+TEST(DataRoom, HoldsAWholeFrameOfTheMtu) {
+  EXPECT_EQ(data_room(1500), 2048U);
+  EXPECT_EQ(data_room(68), 2048U);
+  EXPECT_EQ(data_room(4000), 4096U);
+  EXPECT_EQ(data_room(9000), 9216U);
+  EXPECT_EQ(data_room(9216), 10240U);
+  for (std::uint32_t mtu = 68; mtu <= 9216; ++mtu)
+    ASSERT_GE(data_room(static_cast<std::uint16_t>(mtu)) / 1024 * 1024, mtu + 14 + 8 + 4);
+}
+
+TEST(PacketPool, CountsWhatIsInUse) {
+  auto pool = PacketPool::make("count", 1023, 32, 2048, kAnyNode);
+  ASSERT_TRUE(pool.ok()) << pool.error().message();
+  EXPECT_EQ(pool->size(), 1023U);
+  EXPECT_EQ(pool->in_use(), 0U);
+  rte_mbuf* buffers[100];
+  ASSERT_EQ(rte_pktmbuf_alloc_bulk(pool->get(), buffers, 100), 0);
+  EXPECT_EQ(pool->in_use(), 100U);
+  EXPECT_EQ(rte_pktmbuf_tailroom(buffers[0]), 2048);
+  rte_pktmbuf_free_bulk(buffers, 100);
+  EXPECT_EQ(pool->in_use(), 0U);
+}
+
+TEST(PacketPool, GivesOutEveryBuffer) {
+  auto pool = PacketPool::make("all", 63, 256, 9280, kAnyNode);  // the cache is cut to fit
+  ASSERT_TRUE(pool.ok()) << pool.error().message();
+  std::vector<rte_mbuf*> buffers;
+  while (rte_mbuf* const buffer = rte_pktmbuf_alloc(pool->get())) buffers.push_back(buffer);
+  EXPECT_EQ(buffers.size(), 63U);
+  rte_pktmbuf_free_bulk(buffers.data(), static_cast<unsigned>(buffers.size()));
+}
+
+TEST(PacketPool, FreesItsMemoryAndItsName) {
+  for (int i = 0; i < 20; ++i) {
+    auto pool = PacketPool::make("again", 4095, 256, 2048, kAnyNode);
+    ASSERT_TRUE(pool.ok()) << i << ": " << pool.error().message();
+    auto moved = *std::move(pool);
+    EXPECT_EQ(moved.in_use(), 0U);
+  }
+}
+
+TEST(PacketPool, PoolBytesIsEnoughAndNotMuchMore) {
+  for (const std::uint32_t room : {2048U, 9280U}) {
+    auto pool = PacketPool::make("bytes", 4095, 256, room, kAnyNode);
+    ASSERT_TRUE(pool.ok());
+    std::uint64_t taken = 0;
+    rte_mempool_mem_iter(
+        pool->get(),
+        [](rte_mempool*, void* sum, rte_mempool_memhdr* chunk, unsigned) {
+          *static_cast<std::uint64_t*>(sum) += chunk->len;
+        },
+        &taken);
+    EXPECT_GE(pool_bytes(4095, room).value, taken);
+    EXPECT_LE(pool_bytes(4095, room).value, taken + taken / 4 + (8 << 20));
+  }
+}
+
+TEST(PacketPool, WithoutMemorySaysWhatIsMissingAndHowToMendIt) {
+  const auto pool = PacketPool::make("huge", (1 << 20) - 1, 0, 2048, kAnyNode);
+  ASSERT_FALSE(pool.ok());
+  EXPECT_EQ(pool.error().kind, ErrorKind::environment);
+  EXPECT_THAT(pool.error().message(), HasSubstr("it needs 41"));
+  EXPECT_THAT(pool.error().message(), HasSubstr("nr_hugepages"));
+}
+
+TEST(PacketPool, RefusesWhatABufferCannotBe) {
+  for (const std::uint32_t room : {0U, 65535U, 1U << 20}) {
+    const auto pool = PacketPool::make("room", 63, 0, room, kAnyNode);
+    ASSERT_FALSE(pool.ok());
+    EXPECT_EQ(pool.error().kind, ErrorKind::usage);
+  }
+  const auto first = PacketPool::make("twice", 63, 0, 2048, kAnyNode);
+  const auto second = PacketPool::make("twice", 63, 0, 2048, kAnyNode);
+  ASSERT_TRUE(first.ok());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().kind, ErrorKind::usage);
+}
+
+}  // namespace
+}  // namespace warpline

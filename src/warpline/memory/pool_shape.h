@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/runtime/lcore_plan.h"
+
+namespace warpline {
+
+/// Where buffers of one pool can be at the same time.
+struct PoolDemand {
+  std::uint32_t rx_descriptors = 0;  ///< of all receive queues that are filled from the pool
+  std::uint32_t tx_descriptors = 0;  ///< of all transmit queues that its packets may be sent on
+  std::uint32_t in_flight = 0;       ///< packets in bursts: batches being filled, burst rings, rings of a ring pair
+  std::uint32_t lcores = 1;          ///< that allocate or free, each with a cache
+  std::uint32_t cache = 0;           ///< buffers in each cache
+};
+
+/// Buffers that never run out under `demand`: 2^n - 1, where a mempool's ring wastes nothing.
+[[nodiscard]] std::uint32_t pool_size(const PoolDemand& demand);
+
+/// Bytes of a buffer, without headroom, that hold a frame of the MTU (with two VLAN tags and FCS) in one segment; at
+/// least 2048, and whole KiB, since some devices (ixgbe) use no more of it.
+[[nodiscard]] std::uint32_t data_room(std::uint16_t mtu);
+
+/// Memory that a pool takes of pages of that size, bookkeeping included: for Eal::start. Ordinary pages, the default,
+/// take the most.
+[[nodiscard]] Bytes pool_bytes(std::uint32_t size, std::uint32_t data_room, Bytes page = {4096});
+
+/// What a pool is to be.
+struct PoolShape {
+  std::string name;
+  std::uint32_t size = 0;       ///< buffers
+  std::uint32_t cache = 0;      ///< buffers each lcore keeps to itself; cut to what fits the size and DPDK
+  std::uint32_t data_room = 0;  ///< bytes of a buffer; headroom comes on top
+  int node = kAnyNode;          ///< NUMA node of mbufs and host buffers
+};
+
+/// Refuses a size or a data room that no pool has.
+[[nodiscard]] Result<void> check_shape(const PoolShape& shape);
+/// "pool "port0" of 4095 buffers of 2048 bytes", for errors.
+[[nodiscard]] std::string describe(const PoolShape& shape);
+/// Why DPDK made no such pool; `code` is of rte_errno.
+[[nodiscard]] Error pool_error(const PoolShape& shape, int code);
+/// Buffers of each cache, fit for the size and for DPDK.
+[[nodiscard]] std::uint32_t fitting_cache(const PoolShape& shape);
+
+}  // namespace warpline

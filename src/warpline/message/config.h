@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "warpline/base/units.h"
+#include "warpline/message/cc/sample.h"
+#include "warpline/message/types.h"
+
+namespace warpline {
+
+class PacketProtection;
+
+enum class Reliability : std::uint8_t {
+  selective,  ///< SACK, RACK, tail-loss probe, adaptive timeout
+  go_back_n,  ///< for comparison: in order or dropped, fixed timeout, `credits` packets in flight
+};
+
+/// Copies received bytes to where the CPU cannot write, such as GPU memory. Called inside of receive(); what it starts
+/// must have arrived before the next poll(). Null: there is no such memory.
+struct Placer {
+  void* context = nullptr;
+  void (*copy)(void* context, std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) = nullptr;
+};
+
+/// Where requests and messages of peers longer than kInlineBytes go, instead of the endpoint's own receive memory.
+/// take() may answer with a null buffer: the first packet is then dropped, and comes again later. give() gets
+/// back each buffer taken, once.
+struct BufferSource {
+  void* context = nullptr;
+  MutableBuffer (*take)(void* context, SessionId session, std::uint16_t code, std::uint32_t length) = nullptr;
+  void (*give)(void* context, MutableBuffer buffer) = nullptr;
+};
+
+/// What an endpoint is made of. All memory is taken by create().
+struct EndpointConfig {
+  std::array<std::uint8_t, 16> secret{};  ///< random, anew at each start, not all zeros: makes cookies and nonces
+  std::uint8_t endpoint = 0;              ///< first byte of the session ids on the wire, for steering among threads
+  bool accept = true;                     ///< sessions that peers open
+
+  std::uint32_t max_sessions = 1024;
+  std::uint32_t max_messages = 1 << 14;        ///< under way at once, of all sessions, both directions
+  std::uint32_t max_sent_packets = 1 << 16;    ///< not yet acknowledged, of all sessions
+  std::uint64_t receive_bytes = 64U << 20;     ///< memory for what peers send, and for SendOptions::copy
+  std::uint32_t max_message_bytes = 16 << 20;  ///< of a peer; a longer one is refused
+  std::uint32_t receive_window = 1 << 20;      ///< bytes a session may hold that the application has not taken
+
+  /// Bytes of long messages and responses that all peers together may have on the way here, beyond each one's first
+  /// packet: this end grants them, in turns. 0: no grants, each sender goes as fast as its congestion control lets it.
+  std::uint32_t grants = 0;
+
+  /// Small messages of peers may come several in a packet: not if Datagram::rest is device memory, whose headers the
+  /// CPU could not read.
+  bool bundles = true;
+
+  std::uint32_t datagram_bytes = 1472;  ///< the most UDP payload of one packet, 256 to 65507; both ends use the smaller
+  Reliability reliability = Reliability::selective;  ///< of sessions opened here
+  std::uint32_t credits = 32;                        ///< go_back_n: packets in flight
+  CcConfig cc;                                       ///< its mtu is set from datagram_bytes
+
+  Nanos initial_rto{5'000'000};
+  Nanos min_rto{1'000'000};
+  Nanos max_rto{1'000'000'000};
+  Nanos fixed_rto{5'000'000};     ///< go_back_n
+  Nanos max_ack_delay{25'000};    ///< an acknowledgement waits at most so long for a packet to travel with
+  std::uint32_t ack_packets = 8;  ///< packets that are acknowledged without waiting
+
+  Nanos peer_timeout{1'000'000'000};  ///< silence while something is awaited after which the peer is lost
+  Nanos keepalive{5'000'000'000};     ///< between signs of life of an idle session
+  Nanos connect_timeout{1'000'000'000};
+  Nanos max_clock_step{60'000'000'000};  ///< a longer step of the clock is a jump: counted, and cut to this
+
+  Placer placer;
+  BufferSource buffers;
+  PacketProtection* protection = nullptr;  ///< null: packets are not encrypted. Outlives the endpoint
+};
+
+struct SessionOptions {
+  std::uint64_t context = 0;
+  bool ordered = false;  ///< requests and messages are handed out in the order of their sending, both ways
+};
+
+}  // namespace warpline

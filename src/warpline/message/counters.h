@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "warpline/base/counter.h"
+#include "warpline/base/units.h"
+#include "warpline/message/types.h"
+
+namespace warpline {
+
+/// Why an endpoint did not take a datagram. Each has a counter; names are keys of the JSON report.
+#define WARPLINE_MESSAGE_DROPS(X)                                                                   \
+  X(truncated, "ends inside the header")                                                            \
+  X(not_ours, "does not begin as our packets do")                                                   \
+  X(version, "of a version that is not spoken here")                                                \
+  X(type, "of an unknown type")                                                                     \
+  X(malformed, "lengths or fields that contradict each other")                                      \
+  X(unknown_session, "for a session that is not there")                                             \
+  X(wrong_peer, "from another address than the session's peer")                                     \
+  X(wrong_cookie, "without the session's cookie")                                                   \
+  X(not_authentic, "does not decrypt")                                                              \
+  X(duplicate, "a packet number that came before")                                                  \
+  X(stale, "a packet number from before the window")                                                \
+  X(beyond_window, "a packet number, fragment or message beyond what the sender may use")           \
+  X(out_of_order, "go-back-n: not the next packet")                                                 \
+  X(bad_acknowledgement, "acknowledges what was never sent")                                        \
+  X(bad_fragment, "an offset, length or total that the message cannot have")                        \
+  X(bad_handshake, "a handshake packet that answers nothing that was asked, or with a wrong proof") \
+  X(no_session, "no room for another session")                                                      \
+  X(no_message, "the pool of messages is used up")                                                  \
+  X(no_buffer, "no receive memory is free")                                                         \
+  X(no_reply_room, "more answers to strangers are due than are kept")                               \
+  X(not_accepting, "a session offered to an endpoint that takes none")
+
+enum class MessageDrop : std::uint8_t {
+#define WARPLINE_MESSAGE_DROP(name, meaning) name,
+  WARPLINE_MESSAGE_DROPS(WARPLINE_MESSAGE_DROP)
+#undef WARPLINE_MESSAGE_DROP
+};
+
+inline constexpr std::size_t kMessageDrops = 0
+#define WARPLINE_MESSAGE_DROP(name, meaning) +1
+    WARPLINE_MESSAGE_DROPS(WARPLINE_MESSAGE_DROP)
+#undef WARPLINE_MESSAGE_DROP
+    ;
+
+[[nodiscard]] std::string_view name(MessageDrop reason);
+[[nodiscard]] std::string_view meaning(MessageDrop reason);
+
+/// Written by the endpoint's thread, read by any.
+struct EndpointCounters {
+  /// Taken, a bundle if any of it was. With `drops`, less fragments_dropped and packets_behind, all datagrams seen.
+  Counter packets_in;
+  Counter packets_out;
+  Counter bytes_in;   ///< UDP payload
+  Counter bytes_out;  ///< UDP payload
+  std::array<Counter, kMessageDrops> drops;
+
+  Counter fragments_bundled;    ///< sent in the packet of another
+  Counter fragments_dropped;    ///< in `drops`, though their packet counts already
+  Counter packets_behind;       ///< seen behind another in its datagram
+  Counter fragments_repeated;   ///< sent again
+  Counter fragments_duplicate;  ///< received again; their packets count as taken
+  Counter packets_lost;         ///< found lost by acknowledgements
+  Counter losses_spurious;      ///< of these, acknowledged after all
+  Counter probes;               ///< tail-loss probes
+  Counter timeouts;             ///< retransmission timeouts
+  Counter clock_jumps;
+  Counter heads_too_small;  ///< times that the transport gave less room than Outgoing::head_capacity must be
+  Counter sessions_opened;
+  Counter sessions_accepted;
+  Counter sessions_lost;
+  Counter requests;   ///< sent
+  Counter responses;  ///< received for them
+  Counter handled;    ///< requests and one-way messages of peers handed to the application
+
+  [[nodiscard]] std::uint64_t dropped(MessageDrop reason) const {
+    return drops[static_cast<std::size_t>(reason)].get();
+  }
+};
+
+/// What is left of the memory that create() took.
+struct EndpointFacts {
+  std::uint32_t free_sessions = 0;
+  std::uint32_t free_messages = 0;
+  std::uint32_t free_sent_packets = 0;
+  std::uint64_t free_receive_bytes = 0;
+  bool operator==(const EndpointFacts&) const = default;
+};
+
+/// A session as it is now.
+struct SessionFacts {
+  PeerAddress peer;
+  bool established = false;
+  Nanos smoothed_rtt;
+  Nanos min_rtt;
+  Nanos rto;
+  double window_bytes = 0;
+  std::uint32_t in_flight_bytes = 0;
+  std::uint32_t in_flight_packets = 0;
+  std::uint32_t messages = 0;        ///< own ones under way
+  std::uint32_t fragment_bytes = 0;  ///< payload of a full packet
+};
+
+}  // namespace warpline

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/message/endpoint.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "warpline/message/state.h"
+
+namespace warpline {
+namespace {
+
+/// Answers to strangers that wait for transmit().
+constexpr std::uint32_t kStrays = 256;
+constexpr Nanos kTick{1000};
+
+Error wrong(std::string_view what, std::string_view why) {
+  return usage_error(fmt::format("an endpoint with {}", what), std::string(why), "change it");
+}
+
+}  // namespace
+
+EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
+    : config(c),
+      key(sip_key(c.secret)),
+      least_head(c.protection == nullptr ? kMinHeadCapacity : std::max(kMinHeadCapacity, c.datagram_bytes)),
+      clock(outer, c.max_clock_step),
+      sessions(c.max_sessions),
+      free_sessions(c.max_sessions),
+      messages(c.max_messages),
+      blocks(c.max_sent_packets / SentBlock::kPackets),
+      memory(c.receive_bytes),
+      peers(c.max_sessions, key),
+      wheel(3 * c.max_sessions, kTick, clock.now()),
+      strays(kStrays) {
+  std::iota(free_sessions.rbegin(), free_sessions.rend(), 0U);
+}
+
+Result<Endpoint> Endpoint::create(const EndpointConfig& c, Nanos now) {
+  if (c.secret == decltype(c.secret){}) {
+    return usage_error("an endpoint without a secret",
+                       "EndpointConfig::secret is all zeros: cookies could be guessed, and nonces would come again",
+                       "fill it with random bytes, as of getrandom(), anew at each start");
+  }
+  if (c.max_sessions == 0 || c.max_sessions > 1U << 24) return wrong("no or too many sessions", "1 to 2^24 it is");
+  if (c.max_messages == 0 || c.max_messages >= 1U << 30) return wrong("no or too many messages", "1 to 2^30 it is");
+  if (c.max_sent_packets < 256) return wrong("few packets in flight", "max_sent_packets is below 256");
+  if (c.datagram_bytes < 256 || c.datagram_bytes > 65507) {
+    return wrong(fmt::format("datagrams of {} bytes", c.datagram_bytes), "256 to 65507 it is");
+  }
+  if (c.receive_window < 2 * c.datagram_bytes || c.receive_window > 1U << 30) {
+    return wrong(fmt::format("a receive window of {} bytes", c.receive_window), "it is from two datagrams to 1 GiB");
+  }
+  if (c.grants != 0 && c.grants < c.datagram_bytes) {
+    return wrong(fmt::format("grants of {} bytes", c.grants), "it is none, or a datagram at least");
+  }
+  if (c.max_message_bytes > kMaxMessageBytes) return wrong("too long messages", "max_message_bytes is above 2^31 - 1");
+  if (c.credits == 0 || c.ack_packets == 0) return wrong("no credits or acknowledgements", "both are at least 1");
+  for (const Nanos time : {c.initial_rto, c.min_rto, c.max_rto, c.fixed_rto, c.peer_timeout, c.keepalive,
+                           c.connect_timeout, c.max_clock_step}) {
+    if (time.value < 1000 || time.value > 1'000'000'000'000'000) {
+      return wrong(fmt::format("a time of {} ns", time.value), "times are from 1 us to 10^6 s");
+    }
+  }
+  if (c.max_ack_delay.value < 0 || c.max_ack_delay.value > 1'000'000'000) {
+    return wrong(fmt::format("acknowledgements delayed by {} ns", c.max_ack_delay.value), "0 to 1 s it is");
+  }
+  return Endpoint(std::make_unique<EndpointState>(c, now));
+}
+
+Endpoint::Endpoint(std::unique_ptr<EndpointState> state) : state_(std::move(state)) {}
+Endpoint::Endpoint(Endpoint&&) noexcept = default;
+Endpoint& Endpoint::operator=(Endpoint&&) noexcept = default;
+Endpoint::~Endpoint() = default;
+
+Opened Endpoint::connect(const PeerAddress& peer, const SessionOptions& options, Nanos now) {
+  state_->enter(now);
+  return state_->connect(peer, options);
+}
+
+CallStatus Endpoint::reconnect(SessionId session, Nanos now) {
+  state_->enter(now);
+  return state_->reconnect(session);
+}
+
+CallStatus Endpoint::close(SessionId session, Nanos now) {
+  state_->enter(now);
+  return state_->close(session);
+}
+
+CallStatus Endpoint::forget(SessionId session, Nanos now) {
+  state_->enter(now);
+  return state_->forget(session);
+}
+
+void Endpoint::prefetch(SessionId session) const {
+  if (session.index < state_->sessions.size()) warpline::prefetch(state_->sessions[session.index]);
+}
+
+Submitted Endpoint::request(SessionId session, ConstBuffer message, MutableBuffer response,
+                            const RequestOptions& options, Nanos now) {
+  state_->enter(now);
+  return state_->request(session, message, response, options);
+}
+
+Submitted Endpoint::send(SessionId session, ConstBuffer message, const SendOptions& options, Nanos now) {
+  state_->enter(now);
+  return state_->send(session, message, options);
+}
+
+CallStatus Endpoint::respond(const MessageId& request, ConstBuffer message, const SendOptions& options, Nanos now) {
+  state_->enter(now);
+  return state_->respond(request, message, options);
+}
+
+CallStatus Endpoint::cancel(const MessageId& id, Nanos now) {
+  state_->enter(now);
+  return state_->cancel(id);
+}
+
+CallStatus Endpoint::release(const MessageId& message, Nanos now) {
+  state_->enter(now);
+  return state_->release(message);
+}
+
+void Endpoint::receive(std::span<const Datagram> datagrams, Nanos now) {
+  state_->enter(now);
+  state_->receive(datagrams);
+}
+
+std::size_t Endpoint::transmit(std::span<Outgoing> out, Nanos now) {
+  state_->enter(now);
+  return state_->transmit(out);
+}
+
+void Endpoint::transmitted(std::uint64_t token) { state_->transmitted(token); }
+
+void Endpoint::advance(Nanos now) {
+  state_->enter(now);
+  state_->advance();
+}
+
+Nanos Endpoint::next_deadline() const { return state_->next_deadline(); }
+
+std::size_t Endpoint::poll(std::span<MessageEvent> events, std::size_t requests) {
+  return state_->poll(events, requests);
+}
+
+const EndpointCounters& Endpoint::counters() const { return state_->counters; }
+
+EndpointFacts Endpoint::facts() const {
+  return {static_cast<std::uint32_t>(state_->free_sessions.size()), state_->messages.available(),
+          state_->blocks.available() * SentBlock::kPackets, state_->memory.free_bytes()};
+}
+
+SessionFacts Endpoint::facts(SessionId session) const { return state_->facts(session); }
+
+}  // namespace warpline

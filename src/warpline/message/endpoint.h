@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/message/config.h"
+#include "warpline/message/counters.h"
+#include "warpline/message/datagram.h"
+#include "warpline/message/types.h"
+
+namespace warpline {
+
+struct EndpointState;
+
+struct Submitted {
+  CallStatus status = CallStatus::ok;
+  MessageId id;  ///< meaningful if ok
+};
+
+struct Opened {
+  CallStatus status = CallStatus::ok;
+  SessionId session;  ///< meaningful if ok
+};
+
+/// Reliable messages and requests over datagrams, without I/O: bytes and times go in, packets and events come out.
+/// docs/message_format.md has the wire format. One thread owns an endpoint and makes all calls; `now` is of any
+/// clock that does not step back, one clock for all calls. After create() nothing is allocated.
+///
+/// The owner's loop: receive() what arrived, advance(), poll() and handle events, transmit() until it yields less than
+/// asked; if it wants to sleep, until next_deadline() or a datagram.
+class Endpoint {
+ public:
+  /// Fails with a usage error if the configuration makes no sense.
+  [[nodiscard]] static Result<Endpoint> create(const EndpointConfig& config, Nanos now);
+  Endpoint(Endpoint&&) noexcept;
+  Endpoint& operator=(Endpoint&&) noexcept;
+  ~Endpoint();
+
+  // Sessions. Messages may be sent at once; they leave when the handshake is done. Ends with `connected` or `lost`.
+  Opened connect(const PeerAddress& peer, const SessionOptions& options, Nanos now);
+  /// Opens a session that was lost once more, to the same peer, under the same id. Its next event is as of connect().
+  CallStatus reconnect(SessionId session, Nanos now);
+  /// Tells the peer once, ends all messages with `peer_lost` and then the session with `lost`. The id stays valid, for
+  /// reconnect(), if the session was opened here, until forget().
+  CallStatus close(SessionId session, Nanos now);
+  /// Gives up a session, lost or not: its messages end with `peer_lost`, but there is no event `lost`.
+  CallStatus forget(SessionId session, Nanos now);
+
+  // Messages.
+  /// Fetches into the cache what a request or message of this session will use: of thousands of sessions it is not
+  /// there. Worth while some requests ahead.
+  void prefetch(SessionId session) const;
+  /// Asks the peer. Ends with the event `response`; until then `message` (unless copied) and `response` stay
+  /// untouched by the application. `response` without data: only the status and code are wanted.
+  Submitted request(SessionId session, ConstBuffer message, MutableBuffer response, const RequestOptions& options,
+                    Nanos now);
+  /// One-way. Ends with the event `sent`.
+  Submitted send(SessionId session, ConstBuffer message, const SendOptions& options, Nanos now);
+  /// Answers a request of the peer, once. Ends with the event `sent` if `message` is longer than kInlineBytes and not
+  /// copied, without an event otherwise. The response may be made of the request's data, which then lives until that
+  /// event. `unknown_message`: the request was withdrawn, and is given back now.
+  CallStatus respond(const MessageId& request, ConstBuffer message, const SendOptions& options, Nanos now);
+  /// Ends an own request or one-way message now: its event has the status `cancelled`. The peer may have handled it.
+  CallStatus cancel(const MessageId& id, Nanos now);
+  /// Gives back the data of a one-way message of the peer; or a request, which is then refused as `declined`.
+  CallStatus release(const MessageId& message, Nanos now);
+
+  // Packets.
+  void receive(std::span<const Datagram> datagrams, Nanos now);
+  /// Fills `out` from its front; returns how many. Less than asked: nothing more may leave now.
+  std::size_t transmit(std::span<Outgoing> out, Nanos now);
+  /// A payload handed out with this token is not read any more. Also for packets that were not sent after all.
+  void transmitted(std::uint64_t token);
+
+  // Time.
+  /// Does what is due. Cheap if nothing is.
+  void advance(Nanos now);
+  /// When advance() or transmit() has something to do next: a time in the past if at once, kNever if never.
+  [[nodiscard]] Nanos next_deadline() const;
+
+  // Events.
+  /// Fills `events` from the front; returns how many. At most `requests` of them are of kind `request`: others wait, in
+  /// their order and until the peer withdraws them, with their peers held back by the receive window; no event of
+  /// another kind waits behind them.
+  std::size_t poll(std::span<MessageEvent> events, std::size_t requests = std::numeric_limits<std::size_t>::max());
+
+  // Facts.
+  [[nodiscard]] const EndpointCounters& counters() const;
+  [[nodiscard]] EndpointFacts facts() const;
+  /// All zero for an unknown session.
+  [[nodiscard]] SessionFacts facts(SessionId session) const;
+
+ private:
+  explicit Endpoint(std::unique_ptr<EndpointState> state);
+  std::unique_ptr<EndpointState> state_;
+};
+
+}  // namespace warpline

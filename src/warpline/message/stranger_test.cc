@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What those cannot do who do not know the cookie.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "warpline/message/two_testing.h"
+#include "warpline/packet/message_header.h"
+
+namespace warpline {
+namespace {
+
+TEST(Stranger, leaves_nothing_behind) {
+  Loopback net(1);
+  Loopback::Host& server = net.add(small());
+  MessageHello hello;
+  hello.terms.datagram_bytes = 1472;
+  for (std::uint32_t i = 0; i < 10'000; ++i) {
+    hello.session = i;
+    hello.nonce = mix64(i);
+    hello.token = i % 2 == 0 ? 0 : mix64(i + 1);
+    std::vector<std::uint8_t> bytes(MessageHello::kLength);
+    emit(hello, bytes.data());
+    net.inject(server, peer_address(Ipv4Address{{192, 0, 2, static_cast<std::uint8_t>(i)}}, 9), bytes);
+    net.settle();
+  }
+  EXPECT_EQ(server.endpoint.facts().free_sessions, 4U);
+  EXPECT_LE(server.endpoint.counters().bytes_out.get(), 10'000U * MessageHello::kLength);
+}
+
+TEST(Stranger, cannot_inject_or_reset) {
+  Two two;
+  ASSERT_EQ(two.request(32).status, CallStatus::ok);
+  ASSERT_TRUE(two.until(two.server, EventKind::request));
+  const EndpointFacts before = two.server.endpoint.facts();
+  Random random(7);
+  std::vector<std::uint8_t> bytes(80);
+  std::uint8_t head[64];
+  for (std::uint32_t i = 0; i < 1'000'000; ++i) {
+    std::uint32_t length = 0;
+    if (i % 4 == 0) {  // a reset from the peer's address
+      length = MessageReset::kLength;
+      emit(MessageReset{static_cast<std::uint32_t>(random.below(4)), random.next()}, bytes.data());
+    } else {  // a packet that is right but for the cookie, from the peer's address
+      MessageHeader header;
+      header.flags = i % 4 == 1 ? kMessageClose : kMessageHasFragment;
+      header.session = static_cast<std::uint32_t>(random.below(4));
+      header.cookie = random.next();
+      header.packet_number = random.below(50);
+      length = header.length();
+      emit(header, bytes.data());
+      MessageFragment fragment;
+      fragment.sequence = 9;
+      if (i % 4 != 1) emit(fragment, bytes.data() + MessageHeader::kLength);
+    }
+    Datagram datagram;
+    std::copy_n(bytes.begin(), std::min<std::size_t>(length, 64), head);
+    datagram.head = head;
+    datagram.head_length = length;
+    datagram.from = two.client.address;
+    two.server.endpoint.receive({&datagram, 1}, two.net.now);
+  }
+  EXPECT_EQ(two.server.endpoint.facts(), before);
+  EXPECT_EQ(two.server.endpoint.counters().dropped(MessageDrop::wrong_cookie) +
+                two.server.endpoint.counters().dropped(MessageDrop::unknown_session),
+            1'000'000U);
+  EXPECT_TRUE(two.server.endpoint.facts(two.there).established);
+  two.server.events.clear();
+  ASSERT_EQ(two.request(32).status, CallStatus::ok);
+  EXPECT_TRUE(two.until(two.server, EventKind::request));
+  EXPECT_EQ(Two::count(two.server, EventKind::message), 0);
+}
+
+TEST(Stranger, of_any_kind_a_million_times_changes_nothing) {
+  Two two;
+  ASSERT_EQ(two.request(32).status, CallStatus::ok);
+  ASSERT_TRUE(two.until(two.server, EventKind::request));
+  const EndpointFacts before[] = {two.client.endpoint.facts(), two.server.endpoint.facts()};
+  Random random(11);
+  std::uint64_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint8_t bytes[kMaxHeadBytes];
+  std::vector<std::uint8_t> room(64 * kMinHeadCapacity);
+  for (std::uint32_t i = 0; i < 1'000'000; ++i) {
+    Loopback::Host& host = random.below(2) == 0 ? two.client : two.server;
+    const auto session = static_cast<std::uint32_t>(random.below(4));
+    std::uint32_t length = 0;
+    const auto write = [&](const auto& packet) {
+      emit(packet, bytes);
+      length = std::remove_cvref_t<decltype(packet)>::kLength;
+    };
+    MessageTerms terms;
+    terms.datagram_bytes = 1472;
+    switch (i % 8) {
+      case 0:
+        write(MessageHello{
+            .session = session, .nonce = random.next(), .token = random.below(2) * random.next(), .terms = terms});
+        break;
+      case 1:
+        write(MessageChallenge{.session = session, .nonce = random.next(), .token = random.next()});
+        break;
+      case 2:
+        write(MessageAccept{.session = session, .nonce = random.next(), .cookie = random.next(), .terms = terms});
+        break;
+      case 3:
+        write(MessageReject{.session = session, .nonce = random.next(), .reason = MessageReject::Reason::full});
+        break;
+      case 4:
+        write(MessageReset{.session = session, .cookie = random.next()});
+        break;
+      case 5: {
+        MessageHeader header;
+        header.flags = static_cast<std::uint8_t>(random.below(0x100));
+        header.session = session;
+        header.cookie = random.next();
+        header.packet_number = random.below(1000);
+        emit(header, bytes);
+        length = header.length() + (header.has(kMessageProtected) ? kMessageTagLength : 0);
+        std::fill(bytes + MessageHeader::kLength, bytes + length, std::uint8_t{1});
+        break;
+      }
+      default:  // noise, that may begin as ours do
+        length = static_cast<std::uint32_t>(random.below(100));
+        for (std::uint32_t b = 0; b < length; ++b) bytes[b] = static_cast<std::uint8_t>(random.next());
+        if (i % 2 == 0 && length > 1) {
+          bytes[0] = kMessageMagic;
+          bytes[1] = static_cast<std::uint8_t>(kMessageVersion << 4 | random.below(8));
+        }
+    }
+    Datagram datagram;
+    datagram.head = bytes;
+    datagram.head_length = length;
+    datagram.from = &host == &two.client ? two.server.address : two.client.address;
+    if (random.below(2) == 0) datagram.from.ip[15] = static_cast<std::uint8_t>(random.next());
+    host.endpoint.receive({&datagram, 1}, two.net.now);
+    bytes_in += length;
+    if (i % 64 != 0) continue;
+    for (Loopback::Host* each : {&two.client, &two.server}) {
+      Outgoing out[64];
+      for (std::uint32_t o = 0; o < 64; ++o) {
+        out[o].head = room.data() + o * kMinHeadCapacity;
+        out[o].head_capacity = kMinHeadCapacity;
+      }
+      const std::size_t count = each->endpoint.transmit(out, two.net.now);
+      for (std::size_t o = 0; o < count; ++o) bytes_out += out[o].length();
+    }
+  }
+  EXPECT_LE(bytes_out, bytes_in) << "nobody is flooded through us";
+  EXPECT_EQ(two.client.endpoint.facts(), before[0]);
+  EXPECT_EQ(two.server.endpoint.facts(), before[1]);
+  two.server.events.clear();
+  ASSERT_EQ(two.request(32).status, CallStatus::ok);
+  EXPECT_TRUE(two.until(two.server, EventKind::request));
+  EXPECT_EQ(Two::count(two.server, EventKind::accepted) + Two::count(two.server, EventKind::lost) +
+                Two::count(two.client, EventKind::lost),
+            0);
+}
+
+}  // namespace
+}  // namespace warpline

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "warpline/base/address.h"
+#include "warpline/base/units.h"
+
+namespace warpline {
+
+/// A UDP endpoint somewhere. IPv4 addresses are IPv4-mapped (RFC 4291, section 2.5.5.2), so that comparing is cheap.
+struct PeerAddress {
+  std::array<std::uint8_t, 16> ip{};
+  std::uint16_t port = 0;
+  auto operator<=>(const PeerAddress&) const = default;
+  /// By halves: one of a datagram was written so just before, and a longer load would wait for both.
+  bool operator==(const PeerAddress& other) const {
+    return ((half(0) ^ other.half(0)) | (half(8) ^ other.half(8)) | static_cast<std::uint64_t>(port ^ other.port)) == 0;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t half(std::size_t at) const {
+    std::uint64_t word;
+    std::memcpy(&word, ip.data() + at, sizeof(word));
+    return word;
+  }
+};
+
+[[nodiscard]] PeerAddress peer_address(const IpAddress& ip, std::uint16_t port);
+[[nodiscard]] IpAddress ip_address(const PeerAddress& peer);
+
+/// A session of one endpoint. A value: stays safe to use after the session's end, when every call answers
+/// `unknown_session`.
+struct SessionId {
+  std::uint32_t index = std::numeric_limits<std::uint32_t>::max();  ///< below max_sessions; reused
+  std::uint32_t generation = 0;
+  auto operator<=>(const SessionId&) const = default;
+};
+
+/// A request or one-way message of one endpoint, its own or a peer's; as safe as a SessionId.
+struct MessageId {
+  std::uint32_t index = std::numeric_limits<std::uint32_t>::max();  ///< below max_messages; reused
+  std::uint32_t generation = 0;
+  bool incoming = false;  ///< begun by the peer
+  auto operator<=>(const MessageId&) const = default;
+};
+
+/// Bytes of the application to be sent. Up to kInlineBytes of host memory are copied by the call; longer ones are read
+/// until the message's last event, unless SendOptions::copy.
+struct ConstBuffer {
+  const std::uint8_t* data = nullptr;
+  std::uint32_t length = 0;
+  bool device = false;  ///< not readable by the CPU: only the transport touches it
+};
+
+/// Bytes of the application to be received into, until the message's last event.
+struct MutableBuffer {
+  std::uint8_t* data = nullptr;
+  std::uint32_t length = 0;
+  bool device = false;  ///< not writable by the CPU: the Placer copies
+};
+
+inline constexpr std::uint32_t kInlineBytes = 128;
+/// Longer ones go as several messages, SendOptions::more, of an ordered session.
+inline constexpr std::uint32_t kMaxMessageBytes = 0x7fffffff;
+
+/// How a message ended. Exactly one for each request, one-way message and response that was accepted.
+enum class MessageStatus : std::uint8_t {
+  ok,         ///< request: answered; others: all of it is with the peer
+  refused,    ///< the peer could not take it: `code` holds a RefusalCode
+  too_long,   ///< the response is longer than its buffer; `length` says how long
+  deadline,   ///< the deadline came first
+  cancelled,  ///< by cancel(), or, of a response, by the peer
+  peer_lost,  ///< the session ended: peer silent, restarted, refused, or either side closed it
+};
+
+/// Why a call did nothing.
+enum class CallStatus : std::uint8_t {
+  ok,
+  unknown_session,  ///< never was, or is gone
+  unknown_message,  ///< ended, answered or released before
+  no_slot,          ///< as many messages of the session are under way as may be: again after one's event
+  no_memory,        ///< the endpoint's pool of messages, sessions or buffers is used up: again after an event
+  too_long,         ///< longer than kMaxMessageBytes
+  not_allowed,      ///< makes no sense here: copying device memory, reconnecting a living session
+};
+
+/// Protocol-level refusals, told to the sender.
+enum class RefusalCode : std::uint16_t {
+  message_too_long = 1,  ///< longer than the peer's max_message_bytes
+  declined = 2,          ///< the peer's application gave the request back by release()
+};
+
+/// Why a session ended.
+enum class LossReason : std::uint16_t {
+  none,
+  silent,        ///< nothing heard for peer_timeout
+  restarted,     ///< the peer does not know the session any more
+  closed,        ///< by the peer
+  closed_here,   ///< by close()
+  no_answer,     ///< the handshake was not answered within connect_timeout
+  peer_full,     ///< the peer has no room for a session
+  version,       ///< the peer speaks no version of ours
+  not_accepted,  ///< the peer accepts no sessions, or not with these options
+};
+
+[[nodiscard]] std::string_view name(MessageStatus status);
+[[nodiscard]] std::string_view name(CallStatus status);
+[[nodiscard]] std::string_view name(LossReason reason);
+
+enum class EventKind : std::uint8_t {
+  connected,  ///< connect() or reconnect() succeeded
+  accepted,   ///< a peer opened a session; `session` is new
+  lost,       ///< the session ended, `reason` says why; all its messages' events came before. One that a
+              ///< peer opened can be asked about until the next poll()
+  request,    ///< of the peer, whole: respond(id), now or later, or release(id), once
+  message,    ///< of the peer, one-way, whole: release(id), once
+  withdrawn,  ///< the peer cancelled the request `id`, or is gone: an answer goes nowhere, but must still be given
+  response,   ///< the end of an own request, whatever `status`
+  sent,       ///< the end of an own one-way message or, `id.incoming`, of a response that was not copied
+};
+
+/// What poll() hands out. Plain values.
+struct MessageEvent {
+  EventKind kind = EventKind::connected;
+  MessageStatus status = MessageStatus::ok;
+  LossReason reason = LossReason::none;
+  std::uint16_t code = 0;  ///< of the application: of a request, message or response; or a RefusalCode
+  bool more = false;       ///< SendOptions::more
+  bool device = false;     ///< `data` is device memory
+  SessionId session;
+  MessageId id;
+  std::uint64_t context = 0;  ///< as given with the request, message or connect()
+  /// Request, message: valid until respond() or release(). Response: its buffer.
+  const std::uint8_t* data = nullptr;
+  std::uint32_t length = 0;
+};
+
+inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};
+
+struct SendOptions {
+  std::uint64_t context = 0;
+  std::uint16_t code = 0;  ///< the application's: kind of message, result of a request
+  /// The next message continues this one: for streams of any length, on ordered sessions. Told to the receiver.
+  bool more = false;
+  bool copy = false;  ///< copy the bytes now, into the endpoint's memory; they may change at once
+};
+
+struct RequestOptions {
+  std::uint64_t context = 0;
+  std::uint16_t code = 0;
+  bool copy = false;
+  Nanos deadline = kNever;  ///< a time of the endpoint's clock, not a duration
+};
+
+}  // namespace warpline

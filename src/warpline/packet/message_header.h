@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "warpline/base/host_device.h"
+#include "warpline/packet/byte_order.h"
+
+namespace warpline {
+
+// The packets of message/, each a UDP payload; docs/message_format.md has them byte by byte. All numbers are
+// big-endian.
+
+inline constexpr std::uint8_t kMessageMagic = 0x57;
+inline constexpr std::uint8_t kMessageVersion = 1;
+
+enum class MessagePacketType : std::uint8_t { hello, challenge, accept, reject, session, reset };
+
+/// What parse() makes of a UDP payload.
+enum class MessageParse : std::uint8_t { ok, truncated, not_ours, version, type, malformed };
+
+/// Bytes 0 and 1 of every packet, which say what the others mean.
+struct MessagePrefix {
+  static constexpr std::uint32_t kLength = 4;
+
+  /// `length`: bytes of the whole UDP payload.
+  [[nodiscard]] WARPLINE_HD static constexpr MessageParse check(const std::uint8_t* bytes, std::uint32_t length) {
+    if (length < kLength) return MessageParse::truncated;
+    if (bytes[0] != kMessageMagic) return MessageParse::not_ours;
+    if (bytes[1] >> 4 != kMessageVersion) return MessageParse::version;
+    return (bytes[1] & 15) <= static_cast<std::uint8_t>(MessagePacketType::reset) ? MessageParse::ok
+                                                                                  : MessageParse::type;
+  }
+  [[nodiscard]] WARPLINE_HD static constexpr MessagePacketType type(const std::uint8_t* bytes) {
+    return static_cast<MessagePacketType>(bytes[1] & 15);
+  }
+  WARPLINE_HD static constexpr void store(std::uint8_t* bytes, MessagePacketType type, std::uint8_t flags,
+                                          std::uint8_t words) {
+    bytes[0] = kMessageMagic;
+    bytes[1] = static_cast<std::uint8_t>(kMessageVersion << 4 | static_cast<std::uint8_t>(type));
+    bytes[2] = flags;
+    bytes[3] = words;
+  }
+};
+
+/// What an end of a session says about itself in hello and accept.
+struct MessageTerms {
+  std::uint16_t datagram_bytes = 0;  ///< the most UDP payload that it takes
+  bool go_back_n = false;
+  bool ordered = false;
+  bool is_protected = false;
+  bool grants = false;              ///< of long messages it takes the first fragment, the others as it grants them
+  bool bundles = false;             ///< it takes several small messages in one packet
+  std::uint32_t room = 0;           ///< bytes that it takes of messages before the first acknowledgement
+  std::uint32_t max_ack_delay = 0;  ///< nanoseconds
+  bool operator==(const MessageTerms&) const = default;
+};
+
+/// Opens a session, first without a token, then with the challenge's.
+struct MessageHello {
+  static constexpr std::uint32_t kLength = 64;  ///< longer than what it is answered with
+  std::uint32_t session = 0;                    ///< of the sender
+  std::uint64_t nonce = 0;
+  std::uint64_t token = 0;  ///< 0: none yet
+  std::uint32_t token_time = 0;
+  MessageTerms terms;
+  bool operator==(const MessageHello&) const = default;
+};
+
+/// The answer to a hello without a valid token. Its sender keeps nothing.
+struct MessageChallenge {
+  static constexpr std::uint32_t kLength = 32;
+  std::uint32_t session = 0;  ///< of the receiver, as all below
+  std::uint64_t nonce = 0;    ///< of the hello
+  std::uint64_t token = 0;
+  std::uint32_t token_time = 0;
+  bool operator==(const MessageChallenge&) const = default;
+};
+
+struct MessageAccept {
+  static constexpr std::uint32_t kLength = 56;
+  std::uint32_t session = 0;
+  std::uint64_t nonce = 0;
+  std::uint64_t cookie = 0;
+  std::uint64_t server_nonce = 0;
+  std::uint32_t server_session = 0;
+  MessageTerms terms;
+  bool operator==(const MessageAccept&) const = default;
+};
+
+struct MessageReject {
+  static constexpr std::uint32_t kLength = 20;
+  enum class Reason : std::uint16_t { full = 1, version = 2, not_accepting = 3, terms = 4 };
+  std::uint32_t session = 0;
+  std::uint64_t nonce = 0;
+  Reason reason = Reason::full;
+  bool operator==(const MessageReject&) const = default;
+};
+
+/// The answer to a packet of a session that is not there: its own session and cookie.
+struct MessageReset {
+  static constexpr std::uint32_t kLength = 16;
+  std::uint32_t session = 0;  ///< of the reset's sender
+  std::uint64_t cookie = 0;
+  bool operator==(const MessageReset&) const = default;
+};
+
+// Flags of a session's packet.
+inline constexpr std::uint8_t kMessageHasAck = 0x01;
+inline constexpr std::uint8_t kMessageHasFragment = 0x02;
+inline constexpr std::uint8_t kMessagePrompt = 0x04;     ///< to be acknowledged without waiting
+inline constexpr std::uint8_t kMessagePing = 0x08;       ///< to be acknowledged though it has no fragment
+inline constexpr std::uint8_t kMessageClose = 0x10;      ///< the session ends
+inline constexpr std::uint8_t kMessageProtected = 0x20;  ///< a tag of 16 bytes follows the payload
+inline constexpr std::uint8_t kMessageBundle = 0x40;     ///< the payload goes on with further whole messages
+inline constexpr std::uint8_t kMessageFollowed = 0x80;   ///< the datagram goes on with a packet of another session
+
+inline constexpr std::uint32_t kMessageTagLength = 16;
+inline constexpr std::uint32_t kMaxAckWords = 16;
+
+/// Which packets arrived, and what the sender of this needs to know for the next.
+struct MessageAck {
+  static constexpr std::uint32_t kLength = 16;  ///< without words
+  std::uint32_t cumulative = 0;                 ///< low half: all packet numbers below arrived or were given up
+  std::uint32_t delay = 0;                      ///< ns since the packet with the largest number arrived, or the most
+  std::uint32_t marked = 0;                     ///< packets so far with Congestion Experienced, modulo 2^32
+  std::uint32_t room = 0;                       ///< bytes of messages that may be in flight
+  bool operator==(const MessageAck&) const = default;
+};
+
+enum class FragmentKind : std::uint8_t {
+  request = 1,
+  response = 2,
+  message = 3,
+  cancel = 4,
+  refuse = 5,
+  busy = 6,
+  grant = 7,           ///< of a message that the receiver of this began
+  grant_response = 8,  ///< of the response to a request of the sender of this
+};
+
+/// What part of which message the payload is.
+struct MessageFragment {
+  static constexpr std::uint32_t kLength = 20;
+  static constexpr std::uint32_t kTotal = 12;
+  static constexpr std::uint8_t kMore = 0x80;
+  FragmentKind kind = FragmentKind::request;
+  bool more = false;
+  std::uint8_t slot = 0;
+  std::uint16_t code = 0;
+  std::uint32_t sequence = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t total = 0;
+  std::uint16_t order = 0;
+  bool operator==(const MessageFragment&) const = default;
+};
+
+/// A packet of a session: this header, then if flagged the acknowledgement with its words, then if flagged the
+/// fragment's header, then payload_length bytes, then if flagged the tag. In a bundle the fragment and all that follow
+/// it in these bytes, each with its header, are whole messages, and the first has the packet's number, each other one
+/// the next. If flagged, another packet of a session of the same peer begins where this one ends.
+struct MessageHeader {
+  static constexpr std::uint32_t kLength = 28;
+  static constexpr std::uint32_t kMaxLength =
+      kLength + MessageAck::kLength + 8 * kMaxAckWords + MessageFragment::kLength;
+  static constexpr std::uint32_t kFlags = 2;
+  static constexpr std::uint32_t kSession = 4;
+  static constexpr std::uint32_t kPayloadLength = 26;
+
+  std::uint8_t flags = 0;
+  std::uint8_t ack_words = 0;
+  std::uint32_t session = 0;  ///< of the receiver
+  std::uint64_t cookie = 0;
+  std::uint64_t packet_number = 0;
+  std::uint16_t floor_distance = 0;  ///< packet_number less the oldest one that may still be acknowledged
+  std::uint16_t payload_length = 0;
+
+  [[nodiscard]] WARPLINE_HD constexpr bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
+  /// All packets before it were acknowledged or given up.
+  [[nodiscard]] WARPLINE_HD constexpr std::uint64_t floor() const { return packet_number - floor_distance; }
+  /// Wants to be acknowledged.
+  [[nodiscard]] WARPLINE_HD constexpr bool elicits() const { return has(kMessageHasFragment | kMessagePing); }
+  [[nodiscard]] WARPLINE_HD constexpr std::uint32_t ack_length() const {
+    return has(kMessageHasAck) ? MessageAck::kLength + 8U * ack_words : 0;
+  }
+  /// All that precedes the payload.
+  [[nodiscard]] WARPLINE_HD constexpr std::uint32_t length() const {
+    return kLength + ack_length() + (has(kMessageHasFragment) ? MessageFragment::kLength : 0);
+  }
+  /// From the first byte to the last.
+  [[nodiscard]] WARPLINE_HD constexpr std::uint32_t packet_length() const {
+    return length() + payload_length + (has(kMessageProtected) ? kMessageTagLength : 0);
+  }
+  bool operator==(const MessageHeader&) const = default;
+};
+
+/// Reads the fixed part and checks that its lengths add up to `length`, all of the UDP payload from here on, or leave
+/// room for the header of what follows; `bytes` holds at least min(length, MessageHeader::kMaxLength). Prefix checked
+/// before.
+[[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t length,
+                                                       MessageHeader& header) {
+  if (length < MessageHeader::kLength) return MessageParse::truncated;
+  header.flags = bytes[2];
+  header.ack_words = bytes[3];
+  header.session = load_be32(bytes + 4);
+  header.cookie = load_be64(bytes + 8);
+  header.packet_number = load_be64(bytes + 16);
+  header.floor_distance = load_be16(bytes + 24);
+  header.payload_length = load_be16(bytes + 26);
+  const bool ack = header.has(kMessageHasAck);
+  const bool fragment = header.has(kMessageHasFragment);
+  const bool followed = header.has(kMessageFollowed);
+  const bool contradicts = header.ack_words > kMaxAckWords || (!ack && header.ack_words != 0) ||
+                           (!fragment && header.payload_length != 0) || (!fragment && header.has(kMessageBundle)) ||
+                           (followed && header.has(kMessageProtected)) || header.floor_distance > header.packet_number;
+  if (contradicts) return MessageParse::malformed;
+  const std::uint32_t expected = header.packet_length() + (followed ? MessageHeader::kLength : 0);
+  if (length < expected) return MessageParse::truncated;
+  return length == expected || followed ? MessageParse::ok : MessageParse::malformed;
+}
+
+WARPLINE_HD constexpr void emit(const MessageHeader& header, std::uint8_t* bytes) {
+  MessagePrefix::store(bytes, MessagePacketType::session, header.flags, header.ack_words);
+  store_be32(bytes + 4, header.session);
+  store_be64(bytes + 8, header.cookie);
+  store_be64(bytes + 16, header.packet_number);
+  store_be16(bytes + 24, header.floor_distance);
+  store_be16(bytes + 26, header.payload_length);
+}
+
+[[nodiscard]] WARPLINE_HD constexpr MessageAck load_ack(const std::uint8_t* bytes) {
+  return {load_be32(bytes), load_be32(bytes + 4), load_be32(bytes + 8), load_be32(bytes + 12)};
+}
+
+WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
+  store_be32(bytes, ack.cumulative);
+  store_be32(bytes + 4, ack.delay);
+  store_be32(bytes + 8, ack.marked);
+  store_be32(bytes + 12, ack.room);
+}
+
+/// Malformed if it is of no known kind or `payload_length` bytes at its offset lie outside of its total.
+[[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t payload_length,
+                                                       MessageFragment& fragment) {
+  const std::uint8_t kind = bytes[0] & 0x7f;
+  if (kind < 1 || kind > 8) return MessageParse::malformed;
+  fragment.kind = static_cast<FragmentKind>(kind);
+  fragment.more = (bytes[0] & MessageFragment::kMore) != 0;
+  fragment.slot = bytes[1];
+  fragment.code = load_be16(bytes + 2);
+  fragment.sequence = load_be32(bytes + 4);
+  fragment.offset = load_be32(bytes + 8);
+  fragment.total = load_be32(bytes + 12);
+  fragment.order = load_be16(bytes + 16);
+  const bool inside = fragment.offset <= fragment.total && payload_length <= fragment.total - fragment.offset;
+  return inside && load_be16(bytes + 18) == 0 ? MessageParse::ok : MessageParse::malformed;
+}
+
+/// The next fragment of a bundle, of which `left` bytes begin at `bytes`: a header and the whole message behind it.
+[[nodiscard]] WARPLINE_HD constexpr MessageParse parse_bundled(const std::uint8_t* bytes, std::uint32_t left,
+                                                               MessageFragment& fragment) {
+  if (left < MessageFragment::kLength) return MessageParse::malformed;
+  const std::uint32_t total = load_be32(bytes + MessageFragment::kTotal);
+  return total <= left - MessageFragment::kLength ? parse(bytes, total, fragment) : MessageParse::malformed;
+}
+
+WARPLINE_HD constexpr void emit(const MessageFragment& fragment, std::uint8_t* bytes) {
+  bytes[0] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(fragment.kind) |
+                                       (fragment.more ? MessageFragment::kMore : 0));
+  bytes[1] = fragment.slot;
+  store_be16(bytes + 2, fragment.code);
+  store_be32(bytes + 4, fragment.sequence);
+  store_be32(bytes + 8, fragment.offset);
+  store_be32(bytes + 12, fragment.total);
+  store_be16(bytes + 16, fragment.order);
+  store_be16(bytes + 18, 0);
+}
+
+// The others, with `length` the whole UDP payload. Bytes that mean nothing yet are zero.
+[[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageHello& hello);
+[[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageChallenge& challenge);
+[[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageAccept& accept);
+[[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageReject& reject);
+[[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageReset& reset);
+
+// Each writes kLength bytes.
+void emit(const MessageHello& hello, std::uint8_t* bytes);
+void emit(const MessageChallenge& challenge, std::uint8_t* bytes);
+void emit(const MessageAccept& accept, std::uint8_t* bytes);
+void emit(const MessageReject& reject, std::uint8_t* bytes);
+void emit(const MessageReset& reset, std::uint8_t* bytes);
+
+[[nodiscard]] std::string_view name(MessagePacketType type);
+[[nodiscard]] std::string_view name(FragmentKind kind);
+/// One line for people: what the UDP payload is.
+[[nodiscard]] std::string describe_message(const std::uint8_t* bytes, std::uint32_t length);
+
+}  // namespace warpline

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "warpline/base/address.h"
+#include "warpline/base/frame.h"
+#include "warpline/base/host_device.h"
+#include "warpline/packet/parse.h"
+#include "warpline/packet/verify.h"
+
+namespace warpline {
+
+/// Answers ARP requests, neighbour solicitations and echo requests for one address, by turning the request into its
+/// reply in place. Holds nothing but its addresses: any thread, host or device.
+class Responder {
+ public:
+  Responder(const MacAddress& mac, const InterfaceAddress& address);
+
+  /// True when `frame` asked for an answer and now is that answer, to be sent out of the port that it came from. False,
+  /// and not a byte changed, for every other frame, malformed ones and wrong checksums among them. An answer to a
+  /// neighbour solicitation needs 32 bytes of ICMPv6 message, so one without a link-layer option stays unanswered. ARP
+  /// and neighbour discovery must lie in the first segment, echo in any.
+  [[nodiscard]] WARPLINE_HD bool answer(FrameRef frame) const {
+    return may_concern(frame) && may_ask(frame) && answer(frame, parse(frame));
+  }
+
+  /// The same for a frame already dissected.
+  [[nodiscard]] WARPLINE_HD bool answer(FrameRef frame, const ParsedFrame& parsed) const {
+    if (is_drop(parsed.verdict) || parsed.fragment || parsed.source_routed || !may_concern(frame)) return false;
+    if (parsed.l3 == L3Kind::arp) return answer_arp(frame, parsed);
+    if (parsed.l4 == L4Kind::icmp) return answer_echo(frame, parsed);
+    if (parsed.l4 != L4Kind::icmpv6) return false;
+    std::uint8_t scratch;
+    const std::uint8_t* type = bytes_at(frame, parsed.l4_offset, 1, &scratch);
+    if (type == nullptr) return false;
+    return *type == kNeighbourSolicitation ? answer_solicitation(frame, parsed) : answer_echo(frame, parsed);
+  }
+
+ private:
+  static constexpr std::uint32_t kMacLength = 6;
+  static constexpr std::uint8_t kHopLimit = 64;            ///< of echo replies
+  static constexpr std::uint8_t kNeighbourHopLimit = 255;  ///< proof of being on the link (RFC 4861, 7.1)
+
+  /// To our MAC address or to a group, from no group, and the Ethernet header lies in one piece.
+  [[nodiscard]] WARPLINE_HD bool may_concern(FrameRef frame) const {
+    if (frame.head_length() < EthernetView::kHeaderLength) return false;
+    const EthernetView view(frame.data());
+    if ((view.source()[0] & 1) != 0) return false;
+    return (view.destination()[0] & 1) != 0 || equal_bytes(view.destination(), mac_, kMacLength);
+  }
+
+  /// Spares the dissector most traffic: false where one look at an untagged frame's protocol says that it asks nothing.
+  [[nodiscard]] WARPLINE_HD bool may_ask(FrameRef frame) const {
+    const std::uint16_t type = EthernetView(frame.data()).ether_type();
+    const std::uint8_t* ip = frame.data() + EthernetView::kHeaderLength;
+    const std::uint32_t have = frame.head_length() - EthernetView::kHeaderLength;
+    if (type == kEtherTypeIpv4 && have > Ipv4View::kProtocol) return ip[Ipv4View::kProtocol] == kProtocolIcmp;
+    if (type == kEtherTypeIpv6 && have > Ipv6View::kNextHeader) {
+      return ip[Ipv6View::kNextHeader] == kProtocolIcmpv6 || is_ipv6_extension(ip[Ipv6View::kNextHeader]);
+    }
+    return type == kEtherTypeArp || type == kEtherTypeIpv4 || type == kEtherTypeIpv6 || is_vlan(type);
+  }
+
+  [[nodiscard]] WARPLINE_HD bool answer_arp(FrameRef frame, const ParsedFrame& parsed) const {
+    if (!v4_ || frame.head_length() < parsed.l3_offset + ArpView::kHeaderLength) return false;
+    std::uint8_t* arp = frame.data() + parsed.l3_offset;
+    const ArpView view(arp);
+    const bool from_us = equal_bytes(view.sender_ip(), ip_, 4);
+    const bool from_group = (view.sender_mac()[0] & 1) != 0;
+    if (view.operation() != kArpRequest || from_us || from_group || !equal_bytes(view.target_ip(), ip_, 4))
+      return false;
+    std::memcpy(frame.data() + EthernetView::kDestination, view.sender_mac(), kMacLength);
+    std::memcpy(frame.data() + EthernetView::kSource, mac_, kMacLength);
+    store_be16(arp + ArpView::kOperation, kArpReply);
+    std::memcpy(arp + ArpView::kTargetMac, arp + ArpView::kSenderMac, kMacLength + 4);  // the address pair
+    std::memcpy(arp + ArpView::kSenderMac, mac_, kMacLength);
+    std::memcpy(arp + ArpView::kSenderIp, ip_, 4);
+    return true;
+  }
+
+  [[nodiscard]] WARPLINE_HD bool answer_echo(FrameRef frame, const ParsedFrame& parsed) const;
+  [[nodiscard]] WARPLINE_HD bool answer_solicitation(FrameRef frame, const ParsedFrame& parsed) const;
+
+  /// An address that a host may have: not unspecified, loopback, group or broadcast.
+  [[nodiscard]] WARPLINE_HD static bool is_host(const std::uint8_t* address, bool v4) {
+    if (v4) return address[0] != 0 && address[0] != 127 && address[0] < 224;
+    return address[0] != 0xff && !is_unspecified(address);
+  }
+
+  [[nodiscard]] WARPLINE_HD static bool is_unspecified(const std::uint8_t* address) {
+    for (int i = 0; i < 16; ++i) {
+      if (address[i] != 0) return false;
+    }
+    return true;
+  }
+
+  std::uint8_t mac_[kMacLength];
+  bool v4_;
+  std::uint8_t ip_[16] = {};  ///< IPv4: the first four bytes
+};
+
+WARPLINE_HD inline bool Responder::answer_echo(FrameRef frame, const ParsedFrame& parsed) const {
+  const bool v4 = parsed.l4 == L4Kind::icmp;
+  if (v4 != v4_ || !equal_bytes(frame.data() + EthernetView::kDestination, mac_, kMacLength)) return false;
+  const std::uint32_t size = v4 ? 4 : 16;
+  const std::uint32_t source_at = parsed.l3_offset + (v4 ? Ipv4View::kSource : Ipv6View::kSource);
+  std::uint8_t icmp_scratch[2];
+  std::uint8_t addresses_scratch[32];
+  const std::uint8_t* icmp = bytes_at(frame, parsed.l4_offset, 2, icmp_scratch);
+  const std::uint8_t* addresses = bytes_at(frame, source_at, 2 * size, addresses_scratch);
+  if (icmp == nullptr || addresses == nullptr) return false;
+  if (icmp[0] != (v4 ? kIcmpEchoRequest : kIcmpv6EchoRequest) || icmp[1] != 0) return false;
+  const bool for_us = equal_bytes(addresses + size, ip_, size) && !equal_bytes(addresses, ip_, size);
+  if (!for_us || !is_host(addresses, v4) || verify_checksums(frame, parsed) != Verdict::forward) return false;
+
+  swap_macs(frame.data());
+  std::uint8_t swapped[32];
+  std::memcpy(swapped, addresses + size, size);
+  std::memcpy(swapped + size, addresses, size);
+  scatter(frame, source_at, swapped, 2 * size);
+  const std::uint8_t hop_limit = kHopLimit;
+  scatter(frame, parsed.l3_offset + (v4 ? Ipv4View::kTimeToLive : Ipv6View::kHopLimit), &hop_limit, 1);
+  const std::uint8_t type = v4 ? kIcmpEchoReply : kIcmpv6EchoReply;
+  scatter(frame, parsed.l4_offset, &type, 1);
+  update_checksums(frame, parsed);
+  return true;
+}
+
+/// RFC 4861, 7.1.1 and 7.2.4.
+WARPLINE_HD inline bool Responder::answer_solicitation(FrameRef frame, const ParsedFrame& parsed) const {
+  constexpr std::uint32_t kReplyLength = NeighbourView::kHeaderLength + NeighbourView::kOptionLength;
+  const std::uint32_t length = l4_total(parsed);
+  if (v4_ || parsed.l3_length != Ipv6View::kHeaderLength || length < kReplyLength) return false;
+  if (frame.head_length() < parsed.l4_offset + length) return false;
+  std::uint8_t* ethernet = frame.data();
+  std::uint8_t* ip = ethernet + parsed.l3_offset;
+  std::uint8_t* message = ethernet + parsed.l4_offset;
+  const Ipv6View ipv6(ip);
+  const NeighbourView solicitation(message, length);
+  const std::uint8_t solicited_node[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};  // ff02::1:ff and three bytes
+  const bool to_group =
+      equal_bytes(ipv6.destination(), solicited_node, 13) && equal_bytes(ipv6.destination() + 13, ip_ + 13, 3);
+  const bool to_us = to_group || equal_bytes(ipv6.destination(), ip_, 16);
+  if (!to_us || ipv6.hop_limit() != kNeighbourHopLimit || !equal_bytes(solicitation.target(), ip_, 16)) return false;
+  if (ipv6.source()[0] == 0xff || equal_bytes(ipv6.source(), ip_, 16)) return false;
+  const bool probe = is_unspecified(ipv6.source());  // duplicate address detection (RFC 4862, 5.4)
+  const std::uint8_t* asker = solicitation.link_layer(kOptionSourceLinkLayer);
+  if (probe && (!to_group || asker != nullptr)) return false;
+  if (asker != nullptr && (asker[0] & 1) != 0) return false;
+  if (verify_checksums(frame, parsed) != Verdict::forward) return false;
+
+  if (probe) {
+    const std::uint8_t all_nodes_mac[kMacLength] = {0x33, 0x33, 0, 0, 0, 1};
+    const std::uint8_t all_nodes[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    std::memcpy(ethernet + EthernetView::kDestination, all_nodes_mac, kMacLength);
+    std::memcpy(ip + Ipv6View::kDestination, all_nodes, 16);
+  } else {
+    std::memcpy(ethernet + EthernetView::kDestination, asker != nullptr ? asker : ethernet + EthernetView::kSource,
+                kMacLength);
+    std::memcpy(ip + Ipv6View::kDestination, ip + Ipv6View::kSource, 16);
+  }
+  std::memcpy(ethernet + EthernetView::kSource, mac_, kMacLength);
+  std::memcpy(ip + Ipv6View::kSource, ip_, 16);
+  store_be16(ip + Ipv6View::kPayloadLength, kReplyLength);  // what was longer is padding now
+
+  NeighbourMessage reply;
+  reply.type = kNeighbourAdvertisement;
+  reply.flags = kAdvertisementOverride | (probe ? 0 : kAdvertisementSolicited);
+  reply.target = load_address<Ipv6Address>(ip_);
+  reply.has_link_layer = true;
+  reply.link_layer = load_address<MacAddress>(mac_);
+  emit(reply, message);
+  ParsedFrame answered = parsed;
+  answered.payload_length = kReplyLength - parsed.l4_length;
+  update_checksums(frame, answered);
+  return true;
+}
+
+}  // namespace warpline

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rte_ethdev.h>
+
+#include "warpline/base/address.h"
+#include "warpline/base/result.h"
+#include "warpline/config/config.h"
+
+namespace warpline {
+
+/// What the program wants of a port beyond what its user configured.
+struct PortQueues {
+  std::uint16_t rx = 1;
+  std::uint16_t tx = 1;
+  bool one_pool = false;  ///< all that is sent on a queue comes from one pool, unshared: fast free is safe
+};
+
+/// Where a receive queue's packets are placed.
+struct RxPools {
+  rte_mempool* payload = nullptr;  ///< whole frames, or what follows the first bytes
+  rte_mempool* header = nullptr;   ///< with a split: the first bytes
+  std::uint16_t split = 0;         ///< how many those are; 0: no split
+};
+
+/// What the device made of it.
+struct PortSetup {
+  std::uint16_t rx_queues = 0;
+  std::uint16_t tx_queues = 0;
+  std::uint16_t rx_ring = 0;  ///< descriptors, adjusted to the device's limits
+  std::uint16_t tx_ring = 0;
+  std::uint16_t mtu = 0;
+  std::vector<std::string> rx_offloads;  ///< in force
+  std::vector<std::string> tx_offloads;
+  std::string device_access;         ///< after map(): how the device reaches that memory, "through nvidia-peermem"
+  std::vector<std::string> refused;  ///< each one line: asked for, and not to be had from this device
+  std::string rings;                 ///< one line when the rings are not of the sizes asked for; else empty
+};
+
+/// A snapshot of the device's own counters since the last reset. Bytes are without FCS.
+struct PortCounters {
+  std::uint64_t rx_packets = 0;
+  std::uint64_t rx_bytes = 0;
+  std::uint64_t tx_packets = 0;
+  std::uint64_t tx_bytes = 0;
+  std::uint64_t rx_missed = 0;   ///< the receive ring was full
+  std::uint64_t rx_errors = 0;   ///< refused by the device
+  std::uint64_t rx_no_mbuf = 0;  ///< the pool was empty
+  std::uint64_t tx_errors = 0;
+};
+
+/// The same without the FCS, which the counters of some devices include.
+[[nodiscard]] PortCounters without_fcs(std::string_view driver, PortCounters counters);
+
+struct LinkState {
+  bool up = false;               ///< also where the driver cannot tell
+  std::uint32_t mbit_per_s = 0;  ///< 0: unknown
+};
+
+/// Owns the set-up of an ethdev; the data path uses `id()` with DPDK's own calls. Used by the control thread only:
+/// open, configure, attach the pool, start, and, destroyed, stop and close.
+class Port {
+ public:
+  /// Probes `spec`: a PCI address (given to Eal::start too) or a vdev string.
+  [[nodiscard]] static Result<Port> open(const std::string& spec);
+  /// Takes over an ethdev that already exists, such as one of a ring pair; closes it when destroyed.
+  [[nodiscard]] static Result<Port> adopt(std::uint16_t id);
+
+  Port(Port&& other) noexcept;
+  Port& operator=(Port&& other) noexcept;
+  ~Port();
+
+  /// Works out queues, rings, offloads, RSS and MTU, for the pool's size; more queues than the device has is a usage
+  /// error.
+  [[nodiscard]] Result<void> configure(const PortConfig& config, const PortQueues& queues);
+  /// Lets the device read and write memory that EAL knows (rte_extmem_register) but that is not its own, such as a
+  /// GPU's, until the port is closed. After configure(). A device that cannot is an environment error.
+  [[nodiscard]] Result<void> map(std::span<std::byte> memory);
+  /// Sets device and queues up; received packets are placed in buffers of `pools[0]`, or of one for each receive queue.
+  /// Once, after configure(). A device that cannot split frames so is a usage error.
+  [[nodiscard]] Result<void> attach(std::span<const RxPools> pools);
+  /// The same with one pool for all queues and without a split.
+  [[nodiscard]] Result<void> attach(rte_mempool* pool) { return attach({{RxPools{.payload = pool}}}); }
+  /// Starts the device, promiscuous as configured.
+  [[nodiscard]] Result<void> start();
+  void stop();
+
+  [[nodiscard]] std::uint16_t id() const { return id_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& driver() const { return driver_; }
+  /// NUMA node, or kAnyNode.
+  [[nodiscard]] int node() const { return node_; }
+  [[nodiscard]] MacAddress mac() const;
+  /// Valid after configure().
+  [[nodiscard]] const PortSetup& setup() const { return setup_; }
+  /// What was configured, with the rings that the device has. Valid after configure().
+  [[nodiscard]] PortConfig config_in_force() const;
+
+  [[nodiscard]] PortCounters counters() const;
+  [[nodiscard]] std::map<std::string, std::uint64_t> extended_counters() const;
+  [[nodiscard]] LinkState link() const;
+
+ private:
+  explicit Port(std::uint16_t id);
+  void close();
+  [[nodiscard]] Result<void> spread(const rte_eth_dev_info& info, rte_eth_conf& device);
+  [[nodiscard]] Result<void> set_mtu();
+  [[nodiscard]] Result<void> choose_offloads(const rte_eth_dev_info& info, std::span<const RxPools> pools);
+  void unmap();
+
+  static constexpr std::uint16_t kNone = UINT16_MAX;
+
+  std::uint16_t id_ = kNone;
+  std::string name_;
+  std::string driver_;
+  rte_device* device_ = nullptr;
+  int node_ = -1;
+  bool started_ = false;
+  PortConfig config_;
+  PortQueues queues_;
+  PortSetup setup_;
+  std::vector<std::string> unused_outputs_;  ///< files that the driver made and that hold nothing until the start
+  std::vector<std::span<std::byte>> mapped_;
+  rte_eth_conf device_config_{};
+};
+
+}  // namespace warpline

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A port's queues and the pools that they are filled from.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <rte_errno.h>
+
+#include "warpline/port/offloads.h"
+#include "warpline/port/port.h"
+#include "warpline/runtime/dpdk_log.h"
+#include "warpline/runtime/setup_step.h"
+
+namespace warpline {
+namespace {
+
+/// Buffers of such a pool are no part of their mbufs: to free them takes more than to put the mbuf back.
+bool is_external(rte_mempool* pool) { return (rte_pktmbuf_priv_flags(pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0; }
+
+/// What a device may receive into a buffer of the pool. Devices count in units, the largest 1 KiB (ixgbe; i40e and ice
+/// have 128 bytes), and scatter what does not fit into the whole ones, asked or not.
+std::uint32_t usable_room(rte_mempool* pool) {
+  constexpr std::uint32_t kLargestUnit = 1024;
+  const std::uint32_t room = rte_pktmbuf_data_room_size(pool);
+  return room <= RTE_PKTMBUF_HEADROOM ? 0 : (room - RTE_PKTMBUF_HEADROOM) / kLargestUnit * kLargestUnit;
+}
+
+Result<void> check_split(const std::string& port, const rte_eth_dev_info& info) {
+  const bool splits = (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT) != 0 && info.rx_seg_capa.max_nseg >= 2 &&
+                      info.rx_seg_capa.multi_pools != 0;
+  const bool gathers = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+  if (splits && gathers) return {};
+  return usage_error(fmt::format("port {}: --split", port),
+                     splits ? "the device does not send frames in pieces" : "the device does not split frames",
+                     "leave it out, or use a port such as net_vnic0 or a ConnectX");
+}
+
+int setup_rx_queue(std::uint16_t id, std::uint16_t queue, std::uint16_t ring, unsigned node, rte_eth_rxconf rx,
+                   const RxPools& pools) {
+  if (pools.split == 0) return rte_eth_rx_queue_setup(id, queue, ring, node, &rx, pools.payload);
+  rte_eth_rxseg segments[2] = {};
+  segments[0].split.mp = pools.header;
+  segments[0].split.length = pools.split;
+  segments[1].split.mp = pools.payload;
+  rx.rx_seg = segments;
+  rx.rx_nseg = 2;
+  return rte_eth_rx_queue_setup(id, queue, ring, node, &rx, nullptr);
+}
+
+}  // namespace
+
+Result<void> Port::choose_offloads(const rte_eth_dev_info& info, std::span<const RxPools> pools) {
+  constexpr std::uint32_t kVlanTags = 2 * 4;
+  const std::uint32_t frame = config_.mtu + RTE_ETHER_HDR_LEN + kVlanTags + RTE_ETHER_CRC_LEN;
+  bool splits = false;
+  bool several = false;
+  bool external = false;
+  for (const RxPools& pool : pools) {
+    splits = splits || pool.split != 0;
+    several = several || frame > usable_room(pool.payload);
+    external = external || is_external(pool.payload);
+  }
+  if (splits) {
+    WARPLINE_CHECK(check_split(name_, info));
+    device_config_.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT;
+  }
+  // To mlx5 a split is a kind of scattering.
+  if (splits || several) device_config_.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+  if (splits || several) device_config_.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+  if (splits || external) device_config_.txmode.offloads &= ~std::uint64_t{RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE};
+  return {};
+}
+
+Result<void> Port::attach(std::span<const RxPools> pools) {
+  const std::string what = fmt::format("port {}", name_);
+  rte_eth_dev_info info;
+  if (const int problem = rte_eth_dev_info_get(id_, &info); problem != 0) {
+    return environment_error(what, rte_strerror(-problem), "run `warpline doctor`");
+  }
+  WARPLINE_CHECK(choose_offloads(info, pools));
+  const SetupStep step(fmt::format("setting up the queues of port {}", name_));
+  const CapturedLog log;
+  if (const int problem = rte_eth_dev_configure(id_, queues_.rx, queues_.tx, &device_config_); problem != 0) {
+    return environment_error(what, log.reason(rte_strerror(-problem)), "ask less of it");
+  }
+  WARPLINE_CHECK(set_mtu());
+  const unsigned node = node_ < 0 ? static_cast<unsigned>(SOCKET_ID_ANY) : static_cast<unsigned>(node_);
+  rte_eth_rxconf rx = info.default_rxconf;
+  rx.offloads = device_config_.rxmode.offloads;
+  rx.rx_free_thresh = config_.rx_free_thresh.value_or(rx.rx_free_thresh);
+  for (std::uint16_t q = 0; q < queues_.rx; ++q) {
+    const RxPools& own = pools[std::min<std::size_t>(q, pools.size() - 1)];
+    if (const int problem = setup_rx_queue(id_, q, setup_.rx_ring, node, rx, own); problem != 0) {
+      return environment_error(fmt::format("{}: receive queue {}", what, q), log.reason(rte_strerror(-problem)),
+                               "use another ring size or threshold");
+    }
+  }
+  rte_eth_txconf tx = info.default_txconf;
+  tx.offloads = device_config_.txmode.offloads;
+  tx.tx_free_thresh = config_.tx_free_thresh.value_or(tx.tx_free_thresh);
+  tx.tx_rs_thresh = config_.tx_rs_thresh.value_or(tx.tx_rs_thresh);
+  for (std::uint16_t q = 0; q < queues_.tx; ++q) {
+    if (const int problem = rte_eth_tx_queue_setup(id_, q, setup_.tx_ring, node, &tx); problem != 0) {
+      return environment_error(fmt::format("{}: transmit queue {}", what, q), log.reason(rte_strerror(-problem)),
+                               "use another ring size or threshold");
+    }
+  }
+  setup_.rx_offloads = offload_names(OffloadSide::rx, rx.offloads);
+  setup_.tx_offloads = offload_names(OffloadSide::tx, tx.offloads);
+  return {};
+}
+
+}  // namespace warpline

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/protection/packet_protection.h"
+
+#include <gtest/gtest.h>
+#include <openssl/crypto.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "warpline/protection/protection_testing.h"
+#include "warpline/protection/session_keys.h"
+
+namespace warpline {
+namespace {
+
+// OpenSSL's own allocations, counted. One thread.
+std::size_t allocations = 0;
+std::size_t allocated_bytes = 0;
+
+void* counted_malloc(std::size_t bytes, const char* /*file*/, int /*line*/) {
+  ++allocations;
+  allocated_bytes += bytes;
+  return std::malloc(bytes);
+}
+void* counted_realloc(void* memory, std::size_t bytes, const char* /*file*/, int /*line*/) {
+  ++allocations;
+  return std::realloc(memory, bytes);
+}
+void counted_free(void* memory, const char* /*file*/, int /*line*/) { std::free(memory); }
+
+/// OpenSSL takes it only before it has allocated anything.
+const bool counting = CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free) == 1;
+
+constexpr std::uint32_t kSlots = 4;
+constexpr SessionNonces kSession{.client = 11, .server = 22, .client_session = 33, .server_session = 44};
+
+AesKey test_key() { return array_of<AesKey>("000102030405060708090a0b0c0d0e0f"); }
+
+struct Sealed {
+  std::uint64_t number = 7;
+  Octets header = octets("57140200aabbccdd");
+  Octets text = octets("00112233445566778899aabbccddeeff0011");
+  std::array<std::uint8_t, 16> tag{};
+};
+
+std::unique_ptr<PacketProtection> protection_of(const AesKey& key) { return *make_protection(key, kSlots); }
+
+void seal(PacketProtection& by, std::uint32_t slot, Sealed& packet) {
+  by.seal(slot, packet.number, packet.header, packet.text, packet.tag);
+}
+
+/// On a copy.
+bool opens(PacketProtection& by, std::uint32_t slot, Sealed packet) {
+  return by.open(slot, packet.number, packet.header, packet.text, packet.tag);
+}
+
+class TwoEnds : public testing::Test {
+ protected:
+  TwoEnds() {
+    client_->start(0, kSession, true);
+    server_->start(1, kSession, false);
+  }
+
+  std::unique_ptr<PacketProtection> client_ = protection_of(test_key());
+  std::unique_ptr<PacketProtection> server_ = protection_of(test_key());
+};
+
+TEST_F(TwoEnds, BothWays) {
+  const Sealed plain;
+  for (std::uint64_t number : {0UL, 1UL, 5UL, 2UL, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+    for (const bool from_client : {true, false}) {
+      PacketProtection& sender = from_client ? *client_ : *server_;
+      PacketProtection& receiver = from_client ? *server_ : *client_;
+      Sealed packet = plain;
+      packet.number = number;
+      seal(sender, from_client ? 0 : 1, packet);
+      EXPECT_NE(packet.text, plain.text);
+      EXPECT_TRUE(receiver.open(from_client ? 1 : 0, packet.number, packet.header, packet.text, packet.tag));
+      EXPECT_EQ(packet.text, plain.text);
+    }
+  }
+}
+
+TEST_F(TwoEnds, EmptyTextsAreAuthenticated) {
+  Sealed packet;
+  packet.text.clear();
+  seal(*client_, 0, packet);
+  EXPECT_TRUE(opens(*server_, 1, packet));
+  packet.header[3] ^= 1;
+  EXPECT_FALSE(opens(*server_, 1, packet));
+}
+
+TEST_F(TwoEnds, NoBitMayChange) {
+  Sealed packet;
+  seal(*client_, 0, packet);
+  ASSERT_TRUE(opens(*server_, 1, packet));
+  const auto flip_each = [&](auto part) {
+    for (std::size_t i = 0; i < (packet.*part).size(); ++i) {
+      for (int bit = 0; bit < 8; ++bit) {
+        Sealed forged = packet;
+        (forged.*part)[i] ^= static_cast<std::uint8_t>(1 << bit);
+        EXPECT_FALSE(opens(*server_, 1, forged)) << "byte " << i << " bit " << bit;
+      }
+    }
+  };
+  flip_each(&Sealed::header);
+  flip_each(&Sealed::text);
+  flip_each(&Sealed::tag);
+  for (int bit = 0; bit < 64; ++bit) {
+    Sealed forged = packet;
+    forged.number ^= std::uint64_t{1} << bit;
+    EXPECT_FALSE(opens(*server_, 1, forged)) << "number's bit " << bit;
+  }
+  Sealed shorter = packet;
+  shorter.text.pop_back();
+  EXPECT_FALSE(opens(*server_, 1, shorter));
+  Sealed moved = packet;  // a byte of the header counted as text
+  moved.text.insert(moved.text.begin(), moved.header.back());
+  moved.header.pop_back();
+  EXPECT_FALSE(opens(*server_, 1, moved));
+  EXPECT_TRUE(opens(*server_, 1, packet)) << "refused packets leave no trace";
+}
+
+TEST_F(TwoEnds, NotItsOwnPackets) {
+  Sealed packet;
+  seal(*client_, 0, packet);
+  EXPECT_FALSE(opens(*client_, 0, packet));
+  Sealed back;
+  seal(*server_, 1, back);
+  EXPECT_FALSE(opens(*server_, 1, back));
+}
+
+TEST_F(TwoEnds, NotOfAnotherKey) {
+  const auto stranger = protection_of(AesKey{});
+  stranger->start(0, kSession, true);
+  Sealed packet;
+  seal(*stranger, 0, packet);
+  EXPECT_FALSE(opens(*server_, 1, packet));
+}
+
+TEST_F(TwoEnds, NotOfAnotherSession) {
+  Sealed packet;
+  seal(*client_, 0, packet);
+  for (int field = 0; field < 4; ++field) {
+    SessionNonces other = kSession;
+    if (field == 0) ++other.client;
+    if (field == 1) ++other.server;
+    if (field == 2) ++other.client_session;
+    if (field == 3) ++other.server_session;
+    server_->start(2, other, false);
+    EXPECT_FALSE(opens(*server_, 2, packet)) << field;
+  }
+  // The same slot again: what was recorded before is worth nothing.
+  SessionNonces next = kSession;
+  ++next.server;
+  server_->start(1, next, false);
+  EXPECT_FALSE(opens(*server_, 1, packet));
+  client_->start(0, next, true);
+  Sealed fresh;
+  seal(*client_, 0, fresh);
+  EXPECT_TRUE(opens(*server_, 1, fresh));
+}
+
+TEST_F(TwoEnds, NothingOutsideOfASession) {
+  Sealed packet;
+  seal(*client_, 0, packet);
+  server_->stop(1);
+  EXPECT_FALSE(opens(*server_, 1, packet));
+  EXPECT_FALSE(opens(*server_, 3, packet));
+  Sealed lost;
+  seal(*server_, 1, lost);
+  EXPECT_EQ(lost.text, Octets(lost.text.size(), 0));
+  EXPECT_FALSE(opens(*client_, 0, lost));
+}
+
+TEST_F(TwoEnds, KeysChangeAndPacketsMayCrossTheChange) {
+  constexpr std::uint64_t kChange = std::uint64_t{1} << kPacketsAKeyLog2;
+  std::vector<Sealed> packets;
+  for (std::uint64_t number = kChange - 3; number < kChange + 3; ++number) {
+    Sealed packet;
+    packet.number = number;
+    seal(*client_, 0, packet);
+    packets.push_back(packet);
+  }
+  for (const std::size_t i : {0, 3, 1, 5, 2, 4}) EXPECT_TRUE(opens(*server_, 1, packets[i])) << i;
+}
+
+TEST_F(TwoEnds, NoAllocationOnTheWayOfAPacket) {
+  ASSERT_TRUE(counting);
+  Sealed packet;
+  const std::size_t before = allocations;
+  for (const std::uint64_t number : {std::uint64_t{1}, std::uint64_t{1} << kPacketsAKeyLog2, std::uint64_t{2}}) {
+    packet.number = number;
+    seal(*client_, 0, packet);
+    EXPECT_TRUE(server_->open(1, packet.number, packet.header, packet.text, packet.tag));
+    packet.tag[0] ^= 1;
+    EXPECT_FALSE(server_->open(1, packet.number, packet.header, packet.text, packet.tag));
+  }
+  EXPECT_EQ(allocations, before);
+}
+
+TEST_F(TwoEnds, ALiveSessionIsSmall) {
+  ASSERT_TRUE(counting);
+  SessionNonces another = kSession;
+  ++another.server;
+  // The derivation's own memory, given back at once, is in this.
+  const std::size_t before = allocated_bytes;
+  client_->start(2, another, true);
+  EXPECT_LE(allocated_bytes - before, 6144U);
+  EXPECT_GT(allocated_bytes, before);
+}
+
+TEST(PacketProtection, FileThatIsNotThere) {
+  const auto protection = load_protection("/nonexistent/key", kSlots);
+  ASSERT_FALSE(protection.ok());
+  EXPECT_EQ(protection.error().kind, ErrorKind::environment);
+}
+
+}  // namespace
+}  // namespace warpline

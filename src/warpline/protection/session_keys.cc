@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/protection/session_keys.h"
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/params.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "warpline/packet/byte_order.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::string_view kLabel = "warpline message 1";
+
+OSSL_PARAM octets(const char* name, std::span<const std::uint8_t> bytes) {
+  return OSSL_PARAM_construct_octet_string(name, const_cast<std::uint8_t*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
+
+bool hkdf_sha256(EVP_KDF* kdf, std::span<const std::uint8_t> key, std::span<const std::uint8_t> salt,
+                 std::span<const std::uint8_t> info, std::span<std::uint8_t> output) {
+  const EvpKdfContext context(EVP_KDF_CTX_new(kdf));
+  if (context == nullptr) return false;
+  char digest[] = "SHA256";
+  const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
+                                   octets(OSSL_KDF_PARAM_KEY, key), octets(OSSL_KDF_PARAM_SALT, salt),
+                                   octets(OSSL_KDF_PARAM_INFO, info), OSSL_PARAM_construct_end()};
+  return EVP_KDF_derive(context.get(), output.data(), output.size(), parameters) == 1;
+}
+
+bool derive_session(EVP_KDF* kdf, const AesKey& key, const SessionNonces& nonces, SessionSecrets& secrets) {
+  std::array<std::uint8_t, 16> salt;
+  store_be64(salt.data(), nonces.client);
+  store_be64(salt.data() + 8, nonces.server);
+  std::array<std::uint8_t, kLabel.size() + 8> info;
+  std::ranges::copy(kLabel, info.begin());
+  store_be32(info.data() + kLabel.size(), nonces.client_session);
+  store_be32(info.data() + kLabel.size() + 4, nonces.server_session);
+
+  std::array<std::uint8_t, 2 * (sizeof(AesKey) + sizeof(GcmNonce))> material;
+  if (!hkdf_sha256(kdf, key, salt, info, material)) return false;
+  const std::uint8_t* at = material.data();
+  const auto take = [&at](auto& part) {
+    std::copy_n(at, part.size(), part.begin());
+    at += part.size();
+  };
+  take(secrets.from_client.secret);
+  take(secrets.from_server.secret);
+  take(secrets.from_client.mask);
+  take(secrets.from_server.mask);
+  OPENSSL_cleanse(material.data(), material.size());
+  return true;
+}
+
+KeySchedule::KeySchedule(const EVP_CIPHER* cipher) : cipher_(cipher), context_(EVP_CIPHER_CTX_new()) {}
+
+bool KeySchedule::derive(const AesKey& secret, std::uint64_t epoch, AesKey& key) {
+  EVP_CIPHER_CTX* const context = context_.get();
+  if (context == nullptr) return false;
+  const bool fresh = EVP_CIPHER_CTX_get0_cipher(context) == nullptr;
+  std::array<std::uint8_t, 16> block{};
+  store_be64(block.data() + 8, epoch);
+  int written = 0;
+  return EVP_EncryptInit_ex2(context, fresh ? cipher_ : nullptr, secret.data(), nullptr, nullptr) == 1 &&
+         EVP_CIPHER_CTX_set_padding(context, 0) == 1 &&
+         EVP_EncryptUpdate(context, key.data(), &written, block.data(), static_cast<int>(block.size())) == 1 &&
+         written == static_cast<int>(key.size());
+}
+
+}  // namespace warpline

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "warpline/base/histogram.h"
+#include "warpline/datapath/queue_path.h"
+#include "warpline/report/report.h"
+
+namespace warpline {
+
+/// What paths counted, summed up. Any thread may read while the paths' lcores write.
+struct PathTotals {
+  RunTotals totals;  ///< without stages and latency
+  StageTotals receive{.name = "receive"};
+  StageTotals work{.name = "work"};
+  StageTotals transmit{.name = "transmit"};
+  Histogram latency;
+
+  void add(const QueuePath& path);
+};
+
+}  // namespace warpline

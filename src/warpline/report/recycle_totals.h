@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "warpline/config/config.h"
+#include "warpline/memory/recycle_setup.h"
+#include "warpline/port/port.h"
+#include "warpline/report/report.h"
+
+namespace warpline {
+
+/// What came of --recycle on `ports`, those whose sent buffers are to come back. When all workers have ended.
+[[nodiscard]] RecycleTotals recycle_totals(RecycleWay way, const Recycling& recycling, std::span<const Port> ports);
+
+/// One line for a run that was to recycle directly and never did though it received `packets`; unset for any other.
+[[nodiscard]] std::optional<std::string> nothing_recycled(RecycleWay way, const RecycleTotals& totals,
+                                                          std::uint64_t packets);
+
+}  // namespace warpline

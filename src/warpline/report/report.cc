@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/report/report.h"
+
+#include "warpline/report/facts.h"
+
+namespace warpline {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Tally& tally) {
+  Json json = {{"packets", tally.packets}};
+  if (tally.has_bytes()) json["bytes"] = tally.bytes;
+  return json;
+}
+
+Json to_json(const DropTotals& drops) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kVerdicts; ++i) {
+    if (drops[i] != 0) json[std::string(name(static_cast<Verdict>(i)))] = drops[i];
+  }
+  return json;
+}
+
+Json to_json(const Throughput& rate) {
+  Json json = {{"mpps", rate.mpps()}};
+  if (rate.tally.has_bytes()) {
+    json["gbps_l1"] = rate.gbps_l1();
+    json["gbps_l2"] = rate.gbps_l2();
+  }
+  return json;
+}
+
+Json to_json(const LatencyTotals& latency) {
+  return {{"count", latency.count}, {"p50", latency.p50},       {"p90", latency.p90}, {"p99", latency.p99},
+          {"p999", latency.p999},   {"p99999", latency.p99999}, {"max", latency.max}};
+}
+
+Json to_json(const StageTotals& stage) {
+  return {{"name", stage.name},
+          {"calls", stage.calls},
+          {"packets", stage.packets},
+          {"cycles_per_packet", stage.cycles_per_packet()},
+          {"batch_mean", stage.batch_mean()}};
+}
+
+Json to_json(const VerifyTotals& verify) {
+  return {{"checked", verify.checked},     {"bad", verify.bad},
+          {"missing", verify.missing},     {"duplicated", verify.duplicated},
+          {"reordered", verify.reordered}, {"late", verify.late}};
+}
+
+Json to_json(const PortTotals& port) {
+  return {{"name", port.name},     {"rx", to_json(port.rx)}, {"tx", to_json(port.tx)},
+          {"missed", port.missed}, {"nombuf", port.no_mbuf}, {"errors", port.errors}};
+}
+
+Json to_json(const FrameTally& counted) {
+  return {{"packets", counted.packets},
+          {"bytes", counted.bytes},
+          {"arp", counted.of(L3Kind::arp)},
+          {"ipv4", counted.of(L3Kind::ipv4)},
+          {"ipv6", counted.of(L3Kind::ipv6)},
+          {"other", counted.of(L3Kind::none)},
+          {"icmp", counted.of(L4Kind::icmp) + counted.of(L4Kind::icmpv6)},
+          {"udp", counted.of(L4Kind::udp)},
+          {"tcp", counted.of(L4Kind::tcp)},
+          {"fragments", counted.fragments},
+          {"vlan_tagged", counted.vlan_tagged},
+          {"malformed", counted.malformed}};
+}
+
+Json to_json(const GpuTotals& gpu) {
+  Json json = {{"name", gpu.name}, {"engine", gpu.engine}};
+  if (gpu.ctas != 0) json["ctas"] = gpu.ctas;
+  json["memory_bytes"] = gpu.memory_bytes;
+  return json;
+}
+
+Json RunReport::to_json() const {
+  using warpline::to_json;
+  Json json = {{"schema_version", 1},  {"command", command}, {"build", build_facts()},
+               {"host", host_facts()}, {"config", config},   {"duration_s", duration_s}};
+  json["rx"] = to_json(totals.rx);
+  json["tx"] = to_json(totals.tx);
+  if (totals.delivered) json["delivered"] = to_json(*totals.delivered);
+  if (totals.generated) json["generated"] = to_json(*totals.generated);
+  json["drops"] = to_json(totals.drops);
+  json["in_flight"] = totals.in_flight;
+  json["conserved"] = totals.conserved();
+  if (totals.verify) json["verify"] = to_json(*totals.verify);
+  json["rate"] = to_json(rate);
+  if (totals.latency && totals.latency->count != 0) json["latency_ns"] = to_json(*totals.latency);
+  if (!totals.stages.empty()) {
+    for (const StageTotals& stage : totals.stages) json["stages"].push_back(to_json(stage));
+  }
+  if (counted) json["counted"] = to_json(*counted);
+  if (gpu) json["gpu"] = to_json(*gpu);
+  if (recycle) json["recycle"] = to_json(*recycle);
+  if (routing) json["routing"] = to_json(*routing);
+  for (const QueueTotals& queue : queues) json["queues"].push_back(to_json(queue));
+  for (const PortTotals& port : ports) json["ports"].push_back(to_json(port));
+  json["lcores"] = lcores;
+  json["notes"] = notes;
+  json["refused_offloads"] = refused_offloads;
+  return json;
+}
+
+}  // namespace warpline

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/report/run_end.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "warpline/base/output.h"
+#include "warpline/port/link_wait.h"
+#include "warpline/runtime/stop.h"
+
+namespace warpline {
+
+void add_plan(RunReport& report, const LcorePlan& plan) {
+  for (const PlacedWorker& worker : plan.workers) {
+    report.lcores.push_back(fmt::format("{}: lcore {} on cpu {}{}{}{}", worker.request.name, worker.lcore,
+                                        worker.cpu.id, worker.shares_cpu ? " (shared)" : "",
+                                        worker.request.queues.empty() ? "" : ", ", worker.request.queues));
+  }
+}
+
+std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal, std::span<const Port> ports) {
+  std::vector<std::string> notes = plan.notes;
+  notes.insert(notes.end(), eal.notes().begin(), eal.notes().end());
+  for (const Port& port : ports) {
+    if (!port.setup().rings.empty()) notes.push_back(port.setup().rings);
+  }
+  return notes;
+}
+
+std::vector<std::string> await_links(std::span<const Port> ports) {
+  std::vector<std::string> down = wait_for_links(ports, StopOnSignal::requested());
+  for (std::string& port : down) {
+    port = fmt::format("port {}: its link is down: what is sent there is lost until it comes up", port);
+  }
+  return down;
+}
+
+void announce(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) put_line(stderr, "warpline: note: " + note);
+}
+
+void add_port(RunReport& report, const Port& port) {
+  const PortCounters counters = port.counters();
+  report.ports.push_back({.name = port.name(),
+                          .rx = {counters.rx_packets, counters.rx_bytes},
+                          .tx = {counters.tx_packets, counters.tx_bytes},
+                          .missed = counters.rx_missed,
+                          .no_mbuf = counters.rx_no_mbuf,
+                          .errors = counters.rx_errors + counters.tx_errors});
+  for (const std::string& refused : port.setup().refused) {
+    report.refused_offloads.push_back(fmt::format("{}: {}", port.name(), refused));
+  }
+}
+
+void print(const RunReport& report, const RunConfig& config) {
+  if (config.json) {
+    fmt::print("{}\n", report.to_json().dump());
+  } else if (!config.json_stream) {
+    fmt::print("{}", report.to_text());
+  }
+  std::fflush(stdout);
+}
+
+int exit_code(const RunReport& report, bool interrupted) {
+  constexpr int kVerificationFailed = 4;
+  constexpr int kInterrupted = 130;
+  const bool clean = !report.totals.verify || report.totals.verify->clean();
+  if (!report.totals.conserved() || !clean) return kVerificationFailed;
+  return interrupted ? kInterrupted : 0;
+}
+
+}  // namespace warpline

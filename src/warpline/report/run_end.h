@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "warpline/config/config.h"
+#include "warpline/port/port.h"
+#include "warpline/report/report.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/lcore_plan.h"
+
+namespace warpline {
+
+/// Adds what runs where.
+void add_plan(RunReport& report, const LcorePlan& plan);
+
+/// What costs rate or latency, by the plan, by the EAL and by the ports' devices, each one line.
+[[nodiscard]] std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal, std::span<const Port> ports);
+/// Waits for the links of started ports as wait_for_links does, until a signal comes at the latest. Returns a line for
+/// each that is still down.
+[[nodiscard]] std::vector<std::string> await_links(std::span<const Port> ports);
+/// Says them on stderr: loudly, before the run begins.
+void announce(const std::vector<std::string>& notes);
+
+/// Adds what the device counted and what it refused to be set up to.
+void add_port(RunReport& report, const Port& port);
+
+/// The report on stdout: one JSON object with --json, a table for people otherwise; with --json-stream alone nothing,
+/// since stdout then holds interval lines only.
+void print(const RunReport& report, const RunConfig& config);
+
+/// The exit code of a run that came to its report: 4 if packets are unaccounted for or wrong, 130 if it was
+/// interrupted, 0 otherwise.
+[[nodiscard]] int exit_code(const RunReport& report, bool interrupted);
+
+}  // namespace warpline

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <rte_mbuf.h>
+
+#include "warpline/base/clock.h"
+#include "warpline/base/counter.h"
+#include "warpline/base/units.h"
+#include "warpline/datapath/queue_path.h"
+#include "warpline/packet/parse.h"
+#include "warpline/packet/responder.h"
+#include "warpline/route/hop_rewrite.h"
+#include "warpline/route/icmp_error.h"
+#include "warpline/route/neighbour_frames.h"
+#include "warpline/route/neighbours.h"
+#include "warpline/route/route_set.h"
+#include "warpline/route/token_bucket.h"
+#include "warpline/router/egress.h"
+#include "warpline/router/generation.h"
+#include "warpline/router/plain_burst.h"
+#include "warpline/router/waiting_room.h"
+
+namespace warpline {
+
+/// The time that neighbours and what waits for them age by: nanoseconds of the time-stamp counter.
+inline Nanos router_now() { return {static_cast<std::int64_t>(ticks_to_nanos(ticks_now()))}; }
+
+/// What routing did beside passing packets on. One writer: the lcore.
+struct alignas(64) RouteCounters {
+  Counter delivered_packets;  ///< to the router itself: ARP and neighbour discovery that it learnt from
+  Counter delivered_bytes;
+  Counter generated_packets;  ///< requests and errors
+  Counter generated_bytes;
+  Counter requests;  ///< ARP requests and neighbour solicitations
+  Counter errors;    ///< ICMP errors
+};
+
+/// A started port.
+struct RoutePort {
+  std::uint16_t id;
+  RouterPort own;
+  rte_mempool* sending;  ///< where requests come from
+};
+
+/// What one lcore has to route with, and all of routing that is not the common way: packets to the router, to
+/// neighbours that are not known yet, and those that cannot be passed on. Owner: that lcore; the neighbours are
+/// everybody's.
+class RouteLcore {
+ public:
+  /// One port, as this lcore uses it.
+  struct Port {
+    HopRewrite rewrite;
+    PlainFrames plain;
+    PlainBurst plain_burst;
+    std::uint32_t max_frame;
+    rte_mempool* sending;
+    const RouterPort* own;
+    QueuePath* path;
+    std::vector<Responder> on_link;  ///< for the port's own addresses
+    std::vector<Responder> routed;   ///< for all the router's addresses, as seen from this port
+    Egress egress;
+  };
+
+  /// `ports` and `paths`, this lcore's by port, outlive it.
+  RouteLcore(const std::vector<RoutePort>& ports, const std::vector<QueuePath*>& paths, NeighbourTable& neighbours);
+
+  [[nodiscard]] std::vector<Port>& ports() { return ports_; }
+  [[nodiscard]] const NeighbourTable& neighbours() const { return neighbours_; }
+
+  /// A frame that is no plain one. ipv4 or ipv6: to be looked up, its IP header whole in the first segment, right
+  /// behind the Ethernet header. none: it is done with.
+  [[nodiscard]] L3Kind examine(std::uint16_t rx_port, rte_mbuf* mbuf);
+
+  /// A packet that was looked up and cannot simply leave.
+  void pass_on(std::uint16_t rx_port, rte_mbuf* mbuf, Hop hop, bool v4);
+
+  /// Once a round: lets those go whose neighbour has been found, or does not answer.
+  void look_after_waiting() {
+    if (!waiting_.empty()) [[unlikely]]
+      call_waiting();
+  }
+  /// Once a round: sends what is due. Returns how many packets left.
+  std::uint32_t flush_due(bool idle) {
+    const std::uint64_t now = ticks_now();
+    std::uint32_t sent = 0;
+    for (Port& port : ports_) sent += port.egress.flush_due(idle, now);
+    return sent;
+  }
+  /// At the end: drops what waits, and sends all that is to go.
+  void end();
+
+  [[nodiscard]] const RouteCounters& counters() const { return counters_; }
+
+ private:
+  void drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason);
+  /// Drops it, with an ICMP error back to its sender where that is right; the error is made of the packet itself.
+  void refuse(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict verdict, IcmpReason reason, std::uint16_t mtu = 0);
+  [[nodiscard]] bool turn_into_error(std::uint16_t rx_port, rte_mbuf* mbuf, IcmpReason reason, std::uint16_t mtu);
+  /// To the router itself: true, and done with, if it was an answer, a question or news of a neighbour.
+  [[nodiscard]] bool take(std::uint16_t rx_port, rte_mbuf* mbuf, FrameRef frame, const ParsedFrame& parsed,
+                          const std::vector<Responder>& responders);
+  void deliver(std::uint16_t rx_port, rte_mbuf* mbuf);
+  void to_neighbour(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16_t tx_port, std::uint32_t neighbour);
+  void send(rte_mbuf* mbuf, std::uint16_t tx_port, std::uint64_t mac);
+  void ask(const NeighbourKey& key, const NeighbourQuestion& question);
+  void call_waiting();
+  [[nodiscard]] bool is_own(const IpAddress& address) const;
+
+  const std::vector<RoutePort>& own_;
+  NeighbourTable& neighbours_;
+  std::vector<Port> ports_;
+  WaitingRoom waiting_;
+  std::uint32_t events_seen_ = 0;
+  Nanos look_again_{0};
+  TokenBucket errors_;
+  RouteCounters counters_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/router/router.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "warpline/base/clock.h"
+#include "warpline/route/route_file.h"
+#include "warpline/router/exact_tables.h"
+#include "warpline/router/fib_tables.h"
+#include "warpline/router/lpm_tables.h"
+#include "warpline/router/route_stage.h"
+
+namespace warpline {
+namespace {
+
+constexpr Nanos kAgeEvery{250'000'000};
+constexpr Nanos kDefaultDeadline{20'000};
+
+/// A router with one kind of lookup.
+template <RouteLookup Lookup>
+class RouterBy final : public Router {
+ public:
+  RouterBy(const Config& config, const ForwardLayout& layout, const LcorePlan& plan, std::vector<RoutePort> ports)
+      : Router(config, layout, plan, std::move(ports)) {
+    for (const auto& lcore : lcores_) {
+      stages_.push_back(std::make_unique<RouteStage<Lookup>>(generations_, *lcore, budget_, config.forward.burst));
+    }
+  }
+
+  void run(std::size_t role) override {
+    std::vector<Stage*> stages;
+    for (const std::uint16_t path : layout_.roles[role].paths) {
+      Stage* stage = stages_[layout_.paths[path].queue].get();
+      if (std::ranges::find(stages, stage) == stages.end()) stages.push_back(stage);
+    }
+    run_stages(stages, control_, plan_.workers[role].gives_way);
+  }
+
+  [[nodiscard]] bool switching() const override { return generations_.has_old(); }
+
+ private:
+  Result<void> install(const RouteSet& set) override {
+    const std::uint64_t number = generations_.newest() + 1;
+    WARPLINE_TRY(Lookup tables, Lookup::make(set, {.number = number, .node = plan_.workers.front().cpu.node}));
+    WARPLINE_TRY(std::vector<Hop> hops, hold(set));
+    generations_.publish(
+        std::make_unique<const Generation<Lookup>>(Generation<Lookup>{std::move(tables), std::move(hops), number}));
+    return {};
+  }
+
+  void free_old() override {
+    if (!generations_.has_old()) return;
+    std::uint64_t oldest = generations_.newest();
+    for (const auto& stage : stages_) oldest = std::min(oldest, stage->reader().number());
+    generations_.free_before(oldest, [this](const Generation<Lookup>& generation) { let_go(generation.hops); });
+  }
+
+  GenerationSwitch<Lookup> generations_;
+  std::vector<std::unique_ptr<RouteStage<Lookup>>> stages_;  ///< by pipeline
+};
+
+/// Calls `use` with a null pointer to the tables' type.
+template <typename Use>
+auto with_lookup(LookupKind kind, Use&& use) {
+  switch (kind) {
+    case LookupKind::fib:
+      return use(static_cast<FibTables*>(nullptr));
+    case LookupKind::exact:
+      return use(static_cast<ExactTables*>(nullptr));
+    case LookupKind::lpm:
+      break;
+  }
+  return use(static_cast<LpmTables*>(nullptr));
+}
+
+}  // namespace
+
+Bytes route_memory(const Config& config, const RouteSet& set) {
+  constexpr std::uint64_t kGenerations = 3;  // in use, being made, and what does not fit where an old one was
+  const Bytes one =
+      with_lookup(config.l3forward.lookup, [&set]<typename Lookup>(Lookup*) { return Lookup::memory(set); });
+  return {kGenerations * one.value};
+}
+
+Router::Router(const Config& config, const ForwardLayout& layout, const LcorePlan& plan, std::vector<RoutePort> ports)
+    : config_(config),
+      layout_(layout),
+      plan_(plan),
+      ports_(std::move(ports)),
+      neighbours_(kNeighbours),
+      budget_(config.run.packets) {
+  for (const PathRoute& route : layout.paths) {
+    auto path = std::make_unique<QueuePath>();
+    path->rx = path->tx = path->reply = {ports_[route.rx_port].id, route.queue};
+    path->burst = config.forward.burst;
+    path->deadline_ticks = nanos_to_ticks(config.forward.deadline.value_or(kDefaultDeadline));
+    path->tx_retries = config.forward.tx_retries;
+    paths_.push_back(std::move(path));
+  }
+  for (std::size_t role = 0; role < layout.roles.size(); ++role) {
+    for (const std::uint16_t path : layout.roles[role].paths) {
+      paths_[path]->yields = plan.workers[role].gives_way;
+    }
+  }
+  for (std::uint16_t pipeline = 0; pipeline < config.forward.pipelines; ++pipeline) {
+    std::vector<QueuePath*> own;
+    for (std::size_t port = 0; port < ports_.size(); ++port) {
+      own.push_back(paths_[pipeline * ports_.size() + port].get());
+    }
+    lcores_.push_back(std::make_unique<RouteLcore>(ports_, own, neighbours_));
+  }
+}
+
+Result<std::unique_ptr<Router>> Router::create(const Config& config, const ForwardLayout& layout, const LcorePlan& plan,
+                                               std::vector<RoutePort> ports, RouteSet routes) {
+  std::unique_ptr<Router> router =
+      with_lookup(config.l3forward.lookup, [&]<typename Lookup>(Lookup*) -> std::unique_ptr<Router> {
+        return std::make_unique<RouterBy<Lookup>>(config, layout, plan, std::move(ports));
+      });
+  WARPLINE_CHECK(router->install(routes));
+  router->routes_ = routes.from_file;
+  return router;
+}
+
+void Router::recycle_with(const Recycling& recycling) {
+  recycling_ = &recycling;
+  give_recyclers(recycling, layout_, paths_);
+}
+
+std::optional<std::uint64_t> Router::recycled() const {
+  return recycling_ != nullptr ? recycling_->recycled() : std::nullopt;
+}
+
+Result<std::vector<Hop>> Router::hold(const RouteSet& set) {
+  std::vector<Hop> hops;
+  hops.reserve(set.hops.size());
+  for (const NextHop& next : set.hops) {
+    Hop& hop = hops.emplace_back(Hop{NeighbourTable::kNobody, next.port, next.kind});
+    if (next.kind != HopKind::gateway) continue;
+    hop.neighbour = neighbours_.pin(NeighbourKey::of(next.port, next.gateway), router_now());
+    if (hop.neighbour != NeighbourTable::kNobody) continue;
+    hops.pop_back();
+    let_go(hops);
+    return usage_error(
+        fmt::format("cannot route by {} next hops", set.hops.size()),
+        fmt::format("there is room for {} neighbours, and none for {}", kNeighbours, to_string(next.gateway)),
+        "use fewer gateways");
+  }
+  return hops;
+}
+
+void Router::let_go(const std::vector<Hop>& hops) {
+  for (const Hop& hop : hops) {
+    if (hop.kind == HopKind::gateway) neighbours_.unpin(hop.neighbour);
+  }
+}
+
+Result<void> Router::reload() {
+  std::vector<RouterPort> own;
+  for (const RoutePort& port : ports_) own.push_back(port.own);
+  const auto read_and_install = [&]() -> Result<void> {
+    WARPLINE_TRY(const RouteSet set,
+                 read_routes(config_.l3forward.routes, own, config_.l3forward.lookup == LookupKind::exact));
+    WARPLINE_CHECK(install(set));
+    routes_ = set.from_file;
+    return {};
+  };
+  Result<void> result = read_and_install();
+  ++(result ? reloads_ : refused_);
+  return result;
+}
+
+void Router::tend() {
+  free_old();
+  const Nanos time = router_now();
+  if (time.value - aged_ < kAgeEvery.value) return;
+  aged_ = time.value;
+  neighbours_.age(time);
+}
+
+std::uint64_t Router::received() const {
+  std::uint64_t packets = 0;
+  for (const auto& path : paths_) packets += path->received.packets.get();
+  return packets;
+}
+
+}  // namespace warpline

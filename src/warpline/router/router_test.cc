@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/router/router.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include <rte_ethdev.h>
+
+#include "warpline/memory/packet_pool.h"
+#include "warpline/packet/frame_testing.h"
+#include "warpline/packet/udp_frame.h"
+#include "warpline/port/port.h"
+#include "warpline/port/ring_pair.h"
+#include "warpline/route/route_file.h"
+#include "warpline/router/route_layout.h"
+#include "warpline/runtime/eal_environment.h"
+
+namespace warpline {
+namespace {
+
+const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(0, Bytes{std::uint64_t{1} << 30}));
+
+constexpr std::uint32_t kRouterBuffers = 4095;
+
+/// A host on the link of one of the router's ports.
+struct Host {
+  MacAddress mac;
+  IpAddress v4;
+  IpAddress v6;
+};
+const Host kWest{{{2, 0, 0, 0, 1, 9}}, *parse_ip("10.0.0.9"), *parse_ip("fd00:1::9")};
+const Host kEast{{{2, 0, 0, 0, 2, 9}}, *parse_ip("10.0.1.9"), *parse_ip("fd00:2::9")};
+const IpAddress kFarV4 = *parse_ip("10.77.0.5");
+const IpAddress kFarV6 = *parse_ip("fd00:77::5");
+
+/// A router with two ports whose far ends are in the test's hands.
+class RouterTest : public testing::TestWithParam<LookupKind> {
+ protected:
+  void SetUp() override {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    // Its rings order what this thread and the lcore do to a packet; the tables' switch has a test of its own.
+    GTEST_SKIP() << "DPDK's own ring driver is not compiled for ThreadSanitizer";
+#endif
+#endif
+    static int pools = 0;
+    pool_.emplace(*PacketPool::make("route" + std::to_string(pools++), kRouterBuffers, 0, 2048, kAnyNode));
+    routes_file_ = testing::TempDir() + "routes" + std::to_string(getpid());
+    write_routes("10.77.0.0/16 via 10.0.1.9\nfd00:77::/32 via fd00:2::9\n");
+    config_.command = "l3forward";
+    config_.l3forward.lookup = GetParam();
+    config_.l3forward.routes = routes_file_;
+    config_.forward.burst = 32;
+    const char* const addresses[2][2] = {{"10.0.0.1/24", "fd00:1::1/64"}, {"10.0.1.1/24", "fd00:2::1/64"}};
+    std::vector<RoutePort> ports;
+    std::vector<RouterPort> own;
+    for (int i = 0; i < 2; ++i) {
+      const auto ids = *make_ring_pair(1, 1024, kAnyNode);
+      ports_.push_back(started(ids.first));
+      far_.push_back(started(ids.second));
+      RouterPort port{.mac = ports_.back().mac(), .mtu = 1500, .addresses = {}};
+      for (const char* address : addresses[i]) port.addresses.push_back(*parse_interface_address(address));
+      macs_.push_back(port.mac);
+      own.push_back(port);
+      ports.push_back({ports_.back().id(), port, pool_->get()});
+      config_.ports.emplace_back().addresses = port.addresses;
+    }
+    auto routes = read_routes(routes_file_, own, false);
+    ASSERT_TRUE(routes.ok()) << routes.error().message();
+    layout_ = lay_out_routing(config_, {kAnyNode, kAnyNode}, 1);
+    plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {});
+    plan_.workers[0].gives_way = true;
+    auto router = Router::create(config_, layout_, plan_, std::move(ports), *std::move(routes));
+    ASSERT_TRUE(router.ok()) << router.error().message();
+    router_ = *std::move(router);
+    lcore_ = std::thread([this] { router_->run(0); });
+  }
+
+  void TearDown() override {
+    stop();
+    std::filesystem::remove(routes_file_);
+  }
+
+  /// Ends the lcore, and checks that no packet and no buffer is missing.
+  void stop() {
+    if (!lcore_.joinable()) return;
+    router_->stop();
+    lcore_.join();
+    std::uint64_t in = 0, out = 0;
+    for (const auto& path : router_->paths()) {
+      in += path->received.packets.get();
+      out += path->sent.packets.get() + path->sent.drops.total();
+    }
+    for (const auto& lcore : router_->lcores()) {
+      in += lcore->counters().generated_packets.get();
+      out += lcore->counters().delivered_packets.get();
+    }
+    EXPECT_EQ(in, out);
+    for (int port = 0; port < 2; ++port) (void)drain(port);
+    EXPECT_EQ(pool_->in_use(), 0U);
+  }
+
+  void write_routes(const std::string& text) const { std::ofstream(routes_file_) << text; }
+
+  Port started(std::uint16_t id) {
+    Port port = *Port::adopt(id);
+    EXPECT_TRUE(port.configure({}, {.rx = 1, .tx = 1}).ok());
+    EXPECT_TRUE(port.attach(pool_->get()).ok());
+    EXPECT_TRUE(port.start().ok());
+    return port;
+  }
+
+  /// A frame from the link of `port`.
+  void send(int port, const FrameBytes& bytes) {
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
+    ASSERT_NE(mbuf, nullptr);
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
+    while (rte_eth_tx_burst(far_[port].id(), 0, &mbuf, 1) == 0) std::this_thread::yield();
+  }
+
+  std::vector<FrameBytes> drain(int port) {
+    std::vector<FrameBytes> frames;
+    std::array<rte_mbuf*, 64> mbufs;
+    while (const std::uint16_t count = rte_eth_rx_burst(far_[port].id(), 0, mbufs.data(), mbufs.size())) {
+      for (std::uint16_t i = 0; i < count; ++i) {
+        const auto* data = rte_pktmbuf_mtod(mbufs[i], const std::uint8_t*);
+        frames.emplace_back(data, data + mbufs[i]->data_len);
+        EXPECT_EQ(mbufs[i]->nb_segs, 1);
+      }
+      rte_pktmbuf_free_bulk(mbufs.data(), count);
+    }
+    return frames;
+  }
+
+  /// The next frame that leaves by `port`.
+  FrameBytes next(int port) {
+    while (queue_[port].empty()) {
+      for (FrameBytes& frame : drain(port)) queue_[port].push_back(std::move(frame));
+      std::this_thread::yield();
+    }
+    FrameBytes frame = std::move(queue_[port].front());
+    queue_[port].erase(queue_[port].begin());
+    SegmentedFrame whole(frame);
+    EXPECT_EQ(verdict_of(whole.ref()), Verdict::forward);
+    return frame;
+  }
+
+  [[nodiscard]] FrameBytes udp(const IpAddress& from, const IpAddress& to, std::uint8_t ttl = 64,
+                               std::size_t payload = 40, std::uint16_t number = 1) const {
+    const UdpFrame header{.destination_mac = macs_[0],
+                          .source_mac = kWest.mac,
+                          .source = from,
+                          .destination = to,
+                          .source_port = 1000,
+                          .destination_port = number,
+                          .time_to_live = ttl};
+    FrameBytes frame(udp_headers_length(header) + payload);
+    EXPECT_NE(emit(header, frame), 0U);
+    return frame;
+  }
+
+  /// Answers the router's question for `host`, the next frame on `port`.
+  void answer(int port, const Host& host) {
+    FrameBytes question = next(port);
+    SegmentedFrame frame(question);
+    const bool v4 = parse(frame.ref()).l3 == L3Kind::arp;
+    ASSERT_TRUE(Responder(host.mac, {v4 ? host.v4 : host.v6, 24}).answer(frame.ref()));
+    send(port, frame.bytes());
+  }
+
+  [[nodiscard]] std::uint64_t drops(Verdict verdict) const {
+    std::uint64_t sum = 0;
+    for (const auto& path : router_->paths()) sum += path->sent.drops.get(verdict);
+    return sum;
+  }
+  void wait_for(const std::function<bool()>& condition) const {
+    while (!condition()) std::this_thread::yield();
+  }
+  void expect_dropped(const FrameBytes& frame, Verdict verdict) {
+    send(0, frame);
+    wait_for([&] { return drops(verdict) == 1; });
+  }
+
+  Config config_;
+  std::string routes_file_;
+  std::optional<PacketPool> pool_;
+  std::vector<Port> ports_;
+  std::vector<Port> far_;
+  std::vector<MacAddress> macs_;
+  ForwardLayout layout_;
+  LcorePlan plan_;
+  std::unique_ptr<Router> router_;
+  std::thread lcore_;
+  std::vector<FrameBytes> queue_[2];
+};
+
+FrameBytes routed(FrameBytes frame, const MacAddress& from, const MacAddress& to, bool v4) {
+  store_address(frame.data(), to);
+  store_address(frame.data() + 6, from);
+  frame[v4 ? 22 : 21] -= 1;
+  return v4 ? with_checksums(frame) : frame;
+}
+
+TEST_P(RouterTest, PassesOnByGatewaysAndOnLinksOnceItKnowsThem) {
+  for (const auto& [from, to, v4] : {std::tuple(kWest.v4, kFarV4, true), std::tuple(kWest.v6, kFarV6, false)}) {
+    const FrameBytes first = udp(from, to, 64, 40, 1);
+    send(0, first);
+    answer(1, kEast);
+    EXPECT_EQ(next(1), routed(first, macs_[1], kEast.mac, v4));
+    const FrameBytes second = udp(from, to, 2, 1400, 2);
+    send(0, second);
+    EXPECT_EQ(next(1), routed(second, macs_[1], kEast.mac, v4));
+  }
+  const FrameBytes on_link = udp(kWest.v4, kEast.v4);
+  send(0, on_link);
+  EXPECT_EQ(next(1), routed(on_link, macs_[1], kEast.mac, true)) << "the gateway itself";
+  EXPECT_EQ(router_->neighbours().count(NeighbourState::reachable), 2U);
+}
+
+TEST_P(RouterTest, SaysWhyItDoesNotPassOn) {
+  const auto expect_error = [&](const FrameBytes& offender, Verdict verdict, std::uint8_t type, std::uint8_t code) {
+    send(0, offender);
+    const FrameBytes error = next(0);
+    const bool v4 = error.size() < 14 + 40 || EthernetView(error.data()).ether_type() == kEtherTypeIpv4;
+    const std::size_t icmp = v4 ? 34 : 54;
+    EXPECT_EQ(error[icmp], type) << name(verdict);
+    EXPECT_EQ(error[icmp + 1], code) << name(verdict);
+    EXPECT_EQ(load_address<MacAddress>(error.data()), kWest.mac);
+    EXPECT_TRUE(std::equal(error.begin() + static_cast<std::ptrdiff_t>(icmp) + 8, error.end(), offender.begin() + 14))
+        << "the datagram as it came";
+    EXPECT_EQ(drops(verdict), 1U + (v4 ? 0 : 1));
+  };
+  expect_error(udp(kWest.v4, kFarV4, 1), Verdict::ttl_expired, 11, 0);
+  expect_error(udp(kWest.v6, kFarV6, 1), Verdict::ttl_expired, 3, 0);
+  expect_error(udp(kWest.v4, *parse_ip("192.0.2.1")), Verdict::no_route, 3, 0);
+  expect_error(udp(kWest.v6, *parse_ip("2001:db8::1")), Verdict::no_route, 1, 0);
+  expect_error(udp(kWest.v4, *parse_ip("10.0.1.1")), Verdict::no_listener, 3, 3);
+  expect_error(udp(kWest.v6, *parse_ip("fd00:1::1"), 1), Verdict::no_listener, 1, 4);
+  EXPECT_EQ(router_->lcores()[0]->counters().errors.get(), 6U);
+}
+
+TEST_P(RouterTest, NamesWhatItDrops) {
+  const FrameBytes good = udp(kWest.v4, kFarV4);
+  FrameBytes other = good;
+  other[5] ^= 1;
+  expect_dropped(other, Verdict::other_station);
+  expect_dropped(tagged(good, kEtherTypeVlan, 5), Verdict::not_routed);
+  expect_dropped(udp(kWest.v4, *parse_ip("127.0.0.1")), Verdict::martian);
+  FrameBytes damaged = good;
+  damaged[24] ^= 1;
+  expect_dropped(damaged, Verdict::ipv4_checksum);
+  expect_dropped(FrameBytes(good.begin(), good.begin() + 30), Verdict::ipv4_truncated);
+  FrameBytes to_all = good;
+  std::fill_n(to_all.begin(), 6, 0xff);
+  expect_dropped(to_all, Verdict::no_listener);
+  EXPECT_EQ(router_->lcores()[0]->counters().errors.get(), 0U);
+}
+
+TEST_P(RouterTest, AnswersForItselfOnEveryPort) {
+  const auto echo = [&](const IpAddress& to) {
+    FrameBytes frame = udp(kWest.v4, to);
+    frame[14 + Ipv4View::kProtocol] = kProtocolIcmp;
+    frame[34] = kIcmpEchoRequest;
+    frame[35] = 0;
+    return with_checksums(frame);
+  };
+  for (const char* own : {"10.0.0.1", "10.0.1.1"}) {
+    send(0, echo(*parse_ip(own)));
+    const FrameBytes reply = next(0);
+    EXPECT_EQ(reply[34], kIcmpEchoReply);
+    EXPECT_EQ(load_address<MacAddress>(reply.data()), kWest.mac);
+  }
+  FrameBytes question(kNeighbourRequestLength);
+  question.resize(write_neighbour_request(question, kWest.mac, kWest.v4, *parse_ip("10.0.0.1"), std::nullopt));
+  send(0, question);
+  EXPECT_EQ(load_address<MacAddress>(next(0).data() + 6), macs_[0]);
+  const FrameBytes back = udp(kFarV4, kWest.v4);
+  send(0, back);
+  EXPECT_EQ(load_address<MacAddress>(next(0).data()), kWest.mac) << "learnt from its question";
+}
+
+TEST_P(RouterTest, KeepsAFewPacketsForAnUnknownNeighbour) {
+  const std::size_t more = WaitingRoom::kEach + 8;
+  for (std::size_t i = 0; i < more; ++i) send(0, udp(kWest.v4, kFarV4, 64, 40, static_cast<std::uint16_t>(i + 1)));
+  wait_for([&] { return drops(Verdict::neighbour_unresolved) == more - WaitingRoom::kEach; });
+  answer(1, kEast);
+  for (std::size_t i = 0; i < WaitingRoom::kEach; ++i) EXPECT_EQ(load_be16(next(1).data() + 36), i + 1);
+  send(0, udp(kWest.v4, *parse_ip("10.0.1.55")));
+  EXPECT_EQ(EthernetView(next(1).data()).ether_type(), kEtherTypeArp);
+  stop();
+  EXPECT_EQ(drops(Verdict::neighbour_unresolved), more - WaitingRoom::kEach + 1) << "the one that still waited";
+}
+
+/// Whole bursts of plain frames go another way than those with others among them, and a burst's end than its eights.
+TEST_P(RouterTest, KeepsTheOrderOfEachFamilyInMixedBursts) {
+  for (const IpAddress& to : {kFarV4, kFarV6}) {
+    send(0, udp(to == kFarV4 ? kWest.v4 : kWest.v6, to));
+    answer(1, kEast);
+    (void)next(1);
+  }
+  constexpr std::uint16_t kPackets = 700;
+  std::vector<rte_mbuf*> mbufs;
+  std::vector<FrameBytes> expected_v4, expected_v6;
+  std::uint64_t damaged = 0;
+  for (std::uint16_t i = 1; i <= kPackets; ++i) {
+    const bool mixed = i / 100 % 2 == 1;
+    const bool v4 = !mixed || i % 3 != 0;
+    FrameBytes frame = v4 ? udp(kWest.v4, kFarV4, 64, i % 50U, i) : udp(kWest.v6, kFarV6, 64, i % 50U, i);
+    if (mixed && v4 && i % 7 == 0) {
+      frame[24] ^= 1;
+      ++damaged;
+    } else {
+      (v4 ? expected_v4 : expected_v6).push_back(routed(frame, macs_[1], kEast.mac, v4));
+    }
+    rte_mbuf* mbuf = mbufs.emplace_back(rte_pktmbuf_alloc(pool_->get()));
+    ASSERT_NE(mbuf, nullptr);
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.size())), frame.data(), frame.size());
+  }
+  for (std::size_t sent = 0; sent < mbufs.size();) {
+    sent += rte_eth_tx_burst(far_[0].id(), 0, &mbufs[sent], static_cast<std::uint16_t>(mbufs.size() - sent));
+  }
+  std::vector<FrameBytes> got_v4, got_v6;
+  while (got_v4.size() + got_v6.size() < expected_v4.size() + expected_v6.size()) {
+    FrameBytes frame = next(1);
+    (EthernetView(frame.data()).ether_type() == kEtherTypeIpv4 ? got_v4 : got_v6).push_back(std::move(frame));
+  }
+  EXPECT_EQ(got_v4, expected_v4);
+  EXPECT_EQ(got_v6, expected_v6);
+  EXPECT_GT(damaged, 0U);
+  wait_for([&] { return drops(Verdict::ipv4_checksum) == damaged; });
+}
+
+TEST_P(RouterTest, LosesNothingWhenRoutesAreReadAgain) {
+  constexpr std::uint16_t kPackets = 900;  // fewer than a ring holds: the links are not read while tables are made
+  send(0, udp(kWest.v4, kFarV4));
+  answer(1, kEast);
+  (void)next(1);
+  std::thread traffic([&] {
+    for (std::uint16_t i = 1; i <= kPackets; ++i) send(0, udp(kWest.v4, kFarV4, 64, 40, i));
+  });
+  std::uint16_t arrived = 0;
+  for (int reload = 0; reload < 3; ++reload) {
+    write_routes(reload % 2 == 0 ? "10.64.0.0/10 via 10.0.1.9\n" : "0.0.0.0/0 via 10.0.1.9\n10.78.0.0/16 port 0\n");
+    const auto reloaded = router_->reload();
+    ASSERT_TRUE(reloaded.ok()) << reloaded.error().message();
+    for (; arrived < (reload + 1) * kPackets / 3; ++arrived) EXPECT_EQ(load_be16(next(1).data() + 36), arrived + 1);
+    router_->tend();
+  }
+  traffic.join();
+  wait_for([&] {
+    router_->tend();
+    return !router_->switching();
+  });
+  EXPECT_EQ(arrived, kPackets);
+  write_routes("10.77.0.0/16 via 10.0.1.9\n10.78.0.0/16 via 192.0.2.1\n");
+  EXPECT_FALSE(router_->reload().ok());
+  EXPECT_EQ(router_->routes(), 1U);
+  send(0, udp(kWest.v4, kFarV4));
+  (void)next(1);
+  EXPECT_EQ(router_->reloads(), 3U);
+  EXPECT_EQ(router_->refused_reloads(), 1U);
+}
+
+std::string lookup_name(const testing::TestParamInfo<LookupKind>& info) {
+  constexpr const char* kNames[] = {"Lpm", "Fib", "Exact"};
+  return kNames[static_cast<std::size_t>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Lookups, RouterTest, testing::Values(LookupKind::lpm, LookupKind::fib, LookupKind::exact),
+                         lookup_name);
+
+}  // namespace
+}  // namespace warpline

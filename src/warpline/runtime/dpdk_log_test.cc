@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/runtime/dpdk_log.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include <rte_log.h>
+
+namespace warpline {
+namespace {
+
+void log_line(const char* line) { rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "%s", line); }
+
+TEST(CapturedLog, TellsTheFirstLine) {
+  const CapturedLog log;
+  EXPECT_EQ(log.reason("nothing"), "nothing");
+  log_line("EAL: no such device\n");
+  log_line("EAL: giving up\n");
+  EXPECT_EQ(log.reason("nothing"), "no such device");
+}
+
+TEST(CapturedLog, KeepsNothingOfTheOneBefore) {
+  {
+    const CapturedLog log;
+    log_line("EAL: no such device\n");
+  }
+  const CapturedLog log;
+  EXPECT_EQ(log.reason("nothing"), "nothing");
+}
+
+TEST(CapturedLog, StderrHasANameWhileItIsCaptured) {
+  EXPECT_EQ(stderr_descriptor(), STDERR_FILENO);
+  const CapturedLog log(CapturedLog::Scope::all_output);
+  EXPECT_NE(stderr_descriptor(), STDERR_FILENO);
+}
+
+TEST(CapturedLogDeathTest, WhatWasSaidComesOutOfACrash) {
+  EXPECT_DEATH(
+      {
+        const CapturedLog log;
+        log_line("EAL: no such device\n");
+        std::abort();
+      },
+      "EAL: no such device");
+  EXPECT_DEATH(
+      {
+        const CapturedLog log(CapturedLog::Scope::all_output);
+        std::fputs("printed past the log, ", stderr);
+        log_line("and logged\n");
+        std::abort();
+      },
+      "printed past the log, and logged");
+  EXPECT_DEATH(
+      {
+        const CapturedLog log(CapturedLog::Scope::all_output);
+        log_line("EAL: before the fault\n");
+        std::raise(SIGSEGV);
+      },
+      "EAL: before the fault");
+}
+
+}  // namespace
+}  // namespace warpline

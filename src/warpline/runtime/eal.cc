@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/runtime/eal.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "warpline/machine/hugepages.h"
+#include "warpline/machine/ordinary_scheduling.h"
+#include "warpline/runtime/dpdk_log.h"
+#include "warpline/runtime/interrupt_thread.h"
+#include "warpline/runtime/port_spec.h"
+#include "warpline/runtime/setup_step.h"
+
+namespace warpline {
+namespace {
+
+/// Beyond the pools: EAL's own zones, ethdev and driver tables, rings.
+constexpr std::uint64_t kOwnMemory = 64 << 20;
+
+std::atomic<bool> started_before{false};
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+/// What Warpline decides itself, and what says it instead.
+constexpr std::pair<const char*, const char*> kOurs[] = {
+    {"-l", "--lcores"},
+    {"-c", "--lcores"},
+    {"--lcores", "--lcores"},
+    {"--main-lcore", "--lcores"},
+    {"-a", "--port"},
+    {"--allow", "--port"},
+    {"--vdev", "--port"},
+    {"-b", "--port"},
+    {"--block", "--port"},
+    {"--in-memory", "--hugepages"},
+    {"--file-prefix", "nothing: it is chosen for each process"},
+};
+
+Result<void> refuse_ours(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    for (const auto& [argument, instead] : kOurs) {
+      const std::string_view option(argument);
+      const bool is_long = option.starts_with("--");
+      if (word == option || word.starts_with(fmt::format("{}=", option)) ||
+          (!is_long && word.starts_with(option) && !word.starts_with("--"))) {
+        return usage_error(fmt::format("EAL argument \"{}\"", word), "the program sets it itself",
+                           fmt::format("use {}", instead));
+      }
+    }
+  }
+  return {};
+}
+
+bool names(const std::vector<std::string>& words, std::string_view option) {
+  return std::find(words.begin(), words.end(), option) != words.end();
+}
+
+std::vector<int> current_affinity() {
+  const Result<Topology> topology = Topology::of_machine();
+  std::vector<int> cpus;
+  if (topology.ok()) {
+    for (const Cpu& cpu : topology->cpus) cpus.push_back(cpu.id);
+  }
+  return cpus;
+}
+
+void set_affinity(const std::vector<int>& cpus) {
+  if (cpus.empty()) return;
+  const int count = cpus.back() + 1;
+  cpu_set_t* const set = CPU_ALLOC(count);
+  const std::size_t size = CPU_ALLOC_SIZE(count);
+  CPU_ZERO_S(size, set);
+  for (const int cpu : cpus) CPU_SET_S(cpu, size, set);
+  sched_setaffinity(0, size, set);
+  CPU_FREE(set);
+}
+
+/// EAL makes the folder for its files even when told to keep none. Gone at once, not even a kill can leave it behind.
+void remove_runtime_dir() {
+  const char* const folder = rte_eal_get_runtime_dir();
+  if (folder == nullptr || *folder == '\0') return;
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  std::filesystem::remove(std::filesystem::path(folder).parent_path(), ignored);  // unless others are in it
+}
+
+Error not_started(const CapturedLog& log, const RuntimeConfig& config, bool hugepages, Bytes memory) {
+  const int code = rte_errno;
+  const std::string why = log.reason(rte_strerror(code));
+  if (code == EINVAL && !config.eal.empty()) {
+    return usage_error(fmt::format("EAL arguments \"{}\"", config.eal), why, "see DPDK's \"EAL parameters\"");
+  }
+  if (code == EACCES || code == EPERM) {
+    return environment_error("DPDK does not start", why, "run `warpline doctor`, or run as root: `sudo warpline ...`");
+  }
+  return environment_error("DPDK does not start", why,
+                           hugepages ? fmt::format("reserve hugepages: `{}`, or use --no-hugepages",
+                                                   reserve_command(read_hugepages(), memory))
+                                     : "run `warpline doctor`");
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> eal_arguments(const RuntimeConfig& config, const LcorePlan& plan,
+                                               const std::vector<std::string>& port_specs, Bytes memory, bool hugepages,
+                                               const std::string& file_prefix) {
+  const std::vector<std::string> further = words_of(config.eal);
+  WARPLINE_CHECK(refuse_ours(further));
+  std::vector<std::string> pci;
+  for (const std::string& text : port_specs) {
+    WARPLINE_TRY(const PortSpec spec, parse_port_spec(text));
+    if (spec.pci) pci.push_back(text);
+  }
+  std::vector<std::string> arguments = {"--lcores",      eal_lcores(plan),
+                                        "--main-lcore",  fmt::format("{}", plan.control_lcore),
+                                        "--file-prefix", file_prefix};
+  arguments.emplace_back("--no-telemetry");
+  if (hugepages) {
+    arguments.emplace_back("--in-memory");
+  } else {
+    const std::uint64_t mebibytes = (memory.value + kOwnMemory + kMebibyte - 1) / kMebibyte;
+    for (const char* const argument : {"--no-huge", "--no-shconf", "-m"}) arguments.emplace_back(argument);
+    arguments.push_back(fmt::format("{}", mebibytes));
+  }
+  // Virtual addresses need no look at the physical ones, and so no privilege. With a device, EAL knows better.
+  if (pci.empty()) {
+    arguments.emplace_back("--no-pci");
+    arguments.emplace_back("--iova-mode=va");
+  }
+  for (const std::string& address : pci) {
+    arguments.emplace_back("-a");
+    arguments.push_back(address);
+  }
+  if (!std::any_of(further.begin(), further.end(), [](const auto& word) { return word.starts_with("--log-level"); })) {
+    arguments.emplace_back("--log-level=error");
+  }
+  arguments.insert(arguments.end(), further.begin(), further.end());
+  return arguments;
+}
+
+Result<Eal> Eal::start(const RuntimeConfig& config, const LcorePlan& plan, const std::vector<std::string>& port_specs,
+                       Bytes memory) {
+  Eal eal;
+  const Bytes needed{memory.value + kOwnMemory};
+  const std::vector<HugepagePool> pages = read_hugepages();
+  RuntimeConfig effective = config;
+  std::vector<std::string> words = words_of(config.eal);
+  eal.hugepages_ = config.hugepages && !names(words, "--no-huge") && free_bytes(pages).value >= needed.value;
+  std::erase(words, "--no-huge");
+  effective.eal = fmt::format("{}", fmt::join(words, " "));
+  if (config.hugepages && !eal.hugepages_) {
+    eal.notes_.push_back(
+        fmt::format("runs on ordinary pages, which is slower: {} MiB of hugepages are needed and {} MiB are free; `{}`",
+                    needed.value / kMebibyte, free_bytes(pages).value / kMebibyte, reserve_command(pages, needed)));
+  }
+  WARPLINE_TRY(std::vector<std::string> arguments, eal_arguments(effective, plan, port_specs, memory, eal.hugepages_,
+                                                                 fmt::format("warpline-{}", getpid())));
+  if (started_before.exchange(true)) {
+    return environment_error("DPDK does not start", "it can be started once in a process");
+  }
+  arguments.insert(arguments.begin(), "warpline");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+
+  eal.affinity_ = current_affinity();
+  const SetupStep step("starting DPDK");
+  const CapturedLog log(CapturedLog::Scope::all_output);
+  int status = 0;
+  {
+    const OrdinaryScheduling for_threads;
+    status = rte_eal_init(static_cast<int>(argv.size()), argv.data());
+  }
+  remove_runtime_dir();
+  if (status < 0) {
+    Error error = not_started(log, effective, eal.hugepages_, needed);
+    set_affinity(eal.affinity_);
+    return error;
+  }
+  eal.owner_ = true;
+  return eal;
+}
+
+Eal::Eal(Eal&& other) noexcept
+    : owner_(std::exchange(other.owner_, false)),
+      hugepages_(other.hugepages_),
+      affinity_(std::move(other.affinity_)),
+      notes_(std::move(other.notes_)) {}
+
+Eal::~Eal() {
+  if (!owner_) return;
+  const SetupStep step("stopping DPDK", SetupStep::Of::clean_up);
+  const CapturedLog log;
+  // A thread that does not stop may still touch what the clean-up unmaps; the end of the process then frees it.
+  if (park_interrupt_thread()) rte_eal_cleanup();
+  set_affinity(affinity_);
+}
+
+}  // namespace warpline

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/config/config.h"
+#include "warpline/runtime/lcore_plan.h"
+
+namespace warpline {
+
+/// DPDK's environment: one a process, started by the thread that then is the control lcore. Leaves no file, socket,
+/// hugepage or changed affinity behind.
+class Eal {
+ public:
+  /// `port_specs`: only their PCI addresses count here (vdevs are plugged in by Port::open). `memory`: what all pools
+  /// and rings will need; without hugepages it is reserved (not touched) at once.
+  [[nodiscard]] static Result<Eal> start(const RuntimeConfig& config, const LcorePlan& plan,
+                                         const std::vector<std::string>& port_specs, Bytes memory);
+  Eal(Eal&& other) noexcept;
+  Eal& operator=(Eal&&) = delete;
+  ~Eal();
+
+  [[nodiscard]] bool hugepages() const { return hugepages_; }
+  /// What costs rate, each one line: no hugepages, and the command that mends it.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  Eal() = default;
+
+  bool owner_ = false;
+  bool hugepages_ = false;
+  std::vector<int> affinity_;  ///< of the starting thread, before
+  std::vector<std::string> notes_;
+};
+
+/// Arguments for rte_eal_init, without the program's name. Pure.
+[[nodiscard]] Result<std::vector<std::string>> eal_arguments(const RuntimeConfig& config, const LcorePlan& plan,
+                                                             const std::vector<std::string>& port_specs, Bytes memory,
+                                                             bool hugepages, const std::string& file_prefix);
+
+}  // namespace warpline

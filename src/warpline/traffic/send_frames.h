@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/base/run_totals.h"
+#include "warpline/port/port_queue.h"
+#include "warpline/traffic/generator.h"
+
+namespace warpline {
+
+/// Sends the next `packets` frames of `generator` out of `to`, or as many as the queue takes without being waited for.
+/// Returns what was sent; the rest is freed. Before the queue has another owner.
+[[nodiscard]] Tally send_frames(Generator& generator, PortQueue to, std::uint32_t packets);
+
+}  // namespace warpline

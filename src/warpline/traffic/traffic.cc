@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/traffic/traffic.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "warpline/base/random.h"
+#include "warpline/base/units.h"
+#include "warpline/packet/checksum.h"
+#include "warpline/packet/ethernet.h"
+#include "warpline/packet/ipv4.h"
+#include "warpline/packet/ipv6.h"
+#include "warpline/packet/udp.h"
+
+namespace warpline {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "sums of 16-bit words are taken in the machine's order");
+
+constexpr std::uint32_t kImixSizes[] = {60, 590, 1514};
+/// 7 x 60, 4 x 590, 1 x 1514, spread out.
+constexpr std::uint8_t kImixSlots[] = {0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 0, 1};
+
+constexpr std::uint32_t kEthernet = EthernetView::kHeaderLength;
+
+/// The `offset`-th address after `address`.
+Ipv4Address after(Ipv4Address address, std::uint32_t offset) {
+  store_be32(address.bytes.data(), load_be32(address.bytes.data()) + offset);
+  return address;
+}
+
+Ipv6Address after(Ipv6Address address, std::uint32_t offset) {
+  for (std::size_t i = address.bytes.size(); i-- > 0 && offset != 0; offset >>= 8) {
+    const std::uint32_t sum = address.bytes[i] + (offset & 0xff);
+    address.bytes[i] = static_cast<std::uint8_t>(sum);
+    offset += sum & 0x100;
+  }
+  return address;
+}
+
+void emit_ip(const Ipv4Address& source, const Ipv4Address& destination, std::uint16_t udp_bytes, std::uint8_t* ip) {
+  Ipv4Header header;
+  header.total_length = static_cast<std::uint16_t>(Ipv4View::kHeaderLength + udp_bytes);
+  header.dont_fragment = true;
+  header.protocol = kProtocolUdp;
+  header.source = source;
+  header.destination = destination;
+  emit(header, ip);
+}
+
+void emit_ip(const Ipv6Address& source, const Ipv6Address& destination, std::uint16_t udp_bytes, std::uint8_t* ip) {
+  Ipv6Header header;
+  header.payload_length = udp_bytes;
+  header.next_header = kProtocolUdp;
+  header.source = source;
+  header.destination = destination;
+  emit(header, ip);
+}
+
+ChecksumSum pseudo_header(const Ipv4Address&, const std::uint8_t* ip, std::uint16_t udp_bytes) {
+  return pseudo_header_v4(ip + Ipv4View::kSource, kProtocolUdp, udp_bytes);
+}
+
+ChecksumSum pseudo_header(const Ipv6Address&, const std::uint8_t* ip, std::uint16_t udp_bytes) {
+  return pseudo_header_v6(ip + Ipv6View::kSource, kProtocolUdp, udp_bytes);
+}
+
+template <typename Address>
+HeaderTemplate make_template(const TrafficConfig& config, std::uint32_t ip_bytes, std::uint32_t flow,
+                             std::uint32_t frame_bytes) {
+  const std::uint32_t ports = 0x10000U - config.src_port;
+  const Address source = after(std::get<Address>(config.src_ip), flow / ports);
+  const auto& destination = std::get<Address>(config.dst_ip);
+  const auto udp_bytes = static_cast<std::uint16_t>(frame_bytes - kEthernet - ip_bytes);
+
+  HeaderTemplate headers{};
+  std::uint8_t* ip = headers.bytes.data() + kEthernet;
+  std::uint8_t* udp = ip + ip_bytes;
+  emit(EthernetHeader{config.dst_mac, config.src_mac, sizeof(Address) == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6},
+       headers.bytes.data());
+  emit_ip(source, destination, udp_bytes, ip);
+  emit(UdpHeader{static_cast<std::uint16_t>(config.src_port + flow % ports), config.dst_port, udp_bytes, 0}, udp);
+  ChecksumSum sum = pseudo_header(source, ip, udp_bytes);
+  sum.add(udp, UdpView::kHeaderLength);
+  store_be16(reinterpret_cast<std::uint8_t*>(&headers.udp_sum), static_cast<std::uint16_t>(~sum.checksum()));
+  return headers;
+}
+
+}  // namespace
+
+Result<TrafficPlan> TrafficPlan::make(const TrafficConfig& config, std::uint64_t seed) {
+  if (config.src_ip.index() != config.dst_ip.index()) {
+    return usage_error("the traffic's addresses do not fit together",
+                       fmt::format("{} and {} are of two kinds", to_string(config.src_ip), to_string(config.dst_ip)),
+                       "give both as IPv4 or both as IPv6");
+  }
+  if (config.flows == 0 || config.flows > kMaxFlows) {
+    return usage_error(fmt::format("cannot make {} flows", config.flows),
+                       fmt::format("1 to {} are possible", kMaxFlows), "use --flows 64");
+  }
+  TrafficPlan plan;
+  plan.flows_ = config.flows;
+  plan.header_bytes_ = std::holds_alternative<Ipv4Address>(config.src_ip) ? kIpv4Headers : kIpv6Headers;
+  WARPLINE_CHECK(plan.read_sizes(config));
+  plan.key_ = mix64(seed);
+  plan.make_templates(config);
+  plan.make_pattern(seed);
+  return plan;
+}
+
+Result<void> TrafficPlan::read_sizes(const TrafficConfig& config) {
+  if (config.size == "imix") {
+    std::ranges::copy(kImixSizes, sizes_.begin());
+    std::ranges::copy(kImixSlots, kinds_.begin());
+    slots_ = std::size(kImixSlots);
+    kind_count_ = std::size(kImixSizes);
+  } else {
+    WARPLINE_TRY(const std::uint64_t size, parse_count(config.size));
+    if (size < kMinFrameBytes || size > kMaxFrameBytes) {
+      return usage_error(fmt::format("cannot make frames of {} bytes", size),
+                         fmt::format("{} to {}, without FCS, are possible", kMinFrameBytes, kMaxFrameBytes),
+                         "use --size 64");
+    }
+    sizes_[0] = static_cast<std::uint32_t>(size);
+  }
+  max_bytes_ = *std::ranges::max_element(sizes_);
+  if (sizes_[0] < head_bytes()) {
+    return usage_error(fmt::format("cannot make frames of {} bytes", sizes_[0]),
+                       fmt::format("over IPv6 headers and stamp take {}", head_bytes()),
+                       fmt::format("use --size {} or more, or IPv4 addresses", head_bytes()));
+  }
+  return {};
+}
+
+void TrafficPlan::make_templates(const TrafficConfig& config) {
+  templates_.reserve(std::size_t{flows_} * kind_count_);
+  for (std::uint32_t flow = 0; flow < flows_; ++flow) {
+    for (std::uint32_t kind = 0; kind < kind_count_; ++kind) {
+      templates_.push_back(header_bytes_ == kIpv4Headers
+                               ? make_template<Ipv4Address>(config, Ipv4View::kHeaderLength, flow, sizes_[kind])
+                               : make_template<Ipv6Address>(config, Ipv6View::kHeaderLength, flow, sizes_[kind]));
+    }
+  }
+  std::copy_n(templates_.front().bytes.begin(), macs_.size(), macs_.begin());
+}
+
+void TrafficPlan::make_pattern(std::uint64_t seed) {
+  Random random(seed);
+  pattern_.resize(kPatternBytes);
+  for (std::uint8_t& byte : pattern_) byte = static_cast<std::uint8_t>(random.next() >> 56);
+  pattern_sums_.resize(kPatternBytes / 2 + 1);
+  for (std::size_t word = 0; word < kPatternBytes / 2; ++word) {
+    std::uint16_t value;
+    std::memcpy(&value, &pattern_[2 * word], sizeof(value));
+    pattern_sums_[word + 1] = pattern_sums_[word] + value;
+  }
+}
+
+bool TrafficPlan::looks_ours(const std::uint8_t* head) const {
+  const std::uint8_t* expected = templates_.front().bytes.data();
+  const auto same = [&](std::uint32_t offset, std::uint32_t length) {
+    return std::memcmp(head + offset, expected + offset, length) == 0;
+  };
+  const bool ipv4 = header_bytes_ == kIpv4Headers;
+  const std::uint32_t protocol = kEthernet + (ipv4 ? Ipv4View::kProtocol : Ipv6View::kNextHeader);
+  const std::uint32_t destination = kEthernet + (ipv4 ? Ipv4View::kDestination : Ipv6View::kDestination);
+  const std::uint32_t port = header_bytes_ - UdpView::kHeaderLength + UdpView::kDestinationPort;
+  return same(EthernetView::kEtherType, 2) && same(protocol, 1) && same(destination, ipv4 ? 4 : 16) && same(port, 2);
+}
+
+}  // namespace warpline

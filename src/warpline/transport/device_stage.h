@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "warpline/base/piece_lane.h"
+#include "warpline/message/config.h"
+#include "warpline/transport/transport.h"
+
+namespace warpline {
+
+/// What a DeviceStage had copied. One writer.
+struct DeviceStageCounters {
+  Counter placed;  ///< pieces of what arrived, into device memory
+  Counter placed_bytes;
+  Counter fetched;  ///< payloads to be sent, out of device memory
+  Counter fetched_bytes;
+};
+
+/// Messages in memory that the CPU does not reach, through a transport that needs not reach it either. A lane copies:
+/// payload that is sent from device memory behind its head, a burst at a time; what arrives from where it was received
+/// to where it belongs, a burst at a time. The CPU looks at neither. The lane reaches the transport's own buffers.
+///
+/// While a burst's copies are under way room() is empty, and receive() too, and settled() is false; nothing waits.
+class DeviceStage final : public Transport {
+ public:
+  /// Both outlive the stage. Heads have room for whole datagrams.
+  DeviceStage(Transport& inner, PieceLane& lane);
+
+  /// For EndpointConfig.
+  [[nodiscard]] Placer placer() { return {this, place}; }
+  /// Nothing is being copied or about to be. Until then memory that a BufferSource got back must not be given out
+  /// again: what came for the message that had it may still be on its way there.
+  [[nodiscard]] bool quiet() { return pieces_.empty() && lane_.landed() >= batches_; }
+
+  std::span<const Datagram> receive(Nanos now) override;
+  void read() override;
+  [[nodiscard]] bool settled() override;
+  [[nodiscard]] bool failed() const override { return lane_.failure().has_value(); }
+  std::span<Outgoing> room() override;
+  void send(std::size_t count, Nanos now) override;
+  std::span<const std::uint64_t> completed() override;
+  void wait(Nanos now, Nanos until) override;
+
+  [[nodiscard]] const DeviceStageCounters& copies() const { return copies_; }
+  /// Why nothing settles any more, if so.
+  [[nodiscard]] std::optional<Error> failure() const { return lane_.failure(); }
+
+ private:
+  static void place(void* self, std::uint8_t* to, const std::uint8_t* from, std::uint32_t length);
+  bool push();
+  void release(Nanos now);
+  void collect();
+
+  Transport& inner_;
+  PieceLane& lane_;
+  DeviceStageCounters copies_;
+
+  std::vector<Piece> pieces_;      ///< of bursts that are not all with the lane
+  std::size_t pushed_ = 0;         ///< of pieces_
+  std::uint64_t batches_ = 0;      ///< given to the lane
+  std::uint64_t read_until_ = 0;   ///< batches of what arrived last
+  std::uint64_t fetch_until_ = 0;  ///< batches of the burst that is held
+  std::size_t held_ = 0;           ///< datagrams of the inner transport's room() that wait for their payload
+  std::span<Outgoing> room_;
+  std::vector<std::uint64_t> fetched_;  ///< tokens of the burst that is held
+  std::vector<std::uint64_t> tokens_;   ///< for the next completed()
+  std::vector<std::uint64_t> given_;    ///< by the last one
+};
+
+}  // namespace warpline

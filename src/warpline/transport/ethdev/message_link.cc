@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/transport/ethdev/message_link.h"
+
+#include <cstring>
+
+#include "warpline/route/prefix.h"
+
+namespace warpline {
+
+MessageLink::MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
+                         std::optional<IpAddress> next, std::optional<std::uint16_t> tag)
+    : self{mac, mtu, addresses}, gateway(next), vlan(tag) {
+  for (const InterfaceAddress& address : addresses) responders.emplace_back(mac, address);
+}
+
+const IpAddress* MessageLink::own_address(const PeerAddress& peer) const {
+  const std::size_t family = ip_address(peer).index();
+  for (const InterfaceAddress& own : self.addresses) {
+    if (own.address.index() == family) return &own.address;
+  }
+  return nullptr;
+}
+
+std::optional<NeighbourKey> MessageLink::next_hop(const PeerAddress& peer) const {
+  const IpAddress address = ip_address(peer);
+  for (const InterfaceAddress& own : self.addresses) {
+    if (is_neighbour(own, address)) return NeighbourKey::of(0, address);
+  }
+  if (gateway && gateway->index() == address.index()) return NeighbourKey::of(0, *gateway);
+  return std::nullopt;
+}
+
+bool MessageLink::is_own(const std::uint8_t* address, bool v4) const {
+  for (const InterfaceAddress& own : self.addresses) {
+    if (const auto* four = std::get_if<Ipv4Address>(&own.address)) {
+      if (v4 && std::memcmp(four->bytes.data(), address, 4) == 0) return true;
+    } else if (!v4 && std::memcmp(std::get<Ipv6Address>(own.address).bytes.data(), address, 16) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace warpline

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "warpline/base/address.h"
+#include "warpline/base/units.h"
+#include "warpline/message/types.h"
+#include "warpline/packet/responder.h"
+#include "warpline/route/neighbours.h"
+#include "warpline/route/route_set.h"
+
+namespace warpline {
+
+/// What the queues of one port know together of its link. Immutable but for the neighbours, which any thread may use.
+struct MessageLink {
+  MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
+              std::optional<IpAddress> next, std::optional<std::uint16_t> tag);
+
+  /// Our address to talk to `peer` from; null if we have none of its family.
+  [[nodiscard]] const IpAddress* own_address(const PeerAddress& peer) const;
+  /// The neighbour that datagrams to `peer` are handed to; nothing if no way leads there.
+  [[nodiscard]] std::optional<NeighbourKey> next_hop(const PeerAddress& peer) const;
+  /// `address`: as in an IP header of that version.
+  [[nodiscard]] bool is_own(const std::uint8_t* address, bool v4) const;
+
+  RouterPort self;
+  std::vector<Responder> responders;  ///< one for each address
+  std::optional<IpAddress> gateway;
+  std::optional<std::uint16_t> vlan;  ///< only frames with this id are ours, and all that leave have it
+  /// Asked for more often than a router would: a session that is opened waits for the answer, and links lose frames
+  /// while they come up.
+  NeighbourTable neighbours{1024, {.retransmit = Nanos{50'000'000}, .requests = 20, .failed = Nanos{500'000'000}}};
+};
+
+}  // namespace warpline

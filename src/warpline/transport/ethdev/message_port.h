@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "warpline/base/address.h"
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/config/config.h"
+#include "warpline/memory/gpu_memory.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/port/port.h"
+#include "warpline/transport/ethdev/message_link.h"
+#include "warpline/transport/ethdev/message_queue.h"
+
+namespace warpline {
+
+struct MessagePortConfig {
+  std::uint16_t workers = 1;   ///< queue pairs, each with a thread and an endpoint of its own
+  std::uint16_t udp_port = 0;  ///< of all workers, or of the first
+  bool own_ports = false;      ///< worker i has udp_port + i: what peers answer then finds it
+  std::optional<IpAddress> gateway;
+  std::optional<std::uint16_t> vlan;
+  std::uint32_t max_sessions = 1024;  ///< of each endpoint
+  std::uint32_t datagram_bytes = 1472;
+  bool udp_checksum = true;  ///< over IPv4; IPv6 always has one
+  PoolConfig pool;           ///< memory: host, or pinned for `gpu`
+  std::uint16_t gpu = 0;     ///< CUDA ordinal
+  GpuMemory gpus = GpuMemory::of_machine();
+};
+
+/// A port that carries messages: the ethdev, its pools, and one MessageQueue a worker. Set-up and clean-up by the
+/// control thread; the queues belong to their workers in between.
+class MessagePort {
+ public:
+  /// Host memory that open() takes: for Eal::start.
+  [[nodiscard]] static Bytes memory(const PortConfig& port, const MessagePortConfig& config);
+  /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it.
+  [[nodiscard]] static Result<std::unique_ptr<MessagePort>> open(const PortConfig& port,
+                                                                 const MessagePortConfig& config,
+                                                                 std::optional<std::uint16_t> adopted = {});
+  ~MessagePort();
+
+  [[nodiscard]] MessageQueue& queue(std::uint16_t worker) { return *queues_[worker]; }
+  /// Memory that messages may be sent from without a copy if the device sends frames of several pieces, and, being
+  /// hardware or net_vnic, says of each when it has left (PortConfig::tx_rs_thresh 1, as unless told otherwise, of
+  /// drivers that can be asked). Lives as long as the port. Before the workers run.
+  [[nodiscard]] Result<std::span<std::uint8_t>> allocate(std::uint64_t bytes);
+  /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
+  void age(Nanos now) { link_->neighbours.age(now); }
+  [[nodiscard]] const Port& port() const { return *port_; }
+  [[nodiscard]] const std::vector<InterfaceAddress>& addresses() const { return link_->self.addresses; }
+  /// What is received is placed in, and heads of what is sent come from.
+  [[nodiscard]] rte_mempool* pool() const { return pool_->get(); }
+  /// Stops and closes the device. After the workers have ended.
+  void close();
+  /// Buffers that are not back in their pools; 0 after close() unless somebody lost them.
+  [[nodiscard]] std::uint32_t leaked() const;
+
+ private:
+  MessagePort() = default;
+  Result<void> make_pools(const PortConfig& port, const MessagePortConfig& config);
+  Result<void> make_queues(const MessagePortConfig& config);
+
+  std::unique_ptr<MessageLink> link_;
+  std::optional<PacketPool> pool_;
+  std::vector<rte_mempool*> payloads_;
+  std::vector<rte_ring*> handover_;
+  std::vector<void*> allocated_;
+  std::vector<std::unique_ptr<MessageQueue>> queues_;
+  std::optional<Port> port_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "warpline/base/counter.h"
+#include "warpline/base/units.h"
+#include "warpline/message/datagram.h"
+
+namespace warpline {
+
+class Endpoint;
+
+/// What became of datagrams on their way between an endpoint and the wire. One writer.
+struct TransportCounters {
+  Counter received;    ///< handed to the endpoint
+  Counter sent;        ///< handed to the kernel or the device
+  Counter gathered;    ///< payloads that a device reads where they lie
+  Counter copied;      ///< payloads that it cannot, copied behind their heads
+  Counter overflow;    ///< lost before they were fetched: the receive queue was full
+  Counter truncated;   ///< longer than the room for them
+  Counter refused;     ///< to be sent, and refused by the kernel or unreachable
+  Counter unresolved;  ///< to be sent while the next hop's MAC address was being asked for
+  Counter strangers;   ///< of other protocols, ports and addresses
+  Counter malformed;   ///< lengths or checksums of the headers below ours are wrong
+  Counter no_mbuf;     ///< no buffer was free
+  Counter answered;    ///< ARP, neighbour discovery and echo requests that were answered
+};
+
+/// Carries one endpoint's datagrams. One thread makes all calls; nothing is allocated, locked or thrown by them.
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  /// What arrived, one burst at most. Valid until the next receive().
+  virtual std::span<const Datagram> receive(Nanos now) = 0;
+  /// The endpoint has read what receive() gave it.
+  virtual void read() {}
+  /// False while bytes that were received are on their way to where the CPU does not write: events must not be polled.
+  [[nodiscard]] virtual bool settled() { return true; }
+  /// It will never be settled again.
+  [[nodiscard]] virtual bool failed() const { return false; }
+  /// Where the next datagrams may be written, with room for their heads; empty while the device or the kernel takes
+  /// no more.
+  virtual std::span<Outgoing> room() = 0;
+  /// Sends the first `count` of room(), in order.
+  virtual void send(std::size_t count, Nanos now) = 0;
+  /// Tokens of payloads that are not read any more; each once, valid until the next call. To be called after each
+  /// send(): there is room for one burst's.
+  virtual std::span<const std::uint64_t> completed() = 0;
+  /// Sleeps until something arrives, `until` (of the clock that gives `now`) or a fraction of a second has passed. A
+  /// transport that only polls returns at once.
+  virtual void wait(Nanos now, Nanos until) = 0;
+
+  [[nodiscard]] const TransportCounters& counters() const { return counters_; }
+
+ protected:
+  TransportCounters counters_;
+};
+
+/// Gives the endpoint what arrived, its tokens, and the time. Returns whether anything came.
+bool bring(Endpoint& endpoint, Transport& transport, Nanos now);
+/// Sends what the endpoint has to send. Returns how many datagrams.
+std::size_t take(Endpoint& endpoint, Transport& transport, Nanos now);
+
+}  // namespace warpline

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/transport/udp_socket.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <vector>
+
+// Constants of newer kernel headers (linux/udp.h).
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+namespace warpline {
+namespace {
+
+constexpr std::size_t kMaxUdpSegments = 64;      ///< UDP_MAX_SEGMENTS of kernels before 6.9, and of UDP_GRO
+constexpr std::uint32_t kMaxAggregate = 65'000;  ///< bytes: below IP's limit with headers
+constexpr std::uint32_t kCopyUpTo = 256;         ///< cheaper than a piece of its own
+constexpr std::uint8_t kEcnCapable = 2;          ///< ECT(0), RFC 3168
+constexpr std::uint8_t kEcnMask = 3;
+constexpr std::int64_t kLongestWait = 20'000'000;  ///< ns: a stop flag is looked at so often
+constexpr std::size_t kReceiveBatch = 32;
+constexpr std::size_t kPage = 4096;
+
+union AnyAddress {
+  sockaddr base;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+};
+
+constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+bool is_mapped(const PeerAddress& peer) {
+  return std::memcmp(peer.ip.data(), kMappedPrefix.data(), kMappedPrefix.size()) == 0;
+}
+
+PeerAddress peer_of(const AnyAddress& address) {
+  PeerAddress peer;
+  if (address.base.sa_family == AF_INET) {
+    std::memcpy(peer.ip.data(), kMappedPrefix.data(), kMappedPrefix.size());
+    std::memcpy(peer.ip.data() + kMappedPrefix.size(), &address.v4.sin_addr, 4);
+    peer.port = ntohs(address.v4.sin_port);
+  } else {
+    std::memcpy(peer.ip.data(), &address.v6.sin6_addr, 16);
+    peer.port = ntohs(address.v6.sin6_port);
+  }
+  return peer;
+}
+
+/// Returns the address's length; 0 if an IPv4 socket cannot reach it.
+socklen_t address_of(const PeerAddress& peer, bool v6_socket, AnyAddress& address) {
+  address = {};
+  if (v6_socket) {
+    address.v6.sin6_family = AF_INET6;
+    address.v6.sin6_port = htons(peer.port);
+    std::memcpy(&address.v6.sin6_addr, peer.ip.data(), 16);
+    return sizeof(address.v6);
+  }
+  if (!is_mapped(peer)) return 0;
+  address.v4.sin_family = AF_INET;
+  address.v4.sin_port = htons(peer.port);
+  std::memcpy(&address.v4.sin_addr, peer.ip.data() + kMappedPrefix.size(), 4);
+  return sizeof(address.v4);
+}
+
+socklen_t local_address(const SocketAddress& local, AnyAddress& address) {
+  address = {};
+  if (const auto* v4 = std::get_if<Ipv4Address>(&local.address)) {
+    address.v4.sin_family = AF_INET;
+    address.v4.sin_port = htons(local.port);
+    std::memcpy(&address.v4.sin_addr, v4->bytes.data(), 4);
+    return sizeof(address.v4);
+  }
+  address.v6.sin6_family = AF_INET6;
+  address.v6.sin6_port = htons(local.port);
+  std::memcpy(&address.v6.sin6_addr, std::get<Ipv6Address>(local.address).bytes.data(), 16);
+  return sizeof(address.v6);
+}
+
+bool set(int handle, int level, int name, int value) {
+  return setsockopt(handle, level, name, &value, sizeof(value)) == 0;
+}
+
+template <typename T>
+void add_control(msghdr& message, int level, int type, T value) {
+  auto* const header =
+      reinterpret_cast<cmsghdr*>(static_cast<std::uint8_t*>(message.msg_control) + message.msg_controllen);
+  header->cmsg_level = level;
+  header->cmsg_type = type;
+  header->cmsg_len = CMSG_LEN(sizeof(T));
+  std::memcpy(CMSG_DATA(header), &value, sizeof(T));
+  message.msg_controllen += CMSG_SPACE(sizeof(T));
+}
+
+/// What the kernel says about a datagram or several.
+struct Notes {
+  std::uint8_t ecn = 0;
+  std::uint32_t segment = 0;   ///< bytes of each of several; 0: it is one
+  std::uint32_t overflow = 0;  ///< datagrams lost by this socket so far
+};
+
+Notes read_control(msghdr& message) {
+  Notes notes;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    const bool tos = header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_TOS;
+    const bool traffic_class = header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_TCLASS;
+    int value = 0;
+    // IP_TOS comes as one byte, the others as an int.
+    std::memcpy(&value, CMSG_DATA(header), std::min<std::size_t>(header->cmsg_len - CMSG_LEN(0), sizeof(value)));
+    if (tos || traffic_class) notes.ecn = static_cast<std::uint8_t>(value) & kEcnMask;
+    if (header->cmsg_level == IPPROTO_UDP && header->cmsg_type == UDP_GRO)
+      notes.segment = static_cast<std::uint32_t>(value);
+    if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SO_RXQ_OVFL)
+      notes.overflow = static_cast<std::uint32_t>(value);
+  }
+  return notes;
+}
+
+constexpr std::size_t kReceiveControl = 3 * CMSG_SPACE(sizeof(int));
+constexpr std::size_t kSendControl = CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint16_t));
+
+constexpr std::size_t rounded_to_line(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
+/// All that the calls write to, taken at once.
+struct UdpSocket::Buffers {
+  struct In {
+    alignas(cmsghdr) std::array<std::uint8_t, kReceiveControl> control;
+    AnyAddress from;
+    iovec piece;
+  };
+  struct Out {
+    alignas(cmsghdr) std::array<std::uint8_t, kSendControl> control;
+    AnyAddress to;
+    std::size_t datagrams;
+  };
+
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::size_t page_bytes = 0;
+  std::unique_ptr<void, Free> pages;  ///< what arrives, then heads
+  std::vector<mmsghdr> in_messages{kReceiveBatch};
+  std::vector<In> in{kReceiveBatch};
+  std::vector<Datagram> datagrams;
+  std::size_t in_used = kReceiveBatch;  ///< messages whose lengths the kernel has overwritten
+
+  std::vector<Outgoing> outgoing;
+  std::vector<iovec> pieces;
+  std::vector<mmsghdr> out_messages;
+  std::vector<Out> out;
+
+  std::vector<std::uint64_t> tokens;  ///< tokens of completed payloads in [0, done)
+  std::size_t done = 0;
+};
+
+UdpSocket::UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketConfig& config, bool aggregates)
+    : handle_(handle), port_(port), v6_(v6), segments_(aggregates), buffers_(std::make_unique<Buffers>()) {
+  Buffers& buffers = *buffers_;
+  const std::size_t slot = aggregates ? 65'536 : rounded_to_line(config.datagram_bytes);
+  const std::size_t head = rounded_to_line(std::max(config.datagram_bytes, kMaxHeadBytes));
+  buffers.page_bytes = (kReceiveBatch * slot + config.batch * head + kPage - 1) / kPage * kPage;
+  buffers.pages.reset(std::aligned_alloc(kPage, buffers.page_bytes));
+  if (buffers.pages == nullptr) throw std::bad_alloc();
+  auto* const arrived = static_cast<std::uint8_t*>(buffers.pages.get());
+  std::uint8_t* const heads = arrived + kReceiveBatch * slot;
+  buffers.datagrams.resize(kReceiveBatch * (aggregates ? kMaxUdpSegments : 1));
+  for (std::size_t i = 0; i < kReceiveBatch; ++i) {
+    Buffers::In& in = buffers.in[i];
+    in.piece = {arrived + i * slot, slot};
+    msghdr& header = buffers.in_messages[i].msg_hdr;
+    header = {};
+    header.msg_name = &in.from;
+    header.msg_iov = &in.piece;
+    header.msg_iovlen = 1;
+    header.msg_control = in.control.data();
+  }
+  buffers.outgoing.resize(config.batch);
+  for (std::size_t i = 0; i < config.batch; ++i) {
+    buffers.outgoing[i].head = heads + i * head;
+    buffers.outgoing[i].head_capacity = static_cast<std::uint32_t>(head);
+    buffers.outgoing[i].copy_up_to = kCopyUpTo;
+  }
+  buffers.pieces.resize(2 * config.batch);
+  buffers.out_messages.resize(config.batch);
+  buffers.out.resize(config.batch);
+  buffers.tokens.resize(config.batch);
+}
+
+UdpSocket::~UdpSocket() { ::close(handle_); }
+
+std::span<std::byte> UdpSocket::memory() const {
+  return {static_cast<std::byte*>(buffers_->pages.get()), buffers_->page_bytes};
+}
+
+Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config) {
+  AnyAddress local;
+  const socklen_t length = local_address(config.local, local);
+  const bool v6 = local.base.sa_family == AF_INET6;
+  const std::string what = fmt::format("UDP socket {}", to_string(config.local));
+  const int handle = ::socket(local.base.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (handle < 0)
+    return environment_error(what, std::strerror(errno), "raise `ulimit -n`, or use the other IP version");
+  const auto failed = [&](std::string fix) {
+    const Error error = environment_error(what, std::strerror(errno), std::move(fix));
+    ::close(handle);
+    return error;
+  };
+  if (v6 && !set(handle, IPPROTO_IPV6, IPV6_V6ONLY, 0)) return failed("use an IPv4 address");
+  if (config.share_port && !set(handle, SOL_SOCKET, SO_REUSEPORT, 1)) return failed("use one worker: --lcores 1");
+  // Each of these makes it better; none is needed.
+  const int buffer = static_cast<int>(config.buffer_bytes);
+  for (const auto& [forced, plain] : {std::pair{SO_RCVBUFFORCE, SO_RCVBUF}, std::pair{SO_SNDBUFFORCE, SO_SNDBUF}}) {
+    if (!set(handle, SOL_SOCKET, forced, buffer)) (void)set(handle, SOL_SOCKET, plain, buffer);
+  }
+  (void)set(handle, SOL_SOCKET, SO_RXQ_OVFL, 1);
+  (void)set(handle, IPPROTO_IP, IP_RECVTOS, 1);
+  if (v6) (void)set(handle, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+  const bool aggregates = config.aggregate && set(handle, IPPROTO_UDP, UDP_GRO, 1);
+  if (::bind(handle, &local.base, length) != 0) {
+    return failed(errno == EADDRINUSE ? "use another port, or end the program that has it"
+                                      : "use an address of this machine; `ip address` shows them");
+  }
+  AnyAddress bound;
+  socklen_t bound_length = sizeof(bound);
+  if (::getsockname(handle, &bound.base, &bound_length) != 0) return failed("run `warpline doctor`");
+  return std::unique_ptr<UdpSocket>(new UdpSocket(handle, peer_of(bound).port, v6, config, aggregates));
+}
+
+std::span<const Datagram> UdpSocket::receive(Nanos) {
+  Buffers& buffers = *buffers_;
+  for (std::size_t i = 0; i < buffers.in_used; ++i) {
+    buffers.in_messages[i].msg_hdr.msg_namelen = sizeof(AnyAddress);
+    buffers.in_messages[i].msg_hdr.msg_controllen = kReceiveControl;
+  }
+  const int count = ::recvmmsg(handle_, buffers.in_messages.data(), kReceiveBatch, MSG_DONTWAIT, nullptr);
+  // An error is one that a datagram sent earlier met on its way: fetched by this call, and to be ignored.
+  buffers.in_used = count > 0 ? static_cast<std::size_t>(count) : 0;
+  std::size_t made = 0;
+  for (std::size_t i = 0; i < buffers.in_used; ++i) {
+    mmsghdr& message = buffers.in_messages[i];
+    const Notes notes = read_control(message.msg_hdr);
+    if (notes.overflow != lost_before_) {
+      counters_.overflow.add(notes.overflow - lost_before_);
+      lost_before_ = notes.overflow;
+    }
+    if ((message.msg_hdr.msg_flags & MSG_TRUNC) != 0) {
+      counters_.truncated.add(1);
+      continue;
+    }
+    Datagram datagram;
+    datagram.from = peer_of(buffers.in[i].from);
+    datagram.ecn = notes.ecn;
+    auto* data = static_cast<std::uint8_t*>(buffers.in[i].piece.iov_base);
+    std::uint32_t left = message.msg_len;
+    const std::uint32_t segment = notes.segment == 0 ? left : notes.segment;
+    do {
+      datagram.head = data;
+      datagram.head_length = std::min(segment, left);
+      data += datagram.head_length;
+      left -= datagram.head_length;
+      buffers.datagrams[made++] = datagram;
+    } while (left != 0 && made < buffers.datagrams.size());
+  }
+  counters_.received.add(made);
+  return {buffers.datagrams.data(), made};
+}
+
+std::span<Outgoing> UdpSocket::room() {
+  if (at_ != end_) flush();
+  if (at_ != end_) return {};
+  return buffers_->outgoing;
+}
+
+void UdpSocket::send(std::size_t count, Nanos) {
+  at_ = 0;
+  end_ = count;
+  flush();
+}
+
+/// Makes messages of the datagrams from `from` on, one of each run of equal lengths to one peer. Returns how many.
+std::size_t UdpSocket::assemble(std::size_t from) {
+  Buffers& buffers = *buffers_;
+  std::size_t messages = 0;
+  std::size_t pieces = 0;
+  while (from < end_) {
+    const Outgoing& first = buffers.outgoing[from];
+    Buffers::Out& out = buffers.out[messages];
+    msghdr& header = buffers.out_messages[messages].msg_hdr;
+    header = {};
+    header.msg_iov = &buffers.pieces[pieces];
+    header.msg_namelen = address_of(first.to, v6_, out.to);
+    header.msg_name = &out.to;
+    header.msg_control = out.control.data();
+    const std::uint32_t segment = first.length();
+    std::uint32_t total = 0;
+    std::uint32_t last = segment;
+    out.datagrams = 0;
+    for (std::size_t i = from; i < end_; ++i) {
+      const Outgoing& next = buffers.outgoing[i];
+      const bool joins = i == from || (segments_ && last == segment && segment != 0 && next.length() <= segment &&
+                                       next.length() != 0 && total + next.length() <= kMaxAggregate &&
+                                       out.datagrams < kMaxUdpSegments && next.to == first.to &&
+                                       next.ecn_capable == first.ecn_capable && !next.payload_device);
+      if (!joins) break;
+      buffers.pieces[pieces++] = {next.head, next.head_length};
+      if (next.payload_length != 0) {
+        buffers.pieces[pieces++] = {const_cast<std::uint8_t*>(next.payload), next.payload_length};
+      }
+      last = next.length();
+      total += last;
+      ++out.datagrams;
+      if (first.payload_device) break;
+    }
+    header.msg_iovlen = static_cast<std::size_t>(&buffers.pieces[0] + pieces - header.msg_iov);
+    if (first.ecn_capable) {
+      if (is_mapped(first.to)) {
+        add_control<int>(header, IPPROTO_IP, IP_TOS, kEcnCapable);
+      } else {
+        add_control<int>(header, IPPROTO_IPV6, IPV6_TCLASS, kEcnCapable);
+      }
+    }
+    if (out.datagrams > 1) {
+      add_control<std::uint16_t>(header, IPPROTO_UDP, UDP_SEGMENT, static_cast<std::uint16_t>(segment));
+    }
+    if (header.msg_controllen == 0) header.msg_control = nullptr;
+    from += out.datagrams;
+    ++messages;
+  }
+  return messages;
+}
+
+/// The next `datagrams` are done with.
+void UdpSocket::finish(std::size_t datagrams, bool sent) {
+  Buffers& buffers = *buffers_;
+  for (std::size_t i = at_; i < at_ + datagrams; ++i) {
+    const Outgoing& outgoing = buffers.outgoing[i];
+    if (outgoing.token != 0) buffers.tokens[buffers.done++] = outgoing.token;
+  }
+  at_ += datagrams;
+  (sent ? counters_.sent : counters_.refused).add(datagrams);
+}
+
+/// Sends what is in [at_, end_), until the kernel takes no more.
+void UdpSocket::flush() {
+  Buffers& buffers = *buffers_;
+  std::size_t messages = assemble(at_);
+  std::size_t next = 0;
+  while (next < messages) {
+    const Buffers::Out& out = buffers.out[next];
+    const msghdr& header = buffers.out_messages[next].msg_hdr;
+    if (header.msg_namelen == 0 || buffers.outgoing[at_].payload_device) {  // other IP version; unreachable payload
+      finish(out.datagrams, false);
+      ++next;
+      continue;
+    }
+    std::size_t good = next;
+    for (std::size_t i = at_; good < messages; i += buffers.out[good].datagrams, ++good) {
+      if (buffers.out_messages[good].msg_hdr.msg_namelen == 0 || buffers.outgoing[i].payload_device) break;
+    }
+    const int count =
+        ::sendmmsg(handle_, &buffers.out_messages[next], static_cast<unsigned>(good - next), MSG_DONTWAIT);
+    if (count > 0) {
+      std::size_t datagrams = 0;
+      for (int i = 0; i < count; ++i) datagrams += buffers.out[next++].datagrams;
+      finish(datagrams, true);
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN || errno == ENOBUFS) return;
+    if (out.datagrams > 1 && (errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
+      segments_ = false;  // a device below cannot: not with checksums, or not of that size
+      messages = assemble(at_);
+      next = 0;
+      continue;
+    }
+    finish(out.datagrams, false);
+    ++next;
+  }
+}
+
+std::span<const std::uint64_t> UdpSocket::completed() {
+  const std::size_t done = std::exchange(buffers_->done, 0);
+  return {buffers_->tokens.data(), done};
+}
+
+void UdpSocket::wait(Nanos now, Nanos until) {
+  if (until <= now) return;
+  const std::int64_t nanos = std::min(until.value - now.value, kLongestWait);
+  const timespec timeout{0, nanos};
+  pollfd watched{handle_, static_cast<short>(at_ != end_ ? POLLIN | POLLOUT : POLLIN), 0};
+  (void)::ppoll(&watched, 1, &timeout, nullptr);
+}
+
+}  // namespace warpline

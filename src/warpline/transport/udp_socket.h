@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "warpline/base/address.h"
+#include "warpline/base/result.h"
+#include "warpline/transport/transport.h"
+
+namespace warpline {
+
+struct UdpSocketConfig {
+  SocketAddress local;                   ///< port 0: the kernel chooses one
+  std::uint32_t datagram_bytes = 1472;   ///< the most UDP payload that is sent or received
+  std::uint32_t batch = 64;              ///< datagrams a system call
+  bool share_port = false;               ///< several sockets on one port, each with flows of its own (SO_REUSEPORT)
+  bool aggregate = true;                 ///< UDP_SEGMENT and UDP_GRO, where the kernel has them
+  std::uint32_t buffer_bytes = 4 << 20;  ///< of the kernel, asked for in each direction
+};
+
+/// Datagrams through a UDP socket of the kernel, with ECN bits both ways: sendmmsg and recvmmsg, datagrams of one
+/// length to one peer aggregated. IPv4 and IPv6; bound to ::, both.
+class UdpSocket final : public Transport {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<UdpSocket>> open(const UdpSocketConfig& config);
+  ~UdpSocket() override;
+
+  std::span<const Datagram> receive(Nanos now) override;
+  std::span<Outgoing> room() override;
+  void send(std::size_t count, Nanos now) override;
+  std::span<const std::uint64_t> completed() override;
+  void wait(Nanos now, Nanos until) override;
+
+  /// As bound.
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  /// Whole pages in which datagrams are received and heads are made, and nothing else is.
+  [[nodiscard]] std::span<std::byte> memory() const;
+
+ private:
+  struct Buffers;
+  UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketConfig& config, bool aggregates);
+  void flush();
+  std::size_t assemble(std::size_t from);
+  void finish(std::size_t datagrams, bool sent);
+
+  int handle_;
+  std::uint16_t port_;
+  bool v6_;             ///< an AF_INET6 socket
+  bool segments_;       ///< UDP_SEGMENT may be used
+  std::size_t at_ = 0;  ///< outgoing datagrams not yet taken by the kernel: [at_, end_)
+  std::size_t end_ = 0;
+  std::uint32_t lost_before_ = 0;  ///< SO_RXQ_OVFL as last seen
+  std::unique_ptr<Buffers> buffers_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/transport/udp_socket.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "warpline/transport/nano_clock.h"
+
+namespace warpline {
+namespace {
+
+struct Arrived {
+  std::vector<std::uint8_t> bytes;
+  PeerAddress from;
+  std::uint8_t ecn = 0;
+};
+
+PeerAddress loopback(bool v6, std::uint16_t port) {
+  PeerAddress peer;
+  peer.port = port;
+  if (v6) {
+    peer.ip[15] = 1;
+  } else {
+    peer.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1};
+  }
+  return peer;
+}
+
+SocketAddress any_port(bool v6) {
+  if (v6) return {Ipv6Address{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, 0};
+  return {Ipv4Address{{127, 0, 0, 1}}, 0};
+}
+
+std::unique_ptr<UdpSocket> open_socket(const UdpSocketConfig& config) {
+  auto socket = UdpSocket::open(config);
+  EXPECT_TRUE(socket.ok()) << socket.error().message();
+  return std::move(socket).value();
+}
+
+/// Waits for `count` datagrams; fewer after ten seconds.
+std::vector<Arrived> collect(UdpSocket& socket, std::size_t count) {
+  const NanoClock clock;
+  std::vector<Arrived> all;
+  while (all.size() < count && clock.now() < Nanos{10'000'000'000}) {
+    socket.wait(clock.now(), Nanos{10'000'000'000});
+    for (const Datagram& datagram : socket.receive(clock.now())) {
+      all.push_back({{datagram.head, datagram.head + datagram.head_length}, datagram.from, datagram.ecn});
+    }
+  }
+  return all;
+}
+
+/// Datagram `i` of a test: a length and bytes of its own.
+std::vector<std::uint8_t> made(std::size_t i, std::size_t length) {
+  std::vector<std::uint8_t> bytes(length);
+  for (std::size_t b = 0; b < length; ++b) bytes[b] = static_cast<std::uint8_t>(i * 31 + b * 7);
+  return bytes;
+}
+
+/// Sends `lengths`, the first `in_head` bytes of each in the head and the rest gathered; returns the tokens given back.
+std::vector<std::uint64_t> send_all(UdpSocket& socket, const PeerAddress& to, const std::vector<std::size_t>& lengths,
+                                    std::size_t in_head, bool ecn, std::vector<std::vector<std::uint8_t>>& kept) {
+  std::vector<std::uint64_t> tokens;
+  kept.clear();
+  for (std::size_t i = 0; i < lengths.size(); ++i) kept.push_back(made(i, lengths[i]));
+  for (std::size_t at = 0; at < lengths.size();) {
+    const std::span<Outgoing> room = socket.room();
+    std::size_t count = 0;
+    for (; count < room.size() && at < lengths.size(); ++count, ++at) {
+      Outgoing& out = room[count];
+      const auto head = static_cast<std::uint32_t>(std::min(in_head, kept[at].size()));
+      std::copy_n(kept[at].begin(), head, out.head);
+      out.head_length = head;
+      out.payload = kept[at].data() + head;
+      out.payload_length = static_cast<std::uint32_t>(kept[at].size()) - head;
+      out.token = out.payload_length != 0 ? at + 1 : 0;
+      out.ecn_capable = ecn;
+      out.payload_device = false;
+      out.to = to;
+    }
+    if (count != 0) socket.send(count, Nanos{0});
+    const auto done = socket.completed();
+    tokens.insert(tokens.end(), done.begin(), done.end());
+  }
+  return tokens;
+}
+
+class Sockets : public testing::TestWithParam<std::tuple<bool, bool>> {
+ protected:
+  [[nodiscard]] bool v6() const { return std::get<0>(GetParam()); }
+  [[nodiscard]] UdpSocketConfig config() const {
+    return {.local = any_port(v6()), .datagram_bytes = 8000, .aggregate = std::get<1>(GetParam())};
+  }
+};
+
+TEST_P(Sockets, CarryEveryByteInOrderAndGiveTokensBackOnce) {
+  const auto near = open_socket(config());
+  const auto far = open_socket(config());
+  // Runs of equal lengths with a shorter one at the end are what the kernel takes in one piece.
+  std::vector<std::size_t> lengths;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 30; ++i) lengths.push_back(1400);
+    lengths.insert(lengths.end(), {700, 1, 0, 0, 64, 64, 65, 8000, 8000, 100});
+  }
+  std::vector<std::vector<std::uint8_t>> kept;
+  const auto tokens = send_all(*near, loopback(v6(), far->port()), lengths, 100, false, kept);
+  const std::vector<Arrived> arrived = collect(*far, lengths.size());
+  ASSERT_EQ(arrived.size(), lengths.size());
+  std::vector<std::uint64_t> wanted;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    EXPECT_EQ(arrived[i].bytes, kept[i]) << i;
+    EXPECT_EQ(arrived[i].from, loopback(v6(), near->port()));
+    EXPECT_EQ(arrived[i].ecn, 0);
+    if (lengths[i] > 100) wanted.push_back(i + 1);
+  }
+  EXPECT_EQ(tokens, wanted);
+  EXPECT_EQ(near->counters().sent.get(), lengths.size());
+  EXPECT_EQ(far->counters().received.get(), lengths.size());
+}
+
+TEST_P(Sockets, CarryTheEcnBits) {
+  const auto near = open_socket(config());
+  const auto far = open_socket(config());
+  std::vector<std::vector<std::uint8_t>> kept;
+  (void)send_all(*near, loopback(v6(), far->port()), {100, 100, 100, 7}, 200, true, kept);
+  (void)send_all(*near, loopback(v6(), far->port()), {100}, 200, false, kept);
+  const std::vector<Arrived> arrived = collect(*far, 5);
+  ASSERT_EQ(arrived.size(), 5U);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(arrived[static_cast<std::size_t>(i)].ecn, 2);
+  EXPECT_EQ(arrived[4].ecn, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Sockets, testing::Combine(testing::Bool(), testing::Bool()));
+
+TEST(UdpSocket, OneOfIpv6TalksToBothFamilies) {
+  const auto both = open_socket({.local = {Ipv6Address{}, 0}});
+  for (const bool v6 : {false, true}) {
+    const auto peer = open_socket({.local = any_port(v6)});
+    std::vector<std::vector<std::uint8_t>> kept;
+    (void)send_all(*peer, loopback(v6, both->port()), {50}, 200, true, kept);
+    const std::vector<Arrived> there = collect(*both, 1);
+    ASSERT_EQ(there.size(), 1U);
+    EXPECT_EQ(there[0].from, loopback(v6, peer->port()));
+    EXPECT_EQ(there[0].ecn, 2);
+    (void)send_all(*both, there[0].from, {60}, 200, true, kept);
+    const std::vector<Arrived> back = collect(*peer, 1);
+    ASSERT_EQ(back.size(), 1U);
+    EXPECT_EQ(back[0].bytes, kept[0]);
+    EXPECT_EQ(back[0].ecn, 2);
+  }
+}
+
+TEST(UdpSocket, WhatCannotBeSentIsCountedAndItsTokenComesBack) {
+  const auto near = open_socket({.local = any_port(false)});
+  const auto far = open_socket({.local = any_port(false)});
+  const std::vector<std::uint8_t> bytes(300);
+  const std::span<Outgoing> room = near->room();
+  for (std::size_t i = 0; i < 3; ++i) {
+    room[i].head_length = 10;
+    room[i].payload = bytes.data();
+    room[i].payload_length = 300;
+    room[i].token = i + 1;
+  }
+  room[0].to = loopback(true, far->port());  // an IPv4 socket cannot
+  room[1].to = loopback(false, far->port());
+  room[1].payload_device = true;
+  room[2].to = loopback(false, far->port());
+  near->send(3, Nanos{0});
+  const auto done = near->completed();
+  EXPECT_EQ(std::vector<std::uint64_t>(done.begin(), done.end()), (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_TRUE(near->completed().empty());
+  EXPECT_EQ(near->counters().refused.get(), 2U);
+  EXPECT_EQ(near->counters().sent.get(), 1U);
+  EXPECT_EQ(collect(*far, 1).size(), 1U);
+}
+
+TEST(UdpSocket, LongerThanAgreedIsCountedNotHandedOut) {
+  const auto near = open_socket({.local = any_port(false), .datagram_bytes = 4000});
+  const auto far = open_socket({.local = any_port(false), .datagram_bytes = 512, .aggregate = false});
+  std::vector<std::vector<std::uint8_t>> kept;
+  (void)send_all(*near, loopback(false, far->port()), {513, 512}, 4000, false, kept);
+  const std::vector<Arrived> arrived = collect(*far, 1);
+  ASSERT_EQ(arrived.size(), 1U);
+  EXPECT_EQ(arrived[0].bytes.size(), 512U);
+  EXPECT_EQ(far->counters().truncated.get(), 1U);
+}
+
+TEST(UdpSocket, SocketsThatShareAPortEachHaveFlows) {
+  const auto first = open_socket({.local = any_port(false), .share_port = true});
+  UdpSocketConfig same{.local = any_port(false), .share_port = true};
+  same.local.port = first->port();
+  const auto second = open_socket(same);
+  EXPECT_EQ(second->port(), first->port());
+  same.share_port = false;
+  const auto third = UdpSocket::open(same);
+  ASSERT_FALSE(third.ok());
+  EXPECT_EQ(third.error().kind, ErrorKind::environment);
+}
+
+}  // namespace
+}  // namespace warpline

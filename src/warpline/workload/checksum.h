@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "warpline/base/frame.h"
+#include "warpline/base/host_device.h"
+#include "warpline/base/kinds.h"
+#include "warpline/packet/parse.h"
+#include "warpline/packet/verify.h"
+
+namespace warpline {
+
+/// Reads every header and verifies every checksum: of IPv4, UDP, TCP, ICMP and ICMPv6. Forwards a sound frame
+/// unchanged, so with the checksums that it came with, and drops any other by the name of what is wrong with it.
+struct ChecksumVerify {
+  static constexpr WorkloadKind kKind = WorkloadKind::checksum;
+  static constexpr bool kStateless = true;
+
+  WARPLINE_HD Verdict operator()(FrameRef frame) const { return verify_checksums(frame, parse(frame)); }
+  void merge(const ChecksumVerify& /*other*/) {}
+};
+
+}  // namespace warpline

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/base/frame.h"
+#include "warpline/base/host_device.h"
+#include "warpline/base/kinds.h"
+#include "warpline/packet/ethernet.h"
+#include "warpline/packet/frame_bytes.h"
+
+namespace warpline {
+
+/// Sends each frame back to where it came from: exchanges its MAC addresses in place.
+struct MacSwap {
+  static constexpr WorkloadKind kKind = WorkloadKind::mac_swap;
+  static constexpr bool kStateless = true;
+
+  WARPLINE_HD Verdict operator()(FrameRef frame) const {
+    if (frame.head_length() < EthernetView::kHeaderLength) return swap_across_segments(frame);
+    swap_macs(frame.data());
+    return Verdict::forward;
+  }
+  void merge(const MacSwap& /*other*/) {}
+
+ private:
+  static WARPLINE_HD Verdict swap_across_segments(FrameRef frame) {
+    std::uint8_t header[EthernetView::kHeaderLength];
+    if (!gather(frame, 0, sizeof(header), header)) return Verdict::runt;
+    swap_macs(header);
+    scatter(frame, 0, header, sizeof(header));
+    return Verdict::forward;
+  }
+};
+
+}  // namespace warpline

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "warpline/base/frame.h"
+#include "warpline/base/host_device.h"
+#include "warpline/base/kinds.h"
+
+namespace warpline {
+
+/// Forwards every frame as it is, without a look at it.
+struct NoWork {
+  static constexpr WorkloadKind kKind = WorkloadKind::none;
+  static constexpr bool kStateless = true;
+
+  WARPLINE_HD Verdict operator()(FrameRef /*frame*/) const { return Verdict::forward; }
+  void merge(const NoWork& /*other*/) {}
+};
+
+}  // namespace warpline
