@@ -7,7 +7,6 @@ include(warpline_module)
 warpline_module(base     LEVEL 0 EXTERNAL fmt::fmt)
 
 warpline_module(packet   LEVEL 1 USES base)
-warpline_module(config   LEVEL 1 USES base EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(machine  LEVEL 1 USES base)
 
@@ -15,7 +14,7 @@ warpline_module(handoff  LEVEL 2 USES base gpu)
 warpline_module(route    LEVEL 2 USES base packet)
 warpline_module(workload LEVEL 2 USES base packet)
 warpline_module(message  LEVEL 2 USES base packet)
-warpline_module(runtime  LEVEL 2 USES base config machine EXTERNAL PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
+warpline_module(runtime  LEVEL 2 USES base machine EXTERNAL PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
 # DPDK calls experimental: rte_dev_dma_map (unchanged since 19.11), rte_intr_instance_alloc and what sets one up (21.11).
 target_compile_definitions(warpline_runtime PRIVATE ALLOW_EXPERIMENTAL_API)
 
@@ -27,7 +26,7 @@ if(NOT EXISTS ${user_workload} OR IS_DIRECTORY ${user_workload})
 endif()
 target_compile_definitions(warpline_workload INTERFACE WARPLINE_USER_WORKLOAD="${user_workload}")
 
-warpline_module(port LEVEL 3 USES base config gpu machine runtime EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk)
+warpline_module(port LEVEL 3 USES base gpu machine runtime EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk)
 target_compile_definitions(warpline_port PRIVATE ALLOW_EXPERIMENTAL_API)
 # For the public headers of net_vnic, built or not.
 target_include_directories(warpline_port PUBLIC ${PROJECT_SOURCE_DIR}/drivers)
@@ -35,17 +34,17 @@ warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
 warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
 
 warpline_module(doctor LEVEL 4 USES base gpu machine runtime port)
-warpline_module(memory LEVEL 4 USES base config gpu machine runtime port EXTERNAL PkgConfig::dpdk)
+warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgConfig::dpdk)
 
-warpline_module(datapath LEVEL 5 USES base packet config gpu machine runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
+warpline_module(datapath LEVEL 5 USES base packet gpu machine runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
 warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
-                USES base packet config runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
+                USES base packet runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
 
-warpline_module(forward LEVEL 6 USES base packet config gpu runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
-warpline_module(router  LEVEL 6 USES base packet config runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
-warpline_module(traffic LEVEL 6 USES base packet config runtime memory port datapath EXTERNAL PkgConfig::dpdk)
+warpline_module(forward LEVEL 6 USES base packet gpu runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
+warpline_module(router  LEVEL 6 USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
+warpline_module(traffic LEVEL 6 USES base packet runtime memory port datapath EXTERNAL PkgConfig::dpdk)
 
-warpline_module(report  LEVEL 7 USES base config machine memory runtime port workload datapath forward router traffic
+warpline_module(report  LEVEL 7 USES base machine memory runtime port workload datapath forward router traffic
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # What the report says about the program.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/warpline/report/facts.cc PROPERTIES COMPILE_DEFINITIONS
@@ -53,7 +52,11 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/src/warpline/report/facts.cc P
 
 warpline_module(service LEVEL 8 USES base packet gpu memory handoff message transport ethdev_transport report
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
-warpline_module(bench   LEVEL 8 FOLDER apps/warpline/bench
+# The command line: options, files and environment become the settings of the modules above.
+warpline_module(config  LEVEL 8 FOLDER apps/warpline/config USES base datapath memory message port report router runtime traffic
+                EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
+target_include_directories(warpline_config PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
                 USES base packet config memory runtime port route workload datapath forward router report
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 target_include_directories(warpline_bench PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)

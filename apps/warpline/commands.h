@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "warpline/config/load.h"
+#include "config/load.h"
 
 namespace warpline {
 

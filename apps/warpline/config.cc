@@ -38,14 +38,14 @@ std::string text_of(const nlohmann::json& value) {
 Result<LcorePlan> plan_of(const Config& config) {
   std::vector<int> nodes;
   nodes.reserve(config.ports.size() + 1);
-  for (const PortConfig& port : config.ports) nodes.push_back(port_node(port.spec));
+  for (const PortSettings& port : config.ports) nodes.push_back(port_node(port.spec));
   if (nodes.empty()) nodes.push_back(kAnyNode);  // of a loopback
   WARPLINE_TRY(const Topology topology, Topology::of_machine());
   const auto requests = [&] {
     if (config.command == "generate") return traffic_requests(nodes, config.traffic.queues);
     if (config.command == "message") return message_requests(config, nodes.front());
-    if (config.command == "l3forward") return lay_out_routing(config, nodes, topology.cpus.size()).requests;
-    return lay_out_forward(config, nodes, topology.cpus.size()).requests;
+    if (config.command == "l3forward") return lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
+    return lay_out_forward(config.datapath(), nodes, topology.cpus.size()).requests;
   };
   return plan_lcores(topology, requests(), {config.runtime.lcores, config.runtime.share_cores, is_real_time()});
 }
@@ -84,20 +84,20 @@ std::vector<Error> problems_of_use(const Config& config) {
   const auto note = [&](const auto& result) {
     if (!result.ok()) problems.push_back(result.error());
   };
-  const auto check_setup = [&](const PortConfig& port) {
+  const auto check_setup = [&](const PortSettings& port) {
     note(offload_bits(OffloadSide::rx, port.rx_offloads));
     note(offload_bits(OffloadSide::tx, port.tx_offloads));
     note(rss_bits(port.rss_fields));
   };
   if (config.ports.empty()) check_setup(config.port_defaults);
-  for (const PortConfig& port : config.ports) {
+  for (const PortSettings& port : config.ports) {
     if (config.command != "message" || port.spec != "socket") note(parse_port_spec(port.spec));
     check_setup(port);
   }
   const bool sends = config.command == "generate" || config.forward.loopback || config.forward.tx_first != 0;
   if (config.command == "l3forward") {
     std::vector<RouterPort> ports;
-    for (const PortConfig& port : config.ports)
+    for (const PortSettings& port : config.ports)
       ports.push_back({.mac = {}, .mtu = port.mtu, .addresses = port.addresses});
     note(read_routes(config.l3forward.routes, ports, config.l3forward.lookup == LookupKind::exact));
   }

@@ -53,7 +53,7 @@ class ForwardRun {
   Result<int> run() {
     WARPLINE_CHECK(plan());
     if (config_.forward.nvtx) WARPLINE_CHECK(start_tracing());
-    ports_.emplace(config_, layout_, traffic_ ? traffic_->max_frame_bytes() : 0);
+    ports_.emplace(config_.datapath(), layout_, traffic_ ? traffic_->max_frame_bytes() : 0, config_.traffic.burst);
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, inputs_.specs, ports_->host_memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
@@ -83,7 +83,7 @@ class ForwardRun {
     WARPLINE_TRY(inputs_, look_at_inputs(config_));
     nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
-    layout_ = lay_out_forward(config_, nodes, topology.cpus.size());
+    layout_ = lay_out_forward(config_.datapath(), nodes, topology.cpus.size());
     WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests,
                                     {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
     return {};
@@ -103,7 +103,7 @@ class ForwardRun {
 
   /// The last that can be refused: with one line, so notes come after it.
   Result<void> prepare() {
-    WARPLINE_TRY(forwarder_, Forwarder::create(config_, layout_, plan_, ports_->near()));
+    WARPLINE_TRY(forwarder_, Forwarder::create(config_.datapath(), layout_, plan_, ports_->near()));
     forwarder_->recycle_with(ports_->recycling());
     if (config_.forward.loopback) make_far_side();
     return forwarder_->prepare();
@@ -223,7 +223,7 @@ class ForwardRun {
 
   [[nodiscard]] std::optional<GpuTotals> gpu_totals() const {
     if (!uses_gpu()) return std::nullopt;
-    const ForwardConfig& forward = config_.forward;
+    const ForwardSettings& forward = config_.forward;
     GpuTotals totals;
     totals.engine = name(forward.engine);
     for (const std::uint16_t ordinal : forward.gpus) {

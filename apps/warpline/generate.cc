@@ -55,7 +55,7 @@ class GenerateRun {
   Result<void> plan() {
     WARPLINE_TRY(TrafficPlan traffic, TrafficPlan::make(config_.traffic, config_.run.seed));
     std::vector<int> nodes;
-    for (const PortConfig& port : config_.ports) {
+    for (const PortSettings& port : config_.ports) {
       WARPLINE_CHECK(check_port_spec(port.spec));
       specs_.push_back(port.spec);
       nodes.push_back(port_node(port.spec));
@@ -80,7 +80,7 @@ class GenerateRun {
   [[nodiscard]] std::uint16_t queues() const { return config_.traffic.queues; }
 
   /// Buffers of one port: what it receives and what it sends come from one pool.
-  [[nodiscard]] std::uint32_t buffers(const PortConfig& port) const {
+  [[nodiscard]] std::uint32_t buffers(const PortSettings& port) const {
     if (config_.pool.size != 0) return config_.pool.size;
     return pool_size({.rx_descriptors = std::uint32_t{port.rx_ring} * queues(),
                       .tx_descriptors = std::uint32_t{port.tx_ring} * queues(),
@@ -89,24 +89,24 @@ class GenerateRun {
                       .cache = config_.pool.cache});
   }
 
-  [[nodiscard]] std::uint32_t room(const PortConfig& port) const {
+  [[nodiscard]] std::uint32_t room(const PortSettings& port) const {
     return config_.pool.data_room != 0 ? config_.pool.data_room : data_room(port.mtu);
   }
 
   [[nodiscard]] Bytes memory() const {
     constexpr std::uint64_t kRingsAndQueues = 16U << 20;
     std::uint64_t bytes = kRingsAndQueues;
-    for (const PortConfig& port : config_.ports) bytes += pool_bytes(buffers(port), room(port)).value;
+    for (const PortSettings& port : config_.ports) bytes += pool_bytes(buffers(port), room(port)).value;
     return Bytes{bytes};
   }
 
   Result<void> open_ports() {
     for (std::size_t i = 0; i < config_.ports.size(); ++i) {
-      const PortConfig& port_config = config_.ports[i];
+      const PortSettings& port_config = config_.ports[i];
       WARPLINE_TRY(Port port, Port::open(port_config.spec));
       const SetupStep step(fmt::format("setting up port {}", port.name()));
       WARPLINE_CHECK(port.configure(port_config, {.rx = queues(), .tx = queues(), .one_pool = true}));
-      WARPLINE_TRY(PacketPool pool, PacketPool::make(fmt::format("port{}", i), buffers(port.config_in_force()),
+      WARPLINE_TRY(PacketPool pool, PacketPool::make(fmt::format("port{}", i), buffers(port.settings_in_force()),
                                                      config_.pool.cache, room(port_config), port.node()));
       pools_.push_back(std::move(pool));
       WARPLINE_CHECK(Generator::check_pool(group_->plan(), *pools_.back().get()));

@@ -40,8 +40,8 @@ class L3ForwardRun {
 
   Result<int> run() {
     WARPLINE_TRY(RouteSet routes, plan());
-    ports_.emplace(config_, layout_, 0);
-    const Bytes memory{ports_->host_memory().value + route_memory(config_, routes).value};
+    ports_.emplace(config_.datapath(), layout_, 0, config_.traffic.burst);
+    const Bytes memory{ports_->host_memory().value + route_memory(config_.l3forward.lookup, routes).value};
     WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, inputs_.specs, memory));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
@@ -49,7 +49,8 @@ class L3ForwardRun {
     announce(recycling_notes(loaded_, ports_->recycling()));
     link_notes_ = await_links(ports_->ports());
     announce(link_notes_);
-    WARPLINE_TRY(router_, Router::create(config_, layout_, plan_, route_ports(), std::move(routes)));
+    WARPLINE_TRY(router_, Router::create(config_.datapath(), config_.l3forward, layout_, plan_, route_ports(),
+                                         std::move(routes)));
     router_->recycle_with(ports_->recycling());
     WARPLINE_CHECK(launch());
     const LiveResult live = supervise();
@@ -62,12 +63,12 @@ class L3ForwardRun {
   Result<RouteSet> plan() {
     WARPLINE_TRY(inputs_, look_at_inputs(config_));
     std::vector<RouterPort> own;
-    for (const PortConfig& port : config_.ports)
+    for (const PortSettings& port : config_.ports)
       own.push_back({.mac = {}, .mtu = port.mtu, .addresses = port.addresses});
     WARPLINE_TRY(RouteSet routes,
                  read_routes(config_.l3forward.routes, own, config_.l3forward.lookup == LookupKind::exact));
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
-    layout_ = lay_out_routing(config_, inputs_.nodes, topology.cpus.size());
+    layout_ = lay_out_routing(config_.datapath(), inputs_.nodes, topology.cpus.size());
     WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests,
                                     {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
     return routes;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "commands.h"
-#include "warpline/config/help.h"
-#include "warpline/config/load.h"
+#include "config/help.h"
+#include "config/load.h"
 #include "warpline/report/facts.h"
 
 namespace warpline {

@@ -101,7 +101,7 @@ class MessageRun {
   }
 
   Result<void> open_port() {
-    const PortConfig& port = config_.ports.front();
+    const PortSettings& port = config_.ports.front();
     WARPLINE_CHECK(check_port_spec(port.spec));
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
     WARPLINE_TRY(lcores_, plan_lcores(topology, message_requests(config_, port_node(port.spec)),

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "warpline/config/config.h"
+#include "config/config.h"
 #include "warpline/runtime/lcore_plan.h"
 #include "warpline/service/app.h"
 #include "warpline/service/memory.h"

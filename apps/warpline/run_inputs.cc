@@ -34,7 +34,7 @@ bool asked_to_recycle(const LoadedConfig& loaded) {
 Result<RunInputs> look_at_inputs(Config& config) {
   RunInputs inputs{.specs = {}, .nodes = {}, .finite = !config.ports.empty()};
   std::uint64_t recorded = 0;
-  for (const PortConfig& port : config.ports) {
+  for (const PortSettings& port : config.ports) {
     WARPLINE_CHECK(check_port_spec(port.spec));
     WARPLINE_TRY(const std::uint64_t packets, recorded_packets(port.spec));
     inputs.finite = inputs.finite && packets != 0;

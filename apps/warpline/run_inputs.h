@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
+#include "config/load.h"
 #include "warpline/base/result.h"
-#include "warpline/config/config.h"
-#include "warpline/config/load.h"
 #include "warpline/memory/recycle_setup.h"
 #include "warpline/port/port.h"
 #include "warpline/report/report.h"

@@ -130,7 +130,7 @@ class Lab {
     pool_.emplace(value_or_exit(PacketPool::make("lab", kBuffers, 256, 2048, kAnyNode)));
     for (int i = 0; i < 2; ++i) {
       ports_.push_back(value_or_exit(Port::open(fmt::format("net_vnic{},wire=static,size={}", i, kFrame))));
-      PortConfig config;
+      PortSettings config;
       config.rx_ring = config.tx_ring = kRing;
       check(ports_.back().configure(config, {.rx = 1, .tx = 1, .one_pool = true}));
       check(ports_.back().attach(pool_->get()));
@@ -384,7 +384,7 @@ class Lab {
 int run(std::uint64_t rounds, std::size_t routes, std::uint64_t packets, int cpu, std::uint64_t seed, bool huge) {
   LcorePlan plan;
   plan.control_cpus = {cpu};
-  RuntimeConfig runtime;
+  RuntimeSettings runtime;
   runtime.hugepages = huge;
   auto eal = value_or_exit(Eal::start(runtime, plan, {}, Bytes{std::uint64_t{1} << 30}));
   nlohmann::json result = {{"routes", routes}, {"packets", packets}, {"burst", kBurst}, {"hugepages", eal.hugepages()}};

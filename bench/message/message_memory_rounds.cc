@@ -75,7 +75,7 @@ Result<BenchWire> make_ports(const std::string& spec, unsigned number, MemoryKin
   }
   std::unique_ptr<MessagePort> ports[2];
   for (unsigned side = 0; side < 2; ++side) {
-    PortConfig port;
+    PortSettings port;
     port.spec = fmt::format("net_vnic{},wire=net_vnic{}", 2 * number + side, 2 * number + 1 - side);
     port.rx_ring = port.tx_ring = kRing;
     port.addresses = {
@@ -235,7 +235,7 @@ Result<int> run(std::uint32_t rounds, double seconds) {
   WARPLINE_TRY(const LcorePlan plan,
                plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
                            {.lcores = 0, .share_cores = true}));
-  WARPLINE_TRY(const Eal eal, Eal::start(RuntimeConfig{}, plan, {}, Bytes{1U << 30}));
+  WARPLINE_TRY(const Eal eal, Eal::start(RuntimeSettings{}, plan, {}, Bytes{1U << 30}));
   WARPLINE_CHECK(use_gpu(gpu.ordinal));
   WARPLINE_TRY(BenchWire vnic_host, make_ports("vnic", 0, MemoryKind::host));
   WARPLINE_TRY(BenchWire vnic_pinned, make_ports("vnic", 1, MemoryKind::pinned));

@@ -45,7 +45,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   WARPLINE_TRY(const LcorePlan plan,
                plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
                            {.lcores = 0, .share_cores = true}));
-  RuntimeConfig runtime;
+  RuntimeSettings runtime;
   WARPLINE_TRY(const Eal eal, Eal::start(runtime, plan, {}, Bytes{1U << 30}));
   WARPLINE_TRY(BenchWire vnic, make_wire("vnic", 0, true));
   WARPLINE_TRY(BenchWire ring, make_wire("ring", 1, true));

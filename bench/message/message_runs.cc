@@ -99,7 +99,7 @@ Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_c
   }
   std::unique_ptr<MessagePort> ports[2];
   for (unsigned side = 0; side < 2; ++side) {
-    PortConfig port;
+    PortSettings port;
     port.spec = fmt::format("net_vnic{},wire=net_vnic{}", 2 * number + side, 2 * number + 1 - side);
     port.mtu = frame.mtu;
     port.rx_ring = ring_size;

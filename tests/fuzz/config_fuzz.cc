@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "warpline/config/help.h"
-#include "warpline/config/load.h"
+#include "config/help.h"
+#include "config/load.h"
 
 namespace warpline {
 namespace {

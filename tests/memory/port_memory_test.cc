@@ -40,8 +40,8 @@ PortPoolsPlan plan_of(MemoryKind memory, std::uint16_t split) {
   return plan;
 }
 
-PortConfig port_config(const std::string& spec, std::uint16_t mtu = 1500) {
-  PortConfig config;
+PortSettings port_config(const std::string& spec, std::uint16_t mtu = 1500) {
+  PortSettings config;
   config.spec = spec;
   config.rx_ring = config.tx_ring = 128;
   config.mtu = mtu;

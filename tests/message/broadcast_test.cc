@@ -20,7 +20,7 @@ constexpr std::uint32_t kLength = 200'000;
 constexpr std::uint16_t kPort = 7000;
 
 std::unique_ptr<MessagePort> open(unsigned side, std::uint16_t workers, const std::string& faults) {
-  PortConfig port;
+  PortSettings port;
   port.spec = "net_vnic" + std::to_string(side) + ",wire=net_vnic" + std::to_string(1 - side) + faults;
   port.rx_ring = port.tx_ring = 256;
   port.tx_rs_thresh = 1;

@@ -66,7 +66,7 @@ class Ports : public testing::TestWithParam<Case> {
       ids[1] = pair.second;
     }
     for (int side = 0; side < 2; ++side) {
-      PortConfig port;
+      PortSettings port;
       port.spec = "net_vnic" + std::to_string(side) + ",wire=net_vnic" + std::to_string(1 - side) + c.arguments;
       port.rx_ring = port.tx_ring = 256;
       port.addresses = {address(c.v6, static_cast<std::uint8_t>(side + 1))};

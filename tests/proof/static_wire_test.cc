@@ -27,7 +27,7 @@ class EalEnvironment : public ::testing::Environment {
   void SetUp() override {
     LcorePlan plan;
     plan.control_cpus = {Topology::of_machine()->cpus.front().id};
-    RuntimeConfig config;
+    RuntimeSettings config;
     config.hugepages = false;
     auto eal = Eal::start(config, plan, {}, Bytes{std::uint64_t{1} << 30});
     ASSERT_TRUE(eal.ok()) << eal.error().message();

@@ -42,12 +42,12 @@ std::string spec(const std::string& name, const std::string& arguments, unsigned
 /// Stages of one path, turned by hand.
 class Forwarding {
  public:
-  Forwarding(Config config, const Port& port) : config_(std::move(config)) {
-    config_.ports.resize(1);
-    config_.forward.ring_slots = 2;
-    layout_ = lay_out_forward(config_, {kAnyNode}, 1);
+  Forwarding(DatapathSettings settings, const Port& port) : settings_(std::move(settings)) {
+    settings_.ports.resize(1);
+    settings_.forward.ring_slots = 2;
+    layout_ = lay_out_forward(settings_, {kAnyNode}, 1);
     plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {.share_cores = true});
-    forwarder_ = *Forwarder::create(config_, layout_, plan_, {{port.id(), 1500, port.mac(), std::nullopt}});
+    forwarder_ = *Forwarder::create(settings_, layout_, plan_, {{port.id(), 1500, port.mac(), std::nullopt}});
     EXPECT_TRUE(forwarder_->start().ok());
     stages_ = forwarder_->stages().front().get();
   }
@@ -69,7 +69,7 @@ class Forwarding {
   [[nodiscard]] std::uint64_t batches() const { return forwarder_->paths().front()->received.bursts.get(); }
 
  private:
-  Config config_;
+  DatapathSettings settings_;
   ForwardLayout layout_;
   LcorePlan plan_;
   std::unique_ptr<Forwarder> forwarder_;
@@ -85,11 +85,11 @@ class RoundedRequests : public testing::TestWithParam<Case> {
   }
 
   Port& open(const std::string& name, const std::string& arguments) {
-    PortConfig config;
-    config.spec = spec(name, arguments, GetParam().align);
-    config.rx_ring = config.tx_ring = kRing;
-    ports_.push_back(*Port::open(config.spec));
-    EXPECT_TRUE(ports_.back().configure(config, {.rx = 1, .tx = 1}).ok());
+    PortSettings settings;
+    settings.spec = spec(name, arguments, GetParam().align);
+    settings.rx_ring = settings.tx_ring = kRing;
+    ports_.push_back(*Port::open(settings.spec));
+    EXPECT_TRUE(ports_.back().configure(settings, {.rx = 1, .tx = 1}).ok());
     EXPECT_TRUE(ports_.back().attach(pool_->get()).ok());
     EXPECT_TRUE(ports_.back().start().ok());
     return ports_.back();
@@ -119,13 +119,13 @@ class RoundedRequests : public testing::TestWithParam<Case> {
     return numbers;
   }
 
-  [[nodiscard]] static Config config(std::uint16_t burst, Nanos deadline = Nanos{0}) {
-    Config config;
-    config.forward.model = GetParam().model;
-    config.forward.workload = WorkloadKind::mac_swap;
-    config.forward.burst = burst;
-    config.forward.deadline = deadline;
-    return config;
+  [[nodiscard]] static DatapathSettings settings(std::uint16_t burst, Nanos deadline = Nanos{0}) {
+    DatapathSettings settings;
+    settings.forward.model = GetParam().model;
+    settings.forward.workload = WorkloadKind::mac_swap;
+    settings.forward.burst = burst;
+    settings.forward.deadline = deadline;
+    return settings;
   }
 
   std::optional<PacketPool> pool_;
@@ -139,8 +139,8 @@ TEST_P(RoundedRequests, ABoundedRunReceivesWhatItWasAskedFor) {
   for (const std::uint16_t burst : {1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 63, 64}) {
     for (const std::uint64_t packets : {1, 7, 8, 33, 200}) {
       SCOPED_TRACE("burst " + std::to_string(burst) + ", packets " + std::to_string(packets));
-      Config bounded = config(burst);
-      bounded.run.packets = packets;
+      DatapathSettings bounded = settings(burst);
+      bounded.packets = packets;
       Forwarding forwarding(bounded, near);
       for (unsigned i = 0; i < kPatience && forwarding.received() < packets; ++i) forwarding.poll();
       EXPECT_EQ(forwarding.received(), packets);
@@ -157,7 +157,7 @@ TEST_P(RoundedRequests, ABatchFillsToItsLastPacket) {
   const Port& far = open("net_vnic1", "wire=net_vnic0");
   for (const std::uint32_t there : {1, 32, 33, 57, 60, 63}) {
     SCOPED_TRACE(there);
-    Forwarding forwarding(config(64, kHour), near);
+    Forwarding forwarding(settings(64, kHour), near);
     send(far, 0, there);
     for (unsigned i = 0; i < 100; ++i) forwarding.poll();
     EXPECT_EQ(forwarding.sent(), 0U);
@@ -172,7 +172,7 @@ TEST_P(RoundedRequests, ABatchFillsToItsLastPacket) {
     EXPECT_EQ(numbers.size(), forwarding.sent());
     for (std::uint32_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i], i);
     // What was still in the receive ring at the end is the next run's.
-    Forwarding rest(config(64), near);
+    Forwarding rest(settings(64), near);
     for (unsigned i = 0; i < kPatience && numbers.size() + rest.sent() < 69; ++i) rest.poll();
     EXPECT_EQ(numbers.size() + rest.sent(), 69U);
     rest.end();
@@ -187,7 +187,7 @@ TEST_P(RoundedRequests, WhatIsHeldAtTheEndIsPassedOn) {
   const Port& far = open("net_vnic1", "wire=net_vnic0");
   for (const std::uint16_t burst : {1, 3, 8}) {
     SCOPED_TRACE(burst);
-    Forwarding forwarding(config(burst), near);
+    Forwarding forwarding(settings(burst), near);
     send(far, 0, 30);
     forwarding.poll();
     EXPECT_EQ(forwarding.received(), burst);

@@ -28,8 +28,8 @@ const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(1)
 
 constexpr std::uint16_t kBurst = 32;
 
-PortConfig rings(std::uint16_t ring = 128) {
-  PortConfig config;
+PortSettings rings(std::uint16_t ring = 128) {
+  PortSettings config;
   config.rx_ring = config.tx_ring = ring;
   return config;
 }
@@ -37,7 +37,7 @@ PortConfig rings(std::uint16_t ring = 128) {
 /// Ports with one pool, set up but not started.
 class Ports {
  public:
-  explicit Ports(const std::vector<std::string>& specs, const PortConfig& config = rings(), bool fast_free = false,
+  explicit Ports(const std::vector<std::string>& specs, const PortSettings& config = rings(), bool fast_free = false,
                  std::uint16_t queues = 2) {
     static int made = 0;
     pool_.emplace(*PacketPool::make("recycle" + std::to_string(made), 4095, 64, 2048, kAnyNode));
@@ -216,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 TEST(RecycleSetup, FramesInSeveralBuffersAreRefused) {
-  PortConfig config = rings();
+  PortSettings config = rings();
   config.rx_offloads = {"scatter"};
   config.tx_offloads = {"multi_segs"};
   const Ports ports({"net_vnic0,wire=static"}, config);
@@ -238,7 +238,7 @@ TEST(RecycleSetup, FastFreeAndCacheThatCannotBeAreToldToo) {
 }
 
 TEST(RecycleSetup, ThresholdsThatWouldKeepBuffersFromMovingAreMended) {
-  PortConfig config = rings(256);
+  PortSettings config = rings(256);
   config.rx_free_thresh = 16;
   config.tx_rs_thresh = 64;
   config.tx_free_thresh = 64;

@@ -66,7 +66,7 @@ class Routed {
     plan.lcores.emplace_back();
     for (std::uint16_t i = 0; i < kPorts; ++i) {
       ports_.push_back(*Port::open("net_vnic" + std::to_string(i) + ",wire=static,size=60"));
-      PortConfig config;
+      PortSettings config;
       config.rx_ring = config.tx_ring = kRing;
       EXPECT_TRUE(ports_[i].configure(config, {.rx = 1, .tx = 1, .one_pool = one_pool && wants_fast_free(way)}).ok());
       EXPECT_TRUE(ports_[i].attach(pool_->get()).ok());

@@ -128,7 +128,7 @@ int run(std::uint64_t packets, std::uint64_t seed) {
   if (!topology.ok()) throw std::runtime_error(topology.error().message());
   const auto plan = plan_lcores(*topology, {{.name = "driver", .queues = ""}}, {.share_cores = true});
   if (!plan.ok()) throw std::runtime_error(plan.error().message());
-  RuntimeConfig config;
+  RuntimeSettings config;
   config.hugepages = false;
   const auto eal = Eal::start(config, *plan, {}, Bytes{256U << 20});
   if (!eal.ok()) throw std::runtime_error(eal.error().message());

@@ -33,7 +33,7 @@ struct Epoch {
   bool links;       ///< direct: asked for, not by the first packets
   bool pure;        ///< one pool, nothing shared: fast free is safe
   unsigned clones;  ///< of 1024 packets
-  PortConfig port;
+  PortSettings port;
   std::string devargs;
 };
 [[nodiscard]] Epoch draw_epoch(Random& random);

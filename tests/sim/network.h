@@ -14,9 +14,9 @@ namespace warpline::sim {
 
 struct NetworkConfig {
   std::uint32_t hosts = 2;
-  PortConfig uplink{.capacity_bytes = 64U << 20};  ///< host to switch: hosts look at the queue before they feed it
-  PortConfig downlink = {};                        ///< switch to host: the queue that congestion fills
-  Faults faults = {};                              ///< of the links from the switch to the hosts: once on each way
+  PortSettings uplink{.capacity_bytes = 64U << 20};  ///< host to switch: hosts look at the queue before they feed it
+  PortSettings downlink = {};                        ///< switch to host: the queue that congestion fills
+  Faults faults = {};                                ///< of the links from the switch to the hosts: once on each way
   std::uint64_t seed = 0;
 };
 

@@ -13,7 +13,7 @@
 
 namespace warpline::sim {
 
-struct PortConfig {
+struct PortSettings {
   double bits_per_second = 25e9;  ///< of layer 1
   std::int64_t delay = 1'000;     ///< nanoseconds to the far end of the link
   std::uint64_t capacity_bytes = 1 << 20;
@@ -54,7 +54,7 @@ class Departures {
 /// A queue of finite length and the link behind it, with its faults.
 class Port final : public Actor {
  public:
-  Port(EventQueue& events, PacketPool& pool, const PortConfig& config, const Faults& faults, std::uint64_t seed)
+  Port(EventQueue& events, PacketPool& pool, const PortSettings& config, const Faults& faults, std::uint64_t seed)
       : events_(events), pool_(pool), config_(config), faults_(faults), random_(seed) {}
 
   void connect(PacketSink& sink) { sink_ = &sink; }
@@ -86,7 +86,7 @@ class Port final : public Actor {
 
   EventQueue& events_;
   PacketPool& pool_;
-  PortConfig config_;
+  PortSettings config_;
   Faults faults_;
   Random random_;
   PacketSink* sink_ = nullptr;

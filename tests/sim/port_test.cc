@@ -35,7 +35,7 @@ struct Link {
   Listener listener{events, pool};
   Port port;
 
-  explicit Link(const PortConfig& config, const Faults& faults = {}) : port(events, pool, config, faults, 1) {
+  explicit Link(const PortSettings& config, const Faults& faults = {}) : port(events, pool, config, faults, 1) {
     port.connect(listener);
   }
   void offer(std::uint32_t length) {
@@ -53,7 +53,7 @@ struct Link {
 
 // 934 B and their 66 B of overhead take a microsecond at 8 Gbit/s.
 constexpr std::uint32_t kLength = 934;
-constexpr PortConfig kConfig{.bits_per_second = 8e9, .delay = 500, .capacity_bytes = 4000, .mark_above_bytes = 1500};
+constexpr PortSettings kConfig{.bits_per_second = 8e9, .delay = 500, .capacity_bytes = 4000, .mark_above_bytes = 1500};
 
 TEST(Port, SerializesAndDelays) {
   Link link(kConfig);

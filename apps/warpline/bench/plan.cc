@@ -67,7 +67,7 @@ Published published_by_burst(std::uint32_t size, std::uint16_t burst) {
 /// Returns the port spec. Frames in GPU memory are copied, so the software NIC must hold a transmit ring of them; other
 /// frames stay in place.
 std::string static_wire(const Column& column, std::uint32_t size) {
-  const std::uint32_t ring = PortConfig{}.tx_ring;
+  const std::uint32_t ring = PortSettings{}.tx_ring;
   std::string spec = fmt::format("net_vnic0,wire=static,size={}", size);
   if (column.memory == "device") spec += fmt::format(",buffer={}", std::bit_ceil(2 * ring * size));
   return spec;

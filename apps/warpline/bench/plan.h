@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "warpline/config/config.h"
+#include "config/config.h"
 
 namespace warpline {
 

@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "warpline/config/load.h"
+#include "config/load.h"
 
 namespace warpline {
 namespace {

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/recycle_plan.h"
+#include "config/config.h"
 #include "warpline/base/bootstrap.h"
 #include "warpline/base/result.h"
-#include "warpline/config/config.h"
 
 namespace warpline {
 

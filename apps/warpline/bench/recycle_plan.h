@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "warpline/config/config.h"
+#include "config/config.h"
 
 namespace warpline {
 

@@ -35,8 +35,8 @@ Result<OwnedMemory> map_memory(int /*gpu*/, Bytes size, Bytes alignment) {
                      std::shared_ptr<void>(start, [whole](void* memory) { munmap(memory, whole); })};
 }
 
-PortConfig port_config(const RecycleSetting& setting) {
-  PortConfig config;
+PortSettings port_config(const RecycleSetting& setting) {
+  PortSettings config;
   config.rx_ring = config.tx_ring = setting.ring;
   config.mtu = kMtu;
   if (setting.driver == "net_vnic") {
@@ -183,7 +183,7 @@ QueuePath& RecycleRig::add_path(PortQueue rx, PortQueue tx) {
   path.reply = tx;
   path.burst = setting_.burst;
   path.deadline_ticks = 0;
-  path.tx_retries = ForwardConfig{}.tx_retries;
+  path.tx_retries = ForwardSettings{}.tx_retries;
   path.counts_bytes = setting_.touched;
   return path;
 }

@@ -16,14 +16,15 @@ std::uint16_t partner(std::uint16_t port, std::size_t ports) {
 
 class LayoutBuilder {
  public:
-  LayoutBuilder(const Config& config, const std::vector<int>& nodes, std::size_t cpus)
-      : config_(config), nodes_(nodes), cpus_(config.runtime.lcores != 0 ? config.runtime.lcores : cpus) {
-    layout_.model = config.forward.model;
+  LayoutBuilder(const DatapathSettings& settings, const std::vector<int>& nodes, std::size_t cpus)
+      : settings_(settings), nodes_(nodes), cpus_(settings.lcores != 0 ? settings.lcores : cpus) {
+    layout_.model = settings.forward.model;
     if (layout_.model == ModelKind::automatic) {
-      layout_.model = config.forward.engine == EngineKind::thread ? ModelKind::pipeline : ModelKind::run_to_completion;
+      layout_.model =
+          settings.forward.engine == EngineKind::thread ? ModelKind::pipeline : ModelKind::run_to_completion;
     }
     for (std::uint16_t port = 0; port < nodes.size(); ++port) {
-      for (std::uint16_t queue = 0; queue < config.forward.pipelines; ++queue) {
+      for (std::uint16_t queue = 0; queue < settings.forward.pipelines; ++queue) {
         layout_.paths.push_back({port, partner(port, nodes.size()), queue});
       }
     }
@@ -35,7 +36,7 @@ class LayoutBuilder {
     } else {
       for (std::uint16_t path = 0; path < layout_.paths.size(); ++path) add_pipeline(path);
     }
-    if (config_.forward.loopback) add_far_side();
+    if (settings_.forward.loopback) add_far_side();
     return std::move(layout_);
   }
 
@@ -49,7 +50,7 @@ class LayoutBuilder {
 
   /// One lcore takes several paths rather than that two lcores share a processor.
   void add_run_to_completion() {
-    const std::size_t far = config_.forward.loopback ? config_.forward.pipelines : 0;
+    const std::size_t far = settings_.forward.loopback ? settings_.forward.pipelines : 0;
     const std::size_t free_cpus = cpus_ > far ? cpus_ - far : 1;
     const std::size_t workers = std::min(layout_.paths.size(), free_cpus);
     for (std::size_t worker = 0; worker < workers; ++worker) {
@@ -81,12 +82,12 @@ class LayoutBuilder {
 
   /// Host threads that an engine keeps busy.
   [[nodiscard]] std::uint16_t engine_threads() const {
-    switch (config_.forward.engine) {
+    switch (settings_.forward.engine) {
       case EngineKind::inline_:
       case EngineKind::persistent:
         return 0;
       case EngineKind::thread:
-        return config_.forward.ctas;
+        return settings_.forward.ctas;
       case EngineKind::launch:
       case EngineKind::graph:
         return 1;
@@ -101,13 +102,13 @@ class LayoutBuilder {
   }
 
   void add_far_side() {
-    for (std::uint16_t queue = 0; queue < config_.forward.pipelines; ++queue) {
+    for (std::uint16_t queue = 0; queue < settings_.forward.pipelines; ++queue) {
       add({RoleKind::far_side, {queue}}, fmt::format("far {}", queue),
           fmt::format("far port rx {}, tx {}", queue, queue), kAnyNode, 0);
     }
   }
 
-  const Config& config_;
+  const DatapathSettings settings_;
   const std::vector<int>& nodes_;
   std::size_t cpus_;
   ForwardLayout layout_;
@@ -115,16 +116,16 @@ class LayoutBuilder {
 
 }  // namespace
 
-std::uint16_t ForwardLayout::tx_queues(const Config& config, std::uint16_t port) const {
-  const std::uint16_t pipelines = config.forward.pipelines;
+std::uint16_t ForwardLayout::tx_queues(const DatapathSettings& settings, std::uint16_t port) const {
+  const std::uint16_t pipelines = settings.forward.pipelines;
   const bool leaves_elsewhere = std::ranges::any_of(
       paths, [port](const PathRoute& route) { return route.rx_port == port && route.tx_port != port; });
-  const bool answers = port < config.ports.size() && !config.ports[port].addresses.empty();
+  const bool answers = port < settings.ports.size() && !settings.ports[port].addresses.empty();
   return leaves_elsewhere && answers ? pipelines * 2 : pipelines;
 }
 
-ForwardLayout lay_out_forward(const Config& config, const std::vector<int>& nodes, std::size_t cpus) {
-  return LayoutBuilder(config, nodes, cpus).build();
+ForwardLayout lay_out_forward(const DatapathSettings& settings, const std::vector<int>& nodes, std::size_t cpus) {
+  return LayoutBuilder(settings, nodes, cpus).build();
 }
 
 }  // namespace warpline

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "warpline/config/config.h"
+#include "warpline/datapath/forward_settings.h"
 #include "warpline/runtime/lcore_plan.h"
 
 namespace warpline {
@@ -41,11 +41,12 @@ struct ForwardLayout {
 
   /// Transmit queues that each port needs: one for each of its pipelines, and as many for answers if the port has an
   /// address and its packets leave elsewhere.
-  [[nodiscard]] std::uint16_t tx_queues(const Config& config, std::uint16_t port) const;
+  [[nodiscard]] std::uint16_t tx_queues(const DatapathSettings& settings, std::uint16_t port) const;
 };
 
 /// Port 0 sends to port 1 and back, 2 to 3 and so on; a port without a partner sends out of itself. `nodes`: NUMA node
 /// of each port. `cpus`: how many processors there are. Pure.
-[[nodiscard]] ForwardLayout lay_out_forward(const Config& config, const std::vector<int>& nodes, std::size_t cpus);
+[[nodiscard]] ForwardLayout lay_out_forward(const DatapathSettings& settings, const std::vector<int>& nodes,
+                                            std::size_t cpus);
 
 }  // namespace warpline

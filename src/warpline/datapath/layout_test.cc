@@ -10,16 +10,16 @@
 namespace warpline {
 namespace {
 
-Config config_of(std::size_t ports, std::uint16_t pipelines) {
-  Config config;
-  config.ports.resize(ports);
-  config.forward.pipelines = pipelines;
-  return config;
+DatapathSettings settings_of(std::size_t ports, std::uint16_t pipelines) {
+  DatapathSettings settings;
+  settings.ports.resize(ports);
+  settings.forward.pipelines = pipelines;
+  return settings;
 }
 
 TEST(Layout, OnePortSendsOutOfItself) {
-  const Config config = config_of(1, 2);
-  const ForwardLayout layout = lay_out_forward(config, {kAnyNode}, 4);
+  const DatapathSettings settings = settings_of(1, 2);
+  const ForwardLayout layout = lay_out_forward(settings, {kAnyNode}, 4);
   ASSERT_EQ(layout.paths.size(), 2U);
   EXPECT_EQ(layout.paths[1].rx_port, 0);
   EXPECT_EQ(layout.paths[1].tx_port, 0);
@@ -27,8 +27,8 @@ TEST(Layout, OnePortSendsOutOfItself) {
 }
 
 TEST(Layout, PortsArePairedAndALeftOverOneIsItsOwnPartner) {
-  const Config config = config_of(3, 1);
-  const ForwardLayout layout = lay_out_forward(config, {0, 0, 0}, 8);
+  const DatapathSettings settings = settings_of(3, 1);
+  const ForwardLayout layout = lay_out_forward(settings, {0, 0, 0}, 8);
   ASSERT_EQ(layout.paths.size(), 3U);
   EXPECT_EQ(layout.paths[0].tx_port, 1);
   EXPECT_EQ(layout.paths[1].tx_port, 0);
@@ -36,46 +36,46 @@ TEST(Layout, PortsArePairedAndALeftOverOneIsItsOwnPartner) {
 }
 
 TEST(Layout, OnlyTheThreadEngineIsAPipelineUnlessToldOtherwise) {
-  Config config = config_of(1, 1);
-  EXPECT_EQ(lay_out_forward(config, {0}, 2).model, ModelKind::run_to_completion);
-  config.forward.engine = EngineKind::persistent;
-  EXPECT_EQ(lay_out_forward(config, {0}, 2).model, ModelKind::run_to_completion);
-  config.forward.engine = EngineKind::thread;
-  EXPECT_EQ(lay_out_forward(config, {0}, 2).model, ModelKind::pipeline);
-  config.forward.model = ModelKind::run_to_completion;
-  EXPECT_EQ(lay_out_forward(config, {0}, 2).model, ModelKind::run_to_completion);
+  DatapathSettings settings = settings_of(1, 1);
+  EXPECT_EQ(lay_out_forward(settings, {0}, 2).model, ModelKind::run_to_completion);
+  settings.forward.engine = EngineKind::persistent;
+  EXPECT_EQ(lay_out_forward(settings, {0}, 2).model, ModelKind::run_to_completion);
+  settings.forward.engine = EngineKind::thread;
+  EXPECT_EQ(lay_out_forward(settings, {0}, 2).model, ModelKind::pipeline);
+  settings.forward.model = ModelKind::run_to_completion;
+  EXPECT_EQ(lay_out_forward(settings, {0}, 2).model, ModelKind::run_to_completion);
 }
 
 TEST(Layout, RunToCompletionTakesMorePathsRatherThanAProcessorTwice) {
-  const ForwardLayout layout = lay_out_forward(config_of(2, 4), {0, 0}, 3);
+  const ForwardLayout layout = lay_out_forward(settings_of(2, 4), {0, 0}, 3);
   EXPECT_EQ(layout.roles.size(), 3U);
 }
 
 TEST(Layout, LcoresBoundRunToCompletion) {
-  Config config = config_of(1, 4);
-  config.runtime.lcores = 2;
-  EXPECT_EQ(lay_out_forward(config, {0}, 64).roles.size(), 2U);
+  DatapathSettings settings = settings_of(1, 4);
+  settings.lcores = 2;
+  EXPECT_EQ(lay_out_forward(settings, {0}, 64).roles.size(), 2U);
 }
 
 TEST(Layout, AnswersNeedQueuesOfTheirOwnOnlyWhenPacketsLeaveElsewhere) {
-  Config two = config_of(2, 3);
+  DatapathSettings two = settings_of(2, 3);
   two.ports[0].addresses = {*parse_interface_address("10.0.0.1/24")};
   const ForwardLayout layout = lay_out_forward(two, {0, 0}, 8);
   EXPECT_EQ(layout.tx_queues(two, 0), 6);
   EXPECT_EQ(layout.tx_queues(two, 1), 3);
-  Config one = config_of(1, 3);
+  DatapathSettings one = settings_of(1, 3);
   one.ports[0].addresses = two.ports[0].addresses;
   EXPECT_EQ(lay_out_forward(one, {0}, 8).tx_queues(one, 0), 3);
 }
 
 RC_GTEST_PROP(LayoutProperty, EveryPathIsReceivedWorkedOnAndTransmittedByExactlyOneWorker, ()) {
-  Config config = config_of(*rc::gen::inRange<std::size_t>(1, 6), *rc::gen::inRange<std::uint16_t>(1, 9));
-  config.forward.engine = *rc::gen::element(EngineKind::inline_, EngineKind::thread);
-  config.forward.model = *rc::gen::element(ModelKind::automatic, ModelKind::run_to_completion, ModelKind::pipeline);
-  config.forward.ctas = *rc::gen::inRange<std::uint16_t>(1, 5);
-  config.forward.loopback = config.ports.size() == 1 && *rc::gen::arbitrary<bool>();
-  const std::vector<int> nodes(config.ports.size(), 0);
-  const ForwardLayout layout = lay_out_forward(config, nodes, *rc::gen::inRange<std::size_t>(1, 65));
+  DatapathSettings settings = settings_of(*rc::gen::inRange<std::size_t>(1, 6), *rc::gen::inRange<std::uint16_t>(1, 9));
+  settings.forward.engine = *rc::gen::element(EngineKind::inline_, EngineKind::thread);
+  settings.forward.model = *rc::gen::element(ModelKind::automatic, ModelKind::run_to_completion, ModelKind::pipeline);
+  settings.forward.ctas = *rc::gen::inRange<std::uint16_t>(1, 5);
+  settings.forward.loopback = settings.ports.size() == 1 && *rc::gen::arbitrary<bool>();
+  const std::vector<int> nodes(settings.ports.size(), 0);
+  const ForwardLayout layout = lay_out_forward(settings, nodes, *rc::gen::inRange<std::size_t>(1, 65));
 
   RC_ASSERT(layout.roles.size() == layout.requests.size());
   std::map<std::uint16_t, int> receiving;
@@ -91,13 +91,13 @@ RC_GTEST_PROP(LayoutProperty, EveryPathIsReceivedWorkedOnAndTransmittedByExactly
     }
     far += role.kind == RoleKind::far_side ? 1 : 0;
   }
-  const std::size_t wanted_lanes = config.forward.engine == EngineKind::thread ? config.forward.ctas : 0;
+  const std::size_t wanted_lanes = settings.forward.engine == EngineKind::thread ? settings.forward.ctas : 0;
   for (std::uint16_t path = 0; path < layout.paths.size(); ++path) {
     RC_ASSERT(receiving[path] == 1);
     RC_ASSERT(transmitting[path] == 1);
     RC_ASSERT(lanes[path].size() == wanted_lanes);
   }
-  RC_ASSERT(far == (config.forward.loopback ? config.forward.pipelines : 0U));
+  RC_ASSERT(far == (settings.forward.loopback ? settings.forward.pipelines : 0U));
   for (const WorkerRequest& request : layout.requests) {
     RC_ASSERT(request.near == kNoWorker || static_cast<std::size_t>(request.near) < layout.requests.size());
   }

@@ -9,9 +9,10 @@ bool transmits(RoleKind kind) { return kind == RoleKind::run_to_completion || ki
 
 }  // namespace
 
-RecyclePlan recycle_plan(const Config& config, const ForwardLayout& layout, const std::vector<std::uint16_t>& ports) {
+RecyclePlan recycle_plan(const DatapathSettings& settings, const ForwardLayout& layout,
+                         const std::vector<std::uint16_t>& ports) {
   RecyclePlan plan;
-  plan.way = config.forward.recycle;
+  plan.way = settings.forward.recycle;
   for (const Role& role : layout.roles) {
     RecycleQueues& lcore = plan.lcores.emplace_back();
     if (role.kind == RoleKind::far_side) continue;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "warpline/config/config.h"
+#include "warpline/datapath/forward_settings.h"
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/memory/recycle_setup.h"
@@ -14,7 +14,7 @@ namespace warpline {
 
 /// Which lcore polls and sends on which queues in a `forward` run, one entry for each of layout.roles, and which
 /// receive queue's buffers leave by which transmit queue. `ports`: ids, by the index that the layout counts them with.
-[[nodiscard]] RecyclePlan recycle_plan(const Config& config, const ForwardLayout& layout,
+[[nodiscard]] RecyclePlan recycle_plan(const DatapathSettings& settings, const ForwardLayout& layout,
                                        const std::vector<std::uint16_t>& ports);
 
 /// Lets each path know the recycler of the lcore that receives it, which must outlive it.

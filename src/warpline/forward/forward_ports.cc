@@ -18,19 +18,19 @@ namespace warpline {
 Bytes ForwardPorts::host_memory() const {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
   std::uint64_t bytes = kRingsAndQueues;
-  const auto add = [&](const PortConfig& port, const PoolConfig& pool) {
+  const auto add = [&](const PortSettings& port, const PoolSettings& pool) {
     bytes += host_bytes(pools_plan("", port, pool, kAnyNode)).value;
   };
-  for (const PortConfig& port : config_.ports) add(port, config_.pool);
-  if (config_.forward.loopback) {
-    add(config_.port_defaults, config_.pool);
-    add(config_.port_defaults, far_pool());
+  for (const PortSettings& port : settings_.ports) add(port, settings_.pool);
+  if (settings_.forward.loopback) {
+    add(settings_.loopback_port, settings_.pool);
+    add(settings_.loopback_port, far_pool());
   }
   return Bytes{bytes};
 }
 
 Result<void> ForwardPorts::open() {
-  if (config_.forward.loopback && vnic_calls() == nullptr) {
+  if (settings_.forward.loopback && vnic_calls() == nullptr) {
     WARPLINE_CHECK(open_rings());
   } else {
     for (const std::string& spec : specs()) {
@@ -38,7 +38,7 @@ Result<void> ForwardPorts::open() {
       ports_.push_back(std::move(port));
     }
   }
-  one_pool_ = layout_.mixes_ports && config_.pool.sharing == PoolSharing::shared &&
+  one_pool_ = layout_.mixes_ports && settings_.pool.sharing == PoolSharing::shared &&
               std::ranges::all_of(ports_, [&](const Port& port) { return port.node() == ports_.front().node(); });
   for (std::uint16_t i = 0; i < ports_.size(); ++i) WARPLINE_CHECK(configure(i));
   for (std::uint16_t i = 0; i < (one_pool_ ? 1 : ports_.size()); ++i) WARPLINE_CHECK(make_pools(i));
@@ -46,10 +46,10 @@ Result<void> ForwardPorts::open() {
 }
 
 std::uint32_t ForwardPorts::window() const {
-  const PortConfig& port = config_.port_defaults;
+  const PortSettings& port = settings_.loopback_port;
   const std::uint32_t ring = std::min(port.rx_ring, port.tx_ring);
-  const std::uint32_t room = config_.pool.data_room != 0 ? config_.pool.data_room : data_room(port.mtu);
-  const std::uint32_t split = config_.pool.split;
+  const std::uint32_t room = settings_.pool.data_room != 0 ? settings_.pool.data_room : data_room(port.mtu);
+  const std::uint32_t split = settings_.pool.split;
   const std::uint32_t payload = max_frame_ - std::min(max_frame_, split);
   const std::uint32_t segments = (split != 0 ? 1 : 0) + (payload + room - 1) / room;
   return std::max(1U, std::min(ring / 2, ring * 3 / 4 / std::max(1U, segments)));
@@ -59,13 +59,13 @@ std::uint32_t ForwardPorts::window() const {
 /// RSS steers all of them to one queue, so none is lost for lack of buffer space.
 std::vector<std::string> ForwardPorts::specs() const {
   std::vector<std::string> specs;
-  if (!config_.forward.loopback) {
-    for (const PortConfig& port : config_.ports) specs.push_back(port.spec);
+  if (!settings_.forward.loopback) {
+    for (const PortSettings& port : settings_.ports) specs.push_back(port.spec);
     return specs;
   }
   constexpr std::uint32_t kFrameOverhead = 64;
   const std::uint32_t buffer =
-      std::bit_ceil(std::max(config_.forward.pipelines * window() * (max_frame_ + kFrameOverhead), 1U << 20));
+      std::bit_ceil(std::max(settings_.forward.pipelines * window() * (max_frame_ + kFrameOverhead), 1U << 20));
   for (const int index : {0, 1}) {
     specs.push_back(fmt::format("net_vnic{},wire=net_vnic{},buffer={}", index, 1 - index, buffer));
   }
@@ -75,7 +75,7 @@ std::vector<std::string> ForwardPorts::specs() const {
 /// A loopback's ports in a program without net_vnic. A ring has room for twice what the far side has on its way.
 Result<void> ForwardPorts::open_rings() {
   WARPLINE_TRY(const auto pair,
-               make_ring_pair(config_.forward.pipelines, std::bit_ceil(config_.port_defaults.rx_ring), kAnyNode));
+               make_ring_pair(settings_.forward.pipelines, std::bit_ceil(settings_.loopback_port.rx_ring), kAnyNode));
   for (const std::uint16_t id : {pair.first, pair.second}) {
     WARPLINE_TRY(Port port, Port::adopt(id));
     ports_.push_back(std::move(port));
@@ -87,21 +87,22 @@ Result<void> ForwardPorts::open_rings() {
 Result<void> ForwardPorts::configure(std::uint16_t index) {
   // What leaves by a queue is of one pool: it was received by one queue of one port, or all ports share theirs. Frames
   // to send first come from elsewhere.
-  const bool wanted = is_far(index) || wants_fast_free(config_.forward.recycle);
-  const bool of_one_pool = (one_pool_ || !layout_.mixes_ports) && (is_far(index) || config_.pool.split == 0) &&
-                           config_.forward.tx_first == 0;
-  const std::uint16_t tx = config_.forward.loopback ? config_.forward.pipelines : layout_.tx_queues(config_, index);
-  return ports_[index].configure(port_config(index),
-                                 {.rx = config_.forward.pipelines, .tx = tx, .one_pool = wanted && of_one_pool});
+  const bool wanted = is_far(index) || wants_fast_free(settings_.forward.recycle);
+  const bool of_one_pool = (one_pool_ || !layout_.mixes_ports) && (is_far(index) || settings_.pool.split == 0) &&
+                           settings_.forward.tx_first == 0;
+  const std::uint16_t tx =
+      settings_.forward.loopback ? settings_.forward.pipelines : layout_.tx_queues(settings_, index);
+  return ports_[index].configure(port_settings(index),
+                                 {.rx = settings_.forward.pipelines, .tx = tx, .one_pool = wanted && of_one_pool});
 }
 
 Result<void> ForwardPorts::make_pools(std::uint16_t index) {
   const Port& port = ports_[index];
-  const PoolConfig pool = is_far(index) ? far_pool() : config_.pool;
-  PortPoolsPlan plan = pools_plan(fmt::format("port{}", index), port.config_in_force(), pool, port.node());
+  const PoolSettings pool = is_far(index) ? far_pool() : settings_.pool;
+  PortPoolsPlan plan = pools_plan(fmt::format("port{}", index), port.settings_in_force(), pool, port.node());
   if (one_pool_) {
     for (const Port& other : ports_ | std::views::drop(1)) {
-      const PortPoolsPlan more = pools_plan("", other.config_in_force(), pool, port.node());
+      const PortPoolsPlan more = pools_plan("", other.settings_in_force(), pool, port.node());
       if (pool.size == 0) plan.size += more.size;
       plan.data_room = std::max(plan.data_room, more.data_room);
     }
@@ -114,8 +115,9 @@ Result<void> ForwardPorts::make_pools(std::uint16_t index) {
 
 /// Any port may transmit from any other's pool, so all memory is known to all before one starts.
 Result<void> ForwardPorts::start() {
-  if (hands_over_ && (config_.pool.split != 0 || config_.pool.memory == MemoryKind::device)) {
-    return built_without_vnic(config_.pool.split != 0 ? "--loopback with --split" : "--loopback with --memory device");
+  if (hands_over_ && (settings_.pool.split != 0 || settings_.pool.memory == MemoryKind::device)) {
+    return built_without_vnic(settings_.pool.split != 0 ? "--loopback with --split"
+                                                        : "--loopback with --memory device");
   }
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     for (const PortPools& pools : pools_) {
@@ -127,7 +129,7 @@ Result<void> ForwardPorts::start() {
   }
   std::vector<std::uint16_t> ids;
   for (const Port& port : ports_) ids.push_back(port.id());
-  recycling_ = set_up_recycling(recycle_plan(config_, layout_, ids));
+  recycling_ = set_up_recycling(recycle_plan(settings_, layout_, ids));
   for (Port& port : ports_) WARPLINE_CHECK(port.start());
   return {};
 }
@@ -139,11 +141,11 @@ void ForwardPorts::stop() {
 
 std::vector<ForwardPort> ForwardPorts::near() const {
   std::vector<ForwardPort> near;
-  const std::size_t count = config_.forward.loopback ? 1 : ports_.size();
+  const std::size_t count = settings_.forward.loopback ? 1 : ports_.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const PortConfig& config = port_config(i);
+    const PortSettings& settings = port_settings(i);
     near.push_back({ports_[i].id(), ports_[i].setup().mtu, ports_[i].mac(), std::nullopt});
-    if (!config.addresses.empty()) near.back().address = config.addresses.front();
+    if (!settings.addresses.empty()) near.back().address = settings.addresses.front();
   }
   return near;
 }
@@ -155,39 +157,39 @@ Bytes ForwardPorts::gpu_memory() const {
 }
 
 /// Buffers for what `port` receives, wherever they can be.
-std::uint32_t ForwardPorts::buffers(const PortConfig& port, const PoolConfig& pool) const {
+std::uint32_t ForwardPorts::buffers(const PortSettings& port, const PoolSettings& pool) const {
   if (pool.size != 0) return pool.size;
   const bool shared = pool.sharing == PoolSharing::shared;
-  const std::uint32_t queues = shared ? config_.forward.pipelines : 1;
+  const std::uint32_t queues = shared ? settings_.forward.pipelines : 1;
   // If all ports share one pool, each port counts only its own descriptors.
   const bool elsewhere = layout_.mixes_ports && !one_pool_;
-  const auto senders = elsewhere ? static_cast<std::uint32_t>(config_.ports.size()) : 1U;
-  const std::uint32_t bursts = config_.forward.ring_slots + 2U;
+  const auto senders = elsewhere ? static_cast<std::uint32_t>(settings_.ports.size()) : 1U;
+  const std::uint32_t bursts = settings_.forward.ring_slots + 2U;
   PoolDemand demand{.rx_descriptors = port.rx_ring * queues,
                     .tx_descriptors = port.tx_ring * queues * senders,
-                    .in_flight = config_.forward.burst * bursts * queues,
+                    .in_flight = settings_.forward.burst * bursts * queues,
                     .lcores = static_cast<std::uint32_t>(layout_.roles.size()) + 1,
                     .cache = pool.cache};
-  if (config_.forward.loopback) demand.in_flight += (window() + config_.traffic.burst) * queues;
-  demand.in_flight += config_.forward.tx_first;
+  if (settings_.forward.loopback) demand.in_flight += (window() + far_burst_) * queues;
+  demand.in_flight += settings_.forward.tx_first;
   return pool_size(demand);
 }
 
-PortPoolsPlan ForwardPorts::pools_plan(const std::string& name, const PortConfig& port, const PoolConfig& pool,
+PortPoolsPlan ForwardPorts::pools_plan(const std::string& name, const PortSettings& port, const PoolSettings& pool,
                                        int node) const {
   return {.name = name,
-          .config = pool,
+          .settings = pool,
           .size = buffers(port, pool),
           .data_room = pool.data_room != 0 ? pool.data_room : data_room(port.mtu),
-          .queues = config_.forward.pipelines,
-          .gpus = config_.forward.gpus,
+          .queues = settings_.forward.pipelines,
+          .gpus = settings_.forward.gpus,
           .node = node};
 }
 
 /// The far side writes and reads its frames itself, whatever the near one keeps them in; unless that gets those very
 /// buffers.
-PoolConfig ForwardPorts::far_pool() const {
-  PoolConfig pool = config_.pool;
+PoolSettings ForwardPorts::far_pool() const {
+  PoolSettings pool = settings_.pool;
   if (!hands_over_) pool.memory = MemoryKind::host;
   pool.sharing = PoolSharing::shared;
   pool.split = 0;

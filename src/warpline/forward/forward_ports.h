@@ -6,7 +6,7 @@
 
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
-#include "warpline/config/config.h"
+#include "warpline/datapath/forward_settings.h"
 #include "warpline/datapath/layout.h"
 #include "warpline/forward/forwarder.h"
 #include "warpline/forward/nic_copies.h"
@@ -21,9 +21,15 @@ namespace warpline {
 /// before the pools go.
 class ForwardPorts {
  public:
-  /// `max_frame`: bytes of the longest frame that the program itself sends.
-  ForwardPorts(const Config& config, const ForwardLayout& layout, std::uint32_t max_frame)
-      : config_(config), layout_(layout), max_frame_(max_frame), copies_(config.forward.gpus) {}
+  /// `max_frame`: bytes of the longest frame that the program itself sends. `far_burst`: most frames that the far side
+  /// of a loopback sends at once. `layout` outlives the ports.
+  ForwardPorts(const DatapathSettings& settings, const ForwardLayout& layout, std::uint32_t max_frame,
+               std::uint16_t far_burst)
+      : settings_(settings),
+        layout_(layout),
+        max_frame_(max_frame),
+        far_burst_(far_burst),
+        copies_(settings.forward.gpus) {}
 
   /// Host memory that the pools will take: for Eal::start, which comes before open().
   [[nodiscard]] Bytes host_memory() const;
@@ -56,19 +62,20 @@ class ForwardPorts {
   /// Makes the pools of port `index`, or of all ports if they share them. All ports must be configured.
   [[nodiscard]] Result<void> make_pools(std::uint16_t index);
   [[nodiscard]] Result<void> start();
-  [[nodiscard]] const PortConfig& port_config(std::size_t port) const {
-    return config_.forward.loopback ? config_.port_defaults : config_.ports[port];
+  [[nodiscard]] const PortSettings& port_settings(std::size_t port) const {
+    return settings_.forward.loopback ? settings_.loopback_port : settings_.ports[port];
   }
   [[nodiscard]] const PortPools& pools_of(std::size_t port) const { return pools_[one_pool_ ? 0 : port]; }
-  [[nodiscard]] bool is_far(std::size_t port) const { return config_.forward.loopback && port == 1; }
-  [[nodiscard]] std::uint32_t buffers(const PortConfig& port, const PoolConfig& pool) const;
-  [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortConfig& port, const PoolConfig& pool,
+  [[nodiscard]] bool is_far(std::size_t port) const { return settings_.forward.loopback && port == 1; }
+  [[nodiscard]] std::uint32_t buffers(const PortSettings& port, const PoolSettings& pool) const;
+  [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortSettings& port, const PoolSettings& pool,
                                          int node) const;
-  [[nodiscard]] PoolConfig far_pool() const;
+  [[nodiscard]] PoolSettings far_pool() const;
 
-  const Config& config_;
+  const DatapathSettings settings_;
   const ForwardLayout& layout_;
   std::uint32_t max_frame_;
+  std::uint16_t far_burst_;
   bool one_pool_ = false;    ///< all ports receive into the same pools, for their packets leave by any of them
   bool hands_over_ = false;  ///< a loopback's ports are rings, which pass the sender's own buffers on
   std::vector<PortPools> pools_;

@@ -17,21 +17,21 @@ namespace {
 
 constexpr Nanos kDefaultDeadline{20'000};
 
-std::unique_ptr<QueuePath> make_path(const Config& config, const ForwardLayout& layout, const PathRoute& route,
-                                     const std::vector<ForwardPort>& ports) {
+std::unique_ptr<QueuePath> make_path(const DatapathSettings& settings, const ForwardLayout& layout,
+                                     const PathRoute& route, const std::vector<ForwardPort>& ports) {
   auto path = std::make_unique<QueuePath>();
   const ForwardPort& rx = ports[route.rx_port];
-  const auto reply_queue =
-      static_cast<std::uint16_t>(route.rx_port == route.tx_port ? route.queue : config.forward.pipelines + route.queue);
+  const auto reply_queue = static_cast<std::uint16_t>(
+      route.rx_port == route.tx_port ? route.queue : settings.forward.pipelines + route.queue);
   path->rx = {rx.id, route.queue};
   path->tx = {ports[route.tx_port].id, route.queue};
   path->reply = {rx.id, reply_queue};
-  path->burst = config.forward.burst;
-  const bool waits = layout.model == ModelKind::pipeline || config.forward.engine != EngineKind::inline_;
-  path->deadline_ticks = nanos_to_ticks(config.forward.deadline.value_or(waits ? kDefaultDeadline : Nanos{0}));
-  path->tx_retries = config.forward.tx_retries;
+  path->burst = settings.forward.burst;
+  const bool waits = layout.model == ModelKind::pipeline || settings.forward.engine != EngineKind::inline_;
+  path->deadline_ticks = nanos_to_ticks(settings.forward.deadline.value_or(waits ? kDefaultDeadline : Nanos{0}));
+  path->tx_retries = settings.forward.tx_retries;
   // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway.
-  path->counts_bytes = config.forward.loopback || config.forward.workload != WorkloadKind::none ||
+  path->counts_bytes = settings.forward.loopback || settings.forward.workload != WorkloadKind::none ||
                        std::ranges::any_of(ports, [](const ForwardPort& port) { return port.address.has_value(); });
   if (rx.address) path->responder.emplace(rx.mac, *rx.address);
   return path;
@@ -50,7 +50,7 @@ std::vector<LanePlacement> lane_placements(const ForwardLayout& layout, const Lc
 
 /// What the way of one path is made from.
 struct StageParts {
-  const Config& config;
+  const DatapathSettings& settings;
   const ForwardLayout& layout;
   std::uint16_t index;
   QueuePath& path;
@@ -59,7 +59,7 @@ struct StageParts {
 };
 
 [[maybe_unused]] GpuEngineSetup gpu_setup(const StageParts& parts) {
-  const ForwardConfig& forward = parts.config.forward;
+  const ForwardSettings& forward = parts.settings.forward;
   return {.kind = forward.engine,
           .gpu = forward.gpu_of(parts.layout.paths[parts.index].queue),
           .ctas = forward.ctas,
@@ -73,12 +73,12 @@ struct StageParts {
 
 template <PacketWork Work>
 Result<std::unique_ptr<PathStages>> make_stages(const StageParts& parts, const Work& work) {
-  const EngineKind engine = parts.config.forward.engine;
+  const EngineKind engine = parts.settings.forward.engine;
   if (parts.layout.model == ModelKind::run_to_completion && engine == EngineKind::inline_) {
     return {std::make_unique<DirectStages<Work>>(parts.path, parts.budget, work)};
   }
-  const std::uint16_t burst = parts.config.forward.burst;
-  WARPLINE_TRY(auto ring, BurstRing::create({.slots = parts.config.forward.ring_slots,
+  const std::uint16_t burst = parts.settings.forward.burst;
+  WARPLINE_TRY(auto ring, BurstRing::create({.slots = parts.settings.forward.ring_slots,
                                              .packets = burst,
                                              .segments = static_cast<std::uint16_t>(burst * kMaxSegments)}));
   if (engine == EngineKind::inline_) {
@@ -98,20 +98,20 @@ Result<std::unique_ptr<PathStages>> make_stages(const StageParts& parts, const W
 
 }  // namespace
 
-Forwarder::Forwarder(const Config& config, const ForwardLayout& layout, const LcorePlan& plan)
-    : layout_(layout), plan_(plan), budget_(config.forward.loopback ? 0 : config.run.packets) {}
+Forwarder::Forwarder(const DatapathSettings& settings, const ForwardLayout& layout, const LcorePlan& plan)
+    : layout_(layout), plan_(plan), budget_(settings.forward.loopback ? 0 : settings.packets) {}
 
-Result<std::unique_ptr<Forwarder>> Forwarder::create(const Config& config, const ForwardLayout& layout,
+Result<std::unique_ptr<Forwarder>> Forwarder::create(const DatapathSettings& settings, const ForwardLayout& layout,
                                                      const LcorePlan& plan, const std::vector<ForwardPort>& ports) {
   const SetupStep step("making the engines");
-  std::unique_ptr<Forwarder> forwarder(new Forwarder(config, layout, plan));
+  std::unique_ptr<Forwarder> forwarder(new Forwarder(settings, layout, plan));
   for (std::uint16_t i = 0; i < layout.paths.size(); ++i) {
     const PathRoute& route = layout.paths[i];
-    forwarder->paths_.push_back(make_path(config, layout, route, ports));
+    forwarder->paths_.push_back(make_path(settings, layout, route, ports));
     QueuePath& path = *forwarder->paths_.back();
-    const StageParts parts{config, layout, i, path, forwarder->budget_, lane_placements(layout, plan, i)};
+    const StageParts parts{settings, layout, i, path, forwarder->budget_, lane_placements(layout, plan, i)};
     WARPLINE_TRY(auto stages,
-                 with_workload(config.forward.workload, config.forward.packet_time, ports[route.rx_port].mtu,
+                 with_workload(settings.forward.workload, settings.forward.packet_time, ports[route.rx_port].mtu,
                                [&parts](const auto& work) { return make_stages(parts, work); }));
     forwarder->stages_.push_back(std::move(stages));
   }

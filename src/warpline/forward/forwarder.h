@@ -8,7 +8,7 @@
 
 #include "warpline/base/address.h"
 #include "warpline/base/result.h"
-#include "warpline/config/config.h"
+#include "warpline/datapath/forward_settings.h"
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/path_stages.h"
 #include "warpline/datapath/queue_path.h"
@@ -28,8 +28,9 @@ struct ForwardPort {
 /// role's lcore, stop(), wait for the lcores, finish(), read the totals.
 class Forwarder {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Forwarder>> create(const Config& config, const ForwardLayout& layout,
-                                                                 const LcorePlan& plan,
+  /// `ports` in the order of the layout. `layout` and `plan` outlive the forwarder.
+  [[nodiscard]] static Result<std::unique_ptr<Forwarder>> create(const DatapathSettings& settings,
+                                                                 const ForwardLayout& layout, const LcorePlan& plan,
                                                                  const std::vector<ForwardPort>& ports);
 
   /// Before start(): what layout.roles recycle with, which must outlive the paths.
@@ -63,7 +64,7 @@ class Forwarder {
   [[nodiscard]] std::uint64_t received() const;
 
  private:
-  Forwarder(const Config& config, const ForwardLayout& layout, const LcorePlan& plan);
+  Forwarder(const DatapathSettings& settings, const ForwardLayout& layout, const LcorePlan& plan);
 
   const ForwardLayout& layout_;
   const LcorePlan& plan_;

@@ -99,16 +99,16 @@ class Wire {
 /// A forwarder over the near ports of `wires`, each role on a thread of its own.
 class ForwardRun {
  public:
-  ForwardRun(Config config, const std::vector<const Wire*>& wires) : config_(std::move(config)) {
-    config_.ports.resize(wires.size());
+  ForwardRun(DatapathSettings settings, const std::vector<const Wire*>& wires) : settings_(std::move(settings)) {
+    settings_.ports.resize(wires.size());
     std::vector<ForwardPort> ports;
     for (std::size_t i = 0; i < wires.size(); ++i) {
       ports.push_back(wires[i]->near());
-      if (!config_.ports[i].addresses.empty()) ports.back().address = config_.ports[i].addresses.front();
+      if (!settings_.ports[i].addresses.empty()) ports.back().address = settings_.ports[i].addresses.front();
     }
-    layout_ = lay_out_forward(config_, std::vector<int>(wires.size(), kAnyNode), 2);
+    layout_ = lay_out_forward(settings_, std::vector<int>(wires.size(), kAnyNode), 2);
     plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {});
-    forwarder_ = *Forwarder::create(config_, layout_, plan_, ports);
+    forwarder_ = *Forwarder::create(settings_, layout_, plan_, ports);
   }
 
   /// Forwards until `packets` were received, then stops and drains.
@@ -137,7 +137,7 @@ class ForwardRun {
   }
 
  private:
-  Config config_;
+  DatapathSettings settings_;
   ForwardLayout layout_;
   LcorePlan plan_;
   std::unique_ptr<Forwarder> forwarder_;
@@ -152,15 +152,15 @@ struct Way {
 
 class EveryWay : public ::testing::TestWithParam<Way> {
  protected:
-  [[nodiscard]] Config config(WorkloadKind workload) const {
-    Config config;
-    config.forward.engine = GetParam().engine;
-    config.forward.model = GetParam().model;
-    config.forward.ctas = GetParam().lanes;
-    config.forward.burst = GetParam().burst;
-    config.forward.workload = workload;
-    config.forward.ring_slots = 4;
-    return config;
+  [[nodiscard]] DatapathSettings settings(WorkloadKind workload) const {
+    DatapathSettings settings;
+    settings.forward.engine = GetParam().engine;
+    settings.forward.model = GetParam().model;
+    settings.forward.ctas = GetParam().lanes;
+    settings.forward.burst = GetParam().burst;
+    settings.forward.workload = workload;
+    settings.forward.ring_slots = 4;
+    return settings;
   }
 };
 
@@ -168,7 +168,7 @@ TEST_P(EveryWay, WorksOnEachPacketOnceInOrder) {
   constexpr std::uint32_t kPackets = 1000;
   Wire wire;
   for (std::uint32_t number = 0; number < kPackets; ++number) wire.send(number, 60 + number % 900, 512);
-  ForwardRun run(config(WorkloadKind::mac_swap), {&wire});
+  ForwardRun run(settings(WorkloadKind::mac_swap), {&wire});
   run.forward(kPackets);
   const auto frames = wire.receive();
   ASSERT_EQ(frames.size(), kPackets);
@@ -183,7 +183,7 @@ TEST_P(EveryWay, WorksOnEachPacketOnceInOrder) {
 TEST_P(EveryWay, NoWorkLeavesFramesAlone) {
   Wire wire;
   for (std::uint32_t number = 0; number < 100; ++number) wire.send(number);
-  ForwardRun run(config(WorkloadKind::none), {&wire});
+  ForwardRun run(settings(WorkloadKind::none), {&wire});
   run.forward(100);
   const auto frames = wire.receive();
   ASSERT_EQ(frames.size(), 100U);
@@ -193,7 +193,7 @@ TEST_P(EveryWay, NoWorkLeavesFramesAlone) {
 TEST_P(EveryWay, CountsWhatItSees) {
   Wire wire;
   for (std::uint32_t number = 0; number < 100; ++number) wire.send(number);
-  ForwardRun run(config(WorkloadKind::count), {&wire});
+  ForwardRun run(settings(WorkloadKind::count), {&wire});
   run.forward(100);
   ASSERT_TRUE(run.tally().has_value());
   EXPECT_EQ(run.tally()->packets, 100U);
@@ -208,7 +208,7 @@ TEST_P(EveryWay, DropsByReasonAndGoesOn) {
   for (std::uint32_t number = 13; number < 15; ++number) wire.send(number, 1515, 512);
   for (std::uint32_t number = 15; number < 19; ++number) wire.send(number, 64, 3);
   for (std::uint32_t number = 19; number < 30; ++number) wire.send(number, 64, 5);
-  ForwardRun run(config(WorkloadKind::mac_swap), {&wire});
+  ForwardRun run(settings(WorkloadKind::mac_swap), {&wire});
   run.forward(30);
   EXPECT_EQ(wire.receive().size(), 21U);
   EXPECT_EQ(run.path().sent.drops.get(Verdict::runt), 3U);
@@ -223,7 +223,7 @@ TEST_P(EveryWay, AFullTransmitQueueIsADropByName) {
   Wire from;
   Wire to;  // nobody receives at its far end
   for (std::uint32_t number = 0; number < 1000; ++number) to.send(number);
-  Config both = config(WorkloadKind::none);
+  DatapathSettings both = settings(WorkloadKind::none);
   both.forward.tx_retries = 2;
   {
     ForwardRun run(both, {&from, &to});
@@ -261,9 +261,9 @@ INSTANTIATE_TEST_SUITE_P(Forwarder, EveryWay,
 TEST(Forwarder, APacketBudgetIsNeverExceeded) {
   Wire wire;
   for (std::uint32_t number = 0; number < 200; ++number) wire.send(number);
-  Config config;
-  config.run.packets = 77;
-  ForwardRun run(config, {&wire});
+  DatapathSettings settings;
+  settings.packets = 77;
+  ForwardRun run(settings, {&wire});
   run.forward(77);
   EXPECT_EQ(run.path().received.packets.get(), 77U);
   EXPECT_EQ(wire.receive().size(), 77U);

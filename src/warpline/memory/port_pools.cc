@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kHeaderUnit = RTE_CACHE_LINE_SIZE;
 
 std::uint16_t pool_count(const PortPoolsPlan& plan) {
-  return plan.config.sharing == PoolSharing::queue ? plan.queues : std::uint16_t{1};
+  return plan.settings.sharing == PoolSharing::queue ? plan.queues : std::uint16_t{1};
 }
 
 std::uint32_t header_room(std::uint16_t split) { return (split + kHeaderUnit - 1) / kHeaderUnit * kHeaderUnit; }
@@ -32,33 +32,33 @@ Result<PacketPool> make_pool(const PoolShape& shape, MemoryKind memory, int gpu,
 
 Bytes host_bytes(const PortPoolsPlan& plan, Bytes page) {
   // Mbufs of a GPU's buffers are without any themselves.
-  const std::uint32_t room = plan.config.memory == MemoryKind::device ? 0 : plan.data_room;
+  const std::uint32_t room = plan.settings.memory == MemoryKind::device ? 0 : plan.data_room;
   std::uint64_t each = pool_bytes(plan.size, room, page).value;
-  if (plan.config.split != 0) each += pool_bytes(plan.size, header_room(plan.config.split), page).value;
+  if (plan.settings.split != 0) each += pool_bytes(plan.size, header_room(plan.settings.split), page).value;
   return {each * pool_count(plan)};
 }
 
 Result<PortPools> PortPools::make(const PortPoolsPlan& plan, const GpuMemory& gpus) {
   PortPools made;
-  const PoolConfig& config = plan.config;
+  const PoolSettings& settings = plan.settings;
   const std::uint16_t count = pool_count(plan);
   for (std::uint16_t i = 0; i < count; ++i) {
     PoolShape shape{.name = count == 1 ? plan.name : fmt::format("{}.{}", plan.name, i),
                     .size = plan.size,
-                    .cache = config.cache,
+                    .cache = settings.cache,
                     .data_room = plan.data_room,
                     .node = plan.node};
     const int gpu = plan.gpus.empty() ? 0 : plan.gpus[plan.gpus.size() == 1 ? 0 : i];
-    WARPLINE_TRY(PacketPool payload, make_pool(shape, config.memory, gpu, gpus));
+    WARPLINE_TRY(PacketPool payload, make_pool(shape, settings.memory, gpu, gpus));
     RxPools pools{.payload = payload.get()};
     made.pools_.push_back(std::move(payload));
-    if (config.split != 0) {
+    if (settings.split != 0) {
       shape.name += ".head";
-      shape.data_room = header_room(config.split);
-      const MemoryKind memory = config.memory == MemoryKind::host ? MemoryKind::host : MemoryKind::pinned;
+      shape.data_room = header_room(settings.split);
+      const MemoryKind memory = settings.memory == MemoryKind::host ? MemoryKind::host : MemoryKind::pinned;
       WARPLINE_TRY(PacketPool header, make_pool(shape, memory, gpu, gpus));
       pools.header = header.get();
-      pools.split = config.split;
+      pools.split = settings.split;
       made.pools_.push_back(std::move(header));
     }
     made.queues_.push_back(pools);

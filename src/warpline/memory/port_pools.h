@@ -9,9 +9,9 @@
 
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
-#include "warpline/config/config.h"
 #include "warpline/memory/gpu_memory.h"
 #include "warpline/memory/packet_pool.h"
+#include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
 #include "warpline/runtime/lcore_plan.h"
 
@@ -20,7 +20,7 @@ namespace warpline {
 /// What the packets that one port receives are to be placed in.
 struct PortPoolsPlan {
   std::string name;                 ///< what the pools' names begin with, at most 16 bytes
-  PoolConfig config;                ///< kind of memory, sharing, split and caches; its size and data room are not read
+  PoolSettings settings;            ///< kind of memory, sharing, split and caches; its size and data room are not read
   std::uint32_t size = 0;           ///< buffers of each pool
   std::uint32_t data_room = 0;      ///< bytes of a buffer without headroom
   std::uint16_t queues = 1;         ///< receive queues

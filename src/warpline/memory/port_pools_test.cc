@@ -24,9 +24,9 @@ constexpr std::uint32_t kBuffers = 255;
 PortPoolsPlan plan_of(MemoryKind memory, std::uint16_t split = 0, std::uint16_t queues = 1) {
   PortPoolsPlan plan;
   plan.name = "pools";
-  plan.config.memory = memory;
-  plan.config.split = split;
-  plan.config.cache = 0;
+  plan.settings.memory = memory;
+  plan.settings.split = split;
+  plan.settings.cache = 0;
   plan.size = kBuffers;
   plan.data_room = 2048;
   plan.queues = queues;
@@ -195,7 +195,7 @@ TEST(PortPools, OneForAllQueuesOrOneEach) {
   EXPECT_EQ(shared->queues().size(), 1U);
   PortPoolsPlan each = plan_of(MemoryKind::device, 64, 3);
   each.name = "each";
-  each.config.sharing = PoolSharing::queue;
+  each.settings.sharing = PoolSharing::queue;
   each.gpus = {0, 2, 1};
   const auto apart = PortPools::make(each, gpus.memory());
   ASSERT_TRUE(apart.ok()) << apart.error().message();
@@ -211,7 +211,7 @@ TEST(PortPools, OneForAllQueuesOrOneEach) {
 TEST(PortPools, GivesAllBackWhenTheLastPoolIsRefused) {
   MadeUpGpus gpus;
   PortPoolsPlan plan = plan_of(MemoryKind::device, 64, 3);
-  plan.config.sharing = PoolSharing::queue;
+  plan.settings.sharing = PoolSharing::queue;
   gpus.pins_left = 2;
   const auto refused = PortPools::make(plan, gpus.memory());
   ASSERT_FALSE(refused.ok());

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "warpline/config/config.h"
+#include "warpline/memory/pool_settings.h"
 #include "warpline/memory/recycler.h"
 #include "warpline/port/port_queue.h"
 

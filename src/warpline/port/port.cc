@@ -105,7 +105,7 @@ Port& Port::operator=(Port&& other) noexcept {
   device_ = other.device_;
   node_ = other.node_;
   started_ = std::exchange(other.started_, false);
-  config_ = std::move(other.config_);
+  settings_ = std::move(other.settings_);
   queues_ = other.queues_;
   setup_ = std::move(other.setup_);
   unused_outputs_ = std::move(other.unused_outputs_);
@@ -149,8 +149,8 @@ Result<void> Port::start() {
   }
   started_ = true;
   unused_outputs_.clear();
-  const int problem = config_.promiscuous ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
-  if (problem != 0 && config_.promiscuous && !config_.spec.empty()) {
+  const int problem = settings_.promiscuous ? rte_eth_promiscuous_enable(id_) : rte_eth_promiscuous_disable(id_);
+  if (problem != 0 && settings_.promiscuous && !settings_.spec.empty()) {
     setup_.refused.push_back(fmt::format("promiscuous: {}", rte_strerror(-problem)));
   }
   return {};

@@ -13,7 +13,7 @@
 
 #include "warpline/base/address.h"
 #include "warpline/base/result.h"
-#include "warpline/config/config.h"
+#include "warpline/port/port_settings.h"
 
 namespace warpline {
 
@@ -80,7 +80,7 @@ class Port {
 
   /// Works out queues, rings, offloads, RSS and MTU, for the pool's size; more queues than the device has is a usage
   /// error.
-  [[nodiscard]] Result<void> configure(const PortConfig& config, const PortQueues& queues);
+  [[nodiscard]] Result<void> configure(const PortSettings& settings, const PortQueues& queues);
   /// Lets the device read and write memory that EAL knows (rte_extmem_register) but that is not its own, such as a
   /// GPU's, until the port is closed. After configure(). A device that cannot is an environment error.
   [[nodiscard]] Result<void> map(std::span<std::byte> memory);
@@ -102,7 +102,7 @@ class Port {
   /// Valid after configure().
   [[nodiscard]] const PortSetup& setup() const { return setup_; }
   /// What was configured, with the rings that the device has. Valid after configure().
-  [[nodiscard]] PortConfig config_in_force() const;
+  [[nodiscard]] PortSettings settings_in_force() const;
 
   [[nodiscard]] PortCounters counters() const;
   [[nodiscard]] std::map<std::string, std::uint64_t> extended_counters() const;
@@ -124,7 +124,7 @@ class Port {
   rte_device* device_ = nullptr;
   int node_ = -1;
   bool started_ = false;
-  PortConfig config_;
+  PortSettings settings_;
   PortQueues queues_;
   PortSetup setup_;
   std::vector<std::string> unused_outputs_;  ///< files that the driver made and that hold nothing until the start

@@ -9,6 +9,7 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 
+#include "warpline/base/units.h"
 #include "warpline/port/port.h"
 #include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/setup_step.h"

@@ -51,7 +51,7 @@ int setup_rx_queue(std::uint16_t id, std::uint16_t queue, std::uint16_t ring, un
 
 Result<void> Port::choose_offloads(const rte_eth_dev_info& info, std::span<const RxPools> pools) {
   constexpr std::uint32_t kVlanTags = 2 * 4;
-  const std::uint32_t frame = config_.mtu + RTE_ETHER_HDR_LEN + kVlanTags + RTE_ETHER_CRC_LEN;
+  const std::uint32_t frame = settings_.mtu + RTE_ETHER_HDR_LEN + kVlanTags + RTE_ETHER_CRC_LEN;
   bool splits = false;
   bool several = false;
   bool external = false;
@@ -87,7 +87,7 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
   const unsigned node = node_ < 0 ? static_cast<unsigned>(SOCKET_ID_ANY) : static_cast<unsigned>(node_);
   rte_eth_rxconf rx = info.default_rxconf;
   rx.offloads = device_config_.rxmode.offloads;
-  rx.rx_free_thresh = config_.rx_free_thresh.value_or(rx.rx_free_thresh);
+  rx.rx_free_thresh = settings_.rx_free_thresh.value_or(rx.rx_free_thresh);
   for (std::uint16_t q = 0; q < queues_.rx; ++q) {
     const RxPools& own = pools[std::min<std::size_t>(q, pools.size() - 1)];
     if (const int problem = setup_rx_queue(id_, q, setup_.rx_ring, node, rx, own); problem != 0) {
@@ -97,8 +97,8 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
   }
   rte_eth_txconf tx = info.default_txconf;
   tx.offloads = device_config_.txmode.offloads;
-  tx.tx_free_thresh = config_.tx_free_thresh.value_or(tx.tx_free_thresh);
-  tx.tx_rs_thresh = config_.tx_rs_thresh.value_or(tx.tx_rs_thresh);
+  tx.tx_free_thresh = settings_.tx_free_thresh.value_or(tx.tx_free_thresh);
+  tx.tx_rs_thresh = settings_.tx_rs_thresh.value_or(tx.tx_rs_thresh);
   for (std::uint16_t q = 0; q < queues_.tx; ++q) {
     if (const int problem = rte_eth_tx_queue_setup(id_, q, setup_.tx_ring, node, &tx); problem != 0) {
       return environment_error(fmt::format("{}: transmit queue {}", what, q), log.reason(rte_strerror(-problem)),

@@ -42,8 +42,8 @@ std::uint16_t largest_mtu(const rte_eth_dev_info& info) {
 }  // namespace
 
 Result<void> Port::spread(const rte_eth_dev_info& info, rte_eth_conf& device) {
-  WARPLINE_TRY(const std::uint64_t wanted, rss_bits(config_.rss_fields));
-  const std::size_t key_bytes = config_.rss_key.size();
+  WARPLINE_TRY(const std::uint64_t wanted, rss_bits(settings_.rss_fields));
+  const std::size_t key_bytes = settings_.rss_key.size();
   if (key_bytes != 0 && info.hash_key_size != 0 && key_bytes != info.hash_key_size) {
     return usage_error(fmt::format("port {}: RSS key of {} bytes", name_, key_bytes),
                        fmt::format("the device takes {}", info.hash_key_size), "give a key of that length, or none");
@@ -53,25 +53,25 @@ Result<void> Port::spread(const rte_eth_dev_info& info, rte_eth_conf& device) {
   if (queues_.rx < 2) return {};
   if (!has_rss) {
     // Ports that the program makes for itself spread nothing and need not.
-    if (!config_.spec.empty())
+    if (!settings_.spec.empty())
       setup_.refused.emplace_back("RSS: the device spreads packets its own way, or not at all");
     return {};
   }
-  for (const std::string& field : refused_rss(config_.rss_fields, info.flow_type_rss_offloads)) {
+  for (const std::string& field : refused_rss(settings_.rss_fields, info.flow_type_rss_offloads)) {
     setup_.refused.push_back(fmt::format("RSS field {}", field));
   }
   device.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
   device.rx_adv_conf.rss_conf.rss_hf = wanted & info.flow_type_rss_offloads;
   if (key_bytes != 0 && info.hash_key_size != 0) {
-    device.rx_adv_conf.rss_conf.rss_key = config_.rss_key.data();
+    device.rx_adv_conf.rss_conf.rss_key = settings_.rss_key.data();
     device.rx_adv_conf.rss_conf.rss_key_len = static_cast<std::uint8_t>(key_bytes);
   }
   return {};
 }
 
-Result<void> Port::configure(const PortConfig& config, const PortQueues& queues) {
+Result<void> Port::configure(const PortSettings& settings, const PortQueues& queues) {
   const SetupStep step(fmt::format("configuring port {}", name_));
-  config_ = config;
+  settings_ = settings;
   queues_ = queues;
   setup_ = {};
   rte_eth_dev_info info;
@@ -82,52 +82,52 @@ Result<void> Port::configure(const PortConfig& config, const PortQueues& queues)
   WARPLINE_CHECK(check_queues(name_, "receive", queues.rx, info.max_rx_queues));
   WARPLINE_CHECK(check_queues(name_, "transmit", queues.tx, info.max_tx_queues));
   const std::uint16_t most = largest_mtu(info);
-  if (config.mtu > most || config.mtu < info.min_mtu) {
-    return usage_error(fmt::format("port {}: MTU {}", name_, config.mtu),
+  if (settings.mtu > most || settings.mtu < info.min_mtu) {
+    return usage_error(fmt::format("port {}: MTU {}", name_, settings.mtu),
                        fmt::format("the device takes {} to {}", info.min_mtu, most),
-                       fmt::format("use `--mtu {}`", config.mtu > most ? most : info.min_mtu));
+                       fmt::format("use `--mtu {}`", settings.mtu > most ? most : info.min_mtu));
   }
   device_config_ = {};
-  device_config_.rxmode.mtu = config.mtu;
+  device_config_.rxmode.mtu = settings.mtu;
   WARPLINE_CHECK(spread(info, device_config_));
-  WARPLINE_TRY(const std::uint64_t rx_wanted, offload_bits(OffloadSide::rx, config.rx_offloads));
-  WARPLINE_TRY(const std::uint64_t tx_wanted, offload_bits(OffloadSide::tx, config.tx_offloads));
+  WARPLINE_TRY(const std::uint64_t rx_wanted, offload_bits(OffloadSide::rx, settings.rx_offloads));
+  WARPLINE_TRY(const std::uint64_t tx_wanted, offload_bits(OffloadSide::tx, settings.tx_offloads));
   device_config_.rxmode.offloads = grant(OffloadSide::rx, rx_wanted, info.rx_offload_capa, setup_.refused);
   device_config_.txmode.offloads = grant(OffloadSide::tx, tx_wanted, info.tx_offload_capa, setup_.refused);
   if (queues.one_pool) device_config_.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 
   setup_.rx_queues = queues.rx;
   setup_.tx_queues = queues.tx;
-  setup_.rx_ring = config.rx_ring;
-  setup_.tx_ring = config.tx_ring;
+  setup_.rx_ring = settings.rx_ring;
+  setup_.tx_ring = settings.tx_ring;
   if (const int problem = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &setup_.rx_ring, &setup_.tx_ring); problem != 0) {
     return environment_error(fmt::format("port {}: ring sizes", name_), rte_strerror(-problem), "use other ring sizes");
   }
-  if (setup_.rx_ring != config.rx_ring || setup_.tx_ring != config.tx_ring) {
+  if (setup_.rx_ring != settings.rx_ring || setup_.tx_ring != settings.tx_ring) {
     setup_.rings = fmt::format("port {}: rings of {} and {} descriptors instead of {} and {}: the device's limits",
-                               name_, setup_.rx_ring, setup_.tx_ring, config.rx_ring, config.tx_ring);
+                               name_, setup_.rx_ring, setup_.tx_ring, settings.rx_ring, settings.tx_ring);
   }
-  setup_.mtu = config.mtu;
+  setup_.mtu = settings.mtu;
   return {};
 }
 
-PortConfig Port::config_in_force() const {
-  PortConfig config = config_;
-  config.rx_ring = setup_.rx_ring;
-  config.tx_ring = setup_.tx_ring;
-  return config;
+PortSettings Port::settings_in_force() const {
+  PortSettings settings = settings_;
+  settings.rx_ring = setup_.rx_ring;
+  settings.tx_ring = setup_.tx_ring;
+  return settings;
 }
 
 /// The MTU in force: the device's own where it cannot be told one.
 Result<void> Port::set_mtu() {
-  if (config_.mtu == RTE_ETHER_MTU) return {};  // every device's default; setting it would touch kernel interfaces
-  const int problem = rte_eth_dev_set_mtu(id_, config_.mtu);
+  if (settings_.mtu == RTE_ETHER_MTU) return {};  // every device's default; setting it would touch kernel interfaces
+  const int problem = rte_eth_dev_set_mtu(id_, settings_.mtu);
   if (problem == 0) return {};
   if (problem != -ENOTSUP) {
-    return environment_error(fmt::format("port {}: MTU {}", name_, config_.mtu), rte_strerror(-problem),
+    return environment_error(fmt::format("port {}: MTU {}", name_, settings_.mtu), rte_strerror(-problem),
                              "use a smaller `--mtu`, or set the interface's with `ip link set ... mtu ...`");
   }
-  if (!config_.spec.empty()) setup_.refused.push_back(fmt::format("MTU {}: the driver cannot set it", config_.mtu));
+  if (!settings_.spec.empty()) setup_.refused.push_back(fmt::format("MTU {}: the driver cannot set it", settings_.mtu));
   return {};
 }
 

@@ -36,13 +36,13 @@ class PortTest : public testing::Test {
     rte_mempool_free(pool_);
   }
 
-  static PortConfig config(const std::string& spec) {
-    PortConfig made;
+  static PortSettings settings(const std::string& spec) {
+    PortSettings made;
     made.spec = spec;
     return made;
   }
 
-  Result<Port> started(const PortConfig& wanted, const PortQueues& queues = {}) {
+  Result<Port> started(const PortSettings& wanted, const PortQueues& queues = {}) {
     WARPLINE_TRY(Port port, Port::open(wanted.spec));
     WARPLINE_CHECK(port.configure(wanted, queues));
     WARPLINE_CHECK(port.attach(pool_));
@@ -64,7 +64,7 @@ void expect_port_error(const Result<void>& result, ErrorKind kind, const std::st
 Result<void> without_value(const Result<Port>& port) { return port.ok() ? Result<void>() : port.error(); }
 
 TEST_F(PortTest, NullPortReceivesAndSends) {
-  auto port = started(config("net_null0,size=64"), {.rx = 2, .tx = 2});
+  auto port = started(settings("net_null0,size=64"), {.rx = 2, .tx = 2});
   ASSERT_TRUE(port.ok()) << port.error().message();
   EXPECT_EQ(port->name(), "net_null0");
   EXPECT_EQ(port->driver(), "net_null");
@@ -81,16 +81,16 @@ TEST_F(PortTest, NullPortReceivesAndSends) {
 
 TEST_F(PortTest, ANameCanBeUsedAgainOnceItsPortIsGone) {
   for (int i = 0; i < 3; ++i) {
-    auto port = started(config("net_null0"));
+    auto port = started(settings("net_null0"));
     ASSERT_TRUE(port.ok()) << port.error().message();
     expect_port_error(without_value(Port::open("net_null0")), ErrorKind::usage, "open already");
   }
 }
 
 TEST_F(PortTest, MovesAndIsClosedOnce) {
-  auto first = started(config("net_null0"));
+  auto first = started(settings("net_null0"));
   ASSERT_TRUE(first.ok());
-  auto second = started(config("net_null1"));
+  auto second = started(settings("net_null1"));
   ASSERT_TRUE(second.ok());
   const std::uint16_t id = second->id();
   *first = *std::move(second);
@@ -103,8 +103,8 @@ TEST_F(PortTest, MoreQueuesThanTheDeviceHasIsAUsageErrorThatSaysHowMany) {
   const std::string in = folder.write("in.pcap", pcap_bytes({std::string(60, 'a')}));
   auto port = Port::open("net_pcap0,rx_pcap=" + in + ",tx_pcap=" + (folder.path() / "out.pcap").string());
   ASSERT_TRUE(port.ok()) << port.error().message();
-  expect_port_error(port->configure(config("net_pcap0"), {.rx = 2, .tx = 1}), ErrorKind::usage, "the device has 1");
-  expect_port_error(port->configure(config("net_pcap0"), {.rx = 1, .tx = 5}), ErrorKind::usage, "the device has 1");
+  expect_port_error(port->configure(settings("net_pcap0"), {.rx = 2, .tx = 1}), ErrorKind::usage, "the device has 1");
+  expect_port_error(port->configure(settings("net_pcap0"), {.rx = 1, .tx = 5}), ErrorKind::usage, "the device has 1");
   // No half-written output of a port that never started.
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "out.pcap"));
   {
@@ -131,7 +131,7 @@ TEST_F(PortTest, APortOfADriverThatWasNotBuiltInSaysWhatWouldBuildIt) {
 }
 
 TEST_F(PortTest, WhatTheDeviceCannotDoIsReported) {
-  PortConfig wanted = config("net_null0");
+  PortSettings wanted = settings("net_null0");
   wanted.rx_offloads = {"ipv4_cksum"};
   wanted.tx_offloads = {"tcp_tso"};
   wanted.rx_ring = 777;
@@ -146,10 +146,10 @@ TEST_F(PortTest, WhatTheDeviceCannotDoIsReported) {
 TEST_F(PortTest, UnknownNamesAndWrongKeysAreUsageErrors) {
   auto port = Port::open("net_null0");
   ASSERT_TRUE(port.ok());
-  PortConfig wanted = config("net_null0");
+  PortSettings wanted = settings("net_null0");
   wanted.rx_offloads = {"scater"};
   expect_port_error(port->configure(wanted, {}), ErrorKind::usage, "scatter");
-  wanted = config("net_null0");
+  wanted = settings("net_null0");
   wanted.rss_fields = {"tpc"};
   expect_port_error(port->configure(wanted, {}), ErrorKind::usage, "tcp");
 }
@@ -158,7 +158,7 @@ TEST_F(PortTest, AnRssKeyHasTheDevicesLength) {
   if (!check_port_spec("net_tap0").ok()) GTEST_SKIP() << "needs /dev/net/tun and the right to use it";
   auto port = Port::open("net_tap0,iface=wlk" + std::to_string(getpid()));
   ASSERT_TRUE(port.ok()) << port.error().message();
-  PortConfig wanted = config("net_tap0");
+  PortSettings wanted = settings("net_tap0");
   wanted.rss_key = std::vector<std::uint8_t>(3);
   expect_port_error(port->configure(wanted, {.rx = 2, .tx = 2}), ErrorKind::usage, "the device takes 40");
   wanted.rss_key.resize(40);
@@ -168,7 +168,7 @@ TEST_F(PortTest, AnRssKeyHasTheDevicesLength) {
 TEST_F(PortTest, AnRssKeyThatTheDeviceCannotTakeIsReported) {
   auto port = Port::open("net_null0");
   ASSERT_TRUE(port.ok());
-  PortConfig wanted = config("net_null0");
+  PortSettings wanted = settings("net_null0");
   wanted.rss_key.resize(40);
   ASSERT_TRUE(port->configure(wanted, {}).ok());
   EXPECT_THAT(port->setup().refused, Contains("RSS key"));
@@ -177,7 +177,7 @@ TEST_F(PortTest, AnRssKeyThatTheDeviceCannotTakeIsReported) {
 TEST_F(PortTest, JumboFramesPassDriversThatCannotSetAnMtu) {
   const ScratchFolder folder;
   const std::string in = folder.write("in.pcap", pcap_bytes({std::string(9014, 'a')}));
-  PortConfig wanted = config("net_pcap0,rx_pcap=" + in);
+  PortSettings wanted = settings("net_pcap0,rx_pcap=" + in);
   wanted.mtu = 9000;
   auto port = started(wanted);
   ASSERT_TRUE(port.ok()) << port.error().message();
@@ -192,7 +192,7 @@ TEST_F(PortTest, JumboFramesPassDriversThatCannotSetAnMtu) {
 TEST_F(PortTest, AnMtuBeyondTheDevicesIsAUsageErrorThatSaysItsLimit) {
   auto port = Port::open("net_null0");
   ASSERT_TRUE(port.ok());
-  PortConfig wanted = config("net_null0");
+  PortSettings wanted = settings("net_null0");
   wanted.mtu = 10;
   expect_port_error(port->configure(wanted, {}), ErrorKind::usage, "the device takes ");
 }
@@ -206,7 +206,7 @@ TEST_F(PortTest, RingPairCarriesEachQueueAcross) {
   ASSERT_TRUE(near.ok());
   ASSERT_TRUE(far.ok());
   for (Port* port : {&*near, &*far}) {
-    PortConfig wanted;
+    PortSettings wanted;
     wanted.mtu = 9000;
     ASSERT_TRUE(port->configure(wanted, {.rx = kQueues, .tx = kQueues}).ok());
     ASSERT_TRUE(port->attach(pool_).ok());
@@ -244,7 +244,7 @@ TEST_F(PortTest, PcapInPcapOut) {
   const std::string in = folder.write("in.pcap", pcap_bytes(frames));
   const std::string out = folder.path() / "out.pcap";
   {
-    auto port = started(config("net_pcap0,rx_pcap=" + in + ",tx_pcap=" + out));
+    auto port = started(settings("net_pcap0,rx_pcap=" + in + ",tx_pcap=" + out));
     ASSERT_TRUE(port.ok()) << port.error().message();
     rte_mbuf* burst[128];
     std::uint16_t received = 0;

@@ -43,11 +43,11 @@ void sleep_for(double seconds) {
 /// Prints an interval at a time.
 class LivePrinter {
  public:
-  LivePrinter(const RunConfig& config, std::FILE* out, std::FILE* err)
-      : interval_s_(static_cast<double>(config.interval.value) / 1e9),
+  LivePrinter(const RunSettings& settings, std::FILE* out, std::FILE* err)
+      : interval_s_(static_cast<double>(settings.interval.value) / 1e9),
         next_s_(std::min(interval_s_, kFirstLine_s)),
-        json_(config.json_stream),
-        file_(config.json_stream ? out : err) {}
+        json_(settings.json_stream),
+        file_(settings.json_stream ? out : err) {}
 
   [[nodiscard]] bool due(double elapsed_s) const { return elapsed_s >= next_s_; }
   /// Nobody reads the data any more. A table that nobody reads ends no run.
@@ -175,14 +175,14 @@ double monotonic_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-LiveResult run_live(const RunConfig& config, const LiveHooks& hooks, const std::atomic<bool>& stop_requested,
+LiveResult run_live(const RunSettings& settings, const LiveHooks& hooks, const std::atomic<bool>& stop_requested,
                     std::FILE* out, std::FILE* err) {
   constexpr double kShortestSleep_s = 100e-6;
   constexpr double kLongestSleep_s = 10e-3;
   constexpr double kIdleSleep_s = 1e-3;  ///< while nothing has gone through
-  const double bound_s = static_cast<double>(config.seconds.value) / 1e9;
-  LivePrinter printer(config, out, err);
-  RateClock clock(config.warmup);
+  const double bound_s = static_cast<double>(settings.seconds.value) / 1e9;
+  LivePrinter printer(settings, out, err);
+  RateClock clock(settings.warmup);
   LiveResult result;
   for (bool stopped = false;;) {
     const bool done = hooks.done();  // first, so that what is read below is then final

@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
-#include "warpline/config/config.h"
 #include "warpline/report/report.h"
+#include "warpline/report/run_settings.h"
 
 namespace warpline {
 
@@ -60,12 +60,12 @@ struct LiveResult {
   bool interrupted = false;  ///< by `stop_requested`
 };
 
-/// The control loop: until done() prints a row to `err` (or, with config.json_stream, a line to `out`) every
-/// config.interval, the first one soon; calls stop() on `stop_requested` or after config.seconds. The rate's time goes
-/// from the last look that saw nothing gone through (or the first one behind the warm-up) to the look that saw the last
-/// change: what passes before and behind does not count, gaps between packets do. Of one packet it is 0. Both moments
-/// are found to within a millisecond or 1 % of the time between them.
-[[nodiscard]] LiveResult run_live(const RunConfig& config, const LiveHooks& hooks,
+/// The control loop: until done() prints a row to `err` (or, with settings.json_stream, a line to `out`) every
+/// settings.interval, the first one soon; calls stop() on `stop_requested` or after settings.seconds. The rate's time
+/// goes from the last look that saw nothing gone through (or the first one behind the warm-up) to the look that saw the
+/// last change: what passes before and behind does not count, gaps between packets do. Of one packet it is 0. Both
+/// moments are found to within a millisecond or 1 % of the time between them.
+[[nodiscard]] LiveResult run_live(const RunSettings& settings, const LiveHooks& hooks,
                                   const std::atomic<bool>& stop_requested, std::FILE* out = stdout,
                                   std::FILE* err = stderr);
 

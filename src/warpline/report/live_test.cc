@@ -67,8 +67,8 @@ struct FakeRun {
 
 class LiveRun : public testing::Test {
  protected:
-  LiveResult run(const RunConfig& config, FakeRun& fake) {
-    return run_live(config, fake.hooks(), stop_, out_.get(), err_.get());
+  LiveResult run(const RunSettings& settings, FakeRun& fake) {
+    return run_live(settings, fake.hooks(), stop_, out_.get(), err_.get());
   }
 
   static std::string text_of(std::FILE* file) {
@@ -101,9 +101,9 @@ TEST_F(LiveRun, EndsWithTheWorkersAndHasPrintedALine) {
 
 TEST_F(LiveRun, LeavesTheWarmUpOutOfTheRate) {
   FakeRun fake{9, 100};
-  RunConfig config;
-  config.warmup = 250;  // seen at 300
-  EXPECT_EQ(run(config, fake).rate.tally.packets, 700U);
+  RunSettings settings;
+  settings.warmup = 250;  // seen at 300
+  EXPECT_EQ(run(settings, fake).rate.tally.packets, 700U);
 }
 
 TEST_F(LiveRun, LeavesIdleTimeBeforeAndBehindOutOfTheRate) {
@@ -135,10 +135,10 @@ TEST_F(LiveRun, NothingHasNoRate) {
 
 TEST_F(LiveRun, StreamsJsonLinesThatAddUp) {
   FakeRun fake{4, 10};
-  RunConfig config;
-  config.json_stream = true;
-  config.interval = Nanos{1};
-  (void)run(config, fake);
+  RunSettings settings;
+  settings.json_stream = true;
+  settings.interval = Nanos{1};
+  (void)run(settings, fake);
   std::istringstream lines(text_of(out_.get()));
   std::uint64_t sum = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -163,9 +163,9 @@ TEST_F(LiveRun, ASignalBeforeTheStartInterrupts) {
 
 TEST_F(LiveRun, StopsWhenItsTimeIsOver) {
   FakeRun fake{1'000'000'000, 1};
-  RunConfig config;
-  config.seconds = Nanos{1};
-  EXPECT_FALSE(run(config, fake).interrupted);
+  RunSettings settings;
+  settings.seconds = Nanos{1};
+  EXPECT_FALSE(run(settings, fake).interrupted);
   EXPECT_EQ(fake.stops, 1);
 }
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "warpline/config/config.h"
+#include "warpline/memory/pool_settings.h"
 #include "warpline/memory/recycle_setup.h"
 #include "warpline/port/port.h"
 #include "warpline/report/report.h"

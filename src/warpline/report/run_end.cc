@@ -53,10 +53,10 @@ void add_port(RunReport& report, const Port& port) {
   }
 }
 
-void print(const RunReport& report, const RunConfig& config) {
-  if (config.json) {
+void print(const RunReport& report, const RunSettings& settings) {
+  if (settings.json) {
     fmt::print("{}\n", report.to_json().dump());
-  } else if (!config.json_stream) {
+  } else if (!settings.json_stream) {
     fmt::print("{}", report.to_text());
   }
   std::fflush(stdout);

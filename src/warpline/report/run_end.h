@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "warpline/config/config.h"
 #include "warpline/port/port.h"
 #include "warpline/report/report.h"
+#include "warpline/report/run_settings.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/lcore_plan.h"
 
@@ -29,7 +29,7 @@ void add_port(RunReport& report, const Port& port);
 
 /// The report on stdout: one JSON object with --json, a table for people otherwise; with --json-stream alone nothing,
 /// since stdout then holds interval lines only.
-void print(const RunReport& report, const RunConfig& config);
+void print(const RunReport& report, const RunSettings& settings);
 
 /// The exit code of a run that came to its report: 4 if packets are unaccounted for or wrong, 130 if it was
 /// interrupted, 0 otherwise.

@@ -7,15 +7,15 @@
 
 namespace warpline {
 
-ForwardLayout lay_out_routing(const Config& config, const std::vector<int>& nodes, std::size_t cpus) {
+ForwardLayout lay_out_routing(const DatapathSettings& settings, const std::vector<int>& nodes, std::size_t cpus) {
   ForwardLayout layout{
       .model = ModelKind::run_to_completion, .mixes_ports = true, .paths = {}, .roles = {}, .requests = {}};
-  const std::uint16_t pipelines = config.forward.pipelines;
+  const std::uint16_t pipelines = settings.forward.pipelines;
   const auto ports = static_cast<std::uint16_t>(nodes.size());
   for (std::uint16_t queue = 0; queue < pipelines; ++queue) {
     for (std::uint16_t port = 0; port < ports; ++port) layout.paths.push_back({port, port, queue});
   }
-  const std::size_t most = config.runtime.lcores != 0 ? config.runtime.lcores : cpus;
+  const std::size_t most = settings.lcores != 0 ? settings.lcores : cpus;
   const std::size_t workers = std::min<std::size_t>(pipelines, std::max<std::size_t>(most, 1));
   for (std::size_t worker = 0; worker < workers; ++worker) {
     Role role{RoleKind::run_to_completion, {}, 0};

@@ -7,11 +7,11 @@ namespace warpline {
 namespace {
 
 TEST(RouteLayout, APipelineIsOneQueuePairOfEveryPort) {
-  Config config;
-  config.forward.pipelines = 3;
-  config.ports.resize(2);
-  config.ports[0].addresses = {*parse_interface_address("10.0.0.1/24")};
-  const ForwardLayout layout = lay_out_routing(config, {0, 0}, 8);
+  DatapathSettings settings;
+  settings.forward.pipelines = 3;
+  settings.ports.resize(2);
+  settings.ports[0].addresses = {*parse_interface_address("10.0.0.1/24")};
+  const ForwardLayout layout = lay_out_routing(settings, {0, 0}, 8);
   ASSERT_EQ(layout.roles.size(), 3U);
   ASSERT_EQ(layout.requests.size(), 3U);
   EXPECT_TRUE(layout.mixes_ports);
@@ -21,16 +21,16 @@ TEST(RouteLayout, APipelineIsOneQueuePairOfEveryPort) {
       const PathRoute& route = layout.paths[layout.roles[pipeline].paths[port]];
       EXPECT_EQ(route.rx_port, port);
       EXPECT_EQ(route.queue, pipeline);
-      EXPECT_EQ(layout.tx_queues(config, port), 3);
+      EXPECT_EQ(layout.tx_queues(settings, port), 3);
     }
   }
 }
 
 TEST(RouteLayout, FewCoresTakeSeveralPipelines) {
-  Config config;
-  config.forward.pipelines = 5;
-  config.runtime.lcores = 2;
-  const ForwardLayout layout = lay_out_routing(config, {-1}, 8);
+  DatapathSettings settings;
+  settings.forward.pipelines = 5;
+  settings.lcores = 2;
+  const ForwardLayout layout = lay_out_routing(settings, {-1}, 8);
   ASSERT_EQ(layout.roles.size(), 2U);
   EXPECT_EQ(layout.roles[0].paths.size() + layout.roles[1].paths.size(), 5U);
 }

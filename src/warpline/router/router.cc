@@ -22,10 +22,11 @@ constexpr Nanos kDefaultDeadline{20'000};
 template <RouteLookup Lookup>
 class RouterBy final : public Router {
  public:
-  RouterBy(const Config& config, const ForwardLayout& layout, const LcorePlan& plan, std::vector<RoutePort> ports)
-      : Router(config, layout, plan, std::move(ports)) {
+  RouterBy(const DatapathSettings& settings, const RouterSettings& routing, const ForwardLayout& layout,
+           const LcorePlan& plan, std::vector<RoutePort> ports)
+      : Router(settings, routing, layout, plan, std::move(ports)) {
     for (const auto& lcore : lcores_) {
-      stages_.push_back(std::make_unique<RouteStage<Lookup>>(generations_, *lcore, budget_, config.forward.burst));
+      stages_.push_back(std::make_unique<RouteStage<Lookup>>(generations_, *lcore, budget_, settings.forward.burst));
     }
   }
 
@@ -77,26 +78,26 @@ auto with_lookup(LookupKind kind, Use&& use) {
 
 }  // namespace
 
-Bytes route_memory(const Config& config, const RouteSet& set) {
+Bytes route_memory(LookupKind lookup, const RouteSet& set) {
   constexpr std::uint64_t kGenerations = 3;  // in use, being made, and what does not fit where an old one was
-  const Bytes one =
-      with_lookup(config.l3forward.lookup, [&set]<typename Lookup>(Lookup*) { return Lookup::memory(set); });
+  const Bytes one = with_lookup(lookup, [&set]<typename Lookup>(Lookup*) { return Lookup::memory(set); });
   return {kGenerations * one.value};
 }
 
-Router::Router(const Config& config, const ForwardLayout& layout, const LcorePlan& plan, std::vector<RoutePort> ports)
-    : config_(config),
+Router::Router(const DatapathSettings& settings, const RouterSettings& routing, const ForwardLayout& layout,
+               const LcorePlan& plan, std::vector<RoutePort> ports)
+    : routing_(routing),
       layout_(layout),
       plan_(plan),
       ports_(std::move(ports)),
       neighbours_(kNeighbours),
-      budget_(config.run.packets) {
+      budget_(settings.packets) {
   for (const PathRoute& route : layout.paths) {
     auto path = std::make_unique<QueuePath>();
     path->rx = path->tx = path->reply = {ports_[route.rx_port].id, route.queue};
-    path->burst = config.forward.burst;
-    path->deadline_ticks = nanos_to_ticks(config.forward.deadline.value_or(kDefaultDeadline));
-    path->tx_retries = config.forward.tx_retries;
+    path->burst = settings.forward.burst;
+    path->deadline_ticks = nanos_to_ticks(settings.forward.deadline.value_or(kDefaultDeadline));
+    path->tx_retries = settings.forward.tx_retries;
     paths_.push_back(std::move(path));
   }
   for (std::size_t role = 0; role < layout.roles.size(); ++role) {
@@ -104,7 +105,7 @@ Router::Router(const Config& config, const ForwardLayout& layout, const LcorePla
       paths_[path]->yields = plan.workers[role].gives_way;
     }
   }
-  for (std::uint16_t pipeline = 0; pipeline < config.forward.pipelines; ++pipeline) {
+  for (std::uint16_t pipeline = 0; pipeline < settings.forward.pipelines; ++pipeline) {
     std::vector<QueuePath*> own;
     for (std::size_t port = 0; port < ports_.size(); ++port) {
       own.push_back(paths_[pipeline * ports_.size() + port].get());
@@ -113,11 +114,12 @@ Router::Router(const Config& config, const ForwardLayout& layout, const LcorePla
   }
 }
 
-Result<std::unique_ptr<Router>> Router::create(const Config& config, const ForwardLayout& layout, const LcorePlan& plan,
+Result<std::unique_ptr<Router>> Router::create(const DatapathSettings& settings, const RouterSettings& routing,
+                                               const ForwardLayout& layout, const LcorePlan& plan,
                                                std::vector<RoutePort> ports, RouteSet routes) {
   std::unique_ptr<Router> router =
-      with_lookup(config.l3forward.lookup, [&]<typename Lookup>(Lookup*) -> std::unique_ptr<Router> {
-        return std::make_unique<RouterBy<Lookup>>(config, layout, plan, std::move(ports));
+      with_lookup(routing.lookup, [&]<typename Lookup>(Lookup*) -> std::unique_ptr<Router> {
+        return std::make_unique<RouterBy<Lookup>>(settings, routing, layout, plan, std::move(ports));
       });
   WARPLINE_CHECK(router->install(routes));
   router->routes_ = routes.from_file;
@@ -161,8 +163,7 @@ Result<void> Router::reload() {
   std::vector<RouterPort> own;
   for (const RoutePort& port : ports_) own.push_back(port.own);
   const auto read_and_install = [&]() -> Result<void> {
-    WARPLINE_TRY(const RouteSet set,
-                 read_routes(config_.l3forward.routes, own, config_.l3forward.lookup == LookupKind::exact));
+    WARPLINE_TRY(const RouteSet set, read_routes(routing_.routes, own, routing_.lookup == LookupKind::exact));
     WARPLINE_CHECK(install(set));
     routes_ = set.from_file;
     return {};

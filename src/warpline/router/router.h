@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "warpline/base/result.h"
-#include "warpline/config/config.h"
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/recycle_plan.h"
@@ -15,11 +14,12 @@
 #include "warpline/route/neighbours.h"
 #include "warpline/route/route_set.h"
 #include "warpline/router/route_lcore.h"
+#include "warpline/router/router_settings.h"
 
 namespace warpline {
 
 /// Memory of DPDK's that the tables of `set` take, and those that replace them. For Eal::start.
-[[nodiscard]] Bytes route_memory(const Config& config, const RouteSet& set);
+[[nodiscard]] Bytes route_memory(LookupKind lookup, const RouteSet& set);
 
 /// Everything that routes in one `l3forward` run. Control thread: create, launch run() on every role's lcore, tend()
 /// again and again, reload() if asked to, stop(), wait for the lcores, read the totals.
@@ -28,10 +28,11 @@ class Router {
   /// Neighbours, gateways included, that the router can know.
   static constexpr std::uint32_t kNeighbours = 65'536;
 
-  /// `ports` in the order of the configuration. What is given outlives the router.
-  [[nodiscard]] static Result<std::unique_ptr<Router>> create(const Config& config, const ForwardLayout& layout,
-                                                              const LcorePlan& plan, std::vector<RoutePort> ports,
-                                                              RouteSet routes);
+  /// `ports` in the order of the layout. `layout` and `plan` outlive the router.
+  [[nodiscard]] static Result<std::unique_ptr<Router>> create(const DatapathSettings& settings,
+                                                              const RouterSettings& routing,
+                                                              const ForwardLayout& layout, const LcorePlan& plan,
+                                                              std::vector<RoutePort> ports, RouteSet routes);
   virtual ~Router() = default;
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -62,7 +63,8 @@ class Router {
   [[nodiscard]] virtual bool switching() const = 0;
 
  protected:
-  Router(const Config& config, const ForwardLayout& layout, const LcorePlan& plan, std::vector<RoutePort> ports);
+  Router(const DatapathSettings& settings, const RouterSettings& routing, const ForwardLayout& layout,
+         const LcorePlan& plan, std::vector<RoutePort> ports);
 
   /// Makes tables of `set` and publishes them.
   [[nodiscard]] virtual Result<void> install(const RouteSet& set) = 0;
@@ -71,7 +73,7 @@ class Router {
   [[nodiscard]] Result<std::vector<Hop>> hold(const RouteSet& set);
   void let_go(const std::vector<Hop>& hops);
 
-  const Config& config_;
+  const RouterSettings routing_;
   const ForwardLayout& layout_;
   const LcorePlan& plan_;
   const std::vector<RoutePort> ports_;

@@ -53,10 +53,9 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     pool_.emplace(*PacketPool::make("route" + std::to_string(pools++), kRouterBuffers, 0, 2048, kAnyNode));
     routes_file_ = testing::TempDir() + "routes" + std::to_string(getpid());
     write_routes("10.77.0.0/16 via 10.0.1.9\nfd00:77::/32 via fd00:2::9\n");
-    config_.command = "l3forward";
-    config_.l3forward.lookup = GetParam();
-    config_.l3forward.routes = routes_file_;
-    config_.forward.burst = 32;
+    routing_.lookup = GetParam();
+    routing_.routes = routes_file_;
+    settings_.forward.burst = 32;
     const char* const addresses[2][2] = {{"10.0.0.1/24", "fd00:1::1/64"}, {"10.0.1.1/24", "fd00:2::1/64"}};
     std::vector<RoutePort> ports;
     std::vector<RouterPort> own;
@@ -69,14 +68,14 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
       macs_.push_back(port.mac);
       own.push_back(port);
       ports.push_back({ports_.back().id(), port, pool_->get()});
-      config_.ports.emplace_back().addresses = port.addresses;
+      settings_.ports.emplace_back().addresses = port.addresses;
     }
     auto routes = read_routes(routes_file_, own, false);
     ASSERT_TRUE(routes.ok()) << routes.error().message();
-    layout_ = lay_out_routing(config_, {kAnyNode, kAnyNode}, 1);
+    layout_ = lay_out_routing(settings_, {kAnyNode, kAnyNode}, 1);
     plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {});
     plan_.workers[0].gives_way = true;
-    auto router = Router::create(config_, layout_, plan_, std::move(ports), *std::move(routes));
+    auto router = Router::create(settings_, routing_, layout_, plan_, std::move(ports), *std::move(routes));
     ASSERT_TRUE(router.ok()) << router.error().message();
     router_ = *std::move(router);
     lcore_ = std::thread([this] { router_->run(0); });
@@ -187,7 +186,8 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     wait_for([&] { return drops(verdict) == 1; });
   }
 
-  Config config_;
+  DatapathSettings settings_;
+  RouterSettings routing_;
   std::string routes_file_;
   std::optional<PacketPool> pool_;
   std::vector<Port> ports_;

@@ -100,11 +100,11 @@ void remove_runtime_dir() {
   std::filesystem::remove(std::filesystem::path(folder).parent_path(), ignored);  // unless others are in it
 }
 
-Error not_started(const CapturedLog& log, const RuntimeConfig& config, bool hugepages, Bytes memory) {
+Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool hugepages, Bytes memory) {
   const int code = rte_errno;
   const std::string why = log.reason(rte_strerror(code));
-  if (code == EINVAL && !config.eal.empty()) {
-    return usage_error(fmt::format("EAL arguments \"{}\"", config.eal), why, "see DPDK's \"EAL parameters\"");
+  if (code == EINVAL && !settings.eal.empty()) {
+    return usage_error(fmt::format("EAL arguments \"{}\"", settings.eal), why, "see DPDK's \"EAL parameters\"");
   }
   if (code == EACCES || code == EPERM) {
     return environment_error("DPDK does not start", why, "run `warpline doctor`, or run as root: `sudo warpline ...`");
@@ -117,10 +117,10 @@ Error not_started(const CapturedLog& log, const RuntimeConfig& config, bool huge
 
 }  // namespace
 
-Result<std::vector<std::string>> eal_arguments(const RuntimeConfig& config, const LcorePlan& plan,
+Result<std::vector<std::string>> eal_arguments(const RuntimeSettings& settings, const LcorePlan& plan,
                                                const std::vector<std::string>& port_specs, Bytes memory, bool hugepages,
                                                const std::string& file_prefix) {
-  const std::vector<std::string> further = words_of(config.eal);
+  const std::vector<std::string> further = words_of(settings.eal);
   WARPLINE_CHECK(refuse_ours(further));
   std::vector<std::string> pci;
   for (const std::string& text : port_specs) {
@@ -154,17 +154,17 @@ Result<std::vector<std::string>> eal_arguments(const RuntimeConfig& config, cons
   return arguments;
 }
 
-Result<Eal> Eal::start(const RuntimeConfig& config, const LcorePlan& plan, const std::vector<std::string>& port_specs,
-                       Bytes memory) {
+Result<Eal> Eal::start(const RuntimeSettings& settings, const LcorePlan& plan,
+                       const std::vector<std::string>& port_specs, Bytes memory) {
   Eal eal;
   const Bytes needed{memory.value + kOwnMemory};
   const std::vector<HugepagePool> pages = read_hugepages();
-  RuntimeConfig effective = config;
-  std::vector<std::string> words = words_of(config.eal);
-  eal.hugepages_ = config.hugepages && !names(words, "--no-huge") && free_bytes(pages).value >= needed.value;
+  RuntimeSettings effective = settings;
+  std::vector<std::string> words = words_of(settings.eal);
+  eal.hugepages_ = settings.hugepages && !names(words, "--no-huge") && free_bytes(pages).value >= needed.value;
   std::erase(words, "--no-huge");
   effective.eal = fmt::format("{}", fmt::join(words, " "));
-  if (config.hugepages && !eal.hugepages_) {
+  if (settings.hugepages && !eal.hugepages_) {
     eal.notes_.push_back(
         fmt::format("runs on ordinary pages, which is slower: {} MiB of hugepages are needed and {} MiB are free; `{}`",
                     needed.value / kMebibyte, free_bytes(pages).value / kMebibyte, reserve_command(pages, needed)));

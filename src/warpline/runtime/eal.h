@@ -6,8 +6,8 @@
 
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
-#include "warpline/config/config.h"
 #include "warpline/runtime/lcore_plan.h"
+#include "warpline/runtime/runtime_settings.h"
 
 namespace warpline {
 
@@ -17,7 +17,7 @@ class Eal {
  public:
   /// `port_specs`: only their PCI addresses count here (vdevs are plugged in by Port::open). `memory`: what all pools
   /// and rings will need; without hugepages it is reserved (not touched) at once.
-  [[nodiscard]] static Result<Eal> start(const RuntimeConfig& config, const LcorePlan& plan,
+  [[nodiscard]] static Result<Eal> start(const RuntimeSettings& settings, const LcorePlan& plan,
                                          const std::vector<std::string>& port_specs, Bytes memory);
   Eal(Eal&& other) noexcept;
   Eal& operator=(Eal&&) = delete;
@@ -37,7 +37,7 @@ class Eal {
 };
 
 /// Arguments for rte_eal_init, without the program's name. Pure.
-[[nodiscard]] Result<std::vector<std::string>> eal_arguments(const RuntimeConfig& config, const LcorePlan& plan,
+[[nodiscard]] Result<std::vector<std::string>> eal_arguments(const RuntimeSettings& settings, const LcorePlan& plan,
                                                              const std::vector<std::string>& port_specs, Bytes memory,
                                                              bool hugepages, const std::string& file_prefix);
 

@@ -29,9 +29,9 @@ class EalEnvironment : public testing::Environment {
     Result<LcorePlan> plan = plan_lcores(*topology, requests, {.share_cores = true});
     ASSERT_TRUE(plan.ok()) << plan.error().message();
     shared_plan() = *std::move(plan);
-    RuntimeConfig config;
-    config.hugepages = false;
-    Result<Eal> eal = Eal::start(config, shared_plan(), {}, memory_);
+    RuntimeSettings settings;
+    settings.hugepages = false;
+    Result<Eal> eal = Eal::start(settings, shared_plan(), {}, memory_);
     ASSERT_TRUE(eal.ok()) << eal.error().message();
     eal_.emplace(*std::move(eal));
   }

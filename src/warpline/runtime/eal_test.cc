@@ -19,9 +19,9 @@ using testing::Not;
 LcorePlan small_plan() { return *plan_lcores(Topology::made_up(1, 2, 1), {{.name = "rx 0", .queues = ""}}, {}); }
 
 std::vector<std::string> arguments(const std::string& further, const std::vector<std::string>& ports, bool hugepages) {
-  RuntimeConfig config;
-  config.eal = further;
-  const auto made = eal_arguments(config, small_plan(), ports, Bytes{100 << 20}, hugepages, "warpline-test");
+  RuntimeSettings settings;
+  settings.eal = further;
+  const auto made = eal_arguments(settings, small_plan(), ports, Bytes{100 << 20}, hugepages, "warpline-test");
   EXPECT_TRUE(made.ok());
   return made.ok() ? *made : std::vector<std::string>{};
 }
@@ -56,9 +56,9 @@ TEST(EalArguments, CarryThePlanAndWhatTheUserAdds) {
 TEST(EalArguments, WhatTheProgramDecidesIsRefused) {
   for (const char* text : {"-l 0-3", "-l0-3", "--lcores=0", "--lcores 0", "--vdev=net_null0", "-a 01:00.0",
                            "--file-prefix=x", "--in-memory", "--main-lcore 1"}) {
-    RuntimeConfig config;
-    config.eal = text;
-    const auto made = eal_arguments(config, small_plan(), {}, Bytes{}, true, "x");
+    RuntimeSettings settings;
+    settings.eal = text;
+    const auto made = eal_arguments(settings, small_plan(), {}, Bytes{}, true, "x");
     ASSERT_FALSE(made.ok()) << text;
     EXPECT_EQ(made.error().kind, ErrorKind::usage);
     EXPECT_FALSE(made.error().fix.empty());

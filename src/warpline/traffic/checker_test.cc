@@ -25,9 +25,9 @@ constexpr std::uint32_t kBuffers = 1023;
 
 /// A generator and a checker with nothing between them but the test.
 struct Bench {
-  Bench(const TrafficConfig& config, std::uint32_t data_room, const Checker::Options& options = {})
+  Bench(const TrafficSettings& settings, std::uint32_t data_room, const Checker::Options& options = {})
       : pool(make_test_pool(kBuffers, data_room)),
-        plan(*TrafficPlan::make(config, 1)),
+        plan(*TrafficPlan::make(settings, 1)),
         generator(plan, 0, *pool.get()),
         checker(plan, options) {}
 
@@ -93,8 +93,8 @@ TEST(Checker, AcceptsImixAndIpv6) {
 }
 
 /// Every single byte changed, in every way that a bit can be, is seen.
-void expect_every_byte_checked(const TrafficConfig& config, std::uint32_t data_room) {
-  Bench bench(config, data_room, {.macs = MacRule::unchanged});
+void expect_every_byte_checked(const TrafficSettings& settings, std::uint32_t data_room) {
+  Bench bench(settings, data_room, {.macs = MacRule::unchanged});
   rte_mbuf* mbuf = bench.next();
   std::uint64_t corrupt = 0;
   for (std::uint32_t at = 0; at < mbuf->pkt_len; ++at) {

@@ -7,9 +7,9 @@
 
 #include <rte_mbuf.h>
 
-#include "warpline/config/config.h"
 #include "warpline/memory/packet_pool.h"
 #include "warpline/traffic/traffic.h"
+#include "warpline/traffic/traffic_settings.h"
 
 namespace warpline {
 
@@ -19,18 +19,18 @@ inline PacketPool make_test_pool(std::uint32_t buffers, std::uint32_t data_room)
   return *PacketPool::make("measure" + std::to_string(pools++), buffers, 0, data_room, -1);
 }
 
-inline TrafficConfig traffic_of_size(const std::string& size, std::uint32_t flows = 64) {
-  TrafficConfig config;
-  config.size = size;
-  config.flows = flows;
-  return config;
+inline TrafficSettings traffic_of_size(const std::string& size, std::uint32_t flows = 64) {
+  TrafficSettings settings;
+  settings.size = size;
+  settings.flows = flows;
+  return settings;
 }
 
-inline TrafficConfig ipv6_traffic_of_size(const std::string& size) {
-  TrafficConfig config = traffic_of_size(size);
-  config.src_ip = *parse_ip("2001:2::ffff");
-  config.dst_ip = *parse_ip("2001:2::1:1");
-  return config;
+inline TrafficSettings ipv6_traffic_of_size(const std::string& size) {
+  TrafficSettings settings = traffic_of_size(size);
+  settings.src_ip = *parse_ip("2001:2::ffff");
+  settings.dst_ip = *parse_ip("2001:2::1:1");
+  return settings;
 }
 
 /// All bytes of a frame in one piece.

@@ -68,20 +68,20 @@ ChecksumSum pseudo_header(const Ipv6Address&, const std::uint8_t* ip, std::uint1
 }
 
 template <typename Address>
-HeaderTemplate make_template(const TrafficConfig& config, std::uint32_t ip_bytes, std::uint32_t flow,
+HeaderTemplate make_template(const TrafficSettings& settings, std::uint32_t ip_bytes, std::uint32_t flow,
                              std::uint32_t frame_bytes) {
-  const std::uint32_t ports = 0x10000U - config.src_port;
-  const Address source = after(std::get<Address>(config.src_ip), flow / ports);
-  const auto& destination = std::get<Address>(config.dst_ip);
+  const std::uint32_t ports = 0x10000U - settings.src_port;
+  const Address source = after(std::get<Address>(settings.src_ip), flow / ports);
+  const auto& destination = std::get<Address>(settings.dst_ip);
   const auto udp_bytes = static_cast<std::uint16_t>(frame_bytes - kEthernet - ip_bytes);
 
   HeaderTemplate headers{};
   std::uint8_t* ip = headers.bytes.data() + kEthernet;
   std::uint8_t* udp = ip + ip_bytes;
-  emit(EthernetHeader{config.dst_mac, config.src_mac, sizeof(Address) == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6},
+  emit(EthernetHeader{settings.dst_mac, settings.src_mac, sizeof(Address) == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6},
        headers.bytes.data());
   emit_ip(source, destination, udp_bytes, ip);
-  emit(UdpHeader{static_cast<std::uint16_t>(config.src_port + flow % ports), config.dst_port, udp_bytes, 0}, udp);
+  emit(UdpHeader{static_cast<std::uint16_t>(settings.src_port + flow % ports), settings.dst_port, udp_bytes, 0}, udp);
   ChecksumSum sum = pseudo_header(source, ip, udp_bytes);
   sum.add(udp, UdpView::kHeaderLength);
   store_be16(reinterpret_cast<std::uint8_t*>(&headers.udp_sum), static_cast<std::uint16_t>(~sum.checksum()));
@@ -90,34 +90,35 @@ HeaderTemplate make_template(const TrafficConfig& config, std::uint32_t ip_bytes
 
 }  // namespace
 
-Result<TrafficPlan> TrafficPlan::make(const TrafficConfig& config, std::uint64_t seed) {
-  if (config.src_ip.index() != config.dst_ip.index()) {
-    return usage_error("the traffic's addresses do not fit together",
-                       fmt::format("{} and {} are of two kinds", to_string(config.src_ip), to_string(config.dst_ip)),
-                       "give both as IPv4 or both as IPv6");
+Result<TrafficPlan> TrafficPlan::make(const TrafficSettings& settings, std::uint64_t seed) {
+  if (settings.src_ip.index() != settings.dst_ip.index()) {
+    return usage_error(
+        "the traffic's addresses do not fit together",
+        fmt::format("{} and {} are of two kinds", to_string(settings.src_ip), to_string(settings.dst_ip)),
+        "give both as IPv4 or both as IPv6");
   }
-  if (config.flows == 0 || config.flows > kMaxFlows) {
-    return usage_error(fmt::format("cannot make {} flows", config.flows),
+  if (settings.flows == 0 || settings.flows > kMaxFlows) {
+    return usage_error(fmt::format("cannot make {} flows", settings.flows),
                        fmt::format("1 to {} are possible", kMaxFlows), "use --flows 64");
   }
   TrafficPlan plan;
-  plan.flows_ = config.flows;
-  plan.header_bytes_ = std::holds_alternative<Ipv4Address>(config.src_ip) ? kIpv4Headers : kIpv6Headers;
-  WARPLINE_CHECK(plan.read_sizes(config));
+  plan.flows_ = settings.flows;
+  plan.header_bytes_ = std::holds_alternative<Ipv4Address>(settings.src_ip) ? kIpv4Headers : kIpv6Headers;
+  WARPLINE_CHECK(plan.read_sizes(settings));
   plan.key_ = mix64(seed);
-  plan.make_templates(config);
+  plan.make_templates(settings);
   plan.make_pattern(seed);
   return plan;
 }
 
-Result<void> TrafficPlan::read_sizes(const TrafficConfig& config) {
-  if (config.size == "imix") {
+Result<void> TrafficPlan::read_sizes(const TrafficSettings& settings) {
+  if (settings.size == "imix") {
     std::ranges::copy(kImixSizes, sizes_.begin());
     std::ranges::copy(kImixSlots, kinds_.begin());
     slots_ = std::size(kImixSlots);
     kind_count_ = std::size(kImixSizes);
   } else {
-    WARPLINE_TRY(const std::uint64_t size, parse_count(config.size));
+    WARPLINE_TRY(const std::uint64_t size, parse_count(settings.size));
     if (size < kMinFrameBytes || size > kMaxFrameBytes) {
       return usage_error(fmt::format("cannot make frames of {} bytes", size),
                          fmt::format("{} to {}, without FCS, are possible", kMinFrameBytes, kMaxFrameBytes),
@@ -134,13 +135,13 @@ Result<void> TrafficPlan::read_sizes(const TrafficConfig& config) {
   return {};
 }
 
-void TrafficPlan::make_templates(const TrafficConfig& config) {
+void TrafficPlan::make_templates(const TrafficSettings& settings) {
   templates_.reserve(std::size_t{flows_} * kind_count_);
   for (std::uint32_t flow = 0; flow < flows_; ++flow) {
     for (std::uint32_t kind = 0; kind < kind_count_; ++kind) {
       templates_.push_back(header_bytes_ == kIpv4Headers
-                               ? make_template<Ipv4Address>(config, Ipv4View::kHeaderLength, flow, sizes_[kind])
-                               : make_template<Ipv6Address>(config, Ipv6View::kHeaderLength, flow, sizes_[kind]));
+                               ? make_template<Ipv4Address>(settings, Ipv4View::kHeaderLength, flow, sizes_[kind])
+                               : make_template<Ipv6Address>(settings, Ipv6View::kHeaderLength, flow, sizes_[kind]));
     }
   }
   std::copy_n(templates_.front().bytes.begin(), macs_.size(), macs_.begin());

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "warpline/base/result.h"
-#include "warpline/config/config.h"
 #include "warpline/traffic/small_bytes.h"
+#include "warpline/traffic/traffic_settings.h"
 
 namespace warpline {
 
@@ -54,7 +54,7 @@ class TrafficPlan {
  public:
   /// Usage error: a size that is none, too small for the addresses' kind or too large; no flow or more than kMaxFlows;
   /// addresses of two kinds.
-  [[nodiscard]] static Result<TrafficPlan> make(const TrafficConfig& config, std::uint64_t seed);
+  [[nodiscard]] static Result<TrafficPlan> make(const TrafficSettings& settings, std::uint64_t seed);
 
   [[nodiscard]] std::uint32_t flows() const { return flows_; }
   [[nodiscard]] std::uint32_t max_frame_bytes() const { return max_bytes_; }
@@ -119,8 +119,8 @@ class TrafficPlan {
   [[nodiscard]] const HeaderTemplate& headers(const FramePlace& place) const {
     return templates_[std::size_t{place.flow} * kind_count_ + kinds_[place.slot]];
   }
-  [[nodiscard]] Result<void> read_sizes(const TrafficConfig& config);
-  void make_templates(const TrafficConfig& config);
+  [[nodiscard]] Result<void> read_sizes(const TrafficSettings& settings);
+  void make_templates(const TrafficSettings& settings);
   void make_pattern(std::uint64_t seed);
 
   std::uint32_t flows_ = 0;

@@ -27,9 +27,9 @@ rte_mempool& pool() {
   if (!pool) {
     LcorePlan plan;
     plan.control_cpus = {Topology::of_machine()->cpus.back().id};
-    RuntimeConfig config;
-    config.hugepages = false;
-    auto started = Eal::start(config, plan, {}, Bytes{64U << 20});
+    RuntimeSettings settings;
+    settings.hugepages = false;
+    auto started = Eal::start(settings, plan, {}, Bytes{64U << 20});
     if (!started) {
       std::fprintf(stderr, "%s\n", started.error().message().c_str());
       std::exit(3);
@@ -41,9 +41,9 @@ rte_mempool& pool() {
 }
 
 TrafficPlan plan_of(std::int64_t size) {
-  TrafficConfig config;
-  config.size = size == 0 ? "imix" : std::to_string(size);
-  return *TrafficPlan::make(config, 1);
+  TrafficSettings settings;
+  settings.size = size == 0 ? "imix" : std::to_string(size);
+  return *TrafficPlan::make(settings, 1);
 }
 
 /// Runs `turn` of a burst over and over; what the processor counted is told for each frame.

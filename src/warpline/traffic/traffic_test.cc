@@ -71,10 +71,10 @@ TEST(TrafficPlan, FollowsPlacesWithoutDividing) {
 }
 
 /// Source address and port of each of `flows` flows.
-std::set<std::string> sources(const TrafficConfig& config, std::size_t address, std::size_t length) {
-  const auto plan = TrafficPlan::make(config, 1);
+std::set<std::string> sources(const TrafficSettings& settings, std::size_t address, std::size_t length) {
+  const auto plan = TrafficPlan::make(settings, 1);
   std::set<std::string> distinct;
-  for (std::uint32_t flow = 0; flow < config.flows; ++flow) {
+  for (std::uint32_t flow = 0; flow < settings.flows; ++flow) {
     std::vector<std::uint8_t> frame = frame_of(*plan, flow);
     std::string key(frame.begin() + address, frame.begin() + address + length);
     const auto udp = frame.begin() + plan->head_bytes() - kStampBytes - 8;
@@ -86,20 +86,20 @@ std::set<std::string> sources(const TrafficConfig& config, std::size_t address, 
 }
 
 TEST(TrafficPlan, FlowsCountPortsThenAddresses) {
-  TrafficConfig config = traffic_of_size("64", 1000);
-  config.src_port = 65530;
-  EXPECT_EQ(sources(config, 26, 4).size(), 1000U);
-  TrafficConfig ipv6 = ipv6_traffic_of_size("80");
+  TrafficSettings settings = traffic_of_size("64", 1000);
+  settings.src_port = 65530;
+  EXPECT_EQ(sources(settings, 26, 4).size(), 1000U);
+  TrafficSettings ipv6 = ipv6_traffic_of_size("80");
   ipv6.flows = 1000;
   ipv6.src_port = 65530;
   EXPECT_EQ(sources(ipv6, 22, 16).size(), 1000U);
 }
 
 TEST(TrafficPlan, SourceAddressesCarryIntoTheNextByte) {
-  TrafficConfig config = ipv6_traffic_of_size("80");
-  config.src_port = 65535;
-  config.flows = 2;
-  const auto plan = TrafficPlan::make(config, 1);
+  TrafficSettings settings = ipv6_traffic_of_size("80");
+  settings.src_port = 65535;
+  settings.flows = 2;
+  const auto plan = TrafficPlan::make(settings, 1);
   ASSERT_TRUE(plan.ok());
   const std::vector<std::uint8_t> frame = frame_of(*plan, 1);
   EXPECT_EQ(load_address<Ipv6Address>(&frame[22]), std::get<Ipv6Address>(*parse_ip("2001:2::1:0")));
@@ -123,9 +123,9 @@ TEST(TrafficPlan, ReadsBackItsStamp) {
   EXPECT_EQ(stamp.ticks, 99U);
 }
 
-void expect_usage_error(const TrafficConfig& config, const std::string& part) {
-  const auto plan = TrafficPlan::make(config, 1);
-  ASSERT_FALSE(plan.ok()) << config.size;
+void expect_usage_error(const TrafficSettings& settings, const std::string& part) {
+  const auto plan = TrafficPlan::make(settings, 1);
+  ASSERT_FALSE(plan.ok()) << settings.size;
   EXPECT_EQ(plan.error().kind, ErrorKind::usage);
   EXPECT_THAT(plan.error().message(), HasSubstr(part));
 }
@@ -138,7 +138,7 @@ TEST(TrafficPlan, RefusesWhatItCannotMake) {
   expect_usage_error(traffic_of_size("64", kMaxFlows + 1), "flows");
   expect_usage_error(ipv6_traffic_of_size("79"), "--size 80");
   expect_usage_error(ipv6_traffic_of_size("imix"), "IPv6");
-  TrafficConfig mixed = traffic_of_size("64");
+  TrafficSettings mixed = traffic_of_size("64");
   mixed.dst_ip = *parse_ip("fd00::1");
   expect_usage_error(mixed, "two kinds");
 }

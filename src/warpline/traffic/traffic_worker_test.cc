@@ -24,7 +24,7 @@ constexpr std::uint16_t kBurst = 32;
 /// Traffic workers on the far port of a wire; the test is what stands at its near end.
 class Wire {
  public:
-  Wire(TrafficGroup::Options options, const TrafficConfig& config) {
+  Wire(TrafficGroup::Options options, const TrafficSettings& settings) {
     options.burst = kBurst;
     for (std::uint16_t i = 0; i < options.workers; ++i) pools_.push_back(make_test_pool(2047, 2048));
     const auto ids = *make_ring_pair(options.workers, kRing, -1);
@@ -34,7 +34,7 @@ class Wire {
       EXPECT_TRUE(ports_.back().attach(pools_[0].get()).ok());
       EXPECT_TRUE(ports_.back().start().ok());
     }
-    group_.emplace(*TrafficPlan::make(config, 1), options);
+    group_.emplace(*TrafficPlan::make(settings, 1), options);
     for (std::uint16_t i = 0; i < options.workers; ++i) {
       workers_.push_back(
           std::make_unique<TrafficWorker>(*group_, TrafficWorker::Place{i, ports_[1].id(), i, true}, *pools_[i].get()));

@@ -30,7 +30,7 @@ constexpr std::uint32_t kPayloadMbufBytes = 512;  ///< with its private area and
 /// Frames that a queue pair has in hand beside those in its rings.
 constexpr std::uint32_t kInHand = 4 * MessageQueue::kBurst;
 
-std::uint32_t buffers(const PortConfig& port, const MessagePortConfig& config) {
+std::uint32_t buffers(const PortSettings& port, const MessagePortConfig& config) {
   if (config.pool.size != 0) return config.pool.size;
   const std::uint32_t handover = config.workers > 1 ? kHandover : 0;
   return pool_size({.rx_descriptors = std::uint32_t{port.rx_ring} * config.workers,
@@ -41,11 +41,11 @@ std::uint32_t buffers(const PortConfig& port, const MessagePortConfig& config) {
 }
 
 /// Each is in a transmit ring, on its way through a peer of the same process, or free.
-std::uint32_t payloads(const PortConfig& port, const MessagePortConfig& config) {
+std::uint32_t payloads(const PortSettings& port, const MessagePortConfig& config) {
   return std::bit_ceil(4U * port.tx_ring + config.pool.cache * 2) - 1;
 }
 
-std::uint32_t room(const PortConfig& port, const MessagePortConfig& config) {
+std::uint32_t room(const PortSettings& port, const MessagePortConfig& config) {
   return config.pool.data_room != 0 ? config.pool.data_room : data_room(port.mtu);
 }
 
@@ -89,13 +89,13 @@ MacAddress station_address(const Port& port) {
 
 }  // namespace
 
-Bytes MessagePort::memory(const PortConfig& port, const MessagePortConfig& config) {
+Bytes MessagePort::memory(const PortSettings& port, const MessagePortConfig& config) {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
   return Bytes{kRingsAndQueues + pool_bytes(buffers(port, config), room(port, config)).value +
                std::uint64_t{config.workers} * payloads(port, config) * kPayloadMbufBytes};
 }
 
-Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortConfig& wanted, const MessagePortConfig& config,
+Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortSettings& wanted, const MessagePortConfig& config,
                                                        std::optional<std::uint16_t> adopted) {
   std::unique_ptr<MessagePort> made(new MessagePort());
   WARPLINE_TRY(Port port, adopted ? Port::adopt(*adopted) : Port::open(wanted.spec));
@@ -105,7 +105,7 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortConfig& wanted,
     return environment_error(fmt::format("port {}: the device does not answer", made->port_->name()), "it is gone",
                              "run `warpline doctor`");
   }
-  PortConfig setup = wanted;
+  PortSettings setup = wanted;
   add_new(setup.tx_offloads, supported(info.tx_offload_capa, {{RTE_ETH_TX_OFFLOAD_MULTI_SEGS, "multi_segs"},
                                                               {RTE_ETH_TX_OFFLOAD_UDP_CKSUM, "udp_cksum"}}));
   add_new(setup.rx_offloads, supported(info.rx_offload_capa, {{RTE_ETH_RX_OFFLOAD_IPV4_CKSUM, "ipv4_cksum"},
@@ -117,7 +117,7 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortConfig& wanted,
   WARPLINE_CHECK(made->port_->configure(setup, {.rx = config.workers, .tx = config.workers}));
   made->link_ = std::make_unique<MessageLink>(station_address(*made->port_), wanted.mtu, wanted.addresses,
                                               config.gateway, config.vlan);
-  WARPLINE_CHECK(made->make_pools(made->port_->config_in_force(), config));
+  WARPLINE_CHECK(made->make_pools(made->port_->settings_in_force(), config));
   // The offloads in force are known from here on.
   WARPLINE_CHECK(made->port_->attach(made->pool_->get()));
   WARPLINE_CHECK(made->port_->start());
@@ -125,7 +125,7 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortConfig& wanted,
   return made;
 }
 
-Result<void> MessagePort::make_pools(const PortConfig& port, const MessagePortConfig& config) {
+Result<void> MessagePort::make_pools(const PortSettings& port, const MessagePortConfig& config) {
   static std::atomic<unsigned> made{0};
   const SetupStep step(fmt::format("allocating the buffers of port {}", port_->name()));
   const unsigned number = made++;

@@ -10,9 +10,9 @@
 #include "warpline/base/address.h"
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
-#include "warpline/config/config.h"
 #include "warpline/memory/gpu_memory.h"
 #include "warpline/memory/packet_pool.h"
+#include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
 #include "warpline/transport/ethdev/message_link.h"
 #include "warpline/transport/ethdev/message_queue.h"
@@ -28,7 +28,7 @@ struct MessagePortConfig {
   std::uint32_t max_sessions = 1024;  ///< of each endpoint
   std::uint32_t datagram_bytes = 1472;
   bool udp_checksum = true;  ///< over IPv4; IPv6 always has one
-  PoolConfig pool;           ///< memory: host, or pinned for `gpu`
+  PoolSettings pool;         ///< memory: host, or pinned for `gpu`
   std::uint16_t gpu = 0;     ///< CUDA ordinal
   GpuMemory gpus = GpuMemory::of_machine();
 };
@@ -38,16 +38,16 @@ struct MessagePortConfig {
 class MessagePort {
  public:
   /// Host memory that open() takes: for Eal::start.
-  [[nodiscard]] static Bytes memory(const PortConfig& port, const MessagePortConfig& config);
+  [[nodiscard]] static Bytes memory(const PortSettings& port, const MessagePortConfig& config);
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it.
-  [[nodiscard]] static Result<std::unique_ptr<MessagePort>> open(const PortConfig& port,
+  [[nodiscard]] static Result<std::unique_ptr<MessagePort>> open(const PortSettings& port,
                                                                  const MessagePortConfig& config,
                                                                  std::optional<std::uint16_t> adopted = {});
   ~MessagePort();
 
   [[nodiscard]] MessageQueue& queue(std::uint16_t worker) { return *queues_[worker]; }
   /// Memory that messages may be sent from without a copy if the device sends frames of several pieces, and, being
-  /// hardware or net_vnic, says of each when it has left (PortConfig::tx_rs_thresh 1, as unless told otherwise, of
+  /// hardware or net_vnic, says of each when it has left (PortSettings::tx_rs_thresh 1, as unless told otherwise, of
   /// drivers that can be asked). Lives as long as the port. Before the workers run.
   [[nodiscard]] Result<std::span<std::uint8_t>> allocate(std::uint64_t bytes);
   /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
@@ -63,7 +63,7 @@ class MessagePort {
 
  private:
   MessagePort() = default;
-  Result<void> make_pools(const PortConfig& port, const MessagePortConfig& config);
+  Result<void> make_pools(const PortSettings& port, const MessagePortConfig& config);
   Result<void> make_queues(const MessagePortConfig& config);
 
   std::unique_ptr<MessageLink> link_;

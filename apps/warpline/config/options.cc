@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/config/options.h"
+#include "config/options.h"
 
 #include <algorithm>
 #include <cctype>
 
-#include "warpline/config/values.h"
+#include "config/values.h"
 
 namespace warpline {
 namespace {
@@ -18,12 +18,12 @@ auto of(S Config::* section, F S::* field) {
 
 Access<Config> port_list() {
   return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
-            std::vector<PortConfig> ports;
+            std::vector<PortSettings> ports;
             const Error nothing = usage_error("cannot use ''", "it names no port", "write SPEC, such as net_null0");
             if (texts.empty()) return nothing;
             for (const std::string& spec : texts) {
               if (spec.empty()) return nothing;
-              const auto same_device = [&](const PortConfig& port) {
+              const auto same_device = [&](const PortSettings& port) {
                 return port.spec.substr(0, port.spec.find(',')) == spec.substr(0, spec.find(','));
               };
               if (std::ranges::any_of(ports, same_device)) {
@@ -37,17 +37,17 @@ Access<Config> port_list() {
           },
           [](const Config& config) {
             nlohmann::json specs = nlohmann::json::array();
-            for (const PortConfig& port : config.ports) specs.push_back(port.spec);
+            for (const PortSettings& port : config.ports) specs.push_back(port.spec);
             return specs;
           },
           {}};
 }
 
 /// "none", or addresses parted by '+': "10.0.0.1/24+fd00::1/64".
-Access<PortConfig> port_addresses() {
+Access<PortSettings> port_addresses() {
   using Value = std::vector<InterfaceAddress>;
-  return scalar<PortConfig>(
-      field_of(&PortConfig::addresses),
+  return scalar<PortSettings>(
+      field_of(&PortSettings::addresses),
       [](std::string_view text) -> Result<Value> {
         Value addresses;
         if (text == "none") return addresses;
@@ -76,11 +76,11 @@ void add_common(std::vector<Option>& table) {
         "PCI address or vdev string; repeatable; message: also socket", port_list(), ';'},
        {"config", 0, "", "", all, Arity::single, "FILE", "read options from a TOML or JSON file", {}},
        {"packets", 0, "run", "packets", movers, Arity::single, "N", "stop after N packets; 0: no bound",
-        unbounded<Config>(of(&Config::run, &RunConfig::packets))},
+        unbounded<Config>(of(&Config::run, &RunSettings::packets))},
        {"seconds", 0, "run", "seconds", movers, Arity::single, "S", "stop after S; 0: no bound",
-        nanos<Config>(of(&Config::run, &RunConfig::seconds), kSecond, Nanos{0}, kHundredDays)},
+        nanos<Config>(of(&Config::run, &RunSettings::seconds), kSecond, Nanos{0}, kHundredDays)},
        {"warmup", 0, "run", "warmup", movers, Arity::single, "N", "packets before measuring begins",
-        unbounded<Config>(of(&Config::run, &RunConfig::warmup))},
+        unbounded<Config>(of(&Config::run, &RunSettings::warmup))},
        {"json",
         0,
         "run",
@@ -89,19 +89,19 @@ void add_common(std::vector<Option>& table) {
         Arity::flag,
         "",
         "one JSON object on stdout at the end",
-        boolean<Config>(of(&Config::run, &RunConfig::json))},
+        boolean<Config>(of(&Config::run, &RunSettings::json))},
        {"json-stream", 0, "run", "json-stream", all, Arity::flag, "", "one line of JSON per interval",
-        boolean<Config>(of(&Config::run, &RunConfig::json_stream))},
+        boolean<Config>(of(&Config::run, &RunSettings::json_stream))},
        {"interval", 0, "run", "interval", all, Arity::single, "S", "seconds between lines of the live table",
-        nanos<Config>(of(&Config::run, &RunConfig::interval), kSecond, Nanos{kSecond / 100}, Nanos{3600 * kSecond})},
+        nanos<Config>(of(&Config::run, &RunSettings::interval), kSecond, Nanos{kSecond / 100}, Nanos{3600 * kSecond})},
        {"seed", 0, "run", "seed", all, Arity::single, "N", "seed for all random choices",
-        unbounded<Config>(of(&Config::run, &RunConfig::seed))},
+        unbounded<Config>(of(&Config::run, &RunSettings::seed))},
        {"verify", 0, "run", "verify", all, Arity::flag, "", "check every byte of stamped frames",
-        boolean<Config>(of(&Config::run, &RunConfig::verify)), ',', MessageRole::client},
+        boolean<Config>(of(&Config::run, &RunSettings::verify)), ',', MessageRole::client},
        {"lcores", 0, "runtime", "lcores", all, Arity::single, "N", "cores that workers may use; 0: one each",
-        count<Config>(of(&Config::runtime, &RuntimeConfig::lcores), 0, 1024)},
+        count<Config>(of(&Config::runtime, &RuntimeSettings::lcores), 0, 1024)},
        {"share-cores", 0, "runtime", "share-cores", all, Arity::flag, "", "allow --lcores above the number of cores",
-        boolean<Config>(of(&Config::runtime, &RuntimeConfig::share_cores))},
+        boolean<Config>(of(&Config::runtime, &RuntimeSettings::share_cores))},
        {"no-hugepages",
         0,
         "runtime",
@@ -110,16 +110,16 @@ void add_common(std::vector<Option>& table) {
         Arity::flag,
         "",
         "do not use hugepages, slower",
-        inverse<Config>(of(&Config::runtime, &RuntimeConfig::hugepages))},
+        inverse<Config>(of(&Config::runtime, &RuntimeSettings::hugepages))},
        {"eal", 0, "runtime", "eal", all, Arity::single, "ARGS", "further EAL arguments, separated by spaces",
-        text<Config>(of(&Config::runtime, &RuntimeConfig::eal))},
+        text<Config>(of(&Config::runtime, &RuntimeSettings::eal))},
        {"data-room", 'd', "pool", "data-room", all, Arity::single, "BYTES",
         "size of a buffer; 0: the MTU's frame, at least 2048",
-        count<Config>(of(&Config::pool, &PoolConfig::data_room), 0, 65'407)},
+        count<Config>(of(&Config::pool, &PoolSettings::data_room), 0, 65'407)},
        {"pool-size", 0, "pool", "size", all, Arity::single, "N", "buffers per pool; 0: automatic",
-        count<Config>(of(&Config::pool, &PoolConfig::size), 0, 1U << 28)},
+        count<Config>(of(&Config::pool, &PoolSettings::size), 0, 1U << 28)},
        {"pool-cache", 0, "pool", "cache", all, Arity::single, "N", "buffers each lcore keeps to itself",
-        count<Config>(of(&Config::pool, &PoolConfig::cache), 0, 512)}});
+        count<Config>(of(&Config::pool, &PoolSettings::cache), 0, 512)}});
 }
 
 void add_forward(std::vector<Option>& table) {
@@ -128,52 +128,52 @@ void add_forward(std::vector<Option>& table) {
   table.insert(
       table.end(),
       {{"pipelines", 'p', "forward", "pipelines", forwarders, Arity::single, "N", "queue pairs per port",
-        count<Config>(of(&Config::forward, &ForwardConfig::pipelines), 1, 256)},
+        count<Config>(of(&Config::forward, &ForwardSettings::pipelines), 1, 256)},
        {"burst", 'b', "forward", "burst", forwarders, Arity::single, "N", "maximum packets per batch",
-        count<Config>(of(&Config::forward, &ForwardConfig::burst), 1, 512)},
+        count<Config>(of(&Config::forward, &ForwardSettings::burst), 1, 512)},
        {"deadline", 0, "forward", "deadline", forwarders, Arity::single, "US",
         "wait for a batch to fill; automatic: 0 or 20us",
-        optional_nanos<Config>(of(&Config::forward, &ForwardConfig::deadline), kMicro, Nanos{0}, Nanos{kSecond})},
+        optional_nanos<Config>(of(&Config::forward, &ForwardSettings::deadline), kMicro, Nanos{0}, Nanos{kSecond})},
        {"engine", 0, "forward", "engine", forward, Arity::single, "KIND", "what processes the packets",
-        choice<Config, EngineKind::persistent>(of(&Config::forward, &ForwardConfig::engine))},
+        choice<Config, EngineKind::persistent>(of(&Config::forward, &ForwardSettings::engine))},
        {"model", 0, "forward", "model", forward, Arity::single, "KIND", "one core per pipeline, or several",
-        choice<Config, ModelKind::pipeline>(of(&Config::forward, &ForwardConfig::model),
+        choice<Config, ModelKind::pipeline>(of(&Config::forward, &ForwardSettings::model),
                                             {"automatic", "run-to-completion", "pipeline"})},
        {"workload", 0, "forward", "workload", forward, Arity::single, "KIND", "processing of each packet",
-        choice<Config, WorkloadKind::user>(of(&Config::forward, &ForwardConfig::workload),
+        choice<Config, WorkloadKind::user>(of(&Config::forward, &ForwardSettings::workload),
                                            {"none", "mac-swap", "count", "checksum", "spin", "user"})},
        {"packet-time", 't', "forward", "packet-time", forward, Arity::single, "NS",
         "time per packet of the spin workload",
-        nanos<Config>(of(&Config::forward, &ForwardConfig::packet_time), 1, Nanos{0}, Nanos{kSecond / 100})},
+        nanos<Config>(of(&Config::forward, &ForwardSettings::packet_time), 1, Nanos{0}, Nanos{kSecond / 100})},
        {"ctas", 0, "forward", "ctas", forward, Arity::single, "N",
         "engine threads (default 1) or CTAs of a persistent kernel (16)",
-        count<Config>(of(&Config::forward, &ForwardConfig::ctas), 1, 256)},
+        count<Config>(of(&Config::forward, &ForwardSettings::ctas), 1, 256)},
        {"ring-slots", 0, "forward", "ring-slots", forward, Arity::single, "N", "bursts in flight",
-        power_of_two<Config>(of(&Config::forward, &ForwardConfig::ring_slots), 2, 1024)},
+        power_of_two<Config>(of(&Config::forward, &ForwardSettings::ring_slots), 2, 1024)},
        {"tx-retries", 0, "forward", "tx-retries", forwarders, Arity::single, "N",
         "retries before the unsent rest of a burst is dropped",
-        count<Config>(of(&Config::forward, &ForwardConfig::tx_retries), 0, 1'000'000)},
+        count<Config>(of(&Config::forward, &ForwardSettings::tx_retries), 0, 1'000'000)},
        {"tx-first", 0, "forward", "tx-first", forward, Arity::single, "N",
         "packets that each port sends before it forwards",
-        count<Config>(of(&Config::forward, &ForwardConfig::tx_first), 0, 1'000'000)},
+        count<Config>(of(&Config::forward, &ForwardSettings::tx_first), 0, 1'000'000)},
        {"gpu", 'g', "forward", "gpu", forward, Arity::list, "ID",
         "GPU of all pipelines, or one per pipeline; repeatable",
-        counts<Config>(of(&Config::forward, &ForwardConfig::gpus), 0, 1023)},
+        counts<Config>(of(&Config::forward, &ForwardSettings::gpus), 0, 1023)},
        {"watchdog", 0, "forward", "watchdog", forward, Arity::single, "MS",
         "a GPU without progress for so long has failed",
-        nanos<Config>(of(&Config::forward, &ForwardConfig::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond})},
+        nanos<Config>(of(&Config::forward, &ForwardSettings::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond})},
        {"on-gpu-failure", 0, "forward", "on-gpu-failure", forward, Arity::single, "WHAT",
         "end the run, or go on with host threads",
-        choice<Config, GpuFailure::failover>(of(&Config::forward, &ForwardConfig::on_gpu_failure),
+        choice<Config, GpuFailure::failover>(of(&Config::forward, &ForwardSettings::on_gpu_failure),
                                              {"stop", "failover"})},
        {"recycle", 0, "forward", "recycle", forwarders, Arity::single, "WAY",
         "how sent buffers return to the receive ring",
-        choice<Config, RecycleWay::automatic>(of(&Config::forward, &ForwardConfig::recycle))},
+        choice<Config, RecycleWay::automatic>(of(&Config::forward, &ForwardSettings::recycle))},
        {"nvtx", 0, "forward", "nvtx", forward, Arity::flag, "", "mark the stages of a burst for NVIDIA's profilers",
-        boolean<Config>(of(&Config::forward, &ForwardConfig::nvtx))},
+        boolean<Config>(of(&Config::forward, &ForwardSettings::nvtx))},
        {"loopback", 0, "forward", "loopback", forward, Arity::flag, "",
         "generate and check on the far side of a pair of software NICs",
-        boolean<Config>(of(&Config::forward, &ForwardConfig::loopback))}});
+        boolean<Config>(of(&Config::forward, &ForwardSettings::loopback))}});
 }
 
 void add_l3forward(std::vector<Option>& table) {
@@ -181,9 +181,9 @@ void add_l3forward(std::vector<Option>& table) {
   table.insert(
       table.end(),
       {{"routes", 0, "l3forward", "routes", l3forward, Arity::single, "FILE", "routes, read again at SIGHUP",
-        text<Config>(of(&Config::l3forward, &L3ForwardConfig::routes))},
+        text<Config>(of(&Config::l3forward, &RouterSettings::routes))},
        {"lookup", 0, "l3forward", "lookup", l3forward, Arity::single, "KIND", "how next hops are looked up",
-        choice<Config, LookupKind::exact>(of(&Config::l3forward, &L3ForwardConfig::lookup), {"lpm", "fib", "exact"})}});
+        choice<Config, LookupKind::exact>(of(&Config::l3forward, &RouterSettings::lookup), {"lpm", "fib", "exact"})}});
 }
 
 /// What forward does with its packet buffers, and message with its own.
@@ -199,14 +199,14 @@ void add_forward_pool(std::vector<Option>& table) {
         Arity::single,
         "KIND",
         "where packets or messages are; engine on a GPU: pinned",
-        choice<Config, MemoryKind::device>(of(&Config::pool, &PoolConfig::memory), {"host", "pinned", "device"})},
+        choice<Config, MemoryKind::device>(of(&Config::pool, &PoolSettings::memory), {"host", "pinned", "device"})},
        {"split", 's', "pool", "split", forward, Arity::single, "BYTES",
         "first bytes of each frame to host memory; on: 60",
         scalar<Config>(
-            of(&Config::pool, &PoolConfig::split), parse_split, [](std::uint16_t bytes) { return bytes; },
+            of(&Config::pool, &PoolSettings::split), parse_split, [](std::uint16_t bytes) { return bytes; },
             "0, 22..9014")},
        {"pool", 0, "pool", "sharing", forward, Arity::single, "HOW", "one pool for a port's queues, or one per queue",
-        choice<Config, PoolSharing::queue>(of(&Config::pool, &PoolConfig::sharing), {"shared", "queue"})}});
+        choice<Config, PoolSharing::queue>(of(&Config::pool, &PoolSettings::sharing), {"shared", "queue"})}});
 }
 
 template <typename F>
@@ -215,46 +215,47 @@ Option traffic(std::string_view name, std::string_view argument, std::string_vie
 }
 
 void add_traffic(std::vector<Option>& table) {
-  const auto mac = [](MacAddress TrafficConfig::* field) {
+  const auto mac = [](MacAddress TrafficSettings::* field) {
     return scalar<Config>(
         of(&Config::traffic, field), [](std::string_view value) { return parse_mac(value); },
         [](const MacAddress& value) { return to_string(value); });
   };
-  const auto ip = [](IpAddress TrafficConfig::* field) {
+  const auto ip = [](IpAddress TrafficSettings::* field) {
     return scalar<Config>(
         of(&Config::traffic, field), [](std::string_view value) { return parse_ip(value); },
         [](const IpAddress& value) { return to_string(value); });
   };
-  const auto port = [](std::uint16_t TrafficConfig::* field) {
+  const auto port = [](std::uint16_t TrafficSettings::* field) {
     return count<Config>(of(&Config::traffic, field), 1, 65'535);
   };
   const std::vector<Command> generate = {Command::generate};
   table.insert(
       table.end(),
       {{"burst", 'b', "traffic", "burst", generate, Arity::single, "N", "packets sent at once",
-        count<Config>(of(&Config::traffic, &TrafficConfig::burst), 1, 512)},
+        count<Config>(of(&Config::traffic, &TrafficSettings::burst), 1, 512)},
        {"queues", 0, "traffic", "queues", generate, Arity::single, "N", "queue pairs per port",
-        count<Config>(of(&Config::traffic, &TrafficConfig::queues), 1, 256)},
+        count<Config>(of(&Config::traffic, &TrafficSettings::queues), 1, 256)},
        {"role", 0, "traffic", "role", generate, Arity::single, "ROLE",
         "send and check what returns, or only one of both",
-        choice<Config, TrafficRole::receive>(of(&Config::traffic, &TrafficConfig::role),
+        choice<Config, TrafficRole::receive>(of(&Config::traffic, &TrafficSettings::role),
                                              {"both", "transmit", "receive"})},
        traffic("size", "BYTES", "size of a frame without FCS, or imix",
                scalar<Config>(
-                   of(&Config::traffic, &TrafficConfig::size), parse_frame_size,
+                   of(&Config::traffic, &TrafficSettings::size), parse_frame_size,
                    [](const std::string& value) { return value; }, "60..9014|imix")),
        traffic("flows", "N", "distinct UDP 5-tuples",
-               count<Config>(of(&Config::traffic, &TrafficConfig::flows), 1, 1 << 20)),
+               count<Config>(of(&Config::traffic, &TrafficSettings::flows), 1, 1 << 20)),
        traffic("rate", "RATE", "rate of each port: 40gbit, 14.88Mpps or max",
-               scalar<Config>(of(&Config::traffic, &TrafficConfig::rate), parse_bounded_rate, exact_text)),
-       traffic("src-mac", "MAC", "source of the frames", mac(&TrafficConfig::src_mac)),
-       traffic("dst-mac", "MAC", "destination of the frames", mac(&TrafficConfig::dst_mac)),
-       traffic("src-ip", "IP", "source address", ip(&TrafficConfig::src_ip)),
-       traffic("dst-ip", "IP", "destination address", ip(&TrafficConfig::dst_ip)),
-       traffic("src-port", "N", "source port of the first flow; the others count up", port(&TrafficConfig::src_port)),
-       traffic("dst-port", "N", "destination port", port(&TrafficConfig::dst_port)),
-       traffic("drain", "S", "wait for packets that are still in flight",
-               nanos<Config>(of(&Config::traffic, &TrafficConfig::drain), kSecond, Nanos{0}, Nanos{3600 * kSecond}))});
+               scalar<Config>(of(&Config::traffic, &TrafficSettings::rate), parse_bounded_rate, exact_text)),
+       traffic("src-mac", "MAC", "source of the frames", mac(&TrafficSettings::src_mac)),
+       traffic("dst-mac", "MAC", "destination of the frames", mac(&TrafficSettings::dst_mac)),
+       traffic("src-ip", "IP", "source address", ip(&TrafficSettings::src_ip)),
+       traffic("dst-ip", "IP", "destination address", ip(&TrafficSettings::dst_ip)),
+       traffic("src-port", "N", "source port of the first flow; the others count up", port(&TrafficSettings::src_port)),
+       traffic("dst-port", "N", "destination port", port(&TrafficSettings::dst_port)),
+       traffic(
+           "drain", "S", "wait for packets that are still in flight",
+           nanos<Config>(of(&Config::traffic, &TrafficSettings::drain), kSecond, Nanos{0}, Nanos{3600 * kSecond}))});
 }
 
 void add_bench(std::vector<Option>& table) {
@@ -287,41 +288,42 @@ void add_bench(std::vector<Option>& table) {
         unbounded<Config>(of(&Config::bench, &BenchConfig::seed))}});
 }
 
-Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<PortConfig> access,
+Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<PortSettings> access,
              Arity arity = Arity::single) {
   const std::vector<Command> all = {Command::forward, Command::l3forward, Command::generate, Command::message};
   return {name, 0, "port", name, all, arity, argument, help, std::move(access)};
 }
 
 void add_port_setup(std::vector<Option>& table) {
-  const auto ring = [](std::uint16_t PortConfig::* field) { return count<PortConfig>(field_of(field), 8, 32'768); };
-  const auto threshold = [](std::optional<std::uint16_t> PortConfig::* field) {
-    return optional_count<PortConfig>(field_of(field), 0, 32'768);
+  const auto ring = [](std::uint16_t PortSettings::* field) { return count<PortSettings>(field_of(field), 8, 32'768); };
+  const auto threshold = [](std::optional<std::uint16_t> PortSettings::* field) {
+    return optional_count<PortSettings>(field_of(field), 0, 32'768);
   };
-  table.insert(table.end(),
-               {setup("rx-ring", "N", "descriptors per receive queue", ring(&PortConfig::rx_ring)),
-                setup("tx-ring", "N", "descriptors per transmit queue", ring(&PortConfig::tx_ring)),
-                setup("rx-free-thresh", "N", "refill the receive ring once N descriptors are vacant",
-                      threshold(&PortConfig::rx_free_thresh)),
-                setup("tx-free-thresh", "N", "free sent buffers once N descriptors are used",
-                      threshold(&PortConfig::tx_free_thresh)),
-                setup("tx-rs-thresh", "N", "request a completion every N transmit descriptors",
-                      threshold(&PortConfig::tx_rs_thresh)),
-                setup("rx-offloads", "NAMES", "DPDK's names, lower case",
-                      names<PortConfig>(field_of(&PortConfig::rx_offloads), ""), Arity::list),
-                setup("tx-offloads", "NAMES", "DPDK's names, lower case",
-                      names<PortConfig>(field_of(&PortConfig::tx_offloads), ""), Arity::list),
-                setup("mtu", "BYTES", "maximum size of a layer-3 packet",
-                      count<PortConfig>(field_of(&PortConfig::mtu), 68, 9600)),
-                setup("rss-key", "HEX", "hash key",
-                      scalar<PortConfig>(field_of(&PortConfig::rss_key), parse_hex,
-                                         [](const std::vector<std::uint8_t>& key) { return to_hex(key); })),
-                setup("rss-fields", "NAMES", "header fields that the hash covers",
-                      names<PortConfig>(field_of(&PortConfig::rss_fields), "ip,udp,tcp,..."), Arity::list),
-                setup("address", "ADDR/LEN", "answers ARP, ND, echo; the i-th is the i-th port's; several: A+B; none",
-                      port_addresses(), Arity::by_port),
-                setup("promiscuous", "on|off", "also receive frames for other MAC addresses",
-                      scalar<PortConfig>(field_of(&PortConfig::promiscuous), parse_bool, [](bool on) { return on; }))});
+  table.insert(
+      table.end(),
+      {setup("rx-ring", "N", "descriptors per receive queue", ring(&PortSettings::rx_ring)),
+       setup("tx-ring", "N", "descriptors per transmit queue", ring(&PortSettings::tx_ring)),
+       setup("rx-free-thresh", "N", "refill the receive ring once N descriptors are vacant",
+             threshold(&PortSettings::rx_free_thresh)),
+       setup("tx-free-thresh", "N", "free sent buffers once N descriptors are used",
+             threshold(&PortSettings::tx_free_thresh)),
+       setup("tx-rs-thresh", "N", "request a completion every N transmit descriptors",
+             threshold(&PortSettings::tx_rs_thresh)),
+       setup("rx-offloads", "NAMES", "DPDK's names, lower case",
+             names<PortSettings>(field_of(&PortSettings::rx_offloads), ""), Arity::list),
+       setup("tx-offloads", "NAMES", "DPDK's names, lower case",
+             names<PortSettings>(field_of(&PortSettings::tx_offloads), ""), Arity::list),
+       setup("mtu", "BYTES", "maximum size of a layer-3 packet",
+             count<PortSettings>(field_of(&PortSettings::mtu), 68, 9600)),
+       setup("rss-key", "HEX", "hash key",
+             scalar<PortSettings>(field_of(&PortSettings::rss_key), parse_hex,
+                                  [](const std::vector<std::uint8_t>& key) { return to_hex(key); })),
+       setup("rss-fields", "NAMES", "header fields that the hash covers",
+             names<PortSettings>(field_of(&PortSettings::rss_fields), "ip,udp,tcp,..."), Arity::list),
+       setup("address", "ADDR/LEN", "answers ARP, ND, echo; the i-th is the i-th port's; several: A+B; none",
+             port_addresses(), Arity::by_port),
+       setup("promiscuous", "on|off", "also receive frames for other MAC addresses",
+             scalar<PortSettings>(field_of(&PortSettings::promiscuous), parse_bool, [](bool on) { return on; }))});
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "config/sources.h"
 #include "warpline/base/nearest.h"
-#include "warpline/config/sources.h"
 
 namespace warpline {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "config/sources.h"
 #include "warpline/base/nearest.h"
-#include "warpline/config/sources.h"
 
 namespace warpline {
 namespace {

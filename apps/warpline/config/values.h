@@ -16,9 +16,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/options.h"
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
-#include "warpline/config/options.h"
 
 // Makers of Access: one for each kind of value that an option can have. `ref` maps a T& to the field's reference and a
 // const T& to its const reference.
@@ -55,7 +55,7 @@ auto field_of(S Config::* section, F S::* field) {
 }
 
 template <typename F>
-auto field_of(F PortConfig::* field) {
+auto field_of(F PortSettings::* field) {
   return [field](auto& port) -> auto& { return port.*field; };
 }
 

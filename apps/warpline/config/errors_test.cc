@@ -3,7 +3,7 @@
 
 #include <ostream>
 
-#include "warpline/config/load_testing.h"
+#include "config/load_testing.h"
 
 namespace warpline {
 namespace {

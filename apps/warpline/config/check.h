@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "config/load.h"
+#include "config/options.h"
 #include "warpline/base/result.h"
-#include "warpline/config/load.h"
-#include "warpline/config/options.h"
 
 namespace warpline {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "warpline/config/options.h"
-#include "warpline/config/values.h"
+#include "config/options.h"
+#include "config/values.h"
 
 namespace warpline {
 namespace {
@@ -89,9 +89,9 @@ void add_message_options(std::vector<Option>& table) {
   single("vlan", 0, "ID", "VLAN of an ethdev port; 0: untagged", count<Config>(of(&MessageConfig::vlan), 0, 4094));
   single("udp-checksum", 0, "on|off", "UDP checksums of an ethdev port over IPv4; IPv6 always has one",
          scalar<Config>(of(&MessageConfig::udp_checksum), parse_bool, [](bool on) { return on; }));
-  single(
-      "seconds", 't', "S", "stop after S; 0: unlimited",
-      nanos<Config>(field_of(&Config::run, &RunConfig::seconds), kSecond, Nanos{0}, Nanos{100 * 24 * 3600 * kSecond}));
+  single("seconds", 't', "S", "stop after S; 0: unlimited",
+         nanos<Config>(field_of(&Config::run, &RunSettings::seconds), kSecond, Nanos{0},
+                       Nanos{100 * 24 * 3600 * kSecond}));
   single("cc", 0, "KIND", "congestion control",
          choice<Config, CongestionKind::none>(of(&MessageConfig::cc), {"swift", "timely", "dctcp", "none"}));
   single("grants", 0, "BYTES", "maximum of long messages in flight to each worker; 0: unlimited",

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "warpline/config/tree.h"
+#include "config/tree.h"
 
 namespace warpline {
 namespace {

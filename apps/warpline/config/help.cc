@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/config/help.h"
+#include "config/help.h"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ std::string value_note(const Option& option) {
     return text.empty() ? text : " [" + text + "]";
   };
   if (const auto* access = std::get_if<Access<Config>>(&option.access)) return note(*access, Config{});
-  if (const auto* access = std::get_if<Access<PortConfig>>(&option.access)) return note(*access, PortConfig{});
+  if (const auto* access = std::get_if<Access<PortSettings>>(&option.access)) return note(*access, PortSettings{});
   return {};
 }
 

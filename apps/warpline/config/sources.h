@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "warpline/config/load.h"
-#include "warpline/config/options.h"
+#include "config/load.h"
+#include "config/options.h"
 
 // The three sources of values. Each turns its own form into texts for options; problems are appended, not returned, so
 // that `config check` can name them all.

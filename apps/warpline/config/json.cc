@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "warpline/config/load.h"
-#include "warpline/config/options.h"
+#include "config/load.h"
+#include "config/options.h"
 
 namespace warpline {
 namespace {
 
-nlohmann::json setup_to_json(const PortConfig& port) {
+nlohmann::json setup_to_json(const PortSettings& port) {
   nlohmann::json object = nlohmann::json::object();
   for (const Option& option : options()) {
-    const auto* access = std::get_if<Access<PortConfig>>(&option.access);
+    const auto* access = std::get_if<Access<PortSettings>>(&option.access);
     if (access == nullptr || (port.spec.empty() && option.arity == Arity::by_port)) continue;
     object[std::string(option.key)] = access->get(port);
   }
@@ -33,7 +33,7 @@ nlohmann::json to_json(const Config& config) {
   if (find_option(*command, "port") == nullptr) return root;
   root["port-defaults"] = setup_to_json(config.port_defaults);
   root["port"] = nlohmann::json::array();
-  for (const PortConfig& port : config.ports) root["port"].push_back(setup_to_json(port));
+  for (const PortSettings& port : config.ports) root["port"].push_back(setup_to_json(port));
   return root;
 }
 

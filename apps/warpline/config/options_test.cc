@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/config/options.h"
+#include "config/options.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
-#include "warpline/config/help.h"
-#include "warpline/config/load_testing.h"
+#include "config/help.h"
+#include "config/load_testing.h"
 
 namespace warpline {
 namespace {
@@ -60,7 +60,7 @@ std::string other_value(const Option& option) {
 /// The value of `option` in a loaded configuration, as JSON.
 nlohmann::json value_in(const Option& option, const Config& config) {
   if (const auto* access = std::get_if<Access<Config>>(&option.access)) return access->get(config);
-  const auto* access = std::get_if<Access<PortConfig>>(&option.access);
+  const auto* access = std::get_if<Access<PortSettings>>(&option.access);
   return access == nullptr ? nlohmann::json()
                            : access->get(config.ports.empty() ? config.port_defaults : config.ports[0]);
 }
@@ -120,15 +120,15 @@ TEST(Options, DefaultsPassTheirOwnChecks) {
     const nlohmann::json json = value_in(option, Config{});
     const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
     Config config;
-    PortConfig port;
+    PortSettings port;
     if (const auto* access = std::get_if<Access<Config>>(&option.access)) {
       EXPECT_TRUE(access->set(config, std::vector<std::string>{text}).ok()) << option.name;
     } else {
-      EXPECT_TRUE(std::get<Access<PortConfig>>(option.access).set(port, std::vector<std::string>{text}).ok())
+      EXPECT_TRUE(std::get<Access<PortSettings>>(option.access).set(port, std::vector<std::string>{text}).ok())
           << option.name;
     }
     EXPECT_EQ(config, Config{}) << option.name;
-    EXPECT_EQ(port, PortConfig{}) << option.name;
+    EXPECT_EQ(port, PortSettings{}) << option.name;
   }
 }
 

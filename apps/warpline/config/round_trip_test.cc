@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "warpline/config/load.h"
-#include "warpline/config/options.h"
-#include "warpline/config/tree.h"
+#include "config/load.h"
+#include "config/options.h"
+#include "config/tree.h"
 
 namespace warpline {
 namespace {
@@ -54,8 +54,8 @@ std::vector<std::string> some_of(const std::vector<std::string>& names) {
   return chosen;
 }
 
-PortConfig port_setup() {
-  PortConfig port;
+PortSettings port_setup() {
+  PortSettings port;
   port.rx_ring = number<std::uint16_t>(8, 32'768);
   port.tx_ring = number<std::uint16_t>(8, 32'768);
   port.rx_free_thresh = threshold(port.rx_ring);
@@ -81,7 +81,7 @@ void choose_ports(Config& config) {
   config.port_defaults = port_setup();
   const std::size_t ports = config.forward.loopback ? 0 : number<std::size_t>(1, 2);
   for (std::size_t i = 0; i < ports; ++i) {
-    PortConfig port = port_setup();
+    PortSettings port = port_setup();
     port.spec = "net_null" + std::to_string(i) + (coin() ? ",copy=1" : "");
     if (coin()) port.addresses = {InterfaceAddress{ip(coin()), number<std::uint8_t>(0, 32)}};
     config.ports.push_back(port);
@@ -89,10 +89,10 @@ void choose_ports(Config& config) {
 }
 
 void choose_forward(Config& config) {
-  ForwardConfig& forward = config.forward;
+  ForwardSettings& forward = config.forward;
   forward.pipelines = number<std::uint16_t>(1, 256);
   forward.burst = number<std::uint16_t>(1, std::min<std::uint16_t>(512, config.port_defaults.rx_ring));
-  for (const PortConfig& port : config.ports) forward.burst = std::min(forward.burst, port.rx_ring);
+  for (const PortSettings& port : config.ports) forward.burst = std::min(forward.burst, port.rx_ring);
   if (*rc::gen::arbitrary<bool>()) forward.deadline = time(0, 1'000'000'000);
   forward.engine = static_cast<EngineKind>(number<int>(0, 4));
   forward.model = coin() ? ModelKind::automatic : ModelKind::pipeline;
@@ -112,10 +112,11 @@ void choose_forward(Config& config) {
 }
 
 void choose_memory(Config& config) {
-  PoolConfig& pool = config.pool;
+  PoolSettings& pool = config.pool;
   if (runs_on_gpu(config.forward.engine) || coin()) pool.memory = MemoryKind::pinned;
   pool.sharing = coin() ? PoolSharing::shared : PoolSharing::queue;
-  const bool has_address = std::ranges::any_of(config.ports, [](const PortConfig& p) { return !p.addresses.empty(); });
+  const bool has_address =
+      std::ranges::any_of(config.ports, [](const PortSettings& p) { return !p.addresses.empty(); });
   if (!has_address && config.forward.tx_first == 0 && config.forward.workload == WorkloadKind::none && coin()) {
     pool.memory = MemoryKind::device;
     pool.sharing = PoolSharing::queue;
@@ -126,7 +127,7 @@ void choose_memory(Config& config) {
 }
 
 void choose_traffic(Config& config) {
-  TrafficConfig& traffic = config.traffic;
+  TrafficSettings& traffic = config.traffic;
   traffic.size = coin() ? "imix" : std::to_string(number<int>(60, 1514));
   traffic.flows = number<std::uint32_t>(1, 1 << 20);
   traffic.rate = rate();

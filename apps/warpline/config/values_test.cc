@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/config/values.h"
+#include "config/values.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

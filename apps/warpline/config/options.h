@@ -12,8 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/config.h"
 #include "warpline/base/result.h"
-#include "warpline/config/config.h"
 
 namespace warpline {
 
@@ -25,7 +25,7 @@ inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Co
 /// One line for people: what the command is for.
 [[nodiscard]] std::string_view summary(Command command);
 
-/// How an option's value gets into a T (Config, or PortConfig for the set-up of a port) and out of it.
+/// How an option's value gets into a T (Config, or PortSettings for the set-up of a port) and out of it.
 template <typename T>
 struct Access {
   /// `texts` has exactly one element unless the option is a list. The Error quotes the text, not the option.
@@ -55,14 +55,14 @@ struct Option {
   Arity arity;
   std::string_view argument;  ///< how the help names the value; empty for flags
   std::string_view help;
-  std::variant<std::monostate, Access<Config>, Access<PortConfig>> access;  ///< monostate: `--config` alone
+  std::variant<std::monostate, Access<Config>, Access<PortSettings>> access;  ///< monostate: `--config` alone
   char separator = ',';
   std::optional<MessageRole> role = std::nullopt;  ///< of `message`, the only one that takes it
 
   [[nodiscard]] bool taken_by(Command command) const;
   /// False if `message` is asked for in the other role.
   [[nodiscard]] bool is_for(std::optional<MessageRole> asked) const { return !role || !asked || *role == *asked; }
-  [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<PortConfig>>(access); }
+  [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<PortSettings>>(access); }
   /// "--burst"
   [[nodiscard]] std::string flag() const { return "--" + std::string(name); }
   /// "WARPLINE_FORWARD_BURST"

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <fstream>
 
+#include "config/sources.h"
+#include "config/tree.h"
 #include "warpline/base/nearest.h"
-#include "warpline/config/sources.h"
-#include "warpline/config/tree.h"
 
 namespace warpline {
 namespace {

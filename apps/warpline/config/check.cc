@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/config/check.h"
+#include "config/check.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "warpline/config/check_message.h"
+#include "config/check_message.h"
 
 namespace warpline {
 namespace {
@@ -62,13 +62,13 @@ class Checker {
     }
     if (config_.command == "l3forward") check_addresses();
     if (config_.ports.empty()) check_setup(config_.port_defaults);
-    for (const PortConfig& port : config_.ports) check_setup(port);
+    for (const PortSettings& port : config_.ports) check_setup(port);
   }
 
   /// A router's port is on a link, and no two of its ports have the same address.
   void check_addresses() {
     std::vector<IpAddress> seen;
-    for (const PortConfig& port : config_.ports) {
+    for (const PortSettings& port : config_.ports) {
       if (port.addresses.empty()) {
         refuse(fmt::format("cannot route by port {}", port.spec), "it has no address",
                "give one --address ADDR/LEN for each --port");
@@ -84,14 +84,14 @@ class Checker {
   }
 
   void check_single_addresses() {
-    for (const PortConfig& port : config_.ports) {
+    for (const PortSettings& port : config_.ports) {
       if (port.addresses.size() < 2) continue;
       refuse(fmt::format("cannot use {} with {} addresses", place("address"), port.addresses.size()),
              fmt::format("{} answers for one a port", config_.command), "leave the others out, or use l3forward");
     }
   }
 
-  void check_setup(const PortConfig& port) {
+  void check_setup(const PortSettings& port) {
     const auto below = [&](std::string_view option, std::optional<std::uint16_t> value, std::string_view ring_option,
                            std::uint16_t ring) {
       if (!value || *value < ring) return;
@@ -104,7 +104,7 @@ class Checker {
   }
 
   void check_pool() {
-    const PoolConfig& pool = config_.pool;
+    const PoolSettings& pool = config_.pool;
     if (pool.data_room != 0 && pool.data_room < kLeastDataRoom) {
       refuse(fmt::format("cannot use {} {}", place("data-room"), pool.data_room), "headers need 64 bytes in one piece",
              "use 64 or more, or 0");
@@ -119,7 +119,7 @@ class Checker {
   }
 
   void check_bounds() {
-    const RunConfig& run = config_.run;
+    const RunSettings& run = config_.run;
     if (run.packets != 0 && run.warmup >= run.packets) {
       refuse(fmt::format("cannot combine {} {} with {} {}", place("warmup"), run.warmup, place("packets"), run.packets),
              "no packet is left to measure", "use fewer for --warmup");
@@ -127,7 +127,7 @@ class Checker {
   }
 
   void check_forward() {
-    const ForwardConfig& forward = config_.forward;
+    const ForwardSettings& forward = config_.forward;
     const bool spins = forward.workload == WorkloadKind::spin;
     if (spins && forward.packet_time.value == 0) {
       refuse(fmt::format("cannot use {} spin", place("workload")), "it has no time to spin", "add --packet-time NS");
@@ -155,7 +155,7 @@ class Checker {
 
   /// Without a checker on the far side: on a static wire a run proves itself, for a workload that is known.
   void check_verify() {
-    const auto is_static = [](const PortConfig& port) {
+    const auto is_static = [](const PortSettings& port) {
       return port.spec.starts_with("net_vnic") && port.spec.find("wire=static") != std::string::npos;
     };
     if (!std::ranges::all_of(config_.ports, is_static)) {
@@ -168,7 +168,7 @@ class Checker {
   }
 
   void check_engine() {
-    const ForwardConfig& forward = config_.forward;
+    const ForwardSettings& forward = config_.forward;
     const bool has_lanes = forward.engine == EngineKind::thread || forward.engine == EngineKind::persistent;
     if (!has_lanes && forward.ctas > 1) {
       refuse(fmt::format("cannot use {} {}", place("ctas"), forward.ctas),
@@ -180,9 +180,9 @@ class Checker {
   }
 
   void check_burst() {
-    const ForwardConfig& forward = config_.forward;
-    const std::vector<PortConfig> made = {config_.port_defaults};
-    for (const PortConfig& port : config_.ports.empty() ? made : config_.ports) {
+    const ForwardSettings& forward = config_.forward;
+    const std::vector<PortSettings> made = {config_.port_defaults};
+    for (const PortSettings& port : config_.ports.empty() ? made : config_.ports) {
       if (forward.burst <= port.rx_ring) continue;
       refuse(
           fmt::format("cannot combine {} {} with {} {}", place("burst"), forward.burst, place("rx-ring"), port.rx_ring),
@@ -191,7 +191,7 @@ class Checker {
   }
 
   void check_gpus() {
-    const ForwardConfig& forward = config_.forward;
+    const ForwardSettings& forward = config_.forward;
     const bool on_gpu = runs_on_gpu(forward.engine);
     if (on_gpu && config_.pool.memory == MemoryKind::host) {
       refuse(fmt::format("cannot combine {} with {} host", place("engine"), place("memory")),
@@ -218,7 +218,7 @@ class Checker {
   /// What the CPU would have to do with bytes that it cannot reach.
   void check_device_memory() {
     if (config_.pool.memory != MemoryKind::device) return;
-    const ForwardConfig& forward = config_.forward;
+    const ForwardSettings& forward = config_.forward;
     const std::string memory = fmt::format("{} device", place("memory"));
     const bool answers = std::ranges::any_of(config_.ports, [](const auto& port) { return !port.addresses.empty(); });
     if (answers) {
@@ -248,10 +248,10 @@ class Checker {
   }
 
   void check_split() {
-    const PoolConfig& pool = config_.pool;
+    const PoolSettings& pool = config_.pool;
     if (pool.split == 0) return;
-    const std::vector<PortConfig> made = {config_.port_defaults};
-    for (const PortConfig& port : config_.ports.empty() ? made : config_.ports) {
+    const std::vector<PortSettings> made = {config_.port_defaults};
+    for (const PortSettings& port : config_.ports.empty() ? made : config_.ports) {
       const std::uint32_t frame = port.mtu + kEthernetHeader;
       if (pool.split >= frame) {
         refuse(fmt::format("cannot combine {} {} with {} {}", place("split"), pool.split, place("mtu"), port.mtu),
@@ -281,7 +281,7 @@ class Checker {
   }
 
   void check_traffic() {
-    const TrafficConfig& traffic = config_.traffic;
+    const TrafficSettings& traffic = config_.traffic;
     if (traffic.role == TrafficRole::transmit && config_.run.verify) {
       refuse(fmt::format("cannot combine {} transmit with {}", place("role"), place("verify")),
              "nothing that comes back is looked at",
@@ -300,10 +300,10 @@ class Checker {
              "a group address is no source", "use an address such as 02:00:00:00:00:01");
     }
     if (config_.ports.empty()) check_size(config_.port_defaults);
-    for (const PortConfig& port : config_.ports) check_size(port);
+    for (const PortSettings& port : config_.ports) check_size(port);
   }
 
-  void check_size(const PortConfig& port) {
+  void check_size(const PortSettings& port) {
     const std::string& size = config_.traffic.size;
     const std::uint32_t largest = size == "imix" ? kLargestOfImix : static_cast<std::uint32_t>(std::stoul(size));
     if (largest <= port.mtu + kEthernetHeader) return;

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "warpline/config/tree.h"
+#include "config/tree.h"
 
 namespace warpline {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "warpline/config/options.h"
+#include "config/options.h"
 
 namespace warpline {
 

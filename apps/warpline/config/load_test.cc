@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/config/load.h"
+#include "config/load.h"
 
 #include <gtest/gtest.h>
 
-#include "warpline/config/load_testing.h"
+#include "config/load_testing.h"
 
 namespace warpline {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "warpline/config/load.h"
+#include "config/load.h"
 
 namespace warpline {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/config/check_message.h"
+#include "config/check_message.h"
 
 #include <fmt/format.h>
 
@@ -116,7 +116,7 @@ class MessageChecker {
     }
   }
 
-  void check_link(const PortConfig& port) {
+  void check_link(const PortSettings& port) {
     const MessageConfig& message = config_.message;
     bool families[2] = {false, false};
     for (const InterfaceAddress& address : port.addresses) {

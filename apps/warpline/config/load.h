@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/config.h"
+#include "config/options.h"
 #include "warpline/base/result.h"
-#include "warpline/config/config.h"
-#include "warpline/config/options.h"
 
 namespace warpline {
 

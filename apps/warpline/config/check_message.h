@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "warpline/config/check.h"
+#include "config/check.h"
 
 namespace warpline {
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "warpline/base/address.h"
+#include "warpline/base/units.h"
+#include "warpline/datapath/forward_settings.h"
+#include "warpline/memory/pool_settings.h"
+#include "warpline/port/port_settings.h"
+#include "warpline/report/run_settings.h"
+#include "warpline/router/router_settings.h"
+#include "warpline/runtime/runtime_settings.h"
+#include "warpline/traffic/traffic_settings.h"
+
+namespace warpline {
+
+/// Which end of a session.
+enum class MessageRole : std::uint8_t { server, client };
+
+/// What the client of `message` does: one request at a time a session, compared; many short ones; one at a time, for
+/// its round trip; long ones, for goodput; rounds of requests to all sessions at once, for long responses.
+enum class MessageTest : std::uint8_t { echo, rate, latency, bandwidth, incast };
+
+/// As message/cc names them.
+enum class CongestionKind : std::uint8_t { swift, timely, dctcp, none };
+
+struct MessageConfig {
+  MessageRole role = MessageRole::server;
+  SocketAddress listen{Ipv4Address{}, 24'240};
+  std::vector<SocketAddress> connect;  ///< servers; sessions go to each in turn
+  std::optional<IpAddress> gateway;    ///< of an ethdev port, for what is not on its link
+  std::uint16_t vlan = 0;              ///< id of the tag that frames have; 0: none
+  bool udp_checksum = true;            ///< of an ethdev port, over IPv4
+  MessageTest test = MessageTest::echo;
+  std::optional<std::uint32_t> length;       ///< bytes of a message; unset: by the test
+  std::optional<std::uint32_t> outstanding;  ///< requests in flight of each session; unset: by the test
+  std::uint32_t parallel = 1;                ///< sessions
+  std::uint64_t requests = 0;                ///< stop after so many; 0: no bound
+  bool bidir = false;                        ///< bandwidth: responses are as long as requests
+  bool reconnect = false;                    ///< sessions that are lost are opened again, until the end
+  CongestionKind cc = CongestionKind::swift;
+  std::string key;                    ///< a file, as protection/key_file.h has it; empty: nothing is encrypted
+  bool go_back_n = false;             ///< for comparison: eRPC's published way instead of selective repeat
+  Nanos rto{5'000'000};               ///< go-back-n: fixed retransmission timeout
+  std::uint32_t credits = 32;         ///< go-back-n: packets in flight
+  Nanos peer_timeout{1'000'000'000};  ///< silence after which a peer is lost
+  std::uint32_t grants = 0;           ///< bytes of long messages on the way here at once, of each worker; 0: any
+  std::uint32_t datagram = 0;         ///< most bytes of a UDP payload; 0: what fits the MTU
+  std::uint16_t workers = 1;          ///< threads, each with an endpoint and a queue pair or socket of its own
+  std::uint16_t gpu = 0;              ///< CUDA ordinal, if messages are in memory of a GPU or pinned for one
+  std::uint32_t sessions = 1024;      ///< most of each worker
+  bool operator==(const MessageConfig&) const = default;
+};
+
+/// What `bench` measures, each cell of a table once a round: `forward` in child processes, or for "recycle" the loops
+/// themselves.
+struct BenchConfig {
+  std::string name = "list";
+  std::uint16_t rounds = 0;         ///< 0: the table's own
+  Nanos seconds{500'000'000};       ///< of each run
+  std::uint16_t pipelines = 0;      ///< 0: four, or as many as the machine has pairs of cores
+  std::vector<std::uint16_t> rows;  ///< frame sizes or bursts; none: those of the table
+  std::vector<std::string> only;    ///< recycle: factors; none: all
+  std::vector<std::string> ways;    ///< recycle: as --recycle names them; none: all
+  std::uint64_t packets = 0;        ///< recycle: of each measurement; 0: its own
+  bool keep_disturbed = false;      ///< recycle: also what was measured while the thread lost its processor
+  std::uint16_t gpu = 0;            ///< CUDA ordinal
+  std::uint64_t seed = 1;           ///< of the order in a round
+  bool operator==(const BenchConfig&) const = default;
+};
+
+/// Everything a command needs to know. Made only by config/load.h, so every value has passed its checks.
+struct Config {
+  std::string command;
+  std::vector<PortSettings> ports;
+  PortSettings port_defaults;  ///< set-up of ports that the program makes itself (loopback); its spec is empty
+  PoolSettings pool;
+  RuntimeSettings runtime;
+  ForwardSettings forward;
+  RouterSettings l3forward;
+  TrafficSettings traffic;
+  MessageConfig message;
+  RunSettings run;
+  BenchConfig bench;
+
+  /// What the datapath takes of it.
+  [[nodiscard]] DatapathSettings datapath() const {
+    return {ports, port_defaults, pool, forward, runtime.lcores, run.packets};
+  }
+  bool operator==(const Config&) const = default;
+};
+
+}  // namespace warpline

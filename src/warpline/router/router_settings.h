@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace warpline {
+
+/// How the destination of a packet is looked up.
+enum class LookupKind : std::uint8_t {
+  lpm,    ///< longest prefix, by DPDK's LPM tables
+  fib,    ///< the same, by its FIB tables
+  exact,  ///< flows first, by its hash tables; then as lpm
+};
+
+/// What l3forward has beyond ForwardSettings.
+struct RouterSettings {
+  std::string routes;  ///< a file, read again at SIGHUP; empty: only what is on the ports' links
+  LookupKind lookup = LookupKind::lpm;
+  bool operator==(const RouterSettings&) const = default;
+};
+
+}  // namespace warpline

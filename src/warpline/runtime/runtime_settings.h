@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace warpline {
+
+/// How DPDK is started, and on which cores.
+struct RuntimeSettings {
+  std::uint32_t lcores = 0;  ///< cores the workers may use; 0: one each, as far as the machine goes
+  bool share_cores = false;  ///< more lcores than cores is meant
+  bool hugepages = true;     ///< false: never; true: where the machine has them
+  std::string eal;           ///< further EAL arguments, separated by spaces
+  bool operator==(const RuntimeSettings&) const = default;
+};
+
+}  // namespace warpline
