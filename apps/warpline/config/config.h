@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "warpline/base/address.h"
+#include "warpline/base/enum_names.h"
 #include "warpline/base/units.h"
 #include "warpline/datapath/forward_settings.h"
 #include "warpline/memory/pool_settings.h"
@@ -22,13 +23,20 @@ namespace warpline {
 
 /// Which end of a session.
 enum class MessageRole : std::uint8_t { server, client };
+template <>
+inline constexpr auto kEnumNames<MessageRole> = enum_names<MessageRole>({"server", "client"});
 
 /// What the client of `message` does: one request at a time a session, compared; many short ones; one at a time, for
 /// its round trip; long ones, for goodput; rounds of requests to all sessions at once, for long responses.
 enum class MessageTest : std::uint8_t { echo, rate, latency, bandwidth, incast };
+template <>
+inline constexpr auto kEnumNames<MessageTest> =
+    enum_names<MessageTest>({"echo", "rate", "latency", "bandwidth", "incast"});
 
 /// As message/cc names them.
 enum class CongestionKind : std::uint8_t { swift, timely, dctcp, none };
+template <>
+inline constexpr auto kEnumNames<CongestionKind> = enum_names<CongestionKind>({"swift", "timely", "dctcp", "none"});
 
 struct MessageConfig {
   MessageRole role = MessageRole::server;

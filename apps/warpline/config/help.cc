@@ -48,8 +48,6 @@ std::string line(const Option& option) {
   return fmt::format("  {:<26} {}{}\n", head, option.help, value_note(option));
 }
 
-std::string_view name(MessageRole role) { return role == MessageRole::server ? "server" : "client"; }
-
 std::string usage(Command command, std::optional<MessageRole> role) {
   if (command == Command::config) {
     return "Usage: warpline config show|check [forward|l3forward|generate|message [server|client]] [options of that "

@@ -62,7 +62,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
     }
   }
   if (line.command == Command::message) {
-    const std::vector<std::string> roles = {"server", "client"};
+    const std::vector<std::string> roles(kEnumNames<MessageRole>.begin(), kEnumNames<MessageRole>.end());
     const bool given = next < arguments.size() && !arguments[next].starts_with('-');
     const std::string role = given ? arguments[next++] : line.task == Task::run ? "" : "server";
     if (std::ranges::find(roles, role) == roles.end()) {

@@ -92,8 +92,7 @@ void add_message_options(std::vector<Option>& table) {
   single("seconds", 't', "S", "stop after S; 0: unlimited",
          nanos<Config>(field_of(&Config::run, &RunSettings::seconds), kSecond, Nanos{0},
                        Nanos{100 * 24 * 3600 * kSecond}));
-  single("cc", 0, "KIND", "congestion control",
-         choice<Config, CongestionKind::none>(of(&MessageConfig::cc), {"swift", "timely", "dctcp", "none"}));
+  single("cc", 0, "KIND", "congestion control", choice<Config>(of(&MessageConfig::cc)));
   single("grants", 0, "BYTES", "maximum of long messages in flight to each worker; 0: unlimited",
          count<Config>(of(&MessageConfig::grants), 0, 1U << 30));
   single("key", 0, "FILE", "encrypt: 32 hex digits that both ends have", text<Config>(of(&MessageConfig::key)));
@@ -115,9 +114,7 @@ void add_message_options(std::vector<Option>& table) {
 
   role = MessageRole::client;
   option("connect", 0, Arity::list, "ADDR:PORT", "server to talk to; repeatable", server_addresses());
-  single("test", 0, "KIND", "traffic to make",
-         choice<Config, MessageTest::incast>(of(&MessageConfig::test),
-                                             {"echo", "rate", "latency", "bandwidth", "incast"}));
+  single("test", 0, "KIND", "traffic to make", choice<Config>(of(&MessageConfig::test)));
   single("length", 'l', "BYTES", "size of a message", automatic_count(&MessageConfig::length, 0, kLongestMessage));
   single("outstanding", 0, "N", "requests in flight per session",
          automatic_count(&MessageConfig::outstanding, 1, 4096));

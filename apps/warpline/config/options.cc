@@ -135,13 +135,11 @@ void add_forward(std::vector<Option>& table) {
         "wait for a batch to fill; automatic: 0 or 20us",
         optional_nanos<Config>(of(&Config::forward, &ForwardSettings::deadline), kMicro, Nanos{0}, Nanos{kSecond})},
        {"engine", 0, "forward", "engine", forward, Arity::single, "KIND", "what processes the packets",
-        choice<Config, EngineKind::persistent>(of(&Config::forward, &ForwardSettings::engine))},
+        choice<Config>(of(&Config::forward, &ForwardSettings::engine))},
        {"model", 0, "forward", "model", forward, Arity::single, "KIND", "one core per pipeline, or several",
-        choice<Config, ModelKind::pipeline>(of(&Config::forward, &ForwardSettings::model),
-                                            {"automatic", "run-to-completion", "pipeline"})},
+        choice<Config>(of(&Config::forward, &ForwardSettings::model))},
        {"workload", 0, "forward", "workload", forward, Arity::single, "KIND", "processing of each packet",
-        choice<Config, WorkloadKind::user>(of(&Config::forward, &ForwardSettings::workload),
-                                           {"none", "mac-swap", "count", "checksum", "spin", "user"})},
+        choice<Config>(of(&Config::forward, &ForwardSettings::workload))},
        {"packet-time", 't', "forward", "packet-time", forward, Arity::single, "NS",
         "time per packet of the spin workload",
         nanos<Config>(of(&Config::forward, &ForwardSettings::packet_time), 1, Nanos{0}, Nanos{kSecond / 100})},
@@ -164,11 +162,9 @@ void add_forward(std::vector<Option>& table) {
         nanos<Config>(of(&Config::forward, &ForwardSettings::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond})},
        {"on-gpu-failure", 0, "forward", "on-gpu-failure", forward, Arity::single, "WHAT",
         "end the run, or go on with host threads",
-        choice<Config, GpuFailure::failover>(of(&Config::forward, &ForwardSettings::on_gpu_failure),
-                                             {"stop", "failover"})},
+        choice<Config>(of(&Config::forward, &ForwardSettings::on_gpu_failure))},
        {"recycle", 0, "forward", "recycle", forwarders, Arity::single, "WAY",
-        "how sent buffers return to the receive ring",
-        choice<Config, RecycleWay::automatic>(of(&Config::forward, &ForwardSettings::recycle))},
+        "how sent buffers return to the receive ring", choice<Config>(of(&Config::forward, &ForwardSettings::recycle))},
        {"nvtx", 0, "forward", "nvtx", forward, Arity::flag, "", "mark the stages of a burst for NVIDIA's profilers",
         boolean<Config>(of(&Config::forward, &ForwardSettings::nvtx))},
        {"loopback", 0, "forward", "loopback", forward, Arity::flag, "",
@@ -178,35 +174,33 @@ void add_forward(std::vector<Option>& table) {
 
 void add_l3forward(std::vector<Option>& table) {
   const std::vector<Command> l3forward = {Command::l3forward};
-  table.insert(
-      table.end(),
-      {{"routes", 0, "l3forward", "routes", l3forward, Arity::single, "FILE", "routes, read again at SIGHUP",
-        text<Config>(of(&Config::l3forward, &RouterSettings::routes))},
-       {"lookup", 0, "l3forward", "lookup", l3forward, Arity::single, "KIND", "how next hops are looked up",
-        choice<Config, LookupKind::exact>(of(&Config::l3forward, &RouterSettings::lookup), {"lpm", "fib", "exact"})}});
+  table.insert(table.end(),
+               {{"routes", 0, "l3forward", "routes", l3forward, Arity::single, "FILE", "routes, read again at SIGHUP",
+                 text<Config>(of(&Config::l3forward, &RouterSettings::routes))},
+                {"lookup", 0, "l3forward", "lookup", l3forward, Arity::single, "KIND", "how next hops are looked up",
+                 choice<Config>(of(&Config::l3forward, &RouterSettings::lookup))}});
 }
 
 /// What forward does with its packet buffers, and message with its own.
 void add_forward_pool(std::vector<Option>& table) {
   const std::vector<Command> forward = {Command::forward};
-  table.insert(
-      table.end(),
-      {{"memory",
-        'm',
-        "pool",
-        "memory",
-        {Command::forward, Command::message},
-        Arity::single,
-        "KIND",
-        "where packets or messages are; engine on a GPU: pinned",
-        choice<Config, MemoryKind::device>(of(&Config::pool, &PoolSettings::memory), {"host", "pinned", "device"})},
-       {"split", 's', "pool", "split", forward, Arity::single, "BYTES",
-        "first bytes of each frame to host memory; on: 60",
-        scalar<Config>(
-            of(&Config::pool, &PoolSettings::split), parse_split, [](std::uint16_t bytes) { return bytes; },
-            "0, 22..9014")},
-       {"pool", 0, "pool", "sharing", forward, Arity::single, "HOW", "one pool for a port's queues, or one per queue",
-        choice<Config, PoolSharing::queue>(of(&Config::pool, &PoolSettings::sharing), {"shared", "queue"})}});
+  table.insert(table.end(), {{"memory",
+                              'm',
+                              "pool",
+                              "memory",
+                              {Command::forward, Command::message},
+                              Arity::single,
+                              "KIND",
+                              "where packets or messages are; engine on a GPU: pinned",
+                              choice<Config>(of(&Config::pool, &PoolSettings::memory))},
+                             {"split", 's', "pool", "split", forward, Arity::single, "BYTES",
+                              "first bytes of each frame to host memory; on: 60",
+                              scalar<Config>(
+                                  of(&Config::pool, &PoolSettings::split), parse_split,
+                                  [](std::uint16_t bytes) { return bytes; }, "0, 22..9014")},
+                             {"pool", 0, "pool", "sharing", forward, Arity::single, "HOW",
+                              "one pool for a port's queues, or one per queue",
+                              choice<Config>(of(&Config::pool, &PoolSettings::sharing))}});
 }
 
 template <typename F>
@@ -237,8 +231,7 @@ void add_traffic(std::vector<Option>& table) {
         count<Config>(of(&Config::traffic, &TrafficSettings::queues), 1, 256)},
        {"role", 0, "traffic", "role", generate, Arity::single, "ROLE",
         "send and check what returns, or only one of both",
-        choice<Config, TrafficRole::receive>(of(&Config::traffic, &TrafficSettings::role),
-                                             {"both", "transmit", "receive"})},
+        choice<Config>(of(&Config::traffic, &TrafficSettings::role))},
        traffic("size", "BYTES", "size of a frame without FCS, or imix",
                scalar<Config>(
                    of(&Config::traffic, &TrafficSettings::size), parse_frame_size,
@@ -328,11 +321,6 @@ void add_port_setup(std::vector<Option>& table) {
 
 }  // namespace
 
-std::string_view name(Command command) {
-  constexpr std::string_view kNames[] = {"forward", "l3forward", "generate", "message", "bench", "config", "doctor"};
-  return kNames[static_cast<std::size_t>(command)];
-}
-
 std::string_view summary(Command command) {
   constexpr std::string_view kSummaries[] = {
       "receive, process, transmit",
@@ -343,6 +331,7 @@ std::string_view summary(Command command) {
       "show or check the effective configuration with the origin of each value",
       "say what this machine lacks, and the command that mends it",
   };
+  static_assert(std::size(kSummaries) == kEnumNames<Command>.size());
   return kSummaries[static_cast<std::size_t>(command)];
 }
 

@@ -18,10 +18,12 @@
 namespace warpline {
 
 enum class Command : std::uint8_t { forward, l3forward, generate, message, bench, config, doctor };
+template <>
+inline constexpr auto kEnumNames<Command> =
+    enum_names<Command>({"forward", "l3forward", "generate", "message", "bench", "config", "doctor"});
 inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::generate, Command::message,
                                         Command::bench,   Command::config,    Command::doctor};
 
-[[nodiscard]] std::string_view name(Command command);
 /// One line for people: what the command is for.
 [[nodiscard]] std::string_view summary(Command command);
 

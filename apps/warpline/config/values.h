@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/options.h"
+#include "warpline/base/enum_names.h"
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
 
@@ -161,26 +162,14 @@ Access<T> optional_nanos(Ref ref, std::int64_t unit, Nanos min, Nanos max) {
       fmt::format("{}..{} or automatic", to_string(min), to_string(max)));
 }
 
-/// `names[i]` is the name of the enumerator i, `Last` the last enumerator.
-template <typename T, auto Last, typename Ref, std::size_t N>
-Access<T> choice(Ref ref, const std::string_view (&names)[N]) {
-  static_assert(std::is_same_v<std::remove_cvref_t<decltype(ref(std::declval<T&>()))>, decltype(Last)>);
-  static_assert(N == static_cast<std::size_t>(Last) + 1, "one name for each enumerator");
-  const std::vector<std::string_view> known(std::begin(names), std::end(names));
-  const std::string allowed = fmt::format("{}", fmt::join(known, "|"));
+/// One of the values of an enum that has names.
+template <typename T, typename Ref>
+Access<T> choice(Ref ref) {
+  using E = std::remove_cvref_t<decltype(ref(std::declval<T&>()))>;
+  const std::vector<std::string_view> known(kEnumNames<E>.begin(), kEnumNames<E>.end());
   return scalar<T>(
       ref, [known](std::string_view text) { return parse_choice(text, known); },
-      [known](auto value) { return std::string(known[static_cast<std::size_t>(value)]); }, allowed);
-}
-
-/// The same with the names that name() has for the enumerators. Does not compile if it has fewer.
-template <typename T, auto Last, typename Ref>
-Access<T> choice(Ref ref) {
-  static constexpr std::size_t kCount = static_cast<std::size_t>(Last) + 1;
-  return []<std::size_t... I>(Ref field, std::index_sequence<I...>) {
-    static constexpr std::string_view kNames[] = {name(static_cast<decltype(Last)>(I))...};
-    return choice<T, Last>(field, kNames);
-  }(ref, std::make_index_sequence<kCount>());
+      [](E value) { return std::string(name(value)); }, fmt::format("{}", fmt::join(known, "|")));
 }
 
 template <typename T, typename Ref>

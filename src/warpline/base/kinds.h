@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
+
+#include "warpline/base/enum_names.h"
 
 namespace warpline {
 
@@ -11,13 +11,16 @@ namespace warpline {
 /// burst, with a graph launch for several, or with one kernel that stays.
 enum class EngineKind : std::uint8_t { inline_, thread, launch, graph, persistent };
 
+template <>
+inline constexpr auto kEnumNames<EngineKind> =
+    enum_names<EngineKind>({"inline", "thread", "launch", "graph", "persistent"});
+
 [[nodiscard]] constexpr bool runs_on_gpu(EngineKind engine) { return engine >= EngineKind::launch; }
-[[nodiscard]] constexpr std::string_view name(EngineKind engine) {
-  constexpr std::string_view kNames[] = {"inline", "thread", "launch", "graph", "persistent"};
-  return kNames[static_cast<std::size_t>(engine)];
-}
 
 /// What is done to each packet; workload/ has one functor each, `user` is of the header that the build names.
 enum class WorkloadKind : std::uint8_t { none, mac_swap, count, checksum, spin, user };
+template <>
+inline constexpr auto kEnumNames<WorkloadKind> =
+    enum_names<WorkloadKind>({"none", "mac-swap", "count", "checksum", "spin", "user"});
 
 }  // namespace warpline

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "warpline/base/enum_names.h"
 #include "warpline/base/kinds.h"
 #include "warpline/base/units.h"
 #include "warpline/memory/pool_settings.h"
@@ -16,9 +17,13 @@ namespace warpline {
 /// Run-to-completion: one core receives, works and transmits. Pipeline: one receives, one transmits, an engine between
 /// them.
 enum class ModelKind : std::uint8_t { automatic, run_to_completion, pipeline };
+template <>
+inline constexpr auto kEnumNames<ModelKind> = enum_names<ModelKind>({"automatic", "run-to-completion", "pipeline"});
 
 /// What a run does when a GPU engine fails: end, or go on with the same work on host threads.
 enum class GpuFailure : std::uint8_t { stop, failover };
+template <>
+inline constexpr auto kEnumNames<GpuFailure> = enum_names<GpuFailure>({"stop", "failover"});
 
 /// The loops of a forwarder or a router, and what they do with each packet.
 struct ForwardSettings {

@@ -2,15 +2,20 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "warpline/base/enum_names.h"
 
 namespace warpline {
 
 /// Where packets or messages are: host memory, host memory that is pinned for GPUs, or the memory of a GPU.
 enum class MemoryKind : std::uint8_t { host, pinned, device };
+template <>
+inline constexpr auto kEnumNames<MemoryKind> = enum_names<MemoryKind>({"host", "pinned", "device"});
 
 /// Who takes packet buffers from one pool: all queues of a port, or one.
 enum class PoolSharing : std::uint8_t { shared, queue };
+template <>
+inline constexpr auto kEnumNames<PoolSharing> = enum_names<PoolSharing>({"shared", "queue"});
 
 /// Packet buffers.
 struct PoolSettings {
@@ -31,10 +36,7 @@ enum class RecycleWay : std::uint8_t {
   direct,     ///< from the transmit ring into the receive ring
   automatic,  ///< direct while that pays, else the best of the others
 };
-
-[[nodiscard]] constexpr std::string_view name(RecycleWay way) {
-  constexpr std::string_view kNames[] = {"off", "fast-free", "cache", "direct", "auto"};
-  return kNames[static_cast<std::size_t>(way)];
-}
+template <>
+inline constexpr auto kEnumNames<RecycleWay> = enum_names<RecycleWay>({"off", "fast-free", "cache", "direct", "auto"});
 
 }  // namespace warpline

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "warpline/base/enum_names.h"
+
 namespace warpline {
 
 /// How the destination of a packet is looked up.
@@ -12,6 +14,8 @@ enum class LookupKind : std::uint8_t {
   fib,    ///< the same, by its FIB tables
   exact,  ///< flows first, by its hash tables; then as lpm
 };
+template <>
+inline constexpr auto kEnumNames<LookupKind> = enum_names<LookupKind>({"lpm", "fib", "exact"});
 
 /// What l3forward has beyond ForwardSettings.
 struct RouterSettings {

@@ -14,9 +14,9 @@ namespace {
 using Arrival = SequenceWindow::Arrival;
 
 /// What SequenceWindow says, kept in a set.
-class Reference {
+class ReferenceWindow {
  public:
-  explicit Reference(std::uint64_t size) : size_(size) {}
+  explicit ReferenceWindow(std::uint64_t size) : size_(size) {}
 
   Arrival mark(std::uint64_t sequence) {
     if (!seen_.empty() && sequence + size_ <= *seen_.rbegin()) return Arrival::late;
@@ -32,7 +32,7 @@ RC_GTEST_PROP(SequenceWindow, SaysWhatASetSays, ()) {
   const std::uint64_t size = std::uint64_t{64} << *rc::gen::inRange(0, 4);
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   SequenceWindow window(size);
-  Reference reference(size);
+  ReferenceWindow reference(size);
   std::uint64_t at = 0;
   for (int i = 0; i < 3000; ++i) {
     switch (random.below(8)) {

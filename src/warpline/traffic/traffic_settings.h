@@ -5,6 +5,7 @@
 #include <string>
 
 #include "warpline/base/address.h"
+#include "warpline/base/enum_names.h"
 #include "warpline/base/units.h"
 
 namespace warpline {
@@ -15,6 +16,8 @@ enum class TrafficRole : std::uint8_t {
   transmit,  ///< sends alone
   receive,   ///< checks what another `generate` of the same options sends
 };
+template <>
+inline constexpr auto kEnumNames<TrafficRole> = enum_names<TrafficRole>({"both", "transmit", "receive"});
 
 /// What the generator sends, and so what the checker expects.
 struct TrafficSettings {
