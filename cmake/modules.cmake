@@ -4,16 +4,23 @@
 
 include(warpline_module)
 
-warpline_module(base     LEVEL 0 EXTERNAL fmt::fmt)
+# Of fmt and OpenSSL alone.
+warpline_module(base       LEVEL 0 EXTERNAL fmt::fmt)
+warpline_module(packet     LEVEL 1 USES base)
+warpline_module(message    LEVEL 2 USES base packet)
+warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
+warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
 
-warpline_module(packet   LEVEL 1 USES base)
+if(NOT WARPLINE_DATAPLANE)
+  return()
+endif()
+
 warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(machine  LEVEL 1 USES base)
 
 warpline_module(handoff  LEVEL 2 USES base gpu)
 warpline_module(route    LEVEL 2 USES base packet)
 warpline_module(workload LEVEL 2 USES base packet)
-warpline_module(message  LEVEL 2 USES base packet)
 warpline_module(runtime  LEVEL 2 USES base machine EXTERNAL PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
 # DPDK calls experimental: rte_dev_dma_map (unchanged since 19.11), rte_intr_instance_alloc and what sets one up (21.11).
 target_compile_definitions(warpline_runtime PRIVATE ALLOW_EXPERIMENTAL_API)
@@ -30,9 +37,6 @@ warpline_module(port LEVEL 3 USES base gpu machine runtime EXTERNAL ${DPDK_NET_R
 target_compile_definitions(warpline_port PRIVATE ALLOW_EXPERIMENTAL_API)
 # For the public headers of net_vnic, built or not.
 target_include_directories(warpline_port PUBLIC ${PROJECT_SOURCE_DIR}/drivers)
-warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
-warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
-
 warpline_module(doctor LEVEL 4 USES base gpu machine runtime port)
 warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgConfig::dpdk)
 
@@ -40,7 +44,7 @@ warpline_module(datapath LEVEL 5 USES base packet gpu machine runtime memory han
 warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
                 USES base packet runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
 
-warpline_module(forward LEVEL 6 USES base packet gpu runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
+warpline_module(forward LEVEL 6 USES base packet gpu machine runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(router  LEVEL 6 USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(traffic LEVEL 6 USES base packet runtime memory port datapath EXTERNAL PkgConfig::dpdk)
 

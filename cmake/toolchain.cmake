@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiler options and the libraries that modules may name.
 
-find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-find_package(CLI11 REQUIRED)
-find_package(nlohmann_json REQUIRED)
 if(WARPLINE_STATIC)
   set(OPENSSL_USE_STATIC_LIBS ON)
 endif()
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+if(WARPLINE_DATAPLANE)
+  find_package(PkgConfig REQUIRED)
+  find_package(CLI11 REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+endif()
 if(WARPLINE_STATIC)
   include(static_libraries)
 else()
   find_package(fmt REQUIRED)
+endif()
+if(WARPLINE_DATAPLANE AND NOT WARPLINE_STATIC)
   find_package(spdlog REQUIRED)
   pkg_check_modules(dpdk REQUIRED IMPORTED_TARGET libdpdk>=22.11)
   pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
@@ -24,13 +28,15 @@ endif()
 # Warnings, optimisation and sanitizers for everything that is ours.
 add_library(warpline_options INTERFACE)
 target_include_directories(warpline_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
-set(cxx_options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror
+set(cxx_options -Wall -Wextra -Wshadow -Wnon-virtual-dtor $<$<BOOL:${WARPLINE_WERROR}>:-Werror>
                 # GCC 12 sees overlaps in std::string that are none (PR 105651), and in a source that is compiled together
                 # with others a header's type that leaks an anonymous namespace's.
                 $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict$<SEMICOLON>-Wno-subobject-linkage>)
 target_compile_options(warpline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${cxx_options}>
-                       $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings --expt-relaxed-constexpr
-                                                  -Xcompiler=-Wall,-Wextra,-Werror>)
+                       $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra
+                                                  $<$<BOOL:${WARPLINE_WERROR}>:--Werror=all-warnings -Xcompiler=-Werror>>)
+# What is compiled for a shared library may be inlined as in a program: nobody replaces a function of ours.
+target_compile_options(warpline_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-semantic-interposition>)
 # No path of this machine in a program, and what one clone compiled serves another.
 target_compile_options(warpline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 target_link_libraries(warpline_options INTERFACE Threads::Threads)
@@ -41,6 +47,10 @@ if(WARPLINE_SANITIZE)
 endif()
 if(WARPLINE_FUZZ)
   target_compile_options(warpline_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+if(NOT WARPLINE_DATAPLANE)
+  return()
 endif()
 
 # DPDK's headers are not ours: no warnings from them. What C++20 deprecates about volatile, they use. Its compiler options

@@ -101,6 +101,8 @@ function(warpline_module name)
     target_link_libraries(warpline_${name} INTERFACE warpline_options ${uses} ${arg_EXTERNAL})
   endif()
 
+  set_target_properties(warpline_${name} PROPERTIES WARPLINE_FOLDER ${folder})
+
   if(WARPLINE_TESTS AND NOT WARPLINE_SANITIZE)
     warpline_check_headers(${name} ${folder} ${arg_EXCEPT})
   endif()

@@ -4,7 +4,7 @@
 
 #include "frames/malformed_frames.h"
 #include "warpline/packet/frame_testing.h"
-#include "warpline/workload/workload.h"
+#include "warpline/workload/with_workload.h"
 
 namespace warpline {
 namespace {

@@ -13,7 +13,7 @@
 #include "bench/recycle_mix.h"
 #include "warpline/datapath/run_to_completion.h"
 #include "warpline/port/ring_pair.h"
-#include "warpline/workload/workload.h"
+#include "warpline/workload/with_workload.h"
 
 namespace warpline {
 namespace {

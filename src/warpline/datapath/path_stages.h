@@ -12,6 +12,7 @@
 #include "warpline/datapath/transmit_stage.h"
 #include "warpline/handoff/inline_engine.h"
 #include "warpline/handoff/thread_engine.h"
+#include "warpline/workload/count.h"
 #include "warpline/workload/workload.h"
 
 namespace warpline {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of every workload that `forward` knows.
 #include "warpline/handoff/device_work.cuh"
-#include "warpline/workload/workload.h"
+#include "warpline/workload/with_workload.h"
 
 WARPLINE_DEVICE_WORK(warpline::NoWork);
 WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::MacSwap>);

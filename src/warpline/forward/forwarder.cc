@@ -10,7 +10,7 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/handoff/gpu_engine.h"
 #include "warpline/runtime/setup_step.h"
-#include "warpline/workload/workload.h"
+#include "warpline/workload/with_workload.h"
 
 namespace warpline {
 namespace {
@@ -48,16 +48,6 @@ std::vector<LanePlacement> lane_placements(const ForwardLayout& layout, const Lc
   return lanes;
 }
 
-/// What the way of one path is made from.
-struct StageParts {
-  const DatapathSettings& settings;
-  const ForwardLayout& layout;
-  std::uint16_t index;
-  QueuePath& path;
-  PacketBudget& budget;
-  std::vector<LanePlacement> lanes;  ///< of the engine's host threads
-};
-
 [[maybe_unused]] GpuEngineSetup gpu_setup(const StageParts& parts) {
   const ForwardSettings& forward = parts.settings.forward;
   return {.kind = forward.engine,
@@ -71,29 +61,24 @@ struct StageParts {
           .name = fmt::format("engine{}", parts.index)};
 }
 
+/// The stages of one of the built-in workloads, with any engine.
 template <PacketWork Work>
 Result<std::unique_ptr<PathStages>> make_stages(const StageParts& parts, const Work& work) {
   const EngineKind engine = parts.settings.forward.engine;
-  if (parts.layout.model == ModelKind::run_to_completion && engine == EngineKind::inline_) {
-    return {std::make_unique<DirectStages<Work>>(parts.path, parts.budget, work)};
-  }
-  const std::uint16_t burst = parts.settings.forward.burst;
-  WARPLINE_TRY(auto ring, BurstRing::create({.slots = parts.settings.forward.ring_slots,
-                                             .packets = burst,
-                                             .segments = static_cast<std::uint16_t>(burst * kMaxSegments)}));
-  if (engine == EngineKind::inline_) {
-    return {std::make_unique<RingStages<InlineEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work)};
-  }
-  if (engine == EngineKind::thread) {
-    return {std::make_unique<RingStages<ThreadEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work,
-                                                                   parts.lanes, fmt::format("engine{}", parts.index))};
-  }
+  if (!runs_on_gpu(engine)) return make_host_stages(parts, work);
 #if WARPLINE_DEVICE_CODE
+  WARPLINE_TRY(auto ring, make_ring(parts));
   return {std::make_unique<RingStages<GpuEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work,
                                                               gpu_setup(parts))};
 #else
   return built_without_cuda(fmt::format("the {} engine", name(engine)));
 #endif
+}
+
+Result<std::unique_ptr<PathStages>> make_built_in_stages(const StageParts& parts) {
+  const ForwardSettings& forward = parts.settings.forward;
+  return with_workload(forward.workload, forward.packet_time, parts.mtu,
+                       [&parts](const auto& work) { return make_stages(parts, work); });
 }
 
 }  // namespace
@@ -102,17 +87,17 @@ Forwarder::Forwarder(const DatapathSettings& settings, const ForwardLayout& layo
     : layout_(layout), plan_(plan), budget_(settings.forward.loopback ? 0 : settings.packets) {}
 
 Result<std::unique_ptr<Forwarder>> Forwarder::create(const DatapathSettings& settings, const ForwardLayout& layout,
-                                                     const LcorePlan& plan, const std::vector<ForwardPort>& ports) {
+                                                     const LcorePlan& plan, const std::vector<ForwardPort>& ports,
+                                                     const StageMaker& make_stages) {
   const SetupStep step("making the engines");
   std::unique_ptr<Forwarder> forwarder(new Forwarder(settings, layout, plan));
   for (std::uint16_t i = 0; i < layout.paths.size(); ++i) {
     const PathRoute& route = layout.paths[i];
     forwarder->paths_.push_back(make_path(settings, layout, route, ports));
     QueuePath& path = *forwarder->paths_.back();
-    const StageParts parts{settings, layout, i, path, forwarder->budget_, lane_placements(layout, plan, i)};
-    WARPLINE_TRY(auto stages,
-                 with_workload(settings.forward.workload, settings.forward.packet_time, ports[route.rx_port].mtu,
-                               [&parts](const auto& work) { return make_stages(parts, work); }));
+    const StageParts parts{
+        settings, layout, i, path, forwarder->budget_, ports[route.rx_port].mtu, lane_placements(layout, plan, i)};
+    WARPLINE_TRY(auto stages, make_stages ? make_stages(parts) : make_built_in_stages(parts));
     forwarder->stages_.push_back(std::move(stages));
   }
   for (std::size_t i = 0; i < layout.roles.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/path_stages.h"
 #include "warpline/datapath/queue_path.h"
+#include "warpline/forward/make_stages.h"
 #include "warpline/memory/recycle_setup.h"
 
 namespace warpline {
@@ -28,10 +29,12 @@ struct ForwardPort {
 /// role's lcore, stop(), wait for the lcores, finish(), read the totals.
 class Forwarder {
  public:
-  /// `ports` in the order of the layout. `layout` and `plan` outlive the forwarder.
+  /// `ports` in the order of the layout. `make_stages`: such as stages_with() for work of one's own; null: the
+  /// workload and the engine that `settings` name. `layout` and `plan` outlive the forwarder.
   [[nodiscard]] static Result<std::unique_ptr<Forwarder>> create(const DatapathSettings& settings,
                                                                  const ForwardLayout& layout, const LcorePlan& plan,
-                                                                 const std::vector<ForwardPort>& ports);
+                                                                 const std::vector<ForwardPort>& ports,
+                                                                 const StageMaker& make_stages = nullptr);
 
   /// Before start(): what layout.roles recycle with, which must outlive the paths.
   void recycle_with(const Recycling& recycling);

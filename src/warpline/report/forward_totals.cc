@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "warpline/report/path_totals.h"
+#include "warpline/datapath/path_totals.h"
 
 namespace warpline {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "warpline/report/path_totals.h"
+#include "warpline/datapath/path_totals.h"
 
 namespace warpline {
 

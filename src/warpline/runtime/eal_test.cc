@@ -9,8 +9,12 @@
 
 #include <rte_eal.h>
 
+#include "warpline/runtime/eal_environment.h"
+
 namespace warpline {
 namespace {
+
+const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(0, Bytes{64 << 20}));
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -64,8 +68,6 @@ TEST(EalArguments, WhatTheProgramDecidesIsRefused) {
     EXPECT_FALSE(made.error().fix.empty());
   }
 }
-
-// The program's own EAL is that of EalEnvironment (port_test.cc).
 
 TEST(Eal, LeavesNothingInTheFileSystem) {
   EXPECT_FALSE(std::filesystem::exists(rte_eal_get_runtime_dir())) << rte_eal_get_runtime_dir();

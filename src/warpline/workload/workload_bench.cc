@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "warpline/packet/frame_testing.h"
-#include "warpline/workload/workload.h"
+#include "warpline/workload/with_workload.h"
 
 namespace warpline {
 namespace {

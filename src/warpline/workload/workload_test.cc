@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/workload/workload.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "warpline/packet/frame_testing.h"
+#include "warpline/workload/with_workload.h"
 
 namespace warpline {
 namespace {

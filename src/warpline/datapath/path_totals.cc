@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/report/path_totals.h"
+#include "warpline/datapath/path_totals.h"
 
 namespace warpline {
 namespace {

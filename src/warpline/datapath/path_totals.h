@@ -2,8 +2,8 @@
 #pragma once
 
 #include "warpline/base/histogram.h"
+#include "warpline/base/run_totals.h"
 #include "warpline/datapath/queue_path.h"
-#include "warpline/report/report.h"
 
 namespace warpline {
 

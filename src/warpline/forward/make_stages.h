@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "warpline/base/result.h"
+#include "warpline/datapath/forward_settings.h"
+#include "warpline/datapath/layout.h"
+#include "warpline/datapath/path_stages.h"
+#include "warpline/datapath/queue_path.h"
+#include "warpline/workload/frame_limits.h"
+#include "warpline/workload/workload.h"
+
+namespace warpline {
+
+/// What the stages of one path are made from.
+struct StageParts {
+  const DatapathSettings& settings;
+  const ForwardLayout& layout;
+  std::uint16_t index;
+  QueuePath& path;
+  PacketBudget& budget;
+  std::uint16_t mtu;                 ///< of the port that the path receives from
+  std::vector<LanePlacement> lanes;  ///< of the engine's host threads
+};
+
+/// Makes the stages of one path.
+using StageMaker = std::function<Result<std::unique_ptr<PathStages>>(const StageParts& parts)>;
+
+/// The burst ring between the stages of a path.
+[[nodiscard]] inline Result<std::unique_ptr<BurstRing>> make_ring(const StageParts& parts) {
+  const std::uint16_t burst = parts.settings.forward.burst;
+  return BurstRing::create({.slots = parts.settings.forward.ring_slots,
+                            .packets = burst,
+                            .segments = static_cast<std::uint16_t>(burst * kMaxSegments)});
+}
+
+/// The stages of a path whose work the CPU does: on the receiving lcore, or on threads beside it.
+template <PacketWork Work>
+[[nodiscard]] Result<std::unique_ptr<PathStages>> make_host_stages(const StageParts& parts, const Work& work) {
+  const EngineKind engine = parts.settings.forward.engine;
+  if (runs_on_gpu(engine)) {
+    return usage_error(fmt::format("the {} engine", name(engine)), "this work was compiled for the CPU alone",
+                       "use the engine inline or thread");
+  }
+  if (parts.layout.model == ModelKind::run_to_completion && engine == EngineKind::inline_) {
+    return {std::make_unique<DirectStages<Work>>(parts.path, parts.budget, work)};
+  }
+  WARPLINE_TRY(auto ring, make_ring(parts));
+  if (engine == EngineKind::inline_) {
+    return {std::make_unique<RingStages<InlineEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work)};
+  }
+  return {std::make_unique<RingStages<ThreadEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work,
+                                                                 parts.lanes, fmt::format("engine{}", parts.index))};
+}
+
+/// For Forwarder::create(): every frame that is no longer than its port's MTU is given to a copy of `work`; longer ones
+/// are dropped as giants. An engine that is not of the CPU is a usage error.
+template <Workload Work>
+[[nodiscard]] StageMaker stages_with(Work work) {
+  return [work](const StageParts& parts) { return make_host_stages(parts, FrameLimits(work, parts.mtu)); };
+}
+
+}  // namespace warpline

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/transport/message_host.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace warpline {
+namespace {
+
+/// The longest that serve() sleeps: stop() may come from where nothing can wake it.
+constexpr Nanos kNap{100'000'000};
+
+}  // namespace
+
+MessageHost::MessageHost(std::unique_ptr<UdpSocket> socket, const NanoClock& clock, Endpoint endpoint,
+                         std::uint32_t answer_bytes)
+    : socket_(std::move(socket)), clock_(clock), endpoint_(std::move(endpoint)), room_(answer_bytes) {}
+
+Result<MessageHost> MessageHost::open(const Settings& settings) {
+  EndpointConfig config = settings.endpoint;
+  if (std::ranges::all_of(config.secret, [](std::uint8_t byte) { return byte == 0; }) &&
+      getrandom(config.secret.data(), config.secret.size(), 0) != static_cast<ssize_t>(config.secret.size())) {
+    return environment_error("message host", "the kernel gives no random bytes", "set EndpointConfig::secret");
+  }
+  WARPLINE_TRY(auto socket, UdpSocket::open({.local = settings.local, .datagram_bytes = config.datagram_bytes}));
+  const NanoClock clock;
+  WARPLINE_TRY(Endpoint endpoint, Endpoint::create(config, clock.now()));
+  return MessageHost(std::move(socket), clock, std::move(endpoint), settings.answer_bytes);
+}
+
+template <typename Handle>
+void MessageHost::turn(const Handle& handle, Nanos until) {
+  const Nanos now = clock_.now();
+  const bool came = bring(endpoint_, *socket_, now);
+  std::array<MessageEvent, 32> events;
+  const std::size_t count = endpoint_.poll(events);
+  for (const MessageEvent& event : std::span(events).first(count)) handle(event);
+  const std::size_t sent = take(endpoint_, *socket_, now);
+  if (!came && count == 0 && sent == 0) socket_->wait(now, std::min(until, endpoint_.next_deadline()));
+}
+
+void MessageHost::serve(const Handler& handler) {
+  const auto handle = [&](const MessageEvent& event) {
+    const Nanos now = clock_.now();
+    if (event.kind == EventKind::message) (void)endpoint_.release(event.id, now);
+    if (event.kind != EventKind::request) return;
+    const std::optional<std::size_t> length = handler({event.data, event.length}, room_);
+    // Copied, since the room is used again before it has left. Without memory for that the client hears so.
+    if (!length ||
+        endpoint_.respond(event.id, {room_.data(), static_cast<std::uint32_t>(std::min(*length, room_.size()))},
+                          {.copy = true}, now) != CallStatus::ok) {
+      (void)endpoint_.release(event.id, now);
+    }
+  };
+  while (!stop_->load(std::memory_order_relaxed)) turn(handle, Nanos{clock_.now().value + kNap.value});
+}
+
+Result<SessionId> MessageHost::connect(const SocketAddress& server) {
+  const Opened opened = endpoint_.connect(peer_address(server.address, server.port), {}, clock_.now());
+  if (opened.status == CallStatus::ok) return opened.session;
+  return usage_error(fmt::format("session with {}", to_string(server)), std::string(name(opened.status)),
+                     "raise EndpointConfig::max_sessions");
+}
+
+Result<std::string> MessageHost::ask(SessionId session, std::string_view request, Nanos patience) {
+  std::string answer(room_.size(), '\0');
+  const Nanos until{clock_.now().value + patience.value};
+  const Submitted asked = endpoint_.request(
+      session, {reinterpret_cast<const std::uint8_t*>(request.data()), static_cast<std::uint32_t>(request.size())},
+      {reinterpret_cast<std::uint8_t*>(answer.data()), static_cast<std::uint32_t>(answer.size())}, {.deadline = until},
+      clock_.now());
+  if (asked.status != CallStatus::ok) {
+    return usage_error("request", std::string(name(asked.status)), "see EndpointConfig and SessionId");
+  }
+  std::optional<MessageStatus> ended;
+  const auto handle = [&](const MessageEvent& event) {
+    if (event.kind != EventKind::response || event.id != asked.id) return;
+    ended = event.status;
+    if (event.status == MessageStatus::ok) answer.resize(event.length);
+  };
+  // The request's own deadline ends it, so this ends.
+  while (!ended) turn(handle, until);
+  if (*ended == MessageStatus::ok) return answer;
+  return Error{ErrorKind::peer, "request", std::string(name(*ended)), "see whether the server runs and is reached"};
+}
+
+}  // namespace warpline

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "warpline/base/address.h"
+#include "warpline/base/result.h"
+#include "warpline/message/endpoint.h"
+#include "warpline/transport/nano_clock.h"
+#include "warpline/transport/udp_socket.h"
+
+namespace warpline {
+
+/// An endpoint with all that it needs to talk over the kernel's UDP sockets: clock, secret, socket, buffers and loop.
+/// For programs that serve or ask and do nothing else on that thread; who has a loop already takes the pieces.
+///
+/// One thread makes all calls; stop() is any thread's, and safe in a signal handler.
+class MessageHost {
+ public:
+  struct Settings {
+    SocketAddress local;                  ///< port 0: the kernel chooses one
+    EndpointConfig endpoint;              ///< a secret of zeros: one is drawn
+    std::uint32_t answer_bytes = 65'536;  ///< the longest answer that is given or taken
+  };
+
+  /// Writes the answer to a request into `room` and returns its length; nothing: the request is declined.
+  using Handler =
+      std::function<std::optional<std::size_t>(std::span<const std::uint8_t> request, std::span<std::uint8_t> room)>;
+
+  /// Environment error: no such address or port, or no entropy. Usage error: the endpoint's settings make no sense.
+  [[nodiscard]] static Result<MessageHost> open(const Settings& settings);
+
+  /// Answers requests until stop(). One-way messages are thrown away.
+  void serve(const Handler& handler);
+  void stop() { stop_->store(true, std::memory_order_relaxed); }
+
+  /// Opens a session with a server.
+  [[nodiscard]] Result<SessionId> connect(const SocketAddress& server);
+  /// Asks, and waits for the answer, `patience` at most. Peer error: refused, too late, or the server is gone.
+  [[nodiscard]] Result<std::string> ask(SessionId session, std::string_view request, Nanos patience = {5'000'000'000});
+
+  /// The port that the socket is bound to.
+  [[nodiscard]] std::uint16_t port() const { return socket_->port(); }
+  [[nodiscard]] Endpoint& endpoint() { return endpoint_; }
+
+ private:
+  MessageHost(std::unique_ptr<UdpSocket> socket, const NanoClock& clock, Endpoint endpoint, std::uint32_t answer_bytes);
+
+  /// One turn of the loop: gives `handle` what happened, sends what there is, and sleeps until there is more.
+  template <typename Handle>
+  void turn(const Handle& handle, Nanos until);
+
+  std::unique_ptr<UdpSocket> socket_;
+  NanoClock clock_;
+  Endpoint endpoint_;
+  std::vector<std::uint8_t> room_;
+  std::unique_ptr<std::atomic<bool>> stop_ = std::make_unique<std::atomic<bool>>(false);
+};
+
+}  // namespace warpline

@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The installed package serves other projects: by CMake and by pkg-config, shared and static, and says what it lacks.
+
+package_test.py BUILD: installs the libraries of that build folder and builds the examples against them.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release")
+PATIENCE_S = 300
+CCACHE = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+
+
+def run(*command, ok=True, **options):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False, **options)
+    if ok and done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def install(prefix, *components):
+    for component in components:
+        run("cmake", "--install", BUILD, "--prefix", prefix, "--component", component)
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.work = Path(folder.name)
+        cls.all = cls.work / "all"
+        install(cls.all, "packet", "message", "dataplane")
+        cls.libraries = next(cls.all.glob("lib/**/libwarpline_packet.so")).parent
+
+    def configure(self, prefix, name, *options, source=ROOT / "examples", ok=True):
+        build = self.work / name
+        return build, run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", *CCACHE, *options, ok=ok)
+
+    def project(self, text):
+        """A project that consists of this CMakeLists.txt."""
+        source = Path(tempfile.mkdtemp(dir=self.work))
+        (source / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.25)\nproject(other LANGUAGES CXX)\n{text}\n")
+        return source
+
+    def greet(self, server, client, environment=None):
+        environment = {**os.environ, **(environment or {})}
+        with subprocess.Popen([server, "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=environment) as serving:
+            try:
+                port = re.search(r"port (\d+)", serving.stdout.readline()).group(1)
+                said = run(client, f"127.0.0.1:{port}", "Ada", "Grace", env=environment)
+                self.assertEqual(said, "hello, Ada\nhello, Grace\n")
+            finally:
+                serving.kill()
+
+    def test_examples_by_cmake(self):
+        for kind in ("OFF", "ON"):
+            with self.subTest(static=kind):
+                build, _ = self.configure(self.all, f"examples_{kind}", f"-DEXAMPLES_STATIC={kind}")
+                run("cmake", "--build", build)
+                self.greet(build / "hello_server", build / "hello_client")
+                said = run(build / "forward", "--packets", "1000", "net_null0,size=60")
+                counted = re.search(r"received (\d+), sent (\d+), dropped (\d+)", said)
+                self.assertIsNotNone(counted, said)
+                received, sent, dropped = map(int, counted.groups())
+                self.assertEqual((received, sent + dropped), (1000, 1000))
+                needed = run("ldd", build / "hello_client")
+                self.assertEqual("libwarpline_message.so" in needed, kind == "OFF", needed)
+
+    def test_an_example_by_pkg_config(self):
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "warpline-message", env=environment).split()
+        for role in ("server", "client"):
+            run("c++", "-std=c++20", ROOT / f"examples/hello_{role}.cc", "-o", self.work / role, *flags)
+        self.greet(self.work / "server", self.work / "client", {"LD_LIBRARY_PATH": str(self.libraries)})
+
+    def test_nothing_but_the_namespace_is_shown(self):
+        for library in self.libraries.glob("libwarpline_*.so"):
+            names = run("nm", "-DC", "--defined-only", library).splitlines()
+            strangers = [line for line in names if "warpline::" not in line]
+            self.assertEqual(strangers, [], library)
+            self.assertGreater(len(names), 10)
+            self.assertIn(f"{library.name}.0.1", run("readelf", "-d", library))
+
+    def test_a_component_that_is_not_there_is_named(self):
+        small = self.work / "small"
+        install(small, "packet", "message")
+        source = self.project("find_package(warpline CONFIG REQUIRED COMPONENTS dataplane)")
+        _, said = self.configure(small, "lacking", source=source, ok=False)
+        self.assertRegex(" ".join(said.split()), "was built without the component dataplane")
+        source = self.project("find_package(warpline CONFIG REQUIRED COMPONENTS message)")
+        self.configure(small, "having", source=source)
+
+    def test_another_version_is_named(self):
+        source = self.project("find_package(warpline 0.2 CONFIG REQUIRED COMPONENTS message)")
+        _, said = self.configure(self.all, "newer", source=source, ok=False)
+        self.assertIn("0.1.0", said)
+        self.assertIn("0.2", said)
+
+    def test_messages_need_no_dpdk(self):
+        """Not even to be configured: pkg-config, which DPDK is found by, fails here."""
+        hidden = self.work / "hidden"
+        hidden.mkdir()
+        (hidden / "pkg-config").write_text("#!/bin/sh\nexit 1\n")
+        (hidden / "pkg-config").chmod(0o755)
+        run("cmake", "-S", ROOT, "-B", self.work / "messages", "-G", "Ninja", "-DWARPLINE_DATAPLANE=OFF", "-DWARPLINE_TESTS=OFF",
+            env={**os.environ, "PATH": f"{hidden}:{os.environ['PATH']}"})
+        targets = run("cmake", "--build", self.work / "messages", "--target", "help")
+        self.assertIn("warpline_library_message", targets)
+        self.assertNotIn("dataplane", targets)
+
+
+if __name__ == "__main__":
+    unittest.main()
