@@ -19,7 +19,7 @@ DPDK_MODULES = {"runtime", "port", "doctor", "memory", "datapath", "ethdev_trans
 DPDK_MODULES |= {"service", "bench"}
 CUDA_MODULE = "gpu"
 # Public, for what DPDK has no call for; all else goes through ethdev.
-DRIVER_INTERFACES = {"vnic/copy_ops.h", "vnic/recycle_ops.h"}
+DRIVER_INTERFACES = {"vnic/api/copy_ops.h", "vnic/api/recycle_ops.h"}
 
 MODULE = re.compile(r"^warpline_module\(([^)]*)\)", re.M)
 FOLDER = re.compile(r"^warpline_folder\(([^)]*)\)", re.M)

@@ -10,9 +10,9 @@
 
 #include <rte_log.h>
 
-#include "devargs.h"
-#include "fault_args.h"
-#include "source.h"
+#include "vnic/args/devargs.h"
+#include "vnic/args/fault_args.h"
+#include "vnic/sources/source.h"
 
 namespace warpline::vnic {
 namespace {

@@ -21,9 +21,9 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#include "lazy_copies_testing.h"
-#include "recycle.h"
-#include "set_faults.h"
+#include "vnic/api/set_faults.h"
+#include "vnic/bursts/recycle.h"
+#include "vnic/engine/lazy_copies_testing.h"
 
 namespace warpline::vnic {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <thread>
 
-#include "lazy_copies_testing.h"
 #include "port.h"
-#include "set_faults.h"
+#include "vnic/api/set_faults.h"
+#include "vnic/engine/lazy_copies_testing.h"
 
 namespace warpline::vnic {
 namespace {

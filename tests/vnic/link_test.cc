@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "port.h"
-#include "set_faults.h"
+#include "vnic/api/set_faults.h"
 
 namespace warpline::vnic {
 namespace {

@@ -10,7 +10,7 @@
 #include <rte_dev.h>
 
 #include "port.h"
-#include "recycle.h"
+#include "vnic/bursts/recycle.h"
 
 namespace warpline::vnic {
 namespace {

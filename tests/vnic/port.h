@@ -11,7 +11,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "device.h"
+#include "vnic/device/device.h"
 #include "warpline/packet/frame_testing.h"
 
 namespace warpline::vnic {

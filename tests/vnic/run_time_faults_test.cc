@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "port.h"
-#include "set_faults.h"
+#include "vnic/api/set_faults.h"
 
 namespace warpline::vnic {
 namespace {

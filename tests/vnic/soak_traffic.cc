@@ -12,8 +12,8 @@
 #include <rte_bus_vdev.h>
 #include <rte_mbuf.h>
 
-#include "device.h"
-#include "set_faults.h"
+#include "vnic/api/set_faults.h"
+#include "vnic/device/device.h"
 
 namespace warpline::vnic {
 namespace {

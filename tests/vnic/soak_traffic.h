@@ -13,7 +13,7 @@
 #include <rte_ethdev.h>
 #include <rte_flow.h>
 
-#include "counters.h"
+#include "vnic/common/counters.h"
 #include "warpline/base/random.h"
 #include "wire_frame.h"
 

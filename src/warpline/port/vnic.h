@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "vnic/copy_ops.h"
-#include "vnic/recycle_ops.h"
+#include "vnic/api/copy_ops.h"
+#include "vnic/api/recycle_ops.h"
 #include "warpline/base/result.h"
 
 namespace warpline {
 
-/// What net_vnic does beyond ethdev (drivers/vnic/*_ops.h): the calls of the driver that is built in, or of a plugin.
+/// What net_vnic does beyond ethdev (drivers/vnic/api/): the calls of the driver that is built in, or of a plugin.
 struct VnicCalls {
   decltype(&rte_net_vnic_recycle_mbufs) recycle_mbufs;
   decltype(&rte_net_vnic_set_tx_free) set_tx_free;

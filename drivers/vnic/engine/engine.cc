@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vnic/engine/engine.h"
+
+#include <cerrno>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "vnic/common/log.h"
+#include "vnic/device/device.h"
+#include "vnic/engine/engine_state.h"
+
+namespace warpline::vnic {
+
+Engine::Engine(Device& device) : device_(device), fixed_(device.args.wire == WireKind::fixed) {}
+
+Engine::~Engine() { stop_thread(); }
+
+int Engine::open() {
+  static_cast<void>(device_nanos());
+  try {
+    if (device_.args.wire == WireKind::source) {
+      int status = 0;
+      std::string problem;
+      source_ = Source::open(device_.args, status, problem);
+      if (source_ == nullptr) {
+        log_error("%s: %s", device_.name.c_str(), problem.c_str());
+        return status;
+      }
+    }
+    for (std::uint16_t i = 0; i < device_.args.queues && i < kMaxQueues; ++i) {
+      tx_[i] = std::make_unique_for_overwrite<TxState>();
+      rx_[i] = std::make_unique_for_overwrite<RxState>();
+    }
+  } catch (const std::bad_alloc&) {
+    log_error("%s: no memory for the engine of %u queues", device_.name.c_str(), device_.args.queues);
+    return -ENOMEM;
+  }
+  return 0;
+}
+
+void Engine::make_frames(std::uint32_t most) {
+  Egress& egress = device_.egress;
+  const std::uint64_t now = device_nanos();
+  const std::scoped_lock held(egress);
+  Source::Frame frame;
+  for (std::uint32_t i = 0; i < most && source_->next(now, frame); ++i) {
+    egress.receive(frame.bytes, frame.length, frame.nanos);
+  }
+}
+
+}  // namespace warpline::vnic

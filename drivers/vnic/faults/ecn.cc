@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vnic/faults/ecn.h"
+
+#include "warpline/packet/byte_order.h"
+#include "warpline/packet/checksum.h"
+#include "warpline/packet/ethernet.h"
+#include "warpline/packet/ipv4.h"
+#include "warpline/packet/ipv6.h"
+#include "warpline/packet/vlan.h"
+
+namespace warpline::vnic {
+namespace {
+
+constexpr std::uint8_t kCongestionExperienced = 3;
+
+/// ECT(0), ECT(1): neither 0, not capable, nor marked already.
+bool is_capable(unsigned field) { return field == 1 || field == 2; }
+
+}  // namespace
+
+bool mark_congestion(std::uint8_t* frame, std::uint32_t length) {
+  std::uint32_t offset = EthernetView::kHeaderLength;
+  if (length < offset) return false;
+  std::uint16_t type = EthernetView(frame).ether_type();
+  for (unsigned tags = 0; is_vlan(type) && tags < kMaxVlanTags; ++tags) {
+    if (length < offset + VlanView::kHeaderLength) return false;
+    type = VlanView(frame + offset).ether_type();
+    offset += VlanView::kHeaderLength;
+  }
+  std::uint8_t* header = frame + offset;
+  if (type == kEtherTypeIpv4 && length >= offset + Ipv4View::kHeaderLength && header[0] >> 4 == 4) {
+    if (!is_capable(header[1] & 3U)) return false;
+    const std::uint16_t before = load_be16(header);
+    header[1] |= kCongestionExperienced;
+    std::uint8_t* checksum = header + Ipv4View::kChecksum;
+    store_be16(checksum, update_checksum(load_be16(checksum), before, load_be16(header)));
+    return true;
+  }
+  if (type == kEtherTypeIpv6 && length >= offset + Ipv6View::kHeaderLength && header[0] >> 4 == 6) {
+    // The traffic class' low two bits lie in the high half of the second byte.
+    if (!is_capable(header[1] >> 4 & 3U)) return false;
+    header[1] |= kCongestionExperienced << 4;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace warpline::vnic
