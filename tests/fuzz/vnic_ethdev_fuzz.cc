@@ -21,8 +21,8 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
+#include "vnic/api/recycle_ops.h"
 #include "vnic/api/set_faults.h"
-#include "vnic/bursts/recycle.h"
 #include "vnic/engine/lazy_copies_testing.h"
 
 namespace warpline::vnic {

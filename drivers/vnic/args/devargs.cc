@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "vnic/args/fault_args.h"
+#include "vnic/common/limits.h"
 #include "vnic/common/log.h"
-#include "vnic/rings/queue.h"
 #include "warpline/base/nearest.h"
 #include "warpline/base/units.h"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "vnic/device/device.h"
+#include "vnic/engine/hardware.h"
 #include "warpline/base/clock.h"
 
 namespace warpline::vnic {
@@ -16,11 +16,11 @@ template <typename Queue, typename Serve>
 inline void run_inline_engine(Queue& queue, Serve serve) {
   if (!queue.inline_engine) return;
   if (++queue.polls % kTimedCalls != 0) [[likely]] {
-    serve(queue.device->engine);
+    serve(queue.hardware->engine);
     return;
   }
   const std::uint64_t begin = ticks_now();
-  serve(queue.device->engine);
+  serve(queue.hardware->engine);
   queue.driver_counts.add(Count::engine_cycles, (ticks_now() - begin) * kTimedCalls);
   queue.driver_counts.add(Count::engine_calls, kTimedCalls);
 }

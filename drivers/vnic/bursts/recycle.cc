@@ -239,7 +239,7 @@ void refill_moved(void* opaque, std::uint16_t count) {
 }
 
 void recycle_info_get(rte_eth_dev* dev, std::uint16_t id, rte_eth_recycle_rxq_info* info) {
-  RxQueue& queue = *device_of(dev).rx[id];
+  RxQueue& queue = *static_cast<RxQueue*>(dev->data->rx_queues[id]);
   info->mbuf_ring = queue.software_ring;
   info->mp = queue.pools[0];
   info->refill_head = &queue.refill_at;

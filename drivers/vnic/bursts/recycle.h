@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ethdev_driver.h>
+
 #include "vnic/api/recycle_ops.h"
-#include "vnic/device/device.h"
 
 // Sent mbufs become receive buffers without the mempool between: DPDK's rte_eth_recycle_mbufs where it exists (23.11),
 // and the same as a call of our own for all (recycle_ops.h).

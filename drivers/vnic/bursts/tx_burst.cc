@@ -40,7 +40,7 @@ std::uint64_t checksum_word(const rte_mbuf* mbuf) {
 std::uint32_t begin_burst(TxQueue& queue, rte_mbuf* const* mbufs, std::uint16_t count) {
   if (count == 0) [[unlikely]]
     return 0;
-  if (const double full = queue.device->egress.faults().tx_full(); full > 0) [[unlikely]] {
+  if (const double full = queue.hardware->egress.faults().tx_full(); full > 0) [[unlikely]] {
     if (queue.full_draw.happens(full)) {
       queue.driver_counts.add(Count::fault_tx_full_polls);
       return 0;

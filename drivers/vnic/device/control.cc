@@ -15,7 +15,7 @@ namespace warpline::vnic {
 namespace {
 
 bool has_carrier(const Device& device) {
-  if (!device.link_up.load(std::memory_order_relaxed)) return false;
+  if (!device.link.up.load(std::memory_order_relaxed)) return false;
   if (device.args.wire == WireKind::peer && find_device(device.args.peer) == nullptr) return false;
   return device.egress.faults().link_up();
 }
@@ -54,7 +54,7 @@ void notify_link(Device& device) {
 }
 
 void set_link(Device& device, bool up) {
-  device.link_up.store(up, std::memory_order_release);
+  device.link.up.store(up, std::memory_order_release);
   device.ingress.link_up.store(up, std::memory_order_release);
   notify_link(device);
 }

@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <mutex>
@@ -14,19 +13,17 @@
 #include "vnic/device/control.h"
 #include "vnic/device/device.h"
 #include "vnic/device/registry.h"
+#include "vnic/wire/link.h"
 
 namespace warpline::vnic {
 namespace {
-
-/// Eventfd of all ports, open for as long as the process lives; -1 before.
-std::atomic<int> event{-1};
 
 /// Held while a callback runs: a port goes away before or after. A callback may close its port.
 std::recursive_mutex serving;
 
 void serve(void* /*argument*/) {
   std::uint64_t times = 0;
-  [[maybe_unused]] const ssize_t got = read(event.load(std::memory_order_acquire), &times, sizeof times);
+  [[maybe_unused]] const ssize_t got = read(link_event.load(std::memory_order_acquire), &times, sizeof times);
   const std::scoped_lock held(serving);
   while (Device* const device = find_moved_link()) notify_link(*device);
 }
@@ -46,23 +43,15 @@ int register_event(int fd) {
 
 int open_link_interrupt() {
   const auto lock = lock_registry();
-  if (event.load(std::memory_order_relaxed) >= 0) return 0;
+  if (link_event.load(std::memory_order_relaxed) >= 0) return 0;
   const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (fd < 0) return -errno;
-  event.store(fd, std::memory_order_release);
+  link_event.store(fd, std::memory_order_release);
   const int status = register_event(fd);
   if (status == 0) return 0;
-  event.store(-1, std::memory_order_relaxed);
+  link_event.store(-1, std::memory_order_relaxed);
   close(fd);
   return status;
-}
-
-void raise_link_interrupt(Device& device) {
-  const int fd = event.load(std::memory_order_acquire);
-  if (fd < 0) return;
-  device.link_moved.store(true, std::memory_order_release);
-  constexpr std::uint64_t kOnce = 1;
-  [[maybe_unused]] const ssize_t written = write(fd, &kOnce, sizeof kOnce);
 }
 
 void finish_link_interrupts() { const std::scoped_lock held(serving); }

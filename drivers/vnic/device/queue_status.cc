@@ -33,7 +33,7 @@ constexpr std::uint32_t kHeaderEnds[] = {RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4_
 /// So that something can be there: an inline engine works only when it is called.
 void serve(RxQueue& queue, std::uint32_t frames) {
   if (queue.inline_engine && queue.started.load(std::memory_order_relaxed)) {
-    queue.device->engine.serve_rx(queue, frames);
+    queue.hardware->engine.serve_rx(queue, frames);
   }
 }
 
@@ -80,7 +80,7 @@ int tx_descriptor_status(void* opaque, std::uint16_t offset) {
 int tx_done_cleanup(void* opaque, std::uint32_t most) {
   if (!is_started(static_cast<TxQueue*>(opaque))) return 0;
   TxQueue& queue = *static_cast<TxQueue*>(opaque);
-  if (queue.inline_engine) queue.device->engine.serve_tx(queue);
+  if (queue.inline_engine) queue.hardware->engine.serve_tx(queue);
   int freed = 0;
   while ((most == 0 || static_cast<std::uint32_t>(freed) < most) && tx_batch_done(queue)) {
     tx_free_batch(queue);

@@ -13,6 +13,18 @@ std::vector<Device*>& devices() {
   return all;
 }
 
+/// Joins the port with the other end of its wire, as its devargs name it; a peer that is absent now may come later.
+void connect(Device& device) {
+  Ingress* other_end = nullptr;
+  if (device.args.wire == WireKind::loopback) {
+    other_end = &device.ingress;
+  } else if (device.args.wire == WireKind::peer) {
+    Device* const peer = find_device(device.args.peer);
+    other_end = peer != nullptr ? &peer->ingress : nullptr;
+  }
+  device.egress.connect(other_end);
+}
+
 }  // namespace
 
 std::unique_lock<std::recursive_mutex> lock_registry() { return std::unique_lock(registry_mutex); }
@@ -20,8 +32,8 @@ std::unique_lock<std::recursive_mutex> lock_registry() { return std::unique_lock
 void register_device(Device& device) {
   const auto lock = lock_registry();
   devices().push_back(&device);
-  device.egress.connect();
-  for (Device* other : find_senders_to(device.name)) other->egress.connect();
+  connect(device);
+  for (Device* other : find_senders_to(device.name)) connect(*other);
 }
 
 void unregister_device(Device& device) {
@@ -49,7 +61,7 @@ Device* find_device(std::uint16_t port_id) {
 Device* find_moved_link() {
   const auto lock = lock_registry();
   const auto found = std::ranges::find_if(
-      devices(), [](Device* device) { return device->link_moved.exchange(false, std::memory_order_acquire); });
+      devices(), [](Device* device) { return device->link.moved.exchange(false, std::memory_order_acquire); });
   return found == devices().end() ? nullptr : *found;
 }
 

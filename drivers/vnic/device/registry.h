@@ -18,7 +18,7 @@ void register_device(Device& device);    ///< and joins it with those that wait 
 void unregister_device(Device& device);  ///< and cuts it off those that send to it, each under its egress lock
 [[nodiscard]] Device* find_device(std::string_view name);
 [[nodiscard]] Device* find_device(std::uint16_t port_id);
-/// One whose link has moved (Device::link_moved, cleared), or null.
+/// One whose link has moved (Link::moved, cleared), or null.
 [[nodiscard]] Device* find_moved_link();
 /// Those whose wire leads to a port of that name.
 [[nodiscard]] std::vector<Device*> find_senders_to(std::string_view name);

@@ -7,40 +7,40 @@
 #include <string>
 
 #include "vnic/common/log.h"
-#include "vnic/device/device.h"
 #include "vnic/engine/engine_state.h"
+#include "vnic/engine/hardware.h"
 
 namespace warpline::vnic {
 
-Engine::Engine(Device& device) : device_(device), fixed_(device.args.wire == WireKind::fixed) {}
+Engine::Engine(Hardware& hardware) : hardware_(hardware), fixed_(hardware.args.wire == WireKind::fixed) {}
 
 Engine::~Engine() { stop_thread(); }
 
 int Engine::open() {
   static_cast<void>(device_nanos());
   try {
-    if (device_.args.wire == WireKind::source) {
+    if (hardware_.args.wire == WireKind::source) {
       int status = 0;
       std::string problem;
-      source_ = Source::open(device_.args, status, problem);
+      source_ = Source::open(hardware_.args, status, problem);
       if (source_ == nullptr) {
-        log_error("%s: %s", device_.name.c_str(), problem.c_str());
+        log_error("%s: %s", hardware_.name.c_str(), problem.c_str());
         return status;
       }
     }
-    for (std::uint16_t i = 0; i < device_.args.queues && i < kMaxQueues; ++i) {
+    for (std::uint16_t i = 0; i < hardware_.args.queues && i < kMaxQueues; ++i) {
       tx_[i] = std::make_unique_for_overwrite<TxState>();
       rx_[i] = std::make_unique_for_overwrite<RxState>();
     }
   } catch (const std::bad_alloc&) {
-    log_error("%s: no memory for the engine of %u queues", device_.name.c_str(), device_.args.queues);
+    log_error("%s: no memory for the engine of %u queues", hardware_.name.c_str(), hardware_.args.queues);
     return -ENOMEM;
   }
   return 0;
 }
 
 void Engine::make_frames(std::uint32_t most) {
-  Egress& egress = device_.egress;
+  Egress& egress = hardware_.egress;
   const std::uint64_t now = device_nanos();
   const std::scoped_lock held(egress);
   Source::Frame frame;

@@ -20,7 +20,7 @@
 
 namespace warpline::vnic {
 
-struct Device;
+struct Hardware;
 
 /// Moves frames between descriptor rings and the wire, touching descriptors and payload only. With engine=inline the
 /// burst calls run it, with engine=thread a thread of its own does.
@@ -29,7 +29,7 @@ struct Device;
 /// received are counted by the driver.
 class Engine {
  public:
-  explicit Engine(Device& device);
+  explicit Engine(Hardware& hardware);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -53,8 +53,9 @@ class Engine {
   void finish(RxQueue& queue);
   void finish(TxQueue& queue);
 
-  /// With either engine, when the queues that start with the port have. 0 or a negative errno, after one log line.
-  int start();
+  /// With either engine, when the queues that start with the port have. Made frames are for the address `own`, without
+  /// one for all. 0 or a negative errno, after one log line.
+  int start(const rte_ether_addr* own = nullptr);
   /// Before the queues stop: sends what is posted and what faults hold back; ends the thread.
   void stop();
 
@@ -120,7 +121,7 @@ class Engine {
   /// Sends all that is posted and lands what is under way.
   void drain(TxQueue& queue, TxState& state);
 
-  Device& device_;
+  Hardware& hardware_;
   bool fixed_;                  ///< wire=static, payload untouched
   bool copies_ = false;         ///< there is a copy engine
   SuppliedAddresses supplied_;  ///< with wire=static and a copy engine; set while the port is stopped

@@ -5,47 +5,47 @@
 #include <string>
 
 #include "vnic/common/log.h"
-#include "vnic/device/device.h"
 #include "vnic/engine/engine_state.h"
+#include "vnic/engine/hardware.h"
 
 namespace warpline::vnic {
 
 int Engine::set_copy_engine(const rte_net_vnic_copy_engine* engine) {
   copies_ = engine != nullptr;
   copy_engine_ = copies_ ? *engine : rte_net_vnic_copy_engine{};
-  fixed_ = device_.args.wire == WireKind::fixed && !copies_;
+  fixed_ = hardware_.args.wire == WireKind::fixed && !copies_;
   return prepare_copies();
 }
 
 int Engine::prepare_copies() {
-  const bool supplies = device_.args.wire == WireKind::fixed;
+  const bool supplies = hardware_.args.wire == WireKind::fixed;
   supplied_ = {};
   try {
-    for (std::uint16_t i = 0; i < device_.args.queues; ++i) {
+    for (std::uint16_t i = 0; i < hardware_.args.queues; ++i) {
       rx_[i]->copies.reset();
       tx_[i]->copies.reset();
-      if (copies_ && i < device_.tx_queues) tx_[i]->copies = std::make_unique<TxCopies>(device_.args.buffer);
-      if (!copies_ || i >= device_.rx_queues) continue;
+      if (copies_ && i < hardware_.tx_queues) tx_[i]->copies = std::make_unique<TxCopies>(hardware_.args.buffer);
+      if (!copies_ || i >= hardware_.rx_queues) continue;
       rx_[i]->copies = std::make_unique<RxCopies>();
       if (!supplies) continue;
       if (const int error = fill_supply(*rx_[i]->copies); error != 0) return error;
     }
   } catch (const std::bad_alloc&) {
-    log_error("%s: no memory for the copies of %u and %u queues", device_.name.c_str(), device_.rx_queues,
-              device_.tx_queues);
+    log_error("%s: no memory for the copies of %u and %u queues", hardware_.name.c_str(), hardware_.rx_queues,
+              hardware_.tx_queues);
     return -ENOMEM;
   }
   return 0;
 }
 
 int Engine::fill_supply(RxCopies& copies) {
-  Devargs args = device_.args;
+  Devargs args = hardware_.args;
   args.packets_per_s = 0;
   int status = 0;
   std::string problem;
   const std::unique_ptr<Source> source = Source::open(args, status, problem);
   if (source == nullptr) {
-    log_error("%s: %s", device_.name.c_str(), problem.c_str());
+    log_error("%s: %s", hardware_.name.c_str(), problem.c_str());
     return status;
   }
   constexpr std::uint32_t kAlignment = TxCopies::kAlignment;
@@ -62,14 +62,14 @@ int Engine::fill_supply(RxCopies& copies) {
 }
 
 void Engine::list_payload(const std::function<void(std::span<std::uint8_t>)>& found) const {
-  for (std::uint16_t i = 0; i < device_.rx_queues; ++i) {
-    if (device_.args.wire != WireKind::fixed) {
-      found(device_.ingress.buffer(i).memory());
+  for (std::uint16_t i = 0; i < hardware_.rx_queues; ++i) {
+    if (hardware_.args.wire != WireKind::fixed) {
+      found(hardware_.ingress.buffer(i).memory());
     } else if (rx_[i]->copies != nullptr) {
       found(rx_[i]->copies->supply.bytes());
     }
   }
-  for (std::uint16_t i = 0; i < device_.tx_queues; ++i) {
+  for (std::uint16_t i = 0; i < hardware_.tx_queues; ++i) {
     if (tx_[i]->copies != nullptr) found(tx_[i]->copies->memory.bytes());
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames that a copy engine brings to the program's buffers: several bursts are under way at a time.
 
-#include "vnic/device/device.h"
 #include "vnic/engine/engine_state.h"
+#include "vnic/engine/hardware.h"
 
 namespace warpline::vnic {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::uint32_t kBusyPolls = 16;
 
 /// Begins the copies of up to `most` frames from the wire, as far as one batch holds.
 std::uint32_t Engine::begin_received(RxQueue& queue, RxState& state, std::uint32_t most) {
-  PacketBuffer& buffer = device_.ingress.buffer(queue.id);
+  PacketBuffer& buffer = hardware_.ingress.buffer(queue.id);
   const std::uint32_t posted = queue.posted.load(std::memory_order_acquire) - queue.filled;
   std::uint32_t vacant = posted;
   std::uint32_t frames = 0;
@@ -38,7 +38,7 @@ std::uint32_t Engine::begin_received(RxQueue& queue, RxState& state, std::uint32
 std::uint32_t Engine::begin_supplied(RxQueue& queue, RxState& state, std::uint32_t most) {
   RxCopies& copies = *state.copies;
   if (!state.schedule.endless()) most = state.schedule.arrived(most, device_nanos());
-  const FrameInfo info{0, device_.args.size, 0, 0, 0, 0};
+  const FrameInfo info{0, hardware_.args.size, 0, 0, 0, 0};
   const std::uint32_t posted = queue.posted.load(std::memory_order_acquire) - queue.filled;
   std::uint32_t vacant = posted;
   std::uint32_t frames = 0;
@@ -67,7 +67,7 @@ std::uint32_t Engine::land(RxQueue& queue, RxCopies& copies) {
       copies.land_at = advance(copies.land_at, queue.size);
     }
     frames += batch->frames;
-    device_.ingress.buffer(queue.id).give_back(batch->position);
+    hardware_.ingress.buffer(queue.id).give_back(batch->position);
     copies.lane.pop();
   }
   if (copies.lane.failed()) [[unlikely]]
@@ -79,14 +79,14 @@ std::uint32_t Engine::land(RxQueue& queue, RxCopies& copies) {
 void Engine::lose(RxQueue& queue, RxCopies& copies) {
   while (const CopyLane::Batch* const batch = copies.lane.lost()) {
     queue.device_counts.add(Count::rx_copy_failed, batch->frames);
-    device_.ingress.buffer(queue.id).give_back(batch->position);
+    hardware_.ingress.buffer(queue.id).give_back(batch->position);
     copies.lane.pop();
   }
 }
 
 std::uint32_t Engine::receive_copies(RxQueue& queue, RxState& state, std::uint32_t most) {
   RxCopies& copies = *state.copies;
-  const bool supplied = device_.args.wire == WireKind::fixed;
+  const bool supplied = hardware_.args.wire == WireKind::fixed;
   std::uint32_t begun = 0;
   while (begun < most && copies.lane.submit()) {
     const std::uint32_t left = most - begun;
@@ -101,8 +101,8 @@ std::uint32_t Engine::receive_copies(RxQueue& queue, RxState& state, std::uint32
 }
 
 void Engine::look_after_senders(std::uint16_t rx_queue) {
-  const std::uint32_t step = device_.rx_queues;
-  for (std::uint32_t i = rx_queue; i < device_.tx_queues; i += step) {
+  const std::uint32_t step = hardware_.rx_queues;
+  for (std::uint32_t i = rx_queue; i < hardware_.tx_queues; i += step) {
     TxCopies& copies = *tx_[i]->copies;
     if (!copies.busy.load(std::memory_order_relaxed) || !copies.serving.try_lock()) continue;
     // Under the lock: a queue that stops is not served any more when it has had it.

@@ -32,7 +32,7 @@ class EngineCopies : public testing::Test {
                             std::uint32_t length = 300) {
     for (std::uint32_t i = 0; i < count; ++i) port.post(numbered_frame(first + i, length), 1, kTxReport);
     port.doorbell();
-    return port.device.engine.serve_tx(port.tx());
+    return port.hardware.engine.serve_tx(port.tx());
   }
   /// Frames `first` on, as many as are there.
   static std::uint32_t harvest(TestPort& port, std::uint32_t first, std::uint32_t length = 300) {
@@ -58,21 +58,21 @@ TEST_F(EngineCopies, SendSeveralBurstsAtATimeEachWhenItHasLanded) {
   for (std::uint32_t burst = 0; burst < 5; ++burst) EXPECT_EQ(post(*port, burst * kCopiedBurst), 0U);
   EXPECT_EQ(copies.waiting(), 5U);
   EXPECT_EQ(reported(*port), 0U);
-  EXPECT_EQ(port->device.ingress.buffer(0).frames(), 0U);
+  EXPECT_EQ(port->hardware.ingress.buffer(0).frames(), 0U);
   copies.land(RTE_NET_VNIC_TX, 2);
-  EXPECT_EQ(port->device.engine.serve_tx(port->tx()), 2 * kCopiedBurst);
+  EXPECT_EQ(port->hardware.engine.serve_tx(port->tx()), 2 * kCopiedBurst);
   EXPECT_EQ(reported(*port), 2 * kCopiedBurst);
-  EXPECT_EQ(port->device.ingress.buffer(0).frames(), 2 * kCopiedBurst);
+  EXPECT_EQ(port->hardware.ingress.buffer(0).frames(), 2 * kCopiedBurst);
   EXPECT_EQ(copies.waiting(), 3U);
   copies.land(RTE_NET_VNIC_TX);
-  EXPECT_EQ(port->device.engine.serve_tx(port->tx()), 3 * kCopiedBurst);
+  EXPECT_EQ(port->hardware.engine.serve_tx(port->tx()), 3 * kCopiedBurst);
   EXPECT_EQ(reported(*port), 5 * kCopiedBurst);
   EXPECT_EQ(port->receive(), 0U);
   copies.land(RTE_NET_VNIC_RX);
   EXPECT_EQ(port->receive(), 5 * kCopiedBurst);
   EXPECT_EQ(harvest(*port, 0), 5 * kCopiedBurst);
-  port->device.engine.finish(port->tx());
-  port->device.engine.finish(port->rx());
+  port->hardware.engine.finish(port->tx());
+  port->hardware.engine.finish(port->rx());
 }
 
 TEST_F(EngineCopies, ReceiveSeveralBurstsAtATimeEachWhenItHasLanded) {
@@ -80,7 +80,7 @@ TEST_F(EngineCopies, ReceiveSeveralBurstsAtATimeEachWhenItHasLanded) {
   port->refill();
   post(*port, 0, 40);
   copies.land(RTE_NET_VNIC_TX);
-  port->device.engine.serve_tx(port->tx());
+  port->hardware.engine.serve_tx(port->tx());
   for (std::uint32_t burst = 0; burst < 5; ++burst) EXPECT_EQ(port->receive(kCopiedBurst), 0U);
   EXPECT_EQ(copies.waiting(), 5U);
   EXPECT_FALSE(port->harvest());
@@ -93,9 +93,9 @@ TEST_F(EngineCopies, ReceiveSeveralBurstsAtATimeEachWhenItHasLanded) {
   copies.land(RTE_NET_VNIC_RX);
   EXPECT_EQ(port->receive(kCopiedBurst), kCopiedBurst);
   EXPECT_EQ(harvest(*port, 4 * kCopiedBurst), kCopiedBurst);
-  EXPECT_EQ(port->device.ingress.buffer(0).frames(), 0U);
-  port->device.engine.finish(port->tx());
-  port->device.engine.finish(port->rx());
+  EXPECT_EQ(port->hardware.ingress.buffer(0).frames(), 0U);
+  port->hardware.engine.finish(port->tx());
+  port->hardware.engine.finish(port->rx());
 }
 
 /// What lies in the wire's memory stays there until it has landed, however much more comes.
@@ -121,7 +121,7 @@ TEST_F(EngineCopies, KeepTheWiresMemoryUntilTheyHaveLanded) {
   }
   copies.land(RTE_NET_VNIC_TX);
   for (int calls = 0; calls < 100; ++calls) {
-    port->device.engine.serve_tx(port->tx());
+    port->hardware.engine.serve_tx(port->tx());
     copies.land(RTE_NET_VNIC_TX);
     port->receive();
     copies.land(RTE_NET_VNIC_RX);
@@ -131,8 +131,8 @@ TEST_F(EngineCopies, KeepTheWiresMemoryUntilTheyHaveLanded) {
   EXPECT_EQ(port->count(Count::tx_packets), sent);
   EXPECT_EQ(received + port->count(Count::rx_no_descriptor), sent);
   EXPECT_GT(port->count(Count::rx_no_descriptor), 0U);
-  port->device.engine.finish(port->tx());
-  port->device.engine.finish(port->rx());
+  port->hardware.engine.finish(port->tx());
+  port->hardware.engine.finish(port->rx());
 }
 
 TEST_F(EngineCopies, WaitForAnEngineThatTakesNoMore) {
@@ -144,7 +144,7 @@ TEST_F(EngineCopies, WaitForAnEngineThatTakesNoMore) {
   std::uint32_t sent = 0;
   for (int calls = 0; calls < 10; ++calls) {
     copies.land(RTE_NET_VNIC_TX, 1);
-    sent += port->device.engine.serve_tx(port->tx());
+    sent += port->hardware.engine.serve_tx(port->tx());
   }
   EXPECT_EQ(sent, 5 * kCopiedBurst);
   EXPECT_EQ(reported(*port), 5 * kCopiedBurst);
@@ -155,8 +155,8 @@ TEST_F(EngineCopies, WaitForAnEngineThatTakesNoMore) {
     received += harvest(*port, received);
   }
   EXPECT_EQ(received, 5 * kCopiedBurst);
-  port->device.engine.finish(port->tx());
-  port->device.engine.finish(port->rx());
+  port->hardware.engine.finish(port->tx());
+  port->hardware.engine.finish(port->rx());
 }
 
 TEST_F(EngineCopies, GatherPiecesAndSpreadThemOverBuffers) {
@@ -165,18 +165,18 @@ TEST_F(EngineCopies, GatherPiecesAndSpreadThemOverBuffers) {
   port->refill();
   for (std::uint32_t i = 0; i < 10; ++i) port->post(numbered_frame(i, 1000 + i), 1 + i % 4, kTxReport);
   port->doorbell();
-  port->device.engine.serve_tx(port->tx());
+  port->hardware.engine.serve_tx(port->tx());
   EXPECT_EQ(copies.totals(RTE_NET_VNIC_TX).copies, 10U + (0 + 1 + 2 + 3) * 2 + 0 + 1);
   copies.land(RTE_NET_VNIC_TX);
-  EXPECT_EQ(port->device.engine.serve_tx(port->tx()), 10U);
+  EXPECT_EQ(port->hardware.engine.serve_tx(port->tx()), 10U);
   port->receive();
   EXPECT_FALSE(port->harvest());
   copies.land(RTE_NET_VNIC_RX);
   EXPECT_EQ(port->receive(), 10U);
   for (std::uint32_t i = 0; i < 10; ++i) EXPECT_EQ(port->harvest()->bytes, numbered_frame(i, 1000 + i));
   EXPECT_EQ(copies.totals(RTE_NET_VNIC_RX).bytes, 10045U);
-  port->device.engine.finish(port->tx());
-  port->device.engine.finish(port->rx());
+  port->hardware.engine.finish(port->tx());
+  port->hardware.engine.finish(port->rx());
 }
 
 TEST_F(EngineCopies, StepOverWhatCannotBeSentInOrder) {
@@ -188,20 +188,20 @@ TEST_F(EngineCopies, StepOverWhatCannotBeSentInOrder) {
   port->post(numbered_frame(1, 300), 1, kTxReport);
   port->post_raw(0, tx_word(0, 0, 0, kTxEnd | kTxReport));
   port->doorbell();
-  port->device.engine.serve_tx(port->tx());
+  port->hardware.engine.serve_tx(port->tx());
   EXPECT_EQ(reported(*port), 0U) << "not before what was posted earlier";
   copies.land(RTE_NET_VNIC_TX);
-  EXPECT_EQ(port->device.engine.serve_tx(port->tx()), 2U);
+  EXPECT_EQ(port->hardware.engine.serve_tx(port->tx()), 2U);
   EXPECT_EQ(reported(*port), 4U);
   EXPECT_EQ(port->count(Count::tx_iommu_fault), 1U);
   EXPECT_EQ(port->count(Count::tx_malformed), 1U);
   // Nothing but such: there is no copy to wait for.
   port->post_raw(0, tx_word(0, 0, 0, kTxEnd | kTxReport));
   port->doorbell();
-  port->device.engine.serve_tx(port->tx());
+  port->hardware.engine.serve_tx(port->tx());
   EXPECT_EQ(reported(*port), 5U);
-  port->device.engine.finish(port->tx());
-  port->device.engine.finish(port->rx());
+  port->hardware.engine.finish(port->tx());
+  port->hardware.engine.finish(port->rx());
 }
 
 TEST_F(EngineCopies, ThatFailLoseWhatIsUnderWayAndNothingElse) {
@@ -209,7 +209,7 @@ TEST_F(EngineCopies, ThatFailLoseWhatIsUnderWayAndNothingElse) {
   port->refill();
   post(*port, 0, 24);
   copies.land(RTE_NET_VNIC_TX);
-  port->device.engine.serve_tx(port->tx());
+  port->hardware.engine.serve_tx(port->tx());
   port->receive(kCopiedBurst);
   copies.land(RTE_NET_VNIC_RX);
   EXPECT_EQ(port->receive(kCopiedBurst), kCopiedBurst);
@@ -224,8 +224,8 @@ TEST_F(EngineCopies, ThatFailLoseWhatIsUnderWayAndNothingElse) {
   EXPECT_EQ(post(*port, 40, 3), 0U);
   EXPECT_EQ(port->count(Count::tx_copy_failed), 2 * kCopiedBurst + 3);
   EXPECT_EQ(port->receive(kCopiedBurst), 0U);
-  port->device.engine.finish(port->tx());
-  port->device.engine.finish(port->rx());
+  port->hardware.engine.finish(port->tx());
+  port->hardware.engine.finish(port->rx());
 }
 
 TEST(EngineCopiesOfTheirOwnPace, AreAwaitedWhenAQueueIsFinished) {
@@ -235,10 +235,10 @@ TEST(EngineCopiesOfTheirOwnPace, AreAwaitedWhenAQueueIsFinished) {
   port.refill();
   for (std::uint32_t i = 0; i < 20; ++i) port.post(numbered_frame(i, 1500));
   port.doorbell();
-  port.device.engine.finish(port.tx());
+  port.hardware.engine.finish(port.tx());
   EXPECT_EQ(port.count(Count::tx_packets), 20U);
   port.receive();
-  port.device.engine.finish(port.rx());
+  port.hardware.engine.finish(port.rx());
   EXPECT_EQ(copies.waiting(), 0U);
   EXPECT_EQ(copies.open_lanes(), 0U);
   EXPECT_EQ(copies.spoiled + copies.misused, 0);
@@ -264,10 +264,10 @@ TEST(EngineCopiesOfTheirOwnPace, MovePayloadOverTheStaticWireToo) {
       port.post(frame->bytes, 1, kTxReport);
     }
     port.doorbell();
-    sent += port.device.engine.serve_tx(port.tx());
+    sent += port.hardware.engine.serve_tx(port.tx());
     port.refill();
   }
-  port.device.engine.finish(port.tx());
+  port.hardware.engine.finish(port.tx());
   EXPECT_GT(received, 2000U);
   EXPECT_GT(sent, 2000U);
   EXPECT_EQ(port.count(Count::tx_packets), received);
@@ -275,7 +275,7 @@ TEST(EngineCopiesOfTheirOwnPace, MovePayloadOverTheStaticWireToo) {
   EXPECT_EQ(copies.totals(RTE_NET_VNIC_TX).bytes, std::uint64_t{received} * 500);
   EXPECT_GE(copies.totals(RTE_NET_VNIC_RX).bytes, std::uint64_t{received} * 500);
   EXPECT_GT(copies.totals(RTE_NET_VNIC_RX).most_waiting, 1U);
-  port.device.engine.finish(port.rx());
+  port.hardware.engine.finish(port.rx());
   EXPECT_EQ(copies.spoiled + copies.misused, 0);
 }
 
@@ -291,8 +291,8 @@ TEST(EngineCopiesOfTheirOwnPace, KeepTheStaticWiresRate) {
     while (rate > 1 && port.receive(kCopiedBurst) == 0) {
     }
     EXPECT_EQ(port.harvest().has_value(), rate > 1);
-    port.device.engine.finish(port.tx());
-    port.device.engine.finish(port.rx());
+    port.hardware.engine.finish(port.tx());
+    port.hardware.engine.finish(port.rx());
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames that a copy engine gathers from the program's buffers: each goes on to the wire when its bytes are there.
 
-#include "vnic/device/device.h"
 #include "vnic/engine/engine_state.h"
+#include "vnic/engine/hardware.h"
 
 namespace warpline::vnic {
 
@@ -42,12 +42,12 @@ std::uint32_t Engine::land(TxQueue& queue, TxCopies& copies) {
   copies.lane.look();
   const CopyLane::Batch* batch = copies.lane.landed();
   if (batch == nullptr) return 0;
-  const bool swallows = device_.args.wire == WireKind::fixed;
+  const bool swallows = hardware_.args.wire == WireKind::fixed;
   const std::uint64_t now = device_nanos();
   std::uint32_t frames = 0;
   std::uint64_t bytes = 0;
   SuppliedAddresses::Judged judged;
-  if (!swallows) device_.egress.lock();
+  if (!swallows) hardware_.egress.lock();
   for (; batch != nullptr; batch = copies.lane.landed()) {
     for (std::uint32_t left = batch->frames; left != 0; --left) {
       const TxCopies::Frame& frame = copies.pop();
@@ -63,7 +63,7 @@ std::uint32_t Engine::land(TxQueue& queue, TxCopies& copies) {
     complete(queue, batch->descriptors);
     copies.lane.pop();
   }
-  if (!swallows) device_.egress.unlock();
+  if (!swallows) hardware_.egress.unlock();
   queue.device_counts.add(Count::tx_packets, frames);
   queue.device_counts.add(Count::tx_bytes, bytes);
   judged.count(queue.device_counts);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "vnic/device/device.h"
 #include "vnic/engine/engine_state.h"
+#include "vnic/engine/hardware.h"
 #include "warpline/base/give_way.h"
 
 namespace warpline::vnic {
@@ -53,7 +53,7 @@ Engine::Fill Engine::fill(RxQueue& queue, RxState& state, PacketBuffer::Front fr
   };
   for (std::uint32_t i = 0; i < pieces && front.frame != nullptr; ++i, at = advance(at, queue.size)) {
     const std::uint32_t length = take(i);
-    if (length != 0 && !device_.iommu.allows(queue.ring[at].address, length, state.memory)) {
+    if (length != 0 && !hardware_.iommu.allows(queue.ring[at].address, length, state.memory)) {
       queue.device_counts.add(Count::rx_iommu_fault);
       return Fill::lost;
     }
@@ -85,7 +85,7 @@ Engine::Fill Engine::fill(RxQueue& queue, RxState& state, PacketBuffer::Front fr
 }
 
 std::uint32_t Engine::receive(RxQueue& queue, RxState& state, std::uint32_t most) {
-  PacketBuffer& buffer = device_.ingress.buffer(queue.id);
+  PacketBuffer& buffer = hardware_.ingress.buffer(queue.id);
   const std::uint32_t posted = queue.posted.load(std::memory_order_acquire) - queue.filled;
   std::uint32_t vacant = posted;
   std::uint32_t frames = 0;
@@ -98,7 +98,7 @@ std::uint32_t Engine::receive(RxQueue& queue, RxState& state, std::uint32_t most
     const FrameInfo& info = *front.info;
     RxDescriptor& descriptor = queue.ring[queue.fill_at];
     if (plain && vacant != 0 && info.length <= queue.room[0] &&
-        device_.iommu.allows(descriptor.address, info.length, state.memory)) [[likely]] {
+        hardware_.iommu.allows(descriptor.address, info.length, state.memory)) [[likely]] {
       auto* const to = reinterpret_cast<void*>(descriptor.address);
       copy_bytes(to, front.frame, info.length);
       descriptor.address = rx_hash_and_mark(info.hash, info.mark);
@@ -131,7 +131,7 @@ std::uint32_t Engine::receive_fixed(RxQueue& queue, std::uint32_t most) {
 }
 
 std::uint32_t Engine::fill_fixed(RxQueue& queue, std::uint32_t most) {
-  const std::uint32_t length = device_.args.size;
+  const std::uint32_t length = hardware_.args.size;
   if (queue.group == 1 && length <= queue.room[0]) [[likely]] {
     return serve_rx_static(queue, most, static_cast<std::uint16_t>(length));
   }
@@ -151,7 +151,7 @@ std::uint32_t Engine::fill_fixed(RxQueue& queue, std::uint32_t most) {
 
 std::uint32_t Engine::serve_rx(RxQueue& queue, std::uint32_t most) {
   if (fixed_) return receive_fixed(queue, most);
-  const Faults& faults = device_.egress.faults();
+  const Faults& faults = hardware_.egress.faults();
   if (queue.stall_draw.happens(faults.stall())) [[unlikely]] {
     queue.device_counts.add(Count::fault_stall_polls);
     return 0;
@@ -162,7 +162,7 @@ std::uint32_t Engine::serve_rx(RxQueue& queue, std::uint32_t most) {
   }
   RxState& state = *rx_[queue.id];
   const std::uint32_t frames = copies_ ? receive_copies(queue, state, most) : receive(queue, state, most);
-  if (frames == 0) device_.egress.idle_poll();
+  if (frames == 0) hardware_.egress.idle_poll();
   return frames;
 }
 
@@ -171,10 +171,10 @@ int Engine::reset(RxQueue& queue) {
   state.memory = {};
   queue.filled = 0;
   queue.fill_at = 0;
-  if (device_.args.wire == WireKind::fixed) {
+  if (hardware_.args.wire == WireKind::fixed) {
     // The port's rate, in equal parts.
-    const double queues = std::max<std::uint16_t>(1, device_.rx_queues);
-    state.schedule.start(device_.args.packets_per_s / queues);
+    const double queues = std::max<std::uint16_t>(1, hardware_.rx_queues);
+    state.schedule.start(hardware_.args.packets_per_s / queues);
   }
   if (copies_) {
     if (const int error = state.copies->lane.open(copy_engine_, RTE_NET_VNIC_RX, queue.id); error != 0) return error;

@@ -9,9 +9,9 @@
 
 #include "vnic/common/payload_memory.h"
 #include "vnic/common/spin_lock.h"
-#include "vnic/device/device.h"
 #include "vnic/engine/copy_lane.h"
 #include "vnic/engine/engine.h"
+#include "vnic/engine/hardware.h"
 #include "vnic/sources/schedule.h"
 
 namespace warpline::vnic {

@@ -28,7 +28,7 @@ TEST(Engine, ReportsOnlyWhereAsked) {
   TestPort port;
   for (std::uint32_t i = 0; i < 8; ++i) port.post(numbered_frame(i, 60), 1, i % 4 == 3 ? std::uint64_t{kTxReport} : 0);
   port.doorbell();
-  EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 8U);
+  EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 8U);
   for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(port.reported(i), i % 4 == 3) << i;
 }
 
@@ -36,7 +36,7 @@ TEST(Engine, ReportsARingThatWasPostedWhole) {
   TestPort port;
   for (std::uint32_t i = 0; i < 64; ++i) port.post(numbered_frame(i, 60), 1, kTxReport);
   port.doorbell();
-  EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 64U);
+  EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 64U);
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_TRUE(port.reported(i)) << i;
 }
 
@@ -47,7 +47,7 @@ TEST(Engine, ReportsFramesThatAreCopiedFirst) {
   for (std::uint32_t i = 0; i < 100; ++i) {
     port.post(numbered_frame(i, 60), 1 + i % 2, kTxReport);
     port.doorbell();
-    EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 1U);
+    EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 1U);
     EXPECT_TRUE(port.reported(port.tx().fetched - 1)) << i;
   }
 }
@@ -59,7 +59,7 @@ TEST(Engine, GathersPieces) {
     const Bytes frame = numbered_frame(pieces, 1500);
     port.post(frame, pieces, kTxReport);
     port.doorbell();
-    EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 1U);
+    EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 1U);
     for (std::uint32_t i = 0; i < pieces; ++i) EXPECT_TRUE(port.reported(i));
     ASSERT_EQ(port.receive(), 1U);
     EXPECT_EQ(port.harvest()->bytes, frame);
@@ -73,11 +73,11 @@ TEST(Engine, WaitsForTheEndOfAFrame) {
   std::memcpy(port.tx_buffer(0), frame.data(), 50);
   port.post_raw(reinterpret_cast<std::uintptr_t>(port.tx_buffer(0)), 50);
   port.doorbell();
-  EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 0U);
+  EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 0U);
   std::memcpy(port.tx_buffer(1), frame.data() + 50, 50);
   port.post_raw(reinterpret_cast<std::uintptr_t>(port.tx_buffer(1)), 50 | kTxEnd);
   port.doorbell();
-  EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 1U);
+  EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 1U);
   ASSERT_EQ(port.receive(), 1U);
   EXPECT_EQ(port.harvest()->bytes, frame);
 }
@@ -90,7 +90,7 @@ TEST(Engine, DropsWhatItCannotFollow) {
   port.post_raw(buffer, (kMaxFrame + 1) | kTxEnd);
   port.post_raw(buffer, 60 | kTxEnd | kTxIpSum);  // no IP there
   port.doorbell();
-  EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 0U);
+  EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 0U);
   EXPECT_EQ(port.count(Count::tx_malformed), 3U);
   EXPECT_TRUE(port.reported(0));
   EXPECT_EQ(port.send(numbered_frame(1, 60)), 1U);
@@ -102,12 +102,12 @@ TEST(Engine, DropsAFrameWithoutEndWithinTheRing) {
   const auto buffer = reinterpret_cast<std::uintptr_t>(port.tx_buffer(0));
   for (int i = 0; i < 64; ++i) port.post_raw(buffer, 10 | kTxReport);
   port.doorbell();
-  EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 0U);
+  EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 0U);
   EXPECT_TRUE(port.reported(63));
   port.post_raw(buffer, 10);
   port.post_raw(buffer, 10 | kTxEnd);
   port.doorbell();
-  EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 0U);
+  EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 0U);
   EXPECT_EQ(port.count(Count::tx_malformed), 1U);
   EXPECT_EQ(port.send(numbered_frame(1, 60)), 1U);
   EXPECT_EQ(port.count(Count::tx_malformed), 1U);
@@ -122,7 +122,7 @@ TEST(Engine, TouchesNoMemoryThatIsNotMapped) {
   port.post_raw(reinterpret_cast<std::uintptr_t>(port.tx_buffer(0)), 20);
   port.post_raw(reinterpret_cast<std::uintptr_t>(foreign), 60 | kTxEnd);
   port.doorbell();
-  EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 0U);
+  EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 0U);
   EXPECT_EQ(port.count(Count::tx_iommu_fault), 3U);
 
   ASSERT_EQ(port.send(numbered_frame(1, 60)), 1U);
@@ -198,8 +198,8 @@ TEST(Engine, SplitsBehindHeaders) {
   TestPort port({}, 64, {128, 2048});
   port.rx().split_at_headers = true;
   {
-    const Ingress::Change change(port.device.ingress);
-    port.device.ingress.needs_header_length = true;
+    const Ingress::Change change(port.hardware.ingress);
+    port.hardware.ingress.needs_header_length = true;
   }
   port.refill();
   ASSERT_EQ(port.send(numbered_frame(7, 500)), 1U);  // of no protocol known: Ethernet's header only
@@ -213,8 +213,8 @@ TEST(Engine, TimestampsGrow) {
   TestPort port;
   port.refill();
   {
-    const Ingress::Change change(port.device.ingress);
-    port.device.ingress.reports_time = true;
+    const Ingress::Change change(port.hardware.ingress);
+    port.hardware.ingress.reports_time = true;
   }
   const std::uint64_t before = device_nanos();
   ASSERT_EQ(port.send(numbered_frame(1, 60)), 1U);
@@ -236,11 +236,11 @@ TEST(Engine, WaitsForTheReleaseOfAFrame) {
   port.refill();
   const Bytes frame = numbered_frame(1, 60);
   {
-    const std::scoped_lock held(port.device.egress);
-    port.device.ingress.deliver(frame.data(), 60, device_nanos() + 3'600'000'000'000);
+    const std::scoped_lock held(port.hardware.egress);
+    port.hardware.ingress.deliver(frame.data(), 60, device_nanos() + 3'600'000'000'000);
   }
   EXPECT_EQ(port.receive(), 0U);
-  EXPECT_EQ(port.device.ingress.buffer(0).frames(), 1U);
+  EXPECT_EQ(port.hardware.ingress.buffer(0).frames(), 1U);
 }
 
 TEST(Engine, NamesEveryReasonNotToSend) {
@@ -250,7 +250,7 @@ TEST(Engine, NamesEveryReasonNotToSend) {
   TestPort port(args);
   EXPECT_EQ(port.send(numbered_frame(1, 60)), 0U);
   EXPECT_EQ(port.count(Count::tx_no_peer), 1U);
-  port.device.link_up = false;
+  port.hardware.link.up = false;
   EXPECT_EQ(port.send(numbered_frame(1, 60)), 0U);
   EXPECT_EQ(port.count(Count::tx_link_down), 1U);
 }
@@ -271,7 +271,7 @@ TEST(Engine, ASourceMakesAsManyFramesAsAskedFor) {
   args.flows = 3;
   TestPort port(args);
   ASSERT_EQ(port.open_status, 0);
-  ASSERT_EQ(port.device.engine.start(), 0);
+  ASSERT_EQ(port.hardware.engine.start(), 0);
   port.refill();
   EXPECT_EQ(port.receive(5), 5U);
   EXPECT_EQ(port.receive(32), 32U);
@@ -301,7 +301,7 @@ TEST(Engine, AStaticWireFillsWhatIsPosted) {
       port.post(numbered_frame(i, 60), 2, i % 8 == 7 ? std::uint64_t{kTxReport} : 0);
     }
     port.doorbell();
-    EXPECT_EQ(port.device.engine.serve_tx(port.tx()), 20U);
+    EXPECT_EQ(port.hardware.engine.serve_tx(port.tx()), 20U);
     for (std::uint32_t i = 0; i < 40; ++i) EXPECT_EQ(port.reported(round * 40 + i), i / 2 % 8 == 7) << i;
   }
   EXPECT_EQ(port.count(Count::tx_packets), 60U);
@@ -340,7 +340,7 @@ TEST(Engine, IdlePollsLetGoOfWhatFaultsHoldBack) {
   TestPort port(args);
   port.refill();
   for (std::uint32_t i = 0; i < 3; ++i) ASSERT_EQ(port.send(numbered_frame(i, 60)), 1U);
-  EXPECT_EQ(port.device.egress.faults().held(), 3U);
+  EXPECT_EQ(port.hardware.egress.faults().held(), 3U);
   std::uint32_t received = 0;
   for (int i = 0; i < 100; ++i) received += port.receive();
   EXPECT_EQ(received, 3U);
@@ -353,7 +353,7 @@ TEST(Engine, StopSendsWhatIsPostedAndHeld) {
   port.refill();
   for (std::uint32_t i = 0; i < 3; ++i) port.post(numbered_frame(i, 60));
   port.doorbell();
-  port.device.engine.stop();
+  port.hardware.engine.stop();
   EXPECT_EQ(port.receive(), 3U);
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "vnic/device/device.h"
+#include "vnic/engine/hardware.h"
 
 namespace warpline::vnic {
 
@@ -29,13 +29,13 @@ class TestPort {
 
   explicit TestPort(const Devargs& args = {}, std::uint16_t size = 64, std::vector<std::uint16_t> rooms = {2048},
                     const rte_net_vnic_copy_engine* copies = nullptr)
-      : device("net_vnic_test", args), rx_(std::make_unique<RxQueue>()), tx_(std::make_unique<TxQueue>()) {
+      : hardware("net_vnic_test", args), rx_(std::make_unique<RxQueue>()), tx_(std::make_unique<TxQueue>()) {
     rx_ring_.resize(size);
     tx_ring_.resize(size);
     rx_memory_.resize(std::size_t{size} * kSlot);
     tx_memory_.resize(std::size_t{size} * kSlot);
-    open_status = device.engine.open();
-    rx_->device = tx_->device = &device;
+    open_status = hardware.engine.open();
+    rx_->hardware = tx_->hardware = &hardware;
     rx_->ring = rx_ring_.data();
     tx_->ring = tx_ring_.data();
     rx_->size = static_cast<std::uint16_t>(size - size % rooms.size());
@@ -43,19 +43,17 @@ class TestPort {
     rx_->group = static_cast<std::uint16_t>(rooms.size());
     rx_->free_thresh = 32;
     for (std::size_t i = 0; i < rooms.size(); ++i) rx_->room[i] = rooms[i];
-    device.rx[0] = rx_.get();
-    device.tx[0] = tx_.get();
-    device.rx_queues = device.tx_queues = 1;
-    device.iommu.map(reinterpret_cast<std::uintptr_t>(rx_memory_.data()), rx_memory_.size());
-    device.iommu.map(reinterpret_cast<std::uintptr_t>(tx_memory_.data()), tx_memory_.size());
-    if (device.ingress.configure(1, args.buffer) != 0) open_status = -1;
-    device.ingress.max_frame = kMaxFrame;
-    device.ingress.queue_started[0] = true;
-    device.ingress.started = true;
-    device.link_up = true;
-    device.egress.connect();
-    if (copies != nullptr && device.engine.set_copy_engine(copies) != 0) open_status = -1;
-    if (device.engine.reset(*rx_) != 0 || device.engine.reset(*tx_) != 0) open_status = -1;
+    hardware.rx_queues = hardware.tx_queues = 1;
+    hardware.iommu.map(reinterpret_cast<std::uintptr_t>(rx_memory_.data()), rx_memory_.size());
+    hardware.iommu.map(reinterpret_cast<std::uintptr_t>(tx_memory_.data()), tx_memory_.size());
+    if (hardware.ingress.configure(1, args.buffer) != 0) open_status = -1;
+    hardware.ingress.max_frame = kMaxFrame;
+    hardware.ingress.queue_started[0] = true;
+    hardware.ingress.started = true;
+    hardware.link.up = true;
+    if (args.wire == WireKind::loopback) hardware.egress.connect(&hardware.ingress);
+    if (copies != nullptr && hardware.engine.set_copy_engine(copies) != 0) open_status = -1;
+    if (hardware.engine.reset(*rx_) != 0 || hardware.engine.reset(*tx_) != 0) open_status = -1;
     rx_->started = true;
     tx_->started = true;
   }
@@ -84,7 +82,7 @@ class TestPort {
   std::uint32_t send(const Bytes& frame) {
     post(frame);
     doorbell();
-    return device.engine.serve_tx(*tx_);
+    return hardware.engine.serve_tx(*tx_);
   }
   [[nodiscard]] bool reported(std::uint32_t place) {
     return (read_back(tx_ring_[place % tx_->size].word) & kTxDone) != 0;
@@ -124,14 +122,14 @@ class TestPort {
     }
     return {};
   }
-  std::uint32_t receive(std::uint32_t most = 64) { return device.engine.serve_rx(*rx_, most); }
+  std::uint32_t receive(std::uint32_t most = 64) { return hardware.engine.serve_rx(*rx_, most); }
 
   [[nodiscard]] std::uint64_t count(Count what) const {
-    return rx_->device_counts.get(what) + tx_->device_counts.get(what) + device.egress.counts.get(what) +
-           device.ingress.counts.get(what);
+    return rx_->device_counts.get(what) + tx_->device_counts.get(what) + hardware.egress.counts.get(what) +
+           hardware.ingress.counts.get(what);
   }
 
-  Device device;
+  Hardware hardware;
   int open_status = 0;
 
  private:

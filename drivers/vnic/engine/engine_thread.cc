@@ -13,8 +13,8 @@
 #include <rte_version.h>
 
 #include "vnic/common/log.h"
-#include "vnic/device/device.h"
 #include "vnic/engine/engine.h"
+#include "vnic/engine/hardware.h"
 #include "warpline/base/give_way.h"
 
 namespace warpline::vnic {
@@ -57,17 +57,17 @@ void Engine::wait_for_pass() const {
   while (passes_.load(std::memory_order_acquire) - now < 2) give_way();
 }
 
-int Engine::start() {
+int Engine::start(const rte_ether_addr* own) {
   if (source_ != nullptr) {
-    const std::scoped_lock held(device_.egress);
-    if (device_.ethdev != nullptr) {
-      MacAddress own;
-      std::memcpy(own.bytes.data(), device_.ethdev->data->mac_addrs, own.bytes.size());
-      source_->address_to(own);
+    const std::scoped_lock held(hardware_.egress);
+    if (own != nullptr) {
+      MacAddress address;
+      std::memcpy(address.bytes.data(), own->addr_bytes, address.bytes.size());
+      source_->address_to(address);
     }
     source_->start(device_nanos());
   }
-  return device_.args.engine == EngineKind::thread ? start_thread() : 0;
+  return hardware_.args.engine == EngineKind::thread ? start_thread() : 0;
 }
 
 void Engine::stop() {
@@ -76,7 +76,7 @@ void Engine::stop() {
     TxQueue* const queue = served.load(std::memory_order_acquire);
     if (queue != nullptr && queue->started.load(std::memory_order_acquire)) drain(*queue, *tx_[queue->id]);
   }
-  Egress& egress = device_.egress;
+  Egress& egress = hardware_.egress;
   const std::scoped_lock held(egress);
   egress.flush(device_nanos());
 }
@@ -107,16 +107,16 @@ int Engine::create_thread(const char* name) {
 #endif
 
 int Engine::start_thread() {
-  const int cpu = device_.args.engine_cpu;
+  const int cpu = hardware_.args.engine_cpu;
   if (cpu >= CPU_SETSIZE) {
-    log_error("%s: cpu=%d: there is no such processor", device_.name.c_str(), cpu);
+    log_error("%s: cpu=%d: there is no such processor", hardware_.name.c_str(), cpu);
     return -EINVAL;
   }
   stop_.store(false, std::memory_order_relaxed);
   char name[16];
-  std::snprintf(name, sizeof name, "vnic-%u", static_cast<unsigned>(device_.port_id));
+  std::snprintf(name, sizeof name, "vnic-%u", static_cast<unsigned>(hardware_.port_id));
   if (const int status = create_thread(name); status != 0) {
-    log_error("%s: its engine's thread was not created: %s", device_.name.c_str(), std::strerror(std::abs(status)));
+    log_error("%s: its engine's thread was not created: %s", hardware_.name.c_str(), std::strerror(std::abs(status)));
     return -std::abs(status);
   }
   running_ = true;
@@ -125,7 +125,7 @@ int Engine::start_thread() {
   CPU_ZERO(&only);
   CPU_SET(cpu, &only);
   if (const int status = pthread_setaffinity_np(thread_, sizeof only, &only); status != 0) {
-    log_error("%s: cpu=%d: %s", device_.name.c_str(), cpu, std::strerror(status));
+    log_error("%s: cpu=%d: %s", hardware_.name.c_str(), cpu, std::strerror(status));
     stop_thread();
     return -status;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <mutex>
 
-#include "vnic/device/device.h"
 #include "vnic/engine/engine_state.h"
+#include "vnic/engine/hardware.h"
 #include "vnic/wire/tx_checksum.h"
 #include "warpline/base/give_way.h"
 
@@ -15,7 +15,7 @@ Engine::Chain Engine::follow(const TxQueue& queue, TxState& state, std::uint32_t
   for (std::uint16_t at = chain.first; chain.pieces < pending; at = advance(at, queue.size)) {
     const TxDescriptor& piece = queue.ring[at];
     const std::uint32_t length = tx_length(piece.word);
-    mapped = mapped && (length == 0 || device_.iommu.allows(piece.address, length, state.memory));
+    mapped = mapped && (length == 0 || hardware_.iommu.allows(piece.address, length, state.memory));
     chain.length += length;
     ++chain.pieces;
     if ((piece.word & kTxReport) != 0) {
@@ -69,7 +69,7 @@ void Engine::gather(const TxQueue& queue, const Chain& chain, std::uint8_t* out)
 std::uint32_t Engine::send_posted(TxQueue& queue, TxState& state) {
   const std::uint32_t posted = queue.posted.load(std::memory_order_acquire) - queue.fetched;
   if (posted == 0) return 0;
-  Egress& egress = device_.egress;
+  Egress& egress = hardware_.egress;
   std::uint32_t frames = 0;
   std::uint64_t bytes = 0;
   std::uint32_t pending = posted;
@@ -85,7 +85,7 @@ std::uint32_t Engine::send_posted(TxQueue& queue, TxState& state) {
     const std::uint32_t length = tx_length(piece.word);
     bool left = false;
     if ((piece.word & (kTxEnd | not_in_place)) == kTxEnd && length - 1 < kMaxFrame &&
-        device_.iommu.allows(piece.address, length, state.memory) && send_in_place(piece, now, left)) [[likely]] {
+        hardware_.iommu.allows(piece.address, length, state.memory) && send_in_place(piece, now, left)) [[likely]] {
       if (left) {
         ++frames;
         bytes += length;
@@ -128,17 +128,17 @@ inline bool Engine::send_in_place(const TxDescriptor& piece, std::uint64_t now_n
   auto* const bytes = reinterpret_cast<std::uint8_t*>(piece.address);
   const std::uint32_t length = tx_length(piece.word);
   if ((piece.word & kTxSums) == 0) {
-    left = device_.egress.send(bytes, length, now_nanos);
+    left = hardware_.egress.send(bytes, length, now_nanos);
     return true;
   }
   Segment segment{bytes, length, 0, Verdict::forward};
-  left = device_.egress.send({&segment, 1, length}, piece.word, now_nanos) == Ingress::Taken::yes;
+  left = hardware_.egress.send({&segment, 1, length}, piece.word, now_nanos) == Ingress::Taken::yes;
   return left;
 }
 
 /// False: it could not leave.
 bool Engine::send_chain(TxQueue& queue, TxState& state, const Chain& chain, std::uint64_t now_nanos) {
-  if (chain.pieces <= kMaxSegments && device_.egress.takes_pieces()) {
+  if (chain.pieces <= kMaxSegments && hardware_.egress.takes_pieces()) {
     std::array<Segment, kMaxSegments> segments;
     std::uint16_t at = chain.first;
     for (std::uint16_t i = 0; i < chain.pieces; ++i, at = advance(at, queue.size)) {
@@ -146,7 +146,7 @@ bool Engine::send_chain(TxQueue& queue, TxState& state, const Chain& chain, std:
       segments[i] = {reinterpret_cast<std::uint8_t*>(piece.address), tx_length(piece.word), 0, Verdict::forward};
     }
     const FrameRef frame{segments.data(), static_cast<std::uint16_t>(chain.pieces), chain.length};
-    const Ingress::Taken taken = device_.egress.send(frame, chain.word, now_nanos);
+    const Ingress::Taken taken = hardware_.egress.send(frame, chain.word, now_nanos);
     if (taken == Ingress::Taken::unfit) queue.device_counts.add(Count::tx_malformed);
     if (taken != Ingress::Taken::unfinished) return taken == Ingress::Taken::yes;
   }
@@ -156,12 +156,12 @@ bool Engine::send_chain(TxQueue& queue, TxState& state, const Chain& chain, std:
 
 bool Engine::send_gathered(TxQueue& queue, std::uint8_t* frame, std::uint32_t length, std::uint64_t word,
                            std::uint64_t now_nanos) {
-  if ((word & kTxSums) == 0) return device_.egress.send(frame, length, now_nanos);
+  if ((word & kTxSums) == 0) return hardware_.egress.send(frame, length, now_nanos);
   Segment segment{frame, length, 0, Verdict::forward};
   const DeviceSums sums = sum_up({&segment, 1, length}, word);
   if (sums.fits) {
     sums.store(frame);
-    return device_.egress.send(frame, length, now_nanos, sums);
+    return hardware_.egress.send(frame, length, now_nanos, sums);
   }
   queue.device_counts.add(Count::tx_malformed);
   return false;

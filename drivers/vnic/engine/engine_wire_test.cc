@@ -51,7 +51,7 @@ RC_GTEST_PROP(EngineWire, IsAFaithfulWire, ()) {
         break;
       }
       case 1:
-        port.device.engine.serve_tx(port.tx());
+        port.hardware.engine.serve_tx(port.tx());
         break;
       case 2:
         port.refill(static_cast<std::uint32_t>(random.below(size) / rooms.size() * rooms.size()));
@@ -62,7 +62,7 @@ RC_GTEST_PROP(EngineWire, IsAFaithfulWire, ()) {
     }
   }
   for (; !expected.empty() && serves < 1000; ++serves) {
-    port.device.engine.serve_tx(port.tx());
+    port.hardware.engine.serve_tx(port.tx());
     port.refill();
     port.receive();
     harvest();
@@ -80,7 +80,7 @@ TEST(EngineWire, SendsAndReceivesOnTwoThreads) {
   port.refill();
   std::thread sender([&] {
     for (std::uint64_t i = 0; i < kFrames;) {
-      if (port.device.ingress.buffer(0).frames() > 1000) {
+      if (port.hardware.ingress.buffer(0).frames() > 1000) {
         std::this_thread::yield();
         continue;
       }

@@ -9,17 +9,13 @@
 #include <rte_memzone.h>
 
 #include "vnic/common/counters.h"
+#include "vnic/common/limits.h"
 #include "vnic/faults/faults.h"
 #include "vnic/rings/descriptor.h"
 
 namespace warpline::vnic {
 
-struct Device;
-
-inline constexpr std::uint16_t kMinRing = 64;
-inline constexpr std::uint16_t kMaxRing = 8192;
-inline constexpr std::uint16_t kMaxQueues = 32;  ///< queue pairs
-inline constexpr std::uint16_t kMaxSplit = 4;    ///< segments of a buffer split
+struct Hardware;
 
 /// Null entries behind a software ring's end: the burst loops prefetch at most so far ahead.
 inline constexpr std::uint16_t kSoftwareRingTail = 8;
@@ -31,7 +27,7 @@ inline constexpr std::uint16_t kSoftwareRingTail = 8;
 /// its last group behind its end come back with length 0; kRxEnd stands in the group's last descriptor.
 struct RxQueue {
   // Set at set-up, then read by both.
-  Device* device;
+  Hardware* hardware;  ///< for the burst calls, which run its engine; nothing here looks into it
   const rte_memzone* zone;
   RxDescriptor* ring;
   bool inline_engine;  ///< the burst calls run the engine
@@ -79,7 +75,7 @@ struct RxQueue {
 
 /// A transmit queue, in the same three parts.
 struct TxQueue {
-  Device* device;
+  Hardware* hardware;  ///< for the burst calls, which run its engine; nothing here looks into it
   const rte_memzone* zone;
   TxDescriptor* ring;
   bool inline_engine;

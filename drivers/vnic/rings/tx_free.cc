@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the mbufs of sent frames go back to their pools.
 #include <algorithm>
-#include <cerrno>
 
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 #include <rte_version.h>
 
-#include "vnic/api/recycle_ops.h"
-#include "vnic/device/registry.h"
 #include "vnic/rings/tx_ring.h"
 
 namespace warpline::vnic {
@@ -150,13 +147,3 @@ void tx_free(TxQueue& queue, std::uint32_t begin, std::uint32_t count) {
 }
 
 }  // namespace warpline::vnic
-
-int rte_net_vnic_set_tx_free(std::uint16_t port_id, std::uint16_t queue, rte_net_vnic_tx_free way) {
-  using namespace warpline::vnic;
-  if (way != RTE_NET_VNIC_FREE_CHECKED && way != RTE_NET_VNIC_FREE_CACHE) return -EINVAL;
-  const auto lock = lock_registry();
-  Device* const device = find_device(port_id);
-  if (device == nullptr || queue >= kMaxQueues || device->tx[queue] == nullptr) return -ENODEV;
-  device->tx[queue]->frees_to_cache = way == RTE_NET_VNIC_FREE_CACHE;
-  return 0;
-}

@@ -5,23 +5,15 @@
 #include <cerrno>
 #include <cstring>
 
-#include "vnic/bursts/bursts.h"
-#include "vnic/bursts/recycle.h"
 #include "vnic/common/log.h"
 #include "vnic/device/control.h"
 #include "vnic/device/link_interrupt.h"
 #include "vnic/device/registry.h"
+#include "vnic/setup/queue_offloads.h"
 #include "vnic/setup/queue_setup.h"
 
 namespace warpline::vnic {
 namespace {
-
-constexpr std::uint64_t kRxChecksums =
-    RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
-constexpr std::uint64_t kRxOffloads = kRxChecksums | RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT |
-                                      RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_TIMESTAMP;
-constexpr std::uint64_t kTxFullOffloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
-                                          RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 
 constexpr std::uint16_t kPreferredRing = 512;
 constexpr std::uint16_t kPreferredBurst = 32;
@@ -54,37 +46,6 @@ void configure_rss(Device& device, const rte_eth_conf& conf) {
   rss.reset_table(std::max<std::uint16_t>(device.rx_queues, 1));
 }
 
-/// What all queues together ask of the receiving side.
-void configure_ingress(rte_eth_dev* dev) {
-  Device& device = device_of(dev);
-  const Ingress::Change change(device.ingress);
-  Ingress& ingress = device.ingress;
-  ingress.max_frame = dev->data->mtu + kFrameOverhead;
-  ingress.checksum_offloads = 0;
-  ingress.needs_header_length = false;
-  ingress.reports_hash = false;
-  ingress.reports_time = false;
-  for (std::uint16_t i = 0; i < device.rx_queues; ++i) {
-    if (device.rx[i] == nullptr) continue;
-    const RxQueue& queue = *device.rx[i];
-    ingress.checksum_offloads |= queue.offloads & kRxChecksums;
-    ingress.needs_header_length = ingress.needs_header_length || queue.split_at_headers;
-    ingress.reports_hash = ingress.reports_hash || (queue.offloads & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0;
-    ingress.reports_time = ingress.reports_time || (queue.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
-  }
-}
-
-/// What a receive queue needs of its burst function; each does what those before it do.
-enum class RxNeed : std::uint8_t { plain, offloads, chained };
-
-RxNeed need_of(const RxQueue& queue) {
-  if (queue.group > 1 || queue.scatter) return RxNeed::chained;
-  constexpr std::uint64_t kReported = kRxChecksums | RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_TIMESTAMP;
-  return (queue.offloads & kReported) != 0 ? RxNeed::offloads : RxNeed::plain;
-}
-
-bool needs_full(const TxQueue& queue) { return (queue.offloads & kTxFullOffloads) != 0; }
-
 bool all_are_set_up(const Device& device) {
   const auto there = [](const auto* queue) { return queue != nullptr; };
   if (std::all_of(device.rx.begin(), device.rx.begin() + device.rx_queues, there) &&
@@ -93,12 +54,6 @@ bool all_are_set_up(const Device& device) {
   }
   log_error("%s: not all of its %u and %u queues were set up", device.name.c_str(), device.rx_queues, device.tx_queues);
   return false;
-}
-
-int refuse_while_running(const Device& device, const char* direction, std::uint16_t queue) {
-  log_error("%s: %s queue %u: the port was started without these offloads; stop it first", device.name.c_str(),
-            direction, queue);
-  return -ENOTSUP;
 }
 
 int start_queues(rte_eth_dev* dev) {
@@ -175,42 +130,10 @@ int configure(rte_eth_dev* dev) {
   return device.engine.prepare_copies();
 }
 
-void choose_bursts(rte_eth_dev* dev) {
-  const Device& device = device_of(dev);
-  RxNeed need = RxNeed::plain;
-  for (std::uint16_t i = 0; i < device.rx_queues; ++i) need = std::max(need, need_of(*device.rx[i]));
-  const bool full = std::any_of(device.tx.begin(), device.tx.begin() + device.tx_queues,
-                                [](const TxQueue* queue) { return needs_full(*queue); });
-  constexpr eth_rx_burst_t kRxBursts[] = {rx_burst_plain, rx_burst_offloads, rx_burst_chained};
-  dev->rx_pkt_burst = kRxBursts[static_cast<std::size_t>(need)];
-  dev->tx_pkt_burst = full ? tx_burst_full : tx_burst_plain;
-  dev->tx_pkt_prepare = tx_prepare;
-  dev->data->scattered_rx = need == RxNeed::chained;
-  install_recycling(dev);
-}
-
-int adopt_while_running(rte_eth_dev* dev, const RxQueue& queue) {
-  const RxNeed need = need_of(queue);
-  const bool plain = dev->rx_pkt_burst == rx_burst_plain;
-  const bool chained = dev->rx_pkt_burst == rx_burst_chained;
-  if ((plain && need != RxNeed::plain) || (!chained && need == RxNeed::chained)) {
-    return refuse_while_running(*queue.device, "receive", queue.id);
-  }
-  configure_ingress(dev);
-  return 0;
-}
-
-int adopt_while_running(rte_eth_dev* dev, const TxQueue& queue) {
-  if (needs_full(queue) && dev->tx_pkt_burst != tx_burst_full) {
-    return refuse_while_running(*queue.device, "transmit", queue.id);
-  }
-  return 0;
-}
-
 int start(rte_eth_dev* dev) {
   Device& device = device_of(dev);
-  device.link_interrupts.store(dev->data->dev_conf.intr_conf.lsc != 0, std::memory_order_relaxed);
-  if (device.link_interrupts.load(std::memory_order_relaxed)) {
+  device.link.interrupts.store(dev->data->dev_conf.intr_conf.lsc != 0, std::memory_order_relaxed);
+  if (device.link.interrupts.load(std::memory_order_relaxed)) {
     if (const int error = open_link_interrupt(); error != 0) {
       log_error("%s: no interrupt for its link: %s", device.name.c_str(), std::strerror(-error));
       return error;
@@ -221,7 +144,7 @@ int start(rte_eth_dev* dev) {
   device.iommu.take_eal_memory();
   configure_ingress(dev);
   int error = start_queues(dev);
-  if (error == 0) error = device.engine.start();
+  if (error == 0) error = device.engine.start(dev->data->mac_addrs);
   if (error != 0) {
     stop_queues(device);
     return error;

@@ -20,6 +20,7 @@
 #include "vnic/device/registry.h"
 #include "vnic/device/stats.h"
 #include "vnic/setup/configure.h"
+#include "vnic/setup/queue_offloads.h"
 #include "vnic/setup/queue_setup.h"
 #include "warpline/base/random.h"
 

@@ -12,7 +12,7 @@
 #include "vnic/common/log.h"
 #include "vnic/rings/posted_set.h"
 #include "vnic/rings/rx_ring.h"
-#include "vnic/setup/configure.h"
+#include "vnic/setup/queue_offloads.h"
 #include "vnic/setup/queue_setup.h"
 
 namespace warpline::vnic {
@@ -22,7 +22,7 @@ constexpr std::uint16_t kDefaultFreeThresh = 32;
 
 /// What a walk over all mbufs of a pool finds out.
 struct PoolSurvey {
-  const Device* device;
+  const Hardware* hardware;
   Iommu::Cache cache;
   bool mapped = true;
   bool uniform = true;  ///< all buffers lie equally far from their mbufs
@@ -33,7 +33,7 @@ void survey_mbuf(rte_mempool* /*pool*/, void* opaque, void* object, unsigned ind
   PoolSurvey& survey = *static_cast<PoolSurvey*>(opaque);
   const rte_mbuf* const mbuf = static_cast<rte_mbuf*>(object);
   const auto address = reinterpret_cast<std::uintptr_t>(mbuf->buf_addr);
-  survey.mapped = survey.mapped && survey.device->iommu.allows(address, mbuf->buf_len, survey.cache);
+  survey.mapped = survey.mapped && survey.hardware->iommu.allows(address, mbuf->buf_len, survey.cache);
   const auto buffer_at = static_cast<std::ptrdiff_t>(address - reinterpret_cast<std::uintptr_t>(mbuf));
   if (index == 0) survey.buffer_at = buffer_at;
   survey.uniform = survey.uniform && survey.buffer_at == buffer_at;
@@ -54,8 +54,8 @@ std::uint64_t rearm_data(std::uint16_t data_off, std::uint16_t port) {
 /// Segment `segment` of the queue's frames: `length` bytes, 0 for all there is, `offset` into a buffer of `pool`.
 int setup_segment(RxQueue& queue, std::uint16_t segment, rte_mempool* pool, std::uint32_t length,
                   std::uint32_t offset) {
-  const Device& device = *queue.device;
-  const char* const port = device.name.c_str();
+  const Hardware& hardware = *queue.hardware;
+  const char* const port = hardware.name.c_str();
   if (pool == nullptr || pool->elt_size < sizeof(rte_mbuf) ||
       pool->private_data_size < sizeof(rte_pktmbuf_pool_private)) {
     log_error("%s: receive queue %u, segment %u: this is no pool of mbufs", port, queue.id, segment);
@@ -69,7 +69,7 @@ int setup_segment(RxQueue& queue, std::uint16_t segment, rte_mempool* pool, std:
     return -EINVAL;
   }
   PoolSurvey survey{};
-  survey.device = &device;
+  survey.hardware = &hardware;
   rte_mempool_obj_iter(pool, survey_mbuf, &survey);
   if (!survey.mapped) {
     log_error(
@@ -82,14 +82,14 @@ int setup_segment(RxQueue& queue, std::uint16_t segment, rte_mempool* pool, std:
   const bool near = survey.uniform && survey.buffer_at > 0 && survey.buffer_at < UINT16_MAX;
   queue.pools[segment] = pool;
   const std::uint32_t room = data_room - data_off;
-  queue.room[segment] = static_cast<std::uint16_t>(length == 0 ? room - room % device.args.rx_buffer_unit : length);
+  queue.room[segment] = static_cast<std::uint16_t>(length == 0 ? room - room % hardware.args.rx_buffer_unit : length);
   if (queue.room[segment] == 0) {
     log_error("%s: receive queue %u, segment %u: the device counts room in units of %u bytes, more than the %u there",
-              port, queue.id, segment, device.args.rx_buffer_unit, room);
+              port, queue.id, segment, hardware.args.rx_buffer_unit, room);
     return -EINVAL;
   }
   queue.offset[segment] = static_cast<std::uint16_t>(data_off);
-  const bool computed = device.args.refill == Refill::computed && near;
+  const bool computed = hardware.args.refill == Refill::computed && near;
   queue.data_at[segment] = computed ? static_cast<std::uint32_t>(survey.buffer_at) + data_off : 0;
   queue.rearm[segment] = rearm_data(static_cast<std::uint16_t>(data_off), queue.port);
   queue.base_flags[segment] = pinned ? RTE_MBUF_F_EXTERNAL : 0;
@@ -102,14 +102,14 @@ int setup_split(RxQueue& queue, const rte_eth_rxconf& conf) {
     const rte_eth_rxseg_split& segment = conf.rx_seg[i].split;
     if (segment.proto_hdr != 0 && i != 0) {
       log_error("%s: receive queue %u: only the first segment of a split may end with the headers",
-                queue.device->name.c_str(), queue.id);
+                queue.hardware->name.c_str(), queue.id);
       return -ENOTSUP;
     }
     if (segment.proto_hdr != 0) queue.split_at_headers = true;
     const bool last = i + 1 == conf.rx_nseg;
     if (segment.length == 0 && segment.proto_hdr == 0 && !last) {
       log_error("%s: receive queue %u: segment %u of the split has neither length nor protocol",
-                queue.device->name.c_str(), queue.id, i);
+                queue.hardware->name.c_str(), queue.id, i);
       return -EINVAL;
     }
     if (const int error = setup_segment(queue, i, segment.mp, segment.length, segment.offset); error != 0) return error;
@@ -121,7 +121,7 @@ int setup_timestamp(RxQueue& queue) {
   queue.timestamp_offset = -1;
   if ((queue.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) == 0) return 0;
   if (rte_mbuf_dyn_rx_timestamp_register(&queue.timestamp_offset, &queue.timestamp_flag) != 0) {
-    log_error("%s: no room left in the mbuf for a timestamp", queue.device->name.c_str());
+    log_error("%s: no room left in the mbuf for a timestamp", queue.hardware->name.c_str());
     return -ENOMEM;
   }
   return 0;
@@ -133,7 +133,7 @@ int setup_rings(RxQueue& queue, rte_eth_dev* dev, unsigned socket) {
   queue.software_ring = static_cast<rte_mbuf**>(rte_zmalloc_socket(
       "vnic_rx", sizeof(rte_mbuf*) * (std::size_t{queue.size} + kSoftwareRingTail), 64, static_cast<int>(socket)));
   if (queue.zone == nullptr || queue.software_ring == nullptr) {
-    log_error("%s: no memory for a receive ring of %u", queue.device->name.c_str(), queue.size);
+    log_error("%s: no memory for a receive ring of %u", queue.hardware->name.c_str(), queue.size);
     return -ENOMEM;
   }
   queue.ring = static_cast<RxDescriptor*>(queue.zone->addr);
@@ -148,7 +148,7 @@ int setup(RxQueue& queue, rte_eth_dev* dev, std::uint16_t descriptors, unsigned 
   queue.group = 1;
   const bool split = (queue.offloads & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT) != 0 && conf.rx_nseg > 0;
   if (split && !queue.scatter) {
-    log_error("%s: receive queue %u: a buffer split needs the scatter offload too", queue.device->name.c_str(),
+    log_error("%s: receive queue %u: a buffer split needs the scatter offload too", queue.hardware->name.c_str(),
               queue.id);
     return -EINVAL;
   }
@@ -156,13 +156,13 @@ int setup(RxQueue& queue, rte_eth_dev* dev, std::uint16_t descriptors, unsigned 
     return error;
   }
   // As drivers do whose devices count so.
-  const bool scatters = queue.device->args.rx_buffer_unit > 1 && dev->data->mtu + kFrameOverhead > queue.room[0];
+  const bool scatters = queue.hardware->args.rx_buffer_unit > 1 && dev->data->mtu + kFrameOverhead > queue.room[0];
   queue.scatter = queue.scatter || scatters;
   queue.size = static_cast<std::uint16_t>(descriptors - descriptors % queue.group);
   const std::uint16_t fallback = std::min<std::uint16_t>(kDefaultFreeThresh, queue.size / 2);
   std::uint16_t threshold = conf.rx_free_thresh == 0 ? fallback : conf.rx_free_thresh;
   if (threshold >= queue.size) {
-    log_error("%s: receive queue %u: rx_free_thresh %u must be below the ring's %u", queue.device->name.c_str(),
+    log_error("%s: receive queue %u: rx_free_thresh %u must be below the ring's %u", queue.hardware->name.c_str(),
               queue.id, threshold, queue.size);
     return -EINVAL;
   }
@@ -192,7 +192,7 @@ int rx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
     return -ENOMEM;
   }
   auto* const queue = new (memory) RxQueue{};
-  queue->device = &device;
+  queue->hardware = &device;
   queue->id = id;
   queue->deferred = conf->rx_deferred_start != 0;
   queue->port = dev->data->port_id;

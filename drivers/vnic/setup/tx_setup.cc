@@ -7,7 +7,7 @@
 
 #include "vnic/common/log.h"
 #include "vnic/rings/tx_ring.h"
-#include "vnic/setup/configure.h"
+#include "vnic/setup/queue_offloads.h"
 #include "vnic/setup/queue_setup.h"
 
 namespace warpline::vnic {
@@ -28,13 +28,13 @@ int setup_rings(TxQueue& queue, rte_eth_dev* dev, unsigned socket) {
                                         static_cast<int>(socket));
   queue.software_ring = static_cast<rte_mbuf**>(
       rte_zmalloc_socket("vnic_tx", sizeof(rte_mbuf*) * queue.size, 64, static_cast<int>(socket)));
-  const bool keeps_addresses = queue.device->args.refill == Refill::ring;
+  const bool keeps_addresses = queue.hardware->args.refill == Refill::ring;
   if (keeps_addresses) {
     queue.buffers = static_cast<std::uint64_t*>(
         rte_zmalloc_socket("vnic_tx", sizeof(std::uint64_t) * queue.size, 64, static_cast<int>(socket)));
   }
   if (queue.zone == nullptr || queue.software_ring == nullptr || (keeps_addresses && queue.buffers == nullptr)) {
-    log_error("%s: no memory for a transmit ring of %u", queue.device->name.c_str(), queue.size);
+    log_error("%s: no memory for a transmit ring of %u", queue.hardware->name.c_str(), queue.size);
     return -ENOMEM;
   }
   queue.ring = static_cast<TxDescriptor*>(queue.zone->addr);
@@ -75,7 +75,7 @@ int tx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
     return -ENOMEM;
   }
   auto* const queue = new (memory) TxQueue{};
-  queue->device = &device;
+  queue->hardware = &device;
   queue->id = id;
   queue->deferred = conf->tx_deferred_start != 0;
   queue->size = descriptors;

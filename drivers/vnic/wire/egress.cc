@@ -6,9 +6,6 @@
 #include <new>
 
 #include "vnic/common/device_clock.h"
-#include "vnic/device/device.h"
-#include "vnic/device/link_interrupt.h"
-#include "vnic/device/registry.h"
 
 namespace warpline::vnic {
 namespace {
@@ -18,17 +15,18 @@ constexpr std::uint32_t kIdlePolls = 64;
 
 }  // namespace
 
-Egress::Egress(Device& device, const Devargs& args)
-    : device_(device),
+Egress::Egress(const Devargs& args, Link& link, Ingress& ingress)
+    : link_(link),
       faults_(args.faults, args.seed),
+      made_end_(args.wire == WireKind::source ? &ingress : nullptr),
       swallows_(args.wire == WireKind::source || args.wire == WireKind::sink || args.wire == WireKind::fixed) {}
 
 void Egress::lock() {
   lock_.lock();
   changes_frames_ = faults_.active();
   // What is made comes in where others send out.
-  other_end_ = device_.args.wire == WireKind::source ? &device_.ingress : sink_.load(std::memory_order_acquire);
-  if (!device_.link_up.load(std::memory_order_relaxed) || (!swallows_ && other_end_ == nullptr)) {
+  other_end_ = made_end_ != nullptr ? made_end_ : sink_.load(std::memory_order_acquire);
+  if (!link_.up.load(std::memory_order_relaxed) || (!swallows_ && other_end_ == nullptr)) {
     way_ = Way::blocked;
   } else {
     way_ = swallows_ ? Way::swallow : Way::deliver;
@@ -41,14 +39,14 @@ void Egress::unlock() {
   holds_back_.store(faults_.held() != 0, std::memory_order_relaxed);
   if (faults_.link_up() != carrier_) [[unlikely]] {
     carrier_ = !carrier_;
-    if (device_.link_interrupts.load(std::memory_order_relaxed)) raise_link_interrupt(device_);
+    if (link_.interrupts.load(std::memory_order_relaxed)) raise_link_interrupt(link_);
   }
   idle_polls_.store(0, std::memory_order_relaxed);
   lock_.unlock();
 }
 
 bool Egress::block() {
-  const bool up = device_.link_up.load(std::memory_order_relaxed);
+  const bool up = link_.up.load(std::memory_order_relaxed);
   counts.add(up ? Count::tx_no_peer : Count::tx_link_down);
   return false;
 }
@@ -63,17 +61,6 @@ void Egress::receive(std::uint8_t* frame, std::uint32_t length, std::uint64_t no
 
 void Egress::flush(std::uint64_t now_nanos) {
   if (other_end_ != nullptr) faults_.flush(now_nanos, *other_end_);
-}
-
-void Egress::connect() {
-  Ingress* sink = nullptr;
-  if (device_.args.wire == WireKind::loopback) {
-    sink = &device_.ingress;
-  } else if (device_.args.wire == WireKind::peer) {
-    Device* const peer = find_device(device_.args.peer);
-    sink = peer != nullptr ? &peer->ingress : nullptr;
-  }
-  sink_.store(sink, std::memory_order_release);
 }
 
 int Egress::set_faults(const FaultConfig& config) {

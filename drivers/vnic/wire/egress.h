@@ -9,15 +9,15 @@
 #include "vnic/common/spin_lock.h"
 #include "vnic/faults/faults.h"
 #include "vnic/wire/ingress.h"
+#include "vnic/wire/link.h"
 
 namespace warpline::vnic {
-
-struct Device;
 
 /// The sending half of a port: one wire for all its queues. What stands below lock() is for the lock's holder.
 class Egress {
  public:
-  Egress(Device& device, const Devargs& args);
+  /// For the port with that link; `ingress` is its receiving half, where made frames come in.
+  Egress(const Devargs& args, Link& link, Ingress& ingress);
 
   /// Taken once a burst: the wire, and with it the ingress at its other end.
   void lock();
@@ -54,12 +54,12 @@ class Egress {
   /// What faults hold back goes on its way.
   void flush(std::uint64_t now_nanos);
   /// The other end is gone. (Called between lock() and unlock(), as the other end's memory goes next.)
-  void disconnect() { sink_.store(nullptr, std::memory_order_release); }
+  void disconnect() { connect(nullptr); }
 
   // ---- not under the lock
 
-  /// Joins the other end as the devargs name it; a peer that is absent now may come later. Under the registry's lock.
-  void connect();
+  /// Joins the other end; null while it is absent. Under the registry's lock.
+  void connect(Ingress* other_end) { sink_.store(other_end, std::memory_order_release); }
   /// Changes the faults, from the next burst on. 0 or -ENOMEM.
   int set_faults(const FaultConfig& config);
   /// A poll that found nothing to receive: after some in a row without a burst sent, the sender counts as idle and what
@@ -80,8 +80,9 @@ class Egress {
   void count_idle_poll();
 
   SpinLock lock_;
-  Device& device_;
+  Link& link_;
   Faults faults_;
+  Ingress* made_end_;                    ///< where made frames come in, with wire=source; or null
   bool swallows_;                        ///< by the devargs: nothing is at the other end
   std::atomic<Ingress*> sink_{nullptr};  ///< the other end's, or null
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "vnic/device/device.h"
+
+// What the offloads of its queues ask of a port. The control thread's.
+namespace warpline::vnic {
+
+inline constexpr std::uint64_t kRxChecksums =
+    RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+inline constexpr std::uint64_t kRxOffloads = kRxChecksums | RTE_ETH_RX_OFFLOAD_SCATTER |
+                                             RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_RSS_HASH |
+                                             RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+inline constexpr std::uint64_t kTxFullOffloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
+                                                 RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+
+/// What all queues together ask of the receiving side.
+void configure_ingress(rte_eth_dev* dev);
+/// With engine=inline or thread; RX and TX burst functions that the queues' offloads ask for.
+void choose_bursts(rte_eth_dev* dev);
+/// For a queue that was set up while the port runs, whose burst functions stay: 0, or -ENOTSUP when they do less than
+/// the queue's offloads ask for.
+int adopt_while_running(rte_eth_dev* dev, const RxQueue& queue);
+int adopt_while_running(rte_eth_dev* dev, const TxQueue& queue);
+
+}  // namespace warpline::vnic
