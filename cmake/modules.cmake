@@ -83,3 +83,8 @@ warpline_folder(tests/recycle   USES base memory packet port datapath router run
 warpline_folder(tests/sim       USES base message packet)
 warpline_folder(tests/vnic      USES base packet runtime)
 warpline_folder(tests/wireshark USES base packet)
+
+# Rooms of the software NIC, lowest first: each includes itself and those before it. Tests that drive the NIC may include
+# any of them, all other folders only the first, which is its interface beyond ethdev. drivers/vnic/README.md says what
+# they are.
+warpline_rooms(drivers/vnic api common faults args rings steering wire sources engine bursts device setup)

@@ -75,6 +75,16 @@ function(warpline_folder folder)
   endforeach()
 endfunction()
 
+# warpline_rooms(FOLDER ROOM...): the subfolders that hold all sources of a folder outside src/, lowest first. A source
+# includes headers of its own room and of those before it; setup/check_layers.py holds every #include against that.
+function(warpline_rooms folder)
+  foreach(room IN LISTS ARGN)
+    if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/${room})
+      message(FATAL_ERROR "${folder} has no room ${room}")
+    endif()
+  endforeach()
+endfunction()
+
 function(warpline_module name)
   cmake_parse_arguments(arg "" "LEVEL;FOLDER;EXCEPT" "USES;EXTERNAL" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/src/warpline/${name})

@@ -18,11 +18,10 @@ MAX_LINES = 600
 DPDK_MODULES = {"runtime", "port", "doctor", "memory", "datapath", "ethdev_transport", "forward", "router", "traffic", "report"}
 DPDK_MODULES |= {"service", "bench"}
 CUDA_MODULE = "gpu"
-# Public, for what DPDK has no call for; all else goes through ethdev.
-DRIVER_INTERFACES = {"vnic/api/copy_ops.h", "vnic/api/recycle_ops.h"}
 
 MODULE = re.compile(r"^warpline_module\(([^)]*)\)", re.M)
 FOLDER = re.compile(r"^warpline_folder\(([^)]*)\)", re.M)
+ROOMS = re.compile(r"^warpline_rooms\(([^)]*)\)", re.M)
 FOLDERS_WITH_SOURCES = {"drivers", "apps", "bench", "tests"}  # each of their folders has a row of its own
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 CUDA_USE = re.compile(r"\bcuda[A-Z]\w*\s*\(|#\s*include\s+<cuda_runtime")
@@ -71,6 +70,11 @@ def read_folders(text, graph):
     return folders, wrong
 
 
+def read_rooms(text):
+    """{folder whose sources lie in rooms: their names, lowest first}."""
+    return {folder: rooms for folder, *rooms in (match.group(1).split() for match in ROOMS.finditer(text))}
+
+
 def line_of(text, position):
     return text.count("\n", 0, position) + 1
 
@@ -96,7 +100,41 @@ def row_of(path):
     return "/".join(path.parts[:2]) if path.parts[0] in FOLDERS_WITH_SOURCES else path.parts[0]
 
 
-def check_includes(root, path, text, graph, folders):
+def header_in_rooms(target, all_rooms):
+    """(folder, room) of the header that an #include names, from the folder above; the room None where it is in none."""
+    for folder, rooms in all_rooms.items():
+        name = folder.rsplit("/", 1)[-1]
+        if target.startswith(name + "/"):
+            room = target.split("/")[1]
+            return folder, room if room in rooms else None
+    return None, None
+
+
+def check_rooms(path, text, all_rooms):
+    """A room includes itself and those before it; programs include the first, tests any."""
+    own = innermost(str(path), {folder: folder for folder in all_rooms})
+    here = str(path.relative_to(own)).split("/")[0] if own else None
+    if own and here not in all_rooms[own]:
+        yield f"{path}: {own} has no room {here} (warpline_rooms in cmake/modules.cmake)"
+        return
+    for match in INCLUDE.finditer(text):
+        target = match.group(1)
+        where = f"{path}:{line_of(text, match.start())}"
+        folder, room = header_in_rooms(target, all_rooms)
+        if own and folder is None and not target.startswith("warpline/"):
+            yield f'{where}: "{target}" is not written as "{own.rsplit("/", 1)[-1]}/room/file.h"'
+        if folder is None:
+            continue
+        rooms = all_rooms[folder]
+        if room is None:
+            yield f"{where}: {target} lies in no room of {folder}"
+        elif own == folder and rooms.index(room) > rooms.index(here):
+            yield f"{where}: {folder}/{here} may not include {room}, which is above it (cmake/modules.cmake)"
+        elif own != folder and path.parts[0] != "tests" and room != rooms[0]:
+            yield f"{where}: of {folder} only {rooms[0]} may be included"
+
+
+def check_includes(root, path, text, graph, folders, all_rooms):
     module = module_of(path, graph)
     if module is None and path.parts[0] == "src":
         yield f"{path}: no module of cmake/modules.cmake has this folder"
@@ -105,7 +143,8 @@ def check_includes(root, path, text, graph, folders):
         target = match.group(1)
         where = f"{path}:{line_of(text, match.start())}"
         used = included_module(target, graph)
-        if path.parts[0] == "src" and target not in DRIVER_INTERFACES and not (root / "src" / target).is_file():
+        of_driver = header_in_rooms(target, all_rooms)[0] is not None
+        if path.parts[0] == "src" and not of_driver and not (root / "src" / target).is_file():
             yield f'{where}: "{target}" is not written as "warpline/module/file.h" of an existing header'
         if used is None or used == module:
             continue
@@ -120,7 +159,7 @@ def check_includes(root, path, text, graph, folders):
             yield f"{where}: {row_of(path)} may not include {used} (cmake/modules.cmake)"
 
 
-def check_file(root, path, graph, folders):
+def check_file(root, path, graph, folders, all_rooms):
     text = (root / path).read_text(encoding="utf-8", errors="replace")
     code = path.suffix in CODE
     script = path.suffix in SCRIPTS or path.name == "CMakeLists.txt" or text.startswith("#!")
@@ -135,7 +174,8 @@ def check_file(root, path, graph, folders):
         return
     if path.suffix in {".h", ".cuh"} and "#pragma once" not in text:
         yield f"{path}: a header without #pragma once"
-    yield from check_includes(root, path, text, graph, folders)
+    yield from check_includes(root, path, text, graph, folders, all_rooms)
+    yield from check_rooms(path, text, all_rooms)
     module = module_of(path, graph)
     if path.parts[0] in {"src", "apps"} and module not in DPDK_MODULES:
         for match in DPDK_USE.finditer(text):
@@ -150,11 +190,12 @@ def check(root):
     declared = (root / "cmake/modules.cmake").read_text()
     graph, violations = read_graph(declared)
     folders, wrong = read_folders(declared, graph)
+    all_rooms = read_rooms(declared)
     violations += wrong
     for folder in CHECKED_FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
-                violations.extend(check_file(root, path.relative_to(root), graph, folders))
+                violations.extend(check_file(root, path.relative_to(root), graph, folders, all_rooms))
     return violations
 
 

@@ -21,6 +21,8 @@ warpline_module(runtime LEVEL 2 USES base
 warpline_module(nested  LEVEL 2 FOLDER src/warpline/packet/nested USES base packet)
 warpline_folder(apps/warpline USES base packet)
 warpline_folder(tests/sim     USES base)
+warpline_folder(drivers/nic   USES base)
+warpline_rooms(drivers/nic api rings engine)
 """
 
 
@@ -121,6 +123,33 @@ class CheckLayersTest(unittest.TestCase):
         self.write("src/warpline/packet/nested/inner.h", HEADER + '#include "warpline/packet/view.h"\n')
         self.write("src/warpline/packet/bad.cc", HEAD + '#include "warpline/packet/nested/inner.h"\n')
         self.expect("src/warpline/packet/bad.cc:2", "packet may not include nested")
+
+    def test_rooms_include_themselves_and_those_before_them(self):
+        self.write("drivers/nic/engine/engine.h", HEADER + '#include "nic/rings/ring.h"\n#include "warpline/base/units.h"\n')
+        self.write("drivers/nic/engine/engine.cc", HEAD + '#include "nic/engine/engine.h"\n')
+        self.write("src/warpline/packet/port.cc", HEAD + '#include "nic/api/ops.h"\n')
+        self.write("tests/sim/nic_test.cc", HEAD + '#include "nic/engine/engine.h"\n')
+        self.assertEqual(check_layers.check(self.root), [])
+
+    def test_a_room_that_includes_one_above_it(self):
+        self.write("drivers/nic/rings/bad.cc", HEAD + '\n#include "nic/engine/engine.h"\n')
+        self.expect("drivers/nic/rings/bad.cc:3", "drivers/nic/rings may not include engine, which is above it")
+
+    def test_a_source_in_no_room(self):
+        self.write("drivers/nic/bad.h", HEADER)
+        self.expect("drivers/nic has no room bad.h")
+
+    def test_a_header_of_no_room(self):
+        self.write("drivers/nic/engine/bad.cc", HEAD + '#include "nic/ring.h"\n')
+        self.expect("drivers/nic/engine/bad.cc:2", "lies in no room")
+
+    def test_an_include_without_its_room(self):
+        self.write("drivers/nic/engine/bad.cc", HEAD + '#include "engine.h"\n')
+        self.expect("drivers/nic/engine/bad.cc:2", '"nic/room/file.h"')
+
+    def test_a_program_that_includes_more_than_the_first_room(self):
+        self.write("apps/warpline/main.cc", HEAD + '#include "nic/rings/ring.h"\n')
+        self.expect("apps/warpline/main.cc:2", "of drivers/nic only api may be included")
 
     def test_a_graph_that_points_upwards(self):
         self.write(
