@@ -10,6 +10,7 @@ include(CMakePackageConfigHelpers)
 
 set(components)
 set(warpline_abi ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/warpline)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/include/warpline/version.h)
 install(FILES ${PROJECT_BINARY_DIR}/include/warpline/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warpline COMPONENT packet)
@@ -39,12 +40,13 @@ function(warpline_component name)
     set_target_properties(${library} PROPERTIES OUTPUT_NAME warpline_${name} EXPORT_NAME ${name}${suffix} LINKER_LANGUAGE CXX
                                                 ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
                                                 VERSION ${PROJECT_VERSION} SOVERSION ${warpline_abi})
+    set_target_properties(${library} PROPERTIES INSTALL_RPATH $ORIGIN)
     target_compile_features(${library} PUBLIC cxx_std_20)
     target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                                                     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
     list(TRANSFORM arg_NEEDS REPLACE "(.+)" "warpline_library_\\1${suffix}" OUTPUT_VARIABLE needed)
     target_link_libraries(${library} PUBLIC ${needed} ${arg_LINKS} Threads::Threads)
-    # The CUDA runtime is inside of the shared library; who links the archive links the runtime's, too (warpline-config).
+    # Inside of the shared library; who links the archive links its archive, too, which is installed beside it.
     target_link_libraries(${library} PRIVATE $<BUILD_INTERFACE:${arg_INSIDE}>)
     if(kind STREQUAL SHARED)
       target_link_options(${library} PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map LINKER:--no-undefined)
@@ -69,10 +71,17 @@ warpline_component(packet MODULES base packet LINKS fmt::fmt REQUIRES fmt SUMMAR
 warpline_component(message MODULES message transport protection NEEDS packet LINKS OpenSSL::Crypto REQUIRES libcrypto
                    SUMMARY "reliable messages and requests over UDP")
 if(WARPLINE_DATAPLANE)
-  warpline_component(dataplane MODULES gpu machine handoff route workload runtime port memory datapath ethdev_transport forward router
+  warpline_component(dataplane MODULES gpu machine vnic_api handoff route workload runtime port memory datapath ethdev_transport forward router
                      NEEDS message LINKS PkgConfig::dpdk PkgConfig::pcap ${DPDK_NET_RING_LIBRARY} spdlog::spdlog
                      INSIDE ${WARPLINE_CUDA_LIBRARIES} REQUIRES libdpdk libpcap spdlog
                      SUMMARY "packets between DPDK ports, host threads and GPUs")
+endif()
+
+if(WARPLINE_DEVICE_CODE)
+  install(FILES ${CUDA_RUNTIME_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dataplane)
+  cmake_path(GET CUDA_RUNTIME_ARCHIVE FILENAME cuda_runtime)
+  target_link_libraries(warpline_library_dataplane_static INTERFACE
+                        $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/${cuda_runtime}> ${CMAKE_DL_LIBS} rt)
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/warpline-config.cmake.in ${PROJECT_BINARY_DIR}/warpline-config.cmake

@@ -17,6 +17,7 @@ endif()
 
 warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(machine  LEVEL 1 USES base)
+warpline_module(vnic_api LEVEL 1 FOLDER src/warpline/vnic)
 
 warpline_module(handoff  LEVEL 2 USES base gpu)
 warpline_module(route    LEVEL 2 USES base packet)
@@ -33,10 +34,8 @@ if(NOT EXISTS ${user_workload} OR IS_DIRECTORY ${user_workload})
 endif()
 target_compile_definitions(warpline_workload INTERFACE WARPLINE_USER_WORKLOAD="${user_workload}")
 
-warpline_module(port LEVEL 3 USES base gpu machine runtime EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk)
+warpline_module(port LEVEL 3 USES base gpu machine runtime vnic_api EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk)
 target_compile_definitions(warpline_port PRIVATE ALLOW_EXPERIMENTAL_API)
-# For the public headers of net_vnic, built or not.
-target_include_directories(warpline_port PUBLIC ${PROJECT_SOURCE_DIR}/drivers)
 warpline_module(doctor LEVEL 4 USES base gpu machine runtime port)
 warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgConfig::dpdk)
 
@@ -66,22 +65,22 @@ warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
 target_include_directories(warpline_bench PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
-warpline_folder(drivers/vnic    USES base packet)
+warpline_folder(drivers/vnic    USES base packet vnic_api)
 warpline_folder(apps/warpline   USES base bench config datapath doctor ethdev_transport forward gpu machine memory port protection
                                      report route router runtime service traffic transport)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
-warpline_folder(examples        USES base message packet transport)
+warpline_folder(examples        USES base forward message packet runtime transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/frames    USES base packet workload)
-warpline_folder(tests/fuzz      USES config message packet route runtime)
+warpline_folder(tests/fuzz      USES config message packet route runtime vnic_api)
 warpline_folder(tests/memory    USES memory port runtime)
 warpline_folder(tests/message   USES base message ethdev_transport port runtime)
 warpline_folder(tests/proof     USES handoff datapath forward runtime workload)
 warpline_folder(tests/receive   USES memory datapath forward port runtime)
 warpline_folder(tests/recycle   USES base memory packet port datapath router runtime)
 warpline_folder(tests/sim       USES base message packet)
-warpline_folder(tests/vnic      USES base packet runtime)
+warpline_folder(tests/vnic      USES base packet runtime vnic_api)
 warpline_folder(tests/wireshark USES base packet)
 
 # Rooms of the software NIC, lowest first: each includes itself and those before it. Tests that drive the NIC may include

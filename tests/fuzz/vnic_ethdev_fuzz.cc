@@ -21,9 +21,9 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#include "vnic/api/recycle_ops.h"
 #include "vnic/api/set_faults.h"
 #include "vnic/engine/lazy_copies_testing.h"
+#include "warpline/vnic/recycle_ops.h"
 
 namespace warpline::vnic {
 namespace {

@@ -8,6 +8,7 @@ package_test.py BUILD: installs the libraries of that build folder and builds th
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -54,10 +55,13 @@ class Package(unittest.TestCase):
 
     def greet(self, server, client, environment=None):
         environment = {**os.environ, **(environment or {})}
-        with subprocess.Popen([server, "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=environment) as serving:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+            free.bind(("127.0.0.1", 0))
+            here = f"127.0.0.1:{free.getsockname()[1]}"
+        with subprocess.Popen([server, here], stdout=subprocess.PIPE, text=True, env=environment) as serving:
             try:
-                port = re.search(r"port (\d+)", serving.stdout.readline()).group(1)
-                said = run(client, f"127.0.0.1:{port}", "Ada", "Grace", env=environment)
+                self.assertIn("listening", serving.stdout.readline())
+                said = run(client, here, "Ada", "Grace", env=environment)
                 self.assertEqual(said, "hello, Ada\nhello, Grace\n")
             finally:
                 serving.kill()

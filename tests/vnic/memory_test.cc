@@ -10,7 +10,7 @@
 #include <rte_dev.h>
 
 #include "port.h"
-#include "vnic/api/recycle_ops.h"
+#include "warpline/vnic/recycle_ops.h"
 
 namespace warpline::vnic {
 namespace {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "vnic/api/copy_ops.h"
 #include "vnic/api/driver_testing.h"
-#include "vnic/api/recycle_ops.h"
 #include "warpline/base/clock.h"
+#include "warpline/vnic/copy_ops.h"
+#include "warpline/vnic/recycle_ops.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <ethdev_driver.h>
 
-#include "vnic/api/recycle_ops.h"
+#include "warpline/vnic/recycle_ops.h"
 
 // Sent mbufs become receive buffers without the mempool between: DPDK's rte_eth_recycle_mbufs where it exists (23.11),
 // and the same as a call of our own for all (recycle_ops.h).

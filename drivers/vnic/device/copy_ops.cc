@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vnic/api/copy_ops.h"
+#include "warpline/vnic/copy_ops.h"
 
 #include <cerrno>
 #include <span>

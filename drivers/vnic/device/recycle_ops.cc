@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The choice of how sent mbufs are freed; rte_net_vnic_recycle_mbufs, which needs no registry, is in bursts/recycle.cc.
-#include "vnic/api/recycle_ops.h"
+#include "warpline/vnic/recycle_ops.h"
 
 #include <cerrno>
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "vnic/api/copy_ops.h"
+#include "warpline/vnic/copy_ops.h"
 
 namespace warpline::vnic {
 

@@ -10,13 +10,13 @@
 #include <memory>
 #include <span>
 
-#include "vnic/api/copy_ops.h"
 #include "vnic/common/device_clock.h"
 #include "vnic/engine/engine_static.h"
 #include "vnic/rings/queue.h"
 #include "vnic/sources/source.h"
 #include "vnic/sources/supplied_addresses.h"
 #include "vnic/wire/packet_buffer.h"
+#include "warpline/vnic/copy_ops.h"
 
 namespace warpline::vnic {
 

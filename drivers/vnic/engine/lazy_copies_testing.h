@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "vnic/api/copy_ops.h"
+#include "warpline/vnic/copy_ops.h"
 
 namespace warpline::vnic {
 

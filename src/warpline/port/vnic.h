@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "vnic/api/copy_ops.h"
-#include "vnic/api/recycle_ops.h"
 #include "warpline/base/result.h"
+#include "warpline/vnic/copy_ops.h"
+#include "warpline/vnic/recycle_ops.h"
 
 namespace warpline {
 
