@@ -165,10 +165,11 @@ TEST_F(PortTest, AnRssKeyHasTheDevicesLength) {
   EXPECT_TRUE(port->configure(wanted, {.rx = 2, .tx = 2}).ok());
 }
 
+/// net_null takes keys in newer DPDKs; net_ring has no RSS in any.
 TEST_F(PortTest, AnRssKeyThatTheDeviceCannotTakeIsReported) {
-  auto port = Port::open("net_null0");
+  auto port = Port::open("net_ring0");
   ASSERT_TRUE(port.ok());
-  PortSettings wanted = settings("net_null0");
+  PortSettings wanted = settings("net_ring0");
   wanted.rss_key.resize(40);
   ASSERT_TRUE(port->configure(wanted, {}).ok());
   EXPECT_THAT(port->setup().refused, Contains("RSS key"));
