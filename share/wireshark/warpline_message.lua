@@ -4,7 +4,8 @@
 --   wireshark -X lua_script:share/wireshark/warpline_message.lua CAPTURE
 --
 -- or for good: copy it into the folder that Help, About, Folders calls "Personal Lua Plugins". Sessions are recognised
--- on any port; `-d udp.port==PORT,warpline` takes everything on one port for ours. Wireshark 3.6 or later.
+-- on any port; `-d udp.port==PORT,warpline` takes everything on one port for ours. Wireshark 3.6 or later, which
+-- from 4.4 on runs no scripts for root.
 
 local warpline = Proto("warpline", "Warpline messages")
 
