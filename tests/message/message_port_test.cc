@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <rte_ethdev.h>
+#include <rte_malloc.h>
 
 #include "warpline/port/ring_pair.h"
 #include "warpline/port/vnic.h"
@@ -218,6 +219,23 @@ TEST_P(Ports, WhatIsNotForThemIsCountedAndAnsweredNothing) {
   poll_all();
   EXPECT_EQ(ports_[0]->queue(0).counters().refused.get(), 1U);
   EXPECT_EQ(tokens_, std::vector<std::uint64_t>{77});
+}
+
+/// Drivers may look at the first packet before the count: net_memif of DPDK 24.11 does.
+TEST_P(Ports, NoDriverIsAskedToSendNothing) {
+  const auto look = [](std::uint16_t, std::uint16_t, rte_mbuf**, std::uint16_t count, void* smallest) {
+    auto& least = *static_cast<std::uint16_t*>(smallest);
+    least = std::min(least, count);
+    return count;
+  };
+  std::uint16_t least = UINT16_MAX;
+  const std::uint16_t id = ports_[0]->port().id();
+  const rte_eth_rxtx_callback* const looks = rte_eth_add_tx_callback(id, 0, look, &least);
+  ASSERT_NE(looks, nullptr);
+  resolve(0, 0, peer(1, kServerPort));  // the only packet has no path yet
+  EXPECT_EQ(rte_eth_remove_tx_callback(id, 0, looks), 0);
+  rte_free(const_cast<rte_eth_rxtx_callback*>(looks));
+  EXPECT_EQ(least, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Wires, Ports,

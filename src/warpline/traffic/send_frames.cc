@@ -17,6 +17,7 @@ Tally send_frames(Generator& generator, PortQueue to, std::uint32_t packets) {
     std::array<rte_mbuf*, kBurst> mbufs;
     const auto wanted = static_cast<std::uint16_t>(std::min<std::uint32_t>(packets, kBurst));
     Generator::Filled filled = generator.fill(mbufs.data(), wanted, ticks_now());
+    if (filled.packets == 0) break;
     const std::uint16_t taken = rte_eth_tx_burst(to.port, to.queue, mbufs.data(), filled.packets);
     for (std::uint16_t i = taken; i < filled.packets; ++i) filled.bytes -= rte_pktmbuf_pkt_len(mbufs[i]);
     rte_pktmbuf_free_bulk(&mbufs[taken], filled.packets - taken);

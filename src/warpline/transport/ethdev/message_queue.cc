@@ -84,7 +84,7 @@ void MessageQueue::wait(Nanos, Nanos) { give_way(); }
 // What is sent.
 
 std::span<Outgoing> MessageQueue::room() {
-  if (unsent_at_ != unsent_end_) flush();
+  flush();
   if (unsent_at_ != unsent_end_) return {};
   if (heads_used_ >= kBurst / 2) fill_heads();
   return std::span(outgoing_).subspan(heads_used_);
@@ -161,6 +161,8 @@ void MessageQueue::give_up(Nanos now) {
 }
 
 void MessageQueue::flush() {
+  // Drivers may look at the first packet before the count: net_memif of DPDK 24.11 does.
+  if (unsent_at_ == unsent_end_) return;
   const std::uint16_t sent = rte_eth_tx_burst(setup_.place.port, setup_.place.queue, unsent_.data() + unsent_at_,
                                               static_cast<std::uint16_t>(unsent_end_ - unsent_at_));
   unsent_at_ = static_cast<std::uint16_t>(unsent_at_ + sent);
