@@ -50,7 +50,7 @@ class Message(MessageCase):
             with self.subTest(test=test, arguments=arguments):
                 report = self.pair("--test", test, *arguments, requests=requests)
                 self.assertGreater(report["latency_ns"]["p50"], 0)
-                # Requests that were lost one by one are sent again together (message/bundle_test.cc).
+                # Requests that were lost one by one are sent again together (message/internal/send/bundle_test.cc).
                 if test == "rate" or report["protocol"]["packets_lost"] == 0:
                     self.assertEqual(report["protocol"]["fragments_bundled"] > 0, test == "rate", report)
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/port.h"
-#include "warpline/message/cc/congestion_control.h"
+#include "warpline/message/congestion_control_testing.h"
 
 namespace warpline::sim {
 namespace {

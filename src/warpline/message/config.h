@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "warpline/base/units.h"
-#include "warpline/message/cc/sample.h"
+#include "warpline/message/cc_config.h"
 #include "warpline/message/types.h"
 
 namespace warpline {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "warpline/message/state.h"
+#include "warpline/message/internal/state.h"
 
 namespace warpline {
 namespace {

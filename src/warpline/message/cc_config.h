@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/base/units.h"
+
+namespace warpline {
+
+/// The congestion controllers; `none`: a constant window.
+enum class CcKind : std::uint8_t { swift, timely, dctcp, none };
+
+/// Parameters of all controllers; copied into the controllers that they concern. Nonsense is clamped, never an error.
+struct CcConfig {
+  CcKind kind = CcKind::swift;
+  std::uint32_t mtu = 1472;  ///< bytes that a full packet counts as in flight
+  double initial_window_bytes = 16 * 1472;
+  double max_window_bytes = 4 << 20;
+
+  struct Swift {
+    Nanos base_target{50'000};         ///< round trip without the peer's delay, for a flow with a large window
+    Nanos scaling_range{50'000};       ///< added to the target of a flow with the smallest window (section 3.5)
+    double scaling_min_packets = 0.1;  ///< windows between which the range is spread
+    double scaling_max_packets = 100;
+    Nanos endpoint_target{500'000};  ///< of the peer's delay (section 3.3)
+    double increment_packets = 0.5;  ///< a round trip
+    double decrease = 0.8;           ///< beta: of the excess over the target
+    double max_decrease = 0.5;       ///< of the window, once a round trip
+    double min_window_packets = 0.02;
+    double tolerated_loss = 0.05;  ///< share of packets whose loss is left to what the delay says; 0: none
+  } swift;
+
+  struct Timely {
+    double min_rate = 15e6;    ///< bytes a second
+    double max_rate = 12.5e9;  ///< bytes a second: the link's; at it nothing is paced
+    double increment = 5e6;    ///< bytes a second, a round trip
+    double alpha = 0.46;       ///< weight of a new difference of round trips
+    double beta = 0.26;        ///< multiplicative decrease
+    Nanos low{50'000};
+    Nanos high{1'000'000};
+  } timely;
+
+  struct Dctcp {
+    double gain = 1.0 / 16;  ///< weight of a new share of marked bytes (RFC 8257, section 4.2)
+  } dctcp;
+};
+
+}  // namespace warpline

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <variant>
+
+#include "warpline/message/cc_config.h"
+#include "warpline/message/internal/cc/dctcp.h"
+#include "warpline/message/internal/cc/no_control.h"
+#include "warpline/message/internal/cc/sample.h"
+#include "warpline/message/internal/cc/swift.h"
+#include "warpline/message/internal/cc/timely.h"
+
+namespace warpline {
+
+/// The congestion controller of a session: a value without pointers, clock or allocation. For any sequence of calls
+/// the window is finite and in (0, max_window_bytes], the gap in [0, kMaxPacingGap].
+class CongestionControl {
+ public:
+  explicit CongestionControl(const CcConfig& config) : controller_(make(config)) {}
+
+  CcOutput on_ack(const CcSample& sample) {
+    return std::visit([&](auto& controller) { return controller.on_ack(sample); }, controller_);
+  }
+  /// Once for each packet found lost, and once for each retransmission timeout (`timeout`).
+  CcOutput on_loss(Nanos now, bool timeout) {
+    return std::visit([&](auto& controller) { return controller.on_loss(now, timeout); }, controller_);
+  }
+  [[nodiscard]] CcOutput output() const {
+    return std::visit([](const auto& controller) { return controller.output(); }, controller_);
+  }
+
+ private:
+  using Controller = std::variant<Swift, Timely, Dctcp, NoControl>;
+  static Controller make(const CcConfig& config) {
+    switch (config.kind) {
+      case CcKind::timely:
+        return Timely(config);
+      case CcKind::dctcp:
+        return Dctcp(config);
+      case CcKind::none:
+        return NoControl(config);
+      case CcKind::swift:
+        break;
+    }
+    return Swift(config);
+  }
+
+  Controller controller_;
+};
+
+static_assert(sizeof(CongestionControl) <= 128, "one for each of many sessions");
+
+}  // namespace warpline

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/message/cc_config.h"
+#include "warpline/message/internal/cc/sample.h"
+
+namespace warpline {
+
+/// Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020):
+/// keeps the round trip near a target by additive increase and multiplicative decrease, once a round trip. The window
+/// may fall below one packet; then packets are paced.
+///
+/// Beyond the paper: the window doubles in a round trip until the target is first reached or packets are lost; a small
+/// share of losses is taken for corruption and left to what the delay says. A path that is longer than the target
+/// shows by round trips that stay above it though next to nothing is sent: the target is then raised beyond the least
+/// of them. Not before: who took the shortest round trip for the path's would, beginning while the queue is long, take
+/// the queue for the path and keep it long.
+class Swift {
+ public:
+  explicit Swift(const CcConfig& config);
+
+  CcOutput on_ack(const CcSample& sample);
+  CcOutput on_loss(Nanos now, bool timeout);
+  [[nodiscard]] CcOutput output() const;
+
+  /// Returns the target for the round trip minus the peer's delay, at the current window (section 3.5).
+  [[nodiscard]] Nanos target() const;
+
+ private:
+  /// One of the two windows of section 3.3.
+  struct Window {
+    float packets;
+    Nanos decreased_at;
+  };
+
+  void follow(Window& window, double delay, double target, double acked_packets, Nanos now);
+  void learn_path(double delay, double target);
+  void multiply(Window& window, double factor, Nanos now) const;
+  [[nodiscard]] bool may_decrease(const Window& window, Nanos now) const;
+  [[nodiscard]] double round_trip() const;
+  [[nodiscard]] double target_delay() const;
+
+  // Constants; times in nanoseconds. float: none of them means more than 24 bits.
+  float mtu_;
+  float base_target_;
+  float scaling_range_;
+  float scaling_alpha_;
+  float scaling_beta_;
+  float endpoint_target_;
+  float increment_;
+  float decrease_;
+  float max_decrease_;
+  float min_window_;  ///< packets
+  float max_window_;  ///< packets
+  float tolerated_loss_;
+
+  float path_rtt_ = 0;             ///< least round trip of those above the target while next to nothing was sent
+  std::uint8_t above_target_ = 0;  ///< how many of these in a row
+  float rtt_ = 0;                  ///< newest; 0: none yet
+  float loss_ = 0;                 ///< share of packets lost, moving average
+  std::uint8_t timeouts_ = 0;      ///< since the last acknowledgement
+  bool slow_start_ = true;
+  Window fabric_;
+  Window endpoint_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A message for which the receiver has no memory: its sender takes it back as if it had never been sent, so that it
+// neither stands in the way of others nor looks like congestion, and tries again later.
+#include <algorithm>
+
+#include "warpline/message/internal/state.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kFirstWait = 250'000;  ///< nanoseconds
+constexpr std::uint8_t kMaxDoublings = 7;
+
+}  // namespace
+
+/// Receiver: not acknowledged, so if this is lost the fragment comes again, and so does this.
+void EndpointState::tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal) {
+  make_ready(session);
+  for (std::uint32_t i = 0; i < session.busy_count; ++i) {
+    if (session.busy[i].slot == fragment.slot) {
+      session.busy[i] = {fragment.sequence, fragment.slot, refusal};
+      return;
+    }
+  }
+  if (session.busy_count == kBusyNotices) return;
+  session.busy[session.busy_count++] = {fragment.sequence, fragment.slot, refusal};
+}
+
+/// Sender.
+void EndpointState::take_busy(Session& session, const MessageFragment& fragment) {
+  const SlotUse& use = session.outgoing[fragment.slot];
+  if (use.message == kNone || use.sequence != fragment.sequence) return;
+  Message& message = messages[use.message];
+  if (message.state != MessageState::sending || message.deferred) return;
+  if (message.fragments > 1 && message.window.any()) return;  // old: it found room since
+  take_back_packets(session, use.message);
+  message.deferred = true;
+  message.next_fragment = 0;
+  const std::int64_t wait = kFirstWait << std::min(message.busy, kMaxDoublings);
+  if (message.busy < kMaxDoublings) ++message.busy;
+  session.retry_at = std::min(session.retry_at, Nanos{now().value + wait});
+  session.unanswered = 0;
+  arm(session, session.retry_at);
+  if (has_work(session)) make_ready(session);
+}
+
+void EndpointState::take_back_packets(Session& session, std::uint32_t index) {
+  const std::uint32_t generation = messages[index].generation;
+  for (std::uint64_t number = session.sent.floor(); number < session.sent.next(); ++number) {
+    if ((session.sent.unsettled(blocks, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
+    SentPacket& packet = session.sent.at(blocks, number);
+    if (packet.message != index || packet.generation != generation) continue;
+    if (packet.state == SentState::in_flight) {
+      session.in_flight_bytes -= packet.bytes;
+      --session.in_flight_packets;
+      if (packet.own) session.own_in_flight -= packet.bytes;
+    } else if (packet.state == SentState::lost) {
+      --session.lost_packets;
+    }
+    session.sent.settle(blocks, number);
+  }
+  raise_floor(session);
+}
+
+void EndpointState::retry_deferred(Session& session) {
+  session.retry_at = kNever;
+  for (const SlotUse& slot : session.outgoing) {
+    if (slot.message == kNone || !messages[slot.message].deferred) continue;
+    messages[slot.message].deferred = false;
+    if (messages[slot.message].state == MessageState::sending) enqueue(session, slot.message);
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// What arrives of messages.
+#include <algorithm>
+#include <cstring>
+
+#include "warpline/base/prefetch.h"
+#include "warpline/message/internal/state.h"
+
+namespace warpline {
+namespace {
+
+/// Whether a message that comes before its turn may have memory: messages whose turn it is must find some, since it is
+/// for them that all the others wait.
+bool has_memory_to_spare(const EndpointState& state, const MessageFragment& fragment) {
+  if (state.messages.available() <= state.messages.capacity() / 8) return false;
+  if (fragment.total <= kInlineBytes || state.config.buffers.take != nullptr) return true;
+  return state.memory.free_bytes() >= std::uint64_t{fragment.total} * 2 + state.config.max_message_bytes;
+}
+
+/// Cut where the sender must have cut it.
+bool well_cut(const Session& session, const MessageFragment& fragment, std::uint32_t length) {
+  if (fragment.slot >= kSlots) return false;
+  if (fragment.kind == FragmentKind::grant || fragment.kind == FragmentKind::grant_response) return length == 0;
+  if (fragment.total == 0) return true;
+  return fragment.offset < fragment.total && fragment.offset % session.fragment_bytes == 0 &&
+         length == std::min(session.fragment_bytes, fragment.total - fragment.offset);
+}
+
+}  // namespace
+
+bool EndpointState::take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
+                                  const MessageFragment& fragment, std::uint32_t length) {
+  if (!well_cut(session, fragment, length)) {
+    drop(MessageDrop::bad_fragment);
+    return false;
+  }
+  switch (fragment.kind) {
+    case FragmentKind::request:
+    case FragmentKind::message:
+      return take_incoming(session, datagram, at, fragment, length);
+    case FragmentKind::response:
+      return take_response(session, datagram, at, fragment, length);
+    case FragmentKind::cancel:
+      take_cancel(session, fragment);
+      return true;
+    case FragmentKind::refuse:
+      take_refusal(session, fragment);
+      return true;
+    case FragmentKind::busy:
+      take_busy(session, fragment);
+      return true;
+    case FragmentKind::grant:
+    case FragmentKind::grant_response:
+      take_grant(session, fragment);
+      return true;
+  }
+  return false;
+}
+
+bool EndpointState::take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
+                                  const MessageFragment& fragment, std::uint32_t length) {
+  SlotUse& use = session.incoming[fragment.slot];
+  const auto newer = static_cast<std::int32_t>(fragment.sequence - use.sequence);
+  const TransferRole role =
+      fragment.kind == FragmentKind::request ? TransferRole::peer_request : TransferRole::peer_message;
+  if (newer <= 0) {
+    const bool refused = newer == 0 && use.message != kNone && messages[use.message].refuse;
+    if (refused && role == TransferRole::peer_message) {
+      // Acknowledged, all of it would look delivered to a sender that the refusal has not reached.
+      drop(MessageDrop::bad_fragment);
+      // Where a window that does not move holds the refusal itself back.
+      if (session.go_back_n) tell_busy(session, fragment, messages[use.message].code);
+      return false;
+    }
+    if (newer < 0 || use.message == kNone || messages[use.message].state != MessageState::arriving) {
+      counters.fragments_duplicate.add(1);
+      return true;
+    }
+    Message& message = messages[use.message];
+    if (message.role != role || message.in_length != fragment.total) {
+      drop(MessageDrop::bad_fragment);
+      return false;
+    }
+    const Placed placed = place(message, session, datagram, at, fragment, length);
+    if (placed == Placed::complete) whole(session, use.message);
+    return placed != Placed::no;
+  }
+
+  const auto ahead = static_cast<std::uint16_t>(fragment.order - session.expected_order);
+  const bool beyond =
+      (session.ordered && ahead >= kOrderSpan) || fragment.offset / session.fragment_bytes >= FragmentWindow::kSpan;
+  if (beyond) {
+    drop(MessageDrop::beyond_window);
+    return false;
+  }
+  if (fragment.total > config.max_message_bytes) return refuse(session, fragment, RefusalCode::message_too_long);
+  const std::uint64_t held = std::uint64_t{session.unread} + fragment.total;
+  if (held > std::uint64_t{config.receive_window} + 2ULL * config.max_message_bytes) {
+    drop(MessageDrop::no_buffer);
+    tell_busy(session, fragment);
+    return false;
+  }
+  if (session.ordered && ahead != 0 && !has_memory_to_spare(*this, fragment)) {
+    drop(MessageDrop::no_buffer);
+    tell_busy(session, fragment);
+    return false;
+  }
+  const std::uint32_t index = new_message(session, role);
+  if (index == kNone) {
+    drop(MessageDrop::no_message);
+    tell_busy(session, fragment);
+    return false;
+  }
+  Message& message = messages[index];
+  message.state = MessageState::arriving;
+  message.in_length = fragment.total;
+  message.in_code = fragment.code;
+  message.more = fragment.more;
+  message.order = fragment.order;
+  if (!take_buffer(message, fragment)) {
+    free_message(index);
+    drop(MessageDrop::no_buffer);
+    tell_busy(session, fragment);
+    return false;
+  }
+  const bool single = fragment.total <= session.fragment_bytes;
+  if (!single) message.begin_window();
+  begin_grants(session, message);
+  const Placed placed = place(message, session, datagram, at, fragment, length);
+  if (placed == Placed::no) {
+    free_message(index);
+    return false;
+  }
+  supersede(session, fragment.slot);
+  use.sequence = fragment.sequence;
+  use.message = index;
+  message.sequence = fragment.sequence;
+  message.slot = fragment.slot;
+  message.has_slot = true;
+  if (placed == Placed::complete) whole(session, index);
+  return true;
+}
+
+bool EndpointState::take_buffer(Message& message, const MessageFragment& fragment) {
+  if (fragment.total <= kInlineBytes) {
+    message.in = message.bytes.data();
+    return true;
+  }
+  if (config.buffers.take != nullptr) {
+    const SessionId id{message.session, message.session_generation};
+    const MutableBuffer buffer = config.buffers.take(config.buffers.context, id, fragment.code, fragment.total);
+    message.in = buffer.data;
+    message.in_device = buffer.device;
+    message.in_source = buffer.data != nullptr;
+    return message.in_source;
+  }
+  message.in = memory.take(fragment.total);
+  message.in_own_memory = message.in != nullptr;
+  return message.in_own_memory;
+}
+
+EndpointState::Placed EndpointState::place(Message& message, Session& session, const Datagram& datagram,
+                                           std::uint32_t at, const MessageFragment& fragment, std::uint32_t length) {
+  if (message.in_length <= session.fragment_bytes) {
+    return copy_in(datagram, at, length, message.in, message.in_device) ? Placed::complete : Placed::no;
+  }
+  const std::uint32_t number = fragment.offset / session.fragment_bytes;
+  if (message.window.has(number)) {
+    counters.fragments_duplicate.add(1);
+    return Placed::yes;
+  }
+  if (number - message.window.base() >= FragmentWindow::kSpan) {
+    drop(MessageDrop::beyond_window);
+    return Placed::no;
+  }
+  std::uint8_t* const to = message.in + fragment.offset;
+  if (!copy_in(datagram, at, length, to, message.in_device)) return Placed::no;
+  if (!message.in_device) prefetch_bytes<true>(to + length, std::min(length, kPrefetched));
+  message.window.add(number);
+  if (message.owed != 0 && number != 0) granted_arrived(session, message, length);
+  const std::uint64_t contiguous = std::uint64_t{message.window.base()} * session.fragment_bytes;
+  return contiguous >= message.in_length ? Placed::complete : Placed::yes;
+}
+
+bool EndpointState::copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
+                            bool device) {
+  const bool placed_by_transport = device || (datagram.rest_device && at + length > datagram.head_length);
+  if (placed_by_transport && config.placer.copy == nullptr) {
+    drop(MessageDrop::no_buffer);
+    return false;
+  }
+  const auto copy = [&](const std::uint8_t* from, std::uint32_t n) {
+    if (placed_by_transport) {
+      config.placer.copy(config.placer.context, to, from, n);
+    } else {
+      std::memcpy(to, from, n);
+    }
+    to += n;
+  };
+  const std::uint32_t in_head = at >= datagram.head_length ? 0 : std::min(length, datagram.head_length - at);
+  if (in_head != 0) copy(datagram.head + at, in_head);
+  if (in_head != length) copy(datagram.rest + (at + in_head - datagram.head_length), length - in_head);
+  return true;
+}
+
+void EndpointState::whole(Session& session, std::uint32_t index) {
+  Message& message = messages[index];
+  if (message.owed != 0) set_owed(message, 0);
+  if (message.role == TransferRole::peer_message) {
+    session.incoming[message.slot].message = kNone;
+    message.has_slot = false;
+  }
+  if (session.ordered) {
+    hold_back(session, index);
+    return;
+  }
+  count_unread(session, message);
+  message.state = MessageState::delivered;
+  queue_event(index);
+}
+
+/// Into the list of those that wait for an earlier one, at most kOrderSpan.
+void EndpointState::hold_back(Session& session, std::uint32_t index) {
+  Message& message = messages[index];
+  const auto distance = [&](const Message& other) {
+    return static_cast<std::uint16_t>(other.order - session.expected_order);
+  };
+  message.state = MessageState::held_back;
+  std::uint32_t before = kNone;
+  std::uint32_t after = session.held_back.first;
+  while (after != kNone && distance(messages[after]) < distance(message)) {
+    before = after;
+    after = messages[after].send_next;
+  }
+  const bool taken = distance(message) >= kOrderSpan || (session.orders_void >> distance(message) & 1) != 0 ||
+                     (after != kNone && messages[after].order == message.order);
+  if (taken) {
+    drop(MessageDrop::bad_fragment);
+    free_message(index);
+    return;
+  }
+  message.send_next = after;
+  (before == kNone ? session.held_back.first : messages[before].send_next) = index;
+  deliver_in_order(session);
+}
+
+void EndpointState::deliver_in_order(Session& session) {
+  for (;;) {
+    const std::uint32_t index = session.held_back.first;
+    const bool here = index != kNone && messages[index].order == session.expected_order;
+    if (!here && (session.orders_void & 1) == 0) return;
+    session.orders_void >>= 1;
+    ++session.expected_order;
+    if (!here) continue;
+    Message& message = messages[index];
+    session.held_back.first = message.send_next;
+    if (message.state == MessageState::withdrawn) {
+      free_message(index);
+    } else {
+      // Not before: what waits for its turn must not take the room that the one whose turn it is needs to arrive.
+      count_unread(session, message);
+      message.state = MessageState::delivered;
+      queue_event(index);
+    }
+  }
+}
+
+/// What has this place in the order will not come.
+void EndpointState::skip_order(Session& session, std::uint16_t order) {
+  const auto ahead = static_cast<std::uint16_t>(order - session.expected_order);
+  if (!session.ordered || ahead >= kOrderSpan) return;
+  session.orders_void |= std::uint64_t{1} << ahead;
+  deliver_in_order(session);
+}
+
+/// The slot's next message is here: its sender is done with the one before.
+void EndpointState::supersede(Session& session, std::uint32_t slot) {
+  const std::uint32_t index = session.incoming[slot].message;
+  if (index == kNone) return;
+  Message& message = messages[index];
+  if (message.state == MessageState::sending) {
+    session.incoming[slot].message = kNone;
+    message.has_slot = false;
+    end_response(index, MessageStatus::ok);
+    return;
+  }
+  const bool arriving = message.state == MessageState::arriving;
+  const std::uint16_t order = message.order;
+  withdraw_incoming(index);
+  if (arriving) skip_order(session, order);
+}
+
+void EndpointState::take_cancel(Session& session, const MessageFragment& fragment) {
+  SlotUse& use = session.incoming[fragment.slot];
+  const auto newer = static_cast<std::int32_t>(fragment.sequence - use.sequence);
+  if (newer < 0) return;
+  if (newer > 0) {
+    supersede(session, fragment.slot);
+    use.sequence = fragment.sequence;
+    skip_order(session, fragment.order);
+    return;
+  }
+  if (use.message == kNone) return;
+  const bool arriving = messages[use.message].state == MessageState::arriving;
+  withdraw_incoming(use.message);
+  if (arriving) skip_order(session, fragment.order);
+}
+
+bool EndpointState::refuse(Session& session, const MessageFragment& fragment, RefusalCode code) {
+  const std::uint32_t index = new_message(session, TransferRole::peer_request);
+  if (index == kNone) {
+    drop(MessageDrop::no_message);
+    return false;
+  }
+  supersede(session, fragment.slot);
+  SlotUse& use = session.incoming[fragment.slot];
+  use.sequence = fragment.sequence;
+  use.message = index;
+  Message& message = messages[index];
+  message.refuse = true;
+  message.state = MessageState::sending;
+  message.code = static_cast<std::uint16_t>(code);
+  message.sequence = fragment.sequence;
+  message.slot = fragment.slot;
+  message.has_slot = true;
+  message.fragments = 1;
+  enqueue(session, index);
+  skip_order(session, fragment.order);
+  return true;
+}
+
+void EndpointState::end_request(Session& session, std::uint32_t index, MessageStatus status) {
+  free_slot(session, messages[index]);
+  finish(index, status);
+}
+
+bool EndpointState::take_response(Session& session, const Datagram& datagram, std::uint32_t at,
+                                  const MessageFragment& fragment, std::uint32_t length) {
+  const SlotUse& use = session.outgoing[fragment.slot];
+  const std::uint32_t index = use.message;
+  const bool waits =
+      index != kNone && use.sequence == fragment.sequence && messages[index].role == TransferRole::own_request &&
+      (messages[index].state == MessageState::sending || messages[index].state == MessageState::awaiting);
+  if (!waits) {
+    counters.fragments_duplicate.add(1);
+    return true;
+  }
+  Message& message = messages[index];
+  const bool single = fragment.total <= session.fragment_bytes;
+  if (!message.in_begun) {
+    message.in_begun = true;
+    message.in_length = fragment.total;
+    message.in_code = fragment.code;
+    message.state = MessageState::awaiting;  // the peer has all of the request
+    if (fragment.total > message.in_capacity) {
+      const MessageStatus status = message.in_capacity == 0 ? MessageStatus::ok : MessageStatus::too_long;
+      message.in = nullptr;
+      if (single) {
+        end_request(session, index, status);
+      } else {
+        withdraw_own(session, index, status);
+      }
+      return true;
+    }
+    if (!single) message.begin_window();
+    begin_grants(session, message);
+  } else if (message.in_length != fragment.total) {
+    drop(MessageDrop::bad_fragment);
+    return false;
+  }
+  const Placed placed = place(message, session, datagram, at, fragment, length);
+  if (placed == Placed::complete) end_request(session, index, MessageStatus::ok);
+  return placed != Placed::no;
+}
+
+void EndpointState::take_refusal(Session& session, const MessageFragment& fragment) {
+  const SlotUse& use = session.outgoing[fragment.slot];
+  if (use.message == kNone || use.sequence != fragment.sequence) return;
+  Message& message = messages[use.message];
+  if (message.state != MessageState::sending && message.state != MessageState::awaiting) return;
+  message.in_code = fragment.code;
+  message.in = nullptr;
+  end_request(session, use.message, MessageStatus::refused);
+}
+
+}  // namespace warpline

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// From datagrams to packets of sessions.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "warpline/message/internal/state.h"
+#include "warpline/message/protection.h"
+
+namespace warpline {
+
+namespace {
+
+constexpr std::size_t kPacketsAhead = 8;
+
+/// The datagram without its first bytes; `room` takes a head that lies in two pieces.
+Datagram from_byte(const Datagram& datagram, std::uint32_t begin, std::array<std::uint8_t, kMaxHeadBytes>& room) {
+  Datagram left = datagram;
+  const std::uint32_t in_head = std::min(begin, datagram.head_length);
+  left.head += in_head;
+  left.head_length -= in_head;
+  left.rest += begin - in_head;
+  left.rest_length -= begin - in_head;
+  if (left.head_length >= kMaxHeadBytes || left.rest_length == 0 || left.rest_device) return left;
+  const std::uint32_t more = std::min(kMaxHeadBytes - left.head_length, left.rest_length);
+  std::copy_n(left.head, left.head_length, room.data());
+  std::copy_n(left.rest, more, room.data() + left.head_length);
+  left.head = room.data();
+  left.head_length += more;
+  left.rest += more;
+  left.rest_length -= more;
+  return left;
+}
+
+}  // namespace
+
+/// Goes through packets ahead of what is done with them, and fetches their sessions.
+class FetchAhead {
+ public:
+  FetchAhead(const LargeVector<Session>& sessions, std::span<const Datagram> datagrams)
+      : sessions_(sessions), datagrams_(datagrams) {
+    for (std::size_t i = 0; i < kPacketsAhead; ++i) next();
+  }
+
+  void next() {
+    if (packet_.empty()) {
+      if (datagrams_.empty()) return;
+      packet_ = {datagrams_.front().head, datagrams_.front().head_length};
+      datagrams_ = datagrams_.subspan(1);
+    }
+    const std::span<const std::uint8_t> packet = std::exchange(packet_, {});
+    if (packet.size() < MessageHeader::kLength) return;
+    const std::uint32_t index = load_be32(packet.data() + MessageHeader::kSession) & 0xffffffU;
+    if (index < sessions_.size()) prefetch(sessions_[index]);
+    MessageHeader header;
+    const bool followed = (packet[MessageHeader::kFlags] & kMessageFollowed) != 0 &&
+                          parse(packet.data(), static_cast<std::uint32_t>(packet.size()), header) == MessageParse::ok;
+    if (followed) packet_ = packet.subspan(header.packet_length());
+  }
+
+ private:
+  const LargeVector<Session>& sessions_;
+  std::span<const Datagram> datagrams_;   ///< that it has not come to
+  std::span<const std::uint8_t> packet_;  ///< next one of the datagram that it is at
+};
+
+void EndpointState::receive(std::span<const Datagram> datagrams) {
+  FetchAhead ahead(sessions, datagrams);
+  for (const Datagram& datagram : datagrams) {
+    ahead.next();
+    receive_one(datagram, ahead);
+  }
+}
+
+void EndpointState::receive_one(const Datagram& datagram, FetchAhead& ahead) {
+  switch (MessagePrefix::check(datagram.head, datagram.head_length)) {
+    case MessageParse::ok:
+      break;
+    case MessageParse::truncated:
+      return drop(MessageDrop::truncated);
+    case MessageParse::not_ours:
+      return drop(MessageDrop::not_ours);
+    case MessageParse::version:
+      return wrong_version(datagram);
+    case MessageParse::type:
+      return drop(MessageDrop::type);
+    case MessageParse::malformed:
+      return drop(MessageDrop::malformed);
+  }
+  switch (MessagePrefix::type(datagram.head)) {
+    case MessagePacketType::session:
+      return receive_packets(datagram, ahead);
+    case MessagePacketType::hello:
+      return receive_hello(datagram);
+    case MessagePacketType::challenge:
+      return receive_challenge(datagram);
+    case MessagePacketType::accept:
+      return receive_accept(datagram);
+    case MessagePacketType::reject:
+      return receive_reject(datagram);
+    case MessagePacketType::reset:
+      return receive_reset(datagram);
+  }
+}
+
+bool EndpointState::parse_or_drop(const Datagram& datagram, MessageHeader& header) {
+  const MessageParse parsed = parse(datagram.head, datagram.head_length + datagram.rest_length, header);
+  if (parsed == MessageParse::ok) return true;
+  drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
+  return false;
+}
+
+/// Receives all packets of a datagram, which may belong to several sessions, one after the other.
+void EndpointState::receive_packets(const Datagram& datagram, FetchAhead& ahead) {
+  MessageHeader header;
+  if (!parse_or_drop(datagram, header)) return;
+  if (!header.has(kMessageFollowed)) return receive_packet(datagram, header);
+  std::array<std::uint8_t, kMaxHeadBytes> room;
+  Datagram left = datagram;
+  for (;;) {
+    receive_packet(left, header);
+    if (!header.has(kMessageFollowed)) return;
+    ahead.next();
+    counters.packets_behind.add(1);
+    left = from_byte(left, header.packet_length(), room);
+    const bool session = left.head_length >= std::min(kMaxHeadBytes, left.head_length + left.rest_length) &&
+                         MessagePrefix::check(left.head, left.head_length) == MessageParse::ok &&
+                         MessagePrefix::type(left.head) == MessagePacketType::session;
+    if (!session) return drop(MessageDrop::malformed);
+    if (!parse_or_drop(left, header)) return;
+  }
+}
+
+void EndpointState::receive_packet(const Datagram& datagram, const MessageHeader& header) {
+  Session* const session = session_of(header, datagram);
+  if (session == nullptr) return;
+  switch (session->received.ask(header.packet_number, header.floor())) {
+    case PacketWindow::Answer::fresh:
+      break;
+    case PacketWindow::Answer::duplicate:
+      return drop(MessageDrop::duplicate);
+    case PacketWindow::Answer::stale:
+      return drop(MessageDrop::stale);
+    case PacketWindow::Answer::beyond:
+      return drop(MessageDrop::beyond_window);
+  }
+  if (!authentic(*session, header, datagram)) return drop(MessageDrop::not_authentic);
+  take_packet(*session, header, datagram);
+}
+
+/// Returns the packet's established session. nullptr: dropped; a reset may tell the sender that it is unknown.
+Session* EndpointState::session_of(const MessageHeader& header, const Datagram& datagram) {
+  const std::uint32_t index = header.session & 0xffffffU;
+  const bool ours = header.session >> 24 == config.endpoint && index < sessions.size();
+  if (!ours || sessions[index].phase != SessionPhase::established) {
+    drop(MessageDrop::unknown_session);
+    const bool opening = ours && sessions[index].phase == SessionPhase::opening;
+    if (!opening && !header.has(kMessageClose)) reply(datagram.from, MessageReset{header.session, header.cookie});
+    return nullptr;
+  }
+  Session& session = sessions[index];
+  if (session.peer != datagram.from) {
+    drop(MessageDrop::wrong_peer);
+    reply(datagram.from, MessageReset{header.session, header.cookie});
+    return nullptr;
+  }
+  if (session.cookie == header.cookie) return &session;
+  drop(MessageDrop::wrong_cookie);
+  return nullptr;
+}
+
+/// The next of its session, or one that was missing.
+void EndpointState::take_packet(Session& session, const MessageHeader& header, const Datagram& datagram) {
+  session.quiet_from = now();
+  session.denied = false;
+  if (header.has(kMessageClose)) {
+    counters.packets_in.add(1);
+    return lose(session, LossReason::closed);
+  }
+  const std::uint8_t* at = datagram.head + MessageHeader::kLength;
+  if (header.has(kMessageHasAck)) {
+    if (!take_ack(session, header, at)) return drop(MessageDrop::bad_acknowledgement);
+  }
+  if (!session.confirmed) {
+    session.confirmed = true;
+    counters.sessions_accepted.add(1);
+    session.opened_event = true;
+    queue_event(EventLink{index_of(session), EventLink::Of::opened});
+  }
+  MessageFragment fragment;
+  if (header.has(kMessageHasFragment) && !header.has(kMessageBundle) &&
+      parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {
+    return drop(MessageDrop::bad_fragment);
+  }
+  if (session.go_back_n && header.elicits() &&
+      header.packet_number != std::max(session.received.base(), header.floor())) {
+    // Each end's notice may be behind that which the other does not take: both would wait for ever.
+    if (header.has(kMessageHasFragment) && fragment.slot < kSlots) {
+      if (fragment.kind == FragmentKind::busy) take_busy(session, fragment);
+      if (fragment.kind == FragmentKind::refuse) take_refusal(session, fragment);
+    }
+    return drop(MessageDrop::out_of_order);
+  }
+  const bool had_gap = session.received.gap();
+  const std::uint64_t end_before = session.received.end();
+  std::uint32_t taken = 1;
+  if (header.has(kMessageBundle)) {
+    taken = take_bundle(session, header, datagram);
+    if (taken == 0) return;
+  } else {
+    if (header.has(kMessageHasFragment) &&
+        !take_fragment(session, datagram, header.length(), fragment, header.payload_length)) {
+      return;
+    }
+    session.received.take(header.packet_number, header.floor());
+  }
+  counters.packets_in.add(1);
+  counters.bytes_in.add(header.packet_length());
+  if (session.received.end() > end_before) session.largest_at = now();
+  if (datagram.ecn == 3) session.marked += taken;
+  if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());
+  if (session.in_flight_packets == 0) disarm(session);
+}
+
+namespace {
+
+/// Bytes of a datagram that are to be read at once: where they lie, or in `copy` if they are in two pieces.
+const std::uint8_t* bytes_at(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* copy) {
+  if (at + length <= datagram.head_length) return datagram.head + at;
+  if (at >= datagram.head_length) return datagram.rest + (at - datagram.head_length);
+  const std::uint32_t in_head = datagram.head_length - at;
+  std::copy_n(datagram.head + at, in_head, copy);
+  std::copy_n(datagram.rest, length - in_head, copy + in_head);
+  return copy;
+}
+
+}  // namespace
+
+/// How many of its fragments count as received: each has a number of its own.
+std::uint32_t EndpointState::take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram) {
+  const std::uint64_t floor = header.floor();
+  const std::uint32_t end = header.length() + header.payload_length;
+  std::uint32_t at = header.length() - MessageFragment::kLength;
+  std::uint32_t taken = 0;
+  std::uint32_t dropped = 0;
+  for (std::uint64_t number = header.packet_number; at != end; ++number) {
+    std::uint8_t copy[MessageFragment::kLength];
+    const std::uint32_t readable = std::min(end - at, MessageFragment::kLength);
+    MessageFragment fragment;
+    if (datagram.rest_device ||
+        parse_bundled(bytes_at(datagram, at, readable, copy), end - at, fragment) != MessageParse::ok) {
+      drop(MessageDrop::bad_fragment);
+      ++dropped;
+      break;
+    }
+    at += MessageFragment::kLength;
+    if (session.received.ask(number, floor) == PacketWindow::Answer::fresh) {
+      const bool took = take_fragment(session, datagram, at, fragment, fragment.total);
+      if (took) session.received.take(number, floor);
+      ++(took ? taken : dropped);
+    }
+    at += fragment.total;
+  }
+  if (dropped != 0) counters.fragments_dropped.add(taken == 0 ? dropped - 1 : dropped);
+  return taken;
+}
+
+bool EndpointState::authentic(Session& session, const MessageHeader& header, const Datagram& datagram) {
+  if (config.protection == nullptr) return !header.has(kMessageProtected);
+  if (!header.has(kMessageProtected) || datagram.rest_length != 0) return false;
+  std::uint8_t* text = datagram.head + header.length();
+  std::uint8_t* tag = text + header.payload_length;
+  return config.protection->open(index_of(session), header.packet_number, {datagram.head, header.length()},
+                                 {text, header.payload_length},
+                                 std::span<const std::uint8_t, PacketProtection::kTagBytes>(tag, kMessageTagLength));
+}
+
+void EndpointState::schedule_ack(Session& session, const MessageHeader& header, bool in_order) {
+  ++session.unacknowledged;
+  const bool at_once = header.has(kMessagePrompt | kMessagePing) || !in_order || session.go_back_n ||
+                       session.unacknowledged >= config.ack_packets;
+  if (at_once) {
+    session.ack_now = true;
+    make_ready(session);
+  } else if (!session.ack_listed) {
+    session.ack_listed = true;
+    session.ack_at = Nanos{now().value + config.max_ack_delay.value};
+    session.ack_next = kNone;
+    const std::uint32_t index = index_of(session);
+    (acks.last == kNone ? acks.first : sessions[acks.last].ack_next) = index;
+    acks.last = index;
+  }
+}
+
+std::uint32_t EndpointState::room_of(const Session& session) const {
+  return session.unread >= config.receive_window ? 0 : config.receive_window - session.unread;
+}
+
+}  // namespace warpline

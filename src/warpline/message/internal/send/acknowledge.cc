@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What acknowledgements say of packets, and packets of messages.
+#include <algorithm>
+#include <bit>
+
+#include "warpline/message/internal/state.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::uint32_t kGroup = SentBlock::kPackets;
+
+/// Bits [from, to) of 32.
+constexpr std::uint32_t bits(std::uint64_t from, std::uint64_t to) {
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << to) - 1) & ~((std::uint64_t{1} << from) - 1));
+}
+
+}  // namespace
+
+bool EndpointState::take_ack(Session& session, const MessageHeader& header, const std::uint8_t* bytes) {
+  const MessageAck ack = load_ack(bytes);
+  const std::uint8_t* words = bytes + MessageAck::kLength;
+  const std::uint64_t next = session.sent.next();
+  const std::uint32_t behind = static_cast<std::uint32_t>(next) - ack.cumulative;
+  if (behind > next) return false;
+  const std::uint64_t cumulative = next - behind;
+  for (std::uint32_t w = 0; w < header.ack_words; ++w) {
+    const std::uint64_t first = (cumulative / 64 + w) * 64;
+    const std::uint64_t word = load_be64(words + 8 * w);
+    if (word != 0 && first + static_cast<std::uint64_t>(std::bit_width(word)) > next) return false;
+  }
+
+  AckTally tally;
+  const std::uint64_t floor = floor_of(session);
+  std::uint64_t at = std::max(session.acked_end, floor);
+  while (at < cumulative) {
+    const std::uint64_t group = at / kGroup * kGroup;
+    const std::uint64_t end = std::min(cumulative, group + kGroup);
+    acknowledge_group(session, group, bits(at - group, end - group), tally);
+    at = end;
+  }
+  session.acked_end = std::max(session.acked_end, cumulative);
+  for (std::uint32_t w = 0; w < header.ack_words; ++w) {
+    const std::uint64_t word = load_be64(words + 8 * w);
+    const std::uint64_t first = (cumulative / 64 + w) * 64;
+    for (const std::uint64_t group : {first, first + kGroup}) {
+      const auto mask = static_cast<std::uint32_t>(word >> (group - first));
+      if (mask == 0 || group + kGroup <= floor || group >= next) continue;
+      acknowledge_group(session, group, group < floor ? mask & bits(floor - group, kGroup) : mask, tally);
+    }
+  }
+  std::uint32_t marked = 0;
+  if (header.packet_number >= session.room_number) {
+    session.room_number = header.packet_number;
+    session.room = ack.room;
+    if (session.room_blocked) make_ready(session);
+    marked = std::min(ack.marked - session.marked_seen, tally.packets);
+    session.marked_seen = ack.marked;
+  }
+  if (tally.packets != 0 || tally.spurious) after_acknowledgement(session, tally, ack, marked);
+  return true;
+}
+
+/// Packets of one block: those of `mask`, counted from `first`, that still waited.
+void EndpointState::acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, AckTally& tally) {
+  mask &= session.sent.unsettled(blocks, first);
+  for (; mask != 0; mask &= mask - 1) {
+    acknowledge_packet(session, first + static_cast<std::uint64_t>(std::countr_zero(mask)), tally);
+  }
+}
+
+void EndpointState::acknowledge_packet(Session& session, std::uint64_t number, AckTally& tally) {
+  if (number >= session.sent.next()) return;
+  SentPacket& packet = session.sent.at(blocks, number);
+  if (packet.state == SentState::in_flight) {
+    session.in_flight_bytes -= packet.bytes;
+    --session.in_flight_packets;
+    if (packet.own) session.own_in_flight -= packet.bytes;
+    tally.bytes += packet.bytes;
+    ++tally.packets;
+    if (number + 1 < session.newest_acked) session.reordering = true;  // RFC 8985, section 6.2, step 3
+    if (number + 1 > tally.newest) {
+      tally.newest = number + 1;
+      tally.newest_sent = packet.sent;
+    }
+  } else {
+    tally.spurious = true;
+    counters.losses_spurious.add(1);
+    if (packet.state == SentState::lost) --session.lost_packets;
+  }
+  session.sent.settle(blocks, number);
+  fragment_acknowledged(session, packet);
+}
+
+void EndpointState::fragment_acknowledged(Session& session, const SentPacket& packet) {
+  if (packet.message == kNone) return;
+  Message& message = messages[packet.message];
+  if (message.generation != packet.generation) return;
+  if (packet.fragment == kGrantFragment) return;
+  if (packet.fragment == kCancelFragment) {
+    if (message.state != MessageState::withdrawing) return;
+    message.state = MessageState::ended;
+    free_slot(session, message);
+    try_free(packet.message);
+    return;
+  }
+  if (message.state != MessageState::sending) return;
+  if (message.fragments > 1) {
+    message.window.add(packet.fragment);
+    if (message.window.base() < message.fragments) {
+      // It may have waited for this, see transmit.cc.
+      if (message.next_fragment < message.fragments) enqueue(session, packet.message);
+      return;
+    }
+  }
+  sent_whole(session, packet.message);
+}
+
+void EndpointState::sent_whole(Session& session, std::uint32_t index) {
+  Message& message = messages[index];
+  switch (message.role) {
+    case TransferRole::own_request:
+      message.state = MessageState::awaiting;
+      return;
+    case TransferRole::own_message:
+      end_request(session, index, MessageStatus::ok);
+      return;
+    case TransferRole::peer_request:
+      end_response(index, MessageStatus::ok);
+      return;
+    case TransferRole::peer_message:
+    case TransferRole::free:
+      return;
+  }
+}
+
+}  // namespace warpline

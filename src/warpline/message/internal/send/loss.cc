@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which packets are lost: by packets sent later that arrived (RACK, RFC 8985; packet threshold as RFC 9002, section
+// 6.1.1), or by a timeout.
+#include <algorithm>
+
+#include "warpline/message/internal/state.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::uint64_t kPacketThreshold = 3;
+constexpr std::uint8_t kMaxReorderWindows = 64;
+
+/// RFC 8985, section 6.2, step 4: how much longer than a round trip a packet may take.
+Nanos reorder_window(const Session& session) {
+  const std::int64_t window = session.rtt.min().value / 4 * session.reorder_windows;
+  return Nanos{std::min(window, session.rtt.smoothed().value)};
+}
+
+}  // namespace
+
+void EndpointState::after_acknowledgement(Session& session, const AckTally& tally, const MessageAck& ack,
+                                          std::uint32_t marked) {
+  session.unanswered = 0;
+  if (tally.newest > session.newest_acked) {
+    session.newest_acked = tally.newest;
+    const Nanos rtt{std::max<std::int64_t>(now().value - tally.newest_sent.value, 1)};
+    const Nanos delay{std::min<std::int64_t>(ack.delay, rtt.value - 1)};
+    session.latest_rtt = rtt;
+    // What the peer waited beyond its word counts as distance (RFC 9002, section 5.3).
+    session.rtt.sample(Nanos{rtt.value - std::min(delay.value, session.max_ack_delay.value)});
+    const CcSample sample{now(), rtt, delay, tally.bytes, tally.packets, marked, session.in_flight_bytes};
+    session.allowed = session.congestion.on_ack(sample);
+  } else if (tally.packets != 0) {
+    const CcSample sample{now(),  session.latest_rtt,     Nanos{}, tally.bytes, tally.packets,
+                          marked, session.in_flight_bytes};
+    session.allowed = session.congestion.on_ack(sample);
+  }
+  if (tally.spurious) {
+    session.reordering = true;
+    // Once a round trip: one late packet tells as much as its neighbours.
+    const bool again = now().value - session.widened.value < session.rtt.smoothed().value;
+    if (!again && session.reorder_windows < kMaxReorderWindows) {
+      ++session.reorder_windows;
+      session.widened = now();
+    }
+  }
+  if (!session.go_back_n) detect_losses(session);
+  raise_floor(session);
+  if (has_work(session)) make_ready(session);
+}
+
+void EndpointState::raise_floor(Session& session) {
+  // A packet found lost stays for two round trips, in case that it was only late; not if numbers become scarce.
+  const std::int64_t kept_since = now().value - 2 * session.rtt.smoothed().value;
+  const bool scarce = session.sent.span() > SentPackets::kSpan / 2 || blocks.available() <= spare_sent_blocks();
+  session.sent.raise_floor(blocks, [&](const SentPacket& packet) {
+    return packet.state == SentState::resent && (scarce || packet.sent.value < kept_since);
+  });
+}
+
+void EndpointState::detect_losses(Session& session) {
+  session.reorder_at = kNever;
+  std::uint64_t number = std::max(session.first_in_flight, session.sent.floor());
+  for (; number < session.newest_acked; ++number) {
+    const std::uint32_t waiting = session.sent.unsettled(blocks, number) >> (number % SentBlock::kPackets);
+    if (waiting == 0) {  // none in the rest of the block
+      number |= SentBlock::kPackets - 1;
+      continue;
+    }
+    if ((waiting & 1) == 0) continue;
+    const SentPacket& packet = session.sent.at(blocks, number);
+    if (packet.state != SentState::in_flight) continue;
+    const bool passed = !session.reordering && session.newest_acked - 1 - number >= kPacketThreshold;
+    const Nanos due{packet.sent.value + session.latest_rtt.value + reorder_window(session).value};
+    if (!passed && due > now()) {
+      session.reorder_at = due;
+      arm(session, due);
+      break;
+    }
+    mark_lost(session, number);
+  }
+  session.first_in_flight = std::min(number, session.sent.next());
+}
+
+void EndpointState::mark_lost(Session& session, std::uint64_t number) {
+  SentPacket& packet = session.sent.at(blocks, number);
+  session.in_flight_bytes -= packet.bytes;
+  --session.in_flight_packets;
+  if (packet.own) session.own_in_flight -= packet.bytes;
+  packet.state = SentState::lost;
+  if (session.lost_packets++ == 0) session.next_lost = number;
+  counters.packets_lost.add(1);
+  session.allowed = session.congestion.on_loss(now(), false);
+}
+
+/// After a timeout (RFC 6298, section 5.4): all that is in flight counts as lost.
+void EndpointState::mark_all_lost(Session& session) {
+  const std::uint64_t first = std::max(session.first_in_flight, session.sent.floor());
+  for (std::uint64_t number = first; number < session.sent.next(); ++number) {
+    if ((session.sent.unsettled(blocks, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
+    SentPacket& packet = session.sent.at(blocks, number);
+    if (packet.state != SentState::in_flight) continue;
+    packet.state = SentState::lost;
+    if (session.lost_packets++ == 0) session.next_lost = number;
+    counters.packets_lost.add(1);
+  }
+  session.first_in_flight = session.sent.next();
+  session.in_flight_bytes = session.in_flight_packets = session.own_in_flight = 0;
+  session.reorder_at = kNever;
+}
+
+/// The last resort: what is lost cannot be sent again, since there is no number or place for it and nothing in flight
+/// that will free one. All packets are forgotten, and their places with them; messages begin again at what is
+/// acknowledged of them.
+void EndpointState::start_over(Session& session) {
+  session.sent.clear(blocks);
+  session.first_in_flight = session.next_lost = session.sent.next();
+  session.lost_packets = 0;
+  session.reorder_at = kNever;
+  const auto again = [&](const SlotUse& slot) {
+    if (slot.message == kNone) return;
+    Message& message = messages[slot.message];
+    if (message.state == MessageState::sending && !message.deferred) {
+      message.next_fragment = message.fragments > 1 ? message.window.base() : 0;
+    } else if (message.state == MessageState::withdrawing) {
+      message.next_fragment = 0;
+    } else {
+      return grant_again(session, message);
+    }
+    enqueue(session, slot.message);
+  };
+  for (const SlotUse& slot : session.outgoing) again(slot);
+  for (const SlotUse& slot : session.incoming) again(slot);
+}
+
+/// Whether the packet's fragment must be sent again.
+bool EndpointState::needed(const SentPacket& packet) const {
+  if (packet.message == kNone) return false;
+  const Message& message = messages[packet.message];
+  if (message.generation != packet.generation) return false;
+  if (packet.fragment == kGrantFragment) {
+    return message.owed != 0 && (message.state == MessageState::arriving || message.state == MessageState::awaiting);
+  }
+  if (packet.fragment == kCancelFragment) return message.state == MessageState::withdrawing;
+  if (message.state != MessageState::sending) return false;
+  return message.fragments == 1 || !message.window.has(packet.fragment);
+}
+
+}  // namespace warpline

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a session's packets.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "warpline/base/prefetch.h"
+#include "warpline/message/internal/state.h"
+#include "warpline/message/protection.h"
+
+namespace warpline {
+namespace {
+
+/// A message whose bytes the call has copied, whole.
+bool is_small(const Message& message, std::uint32_t fragment) {
+  return fragment == 0 && message.fragments == 1 && (message.out_length == 0 || message.out == message.bytes.data());
+}
+
+}  // namespace
+
+std::uint32_t EndpointState::payload_of(const Session& session, const Message& message, std::uint32_t fragment) const {
+  if (fragment == kCancelFragment) return 0;
+  const std::uint32_t offset = fragment * session.fragment_bytes;
+  return std::min(session.fragment_bytes, message.out_length - offset);
+}
+
+std::uint32_t EndpointState::packet_bytes(std::uint32_t payload) const {
+  return MessageHeader::kLength + MessageAck::kLength + MessageFragment::kLength + payload +
+         (config.protection != nullptr ? kMessageTagLength : 0);
+}
+
+std::uint32_t EndpointState::bytes_of(std::uint32_t payload, const Draft& draft) const {
+  return draft.begun() ? MessageFragment::kLength + payload : packet_bytes(payload);
+}
+
+/// Whether the fragment may be the draft's first, or join what is in it.
+bool EndpointState::fits(const Message& message, std::uint32_t fragment, const Draft& draft) const {
+  if (!draft.begun()) return true;
+  return is_small(message, fragment) &&
+         draft.out.head_length + MessageFragment::kLength + message.out_length <= draft.limit;
+}
+
+/// Fixed header and, if due or asked for by `flags`, an acknowledgement. Returns the first byte behind.
+std::uint8_t* EndpointState::write_header(Session& session, std::uint64_t number, std::uint8_t flags,
+                                          std::uint32_t payload, std::uint8_t* head) {
+  MessageHeader header;
+  header.flags = flags;
+  header.session = session.remote;
+  header.cookie = session.cookie;
+  header.packet_number = number;
+  header.floor_distance = static_cast<std::uint16_t>(number - std::min(floor_of(session), number));
+  header.payload_length = static_cast<std::uint16_t>(payload);
+  if (config.protection != nullptr) header.flags |= kMessageProtected;
+  if ((session.unacknowledged != 0 || session.ack_now) && !header.has(kMessageClose)) header.flags |= kMessageHasAck;
+  std::uint8_t* at = head + MessageHeader::kLength;
+  if (header.has(kMessageHasAck)) {
+    const PacketWindow& received = session.received;
+    const std::uint32_t all_words = received.word_count();
+    const std::uint32_t fits = (session.datagram_bytes - packet_bytes(payload)) / 8;
+    const std::uint32_t words = std::min(all_words, fits);
+    header.ack_words = static_cast<std::uint8_t>(words);
+    MessageAck ack;
+    ack.cumulative = static_cast<std::uint32_t>(received.base());
+    const std::int64_t delay = now().value - session.largest_at.value;
+    ack.delay = static_cast<std::uint32_t>(std::min<std::int64_t>(delay, std::numeric_limits<std::uint32_t>::max()));
+    ack.marked = session.marked;
+    ack.room = session.room_told = room_of(session);
+    emit(ack, at);
+    at += MessageAck::kLength;
+    for (std::uint32_t w = 0; w < words; ++w, at += 8) store_be64(at, received.word(w));
+    session.unacknowledged = 0;
+    session.ack_now = words < all_words;  // the rest in a packet of its own
+  }
+  emit(header, head);
+  return at;
+}
+
+/// Once all fragments are in it.
+void EndpointState::finish_packet(Session& session, Draft& draft) {
+  Outgoing& out = draft.out;
+  const std::uint32_t payload = out.head_length - draft.header_length;
+  const auto joined = static_cast<std::uint32_t>(session.sent.next() - draft.number - 1);
+  if (draft.prompt) out.head[MessageHeader::kFlags] |= kMessagePrompt;
+  if (joined != 0) {
+    out.head[MessageHeader::kFlags] |= kMessageBundle;
+    store_be16(out.head + MessageHeader::kPayloadLength, static_cast<std::uint16_t>(payload));
+    counters.fragments_bundled.add(joined);
+  }
+  if (config.protection == nullptr) return;
+  seal(session, draft.number, out.head, draft.header_length, payload);
+  out.head_length += kMessageTagLength;
+}
+
+void EndpointState::seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header,
+                         std::uint32_t payload) {
+  std::uint8_t* text = head + header;
+  config.protection->seal(index_of(session), number, {head, header}, {text, payload},
+                          std::span<std::uint8_t, PacketProtection::kTagBytes>(text + payload, kMessageTagLength));
+}
+
+void EndpointState::count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes) {
+  packet.sent = now();
+  packet.bytes = static_cast<std::uint16_t>(bytes);
+  packet.state = SentState::in_flight;
+  session.in_flight_bytes += bytes;
+  ++session.in_flight_packets;
+  if (packet.own) session.own_in_flight += bytes;
+  if (session.allowed.pacing_gap.value != 0) {
+    const std::int64_t gap = session.allowed.pacing_gap.value * bytes / session.datagram_bytes;
+    session.send_at = Nanos{std::max(session.send_at.value, now().value) + gap};
+  }
+}
+
+/// Accounts for a packet that wants an acknowledgement.
+void EndpointState::sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
+  count_in_flight(session, packet, bytes);
+  session.last_sent = now();
+  session.probe = false;
+  arm(session, Nanos{now().value + probe_timeout(session).value});
+}
+
+/// Into a packet of its own, or behind the fragments of the draft.
+void EndpointState::write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt,
+                                   Draft& draft) {
+  Outgoing& out = draft.out;
+  if (fragment == kGrantFragment) return write_grant(session, index, out);
+  Message& message = messages[index];
+  const std::uint32_t payload = payload_of(session, message, fragment);
+  const std::uint32_t bytes = bytes_of(payload, draft);
+  const double left = session.allowed.window_bytes - static_cast<double>(session.in_flight_bytes + bytes);
+  const bool last_of_window = left < static_cast<double>(session.datagram_bytes) && message.fragments > 1;
+  draft.prompt = draft.prompt || prompt || session.probe || last_of_window;
+  const std::uint64_t number = session.sent.next();
+  SentPacket& packet = session.sent.add(blocks);
+  packet.message = index;
+  packet.generation = message.generation;
+  packet.fragment = fragment;
+  const bool reply = message.role == TransferRole::peer_request;
+  packet.own = !reply;
+  session.ping = false;
+  if (draft.begun()) {
+    count_in_flight(session, packet, bytes);
+  } else {
+    sent(session, packet, bytes);
+    const std::uint8_t* const end = write_header(session, number, kMessageHasFragment, payload, out.head);
+    out.head_length = static_cast<std::uint32_t>(end - out.head);
+    draft.number = number;
+    draft.header_length = out.head_length + MessageFragment::kLength;
+    if (session.bundles && is_small(message, fragment)) {
+      draft.limit =
+          std::min(session.datagram_bytes, out.head_capacity) - (config.protection != nullptr ? kMessageTagLength : 0);
+    }
+  }
+  MessageFragment header;
+  header.kind = FragmentKind::message;
+  if (fragment == kCancelFragment) {
+    header.kind = FragmentKind::cancel;
+  } else if (reply) {
+    header.kind = message.refuse ? FragmentKind::refuse : FragmentKind::response;
+  } else if (message.role == TransferRole::own_request) {
+    header.kind = FragmentKind::request;
+  }
+  header.more = message.more;
+  header.slot = message.slot;
+  header.code = message.code;
+  header.sequence = message.sequence;
+  header.order = message.order;
+  if (fragment != kCancelFragment) {
+    header.offset = fragment * session.fragment_bytes;
+    header.total = message.out_length;
+  }
+  emit(header, out.head + out.head_length);
+  out.head_length += MessageFragment::kLength;
+  if (payload == 0) return;
+
+  const std::uint8_t* from = message.out + header.offset;
+  const bool inline_bytes = message.out == message.bytes.data();
+  const bool copied =
+      config.protection != nullptr || inline_bytes ||
+      (!message.out_device && payload <= out.copy_up_to && out.head_length + payload <= out.head_capacity);
+  if (!copied) {
+    out.payload = from;
+    out.payload_length = payload;
+    out.payload_device = message.out_device;
+    out.token = std::uint64_t{message.generation} << 32 | index;
+    ++message.in_transport;
+    return;
+  }
+  if (message.out_device) {
+    config.placer.copy(config.placer.context, out.head + out.head_length, from, payload);
+  } else {
+    std::memcpy(out.head + out.head_length, from, payload);
+    if (message.fragments > 1) prefetch_bytes<false>(from + payload, std::min(payload, kPrefetched));
+  }
+  out.head_length += payload;
+}
+
+/// Without a fragment, and without the wish to be acknowledged.
+void EndpointState::write_bare(Session& session, Outgoing& out, std::uint8_t flags) {
+  const std::uint64_t number = session.sent.skip(blocks);
+  const std::uint8_t* end = write_header(session, number, flags, 0, out.head);
+  out.head_length = static_cast<std::uint32_t>(end - out.head);
+  if (config.protection == nullptr) return;
+  seal(session, number, out.head, out.head_length, 0);
+  out.head_length += kMessageTagLength;
+}
+
+void EndpointState::write_ping(Session& session, Outgoing& out) {
+  session.ping = false;
+  write_elicitor(session, kMessagePing | kMessagePrompt, nullptr, out);
+}
+
+void EndpointState::write_busy(Session& session, Outgoing& out) {
+  const BusyNotice& notice = session.busy[--session.busy_count];
+  MessageFragment fragment;
+  fragment.kind = notice.refusal != 0 ? FragmentKind::refuse : FragmentKind::busy;
+  fragment.code = notice.refusal;
+  fragment.slot = notice.slot;
+  fragment.sequence = notice.sequence;
+  write_elicitor(session, kMessageHasFragment, &fragment, out);
+}
+
+void EndpointState::write_grant(Session& session, std::uint32_t index, Outgoing& out) {
+  const Message& message = messages[index];
+  MessageFragment fragment;
+  fragment.kind = message.role == TransferRole::own_request ? FragmentKind::grant_response : FragmentKind::grant;
+  fragment.slot = message.slot;
+  fragment.sequence = message.sequence;
+  fragment.offset = message.granted;
+  fragment.total = message.in_length;
+  SentPacket& packet = write_elicitor(session, kMessageHasFragment, &fragment, out);
+  packet.message = index;
+  packet.generation = message.generation;
+  packet.fragment = kGrantFragment;
+}
+
+/// A packet that wants an acknowledgement, but is not sent again if there is none.
+SentPacket& EndpointState::write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment,
+                                          Outgoing& out) {
+  const std::uint64_t number = session.sent.next();
+  SentPacket& packet = session.sent.add(blocks);
+  packet.message = kNone;
+  packet.own = false;
+  sent(session, packet, packet_bytes(0));
+  std::uint8_t* end = write_header(session, number, flags, 0, out.head);
+  if (fragment != nullptr) {
+    emit(*fragment, end);
+    end += MessageFragment::kLength;
+  }
+  out.head_length = static_cast<std::uint32_t>(end - out.head);
+  if (config.protection == nullptr) return packet;
+  seal(session, number, out.head, out.head_length, 0);
+  out.head_length += kMessageTagLength;
+  return packet;
+}
+
+}  // namespace warpline
