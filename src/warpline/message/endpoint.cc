@@ -4,16 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "warpline/message/internal/state.h"
 
 namespace warpline {
 namespace {
-
-/// Answers to strangers that wait for transmit().
-constexpr std::uint32_t kStrays = 256;
-constexpr Nanos kTick{1000};
 
 Error wrong(std::string_view what, std::string_view why) {
   return usage_error(fmt::format("an endpoint with {}", what), std::string(why), "change it");
@@ -22,20 +17,16 @@ Error wrong(std::string_view what, std::string_view why) {
 }  // namespace
 
 EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
-    : config(c),
-      key(sip_key(c.secret)),
+    : endpoint_(c, outer),
       least_head(c.protection == nullptr ? kMinHeadCapacity : std::max(kMinHeadCapacity, c.datagram_bytes)),
-      clock(outer, c.max_clock_step),
-      sessions(c.max_sessions),
-      free_sessions(c.max_sessions),
-      messages(c.max_messages),
-      blocks(c.max_sent_packets / SentBlock::kPackets),
-      memory(c.receive_bytes),
-      peers(c.max_sessions, key),
-      wheel(3 * c.max_sessions, kTick, clock.now()),
-      strays(kStrays) {
-  std::iota(free_sessions.rbegin(), free_sessions.rend(), 0U);
-}
+      sessions_(c, sip_key(c.secret)),
+      blocks_(c.max_sent_packets / SentBlock::kPackets),
+      messages_(endpoint_.config),
+      timers_(endpoint_, sessions_),
+      events_(sessions_, messages_),
+      ready_(sessions_, blocks_),
+      grants_(endpoint_, sessions_, messages_, timers_),
+      tokens_(sip_key(c.secret)) {}
 
 Result<Endpoint> Endpoint::create(const EndpointConfig& c, Nanos now) {
   if (c.secret == decltype(c.secret){}) {
@@ -75,69 +66,69 @@ Endpoint& Endpoint::operator=(Endpoint&&) noexcept = default;
 Endpoint::~Endpoint() = default;
 
 Opened Endpoint::connect(const PeerAddress& peer, const SessionOptions& options, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->connect(peer, options);
 }
 
 CallStatus Endpoint::reconnect(SessionId session, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->reconnect(session);
 }
 
 CallStatus Endpoint::close(SessionId session, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->close(session);
 }
 
 CallStatus Endpoint::forget(SessionId session, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->forget(session);
 }
 
 void Endpoint::prefetch(SessionId session) const {
-  if (session.index < state_->sessions.size()) warpline::prefetch(state_->sessions[session.index]);
+  if (session.index < state_->sessions_.size()) warpline::prefetch(state_->sessions_[session.index]);
 }
 
 Submitted Endpoint::request(SessionId session, ConstBuffer message, MutableBuffer response,
                             const RequestOptions& options, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->request(session, message, response, options);
 }
 
 Submitted Endpoint::send(SessionId session, ConstBuffer message, const SendOptions& options, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->send(session, message, options);
 }
 
 CallStatus Endpoint::respond(const MessageId& request, ConstBuffer message, const SendOptions& options, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->respond(request, message, options);
 }
 
 CallStatus Endpoint::cancel(const MessageId& id, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->cancel(id);
 }
 
 CallStatus Endpoint::release(const MessageId& message, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->release(message);
 }
 
 void Endpoint::receive(std::span<const Datagram> datagrams, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   state_->receive(datagrams);
 }
 
 std::size_t Endpoint::transmit(std::span<Outgoing> out, Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   return state_->transmit(out);
 }
 
 void Endpoint::transmitted(std::uint64_t token) { state_->transmitted(token); }
 
 void Endpoint::advance(Nanos now) {
-  state_->enter(now);
+  state_->endpoint_.enter(now);
   state_->advance();
 }
 
@@ -147,11 +138,11 @@ std::size_t Endpoint::poll(std::span<MessageEvent> events, std::size_t requests)
   return state_->poll(events, requests);
 }
 
-const EndpointCounters& Endpoint::counters() const { return state_->counters; }
+const EndpointCounters& Endpoint::counters() const { return state_->endpoint_.counters; }
 
 EndpointFacts Endpoint::facts() const {
-  return {static_cast<std::uint32_t>(state_->free_sessions.size()), state_->messages.available(),
-          state_->blocks.available() * SentBlock::kPackets, state_->memory.free_bytes()};
+  return {state_->sessions_.available(), state_->messages_.available(),
+          state_->blocks_.available() * SentBlock::kPackets, state_->messages_.free_bytes()};
 }
 
 SessionFacts Endpoint::facts(SessionId session) const { return state_->facts(session); }

@@ -2,41 +2,23 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "warpline/base/large_vector.h"
-#include "warpline/message/config.h"
-#include "warpline/message/counters.h"
 #include "warpline/message/datagram.h"
 #include "warpline/message/endpoint.h"
+#include "warpline/message/internal/endpoint_context.h"
 #include "warpline/message/internal/index_pool.h"
-#include "warpline/message/internal/inner_clock.h"
-#include "warpline/message/internal/session/pacing_wheel.h"
-#include "warpline/message/internal/session/peer_table.h"
-#include "warpline/message/internal/session/session.h"
-#include "warpline/message/internal/session/siphash.h"
-#include "warpline/message/internal/transfer/message.h"
-#include "warpline/message/receive_memory.h"
+#include "warpline/message/internal/receive/grants.h"
+#include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/session/handshake_tokens.h"
+#include "warpline/message/internal/session/session_table.h"
+#include "warpline/message/internal/session/stray_replies.h"
+#include "warpline/message/internal/session/timers.h"
+#include "warpline/message/internal/transfer/event_queue.h"
+#include "warpline/message/internal/transfer/message_pool.h"
 
 namespace warpline {
-
-/// A packet for someone without a session.
-struct StrayReply {
-  static constexpr std::uint32_t kMaxLength = 64;
-  PeerAddress to;
-  std::uint32_t length = 0;
-  std::array<std::uint8_t, kMaxLength> bytes;
-};
-
-/// In the queue of events: a message's, or one of a session's two.
-struct EventLink {
-  enum class Of : std::uint8_t { message, opened, lost };
-  std::uint32_t index = kNone;
-  Of of = Of::message;
-};
 
 /// What acknowledgements of one packet came to.
 struct AckTally {
@@ -45,16 +27,6 @@ struct AckTally {
   bool spurious = false;
   std::uint64_t newest = 0;  ///< number plus one
   Nanos newest_sent;
-};
-
-/// Grants to all sessions. What is owed is counted by when it moved last: since the last tick, or since the one before.
-struct GrantBudget {
-  MessageList wanting;  ///< sessions, by wanting_next
-  std::uint64_t owed = 0;
-  std::uint64_t owed_before = 0;
-  Nanos tick_at = kNever;
-  Nanos not_before;
-  std::uint8_t epoch = 0;
 };
 
 /// A packet that is being written: its first fragment, and the small messages that travel along (bundling, as SCTP has
@@ -74,59 +46,26 @@ class FetchAhead;
 struct EndpointState {
   EndpointState(const EndpointConfig& config, Nanos now);
 
-  EndpointConfig config;
-  SipKey key;
+  EndpointContext endpoint_;
   std::uint32_t least_head;  ///< bytes that Outgoing::head_capacity must be
-  InnerClock clock;
-  EndpointCounters counters;
-
-  LargeVector<Session> sessions;
-  std::vector<std::uint32_t> free_sessions;
-  IndexPool<Message> messages;
-  IndexPool<SentBlock> blocks;
-  ReceiveMemory memory;
-  PeerTable peers;
-  PacingWheel<std::uint32_t> wheel;  ///< entries are values of wheel_entry()
-  std::uint32_t armed_sessions = 0;  ///< with a Timer::due in the wheel
-  std::vector<StrayReply> strays;    ///< a ring
-  std::uint32_t stray_first = 0;
-  std::uint32_t stray_count = 0;
-  std::uint64_t nonces = 0;
-
-  MessageList ready;                      ///< sessions, by ready_next
-  MessageList starved;                    ///< sessions, by starved_next
-  std::uint32_t blocks_when_starved = 0;  ///< free then: with more of them it is worth another try
-  GrantBudget grants;
-  MessageList acks;                 ///< sessions by ack_next, in the order of ack_at
+  SessionTable sessions_;
+  IndexPool<SentBlock> blocks_;
+  MessagePool messages_;
+  Timers timers_;
+  EventQueue events_;
+  ReadyQueue ready_;
+  Grants grants_;
+  StrayReplies strays_;
+  HandshakeTokens tokens_;
   std::uint32_t told_lost = kNone;  ///< sessions to be freed, by lost_next
-  EventLink first_event;
-  EventLink last_event;
-  MessageList set_aside_requests;  ///< by event_next: left the queue while poll() was to hand out no more requests
-
-  [[nodiscard]] Nanos now() const { return clock.now(); }
-  void enter(Nanos outer) {
-    if (!clock.update(outer)) counters.clock_jumps.add(1);
-  }
-  [[nodiscard]] Session* find(SessionId id);
-  [[nodiscard]] std::uint32_t index_of(const Session& session) const {
-    return static_cast<std::uint32_t>(&session - sessions.data());
-  }
-  [[nodiscard]] SessionId id_of(const Session& session) const { return {index_of(session), session.generation}; }
-  [[nodiscard]] std::uint32_t wire_id(const Session& session) const {
-    return std::uint32_t{config.endpoint} << 24 | index_of(session);
-  }
-  void drop(MessageDrop reason) { counters.drops[static_cast<std::size_t>(reason)].add(1); }
 
   // sessions.cc
   Opened connect(const PeerAddress& peer, const SessionOptions& options);
   CallStatus reconnect(SessionId id);
   CallStatus close(SessionId id);
   CallStatus forget(SessionId id);
-  [[nodiscard]] Session* new_session(const PeerAddress& peer);
   void begin(Session& session);
   void lose(Session& session, LossReason reason);
-  void free_session(Session& session);
-  void queue_lost_event(Session& session);
   [[nodiscard]] SessionFacts facts(SessionId id);
 
   // handshake.cc
@@ -141,7 +80,7 @@ struct EndpointState {
   void wrong_version(const Datagram& datagram);
   void establish(Session& session, const MessageTerms& peer);
   [[nodiscard]] MessageTerms own_terms(const Session& session) const;
-  [[nodiscard]] std::uint64_t token_for(const PeerAddress& peer, const MessageHello& hello) const;
+  [[nodiscard]] Session* answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce);
   template <typename Packet>
   void reply(const PeerAddress& to, const Packet& packet);
 
@@ -156,7 +95,6 @@ struct EndpointState {
   [[nodiscard]] bool authentic(Session& session, const MessageHeader& header, const Datagram& datagram);
   [[nodiscard]] std::uint32_t take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram);
   void schedule_ack(Session& session, const MessageHeader& header, bool in_order);
-  [[nodiscard]] std::uint32_t room_of(const Session& session) const;
 
   // fragments.cc: false if the packet, or this fragment of a bundle, must not count as received.
   [[nodiscard]] bool take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
@@ -170,7 +108,6 @@ struct EndpointState {
                              const MessageFragment& fragment, std::uint32_t length);
   [[nodiscard]] bool copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
                              bool device);
-  [[nodiscard]] bool take_buffer(Message& message, const MessageFragment& fragment);
   void take_cancel(Session& session, const MessageFragment& fragment);
   void take_refusal(Session& session, const MessageFragment& fragment);
 
@@ -187,19 +124,8 @@ struct EndpointState {
   void skip_order(Session& session, std::uint16_t order);
   void deliver_in_order(Session& session);
 
-  // grants.cc
-  [[nodiscard]] std::uint32_t grant_bytes(const Session& session) const;
-  [[nodiscard]] bool may_grant() const;
-  [[nodiscard]] std::uint64_t* owed_with(const Message& message);
-  void set_owed(Message& message, std::uint32_t bytes);
-  void want_grants(Session& session);
-  void begin_grants(Session& session, Message& message);
-  void granted_arrived(Session& session, Message& message, std::uint32_t bytes);
-  void grant_again(Session& session, Message& message);
-  [[nodiscard]] std::uint32_t next_to_grant(Session& session);
+  // grants
   void send_grants(std::span<Outgoing> out, std::size_t& count);
-  [[nodiscard]] Nanos stuck_after(const Session& session) const;
-  void tick_grants();
   void take_grant(Session& session, const MessageFragment& fragment);
 
   // acknowledge.cc
@@ -217,7 +143,7 @@ struct EndpointState {
   void raise_floor(Session& session);
   void start_over(Session& session);
   /// Blocks that only acknowledgements and packets sent again may take, and as many for the latter alone.
-  [[nodiscard]] std::uint32_t spare_sent_blocks() const { return std::max(blocks.capacity() / 8, 2U); }
+  [[nodiscard]] std::uint32_t spare_sent_blocks() const { return std::max(blocks_.capacity() / 8, 2U); }
   [[nodiscard]] bool needed(const SentPacket& packet) const;
 
   // transmit.cc
@@ -226,18 +152,13 @@ struct EndpointState {
   [[nodiscard]] bool has_room(std::span<Outgoing> out, std::size_t count) {
     if (count >= out.size()) return false;
     if (out[count].head_capacity >= least_head) return true;
-    counters.heads_too_small.add(1);
+    endpoint_.counters.heads_too_small.add(1);
     return false;
   }
   static void prepare(Outgoing& packet);
   void address(const Session& session, Outgoing& packet);
   [[nodiscard]] bool join(const Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet) const;
-  void make_ready(Session& session);
-  void wake_starved();
-  [[nodiscard]] bool has_work(const Session& session) const;
   bool send_from(Session& session, std::span<Outgoing> out, std::size_t& count);
-  void promote_acks();
-  void take_stray(Outgoing& out);
 
   // schedule.cc: true if `out` is a packet now.
   [[nodiscard]] bool send_one(Session& session, Outgoing& out);
@@ -273,23 +194,13 @@ struct EndpointState {
   void count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes);
 
   // timers.cc
-  enum class Timer : std::uint8_t { due, idle, pacing };
-  [[nodiscard]] std::uint32_t wheel_entry(const Session& session, Timer timer) const {
-    return index_of(session) * 4 + static_cast<std::uint32_t>(timer);
-  }
   void advance();
-  void arm(Session& session, Nanos at);
-  void disarm(Session& session);
   void on_timer(Session& session);
   void on_silence(Session& session);
   void watch_idle(Session& session);
   void ping(Session& session);
   void on_probe_timeout(Session& session);
   void expire_requests(Session& session);
-  [[nodiscard]] Nanos probe_timeout(const Session& session) const;
-  [[nodiscard]] bool awaits(const Session& session) const;
-  [[nodiscard]] Nanos patience_with(const Session& session) const;
-  [[nodiscard]] Nanos next_due(const Session& session) const;
   [[nodiscard]] Nanos next_deadline();
   void begin_waiting(Session& session);
 
@@ -307,12 +218,10 @@ struct EndpointState {
 
   // lifetime.cc
   [[nodiscard]] std::uint32_t new_message(Session& session, TransferRole role);
-  [[nodiscard]] Message* find(const MessageId& id);
   [[nodiscard]] Session* session_of(const Message& message);
   void finish(std::uint32_t index, MessageStatus status);
   void try_free(std::uint32_t index);
   void free_message(std::uint32_t index);
-  void give_in(Message& message);
   void free_slot(Session& session, Message& message);
   void count_unread(Session& session, Message& message);
   void no_longer_unread(Message& message);
@@ -320,11 +229,7 @@ struct EndpointState {
   void withdraw_incoming(std::uint32_t index);
 
   // events.cc
-  void queue_event(std::uint32_t message);
-  void queue_event(EventLink link);
   std::size_t poll(std::span<MessageEvent> events, std::size_t requests);
-  [[nodiscard]] bool is_request(EventLink link) const;
-  void set_aside(std::uint32_t request);
   [[nodiscard]] bool message_event(std::uint32_t index, MessageEvent& event);
   [[nodiscard]] bool session_event(EventLink link, MessageEvent& event);
 };

@@ -15,7 +15,7 @@ constexpr std::uint8_t kMaxDoublings = 7;
 
 /// Receiver: not acknowledged, so if this is lost the fragment comes again, and so does this.
 void EndpointState::tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal) {
-  make_ready(session);
+  ready_.add(session);
   for (std::uint32_t i = 0; i < session.busy_count; ++i) {
     if (session.busy[i].slot == fragment.slot) {
       session.busy[i] = {fragment.sequence, fragment.slot, refusal};
@@ -30,7 +30,7 @@ void EndpointState::tell_busy(Session& session, const MessageFragment& fragment,
 void EndpointState::take_busy(Session& session, const MessageFragment& fragment) {
   const SlotUse& use = session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return;
-  Message& message = messages[use.message];
+  Message& message = messages_[use.message];
   if (message.state != MessageState::sending || message.deferred) return;
   if (message.fragments > 1 && message.window.any()) return;  // old: it found room since
   take_back_packets(session, use.message);
@@ -38,17 +38,17 @@ void EndpointState::take_busy(Session& session, const MessageFragment& fragment)
   message.next_fragment = 0;
   const std::int64_t wait = kFirstWait << std::min(message.busy, kMaxDoublings);
   if (message.busy < kMaxDoublings) ++message.busy;
-  session.retry_at = std::min(session.retry_at, Nanos{now().value + wait});
+  session.retry_at = std::min(session.retry_at, endpoint_.in(wait));
   session.unanswered = 0;
-  arm(session, session.retry_at);
-  if (has_work(session)) make_ready(session);
+  timers_.arm(session, session.retry_at);
+  if (has_work(session)) ready_.add(session);
 }
 
 void EndpointState::take_back_packets(Session& session, std::uint32_t index) {
-  const std::uint32_t generation = messages[index].generation;
+  const std::uint32_t generation = messages_[index].generation;
   for (std::uint64_t number = session.sent.floor(); number < session.sent.next(); ++number) {
-    if ((session.sent.unsettled(blocks, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
-    SentPacket& packet = session.sent.at(blocks, number);
+    if ((session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
+    SentPacket& packet = session.sent.at(blocks_, number);
     if (packet.message != index || packet.generation != generation) continue;
     if (packet.state == SentState::in_flight) {
       session.in_flight_bytes -= packet.bytes;
@@ -57,7 +57,7 @@ void EndpointState::take_back_packets(Session& session, std::uint32_t index) {
     } else if (packet.state == SentState::lost) {
       --session.lost_packets;
     }
-    session.sent.settle(blocks, number);
+    session.sent.settle(blocks_, number);
   }
   raise_floor(session);
 }
@@ -65,9 +65,9 @@ void EndpointState::take_back_packets(Session& session, std::uint32_t index) {
 void EndpointState::retry_deferred(Session& session) {
   session.retry_at = kNever;
   for (const SlotUse& slot : session.outgoing) {
-    if (slot.message == kNone || !messages[slot.message].deferred) continue;
-    messages[slot.message].deferred = false;
-    if (messages[slot.message].state == MessageState::sending) enqueue(session, slot.message);
+    if (slot.message == kNone || !messages_[slot.message].deferred) continue;
+    messages_[slot.message].deferred = false;
+    if (messages_[slot.message].state == MessageState::sending) enqueue(session, slot.message);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arrives of messages.
+// What arrives of messages_.
 #include <algorithm>
 #include <cstring>
 
@@ -8,14 +8,6 @@
 
 namespace warpline {
 namespace {
-
-/// Whether a message that comes before its turn may have memory: messages whose turn it is must find some, since it is
-/// for them that all the others wait.
-bool has_memory_to_spare(const EndpointState& state, const MessageFragment& fragment) {
-  if (state.messages.available() <= state.messages.capacity() / 8) return false;
-  if (fragment.total <= kInlineBytes || state.config.buffers.take != nullptr) return true;
-  return state.memory.free_bytes() >= std::uint64_t{fragment.total} * 2 + state.config.max_message_bytes;
-}
 
 /// Cut where the sender must have cut it.
 bool well_cut(const Session& session, const MessageFragment& fragment, std::uint32_t length) {
@@ -31,7 +23,7 @@ bool well_cut(const Session& session, const MessageFragment& fragment, std::uint
 bool EndpointState::take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
                                   const MessageFragment& fragment, std::uint32_t length) {
   if (!well_cut(session, fragment, length)) {
-    drop(MessageDrop::bad_fragment);
+    endpoint_.drop(MessageDrop::bad_fragment);
     return false;
   }
   switch (fragment.kind) {
@@ -64,21 +56,21 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   const TransferRole role =
       fragment.kind == FragmentKind::request ? TransferRole::peer_request : TransferRole::peer_message;
   if (newer <= 0) {
-    const bool refused = newer == 0 && use.message != kNone && messages[use.message].refuse;
+    const bool refused = newer == 0 && use.message != kNone && messages_[use.message].refuse;
     if (refused && role == TransferRole::peer_message) {
       // Acknowledged, all of it would look delivered to a sender that the refusal has not reached.
-      drop(MessageDrop::bad_fragment);
+      endpoint_.drop(MessageDrop::bad_fragment);
       // Where a window that does not move holds the refusal itself back.
-      if (session.go_back_n) tell_busy(session, fragment, messages[use.message].code);
+      if (session.go_back_n) tell_busy(session, fragment, messages_[use.message].code);
       return false;
     }
-    if (newer < 0 || use.message == kNone || messages[use.message].state != MessageState::arriving) {
-      counters.fragments_duplicate.add(1);
+    if (newer < 0 || use.message == kNone || messages_[use.message].state != MessageState::arriving) {
+      endpoint_.counters.fragments_duplicate.add(1);
       return true;
     }
-    Message& message = messages[use.message];
+    Message& message = messages_[use.message];
     if (message.role != role || message.in_length != fragment.total) {
-      drop(MessageDrop::bad_fragment);
+      endpoint_.drop(MessageDrop::bad_fragment);
       return false;
     }
     const Placed placed = place(message, session, datagram, at, fragment, length);
@@ -90,42 +82,43 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   const bool beyond =
       (session.ordered && ahead >= kOrderSpan) || fragment.offset / session.fragment_bytes >= FragmentWindow::kSpan;
   if (beyond) {
-    drop(MessageDrop::beyond_window);
+    endpoint_.drop(MessageDrop::beyond_window);
     return false;
   }
-  if (fragment.total > config.max_message_bytes) return refuse(session, fragment, RefusalCode::message_too_long);
+  if (fragment.total > endpoint_.config.max_message_bytes)
+    return refuse(session, fragment, RefusalCode::message_too_long);
   const std::uint64_t held = std::uint64_t{session.unread} + fragment.total;
-  if (held > std::uint64_t{config.receive_window} + 2ULL * config.max_message_bytes) {
-    drop(MessageDrop::no_buffer);
+  if (held > std::uint64_t{endpoint_.config.receive_window} + 2ULL * endpoint_.config.max_message_bytes) {
+    endpoint_.drop(MessageDrop::no_buffer);
     tell_busy(session, fragment);
     return false;
   }
-  if (session.ordered && ahead != 0 && !has_memory_to_spare(*this, fragment)) {
-    drop(MessageDrop::no_buffer);
+  if (session.ordered && ahead != 0 && !messages_.has_to_spare(fragment.total)) {
+    endpoint_.drop(MessageDrop::no_buffer);
     tell_busy(session, fragment);
     return false;
   }
   const std::uint32_t index = new_message(session, role);
   if (index == kNone) {
-    drop(MessageDrop::no_message);
+    endpoint_.drop(MessageDrop::no_message);
     tell_busy(session, fragment);
     return false;
   }
-  Message& message = messages[index];
+  Message& message = messages_[index];
   message.state = MessageState::arriving;
   message.in_length = fragment.total;
   message.in_code = fragment.code;
   message.more = fragment.more;
   message.order = fragment.order;
-  if (!take_buffer(message, fragment)) {
+  if (!messages_.take_in(message, fragment.code, fragment.total)) {
     free_message(index);
-    drop(MessageDrop::no_buffer);
+    endpoint_.drop(MessageDrop::no_buffer);
     tell_busy(session, fragment);
     return false;
   }
   const bool single = fragment.total <= session.fragment_bytes;
   if (!single) message.begin_window();
-  begin_grants(session, message);
+  grants_.begin(session, message);
   const Placed placed = place(message, session, datagram, at, fragment, length);
   if (placed == Placed::no) {
     free_message(index);
@@ -141,24 +134,6 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   return true;
 }
 
-bool EndpointState::take_buffer(Message& message, const MessageFragment& fragment) {
-  if (fragment.total <= kInlineBytes) {
-    message.in = message.bytes.data();
-    return true;
-  }
-  if (config.buffers.take != nullptr) {
-    const SessionId id{message.session, message.session_generation};
-    const MutableBuffer buffer = config.buffers.take(config.buffers.context, id, fragment.code, fragment.total);
-    message.in = buffer.data;
-    message.in_device = buffer.device;
-    message.in_source = buffer.data != nullptr;
-    return message.in_source;
-  }
-  message.in = memory.take(fragment.total);
-  message.in_own_memory = message.in != nullptr;
-  return message.in_own_memory;
-}
-
 EndpointState::Placed EndpointState::place(Message& message, Session& session, const Datagram& datagram,
                                            std::uint32_t at, const MessageFragment& fragment, std::uint32_t length) {
   if (message.in_length <= session.fragment_bytes) {
@@ -166,18 +141,18 @@ EndpointState::Placed EndpointState::place(Message& message, Session& session, c
   }
   const std::uint32_t number = fragment.offset / session.fragment_bytes;
   if (message.window.has(number)) {
-    counters.fragments_duplicate.add(1);
+    endpoint_.counters.fragments_duplicate.add(1);
     return Placed::yes;
   }
   if (number - message.window.base() >= FragmentWindow::kSpan) {
-    drop(MessageDrop::beyond_window);
+    endpoint_.drop(MessageDrop::beyond_window);
     return Placed::no;
   }
   std::uint8_t* const to = message.in + fragment.offset;
   if (!copy_in(datagram, at, length, to, message.in_device)) return Placed::no;
   if (!message.in_device) prefetch_bytes<true>(to + length, std::min(length, kPrefetched));
   message.window.add(number);
-  if (message.owed != 0 && number != 0) granted_arrived(session, message, length);
+  if (message.owed != 0 && number != 0) grants_.arrived(session, message, length);
   const std::uint64_t contiguous = std::uint64_t{message.window.base()} * session.fragment_bytes;
   return contiguous >= message.in_length ? Placed::complete : Placed::yes;
 }
@@ -185,13 +160,13 @@ EndpointState::Placed EndpointState::place(Message& message, Session& session, c
 bool EndpointState::copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
                             bool device) {
   const bool placed_by_transport = device || (datagram.rest_device && at + length > datagram.head_length);
-  if (placed_by_transport && config.placer.copy == nullptr) {
-    drop(MessageDrop::no_buffer);
+  if (placed_by_transport && endpoint_.config.placer.copy == nullptr) {
+    endpoint_.drop(MessageDrop::no_buffer);
     return false;
   }
   const auto copy = [&](const std::uint8_t* from, std::uint32_t n) {
     if (placed_by_transport) {
-      config.placer.copy(config.placer.context, to, from, n);
+      endpoint_.config.placer.copy(endpoint_.config.placer.context, to, from, n);
     } else {
       std::memcpy(to, from, n);
     }
@@ -204,8 +179,8 @@ bool EndpointState::copy_in(const Datagram& datagram, std::uint32_t at, std::uin
 }
 
 void EndpointState::whole(Session& session, std::uint32_t index) {
-  Message& message = messages[index];
-  if (message.owed != 0) set_owed(message, 0);
+  Message& message = messages_[index];
+  grants_.settle(message);
   if (message.role == TransferRole::peer_message) {
     session.incoming[message.slot].message = kNone;
     message.has_slot = false;
@@ -216,43 +191,43 @@ void EndpointState::whole(Session& session, std::uint32_t index) {
   }
   count_unread(session, message);
   message.state = MessageState::delivered;
-  queue_event(index);
+  events_.add(index);
 }
 
 /// Into the list of those that wait for an earlier one, at most kOrderSpan.
 void EndpointState::hold_back(Session& session, std::uint32_t index) {
-  Message& message = messages[index];
+  Message& message = messages_[index];
   const auto distance = [&](const Message& other) {
     return static_cast<std::uint16_t>(other.order - session.expected_order);
   };
   message.state = MessageState::held_back;
   std::uint32_t before = kNone;
   std::uint32_t after = session.held_back.first;
-  while (after != kNone && distance(messages[after]) < distance(message)) {
+  while (after != kNone && distance(messages_[after]) < distance(message)) {
     before = after;
-    after = messages[after].send_next;
+    after = messages_[after].send_next;
   }
   const bool taken = distance(message) >= kOrderSpan || (session.orders_void >> distance(message) & 1) != 0 ||
-                     (after != kNone && messages[after].order == message.order);
+                     (after != kNone && messages_[after].order == message.order);
   if (taken) {
-    drop(MessageDrop::bad_fragment);
+    endpoint_.drop(MessageDrop::bad_fragment);
     free_message(index);
     return;
   }
   message.send_next = after;
-  (before == kNone ? session.held_back.first : messages[before].send_next) = index;
+  (before == kNone ? session.held_back.first : messages_[before].send_next) = index;
   deliver_in_order(session);
 }
 
 void EndpointState::deliver_in_order(Session& session) {
   for (;;) {
     const std::uint32_t index = session.held_back.first;
-    const bool here = index != kNone && messages[index].order == session.expected_order;
+    const bool here = index != kNone && messages_[index].order == session.expected_order;
     if (!here && (session.orders_void & 1) == 0) return;
     session.orders_void >>= 1;
     ++session.expected_order;
     if (!here) continue;
-    Message& message = messages[index];
+    Message& message = messages_[index];
     session.held_back.first = message.send_next;
     if (message.state == MessageState::withdrawn) {
       free_message(index);
@@ -260,7 +235,7 @@ void EndpointState::deliver_in_order(Session& session) {
       // Not before: what waits for its turn must not take the room that the one whose turn it is needs to arrive.
       count_unread(session, message);
       message.state = MessageState::delivered;
-      queue_event(index);
+      events_.add(index);
     }
   }
 }
@@ -277,7 +252,7 @@ void EndpointState::skip_order(Session& session, std::uint16_t order) {
 void EndpointState::supersede(Session& session, std::uint32_t slot) {
   const std::uint32_t index = session.incoming[slot].message;
   if (index == kNone) return;
-  Message& message = messages[index];
+  Message& message = messages_[index];
   if (message.state == MessageState::sending) {
     session.incoming[slot].message = kNone;
     message.has_slot = false;
@@ -301,7 +276,7 @@ void EndpointState::take_cancel(Session& session, const MessageFragment& fragmen
     return;
   }
   if (use.message == kNone) return;
-  const bool arriving = messages[use.message].state == MessageState::arriving;
+  const bool arriving = messages_[use.message].state == MessageState::arriving;
   withdraw_incoming(use.message);
   if (arriving) skip_order(session, fragment.order);
 }
@@ -309,14 +284,14 @@ void EndpointState::take_cancel(Session& session, const MessageFragment& fragmen
 bool EndpointState::refuse(Session& session, const MessageFragment& fragment, RefusalCode code) {
   const std::uint32_t index = new_message(session, TransferRole::peer_request);
   if (index == kNone) {
-    drop(MessageDrop::no_message);
+    endpoint_.drop(MessageDrop::no_message);
     return false;
   }
   supersede(session, fragment.slot);
   SlotUse& use = session.incoming[fragment.slot];
   use.sequence = fragment.sequence;
   use.message = index;
-  Message& message = messages[index];
+  Message& message = messages_[index];
   message.refuse = true;
   message.state = MessageState::sending;
   message.code = static_cast<std::uint16_t>(code);
@@ -330,7 +305,7 @@ bool EndpointState::refuse(Session& session, const MessageFragment& fragment, Re
 }
 
 void EndpointState::end_request(Session& session, std::uint32_t index, MessageStatus status) {
-  free_slot(session, messages[index]);
+  free_slot(session, messages_[index]);
   finish(index, status);
 }
 
@@ -339,13 +314,13 @@ bool EndpointState::take_response(Session& session, const Datagram& datagram, st
   const SlotUse& use = session.outgoing[fragment.slot];
   const std::uint32_t index = use.message;
   const bool waits =
-      index != kNone && use.sequence == fragment.sequence && messages[index].role == TransferRole::own_request &&
-      (messages[index].state == MessageState::sending || messages[index].state == MessageState::awaiting);
+      index != kNone && use.sequence == fragment.sequence && messages_[index].role == TransferRole::own_request &&
+      (messages_[index].state == MessageState::sending || messages_[index].state == MessageState::awaiting);
   if (!waits) {
-    counters.fragments_duplicate.add(1);
+    endpoint_.counters.fragments_duplicate.add(1);
     return true;
   }
-  Message& message = messages[index];
+  Message& message = messages_[index];
   const bool single = fragment.total <= session.fragment_bytes;
   if (!message.in_begun) {
     message.in_begun = true;
@@ -363,9 +338,9 @@ bool EndpointState::take_response(Session& session, const Datagram& datagram, st
       return true;
     }
     if (!single) message.begin_window();
-    begin_grants(session, message);
+    grants_.begin(session, message);
   } else if (message.in_length != fragment.total) {
-    drop(MessageDrop::bad_fragment);
+    endpoint_.drop(MessageDrop::bad_fragment);
     return false;
   }
   const Placed placed = place(message, session, datagram, at, fragment, length);
@@ -376,7 +351,7 @@ bool EndpointState::take_response(Session& session, const Datagram& datagram, st
 void EndpointState::take_refusal(Session& session, const MessageFragment& fragment) {
   const SlotUse& use = session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return;
-  Message& message = messages[use.message];
+  Message& message = messages_[use.message];
   if (message.state != MessageState::sending && message.state != MessageState::awaiting) return;
   message.in_code = fragment.code;
   message.in = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From datagrams to packets of sessions.
+// From datagrams to packets of sessions_.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -34,10 +34,10 @@ Datagram from_byte(const Datagram& datagram, std::uint32_t begin, std::array<std
 
 }  // namespace
 
-/// Goes through packets ahead of what is done with them, and fetches their sessions.
+/// Goes through packets ahead of what is done with them, and fetches their sessions_.
 class FetchAhead {
  public:
-  FetchAhead(const LargeVector<Session>& sessions, std::span<const Datagram> datagrams)
+  FetchAhead(const SessionTable& sessions, std::span<const Datagram> datagrams)
       : sessions_(sessions), datagrams_(datagrams) {
     for (std::size_t i = 0; i < kPacketsAhead; ++i) next();
   }
@@ -50,7 +50,7 @@ class FetchAhead {
     }
     const std::span<const std::uint8_t> packet = std::exchange(packet_, {});
     if (packet.size() < MessageHeader::kLength) return;
-    const std::uint32_t index = load_be32(packet.data() + MessageHeader::kSession) & 0xffffffU;
+    const std::uint32_t index = SessionTable::index_in(load_be32(packet.data() + MessageHeader::kSession));
     if (index < sessions_.size()) prefetch(sessions_[index]);
     MessageHeader header;
     const bool followed = (packet[MessageHeader::kFlags] & kMessageFollowed) != 0 &&
@@ -59,13 +59,13 @@ class FetchAhead {
   }
 
  private:
-  const LargeVector<Session>& sessions_;
+  const SessionTable& sessions_;
   std::span<const Datagram> datagrams_;   ///< that it has not come to
   std::span<const std::uint8_t> packet_;  ///< next one of the datagram that it is at
 };
 
 void EndpointState::receive(std::span<const Datagram> datagrams) {
-  FetchAhead ahead(sessions, datagrams);
+  FetchAhead ahead(sessions_, datagrams);
   for (const Datagram& datagram : datagrams) {
     ahead.next();
     receive_one(datagram, ahead);
@@ -77,15 +77,15 @@ void EndpointState::receive_one(const Datagram& datagram, FetchAhead& ahead) {
     case MessageParse::ok:
       break;
     case MessageParse::truncated:
-      return drop(MessageDrop::truncated);
+      return endpoint_.drop(MessageDrop::truncated);
     case MessageParse::not_ours:
-      return drop(MessageDrop::not_ours);
+      return endpoint_.drop(MessageDrop::not_ours);
     case MessageParse::version:
       return wrong_version(datagram);
     case MessageParse::type:
-      return drop(MessageDrop::type);
+      return endpoint_.drop(MessageDrop::type);
     case MessageParse::malformed:
-      return drop(MessageDrop::malformed);
+      return endpoint_.drop(MessageDrop::malformed);
   }
   switch (MessagePrefix::type(datagram.head)) {
     case MessagePacketType::session:
@@ -106,7 +106,7 @@ void EndpointState::receive_one(const Datagram& datagram, FetchAhead& ahead) {
 bool EndpointState::parse_or_drop(const Datagram& datagram, MessageHeader& header) {
   const MessageParse parsed = parse(datagram.head, datagram.head_length + datagram.rest_length, header);
   if (parsed == MessageParse::ok) return true;
-  drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
+  endpoint_.drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
   return false;
 }
 
@@ -121,12 +121,12 @@ void EndpointState::receive_packets(const Datagram& datagram, FetchAhead& ahead)
     receive_packet(left, header);
     if (!header.has(kMessageFollowed)) return;
     ahead.next();
-    counters.packets_behind.add(1);
+    endpoint_.counters.packets_behind.add(1);
     left = from_byte(left, header.packet_length(), room);
     const bool session = left.head_length >= std::min(kMaxHeadBytes, left.head_length + left.rest_length) &&
                          MessagePrefix::check(left.head, left.head_length) == MessageParse::ok &&
                          MessagePrefix::type(left.head) == MessagePacketType::session;
-    if (!session) return drop(MessageDrop::malformed);
+    if (!session) return endpoint_.drop(MessageDrop::malformed);
     if (!parse_or_drop(left, header)) return;
   }
 }
@@ -138,59 +138,57 @@ void EndpointState::receive_packet(const Datagram& datagram, const MessageHeader
     case PacketWindow::Answer::fresh:
       break;
     case PacketWindow::Answer::duplicate:
-      return drop(MessageDrop::duplicate);
+      return endpoint_.drop(MessageDrop::duplicate);
     case PacketWindow::Answer::stale:
-      return drop(MessageDrop::stale);
+      return endpoint_.drop(MessageDrop::stale);
     case PacketWindow::Answer::beyond:
-      return drop(MessageDrop::beyond_window);
+      return endpoint_.drop(MessageDrop::beyond_window);
   }
-  if (!authentic(*session, header, datagram)) return drop(MessageDrop::not_authentic);
+  if (!authentic(*session, header, datagram)) return endpoint_.drop(MessageDrop::not_authentic);
   take_packet(*session, header, datagram);
 }
 
 /// Returns the packet's established session. nullptr: dropped; a reset may tell the sender that it is unknown.
 Session* EndpointState::session_of(const MessageHeader& header, const Datagram& datagram) {
-  const std::uint32_t index = header.session & 0xffffffU;
-  const bool ours = header.session >> 24 == config.endpoint && index < sessions.size();
-  if (!ours || sessions[index].phase != SessionPhase::established) {
-    drop(MessageDrop::unknown_session);
-    const bool opening = ours && sessions[index].phase == SessionPhase::opening;
+  Session* const named = sessions_.named(header.session);
+  if (named == nullptr || named->phase != SessionPhase::established) {
+    endpoint_.drop(MessageDrop::unknown_session);
+    const bool opening = named != nullptr && named->phase == SessionPhase::opening;
     if (!opening && !header.has(kMessageClose)) reply(datagram.from, MessageReset{header.session, header.cookie});
     return nullptr;
   }
-  Session& session = sessions[index];
+  Session& session = *named;
   if (session.peer != datagram.from) {
-    drop(MessageDrop::wrong_peer);
+    endpoint_.drop(MessageDrop::wrong_peer);
     reply(datagram.from, MessageReset{header.session, header.cookie});
     return nullptr;
   }
   if (session.cookie == header.cookie) return &session;
-  drop(MessageDrop::wrong_cookie);
+  endpoint_.drop(MessageDrop::wrong_cookie);
   return nullptr;
 }
 
 /// The next of its session, or one that was missing.
 void EndpointState::take_packet(Session& session, const MessageHeader& header, const Datagram& datagram) {
-  session.quiet_from = now();
+  session.quiet_from = endpoint_.now();
   session.denied = false;
   if (header.has(kMessageClose)) {
-    counters.packets_in.add(1);
+    endpoint_.counters.packets_in.add(1);
     return lose(session, LossReason::closed);
   }
   const std::uint8_t* at = datagram.head + MessageHeader::kLength;
   if (header.has(kMessageHasAck)) {
-    if (!take_ack(session, header, at)) return drop(MessageDrop::bad_acknowledgement);
+    if (!take_ack(session, header, at)) return endpoint_.drop(MessageDrop::bad_acknowledgement);
   }
   if (!session.confirmed) {
     session.confirmed = true;
-    counters.sessions_accepted.add(1);
-    session.opened_event = true;
-    queue_event(EventLink{index_of(session), EventLink::Of::opened});
+    endpoint_.counters.sessions_accepted.add(1);
+    events_.add_opened(session);
   }
   MessageFragment fragment;
   if (header.has(kMessageHasFragment) && !header.has(kMessageBundle) &&
       parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {
-    return drop(MessageDrop::bad_fragment);
+    return endpoint_.drop(MessageDrop::bad_fragment);
   }
   if (session.go_back_n && header.elicits() &&
       header.packet_number != std::max(session.received.base(), header.floor())) {
@@ -199,7 +197,7 @@ void EndpointState::take_packet(Session& session, const MessageHeader& header, c
       if (fragment.kind == FragmentKind::busy) take_busy(session, fragment);
       if (fragment.kind == FragmentKind::refuse) take_refusal(session, fragment);
     }
-    return drop(MessageDrop::out_of_order);
+    return endpoint_.drop(MessageDrop::out_of_order);
   }
   const bool had_gap = session.received.gap();
   const std::uint64_t end_before = session.received.end();
@@ -214,12 +212,12 @@ void EndpointState::take_packet(Session& session, const MessageHeader& header, c
     }
     session.received.take(header.packet_number, header.floor());
   }
-  counters.packets_in.add(1);
-  counters.bytes_in.add(header.packet_length());
-  if (session.received.end() > end_before) session.largest_at = now();
+  endpoint_.counters.packets_in.add(1);
+  endpoint_.counters.bytes_in.add(header.packet_length());
+  if (session.received.end() > end_before) session.largest_at = endpoint_.now();
   if (datagram.ecn == 3) session.marked += taken;
   if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());
-  if (session.in_flight_packets == 0) disarm(session);
+  if (session.in_flight_packets == 0) timers_.disarm(session);
 }
 
 namespace {
@@ -249,7 +247,7 @@ std::uint32_t EndpointState::take_bundle(Session& session, const MessageHeader& 
     MessageFragment fragment;
     if (datagram.rest_device ||
         parse_bundled(bytes_at(datagram, at, readable, copy), end - at, fragment) != MessageParse::ok) {
-      drop(MessageDrop::bad_fragment);
+      endpoint_.drop(MessageDrop::bad_fragment);
       ++dropped;
       break;
     }
@@ -261,39 +259,31 @@ std::uint32_t EndpointState::take_bundle(Session& session, const MessageHeader& 
     }
     at += fragment.total;
   }
-  if (dropped != 0) counters.fragments_dropped.add(taken == 0 ? dropped - 1 : dropped);
+  if (dropped != 0) endpoint_.counters.fragments_dropped.add(taken == 0 ? dropped - 1 : dropped);
   return taken;
 }
 
 bool EndpointState::authentic(Session& session, const MessageHeader& header, const Datagram& datagram) {
-  if (config.protection == nullptr) return !header.has(kMessageProtected);
+  if (!endpoint_.is_protected()) return !header.has(kMessageProtected);
   if (!header.has(kMessageProtected) || datagram.rest_length != 0) return false;
   std::uint8_t* text = datagram.head + header.length();
   std::uint8_t* tag = text + header.payload_length;
-  return config.protection->open(index_of(session), header.packet_number, {datagram.head, header.length()},
-                                 {text, header.payload_length},
-                                 std::span<const std::uint8_t, PacketProtection::kTagBytes>(tag, kMessageTagLength));
+  return endpoint_.config.protection->open(
+      sessions_.index_of(session), header.packet_number, {datagram.head, header.length()},
+      {text, header.payload_length},
+      std::span<const std::uint8_t, PacketProtection::kTagBytes>(tag, kMessageTagLength));
 }
 
 void EndpointState::schedule_ack(Session& session, const MessageHeader& header, bool in_order) {
   ++session.unacknowledged;
   const bool at_once = header.has(kMessagePrompt | kMessagePing) || !in_order || session.go_back_n ||
-                       session.unacknowledged >= config.ack_packets;
+                       session.unacknowledged >= endpoint_.config.ack_packets;
   if (at_once) {
     session.ack_now = true;
-    make_ready(session);
-  } else if (!session.ack_listed) {
-    session.ack_listed = true;
-    session.ack_at = Nanos{now().value + config.max_ack_delay.value};
-    session.ack_next = kNone;
-    const std::uint32_t index = index_of(session);
-    (acks.last == kNone ? acks.first : sessions[acks.last].ack_next) = index;
-    acks.last = index;
+    ready_.add(session);
+  } else {
+    ready_.owe_acknowledgement(session, endpoint_.in(endpoint_.config.max_ack_delay));
   }
-}
-
-std::uint32_t EndpointState::room_of(const Session& session) const {
-  return session.unread >= config.receive_window ? 0 : config.receive_window - session.unread;
 }
 
 }  // namespace warpline

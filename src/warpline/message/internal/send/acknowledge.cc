@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What acknowledgements say of packets, and packets of messages.
+// What acknowledgements say of packets, and packets of messages_.
 #include <algorithm>
 #include <bit>
 
@@ -53,7 +53,7 @@ bool EndpointState::take_ack(Session& session, const MessageHeader& header, cons
   if (header.packet_number >= session.room_number) {
     session.room_number = header.packet_number;
     session.room = ack.room;
-    if (session.room_blocked) make_ready(session);
+    if (session.room_blocked) ready_.add(session);
     marked = std::min(ack.marked - session.marked_seen, tally.packets);
     session.marked_seen = ack.marked;
   }
@@ -63,7 +63,7 @@ bool EndpointState::take_ack(Session& session, const MessageHeader& header, cons
 
 /// Packets of one block: those of `mask`, counted from `first`, that still waited.
 void EndpointState::acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, AckTally& tally) {
-  mask &= session.sent.unsettled(blocks, first);
+  mask &= session.sent.unsettled(blocks_, first);
   for (; mask != 0; mask &= mask - 1) {
     acknowledge_packet(session, first + static_cast<std::uint64_t>(std::countr_zero(mask)), tally);
   }
@@ -71,7 +71,7 @@ void EndpointState::acknowledge_group(Session& session, std::uint64_t first, std
 
 void EndpointState::acknowledge_packet(Session& session, std::uint64_t number, AckTally& tally) {
   if (number >= session.sent.next()) return;
-  SentPacket& packet = session.sent.at(blocks, number);
+  SentPacket& packet = session.sent.at(blocks_, number);
   if (packet.state == SentState::in_flight) {
     session.in_flight_bytes -= packet.bytes;
     --session.in_flight_packets;
@@ -85,16 +85,16 @@ void EndpointState::acknowledge_packet(Session& session, std::uint64_t number, A
     }
   } else {
     tally.spurious = true;
-    counters.losses_spurious.add(1);
+    endpoint_.counters.losses_spurious.add(1);
     if (packet.state == SentState::lost) --session.lost_packets;
   }
-  session.sent.settle(blocks, number);
+  session.sent.settle(blocks_, number);
   fragment_acknowledged(session, packet);
 }
 
 void EndpointState::fragment_acknowledged(Session& session, const SentPacket& packet) {
   if (packet.message == kNone) return;
-  Message& message = messages[packet.message];
+  Message& message = messages_[packet.message];
   if (message.generation != packet.generation) return;
   if (packet.fragment == kGrantFragment) return;
   if (packet.fragment == kCancelFragment) {
@@ -117,7 +117,7 @@ void EndpointState::fragment_acknowledged(Session& session, const SentPacket& pa
 }
 
 void EndpointState::sent_whole(Session& session, std::uint32_t index) {
-  Message& message = messages[index];
+  Message& message = messages_[index];
   switch (message.role) {
     case TransferRole::own_request:
       message.state = MessageState::awaiting;

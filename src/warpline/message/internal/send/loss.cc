@@ -24,37 +24,37 @@ void EndpointState::after_acknowledgement(Session& session, const AckTally& tall
   session.unanswered = 0;
   if (tally.newest > session.newest_acked) {
     session.newest_acked = tally.newest;
-    const Nanos rtt{std::max<std::int64_t>(now().value - tally.newest_sent.value, 1)};
+    const Nanos rtt{std::max<std::int64_t>(endpoint_.now().value - tally.newest_sent.value, 1)};
     const Nanos delay{std::min<std::int64_t>(ack.delay, rtt.value - 1)};
     session.latest_rtt = rtt;
     // What the peer waited beyond its word counts as distance (RFC 9002, section 5.3).
     session.rtt.sample(Nanos{rtt.value - std::min(delay.value, session.max_ack_delay.value)});
-    const CcSample sample{now(), rtt, delay, tally.bytes, tally.packets, marked, session.in_flight_bytes};
+    const CcSample sample{endpoint_.now(), rtt, delay, tally.bytes, tally.packets, marked, session.in_flight_bytes};
     session.allowed = session.congestion.on_ack(sample);
   } else if (tally.packets != 0) {
-    const CcSample sample{now(),  session.latest_rtt,     Nanos{}, tally.bytes, tally.packets,
-                          marked, session.in_flight_bytes};
+    const CcSample sample{endpoint_.now(), session.latest_rtt,     Nanos{}, tally.bytes, tally.packets,
+                          marked,          session.in_flight_bytes};
     session.allowed = session.congestion.on_ack(sample);
   }
   if (tally.spurious) {
     session.reordering = true;
     // Once a round trip: one late packet tells as much as its neighbours.
-    const bool again = now().value - session.widened.value < session.rtt.smoothed().value;
+    const bool again = endpoint_.now().value - session.widened.value < session.rtt.smoothed().value;
     if (!again && session.reorder_windows < kMaxReorderWindows) {
       ++session.reorder_windows;
-      session.widened = now();
+      session.widened = endpoint_.now();
     }
   }
   if (!session.go_back_n) detect_losses(session);
   raise_floor(session);
-  if (has_work(session)) make_ready(session);
+  if (has_work(session)) ready_.add(session);
 }
 
 void EndpointState::raise_floor(Session& session) {
   // A packet found lost stays for two round trips, in case that it was only late; not if numbers become scarce.
-  const std::int64_t kept_since = now().value - 2 * session.rtt.smoothed().value;
-  const bool scarce = session.sent.span() > SentPackets::kSpan / 2 || blocks.available() <= spare_sent_blocks();
-  session.sent.raise_floor(blocks, [&](const SentPacket& packet) {
+  const std::int64_t kept_since = endpoint_.now().value - 2 * session.rtt.smoothed().value;
+  const bool scarce = session.sent.span() > SentPackets::kSpan / 2 || blocks_.available() <= spare_sent_blocks();
+  session.sent.raise_floor(blocks_, [&](const SentPacket& packet) {
     return packet.state == SentState::resent && (scarce || packet.sent.value < kept_since);
   });
 }
@@ -63,19 +63,19 @@ void EndpointState::detect_losses(Session& session) {
   session.reorder_at = kNever;
   std::uint64_t number = std::max(session.first_in_flight, session.sent.floor());
   for (; number < session.newest_acked; ++number) {
-    const std::uint32_t waiting = session.sent.unsettled(blocks, number) >> (number % SentBlock::kPackets);
+    const std::uint32_t waiting = session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets);
     if (waiting == 0) {  // none in the rest of the block
       number |= SentBlock::kPackets - 1;
       continue;
     }
     if ((waiting & 1) == 0) continue;
-    const SentPacket& packet = session.sent.at(blocks, number);
+    const SentPacket& packet = session.sent.at(blocks_, number);
     if (packet.state != SentState::in_flight) continue;
     const bool passed = !session.reordering && session.newest_acked - 1 - number >= kPacketThreshold;
     const Nanos due{packet.sent.value + session.latest_rtt.value + reorder_window(session).value};
-    if (!passed && due > now()) {
+    if (!passed && due > endpoint_.now()) {
       session.reorder_at = due;
-      arm(session, due);
+      timers_.arm(session, due);
       break;
     }
     mark_lost(session, number);
@@ -84,26 +84,26 @@ void EndpointState::detect_losses(Session& session) {
 }
 
 void EndpointState::mark_lost(Session& session, std::uint64_t number) {
-  SentPacket& packet = session.sent.at(blocks, number);
+  SentPacket& packet = session.sent.at(blocks_, number);
   session.in_flight_bytes -= packet.bytes;
   --session.in_flight_packets;
   if (packet.own) session.own_in_flight -= packet.bytes;
   packet.state = SentState::lost;
   if (session.lost_packets++ == 0) session.next_lost = number;
-  counters.packets_lost.add(1);
-  session.allowed = session.congestion.on_loss(now(), false);
+  endpoint_.counters.packets_lost.add(1);
+  session.allowed = session.congestion.on_loss(endpoint_.now(), false);
 }
 
 /// After a timeout (RFC 6298, section 5.4): all that is in flight counts as lost.
 void EndpointState::mark_all_lost(Session& session) {
   const std::uint64_t first = std::max(session.first_in_flight, session.sent.floor());
   for (std::uint64_t number = first; number < session.sent.next(); ++number) {
-    if ((session.sent.unsettled(blocks, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
-    SentPacket& packet = session.sent.at(blocks, number);
+    if ((session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
+    SentPacket& packet = session.sent.at(blocks_, number);
     if (packet.state != SentState::in_flight) continue;
     packet.state = SentState::lost;
     if (session.lost_packets++ == 0) session.next_lost = number;
-    counters.packets_lost.add(1);
+    endpoint_.counters.packets_lost.add(1);
   }
   session.first_in_flight = session.sent.next();
   session.in_flight_bytes = session.in_flight_packets = session.own_in_flight = 0;
@@ -114,19 +114,19 @@ void EndpointState::mark_all_lost(Session& session) {
 /// that will free one. All packets are forgotten, and their places with them; messages begin again at what is
 /// acknowledged of them.
 void EndpointState::start_over(Session& session) {
-  session.sent.clear(blocks);
+  session.sent.clear(blocks_);
   session.first_in_flight = session.next_lost = session.sent.next();
   session.lost_packets = 0;
   session.reorder_at = kNever;
   const auto again = [&](const SlotUse& slot) {
     if (slot.message == kNone) return;
-    Message& message = messages[slot.message];
+    Message& message = messages_[slot.message];
     if (message.state == MessageState::sending && !message.deferred) {
       message.next_fragment = message.fragments > 1 ? message.window.base() : 0;
     } else if (message.state == MessageState::withdrawing) {
       message.next_fragment = 0;
     } else {
-      return grant_again(session, message);
+      return grants_.again(session, message);
     }
     enqueue(session, slot.message);
   };
@@ -137,7 +137,7 @@ void EndpointState::start_over(Session& session) {
 /// Whether the packet's fragment must be sent again.
 bool EndpointState::needed(const SentPacket& packet) const {
   if (packet.message == kNone) return false;
-  const Message& message = messages[packet.message];
+  const Message& message = messages_[packet.message];
   if (message.generation != packet.generation) return false;
   if (packet.fragment == kGrantFragment) {
     return message.owed != 0 && (message.state == MessageState::arriving || message.state == MessageState::awaiting);

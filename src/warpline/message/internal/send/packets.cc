@@ -26,7 +26,7 @@ std::uint32_t EndpointState::payload_of(const Session& session, const Message& m
 
 std::uint32_t EndpointState::packet_bytes(std::uint32_t payload) const {
   return MessageHeader::kLength + MessageAck::kLength + MessageFragment::kLength + payload +
-         (config.protection != nullptr ? kMessageTagLength : 0);
+         (endpoint_.is_protected() ? kMessageTagLength : 0);
 }
 
 std::uint32_t EndpointState::bytes_of(std::uint32_t payload, const Draft& draft) const {
@@ -50,7 +50,7 @@ std::uint8_t* EndpointState::write_header(Session& session, std::uint64_t number
   header.packet_number = number;
   header.floor_distance = static_cast<std::uint16_t>(number - std::min(floor_of(session), number));
   header.payload_length = static_cast<std::uint16_t>(payload);
-  if (config.protection != nullptr) header.flags |= kMessageProtected;
+  if (endpoint_.is_protected()) header.flags |= kMessageProtected;
   if ((session.unacknowledged != 0 || session.ack_now) && !header.has(kMessageClose)) header.flags |= kMessageHasAck;
   std::uint8_t* at = head + MessageHeader::kLength;
   if (header.has(kMessageHasAck)) {
@@ -61,10 +61,10 @@ std::uint8_t* EndpointState::write_header(Session& session, std::uint64_t number
     header.ack_words = static_cast<std::uint8_t>(words);
     MessageAck ack;
     ack.cumulative = static_cast<std::uint32_t>(received.base());
-    const std::int64_t delay = now().value - session.largest_at.value;
+    const std::int64_t delay = endpoint_.now().value - session.largest_at.value;
     ack.delay = static_cast<std::uint32_t>(std::min<std::int64_t>(delay, std::numeric_limits<std::uint32_t>::max()));
     ack.marked = session.marked;
-    ack.room = session.room_told = room_of(session);
+    ack.room = session.room_told = room_of(session, endpoint_.config.receive_window);
     emit(ack, at);
     at += MessageAck::kLength;
     for (std::uint32_t w = 0; w < words; ++w, at += 8) store_be64(at, received.word(w));
@@ -84,9 +84,9 @@ void EndpointState::finish_packet(Session& session, Draft& draft) {
   if (joined != 0) {
     out.head[MessageHeader::kFlags] |= kMessageBundle;
     store_be16(out.head + MessageHeader::kPayloadLength, static_cast<std::uint16_t>(payload));
-    counters.fragments_bundled.add(joined);
+    endpoint_.counters.fragments_bundled.add(joined);
   }
-  if (config.protection == nullptr) return;
+  if (!endpoint_.is_protected()) return;
   seal(session, draft.number, out.head, draft.header_length, payload);
   out.head_length += kMessageTagLength;
 }
@@ -94,12 +94,13 @@ void EndpointState::finish_packet(Session& session, Draft& draft) {
 void EndpointState::seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header,
                          std::uint32_t payload) {
   std::uint8_t* text = head + header;
-  config.protection->seal(index_of(session), number, {head, header}, {text, payload},
-                          std::span<std::uint8_t, PacketProtection::kTagBytes>(text + payload, kMessageTagLength));
+  endpoint_.config.protection->seal(
+      sessions_.index_of(session), number, {head, header}, {text, payload},
+      std::span<std::uint8_t, PacketProtection::kTagBytes>(text + payload, kMessageTagLength));
 }
 
 void EndpointState::count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes) {
-  packet.sent = now();
+  packet.sent = endpoint_.now();
   packet.bytes = static_cast<std::uint16_t>(bytes);
   packet.state = SentState::in_flight;
   session.in_flight_bytes += bytes;
@@ -107,16 +108,16 @@ void EndpointState::count_in_flight(Session& session, SentPacket& packet, std::u
   if (packet.own) session.own_in_flight += bytes;
   if (session.allowed.pacing_gap.value != 0) {
     const std::int64_t gap = session.allowed.pacing_gap.value * bytes / session.datagram_bytes;
-    session.send_at = Nanos{std::max(session.send_at.value, now().value) + gap};
+    session.send_at = Nanos{std::max(session.send_at.value, endpoint_.now().value) + gap};
   }
 }
 
 /// Accounts for a packet that wants an acknowledgement.
 void EndpointState::sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
   count_in_flight(session, packet, bytes);
-  session.last_sent = now();
+  session.last_sent = endpoint_.now();
   session.probe = false;
-  arm(session, Nanos{now().value + probe_timeout(session).value});
+  timers_.arm(session, Nanos{endpoint_.now().value + timers_.probe_timeout(session).value});
 }
 
 /// Into a packet of its own, or behind the fragments of the draft.
@@ -124,14 +125,14 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
                                    Draft& draft) {
   Outgoing& out = draft.out;
   if (fragment == kGrantFragment) return write_grant(session, index, out);
-  Message& message = messages[index];
+  Message& message = messages_[index];
   const std::uint32_t payload = payload_of(session, message, fragment);
   const std::uint32_t bytes = bytes_of(payload, draft);
   const double left = session.allowed.window_bytes - static_cast<double>(session.in_flight_bytes + bytes);
   const bool last_of_window = left < static_cast<double>(session.datagram_bytes) && message.fragments > 1;
   draft.prompt = draft.prompt || prompt || session.probe || last_of_window;
   const std::uint64_t number = session.sent.next();
-  SentPacket& packet = session.sent.add(blocks);
+  SentPacket& packet = session.sent.add(blocks_);
   packet.message = index;
   packet.generation = message.generation;
   packet.fragment = fragment;
@@ -148,7 +149,7 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
     draft.header_length = out.head_length + MessageFragment::kLength;
     if (session.bundles && is_small(message, fragment)) {
       draft.limit =
-          std::min(session.datagram_bytes, out.head_capacity) - (config.protection != nullptr ? kMessageTagLength : 0);
+          std::min(session.datagram_bytes, out.head_capacity) - (endpoint_.is_protected() ? kMessageTagLength : 0);
     }
   }
   MessageFragment header;
@@ -176,7 +177,7 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
   const std::uint8_t* from = message.out + header.offset;
   const bool inline_bytes = message.out == message.bytes.data();
   const bool copied =
-      config.protection != nullptr || inline_bytes ||
+      endpoint_.is_protected() || inline_bytes ||
       (!message.out_device && payload <= out.copy_up_to && out.head_length + payload <= out.head_capacity);
   if (!copied) {
     out.payload = from;
@@ -187,7 +188,7 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
     return;
   }
   if (message.out_device) {
-    config.placer.copy(config.placer.context, out.head + out.head_length, from, payload);
+    endpoint_.config.placer.copy(endpoint_.config.placer.context, out.head + out.head_length, from, payload);
   } else {
     std::memcpy(out.head + out.head_length, from, payload);
     if (message.fragments > 1) prefetch_bytes<false>(from + payload, std::min(payload, kPrefetched));
@@ -197,10 +198,10 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
 
 /// Without a fragment, and without the wish to be acknowledged.
 void EndpointState::write_bare(Session& session, Outgoing& out, std::uint8_t flags) {
-  const std::uint64_t number = session.sent.skip(blocks);
+  const std::uint64_t number = session.sent.skip(blocks_);
   const std::uint8_t* end = write_header(session, number, flags, 0, out.head);
   out.head_length = static_cast<std::uint32_t>(end - out.head);
-  if (config.protection == nullptr) return;
+  if (!endpoint_.is_protected()) return;
   seal(session, number, out.head, out.head_length, 0);
   out.head_length += kMessageTagLength;
 }
@@ -221,7 +222,7 @@ void EndpointState::write_busy(Session& session, Outgoing& out) {
 }
 
 void EndpointState::write_grant(Session& session, std::uint32_t index, Outgoing& out) {
-  const Message& message = messages[index];
+  const Message& message = messages_[index];
   MessageFragment fragment;
   fragment.kind = message.role == TransferRole::own_request ? FragmentKind::grant_response : FragmentKind::grant;
   fragment.slot = message.slot;
@@ -238,7 +239,7 @@ void EndpointState::write_grant(Session& session, std::uint32_t index, Outgoing&
 SentPacket& EndpointState::write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment,
                                           Outgoing& out) {
   const std::uint64_t number = session.sent.next();
-  SentPacket& packet = session.sent.add(blocks);
+  SentPacket& packet = session.sent.add(blocks_);
   packet.message = kNone;
   packet.own = false;
   sent(session, packet, packet_bytes(0));
@@ -248,7 +249,7 @@ SentPacket& EndpointState::write_elicitor(Session& session, std::uint8_t flags, 
     end += MessageFragment::kLength;
   }
   out.head_length = static_cast<std::uint32_t>(end - out.head);
-  if (config.protection == nullptr) return packet;
+  if (!endpoint_.is_protected()) return packet;
   seal(session, number, out.head, out.head_length, 0);
   out.head_length += kMessageTagLength;
   return packet;

@@ -18,14 +18,12 @@ constexpr std::uint32_t kSpareNumbers = 64;
 /// What joins others leaves when they do, whatever the pacing.
 bool EndpointState::may_send(Session& session, std::uint32_t bytes, bool joins) {
   if (session.probe) return true;
-  if (session.go_back_n && session.in_flight_packets >= config.credits) return false;
+  if (session.go_back_n && session.in_flight_packets >= endpoint_.config.credits) return false;
   const bool fits = session.in_flight_bytes == 0 ||
                     static_cast<double>(session.in_flight_bytes + bytes) <= session.allowed.window_bytes;
   if (!fits) return false;
-  if (joins || session.allowed.pacing_gap.value == 0 || session.send_at <= now()) return true;
-  if (!session.paced) {
-    session.paced = wheel.schedule(wheel_entry(session, Timer::pacing), session.send_at).scheduled();
-  }
+  if (joins || session.allowed.pacing_gap.value == 0 || session.send_at <= endpoint_.now()) return true;
+  timers_.pace(session);
   return false;
 }
 
@@ -34,10 +32,10 @@ bool EndpointState::may_send(Session& session, std::uint32_t bytes, bool joins) 
 bool EndpointState::reserve(Session& session, Purpose purpose) {
   const std::uint32_t shares = purpose == Purpose::fresh ? 2 : purpose == Purpose::acknowledgement ? 1 : 0;
   const std::uint32_t spare_blocks = shares * spare_sent_blocks();
-  SentPackets::Place place = session.sent.reserve(blocks, shares * kSpareNumbers, spare_blocks);
+  SentPackets::Place place = session.sent.reserve(blocks_, shares * kSpareNumbers, spare_blocks);
   if (place != SentPackets::Place::ready) {
     raise_floor(session);
-    place = session.sent.reserve(blocks, shares * kSpareNumbers, spare_blocks);
+    place = session.sent.reserve(blocks_, shares * kSpareNumbers, spare_blocks);
   }
   if (place == SentPackets::Place::no_block) session.starved = true;
   return place == SentPackets::Place::ready;
@@ -69,16 +67,16 @@ bool EndpointState::send_next(Session& session, Draft& draft) {
 
 bool EndpointState::send_lost(Session& session, Draft& draft) {
   while (session.lost_packets != 0) {
-    SentPacket& packet = session.sent.at(blocks, session.next_lost);
+    SentPacket& packet = session.sent.at(blocks_, session.next_lost);
     const bool settled =
-        (session.sent.unsettled(blocks, session.next_lost) >> (session.next_lost % SentBlock::kPackets) & 1) == 0;
+        (session.sent.unsettled(blocks_, session.next_lost) >> (session.next_lost % SentBlock::kPackets) & 1) == 0;
     if (settled || packet.state != SentState::lost) {
       ++session.next_lost;
       continue;
     }
     if (needed(packet)) {
       const bool joins = draft.begun();
-      if (!fits(messages[packet.message], packet.fragment, draft) || !may_send(session, packet.bytes, joins))
+      if (!fits(messages_[packet.message], packet.fragment, draft) || !may_send(session, packet.bytes, joins))
         return false;
       if (!reserve(session, Purpose::again)) {
         if (session.in_flight_packets == 0) start_over(session);
@@ -89,7 +87,7 @@ bool EndpointState::send_lost(Session& session, Draft& draft) {
       packet.state = SentState::resent;
       --session.lost_packets;
       ++session.next_lost;
-      counters.fragments_repeated.add(1);
+      endpoint_.counters.fragments_repeated.add(1);
       write_fragment(session, again.message, again.fragment, session.lost_packets == 0, draft);
       raise_floor(session);
       return true;
@@ -99,12 +97,12 @@ bool EndpointState::send_lost(Session& session, Draft& draft) {
     ++session.next_lost;
   }
   raise_floor(session);
-  if (session.sent.span() != 0) arm(session, next_due(session));
+  if (session.sent.span() != 0) timers_.arm_next(session);
   return false;
 }
 
 void EndpointState::pop(MessageList& list) {
-  Message& message = messages[list.first];
+  Message& message = messages_[list.first];
   list.first = message.send_next;
   if (list.first == kNone) list.last = kNone;
   message.queued_to_send = false;
@@ -114,7 +112,7 @@ void EndpointState::pop(MessageList& list) {
 std::uint32_t EndpointState::head(const Session& session, MessageList& list) {
   while (list.first != kNone) {
     const std::uint32_t index = list.first;
-    Message& message = messages[index];
+    Message& message = messages_[index];
     const bool alive = message.state == MessageState::sending || message.state == MessageState::withdrawing;
     // After start_over().
     while (message.fragments > 1 && alive && message.window.has(message.next_fragment)) ++message.next_fragment;
@@ -136,7 +134,7 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
   if (list.first == kNone) return false;
   const std::uint32_t index = head(session, list);
   if (index == kNone) return false;
-  Message& message = messages[index];
+  Message& message = messages_[index];
   const bool cancel = message.state == MessageState::withdrawing;
   const std::uint32_t fragment = cancel ? kCancelFragment : message.next_fragment;
   if (!fits(message, fragment, draft)) return false;
@@ -144,7 +142,7 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
   if (own) {
     session.room_blocked = !cancel && session.own_in_flight + bytes > session.room;
     if (session.room_blocked) {
-      arm(session, next_due(session));
+      timers_.arm_next(session);
       return false;
     }
   }
@@ -156,9 +154,7 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
   } else if (message.next_fragment % kTurn == 0 && list.first != list.last) {
     pop(list);
     message.queued_to_send = true;
-    message.send_next = kNone;
-    messages[list.last].send_next = index;
-    list.last = index;
+    append(messages_, list, index);
   }
   const bool tail = last && message.fragments > 1 && message.role != TransferRole::own_request;
   const bool scarce_slots = message.role == TransferRole::own_message && session.free_slots == 0;
@@ -169,12 +165,12 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
 /// Tail-loss probe (RFC 8985, section 7.3): nothing is new, so the newest packet once more.
 bool EndpointState::send_probe(Session& session, Draft& draft) {
   for (std::uint64_t number = session.sent.next(); number-- > session.sent.floor();) {
-    if ((session.sent.unsettled(blocks, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
-    const SentPacket packet = session.sent.at(blocks, number);
+    if ((session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
+    const SentPacket packet = session.sent.at(blocks_, number);
     if (packet.state != SentState::in_flight) continue;
     if (!needed(packet)) break;
     if (!reserve(session, Purpose::again)) return false;
-    counters.fragments_repeated.add(1);
+    endpoint_.counters.fragments_repeated.add(1);
     write_fragment(session, packet.message, packet.fragment, true, draft);
     return true;
   }

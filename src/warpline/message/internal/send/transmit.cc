@@ -12,54 +12,6 @@ constexpr unsigned kQuantum = 32;
 
 }  // namespace
 
-void EndpointState::make_ready(Session& session) {
-  if (session.ready) return;
-  session.ready = true;
-  session.ready_next = kNone;
-  const std::uint32_t index = index_of(session);
-  (ready.last == kNone ? ready.first : sessions[ready.last].ready_next) = index;
-  ready.last = index;
-}
-
-bool EndpointState::has_work(const Session& session) const {
-  return session.lost_packets != 0 || session.replies.first != kNone || session.own.first != kNone || session.ack_now ||
-         session.ping || session.busy_count != 0 || session.probe || session.accept_due;
-}
-
-void EndpointState::promote_acks() {
-  while (acks.first != kNone) {
-    Session& session = sessions[acks.first];
-    if (session.ack_at > now()) return;
-    acks.first = session.ack_next;
-    if (acks.first == kNone) acks.last = kNone;
-    session.ack_listed = false;
-    if (session.unacknowledged == 0 || session.phase != SessionPhase::established) continue;
-    session.ack_now = true;
-    make_ready(session);
-  }
-}
-
-/// Those that found no block, if there are more now.
-void EndpointState::wake_starved() {
-  if (starved.first == kNone || blocks.available() <= blocks_when_starved) return;
-  for (std::uint32_t index = starved.first; index != kNone;) {
-    Session& session = sessions[index];
-    index = session.starved_next;
-    session.starved_listed = false;
-    make_ready(session);
-  }
-  starved = {};
-}
-
-void EndpointState::take_stray(Outgoing& out) {
-  const StrayReply& stray = strays[stray_first];
-  stray_first = (stray_first + 1) % static_cast<std::uint32_t>(strays.size());
-  --stray_count;
-  std::copy_n(stray.bytes.begin(), stray.length, out.head);
-  out.head_length = stray.length;
-  out.to = stray.to;
-}
-
 void EndpointState::prepare(Outgoing& packet) {
   packet.head_length = packet.payload_length = 0;
   packet.payload = nullptr;
@@ -70,42 +22,33 @@ void EndpointState::prepare(Outgoing& packet) {
 
 void EndpointState::address(const Session& session, Outgoing& packet) {
   packet.to = session.peer;
-  packet.session = index_of(session);
-  counters.packets_out.add(1);
-  counters.bytes_out.add(packet.length());
+  packet.session = sessions_.index_of(session);
+  endpoint_.counters.packets_out.add(1);
+  endpoint_.counters.bytes_out.add(packet.length());
 }
 
 std::size_t EndpointState::transmit(std::span<Outgoing> out) {
-  promote_acks();
+  ready_.wake(endpoint_.now());
   std::size_t count = 0;
-  for (; stray_count != 0 && has_room(out, count); ++count) {
+  for (; !strays_.empty() && has_room(out, count); ++count) {
     prepare(out[count]);
-    take_stray(out[count]);
-    counters.packets_out.add(1);
-    counters.bytes_out.add(out[count].length());
+    strays_.take(out[count]);
+    endpoint_.counters.packets_out.add(1);
+    endpoint_.counters.bytes_out.add(out[count].length());
   }
-  blocks_when_starved = std::min(blocks_when_starved, blocks.available());
-  wake_starved();
-  if (grants.wanting.first != kNone) send_grants(out, count);
+  if (grants_.wanted()) send_grants(out, count);
   Outgoing* before = nullptr;  // the datagram that sessions filled last
   std::uint32_t last = 0;      // where its last packet begins
-  while (ready.first != kNone && has_room(out, count)) {
-    Session& session = sessions[ready.first];
-    ready.first = session.ready_next;
-    if (ready.first == kNone) {
-      ready.last = kNone;
-    } else {
-      prefetch(sessions[ready.first]);
-    }
-    session.ready = false;
+  while (!ready_.empty() && has_room(out, count)) {
+    Session& session = ready_.take();
     const std::size_t begin = count;
     const bool more = send_from(session, out, count);
     for (std::size_t i = begin; i < count; ++i) {
       out[i].to = session.peer;
-      out[i].session = index_of(session);
-      counters.bytes_out.add(out[i].length());
+      out[i].session = sessions_.index_of(session);
+      endpoint_.counters.bytes_out.add(out[i].length());
     }
-    counters.packets_out.add(count - begin);
+    endpoint_.counters.packets_out.add(count - begin);
     if (count == begin + 1 && before != nullptr && join(session, *before, last, out[begin])) {
       --count;
     } else if (count != begin) {
@@ -114,18 +57,32 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
     }
     if (session.starved) {
       session.starved = false;
-      wake_starved();  // this one may have freed what others need
-      blocks_when_starved = blocks.available();
-      if (session.starved_listed) continue;
-      session.starved_listed = true;
-      session.starved_next = kNone;
-      (starved.last == kNone ? starved.first : sessions[starved.last].starved_next) = index_of(session);
-      starved.last = index_of(session);
+      ready_.starve(session);
     } else if (more) {
-      make_ready(session);
+      ready_.add(session);
     }
   }
   return count;
+}
+
+void EndpointState::send_grants(std::span<Outgoing> out, std::size_t& count) {
+  while (grants_.due() && has_room(out, count)) {
+    Session& session = grants_.take();
+    const std::uint32_t index = grants_.next_of(session);
+    if (index == kNone) continue;
+    grants_.want(session);
+    if (!reserve(session, Purpose::acknowledgement)) {
+      session.starved = false;
+      grants_.pause();
+      break;
+    }
+    grants_.give(session, messages_[index]);
+    prepare(out[count]);
+    write_grant(session, index, out[count]);
+    address(session, out[count]);
+    ++count;
+  }
+  grants_.watch();
 }
 
 /// Puts a session's packet behind that of another one of the same peer, if there is room in its datagram.
@@ -134,7 +91,7 @@ bool EndpointState::join(const Session& session, Outgoing& before, std::uint32_t
   const bool fits = length <= std::min(session.datagram_bytes, before.head_capacity) && before.payload_length == 0 &&
                     packet.payload_length == 0;
   // A protected packet's flags are sealed with it.
-  if (!fits || !session.bundles || config.protection != nullptr || before.to != session.peer) return false;
+  if (!fits || !session.bundles || endpoint_.is_protected() || before.to != session.peer) return false;
   const bool both = MessagePrefix::type(before.head + last) == MessagePacketType::session &&
                     MessagePrefix::type(packet.head) == MessagePacketType::session;
   if (!both) return false;
@@ -153,7 +110,7 @@ bool EndpointState::send_from(Session& session, std::span<Outgoing> out, std::si
     packet.payload = nullptr;
     packet.token = 0;
     packet.payload_device = false;
-    packet.ecn_capable = config.cc.kind == CcKind::dctcp;
+    packet.ecn_capable = endpoint_.config.cc.kind == CcKind::dctcp;
     return packet;
   };
   if (session.phase == SessionPhase::opening) {

@@ -10,15 +10,6 @@
 namespace warpline {
 namespace {
 
-/// Tokens count time in units of 2^30 ns.
-constexpr unsigned kTokenTimeShift = 30;
-constexpr std::uint32_t kTokenLife = 8;
-
-/// Each use of the secret has a number, so that no output serves two.
-enum : std::uint64_t { kUseToken = 1, kUseNonce = 2, kUseCookie = 3 };
-
-std::uint32_t token_clock(Nanos now) { return static_cast<std::uint32_t>(now.value >> kTokenTimeShift); }
-
 /// The whole datagram in one piece: handshake packets are shorter than any head.
 template <typename Packet>
 bool read(const Datagram& datagram, Packet& packet) {
@@ -30,108 +21,90 @@ bool read(const Datagram& datagram, Packet& packet) {
 template <typename Packet>
 void EndpointState::reply(const PeerAddress& to, const Packet& packet) {
   static_assert(Packet::kLength <= StrayReply::kMaxLength);
-  if (stray_count == strays.size()) {
-    drop(MessageDrop::no_reply_room);
+  if (strays_.full()) {
+    endpoint_.drop(MessageDrop::no_reply_room);
     return;
   }
-  StrayReply& stray = strays[(stray_first + stray_count++) % strays.size()];
-  stray.to = to;
+  StrayReply& stray = strays_.add(to);
   stray.length = Packet::kLength;
   emit(packet, stray.bytes.data());
 }
 
 MessageTerms EndpointState::own_terms(const Session& session) const {
   MessageTerms terms;
-  terms.datagram_bytes = static_cast<std::uint16_t>(config.datagram_bytes);
+  terms.datagram_bytes = static_cast<std::uint16_t>(endpoint_.config.datagram_bytes);
   terms.go_back_n = session.go_back_n;
   terms.ordered = session.ordered;
-  terms.is_protected = config.protection != nullptr;
-  terms.grants = config.grants != 0;
-  terms.bundles = config.bundles;
-  terms.room = config.receive_window;
-  terms.max_ack_delay = static_cast<std::uint32_t>(std::min<std::int64_t>(config.max_ack_delay.value, 0xffffffff));
+  terms.is_protected = endpoint_.is_protected();
+  terms.grants = endpoint_.config.grants != 0;
+  terms.bundles = endpoint_.config.bundles;
+  terms.room = endpoint_.config.receive_window;
+  terms.max_ack_delay =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(endpoint_.config.max_ack_delay.value, 0xffffffff));
   return terms;
 }
 
 void EndpointState::begin_hello(Session& session) {
-  session.nonce = siphash(key, std::array<std::uint64_t, 2>{kUseNonce, ++nonces});
+  session.nonce = tokens_.nonce();
   session.token = 0;
   session.token_time = 0;
-  session.hello_wait = config.initial_rto;
-  session.next_hello = now();
+  session.hello_wait = endpoint_.config.initial_rto;
+  session.next_hello = endpoint_.now();
   session.hello_due = true;
-  arm(session, Nanos{session.opened.value + config.connect_timeout.value});
-  make_ready(session);
+  timers_.arm(session, Nanos{session.opened.value + endpoint_.config.connect_timeout.value});
+  ready_.add(session);
 }
 
 void EndpointState::write_hello(Session& session, Outgoing& out) {
   session.hello_due = false;
   MessageHello hello;
-  hello.session = wire_id(session);
+  hello.session = sessions_.wire_id(session);
   hello.nonce = session.nonce;
   hello.token = session.token;
   hello.token_time = session.token_time;
   hello.terms = own_terms(session);
   emit(hello, out.head);
   out.head_length = MessageHello::kLength;
-  session.next_hello = Nanos{now().value + session.hello_wait.value};
-  session.hello_wait = std::min(Nanos{session.hello_wait.value * 2}, config.max_rto);
-  arm(session, session.next_hello);
-}
-
-std::uint64_t EndpointState::token_for(const PeerAddress& peer, const MessageHello& hello) const {
-  std::array<std::uint64_t, 7> words{kUseToken};
-  std::memcpy(words.data() + 1, peer.ip.data(), peer.ip.size());
-  words[3] = std::uint64_t{peer.port} << 32 | hello.session;
-  words[4] = hello.nonce;
-  words[5] = std::uint64_t{hello.token_time} << 32 | hello.terms.room;
-  words[6] = std::uint64_t{hello.terms.datagram_bytes} << 48 | std::uint64_t{hello.terms.max_ack_delay} << 8 |
-             (hello.terms.go_back_n ? 1U : 0U) | (hello.terms.ordered ? 2U : 0U) |
-             (hello.terms.is_protected ? 4U : 0U) | (hello.terms.grants ? 8U : 0U) | (hello.terms.bundles ? 16U : 0U);
-  const std::uint64_t token = siphash(key, words);
-  return token == 0 ? 1 : token;
+  session.next_hello = endpoint_.in(session.hello_wait);
+  session.hello_wait = std::min(Nanos{session.hello_wait.value * 2}, endpoint_.config.max_rto);
+  timers_.arm(session, session.next_hello);
 }
 
 void EndpointState::receive_hello(const Datagram& datagram) {
   MessageHello hello;
-  if (!read(datagram, hello)) return drop(MessageDrop::malformed);
+  if (!read(datagram, hello)) return endpoint_.drop(MessageDrop::malformed);
   const auto reject = [&](MessageReject::Reason reason) {
     reply(datagram.from, MessageReject{hello.session, hello.nonce, reason});
   };
-  if (!config.accept) {
-    drop(MessageDrop::not_accepting);
+  if (!endpoint_.config.accept) {
+    endpoint_.drop(MessageDrop::not_accepting);
     return reject(MessageReject::Reason::not_accepting);
   }
-  const std::uint32_t clock_now = token_clock(now());
-  const bool proven =
-      hello.token != 0 && clock_now - hello.token_time <= kTokenLife && hello.token == token_for(datagram.from, hello);
-  if (!proven) {
+  if (!tokens_.proves(datagram.from, hello, endpoint_.now())) {
     if (hello.token != 0) {
-      drop(MessageDrop::bad_handshake);
+      endpoint_.drop(MessageDrop::bad_handshake);
     } else {
-      counters.packets_in.add(1);
+      endpoint_.counters.packets_in.add(1);
     }
-    hello.token_time = clock_now;
+    hello.token_time = HandshakeTokens::time(endpoint_.now());
     return reply(datagram.from,
-                 MessageChallenge{hello.session, hello.nonce, token_for(datagram.from, hello), clock_now});
+                 MessageChallenge{hello.session, hello.nonce, tokens_.token(datagram.from, hello), hello.token_time});
   }
-  if (hello.terms.is_protected != (config.protection != nullptr) || hello.terms.datagram_bytes < 256) {
-    drop(MessageDrop::not_accepting);
+  if (hello.terms.is_protected != (endpoint_.is_protected()) || hello.terms.datagram_bytes < 256) {
+    endpoint_.drop(MessageDrop::not_accepting);
     return reject(MessageReject::Reason::terms);
   }
-  const std::uint32_t known = peers.find(datagram.from, hello.session);
-  if (known != kNone) {
-    Session& session = sessions[known];
-    if (!session.opened_here && session.nonce == hello.nonce) {
-      counters.packets_in.add(1);
-      session.accept_due = true;
-      return make_ready(session);
+  if (Session* known = sessions_.find(datagram.from, hello.session)) {
+    if (!known->opened_here && known->nonce == hello.nonce) {
+      endpoint_.counters.packets_in.add(1);
+      known->accept_due = true;
+      return ready_.add(*known);
     }
-    lose(session, LossReason::restarted);
+    lose(*known, LossReason::restarted);
   }
-  Session* session = new_session(datagram.from);
+  Session* session = sessions_.take(datagram.from);
   if (session == nullptr) {
-    drop(MessageDrop::no_session);
+    endpoint_.drop(MessageDrop::no_session);
     return reject(MessageReject::Reason::full);
   }
   session->ordered = hello.terms.ordered;
@@ -139,13 +112,13 @@ void EndpointState::receive_hello(const Datagram& datagram) {
   begin(*session);
   session->remote = hello.session;
   session->nonce = hello.nonce;
-  session->server_nonce = siphash(key, std::array<std::uint64_t, 2>{kUseNonce, ++nonces});
-  session->cookie = siphash(key, std::array<std::uint64_t, 4>{kUseCookie, hello.nonce, ++nonces, wire_id(*session)});
+  session->server_nonce = tokens_.nonce();
+  session->cookie = tokens_.cookie(hello.nonce, sessions_.wire_id(*session));
   establish(*session, hello.terms);
   session->accept_due = true;
-  counters.packets_in.add(1);
-  arm(*session, Nanos{now().value + config.connect_timeout.value});
-  make_ready(*session);
+  endpoint_.counters.packets_in.add(1);
+  timers_.arm(*session, endpoint_.in(endpoint_.config.connect_timeout));
+  ready_.add(*session);
 }
 
 void EndpointState::write_accept(Session& session, Outgoing& out) {
@@ -155,104 +128,97 @@ void EndpointState::write_accept(Session& session, Outgoing& out) {
   accept.nonce = session.nonce;
   accept.cookie = session.cookie;
   accept.server_nonce = session.server_nonce;
-  accept.server_session = wire_id(session);
+  accept.server_session = sessions_.wire_id(session);
   accept.terms = own_terms(session);
   emit(accept, out.head);
   out.head_length = MessageAccept::kLength;
 }
 
-namespace {
-
 /// The session that a handshake packet answers, or nullptr.
-Session* answered(EndpointState& state, const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce) {
-  const std::uint32_t index = session_id & 0xffffffU;
-  if (index >= state.sessions.size()) return nullptr;
-  Session& session = state.sessions[index];
-  const bool waits = session.phase == SessionPhase::opening && session.opened_here && session.nonce == nonce &&
-                     session.peer == datagram.from && state.wire_id(session) == session_id;
-  return waits ? &session : nullptr;
+Session* EndpointState::answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce) {
+  Session* session = sessions_.named(session_id);
+  if (session == nullptr) return nullptr;
+  const bool waits = session->phase == SessionPhase::opening && session->opened_here && session->nonce == nonce &&
+                     session->peer == datagram.from;
+  return waits ? session : nullptr;
 }
-
-}  // namespace
 
 void EndpointState::receive_challenge(const Datagram& datagram) {
   MessageChallenge challenge;
-  if (!read(datagram, challenge)) return drop(MessageDrop::malformed);
-  Session* session = answered(*this, datagram, challenge.session, challenge.nonce);
-  if (session == nullptr) return drop(MessageDrop::bad_handshake);
-  counters.packets_in.add(1);
+  if (!read(datagram, challenge)) return endpoint_.drop(MessageDrop::malformed);
+  Session* session = answered(datagram, challenge.session, challenge.nonce);
+  if (session == nullptr) return endpoint_.drop(MessageDrop::bad_handshake);
+  endpoint_.counters.packets_in.add(1);
   if (session->token == challenge.token) return;  // a repeated one: the next hello is under way
   session->token = challenge.token;
   session->token_time = challenge.token_time;
-  session->hello_wait = config.initial_rto;
+  session->hello_wait = endpoint_.config.initial_rto;
   session->hello_due = true;
-  make_ready(*session);
+  ready_.add(*session);
 }
 
 void EndpointState::receive_accept(const Datagram& datagram) {
   MessageAccept accept;
-  if (!read(datagram, accept)) return drop(MessageDrop::malformed);
-  Session* session = answered(*this, datagram, accept.session, accept.nonce);
-  if (session == nullptr || accept.terms.datagram_bytes < 256) return drop(MessageDrop::bad_handshake);
-  counters.packets_in.add(1);
-  const std::uint32_t known = peers.find(datagram.from, accept.server_session);
-  if (known != kNone) lose(sessions[known], LossReason::restarted);
+  if (!read(datagram, accept)) return endpoint_.drop(MessageDrop::malformed);
+  Session* session = answered(datagram, accept.session, accept.nonce);
+  if (session == nullptr || accept.terms.datagram_bytes < 256) return endpoint_.drop(MessageDrop::bad_handshake);
+  endpoint_.counters.packets_in.add(1);
+  if (Session* known = sessions_.find(datagram.from, accept.server_session)) lose(*known, LossReason::restarted);
   session->remote = accept.server_session;
   session->cookie = accept.cookie;
   session->server_nonce = accept.server_nonce;
   session->confirmed = true;
   establish(*session, accept.terms);
-  counters.sessions_opened.add(1);
-  session->opened_event = true;
-  queue_event(EventLink{index_of(*session), EventLink::Of::opened});
+  endpoint_.counters.sessions_opened.add(1);
+  events_.add_opened(*session);
   session->ping = session->own.first == kNone;  // the peer waits to see the cookie
-  make_ready(*session);
+  ready_.add(*session);
 }
 
 void EndpointState::establish(Session& session, const MessageTerms& peer) {
   session.phase = SessionPhase::established;
-  session.quiet_from = now();
+  session.quiet_from = endpoint_.now();
   watch_idle(session);
   session.hello_due = false;
-  session.datagram_bytes = std::min<std::uint32_t>(config.datagram_bytes, peer.datagram_bytes);
-  const std::uint32_t tag = config.protection != nullptr ? kMessageTagLength : 0;
+  session.datagram_bytes = std::min<std::uint32_t>(endpoint_.config.datagram_bytes, peer.datagram_bytes);
+  const std::uint32_t tag = endpoint_.is_protected() ? kMessageTagLength : 0;
   // Two words of acknowledgement always find room.
   session.fragment_bytes =
       session.datagram_bytes - MessageHeader::kLength - MessageAck::kLength - 2 * 8 - MessageFragment::kLength - tag;
   session.peer_grants = peer.grants;
   session.bundles = peer.bundles && !session.go_back_n;  // as eRPC: one message a packet
   session.room = session.room_told = peer.room;
-  session.room_told = config.receive_window;
+  session.room_told = endpoint_.config.receive_window;
   session.max_ack_delay = Nanos{std::min<std::int64_t>(peer.max_ack_delay, 1'000'000'000)};
-  CcConfig cc = config.cc;
+  CcConfig cc = endpoint_.config.cc;
   cc.mtu = session.datagram_bytes;
   session.congestion = CongestionControl(cc);
   session.allowed = session.congestion.output();
-  peers.insert(session.peer, session.remote, index_of(session));
+  sessions_.show(session);
   // What was submitted during the handshake was not yet cut.
   for (const SlotUse& slot : session.outgoing) {
     if (slot.message == kNone) continue;
-    Message& message = messages[slot.message];
+    Message& message = messages_[slot.message];
     if (message.state != MessageState::sending || message.out_length == 0) continue;
     message.fragments = (message.out_length - 1) / session.fragment_bytes + 1;
     message.granted = first_granted(session);
     if (message.fragments > 1) message.begin_window();
   }
-  if (config.protection == nullptr) return;
+  if (!endpoint_.is_protected()) return;
   SessionNonces nonces_of;
   nonces_of.client = session.nonce;
   nonces_of.server = session.server_nonce;
-  nonces_of.client_session = session.opened_here ? wire_id(session) : session.remote;
-  nonces_of.server_session = session.opened_here ? session.remote : wire_id(session);
-  config.protection->start(index_of(session), nonces_of, session.opened_here);
+  nonces_of.client_session = session.opened_here ? sessions_.wire_id(session) : session.remote;
+  nonces_of.server_session = session.opened_here ? session.remote : sessions_.wire_id(session);
+  endpoint_.config.protection->start(sessions_.index_of(session), nonces_of, session.opened_here);
 }
 
 void EndpointState::receive_reject(const Datagram& datagram) {
   MessageReject rejected;
-  if (!read(datagram, rejected)) return drop(MessageDrop::malformed);
-  Session* session = answered(*this, datagram, rejected.session, rejected.nonce);
-  if (session == nullptr) return drop(MessageDrop::bad_handshake);
-  counters.packets_in.add(1);
+  if (!read(datagram, rejected)) return endpoint_.drop(MessageDrop::malformed);
+  Session* session = answered(datagram, rejected.session, rejected.nonce);
+  if (session == nullptr) return endpoint_.drop(MessageDrop::bad_handshake);
+  endpoint_.counters.packets_in.add(1);
   switch (rejected.reason) {
     case MessageReject::Reason::full:
       return lose(*session, LossReason::peer_full);
@@ -266,23 +232,24 @@ void EndpointState::receive_reject(const Datagram& datagram) {
 
 void EndpointState::receive_reset(const Datagram& datagram) {
   MessageReset reset;
-  if (!read(datagram, reset)) return drop(MessageDrop::malformed);
-  const std::uint32_t index = peers.find(datagram.from, reset.session);
-  if (index == kNone) return drop(MessageDrop::unknown_session);
-  Session& session = sessions[index];
-  if (session.cookie != reset.cookie) return drop(MessageDrop::wrong_cookie);
-  counters.packets_in.add(1);
-  if (config.protection == nullptr) return lose(session, LossReason::restarted);
-  // Whoever reads the path could say so: reason to ask the peer, and to wait less long for its answer (timers.cc).
+  if (!read(datagram, reset)) return endpoint_.drop(MessageDrop::malformed);
+  Session* const known = sessions_.find(datagram.from, reset.session);
+  if (known == nullptr) return endpoint_.drop(MessageDrop::unknown_session);
+  Session& session = *known;
+  if (session.cookie != reset.cookie) return endpoint_.drop(MessageDrop::wrong_cookie);
+  endpoint_.counters.packets_in.add(1);
+  if (!endpoint_.is_protected()) return lose(session, LossReason::restarted);
+  // Whoever reads the path could say so: reason to ask the peer, and to wait less long for its answer
+  // (Timers::patience_with).
   if (session.denied) return;
   session.denied = session.ping = true;
-  make_ready(session);
-  arm(session, next_due(session));
+  ready_.add(session);
+  timers_.arm_next(session);
 }
 
 /// A hello of another version gets to know ours; its fields up to the nonce are where they are in all versions.
 void EndpointState::wrong_version(const Datagram& datagram) {
-  drop(MessageDrop::version);
+  endpoint_.drop(MessageDrop::version);
   const bool hello =
       datagram.head_length >= MessageHello::kLength && MessagePrefix::type(datagram.head) == MessagePacketType::hello;
   if (!hello) return;

@@ -188,6 +188,22 @@ inline void prefetch(const Session& session) {
   return session.go_back_n && session.first_in_flight > floor ? session.first_in_flight : floor;
 }
 
+/// Whether something is to be sent, if the windows allow it.
+[[nodiscard]] inline bool has_work(const Session& session) {
+  return session.lost_packets != 0 || session.replies.first != kNone || session.own.first != kNone || session.ack_now ||
+         session.ping || session.busy_count != 0 || session.probe || session.accept_due;
+}
+
+/// Whether the peer's silence means something.
+[[nodiscard]] inline bool awaits(const Session& session) {
+  return session.in_flight_packets != 0 || session.free_slots != ~std::uint64_t{0} || session.replies.first != kNone;
+}
+
+/// Bytes that the peer may send beyond what the application has not given back.
+[[nodiscard]] inline std::uint32_t room_of(const Session& session, std::uint32_t receive_window) {
+  return session.unread >= receive_window ? 0 : receive_window - session.unread;
+}
+
 /// Bytes of a message that may be sent before any grant.
 [[nodiscard]] inline std::uint32_t first_granted(const Session& session) {
   return session.peer_grants ? session.fragment_bytes : 0xffffffffU;

@@ -3,33 +3,13 @@
 #include "warpline/message/internal/state.h"
 
 namespace warpline {
-namespace {
-
-/// A copy of it is a few moves; GCC makes a `rep stos` of an initializer.
-constexpr MessageFields kNewMessage{};
-
-}  // namespace
 
 std::uint32_t EndpointState::new_message(Session& session, TransferRole role) {
-  const std::uint32_t index = messages.take();
-  if (index == kNone) return kNone;
-  Message& message = messages[index];
-  static_cast<MessageFields&>(message) = kNewMessage;
-  message.role = role;
-  message.session = index_of(session);
-  message.session_generation = session.generation;
-  message.epoch = session.epoch;
-  return index;
-}
-
-Message* EndpointState::find(const MessageId& id) {
-  if (id.index >= messages.capacity()) return nullptr;
-  Message& message = messages[id.index];
-  return message.role != TransferRole::free && message.generation == id.generation ? &message : nullptr;
+  return messages_.take(role, sessions_.id_of(session), session.epoch);
 }
 
 Session* EndpointState::session_of(const Message& message) {
-  Session& session = sessions[message.session];
+  Session& session = sessions_[message.session];
   return session.epoch == message.epoch && session.phase != SessionPhase::free ? &session : nullptr;
 }
 
@@ -45,34 +25,25 @@ void EndpointState::no_longer_unread(Message& message) {
   if (session == nullptr) return;
   session->unread -= message.in_length;
   // Worth a packet of its own if the peer was left with little.
-  const std::uint32_t room = room_of(*session);
-  if (session->phase == SessionPhase::established && session->room_told < config.receive_window / 2 &&
-      room - session->room_told >= config.receive_window / 4) {
+  const std::uint32_t room = room_of(*session, endpoint_.config.receive_window);
+  if (session->phase == SessionPhase::established && session->room_told < endpoint_.config.receive_window / 2 &&
+      room - session->room_told >= endpoint_.config.receive_window / 4) {
     session->ack_now = true;
-    make_ready(*session);
+    ready_.add(*session);
   }
 }
 
-void EndpointState::give_in(Message& message) {
-  if (message.in_own_memory) memory.give(message.in);
-  if (message.in_source)
-    config.buffers.give(config.buffers.context, {message.in, message.in_length, message.in_device});
-  message.in_own_memory = false;
-  message.in_source = false;
-  message.in = nullptr;
-}
-
 void EndpointState::finish(std::uint32_t index, MessageStatus status) {
-  Message& message = messages[index];
+  Message& message = messages_[index];
   if (message.state != MessageState::withdrawing) message.state = MessageState::ended;
   message.status = status;
-  if (message.owed != 0) set_owed(message, 0);
+  grants_.settle(message);
   if (message.in_transport != 0) {
     message.finishing = true;
     if (Session* session = session_of(message)) ++session->unfinished;
     return;
   }
-  queue_event(index);
+  events_.add(index);
 }
 
 void EndpointState::free_slot(Session& session, Message& message) {
@@ -89,41 +60,37 @@ void EndpointState::free_slot(Session& session, Message& message) {
 }
 
 void EndpointState::try_free(std::uint32_t index) {
-  const Message& message = messages[index];
+  const Message& message = messages_[index];
   const bool over = message.state == MessageState::ended && !message.event_due && !message.finishing;
   const bool own = message.role == TransferRole::own_request || message.role == TransferRole::own_message;
   if (over && !message.queued_to_send && message.in_transport == 0 && !(own && message.has_slot)) free_message(index);
 }
 
 void EndpointState::free_message(std::uint32_t index) {
-  Message& message = messages[index];
+  Message& message = messages_[index];
   no_longer_unread(message);
-  if (message.owed != 0) set_owed(message, 0);
+  grants_.settle(message);
   if (message.has_slot) {
-    Session& session = sessions[message.session];
+    Session& session = sessions_[message.session];
     SlotUse& slot = session.incoming[message.slot];
     if (slot.message == index) slot.message = kNone;
   }
-  give_in(message);
-  if (message.out_own_memory) memory.give(const_cast<std::uint8_t*>(message.out));
-  ++message.generation;
-  message.role = TransferRole::free;
-  messages.give(index);
+  messages_.give(index);
 }
 
 void EndpointState::end_response(std::uint32_t index, MessageStatus status) {
-  if (messages[index].tells_sent) {
+  if (messages_[index].tells_sent) {
     finish(index, status);
   } else {
-    messages[index].state = MessageState::ended;
+    messages_[index].state = MessageState::ended;
     try_free(index);
   }
 }
 
 /// The peer, or the session's end, takes back a request or its half that arrived.
 void EndpointState::withdraw_incoming(std::uint32_t index) {
-  Message& message = messages[index];
-  Session& session = sessions[message.session];
+  Message& message = messages_[index];
+  Session& session = sessions_[message.session];
   if (message.has_slot) session.incoming[message.slot].message = kNone;
   message.has_slot = false;
   switch (message.state) {
@@ -136,7 +103,7 @@ void EndpointState::withdraw_incoming(std::uint32_t index) {
       message.state = MessageState::withdrawn;
       if (message.event_due) return;  // not handed out yet: poll() drops it
       message.withdrawn_due = true;
-      queue_event(index);
+      events_.add(index);
       return;
     case MessageState::held_back:
       no_longer_unread(message);
