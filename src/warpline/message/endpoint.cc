@@ -26,7 +26,10 @@ EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
       events_(sessions_, messages_),
       ready_(sessions_, blocks_),
       grants_(endpoint_, sessions_, messages_, timers_),
-      tokens_(sip_key(c.secret)) {}
+      tokens_(sip_key(c.secret)),
+      transfers_(endpoint_, sessions_, messages_, timers_, events_, ready_, grants_),
+      submissions_(endpoint_, sessions_, messages_, timers_, transfers_),
+      event_reader_(endpoint_, sessions_, messages_, events_, transfers_) {}
 
 Result<Endpoint> Endpoint::create(const EndpointConfig& c, Nanos now) {
   if (c.secret == decltype(c.secret){}) {
@@ -92,27 +95,27 @@ void Endpoint::prefetch(SessionId session) const {
 Submitted Endpoint::request(SessionId session, ConstBuffer message, MutableBuffer response,
                             const RequestOptions& options, Nanos now) {
   state_->endpoint_.enter(now);
-  return state_->request(session, message, response, options);
+  return state_->submissions_.request(session, message, response, options);
 }
 
 Submitted Endpoint::send(SessionId session, ConstBuffer message, const SendOptions& options, Nanos now) {
   state_->endpoint_.enter(now);
-  return state_->send(session, message, options);
+  return state_->submissions_.send(session, message, options);
 }
 
 CallStatus Endpoint::respond(const MessageId& request, ConstBuffer message, const SendOptions& options, Nanos now) {
   state_->endpoint_.enter(now);
-  return state_->respond(request, message, options);
+  return state_->submissions_.respond(request, message, options);
 }
 
 CallStatus Endpoint::cancel(const MessageId& id, Nanos now) {
   state_->endpoint_.enter(now);
-  return state_->cancel(id);
+  return state_->submissions_.cancel(id);
 }
 
 CallStatus Endpoint::release(const MessageId& message, Nanos now) {
   state_->endpoint_.enter(now);
-  return state_->release(message);
+  return state_->submissions_.release(message);
 }
 
 void Endpoint::receive(std::span<const Datagram> datagrams, Nanos now) {
@@ -125,7 +128,7 @@ std::size_t Endpoint::transmit(std::span<Outgoing> out, Nanos now) {
   return state_->transmit(out);
 }
 
-void Endpoint::transmitted(std::uint64_t token) { state_->transmitted(token); }
+void Endpoint::transmitted(std::uint64_t token) { state_->transfers_.transmitted(token); }
 
 void Endpoint::advance(Nanos now) {
   state_->endpoint_.enter(now);
@@ -135,7 +138,7 @@ void Endpoint::advance(Nanos now) {
 Nanos Endpoint::next_deadline() const { return state_->next_deadline(); }
 
 std::size_t Endpoint::poll(std::span<MessageEvent> events, std::size_t requests) {
-  return state_->poll(events, requests);
+  return state_->event_reader_.poll(events, requests);
 }
 
 const EndpointCounters& Endpoint::counters() const { return state_->endpoint_.counters; }

@@ -16,7 +16,10 @@
 #include "warpline/message/internal/session/stray_replies.h"
 #include "warpline/message/internal/session/timers.h"
 #include "warpline/message/internal/transfer/event_queue.h"
+#include "warpline/message/internal/transfer/event_reader.h"
 #include "warpline/message/internal/transfer/message_pool.h"
+#include "warpline/message/internal/transfer/submissions.h"
+#include "warpline/message/internal/transfer/transfers.h"
 
 namespace warpline {
 
@@ -57,7 +60,9 @@ struct EndpointState {
   Grants grants_;
   StrayReplies strays_;
   HandshakeTokens tokens_;
-  std::uint32_t told_lost = kNone;  ///< sessions to be freed, by lost_next
+  Transfers transfers_;
+  Submissions submissions_;
+  EventReader event_reader_;
 
   // sessions.cc
   Opened connect(const PeerAddress& peer, const SessionOptions& options);
@@ -115,9 +120,7 @@ struct EndpointState {
   void tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal = 0);
   void take_busy(Session& session, const MessageFragment& fragment);
   void take_back_packets(Session& session, std::uint32_t index);
-  void retry_deferred(Session& session);
   [[nodiscard]] bool refuse(Session& session, const MessageFragment& fragment, RefusalCode code);
-  void end_request(Session& session, std::uint32_t index, MessageStatus status);
   void supersede(Session& session, std::uint32_t slot);
   void whole(Session& session, std::uint32_t index);
   void hold_back(Session& session, std::uint32_t index);
@@ -126,14 +129,11 @@ struct EndpointState {
 
   // grants
   void send_grants(std::span<Outgoing> out, std::size_t& count);
-  void take_grant(Session& session, const MessageFragment& fragment);
 
   // acknowledge.cc
   [[nodiscard]] bool take_ack(Session& session, const MessageHeader& header, const std::uint8_t* bytes);
   void acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, AckTally& tally);
   void acknowledge_packet(Session& session, std::uint64_t number, AckTally& tally);
-  void fragment_acknowledged(Session& session, const SentPacket& packet);
-  void sent_whole(Session& session, std::uint32_t index);
 
   // loss.cc
   void after_acknowledgement(Session& session, const AckTally& tally, const MessageAck& ack, std::uint32_t marked);
@@ -144,7 +144,6 @@ struct EndpointState {
   void start_over(Session& session);
   /// Blocks that only acknowledgements and packets sent again may take, and as many for the latter alone.
   [[nodiscard]] std::uint32_t spare_sent_blocks() const { return std::max(blocks_.capacity() / 8, 2U); }
-  [[nodiscard]] bool needed(const SentPacket& packet) const;
 
   // transmit.cc
   std::size_t transmit(std::span<Outgoing> out);
@@ -172,8 +171,6 @@ struct EndpointState {
   enum class Purpose : std::uint8_t { fresh, acknowledgement, again };
   [[nodiscard]] bool reserve(Session& session, Purpose purpose);
   [[nodiscard]] bool may_acknowledge(Session& session);
-  [[nodiscard]] std::uint32_t head(const Session& session, MessageList& list);
-  void pop(MessageList& list);
 
   // packets.cc
   [[nodiscard]] std::uint32_t payload_of(const Session& session, const Message& message, std::uint32_t fragment) const;
@@ -200,42 +197,7 @@ struct EndpointState {
   void watch_idle(Session& session);
   void ping(Session& session);
   void on_probe_timeout(Session& session);
-  void expire_requests(Session& session);
   [[nodiscard]] Nanos next_deadline();
-  void begin_waiting(Session& session);
-
-  // messages.cc
-  Submitted request(SessionId id, ConstBuffer message, MutableBuffer response, const RequestOptions& options);
-  Submitted send(SessionId id, ConstBuffer message, const SendOptions& options);
-  CallStatus respond(const MessageId& id, ConstBuffer message, const SendOptions& options);
-  CallStatus cancel(const MessageId& id);
-  CallStatus release(const MessageId& id);
-  void transmitted(std::uint64_t token);
-  Submitted begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy);
-  [[nodiscard]] CallStatus set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy);
-  void enqueue(Session& session, std::uint32_t index);
-  void withdraw_own(Session& session, std::uint32_t index, MessageStatus status);
-
-  // lifetime.cc
-  [[nodiscard]] std::uint32_t new_message(Session& session, TransferRole role);
-  [[nodiscard]] Session* session_of(const Message& message);
-  void finish(std::uint32_t index, MessageStatus status);
-  void try_free(std::uint32_t index);
-  void free_message(std::uint32_t index);
-  void free_slot(Session& session, Message& message);
-  void count_unread(Session& session, Message& message);
-  void no_longer_unread(Message& message);
-  void end_response(std::uint32_t index, MessageStatus status);
-  void withdraw_incoming(std::uint32_t index);
-
-  // events.cc
-  std::size_t poll(std::span<MessageEvent> events, std::size_t requests);
-  [[nodiscard]] bool message_event(std::uint32_t index, MessageEvent& event);
-  [[nodiscard]] bool session_event(EventLink link, MessageEvent& event);
 };
-
-/// What a cancel and a grant have in place of a fragment's number.
-inline constexpr std::uint32_t kCancelFragment = 0xffffffffU;
-inline constexpr std::uint32_t kGrantFragment = 0xfffffffeU;
 
 }  // namespace warpline

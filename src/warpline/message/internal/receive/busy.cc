@@ -6,12 +6,6 @@
 #include "warpline/message/internal/state.h"
 
 namespace warpline {
-namespace {
-
-constexpr std::int64_t kFirstWait = 250'000;  ///< nanoseconds
-constexpr std::uint8_t kMaxDoublings = 7;
-
-}  // namespace
 
 /// Receiver: not acknowledged, so if this is lost the fragment comes again, and so does this.
 void EndpointState::tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal) {
@@ -28,19 +22,10 @@ void EndpointState::tell_busy(Session& session, const MessageFragment& fragment,
 
 /// Sender.
 void EndpointState::take_busy(Session& session, const MessageFragment& fragment) {
-  const SlotUse& use = session.outgoing[fragment.slot];
-  if (use.message == kNone || use.sequence != fragment.sequence) return;
-  Message& message = messages_[use.message];
-  if (message.state != MessageState::sending || message.deferred) return;
-  if (message.fragments > 1 && message.window.any()) return;  // old: it found room since
-  take_back_packets(session, use.message);
-  message.deferred = true;
-  message.next_fragment = 0;
-  const std::int64_t wait = kFirstWait << std::min(message.busy, kMaxDoublings);
-  if (message.busy < kMaxDoublings) ++message.busy;
-  session.retry_at = std::min(session.retry_at, endpoint_.in(wait));
+  const std::uint32_t index = transfers_.defer(session, fragment);
+  if (index == kNone) return;
+  take_back_packets(session, index);
   session.unanswered = 0;
-  timers_.arm(session, session.retry_at);
   if (has_work(session)) ready_.add(session);
 }
 
@@ -60,15 +45,6 @@ void EndpointState::take_back_packets(Session& session, std::uint32_t index) {
     session.sent.settle(blocks_, number);
   }
   raise_floor(session);
-}
-
-void EndpointState::retry_deferred(Session& session) {
-  session.retry_at = kNever;
-  for (const SlotUse& slot : session.outgoing) {
-    if (slot.message == kNone || !messages_[slot.message].deferred) continue;
-    messages_[slot.message].deferred = false;
-    if (messages_[slot.message].state == MessageState::sending) enqueue(session, slot.message);
-  }
 }
 
 }  // namespace warpline

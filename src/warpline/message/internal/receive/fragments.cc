@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arrives of messages_.
+// What arrives of messages.
 #include <algorithm>
 #include <cstring>
 
@@ -43,7 +43,7 @@ bool EndpointState::take_fragment(Session& session, const Datagram& datagram, st
       return true;
     case FragmentKind::grant:
     case FragmentKind::grant_response:
-      take_grant(session, fragment);
+      transfers_.granted(session, fragment);
       return true;
   }
   return false;
@@ -98,7 +98,7 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
     tell_busy(session, fragment);
     return false;
   }
-  const std::uint32_t index = new_message(session, role);
+  const std::uint32_t index = transfers_.create(session, role);
   if (index == kNone) {
     endpoint_.drop(MessageDrop::no_message);
     tell_busy(session, fragment);
@@ -111,7 +111,7 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   message.more = fragment.more;
   message.order = fragment.order;
   if (!messages_.take_in(message, fragment.code, fragment.total)) {
-    free_message(index);
+    transfers_.free(index);
     endpoint_.drop(MessageDrop::no_buffer);
     tell_busy(session, fragment);
     return false;
@@ -121,7 +121,7 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   grants_.begin(session, message);
   const Placed placed = place(message, session, datagram, at, fragment, length);
   if (placed == Placed::no) {
-    free_message(index);
+    transfers_.free(index);
     return false;
   }
   supersede(session, fragment.slot);
@@ -189,9 +189,7 @@ void EndpointState::whole(Session& session, std::uint32_t index) {
     hold_back(session, index);
     return;
   }
-  count_unread(session, message);
-  message.state = MessageState::delivered;
-  events_.add(index);
+  transfers_.deliver(session, index);
 }
 
 /// Into the list of those that wait for an earlier one, at most kOrderSpan.
@@ -211,7 +209,7 @@ void EndpointState::hold_back(Session& session, std::uint32_t index) {
                      (after != kNone && messages_[after].order == message.order);
   if (taken) {
     endpoint_.drop(MessageDrop::bad_fragment);
-    free_message(index);
+    transfers_.free(index);
     return;
   }
   message.send_next = after;
@@ -230,12 +228,10 @@ void EndpointState::deliver_in_order(Session& session) {
     Message& message = messages_[index];
     session.held_back.first = message.send_next;
     if (message.state == MessageState::withdrawn) {
-      free_message(index);
+      transfers_.free(index);
     } else {
       // Not before: what waits for its turn must not take the room that the one whose turn it is needs to arrive.
-      count_unread(session, message);
-      message.state = MessageState::delivered;
-      events_.add(index);
+      transfers_.deliver(session, index);
     }
   }
 }
@@ -256,12 +252,12 @@ void EndpointState::supersede(Session& session, std::uint32_t slot) {
   if (message.state == MessageState::sending) {
     session.incoming[slot].message = kNone;
     message.has_slot = false;
-    end_response(index, MessageStatus::ok);
+    transfers_.end_response(index, MessageStatus::ok);
     return;
   }
   const bool arriving = message.state == MessageState::arriving;
   const std::uint16_t order = message.order;
-  withdraw_incoming(index);
+  transfers_.withdraw_incoming(index);
   if (arriving) skip_order(session, order);
 }
 
@@ -277,12 +273,12 @@ void EndpointState::take_cancel(Session& session, const MessageFragment& fragmen
   }
   if (use.message == kNone) return;
   const bool arriving = messages_[use.message].state == MessageState::arriving;
-  withdraw_incoming(use.message);
+  transfers_.withdraw_incoming(use.message);
   if (arriving) skip_order(session, fragment.order);
 }
 
 bool EndpointState::refuse(Session& session, const MessageFragment& fragment, RefusalCode code) {
-  const std::uint32_t index = new_message(session, TransferRole::peer_request);
+  const std::uint32_t index = transfers_.create(session, TransferRole::peer_request);
   if (index == kNone) {
     endpoint_.drop(MessageDrop::no_message);
     return false;
@@ -299,14 +295,9 @@ bool EndpointState::refuse(Session& session, const MessageFragment& fragment, Re
   message.slot = fragment.slot;
   message.has_slot = true;
   message.fragments = 1;
-  enqueue(session, index);
+  transfers_.enqueue(session, index);
   skip_order(session, fragment.order);
   return true;
-}
-
-void EndpointState::end_request(Session& session, std::uint32_t index, MessageStatus status) {
-  free_slot(session, messages_[index]);
-  finish(index, status);
 }
 
 bool EndpointState::take_response(Session& session, const Datagram& datagram, std::uint32_t at,
@@ -331,9 +322,9 @@ bool EndpointState::take_response(Session& session, const Datagram& datagram, st
       const MessageStatus status = message.in_capacity == 0 ? MessageStatus::ok : MessageStatus::too_long;
       message.in = nullptr;
       if (single) {
-        end_request(session, index, status);
+        transfers_.end_own(session, index, status);
       } else {
-        withdraw_own(session, index, status);
+        transfers_.withdraw_own(session, index, status);
       }
       return true;
     }
@@ -344,7 +335,7 @@ bool EndpointState::take_response(Session& session, const Datagram& datagram, st
     return false;
   }
   const Placed placed = place(message, session, datagram, at, fragment, length);
-  if (placed == Placed::complete) end_request(session, index, MessageStatus::ok);
+  if (placed == Placed::complete) transfers_.end_own(session, index, MessageStatus::ok);
   return placed != Placed::no;
 }
 
@@ -355,7 +346,7 @@ void EndpointState::take_refusal(Session& session, const MessageFragment& fragme
   if (message.state != MessageState::sending && message.state != MessageState::awaiting) return;
   message.in_code = fragment.code;
   message.in = nullptr;
-  end_request(session, use.message, MessageStatus::refused);
+  transfers_.end_own(session, use.message, MessageStatus::refused);
 }
 
 }  // namespace warpline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From datagrams to packets of sessions_.
+// From datagrams to packets of sessions.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -34,7 +34,7 @@ Datagram from_byte(const Datagram& datagram, std::uint32_t begin, std::array<std
 
 }  // namespace
 
-/// Goes through packets ahead of what is done with them, and fetches their sessions_.
+/// Goes through packets ahead of what is done with them, and fetches their sessions.
 class FetchAhead {
  public:
   FetchAhead(const SessionTable& sessions, std::span<const Datagram> datagrams)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What acknowledgements say of packets, and packets of messages_.
+// What acknowledgements say of packets, and packets of messages.
 #include <algorithm>
 #include <bit>
 
@@ -89,49 +89,7 @@ void EndpointState::acknowledge_packet(Session& session, std::uint64_t number, A
     if (packet.state == SentState::lost) --session.lost_packets;
   }
   session.sent.settle(blocks_, number);
-  fragment_acknowledged(session, packet);
-}
-
-void EndpointState::fragment_acknowledged(Session& session, const SentPacket& packet) {
-  if (packet.message == kNone) return;
-  Message& message = messages_[packet.message];
-  if (message.generation != packet.generation) return;
-  if (packet.fragment == kGrantFragment) return;
-  if (packet.fragment == kCancelFragment) {
-    if (message.state != MessageState::withdrawing) return;
-    message.state = MessageState::ended;
-    free_slot(session, message);
-    try_free(packet.message);
-    return;
-  }
-  if (message.state != MessageState::sending) return;
-  if (message.fragments > 1) {
-    message.window.add(packet.fragment);
-    if (message.window.base() < message.fragments) {
-      // It may have waited for this, see transmit.cc.
-      if (message.next_fragment < message.fragments) enqueue(session, packet.message);
-      return;
-    }
-  }
-  sent_whole(session, packet.message);
-}
-
-void EndpointState::sent_whole(Session& session, std::uint32_t index) {
-  Message& message = messages_[index];
-  switch (message.role) {
-    case TransferRole::own_request:
-      message.state = MessageState::awaiting;
-      return;
-    case TransferRole::own_message:
-      end_request(session, index, MessageStatus::ok);
-      return;
-    case TransferRole::peer_request:
-      end_response(index, MessageStatus::ok);
-      return;
-    case TransferRole::peer_message:
-    case TransferRole::free:
-      return;
-  }
+  transfers_.acknowledged(session, packet);
 }
 
 }  // namespace warpline

@@ -118,33 +118,7 @@ void EndpointState::start_over(Session& session) {
   session.first_in_flight = session.next_lost = session.sent.next();
   session.lost_packets = 0;
   session.reorder_at = kNever;
-  const auto again = [&](const SlotUse& slot) {
-    if (slot.message == kNone) return;
-    Message& message = messages_[slot.message];
-    if (message.state == MessageState::sending && !message.deferred) {
-      message.next_fragment = message.fragments > 1 ? message.window.base() : 0;
-    } else if (message.state == MessageState::withdrawing) {
-      message.next_fragment = 0;
-    } else {
-      return grants_.again(session, message);
-    }
-    enqueue(session, slot.message);
-  };
-  for (const SlotUse& slot : session.outgoing) again(slot);
-  for (const SlotUse& slot : session.incoming) again(slot);
-}
-
-/// Whether the packet's fragment must be sent again.
-bool EndpointState::needed(const SentPacket& packet) const {
-  if (packet.message == kNone) return false;
-  const Message& message = messages_[packet.message];
-  if (message.generation != packet.generation) return false;
-  if (packet.fragment == kGrantFragment) {
-    return message.owed != 0 && (message.state == MessageState::arriving || message.state == MessageState::awaiting);
-  }
-  if (packet.fragment == kCancelFragment) return message.state == MessageState::withdrawing;
-  if (message.state != MessageState::sending) return false;
-  return message.fragments == 1 || !message.window.has(packet.fragment);
+  transfers_.begin_again(session);
 }
 
 }  // namespace warpline

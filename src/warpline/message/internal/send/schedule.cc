@@ -74,7 +74,7 @@ bool EndpointState::send_lost(Session& session, Draft& draft) {
       ++session.next_lost;
       continue;
     }
-    if (needed(packet)) {
+    if (transfers_.needs(packet)) {
       const bool joins = draft.begun();
       if (!fits(messages_[packet.message], packet.fragment, draft) || !may_send(session, packet.bytes, joins))
         return false;
@@ -101,38 +101,9 @@ bool EndpointState::send_lost(Session& session, Draft& draft) {
   return false;
 }
 
-void EndpointState::pop(MessageList& list) {
-  Message& message = messages_[list.first];
-  list.first = message.send_next;
-  if (list.first == kNone) list.last = kNone;
-  message.queued_to_send = false;
-}
-
-/// The first message of the list that has something to send; those without leave it.
-std::uint32_t EndpointState::head(const Session& session, MessageList& list) {
-  while (list.first != kNone) {
-    const std::uint32_t index = list.first;
-    Message& message = messages_[index];
-    const bool alive = message.state == MessageState::sending || message.state == MessageState::withdrawing;
-    // After start_over().
-    while (message.fragments > 1 && alive && message.window.has(message.next_fragment)) ++message.next_fragment;
-    if (alive && !message.deferred && message.next_fragment < message.fragments) {
-      // A message that the peer had no room for sends one fragment to ask whether there is room now.
-      const std::uint32_t span = message.busy != 0 && message.window.base() == 0 ? 1 : FragmentWindow::kSpan;
-      const bool beyond = message.state == MessageState::sending && message.fragments > 1 &&
-                          message.next_fragment - message.window.base() >= span;
-      const bool granted = std::uint64_t{message.next_fragment} * session.fragment_bytes < message.granted;
-      if (!beyond && granted) return index;  // otherwise an acknowledgement or a grant brings it back
-    }
-    pop(list);
-    try_free(index);
-  }
-  return kNone;
-}
-
 bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draft& draft) {
   if (list.first == kNone) return false;
-  const std::uint32_t index = head(session, list);
+  const std::uint32_t index = transfers_.next_to_send(session, list);
   if (index == kNone) return false;
   Message& message = messages_[index];
   const bool cancel = message.state == MessageState::withdrawing;
@@ -150,9 +121,9 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
   ++message.next_fragment;
   const bool last = message.next_fragment == message.fragments;
   if (last) {
-    pop(list);
+    transfers_.pop(list);
   } else if (message.next_fragment % kTurn == 0 && list.first != list.last) {
-    pop(list);
+    transfers_.pop(list);
     message.queued_to_send = true;
     append(messages_, list, index);
   }
@@ -168,7 +139,7 @@ bool EndpointState::send_probe(Session& session, Draft& draft) {
     if ((session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
     const SentPacket packet = session.sent.at(blocks_, number);
     if (packet.state != SentState::in_flight) continue;
-    if (!needed(packet)) break;
+    if (!transfers_.needs(packet)) break;
     if (!reserve(session, Purpose::again)) return false;
     endpoint_.counters.fragments_repeated.add(1);
     write_fragment(session, packet.message, packet.fragment, true, draft);

@@ -195,15 +195,7 @@ void EndpointState::establish(Session& session, const MessageTerms& peer) {
   session.congestion = CongestionControl(cc);
   session.allowed = session.congestion.output();
   sessions_.show(session);
-  // What was submitted during the handshake was not yet cut.
-  for (const SlotUse& slot : session.outgoing) {
-    if (slot.message == kNone) continue;
-    Message& message = messages_[slot.message];
-    if (message.state != MessageState::sending || message.out_length == 0) continue;
-    message.fragments = (message.out_length - 1) / session.fragment_bytes + 1;
-    message.granted = first_granted(session);
-    if (message.fragments > 1) message.begin_window();
-  }
+  transfers_.cut_again(session);
   if (!endpoint_.is_protected()) return;
   SessionNonces nonces_of;
   nonces_of.client = session.nonce;

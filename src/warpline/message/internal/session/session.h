@@ -199,6 +199,11 @@ inline void prefetch(const Session& session) {
   return session.in_flight_packets != 0 || session.free_slots != ~std::uint64_t{0} || session.replies.first != kNone;
 }
 
+/// Something is to be awaited: silence counts from now, if nothing was before.
+inline void begin_waiting(Session& session, Nanos now) {
+  if (!awaits(session)) session.quiet_from = now;
+}
+
 /// Bytes that the peer may send beyond what the application has not given back.
 [[nodiscard]] inline std::uint32_t room_of(const Session& session, std::uint32_t receive_window) {
   return session.unread >= receive_window ? 0 : receive_window - session.unread;

@@ -109,46 +109,7 @@ void EndpointState::lose(Session& session, LossReason reason) {
   session.sent.clear(blocks_);
   session.in_flight_bytes = session.in_flight_packets = session.lost_packets = 0;
   timers_.cancel(session);
-  for (MessageList* list : {&session.replies, &session.own}) {
-    for (std::uint32_t i = list->first; i != kNone;) {
-      const std::uint32_t next = messages_[i].send_next;
-      messages_[i].queued_to_send = false;
-      try_free(i);
-      i = next;
-    }
-    *list = {};
-  }
-  for (std::uint32_t i = session.held_back.first; i != kNone;) {
-    const std::uint32_t next = messages_[i].send_next;
-    free_message(i);
-    i = next;
-  }
-  session.held_back = {};
-  for (SlotUse& slot : session.outgoing) {
-    const std::uint32_t index = slot.message;
-    if (index == kNone) continue;
-    slot.message = kNone;
-    Message& message = messages_[index];
-    message.has_slot = false;
-    if (message.state == MessageState::withdrawing) {
-      message.state = MessageState::ended;
-      try_free(index);
-    } else {
-      finish(index, MessageStatus::peer_lost);
-    }
-  }
-  for (SlotUse& slot : session.incoming) {
-    const std::uint32_t index = slot.message;
-    if (index == kNone) continue;
-    if (messages_[index].state == MessageState::sending) {
-      slot.message = kNone;
-      messages_[index].has_slot = false;
-      end_response(index, MessageStatus::peer_lost);
-    } else {
-      withdraw_incoming(index);
-    }
-  }
-  session.free_slots = ~std::uint64_t{0};
+  transfers_.end_all(session);
   if (!told) {
     sessions_.give(session);
     return;

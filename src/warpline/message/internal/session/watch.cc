@@ -20,10 +20,6 @@ void EndpointState::advance() {
   });
 }
 
-void EndpointState::begin_waiting(Session& session) {
-  if (!awaits(session)) session.quiet_from = endpoint_.now();
-}
-
 Nanos EndpointState::next_deadline() {
   const Nanos acknowledgement = ready_.next_acknowledgement();
   if (ready_.has_any() || !strays_.empty() || grants_.due()) return endpoint_.outer(endpoint_.now());
@@ -38,7 +34,7 @@ void EndpointState::on_timer(Session& session) {
            (session.phase != SessionPhase::opening && session.phase != SessionPhase::established);
   };
   if (over()) return;
-  if (session.first_deadline <= endpoint_.now()) expire_requests(session);
+  if (session.first_deadline <= endpoint_.now()) transfers_.expire(session);
   const auto late = [&] {
     return endpoint_.now().value - session.opened.value >= endpoint_.config.connect_timeout.value;
   };
@@ -50,7 +46,7 @@ void EndpointState::on_timer(Session& session) {
       ready_.add(session);
     }
   } else {
-    if (session.retry_at <= endpoint_.now()) retry_deferred(session);
+    if (session.retry_at <= endpoint_.now()) transfers_.retry_deferred(session);
     if (!session.confirmed && late()) return lose(session, LossReason::no_answer);
     if (session.reorder_at <= endpoint_.now()) {
       detect_losses(session);
@@ -110,20 +106,6 @@ void EndpointState::on_probe_timeout(Session& session) {
   session.allowed = session.congestion.on_loss(endpoint_.now(), true);
   session.ping = true;  // unless a fragment goes out first
   ready_.add(session);
-}
-
-void EndpointState::expire_requests(Session& session) {
-  session.first_deadline = kNever;
-  for (const SlotUse& slot : session.outgoing) {
-    if (slot.message == kNone) continue;
-    const Message& message = messages_[slot.message];
-    if (message.state != MessageState::sending && message.state != MessageState::awaiting) continue;
-    if (message.deadline <= endpoint_.now()) {
-      withdraw_own(session, slot.message, MessageStatus::deadline);
-    } else {
-      session.first_deadline = std::min(session.first_deadline, message.deadline);
-    }
-  }
 }
 
 }  // namespace warpline

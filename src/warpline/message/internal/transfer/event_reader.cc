@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What poll() tells of what is in the queue of events.
-#include "warpline/message/internal/state.h"
+#include "warpline/message/internal/transfer/event_reader.h"
 
 namespace warpline {
 namespace {
@@ -10,11 +9,11 @@ constexpr MessageEvent kNoEvent{};
 
 }  // namespace
 
-std::size_t EndpointState::poll(std::span<MessageEvent> events, std::size_t requests) {
+std::size_t EventReader::poll(std::span<MessageEvent> events, std::size_t requests) {
   // Until now the application may have had events of them in its hands.
-  while (told_lost != kNone) {
-    Session& session = sessions_[told_lost];
-    told_lost = session.lost_next;
+  while (told_lost_ != kNone) {
+    Session& session = sessions_[told_lost_];
+    told_lost_ = session.lost_next;
     sessions_.give(session);
   }
   std::size_t count = 0;
@@ -32,7 +31,7 @@ std::size_t EndpointState::poll(std::span<MessageEvent> events, std::size_t requ
   return count;
 }
 
-bool EndpointState::message_event(std::uint32_t index, MessageEvent& event) {
+bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
   Message& message = messages_[index];
   message.event_due = false;
   event.session = {message.session, message.session_generation};
@@ -48,13 +47,13 @@ bool EndpointState::message_event(std::uint32_t index, MessageEvent& event) {
       event.device = message.in_device;
       event.length = message.in_length;
       endpoint_.counters.responses.add(message.status == MessageStatus::ok ? 1 : 0);
-      try_free(index);
+      transfers_.free_if_over(index);
       return true;
     case TransferRole::own_message:
       event.kind = EventKind::sent;
       event.code = message.in_code;
       event.length = message.out_length;
-      try_free(index);
+      transfers_.free_if_over(index);
       return true;
     case TransferRole::peer_message:
     case TransferRole::peer_request:
@@ -65,20 +64,20 @@ bool EndpointState::message_event(std::uint32_t index, MessageEvent& event) {
   if (message.withdrawn_due) {
     message.withdrawn_due = false;
     if (message.state == MessageState::ended) {  // the application was quicker
-      try_free(index);
+      transfers_.free_if_over(index);
       return false;
     }
     event.kind = EventKind::withdrawn;
     return true;
   }
   if (message.state == MessageState::withdrawn) {  // before anyone saw it
-    free_message(index);
+    transfers_.free(index);
     return false;
   }
   if (message.state == MessageState::ended) {
     event.kind = EventKind::sent;
     event.length = message.out_length;
-    try_free(index);
+    transfers_.free_if_over(index);
     return true;
   }
   event.kind = message.role == TransferRole::peer_request ? EventKind::request : EventKind::message;
@@ -91,7 +90,7 @@ bool EndpointState::message_event(std::uint32_t index, MessageEvent& event) {
   return true;
 }
 
-bool EndpointState::session_event(EventLink link, MessageEvent& event) {
+bool EventReader::session_event(EventLink link, MessageEvent& event) {
   Session& session = sessions_[link.index];
   event.session = sessions_.id_of(session);
   event.context = session.context;
@@ -112,8 +111,8 @@ bool EndpointState::session_event(EventLink link, MessageEvent& event) {
   event.kind = EventKind::lost;
   event.reason = session.reason;
   if (!session.opened_here) {
-    session.lost_next = told_lost;
-    told_lost = link.index;
+    session.lost_next = told_lost_;
+    told_lost_ = link.index;
   }
   return true;
 }

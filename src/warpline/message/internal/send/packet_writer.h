@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/message/datagram.h"
+#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/send/recovery.h"
+#include "warpline/message/internal/session/session_table.h"
+#include "warpline/message/internal/transfer/message_pool.h"
+#include "warpline/packet/message_header.h"
+
+namespace warpline {
+
+/// A packet that is being written: its first fragment, and the small messages that travel along (bundling, as SCTP has
+/// it: RFC 9260, section 6.10).
+struct Draft {
+  Outgoing& out;
+  std::uint64_t number = 0;
+  std::uint32_t header_length = 0;  ///< all before the first payload; 0: there is no fragment yet
+  std::uint32_t limit = 0;          ///< bytes that the head may have; 0: nothing joins it
+  bool prompt = false;
+  [[nodiscard]] bool begun() const { return header_length != 0; }
+};
+
+/// The bytes of established sessions' packets. Whoever has one written has reserved its number. An acknowledgement that is
+/// owed travels with whatever is written.
+class PacketWriter {
+ public:
+  PacketWriter(EndpointContext& endpoint, const SessionTable& sessions, MessagePool& messages, Recovery& recovery)
+      : endpoint_(endpoint), sessions_(sessions), messages_(messages), recovery_(recovery) {}
+
+  [[nodiscard]] std::uint32_t payload_of(const Session& session, const Message& message, std::uint32_t fragment) const;
+  /// What a fragment with this payload adds to what is in flight.
+  [[nodiscard]] std::uint32_t bytes_of(std::uint32_t payload, const Draft& draft) const;
+  /// Whether the fragment may be the draft's first, or join what is in it.
+  [[nodiscard]] bool fits(const Message& message, std::uint32_t fragment, const Draft& draft) const;
+  /// Into a packet of its own, or behind the fragments of the draft. A grant is a packet, and no draft begins.
+  void write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt, Draft& draft);
+  /// Once all fragments are in it.
+  void finish(Session& session, Draft& draft);
+
+  /// Without a fragment, and without the wish to be acknowledged.
+  void write_bare(Session& session, Outgoing& out, std::uint8_t flags);
+  void write_ping(Session& session, Outgoing& out);
+  void write_busy(Session& session, Outgoing& out);
+  void write_grant(Session& session, std::uint32_t index, Outgoing& out);
+
+ private:
+  [[nodiscard]] std::uint32_t packet_bytes(std::uint32_t payload) const;
+  SentPacket& write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment, Outgoing& out);
+  std::uint8_t* write_header(Session& session, std::uint64_t number, std::uint8_t flags, std::uint32_t payload,
+                             std::uint8_t* head);
+  void seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header, std::uint32_t payload);
+
+  EndpointContext& endpoint_;
+  const SessionTable& sessions_;
+  MessagePool& messages_;
+  Recovery& recovery_;
+};
+
+}  // namespace warpline

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/index_pool.h"
+#include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/send/sent_packets.h"
+#include "warpline/message/internal/session/session.h"
+#include "warpline/message/internal/session/timers.h"
+#include "warpline/message/internal/transfer/transfers.h"
+#include "warpline/packet/message_header.h"
+
+namespace warpline {
+
+/// The packets that sessions have sent, from their number to their acknowledgement or loss, and what both tell the congestion
+/// controller. A session's in_flight_* and lost_packets count its packets in these states. A packet is lost by packets
+/// sent later that arrived (RACK, RFC 8985; packet threshold as RFC 9002, section 6.1.1), or by a timeout.
+class Recovery {
+ public:
+  Recovery(EndpointContext& endpoint, IndexPool<SentBlock>& blocks, Timers& timers, ReadyQueue& ready,
+           Transfers& transfers)
+      : endpoint_(endpoint), blocks_(blocks), timers_(timers), ready_(ready), transfers_(transfers) {}
+
+  // What is sent.
+  enum class Purpose : std::uint8_t { fresh, acknowledgement, again };
+  /// A number, and if need be a block, for what is sent next; false, with Session::starved if it is blocks that lack. What
+  /// is new leaves some of both to acknowledgements, and these to what is sent again: by that alone both become free.
+  [[nodiscard]] bool reserve(Session& session, Purpose purpose);
+  /// For an acknowledgement alone: with nothing in flight it needs no block.
+  [[nodiscard]] bool may_acknowledge(Session& session) {
+    return session.sent.may_skip() || reserve(session, Purpose::acknowledgement);
+  }
+  /// The packet of the number reserved.
+  [[nodiscard]] SentPacket& add(Session& session) { return session.sent.add(blocks_); }
+  /// A packet that wants no acknowledgement takes the number reserved.
+  [[nodiscard]] std::uint64_t skip(Session& session) { return session.sent.skip(blocks_); }
+  /// The packet counts as in flight.
+  void count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes);
+  /// The same of the first in its datagram: from now on an acknowledgement is waited for.
+  void sent(Session& session, SentPacket& packet, std::uint32_t bytes);
+
+  // What is sent again.
+  /// The next lost packet whose fragment is needed; nullptr if there is none.
+  [[nodiscard]] SentPacket* next_lost(Session& session);
+  /// Its fragment is sent again.
+  void resent(Session& session, SentPacket& packet);
+  /// The newest packet in flight; nullptr if there is none.
+  [[nodiscard]] const SentPacket* newest_in_flight(Session& session);
+  /// The last resort: what is lost cannot be sent again, since there is no number or place for it and nothing in flight
+  /// that will free one. All packets are forgotten, and their places with them.
+  void start_over(Session& session);
+
+  // What is acknowledged.
+  /// False if it acknowledges what was never sent.
+  [[nodiscard]] bool take_ack(Session& session, const MessageHeader& header, const std::uint8_t* bytes);
+  /// Packets of this message are not waited for any longer.
+  void take_back(Session& session, std::uint32_t message, std::uint32_t generation);
+  /// The session is lost.
+  void forget(Session& session);
+
+  // Time.
+  void detect_losses(Session& session);
+  /// After a timeout (RFC 6298, section 5.4): all that is in flight counts as lost.
+  void on_timeout(Session& session);
+  /// Lets go of packets at the front that are settled or not worth waiting for.
+  void raise_floor(Session& session);
+
+ private:
+  /// What acknowledgements of one packet came to.
+  struct Tally {
+    std::uint32_t bytes = 0;
+    std::uint32_t packets = 0;
+    bool spurious = false;
+    std::uint64_t newest = 0;  ///< number plus one
+    Nanos newest_sent;
+  };
+
+  void acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, Tally& tally);
+  void acknowledge_packet(Session& session, std::uint64_t number, Tally& tally);
+  void after_acknowledgement(Session& session, const Tally& tally, const MessageAck& ack, std::uint32_t marked);
+  void mark_lost(Session& session, std::uint64_t number);
+  [[nodiscard]] bool waits(const Session& session, std::uint64_t number) const {
+    return (session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets) & 1) != 0;
+  }
+  static void leave_flight(Session& session, const SentPacket& packet) {
+    session.in_flight_bytes -= packet.bytes;
+    --session.in_flight_packets;
+    if (packet.own) session.own_in_flight -= packet.bytes;
+  }
+  /// Blocks that only acknowledgements and packets sent again may take, and as many for the latter alone.
+  [[nodiscard]] std::uint32_t spare_blocks() const { return std::max(blocks_.capacity() / 8, 2U); }
+
+  EndpointContext& endpoint_;
+  IndexPool<SentBlock>& blocks_;
+  Timers& timers_;
+  ReadyQueue& ready_;
+  Transfers& transfers_;
+};
+
+}  // namespace warpline

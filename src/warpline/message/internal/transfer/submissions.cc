@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/message/internal/transfer/submissions.h"
+
+#include <algorithm>
+
+namespace warpline {
+
+Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy) {
+  Session* session = sessions_.find(id);
+  if (session == nullptr || session->phase == SessionPhase::lost) return {CallStatus::unknown_session, {}};
+  if (bytes.length > kMaxMessageBytes) return {CallStatus::too_long, {}};
+  if (session->free_slots == 0) return {CallStatus::no_slot, {}};
+  if (session->ordered && static_cast<std::uint16_t>(session->next_order - session->first_order) >= kOrderSpan) {
+    return {CallStatus::no_slot, {}};
+  }
+  const std::uint32_t index = transfers_.create(*session, role);
+  if (index == kNone) return {CallStatus::no_memory, {}};
+  Message& message = messages_[index];
+  const CallStatus status = transfers_.set_out(message, *session, bytes, copy);
+  if (status != CallStatus::ok) {
+    transfers_.free(index);
+    return {status, {}};
+  }
+  begin_waiting(*session, endpoint_.now());
+  message.state = MessageState::sending;
+  transfers_.take_slot(*session, index);
+  return {CallStatus::ok, {index, message.generation, false}};
+}
+
+Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer response, const RequestOptions& options) {
+  const Submitted submitted = begin_own(id, TransferRole::own_request, bytes, options.copy);
+  if (submitted.status != CallStatus::ok) return submitted;
+  Message& message = messages_[submitted.id.index];
+  Session& session = sessions_[id.index];
+  message.context = options.context;
+  message.code = options.code;
+  message.in = response.data;
+  message.in_capacity = response.data == nullptr ? 0 : response.length;
+  message.in_device = response.device;
+  if (options.deadline != kNever) {
+    message.deadline = endpoint_.inner(options.deadline);
+    session.first_deadline = std::min(session.first_deadline, message.deadline);
+    timers_.arm(session, message.deadline);
+  }
+  endpoint_.counters.requests.add(1);
+  if (message.fragments > 1) message.begin_window();
+  transfers_.enqueue(session, submitted.id.index);
+  return submitted;
+}
+
+Submitted Submissions::send(SessionId id, ConstBuffer bytes, const SendOptions& options) {
+  const Submitted submitted = begin_own(id, TransferRole::own_message, bytes, options.copy);
+  if (submitted.status != CallStatus::ok) return submitted;
+  Message& message = messages_[submitted.id.index];
+  message.context = options.context;
+  message.code = options.code;
+  message.more = options.more;
+  if (message.fragments > 1) message.begin_window();
+  transfers_.enqueue(sessions_[id.index], submitted.id.index);
+  return submitted;
+}
+
+CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const SendOptions& options) {
+  Message* message = messages_.find(id);
+  if (message == nullptr || message->role != TransferRole::peer_request) return CallStatus::unknown_message;
+  if (message->state == MessageState::withdrawn && !(message->event_due && !message->withdrawn_due)) {
+    message->state = MessageState::ended;
+    transfers_.free_if_over(id.index);
+    return CallStatus::unknown_message;
+  }
+  if (message->state != MessageState::delivered || message->event_due) return CallStatus::unknown_message;
+  if (bytes.length > kMaxMessageBytes) return CallStatus::too_long;
+  Session& session = sessions_[message->session];
+  const CallStatus status = transfers_.set_out(*message, session, bytes, options.copy);
+  if (status != CallStatus::ok) return status;
+  begin_waiting(session, endpoint_.now());
+  transfers_.no_longer_unread(*message);
+  // The request's buffer stays while the response may be part of it.
+  message->tells_sent = message->out != message->bytes.data() && !message->out_own_memory;
+  if (!message->tells_sent) messages_.give_in(*message);
+  message->state = MessageState::sending;
+  message->context = options.context;
+  message->code = options.code;
+  message->more = options.more;
+  if (message->fragments > 1) message->begin_window();
+  transfers_.enqueue(session, id.index);
+  return CallStatus::ok;
+}
+
+CallStatus Submissions::cancel(const MessageId& id) {
+  Message* message = messages_.find(id);
+  const bool own =
+      message != nullptr && (message->role == TransferRole::own_request || message->role == TransferRole::own_message);
+  const bool alive = own && (message->state == MessageState::sending || message->state == MessageState::awaiting);
+  if (!alive) return CallStatus::unknown_message;
+  transfers_.withdraw_own(sessions_[message->session], id.index, MessageStatus::cancelled);
+  return CallStatus::ok;
+}
+
+CallStatus Submissions::release(const MessageId& id) {
+  Message* message = messages_.find(id);
+  if (message == nullptr || !id.incoming) return CallStatus::unknown_message;
+  if (message->role == TransferRole::peer_request) {
+    if (message->state == MessageState::withdrawn) return respond(id, {}, {});
+    if (message->state != MessageState::delivered || message->event_due) return CallStatus::unknown_message;
+    message->refuse = true;
+    SendOptions options;
+    options.code = static_cast<std::uint16_t>(RefusalCode::declined);
+    return respond(id, {}, options);
+  }
+  if (message->role != TransferRole::peer_message || message->state != MessageState::delivered || message->event_due) {
+    return CallStatus::unknown_message;
+  }
+  transfers_.free(id.index);
+  return CallStatus::ok;
+}
+
+}  // namespace warpline

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/message/internal/transfer/transfers.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kFirstWait =
+    250'000;  ///< nanoseconds until a message is tried again for which there was no room
+constexpr std::uint8_t kMaxDoublings = 7;
+
+}  // namespace
+
+std::uint32_t Transfers::create(Session& session, TransferRole role) {
+  return messages_.take(role, sessions_.id_of(session), session.epoch);
+}
+
+void Transfers::take_slot(Session& session, std::uint32_t index) {
+  Message& message = messages_[index];
+  message.slot = static_cast<std::uint8_t>(std::countr_zero(session.free_slots));
+  message.has_slot = true;
+  session.free_slots &= session.free_slots - 1;
+  SlotUse& slot = session.outgoing[message.slot];
+  message.sequence = ++slot.sequence;
+  slot.message = index;
+  if (session.ordered) message.order = session.next_order++;
+}
+
+Session* Transfers::session_of(const Message& message) {
+  Session& session = sessions_[message.session];
+  return session.epoch == message.epoch && session.phase != SessionPhase::free ? &session : nullptr;
+}
+
+void Transfers::free_slot(Session& session, Message& message) {
+  if (!message.has_slot) return;
+  message.has_slot = false;
+  session.outgoing[message.slot].message = kNone;
+  session.free_slots |= std::uint64_t{1} << message.slot;
+  if (!session.ordered) return;
+  session.orders_done |= std::uint64_t{1} << static_cast<std::uint16_t>(message.order - session.first_order);
+  while ((session.orders_done & 1) != 0) {
+    session.orders_done >>= 1;
+    ++session.first_order;
+  }
+}
+
+void Transfers::free(std::uint32_t index) {
+  Message& message = messages_[index];
+  no_longer_unread(message);
+  grants_.settle(message);
+  if (message.has_slot) {
+    Session& session = sessions_[message.session];
+    SlotUse& slot = session.incoming[message.slot];
+    if (slot.message == index) slot.message = kNone;
+  }
+  messages_.give(index);
+}
+
+void Transfers::free_if_over(std::uint32_t index) {
+  const Message& message = messages_[index];
+  const bool over = message.state == MessageState::ended && !message.event_due && !message.finishing;
+  const bool own = message.role == TransferRole::own_request || message.role == TransferRole::own_message;
+  if (over && !message.queued_to_send && message.in_transport == 0 && !(own && message.has_slot)) free(index);
+}
+
+void Transfers::finish(std::uint32_t index, MessageStatus status) {
+  Message& message = messages_[index];
+  if (message.state != MessageState::withdrawing) message.state = MessageState::ended;
+  message.status = status;
+  grants_.settle(message);
+  if (message.in_transport != 0) {
+    message.finishing = true;
+    if (Session* session = session_of(message)) ++session->unfinished;
+    return;
+  }
+  events_.add(index);
+}
+
+void Transfers::end_own(Session& session, std::uint32_t index, MessageStatus status) {
+  free_slot(session, messages_[index]);
+  finish(index, status);
+}
+
+void Transfers::end_response(std::uint32_t index, MessageStatus status) {
+  if (messages_[index].tells_sent) {
+    finish(index, status);
+  } else {
+    messages_[index].state = MessageState::ended;
+    free_if_over(index);
+  }
+}
+
+void Transfers::withdraw_own(Session& session, std::uint32_t index, MessageStatus status) {
+  Message& message = messages_[index];
+  const bool untouched = message.state == MessageState::sending && message.next_fragment == 0;
+  if (untouched && !session.ordered) {
+    free_slot(session, message);
+    finish(index, status);
+    return;
+  }
+  message.state = MessageState::withdrawing;
+  message.deferred = false;  // the peer needs no memory to be told
+  message.next_fragment = 0;
+  message.fragments = 1;
+  finish(index, status);
+  enqueue(session, index);
+}
+
+void Transfers::expire(Session& session) {
+  session.first_deadline = kNever;
+  for (const SlotUse& slot : session.outgoing) {
+    if (slot.message == kNone) continue;
+    const Message& message = messages_[slot.message];
+    if (message.state != MessageState::sending && message.state != MessageState::awaiting) continue;
+    if (message.deadline <= endpoint_.now()) {
+      withdraw_own(session, slot.message, MessageStatus::deadline);
+    } else {
+      session.first_deadline = std::min(session.first_deadline, message.deadline);
+    }
+  }
+}
+
+void Transfers::end_all(Session& session) {
+  for (MessageList* list : {&session.replies, &session.own}) {
+    for (std::uint32_t i = list->first; i != kNone;) {
+      const std::uint32_t next = messages_[i].send_next;
+      messages_[i].queued_to_send = false;
+      free_if_over(i);
+      i = next;
+    }
+    *list = {};
+  }
+  for (std::uint32_t i = session.held_back.first; i != kNone;) {
+    const std::uint32_t next = messages_[i].send_next;
+    free(i);
+    i = next;
+  }
+  session.held_back = {};
+  for (SlotUse& slot : session.outgoing) {
+    const std::uint32_t index = slot.message;
+    if (index == kNone) continue;
+    slot.message = kNone;
+    Message& message = messages_[index];
+    message.has_slot = false;
+    if (message.state == MessageState::withdrawing) {
+      message.state = MessageState::ended;
+      free_if_over(index);
+    } else {
+      finish(index, MessageStatus::peer_lost);
+    }
+  }
+  for (SlotUse& slot : session.incoming) {
+    const std::uint32_t index = slot.message;
+    if (index == kNone) continue;
+    if (messages_[index].state == MessageState::sending) {
+      slot.message = kNone;
+      messages_[index].has_slot = false;
+      end_response(index, MessageStatus::peer_lost);
+    } else {
+      withdraw_incoming(index);
+    }
+  }
+  session.free_slots = ~std::uint64_t{0};
+}
+
+CallStatus Transfers::set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy) {
+  const CallStatus status = messages_.take_out(message, bytes, copy);
+  if (status != CallStatus::ok) return status;
+  message.fragments = bytes.length == 0 ? 1 : (bytes.length - 1) / session.fragment_bytes + 1;
+  message.next_fragment = 0;
+  message.granted = first_granted(session);
+  return CallStatus::ok;
+}
+
+void Transfers::enqueue(Session& session, std::uint32_t index) {
+  Message& message = messages_[index];
+  if (message.queued_to_send) return;
+  message.queued_to_send = true;
+  append(messages_, message.role == TransferRole::peer_request || message.refuse ? session.replies : session.own,
+         index);
+  ready_.add(session);
+}
+
+std::uint32_t Transfers::next_to_send(const Session& session, MessageList& list) {
+  while (list.first != kNone) {
+    const std::uint32_t index = list.first;
+    Message& message = messages_[index];
+    const bool alive = message.state == MessageState::sending || message.state == MessageState::withdrawing;
+    // After begin_again().
+    while (message.fragments > 1 && alive && message.window.has(message.next_fragment)) ++message.next_fragment;
+    if (alive && !message.deferred && message.next_fragment < message.fragments) {
+      // A message that the peer had no room for sends one fragment to ask whether there is room now.
+      const std::uint32_t span = message.busy != 0 && message.window.base() == 0 ? 1 : FragmentWindow::kSpan;
+      const bool beyond = message.state == MessageState::sending && message.fragments > 1 &&
+                          message.next_fragment - message.window.base() >= span;
+      const bool granted = std::uint64_t{message.next_fragment} * session.fragment_bytes < message.granted;
+      if (!beyond && granted) return index;  // otherwise an acknowledgement or a grant brings it back
+    }
+    pop(list);
+    free_if_over(index);
+  }
+  return kNone;
+}
+
+void Transfers::pop(MessageList& list) {
+  Message& message = messages_[list.first];
+  list.first = message.send_next;
+  if (list.first == kNone) list.last = kNone;
+  message.queued_to_send = false;
+}
+
+void Transfers::granted(Session& session, const MessageFragment& fragment) {
+  const bool response = fragment.kind == FragmentKind::grant_response;
+  const SlotUse& use = response ? session.incoming[fragment.slot] : session.outgoing[fragment.slot];
+  if (use.message == kNone || use.sequence != fragment.sequence) return;
+  Message& message = messages_[use.message];
+  if (message.state != MessageState::sending || fragment.total != message.out_length) return;
+  if (fragment.offset <= message.granted) return;
+  message.granted = fragment.offset;
+  if (message.next_fragment < message.fragments && !message.deferred) enqueue(session, use.message);
+}
+
+std::uint32_t Transfers::defer(Session& session, const MessageFragment& fragment) {
+  const SlotUse& use = session.outgoing[fragment.slot];
+  if (use.message == kNone || use.sequence != fragment.sequence) return kNone;
+  Message& message = messages_[use.message];
+  if (message.state != MessageState::sending || message.deferred) return kNone;
+  if (message.fragments > 1 && message.window.any()) return kNone;
+  message.deferred = true;
+  message.next_fragment = 0;
+  const std::int64_t wait = kFirstWait << std::min(message.busy, kMaxDoublings);
+  if (message.busy < kMaxDoublings) ++message.busy;
+  session.retry_at = std::min(session.retry_at, endpoint_.in(wait));
+  timers_.arm(session, session.retry_at);
+  return use.message;
+}
+
+void Transfers::retry_deferred(Session& session) {
+  session.retry_at = kNever;
+  for (const SlotUse& slot : session.outgoing) {
+    if (slot.message == kNone || !messages_[slot.message].deferred) continue;
+    messages_[slot.message].deferred = false;
+    if (messages_[slot.message].state == MessageState::sending) enqueue(session, slot.message);
+  }
+}
+
+void Transfers::acknowledged(Session& session, const SentPacket& packet) {
+  if (packet.message == kNone) return;
+  Message& message = messages_[packet.message];
+  if (message.generation != packet.generation) return;
+  if (packet.fragment == kGrantFragment) return;
+  if (packet.fragment == kCancelFragment) {
+    if (message.state != MessageState::withdrawing) return;
+    message.state = MessageState::ended;
+    free_slot(session, message);
+    free_if_over(packet.message);
+    return;
+  }
+  if (message.state != MessageState::sending) return;
+  if (message.fragments > 1) {
+    message.window.add(packet.fragment);
+    if (message.window.base() < message.fragments) {
+      // It may have waited for this, see next_to_send().
+      if (message.next_fragment < message.fragments) enqueue(session, packet.message);
+      return;
+    }
+  }
+  sent_whole(session, packet.message);
+}
+
+void Transfers::sent_whole(Session& session, std::uint32_t index) {
+  Message& message = messages_[index];
+  switch (message.role) {
+    case TransferRole::own_request:
+      message.state = MessageState::awaiting;
+      return;
+    case TransferRole::own_message:
+      end_own(session, index, MessageStatus::ok);
+      return;
+    case TransferRole::peer_request:
+      end_response(index, MessageStatus::ok);
+      return;
+    case TransferRole::peer_message:
+    case TransferRole::free:
+      return;
+  }
+}
+
+bool Transfers::needs(const SentPacket& packet) const {
+  if (packet.message == kNone) return false;
+  const Message& message = messages_[packet.message];
+  if (message.generation != packet.generation) return false;
+  if (packet.fragment == kGrantFragment) {
+    return message.owed != 0 && (message.state == MessageState::arriving || message.state == MessageState::awaiting);
+  }
+  if (packet.fragment == kCancelFragment) return message.state == MessageState::withdrawing;
+  if (message.state != MessageState::sending) return false;
+  return message.fragments == 1 || !message.window.has(packet.fragment);
+}
+
+void Transfers::begin_again(Session& session) {
+  const auto again = [&](const SlotUse& slot) {
+    if (slot.message == kNone) return;
+    Message& message = messages_[slot.message];
+    if (message.state == MessageState::sending && !message.deferred) {
+      message.next_fragment = message.fragments > 1 ? message.window.base() : 0;
+    } else if (message.state == MessageState::withdrawing) {
+      message.next_fragment = 0;
+    } else {
+      return grants_.again(session, message);
+    }
+    enqueue(session, slot.message);
+  };
+  for (const SlotUse& slot : session.outgoing) again(slot);
+  for (const SlotUse& slot : session.incoming) again(slot);
+}
+
+void Transfers::cut_again(Session& session) {
+  for (const SlotUse& slot : session.outgoing) {
+    if (slot.message == kNone) continue;
+    Message& message = messages_[slot.message];
+    if (message.state != MessageState::sending || message.out_length == 0) continue;
+    message.fragments = (message.out_length - 1) / session.fragment_bytes + 1;
+    message.granted = first_granted(session);
+    if (message.fragments > 1) message.begin_window();
+  }
+}
+
+void Transfers::transmitted(std::uint64_t token) {
+  const auto index = static_cast<std::uint32_t>(token);
+  if (index >= messages_.capacity()) return;
+  Message& message = messages_[index];
+  if (message.generation != token >> 32 || message.in_transport == 0) return;
+  if (--message.in_transport != 0) return;
+  if (!message.finishing) {
+    free_if_over(index);
+    return;
+  }
+  message.finishing = false;
+  events_.add(index);
+  Session* session = session_of(message);
+  if (session != nullptr && --session->unfinished == 0 && session->lost_pending) events_.add_lost(*session);
+}
+
+void Transfers::deliver(Session& session, std::uint32_t index) {
+  Message& message = messages_[index];
+  message.unread = true;
+  session.unread += message.in_length;
+  message.state = MessageState::delivered;
+  events_.add(index);
+}
+
+void Transfers::no_longer_unread(Message& message) {
+  if (!message.unread) return;
+  message.unread = false;
+  Session* session = session_of(message);
+  if (session == nullptr) return;
+  session->unread -= message.in_length;
+  // Worth a packet of its own if the peer was left with little.
+  const std::uint32_t room = room_of(*session, endpoint_.config.receive_window);
+  if (session->phase == SessionPhase::established && session->room_told < endpoint_.config.receive_window / 2 &&
+      room - session->room_told >= endpoint_.config.receive_window / 4) {
+    session->ack_now = true;
+    ready_.add(*session);
+  }
+}
+
+void Transfers::withdraw_incoming(std::uint32_t index) {
+  Message& message = messages_[index];
+  Session& session = sessions_[message.session];
+  if (message.has_slot) session.incoming[message.slot].message = kNone;
+  message.has_slot = false;
+  switch (message.state) {
+    case MessageState::arriving:
+      free(index);
+      return;
+    case MessageState::delivered:
+      if (message.role == TransferRole::peer_message) return;
+      no_longer_unread(message);
+      message.state = MessageState::withdrawn;
+      if (message.event_due) return;  // not handed out yet: poll() drops it
+      message.withdrawn_due = true;
+      events_.add(index);
+      return;
+    case MessageState::held_back:
+      no_longer_unread(message);
+      message.state = MessageState::withdrawn;  // freed in its turn
+      return;
+    case MessageState::sending:
+      end_response(index, MessageStatus::cancelled);
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace warpline

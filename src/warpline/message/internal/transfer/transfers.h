@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/receive/grants.h"
+#include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/session/session_table.h"
+#include "warpline/message/internal/session/timers.h"
+#include "warpline/message/internal/transfer/event_queue.h"
+#include "warpline/message/internal/transfer/message_pool.h"
+#include "warpline/message/types.h"
+#include "warpline/packet/message_header.h"
+
+namespace warpline {
+
+/// What a cancel and a grant have in place of a fragment's number.
+inline constexpr std::uint32_t kCancelFragment = 0xffffffffU;
+inline constexpr std::uint32_t kGrantFragment = 0xfffffffeU;
+
+/// The life of messages, from their place in the pool and in their session's slots to their one event. A message is
+/// freed when it is over and nobody holds it: no slot, no queue, no event, not the transport. An own message keeps its
+/// slot until the peer knows its end.
+class Transfers {
+ public:
+  Transfers(EndpointContext& endpoint, SessionTable& sessions, MessagePool& messages, Timers& timers,
+            EventQueue& events, ReadyQueue& ready, Grants& grants)
+      : endpoint_(endpoint),
+        sessions_(sessions),
+        messages_(messages),
+        timers_(timers),
+        events_(events),
+        ready_(ready),
+        grants_(grants) {}
+
+  // Places.
+  /// A new message of the session; kNone if there is none left.
+  [[nodiscard]] std::uint32_t create(Session& session, TransferRole role);
+  /// An own message gets a slot of the session, which has one free.
+  void take_slot(Session& session, std::uint32_t index);
+  void free(std::uint32_t index);
+  void free_if_over(std::uint32_t index);
+
+  // What is sent.
+  /// What is to be sent, and in how many fragments.
+  [[nodiscard]] CallStatus set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy);
+  /// The message has fragments to be sent, as far as windows and grants let it.
+  void enqueue(Session& session, std::uint32_t index);
+  /// The first message of a list that has something to send; kNone if there is none. Those without leave the list.
+  [[nodiscard]] std::uint32_t next_to_send(const Session& session, MessageList& list);
+  /// The first message of the list leaves it.
+  void pop(MessageList& list);
+  /// The peer takes more of a message.
+  void granted(Session& session, const MessageFragment& fragment);
+  /// The peer has no room for a message: it waits for retry_deferred() as if nothing of it had been sent. Returns
+  /// which; kNone if it has found room since.
+  [[nodiscard]] std::uint32_t defer(Session& session, const MessageFragment& fragment);
+  void retry_deferred(Session& session);
+  /// What the packet says of a message has arrived.
+  void acknowledged(Session& session, const SentPacket& packet);
+  /// Whether the packet's fragment must be sent again if it is lost.
+  [[nodiscard]] bool needs(const SentPacket& packet) const;
+  /// All packets of the session were forgotten: messages begin again at what is acknowledged of them.
+  void begin_again(Session& session);
+  /// The session's fragments have a size now: what was submitted during the handshake was not yet cut.
+  void cut_again(Session& session);
+  /// The transport does not read a payload with this token any more.
+  void transmitted(std::uint64_t token);
+
+  // What is received.
+  /// A whole message goes to the application.
+  void deliver(Session& session, std::uint32_t index);
+  /// The application holds the message's bytes no longer.
+  void no_longer_unread(Message& message);
+  /// The peer, or the session's end, takes back a request or its half that arrived.
+  void withdraw_incoming(std::uint32_t index);
+
+  // Ends.
+  void end_own(Session& session, std::uint32_t index, MessageStatus status);
+  void end_response(std::uint32_t index, MessageStatus status);
+  /// Ends an own message early; its slot is free when the peer knows.
+  void withdraw_own(Session& session, std::uint32_t index, MessageStatus status);
+  /// Ends requests whose deadline has come.
+  void expire(Session& session);
+  /// The session is lost, and all its messages end.
+  void end_all(Session& session);
+
+ private:
+  [[nodiscard]] Session* session_of(const Message& message);
+  void finish(std::uint32_t index, MessageStatus status);
+  void free_slot(Session& session, Message& message);
+  void sent_whole(Session& session, std::uint32_t index);
+
+  EndpointContext& endpoint_;
+  SessionTable& sessions_;
+  MessagePool& messages_;
+  Timers& timers_;
+  EventQueue& events_;
+  ReadyQueue& ready_;
+  Grants& grants_;
+};
+
+}  // namespace warpline
