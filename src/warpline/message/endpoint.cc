@@ -28,6 +28,8 @@ EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
       grants_(endpoint_, sessions_, messages_, timers_),
       tokens_(sip_key(c.secret)),
       transfers_(endpoint_, sessions_, messages_, timers_, events_, ready_, grants_),
+      recovery_(endpoint_, blocks_, timers_, ready_, transfers_),
+      writer_(endpoint_, sessions_, messages_, recovery_),
       submissions_(endpoint_, sessions_, messages_, timers_, transfers_),
       event_reader_(endpoint_, sessions_, messages_, events_, transfers_) {}
 

@@ -10,7 +10,9 @@
 #include "warpline/message/internal/endpoint_context.h"
 #include "warpline/message/internal/index_pool.h"
 #include "warpline/message/internal/receive/grants.h"
+#include "warpline/message/internal/send/packet_writer.h"
 #include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/send/recovery.h"
 #include "warpline/message/internal/session/handshake_tokens.h"
 #include "warpline/message/internal/session/session_table.h"
 #include "warpline/message/internal/session/stray_replies.h"
@@ -22,26 +24,6 @@
 #include "warpline/message/internal/transfer/transfers.h"
 
 namespace warpline {
-
-/// What acknowledgements of one packet came to.
-struct AckTally {
-  std::uint32_t bytes = 0;
-  std::uint32_t packets = 0;
-  bool spurious = false;
-  std::uint64_t newest = 0;  ///< number plus one
-  Nanos newest_sent;
-};
-
-/// A packet that is being written: its first fragment, and the small messages that travel along (bundling, as SCTP has
-/// it: RFC 9260, section 6.10).
-struct Draft {
-  Outgoing& out;
-  std::uint64_t number = 0;
-  std::uint32_t header_length = 0;  ///< all before the first payload; 0: there is no fragment yet
-  std::uint32_t limit = 0;          ///< bytes that the head may have; 0: nothing joins it
-  bool prompt = false;
-  [[nodiscard]] bool begun() const { return header_length != 0; }
-};
 
 class FetchAhead;
 
@@ -61,6 +43,8 @@ struct EndpointState {
   StrayReplies strays_;
   HandshakeTokens tokens_;
   Transfers transfers_;
+  Recovery recovery_;
+  PacketWriter writer_;
   Submissions submissions_;
   EventReader event_reader_;
 
@@ -119,7 +103,6 @@ struct EndpointState {
   // busy.cc
   void tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal = 0);
   void take_busy(Session& session, const MessageFragment& fragment);
-  void take_back_packets(Session& session, std::uint32_t index);
   [[nodiscard]] bool refuse(Session& session, const MessageFragment& fragment, RefusalCode code);
   void supersede(Session& session, std::uint32_t slot);
   void whole(Session& session, std::uint32_t index);
@@ -129,21 +112,6 @@ struct EndpointState {
 
   // grants
   void send_grants(std::span<Outgoing> out, std::size_t& count);
-
-  // acknowledge.cc
-  [[nodiscard]] bool take_ack(Session& session, const MessageHeader& header, const std::uint8_t* bytes);
-  void acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, AckTally& tally);
-  void acknowledge_packet(Session& session, std::uint64_t number, AckTally& tally);
-
-  // loss.cc
-  void after_acknowledgement(Session& session, const AckTally& tally, const MessageAck& ack, std::uint32_t marked);
-  void detect_losses(Session& session);
-  void mark_lost(Session& session, std::uint64_t number);
-  void mark_all_lost(Session& session);
-  void raise_floor(Session& session);
-  void start_over(Session& session);
-  /// Blocks that only acknowledgements and packets sent again may take, and as many for the latter alone.
-  [[nodiscard]] std::uint32_t spare_sent_blocks() const { return std::max(blocks_.capacity() / 8, 2U); }
 
   // transmit.cc
   std::size_t transmit(std::span<Outgoing> out);
@@ -168,27 +136,6 @@ struct EndpointState {
   [[nodiscard]] bool send_probe(Session& session, Draft& draft);
   [[nodiscard]] bool send_bare(Session& session, Outgoing& out);
   [[nodiscard]] bool may_send(Session& session, std::uint32_t bytes, bool joins);
-  enum class Purpose : std::uint8_t { fresh, acknowledgement, again };
-  [[nodiscard]] bool reserve(Session& session, Purpose purpose);
-  [[nodiscard]] bool may_acknowledge(Session& session);
-
-  // packets.cc
-  [[nodiscard]] std::uint32_t payload_of(const Session& session, const Message& message, std::uint32_t fragment) const;
-  [[nodiscard]] std::uint32_t packet_bytes(std::uint32_t payload) const;
-  [[nodiscard]] bool fits(const Message& message, std::uint32_t fragment, const Draft& draft) const;
-  [[nodiscard]] std::uint32_t bytes_of(std::uint32_t payload, const Draft& draft) const;
-  void write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt, Draft& draft);
-  void finish_packet(Session& session, Draft& draft);
-  void write_bare(Session& session, Outgoing& out, std::uint8_t flags);
-  void write_ping(Session& session, Outgoing& out);
-  void write_busy(Session& session, Outgoing& out);
-  void write_grant(Session& session, std::uint32_t index, Outgoing& out);
-  SentPacket& write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment, Outgoing& out);
-  std::uint8_t* write_header(Session& session, std::uint64_t number, std::uint8_t flags, std::uint32_t payload,
-                             std::uint8_t* head);
-  void seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header, std::uint32_t payload);
-  void sent(Session& session, SentPacket& packet, std::uint32_t bytes);
-  void count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes);
 
   // timers.cc
   void advance();

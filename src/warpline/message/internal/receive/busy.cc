@@ -24,27 +24,9 @@ void EndpointState::tell_busy(Session& session, const MessageFragment& fragment,
 void EndpointState::take_busy(Session& session, const MessageFragment& fragment) {
   const std::uint32_t index = transfers_.defer(session, fragment);
   if (index == kNone) return;
-  take_back_packets(session, index);
+  recovery_.take_back(session, index, messages_[index].generation);
   session.unanswered = 0;
   if (has_work(session)) ready_.add(session);
-}
-
-void EndpointState::take_back_packets(Session& session, std::uint32_t index) {
-  const std::uint32_t generation = messages_[index].generation;
-  for (std::uint64_t number = session.sent.floor(); number < session.sent.next(); ++number) {
-    if ((session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
-    SentPacket& packet = session.sent.at(blocks_, number);
-    if (packet.message != index || packet.generation != generation) continue;
-    if (packet.state == SentState::in_flight) {
-      session.in_flight_bytes -= packet.bytes;
-      --session.in_flight_packets;
-      if (packet.own) session.own_in_flight -= packet.bytes;
-    } else if (packet.state == SentState::lost) {
-      --session.lost_packets;
-    }
-    session.sent.settle(blocks_, number);
-  }
-  raise_floor(session);
 }
 
 }  // namespace warpline

@@ -178,7 +178,7 @@ void EndpointState::take_packet(Session& session, const MessageHeader& header, c
   }
   const std::uint8_t* at = datagram.head + MessageHeader::kLength;
   if (header.has(kMessageHasAck)) {
-    if (!take_ack(session, header, at)) return endpoint_.drop(MessageDrop::bad_acknowledgement);
+    if (!recovery_.take_ack(session, header, at)) return endpoint_.drop(MessageDrop::bad_acknowledgement);
   }
   if (!session.confirmed) {
     session.confirmed = true;

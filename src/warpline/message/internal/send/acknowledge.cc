@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "warpline/message/internal/state.h"
+#include "warpline/message/internal/send/recovery.h"
 
 namespace warpline {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::uint32_t bits(std::uint64_t from, std::uint64_t to) {
 
 }  // namespace
 
-bool EndpointState::take_ack(Session& session, const MessageHeader& header, const std::uint8_t* bytes) {
+bool Recovery::take_ack(Session& session, const MessageHeader& header, const std::uint8_t* bytes) {
   const MessageAck ack = load_ack(bytes);
   const std::uint8_t* words = bytes + MessageAck::kLength;
   const std::uint64_t next = session.sent.next();
@@ -30,7 +30,7 @@ bool EndpointState::take_ack(Session& session, const MessageHeader& header, cons
     if (word != 0 && first + static_cast<std::uint64_t>(std::bit_width(word)) > next) return false;
   }
 
-  AckTally tally;
+  Tally tally;
   const std::uint64_t floor = floor_of(session);
   std::uint64_t at = std::max(session.acked_end, floor);
   while (at < cumulative) {
@@ -62,20 +62,18 @@ bool EndpointState::take_ack(Session& session, const MessageHeader& header, cons
 }
 
 /// Packets of one block: those of `mask`, counted from `first`, that still waited.
-void EndpointState::acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, AckTally& tally) {
+void Recovery::acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, Tally& tally) {
   mask &= session.sent.unsettled(blocks_, first);
   for (; mask != 0; mask &= mask - 1) {
     acknowledge_packet(session, first + static_cast<std::uint64_t>(std::countr_zero(mask)), tally);
   }
 }
 
-void EndpointState::acknowledge_packet(Session& session, std::uint64_t number, AckTally& tally) {
+void Recovery::acknowledge_packet(Session& session, std::uint64_t number, Tally& tally) {
   if (number >= session.sent.next()) return;
   SentPacket& packet = session.sent.at(blocks_, number);
   if (packet.state == SentState::in_flight) {
-    session.in_flight_bytes -= packet.bytes;
-    --session.in_flight_packets;
-    if (packet.own) session.own_in_flight -= packet.bytes;
+    leave_flight(session, packet);
     tally.bytes += packet.bytes;
     ++tally.packets;
     if (number + 1 < session.newest_acked) session.reordering = true;  // RFC 8985, section 6.2, step 3
@@ -90,6 +88,21 @@ void EndpointState::acknowledge_packet(Session& session, std::uint64_t number, A
   }
   session.sent.settle(blocks_, number);
   transfers_.acknowledged(session, packet);
+}
+
+void Recovery::take_back(Session& session, std::uint32_t message, std::uint32_t generation) {
+  for (std::uint64_t number = session.sent.floor(); number < session.sent.next(); ++number) {
+    if (!waits(session, number)) continue;
+    const SentPacket& packet = session.sent.at(blocks_, number);
+    if (packet.message != message || packet.generation != generation) continue;
+    if (packet.state == SentState::in_flight) {
+      leave_flight(session, packet);
+    } else if (packet.state == SentState::lost) {
+      --session.lost_packets;
+    }
+    session.sent.settle(blocks_, number);
+  }
+  raise_floor(session);
 }
 
 }  // namespace warpline

@@ -3,7 +3,7 @@
 // 6.1.1), or by a timeout.
 #include <algorithm>
 
-#include "warpline/message/internal/state.h"
+#include "warpline/message/internal/send/recovery.h"
 
 namespace warpline {
 namespace {
@@ -19,8 +19,8 @@ Nanos reorder_window(const Session& session) {
 
 }  // namespace
 
-void EndpointState::after_acknowledgement(Session& session, const AckTally& tally, const MessageAck& ack,
-                                          std::uint32_t marked) {
+void Recovery::after_acknowledgement(Session& session, const Tally& tally, const MessageAck& ack,
+                                     std::uint32_t marked) {
   session.unanswered = 0;
   if (tally.newest > session.newest_acked) {
     session.newest_acked = tally.newest;
@@ -50,16 +50,16 @@ void EndpointState::after_acknowledgement(Session& session, const AckTally& tall
   if (has_work(session)) ready_.add(session);
 }
 
-void EndpointState::raise_floor(Session& session) {
+void Recovery::raise_floor(Session& session) {
   // A packet found lost stays for two round trips, in case that it was only late; not if numbers become scarce.
   const std::int64_t kept_since = endpoint_.now().value - 2 * session.rtt.smoothed().value;
-  const bool scarce = session.sent.span() > SentPackets::kSpan / 2 || blocks_.available() <= spare_sent_blocks();
+  const bool scarce = session.sent.span() > SentPackets::kSpan / 2 || blocks_.available() <= spare_blocks();
   session.sent.raise_floor(blocks_, [&](const SentPacket& packet) {
     return packet.state == SentState::resent && (scarce || packet.sent.value < kept_since);
   });
 }
 
-void EndpointState::detect_losses(Session& session) {
+void Recovery::detect_losses(Session& session) {
   session.reorder_at = kNever;
   std::uint64_t number = std::max(session.first_in_flight, session.sent.floor());
   for (; number < session.newest_acked; ++number) {
@@ -83,22 +83,19 @@ void EndpointState::detect_losses(Session& session) {
   session.first_in_flight = std::min(number, session.sent.next());
 }
 
-void EndpointState::mark_lost(Session& session, std::uint64_t number) {
+void Recovery::mark_lost(Session& session, std::uint64_t number) {
   SentPacket& packet = session.sent.at(blocks_, number);
-  session.in_flight_bytes -= packet.bytes;
-  --session.in_flight_packets;
-  if (packet.own) session.own_in_flight -= packet.bytes;
+  leave_flight(session, packet);
   packet.state = SentState::lost;
   if (session.lost_packets++ == 0) session.next_lost = number;
   endpoint_.counters.packets_lost.add(1);
   session.allowed = session.congestion.on_loss(endpoint_.now(), false);
 }
 
-/// After a timeout (RFC 6298, section 5.4): all that is in flight counts as lost.
-void EndpointState::mark_all_lost(Session& session) {
+void Recovery::on_timeout(Session& session) {
   const std::uint64_t first = std::max(session.first_in_flight, session.sent.floor());
   for (std::uint64_t number = first; number < session.sent.next(); ++number) {
-    if ((session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
+    if (!waits(session, number)) continue;
     SentPacket& packet = session.sent.at(blocks_, number);
     if (packet.state != SentState::in_flight) continue;
     packet.state = SentState::lost;
@@ -108,17 +105,12 @@ void EndpointState::mark_all_lost(Session& session) {
   session.first_in_flight = session.sent.next();
   session.in_flight_bytes = session.in_flight_packets = session.own_in_flight = 0;
   session.reorder_at = kNever;
+  session.allowed = session.congestion.on_loss(endpoint_.now(), true);
 }
 
-/// The last resort: what is lost cannot be sent again, since there is no number or place for it and nothing in flight
-/// that will free one. All packets are forgotten, and their places with them; messages begin again at what is
-/// acknowledged of them.
-void EndpointState::start_over(Session& session) {
+void Recovery::forget(Session& session) {
   session.sent.clear(blocks_);
-  session.first_in_flight = session.next_lost = session.sent.next();
-  session.lost_packets = 0;
-  session.reorder_at = kNever;
-  transfers_.begin_again(session);
+  session.in_flight_bytes = session.in_flight_packets = session.lost_packets = 0;
 }
 
 }  // namespace warpline

@@ -23,8 +23,8 @@ struct Draft {
   [[nodiscard]] bool begun() const { return header_length != 0; }
 };
 
-/// The bytes of established sessions' packets. Whoever has one written has reserved its number. An acknowledgement that is
-/// owed travels with whatever is written.
+/// The bytes of established sessions' packets. Whoever has one written has reserved its number. An acknowledgement that
+/// is owed travels with whatever is written.
 class PacketWriter {
  public:
   PacketWriter(EndpointContext& endpoint, const SessionTable& sessions, MessagePool& messages, Recovery& recovery)

@@ -15,9 +15,9 @@
 
 namespace warpline {
 
-/// The packets that sessions have sent, from their number to their acknowledgement or loss, and what both tell the congestion
-/// controller. A session's in_flight_* and lost_packets count its packets in these states. A packet is lost by packets
-/// sent later that arrived (RACK, RFC 8985; packet threshold as RFC 9002, section 6.1.1), or by a timeout.
+/// The packets that sessions have sent, from their number to their acknowledgement or loss, and what both tell the
+/// congestion controller. A session's in_flight_* and lost_packets count its packets in these states. A packet is lost
+/// by packets sent later that arrived (RACK, RFC 8985; packet threshold as RFC 9002, section 6.1.1), or by a timeout.
 class Recovery {
  public:
   Recovery(EndpointContext& endpoint, IndexPool<SentBlock>& blocks, Timers& timers, ReadyQueue& ready,
@@ -26,8 +26,9 @@ class Recovery {
 
   // What is sent.
   enum class Purpose : std::uint8_t { fresh, acknowledgement, again };
-  /// A number, and if need be a block, for what is sent next; false, with Session::starved if it is blocks that lack. What
-  /// is new leaves some of both to acknowledgements, and these to what is sent again: by that alone both become free.
+  /// A number, and if need be a block, for what is sent next; false, with Session::starved if it is blocks that lack.
+  /// What is new leaves some of both to acknowledgements, and these to what is sent again: by that alone both become
+  /// free.
   [[nodiscard]] bool reserve(Session& session, Purpose purpose);
   /// For an acknowledgement alone: with nothing in flight it needs no block.
   [[nodiscard]] bool may_acknowledge(Session& session) {

@@ -10,8 +10,6 @@ namespace {
 
 /// Fragments of one message before the next one's turn.
 constexpr std::uint32_t kTurn = 16;
-/// Packet numbers that only packets sent again may use.
-constexpr std::uint32_t kSpareNumbers = 64;
 
 }  // namespace
 
@@ -27,32 +25,13 @@ bool EndpointState::may_send(Session& session, std::uint32_t bytes, bool joins) 
   return false;
 }
 
-/// A number, and if need be a block, for what is sent next. What is new leaves some of both to acknowledgements, and
-/// these to what is sent again: by that alone numbers and blocks become free.
-bool EndpointState::reserve(Session& session, Purpose purpose) {
-  const std::uint32_t shares = purpose == Purpose::fresh ? 2 : purpose == Purpose::acknowledgement ? 1 : 0;
-  const std::uint32_t spare_blocks = shares * spare_sent_blocks();
-  SentPackets::Place place = session.sent.reserve(blocks_, shares * kSpareNumbers, spare_blocks);
-  if (place != SentPackets::Place::ready) {
-    raise_floor(session);
-    place = session.sent.reserve(blocks_, shares * kSpareNumbers, spare_blocks);
-  }
-  if (place == SentPackets::Place::no_block) session.starved = true;
-  return place == SentPackets::Place::ready;
-}
-
-/// For an acknowledgement alone: with nothing in flight it needs no block.
-bool EndpointState::may_acknowledge(Session& session) {
-  return session.sent.may_skip() || reserve(session, Purpose::acknowledgement);
-}
-
 bool EndpointState::send_one(Session& session, Outgoing& out) {
   Draft draft{out};
   if (!send_next(session, draft) && !(session.probe && send_probe(session, draft))) return send_bare(session, out);
   if (!draft.begun()) return true;  // a grant
   while (draft.limit != 0 && send_next(session, draft)) {
   }
-  finish_packet(session, draft);
+  writer_.finish(session, draft);
   return true;
 }
 
@@ -66,39 +45,27 @@ bool EndpointState::send_next(Session& session, Draft& draft) {
 }
 
 bool EndpointState::send_lost(Session& session, Draft& draft) {
-  while (session.lost_packets != 0) {
-    SentPacket& packet = session.sent.at(blocks_, session.next_lost);
-    const bool settled =
-        (session.sent.unsettled(blocks_, session.next_lost) >> (session.next_lost % SentBlock::kPackets) & 1) == 0;
-    if (settled || packet.state != SentState::lost) {
-      ++session.next_lost;
-      continue;
-    }
-    if (transfers_.needs(packet)) {
-      const bool joins = draft.begun();
-      if (!fits(messages_[packet.message], packet.fragment, draft) || !may_send(session, packet.bytes, joins))
-        return false;
-      if (!reserve(session, Purpose::again)) {
-        if (session.in_flight_packets == 0) start_over(session);
-        return false;
-      }
-      // A floor that reserve() raised stops before a lost packet.
-      const SentPacket again = packet;
-      packet.state = SentState::resent;
-      --session.lost_packets;
-      ++session.next_lost;
-      endpoint_.counters.fragments_repeated.add(1);
-      write_fragment(session, again.message, again.fragment, session.lost_packets == 0, draft);
-      raise_floor(session);
-      return true;
-    }
-    packet.state = SentState::resent;
-    --session.lost_packets;
-    ++session.next_lost;
+  SentPacket* const packet = recovery_.next_lost(session);
+  if (packet == nullptr) {
+    recovery_.raise_floor(session);
+    if (session.sent.span() != 0) timers_.arm_next(session);
+    return false;
   }
-  raise_floor(session);
-  if (session.sent.span() != 0) timers_.arm_next(session);
-  return false;
+  const bool joins = draft.begun();
+  if (!writer_.fits(messages_[packet->message], packet->fragment, draft) || !may_send(session, packet->bytes, joins)) {
+    return false;
+  }
+  if (!recovery_.reserve(session, Recovery::Purpose::again)) {
+    if (session.in_flight_packets == 0) recovery_.start_over(session);
+    return false;
+  }
+  // A floor that recovery_.reserve() raised stops before a lost packet.
+  const SentPacket again = *packet;
+  recovery_.resent(session, *packet);
+  endpoint_.counters.fragments_repeated.add(1);
+  writer_.write_fragment(session, again.message, again.fragment, session.lost_packets == 0, draft);
+  recovery_.raise_floor(session);
+  return true;
 }
 
 bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draft& draft) {
@@ -108,8 +75,8 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
   Message& message = messages_[index];
   const bool cancel = message.state == MessageState::withdrawing;
   const std::uint32_t fragment = cancel ? kCancelFragment : message.next_fragment;
-  if (!fits(message, fragment, draft)) return false;
-  const std::uint32_t bytes = bytes_of(payload_of(session, message, fragment), draft);
+  if (!writer_.fits(message, fragment, draft)) return false;
+  const std::uint32_t bytes = writer_.bytes_of(writer_.payload_of(session, message, fragment), draft);
   if (own) {
     session.room_blocked = !cancel && session.own_in_flight + bytes > session.room;
     if (session.room_blocked) {
@@ -117,7 +84,7 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
       return false;
     }
   }
-  if (!may_send(session, bytes, draft.begun()) || !reserve(session, Purpose::fresh)) return false;
+  if (!may_send(session, bytes, draft.begun()) || !recovery_.reserve(session, Recovery::Purpose::fresh)) return false;
   ++message.next_fragment;
   const bool last = message.next_fragment == message.fragments;
   if (last) {
@@ -129,40 +96,38 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
   }
   const bool tail = last && message.fragments > 1 && message.role != TransferRole::own_request;
   const bool scarce_slots = message.role == TransferRole::own_message && session.free_slots == 0;
-  write_fragment(session, index, fragment, tail || scarce_slots, draft);
+  writer_.write_fragment(session, index, fragment, tail || scarce_slots, draft);
   return true;
 }
 
 /// Tail-loss probe (RFC 8985, section 7.3): nothing is new, so the newest packet once more.
 bool EndpointState::send_probe(Session& session, Draft& draft) {
-  for (std::uint64_t number = session.sent.next(); number-- > session.sent.floor();) {
-    if ((session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets) & 1) == 0) continue;
-    const SentPacket packet = session.sent.at(blocks_, number);
-    if (packet.state != SentState::in_flight) continue;
-    if (!transfers_.needs(packet)) break;
-    if (!reserve(session, Purpose::again)) return false;
-    endpoint_.counters.fragments_repeated.add(1);
-    write_fragment(session, packet.message, packet.fragment, true, draft);
-    return true;
+  const SentPacket* const newest = recovery_.newest_in_flight(session);
+  if (newest == nullptr || !transfers_.needs(*newest)) {
+    session.probe = false;
+    session.ping = true;
+    return false;
   }
-  session.probe = false;
-  session.ping = true;
-  return false;
+  const SentPacket packet = *newest;
+  if (!recovery_.reserve(session, Recovery::Purpose::again)) return false;
+  endpoint_.counters.fragments_repeated.add(1);
+  writer_.write_fragment(session, packet.message, packet.fragment, true, draft);
+  return true;
 }
 
 bool EndpointState::send_bare(Session& session, Outgoing& out) {
   if (session.busy_count != 0) {
-    if (!reserve(session, Purpose::acknowledgement)) return false;
-    write_busy(session, out);
+    if (!recovery_.reserve(session, Recovery::Purpose::acknowledgement)) return false;
+    writer_.write_busy(session, out);
     return true;
   }
   if (session.ping) {
-    if (!reserve(session, Purpose::again)) return false;
-    write_ping(session, out);
+    if (!recovery_.reserve(session, Recovery::Purpose::again)) return false;
+    writer_.write_ping(session, out);
     return true;
   }
-  if (!session.ack_now || !may_acknowledge(session)) return false;
-  write_bare(session, out, kMessageHasAck);
+  if (!session.ack_now || !recovery_.may_acknowledge(session)) return false;
+  writer_.write_bare(session, out, kMessageHasAck);
   return true;
 }
 

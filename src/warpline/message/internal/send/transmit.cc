@@ -71,14 +71,14 @@ void EndpointState::send_grants(std::span<Outgoing> out, std::size_t& count) {
     const std::uint32_t index = grants_.next_of(session);
     if (index == kNone) continue;
     grants_.want(session);
-    if (!reserve(session, Purpose::acknowledgement)) {
+    if (!recovery_.reserve(session, Recovery::Purpose::acknowledgement)) {
       session.starved = false;
       grants_.pause();
       break;
     }
     grants_.give(session, messages_[index]);
     prepare(out[count]);
-    write_grant(session, index, out[count]);
+    writer_.write_grant(session, index, out[count]);
     address(session, out[count]);
     ++count;
   }

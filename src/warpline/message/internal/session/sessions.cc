@@ -71,12 +71,12 @@ CallStatus EndpointState::close(SessionId id) {
   if (session == nullptr || session->phase == SessionPhase::lost) return CallStatus::unknown_session;
   if (session->phase == SessionPhase::established) {
     // Once, without acknowledgement: whoever misses it is told by a reset.
-    if (!strays_.full() && may_acknowledge(*session)) {
+    if (!strays_.full() && recovery_.may_acknowledge(*session)) {
       StrayReply& stray = strays_.add(session->peer);
       Outgoing out;
       out.head = stray.bytes.data();
       out.head_capacity = StrayReply::kMaxLength;
-      write_bare(*session, out, kMessageClose);
+      writer_.write_bare(*session, out, kMessageClose);
       stray.length = out.head_length;
     }
   }
@@ -106,8 +106,7 @@ void EndpointState::lose(Session& session, LossReason reason) {
   session.phase = SessionPhase::lost;
   session.reason = reason;
   session.cookie = 0;
-  session.sent.clear(blocks_);
-  session.in_flight_bytes = session.in_flight_packets = session.lost_packets = 0;
+  recovery_.forget(session);
   timers_.cancel(session);
   transfers_.end_all(session);
   if (!told) {

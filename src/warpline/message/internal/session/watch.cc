@@ -49,10 +49,10 @@ void EndpointState::on_timer(Session& session) {
     if (session.retry_at <= endpoint_.now()) transfers_.retry_deferred(session);
     if (!session.confirmed && late()) return lose(session, LossReason::no_answer);
     if (session.reorder_at <= endpoint_.now()) {
-      detect_losses(session);
+      recovery_.detect_losses(session);
       if (session.lost_packets != 0) ready_.add(session);
     }
-    if (session.in_flight_packets == 0 && session.sent.span() != 0) raise_floor(session);
+    if (session.in_flight_packets == 0 && session.sent.span() != 0) recovery_.raise_floor(session);
     on_silence(session);
     if (over()) return;
     const auto probe = [&] { return Nanos{session.last_sent.value + timers_.probe_timeout(session).value}; };
@@ -102,8 +102,7 @@ void EndpointState::on_probe_timeout(Session& session) {
   }
   if (session.unanswered < 0xff) ++session.unanswered;
   endpoint_.counters.timeouts.add(1);
-  mark_all_lost(session);
-  session.allowed = session.congestion.on_loss(endpoint_.now(), true);
+  recovery_.on_timeout(session);
   session.ping = true;  // unless a fragment goes out first
   ready_.add(session);
 }

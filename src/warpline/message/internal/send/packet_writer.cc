@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a session's packets.
+#include "warpline/message/internal/send/packet_writer.h"
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "warpline/base/prefetch.h"
-#include "warpline/message/internal/state.h"
 #include "warpline/message/protection.h"
 
 namespace warpline {
@@ -18,31 +18,30 @@ bool is_small(const Message& message, std::uint32_t fragment) {
 
 }  // namespace
 
-std::uint32_t EndpointState::payload_of(const Session& session, const Message& message, std::uint32_t fragment) const {
+std::uint32_t PacketWriter::payload_of(const Session& session, const Message& message, std::uint32_t fragment) const {
   if (fragment == kCancelFragment) return 0;
   const std::uint32_t offset = fragment * session.fragment_bytes;
   return std::min(session.fragment_bytes, message.out_length - offset);
 }
 
-std::uint32_t EndpointState::packet_bytes(std::uint32_t payload) const {
+std::uint32_t PacketWriter::packet_bytes(std::uint32_t payload) const {
   return MessageHeader::kLength + MessageAck::kLength + MessageFragment::kLength + payload +
          (endpoint_.is_protected() ? kMessageTagLength : 0);
 }
 
-std::uint32_t EndpointState::bytes_of(std::uint32_t payload, const Draft& draft) const {
+std::uint32_t PacketWriter::bytes_of(std::uint32_t payload, const Draft& draft) const {
   return draft.begun() ? MessageFragment::kLength + payload : packet_bytes(payload);
 }
 
-/// Whether the fragment may be the draft's first, or join what is in it.
-bool EndpointState::fits(const Message& message, std::uint32_t fragment, const Draft& draft) const {
+bool PacketWriter::fits(const Message& message, std::uint32_t fragment, const Draft& draft) const {
   if (!draft.begun()) return true;
   return is_small(message, fragment) &&
          draft.out.head_length + MessageFragment::kLength + message.out_length <= draft.limit;
 }
 
 /// Fixed header and, if due or asked for by `flags`, an acknowledgement. Returns the first byte behind.
-std::uint8_t* EndpointState::write_header(Session& session, std::uint64_t number, std::uint8_t flags,
-                                          std::uint32_t payload, std::uint8_t* head) {
+std::uint8_t* PacketWriter::write_header(Session& session, std::uint64_t number, std::uint8_t flags,
+                                         std::uint32_t payload, std::uint8_t* head) {
   MessageHeader header;
   header.flags = flags;
   header.session = session.remote;
@@ -75,8 +74,7 @@ std::uint8_t* EndpointState::write_header(Session& session, std::uint64_t number
   return at;
 }
 
-/// Once all fragments are in it.
-void EndpointState::finish_packet(Session& session, Draft& draft) {
+void PacketWriter::finish(Session& session, Draft& draft) {
   Outgoing& out = draft.out;
   const std::uint32_t payload = out.head_length - draft.header_length;
   const auto joined = static_cast<std::uint32_t>(session.sent.next() - draft.number - 1);
@@ -91,38 +89,16 @@ void EndpointState::finish_packet(Session& session, Draft& draft) {
   out.head_length += kMessageTagLength;
 }
 
-void EndpointState::seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header,
-                         std::uint32_t payload) {
+void PacketWriter::seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header,
+                        std::uint32_t payload) {
   std::uint8_t* text = head + header;
   endpoint_.config.protection->seal(
       sessions_.index_of(session), number, {head, header}, {text, payload},
       std::span<std::uint8_t, PacketProtection::kTagBytes>(text + payload, kMessageTagLength));
 }
 
-void EndpointState::count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes) {
-  packet.sent = endpoint_.now();
-  packet.bytes = static_cast<std::uint16_t>(bytes);
-  packet.state = SentState::in_flight;
-  session.in_flight_bytes += bytes;
-  ++session.in_flight_packets;
-  if (packet.own) session.own_in_flight += bytes;
-  if (session.allowed.pacing_gap.value != 0) {
-    const std::int64_t gap = session.allowed.pacing_gap.value * bytes / session.datagram_bytes;
-    session.send_at = Nanos{std::max(session.send_at.value, endpoint_.now().value) + gap};
-  }
-}
-
-/// Accounts for a packet that wants an acknowledgement.
-void EndpointState::sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
-  count_in_flight(session, packet, bytes);
-  session.last_sent = endpoint_.now();
-  session.probe = false;
-  timers_.arm(session, Nanos{endpoint_.now().value + timers_.probe_timeout(session).value});
-}
-
-/// Into a packet of its own, or behind the fragments of the draft.
-void EndpointState::write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt,
-                                   Draft& draft) {
+void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt,
+                                  Draft& draft) {
   Outgoing& out = draft.out;
   if (fragment == kGrantFragment) return write_grant(session, index, out);
   Message& message = messages_[index];
@@ -132,7 +108,7 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
   const bool last_of_window = left < static_cast<double>(session.datagram_bytes) && message.fragments > 1;
   draft.prompt = draft.prompt || prompt || session.probe || last_of_window;
   const std::uint64_t number = session.sent.next();
-  SentPacket& packet = session.sent.add(blocks_);
+  SentPacket& packet = recovery_.add(session);
   packet.message = index;
   packet.generation = message.generation;
   packet.fragment = fragment;
@@ -140,9 +116,9 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
   packet.own = !reply;
   session.ping = false;
   if (draft.begun()) {
-    count_in_flight(session, packet, bytes);
+    recovery_.count_in_flight(session, packet, bytes);
   } else {
-    sent(session, packet, bytes);
+    recovery_.sent(session, packet, bytes);
     const std::uint8_t* const end = write_header(session, number, kMessageHasFragment, payload, out.head);
     out.head_length = static_cast<std::uint32_t>(end - out.head);
     draft.number = number;
@@ -196,9 +172,8 @@ void EndpointState::write_fragment(Session& session, std::uint32_t index, std::u
   out.head_length += payload;
 }
 
-/// Without a fragment, and without the wish to be acknowledged.
-void EndpointState::write_bare(Session& session, Outgoing& out, std::uint8_t flags) {
-  const std::uint64_t number = session.sent.skip(blocks_);
+void PacketWriter::write_bare(Session& session, Outgoing& out, std::uint8_t flags) {
+  const std::uint64_t number = recovery_.skip(session);
   const std::uint8_t* end = write_header(session, number, flags, 0, out.head);
   out.head_length = static_cast<std::uint32_t>(end - out.head);
   if (!endpoint_.is_protected()) return;
@@ -206,12 +181,12 @@ void EndpointState::write_bare(Session& session, Outgoing& out, std::uint8_t fla
   out.head_length += kMessageTagLength;
 }
 
-void EndpointState::write_ping(Session& session, Outgoing& out) {
+void PacketWriter::write_ping(Session& session, Outgoing& out) {
   session.ping = false;
   write_elicitor(session, kMessagePing | kMessagePrompt, nullptr, out);
 }
 
-void EndpointState::write_busy(Session& session, Outgoing& out) {
+void PacketWriter::write_busy(Session& session, Outgoing& out) {
   const BusyNotice& notice = session.busy[--session.busy_count];
   MessageFragment fragment;
   fragment.kind = notice.refusal != 0 ? FragmentKind::refuse : FragmentKind::busy;
@@ -221,7 +196,7 @@ void EndpointState::write_busy(Session& session, Outgoing& out) {
   write_elicitor(session, kMessageHasFragment, &fragment, out);
 }
 
-void EndpointState::write_grant(Session& session, std::uint32_t index, Outgoing& out) {
+void PacketWriter::write_grant(Session& session, std::uint32_t index, Outgoing& out) {
   const Message& message = messages_[index];
   MessageFragment fragment;
   fragment.kind = message.role == TransferRole::own_request ? FragmentKind::grant_response : FragmentKind::grant;
@@ -236,13 +211,13 @@ void EndpointState::write_grant(Session& session, std::uint32_t index, Outgoing&
 }
 
 /// A packet that wants an acknowledgement, but is not sent again if there is none.
-SentPacket& EndpointState::write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment,
-                                          Outgoing& out) {
+SentPacket& PacketWriter::write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment,
+                                         Outgoing& out) {
   const std::uint64_t number = session.sent.next();
-  SentPacket& packet = session.sent.add(blocks_);
+  SentPacket& packet = recovery_.add(session);
   packet.message = kNone;
   packet.own = false;
-  sent(session, packet, packet_bytes(0));
+  recovery_.sent(session, packet, packet_bytes(0));
   std::uint8_t* end = write_header(session, number, flags, 0, out.head);
   if (fragment != nullptr) {
     emit(*fragment, end);
