@@ -30,6 +30,8 @@ EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
       transfers_(endpoint_, sessions_, messages_, timers_, events_, ready_, grants_),
       recovery_(endpoint_, blocks_, timers_, ready_, transfers_),
       writer_(endpoint_, sessions_, messages_, recovery_),
+      life_(endpoint_, sessions_, timers_, events_, strays_, transfers_, recovery_, writer_),
+      handshake_(endpoint_, sessions_, timers_, events_, ready_, strays_, tokens_, transfers_, life_),
       submissions_(endpoint_, sessions_, messages_, timers_, transfers_),
       event_reader_(endpoint_, sessions_, messages_, events_, transfers_) {}
 
@@ -72,22 +74,22 @@ Endpoint::~Endpoint() = default;
 
 Opened Endpoint::connect(const PeerAddress& peer, const SessionOptions& options, Nanos now) {
   state_->endpoint_.enter(now);
-  return state_->connect(peer, options);
+  return state_->handshake_.connect(peer, options);
 }
 
 CallStatus Endpoint::reconnect(SessionId session, Nanos now) {
   state_->endpoint_.enter(now);
-  return state_->reconnect(session);
+  return state_->handshake_.reconnect(session);
 }
 
 CallStatus Endpoint::close(SessionId session, Nanos now) {
   state_->endpoint_.enter(now);
-  return state_->close(session);
+  return state_->life_.close(session);
 }
 
 CallStatus Endpoint::forget(SessionId session, Nanos now) {
   state_->endpoint_.enter(now);
-  return state_->forget(session);
+  return state_->life_.forget(session);
 }
 
 void Endpoint::prefetch(SessionId session) const {
@@ -150,6 +152,6 @@ EndpointFacts Endpoint::facts() const {
           state_->blocks_.available() * SentBlock::kPackets, state_->messages_.free_bytes()};
 }
 
-SessionFacts Endpoint::facts(SessionId session) const { return state_->facts(session); }
+SessionFacts Endpoint::facts(SessionId session) const { return state_->life_.facts(session); }
 
 }  // namespace warpline

@@ -13,7 +13,9 @@
 #include "warpline/message/internal/send/packet_writer.h"
 #include "warpline/message/internal/send/ready_queue.h"
 #include "warpline/message/internal/send/recovery.h"
+#include "warpline/message/internal/session/handshake.h"
 #include "warpline/message/internal/session/handshake_tokens.h"
+#include "warpline/message/internal/session/session_life.h"
 #include "warpline/message/internal/session/session_table.h"
 #include "warpline/message/internal/session/stray_replies.h"
 #include "warpline/message/internal/session/timers.h"
@@ -45,33 +47,10 @@ struct EndpointState {
   Transfers transfers_;
   Recovery recovery_;
   PacketWriter writer_;
+  SessionLife life_;
+  Handshake handshake_;
   Submissions submissions_;
   EventReader event_reader_;
-
-  // sessions.cc
-  Opened connect(const PeerAddress& peer, const SessionOptions& options);
-  CallStatus reconnect(SessionId id);
-  CallStatus close(SessionId id);
-  CallStatus forget(SessionId id);
-  void begin(Session& session);
-  void lose(Session& session, LossReason reason);
-  [[nodiscard]] SessionFacts facts(SessionId id);
-
-  // handshake.cc
-  void begin_hello(Session& session);
-  void write_hello(Session& session, Outgoing& out);
-  void write_accept(Session& session, Outgoing& out);
-  void receive_hello(const Datagram& datagram);
-  void receive_challenge(const Datagram& datagram);
-  void receive_accept(const Datagram& datagram);
-  void receive_reject(const Datagram& datagram);
-  void receive_reset(const Datagram& datagram);
-  void wrong_version(const Datagram& datagram);
-  void establish(Session& session, const MessageTerms& peer);
-  [[nodiscard]] MessageTerms own_terms(const Session& session) const;
-  [[nodiscard]] Session* answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce);
-  template <typename Packet>
-  void reply(const PeerAddress& to, const Packet& packet);
 
   // receive.cc
   void receive(std::span<const Datagram> datagrams);

@@ -81,26 +81,14 @@ void EndpointState::receive_one(const Datagram& datagram, FetchAhead& ahead) {
     case MessageParse::not_ours:
       return endpoint_.drop(MessageDrop::not_ours);
     case MessageParse::version:
-      return wrong_version(datagram);
+      return handshake_.receive_wrong_version(datagram);
     case MessageParse::type:
       return endpoint_.drop(MessageDrop::type);
     case MessageParse::malformed:
       return endpoint_.drop(MessageDrop::malformed);
   }
-  switch (MessagePrefix::type(datagram.head)) {
-    case MessagePacketType::session:
-      return receive_packets(datagram, ahead);
-    case MessagePacketType::hello:
-      return receive_hello(datagram);
-    case MessagePacketType::challenge:
-      return receive_challenge(datagram);
-    case MessagePacketType::accept:
-      return receive_accept(datagram);
-    case MessagePacketType::reject:
-      return receive_reject(datagram);
-    case MessagePacketType::reset:
-      return receive_reset(datagram);
-  }
+  if (MessagePrefix::type(datagram.head) == MessagePacketType::session) return receive_packets(datagram, ahead);
+  handshake_.receive(datagram);
 }
 
 bool EndpointState::parse_or_drop(const Datagram& datagram, MessageHeader& header) {
@@ -154,13 +142,13 @@ Session* EndpointState::session_of(const MessageHeader& header, const Datagram& 
   if (named == nullptr || named->phase != SessionPhase::established) {
     endpoint_.drop(MessageDrop::unknown_session);
     const bool opening = named != nullptr && named->phase == SessionPhase::opening;
-    if (!opening && !header.has(kMessageClose)) reply(datagram.from, MessageReset{header.session, header.cookie});
+    if (!opening && !header.has(kMessageClose)) handshake_.reset(datagram.from, header);
     return nullptr;
   }
   Session& session = *named;
   if (session.peer != datagram.from) {
     endpoint_.drop(MessageDrop::wrong_peer);
-    reply(datagram.from, MessageReset{header.session, header.cookie});
+    handshake_.reset(datagram.from, header);
     return nullptr;
   }
   if (session.cookie == header.cookie) return &session;
@@ -174,17 +162,13 @@ void EndpointState::take_packet(Session& session, const MessageHeader& header, c
   session.denied = false;
   if (header.has(kMessageClose)) {
     endpoint_.counters.packets_in.add(1);
-    return lose(session, LossReason::closed);
+    return life_.lose(session, LossReason::closed);
   }
   const std::uint8_t* at = datagram.head + MessageHeader::kLength;
   if (header.has(kMessageHasAck)) {
     if (!recovery_.take_ack(session, header, at)) return endpoint_.drop(MessageDrop::bad_acknowledgement);
   }
-  if (!session.confirmed) {
-    session.confirmed = true;
-    endpoint_.counters.sessions_accepted.add(1);
-    events_.add_opened(session);
-  }
+  if (!session.confirmed) handshake_.confirm(session);
   MessageFragment fragment;
   if (header.has(kMessageHasFragment) && !header.has(kMessageBundle) &&
       parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {

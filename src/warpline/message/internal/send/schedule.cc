@@ -59,7 +59,7 @@ bool EndpointState::send_lost(Session& session, Draft& draft) {
     if (session.in_flight_packets == 0) recovery_.start_over(session);
     return false;
   }
-  // A floor that recovery_.reserve() raised stops before a lost packet.
+  // A floor that reserve() raised stops before a lost packet.
   const SentPacket again = *packet;
   recovery_.resent(session, *packet);
   endpoint_.counters.fragments_repeated.add(1);

@@ -115,13 +115,13 @@ bool EndpointState::send_from(Session& session, std::span<Outgoing> out, std::si
   };
   if (session.phase == SessionPhase::opening) {
     if (!session.hello_due) return false;
-    write_hello(session, next());
+    handshake_.write_hello(session, next());
     ++count;
     return false;
   }
   if (session.phase != SessionPhase::established) return false;
   if (session.accept_due) {
-    write_accept(session, next());
+    handshake_.write_accept(session, next());
     ++count;
   }
   for (unsigned sent_here = 0; has_room(out, count); ++sent_here, ++count) {

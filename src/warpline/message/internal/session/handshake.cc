@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// hello, challenge, hello with token, accept. Until a peer has shown by the token that it is where it says, nothing is
-// kept of it, and no answer is longer than what it answers.
+#include "warpline/message/internal/session/handshake.h"
+
 #include <algorithm>
 #include <type_traits>
 
-#include "warpline/message/internal/state.h"
 #include "warpline/message/protection.h"
 
 namespace warpline {
@@ -19,7 +18,7 @@ bool read(const Datagram& datagram, Packet& packet) {
 }  // namespace
 
 template <typename Packet>
-void EndpointState::reply(const PeerAddress& to, const Packet& packet) {
+void Handshake::reply(const PeerAddress& to, const Packet& packet) {
   static_assert(Packet::kLength <= StrayReply::kMaxLength);
   if (strays_.full()) {
     endpoint_.drop(MessageDrop::no_reply_room);
@@ -30,7 +29,29 @@ void EndpointState::reply(const PeerAddress& to, const Packet& packet) {
   emit(packet, stray.bytes.data());
 }
 
-MessageTerms EndpointState::own_terms(const Session& session) const {
+Opened Handshake::connect(const PeerAddress& peer, const SessionOptions& options) {
+  Session* session = sessions_.take(peer);
+  if (session == nullptr) return {CallStatus::no_memory, {}};
+  session->opened_here = true;
+  session->context = options.context;
+  session->ordered = options.ordered;
+  session->go_back_n = endpoint_.config.reliability == Reliability::go_back_n;
+  life_.begin(*session);
+  begin_hello(*session);
+  return {CallStatus::ok, sessions_.id_of(*session)};
+}
+
+CallStatus Handshake::reconnect(SessionId id) {
+  Session* session = sessions_.find(id);
+  if (session == nullptr) return CallStatus::unknown_session;
+  const bool over = session->phase == SessionPhase::lost && !session->lost_event && !session->lost_pending;
+  if (!over || !session->opened_here) return CallStatus::not_allowed;
+  life_.begin(*session);
+  begin_hello(*session);
+  return CallStatus::ok;
+}
+
+MessageTerms Handshake::own_terms(const Session& session) const {
   MessageTerms terms;
   terms.datagram_bytes = static_cast<std::uint16_t>(endpoint_.config.datagram_bytes);
   terms.go_back_n = session.go_back_n;
@@ -44,7 +65,7 @@ MessageTerms EndpointState::own_terms(const Session& session) const {
   return terms;
 }
 
-void EndpointState::begin_hello(Session& session) {
+void Handshake::begin_hello(Session& session) {
   session.nonce = tokens_.nonce();
   session.token = 0;
   session.token_time = 0;
@@ -55,7 +76,7 @@ void EndpointState::begin_hello(Session& session) {
   ready_.add(session);
 }
 
-void EndpointState::write_hello(Session& session, Outgoing& out) {
+void Handshake::write_hello(Session& session, Outgoing& out) {
   session.hello_due = false;
   MessageHello hello;
   hello.session = sessions_.wire_id(session);
@@ -70,7 +91,24 @@ void EndpointState::write_hello(Session& session, Outgoing& out) {
   timers_.arm(session, session.next_hello);
 }
 
-void EndpointState::receive_hello(const Datagram& datagram) {
+void Handshake::receive(const Datagram& datagram) {
+  switch (MessagePrefix::type(datagram.head)) {
+    case MessagePacketType::hello:
+      return receive_hello(datagram);
+    case MessagePacketType::challenge:
+      return receive_challenge(datagram);
+    case MessagePacketType::accept:
+      return receive_accept(datagram);
+    case MessagePacketType::reject:
+      return receive_reject(datagram);
+    case MessagePacketType::reset:
+      return receive_reset(datagram);
+    case MessagePacketType::session:
+      return;
+  }
+}
+
+void Handshake::receive_hello(const Datagram& datagram) {
   MessageHello hello;
   if (!read(datagram, hello)) return endpoint_.drop(MessageDrop::malformed);
   const auto reject = [&](MessageReject::Reason reason) {
@@ -100,7 +138,7 @@ void EndpointState::receive_hello(const Datagram& datagram) {
       known->accept_due = true;
       return ready_.add(*known);
     }
-    lose(*known, LossReason::restarted);
+    life_.lose(*known, LossReason::restarted);
   }
   Session* session = sessions_.take(datagram.from);
   if (session == nullptr) {
@@ -109,7 +147,7 @@ void EndpointState::receive_hello(const Datagram& datagram) {
   }
   session->ordered = hello.terms.ordered;
   session->go_back_n = hello.terms.go_back_n;
-  begin(*session);
+  life_.begin(*session);
   session->remote = hello.session;
   session->nonce = hello.nonce;
   session->server_nonce = tokens_.nonce();
@@ -121,7 +159,7 @@ void EndpointState::receive_hello(const Datagram& datagram) {
   ready_.add(*session);
 }
 
-void EndpointState::write_accept(Session& session, Outgoing& out) {
+void Handshake::write_accept(Session& session, Outgoing& out) {
   session.accept_due = false;
   MessageAccept accept;
   accept.session = session.remote;
@@ -135,7 +173,7 @@ void EndpointState::write_accept(Session& session, Outgoing& out) {
 }
 
 /// The session that a handshake packet answers, or nullptr.
-Session* EndpointState::answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce) {
+Session* Handshake::answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce) {
   Session* session = sessions_.named(session_id);
   if (session == nullptr) return nullptr;
   const bool waits = session->phase == SessionPhase::opening && session->opened_here && session->nonce == nonce &&
@@ -143,7 +181,7 @@ Session* EndpointState::answered(const Datagram& datagram, std::uint32_t session
   return waits ? session : nullptr;
 }
 
-void EndpointState::receive_challenge(const Datagram& datagram) {
+void Handshake::receive_challenge(const Datagram& datagram) {
   MessageChallenge challenge;
   if (!read(datagram, challenge)) return endpoint_.drop(MessageDrop::malformed);
   Session* session = answered(datagram, challenge.session, challenge.nonce);
@@ -157,13 +195,13 @@ void EndpointState::receive_challenge(const Datagram& datagram) {
   ready_.add(*session);
 }
 
-void EndpointState::receive_accept(const Datagram& datagram) {
+void Handshake::receive_accept(const Datagram& datagram) {
   MessageAccept accept;
   if (!read(datagram, accept)) return endpoint_.drop(MessageDrop::malformed);
   Session* session = answered(datagram, accept.session, accept.nonce);
   if (session == nullptr || accept.terms.datagram_bytes < 256) return endpoint_.drop(MessageDrop::bad_handshake);
   endpoint_.counters.packets_in.add(1);
-  if (Session* known = sessions_.find(datagram.from, accept.server_session)) lose(*known, LossReason::restarted);
+  if (Session* known = sessions_.find(datagram.from, accept.server_session)) life_.lose(*known, LossReason::restarted);
   session->remote = accept.server_session;
   session->cookie = accept.cookie;
   session->server_nonce = accept.server_nonce;
@@ -175,10 +213,11 @@ void EndpointState::receive_accept(const Datagram& datagram) {
   ready_.add(*session);
 }
 
-void EndpointState::establish(Session& session, const MessageTerms& peer) {
+void Handshake::establish(Session& session, const MessageTerms& peer) {
   session.phase = SessionPhase::established;
   session.quiet_from = endpoint_.now();
-  watch_idle(session);
+  timers_.watch_idle(session, endpoint_.in(endpoint_.config.keepalive));
+  timers_.arm_next(session);
   session.hello_due = false;
   session.datagram_bytes = std::min<std::uint32_t>(endpoint_.config.datagram_bytes, peer.datagram_bytes);
   const std::uint32_t tag = endpoint_.is_protected() ? kMessageTagLength : 0;
@@ -205,7 +244,7 @@ void EndpointState::establish(Session& session, const MessageTerms& peer) {
   endpoint_.config.protection->start(sessions_.index_of(session), nonces_of, session.opened_here);
 }
 
-void EndpointState::receive_reject(const Datagram& datagram) {
+void Handshake::receive_reject(const Datagram& datagram) {
   MessageReject rejected;
   if (!read(datagram, rejected)) return endpoint_.drop(MessageDrop::malformed);
   Session* session = answered(datagram, rejected.session, rejected.nonce);
@@ -213,16 +252,16 @@ void EndpointState::receive_reject(const Datagram& datagram) {
   endpoint_.counters.packets_in.add(1);
   switch (rejected.reason) {
     case MessageReject::Reason::full:
-      return lose(*session, LossReason::peer_full);
+      return life_.lose(*session, LossReason::peer_full);
     case MessageReject::Reason::version:
-      return lose(*session, LossReason::version);
+      return life_.lose(*session, LossReason::version);
     case MessageReject::Reason::not_accepting:
     case MessageReject::Reason::terms:
-      return lose(*session, LossReason::not_accepted);
+      return life_.lose(*session, LossReason::not_accepted);
   }
 }
 
-void EndpointState::receive_reset(const Datagram& datagram) {
+void Handshake::receive_reset(const Datagram& datagram) {
   MessageReset reset;
   if (!read(datagram, reset)) return endpoint_.drop(MessageDrop::malformed);
   Session* const known = sessions_.find(datagram.from, reset.session);
@@ -230,7 +269,7 @@ void EndpointState::receive_reset(const Datagram& datagram) {
   Session& session = *known;
   if (session.cookie != reset.cookie) return endpoint_.drop(MessageDrop::wrong_cookie);
   endpoint_.counters.packets_in.add(1);
-  if (!endpoint_.is_protected()) return lose(session, LossReason::restarted);
+  if (!endpoint_.is_protected()) return life_.lose(session, LossReason::restarted);
   // Whoever reads the path could say so: reason to ask the peer, and to wait less long for its answer
   // (Timers::patience_with).
   if (session.denied) return;
@@ -239,8 +278,7 @@ void EndpointState::receive_reset(const Datagram& datagram) {
   timers_.arm_next(session);
 }
 
-/// A hello of another version gets to know ours; its fields up to the nonce are where they are in all versions.
-void EndpointState::wrong_version(const Datagram& datagram) {
+void Handshake::receive_wrong_version(const Datagram& datagram) {
   endpoint_.drop(MessageDrop::version);
   const bool hello =
       datagram.head_length >= MessageHello::kLength && MessagePrefix::type(datagram.head) == MessagePacketType::hello;
@@ -249,6 +287,14 @@ void EndpointState::wrong_version(const Datagram& datagram) {
         MessageReject{load_be32(datagram.head + 4), load_be64(datagram.head + 8), MessageReject::Reason::version});
 }
 
-template void EndpointState::reply(const PeerAddress&, const MessageReset&);
+void Handshake::reset(const PeerAddress& to, const MessageHeader& header) {
+  reply(to, MessageReset{header.session, header.cookie});
+}
+
+void Handshake::confirm(Session& session) {
+  session.confirmed = true;
+  endpoint_.counters.sessions_accepted.add(1);
+  events_.add_opened(session);
+}
 
 }  // namespace warpline

@@ -39,7 +39,7 @@ void EndpointState::on_timer(Session& session) {
     return endpoint_.now().value - session.opened.value >= endpoint_.config.connect_timeout.value;
   };
   if (session.phase == SessionPhase::opening) {
-    if (late()) return lose(session, LossReason::no_answer);
+    if (late()) return life_.lose(session, LossReason::no_answer);
     if (session.next_hello <= endpoint_.now()) {
       session.hello_due = true;
       session.next_hello = kNever;
@@ -47,7 +47,7 @@ void EndpointState::on_timer(Session& session) {
     }
   } else {
     if (session.retry_at <= endpoint_.now()) transfers_.retry_deferred(session);
-    if (!session.confirmed && late()) return lose(session, LossReason::no_answer);
+    if (!session.confirmed && late()) return life_.lose(session, LossReason::no_answer);
     if (session.reorder_at <= endpoint_.now()) {
       recovery_.detect_losses(session);
       if (session.lost_packets != 0) ready_.add(session);
@@ -84,7 +84,7 @@ void EndpointState::on_silence(Session& session) {
   const std::int64_t quiet = endpoint_.now().value - session.quiet_from.value;
   const bool in_flight = session.in_flight_packets != 0;
   if (quiet >= timers_.patience_with(session).value && session.unanswered >= Timers::kUnansweredIsSilent) {
-    return lose(session, session.denied ? LossReason::restarted : LossReason::silent);
+    return life_.lose(session, session.denied ? LossReason::restarted : LossReason::silent);
   }
   const bool blocked_long = session.room_blocked &&
                             endpoint_.now().value - session.last_sent.value >= endpoint_.config.peer_timeout.value / 8;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sessions begin and end.
+#include "warpline/message/internal/session/session_life.h"
+
 #include <algorithm>
 #include <bit>
 
-#include "warpline/message/internal/state.h"
 #include "warpline/message/protection.h"
 
 namespace warpline {
 
-/// From a clean slate to the phase `opening`; what names the session and its peer stays.
-void EndpointState::begin(Session& session) {
+void SessionLife::begin(Session& session) {
   ++session.epoch;
   session.phase = SessionPhase::opening;
   session.cookie = 0;
@@ -44,29 +43,7 @@ void EndpointState::begin(Session& session) {
   session.incoming.fill({});
 }
 
-Opened EndpointState::connect(const PeerAddress& peer, const SessionOptions& options) {
-  Session* session = sessions_.take(peer);
-  if (session == nullptr) return {CallStatus::no_memory, {}};
-  session->opened_here = true;
-  session->context = options.context;
-  session->ordered = options.ordered;
-  session->go_back_n = endpoint_.config.reliability == Reliability::go_back_n;
-  begin(*session);
-  begin_hello(*session);
-  return {CallStatus::ok, sessions_.id_of(*session)};
-}
-
-CallStatus EndpointState::reconnect(SessionId id) {
-  Session* session = sessions_.find(id);
-  if (session == nullptr) return CallStatus::unknown_session;
-  const bool over = session->phase == SessionPhase::lost && !session->lost_event && !session->lost_pending;
-  if (!over || !session->opened_here) return CallStatus::not_allowed;
-  begin(*session);
-  begin_hello(*session);
-  return CallStatus::ok;
-}
-
-CallStatus EndpointState::close(SessionId id) {
+CallStatus SessionLife::close(SessionId id) {
   Session* session = sessions_.find(id);
   if (session == nullptr || session->phase == SessionPhase::lost) return CallStatus::unknown_session;
   if (session->phase == SessionPhase::established) {
@@ -84,7 +61,7 @@ CallStatus EndpointState::close(SessionId id) {
   return CallStatus::ok;
 }
 
-CallStatus EndpointState::forget(SessionId id) {
+CallStatus SessionLife::forget(SessionId id) {
   Session* session = sessions_.find(id);
   if (session == nullptr) return CallStatus::unknown_session;
   const bool over =
@@ -97,7 +74,7 @@ CallStatus EndpointState::forget(SessionId id) {
   return CallStatus::ok;
 }
 
-void EndpointState::lose(Session& session, LossReason reason) {
+void SessionLife::lose(Session& session, LossReason reason) {
   const bool told = session.opened_here || session.confirmed;
   if (session.phase == SessionPhase::established) {
     sessions_.hide(session);
@@ -121,7 +98,7 @@ void EndpointState::lose(Session& session, LossReason reason) {
   }
 }
 
-SessionFacts EndpointState::facts(SessionId id) {
+SessionFacts SessionLife::facts(SessionId id) {
   const Session* session = sessions_.find(id);
   if (session == nullptr) return {};
   SessionFacts facts;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/message/datagram.h"
+#include "warpline/message/endpoint.h"
+#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/session/handshake_tokens.h"
+#include "warpline/message/internal/session/session_life.h"
+#include "warpline/message/internal/session/session_table.h"
+#include "warpline/message/internal/session/stray_replies.h"
+#include "warpline/message/internal/session/timers.h"
+#include "warpline/message/internal/transfer/event_queue.h"
+#include "warpline/message/internal/transfer/transfers.h"
+#include "warpline/packet/message_header.h"
+
+namespace warpline {
+
+/// hello, challenge, hello with token, accept. Until a peer has shown by the token that it is where it says, nothing is
+/// kept of it, and no answer is longer than what it answers.
+class Handshake {
+ public:
+  Handshake(EndpointContext& endpoint, SessionTable& sessions, Timers& timers, EventQueue& events, ReadyQueue& ready,
+            StrayReplies& strays, HandshakeTokens& tokens, Transfers& transfers, SessionLife& life)
+      : endpoint_(endpoint),
+        sessions_(sessions),
+        timers_(timers),
+        events_(events),
+        ready_(ready),
+        strays_(strays),
+        tokens_(tokens),
+        transfers_(transfers),
+        life_(life) {}
+
+  // What the application does; endpoint.h says what each call means.
+  Opened connect(const PeerAddress& peer, const SessionOptions& options);
+  CallStatus reconnect(SessionId id);
+
+  /// Takes a packet of any type but `session`.
+  void receive(const Datagram& datagram);
+  /// A hello of another version gets to know ours; its fields up to the nonce are where they are in all versions.
+  void receive_wrong_version(const Datagram& datagram);
+  /// Tells a sender that its packet's session is unknown.
+  void reset(const PeerAddress& to, const MessageHeader& header);
+  /// The peer has shown the cookie: the session that it opened is the application's.
+  void confirm(Session& session);
+
+  void write_hello(Session& session, Outgoing& out);
+  void write_accept(Session& session, Outgoing& out);
+
+ private:
+  void begin_hello(Session& session);
+  void receive_hello(const Datagram& datagram);
+  void receive_challenge(const Datagram& datagram);
+  void receive_accept(const Datagram& datagram);
+  void receive_reject(const Datagram& datagram);
+  void receive_reset(const Datagram& datagram);
+  void establish(Session& session, const MessageTerms& peer);
+  [[nodiscard]] MessageTerms own_terms(const Session& session) const;
+  [[nodiscard]] Session* answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce);
+  template <typename Packet>
+  void reply(const PeerAddress& to, const Packet& packet);
+
+  EndpointContext& endpoint_;
+  SessionTable& sessions_;
+  Timers& timers_;
+  EventQueue& events_;
+  ReadyQueue& ready_;
+  StrayReplies& strays_;
+  HandshakeTokens& tokens_;
+  Transfers& transfers_;
+  SessionLife& life_;
+};
+
+}  // namespace warpline

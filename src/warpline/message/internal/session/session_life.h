@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "warpline/message/counters.h"
+#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/send/packet_writer.h"
+#include "warpline/message/internal/send/recovery.h"
+#include "warpline/message/internal/session/session_table.h"
+#include "warpline/message/internal/session/stray_replies.h"
+#include "warpline/message/internal/session/timers.h"
+#include "warpline/message/internal/transfer/event_queue.h"
+#include "warpline/message/internal/transfer/transfers.h"
+#include "warpline/message/types.h"
+
+namespace warpline {
+
+/// How sessions begin and end. A lost session has no packets, messages or timers. Its event comes after those of all
+/// its messages; nobody is told of one that a peer opened and never confirmed.
+class SessionLife {
+ public:
+  SessionLife(EndpointContext& endpoint, SessionTable& sessions, Timers& timers, EventQueue& events,
+              StrayReplies& strays, Transfers& transfers, Recovery& recovery, PacketWriter& writer)
+      : endpoint_(endpoint),
+        sessions_(sessions),
+        timers_(timers),
+        events_(events),
+        strays_(strays),
+        transfers_(transfers),
+        recovery_(recovery),
+        writer_(writer) {}
+
+  /// From a clean slate to the phase `opening`; what names the session and its peer stays.
+  void begin(Session& session);
+  /// The session leaves whatever phase it is in; the peer is not told.
+  void lose(Session& session, LossReason reason);
+
+  // What the application does; endpoint.h says what each call means.
+  CallStatus close(SessionId id);
+  CallStatus forget(SessionId id);
+  [[nodiscard]] SessionFacts facts(SessionId id);
+
+ private:
+  EndpointContext& endpoint_;
+  SessionTable& sessions_;
+  Timers& timers_;
+  EventQueue& events_;
+  StrayReplies& strays_;
+  Transfers& transfers_;
+  Recovery& recovery_;
+  PacketWriter& writer_;
+};
+
+}  // namespace warpline
