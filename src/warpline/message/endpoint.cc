@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "warpline/message/internal/state.h"
+#include "warpline/message/internal/endpoint_state.h"
 
 namespace warpline {
 namespace {
@@ -15,25 +15,6 @@ Error wrong(std::string_view what, std::string_view why) {
 }
 
 }  // namespace
-
-EndpointState::EndpointState(const EndpointConfig& c, Nanos outer)
-    : endpoint_(c, outer),
-      least_head(c.protection == nullptr ? kMinHeadCapacity : std::max(kMinHeadCapacity, c.datagram_bytes)),
-      sessions_(c, sip_key(c.secret)),
-      blocks_(c.max_sent_packets / SentBlock::kPackets),
-      messages_(endpoint_.config),
-      timers_(endpoint_, sessions_),
-      events_(sessions_, messages_),
-      ready_(sessions_, blocks_),
-      grants_(endpoint_, sessions_, messages_, timers_),
-      tokens_(sip_key(c.secret)),
-      transfers_(endpoint_, sessions_, messages_, timers_, events_, ready_, grants_),
-      recovery_(endpoint_, blocks_, timers_, ready_, transfers_),
-      writer_(endpoint_, sessions_, messages_, recovery_),
-      life_(endpoint_, sessions_, timers_, events_, strays_, transfers_, recovery_, writer_),
-      handshake_(endpoint_, sessions_, timers_, events_, ready_, strays_, tokens_, transfers_, life_),
-      submissions_(endpoint_, sessions_, messages_, timers_, transfers_),
-      event_reader_(endpoint_, sessions_, messages_, events_, transfers_) {}
 
 Result<Endpoint> Endpoint::create(const EndpointConfig& c, Nanos now) {
   if (c.secret == decltype(c.secret){}) {
@@ -73,85 +54,85 @@ Endpoint& Endpoint::operator=(Endpoint&&) noexcept = default;
 Endpoint::~Endpoint() = default;
 
 Opened Endpoint::connect(const PeerAddress& peer, const SessionOptions& options, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->handshake_.connect(peer, options);
+  state_->context.enter(now);
+  return state_->handshake.connect(peer, options);
 }
 
 CallStatus Endpoint::reconnect(SessionId session, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->handshake_.reconnect(session);
+  state_->context.enter(now);
+  return state_->handshake.reconnect(session);
 }
 
 CallStatus Endpoint::close(SessionId session, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->life_.close(session);
+  state_->context.enter(now);
+  return state_->life.close(session);
 }
 
 CallStatus Endpoint::forget(SessionId session, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->life_.forget(session);
+  state_->context.enter(now);
+  return state_->life.forget(session);
 }
 
 void Endpoint::prefetch(SessionId session) const {
-  if (session.index < state_->sessions_.size()) warpline::prefetch(state_->sessions_[session.index]);
+  if (session.index < state_->sessions.size()) warpline::prefetch(state_->sessions[session.index]);
 }
 
 Submitted Endpoint::request(SessionId session, ConstBuffer message, MutableBuffer response,
                             const RequestOptions& options, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->submissions_.request(session, message, response, options);
+  state_->context.enter(now);
+  return state_->submissions.request(session, message, response, options);
 }
 
 Submitted Endpoint::send(SessionId session, ConstBuffer message, const SendOptions& options, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->submissions_.send(session, message, options);
+  state_->context.enter(now);
+  return state_->submissions.send(session, message, options);
 }
 
 CallStatus Endpoint::respond(const MessageId& request, ConstBuffer message, const SendOptions& options, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->submissions_.respond(request, message, options);
+  state_->context.enter(now);
+  return state_->submissions.respond(request, message, options);
 }
 
 CallStatus Endpoint::cancel(const MessageId& id, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->submissions_.cancel(id);
+  state_->context.enter(now);
+  return state_->submissions.cancel(id);
 }
 
 CallStatus Endpoint::release(const MessageId& message, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->submissions_.release(message);
+  state_->context.enter(now);
+  return state_->submissions.release(message);
 }
 
 void Endpoint::receive(std::span<const Datagram> datagrams, Nanos now) {
-  state_->endpoint_.enter(now);
-  state_->receive(datagrams);
+  state_->context.enter(now);
+  state_->receiver.receive(datagrams);
 }
 
 std::size_t Endpoint::transmit(std::span<Outgoing> out, Nanos now) {
-  state_->endpoint_.enter(now);
-  return state_->transmit(out);
+  state_->context.enter(now);
+  return state_->sender.transmit(out);
 }
 
-void Endpoint::transmitted(std::uint64_t token) { state_->transfers_.transmitted(token); }
+void Endpoint::transmitted(std::uint64_t token) { state_->transfers.transmitted(token); }
 
 void Endpoint::advance(Nanos now) {
-  state_->endpoint_.enter(now);
-  state_->advance();
+  state_->context.enter(now);
+  state_->watch.advance();
 }
 
-Nanos Endpoint::next_deadline() const { return state_->next_deadline(); }
+Nanos Endpoint::next_deadline() const { return state_->watch.next_deadline(); }
 
 std::size_t Endpoint::poll(std::span<MessageEvent> events, std::size_t requests) {
-  return state_->event_reader_.poll(events, requests);
+  return state_->event_reader.poll(events, requests);
 }
 
-const EndpointCounters& Endpoint::counters() const { return state_->endpoint_.counters; }
+const EndpointCounters& Endpoint::counters() const { return state_->context.counters; }
 
 EndpointFacts Endpoint::facts() const {
-  return {state_->sessions_.available(), state_->messages_.available(),
-          state_->blocks_.available() * SentBlock::kPackets, state_->messages_.free_bytes()};
+  return {state_->sessions.available(), state_->messages.available(), state_->blocks.available() * SentBlock::kPackets,
+          state_->messages.free_bytes()};
 }
 
-SessionFacts Endpoint::facts(SessionId session) const { return state_->life_.facts(session); }
+SessionFacts Endpoint::facts(SessionId session) const { return state_->life.facts(session); }
 
 }  // namespace warpline

@@ -3,7 +3,7 @@
 // them, or alone if there is nothing.
 #include <algorithm>
 
-#include "warpline/message/internal/state.h"
+#include "warpline/message/internal/send/sender.h"
 
 namespace warpline {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::uint32_t kTurn = 16;
 }  // namespace
 
 /// What joins others leaves when they do, whatever the pacing.
-bool EndpointState::may_send(Session& session, std::uint32_t bytes, bool joins) {
+bool Sender::may_send(Session& session, std::uint32_t bytes, bool joins) {
   if (session.probe) return true;
   if (session.go_back_n && session.in_flight_packets >= endpoint_.config.credits) return false;
   const bool fits = session.in_flight_bytes == 0 ||
@@ -25,7 +25,7 @@ bool EndpointState::may_send(Session& session, std::uint32_t bytes, bool joins) 
   return false;
 }
 
-bool EndpointState::send_one(Session& session, Outgoing& out) {
+bool Sender::send_one(Session& session, Outgoing& out) {
   Draft draft{out};
   if (!send_next(session, draft) && !(session.probe && send_probe(session, draft))) return send_bare(session, out);
   if (!draft.begun()) return true;  // a grant
@@ -35,7 +35,7 @@ bool EndpointState::send_one(Session& session, Outgoing& out) {
   return true;
 }
 
-bool EndpointState::send_next(Session& session, Draft& draft) {
+bool Sender::send_next(Session& session, Draft& draft) {
   if (session.lost_packets != 0 && send_lost(session, draft)) return true;
   if (session.lost_packets != 0 && !session.probe) return false;
   if (!draft.begun()) session.reply_turn = !session.reply_turn;
@@ -44,7 +44,7 @@ bool EndpointState::send_next(Session& session, Draft& draft) {
   return !session.reply_turn && send_new(session, session.replies, false, draft);
 }
 
-bool EndpointState::send_lost(Session& session, Draft& draft) {
+bool Sender::send_lost(Session& session, Draft& draft) {
   SentPacket* const packet = recovery_.next_lost(session);
   if (packet == nullptr) {
     recovery_.raise_floor(session);
@@ -68,7 +68,7 @@ bool EndpointState::send_lost(Session& session, Draft& draft) {
   return true;
 }
 
-bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draft& draft) {
+bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draft) {
   if (list.first == kNone) return false;
   const std::uint32_t index = transfers_.next_to_send(session, list);
   if (index == kNone) return false;
@@ -101,7 +101,7 @@ bool EndpointState::send_new(Session& session, MessageList& list, bool own, Draf
 }
 
 /// Tail-loss probe (RFC 8985, section 7.3): nothing is new, so the newest packet once more.
-bool EndpointState::send_probe(Session& session, Draft& draft) {
+bool Sender::send_probe(Session& session, Draft& draft) {
   const SentPacket* const newest = recovery_.newest_in_flight(session);
   if (newest == nullptr || !transfers_.needs(*newest)) {
     session.probe = false;
@@ -115,7 +115,7 @@ bool EndpointState::send_probe(Session& session, Draft& draft) {
   return true;
 }
 
-bool EndpointState::send_bare(Session& session, Outgoing& out) {
+bool Sender::send_bare(Session& session, Outgoing& out) {
   if (session.busy_count != 0) {
     if (!recovery_.reserve(session, Recovery::Purpose::acknowledgement)) return false;
     writer_.write_busy(session, out);

@@ -2,7 +2,7 @@
 // Which session sends next: those with work stand in a queue, the others cost nothing.
 #include <algorithm>
 
-#include "warpline/message/internal/state.h"
+#include "warpline/message/internal/send/sender.h"
 
 namespace warpline {
 namespace {
@@ -12,7 +12,24 @@ constexpr unsigned kQuantum = 32;
 
 }  // namespace
 
-void EndpointState::prepare(Outgoing& packet) {
+Sender::Sender(EndpointContext& endpoint, SessionTable& sessions, MessagePool& messages, Timers& timers,
+               ReadyQueue& ready, Grants& grants, StrayReplies& strays, Transfers& transfers, Recovery& recovery,
+               PacketWriter& writer, Handshake& handshake)
+    : endpoint_(endpoint),
+      sessions_(sessions),
+      messages_(messages),
+      timers_(timers),
+      ready_(ready),
+      grants_(grants),
+      strays_(strays),
+      transfers_(transfers),
+      recovery_(recovery),
+      writer_(writer),
+      handshake_(handshake),
+      least_head_(endpoint.is_protected() ? std::max(kMinHeadCapacity, endpoint.config.datagram_bytes)
+                                          : kMinHeadCapacity) {}
+
+void Sender::prepare(Outgoing& packet) {
   packet.head_length = packet.payload_length = 0;
   packet.payload = nullptr;
   packet.token = 0;
@@ -20,14 +37,14 @@ void EndpointState::prepare(Outgoing& packet) {
   packet.payload_device = packet.ecn_capable = false;
 }
 
-void EndpointState::address(const Session& session, Outgoing& packet) {
+void Sender::address(const Session& session, Outgoing& packet) {
   packet.to = session.peer;
   packet.session = sessions_.index_of(session);
   endpoint_.counters.packets_out.add(1);
   endpoint_.counters.bytes_out.add(packet.length());
 }
 
-std::size_t EndpointState::transmit(std::span<Outgoing> out) {
+std::size_t Sender::transmit(std::span<Outgoing> out) {
   ready_.wake(endpoint_.now());
   std::size_t count = 0;
   for (; !strays_.empty() && has_room(out, count); ++count) {
@@ -65,7 +82,7 @@ std::size_t EndpointState::transmit(std::span<Outgoing> out) {
   return count;
 }
 
-void EndpointState::send_grants(std::span<Outgoing> out, std::size_t& count) {
+void Sender::send_grants(std::span<Outgoing> out, std::size_t& count) {
   while (grants_.due() && has_room(out, count)) {
     Session& session = grants_.take();
     const std::uint32_t index = grants_.next_of(session);
@@ -86,7 +103,7 @@ void EndpointState::send_grants(std::span<Outgoing> out, std::size_t& count) {
 }
 
 /// Puts a session's packet behind that of another one of the same peer, if there is room in its datagram.
-bool EndpointState::join(const Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet) const {
+bool Sender::join(const Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet) const {
   const std::uint32_t length = before.head_length + packet.head_length;
   const bool fits = length <= std::min(session.datagram_bytes, before.head_capacity) && before.payload_length == 0 &&
                     packet.payload_length == 0;
@@ -103,7 +120,7 @@ bool EndpointState::join(const Session& session, Outgoing& before, std::uint32_t
 }
 
 /// True if the session has more to send at once.
-bool EndpointState::send_from(Session& session, std::span<Outgoing> out, std::size_t& count) {
+bool Sender::send_from(Session& session, std::span<Outgoing> out, std::size_t& count) {
   const auto next = [&]() -> Outgoing& {
     Outgoing& packet = out[count];
     packet.head_length = packet.payload_length = 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done when something of a session is due.
-#include <algorithm>
+#include "warpline/message/internal/session/watch.h"
 
-#include "warpline/message/internal/state.h"
+#include <algorithm>
 
 namespace warpline {
 
-void EndpointState::advance() {
+void Watch::advance() {
   if (grants_.next_tick() <= endpoint_.now()) grants_.tick();
   timers_.advance([&](Session& session, Timers::Timer timer) {
     switch (timer) {
@@ -20,14 +19,14 @@ void EndpointState::advance() {
   });
 }
 
-Nanos EndpointState::next_deadline() {
+Nanos Watch::next_deadline() {
   const Nanos acknowledgement = ready_.next_acknowledgement();
   if (ready_.has_any() || !strays_.empty() || grants_.due()) return endpoint_.outer(endpoint_.now());
   const Nanos due = std::min({timers_.next_deadline(), grants_.next_tick(), acknowledgement});
   return due == kNever ? kNever : endpoint_.outer(due);
 }
 
-void EndpointState::on_timer(Session& session) {
+void Watch::on_timer(Session& session) {
   const std::uint32_t epoch = session.epoch;
   const auto over = [&] {
     return session.epoch != epoch ||
@@ -61,14 +60,13 @@ void EndpointState::on_timer(Session& session) {
   timers_.arm_next(session);
 }
 
-void EndpointState::ping(Session& session) {
+void Watch::ping(Session& session) {
   session.ping = true;
   session.last_sent = endpoint_.now();
   ready_.add(session);
 }
 
-/// Again and again from when the session is established until it is lost.
-void EndpointState::watch_idle(Session& session) {
+void Watch::watch_idle(Session& session) {
   const bool idle = !awaits(session);
   if (idle && endpoint_.now().value - session.quiet_from.value >= endpoint_.config.keepalive.value) {
     session.quiet_from = endpoint_.now();
@@ -79,7 +77,7 @@ void EndpointState::watch_idle(Session& session) {
   timers_.arm_next(session);
 }
 
-void EndpointState::on_silence(Session& session) {
+void Watch::on_silence(Session& session) {
   if (!awaits(session)) return;
   const std::int64_t quiet = endpoint_.now().value - session.quiet_from.value;
   const bool in_flight = session.in_flight_packets != 0;
@@ -92,7 +90,7 @@ void EndpointState::on_silence(Session& session) {
 }
 
 /// The first time a probe for a lost tail (RFC 8985, section 7), then timeouts with backoff (RFC 6298, section 5).
-void EndpointState::on_probe_timeout(Session& session) {
+void Watch::on_probe_timeout(Session& session) {
   session.last_sent = endpoint_.now();
   if (session.unanswered == 0 && !session.go_back_n) {
     session.unanswered = 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From datagrams to packets of sessions.
+#include "warpline/message/internal/receive/receiver.h"
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "warpline/message/internal/state.h"
 #include "warpline/message/protection.h"
 
 namespace warpline {
@@ -64,7 +64,7 @@ class FetchAhead {
   std::span<const std::uint8_t> packet_;  ///< next one of the datagram that it is at
 };
 
-void EndpointState::receive(std::span<const Datagram> datagrams) {
+void Receiver::receive(std::span<const Datagram> datagrams) {
   FetchAhead ahead(sessions_, datagrams);
   for (const Datagram& datagram : datagrams) {
     ahead.next();
@@ -72,7 +72,7 @@ void EndpointState::receive(std::span<const Datagram> datagrams) {
   }
 }
 
-void EndpointState::receive_one(const Datagram& datagram, FetchAhead& ahead) {
+void Receiver::receive_one(const Datagram& datagram, FetchAhead& ahead) {
   switch (MessagePrefix::check(datagram.head, datagram.head_length)) {
     case MessageParse::ok:
       break;
@@ -91,7 +91,7 @@ void EndpointState::receive_one(const Datagram& datagram, FetchAhead& ahead) {
   handshake_.receive(datagram);
 }
 
-bool EndpointState::parse_or_drop(const Datagram& datagram, MessageHeader& header) {
+bool Receiver::parse_or_drop(const Datagram& datagram, MessageHeader& header) {
   const MessageParse parsed = parse(datagram.head, datagram.head_length + datagram.rest_length, header);
   if (parsed == MessageParse::ok) return true;
   endpoint_.drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
@@ -99,7 +99,7 @@ bool EndpointState::parse_or_drop(const Datagram& datagram, MessageHeader& heade
 }
 
 /// Receives all packets of a datagram, which may belong to several sessions, one after the other.
-void EndpointState::receive_packets(const Datagram& datagram, FetchAhead& ahead) {
+void Receiver::receive_packets(const Datagram& datagram, FetchAhead& ahead) {
   MessageHeader header;
   if (!parse_or_drop(datagram, header)) return;
   if (!header.has(kMessageFollowed)) return receive_packet(datagram, header);
@@ -119,7 +119,7 @@ void EndpointState::receive_packets(const Datagram& datagram, FetchAhead& ahead)
   }
 }
 
-void EndpointState::receive_packet(const Datagram& datagram, const MessageHeader& header) {
+void Receiver::receive_packet(const Datagram& datagram, const MessageHeader& header) {
   Session* const session = session_of(header, datagram);
   if (session == nullptr) return;
   switch (session->received.ask(header.packet_number, header.floor())) {
@@ -137,7 +137,7 @@ void EndpointState::receive_packet(const Datagram& datagram, const MessageHeader
 }
 
 /// Returns the packet's established session. nullptr: dropped; a reset may tell the sender that it is unknown.
-Session* EndpointState::session_of(const MessageHeader& header, const Datagram& datagram) {
+Session* Receiver::session_of(const MessageHeader& header, const Datagram& datagram) {
   Session* const named = sessions_.named(header.session);
   if (named == nullptr || named->phase != SessionPhase::established) {
     endpoint_.drop(MessageDrop::unknown_session);
@@ -157,7 +157,7 @@ Session* EndpointState::session_of(const MessageHeader& header, const Datagram& 
 }
 
 /// The next of its session, or one that was missing.
-void EndpointState::take_packet(Session& session, const MessageHeader& header, const Datagram& datagram) {
+void Receiver::take_packet(Session& session, const MessageHeader& header, const Datagram& datagram) {
   session.quiet_from = endpoint_.now();
   session.denied = false;
   if (header.has(kMessageClose)) {
@@ -179,7 +179,7 @@ void EndpointState::take_packet(Session& session, const MessageHeader& header, c
     // Each end's notice may be behind that which the other does not take: both would wait for ever.
     if (header.has(kMessageHasFragment) && fragment.slot < kSlots) {
       if (fragment.kind == FragmentKind::busy) take_busy(session, fragment);
-      if (fragment.kind == FragmentKind::refuse) take_refusal(session, fragment);
+      if (fragment.kind == FragmentKind::refuse) reassembly_.take_refusal(session, fragment);
     }
     return endpoint_.drop(MessageDrop::out_of_order);
   }
@@ -216,10 +216,19 @@ const std::uint8_t* bytes_at(const Datagram& datagram, std::uint32_t at, std::ui
   return copy;
 }
 
+/// Cut where the sender must have cut it.
+bool well_cut(const Session& session, const MessageFragment& fragment, std::uint32_t length) {
+  if (fragment.slot >= kSlots) return false;
+  if (fragment.kind == FragmentKind::grant || fragment.kind == FragmentKind::grant_response) return length == 0;
+  if (fragment.total == 0) return true;
+  return fragment.offset < fragment.total && fragment.offset % session.fragment_bytes == 0 &&
+         length == std::min(session.fragment_bytes, fragment.total - fragment.offset);
+}
+
 }  // namespace
 
 /// How many of its fragments count as received: each has a number of its own.
-std::uint32_t EndpointState::take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram) {
+std::uint32_t Receiver::take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram) {
   const std::uint64_t floor = header.floor();
   const std::uint32_t end = header.length() + header.payload_length;
   std::uint32_t at = header.length() - MessageFragment::kLength;
@@ -247,7 +256,46 @@ std::uint32_t EndpointState::take_bundle(Session& session, const MessageHeader& 
   return taken;
 }
 
-bool EndpointState::authentic(Session& session, const MessageHeader& header, const Datagram& datagram) {
+bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
+                             const MessageFragment& fragment, std::uint32_t length) {
+  if (!well_cut(session, fragment, length)) {
+    endpoint_.drop(MessageDrop::bad_fragment);
+    return false;
+  }
+  switch (fragment.kind) {
+    case FragmentKind::request:
+    case FragmentKind::message:
+      return reassembly_.take_incoming(session, datagram, at, fragment, length);
+    case FragmentKind::response:
+      return reassembly_.take_response(session, datagram, at, fragment, length);
+    case FragmentKind::cancel:
+      reassembly_.take_cancel(session, fragment);
+      return true;
+    case FragmentKind::refuse:
+      reassembly_.take_refusal(session, fragment);
+      return true;
+    case FragmentKind::busy:
+      take_busy(session, fragment);
+      return true;
+    case FragmentKind::grant:
+    case FragmentKind::grant_response:
+      transfers_.granted(session, fragment);
+      return true;
+  }
+  return false;
+}
+
+/// The peer has no memory for a message: it is taken back as if it had never been sent, so that it neither stands in
+/// the way of others nor looks like congestion, and tried again later.
+void Receiver::take_busy(Session& session, const MessageFragment& fragment) {
+  const std::uint32_t index = transfers_.defer(session, fragment);
+  if (index == kNone) return;
+  recovery_.take_back(session, index, messages_[index].generation);
+  session.unanswered = 0;
+  if (has_work(session)) ready_.add(session);
+}
+
+bool Receiver::authentic(Session& session, const MessageHeader& header, const Datagram& datagram) {
   if (!endpoint_.is_protected()) return !header.has(kMessageProtected);
   if (!header.has(kMessageProtected) || datagram.rest_length != 0) return false;
   std::uint8_t* text = datagram.head + header.length();
@@ -258,7 +306,7 @@ bool EndpointState::authentic(Session& session, const MessageHeader& header, con
       std::span<const std::uint8_t, PacketProtection::kTagBytes>(tag, kMessageTagLength));
 }
 
-void EndpointState::schedule_ack(Session& session, const MessageHeader& header, bool in_order) {
+void Receiver::schedule_ack(Session& session, const MessageHeader& header, bool in_order) {
   ++session.unacknowledged;
   const bool at_once = header.has(kMessagePrompt | kMessagePing) || !in_order || session.go_back_n ||
                        session.unacknowledged >= endpoint_.config.ack_packets;

@@ -1,56 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arrives of messages.
+#include "warpline/message/internal/receive/reassembly.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "warpline/base/prefetch.h"
-#include "warpline/message/internal/state.h"
 
 namespace warpline {
-namespace {
-
-/// Cut where the sender must have cut it.
-bool well_cut(const Session& session, const MessageFragment& fragment, std::uint32_t length) {
-  if (fragment.slot >= kSlots) return false;
-  if (fragment.kind == FragmentKind::grant || fragment.kind == FragmentKind::grant_response) return length == 0;
-  if (fragment.total == 0) return true;
-  return fragment.offset < fragment.total && fragment.offset % session.fragment_bytes == 0 &&
-         length == std::min(session.fragment_bytes, fragment.total - fragment.offset);
-}
-
-}  // namespace
-
-bool EndpointState::take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
-                                  const MessageFragment& fragment, std::uint32_t length) {
-  if (!well_cut(session, fragment, length)) {
-    endpoint_.drop(MessageDrop::bad_fragment);
-    return false;
-  }
-  switch (fragment.kind) {
-    case FragmentKind::request:
-    case FragmentKind::message:
-      return take_incoming(session, datagram, at, fragment, length);
-    case FragmentKind::response:
-      return take_response(session, datagram, at, fragment, length);
-    case FragmentKind::cancel:
-      take_cancel(session, fragment);
-      return true;
-    case FragmentKind::refuse:
-      take_refusal(session, fragment);
-      return true;
-    case FragmentKind::busy:
-      take_busy(session, fragment);
-      return true;
-    case FragmentKind::grant:
-    case FragmentKind::grant_response:
-      transfers_.granted(session, fragment);
-      return true;
-  }
-  return false;
-}
-
-bool EndpointState::take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
-                                  const MessageFragment& fragment, std::uint32_t length) {
+bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
+                               const MessageFragment& fragment, std::uint32_t length) {
   SlotUse& use = session.incoming[fragment.slot];
   const auto newer = static_cast<std::int32_t>(fragment.sequence - use.sequence);
   const TransferRole role =
@@ -134,8 +92,8 @@ bool EndpointState::take_incoming(Session& session, const Datagram& datagram, st
   return true;
 }
 
-EndpointState::Placed EndpointState::place(Message& message, Session& session, const Datagram& datagram,
-                                           std::uint32_t at, const MessageFragment& fragment, std::uint32_t length) {
+Reassembly::Placed Reassembly::place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
+                                     const MessageFragment& fragment, std::uint32_t length) {
   if (message.in_length <= session.fragment_bytes) {
     return copy_in(datagram, at, length, message.in, message.in_device) ? Placed::complete : Placed::no;
   }
@@ -157,8 +115,8 @@ EndpointState::Placed EndpointState::place(Message& message, Session& session, c
   return contiguous >= message.in_length ? Placed::complete : Placed::yes;
 }
 
-bool EndpointState::copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
-                            bool device) {
+bool Reassembly::copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
+                         bool device) {
   const bool placed_by_transport = device || (datagram.rest_device && at + length > datagram.head_length);
   if (placed_by_transport && endpoint_.config.placer.copy == nullptr) {
     endpoint_.drop(MessageDrop::no_buffer);
@@ -178,7 +136,7 @@ bool EndpointState::copy_in(const Datagram& datagram, std::uint32_t at, std::uin
   return true;
 }
 
-void EndpointState::whole(Session& session, std::uint32_t index) {
+void Reassembly::whole(Session& session, std::uint32_t index) {
   Message& message = messages_[index];
   grants_.settle(message);
   if (message.role == TransferRole::peer_message) {
@@ -193,7 +151,7 @@ void EndpointState::whole(Session& session, std::uint32_t index) {
 }
 
 /// Into the list of those that wait for an earlier one, at most kOrderSpan.
-void EndpointState::hold_back(Session& session, std::uint32_t index) {
+void Reassembly::hold_back(Session& session, std::uint32_t index) {
   Message& message = messages_[index];
   const auto distance = [&](const Message& other) {
     return static_cast<std::uint16_t>(other.order - session.expected_order);
@@ -217,7 +175,7 @@ void EndpointState::hold_back(Session& session, std::uint32_t index) {
   deliver_in_order(session);
 }
 
-void EndpointState::deliver_in_order(Session& session) {
+void Reassembly::deliver_in_order(Session& session) {
   for (;;) {
     const std::uint32_t index = session.held_back.first;
     const bool here = index != kNone && messages_[index].order == session.expected_order;
@@ -237,7 +195,7 @@ void EndpointState::deliver_in_order(Session& session) {
 }
 
 /// What has this place in the order will not come.
-void EndpointState::skip_order(Session& session, std::uint16_t order) {
+void Reassembly::skip_order(Session& session, std::uint16_t order) {
   const auto ahead = static_cast<std::uint16_t>(order - session.expected_order);
   if (!session.ordered || ahead >= kOrderSpan) return;
   session.orders_void |= std::uint64_t{1} << ahead;
@@ -245,7 +203,7 @@ void EndpointState::skip_order(Session& session, std::uint16_t order) {
 }
 
 /// The slot's next message is here: its sender is done with the one before.
-void EndpointState::supersede(Session& session, std::uint32_t slot) {
+void Reassembly::supersede(Session& session, std::uint32_t slot) {
   const std::uint32_t index = session.incoming[slot].message;
   if (index == kNone) return;
   Message& message = messages_[index];
@@ -261,7 +219,7 @@ void EndpointState::supersede(Session& session, std::uint32_t slot) {
   if (arriving) skip_order(session, order);
 }
 
-void EndpointState::take_cancel(Session& session, const MessageFragment& fragment) {
+void Reassembly::take_cancel(Session& session, const MessageFragment& fragment) {
   SlotUse& use = session.incoming[fragment.slot];
   const auto newer = static_cast<std::int32_t>(fragment.sequence - use.sequence);
   if (newer < 0) return;
@@ -277,7 +235,20 @@ void EndpointState::take_cancel(Session& session, const MessageFragment& fragmen
   if (arriving) skip_order(session, fragment.order);
 }
 
-bool EndpointState::refuse(Session& session, const MessageFragment& fragment, RefusalCode code) {
+/// Not acknowledged, so if this is lost the fragment comes again, and so does this.
+void Reassembly::tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal) {
+  ready_.add(session);
+  for (std::uint32_t i = 0; i < session.busy_count; ++i) {
+    if (session.busy[i].slot == fragment.slot) {
+      session.busy[i] = {fragment.sequence, fragment.slot, refusal};
+      return;
+    }
+  }
+  if (session.busy_count == kBusyNotices) return;
+  session.busy[session.busy_count++] = {fragment.sequence, fragment.slot, refusal};
+}
+
+bool Reassembly::refuse(Session& session, const MessageFragment& fragment, RefusalCode code) {
   const std::uint32_t index = transfers_.create(session, TransferRole::peer_request);
   if (index == kNone) {
     endpoint_.drop(MessageDrop::no_message);
@@ -300,8 +271,8 @@ bool EndpointState::refuse(Session& session, const MessageFragment& fragment, Re
   return true;
 }
 
-bool EndpointState::take_response(Session& session, const Datagram& datagram, std::uint32_t at,
-                                  const MessageFragment& fragment, std::uint32_t length) {
+bool Reassembly::take_response(Session& session, const Datagram& datagram, std::uint32_t at,
+                               const MessageFragment& fragment, std::uint32_t length) {
   const SlotUse& use = session.outgoing[fragment.slot];
   const std::uint32_t index = use.message;
   const bool waits =
@@ -339,7 +310,7 @@ bool EndpointState::take_response(Session& session, const Datagram& datagram, st
   return placed != Placed::no;
 }
 
-void EndpointState::take_refusal(Session& session, const MessageFragment& fragment) {
+void Reassembly::take_refusal(Session& session, const MessageFragment& fragment) {
   const SlotUse& use = session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return;
   Message& message = messages_[use.message];

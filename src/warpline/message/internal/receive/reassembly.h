@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/message/datagram.h"
+#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/receive/grants.h"
+#include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/transfer/message_pool.h"
+#include "warpline/message/internal/transfer/transfers.h"
+#include "warpline/packet/message_header.h"
+
+namespace warpline {
+
+/// Messages out of their fragments: where each byte goes, when a message is whole, and on ordered sessions when it is
+/// its turn. A slot of the peer's holds its newest message; an older one is over. A message for which there is no
+/// memory is not taken at all, and the peer is told so.
+class Reassembly {
+ public:
+  Reassembly(EndpointContext& endpoint, MessagePool& messages, ReadyQueue& ready, Grants& grants, Transfers& transfers)
+      : endpoint_(endpoint), messages_(messages), ready_(ready), grants_(grants), transfers_(transfers) {}
+
+  // A fragment that is cut where the sender must have cut it, and whose `length` bytes begin at byte `at` of the
+  // datagram. False if the packet, or this fragment of a bundle, must not count as received.
+  /// Of a request or message.
+  [[nodiscard]] bool take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
+                                   const MessageFragment& fragment, std::uint32_t length);
+  [[nodiscard]] bool take_response(Session& session, const Datagram& datagram, std::uint32_t at,
+                                   const MessageFragment& fragment, std::uint32_t length);
+
+  void take_cancel(Session& session, const MessageFragment& fragment);
+  void take_refusal(Session& session, const MessageFragment& fragment);
+
+ private:
+  enum class Placed : std::uint8_t { no, yes, complete };
+  [[nodiscard]] Placed place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
+                             const MessageFragment& fragment, std::uint32_t length);
+  [[nodiscard]] bool copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
+                             bool device);
+  void tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal = 0);
+  [[nodiscard]] bool refuse(Session& session, const MessageFragment& fragment, RefusalCode code);
+  void supersede(Session& session, std::uint32_t slot);
+  void whole(Session& session, std::uint32_t index);
+  void hold_back(Session& session, std::uint32_t index);
+  void skip_order(Session& session, std::uint16_t order);
+  void deliver_in_order(Session& session);
+
+  EndpointContext& endpoint_;
+  MessagePool& messages_;
+  ReadyQueue& ready_;
+  Grants& grants_;
+  Transfers& transfers_;
+};
+
+}  // namespace warpline

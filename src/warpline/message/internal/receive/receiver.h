@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "warpline/message/datagram.h"
+#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/receive/reassembly.h"
+#include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/send/recovery.h"
+#include "warpline/message/internal/session/handshake.h"
+#include "warpline/message/internal/session/session_life.h"
+#include "warpline/message/internal/session/session_table.h"
+#include "warpline/message/internal/session/timers.h"
+#include "warpline/message/internal/transfer/message_pool.h"
+#include "warpline/message/internal/transfer/transfers.h"
+#include "warpline/packet/message_header.h"
+
+namespace warpline {
+
+class FetchAhead;
+
+/// From datagrams to packets of sessions, and from these to acknowledgements and fragments. What a packet says counts
+/// only once it is known to be of its session, and new; whatever is not taken is dropped with a reason.
+class Receiver {
+ public:
+  Receiver(EndpointContext& endpoint, SessionTable& sessions, MessagePool& messages, Timers& timers, ReadyQueue& ready,
+           Transfers& transfers, Recovery& recovery, SessionLife& life, Handshake& handshake, Reassembly& reassembly)
+      : endpoint_(endpoint),
+        sessions_(sessions),
+        messages_(messages),
+        timers_(timers),
+        ready_(ready),
+        transfers_(transfers),
+        recovery_(recovery),
+        life_(life),
+        handshake_(handshake),
+        reassembly_(reassembly) {}
+
+  void receive(std::span<const Datagram> datagrams);
+
+ private:
+  void receive_one(const Datagram& datagram, FetchAhead& ahead);
+  [[nodiscard]] bool parse_or_drop(const Datagram& datagram, MessageHeader& header);
+  void receive_packets(const Datagram& datagram, FetchAhead& ahead);
+  void receive_packet(const Datagram& datagram, const MessageHeader& header);
+  [[nodiscard]] Session* session_of(const MessageHeader& header, const Datagram& datagram);
+  [[nodiscard]] bool authentic(Session& session, const MessageHeader& header, const Datagram& datagram);
+  void take_packet(Session& session, const MessageHeader& header, const Datagram& datagram);
+  [[nodiscard]] std::uint32_t take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram);
+  /// False if the packet, or this fragment of a bundle, must not count as received.
+  [[nodiscard]] bool take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
+                                   const MessageFragment& fragment, std::uint32_t length);
+  void take_busy(Session& session, const MessageFragment& fragment);
+  void schedule_ack(Session& session, const MessageHeader& header, bool in_order);
+
+  EndpointContext& endpoint_;
+  SessionTable& sessions_;
+  MessagePool& messages_;
+  Timers& timers_;
+  ReadyQueue& ready_;
+  Transfers& transfers_;
+  Recovery& recovery_;
+  SessionLife& life_;
+  Handshake& handshake_;
+  Reassembly& reassembly_;
+};
+
+}  // namespace warpline
