@@ -9,10 +9,6 @@
 namespace warpline {
 namespace {
 
-static_assert(static_cast<int>(CongestionKind::none) == static_cast<int>(CcKind::none) &&
-              static_cast<int>(CongestionKind::dctcp) == static_cast<int>(CcKind::dctcp) &&
-              static_cast<int>(CongestionKind::timely) == static_cast<int>(CcKind::timely));
-
 constexpr std::uint32_t kLongestSource = 16U << 20;
 constexpr std::uint32_t kIpv4Headers = 28;  ///< IP and UDP
 constexpr std::uint32_t kIpv6Headers = 48;
@@ -112,7 +108,7 @@ Result<EndpointConfig> MessagePlan::endpoint(std::uint16_t worker) const {
   config.credits = message.credits;
   config.fixed_rto = message.rto;
   config.grants = message.grants;
-  config.cc.kind = static_cast<CcKind>(message.cc);
+  config.cc.kind = message.cc;
   config.peer_timeout = message.peer_timeout;
   return config;
 }

@@ -13,6 +13,7 @@
 #include "warpline/base/units.h"
 #include "warpline/datapath/forward_settings.h"
 #include "warpline/memory/pool_settings.h"
+#include "warpline/message/cc_config.h"
 #include "warpline/port/port_settings.h"
 #include "warpline/report/run_settings.h"
 #include "warpline/router/router_settings.h"
@@ -33,11 +34,6 @@ template <>
 inline constexpr auto kEnumNames<MessageTest> =
     enum_names<MessageTest>({"echo", "rate", "latency", "bandwidth", "incast"});
 
-/// As message/cc names them.
-enum class CongestionKind : std::uint8_t { swift, timely, dctcp, none };
-template <>
-inline constexpr auto kEnumNames<CongestionKind> = enum_names<CongestionKind>({"swift", "timely", "dctcp", "none"});
-
 struct MessageConfig {
   MessageRole role = MessageRole::server;
   SocketAddress listen{Ipv4Address{}, 24'240};
@@ -52,7 +48,7 @@ struct MessageConfig {
   std::uint64_t requests = 0;                ///< stop after so many; 0: no bound
   bool bidir = false;                        ///< bandwidth: responses are as long as requests
   bool reconnect = false;                    ///< sessions that are lost are opened again, until the end
-  CongestionKind cc = CongestionKind::swift;
+  CcKind cc = CcKind::swift;
   std::string key;                    ///< a file, as protection/key_file.h has it; empty: nothing is encrypted
   bool go_back_n = false;             ///< for comparison: eRPC's published way instead of selective repeat
   Nanos rto{5'000'000};               ///< go-back-n: fixed retransmission timeout

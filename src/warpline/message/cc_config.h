@@ -3,12 +3,15 @@
 
 #include <cstdint>
 
+#include "warpline/base/enum_names.h"
 #include "warpline/base/units.h"
 
 namespace warpline {
 
 /// The congestion controllers; `none`: a constant window.
 enum class CcKind : std::uint8_t { swift, timely, dctcp, none };
+template <>
+inline constexpr auto kEnumNames<CcKind> = enum_names<CcKind>({"swift", "timely", "dctcp", "none"});
 
 /// Parameters of all controllers; copied into the controllers that they concern. Nonsense is clamped, never an error.
 struct CcConfig {
