@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `warpline bench`: the published tables. DPDK starts once in a process, so each run is a child that is this program.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <cstdio>
 #include <string>
@@ -77,13 +76,10 @@ Result<int> make_table(const LoadedConfig& loaded) {
 
 }  // namespace
 
-int run_bench(const LoadedConfig& loaded) {
+Result<int> run_bench(const LoadedConfig& loaded) {
   if (loaded.config.bench.name == "list") return list(loaded.json);
   if (loaded.config.bench.name == "recycle") return run_bench_recycle(loaded);
-  const Result<int> result = make_table(loaded);
-  if (result) return *result;
-  spdlog::error("{}", result.error().message());
-  return static_cast<int>(result.error().kind);
+  return make_table(loaded);
 }
 
 }  // namespace warpline

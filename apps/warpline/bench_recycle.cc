@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `warpline bench recycle`: one process, one lcore, ports made anew for each measurement.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <cstdio>
@@ -66,11 +65,6 @@ Result<int> make_recycle_table(const LoadedConfig& loaded) {
 
 }  // namespace
 
-int run_bench_recycle(const LoadedConfig& loaded) {
-  const Result<int> result = make_recycle_table(loaded);
-  if (result) return *result;
-  spdlog::error("{}", result.error().message());
-  return static_cast<int>(result.error().kind);
-}
+Result<int> run_bench_recycle(const LoadedConfig& loaded) { return make_recycle_table(loaded); }
 
 }  // namespace warpline

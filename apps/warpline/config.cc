@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "message_layout.h"
+#include "run_frame.h"
 #include "traffic_layout.h"
 #include "warpline/base/give_way.h"
 #include "warpline/datapath/layout.h"
@@ -47,7 +48,7 @@ Result<LcorePlan> plan_of(const Config& config) {
     if (config.command == "l3forward") return lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
     return lay_out_forward(config.datapath(), nodes, topology.cpus.size()).requests;
   };
-  return plan_lcores(topology, requests(), {config.runtime.lcores, config.runtime.share_cores, is_real_time()});
+  return place_workers(config.runtime, topology, requests());
 }
 
 nlohmann::json to_json(const LcorePlan& plan) {
@@ -140,7 +141,7 @@ int show(const LoadedConfig& loaded) {
 
 }  // namespace
 
-int run_config(const LoadedConfig& loaded) {
+Result<int> run_config(const LoadedConfig& loaded) {
   if (loaded.task == Task::show) return show(loaded);
   std::vector<Error> problems = loaded.problems;
   if (problems.empty()) problems = problems_of_use(loaded.config);

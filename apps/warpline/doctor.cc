@@ -64,7 +64,7 @@ nlohmann::json to_json(const std::vector<Check>& checks, const std::vector<GpuFa
 
 }  // namespace
 
-int run_doctor(const LoadedConfig& loaded) {
+Result<int> run_doctor(const LoadedConfig& loaded) {
   const StopOnSignal on_signal;
   std::vector<Check> checks = examine_machine();
   const Result<std::vector<GpuFacts>> gpus = [] {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "commands.h"
-#include "run_inputs.h"
+#include "run_frame.h"
 #include "warpline/base/give_way.h"
 #include "warpline/forward/forward_ports.h"
 #include "warpline/forward/forwarder.h"
@@ -84,8 +84,7 @@ class ForwardRun {
     nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
     layout_ = lay_out_forward(config_.datapath(), nodes, topology.cpus.size());
-    WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests,
-                                    {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
+    WARPLINE_TRY(plan_, place_workers(config_.runtime, topology, layout_.requests));
     return {};
   }
 
@@ -254,17 +253,10 @@ class ForwardRun {
   }
 
   int report(const LiveResult& live) {
-    RunReport report;
-    report.command = config_.command;
-    report.config = loaded_.to_json();
-    report.duration_s = live.duration_s;
+    RunReport report = report_of(loaded_, live, plan_, *eal_, ports_->ports());
     report.totals = totals();
-    report.rate = live.rate;
     report.counted = counted_by(*forwarder_);
     report.gpu = gpu_totals();
-    for (const Port& port : ports_->ports()) add_port(report, port);
-    add_plan(report, plan_);
-    report.notes = notes_of(plan_, *eal_, ports_->ports());
     report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
     if (proof_) prove(report);
     const std::span<const Port> ports = ports_->ports();
@@ -311,11 +303,6 @@ class ForwardRun {
 
 }  // namespace
 
-int run_forward(const LoadedConfig& loaded) {
-  const Result<int> result = ForwardRun(loaded).run();
-  if (result) return *result;
-  spdlog::error("{}", result.error().message());
-  return static_cast<int>(result.error().kind);
-}
+Result<int> run_forward(const LoadedConfig& loaded) { return ForwardRun(loaded).run(); }
 
 }  // namespace warpline

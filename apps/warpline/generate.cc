@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "run_frame.h"
 #include "traffic_layout.h"
 #include "warpline/base/give_way.h"
 #include "warpline/memory/packet_pool.h"
@@ -62,8 +63,7 @@ class GenerateRun {
     }
     const std::vector<WorkerRequest> requests = traffic_requests(nodes, queues());
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
-    WARPLINE_TRY(
-        plan_, plan_lcores(topology, requests, {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
+    WARPLINE_TRY(plan_, place_workers(config_.runtime, topology, requests));
     group_ = std::make_unique<TrafficGroup>(
         std::move(traffic), TrafficGroup::Options{.workers = static_cast<std::uint16_t>(requests.size()),
                                                   .macs = MacRule::either,
@@ -162,21 +162,14 @@ class GenerateRun {
   }
 
   int report(const LiveResult& live) {
-    RunReport report;
-    report.command = config_.command;
-    report.config = loaded_.to_json();
-    report.duration_s = live.duration_s;
+    RunReport report = report_of(loaded_, live, plan_, *eal_, ports_);
     report.totals = totals();
-    report.rate = live.rate;
     for (std::uint16_t i = 0; i < plan_.workers.size(); ++i) {
       QueueTotals queue = group_->queue_totals(i);
       queue.port = ports_[i / queues()].name();
       queue.queue = static_cast<std::uint16_t>(i % queues());
       report.queues.push_back(std::move(queue));
     }
-    for (const Port& port : ports_) add_port(report, port);
-    add_plan(report, plan_);
-    report.notes = notes_of(plan_, *eal_, ports_);
     // What comes back is always checked, but there may be nobody who sends it: only --verify says that it must come.
     const bool must_return = config_.run.verify && report.totals.tx.packets != 0;
     if (!config_.run.verify && report.totals.rx.packets == 0) report.totals.verify.reset();
@@ -205,11 +198,6 @@ class GenerateRun {
 
 }  // namespace
 
-int run_generate(const LoadedConfig& loaded) {
-  const Result<int> result = GenerateRun(loaded).run();
-  if (result) return *result;
-  spdlog::error("{}", result.error().message());
-  return static_cast<int>(result.error().kind);
-}
+Result<int> run_generate(const LoadedConfig& loaded) { return GenerateRun(loaded).run(); }
 
 }  // namespace warpline

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "commands.h"
-#include "run_inputs.h"
+#include "run_frame.h"
 #include "warpline/base/give_way.h"
 #include "warpline/forward/forward_ports.h"
 #include "warpline/report/live.h"
@@ -69,8 +69,7 @@ class L3ForwardRun {
                  read_routes(config_.l3forward.routes, own, config_.l3forward.lookup == LookupKind::exact));
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
     layout_ = lay_out_routing(config_.datapath(), inputs_.nodes, topology.cpus.size());
-    WARPLINE_TRY(plan_, plan_lcores(topology, layout_.requests,
-                                    {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
+    WARPLINE_TRY(plan_, place_workers(config_.runtime, topology, layout_.requests));
     return routes;
   }
 
@@ -120,16 +119,9 @@ class L3ForwardRun {
   }
 
   int report(const LiveResult& live) {
-    RunReport report;
-    report.command = config_.command;
-    report.config = loaded_.to_json();
-    report.duration_s = live.duration_s;
+    RunReport report = report_of(loaded_, live, plan_, *eal_, ports_->ports());
     report.totals = totals_of(*router_);
-    report.rate = live.rate;
     report.routing = routing_of(*router_);
-    for (const Port& port : ports_->ports()) add_port(report, port);
-    add_plan(report, plan_);
-    report.notes = notes_of(plan_, *eal_, ports_->ports());
     report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
     add_recycling(report, loaded_, ports_->recycling(), ports_->ports());
     print(report, config_.run);
@@ -154,11 +146,6 @@ class L3ForwardRun {
 
 }  // namespace
 
-int run_l3forward(const LoadedConfig& loaded) {
-  const Result<int> result = L3ForwardRun(loaded).run();
-  if (result) return *result;
-  spdlog::error("{}", result.error().message());
-  return static_cast<int>(result.error().kind);
-}
+Result<int> run_l3forward(const LoadedConfig& loaded) { return L3ForwardRun(loaded).run(); }
 
 }  // namespace warpline

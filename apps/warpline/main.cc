@@ -25,34 +25,37 @@ void log_to_stderr() {
   spdlog::set_pattern("%n: %v");
 }
 
-int run(const std::vector<std::string>& arguments) {
+Result<int> run(const std::vector<std::string>& arguments) {
   if (const auto text = requested_text(arguments, build_facts().at("version").get<std::string>())) {
     fmt::print("{}", *text);
     return 0;
   }
-  const auto loaded = load(arguments, process_environment(), read_text_file);
-  if (!loaded) {
-    spdlog::error("{}", loaded.error().message());
-    return static_cast<int>(loaded.error().kind);
-  }
+  WARPLINE_TRY(const LoadedConfig loaded, load(arguments, process_environment(), read_text_file));
   // There is no default, so the compiler refuses a command without a case.
-  switch (loaded->command) {
+  switch (loaded.command) {
     case Command::forward:
-      return run_forward(*loaded);
+      return run_forward(loaded);
     case Command::l3forward:
-      return run_l3forward(*loaded);
+      return run_l3forward(loaded);
     case Command::generate:
-      return run_generate(*loaded);
+      return run_generate(loaded);
     case Command::message:
-      return run_message(*loaded);
+      return run_message(loaded);
     case Command::bench:
-      return run_bench(*loaded);
+      return run_bench(loaded);
     case Command::config:
-      return run_config(*loaded);
+      return run_config(loaded);
     case Command::doctor:
-      return run_doctor(*loaded);
+      return run_doctor(loaded);
   }
   __builtin_unreachable();  // load() knows no other
+}
+
+/// The exit code of a command that ended so.
+int code_of(const Result<int>& result) {
+  if (result) return *result;
+  spdlog::error("{}", result.error().message());
+  return static_cast<int>(result.error().kind);
 }
 
 /// Ends the output. What its reader did not get turns success, and an interrupt, into an error.
@@ -72,7 +75,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
     warpline::log_to_stderr();
-    const int code = warpline::run({argv + 1, argv + argc});
+    const int code = warpline::code_of(warpline::run({argv + 1, argv + argc}));
     errno = 0;
     return warpline::end_output(code);
   } catch (const std::exception& exception) {  // out of memory, mostly: of ours only prints to stdout throw

@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "message_layout.h"
+#include "run_frame.h"
 #include "warpline/base/give_way.h"
 #include "warpline/base/output.h"
 #include "warpline/gpu/device.h"
@@ -104,8 +105,7 @@ class MessageRun {
     const PortSettings& port = config_.ports.front();
     WARPLINE_CHECK(check_port_spec(port.spec));
     WARPLINE_TRY(const Topology topology, Topology::of_machine());
-    WARPLINE_TRY(lcores_, plan_lcores(topology, message_requests(config_, port_node(port.spec)),
-                                      {config_.runtime.lcores, config_.runtime.share_cores, is_real_time()}));
+    WARPLINE_TRY(lcores_, place_workers(config_.runtime, topology, message_requests(config_, port_node(port.spec))));
     const auto own_port = static_cast<std::uint16_t>(49'152 + std::random_device{}() % 8192);
     const MessagePortConfig setup = plan_.port(own_port);
     const Bytes memory{MessagePort::memory(port, setup).value + pattern_bytes() +
@@ -336,11 +336,6 @@ class MessageRun {
 
 }  // namespace
 
-int run_message(const LoadedConfig& loaded) {
-  const Result<int> result = MessageRun(loaded).run();
-  if (result) return *result;
-  spdlog::error("{}", result.error().message());
-  return static_cast<int>(result.error().kind);
-}
+Result<int> run_message(const LoadedConfig& loaded) { return MessageRun(loaded).run(); }
 
 }  // namespace warpline

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/base/give_way.h"
 #include "warpline/datapath/path_totals.h"
-#include "warpline/machine/ordinary_scheduling.h"
 #include "warpline/machine/topology.h"
 #include "warpline/runtime/port_spec.h"
 

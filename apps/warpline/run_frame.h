@@ -9,13 +9,17 @@
 #include "config/config.h"
 #include "config/load.h"
 #include "warpline/base/result.h"
+#include "warpline/machine/topology.h"
 #include "warpline/memory/recycle_setup.h"
 #include "warpline/port/port.h"
+#include "warpline/report/live.h"
 #include "warpline/report/report.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/lcore_plan.h"
 
 namespace warpline {
 
-// What the commands that forward have in common.
+// What the commands that drive ports have in common.
 
 /// What can be known of the ports before DPDK starts.
 struct RunInputs {
@@ -31,6 +35,14 @@ struct RunInputs {
 /// All that may or can come is among the `received` packets, or was lost by a device.
 [[nodiscard]] bool input_used_up(const Config& config, bool finite, std::uint64_t received,
                                  std::span<const Port> ports);
+
+/// Places the workers on this machine's cores, as far as --lcores and --share-cores let it.
+[[nodiscard]] Result<LcorePlan> place_workers(const RuntimeSettings& runtime, const Topology& topology,
+                                              const std::vector<WorkerRequest>& requests);
+
+/// The part of a report that every run has: what was asked, how long it took, its rate, its ports, cores and notes.
+[[nodiscard]] RunReport report_of(const LoadedConfig& loaded, const LiveResult& live, const LcorePlan& plan,
+                                  const Eal& eal, std::span<const Port> ports);
 
 /// What recycling could not do, each one line: that it does what the ports let it goes without saying, unless somebody
 /// asked for it.

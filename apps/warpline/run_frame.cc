@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run_inputs.h"
+#include "run_frame.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "warpline/machine/topology.h"
+#include "warpline/base/give_way.h"
 #include "warpline/report/recycle_totals.h"
+#include "warpline/report/run_end.h"
 #include "warpline/runtime/pcap_file.h"
 #include "warpline/runtime/port_spec.h"
 
@@ -55,6 +56,24 @@ bool input_used_up(const Config& config, bool finite, std::uint64_t received, st
     }
   }
   return received >= config.run.packets;
+}
+
+Result<LcorePlan> place_workers(const RuntimeSettings& runtime, const Topology& topology,
+                                const std::vector<WorkerRequest>& requests) {
+  return plan_lcores(topology, requests, {runtime.lcores, runtime.share_cores, is_real_time()});
+}
+
+RunReport report_of(const LoadedConfig& loaded, const LiveResult& live, const LcorePlan& plan, const Eal& eal,
+                    std::span<const Port> ports) {
+  RunReport report;
+  report.command = loaded.config.command;
+  report.config = loaded.to_json();
+  report.duration_s = live.duration_s;
+  report.rate = live.rate;
+  for (const Port& port : ports) add_port(report, port);
+  add_plan(report, plan);
+  report.notes = notes_of(plan, eal, ports);
+  return report;
 }
 
 std::vector<std::string> recycling_notes(const LoadedConfig& loaded, const Recycling& recycling) {
