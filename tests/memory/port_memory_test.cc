@@ -32,9 +32,9 @@ constexpr std::uint32_t kFrames = 2000;
 PortPoolsPlan plan_of(MemoryKind memory, std::uint16_t split) {
   PortPoolsPlan plan;
   plan.name = "near";
-  plan.config.memory = memory;
-  plan.config.split = split;
-  plan.config.cache = 32;
+  plan.settings.memory = memory;
+  plan.settings.split = split;
+  plan.settings.cache = 32;
   plan.size = kBuffers;
   plan.data_room = 2048;
   return plan;
@@ -240,7 +240,7 @@ TEST(PoolsOfQueues, EachQueueFillsFromItsOwn) {
   Pair pair;
   PortPoolsPlan plan = plan_of(MemoryKind::device, 60);
   plan.queues = 2;
-  plan.config.sharing = PoolSharing::queue;
+  plan.settings.sharing = PoolSharing::queue;
   plan.gpus = {0, 1};
   const auto opened = pair.open(plan);
   ASSERT_TRUE(opened.ok()) << opened.error().message();
