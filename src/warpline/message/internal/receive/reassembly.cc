@@ -7,6 +7,7 @@
 #include "warpline/base/prefetch.h"
 
 namespace warpline {
+
 bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
                                const MessageFragment& fragment, std::uint32_t length) {
   SlotUse& use = session.incoming[fragment.slot];
@@ -14,21 +15,21 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   const TransferRole role =
       fragment.kind == FragmentKind::request ? TransferRole::peer_request : TransferRole::peer_message;
   if (newer <= 0) {
-    const bool refused = newer == 0 && use.message != kNone && messages_[use.message].refuse;
+    const bool refused = newer == 0 && use.message != kNone && core_.messages[use.message].refuse;
     if (refused && role == TransferRole::peer_message) {
       // Acknowledged, all of it would look delivered to a sender that the refusal has not reached.
-      endpoint_.drop(MessageDrop::bad_fragment);
+      core_.context.drop(MessageDrop::bad_fragment);
       // Where a window that does not move holds the refusal itself back.
-      if (session.go_back_n) tell_busy(session, fragment, messages_[use.message].code);
+      if (session.go_back_n) tell_busy(session, fragment, core_.messages[use.message].code);
       return false;
     }
-    if (newer < 0 || use.message == kNone || messages_[use.message].state != MessageState::arriving) {
-      endpoint_.counters.fragments_duplicate.add(1);
+    if (newer < 0 || use.message == kNone || core_.messages[use.message].state != MessageState::arriving) {
+      core_.context.counters.fragments_duplicate.add(1);
       return true;
     }
-    Message& message = messages_[use.message];
+    Message& message = core_.messages[use.message];
     if (message.role != role || message.in_length != fragment.total) {
-      endpoint_.drop(MessageDrop::bad_fragment);
+      core_.context.drop(MessageDrop::bad_fragment);
       return false;
     }
     const Placed placed = place(message, session, datagram, at, fragment, length);
@@ -40,43 +41,43 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   const bool beyond =
       (session.ordered && ahead >= kOrderSpan) || fragment.offset / session.fragment_bytes >= FragmentWindow::kSpan;
   if (beyond) {
-    endpoint_.drop(MessageDrop::beyond_window);
+    core_.context.drop(MessageDrop::beyond_window);
     return false;
   }
-  if (fragment.total > endpoint_.config.max_message_bytes)
+  if (fragment.total > core_.context.config.max_message_bytes)
     return refuse(session, fragment, RefusalCode::message_too_long);
   const std::uint64_t held = std::uint64_t{session.unread} + fragment.total;
-  if (held > std::uint64_t{endpoint_.config.receive_window} + 2ULL * endpoint_.config.max_message_bytes) {
-    endpoint_.drop(MessageDrop::no_buffer);
+  if (held > std::uint64_t{core_.context.config.receive_window} + 2ULL * core_.context.config.max_message_bytes) {
+    core_.context.drop(MessageDrop::no_buffer);
     tell_busy(session, fragment);
     return false;
   }
-  if (session.ordered && ahead != 0 && !messages_.has_to_spare(fragment.total)) {
-    endpoint_.drop(MessageDrop::no_buffer);
+  if (session.ordered && ahead != 0 && !core_.messages.has_to_spare(fragment.total)) {
+    core_.context.drop(MessageDrop::no_buffer);
     tell_busy(session, fragment);
     return false;
   }
   const std::uint32_t index = transfers_.create(session, role);
   if (index == kNone) {
-    endpoint_.drop(MessageDrop::no_message);
+    core_.context.drop(MessageDrop::no_message);
     tell_busy(session, fragment);
     return false;
   }
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   message.state = MessageState::arriving;
   message.in_length = fragment.total;
   message.in_code = fragment.code;
   message.more = fragment.more;
   message.order = fragment.order;
-  if (!messages_.take_in(message, fragment.code, fragment.total)) {
+  if (!core_.messages.take_in(message, fragment.code, fragment.total)) {
     transfers_.free(index);
-    endpoint_.drop(MessageDrop::no_buffer);
+    core_.context.drop(MessageDrop::no_buffer);
     tell_busy(session, fragment);
     return false;
   }
   const bool single = fragment.total <= session.fragment_bytes;
   if (!single) message.begin_window();
-  grants_.begin(session, message);
+  core_.grants.begin(session, message);
   const Placed placed = place(message, session, datagram, at, fragment, length);
   if (placed == Placed::no) {
     transfers_.free(index);
@@ -99,18 +100,18 @@ Reassembly::Placed Reassembly::place(Message& message, Session& session, const D
   }
   const std::uint32_t number = fragment.offset / session.fragment_bytes;
   if (message.window.has(number)) {
-    endpoint_.counters.fragments_duplicate.add(1);
+    core_.context.counters.fragments_duplicate.add(1);
     return Placed::yes;
   }
   if (number - message.window.base() >= FragmentWindow::kSpan) {
-    endpoint_.drop(MessageDrop::beyond_window);
+    core_.context.drop(MessageDrop::beyond_window);
     return Placed::no;
   }
   std::uint8_t* const to = message.in + fragment.offset;
   if (!copy_in(datagram, at, length, to, message.in_device)) return Placed::no;
   if (!message.in_device) prefetch_bytes<true>(to + length, std::min(length, kPrefetched));
   message.window.add(number);
-  if (message.owed != 0 && number != 0) grants_.arrived(session, message, length);
+  if (message.owed != 0 && number != 0) core_.grants.arrived(session, message, length);
   const std::uint64_t contiguous = std::uint64_t{message.window.base()} * session.fragment_bytes;
   return contiguous >= message.in_length ? Placed::complete : Placed::yes;
 }
@@ -118,13 +119,13 @@ Reassembly::Placed Reassembly::place(Message& message, Session& session, const D
 bool Reassembly::copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
                          bool device) {
   const bool placed_by_transport = device || (datagram.rest_device && at + length > datagram.head_length);
-  if (placed_by_transport && endpoint_.config.placer.copy == nullptr) {
-    endpoint_.drop(MessageDrop::no_buffer);
+  if (placed_by_transport && core_.context.config.placer.copy == nullptr) {
+    core_.context.drop(MessageDrop::no_buffer);
     return false;
   }
   const auto copy = [&](const std::uint8_t* from, std::uint32_t n) {
     if (placed_by_transport) {
-      endpoint_.config.placer.copy(endpoint_.config.placer.context, to, from, n);
+      core_.context.config.placer.copy(core_.context.config.placer.context, to, from, n);
     } else {
       std::memcpy(to, from, n);
     }
@@ -137,8 +138,8 @@ bool Reassembly::copy_in(const Datagram& datagram, std::uint32_t at, std::uint32
 }
 
 void Reassembly::whole(Session& session, std::uint32_t index) {
-  Message& message = messages_[index];
-  grants_.settle(message);
+  Message& message = core_.messages[index];
+  core_.grants.settle(message);
   if (message.role == TransferRole::peer_message) {
     session.incoming[message.slot].message = kNone;
     message.has_slot = false;
@@ -152,38 +153,38 @@ void Reassembly::whole(Session& session, std::uint32_t index) {
 
 /// Into the list of those that wait for an earlier one, at most kOrderSpan.
 void Reassembly::hold_back(Session& session, std::uint32_t index) {
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   const auto distance = [&](const Message& other) {
     return static_cast<std::uint16_t>(other.order - session.expected_order);
   };
   message.state = MessageState::held_back;
   std::uint32_t before = kNone;
   std::uint32_t after = session.held_back.first;
-  while (after != kNone && distance(messages_[after]) < distance(message)) {
+  while (after != kNone && distance(core_.messages[after]) < distance(message)) {
     before = after;
-    after = messages_[after].send_next;
+    after = core_.messages[after].send_next;
   }
   const bool taken = distance(message) >= kOrderSpan || (session.orders_void >> distance(message) & 1) != 0 ||
-                     (after != kNone && messages_[after].order == message.order);
+                     (after != kNone && core_.messages[after].order == message.order);
   if (taken) {
-    endpoint_.drop(MessageDrop::bad_fragment);
+    core_.context.drop(MessageDrop::bad_fragment);
     transfers_.free(index);
     return;
   }
   message.send_next = after;
-  (before == kNone ? session.held_back.first : messages_[before].send_next) = index;
+  (before == kNone ? session.held_back.first : core_.messages[before].send_next) = index;
   deliver_in_order(session);
 }
 
 void Reassembly::deliver_in_order(Session& session) {
   for (;;) {
     const std::uint32_t index = session.held_back.first;
-    const bool here = index != kNone && messages_[index].order == session.expected_order;
+    const bool here = index != kNone && core_.messages[index].order == session.expected_order;
     if (!here && (session.orders_void & 1) == 0) return;
     session.orders_void >>= 1;
     ++session.expected_order;
     if (!here) continue;
-    Message& message = messages_[index];
+    Message& message = core_.messages[index];
     session.held_back.first = message.send_next;
     if (message.state == MessageState::withdrawn) {
       transfers_.free(index);
@@ -206,7 +207,7 @@ void Reassembly::skip_order(Session& session, std::uint16_t order) {
 void Reassembly::supersede(Session& session, std::uint32_t slot) {
   const std::uint32_t index = session.incoming[slot].message;
   if (index == kNone) return;
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   if (message.state == MessageState::sending) {
     session.incoming[slot].message = kNone;
     message.has_slot = false;
@@ -230,14 +231,14 @@ void Reassembly::take_cancel(Session& session, const MessageFragment& fragment) 
     return;
   }
   if (use.message == kNone) return;
-  const bool arriving = messages_[use.message].state == MessageState::arriving;
+  const bool arriving = core_.messages[use.message].state == MessageState::arriving;
   transfers_.withdraw_incoming(use.message);
   if (arriving) skip_order(session, fragment.order);
 }
 
 /// Not acknowledged, so if this is lost the fragment comes again, and so does this.
 void Reassembly::tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal) {
-  ready_.add(session);
+  core_.ready.add(session);
   for (std::uint32_t i = 0; i < session.busy_count; ++i) {
     if (session.busy[i].slot == fragment.slot) {
       session.busy[i] = {fragment.sequence, fragment.slot, refusal};
@@ -251,14 +252,14 @@ void Reassembly::tell_busy(Session& session, const MessageFragment& fragment, st
 bool Reassembly::refuse(Session& session, const MessageFragment& fragment, RefusalCode code) {
   const std::uint32_t index = transfers_.create(session, TransferRole::peer_request);
   if (index == kNone) {
-    endpoint_.drop(MessageDrop::no_message);
+    core_.context.drop(MessageDrop::no_message);
     return false;
   }
   supersede(session, fragment.slot);
   SlotUse& use = session.incoming[fragment.slot];
   use.sequence = fragment.sequence;
   use.message = index;
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   message.refuse = true;
   message.state = MessageState::sending;
   message.code = static_cast<std::uint16_t>(code);
@@ -276,13 +277,13 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
   const SlotUse& use = session.outgoing[fragment.slot];
   const std::uint32_t index = use.message;
   const bool waits =
-      index != kNone && use.sequence == fragment.sequence && messages_[index].role == TransferRole::own_request &&
-      (messages_[index].state == MessageState::sending || messages_[index].state == MessageState::awaiting);
+      index != kNone && use.sequence == fragment.sequence && core_.messages[index].role == TransferRole::own_request &&
+      (core_.messages[index].state == MessageState::sending || core_.messages[index].state == MessageState::awaiting);
   if (!waits) {
-    endpoint_.counters.fragments_duplicate.add(1);
+    core_.context.counters.fragments_duplicate.add(1);
     return true;
   }
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   const bool single = fragment.total <= session.fragment_bytes;
   if (!message.in_begun) {
     message.in_begun = true;
@@ -300,9 +301,9 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
       return true;
     }
     if (!single) message.begin_window();
-    grants_.begin(session, message);
+    core_.grants.begin(session, message);
   } else if (message.in_length != fragment.total) {
-    endpoint_.drop(MessageDrop::bad_fragment);
+    core_.context.drop(MessageDrop::bad_fragment);
     return false;
   }
   const Placed placed = place(message, session, datagram, at, fragment, length);
@@ -313,7 +314,7 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
 void Reassembly::take_refusal(Session& session, const MessageFragment& fragment) {
   const SlotUse& use = session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return;
-  Message& message = messages_[use.message];
+  Message& message = core_.messages[use.message];
   if (message.state != MessageState::sending && message.state != MessageState::awaiting) return;
   message.in_code = fragment.code;
   message.in = nullptr;

@@ -4,10 +4,7 @@
 #include <cstdint>
 
 #include "warpline/message/datagram.h"
-#include "warpline/message/internal/endpoint_context.h"
-#include "warpline/message/internal/receive/grants.h"
-#include "warpline/message/internal/send/ready_queue.h"
-#include "warpline/message/internal/transfer/message_pool.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/packet/message_header.h"
 
@@ -18,8 +15,7 @@ namespace warpline {
 /// memory is not taken at all, and the peer is told so.
 class Reassembly {
  public:
-  Reassembly(EndpointContext& endpoint, MessagePool& messages, ReadyQueue& ready, Grants& grants, Transfers& transfers)
-      : endpoint_(endpoint), messages_(messages), ready_(ready), grants_(grants), transfers_(transfers) {}
+  Reassembly(EndpointCore& core, Transfers& transfers) : core_(core), transfers_(transfers) {}
 
   // A fragment that is cut where the sender must have cut it, and whose `length` bytes begin at byte `at` of the
   // datagram. False if the packet, or this fragment of a bundle, must not count as received.
@@ -46,10 +42,7 @@ class Reassembly {
   void skip_order(Session& session, std::uint16_t order);
   void deliver_in_order(Session& session);
 
-  EndpointContext& endpoint_;
-  MessagePool& messages_;
-  ReadyQueue& ready_;
-  Grants& grants_;
+  EndpointCore& core_;
   Transfers& transfers_;
 };
 

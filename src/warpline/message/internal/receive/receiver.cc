@@ -65,7 +65,7 @@ class FetchAhead {
 };
 
 void Receiver::receive(std::span<const Datagram> datagrams) {
-  FetchAhead ahead(sessions_, datagrams);
+  FetchAhead ahead(core_.sessions, datagrams);
   for (const Datagram& datagram : datagrams) {
     ahead.next();
     receive_one(datagram, ahead);
@@ -77,15 +77,15 @@ void Receiver::receive_one(const Datagram& datagram, FetchAhead& ahead) {
     case MessageParse::ok:
       break;
     case MessageParse::truncated:
-      return endpoint_.drop(MessageDrop::truncated);
+      return core_.context.drop(MessageDrop::truncated);
     case MessageParse::not_ours:
-      return endpoint_.drop(MessageDrop::not_ours);
+      return core_.context.drop(MessageDrop::not_ours);
     case MessageParse::version:
       return handshake_.receive_wrong_version(datagram);
     case MessageParse::type:
-      return endpoint_.drop(MessageDrop::type);
+      return core_.context.drop(MessageDrop::type);
     case MessageParse::malformed:
-      return endpoint_.drop(MessageDrop::malformed);
+      return core_.context.drop(MessageDrop::malformed);
   }
   if (MessagePrefix::type(datagram.head) == MessagePacketType::session) return receive_packets(datagram, ahead);
   handshake_.receive(datagram);
@@ -94,7 +94,7 @@ void Receiver::receive_one(const Datagram& datagram, FetchAhead& ahead) {
 bool Receiver::parse_or_drop(const Datagram& datagram, MessageHeader& header) {
   const MessageParse parsed = parse(datagram.head, datagram.head_length + datagram.rest_length, header);
   if (parsed == MessageParse::ok) return true;
-  endpoint_.drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
+  core_.context.drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
   return false;
 }
 
@@ -109,12 +109,12 @@ void Receiver::receive_packets(const Datagram& datagram, FetchAhead& ahead) {
     receive_packet(left, header);
     if (!header.has(kMessageFollowed)) return;
     ahead.next();
-    endpoint_.counters.packets_behind.add(1);
+    core_.context.counters.packets_behind.add(1);
     left = from_byte(left, header.packet_length(), room);
     const bool session = left.head_length >= std::min(kMaxHeadBytes, left.head_length + left.rest_length) &&
                          MessagePrefix::check(left.head, left.head_length) == MessageParse::ok &&
                          MessagePrefix::type(left.head) == MessagePacketType::session;
-    if (!session) return endpoint_.drop(MessageDrop::malformed);
+    if (!session) return core_.context.drop(MessageDrop::malformed);
     if (!parse_or_drop(left, header)) return;
   }
 }
@@ -126,53 +126,53 @@ void Receiver::receive_packet(const Datagram& datagram, const MessageHeader& hea
     case PacketWindow::Answer::fresh:
       break;
     case PacketWindow::Answer::duplicate:
-      return endpoint_.drop(MessageDrop::duplicate);
+      return core_.context.drop(MessageDrop::duplicate);
     case PacketWindow::Answer::stale:
-      return endpoint_.drop(MessageDrop::stale);
+      return core_.context.drop(MessageDrop::stale);
     case PacketWindow::Answer::beyond:
-      return endpoint_.drop(MessageDrop::beyond_window);
+      return core_.context.drop(MessageDrop::beyond_window);
   }
-  if (!authentic(*session, header, datagram)) return endpoint_.drop(MessageDrop::not_authentic);
+  if (!authentic(*session, header, datagram)) return core_.context.drop(MessageDrop::not_authentic);
   take_packet(*session, header, datagram);
 }
 
 /// Returns the packet's established session. nullptr: dropped; a reset may tell the sender that it is unknown.
 Session* Receiver::session_of(const MessageHeader& header, const Datagram& datagram) {
-  Session* const named = sessions_.named(header.session);
+  Session* const named = core_.sessions.named(header.session);
   if (named == nullptr || named->phase != SessionPhase::established) {
-    endpoint_.drop(MessageDrop::unknown_session);
+    core_.context.drop(MessageDrop::unknown_session);
     const bool opening = named != nullptr && named->phase == SessionPhase::opening;
     if (!opening && !header.has(kMessageClose)) handshake_.reset(datagram.from, header);
     return nullptr;
   }
   Session& session = *named;
   if (session.peer != datagram.from) {
-    endpoint_.drop(MessageDrop::wrong_peer);
+    core_.context.drop(MessageDrop::wrong_peer);
     handshake_.reset(datagram.from, header);
     return nullptr;
   }
   if (session.cookie == header.cookie) return &session;
-  endpoint_.drop(MessageDrop::wrong_cookie);
+  core_.context.drop(MessageDrop::wrong_cookie);
   return nullptr;
 }
 
 /// The next of its session, or one that was missing.
 void Receiver::take_packet(Session& session, const MessageHeader& header, const Datagram& datagram) {
-  session.quiet_from = endpoint_.now();
+  session.quiet_from = core_.context.now();
   session.denied = false;
   if (header.has(kMessageClose)) {
-    endpoint_.counters.packets_in.add(1);
+    core_.context.counters.packets_in.add(1);
     return life_.lose(session, LossReason::closed);
   }
   const std::uint8_t* at = datagram.head + MessageHeader::kLength;
   if (header.has(kMessageHasAck)) {
-    if (!recovery_.take_ack(session, header, at)) return endpoint_.drop(MessageDrop::bad_acknowledgement);
+    if (!recovery_.take_ack(session, header, at)) return core_.context.drop(MessageDrop::bad_acknowledgement);
   }
   if (!session.confirmed) handshake_.confirm(session);
   MessageFragment fragment;
   if (header.has(kMessageHasFragment) && !header.has(kMessageBundle) &&
       parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {
-    return endpoint_.drop(MessageDrop::bad_fragment);
+    return core_.context.drop(MessageDrop::bad_fragment);
   }
   if (session.go_back_n && header.elicits() &&
       header.packet_number != std::max(session.received.base(), header.floor())) {
@@ -181,7 +181,7 @@ void Receiver::take_packet(Session& session, const MessageHeader& header, const 
       if (fragment.kind == FragmentKind::busy) take_busy(session, fragment);
       if (fragment.kind == FragmentKind::refuse) reassembly_.take_refusal(session, fragment);
     }
-    return endpoint_.drop(MessageDrop::out_of_order);
+    return core_.context.drop(MessageDrop::out_of_order);
   }
   const bool had_gap = session.received.gap();
   const std::uint64_t end_before = session.received.end();
@@ -196,12 +196,12 @@ void Receiver::take_packet(Session& session, const MessageHeader& header, const 
     }
     session.received.take(header.packet_number, header.floor());
   }
-  endpoint_.counters.packets_in.add(1);
-  endpoint_.counters.bytes_in.add(header.packet_length());
-  if (session.received.end() > end_before) session.largest_at = endpoint_.now();
+  core_.context.counters.packets_in.add(1);
+  core_.context.counters.bytes_in.add(header.packet_length());
+  if (session.received.end() > end_before) session.largest_at = core_.context.now();
   if (datagram.ecn == 3) session.marked += taken;
   if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());
-  if (session.in_flight_packets == 0) timers_.disarm(session);
+  if (session.in_flight_packets == 0) core_.timers.disarm(session);
 }
 
 namespace {
@@ -240,7 +240,7 @@ std::uint32_t Receiver::take_bundle(Session& session, const MessageHeader& heade
     MessageFragment fragment;
     if (datagram.rest_device ||
         parse_bundled(bytes_at(datagram, at, readable, copy), end - at, fragment) != MessageParse::ok) {
-      endpoint_.drop(MessageDrop::bad_fragment);
+      core_.context.drop(MessageDrop::bad_fragment);
       ++dropped;
       break;
     }
@@ -252,14 +252,14 @@ std::uint32_t Receiver::take_bundle(Session& session, const MessageHeader& heade
     }
     at += fragment.total;
   }
-  if (dropped != 0) endpoint_.counters.fragments_dropped.add(taken == 0 ? dropped - 1 : dropped);
+  if (dropped != 0) core_.context.counters.fragments_dropped.add(taken == 0 ? dropped - 1 : dropped);
   return taken;
 }
 
 bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
                              const MessageFragment& fragment, std::uint32_t length) {
   if (!well_cut(session, fragment, length)) {
-    endpoint_.drop(MessageDrop::bad_fragment);
+    core_.context.drop(MessageDrop::bad_fragment);
     return false;
   }
   switch (fragment.kind) {
@@ -290,18 +290,18 @@ bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::ui
 void Receiver::take_busy(Session& session, const MessageFragment& fragment) {
   const std::uint32_t index = transfers_.defer(session, fragment);
   if (index == kNone) return;
-  recovery_.take_back(session, index, messages_[index].generation);
+  recovery_.take_back(session, index, core_.messages[index].generation);
   session.unanswered = 0;
-  if (has_work(session)) ready_.add(session);
+  if (has_work(session)) core_.ready.add(session);
 }
 
 bool Receiver::authentic(Session& session, const MessageHeader& header, const Datagram& datagram) {
-  if (!endpoint_.is_protected()) return !header.has(kMessageProtected);
+  if (!core_.context.is_protected()) return !header.has(kMessageProtected);
   if (!header.has(kMessageProtected) || datagram.rest_length != 0) return false;
   std::uint8_t* text = datagram.head + header.length();
   std::uint8_t* tag = text + header.payload_length;
-  return endpoint_.config.protection->open(
-      sessions_.index_of(session), header.packet_number, {datagram.head, header.length()},
+  return core_.context.config.protection->open(
+      core_.sessions.index_of(session), header.packet_number, {datagram.head, header.length()},
       {text, header.payload_length},
       std::span<const std::uint8_t, PacketProtection::kTagBytes>(tag, kMessageTagLength));
 }
@@ -309,12 +309,12 @@ bool Receiver::authentic(Session& session, const MessageHeader& header, const Da
 void Receiver::schedule_ack(Session& session, const MessageHeader& header, bool in_order) {
   ++session.unacknowledged;
   const bool at_once = header.has(kMessagePrompt | kMessagePing) || !in_order || session.go_back_n ||
-                       session.unacknowledged >= endpoint_.config.ack_packets;
+                       session.unacknowledged >= core_.context.config.ack_packets;
   if (at_once) {
     session.ack_now = true;
-    ready_.add(session);
+    core_.ready.add(session);
   } else {
-    ready_.owe_acknowledgement(session, endpoint_.in(endpoint_.config.max_ack_delay));
+    core_.ready.owe_acknowledgement(session, core_.context.in(core_.context.config.max_ack_delay));
   }
 }
 

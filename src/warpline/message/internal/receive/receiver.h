@@ -5,15 +5,11 @@
 #include <span>
 
 #include "warpline/message/datagram.h"
-#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/receive/reassembly.h"
-#include "warpline/message/internal/send/ready_queue.h"
 #include "warpline/message/internal/send/recovery.h"
 #include "warpline/message/internal/session/handshake.h"
 #include "warpline/message/internal/session/session_life.h"
-#include "warpline/message/internal/session/session_table.h"
-#include "warpline/message/internal/session/timers.h"
-#include "warpline/message/internal/transfer/message_pool.h"
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/packet/message_header.h"
 
@@ -25,13 +21,9 @@ class FetchAhead;
 /// only once it is known to be of its session, and new; whatever is not taken is dropped with a reason.
 class Receiver {
  public:
-  Receiver(EndpointContext& endpoint, SessionTable& sessions, MessagePool& messages, Timers& timers, ReadyQueue& ready,
-           Transfers& transfers, Recovery& recovery, SessionLife& life, Handshake& handshake, Reassembly& reassembly)
-      : endpoint_(endpoint),
-        sessions_(sessions),
-        messages_(messages),
-        timers_(timers),
-        ready_(ready),
+  Receiver(EndpointCore& core, Transfers& transfers, Recovery& recovery, SessionLife& life, Handshake& handshake,
+           Reassembly& reassembly)
+      : core_(core),
         transfers_(transfers),
         recovery_(recovery),
         life_(life),
@@ -55,11 +47,7 @@ class Receiver {
   void take_busy(Session& session, const MessageFragment& fragment);
   void schedule_ack(Session& session, const MessageHeader& header, bool in_order);
 
-  EndpointContext& endpoint_;
-  SessionTable& sessions_;
-  MessagePool& messages_;
-  Timers& timers_;
-  ReadyQueue& ready_;
+  EndpointCore& core_;
   Transfers& transfers_;
   Recovery& recovery_;
   SessionLife& life_;

@@ -53,7 +53,7 @@ bool Recovery::take_ack(Session& session, const MessageHeader& header, const std
   if (header.packet_number >= session.room_number) {
     session.room_number = header.packet_number;
     session.room = ack.room;
-    if (session.room_blocked) ready_.add(session);
+    if (session.room_blocked) core_.ready.add(session);
     marked = std::min(ack.marked - session.marked_seen, tally.packets);
     session.marked_seen = ack.marked;
   }
@@ -63,7 +63,7 @@ bool Recovery::take_ack(Session& session, const MessageHeader& header, const std
 
 /// Packets of one block: those of `mask`, counted from `first`, that still waited.
 void Recovery::acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, Tally& tally) {
-  mask &= session.sent.unsettled(blocks_, first);
+  mask &= session.sent.unsettled(core_.blocks, first);
   for (; mask != 0; mask &= mask - 1) {
     acknowledge_packet(session, first + static_cast<std::uint64_t>(std::countr_zero(mask)), tally);
   }
@@ -71,7 +71,7 @@ void Recovery::acknowledge_group(Session& session, std::uint64_t first, std::uin
 
 void Recovery::acknowledge_packet(Session& session, std::uint64_t number, Tally& tally) {
   if (number >= session.sent.next()) return;
-  SentPacket& packet = session.sent.at(blocks_, number);
+  SentPacket& packet = session.sent.at(core_.blocks, number);
   if (packet.state == SentState::in_flight) {
     leave_flight(session, packet);
     tally.bytes += packet.bytes;
@@ -83,24 +83,24 @@ void Recovery::acknowledge_packet(Session& session, std::uint64_t number, Tally&
     }
   } else {
     tally.spurious = true;
-    endpoint_.counters.losses_spurious.add(1);
+    core_.context.counters.losses_spurious.add(1);
     if (packet.state == SentState::lost) --session.lost_packets;
   }
-  session.sent.settle(blocks_, number);
+  session.sent.settle(core_.blocks, number);
   transfers_.acknowledged(session, packet);
 }
 
 void Recovery::take_back(Session& session, std::uint32_t message, std::uint32_t generation) {
   for (std::uint64_t number = session.sent.floor(); number < session.sent.next(); ++number) {
     if (!waits(session, number)) continue;
-    const SentPacket& packet = session.sent.at(blocks_, number);
+    const SentPacket& packet = session.sent.at(core_.blocks, number);
     if (packet.message != message || packet.generation != generation) continue;
     if (packet.state == SentState::in_flight) {
       leave_flight(session, packet);
     } else if (packet.state == SentState::lost) {
       --session.lost_packets;
     }
-    session.sent.settle(blocks_, number);
+    session.sent.settle(core_.blocks, number);
   }
   raise_floor(session);
 }

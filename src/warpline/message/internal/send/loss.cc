@@ -24,37 +24,37 @@ void Recovery::after_acknowledgement(Session& session, const Tally& tally, const
   session.unanswered = 0;
   if (tally.newest > session.newest_acked) {
     session.newest_acked = tally.newest;
-    const Nanos rtt{std::max<std::int64_t>(endpoint_.now().value - tally.newest_sent.value, 1)};
+    const Nanos rtt{std::max<std::int64_t>(core_.context.now().value - tally.newest_sent.value, 1)};
     const Nanos delay{std::min<std::int64_t>(ack.delay, rtt.value - 1)};
     session.latest_rtt = rtt;
     // What the peer waited beyond its word counts as distance (RFC 9002, section 5.3).
     session.rtt.sample(Nanos{rtt.value - std::min(delay.value, session.max_ack_delay.value)});
-    const CcSample sample{endpoint_.now(), rtt, delay, tally.bytes, tally.packets, marked, session.in_flight_bytes};
+    const CcSample sample{core_.context.now(), rtt, delay, tally.bytes, tally.packets, marked, session.in_flight_bytes};
     session.allowed = session.congestion.on_ack(sample);
   } else if (tally.packets != 0) {
-    const CcSample sample{endpoint_.now(), session.latest_rtt,     Nanos{}, tally.bytes, tally.packets,
-                          marked,          session.in_flight_bytes};
+    const CcSample sample{core_.context.now(),    session.latest_rtt, Nanos{}, tally.bytes, tally.packets, marked,
+                          session.in_flight_bytes};
     session.allowed = session.congestion.on_ack(sample);
   }
   if (tally.spurious) {
     session.reordering = true;
     // Once a round trip: one late packet tells as much as its neighbours.
-    const bool again = endpoint_.now().value - session.widened.value < session.rtt.smoothed().value;
+    const bool again = core_.context.now().value - session.widened.value < session.rtt.smoothed().value;
     if (!again && session.reorder_windows < kMaxReorderWindows) {
       ++session.reorder_windows;
-      session.widened = endpoint_.now();
+      session.widened = core_.context.now();
     }
   }
   if (!session.go_back_n) detect_losses(session);
   raise_floor(session);
-  if (has_work(session)) ready_.add(session);
+  if (has_work(session)) core_.ready.add(session);
 }
 
 void Recovery::raise_floor(Session& session) {
   // A packet found lost stays for two round trips, in case that it was only late; not if numbers become scarce.
-  const std::int64_t kept_since = endpoint_.now().value - 2 * session.rtt.smoothed().value;
-  const bool scarce = session.sent.span() > SentPackets::kSpan / 2 || blocks_.available() <= spare_blocks();
-  session.sent.raise_floor(blocks_, [&](const SentPacket& packet) {
+  const std::int64_t kept_since = core_.context.now().value - 2 * session.rtt.smoothed().value;
+  const bool scarce = session.sent.span() > SentPackets::kSpan / 2 || core_.blocks.available() <= spare_blocks();
+  session.sent.raise_floor(core_.blocks, [&](const SentPacket& packet) {
     return packet.state == SentState::resent && (scarce || packet.sent.value < kept_since);
   });
 }
@@ -63,19 +63,19 @@ void Recovery::detect_losses(Session& session) {
   session.reorder_at = kNever;
   std::uint64_t number = std::max(session.first_in_flight, session.sent.floor());
   for (; number < session.newest_acked; ++number) {
-    const std::uint32_t waiting = session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets);
+    const std::uint32_t waiting = session.sent.unsettled(core_.blocks, number) >> (number % SentBlock::kPackets);
     if (waiting == 0) {  // none in the rest of the block
       number |= SentBlock::kPackets - 1;
       continue;
     }
     if ((waiting & 1) == 0) continue;
-    const SentPacket& packet = session.sent.at(blocks_, number);
+    const SentPacket& packet = session.sent.at(core_.blocks, number);
     if (packet.state != SentState::in_flight) continue;
     const bool passed = !session.reordering && session.newest_acked - 1 - number >= kPacketThreshold;
     const Nanos due{packet.sent.value + session.latest_rtt.value + reorder_window(session).value};
-    if (!passed && due > endpoint_.now()) {
+    if (!passed && due > core_.context.now()) {
       session.reorder_at = due;
-      timers_.arm(session, due);
+      core_.timers.arm(session, due);
       break;
     }
     mark_lost(session, number);
@@ -84,32 +84,32 @@ void Recovery::detect_losses(Session& session) {
 }
 
 void Recovery::mark_lost(Session& session, std::uint64_t number) {
-  SentPacket& packet = session.sent.at(blocks_, number);
+  SentPacket& packet = session.sent.at(core_.blocks, number);
   leave_flight(session, packet);
   packet.state = SentState::lost;
   if (session.lost_packets++ == 0) session.next_lost = number;
-  endpoint_.counters.packets_lost.add(1);
-  session.allowed = session.congestion.on_loss(endpoint_.now(), false);
+  core_.context.counters.packets_lost.add(1);
+  session.allowed = session.congestion.on_loss(core_.context.now(), false);
 }
 
 void Recovery::on_timeout(Session& session) {
   const std::uint64_t first = std::max(session.first_in_flight, session.sent.floor());
   for (std::uint64_t number = first; number < session.sent.next(); ++number) {
     if (!waits(session, number)) continue;
-    SentPacket& packet = session.sent.at(blocks_, number);
+    SentPacket& packet = session.sent.at(core_.blocks, number);
     if (packet.state != SentState::in_flight) continue;
     packet.state = SentState::lost;
     if (session.lost_packets++ == 0) session.next_lost = number;
-    endpoint_.counters.packets_lost.add(1);
+    core_.context.counters.packets_lost.add(1);
   }
   session.first_in_flight = session.sent.next();
   session.in_flight_bytes = session.in_flight_packets = session.own_in_flight = 0;
   session.reorder_at = kNever;
-  session.allowed = session.congestion.on_loss(endpoint_.now(), true);
+  session.allowed = session.congestion.on_loss(core_.context.now(), true);
 }
 
 void Recovery::forget(Session& session) {
-  session.sent.clear(blocks_);
+  session.sent.clear(core_.blocks);
   session.in_flight_bytes = session.in_flight_packets = session.lost_packets = 0;
 }
 

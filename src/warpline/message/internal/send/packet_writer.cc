@@ -26,7 +26,7 @@ std::uint32_t PacketWriter::payload_of(const Session& session, const Message& me
 
 std::uint32_t PacketWriter::packet_bytes(std::uint32_t payload) const {
   return MessageHeader::kLength + MessageAck::kLength + MessageFragment::kLength + payload +
-         (endpoint_.is_protected() ? kMessageTagLength : 0);
+         (core_.context.is_protected() ? kMessageTagLength : 0);
 }
 
 std::uint32_t PacketWriter::bytes_of(std::uint32_t payload, const Draft& draft) const {
@@ -49,7 +49,7 @@ std::uint8_t* PacketWriter::write_header(Session& session, std::uint64_t number,
   header.packet_number = number;
   header.floor_distance = static_cast<std::uint16_t>(number - std::min(floor_of(session), number));
   header.payload_length = static_cast<std::uint16_t>(payload);
-  if (endpoint_.is_protected()) header.flags |= kMessageProtected;
+  if (core_.context.is_protected()) header.flags |= kMessageProtected;
   if ((session.unacknowledged != 0 || session.ack_now) && !header.has(kMessageClose)) header.flags |= kMessageHasAck;
   std::uint8_t* at = head + MessageHeader::kLength;
   if (header.has(kMessageHasAck)) {
@@ -60,10 +60,10 @@ std::uint8_t* PacketWriter::write_header(Session& session, std::uint64_t number,
     header.ack_words = static_cast<std::uint8_t>(words);
     MessageAck ack;
     ack.cumulative = static_cast<std::uint32_t>(received.base());
-    const std::int64_t delay = endpoint_.now().value - session.largest_at.value;
+    const std::int64_t delay = core_.context.now().value - session.largest_at.value;
     ack.delay = static_cast<std::uint32_t>(std::min<std::int64_t>(delay, std::numeric_limits<std::uint32_t>::max()));
     ack.marked = session.marked;
-    ack.room = session.room_told = room_of(session, endpoint_.config.receive_window);
+    ack.room = session.room_told = room_of(session, core_.context.config.receive_window);
     emit(ack, at);
     at += MessageAck::kLength;
     for (std::uint32_t w = 0; w < words; ++w, at += 8) store_be64(at, received.word(w));
@@ -82,9 +82,9 @@ void PacketWriter::finish(Session& session, Draft& draft) {
   if (joined != 0) {
     out.head[MessageHeader::kFlags] |= kMessageBundle;
     store_be16(out.head + MessageHeader::kPayloadLength, static_cast<std::uint16_t>(payload));
-    endpoint_.counters.fragments_bundled.add(joined);
+    core_.context.counters.fragments_bundled.add(joined);
   }
-  if (!endpoint_.is_protected()) return;
+  if (!core_.context.is_protected()) return;
   seal(session, draft.number, out.head, draft.header_length, payload);
   out.head_length += kMessageTagLength;
 }
@@ -92,8 +92,8 @@ void PacketWriter::finish(Session& session, Draft& draft) {
 void PacketWriter::seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header,
                         std::uint32_t payload) {
   std::uint8_t* text = head + header;
-  endpoint_.config.protection->seal(
-      sessions_.index_of(session), number, {head, header}, {text, payload},
+  core_.context.config.protection->seal(
+      core_.sessions.index_of(session), number, {head, header}, {text, payload},
       std::span<std::uint8_t, PacketProtection::kTagBytes>(text + payload, kMessageTagLength));
 }
 
@@ -101,7 +101,7 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
                                   Draft& draft) {
   Outgoing& out = draft.out;
   if (fragment == kGrantFragment) return write_grant(session, index, out);
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   const std::uint32_t payload = payload_of(session, message, fragment);
   const std::uint32_t bytes = bytes_of(payload, draft);
   const double left = session.allowed.window_bytes - static_cast<double>(session.in_flight_bytes + bytes);
@@ -125,7 +125,7 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
     draft.header_length = out.head_length + MessageFragment::kLength;
     if (session.bundles && is_small(message, fragment)) {
       draft.limit =
-          std::min(session.datagram_bytes, out.head_capacity) - (endpoint_.is_protected() ? kMessageTagLength : 0);
+          std::min(session.datagram_bytes, out.head_capacity) - (core_.context.is_protected() ? kMessageTagLength : 0);
     }
   }
   MessageFragment header;
@@ -153,7 +153,7 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   const std::uint8_t* from = message.out + header.offset;
   const bool inline_bytes = message.out == message.bytes.data();
   const bool copied =
-      endpoint_.is_protected() || inline_bytes ||
+      core_.context.is_protected() || inline_bytes ||
       (!message.out_device && payload <= out.copy_up_to && out.head_length + payload <= out.head_capacity);
   if (!copied) {
     out.payload = from;
@@ -164,7 +164,7 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
     return;
   }
   if (message.out_device) {
-    endpoint_.config.placer.copy(endpoint_.config.placer.context, out.head + out.head_length, from, payload);
+    core_.context.config.placer.copy(core_.context.config.placer.context, out.head + out.head_length, from, payload);
   } else {
     std::memcpy(out.head + out.head_length, from, payload);
     if (message.fragments > 1) prefetch_bytes<false>(from + payload, std::min(payload, kPrefetched));
@@ -176,7 +176,7 @@ void PacketWriter::write_bare(Session& session, Outgoing& out, std::uint8_t flag
   const std::uint64_t number = recovery_.skip(session);
   const std::uint8_t* end = write_header(session, number, flags, 0, out.head);
   out.head_length = static_cast<std::uint32_t>(end - out.head);
-  if (!endpoint_.is_protected()) return;
+  if (!core_.context.is_protected()) return;
   seal(session, number, out.head, out.head_length, 0);
   out.head_length += kMessageTagLength;
 }
@@ -197,7 +197,7 @@ void PacketWriter::write_busy(Session& session, Outgoing& out) {
 }
 
 void PacketWriter::write_grant(Session& session, std::uint32_t index, Outgoing& out) {
-  const Message& message = messages_[index];
+  const Message& message = core_.messages[index];
   MessageFragment fragment;
   fragment.kind = message.role == TransferRole::own_request ? FragmentKind::grant_response : FragmentKind::grant;
   fragment.slot = message.slot;
@@ -224,7 +224,7 @@ SentPacket& PacketWriter::write_elicitor(Session& session, std::uint8_t flags, c
     end += MessageFragment::kLength;
   }
   out.head_length = static_cast<std::uint32_t>(end - out.head);
-  if (!endpoint_.is_protected()) return packet;
+  if (!core_.context.is_protected()) return packet;
   seal(session, number, out.head, out.head_length, 0);
   out.head_length += kMessageTagLength;
   return packet;

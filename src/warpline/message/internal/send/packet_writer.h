@@ -4,10 +4,8 @@
 #include <cstdint>
 
 #include "warpline/message/datagram.h"
-#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/send/recovery.h"
-#include "warpline/message/internal/session/session_table.h"
-#include "warpline/message/internal/transfer/message_pool.h"
 #include "warpline/packet/message_header.h"
 
 namespace warpline {
@@ -27,8 +25,7 @@ struct Draft {
 /// is owed travels with whatever is written.
 class PacketWriter {
  public:
-  PacketWriter(EndpointContext& endpoint, const SessionTable& sessions, MessagePool& messages, Recovery& recovery)
-      : endpoint_(endpoint), sessions_(sessions), messages_(messages), recovery_(recovery) {}
+  PacketWriter(EndpointCore& core, Recovery& recovery) : core_(core), recovery_(recovery) {}
 
   [[nodiscard]] std::uint32_t payload_of(const Session& session, const Message& message, std::uint32_t fragment) const;
   /// What a fragment with this payload adds to what is in flight.
@@ -53,9 +50,7 @@ class PacketWriter {
                              std::uint8_t* head);
   void seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header, std::uint32_t payload);
 
-  EndpointContext& endpoint_;
-  const SessionTable& sessions_;
-  MessagePool& messages_;
+  EndpointCore& core_;
   Recovery& recovery_;
 };
 

@@ -2,8 +2,6 @@
 // What is sent, and sent again.
 #include "warpline/message/internal/send/recovery.h"
 
-#include <algorithm>
-
 namespace warpline {
 namespace {
 
@@ -15,38 +13,18 @@ constexpr std::uint32_t kSpareNumbers = 64;
 bool Recovery::reserve(Session& session, Purpose purpose) {
   const std::uint32_t shares = purpose == Purpose::fresh ? 2 : purpose == Purpose::acknowledgement ? 1 : 0;
   const std::uint32_t spare = shares * spare_blocks();
-  SentPackets::Place place = session.sent.reserve(blocks_, shares * kSpareNumbers, spare);
+  SentPackets::Place place = session.sent.reserve(core_.blocks, shares * kSpareNumbers, spare);
   if (place != SentPackets::Place::ready) {
     raise_floor(session);
-    place = session.sent.reserve(blocks_, shares * kSpareNumbers, spare);
+    place = session.sent.reserve(core_.blocks, shares * kSpareNumbers, spare);
   }
   if (place == SentPackets::Place::no_block) session.starved = true;
   return place == SentPackets::Place::ready;
 }
 
-void Recovery::count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes) {
-  packet.sent = endpoint_.now();
-  packet.bytes = static_cast<std::uint16_t>(bytes);
-  packet.state = SentState::in_flight;
-  session.in_flight_bytes += bytes;
-  ++session.in_flight_packets;
-  if (packet.own) session.own_in_flight += bytes;
-  if (session.allowed.pacing_gap.value != 0) {
-    const std::int64_t gap = session.allowed.pacing_gap.value * bytes / session.datagram_bytes;
-    session.send_at = Nanos{std::max(session.send_at.value, endpoint_.now().value) + gap};
-  }
-}
-
-void Recovery::sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
-  count_in_flight(session, packet, bytes);
-  session.last_sent = endpoint_.now();
-  session.probe = false;
-  timers_.arm(session, Nanos{endpoint_.now().value + timers_.probe_timeout(session).value});
-}
-
 SentPacket* Recovery::next_lost(Session& session) {
   while (session.lost_packets != 0) {
-    SentPacket& packet = session.sent.at(blocks_, session.next_lost);
+    SentPacket& packet = session.sent.at(core_.blocks, session.next_lost);
     if (!waits(session, session.next_lost) || packet.state != SentState::lost) {
       ++session.next_lost;
       continue;
@@ -66,14 +44,14 @@ void Recovery::resent(Session& session, SentPacket& packet) {
 const SentPacket* Recovery::newest_in_flight(Session& session) {
   for (std::uint64_t number = session.sent.next(); number-- > session.sent.floor();) {
     if (!waits(session, number)) continue;
-    const SentPacket& packet = session.sent.at(blocks_, number);
+    const SentPacket& packet = session.sent.at(core_.blocks, number);
     if (packet.state == SentState::in_flight) return &packet;
   }
   return nullptr;
 }
 
 void Recovery::start_over(Session& session) {
-  session.sent.clear(blocks_);
+  session.sent.clear(core_.blocks);
   session.first_in_flight = session.next_lost = session.sent.next();
   session.lost_packets = 0;
   session.reorder_at = kNever;

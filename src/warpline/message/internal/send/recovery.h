@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "warpline/message/internal/endpoint_context.h"
-#include "warpline/message/internal/index_pool.h"
-#include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/send/sent_packets.h"
 #include "warpline/message/internal/session/session.h"
-#include "warpline/message/internal/session/timers.h"
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/packet/message_header.h"
 
@@ -20,9 +17,7 @@ namespace warpline {
 /// by packets sent later that arrived (RACK, RFC 8985; packet threshold as RFC 9002, section 6.1.1), or by a timeout.
 class Recovery {
  public:
-  Recovery(EndpointContext& endpoint, IndexPool<SentBlock>& blocks, Timers& timers, ReadyQueue& ready,
-           Transfers& transfers)
-      : endpoint_(endpoint), blocks_(blocks), timers_(timers), ready_(ready), transfers_(transfers) {}
+  Recovery(EndpointCore& core, Transfers& transfers) : core_(core), transfers_(transfers) {}
 
   // What is sent.
   enum class Purpose : std::uint8_t { fresh, acknowledgement, again };
@@ -35,13 +30,29 @@ class Recovery {
     return session.sent.may_skip() || reserve(session, Purpose::acknowledgement);
   }
   /// The packet of the number reserved.
-  [[nodiscard]] SentPacket& add(Session& session) { return session.sent.add(blocks_); }
+  [[nodiscard]] SentPacket& add(Session& session) { return session.sent.add(core_.blocks); }
   /// A packet that wants no acknowledgement takes the number reserved.
-  [[nodiscard]] std::uint64_t skip(Session& session) { return session.sent.skip(blocks_); }
+  [[nodiscard]] std::uint64_t skip(Session& session) { return session.sent.skip(core_.blocks); }
   /// The packet counts as in flight.
-  void count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes);
+  void count_in_flight(Session& session, SentPacket& packet, std::uint32_t bytes) {
+    packet.sent = core_.context.now();
+    packet.bytes = static_cast<std::uint16_t>(bytes);
+    packet.state = SentState::in_flight;
+    session.in_flight_bytes += bytes;
+    ++session.in_flight_packets;
+    if (packet.own) session.own_in_flight += bytes;
+    if (session.allowed.pacing_gap.value != 0) {
+      const std::int64_t gap = session.allowed.pacing_gap.value * bytes / session.datagram_bytes;
+      session.send_at = Nanos{std::max(session.send_at.value, core_.context.now().value) + gap};
+    }
+  }
   /// The same of the first in its datagram: from now on an acknowledgement is waited for.
-  void sent(Session& session, SentPacket& packet, std::uint32_t bytes);
+  void sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
+    count_in_flight(session, packet, bytes);
+    session.last_sent = core_.context.now();
+    session.probe = false;
+    core_.timers.arm(session, Nanos{core_.context.now().value + core_.timers.probe_timeout(session).value});
+  }
 
   // What is sent again.
   /// The next lost packet whose fragment is needed; nullptr if there is none.
@@ -84,7 +95,7 @@ class Recovery {
   void after_acknowledgement(Session& session, const Tally& tally, const MessageAck& ack, std::uint32_t marked);
   void mark_lost(Session& session, std::uint64_t number);
   [[nodiscard]] bool waits(const Session& session, std::uint64_t number) const {
-    return (session.sent.unsettled(blocks_, number) >> (number % SentBlock::kPackets) & 1) != 0;
+    return (session.sent.unsettled(core_.blocks, number) >> (number % SentBlock::kPackets) & 1) != 0;
   }
   static void leave_flight(Session& session, const SentPacket& packet) {
     session.in_flight_bytes -= packet.bytes;
@@ -92,12 +103,9 @@ class Recovery {
     if (packet.own) session.own_in_flight -= packet.bytes;
   }
   /// Blocks that only acknowledgements and packets sent again may take, and as many for the latter alone.
-  [[nodiscard]] std::uint32_t spare_blocks() const { return std::max(blocks_.capacity() / 8, 2U); }
+  [[nodiscard]] std::uint32_t spare_blocks() const { return std::max(core_.blocks.capacity() / 8, 2U); }
 
-  EndpointContext& endpoint_;
-  IndexPool<SentBlock>& blocks_;
-  Timers& timers_;
-  ReadyQueue& ready_;
+  EndpointCore& core_;
   Transfers& transfers_;
 };
 

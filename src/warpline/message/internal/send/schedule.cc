@@ -16,12 +16,12 @@ constexpr std::uint32_t kTurn = 16;
 /// What joins others leaves when they do, whatever the pacing.
 bool Sender::may_send(Session& session, std::uint32_t bytes, bool joins) {
   if (session.probe) return true;
-  if (session.go_back_n && session.in_flight_packets >= endpoint_.config.credits) return false;
+  if (session.go_back_n && session.in_flight_packets >= core_.context.config.credits) return false;
   const bool fits = session.in_flight_bytes == 0 ||
                     static_cast<double>(session.in_flight_bytes + bytes) <= session.allowed.window_bytes;
   if (!fits) return false;
-  if (joins || session.allowed.pacing_gap.value == 0 || session.send_at <= endpoint_.now()) return true;
-  timers_.pace(session);
+  if (joins || session.allowed.pacing_gap.value == 0 || session.send_at <= core_.context.now()) return true;
+  core_.timers.pace(session);
   return false;
 }
 
@@ -48,11 +48,12 @@ bool Sender::send_lost(Session& session, Draft& draft) {
   SentPacket* const packet = recovery_.next_lost(session);
   if (packet == nullptr) {
     recovery_.raise_floor(session);
-    if (session.sent.span() != 0) timers_.arm_next(session);
+    if (session.sent.span() != 0) core_.timers.arm_next(session);
     return false;
   }
   const bool joins = draft.begun();
-  if (!writer_.fits(messages_[packet->message], packet->fragment, draft) || !may_send(session, packet->bytes, joins)) {
+  if (!writer_.fits(core_.messages[packet->message], packet->fragment, draft) ||
+      !may_send(session, packet->bytes, joins)) {
     return false;
   }
   if (!recovery_.reserve(session, Recovery::Purpose::again)) {
@@ -62,7 +63,7 @@ bool Sender::send_lost(Session& session, Draft& draft) {
   // A floor that reserve() raised stops before a lost packet.
   const SentPacket again = *packet;
   recovery_.resent(session, *packet);
-  endpoint_.counters.fragments_repeated.add(1);
+  core_.context.counters.fragments_repeated.add(1);
   writer_.write_fragment(session, again.message, again.fragment, session.lost_packets == 0, draft);
   recovery_.raise_floor(session);
   return true;
@@ -72,7 +73,7 @@ bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draf
   if (list.first == kNone) return false;
   const std::uint32_t index = transfers_.next_to_send(session, list);
   if (index == kNone) return false;
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   const bool cancel = message.state == MessageState::withdrawing;
   const std::uint32_t fragment = cancel ? kCancelFragment : message.next_fragment;
   if (!writer_.fits(message, fragment, draft)) return false;
@@ -80,7 +81,7 @@ bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draf
   if (own) {
     session.room_blocked = !cancel && session.own_in_flight + bytes > session.room;
     if (session.room_blocked) {
-      timers_.arm_next(session);
+      core_.timers.arm_next(session);
       return false;
     }
   }
@@ -90,9 +91,7 @@ bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draf
   if (last) {
     transfers_.pop(list);
   } else if (message.next_fragment % kTurn == 0 && list.first != list.last) {
-    transfers_.pop(list);
-    message.queued_to_send = true;
-    append(messages_, list, index);
+    transfers_.rotate(list);
   }
   const bool tail = last && message.fragments > 1 && message.role != TransferRole::own_request;
   const bool scarce_slots = message.role == TransferRole::own_message && session.free_slots == 0;
@@ -110,7 +109,7 @@ bool Sender::send_probe(Session& session, Draft& draft) {
   }
   const SentPacket packet = *newest;
   if (!recovery_.reserve(session, Recovery::Purpose::again)) return false;
-  endpoint_.counters.fragments_repeated.add(1);
+  core_.context.counters.fragments_repeated.add(1);
   writer_.write_fragment(session, packet.message, packet.fragment, true, draft);
   return true;
 }

@@ -6,16 +6,10 @@
 #include <span>
 
 #include "warpline/message/datagram.h"
-#include "warpline/message/internal/endpoint_context.h"
-#include "warpline/message/internal/receive/grants.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/send/packet_writer.h"
-#include "warpline/message/internal/send/ready_queue.h"
 #include "warpline/message/internal/send/recovery.h"
 #include "warpline/message/internal/session/handshake.h"
-#include "warpline/message/internal/session/session_table.h"
-#include "warpline/message/internal/session/stray_replies.h"
-#include "warpline/message/internal/session/timers.h"
-#include "warpline/message/internal/transfer/message_pool.h"
 #include "warpline/message/internal/transfer/transfers.h"
 
 namespace warpline {
@@ -25,9 +19,7 @@ namespace warpline {
 /// is nothing.
 class Sender {
  public:
-  Sender(EndpointContext& endpoint, SessionTable& sessions, MessagePool& messages, Timers& timers, ReadyQueue& ready,
-         Grants& grants, StrayReplies& strays, Transfers& transfers, Recovery& recovery, PacketWriter& writer,
-         Handshake& handshake);
+  Sender(EndpointCore& core, Transfers& transfers, Recovery& recovery, PacketWriter& writer, Handshake& handshake);
 
   /// Fills `out` from its front; returns how many. Less than asked: nothing more may leave now.
   std::size_t transmit(std::span<Outgoing> out);
@@ -38,7 +30,7 @@ class Sender {
   [[nodiscard]] bool has_room(std::span<Outgoing> out, std::size_t count) {
     if (count >= out.size()) return false;
     if (out[count].head_capacity >= least_head_) return true;
-    endpoint_.counters.heads_too_small.add(1);
+    core_.context.counters.heads_too_small.add(1);
     return false;
   }
   static void prepare(Outgoing& packet);
@@ -57,13 +49,7 @@ class Sender {
   [[nodiscard]] bool send_probe(Session& session, Draft& draft);
   [[nodiscard]] bool may_send(Session& session, std::uint32_t bytes, bool joins);
 
-  EndpointContext& endpoint_;
-  SessionTable& sessions_;
-  MessagePool& messages_;
-  Timers& timers_;
-  ReadyQueue& ready_;
-  Grants& grants_;
-  StrayReplies& strays_;
+  EndpointCore& core_;
   Transfers& transfers_;
   Recovery& recovery_;
   PacketWriter& writer_;

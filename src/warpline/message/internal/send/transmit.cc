@@ -12,22 +12,16 @@ constexpr unsigned kQuantum = 32;
 
 }  // namespace
 
-Sender::Sender(EndpointContext& endpoint, SessionTable& sessions, MessagePool& messages, Timers& timers,
-               ReadyQueue& ready, Grants& grants, StrayReplies& strays, Transfers& transfers, Recovery& recovery,
-               PacketWriter& writer, Handshake& handshake)
-    : endpoint_(endpoint),
-      sessions_(sessions),
-      messages_(messages),
-      timers_(timers),
-      ready_(ready),
-      grants_(grants),
-      strays_(strays),
+Sender::Sender(EndpointCore& core, Transfers& transfers, Recovery& recovery, PacketWriter& writer, Handshake& handshake)
+    : core_(core),
       transfers_(transfers),
       recovery_(recovery),
       writer_(writer),
       handshake_(handshake),
-      least_head_(endpoint.is_protected() ? std::max(kMinHeadCapacity, endpoint.config.datagram_bytes)
-                                          : kMinHeadCapacity) {}
+      least_head_(kMinHeadCapacity) {
+  const EndpointConfig& config = core.context.config;
+  if (core.context.is_protected()) least_head_ = std::max(kMinHeadCapacity, config.datagram_bytes);
+}
 
 void Sender::prepare(Outgoing& packet) {
   packet.head_length = packet.payload_length = 0;
@@ -39,33 +33,33 @@ void Sender::prepare(Outgoing& packet) {
 
 void Sender::address(const Session& session, Outgoing& packet) {
   packet.to = session.peer;
-  packet.session = sessions_.index_of(session);
-  endpoint_.counters.packets_out.add(1);
-  endpoint_.counters.bytes_out.add(packet.length());
+  packet.session = core_.sessions.index_of(session);
+  core_.context.counters.packets_out.add(1);
+  core_.context.counters.bytes_out.add(packet.length());
 }
 
 std::size_t Sender::transmit(std::span<Outgoing> out) {
-  ready_.wake(endpoint_.now());
+  core_.ready.wake(core_.context.now());
   std::size_t count = 0;
-  for (; !strays_.empty() && has_room(out, count); ++count) {
+  for (; !core_.strays.empty() && has_room(out, count); ++count) {
     prepare(out[count]);
-    strays_.take(out[count]);
-    endpoint_.counters.packets_out.add(1);
-    endpoint_.counters.bytes_out.add(out[count].length());
+    core_.strays.take(out[count]);
+    core_.context.counters.packets_out.add(1);
+    core_.context.counters.bytes_out.add(out[count].length());
   }
-  if (grants_.wanted()) send_grants(out, count);
+  if (core_.grants.wanted()) send_grants(out, count);
   Outgoing* before = nullptr;  // the datagram that sessions filled last
   std::uint32_t last = 0;      // where its last packet begins
-  while (!ready_.empty() && has_room(out, count)) {
-    Session& session = ready_.take();
+  while (!core_.ready.empty() && has_room(out, count)) {
+    Session& session = core_.ready.take();
     const std::size_t begin = count;
     const bool more = send_from(session, out, count);
     for (std::size_t i = begin; i < count; ++i) {
       out[i].to = session.peer;
-      out[i].session = sessions_.index_of(session);
-      endpoint_.counters.bytes_out.add(out[i].length());
+      out[i].session = core_.sessions.index_of(session);
+      core_.context.counters.bytes_out.add(out[i].length());
     }
-    endpoint_.counters.packets_out.add(count - begin);
+    core_.context.counters.packets_out.add(count - begin);
     if (count == begin + 1 && before != nullptr && join(session, *before, last, out[begin])) {
       --count;
     } else if (count != begin) {
@@ -74,32 +68,32 @@ std::size_t Sender::transmit(std::span<Outgoing> out) {
     }
     if (session.starved) {
       session.starved = false;
-      ready_.starve(session);
+      core_.ready.starve(session);
     } else if (more) {
-      ready_.add(session);
+      core_.ready.add(session);
     }
   }
   return count;
 }
 
 void Sender::send_grants(std::span<Outgoing> out, std::size_t& count) {
-  while (grants_.due() && has_room(out, count)) {
-    Session& session = grants_.take();
-    const std::uint32_t index = grants_.next_of(session);
+  while (core_.grants.due() && has_room(out, count)) {
+    Session& session = core_.grants.take();
+    const std::uint32_t index = core_.grants.next_of(session);
     if (index == kNone) continue;
-    grants_.want(session);
+    core_.grants.want(session);
     if (!recovery_.reserve(session, Recovery::Purpose::acknowledgement)) {
       session.starved = false;
-      grants_.pause();
+      core_.grants.pause();
       break;
     }
-    grants_.give(session, messages_[index]);
+    core_.grants.give(session, core_.messages[index]);
     prepare(out[count]);
     writer_.write_grant(session, index, out[count]);
     address(session, out[count]);
     ++count;
   }
-  grants_.watch();
+  core_.grants.watch();
 }
 
 /// Puts a session's packet behind that of another one of the same peer, if there is room in its datagram.
@@ -108,7 +102,7 @@ bool Sender::join(const Session& session, Outgoing& before, std::uint32_t& last,
   const bool fits = length <= std::min(session.datagram_bytes, before.head_capacity) && before.payload_length == 0 &&
                     packet.payload_length == 0;
   // A protected packet's flags are sealed with it.
-  if (!fits || !session.bundles || endpoint_.is_protected() || before.to != session.peer) return false;
+  if (!fits || !session.bundles || core_.context.is_protected() || before.to != session.peer) return false;
   const bool both = MessagePrefix::type(before.head + last) == MessagePacketType::session &&
                     MessagePrefix::type(packet.head) == MessagePacketType::session;
   if (!both) return false;
@@ -127,7 +121,7 @@ bool Sender::send_from(Session& session, std::span<Outgoing> out, std::size_t& c
     packet.payload = nullptr;
     packet.token = 0;
     packet.payload_device = false;
-    packet.ecn_capable = endpoint_.config.cc.kind == CcKind::dctcp;
+    packet.ecn_capable = core_.context.config.cc.kind == CcKind::dctcp;
     return packet;
   };
   if (session.phase == SessionPhase::opening) {

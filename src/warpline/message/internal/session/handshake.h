@@ -5,14 +5,9 @@
 
 #include "warpline/message/datagram.h"
 #include "warpline/message/endpoint.h"
-#include "warpline/message/internal/endpoint_context.h"
-#include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/session/handshake_tokens.h"
 #include "warpline/message/internal/session/session_life.h"
-#include "warpline/message/internal/session/session_table.h"
-#include "warpline/message/internal/session/stray_replies.h"
-#include "warpline/message/internal/session/timers.h"
-#include "warpline/message/internal/transfer/event_queue.h"
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/packet/message_header.h"
 
@@ -22,17 +17,8 @@ namespace warpline {
 /// kept of it, and no answer is longer than what it answers.
 class Handshake {
  public:
-  Handshake(EndpointContext& endpoint, SessionTable& sessions, Timers& timers, EventQueue& events, ReadyQueue& ready,
-            StrayReplies& strays, HandshakeTokens& tokens, Transfers& transfers, SessionLife& life)
-      : endpoint_(endpoint),
-        sessions_(sessions),
-        timers_(timers),
-        events_(events),
-        ready_(ready),
-        strays_(strays),
-        tokens_(tokens),
-        transfers_(transfers),
-        life_(life) {}
+  Handshake(EndpointCore& core, Transfers& transfers, SessionLife& life)
+      : core_(core), transfers_(transfers), life_(life), tokens_(sip_key(core.context.config.secret)) {}
 
   // What the application does; endpoint.h says what each call means.
   Opened connect(const PeerAddress& peer, const SessionOptions& options);
@@ -63,15 +49,10 @@ class Handshake {
   template <typename Packet>
   void reply(const PeerAddress& to, const Packet& packet);
 
-  EndpointContext& endpoint_;
-  SessionTable& sessions_;
-  Timers& timers_;
-  EventQueue& events_;
-  ReadyQueue& ready_;
-  StrayReplies& strays_;
-  HandshakeTokens& tokens_;
+  EndpointCore& core_;
   Transfers& transfers_;
   SessionLife& life_;
+  HandshakeTokens tokens_;
 };
 
 }  // namespace warpline

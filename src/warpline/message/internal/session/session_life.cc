@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/message/internal/session/session_life.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "warpline/message/protection.h"
@@ -13,8 +12,8 @@ void SessionLife::begin(Session& session) {
   session.phase = SessionPhase::opening;
   session.cookie = 0;
   session.confirmed = session.denied = session.peer_grants = session.bundles = false;
-  session.datagram_bytes = endpoint_.config.datagram_bytes;
-  session.fragment_bytes = endpoint_.config.datagram_bytes;
+  session.datagram_bytes = core_.context.config.datagram_bytes;
+  session.fragment_bytes = core_.context.config.datagram_bytes;
   session.received = PacketWindow{};
   session.unacknowledged = 0;
   session.marked = session.marked_seen = 0;
@@ -31,7 +30,7 @@ void SessionLife::begin(Session& session) {
   session.send_at = Nanos{};
   session.unanswered = 0;
   session.ack_now = session.ping = session.probe = session.accept_due = session.room_blocked = false;
-  session.opened = session.quiet_from = session.last_sent = endpoint_.now();
+  session.opened = session.quiet_from = session.last_sent = core_.context.now();
   session.first_deadline = session.retry_at = kNever;
   session.busy_count = 0;
   session.free_slots = ~std::uint64_t{0};
@@ -44,12 +43,12 @@ void SessionLife::begin(Session& session) {
 }
 
 CallStatus SessionLife::close(SessionId id) {
-  Session* session = sessions_.find(id);
+  Session* session = core_.sessions.find(id);
   if (session == nullptr || session->phase == SessionPhase::lost) return CallStatus::unknown_session;
   if (session->phase == SessionPhase::established) {
     // Once, without acknowledgement: whoever misses it is told by a reset.
-    if (!strays_.full() && recovery_.may_acknowledge(*session)) {
-      StrayReply& stray = strays_.add(session->peer);
+    if (!core_.strays.full() && recovery_.may_acknowledge(*session)) {
+      StrayReply& stray = core_.strays.add(session->peer);
       Outgoing out;
       out.head = stray.bytes.data();
       out.head_capacity = StrayReply::kMaxLength;
@@ -62,7 +61,7 @@ CallStatus SessionLife::close(SessionId id) {
 }
 
 CallStatus SessionLife::forget(SessionId id) {
-  Session* session = sessions_.find(id);
+  Session* session = core_.sessions.find(id);
   if (session == nullptr) return CallStatus::unknown_session;
   const bool over =
       session->phase == SessionPhase::lost && !session->opened_here && !session->lost_event && !session->lost_pending;
@@ -70,43 +69,44 @@ CallStatus SessionLife::forget(SessionId id) {
   session->forgotten = true;                     // keeps `lost` from being queued
   if (session->phase != SessionPhase::lost) lose(*session, LossReason::closed_here);
   session->lost_pending = false;
-  if (session->phase == SessionPhase::lost && !session->opened_event && !session->lost_event) sessions_.give(*session);
+  if (session->phase == SessionPhase::lost && !session->opened_event && !session->lost_event)
+    core_.sessions.give(*session);
   return CallStatus::ok;
 }
 
 void SessionLife::lose(Session& session, LossReason reason) {
   const bool told = session.opened_here || session.confirmed;
   if (session.phase == SessionPhase::established) {
-    sessions_.hide(session);
-    if (endpoint_.is_protected()) endpoint_.config.protection->stop(sessions_.index_of(session));
+    core_.sessions.hide(session);
+    if (core_.context.is_protected()) core_.context.config.protection->stop(core_.sessions.index_of(session));
   }
   session.phase = SessionPhase::lost;
   session.reason = reason;
   session.cookie = 0;
   recovery_.forget(session);
-  timers_.cancel(session);
+  core_.timers.cancel(session);
   transfers_.end_all(session);
   if (!told) {
-    sessions_.give(session);
+    core_.sessions.give(session);
     return;
   }
-  endpoint_.counters.sessions_lost.add(1);
+  core_.context.counters.sessions_lost.add(1);
   if (session.unfinished == 0) {
-    events_.add_lost(session);
+    core_.events.add_lost(session);
   } else {
     session.lost_pending = true;
   }
 }
 
 SessionFacts SessionLife::facts(SessionId id) {
-  const Session* session = sessions_.find(id);
+  const Session* session = core_.sessions.find(id);
   if (session == nullptr) return {};
   SessionFacts facts;
   facts.peer = session->peer;
   facts.established = session->phase == SessionPhase::established;
   facts.smoothed_rtt = session->rtt.smoothed();
   facts.min_rtt = session->rtt.min();
-  facts.rto = timers_.probe_timeout(*session);
+  facts.rto = core_.timers.probe_timeout(*session);
   facts.window_bytes = session->allowed.window_bytes;
   facts.in_flight_bytes = session->in_flight_bytes;
   facts.in_flight_packets = session->in_flight_packets;

@@ -2,13 +2,9 @@
 #pragma once
 
 #include "warpline/message/counters.h"
-#include "warpline/message/internal/endpoint_context.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/send/packet_writer.h"
 #include "warpline/message/internal/send/recovery.h"
-#include "warpline/message/internal/session/session_table.h"
-#include "warpline/message/internal/session/stray_replies.h"
-#include "warpline/message/internal/session/timers.h"
-#include "warpline/message/internal/transfer/event_queue.h"
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/message/types.h"
 
@@ -18,16 +14,8 @@ namespace warpline {
 /// its messages; nobody is told of one that a peer opened and never confirmed.
 class SessionLife {
  public:
-  SessionLife(EndpointContext& endpoint, SessionTable& sessions, Timers& timers, EventQueue& events,
-              StrayReplies& strays, Transfers& transfers, Recovery& recovery, PacketWriter& writer)
-      : endpoint_(endpoint),
-        sessions_(sessions),
-        timers_(timers),
-        events_(events),
-        strays_(strays),
-        transfers_(transfers),
-        recovery_(recovery),
-        writer_(writer) {}
+  SessionLife(EndpointCore& core, Transfers& transfers, Recovery& recovery, PacketWriter& writer)
+      : core_(core), transfers_(transfers), recovery_(recovery), writer_(writer) {}
 
   /// From a clean slate to the phase `opening`; what names the session and its peer stays.
   void begin(Session& session);
@@ -40,11 +28,7 @@ class SessionLife {
   [[nodiscard]] SessionFacts facts(SessionId id);
 
  private:
-  EndpointContext& endpoint_;
-  SessionTable& sessions_;
-  Timers& timers_;
-  EventQueue& events_;
-  StrayReplies& strays_;
+  EndpointCore& core_;
   Transfers& transfers_;
   Recovery& recovery_;
   PacketWriter& writer_;

@@ -6,24 +6,25 @@
 namespace warpline {
 
 void Watch::advance() {
-  if (grants_.next_tick() <= endpoint_.now()) grants_.tick();
-  timers_.advance([&](Session& session, Timers::Timer timer) {
+  if (core_.grants.next_tick() <= core_.context.now()) core_.grants.tick();
+  core_.timers.advance([&](Session& session, Timers::Timer timer) {
     switch (timer) {
       case Timers::Timer::due:
         return on_timer(session);
       case Timers::Timer::idle:
         return watch_idle(session);
       case Timers::Timer::pacing:
-        return ready_.add(session);
+        return core_.ready.add(session);
     }
   });
 }
 
 Nanos Watch::next_deadline() {
-  const Nanos acknowledgement = ready_.next_acknowledgement();
-  if (ready_.has_any() || !strays_.empty() || grants_.due()) return endpoint_.outer(endpoint_.now());
-  const Nanos due = std::min({timers_.next_deadline(), grants_.next_tick(), acknowledgement});
-  return due == kNever ? kNever : endpoint_.outer(due);
+  const Nanos acknowledgement = core_.ready.next_acknowledgement();
+  if (core_.ready.has_any() || !core_.strays.empty() || core_.grants.due())
+    return core_.context.outer(core_.context.now());
+  const Nanos due = std::min({core_.timers.next_deadline(), core_.grants.next_tick(), acknowledgement});
+  return due == kNever ? kNever : core_.context.outer(due);
 }
 
 void Watch::on_timer(Session& session) {
@@ -33,76 +34,77 @@ void Watch::on_timer(Session& session) {
            (session.phase != SessionPhase::opening && session.phase != SessionPhase::established);
   };
   if (over()) return;
-  if (session.first_deadline <= endpoint_.now()) transfers_.expire(session);
+  if (session.first_deadline <= core_.context.now()) transfers_.expire(session);
   const auto late = [&] {
-    return endpoint_.now().value - session.opened.value >= endpoint_.config.connect_timeout.value;
+    return core_.context.now().value - session.opened.value >= core_.context.config.connect_timeout.value;
   };
   if (session.phase == SessionPhase::opening) {
     if (late()) return life_.lose(session, LossReason::no_answer);
-    if (session.next_hello <= endpoint_.now()) {
+    if (session.next_hello <= core_.context.now()) {
       session.hello_due = true;
       session.next_hello = kNever;
-      ready_.add(session);
+      core_.ready.add(session);
     }
   } else {
-    if (session.retry_at <= endpoint_.now()) transfers_.retry_deferred(session);
+    if (session.retry_at <= core_.context.now()) transfers_.retry_deferred(session);
     if (!session.confirmed && late()) return life_.lose(session, LossReason::no_answer);
-    if (session.reorder_at <= endpoint_.now()) {
+    if (session.reorder_at <= core_.context.now()) {
       recovery_.detect_losses(session);
-      if (session.lost_packets != 0) ready_.add(session);
+      if (session.lost_packets != 0) core_.ready.add(session);
     }
     if (session.in_flight_packets == 0 && session.sent.span() != 0) recovery_.raise_floor(session);
     on_silence(session);
     if (over()) return;
-    const auto probe = [&] { return Nanos{session.last_sent.value + timers_.probe_timeout(session).value}; };
-    if (session.in_flight_packets != 0 && probe() <= endpoint_.now()) on_probe_timeout(session);
+    const auto probe = [&] { return Nanos{session.last_sent.value + core_.timers.probe_timeout(session).value}; };
+    if (session.in_flight_packets != 0 && probe() <= core_.context.now()) on_probe_timeout(session);
   }
-  timers_.arm_next(session);
+  core_.timers.arm_next(session);
 }
 
 void Watch::ping(Session& session) {
   session.ping = true;
-  session.last_sent = endpoint_.now();
-  ready_.add(session);
+  session.last_sent = core_.context.now();
+  core_.ready.add(session);
 }
 
 void Watch::watch_idle(Session& session) {
   const bool idle = !awaits(session);
-  if (idle && endpoint_.now().value - session.quiet_from.value >= endpoint_.config.keepalive.value) {
-    session.quiet_from = endpoint_.now();
+  if (idle && core_.context.now().value - session.quiet_from.value >= core_.context.config.keepalive.value) {
+    session.quiet_from = core_.context.now();
     ping(session);
   }
-  const Nanos from = idle ? session.quiet_from : endpoint_.now();
-  timers_.watch_idle(session, Nanos{from.value + endpoint_.config.keepalive.value});
-  timers_.arm_next(session);
+  const Nanos from = idle ? session.quiet_from : core_.context.now();
+  core_.timers.watch_idle(session, Nanos{from.value + core_.context.config.keepalive.value});
+  core_.timers.arm_next(session);
 }
 
 void Watch::on_silence(Session& session) {
   if (!awaits(session)) return;
-  const std::int64_t quiet = endpoint_.now().value - session.quiet_from.value;
+  const std::int64_t quiet = core_.context.now().value - session.quiet_from.value;
   const bool in_flight = session.in_flight_packets != 0;
-  if (quiet >= timers_.patience_with(session).value && session.unanswered >= Timers::kUnansweredIsSilent) {
+  if (quiet >= core_.timers.patience_with(session).value && session.unanswered >= Timers::kUnansweredIsSilent) {
     return life_.lose(session, session.denied ? LossReason::restarted : LossReason::silent);
   }
-  const bool blocked_long = session.room_blocked &&
-                            endpoint_.now().value - session.last_sent.value >= endpoint_.config.peer_timeout.value / 8;
-  if (!in_flight && !session.ping && (quiet >= endpoint_.config.peer_timeout.value / 4 || blocked_long)) ping(session);
+  const bool blocked_long = session.room_blocked && core_.context.now().value - session.last_sent.value >=
+                                                        core_.context.config.peer_timeout.value / 8;
+  if (!in_flight && !session.ping && (quiet >= core_.context.config.peer_timeout.value / 4 || blocked_long))
+    ping(session);
 }
 
 /// The first time a probe for a lost tail (RFC 8985, section 7), then timeouts with backoff (RFC 6298, section 5).
 void Watch::on_probe_timeout(Session& session) {
-  session.last_sent = endpoint_.now();
+  session.last_sent = core_.context.now();
   if (session.unanswered == 0 && !session.go_back_n) {
     session.unanswered = 1;
     session.probe = true;
-    endpoint_.counters.probes.add(1);
-    return ready_.add(session);
+    core_.context.counters.probes.add(1);
+    return core_.ready.add(session);
   }
   if (session.unanswered < 0xff) ++session.unanswered;
-  endpoint_.counters.timeouts.add(1);
+  core_.context.counters.timeouts.add(1);
   recovery_.on_timeout(session);
   session.ping = true;  // unless a fragment goes out first
-  ready_.add(session);
+  core_.ready.add(session);
 }
 
 }  // namespace warpline

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "warpline/message/internal/endpoint_context.h"
-#include "warpline/message/internal/receive/grants.h"
-#include "warpline/message/internal/send/ready_queue.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/send/recovery.h"
 #include "warpline/message/internal/session/session_life.h"
-#include "warpline/message/internal/session/stray_replies.h"
-#include "warpline/message/internal/session/timers.h"
 #include "warpline/message/internal/transfer/transfers.h"
 
 namespace warpline {
@@ -16,16 +12,8 @@ namespace warpline {
 /// sessions.
 class Watch {
  public:
-  Watch(EndpointContext& endpoint, Timers& timers, ReadyQueue& ready, Grants& grants, const StrayReplies& strays,
-        Transfers& transfers, Recovery& recovery, SessionLife& life)
-      : endpoint_(endpoint),
-        timers_(timers),
-        ready_(ready),
-        grants_(grants),
-        strays_(strays),
-        transfers_(transfers),
-        recovery_(recovery),
-        life_(life) {}
+  Watch(EndpointCore& core, Transfers& transfers, Recovery& recovery, SessionLife& life)
+      : core_(core), transfers_(transfers), recovery_(recovery), life_(life) {}
 
   /// Does what is due.
   void advance();
@@ -40,11 +28,7 @@ class Watch {
   void watch_idle(Session& session);
   void ping(Session& session);
 
-  EndpointContext& endpoint_;
-  Timers& timers_;
-  ReadyQueue& ready_;
-  Grants& grants_;
-  const StrayReplies& strays_;
+  EndpointCore& core_;
   Transfers& transfers_;
   Recovery& recovery_;
   SessionLife& life_;

@@ -12,13 +12,13 @@ constexpr MessageEvent kNoEvent{};
 std::size_t EventReader::poll(std::span<MessageEvent> events, std::size_t requests) {
   // Until now the application may have had events of them in its hands.
   while (told_lost_ != kNone) {
-    Session& session = sessions_[told_lost_];
+    Session& session = core_.sessions[told_lost_];
     told_lost_ = session.lost_next;
-    sessions_.give(session);
+    core_.sessions.give(session);
   }
   std::size_t count = 0;
   while (count < events.size()) {
-    const EventLink link = events_.take(requests != 0);
+    const EventLink link = core_.events.take(requests != 0);
     if (link.index == kNone) break;
     MessageEvent& event = events[count];
     event = kNoEvent;
@@ -32,7 +32,7 @@ std::size_t EventReader::poll(std::span<MessageEvent> events, std::size_t reques
 }
 
 bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   message.event_due = false;
   event.session = {message.session, message.session_generation};
   event.id = {index, message.generation,
@@ -46,7 +46,7 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
       event.data = message.in;
       event.device = message.in_device;
       event.length = message.in_length;
-      endpoint_.counters.responses.add(message.status == MessageStatus::ok ? 1 : 0);
+      core_.context.counters.responses.add(message.status == MessageStatus::ok ? 1 : 0);
       transfers_.free_if_over(index);
       return true;
     case TransferRole::own_message:
@@ -86,18 +86,18 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
   event.data = message.in;
   event.device = message.in_device;
   event.length = message.in_length;
-  endpoint_.counters.handled.add(1);
+  core_.context.counters.handled.add(1);
   return true;
 }
 
 bool EventReader::session_event(EventLink link, MessageEvent& event) {
-  Session& session = sessions_[link.index];
-  event.session = sessions_.id_of(session);
+  Session& session = core_.sessions[link.index];
+  event.session = core_.sessions.id_of(session);
   event.context = session.context;
   if (link.of == EventLink::Of::opened) {
     session.opened_event = false;
     if (session.forgotten) {
-      sessions_.give(session);
+      core_.sessions.give(session);
       return false;
     }
     event.kind = session.opened_here ? EventKind::connected : EventKind::accepted;
@@ -105,7 +105,7 @@ bool EventReader::session_event(EventLink link, MessageEvent& event) {
   }
   session.lost_event = false;
   if (session.forgotten) {
-    sessions_.give(session);
+    core_.sessions.give(session);
     return false;
   }
   event.kind = EventKind::lost;

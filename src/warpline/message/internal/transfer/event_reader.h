@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/message/types.h"
 
@@ -14,9 +15,7 @@ namespace warpline {
 /// sessions that it did not open only by the next call, until when it may ask about them.
 class EventReader {
  public:
-  EventReader(EndpointContext& endpoint, SessionTable& sessions, MessagePool& messages, EventQueue& events,
-              Transfers& transfers)
-      : endpoint_(endpoint), sessions_(sessions), messages_(messages), events_(events), transfers_(transfers) {}
+  EventReader(EndpointCore& core, Transfers& transfers) : core_(core), transfers_(transfers) {}
 
   std::size_t poll(std::span<MessageEvent> events, std::size_t requests);
 
@@ -25,10 +24,7 @@ class EventReader {
   [[nodiscard]] bool message_event(std::uint32_t index, MessageEvent& event);
   [[nodiscard]] bool session_event(EventLink link, MessageEvent& event);
 
-  EndpointContext& endpoint_;
-  SessionTable& sessions_;
-  MessagePool& messages_;
-  EventQueue& events_;
+  EndpointCore& core_;
   Transfers& transfers_;
   std::uint32_t told_lost_ = kNone;  ///< sessions to be freed, by lost_next
 };

@@ -6,7 +6,7 @@
 namespace warpline {
 
 Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy) {
-  Session* session = sessions_.find(id);
+  Session* session = core_.sessions.find(id);
   if (session == nullptr || session->phase == SessionPhase::lost) return {CallStatus::unknown_session, {}};
   if (bytes.length > kMaxMessageBytes) return {CallStatus::too_long, {}};
   if (session->free_slots == 0) return {CallStatus::no_slot, {}};
@@ -15,13 +15,13 @@ Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer by
   }
   const std::uint32_t index = transfers_.create(*session, role);
   if (index == kNone) return {CallStatus::no_memory, {}};
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   const CallStatus status = transfers_.set_out(message, *session, bytes, copy);
   if (status != CallStatus::ok) {
     transfers_.free(index);
     return {status, {}};
   }
-  begin_waiting(*session, endpoint_.now());
+  begin_waiting(*session, core_.context.now());
   message.state = MessageState::sending;
   transfers_.take_slot(*session, index);
   return {CallStatus::ok, {index, message.generation, false}};
@@ -30,19 +30,19 @@ Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer by
 Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer response, const RequestOptions& options) {
   const Submitted submitted = begin_own(id, TransferRole::own_request, bytes, options.copy);
   if (submitted.status != CallStatus::ok) return submitted;
-  Message& message = messages_[submitted.id.index];
-  Session& session = sessions_[id.index];
+  Message& message = core_.messages[submitted.id.index];
+  Session& session = core_.sessions[id.index];
   message.context = options.context;
   message.code = options.code;
   message.in = response.data;
   message.in_capacity = response.data == nullptr ? 0 : response.length;
   message.in_device = response.device;
   if (options.deadline != kNever) {
-    message.deadline = endpoint_.inner(options.deadline);
+    message.deadline = core_.context.inner(options.deadline);
     session.first_deadline = std::min(session.first_deadline, message.deadline);
-    timers_.arm(session, message.deadline);
+    core_.timers.arm(session, message.deadline);
   }
-  endpoint_.counters.requests.add(1);
+  core_.context.counters.requests.add(1);
   if (message.fragments > 1) message.begin_window();
   transfers_.enqueue(session, submitted.id.index);
   return submitted;
@@ -51,17 +51,17 @@ Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer re
 Submitted Submissions::send(SessionId id, ConstBuffer bytes, const SendOptions& options) {
   const Submitted submitted = begin_own(id, TransferRole::own_message, bytes, options.copy);
   if (submitted.status != CallStatus::ok) return submitted;
-  Message& message = messages_[submitted.id.index];
+  Message& message = core_.messages[submitted.id.index];
   message.context = options.context;
   message.code = options.code;
   message.more = options.more;
   if (message.fragments > 1) message.begin_window();
-  transfers_.enqueue(sessions_[id.index], submitted.id.index);
+  transfers_.enqueue(core_.sessions[id.index], submitted.id.index);
   return submitted;
 }
 
 CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const SendOptions& options) {
-  Message* message = messages_.find(id);
+  Message* message = core_.messages.find(id);
   if (message == nullptr || message->role != TransferRole::peer_request) return CallStatus::unknown_message;
   if (message->state == MessageState::withdrawn && !(message->event_due && !message->withdrawn_due)) {
     message->state = MessageState::ended;
@@ -70,14 +70,14 @@ CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const Se
   }
   if (message->state != MessageState::delivered || message->event_due) return CallStatus::unknown_message;
   if (bytes.length > kMaxMessageBytes) return CallStatus::too_long;
-  Session& session = sessions_[message->session];
+  Session& session = core_.sessions[message->session];
   const CallStatus status = transfers_.set_out(*message, session, bytes, options.copy);
   if (status != CallStatus::ok) return status;
-  begin_waiting(session, endpoint_.now());
+  begin_waiting(session, core_.context.now());
   transfers_.no_longer_unread(*message);
   // The request's buffer stays while the response may be part of it.
   message->tells_sent = message->out != message->bytes.data() && !message->out_own_memory;
-  if (!message->tells_sent) messages_.give_in(*message);
+  if (!message->tells_sent) core_.messages.give_in(*message);
   message->state = MessageState::sending;
   message->context = options.context;
   message->code = options.code;
@@ -88,17 +88,17 @@ CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const Se
 }
 
 CallStatus Submissions::cancel(const MessageId& id) {
-  Message* message = messages_.find(id);
+  Message* message = core_.messages.find(id);
   const bool own =
       message != nullptr && (message->role == TransferRole::own_request || message->role == TransferRole::own_message);
   const bool alive = own && (message->state == MessageState::sending || message->state == MessageState::awaiting);
   if (!alive) return CallStatus::unknown_message;
-  transfers_.withdraw_own(sessions_[message->session], id.index, MessageStatus::cancelled);
+  transfers_.withdraw_own(core_.sessions[message->session], id.index, MessageStatus::cancelled);
   return CallStatus::ok;
 }
 
 CallStatus Submissions::release(const MessageId& id) {
-  Message* message = messages_.find(id);
+  Message* message = core_.messages.find(id);
   if (message == nullptr || !id.incoming) return CallStatus::unknown_message;
   if (message->role == TransferRole::peer_request) {
     if (message->state == MessageState::withdrawn) return respond(id, {}, {});

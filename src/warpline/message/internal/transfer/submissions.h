@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "warpline/message/endpoint.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/transfer/transfers.h"
 
 namespace warpline {
@@ -11,9 +12,7 @@ namespace warpline {
 /// What the application does with messages. endpoint.h says what each call means.
 class Submissions {
  public:
-  Submissions(EndpointContext& endpoint, SessionTable& sessions, MessagePool& messages, Timers& timers,
-              Transfers& transfers)
-      : endpoint_(endpoint), sessions_(sessions), messages_(messages), timers_(timers), transfers_(transfers) {}
+  Submissions(EndpointCore& core, Transfers& transfers) : core_(core), transfers_(transfers) {}
 
   Submitted request(SessionId id, ConstBuffer bytes, MutableBuffer response, const RequestOptions& options);
   Submitted send(SessionId id, ConstBuffer bytes, const SendOptions& options);
@@ -24,10 +23,7 @@ class Submissions {
  private:
   [[nodiscard]] Submitted begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy);
 
-  EndpointContext& endpoint_;
-  SessionTable& sessions_;
-  MessagePool& messages_;
-  Timers& timers_;
+  EndpointCore& core_;
   Transfers& transfers_;
 };
 

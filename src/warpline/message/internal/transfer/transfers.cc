@@ -7,18 +7,14 @@
 namespace warpline {
 namespace {
 
-constexpr std::int64_t kFirstWait =
-    250'000;  ///< nanoseconds until a message is tried again for which there was no room
+// A message for which there was no room is tried again.
+constexpr std::int64_t kFirstWait = 250'000;  ///< nanoseconds
 constexpr std::uint8_t kMaxDoublings = 7;
 
 }  // namespace
 
-std::uint32_t Transfers::create(Session& session, TransferRole role) {
-  return messages_.take(role, sessions_.id_of(session), session.epoch);
-}
-
 void Transfers::take_slot(Session& session, std::uint32_t index) {
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   message.slot = static_cast<std::uint8_t>(std::countr_zero(session.free_slots));
   message.has_slot = true;
   session.free_slots &= session.free_slots - 1;
@@ -29,7 +25,7 @@ void Transfers::take_slot(Session& session, std::uint32_t index) {
 }
 
 Session* Transfers::session_of(const Message& message) {
-  Session& session = sessions_[message.session];
+  Session& session = core_.sessions[message.session];
   return session.epoch == message.epoch && session.phase != SessionPhase::free ? &session : nullptr;
 }
 
@@ -47,53 +43,41 @@ void Transfers::free_slot(Session& session, Message& message) {
 }
 
 void Transfers::free(std::uint32_t index) {
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   no_longer_unread(message);
-  grants_.settle(message);
+  core_.grants.settle(message);
   if (message.has_slot) {
-    Session& session = sessions_[message.session];
+    Session& session = core_.sessions[message.session];
     SlotUse& slot = session.incoming[message.slot];
     if (slot.message == index) slot.message = kNone;
   }
-  messages_.give(index);
-}
-
-void Transfers::free_if_over(std::uint32_t index) {
-  const Message& message = messages_[index];
-  const bool over = message.state == MessageState::ended && !message.event_due && !message.finishing;
-  const bool own = message.role == TransferRole::own_request || message.role == TransferRole::own_message;
-  if (over && !message.queued_to_send && message.in_transport == 0 && !(own && message.has_slot)) free(index);
+  core_.messages.give(index);
 }
 
 void Transfers::finish(std::uint32_t index, MessageStatus status) {
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   if (message.state != MessageState::withdrawing) message.state = MessageState::ended;
   message.status = status;
-  grants_.settle(message);
+  core_.grants.settle(message);
   if (message.in_transport != 0) {
     message.finishing = true;
     if (Session* session = session_of(message)) ++session->unfinished;
     return;
   }
-  events_.add(index);
-}
-
-void Transfers::end_own(Session& session, std::uint32_t index, MessageStatus status) {
-  free_slot(session, messages_[index]);
-  finish(index, status);
+  core_.events.add(index);
 }
 
 void Transfers::end_response(std::uint32_t index, MessageStatus status) {
-  if (messages_[index].tells_sent) {
+  if (core_.messages[index].tells_sent) {
     finish(index, status);
   } else {
-    messages_[index].state = MessageState::ended;
+    core_.messages[index].state = MessageState::ended;
     free_if_over(index);
   }
 }
 
 void Transfers::withdraw_own(Session& session, std::uint32_t index, MessageStatus status) {
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   const bool untouched = message.state == MessageState::sending && message.next_fragment == 0;
   if (untouched && !session.ordered) {
     free_slot(session, message);
@@ -112,9 +96,9 @@ void Transfers::expire(Session& session) {
   session.first_deadline = kNever;
   for (const SlotUse& slot : session.outgoing) {
     if (slot.message == kNone) continue;
-    const Message& message = messages_[slot.message];
+    const Message& message = core_.messages[slot.message];
     if (message.state != MessageState::sending && message.state != MessageState::awaiting) continue;
-    if (message.deadline <= endpoint_.now()) {
+    if (message.deadline <= core_.context.now()) {
       withdraw_own(session, slot.message, MessageStatus::deadline);
     } else {
       session.first_deadline = std::min(session.first_deadline, message.deadline);
@@ -125,15 +109,15 @@ void Transfers::expire(Session& session) {
 void Transfers::end_all(Session& session) {
   for (MessageList* list : {&session.replies, &session.own}) {
     for (std::uint32_t i = list->first; i != kNone;) {
-      const std::uint32_t next = messages_[i].send_next;
-      messages_[i].queued_to_send = false;
+      const std::uint32_t next = core_.messages[i].send_next;
+      core_.messages[i].queued_to_send = false;
       free_if_over(i);
       i = next;
     }
     *list = {};
   }
   for (std::uint32_t i = session.held_back.first; i != kNone;) {
-    const std::uint32_t next = messages_[i].send_next;
+    const std::uint32_t next = core_.messages[i].send_next;
     free(i);
     i = next;
   }
@@ -142,7 +126,7 @@ void Transfers::end_all(Session& session) {
     const std::uint32_t index = slot.message;
     if (index == kNone) continue;
     slot.message = kNone;
-    Message& message = messages_[index];
+    Message& message = core_.messages[index];
     message.has_slot = false;
     if (message.state == MessageState::withdrawing) {
       message.state = MessageState::ended;
@@ -154,9 +138,9 @@ void Transfers::end_all(Session& session) {
   for (SlotUse& slot : session.incoming) {
     const std::uint32_t index = slot.message;
     if (index == kNone) continue;
-    if (messages_[index].state == MessageState::sending) {
+    if (core_.messages[index].state == MessageState::sending) {
       slot.message = kNone;
-      messages_[index].has_slot = false;
+      core_.messages[index].has_slot = false;
       end_response(index, MessageStatus::peer_lost);
     } else {
       withdraw_incoming(index);
@@ -166,7 +150,7 @@ void Transfers::end_all(Session& session) {
 }
 
 CallStatus Transfers::set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy) {
-  const CallStatus status = messages_.take_out(message, bytes, copy);
+  const CallStatus status = core_.messages.take_out(message, bytes, copy);
   if (status != CallStatus::ok) return status;
   message.fragments = bytes.length == 0 ? 1 : (bytes.length - 1) / session.fragment_bytes + 1;
   message.next_fragment = 0;
@@ -174,19 +158,10 @@ CallStatus Transfers::set_out(Message& message, const Session& session, ConstBuf
   return CallStatus::ok;
 }
 
-void Transfers::enqueue(Session& session, std::uint32_t index) {
-  Message& message = messages_[index];
-  if (message.queued_to_send) return;
-  message.queued_to_send = true;
-  append(messages_, message.role == TransferRole::peer_request || message.refuse ? session.replies : session.own,
-         index);
-  ready_.add(session);
-}
-
 std::uint32_t Transfers::next_to_send(const Session& session, MessageList& list) {
   while (list.first != kNone) {
     const std::uint32_t index = list.first;
-    Message& message = messages_[index];
+    Message& message = core_.messages[index];
     const bool alive = message.state == MessageState::sending || message.state == MessageState::withdrawing;
     // After begin_again().
     while (message.fragments > 1 && alive && message.window.has(message.next_fragment)) ++message.next_fragment;
@@ -204,18 +179,11 @@ std::uint32_t Transfers::next_to_send(const Session& session, MessageList& list)
   return kNone;
 }
 
-void Transfers::pop(MessageList& list) {
-  Message& message = messages_[list.first];
-  list.first = message.send_next;
-  if (list.first == kNone) list.last = kNone;
-  message.queued_to_send = false;
-}
-
 void Transfers::granted(Session& session, const MessageFragment& fragment) {
   const bool response = fragment.kind == FragmentKind::grant_response;
   const SlotUse& use = response ? session.incoming[fragment.slot] : session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return;
-  Message& message = messages_[use.message];
+  Message& message = core_.messages[use.message];
   if (message.state != MessageState::sending || fragment.total != message.out_length) return;
   if (fragment.offset <= message.granted) return;
   message.granted = fragment.offset;
@@ -225,30 +193,30 @@ void Transfers::granted(Session& session, const MessageFragment& fragment) {
 std::uint32_t Transfers::defer(Session& session, const MessageFragment& fragment) {
   const SlotUse& use = session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return kNone;
-  Message& message = messages_[use.message];
+  Message& message = core_.messages[use.message];
   if (message.state != MessageState::sending || message.deferred) return kNone;
   if (message.fragments > 1 && message.window.any()) return kNone;
   message.deferred = true;
   message.next_fragment = 0;
   const std::int64_t wait = kFirstWait << std::min(message.busy, kMaxDoublings);
   if (message.busy < kMaxDoublings) ++message.busy;
-  session.retry_at = std::min(session.retry_at, endpoint_.in(wait));
-  timers_.arm(session, session.retry_at);
+  session.retry_at = std::min(session.retry_at, core_.context.in(wait));
+  core_.timers.arm(session, session.retry_at);
   return use.message;
 }
 
 void Transfers::retry_deferred(Session& session) {
   session.retry_at = kNever;
   for (const SlotUse& slot : session.outgoing) {
-    if (slot.message == kNone || !messages_[slot.message].deferred) continue;
-    messages_[slot.message].deferred = false;
-    if (messages_[slot.message].state == MessageState::sending) enqueue(session, slot.message);
+    if (slot.message == kNone || !core_.messages[slot.message].deferred) continue;
+    core_.messages[slot.message].deferred = false;
+    if (core_.messages[slot.message].state == MessageState::sending) enqueue(session, slot.message);
   }
 }
 
 void Transfers::acknowledged(Session& session, const SentPacket& packet) {
   if (packet.message == kNone) return;
-  Message& message = messages_[packet.message];
+  Message& message = core_.messages[packet.message];
   if (message.generation != packet.generation) return;
   if (packet.fragment == kGrantFragment) return;
   if (packet.fragment == kCancelFragment) {
@@ -271,7 +239,7 @@ void Transfers::acknowledged(Session& session, const SentPacket& packet) {
 }
 
 void Transfers::sent_whole(Session& session, std::uint32_t index) {
-  Message& message = messages_[index];
+  Message& message = core_.messages[index];
   switch (message.role) {
     case TransferRole::own_request:
       message.state = MessageState::awaiting;
@@ -290,7 +258,7 @@ void Transfers::sent_whole(Session& session, std::uint32_t index) {
 
 bool Transfers::needs(const SentPacket& packet) const {
   if (packet.message == kNone) return false;
-  const Message& message = messages_[packet.message];
+  const Message& message = core_.messages[packet.message];
   if (message.generation != packet.generation) return false;
   if (packet.fragment == kGrantFragment) {
     return message.owed != 0 && (message.state == MessageState::arriving || message.state == MessageState::awaiting);
@@ -303,13 +271,13 @@ bool Transfers::needs(const SentPacket& packet) const {
 void Transfers::begin_again(Session& session) {
   const auto again = [&](const SlotUse& slot) {
     if (slot.message == kNone) return;
-    Message& message = messages_[slot.message];
+    Message& message = core_.messages[slot.message];
     if (message.state == MessageState::sending && !message.deferred) {
       message.next_fragment = message.fragments > 1 ? message.window.base() : 0;
     } else if (message.state == MessageState::withdrawing) {
       message.next_fragment = 0;
     } else {
-      return grants_.again(session, message);
+      return core_.grants.again(session, message);
     }
     enqueue(session, slot.message);
   };
@@ -320,7 +288,7 @@ void Transfers::begin_again(Session& session) {
 void Transfers::cut_again(Session& session) {
   for (const SlotUse& slot : session.outgoing) {
     if (slot.message == kNone) continue;
-    Message& message = messages_[slot.message];
+    Message& message = core_.messages[slot.message];
     if (message.state != MessageState::sending || message.out_length == 0) continue;
     message.fragments = (message.out_length - 1) / session.fragment_bytes + 1;
     message.granted = first_granted(session);
@@ -330,8 +298,8 @@ void Transfers::cut_again(Session& session) {
 
 void Transfers::transmitted(std::uint64_t token) {
   const auto index = static_cast<std::uint32_t>(token);
-  if (index >= messages_.capacity()) return;
-  Message& message = messages_[index];
+  if (index >= core_.messages.capacity()) return;
+  Message& message = core_.messages[index];
   if (message.generation != token >> 32 || message.in_transport == 0) return;
   if (--message.in_transport != 0) return;
   if (!message.finishing) {
@@ -339,17 +307,9 @@ void Transfers::transmitted(std::uint64_t token) {
     return;
   }
   message.finishing = false;
-  events_.add(index);
+  core_.events.add(index);
   Session* session = session_of(message);
-  if (session != nullptr && --session->unfinished == 0 && session->lost_pending) events_.add_lost(*session);
-}
-
-void Transfers::deliver(Session& session, std::uint32_t index) {
-  Message& message = messages_[index];
-  message.unread = true;
-  session.unread += message.in_length;
-  message.state = MessageState::delivered;
-  events_.add(index);
+  if (session != nullptr && --session->unfinished == 0 && session->lost_pending) core_.events.add_lost(*session);
 }
 
 void Transfers::no_longer_unread(Message& message) {
@@ -359,17 +319,17 @@ void Transfers::no_longer_unread(Message& message) {
   if (session == nullptr) return;
   session->unread -= message.in_length;
   // Worth a packet of its own if the peer was left with little.
-  const std::uint32_t room = room_of(*session, endpoint_.config.receive_window);
-  if (session->phase == SessionPhase::established && session->room_told < endpoint_.config.receive_window / 2 &&
-      room - session->room_told >= endpoint_.config.receive_window / 4) {
+  const std::uint32_t room = room_of(*session, core_.context.config.receive_window);
+  if (session->phase == SessionPhase::established && session->room_told < core_.context.config.receive_window / 2 &&
+      room - session->room_told >= core_.context.config.receive_window / 4) {
     session->ack_now = true;
-    ready_.add(*session);
+    core_.ready.add(*session);
   }
 }
 
 void Transfers::withdraw_incoming(std::uint32_t index) {
-  Message& message = messages_[index];
-  Session& session = sessions_[message.session];
+  Message& message = core_.messages[index];
+  Session& session = core_.sessions[message.session];
   if (message.has_slot) session.incoming[message.slot].message = kNone;
   message.has_slot = false;
   switch (message.state) {
@@ -382,7 +342,7 @@ void Transfers::withdraw_incoming(std::uint32_t index) {
       message.state = MessageState::withdrawn;
       if (message.event_due) return;  // not handed out yet: poll() drops it
       message.withdrawn_due = true;
-      events_.add(index);
+      core_.events.add(index);
       return;
     case MessageState::held_back:
       no_longer_unread(message);

@@ -3,13 +3,7 @@
 
 #include <cstdint>
 
-#include "warpline/message/internal/endpoint_context.h"
-#include "warpline/message/internal/receive/grants.h"
-#include "warpline/message/internal/send/ready_queue.h"
-#include "warpline/message/internal/session/session_table.h"
-#include "warpline/message/internal/session/timers.h"
-#include "warpline/message/internal/transfer/event_queue.h"
-#include "warpline/message/internal/transfer/message_pool.h"
+#include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/types.h"
 #include "warpline/packet/message_header.h"
 
@@ -24,33 +18,50 @@ inline constexpr std::uint32_t kGrantFragment = 0xfffffffeU;
 /// slot until the peer knows its end.
 class Transfers {
  public:
-  Transfers(EndpointContext& endpoint, SessionTable& sessions, MessagePool& messages, Timers& timers,
-            EventQueue& events, ReadyQueue& ready, Grants& grants)
-      : endpoint_(endpoint),
-        sessions_(sessions),
-        messages_(messages),
-        timers_(timers),
-        events_(events),
-        ready_(ready),
-        grants_(grants) {}
+  explicit Transfers(EndpointCore& core) : core_(core) {}
 
   // Places.
   /// A new message of the session; kNone if there is none left.
-  [[nodiscard]] std::uint32_t create(Session& session, TransferRole role);
+  [[nodiscard]] std::uint32_t create(Session& session, TransferRole role) {
+    return core_.messages.take(role, core_.sessions.id_of(session), session.epoch);
+  }
   /// An own message gets a slot of the session, which has one free.
   void take_slot(Session& session, std::uint32_t index);
   void free(std::uint32_t index);
-  void free_if_over(std::uint32_t index);
+  void free_if_over(std::uint32_t index) {
+    const Message& message = core_.messages[index];
+    const bool over = message.state == MessageState::ended && !message.event_due && !message.finishing;
+    const bool own = message.role == TransferRole::own_request || message.role == TransferRole::own_message;
+    if (over && !message.queued_to_send && message.in_transport == 0 && !(own && message.has_slot)) free(index);
+  }
 
   // What is sent.
   /// What is to be sent, and in how many fragments.
   [[nodiscard]] CallStatus set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy);
   /// The message has fragments to be sent, as far as windows and grants let it.
-  void enqueue(Session& session, std::uint32_t index);
+  void enqueue(Session& session, std::uint32_t index) {
+    Message& message = core_.messages[index];
+    if (message.queued_to_send) return;
+    message.queued_to_send = true;
+    append(core_.messages, message.role == TransferRole::peer_request || message.refuse ? session.replies : session.own,
+           index);
+    core_.ready.add(session);
+  }
   /// The first message of a list that has something to send; kNone if there is none. Those without leave the list.
   [[nodiscard]] std::uint32_t next_to_send(const Session& session, MessageList& list);
   /// The first message of the list leaves it.
-  void pop(MessageList& list);
+  void pop(MessageList& list) {
+    Message& message = core_.messages[list.first];
+    list.first = message.send_next;
+    if (list.first == kNone) list.last = kNone;
+    message.queued_to_send = false;
+  }
+  /// The first message of a list of several goes to its end.
+  void rotate(MessageList& list) {
+    const std::uint32_t index = list.first;
+    list.first = core_.messages[index].send_next;
+    append(core_.messages, list, index);
+  }
   /// The peer takes more of a message.
   void granted(Session& session, const MessageFragment& fragment);
   /// The peer has no room for a message: it waits for retry_deferred() as if nothing of it had been sent. Returns
@@ -70,14 +81,23 @@ class Transfers {
 
   // What is received.
   /// A whole message goes to the application.
-  void deliver(Session& session, std::uint32_t index);
+  void deliver(Session& session, std::uint32_t index) {
+    Message& message = core_.messages[index];
+    message.unread = true;
+    session.unread += message.in_length;
+    message.state = MessageState::delivered;
+    core_.events.add(index);
+  }
   /// The application holds the message's bytes no longer.
   void no_longer_unread(Message& message);
   /// The peer, or the session's end, takes back a request or its half that arrived.
   void withdraw_incoming(std::uint32_t index);
 
   // Ends.
-  void end_own(Session& session, std::uint32_t index, MessageStatus status);
+  void end_own(Session& session, std::uint32_t index, MessageStatus status) {
+    free_slot(session, core_.messages[index]);
+    finish(index, status);
+  }
   void end_response(std::uint32_t index, MessageStatus status);
   /// Ends an own message early; its slot is free when the peer knows.
   void withdraw_own(Session& session, std::uint32_t index, MessageStatus status);
@@ -92,13 +112,7 @@ class Transfers {
   void free_slot(Session& session, Message& message);
   void sent_whole(Session& session, std::uint32_t index);
 
-  EndpointContext& endpoint_;
-  SessionTable& sessions_;
-  MessagePool& messages_;
-  Timers& timers_;
-  EventQueue& events_;
-  ReadyQueue& ready_;
-  Grants& grants_;
+  EndpointCore& core_;
 };
 
 }  // namespace warpline
