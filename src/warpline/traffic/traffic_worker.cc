@@ -17,6 +17,9 @@ namespace {
 /// The longest that a worker may be off its core and still keep the rate: a scheduler's time slice.
 constexpr double kCatchUp_s = 0.005;
 
+/// What counts at most of a turn in which nothing came: more than a scheduler's time slice, far less than a drain.
+constexpr Nanos kLongestGap{10'000'000};
+
 std::uint32_t limiter_depth(const TrafficGroup& group, std::uint32_t burst) {
   return std::max(2 * burst, frames_in(group.options().rate, kCatchUp_s, group.plan().max_frame_bytes()));
 }
@@ -33,7 +36,7 @@ TrafficWorker::TrafficWorker(TrafficGroup& group, const Place& place, rte_mempoo
       limit_(group.packets_of(place.number)),
       drain_ticks_(nanos_to_ticks(group.options().drain)),
       watch_(report_interval({place.port, place.queue}), drain_ticks_),
-      progress_ticks_(ticks_now()) {}
+      quiet_(nanos_to_ticks(kLongestGap), ticks_now()) {}
 
 TrafficWorker::~TrafficWorker() { rte_pktmbuf_free_bulk(unsent_mbufs_.data() + unsent_at_, unsent_); }
 
@@ -58,7 +61,7 @@ bool TrafficWorker::poll() {
   if (!group_.options().sends && (group_.stopped() || group_.received_enough())) {
     finish();
   } else if (sent != 0 || member_.counters.delivered.get() != delivered) {
-    progress_ticks_ = now;
+    quiet_.restart(now);
   } else {
     wait_for_the_rest(now);
   }
@@ -146,7 +149,7 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
 }
 
 void TrafficWorker::wait_for_the_rest(std::uint64_t now) {
-  const bool overdue = now - progress_ticks_ > drain_ticks_;
+  const bool overdue = quiet_.look(now) > drain_ticks_;
   if (generating_) {
     if (group_.options().window != 0 && overdue) written_off_ += on_their_way();
     return;
@@ -161,7 +164,7 @@ void TrafficWorker::wait_for_the_rest(std::uint64_t now) {
   if (!group_.options().receives) {
     if (left_) finish();
   } else if (group_.sending()) {
-    progress_ticks_ = now;  // the drain begins with the last frame that anyone sends
+    quiet_.restart(now);  // the drain begins with the last frame that anyone sends
   } else if (overdue || group_.all_came_back()) {
     finish();
   }

@@ -9,6 +9,7 @@
 
 #include "warpline/traffic/completion_watch.h"
 #include "warpline/traffic/generator.h"
+#include "warpline/traffic/quiet_time.h"
 #include "warpline/traffic/rate_limiter.h"
 #include "warpline/traffic/traffic_group.h"
 
@@ -63,7 +64,7 @@ class TrafficWorker {
   CompletionWatch watch_;
   bool left_ = false;  ///< nothing more will be known
   bool generating_ = true;
-  std::uint64_t progress_ticks_;   ///< when a frame last went out or came back good
+  QuietTime quiet_;                ///< since a frame last went out or came back good
   std::uint64_t written_off_ = 0;  ///< frames that do not hold the closed loop up any more
   std::uint16_t unsent_ = 0;
   std::uint16_t unsent_at_ = 0;  ///< where in unsent_mbufs_ they begin
