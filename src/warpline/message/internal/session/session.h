@@ -53,9 +53,11 @@ class SlotsBackwards {
   std::array<SlotUse, kSlots> uses_;
 };
 
-/// One end of a session. Times are the endpoint's inner clock. Of thousands of sessions none is in the cache: what each
-/// request uses lies together, from the end of `sent` to the beginning of `received`, see prefetch().
+/// One end of a session. SessionLife and Handshake begin all of it; then each group of fields is of whom its comment
+/// names. Times are the endpoint's inner clock. Of thousands of sessions none is in the cache: what each request uses
+/// lies together, from the end of `sent` to the beginning of `received`, see prefetch().
 struct alignas(64) Session {
+  // Recovery's.
   SentPackets sent;
   std::uint64_t first_in_flight = 0;  ///< none before it is in flight
   std::uint64_t acked_end = 0;        ///< all below were seen as acknowledged or given up
@@ -90,7 +92,7 @@ struct alignas(64) Session {
   bool bundles = false;      ///< small messages go there several in a packet
   bool forgotten = false;
   bool reordering = false;
-  // Ready to send.
+  // Ready to send: who wants something sent sets these, who writes it clears them.
   bool ready = false;
   bool starved = false;  ///< found no block of sent packets
   bool ack_now = false;
@@ -110,7 +112,7 @@ struct alignas(64) Session {
   MessageList own;
   std::uint64_t free_slots = ~std::uint64_t{0};
 
-  // Timers.
+  // Timers', and when something is due for them.
   Nanos quiet_from;      ///< heard last, or began to wait
   Nanos armed = kNever;  ///< when `timer` fires
   WheelHandle timer;
@@ -128,7 +130,7 @@ struct alignas(64) Session {
   std::uint16_t expected_order = 0;  ///< of the peer
   PacketWindow received;
 
-  // From here on what few requests use, but for the slots.
+  // From here on what few requests use, but for the slots, which are of Transfers and Reassembly.
   std::uint32_t unfinished = 0;   ///< ends that wait for the transport
   std::uint16_t next_order = 0;   ///< of the next own message
   std::uint16_t first_order = 0;  ///< the oldest own message not done
