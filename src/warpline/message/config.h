@@ -12,6 +12,7 @@ namespace warpline {
 
 class PacketProtection;
 
+/// How what is lost is found and sent again.
 enum class Reliability : std::uint8_t {
   selective,  ///< SACK, RACK, tail-loss probe, adaptive timeout
   go_back_n,  ///< for comparison: in order or dropped, fixed timeout, `credits` packets in flight
@@ -20,7 +21,8 @@ enum class Reliability : std::uint8_t {
 /// Copies received bytes to where the CPU cannot write, such as GPU memory. Called inside of receive(); what it starts
 /// must have arrived before the next poll(). Null: there is no such memory.
 struct Placer {
-  void* context = nullptr;
+  void* context = nullptr;  ///< handed to `copy`; the application's
+  /// Copies `length` bytes `from` where they were received `to` where they belong.
   void (*copy)(void* context, std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) = nullptr;
 };
 
@@ -28,9 +30,10 @@ struct Placer {
 /// take() may answer with a null buffer: the first packet is then dropped, and comes again later. give() gets
 /// back each buffer taken, once.
 struct BufferSource {
-  void* context = nullptr;
+  void* context = nullptr;  ///< handed to both; the application's
+  /// Gives a buffer for a message or request of `length` bytes that comes with `code`, or a null one.
   MutableBuffer (*take)(void* context, SessionId session, std::uint16_t code, std::uint32_t length) = nullptr;
-  void (*give)(void* context, MutableBuffer buffer) = nullptr;
+  void (*give)(void* context, MutableBuffer buffer) = nullptr;  ///< takes such a buffer back
 };
 
 /// What an endpoint is made of. All memory is taken by create().
@@ -39,7 +42,7 @@ struct EndpointConfig {
   std::uint8_t endpoint = 0;              ///< first byte of the session ids on the wire, for steering among threads
   bool accept = true;                     ///< sessions that peers open
 
-  std::uint32_t max_sessions = 1024;
+  std::uint32_t max_sessions = 1024;           ///< memory for so many sessions, own and peers'
   std::uint32_t max_messages = 1 << 14;        ///< under way at once, of all sessions, both directions
   std::uint32_t max_sent_packets = 1 << 16;    ///< not yet acknowledged, of all sessions
   std::uint64_t receive_bytes = 64U << 20;     ///< memory for what peers send, and for SendOptions::copy
@@ -59,26 +62,27 @@ struct EndpointConfig {
   std::uint32_t credits = 32;                        ///< go_back_n: packets in flight
   CcConfig cc;                                       ///< its mtu is set from datagram_bytes
 
-  Nanos initial_rto{5'000'000};
-  Nanos min_rto{1'000'000};
-  Nanos max_rto{1'000'000'000};
+  Nanos initial_rto{5'000'000};   ///< retransmission timeout until the first round trip was measured
+  Nanos min_rto{1'000'000};       ///< least retransmission timeout
+  Nanos max_rto{1'000'000'000};   ///< greatest retransmission timeout, backed off
   Nanos fixed_rto{5'000'000};     ///< go_back_n
   Nanos max_ack_delay{25'000};    ///< an acknowledgement waits at most so long for a packet to travel with
   std::uint32_t ack_packets = 8;  ///< packets that are acknowledged without waiting
 
-  Nanos peer_timeout{1'000'000'000};  ///< silence while something is awaited after which the peer is lost
-  Nanos keepalive{5'000'000'000};     ///< between signs of life of an idle session
-  Nanos connect_timeout{1'000'000'000};
+  Nanos peer_timeout{1'000'000'000};     ///< silence while something is awaited after which the peer is lost
+  Nanos keepalive{5'000'000'000};        ///< between signs of life of an idle session
+  Nanos connect_timeout{1'000'000'000};  ///< a handshake that is not answered for so long is given up
   Nanos max_clock_step{60'000'000'000};  ///< a longer step of the clock is a jump: counted, and cut to this
 
-  Placer placer;
-  BufferSource buffers;
+  Placer placer;                           ///< needed where messages are received into device memory
+  BufferSource buffers;                    ///< null functions: the endpoint's own memory is used
   PacketProtection* protection = nullptr;  ///< null: packets are not encrypted. Outlives the endpoint
 };
 
+/// How a session is opened.
 struct SessionOptions {
-  std::uint64_t context = 0;
-  bool ordered = false;  ///< requests and messages are handed out in the order of their sending, both ways
+  std::uint64_t context = 0;  ///< comes back in the session's own events, `connected` and `lost`
+  bool ordered = false;       ///< requests and messages are handed out in the order of their sending, both ways
 };
 
 }  // namespace warpline

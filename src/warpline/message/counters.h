@@ -36,29 +36,31 @@ namespace warpline {
   X(no_reply_room, "more answers to strangers are due than are kept")                               \
   X(not_accepting, "a session offered to an endpoint that takes none")
 
+/// Enumerators as listed in WARPLINE_MESSAGE_DROPS.
 enum class MessageDrop : std::uint8_t {
 #define WARPLINE_MESSAGE_DROP(name, meaning) name,
   WARPLINE_MESSAGE_DROPS(WARPLINE_MESSAGE_DROP)
 #undef WARPLINE_MESSAGE_DROP
 };
 
+/// How many reasons there are.
 inline constexpr std::size_t kMessageDrops = 0
 #define WARPLINE_MESSAGE_DROP(name, meaning) +1
     WARPLINE_MESSAGE_DROPS(WARPLINE_MESSAGE_DROP)
 #undef WARPLINE_MESSAGE_DROP
     ;
 
-[[nodiscard]] std::string_view name(MessageDrop reason);
-[[nodiscard]] std::string_view meaning(MessageDrop reason);
+[[nodiscard]] std::string_view name(MessageDrop reason);     ///< the enumerator, as in the report
+[[nodiscard]] std::string_view meaning(MessageDrop reason);  ///< its sentence, for people
 
 /// Written by the endpoint's thread, read by any.
 struct EndpointCounters {
   /// Taken, a bundle if any of it was. With `drops`, less fragments_dropped and packets_behind, all datagrams seen.
   Counter packets_in;
-  Counter packets_out;
-  Counter bytes_in;   ///< UDP payload
-  Counter bytes_out;  ///< UDP payload
-  std::array<Counter, kMessageDrops> drops;
+  Counter packets_out;                       ///< sent, of handshakes too; several may share a datagram
+  Counter bytes_in;                          ///< UDP payload
+  Counter bytes_out;                         ///< UDP payload
+  std::array<Counter, kMessageDrops> drops;  ///< indexed by MessageDrop
 
   Counter fragments_bundled;    ///< sent in the packet of another
   Counter fragments_dropped;    ///< in `drops`, though their packet counts already
@@ -69,15 +71,16 @@ struct EndpointCounters {
   Counter losses_spurious;      ///< of these, acknowledged after all
   Counter probes;               ///< tail-loss probes
   Counter timeouts;             ///< retransmission timeouts
-  Counter clock_jumps;
-  Counter heads_too_small;  ///< times that the transport gave less room than Outgoing::head_capacity must be
-  Counter sessions_opened;
-  Counter sessions_accepted;
-  Counter sessions_lost;
-  Counter requests;   ///< sent
-  Counter responses;  ///< received for them
-  Counter handled;    ///< requests and one-way messages of peers handed to the application
+  Counter clock_jumps;          ///< `now` stepped back, or further than max_clock_step
+  Counter heads_too_small;      ///< times that the transport gave less room than Outgoing::head_capacity must be
+  Counter sessions_opened;      ///< opened here: their handshakes are done
+  Counter sessions_accepted;    ///< opened by peers, and told as `accepted`
+  Counter sessions_lost;        ///< ended for whatever reason, own ones that no peer answered too
+  Counter requests;             ///< sent
+  Counter responses;            ///< received for them
+  Counter handled;              ///< requests and one-way messages of peers handed to the application
 
+  /// Returns how many were dropped for this reason.
   [[nodiscard]] std::uint64_t dropped(MessageDrop reason) const {
     return drops[static_cast<std::size_t>(reason)].get();
   }
@@ -85,25 +88,25 @@ struct EndpointCounters {
 
 /// What is left of the memory that create() took.
 struct EndpointFacts {
-  std::uint32_t free_sessions = 0;
-  std::uint32_t free_messages = 0;
-  std::uint32_t free_sent_packets = 0;
-  std::uint64_t free_receive_bytes = 0;
+  std::uint32_t free_sessions = 0;       ///< of EndpointConfig::max_sessions
+  std::uint32_t free_messages = 0;       ///< of EndpointConfig::max_messages
+  std::uint32_t free_sent_packets = 0;   ///< of EndpointConfig::max_sent_packets
+  std::uint64_t free_receive_bytes = 0;  ///< of EndpointConfig::receive_bytes
   bool operator==(const EndpointFacts&) const = default;
 };
 
 /// A session as it is now.
 struct SessionFacts {
-  PeerAddress peer;
-  bool established = false;
-  Nanos smoothed_rtt;
-  Nanos min_rtt;
-  Nanos rto;
-  double window_bytes = 0;
-  std::uint32_t in_flight_bytes = 0;
-  std::uint32_t in_flight_packets = 0;
-  std::uint32_t messages = 0;        ///< own ones under way
-  std::uint32_t fragment_bytes = 0;  ///< payload of a full packet
+  PeerAddress peer;                     ///< where its packets go
+  bool established = false;             ///< the handshake is done
+  Nanos smoothed_rtt;                   ///< average of the round trips
+  Nanos min_rtt;                        ///< shortest round trip
+  Nanos rto;                            ///< timeout of the next retransmission, as backed off
+  double window_bytes = 0;              ///< that the congestion control allows in flight
+  std::uint32_t in_flight_bytes = 0;    ///< sent and neither acknowledged nor found lost
+  std::uint32_t in_flight_packets = 0;  ///< the same in packets
+  std::uint32_t messages = 0;           ///< own ones under way
+  std::uint32_t fragment_bytes = 0;     ///< payload of a full packet
 };
 
 }  // namespace warpline

@@ -20,11 +20,12 @@ struct Datagram {
   std::uint8_t* rest = nullptr;   ///< what follows the head: host or device memory
   std::uint32_t head_length = 0;  ///< bytes
   std::uint32_t rest_length = 0;  ///< bytes
-  PeerAddress from;
-  std::uint8_t ecn = 0;      ///< IP's two bits (RFC 3168): 3 is Congestion Experienced
-  bool rest_device = false;  ///< `rest` is not readable by the CPU
+  PeerAddress from;               ///< the sender's address and port
+  std::uint8_t ecn = 0;           ///< IP's two bits (RFC 3168): 3 is Congestion Experienced
+  bool rest_device = false;       ///< `rest` is not readable by the CPU
 };
 
+/// Session of an Outgoing that belongs to none, such as a handshake's answer.
 inline constexpr std::uint32_t kNoSession = std::numeric_limits<std::uint32_t>::max();
 
 /// A UDP payload to be sent: head, then `payload`. The transport sets the first group before transmit(), the endpoint
@@ -35,15 +36,16 @@ struct Outgoing {
                                     ///< Where it is less, nothing is written, and `heads_too_small` counts it
   std::uint32_t copy_up_to = 0;     ///< payload in host memory up to this is copied behind the header, where it fits
 
-  std::uint32_t head_length = 0;
+  std::uint32_t head_length = 0;          ///< bytes of the datagram at `head`
   std::uint32_t payload_length = 0;       ///< 0: all is in the head
   const std::uint8_t* payload = nullptr;  ///< application memory, to be gathered
   std::uint64_t token = 0;                ///< not 0: transmitted(token) once the payload is not read any more
   std::uint32_t session = kNoSession;     ///< index below max_sessions, for what the transport keeps of each; or none
   bool payload_device = false;            ///< `payload` is not readable by the CPU
   bool ecn_capable = false;               ///< send as ECT(0) (RFC 3168)
-  PeerAddress to;
+  PeerAddress to;                         ///< where it is to be sent
 
+  /// Bytes of the whole UDP payload.
   [[nodiscard]] std::uint32_t length() const { return head_length + payload_length; }
 };
 

@@ -18,14 +18,16 @@ namespace warpline {
 
 struct EndpointState;
 
+/// What request() and send() of an Endpoint return.
 struct Submitted {
-  CallStatus status = CallStatus::ok;
-  MessageId id;  ///< meaningful if ok
+  CallStatus status = CallStatus::ok;  ///< why nothing was submitted, or ok
+  MessageId id;                        ///< meaningful if ok
 };
 
+/// What connect() of an Endpoint returns.
 struct Opened {
-  CallStatus status = CallStatus::ok;
-  SessionId session;  ///< meaningful if ok
+  CallStatus status = CallStatus::ok;  ///< why no session was opened, or ok
+  SessionId session;                   ///< meaningful if ok
 };
 
 /// Reliable messages and requests over datagrams, without I/O: bytes and times go in, packets and events come out.
@@ -38,11 +40,12 @@ class Endpoint {
  public:
   /// Fails with a usage error if the configuration makes no sense.
   [[nodiscard]] static Result<Endpoint> create(const EndpointConfig& config, Nanos now);
-  Endpoint(Endpoint&&) noexcept;
+  Endpoint(Endpoint&&) noexcept;  ///< takes the other's state: that one is then to be destroyed or assigned to, no more
   Endpoint& operator=(Endpoint&&) noexcept;
   ~Endpoint();
 
   // Sessions. Messages may be sent at once; they leave when the handshake is done. Ends with `connected` or `lost`.
+  /// Opens a session with `peer`. `no_memory`: the pool of sessions is used up.
   Opened connect(const PeerAddress& peer, const SessionOptions& options, Nanos now);
   /// Opens a session that was lost once more, to the same peer, under the same id. Its next event is as of connect().
   CallStatus reconnect(SessionId session, Nanos now);
@@ -72,6 +75,7 @@ class Endpoint {
   CallStatus release(const MessageId& message, Nanos now);
 
   // Packets.
+  /// Takes what arrived. Each datagram is counted, as taken or by why it was dropped.
   void receive(std::span<const Datagram> datagrams, Nanos now);
   /// Fills `out` from its front; returns how many. Less than asked: nothing more may leave now.
   std::size_t transmit(std::span<Outgoing> out, Nanos now);
@@ -91,8 +95,8 @@ class Endpoint {
   std::size_t poll(std::span<MessageEvent> events, std::size_t requests = std::numeric_limits<std::size_t>::max());
 
   // Facts.
-  [[nodiscard]] const EndpointCounters& counters() const;
-  [[nodiscard]] EndpointFacts facts() const;
+  [[nodiscard]] const EndpointCounters& counters() const;  ///< live, as long as the endpoint; any thread may read them
+  [[nodiscard]] EndpointFacts facts() const;               ///< as of this call; by the owner's thread
   /// All zero for an unknown session.
   [[nodiscard]] SessionFacts facts(SessionId session) const;
 

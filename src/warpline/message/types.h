@@ -16,8 +16,8 @@ namespace warpline {
 
 /// A UDP endpoint somewhere. IPv4 addresses are IPv4-mapped (RFC 4291, section 2.5.5.2), so that comparing is cheap.
 struct PeerAddress {
-  std::array<std::uint8_t, 16> ip{};
-  std::uint16_t port = 0;
+  std::array<std::uint8_t, 16> ip{};  ///< bytes in network order; of IPv4 the last four
+  std::uint16_t port = 0;             ///< of UDP, in host byte order
   auto operator<=>(const PeerAddress&) const = default;
   /// By halves: one of a datagram was written so just before, and a longer load would wait for both.
   bool operator==(const PeerAddress& other) const {
@@ -32,41 +32,43 @@ struct PeerAddress {
   }
 };
 
+/// Makes a peer of an address and a port in host byte order.
 [[nodiscard]] PeerAddress peer_address(const IpAddress& ip, std::uint16_t port);
+/// The peer's address, IPv4 if it is IPv4-mapped.
 [[nodiscard]] IpAddress ip_address(const PeerAddress& peer);
 
 /// A session of one endpoint. A value: stays safe to use after the session's end, when every call answers
 /// `unknown_session`.
 struct SessionId {
   std::uint32_t index = std::numeric_limits<std::uint32_t>::max();  ///< below max_sessions; reused
-  std::uint32_t generation = 0;
+  std::uint32_t generation = 0;  ///< tells apart the sessions that had the index one after another
   auto operator<=>(const SessionId&) const = default;
 };
 
 /// A request or one-way message of one endpoint, its own or a peer's; as safe as a SessionId.
 struct MessageId {
   std::uint32_t index = std::numeric_limits<std::uint32_t>::max();  ///< below max_messages; reused
-  std::uint32_t generation = 0;
-  bool incoming = false;  ///< begun by the peer
+  std::uint32_t generation = 0;  ///< tells apart the messages that had the index one after another
+  bool incoming = false;         ///< begun by the peer
   auto operator<=>(const MessageId&) const = default;
 };
 
 /// Bytes of the application to be sent. Up to kInlineBytes of host memory are copied by the call; longer ones are read
 /// until the message's last event, unless SendOptions::copy.
 struct ConstBuffer {
-  const std::uint8_t* data = nullptr;
-  std::uint32_t length = 0;
-  bool device = false;  ///< not readable by the CPU: only the transport touches it
+  const std::uint8_t* data = nullptr;  ///< first byte; the application's
+  std::uint32_t length = 0;            ///< bytes at `data`
+  bool device = false;                 ///< not readable by the CPU: only the transport touches it
 };
 
 /// Bytes of the application to be received into, until the message's last event.
 struct MutableBuffer {
-  std::uint8_t* data = nullptr;
-  std::uint32_t length = 0;
-  bool device = false;  ///< not writable by the CPU: the Placer copies
+  std::uint8_t* data = nullptr;  ///< first byte; the application's
+  std::uint32_t length = 0;      ///< bytes at `data`
+  bool device = false;           ///< not writable by the CPU: the Placer copies
 };
 
-inline constexpr std::uint32_t kInlineBytes = 128;
+inline constexpr std::uint32_t kInlineBytes = 128;  ///< longest message that a call copies by itself, in bytes
 /// Longer ones go as several messages, SendOptions::more, of an ordered session.
 inline constexpr std::uint32_t kMaxMessageBytes = 0x7fffffff;
 
@@ -110,10 +112,11 @@ enum class LossReason : std::uint16_t {
   not_accepted,  ///< the peer accepts no sessions, or not with these options
 };
 
-[[nodiscard]] std::string_view name(MessageStatus status);
-[[nodiscard]] std::string_view name(CallStatus status);
-[[nodiscard]] std::string_view name(LossReason reason);
+[[nodiscard]] std::string_view name(MessageStatus status);  ///< the enumerator, such as "peer_lost"
+[[nodiscard]] std::string_view name(CallStatus status);     ///< the enumerator, such as "no_slot"
+[[nodiscard]] std::string_view name(LossReason reason);     ///< the enumerator, such as "silent"
 
+/// What a MessageEvent tells.
 enum class EventKind : std::uint8_t {
   connected,  ///< connect() or reconnect() succeeded
   accepted,   ///< a peer opened a session; `session` is new
@@ -128,35 +131,37 @@ enum class EventKind : std::uint8_t {
 
 /// What poll() hands out. Plain values.
 struct MessageEvent {
-  EventKind kind = EventKind::connected;
-  MessageStatus status = MessageStatus::ok;
-  LossReason reason = LossReason::none;
-  std::uint16_t code = 0;  ///< of the application: of a request, message or response; or a RefusalCode
-  bool more = false;       ///< SendOptions::more
-  bool device = false;     ///< `data` is device memory
-  SessionId session;
-  MessageId id;
+  EventKind kind = EventKind::connected;     ///< says which of the others mean anything
+  MessageStatus status = MessageStatus::ok;  ///< of `response` and `sent`: how it ended
+  LossReason reason = LossReason::none;      ///< of `lost`: why the session ended
+  std::uint16_t code = 0;     ///< of the application: of a request, message or response; or a RefusalCode
+  bool more = false;          ///< SendOptions::more
+  bool device = false;        ///< `data` is device memory
+  SessionId session;          ///< the session that it happened on
+  MessageId id;               ///< the message or request that it is about, if any
   std::uint64_t context = 0;  ///< as given with the request, message or connect()
   /// Request, message: valid until respond() or release(). Response: its buffer.
   const std::uint8_t* data = nullptr;
-  std::uint32_t length = 0;
+  std::uint32_t length = 0;  ///< bytes at `data`; of `sent`, or a response that is too_long, how many it has
 };
 
-inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};
+inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};  ///< as a deadline: none
 
+/// How a one-way message or a response is sent.
 struct SendOptions {
-  std::uint64_t context = 0;
-  std::uint16_t code = 0;  ///< the application's: kind of message, result of a request
+  std::uint64_t context = 0;  ///< comes back in the message's event
+  std::uint16_t code = 0;     ///< the application's: kind of message, result of a request
   /// The next message continues this one: for streams of any length, on ordered sessions. Told to the receiver.
   bool more = false;
   bool copy = false;  ///< copy the bytes now, into the endpoint's memory; they may change at once
 };
 
+/// How a request is sent.
 struct RequestOptions {
-  std::uint64_t context = 0;
-  std::uint16_t code = 0;
-  bool copy = false;
-  Nanos deadline = kNever;  ///< a time of the endpoint's clock, not a duration
+  std::uint64_t context = 0;  ///< comes back in the request's event
+  std::uint16_t code = 0;     ///< the application's, handed to the peer with the request
+  bool copy = false;          ///< copy the bytes now, into the endpoint's memory; they may change at once
+  Nanos deadline = kNever;    ///< a time of the endpoint's clock, not a duration
 };
 
 }  // namespace warpline

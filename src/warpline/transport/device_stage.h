@@ -14,10 +14,10 @@ namespace warpline {
 
 /// What a DeviceStage had copied. One writer.
 struct DeviceStageCounters {
-  Counter placed;  ///< pieces of what arrived, into device memory
-  Counter placed_bytes;
-  Counter fetched;  ///< payloads to be sent, out of device memory
-  Counter fetched_bytes;
+  Counter placed;         ///< pieces of what arrived, into device memory
+  Counter placed_bytes;   ///< bytes of these
+  Counter fetched;        ///< payloads to be sent, out of device memory
+  Counter fetched_bytes;  ///< bytes of these
 };
 
 /// Messages in memory that the CPU does not reach, through a transport that needs not reach it either. A lane copies:
@@ -45,7 +45,7 @@ class DeviceStage final : public Transport {
   std::span<const std::uint64_t> completed() override;
   void wait(Nanos now, Nanos until) override;
 
-  [[nodiscard]] const DeviceStageCounters& copies() const { return copies_; }
+  [[nodiscard]] const DeviceStageCounters& copies() const { return copies_; }  ///< any thread may read them
   /// Why nothing settles any more, if so.
   [[nodiscard]] std::optional<Error> failure() const { return lane_.failure(); }
 

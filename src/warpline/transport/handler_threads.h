@@ -19,19 +19,20 @@ class Endpoint;
 
 /// A request of a peer as its handler sees it, and the answer that the handler gives.
 struct HandledRequest {
-  SessionId session;
-  std::uint16_t code = 0;
+  SessionId session;             ///< that the request came by
+  std::uint16_t code = 0;        ///< as the peer gave it with the request
   ConstBuffer data;              ///< there until the answer has left
   std::span<std::uint8_t> room;  ///< for the answer; the handler's until it returns
 
   /// The answer: in `room`, or part of `data`, or bytes that stay. Empty unless the handler says otherwise.
   ConstBuffer answer;
-  std::uint16_t answer_code = 0;
-  bool declined = false;  ///< no answer: the peer is told that its request was given back
+  std::uint16_t answer_code = 0;  ///< handed to the peer with the answer
+  bool declined = false;          ///< no answer: the peer is told that its request was given back
 };
 
+/// What HandlerThreads are started with.
 struct HandlerThreadsSetup {
-  unsigned threads = 1;
+  unsigned threads = 1;                 ///< one at least, each with requests of its own
   std::uint32_t requests = 256;         ///< most that are handled, or whose answers are on their way, at once
   std::uint32_t response_bytes = 4096;  ///< of each one's room
   /// Requests of a session go to one thread, in the order of their arrival; else to the one that has fewest.
@@ -48,6 +49,7 @@ class HandlerThreads {
   /// Called by any of the threads, `thread` of them, each with its own request at a time. Throws nothing.
   using Handler = std::function<void(HandledRequest& request, unsigned thread)>;
 
+  /// Starts the threads. Usage error: no threads or no requests. Environment error: the system gives no more threads.
   [[nodiscard]] static Result<std::unique_ptr<HandlerThreads>> start(const HandlerThreadsSetup& setup, Handler handler);
   ~HandlerThreads();
   HandlerThreads(const HandlerThreads&) = delete;

@@ -26,6 +26,7 @@ namespace warpline {
 /// One thread makes all calls; stop() is any thread's, and safe in a signal handler.
 class MessageHost {
  public:
+  /// What a host is opened with.
   struct Settings {
     SocketAddress local;                  ///< port 0: the kernel chooses one
     EndpointConfig endpoint;              ///< a secret of zeros: one is drawn
@@ -41,6 +42,7 @@ class MessageHost {
 
   /// Answers requests until stop(). One-way messages are thrown away.
   void serve(const Handler& handler);
+  /// Ends serve(), within the fraction of a second that it may sleep.
   void stop() { stop_->store(true, std::memory_order_relaxed); }
 
   /// Opens a session with a server.
@@ -50,7 +52,7 @@ class MessageHost {
 
   /// The port that the socket is bound to.
   [[nodiscard]] std::uint16_t port() const { return socket_->port(); }
-  [[nodiscard]] Endpoint& endpoint() { return endpoint_; }
+  [[nodiscard]] Endpoint& endpoint() { return endpoint_; }  ///< for calls that the host has none for; by its thread
 
  private:
   MessageHost(std::unique_ptr<UdpSocket> socket, const NanoClock& clock, Endpoint endpoint, std::uint32_t answer_bytes);

@@ -11,6 +11,7 @@ namespace warpline {
 /// Nanoseconds since it was made, by the time-stamp counter: never steps back on one machine, costs no system call.
 class NanoClock {
  public:
+  /// The time since the clock was made; any thread may ask.
   [[nodiscard]] Nanos now() const {
     return Nanos{static_cast<std::int64_t>(static_cast<double>(ticks_now() - start_) * nanos_per_tick_)};
   }

@@ -58,10 +58,10 @@ class Transport {
   /// transport that only polls returns at once.
   virtual void wait(Nanos now, Nanos until) = 0;
 
-  [[nodiscard]] const TransportCounters& counters() const { return counters_; }
+  [[nodiscard]] const TransportCounters& counters() const { return counters_; }  ///< any thread may read them
 
  protected:
-  TransportCounters counters_;
+  TransportCounters counters_;  ///< written by the transport's thread
 };
 
 /// Gives the endpoint what arrived, its tokens, and the time. Returns whether anything came.

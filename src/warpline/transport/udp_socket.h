@@ -12,6 +12,7 @@
 
 namespace warpline {
 
+/// What a UdpSocket is opened with.
 struct UdpSocketConfig {
   SocketAddress local;                   ///< port 0: the kernel chooses one
   std::uint32_t datagram_bytes = 1472;   ///< the most UDP payload that is sent or received
@@ -25,6 +26,7 @@ struct UdpSocketConfig {
 /// length to one peer aggregated. IPv4 and IPv6; bound to ::, both.
 class UdpSocket final : public Transport {
  public:
+  /// Binds a socket. Environment error: no such address, or the port is taken.
   [[nodiscard]] static Result<std::unique_ptr<UdpSocket>> open(const UdpSocketConfig& config);
   ~UdpSocket() override;
 

@@ -19,18 +19,19 @@
 
 namespace warpline {
 
+/// What a MessagePort is opened with, beyond its port's settings.
 struct MessagePortConfig {
-  std::uint16_t workers = 1;   ///< queue pairs, each with a thread and an endpoint of its own
-  std::uint16_t udp_port = 0;  ///< of all workers, or of the first
-  bool own_ports = false;      ///< worker i has udp_port + i: what peers answer then finds it
-  std::optional<IpAddress> gateway;
-  std::optional<std::uint16_t> vlan;
+  std::uint16_t workers = 1;          ///< queue pairs, each with a thread and an endpoint of its own
+  std::uint16_t udp_port = 0;         ///< of all workers, or of the first
+  bool own_ports = false;             ///< worker i has udp_port + i: what peers answer then finds it
+  std::optional<IpAddress> gateway;   ///< next hop to peers that are not on the port's link
+  std::optional<std::uint16_t> vlan;  ///< the tag's control word; what is sent and taken has that tag, or none if unset
   std::uint32_t max_sessions = 1024;  ///< of each endpoint
-  std::uint32_t datagram_bytes = 1472;
-  bool udp_checksum = true;  ///< over IPv4; IPv6 always has one
-  PoolSettings pool;         ///< memory: host, or pinned for `gpu`
-  std::uint16_t gpu = 0;     ///< CUDA ordinal
-  GpuMemory gpus = GpuMemory::of_machine();
+  std::uint32_t datagram_bytes = 1472;       ///< the most UDP payload that is sent or received
+  bool udp_checksum = true;                  ///< over IPv4; IPv6 always has one
+  PoolSettings pool;                         ///< memory: host, or pinned for `gpu`
+  std::uint16_t gpu = 0;                     ///< CUDA ordinal
+  GpuMemory gpus = GpuMemory::of_machine();  ///< how memory is got from the GPU, and pinned for it
 };
 
 /// A port that carries messages: the ethdev, its pools, and one MessageQueue a worker. Set-up and clean-up by the
@@ -45,6 +46,7 @@ class MessagePort {
                                                                  std::optional<std::uint16_t> adopted = {});
   ~MessagePort();
 
+  /// The queue of one worker, below config.workers; the port owns it.
   [[nodiscard]] MessageQueue& queue(std::uint16_t worker) { return *queues_[worker]; }
   /// Memory that messages may be sent from without a copy if the device sends frames of several pieces, and, being
   /// hardware or net_vnic, says of each when it has left (PortSettings::tx_rs_thresh 1, as unless told otherwise, of
@@ -52,7 +54,8 @@ class MessagePort {
   [[nodiscard]] Result<std::span<std::uint8_t>> allocate(std::uint64_t bytes);
   /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
   void age(Nanos now) { link_->neighbours.age(now); }
-  [[nodiscard]] const Port& port() const { return *port_; }
+  [[nodiscard]] const Port& port() const { return *port_; }  ///< of DPDK, with its counters and settings
+  /// Its own, which ARP, ND and echo are answered for.
   [[nodiscard]] const std::vector<InterfaceAddress>& addresses() const { return link_->self.addresses; }
   /// What is received is placed in, and heads of what is sent come from.
   [[nodiscard]] rte_mempool* pool() const { return pool_->get(); }
