@@ -31,20 +31,20 @@ struct ForwardSettings {
   std::uint16_t burst = 64;       ///< packets a batch at most
   std::optional<Nanos> deadline;  ///< longest that a packet waits for its batch to fill; unset: 0 where nothing is won
                                   ///< by waiting, in run-to-completion inline, else 20 us
-  EngineKind engine = EngineKind::inline_;
-  ModelKind model = ModelKind::automatic;  ///< automatic: pipeline for the thread engine, else run-to-completion
-  WorkloadKind workload = WorkloadKind::mac_swap;
-  Nanos packet_time{0};           ///< of the spin workload
+  EngineKind engine = EngineKind::inline_;  ///< who does the work
+  ModelKind model = ModelKind::automatic;   ///< automatic: pipeline for the thread engine, else run-to-completion
+  WorkloadKind workload = WorkloadKind::mac_swap;  ///< what is done to each packet
+  Nanos packet_time{0};                            ///< of the spin workload
   std::uint16_t ctas = 1;         ///< host threads an engine, or CTAs of a persistent kernel: then 16 if not given
   std::uint16_t ring_slots = 16;  ///< bursts in flight between receive and transmit, a power of two
   std::uint32_t tx_retries = 64;  ///< transmit attempts before the rest of a batch is dropped as tx_full
   std::uint32_t tx_first = 0;     ///< packets that each port sends before forwarding begins
   std::vector<std::uint16_t> gpus = {0};  ///< CUDA ordinals: one for all pipelines, or one for each
   Nanos watchdog{1'000'000'000};          ///< a GPU engine with work that makes no progress for so long has failed
-  GpuFailure on_gpu_failure = GpuFailure::stop;
-  RecycleWay recycle = RecycleWay::automatic;
-  bool nvtx = false;  ///< NVTX ranges for the stages of a burst
-  bool loopback = false;
+  GpuFailure on_gpu_failure = GpuFailure::stop;  ///< whether the run then ends or goes on
+  RecycleWay recycle = RecycleWay::automatic;    ///< how sent buffers come back to the receive queues
+  bool nvtx = false;                             ///< NVTX ranges for the stages of a burst
+  bool loopback = false;                         ///< between two software NICs of the program's own, no ports
 
   /// The CUDA ordinal of one pipeline's GPU.
   [[nodiscard]] std::uint16_t gpu_of(std::size_t pipeline) const { return gpus[gpus.size() == 1 ? 0 : pipeline]; }
@@ -55,10 +55,10 @@ struct ForwardSettings {
 struct DatapathSettings {
   std::vector<PortSettings> ports;  ///< of a loopback none
   PortSettings loopback_port;       ///< of a loopback: the set-up of both its software NICs; its spec is not read
-  PoolSettings pool;
-  ForwardSettings forward;
-  std::uint32_t lcores = 0;   ///< RuntimeSettings::lcores
-  std::uint64_t packets = 0;  ///< to receive, then the run is done; 0: no bound
+  PoolSettings pool;                ///< where packets are placed
+  ForwardSettings forward;          ///< loops and work
+  std::uint32_t lcores = 0;         ///< RuntimeSettings::lcores
+  std::uint64_t packets = 0;        ///< to receive, then the run is done; 0: no bound
 };
 
 }  // namespace warpline

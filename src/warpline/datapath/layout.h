@@ -11,11 +11,12 @@ namespace warpline {
 
 /// Where one queue pair's packets come from and go to, ports by their index on the command line.
 struct PathRoute {
-  std::uint16_t rx_port;
-  std::uint16_t tx_port;
-  std::uint16_t queue;  ///< on both
+  std::uint16_t rx_port;  ///< received from
+  std::uint16_t tx_port;  ///< sent by
+  std::uint16_t queue;    ///< on both
 };
 
+/// What a worker's loop does.
 enum class RoleKind : std::uint8_t {
   run_to_completion,  ///< receives and transmits its paths
   receive,            ///< receives one path
@@ -26,18 +27,18 @@ enum class RoleKind : std::uint8_t {
 
 /// What one worker does.
 struct Role {
-  RoleKind kind;
+  RoleKind kind;                     ///< what its loop does
   std::vector<std::uint16_t> paths;  ///< indices into ForwardLayout::paths; the queue for far_side
   std::uint16_t lane = 0;            ///< of an engine
 };
 
 /// Who does what in a `forward` run. `roles` and `requests` run in parallel.
 struct ForwardLayout {
-  ModelKind model;           ///< never automatic
-  bool mixes_ports = false;  ///< what a path receives may leave by any port, not by its own alone
-  std::vector<PathRoute> paths;
-  std::vector<Role> roles;
-  std::vector<WorkerRequest> requests;
+  ModelKind model;                      ///< never automatic
+  bool mixes_ports = false;             ///< what a path receives may leave by any port, not by its own alone
+  std::vector<PathRoute> paths;         ///< one a queue pair of each port that receives
+  std::vector<Role> roles;              ///< one a worker
+  std::vector<WorkerRequest> requests;  ///< the lcores that the roles need
 
   /// Transmit queues that each port needs: one for each of its pipelines, and as many for answers if the port has an
   /// address and its packets leave elsewhere.

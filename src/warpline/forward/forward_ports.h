@@ -38,8 +38,9 @@ class ForwardPorts {
   /// Lets GPUs copy for software NICs, once all else that is to run on them is prepared: packets in their memory move
   /// from here on.
   [[nodiscard]] Result<void> start_copies() { return copies_.start(); }
-  void stop();
+  void stop();  ///< stops the devices; they close when this is destroyed
 
+  /// The ports by their index in the layout; of a loopback the near one, then the far one.
   [[nodiscard]] const std::vector<Port>& ports() const { return ports_; }
   /// Each once.
   [[nodiscard]] const std::vector<PortPools>& pools() const { return pools_; }

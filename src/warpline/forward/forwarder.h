@@ -19,9 +19,9 @@ namespace warpline {
 
 /// A started port, as the forwarder needs to know it.
 struct ForwardPort {
-  std::uint16_t id;
-  std::uint16_t mtu;
-  MacAddress mac;
+  std::uint16_t id;                         ///< of the ethdev, as DPDK numbers them
+  std::uint16_t mtu;                        ///< bytes of layer-3 packet
+  MacAddress mac;                           ///< its own
   std::optional<InterfaceAddress> address;  ///< set: ARP, ND and echo for it are answered
 };
 
@@ -46,6 +46,7 @@ class Forwarder {
 
   /// Prepares the engines; then start(), when all else that is to run on their GPUs is prepared.
   [[nodiscard]] Result<void> prepare();
+  /// Starts the engines. After prepare(), before any run().
   [[nodiscard]] Result<void> start();
   /// What the worker of layout.roles[role] does until stopped and drained. Returns at once for roles that are not the
   /// forwarder's.
@@ -59,7 +60,9 @@ class Forwarder {
   /// Why an engine works no more, if one has failed. Any thread.
   [[nodiscard]] std::optional<Error> failure() const;
 
+  /// Where packets come from and go to, with counters that any thread may read; in the order of layout.paths.
   [[nodiscard]] const std::vector<std::unique_ptr<QueuePath>>& paths() const { return paths_; }
+  /// What the paths' packets pass, with the counters of engines; in the order of layout.paths.
   [[nodiscard]] const std::vector<std::unique_ptr<PathStages>>& stages() const { return stages_; }
   /// Buffers that were received into again without their pool; unset where nothing can be recycled so.
   [[nodiscard]] std::optional<std::uint64_t> recycled() const;

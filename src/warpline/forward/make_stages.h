@@ -21,11 +21,11 @@ namespace warpline {
 
 /// What the stages of one path are made from.
 struct StageParts {
-  const DatapathSettings& settings;
-  const ForwardLayout& layout;
-  std::uint16_t index;
-  QueuePath& path;
-  PacketBudget& budget;
+  const DatapathSettings& settings;  ///< of the run
+  const ForwardLayout& layout;       ///< outlives the stages
+  std::uint16_t index;               ///< of the path, in layout.paths
+  QueuePath& path;                   ///< where the packets come from and go to; outlives the stages
+  PacketBudget& budget;              ///< packets that all paths may receive together; outlives the stages
   std::uint16_t mtu;                 ///< of the port that the path receives from
   std::vector<LanePlacement> lanes;  ///< of the engine's host threads
 };

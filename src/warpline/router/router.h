@@ -42,6 +42,7 @@ class Router {
 
   /// What the worker of layout.roles[role] does until stopped and drained.
   virtual void run(std::size_t role) = 0;
+  /// Receive nothing more, pass on what is there.
   void stop() { control_.stop.store(true, std::memory_order_relaxed); }
 
   /// Reads the route file again and, if all of it is good, puts its tables in the place of the old ones, while packets
@@ -50,36 +51,42 @@ class Router {
   /// Lets neighbours age and frees tables that no lcore uses any more. Cheap when there is nothing to do.
   void tend();
 
+  /// Where packets come from and go to, with counters that any thread may read; in the order of layout.paths.
   [[nodiscard]] const std::vector<std::unique_ptr<QueuePath>>& paths() const { return paths_; }
+  /// What each pipeline routes with, and its counters.
   [[nodiscard]] const std::vector<std::unique_ptr<RouteLcore>>& lcores() const { return lcores_; }
-  [[nodiscard]] const NeighbourTable& neighbours() const { return neighbours_; }
+  [[nodiscard]] const NeighbourTable& neighbours() const { return neighbours_; }  ///< of all ports
+  /// Buffers that were received into again without their pool; unset where nothing can be recycled so.
   [[nodiscard]] std::optional<std::uint64_t> recycled() const;
-  [[nodiscard]] std::uint64_t received() const;
+  [[nodiscard]] std::uint64_t received() const;  ///< packets, by all paths together
   /// Returns the number of routes in the file in force.
   [[nodiscard]] std::size_t routes() const { return routes_; }
-  [[nodiscard]] std::uint32_t reloads() const { return reloads_; }
+  [[nodiscard]] std::uint32_t reloads() const { return reloads_; }  ///< times that reload() put new tables in place
+  /// Times that reload() left the old ones in place.
   [[nodiscard]] std::uint32_t refused_reloads() const { return refused_; }
   /// Old tables that some lcore may still use.
   [[nodiscard]] virtual bool switching() const = 0;
 
  protected:
+  /// Makes everything but the tables. `layout` and `plan` outlive the router.
   Router(const DatapathSettings& settings, const RouterSettings& routing, const ForwardLayout& layout,
          const LcorePlan& plan, std::vector<RoutePort> ports);
 
   /// Makes tables of `set` and publishes them.
   [[nodiscard]] virtual Result<void> install(const RouteSet& set) = 0;
-  virtual void free_old() = 0;
+  virtual void free_old() = 0;  ///< frees tables that no lcore uses any more
   /// The hops of `set` with their neighbours, which stay known until let_go().
   [[nodiscard]] Result<std::vector<Hop>> hold(const RouteSet& set);
+  /// Ends what hold() began: neighbours that are only gateways of these hops may be forgotten.
   void let_go(const std::vector<Hop>& hops);
 
-  const RouterSettings routing_;
-  const ForwardLayout& layout_;
-  const LcorePlan& plan_;
-  const std::vector<RoutePort> ports_;
-  NeighbourTable neighbours_;
-  PacketBudget budget_;
-  StageControl control_;
+  const RouterSettings routing_;                     ///< as given to create()
+  const ForwardLayout& layout_;                      ///< as given to create()
+  const LcorePlan& plan_;                            ///< as given to create()
+  const std::vector<RoutePort> ports_;               ///< in the order of the layout
+  NeighbourTable neighbours_;                        ///< shared by all lcores
+  PacketBudget budget_;                              ///< packets that all lcores may receive together
+  StageControl control_;                             ///< told to all lcores' loops
   std::vector<std::unique_ptr<QueuePath>> paths_;    ///< as layout.paths
   std::vector<std::unique_ptr<RouteLcore>> lcores_;  ///< by pipeline
 

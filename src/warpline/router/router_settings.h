@@ -19,8 +19,8 @@ inline constexpr auto kEnumNames<LookupKind> = enum_names<LookupKind>({"lpm", "f
 
 /// What l3forward has beyond ForwardSettings.
 struct RouterSettings {
-  std::string routes;  ///< a file, read again at SIGHUP; empty: only what is on the ports' links
-  LookupKind lookup = LookupKind::lpm;
+  std::string routes;                   ///< a file, read again at SIGHUP; empty: only what is on the ports' links
+  LookupKind lookup = LookupKind::lpm;  ///< the tables that are made of the routes
   bool operator==(const RouterSettings&) const = default;
 };
 
