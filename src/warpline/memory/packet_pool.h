@@ -36,15 +36,15 @@ class PacketPool {
     return make({name, size, cache, data_room, node});
   }
 
-  PacketPool(PacketPool&& other) noexcept { swap(other); }
+  PacketPool(PacketPool&& other) noexcept { swap(other); }  ///< owns what the other did, which owns nothing then
   PacketPool& operator=(PacketPool&& other) noexcept {
     swap(other);
     return *this;
   }
   ~PacketPool();
 
-  [[nodiscard]] rte_mempool* get() const { return pool_; }
-  [[nodiscard]] std::uint32_t size() const { return pool_->size; }
+  [[nodiscard]] rte_mempool* get() const { return pool_; }          ///< of DPDK; stays the pool's
+  [[nodiscard]] std::uint32_t size() const { return pool_->size; }  ///< buffers in all
   /// Buffers that are not in the pool or its caches. Exact only while no lcore allocates or frees.
   [[nodiscard]] std::uint32_t in_use() const;
   /// A GPU's memory, registered with EAL; empty for a pool in host memory.

@@ -19,8 +19,8 @@ inline constexpr auto kEnumNames<PoolSharing> = enum_names<PoolSharing>({"shared
 
 /// Packet buffers.
 struct PoolSettings {
-  MemoryKind memory = MemoryKind::host;  ///< not given: pinned for an engine on a GPU
-  PoolSharing sharing = PoolSharing::shared;
+  MemoryKind memory = MemoryKind::host;       ///< not given: pinned for an engine on a GPU
+  PoolSharing sharing = PoolSharing::shared;  ///< one pool for all queues of a port, or one each
   std::uint16_t split = 0;      ///< bytes of each frame that go to host memory, the rest to `memory`; 0: all
   std::uint32_t size = 0;       ///< buffers; 0: worked out from rings, bursts in flight and caches
   std::uint32_t cache = 256;    ///< buffers each lcore keeps to itself

@@ -35,6 +35,7 @@ struct PortPoolsPlan {
 /// first bytes, in host memory that GPUs reach unless the whole plan is for host memory alone.
 class PortPools {
  public:
+  /// Makes the plan's pools. An error says which memory is not to be had.
   [[nodiscard]] static Result<PortPools> make(const PortPoolsPlan& plan,
                                               const GpuMemory& gpus = GpuMemory::of_machine());
 

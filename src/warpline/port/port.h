@@ -19,8 +19,8 @@ namespace warpline {
 
 /// What the program wants of a port beyond what its user configured.
 struct PortQueues {
-  std::uint16_t rx = 1;
-  std::uint16_t tx = 1;
+  std::uint16_t rx = 1;   ///< receive queues
+  std::uint16_t tx = 1;   ///< transmit queues
   bool one_pool = false;  ///< all that is sent on a queue comes from one pool, unshared: fast free is safe
 };
 
@@ -33,33 +33,34 @@ struct RxPools {
 
 /// What the device made of it.
 struct PortSetup {
-  std::uint16_t rx_queues = 0;
-  std::uint16_t tx_queues = 0;
-  std::uint16_t rx_ring = 0;  ///< descriptors, adjusted to the device's limits
-  std::uint16_t tx_ring = 0;
-  std::uint16_t mtu = 0;
+  std::uint16_t rx_queues = 0;           ///< that were set up
+  std::uint16_t tx_queues = 0;           ///< that were set up
+  std::uint16_t rx_ring = 0;             ///< descriptors, adjusted to the device's limits
+  std::uint16_t tx_ring = 0;             ///< descriptors, adjusted to the device's limits
+  std::uint16_t mtu = 0;                 ///< bytes of layer-3 packet
   std::vector<std::string> rx_offloads;  ///< in force
-  std::vector<std::string> tx_offloads;
-  std::string device_access;         ///< after map(): how the device reaches that memory, "through nvidia-peermem"
-  std::vector<std::string> refused;  ///< each one line: asked for, and not to be had from this device
-  std::string rings;                 ///< one line when the rings are not of the sizes asked for; else empty
+  std::vector<std::string> tx_offloads;  ///< in force
+  std::string device_access;             ///< after map(): how the device reaches that memory, "through nvidia-peermem"
+  std::vector<std::string> refused;      ///< each one line: asked for, and not to be had from this device
+  std::string rings;                     ///< one line when the rings are not of the sizes asked for; else empty
 };
 
 /// A snapshot of the device's own counters since the last reset. Bytes are without FCS.
 struct PortCounters {
-  std::uint64_t rx_packets = 0;
-  std::uint64_t rx_bytes = 0;
-  std::uint64_t tx_packets = 0;
-  std::uint64_t tx_bytes = 0;
+  std::uint64_t rx_packets = 0;  ///< handed to the program
+  std::uint64_t rx_bytes = 0;    ///< of these
+  std::uint64_t tx_packets = 0;  ///< sent
+  std::uint64_t tx_bytes = 0;    ///< of these
   std::uint64_t rx_missed = 0;   ///< the receive ring was full
   std::uint64_t rx_errors = 0;   ///< refused by the device
   std::uint64_t rx_no_mbuf = 0;  ///< the pool was empty
-  std::uint64_t tx_errors = 0;
+  std::uint64_t tx_errors = 0;   ///< failed to be sent
 };
 
 /// The same without the FCS, which the counters of some devices include.
 [[nodiscard]] PortCounters without_fcs(std::string_view driver, PortCounters counters);
 
+/// A device's link, as it was when asked.
 struct LinkState {
   bool up = false;               ///< also where the driver cannot tell
   std::uint32_t mbit_per_s = 0;  ///< 0: unknown
@@ -74,7 +75,7 @@ class Port {
   /// Takes over an ethdev that already exists, such as one of a ring pair; closes it when destroyed.
   [[nodiscard]] static Result<Port> adopt(std::uint16_t id);
 
-  Port(Port&& other) noexcept;
+  Port(Port&& other) noexcept;  ///< owns what the other did, which owns nothing then
   Port& operator=(Port&& other) noexcept;
   ~Port();
 
@@ -91,22 +92,24 @@ class Port {
   [[nodiscard]] Result<void> attach(rte_mempool* pool) { return attach({{RxPools{.payload = pool}}}); }
   /// Starts the device, promiscuous as configured.
   [[nodiscard]] Result<void> start();
-  void stop();
+  void stop();  ///< stops the device; it stays configured until it is destroyed
 
-  [[nodiscard]] std::uint16_t id() const { return id_; }
+  [[nodiscard]] std::uint16_t id() const { return id_; }  ///< of the ethdev, for DPDK's calls
+  /// As DPDK has it: the PCI address, or the vdev's name.
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] const std::string& driver() const { return driver_; }
+  [[nodiscard]] const std::string& driver() const { return driver_; }  ///< DPDK's name of it, such as "net_ice"
   /// NUMA node, or kAnyNode.
   [[nodiscard]] int node() const { return node_; }
-  [[nodiscard]] MacAddress mac() const;
+  [[nodiscard]] MacAddress mac() const;  ///< its own address, asked of the device
   /// Valid after configure().
   [[nodiscard]] const PortSetup& setup() const { return setup_; }
   /// What was configured, with the rings that the device has. Valid after configure().
   [[nodiscard]] PortSettings settings_in_force() const;
 
-  [[nodiscard]] PortCounters counters() const;
+  [[nodiscard]] PortCounters counters() const;  ///< all zero if the device does not answer
+  /// The driver's own counters (xstats) by their names; empty if it has none or does not answer.
   [[nodiscard]] std::map<std::string, std::uint64_t> extended_counters() const;
-  [[nodiscard]] LinkState link() const;
+  [[nodiscard]] LinkState link() const;  ///< asked without waiting; up where the driver cannot tell
 
  private:
   explicit Port(std::uint16_t id);

@@ -8,8 +8,8 @@ namespace warpline {
 
 /// A receive or transmit queue of an ethdev.
 struct PortQueue {
-  std::uint16_t port;
-  std::uint16_t queue;
+  std::uint16_t port;   ///< of the ethdev, as DPDK numbers them
+  std::uint16_t queue;  ///< index among the port's of its direction
   auto operator<=>(const PortQueue&) const = default;
 };
 

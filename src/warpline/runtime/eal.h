@@ -19,11 +19,11 @@ class Eal {
   /// and rings will need; without hugepages it is reserved (not touched) at once.
   [[nodiscard]] static Result<Eal> start(const RuntimeSettings& settings, const LcorePlan& plan,
                                          const std::vector<std::string>& port_specs, Bytes memory);
-  Eal(Eal&& other) noexcept;
+  Eal(Eal&& other) noexcept;  ///< takes over stopping DPDK
   Eal& operator=(Eal&&) = delete;
   ~Eal();
 
-  [[nodiscard]] bool hugepages() const { return hugepages_; }
+  [[nodiscard]] bool hugepages() const { return hugepages_; }  ///< true if DPDK's memory is of hugepages
   /// What costs rate, each one line: no hugepages, and the command that mends it.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 

@@ -10,8 +10,8 @@
 
 namespace warpline {
 
-inline constexpr int kAnyNode = -1;
-inline constexpr int kNoWorker = -1;
+inline constexpr int kAnyNode = -1;   ///< in the place of a NUMA node: unknown, or any will do
+inline constexpr int kNoWorker = -1;  ///< in the place of a worker's index: none
 
 /// A thread that is to have an lcore.
 struct WorkerRequest {
@@ -21,11 +21,12 @@ struct WorkerRequest {
   int near = kNoWorker;  ///< index of the worker that it exchanges packets with: its node is taken when `node` is any
 };
 
+/// A worker with its place.
 struct PlacedWorker {
-  WorkerRequest request;
-  unsigned lcore;   ///< DPDK's lcore id
-  Cpu cpu;          ///< the one processor that it is pinned to
-  bool shares_cpu;  ///< other workers are pinned there too
+  WorkerRequest request;  ///< what was asked for
+  unsigned lcore;         ///< DPDK's lcore id
+  Cpu cpu;                ///< the one processor that it is pinned to
+  bool shares_cpu;        ///< other workers are pinned there too
   bool gives_way =
       false;  ///< other threads need its processor: it yields when idle, and more under real-time scheduling
 };
@@ -39,6 +40,7 @@ struct LcorePlan {
   std::vector<std::string> notes;     ///< what costs rate or latency, each one line
 };
 
+/// What the plan may use.
 struct LcoreLimits {
   std::uint32_t lcores = 0;  ///< processors that the workers may use; 0: one each, as far as the machine goes
   bool share_cores = false;  ///< more lcores than processors is meant

@@ -15,6 +15,8 @@ namespace warpline {
 /// Restores what was there before. One at a time.
 class StopOnSignal {
  public:
+  /// Takes the signals over. `limits`: how long a step may run before it is named, and how long, once interrupted,
+  /// before it is given up.
   explicit StopOnSignal(const StepWatch::Limits& limits = {});
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;

@@ -15,6 +15,7 @@ namespace warpline {
 /// the destructor waits for them.
 class Workers {
  public:
+  /// Of `plan`, which outlives them; launches nothing yet.
   explicit Workers(const LcorePlan& plan) : plan_(plan), bodies_(plan.workers.size()) {}
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
