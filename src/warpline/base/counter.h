@@ -13,10 +13,11 @@ namespace warpline {
 /// no locked instruction on the writer's side.
 class Counter {
  public:
+  /// Adds `n`. By the writer alone.
   [[gnu::always_inline]] void add(std::uint64_t n) {
     value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
-  [[nodiscard]] std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }  ///< any thread
 
  private:
   std::atomic<std::uint64_t> value_{0};
@@ -25,8 +26,11 @@ class Counter {
 /// Dropped packets by reason. One writer.
 class DropCounters {
  public:
+  /// Counts `n` packets; by the writer alone.
   void add(Verdict reason, std::uint64_t n = 1) { counts_[static_cast<std::size_t>(reason)].add(n); }
+  /// Packets dropped for this reason. Any thread.
   [[nodiscard]] std::uint64_t get(Verdict reason) const { return counts_[static_cast<std::size_t>(reason)].get(); }
+  /// Packets dropped for any reason; any thread.
   [[nodiscard]] std::uint64_t total() const {
     std::uint64_t sum = 0;
     for (const Counter& count : counts_) sum += count.get();

@@ -29,6 +29,7 @@ consteval std::array<std::string_view, N> enum_names(const std::string_view (&na
   return std::to_array(names);
 }
 
+/// What users write for `value`, of an enum that has such names.
 template <typename E>
   requires(kEnumNames<E>.size() != 0)
 [[nodiscard]] constexpr std::string_view name(E value) {

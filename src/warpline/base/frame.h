@@ -22,12 +22,13 @@ inline constexpr std::uint16_t kMaxSegments = 16;
 
 /// A whole frame, borrowed: `segments[0 .. count)`, at least one. Holds `length` bytes in all.
 struct FrameRef {
-  Segment* segments;
-  std::uint16_t count;
-  std::uint32_t length;
+  Segment* segments;     ///< the first of them
+  std::uint16_t count;   ///< of segments
+  std::uint32_t length;  ///< bytes of all segments
 
   /// The first segment's bytes: headers are looked for here first.
   [[nodiscard]] WARPLINE_HD std::uint8_t* data() const { return segments[0].data; }
+  /// Bytes of the first segment.
   [[nodiscard]] WARPLINE_HD std::uint32_t head_length() const { return segments[0].length; }
 };
 

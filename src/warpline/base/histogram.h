@@ -17,6 +17,7 @@ class Histogram {
   static constexpr unsigned kMaxBits =
       44;  ///< values of 2^44 (almost five hours of nanoseconds) and above share the last bucket
 
+  /// Adds `value`, as if recorded `times` times.
   void record(std::uint64_t value, std::uint64_t times = 1) {
     bump(buckets_[bucket_of(value)], times);
     bump(count_, times);
@@ -26,7 +27,8 @@ class Histogram {
   /// Adds all that `other` recorded.
   void merge(const Histogram& other);
 
-  [[nodiscard]] std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }  ///< values recorded
+  /// Largest value recorded, exact; 0: none.
   [[nodiscard]] std::uint64_t max() const { return max_.load(std::memory_order_relaxed); }
 
   /// The smallest recorded value v such that at least `fraction` (0..1) of all values are <= v,

@@ -15,6 +15,7 @@ template <>
 inline constexpr auto kEnumNames<EngineKind> =
     enum_names<EngineKind>({"inline", "thread", "launch", "graph", "persistent"});
 
+/// True for launch, graph and persistent.
 [[nodiscard]] constexpr bool runs_on_gpu(EngineKind engine) { return engine >= EngineKind::launch; }
 
 /// What is done to each packet; workload/ has one functor each, `user` is of the header that the build names.

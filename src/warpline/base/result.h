@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+/// The libraries. Macros are outside of it, and begin with WARPLINE_.
 namespace warpline {
 
 /// What went wrong, as the exit code that the program ends with.
@@ -21,7 +22,7 @@ enum class ErrorKind : std::uint8_t {
 
 /// A set-up error. The function that decides it fills all parts in; callers only propagate.
 struct Error {
-  ErrorKind kind;
+  ErrorKind kind;    ///< for the exit code
   std::string what;  ///< what failed
   std::string why;   ///< the cause
   std::string fix;   ///< what to do, if possible a command
@@ -35,10 +36,12 @@ struct Error {
   }
 };
 
+/// Makes an Error of kind `usage`.
 [[nodiscard]] inline Error usage_error(std::string what, std::string why, std::string fix = {}) {
   return {ErrorKind::usage, std::move(what), std::move(why), std::move(fix)};
 }
 
+/// Makes an Error of kind `environment`.
 [[nodiscard]] inline Error environment_error(std::string what, std::string why, std::string fix = {}) {
   return {ErrorKind::environment, std::move(what), std::move(why), std::move(fix)};
 }
@@ -47,38 +50,43 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
+  /// Holds the value.
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  /// Holds the error.
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
-  [[nodiscard]] bool ok() const { return state_.index() == 0; }
+  [[nodiscard]] bool ok() const { return state_.index() == 0; }  ///< true if there is a value
+  /// True if there is a value.
   explicit operator bool() const { return ok(); }
 
-  [[nodiscard]] T& value() & { return std::get<0>(state_); }
-  [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
-  [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
-  T& operator*() & { return value(); }
-  const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
+  [[nodiscard]] T& value() & { return std::get<0>(state_); }               ///< only if ok()
+  [[nodiscard]] const T& value() const& { return std::get<0>(state_); }    ///< only if ok()
+  [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }  ///< only if ok()
+  T& operator*() & { return value(); }                                     ///< as value()
+  const T& operator*() const& { return value(); }                          ///< as value()
+  T&& operator*() && { return std::move(*this).value(); }                  ///< as value()
+  T* operator->() { return &value(); }                                     ///< of value()
+  const T* operator->() const { return &value(); }                         ///< of value()
 
-  [[nodiscard]] const Error& error() const& { return std::get<1>(state_); }
-  [[nodiscard]] Error&& error() && { return std::get<1>(std::move(state_)); }
+  [[nodiscard]] const Error& error() const& { return std::get<1>(state_); }    ///< only if not ok()
+  [[nodiscard]] Error&& error() && { return std::get<1>(std::move(state_)); }  ///< only if not ok()
 
  private:
   std::variant<T, Error> state_;
 };
 
 template <>
+/// Success or the Error that prevented it.
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
+  /// Holds the error.
   Result(Error error) : error_(std::move(error)) {}
 
-  [[nodiscard]] bool ok() const { return !error_; }
-  explicit operator bool() const { return ok(); }
-  [[nodiscard]] const Error& error() const& { return *error_; }
-  [[nodiscard]] Error&& error() && { return *std::move(error_); }
+  [[nodiscard]] bool ok() const { return !error_; }                ///< true if there is no error
+  explicit operator bool() const { return ok(); }                  ///< true if there is no error
+  [[nodiscard]] const Error& error() const& { return *error_; }    ///< only if not ok()
+  [[nodiscard]] Error&& error() && { return *std::move(error_); }  ///< only if not ok()
 
  private:
   std::optional<Error> error_;

@@ -13,24 +13,27 @@ namespace warpline {
 
 inline constexpr std::uint64_t kMebibyte = 1 << 20;  ///< bytes
 
+/// A number of bytes.
 struct Bytes {
-  std::uint64_t value = 0;
+  std::uint64_t value = 0;  ///< bytes
   auto operator<=>(const Bytes&) const = default;
 };
 
+/// A span of time, or a time of a clock that its user names.
 struct Nanos {
-  std::int64_t value = 0;
+  std::int64_t value = 0;  ///< nanoseconds
   auto operator<=>(const Nanos&) const = default;
 };
 
 /// Bits a second, of layer-1 bytes: frame, FCS, preamble and gap (24 bytes more than the frame without FCS).
 struct BitRate {
-  double value = 0;
+  double value = 0;  ///< bits a second
   auto operator<=>(const BitRate&) const = default;
 };
 
+/// Packets a second.
 struct PacketRate {
-  double value = 0;
+  double value = 0;  ///< packets a second
   auto operator<=>(const PacketRate&) const = default;
 };
 
@@ -54,7 +57,7 @@ inline constexpr std::uint64_t kLayer1Overhead = 24;
 
 /// The inverse of the parsers: shortest text that parses back to the same value.
 [[nodiscard]] std::string to_string(Nanos value);
-[[nodiscard]] std::string to_string(const Rate& rate);
+[[nodiscard]] std::string to_string(const Rate& rate);  ///< "max" for monostate
 /// For people: "12.3 M", "1.50 k", "999".
 [[nodiscard]] std::string humanize(double value);
 

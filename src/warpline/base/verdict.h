@@ -58,18 +58,21 @@ namespace warpline {
   X(corrupt, "reached the checker with wrong bytes")                                  \
   X(duplicate, "reached the checker a second time")
 
+/// What becomes of a packet: enumerators as listed in WARPLINE_VERDICTS.
 enum class Verdict : std::uint16_t {
 #define WARPLINE_VERDICT(name, meaning) name,
   WARPLINE_VERDICTS(WARPLINE_VERDICT)
 #undef WARPLINE_VERDICT
 };
 
+/// How many verdicts there are.
 inline constexpr std::size_t kVerdicts = 0
 #define WARPLINE_VERDICT(name, meaning) +1
     WARPLINE_VERDICTS(WARPLINE_VERDICT)
 #undef WARPLINE_VERDICT
     ;
 
+/// True for all but `forward` and `reply`.
 [[nodiscard]] WARPLINE_HD constexpr bool is_drop(Verdict verdict) { return verdict > Verdict::reply; }
 
 /// The verdict's name as it stands in reports.
