@@ -12,22 +12,24 @@
 
 namespace warpline {
 
-inline constexpr std::uint16_t kArpRequest = 1;
-inline constexpr std::uint16_t kArpReply = 2;
+inline constexpr std::uint16_t kArpRequest = 1;  ///< operation: who has the target address
+inline constexpr std::uint16_t kArpReply = 2;    ///< operation: the sender has its address
 
 /// ARP for IPv4 over Ethernet (RFC 826).
 struct ArpPacket {
-  std::uint16_t operation = kArpRequest;
-  MacAddress sender_mac;
-  Ipv4Address sender_ip;
-  MacAddress target_mac;
-  Ipv4Address target_ip;
+  std::uint16_t operation = kArpRequest;  ///< kArpRequest, kArpReply or another
+  MacAddress sender_mac;                  ///< Ethernet address of who sends it
+  Ipv4Address sender_ip;                  ///< IPv4 address of who sends it
+  MacAddress target_mac;                  ///< of a reply: who asked; of a request: nothing
+  Ipv4Address target_ip;                  ///< of a request: who is looked for
   bool operator==(const ArpPacket&) const = default;
 };
 
 /// Borrows the bytes of a packet that check() found well formed.
 class ArpView {
  public:
+  /// @{
+  /// Where the fields begin, and how long the packet is: bytes.
   static constexpr std::uint32_t kHardwareType = 0;
   static constexpr std::uint32_t kProtocolType = 2;
   static constexpr std::uint32_t kHardwareLength = 4;
@@ -38,7 +40,9 @@ class ArpView {
   static constexpr std::uint32_t kTargetMac = 18;
   static constexpr std::uint32_t kTargetIp = 24;
   static constexpr std::uint32_t kHeaderLength = 28;
+  /// @}
 
+  /// Borrows kHeaderLength bytes, which outlive it.
   WARPLINE_HD explicit constexpr ArpView(const std::uint8_t* bytes) : bytes_(bytes) {}
 
   /// Whatever operation it asks for is well formed.
@@ -51,16 +55,22 @@ class ArpView {
     return length < kHeaderLength ? Verdict::arp_truncated : Verdict::forward;
   }
 
+  /// In host byte order.
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t operation() const { return load_be16(bytes_ + kOperation); }
+
+  /// @{
+  /// The packet's own bytes: 6 of a MAC address, 4 of an IPv4 address.
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* sender_mac() const { return bytes_ + kSenderMac; }
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* sender_ip() const { return bytes_ + kSenderIp; }
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* target_mac() const { return bytes_ + kTargetMac; }
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* target_ip() const { return bytes_ + kTargetIp; }
+  /// @}
 
  private:
   const std::uint8_t* bytes_;
 };
 
+/// Fills `packet` in when the verdict is `forward`.
 [[nodiscard]] WARPLINE_HD inline Verdict parse(const std::uint8_t* bytes, std::uint32_t length, ArpPacket& packet) {
   if (const Verdict verdict = ArpView::check(bytes, length); verdict != Verdict::forward) return verdict;
   const ArpView view(bytes);

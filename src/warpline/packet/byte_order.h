@@ -50,22 +50,28 @@ WARPLINE_HD constexpr void store(std::uint8_t* bytes, T value) {
 
 }  // namespace big_endian
 
+/// Two bytes in network order.
 [[nodiscard]] WARPLINE_HD constexpr std::uint16_t load_be16(const std::uint8_t* bytes) {
   return big_endian::load<std::uint16_t>(bytes);
 }
 
+/// Four bytes in network order.
 [[nodiscard]] WARPLINE_HD constexpr std::uint32_t load_be32(const std::uint8_t* bytes) {
   return big_endian::load<std::uint32_t>(bytes);
 }
 
+/// Eight bytes in network order.
 [[nodiscard]] WARPLINE_HD constexpr std::uint64_t load_be64(const std::uint8_t* bytes) {
   return big_endian::load<std::uint64_t>(bytes);
 }
 
+/// Writes two bytes in network order.
 WARPLINE_HD constexpr void store_be16(std::uint8_t* bytes, std::uint16_t value) { big_endian::store(bytes, value); }
 
+/// Writes four bytes in network order.
 WARPLINE_HD constexpr void store_be32(std::uint8_t* bytes, std::uint32_t value) { big_endian::store(bytes, value); }
 
+/// Writes eight bytes in network order.
 WARPLINE_HD constexpr void store_be64(std::uint8_t* bytes, std::uint64_t value) { big_endian::store(bytes, value); }
 
 /// An address out of a header. `Address` is one of base/address.h, which hold nothing but their bytes.
@@ -76,11 +82,13 @@ template <typename Address>
   return address;
 }
 
+/// Writes an address into a header, in as many bytes as it has.
 template <typename Address>
 WARPLINE_HD inline void store_address(std::uint8_t* bytes, const Address& address) {
   std::memcpy(bytes, &address, sizeof(Address));
 }
 
+/// Whether the first `n` bytes at `a` and `b` are the same.
 [[nodiscard]] WARPLINE_HD constexpr bool equal_bytes(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t n) {
   for (std::uint32_t i = 0; i < n; ++i) {
     if (a[i] != b[i]) return false;

@@ -14,28 +14,32 @@ namespace warpline {
 
 /// EtherTypes (IEEE 802 numbers), host order.
 inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
-inline constexpr std::uint16_t kEtherTypeArp = 0x0806;
-inline constexpr std::uint16_t kEtherTypeVlan = 0x8100;  ///< 802.1Q C-tag
-inline constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
+inline constexpr std::uint16_t kEtherTypeArp = 0x0806;      ///< ARP (RFC 826)
+inline constexpr std::uint16_t kEtherTypeVlan = 0x8100;     ///< 802.1Q C-tag
+inline constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;     ///< IPv6 (RFC 2464)
 inline constexpr std::uint16_t kEtherTypeService = 0x88a8;  ///< 802.1ad S-tag
 inline constexpr std::uint16_t kEtherTypeOldQinq = 0x9100;  ///< outer tag before 802.1ad
 
 /// An Ethernet II header's fields. `ether_type` below 0x600 is an 802.3 length.
 struct EthernetHeader {
-  MacAddress destination;
-  MacAddress source;
-  std::uint16_t ether_type = 0;
+  MacAddress destination;        ///< MAC address of the receiving station
+  MacAddress source;             ///< MAC address of the sending station
+  std::uint16_t ether_type = 0;  ///< of what follows, or of its tag
   bool operator==(const EthernetHeader&) const = default;
 };
 
 /// Borrows the bytes of a header that check() found whole.
 class EthernetView {
  public:
+  /// @{
+  /// Where the fields begin, and how long the header is: bytes.
   static constexpr std::uint32_t kDestination = 0;
   static constexpr std::uint32_t kSource = 6;
   static constexpr std::uint32_t kEtherType = 12;
   static constexpr std::uint32_t kHeaderLength = 14;
+  /// @}
 
+  /// Borrows kHeaderLength bytes, which outlive it.
   WARPLINE_HD explicit constexpr EthernetView(const std::uint8_t* bytes) : bytes_(bytes) {}
 
   /// Verdict::forward, or why these `length` bytes hold no header.
@@ -43,8 +47,13 @@ class EthernetView {
     return length < kHeaderLength ? Verdict::runt : Verdict::forward;
   }
 
+  /// @{
+  /// The six bytes of the MAC address.
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* destination() const { return bytes_ + kDestination; }
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* source() const { return bytes_ + kSource; }
+  /// @}
+
+  /// In host byte order.
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t ether_type() const { return load_be16(bytes_ + kEtherType); }
 
  private:

@@ -15,35 +15,40 @@
 namespace warpline {
 
 // ICMPv6 (RFC 4443) echo has the layout of ICMP's: IcmpHeader and IcmpView serve it. Here: neighbour discovery.
-inline constexpr std::uint8_t kIcmpv6EchoRequest = 128;
-inline constexpr std::uint8_t kIcmpv6EchoReply = 129;
-inline constexpr std::uint8_t kNeighbourSolicitation = 135;
-inline constexpr std::uint8_t kNeighbourAdvertisement = 136;
-inline constexpr std::uint8_t kOptionSourceLinkLayer = 1;
-inline constexpr std::uint8_t kOptionTargetLinkLayer = 2;
+inline constexpr std::uint8_t kIcmpv6EchoRequest = 128;       ///< type (RFC 4443, 4.1)
+inline constexpr std::uint8_t kIcmpv6EchoReply = 129;         ///< type (RFC 4443, 4.2)
+inline constexpr std::uint8_t kNeighbourSolicitation = 135;   ///< type (RFC 4861, 4.3)
+inline constexpr std::uint8_t kNeighbourAdvertisement = 136;  ///< type (RFC 4861, 4.4)
+inline constexpr std::uint8_t kOptionSourceLinkLayer = 1;     ///< option of a solicitation (RFC 4861, 4.6.1)
+inline constexpr std::uint8_t kOptionTargetLinkLayer = 2;     ///< option of an advertisement (RFC 4861, 4.6.1)
 /// What the flags of an advertisement are called in its first word (RFC 4861, 4.4).
 inline constexpr std::uint32_t kAdvertisementSolicited = 0x4000'0000;
-inline constexpr std::uint32_t kAdvertisementOverride = 0x2000'0000;
+inline constexpr std::uint32_t kAdvertisementOverride = 0x2000'0000;  ///< replaces what the neighbour knew
 
 /// A neighbour solicitation or advertisement (RFC 4861, 4.3 and 4.4), with at most the one option that it needs.
 struct NeighbourMessage {
-  std::uint8_t type = kNeighbourSolicitation;
-  std::uint16_t checksum = 0;  ///< over the whole message
-  std::uint32_t flags = 0;     ///< of an advertisement
-  Ipv6Address target;
+  std::uint8_t type = kNeighbourSolicitation;  ///< kNeighbourSolicitation or kNeighbourAdvertisement
+  std::uint16_t checksum = 0;                  ///< over the whole message
+  std::uint32_t flags = 0;                     ///< of an advertisement
+  Ipv6Address target;                          ///< whose MAC address is asked for or told
   bool has_link_layer = false;  ///< the sender's option in a solicitation, the target's in an advertisement
-  MacAddress link_layer;
+  MacAddress link_layer;        ///< in that option
   bool operator==(const NeighbourMessage&) const = default;
 };
 
 /// Borrows the bytes of a message that check() found well formed.
 class NeighbourView {
  public:
+  /// @{
+  /// Where the field begins: bytes.
   static constexpr std::uint32_t kFlags = 4;
   static constexpr std::uint32_t kTarget = 8;
+  /// @}
+
   static constexpr std::uint32_t kHeaderLength = 24;  ///< options follow
   static constexpr std::uint32_t kOptionLength = 8;   ///< of a link-layer option for Ethernet
 
+  /// Borrows the whole message of `length` bytes, which outlive it.
   WARPLINE_HD constexpr NeighbourView(const std::uint8_t* bytes, std::uint32_t length)
       : bytes_(bytes), length_(length) {}
 
@@ -61,9 +66,14 @@ class NeighbourView {
     return Verdict::forward;
   }
 
+  /// @{
+  /// The field as in NeighbourMessage, in host byte order.
   [[nodiscard]] WARPLINE_HD constexpr std::uint8_t type() const { return bytes_[IcmpView::kType]; }
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t checksum() const { return load_be16(bytes_ + IcmpView::kChecksum); }
   [[nodiscard]] WARPLINE_HD constexpr std::uint32_t flags() const { return load_be32(bytes_ + kFlags); }
+  /// @}
+
+  /// 16 bytes of the IPv6 address.
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* target() const { return bytes_ + kTarget; }
 
   /// The six bytes of the first option of `kind` (source or target link layer), or nullptr.
@@ -95,10 +105,12 @@ class NeighbourView {
   return Verdict::forward;
 }
 
+/// The option that a message of `type` has its link-layer address in.
 [[nodiscard]] WARPLINE_HD constexpr std::uint8_t link_layer_option(std::uint8_t type) {
   return type == kNeighbourSolicitation ? kOptionSourceLinkLayer : kOptionTargetLinkLayer;
 }
 
+/// Fills `message` in when the verdict is `forward`.
 [[nodiscard]] WARPLINE_HD inline Verdict parse(const std::uint8_t* bytes, std::uint32_t length,
                                                NeighbourMessage& message) {
   if (const Verdict verdict = NeighbourView::check(bytes, length); verdict != Verdict::forward) return verdict;

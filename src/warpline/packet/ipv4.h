@@ -14,40 +14,43 @@ namespace warpline {
 
 /// Protocol numbers (IANA), shared by IPv4 and IPv6.
 inline constexpr std::uint8_t kProtocolIcmp = 1;
-inline constexpr std::uint8_t kProtocolTcp = 6;
-inline constexpr std::uint8_t kProtocolUdp = 17;
-inline constexpr std::uint8_t kProtocolIcmpv6 = 58;
+inline constexpr std::uint8_t kProtocolTcp = 6;      ///< RFC 9293
+inline constexpr std::uint8_t kProtocolUdp = 17;     ///< RFC 768
+inline constexpr std::uint8_t kProtocolIcmpv6 = 58;  ///< RFC 4443
 
 /// Option types of RFC 791 and RFC 2113 whose inside is checked.
 inline constexpr std::uint8_t kIpv4OptionEnd = 0;
-inline constexpr std::uint8_t kIpv4OptionNop = 1;
-inline constexpr std::uint8_t kIpv4OptionRecordRoute = 7;
-inline constexpr std::uint8_t kIpv4OptionTimestamp = 68;
-inline constexpr std::uint8_t kIpv4OptionLooseRoute = 131;
-inline constexpr std::uint8_t kIpv4OptionStreamId = 136;
-inline constexpr std::uint8_t kIpv4OptionStrictRoute = 137;
-inline constexpr std::uint8_t kIpv4OptionRouterAlert = 148;
+inline constexpr std::uint8_t kIpv4OptionNop = 1;            ///< one byte, aligns the next option
+inline constexpr std::uint8_t kIpv4OptionRecordRoute = 7;    ///< collects the addresses of routers
+inline constexpr std::uint8_t kIpv4OptionTimestamp = 68;     ///< collects times, with or without addresses
+inline constexpr std::uint8_t kIpv4OptionLooseRoute = 131;   ///< source route with gaps
+inline constexpr std::uint8_t kIpv4OptionStreamId = 136;     ///< of SATNET, obsolete
+inline constexpr std::uint8_t kIpv4OptionStrictRoute = 137;  ///< source route without gaps
+inline constexpr std::uint8_t kIpv4OptionRouterAlert = 148;  ///< routers look at it (RFC 2113)
 
+/// An IPv4 header's fields (RFC 791), in host byte order.
 struct Ipv4Header {
-  std::uint8_t type_of_service = 0;  ///< DSCP and ECN
-  std::uint16_t total_length = 20;   ///< header and payload
-  std::uint16_t identification = 0;
-  bool dont_fragment = false;
-  bool more_fragments = false;
+  std::uint8_t type_of_service = 0;   ///< DSCP and ECN
+  std::uint16_t total_length = 20;    ///< header and payload
+  std::uint16_t identification = 0;   ///< the same in all fragments of a datagram
+  bool dont_fragment = false;         ///< DF
+  bool more_fragments = false;        ///< MF: this is not the last fragment
   std::uint16_t fragment_offset = 0;  ///< in units of 8 bytes
-  std::uint8_t time_to_live = 64;
-  std::uint8_t protocol = 0;
-  std::uint16_t checksum = 0;  ///< as read; emit() works it out
-  Ipv4Address source;
-  Ipv4Address destination;
-  std::uint8_t options_length = 0;  ///< a multiple of 4, at most 40
-  std::uint8_t options[40] = {};
+  std::uint8_t time_to_live = 64;     ///< hops left
+  std::uint8_t protocol = 0;          ///< of the payload, such as kProtocolUdp
+  std::uint16_t checksum = 0;         ///< as read; emit() works it out
+  Ipv4Address source;                 ///< the sender's address
+  Ipv4Address destination;            ///< the receiver's, or the next one of a source route
+  std::uint8_t options_length = 0;    ///< a multiple of 4, at most 40
+  std::uint8_t options[40] = {};      ///< as on the wire, padded
   bool operator==(const Ipv4Header&) const = default;
 };
 
 /// Borrows the bytes of a header that check() found well formed.
 class Ipv4View {
  public:
+  /// @{
+  /// Where the fields begin, and how long the header is without and with all options: bytes.
   static constexpr std::uint32_t kVersionIhl = 0;
   static constexpr std::uint32_t kTypeOfService = 1;
   static constexpr std::uint32_t kTotalLength = 2;
@@ -60,14 +63,20 @@ class Ipv4View {
   static constexpr std::uint32_t kDestination = 16;
   static constexpr std::uint32_t kHeaderLength = 20;
   static constexpr std::uint32_t kMaxHeaderLength = 60;
+  /// @}
 
+  /// Borrows header_length() bytes, which outlive it.
   WARPLINE_HD explicit constexpr Ipv4View(const std::uint8_t* bytes) : bytes_(bytes) {}
 
   /// `length`: bytes left in the frame, of which `bytes` holds the first min(length, header_length()). Leaves the
   /// header's checksum to verify_checksums().
   [[nodiscard]] WARPLINE_HD static constexpr Verdict check(const std::uint8_t* bytes, std::uint32_t length);
 
+  /// The length in bytes, with options.
   [[nodiscard]] WARPLINE_HD constexpr std::uint32_t header_length() const { return (bytes_[kVersionIhl] & 0x0fU) * 4; }
+
+  /// @{
+  /// The field as in Ipv4Header, in host byte order.
   [[nodiscard]] WARPLINE_HD constexpr std::uint8_t type_of_service() const { return bytes_[kTypeOfService]; }
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t total_length() const { return load_be16(bytes_ + kTotalLength); }
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t identification() const {
@@ -75,17 +84,31 @@ class Ipv4View {
   }
   [[nodiscard]] WARPLINE_HD constexpr bool dont_fragment() const { return (bytes_[kFragment] & 0x40) != 0; }
   [[nodiscard]] WARPLINE_HD constexpr bool more_fragments() const { return (bytes_[kFragment] & 0x20) != 0; }
+  /// @}
+
   /// In units of 8 bytes.
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t fragment_offset() const {
     return load_be16(bytes_ + kFragment) & 0x1fff;
   }
+  /// Whether this is a part of a datagram, the first one too.
   [[nodiscard]] WARPLINE_HD constexpr bool is_fragment() const { return (load_be16(bytes_ + kFragment) & 0x3fff) != 0; }
+
+  /// @{
+  /// The field as in Ipv4Header, in host byte order.
   [[nodiscard]] WARPLINE_HD constexpr std::uint8_t time_to_live() const { return bytes_[kTimeToLive]; }
   [[nodiscard]] WARPLINE_HD constexpr std::uint8_t protocol() const { return bytes_[kProtocol]; }
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t checksum() const { return load_be16(bytes_ + kChecksum); }
+  /// @}
+
+  /// @{
+  /// The four bytes of the address.
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* source() const { return bytes_ + kSource; }
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* destination() const { return bytes_ + kDestination; }
+  /// @}
+
+  /// The options: options_length() bytes.
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* options() const { return bytes_ + kHeaderLength; }
+  /// A multiple of 4, at most 40.
   [[nodiscard]] WARPLINE_HD constexpr std::uint32_t options_length() const { return header_length() - kHeaderLength; }
 
   /// A source route with hops still to go: the destination address is not the final one.
@@ -167,6 +190,7 @@ WARPLINE_HD constexpr bool Ipv4View::is_source_routed() const {
   return false;
 }
 
+/// Fills `header` in when the verdict is `forward`.
 [[nodiscard]] WARPLINE_HD inline Verdict parse(const std::uint8_t* bytes, std::uint32_t length, Ipv4Header& header) {
   if (const Verdict verdict = Ipv4View::check(bytes, length); verdict != Verdict::forward) return verdict;
   const Ipv4View view(bytes);

@@ -11,20 +11,23 @@
 
 namespace warpline {
 
+/// An IPv6 header's fields (RFC 8200, section 3), in host byte order.
 struct Ipv6Header {
-  std::uint8_t traffic_class = 0;
+  std::uint8_t traffic_class = 0;    ///< DSCP and ECN
   std::uint32_t flow_label = 0;      ///< 20 bits
   std::uint16_t payload_length = 0;  ///< all that follows this header
-  std::uint8_t next_header = 0;
-  std::uint8_t hop_limit = 64;
-  Ipv6Address source;
-  Ipv6Address destination;
+  std::uint8_t next_header = 0;      ///< of what follows: a protocol or an extension header
+  std::uint8_t hop_limit = 64;       ///< hops left
+  Ipv6Address source;                ///< the sender's address
+  Ipv6Address destination;           ///< the receiver's, or the next one of a routing header
   bool operator==(const Ipv6Header&) const = default;
 };
 
 /// Borrows the bytes of a header that check() found well formed. Extension headers: packet/ipv6_extension.h.
 class Ipv6View {
  public:
+  /// @{
+  /// Where the fields begin, and how long the header is: bytes.
   static constexpr std::uint32_t kVersion = 0;
   static constexpr std::uint32_t kPayloadLength = 4;
   static constexpr std::uint32_t kNextHeader = 6;
@@ -32,7 +35,9 @@ class Ipv6View {
   static constexpr std::uint32_t kSource = 8;
   static constexpr std::uint32_t kDestination = 24;
   static constexpr std::uint32_t kHeaderLength = 40;
+  /// @}
 
+  /// Borrows kHeaderLength bytes, which outlive it.
   WARPLINE_HD explicit constexpr Ipv6View(const std::uint8_t* bytes) : bytes_(bytes) {}
 
   /// `length`: bytes left in the frame. Jumbograms (RFC 2675) do not exist here: their payload length of 0 is taken at
@@ -44,6 +49,8 @@ class Ipv6View {
     return Verdict::forward;
   }
 
+  /// @{
+  /// The field as in Ipv6Header, in host byte order.
   [[nodiscard]] WARPLINE_HD constexpr std::uint8_t traffic_class() const {
     return static_cast<std::uint8_t>(load_be16(bytes_ + kVersion) >> 4);
   }
@@ -55,13 +62,19 @@ class Ipv6View {
   }
   [[nodiscard]] WARPLINE_HD constexpr std::uint8_t next_header() const { return bytes_[kNextHeader]; }
   [[nodiscard]] WARPLINE_HD constexpr std::uint8_t hop_limit() const { return bytes_[kHopLimit]; }
+  /// @}
+
+  /// @{
+  /// The 16 bytes of the address.
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* source() const { return bytes_ + kSource; }
   [[nodiscard]] WARPLINE_HD constexpr const std::uint8_t* destination() const { return bytes_ + kDestination; }
+  /// @}
 
  private:
   const std::uint8_t* bytes_;
 };
 
+/// Fills `header` in when the verdict is `forward`.
 [[nodiscard]] WARPLINE_HD inline Verdict parse(const std::uint8_t* bytes, std::uint32_t length, Ipv6Header& header) {
   if (const Verdict verdict = Ipv6View::check(bytes, length); verdict != Verdict::forward) return verdict;
   const Ipv6View view(bytes);

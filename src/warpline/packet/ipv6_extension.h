@@ -13,18 +13,19 @@ namespace warpline {
 
 /// Next-header values of extension headers (RFC 8200, 4; RFC 4302; RFC 6275; RFC 7401; RFC 5533).
 inline constexpr std::uint8_t kExtensionHopByHop = 0;
-inline constexpr std::uint8_t kExtensionRouting = 43;
-inline constexpr std::uint8_t kExtensionFragment = 44;
-inline constexpr std::uint8_t kExtensionAuthentication = 51;
-inline constexpr std::uint8_t kExtensionNone = 59;
-inline constexpr std::uint8_t kExtensionDestination = 60;
-inline constexpr std::uint8_t kExtensionMobility = 135;
-inline constexpr std::uint8_t kExtensionHip = 139;
-inline constexpr std::uint8_t kExtensionShim6 = 140;
+inline constexpr std::uint8_t kExtensionRouting = 43;         ///< addresses still to be visited
+inline constexpr std::uint8_t kExtensionFragment = 44;        ///< a fragment's place in its datagram
+inline constexpr std::uint8_t kExtensionAuthentication = 51;  ///< authentication header
+inline constexpr std::uint8_t kExtensionNone = 59;            ///< nothing follows
+inline constexpr std::uint8_t kExtensionDestination = 60;     ///< options for the destination
+inline constexpr std::uint8_t kExtensionMobility = 135;       ///< mobile IPv6
+inline constexpr std::uint8_t kExtensionHip = 139;            ///< host identity protocol
+inline constexpr std::uint8_t kExtensionShim6 = 140;          ///< multihoming
 
 /// A longer chain is dropped: no honest sender makes one, and each header costs a look.
 inline constexpr std::uint32_t kMaxIpv6Extensions = 8;
 
+/// True if `next_header` says that an extension header follows; false for kExtensionNone.
 [[nodiscard]] WARPLINE_HD constexpr bool is_ipv6_extension(std::uint8_t next_header) {
   switch (next_header) {
     case kExtensionHopByHop:

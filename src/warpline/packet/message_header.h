@@ -13,9 +13,10 @@ namespace warpline {
 // The packets of message/, each a UDP payload; docs/message_format.md has them byte by byte. All numbers are
 // big-endian.
 
-inline constexpr std::uint8_t kMessageMagic = 0x57;
-inline constexpr std::uint8_t kMessageVersion = 1;
+inline constexpr std::uint8_t kMessageMagic = 0x57;  ///< first byte of every packet
+inline constexpr std::uint8_t kMessageVersion = 1;   ///< upper half of the second
 
+/// Lower half of the second byte: a step of the handshake, a session's packet, or the answer to one of no session.
 enum class MessagePacketType : std::uint8_t { hello, challenge, accept, reject, session, reset };
 
 /// What parse() makes of a UDP payload.
@@ -23,7 +24,7 @@ enum class MessageParse : std::uint8_t { ok, truncated, not_ours, version, type,
 
 /// Bytes 0 and 1 of every packet, which say what the others mean.
 struct MessagePrefix {
-  static constexpr std::uint32_t kLength = 4;
+  static constexpr std::uint32_t kLength = 4;  ///< bytes that check() needs
 
   /// `length`: bytes of the whole UDP payload.
   [[nodiscard]] WARPLINE_HD static constexpr MessageParse check(const std::uint8_t* bytes, std::uint32_t length) {
@@ -33,9 +34,11 @@ struct MessagePrefix {
     return (bytes[1] & 15) <= static_cast<std::uint8_t>(MessagePacketType::reset) ? MessageParse::ok
                                                                                   : MessageParse::type;
   }
+  /// The packet's type. After check().
   [[nodiscard]] WARPLINE_HD static constexpr MessagePacketType type(const std::uint8_t* bytes) {
     return static_cast<MessagePacketType>(bytes[1] & 15);
   }
+  /// Writes kLength bytes. `flags` and `words` are those of a session's packet.
   WARPLINE_HD static constexpr void store(std::uint8_t* bytes, MessagePacketType type, std::uint8_t flags,
                                           std::uint8_t words) {
     bytes[0] = kMessageMagic;
@@ -48,13 +51,13 @@ struct MessagePrefix {
 /// What an end of a session says about itself in hello and accept.
 struct MessageTerms {
   std::uint16_t datagram_bytes = 0;  ///< the most UDP payload that it takes
-  bool go_back_n = false;
-  bool ordered = false;
-  bool is_protected = false;
-  bool grants = false;              ///< of long messages it takes the first fragment, the others as it grants them
-  bool bundles = false;             ///< it takes several small messages in one packet
-  std::uint32_t room = 0;           ///< bytes that it takes of messages before the first acknowledgement
-  std::uint32_t max_ack_delay = 0;  ///< nanoseconds
+  bool go_back_n = false;            ///< Reliability::go_back_n
+  bool ordered = false;              ///< SessionOptions::ordered
+  bool is_protected = false;         ///< it encrypts the session's packets
+  bool grants = false;               ///< of long messages it takes the first fragment, the others as it grants them
+  bool bundles = false;              ///< it takes several small messages in one packet
+  std::uint32_t room = 0;            ///< bytes that it takes of messages before the first acknowledgement
+  std::uint32_t max_ack_delay = 0;   ///< nanoseconds
   bool operator==(const MessageTerms&) const = default;
 };
 
@@ -62,63 +65,66 @@ struct MessageTerms {
 struct MessageHello {
   static constexpr std::uint32_t kLength = 64;  ///< longer than what it is answered with
   std::uint32_t session = 0;                    ///< of the sender
-  std::uint64_t nonce = 0;
-  std::uint64_t token = 0;  ///< 0: none yet
-  std::uint32_t token_time = 0;
-  MessageTerms terms;
+  std::uint64_t nonce = 0;                      ///< drawn for this opening
+  std::uint64_t token = 0;                      ///< 0: none yet
+  std::uint32_t token_time = 0;                 ///< as the challenge had it
+  MessageTerms terms;                           ///< of the sender
   bool operator==(const MessageHello&) const = default;
 };
 
 /// The answer to a hello without a valid token. Its sender keeps nothing.
 struct MessageChallenge {
-  static constexpr std::uint32_t kLength = 32;
-  std::uint32_t session = 0;  ///< of the receiver, as all below
-  std::uint64_t nonce = 0;    ///< of the hello
-  std::uint64_t token = 0;
-  std::uint32_t token_time = 0;
+  static constexpr std::uint32_t kLength = 32;  ///< bytes
+  std::uint32_t session = 0;                    ///< of the receiver, as all below
+  std::uint64_t nonce = 0;                      ///< of the hello
+  std::uint64_t token = 0;                      ///< to be sent back: proves the address
+  std::uint32_t token_time = 0;                 ///< to be sent back: when the token was made
   bool operator==(const MessageChallenge&) const = default;
 };
 
+/// The answer to a hello with a valid token: the session is there.
 struct MessageAccept {
-  static constexpr std::uint32_t kLength = 56;
-  std::uint32_t session = 0;
-  std::uint64_t nonce = 0;
-  std::uint64_t cookie = 0;
-  std::uint64_t server_nonce = 0;
-  std::uint32_t server_session = 0;
-  MessageTerms terms;
+  static constexpr std::uint32_t kLength = 56;  ///< bytes
+  std::uint32_t session = 0;                    ///< of the receiver
+  std::uint64_t nonce = 0;                      ///< of the hello
+  std::uint64_t cookie = 0;                     ///< in every packet of the session from here on
+  std::uint64_t server_nonce = 0;               ///< drawn by the sender of this
+  std::uint32_t server_session = 0;             ///< of the sender of this
+  MessageTerms terms;                           ///< of the sender
   bool operator==(const MessageAccept&) const = default;
 };
 
+/// The answer to a hello that opens no session.
 struct MessageReject {
-  static constexpr std::uint32_t kLength = 20;
+  static constexpr std::uint32_t kLength = 20;  ///< bytes
+  /// No room; another version; no sessions are accepted at all; or not on these terms.
   enum class Reason : std::uint16_t { full = 1, version = 2, not_accepting = 3, terms = 4 };
-  std::uint32_t session = 0;
-  std::uint64_t nonce = 0;
-  Reason reason = Reason::full;
+  std::uint32_t session = 0;     ///< of the receiver
+  std::uint64_t nonce = 0;       ///< of the hello
+  Reason reason = Reason::full;  ///< why not
   bool operator==(const MessageReject&) const = default;
 };
 
 /// The answer to a packet of a session that is not there: its own session and cookie.
 struct MessageReset {
-  static constexpr std::uint32_t kLength = 16;
-  std::uint32_t session = 0;  ///< of the reset's sender
-  std::uint64_t cookie = 0;
+  static constexpr std::uint32_t kLength = 16;  ///< bytes
+  std::uint32_t session = 0;                    ///< of the reset's sender
+  std::uint64_t cookie = 0;                     ///< as the packet had it
   bool operator==(const MessageReset&) const = default;
 };
 
 // Flags of a session's packet.
-inline constexpr std::uint8_t kMessageHasAck = 0x01;
-inline constexpr std::uint8_t kMessageHasFragment = 0x02;
-inline constexpr std::uint8_t kMessagePrompt = 0x04;     ///< to be acknowledged without waiting
-inline constexpr std::uint8_t kMessagePing = 0x08;       ///< to be acknowledged though it has no fragment
-inline constexpr std::uint8_t kMessageClose = 0x10;      ///< the session ends
-inline constexpr std::uint8_t kMessageProtected = 0x20;  ///< a tag of 16 bytes follows the payload
-inline constexpr std::uint8_t kMessageBundle = 0x40;     ///< the payload goes on with further whole messages
-inline constexpr std::uint8_t kMessageFollowed = 0x80;   ///< the datagram goes on with a packet of another session
+inline constexpr std::uint8_t kMessageHasAck = 0x01;       ///< an acknowledgement follows the header
+inline constexpr std::uint8_t kMessageHasFragment = 0x02;  ///< a fragment's header and payload follow
+inline constexpr std::uint8_t kMessagePrompt = 0x04;       ///< to be acknowledged without waiting
+inline constexpr std::uint8_t kMessagePing = 0x08;         ///< to be acknowledged though it has no fragment
+inline constexpr std::uint8_t kMessageClose = 0x10;        ///< the session ends
+inline constexpr std::uint8_t kMessageProtected = 0x20;    ///< a tag of 16 bytes follows the payload
+inline constexpr std::uint8_t kMessageBundle = 0x40;       ///< the payload goes on with further whole messages
+inline constexpr std::uint8_t kMessageFollowed = 0x80;     ///< the datagram goes on with a packet of another session
 
-inline constexpr std::uint32_t kMessageTagLength = 16;
-inline constexpr std::uint32_t kMaxAckWords = 16;
+inline constexpr std::uint32_t kMessageTagLength = 16;  ///< bytes
+inline constexpr std::uint32_t kMaxAckWords = 16;       ///< most words of 64 packets each in an acknowledgement
 
 /// Which packets arrived, and what the sender of this needs to know for the next.
 struct MessageAck {
@@ -130,30 +136,31 @@ struct MessageAck {
   bool operator==(const MessageAck&) const = default;
 };
 
+/// What a fragment belongs to, or what it says about a message instead.
 enum class FragmentKind : std::uint8_t {
-  request = 1,
-  response = 2,
-  message = 3,
-  cancel = 4,
-  refuse = 5,
-  busy = 6,
+  request = 1,         ///< of a message that is to be answered
+  response = 2,        ///< of the answer to one
+  message = 3,         ///< of a one-way message
+  cancel = 4,          ///< its beginner does not want it any more
+  refuse = 5,          ///< it will not be handled
+  busy = 6,            ///< no memory for it now: to be sent again later
   grant = 7,           ///< of a message that the receiver of this began
   grant_response = 8,  ///< of the response to a request of the sender of this
 };
 
 /// What part of which message the payload is.
 struct MessageFragment {
-  static constexpr std::uint32_t kLength = 20;
-  static constexpr std::uint32_t kTotal = 12;
-  static constexpr std::uint8_t kMore = 0x80;
-  FragmentKind kind = FragmentKind::request;
-  bool more = false;
-  std::uint8_t slot = 0;
-  std::uint16_t code = 0;
-  std::uint32_t sequence = 0;
-  std::uint32_t offset = 0;
-  std::uint32_t total = 0;
-  std::uint16_t order = 0;
+  static constexpr std::uint32_t kLength = 20;  ///< bytes of its header
+  static constexpr std::uint32_t kTotal = 12;   ///< where `total` begins: bytes
+  static constexpr std::uint8_t kMore = 0x80;   ///< bit beside the kind
+  FragmentKind kind = FragmentKind::request;    ///< what follows, or what is said
+  bool more = false;                            ///< the next message continues this one
+  std::uint8_t slot = 0;                        ///< of the message's beginner, 0 to 63
+  std::uint16_t code = 0;                       ///< of the application, or a RefusalCode
+  std::uint32_t sequence = 0;                   ///< of the slot, one more for each message
+  std::uint32_t offset = 0;                     ///< of the payload in the message: bytes
+  std::uint32_t total = 0;                      ///< bytes of the whole message
+  std::uint16_t order = 0;                      ///< among all messages of an ordered session's sender
   bool operator==(const MessageFragment&) const = default;
 };
 
@@ -162,26 +169,33 @@ struct MessageFragment {
 /// it in these bytes, each with its header, are whole messages, and the first has the packet's number, each other one
 /// the next. If flagged, another packet of a session of the same peer begins where this one ends.
 struct MessageHeader {
-  static constexpr std::uint32_t kLength = 28;
+  static constexpr std::uint32_t kLength = 28;  ///< bytes of the fixed part
+  /// Bytes that may precede the payload.
   static constexpr std::uint32_t kMaxLength =
       kLength + MessageAck::kLength + 8 * kMaxAckWords + MessageFragment::kLength;
+
+  /// @{
+  /// Where the field begins: bytes.
   static constexpr std::uint32_t kFlags = 2;
   static constexpr std::uint32_t kSession = 4;
   static constexpr std::uint32_t kPayloadLength = 26;
+  /// @}
 
-  std::uint8_t flags = 0;
-  std::uint8_t ack_words = 0;
-  std::uint32_t session = 0;  ///< of the receiver
-  std::uint64_t cookie = 0;
-  std::uint64_t packet_number = 0;
+  std::uint8_t flags = 0;            ///< kMessageHasAck and the others
+  std::uint8_t ack_words = 0;        ///< words of the acknowledgement, 8 bytes each
+  std::uint32_t session = 0;         ///< of the receiver
+  std::uint64_t cookie = 0;          ///< of the session
+  std::uint64_t packet_number = 0;   ///< one more for each packet of the sender
   std::uint16_t floor_distance = 0;  ///< packet_number less the oldest one that may still be acknowledged
-  std::uint16_t payload_length = 0;
+  std::uint16_t payload_length = 0;  ///< bytes
 
+  /// True if any bit of `flag` is set.
   [[nodiscard]] WARPLINE_HD constexpr bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
   /// All packets before it were acknowledged or given up.
   [[nodiscard]] WARPLINE_HD constexpr std::uint64_t floor() const { return packet_number - floor_distance; }
   /// Wants to be acknowledged.
   [[nodiscard]] WARPLINE_HD constexpr bool elicits() const { return has(kMessageHasFragment | kMessagePing); }
+  /// Bytes of the acknowledgement with its words; 0 without.
   [[nodiscard]] WARPLINE_HD constexpr std::uint32_t ack_length() const {
     return has(kMessageHasAck) ? MessageAck::kLength + 8U * ack_words : 0;
   }
@@ -221,6 +235,7 @@ struct MessageHeader {
   return length == expected || followed ? MessageParse::ok : MessageParse::malformed;
 }
 
+/// Writes kLength bytes.
 WARPLINE_HD constexpr void emit(const MessageHeader& header, std::uint8_t* bytes) {
   MessagePrefix::store(bytes, MessagePacketType::session, header.flags, header.ack_words);
   store_be32(bytes + 4, header.session);
@@ -230,10 +245,12 @@ WARPLINE_HD constexpr void emit(const MessageHeader& header, std::uint8_t* bytes
   store_be16(bytes + 26, header.payload_length);
 }
 
+/// Reads kLength bytes; any are well formed.
 [[nodiscard]] WARPLINE_HD constexpr MessageAck load_ack(const std::uint8_t* bytes) {
   return {load_be32(bytes), load_be32(bytes + 4), load_be32(bytes + 8), load_be32(bytes + 12)};
 }
 
+/// Writes kLength bytes, the words left to the caller.
 WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
   store_be32(bytes, ack.cumulative);
   store_be32(bytes + 4, ack.delay);
@@ -266,6 +283,7 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
   return total <= left - MessageFragment::kLength ? parse(bytes, total, fragment) : MessageParse::malformed;
 }
 
+/// Writes kLength bytes.
 WARPLINE_HD constexpr void emit(const MessageFragment& fragment, std::uint8_t* bytes) {
   bytes[0] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(fragment.kind) |
                                        (fragment.more ? MessageFragment::kMore : 0));
@@ -279,20 +297,30 @@ WARPLINE_HD constexpr void emit(const MessageFragment& fragment, std::uint8_t* b
 }
 
 // The others, with `length` the whole UDP payload. Bytes that mean nothing yet are zero.
+
+/// @{
+/// Fills the packet in when it answers `ok`. Prefix checked before.
 [[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageHello& hello);
 [[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageChallenge& challenge);
 [[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageAccept& accept);
 [[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageReject& reject);
 [[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageReset& reset);
+/// @}
 
 // Each writes kLength bytes.
+
+/// @{
+/// Writes kLength bytes, prefix included.
 void emit(const MessageHello& hello, std::uint8_t* bytes);
 void emit(const MessageChallenge& challenge, std::uint8_t* bytes);
 void emit(const MessageAccept& accept, std::uint8_t* bytes);
 void emit(const MessageReject& reject, std::uint8_t* bytes);
 void emit(const MessageReset& reset, std::uint8_t* bytes);
+/// @}
 
+/// The enumerator, such as "hello".
 [[nodiscard]] std::string_view name(MessagePacketType type);
+/// The enumerator, such as "request".
 [[nodiscard]] std::string_view name(FragmentKind kind);
 /// One line for people: what the UDP payload is.
 [[nodiscard]] std::string describe_message(const std::uint8_t* bytes, std::uint32_t length);

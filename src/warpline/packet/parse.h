@@ -20,15 +20,17 @@
 
 namespace warpline {
 
+/// What is behind the Ethernet header and its tags; `none`: something else.
 enum class L3Kind : std::uint8_t { none, arp, ipv4, ipv6 };
+/// What is behind the IP header and its extensions; `none`: something else, or a fragment.
 enum class L4Kind : std::uint8_t { none, icmp, icmpv6, udp, tcp };
 
 /// Where what lies in a frame. Offsets count from the frame's first byte, lengths in bytes. When `verdict` is a reason
 /// to drop, the layers before the malformed one are described and it counts as their payload.
 struct ParsedFrame {
-  Verdict verdict = Verdict::forward;
-  L3Kind l3 = L3Kind::none;
-  L4Kind l4 = L4Kind::none;
+  Verdict verdict = Verdict::forward;  ///< forward, or why it is dropped
+  L3Kind l3 = L3Kind::none;            ///< of what l3_offset is where
+  L4Kind l4 = L4Kind::none;            ///< of what l4_offset is where
   std::uint8_t protocol = 0;           ///< IP protocol behind all extension headers
   std::uint8_t vlan_tags = 0;          ///< 0..2
   bool fragment = false;               ///< of IPv4 or IPv6: no l4, the payload is the fragment's
@@ -36,12 +38,12 @@ struct ParsedFrame {
   std::uint16_t vlan[kMaxVlanTags]{};  ///< tag control words, outermost first
   std::uint16_t ether_type = 0;        ///< behind all tags
   std::uint32_t l2_length = 0;         ///< Ethernet header and tags; l3 begins here
-  std::uint32_t l3_offset = 0;
-  std::uint32_t l3_length = 0;  ///< header with options or extension headers; ARP: the packet
-  std::uint32_t l4_offset = 0;
-  std::uint32_t l4_length = 0;       ///< header with options
-  std::uint32_t payload_offset = 0;  ///< behind the innermost header known
-  std::uint32_t payload_length = 0;  ///< ends with the datagram, so without Ethernet's padding
+  std::uint32_t l3_offset = 0;         ///< header, or ARP packet
+  std::uint32_t l3_length = 0;         ///< header with options or extension headers; ARP: the packet
+  std::uint32_t l4_offset = 0;         ///< header
+  std::uint32_t l4_length = 0;         ///< header with options
+  std::uint32_t payload_offset = 0;    ///< behind the innermost header known
+  std::uint32_t payload_length = 0;    ///< ends with the datagram, so without Ethernet's padding
 };
 
 /// The innermost layer's header and payload together: what an L4 checksum covers.

@@ -16,6 +16,7 @@ namespace warpline {
 /// reply in place. Holds nothing but its addresses: any thread, host or device.
 class Responder {
  public:
+  /// Answers for `address`, an IPv4 or IPv6 one, as the station `mac`.
   Responder(const MacAddress& mac, const InterfaceAddress& address);
 
   /// True when `frame` asked for an answer and now is that answer, to be sent out of the port that it came from. False,

@@ -15,15 +15,15 @@ namespace warpline {
 
 /// What differs between the headers of Ethernet/IP/UDP frames. Both IP addresses are of one family.
 struct UdpFrame {
-  MacAddress destination_mac;
-  MacAddress source_mac;
-  IpAddress source;
-  IpAddress destination;
-  std::uint16_t source_port = 0;
-  std::uint16_t destination_port = 0;
-  std::uint16_t identification = 0;  ///< IPv4's
-  std::uint8_t type_of_service = 0;  ///< IPv4's, or IPv6's traffic class
-  std::uint8_t time_to_live = 64;    ///< or hop limit
+  MacAddress destination_mac;          ///< the peer's, or the next hop's
+  MacAddress source_mac;               ///< the sender's
+  IpAddress source;                    ///< the sender's
+  IpAddress destination;               ///< the receiver's
+  std::uint16_t source_port = 0;       ///< in host byte order
+  std::uint16_t destination_port = 0;  ///< in host byte order
+  std::uint16_t identification = 0;    ///< IPv4's
+  std::uint8_t type_of_service = 0;    ///< IPv4's, or IPv6's traffic class
+  std::uint8_t time_to_live = 64;      ///< or hop limit
 };
 
 /// The most that an IPv4 datagram of 65535 bytes has room for.

@@ -42,6 +42,7 @@ namespace warpline {
   return parsed.l4 != L4Kind::none && !parsed.fragment && !parsed.source_routed;
 }
 
+/// Why a packet of this kind with a wrong L4 checksum is dropped.
 [[nodiscard]] WARPLINE_HD constexpr Verdict l4_checksum_verdict(L4Kind kind) {
   switch (kind) {
     case L4Kind::udp:

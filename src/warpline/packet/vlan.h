@@ -14,6 +14,7 @@ namespace warpline {
 /// A frame with more tags than these two (802.1ad: service and customer) is dropped as `vlan_nested`.
 inline constexpr std::uint8_t kMaxVlanTags = 2;
 
+/// Whether a tag follows this EtherType.
 [[nodiscard]] WARPLINE_HD constexpr bool is_vlan(std::uint16_t ether_type) {
   return ether_type == kEtherTypeVlan || ether_type == kEtherTypeService || ether_type == kEtherTypeOldQinq;
 }
@@ -30,24 +31,31 @@ struct VlanTag {
 /// Borrows the four bytes after a tag's EtherType.
 class VlanView {
  public:
+  /// @{
+  /// Where the fields begin, and how long all that is: bytes.
   static constexpr std::uint32_t kControl = 0;
   static constexpr std::uint32_t kEtherType = 2;
   static constexpr std::uint32_t kHeaderLength = 4;
+  /// @}
 
+  /// Borrows kHeaderLength bytes, which outlive it.
   WARPLINE_HD explicit constexpr VlanView(const std::uint8_t* bytes) : bytes_(bytes) {}
 
+  /// Verdict::forward, or why these `length` bytes hold no tag.
   [[nodiscard]] WARPLINE_HD static constexpr Verdict check(const std::uint8_t*, std::uint32_t length) {
     return length < kHeaderLength ? Verdict::vlan_truncated : Verdict::forward;
   }
 
   /// Priority, drop eligibility and id in one word (TCI).
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t control() const { return load_be16(bytes_ + kControl); }
+  /// Of what the tag wraps.
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t ether_type() const { return load_be16(bytes_ + kEtherType); }
 
  private:
   const std::uint8_t* bytes_;
 };
 
+/// Fills `tag` in when the verdict is `forward`.
 [[nodiscard]] WARPLINE_HD constexpr Verdict parse(const std::uint8_t* bytes, std::uint32_t length, VlanTag& tag) {
   if (const Verdict verdict = VlanView::check(bytes, length); verdict != Verdict::forward) return verdict;
   const VlanView view(bytes);
