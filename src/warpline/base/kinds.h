@@ -7,9 +7,14 @@
 
 namespace warpline {
 
-/// Who does the work on a burst: the thread that publishes it, host threads beside it, or a GPU: with a kernel launch a
-/// burst, with a graph launch for several, or with one kernel that stays.
-enum class EngineKind : std::uint8_t { inline_, thread, launch, graph, persistent };
+/// Who does the work on a burst.
+enum class EngineKind : std::uint8_t {
+  inline_,     ///< the thread that publishes it
+  thread,      ///< host threads beside it
+  launch,      ///< a GPU, with a kernel launch a burst
+  graph,       ///< a GPU, with a graph launch for several bursts
+  persistent,  ///< a GPU, with one kernel that stays
+};
 
 template <>
 inline constexpr auto kEnumNames<EngineKind> =
@@ -19,7 +24,14 @@ inline constexpr auto kEnumNames<EngineKind> =
 [[nodiscard]] constexpr bool runs_on_gpu(EngineKind engine) { return engine >= EngineKind::launch; }
 
 /// What is done to each packet; workload/ has one functor each, `user` is of the header that the build names.
-enum class WorkloadKind : std::uint8_t { none, mac_swap, count, checksum, spin, user };
+enum class WorkloadKind : std::uint8_t {
+  none,      ///< nothing
+  mac_swap,  ///< its MAC addresses are exchanged
+  count,     ///< it is parsed and counted
+  checksum,  ///< its checksums are verified; with a wrong one it is dropped
+  spin,      ///< so much time is spent on it
+  user,      ///< what the header says
+};
 template <>
 inline constexpr auto kEnumNames<WorkloadKind> =
     enum_names<WorkloadKind>({"none", "mac-swap", "count", "checksum", "spin", "user"});

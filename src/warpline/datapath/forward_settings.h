@@ -14,14 +14,20 @@
 
 namespace warpline {
 
-/// Run-to-completion: one core receives, works and transmits. Pipeline: one receives, one transmits, an engine between
-/// them.
-enum class ModelKind : std::uint8_t { automatic, run_to_completion, pipeline };
+/// Which cores a packet passes.
+enum class ModelKind : std::uint8_t {
+  automatic,          ///< what suits the engine
+  run_to_completion,  ///< one core receives, works and transmits
+  pipeline,           ///< one core receives, one transmits, an engine between them
+};
 template <>
 inline constexpr auto kEnumNames<ModelKind> = enum_names<ModelKind>({"automatic", "run-to-completion", "pipeline"});
 
-/// What a run does when a GPU engine fails: end, or go on with the same work on host threads.
-enum class GpuFailure : std::uint8_t { stop, failover };
+/// What a run does when a GPU engine fails.
+enum class GpuFailure : std::uint8_t {
+  stop,      ///< the run ends
+  failover,  ///< the same work goes on, on host threads
+};
 template <>
 inline constexpr auto kEnumNames<GpuFailure> = enum_names<GpuFailure>({"stop", "failover"});
 

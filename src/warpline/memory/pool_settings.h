@@ -7,13 +7,20 @@
 
 namespace warpline {
 
-/// Where packets or messages are: host memory, host memory that is pinned for GPUs, or the memory of a GPU.
-enum class MemoryKind : std::uint8_t { host, pinned, device };
+/// Where packets or messages are.
+enum class MemoryKind : std::uint8_t {
+  host,    ///< host memory
+  pinned,  ///< host memory that is pinned for GPUs
+  device,  ///< the memory of a GPU
+};
 template <>
 inline constexpr auto kEnumNames<MemoryKind> = enum_names<MemoryKind>({"host", "pinned", "device"});
 
-/// Who takes packet buffers from one pool: all queues of a port, or one.
-enum class PoolSharing : std::uint8_t { shared, queue };
+/// Who takes packet buffers from one pool.
+enum class PoolSharing : std::uint8_t {
+  shared,  ///< all queues of a port
+  queue,   ///< one queue
+};
 template <>
 inline constexpr auto kEnumNames<PoolSharing> = enum_names<PoolSharing>({"shared", "queue"});
 

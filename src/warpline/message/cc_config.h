@@ -8,8 +8,13 @@
 
 namespace warpline {
 
-/// The congestion controllers; `none`: a constant window.
-enum class CcKind : std::uint8_t { swift, timely, dctcp, none };
+/// The congestion controllers.
+enum class CcKind : std::uint8_t {
+  swift,   ///< by delay, towards a target (CcConfig::Swift)
+  timely,  ///< by the gradient of delay (CcConfig::Timely)
+  dctcp,   ///< by marks of congestion (CcConfig::Dctcp)
+  none,    ///< a constant window
+};
 template <>
 inline constexpr auto kEnumNames<CcKind> = enum_names<CcKind>({"swift", "timely", "dctcp", "none"});
 

@@ -84,7 +84,7 @@ enum class MessageStatus : std::uint8_t {
 
 /// Why a call did nothing.
 enum class CallStatus : std::uint8_t {
-  ok,
+  ok,               ///< it did what it should
   unknown_session,  ///< never was, or is gone
   unknown_message,  ///< ended, answered or released before
   no_slot,          ///< as many messages of the session are under way as may be: again after one's event
@@ -101,7 +101,7 @@ enum class RefusalCode : std::uint16_t {
 
 /// Why a session ended.
 enum class LossReason : std::uint16_t {
-  none,
+  none,          ///< it has not
   silent,        ///< nothing heard for peer_timeout
   restarted,     ///< the peer does not know the session any more
   closed,        ///< by the peer

@@ -16,11 +16,25 @@ namespace warpline {
 inline constexpr std::uint8_t kMessageMagic = 0x57;  ///< first byte of every packet
 inline constexpr std::uint8_t kMessageVersion = 1;   ///< upper half of the second
 
-/// Lower half of the second byte: a step of the handshake, a session's packet, or the answer to one of no session.
-enum class MessagePacketType : std::uint8_t { hello, challenge, accept, reject, session, reset };
+/// Lower half of the second byte: what a packet is.
+enum class MessagePacketType : std::uint8_t {
+  hello,      ///< asks for a session
+  challenge,  ///< asks for a proof of the address
+  accept,     ///< the session is there
+  reject,     ///< it will not be
+  session,    ///< acknowledgements and messages of a session
+  reset,      ///< the session of a packet is not there
+};
 
 /// What parse() makes of a UDP payload.
-enum class MessageParse : std::uint8_t { ok, truncated, not_ours, version, type, malformed };
+enum class MessageParse : std::uint8_t {
+  ok,         ///< well formed
+  truncated,  ///< ends too early
+  not_ours,   ///< its first byte is not kMessageMagic
+  version,    ///< not kMessageVersion
+  type,       ///< no MessagePacketType
+  malformed,  ///< lengths or fields that contradict each other
+};
 
 /// Bytes 0 and 1 of every packet, which say what the others mean.
 struct MessagePrefix {
@@ -97,8 +111,13 @@ struct MessageAccept {
 /// The answer to a hello that opens no session.
 struct MessageReject {
   static constexpr std::uint32_t kLength = 20;  ///< bytes
-  /// No room; another version; no sessions are accepted at all; or not on these terms.
-  enum class Reason : std::uint16_t { full = 1, version = 2, not_accepting = 3, terms = 4 };
+  /// Why it does not.
+  enum class Reason : std::uint16_t {
+    full = 1,           ///< no room for another session
+    version = 2,        ///< another one is spoken: that of the reject
+    not_accepting = 3,  ///< no session is accepted
+    terms = 4,          ///< none on these terms
+  };
   std::uint32_t session = 0;     ///< of the receiver
   std::uint64_t nonce = 0;       ///< of the hello
   Reason reason = Reason::full;  ///< why not

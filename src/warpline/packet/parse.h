@@ -20,17 +20,28 @@
 
 namespace warpline {
 
-/// What is behind the Ethernet header and its tags; `none`: something else.
-enum class L3Kind : std::uint8_t { none, arp, ipv4, ipv6 };
-/// What is behind the IP header and its extensions; `none`: something else, or a fragment.
-enum class L4Kind : std::uint8_t { none, icmp, icmpv6, udp, tcp };
+/// What is behind the Ethernet header and its tags.
+enum class L3Kind : std::uint8_t {
+  none,  ///< something else
+  arp,   ///< an ARP packet for IPv4
+  ipv4,  ///< an IPv4 datagram
+  ipv6,  ///< an IPv6 datagram
+};
+/// What is behind the IP header and its extensions.
+enum class L4Kind : std::uint8_t {
+  none,    ///< something else, or a fragment
+  icmp,    ///< an ICMP message
+  icmpv6,  ///< an ICMPv6 message
+  udp,     ///< a UDP datagram
+  tcp,     ///< a TCP segment
+};
 
 /// Where what lies in a frame. Offsets count from the frame's first byte, lengths in bytes. When `verdict` is a reason
 /// to drop, the layers before the malformed one are described and it counts as their payload.
 struct ParsedFrame {
   Verdict verdict = Verdict::forward;  ///< forward, or why it is dropped
-  L3Kind l3 = L3Kind::none;            ///< of what l3_offset is where
-  L4Kind l4 = L4Kind::none;            ///< of what l4_offset is where
+  L3Kind l3 = L3Kind::none;            ///< what l3_offset is of
+  L4Kind l4 = L4Kind::none;            ///< what l4_offset is of
   std::uint8_t protocol = 0;           ///< IP protocol behind all extension headers
   std::uint8_t vlan_tags = 0;          ///< 0..2
   bool fragment = false;               ///< of IPv4 or IPv6: no l4, the payload is the fragment's

@@ -14,9 +14,9 @@ namespace warpline {
 
 /// Who computes the checksum of a UDP datagram that is sent.
 enum class UdpChecksum : std::uint8_t {
-  software,
-  device,  ///< the field holds the pseudo header's sum, as DPDK's drivers want it
-  none,    ///< over IPv4 alone; over IPv6 as `software`
+  software,  ///< UdpPath::write(), with the CPU
+  device,    ///< the field holds the pseudo header's sum, as DPDK's drivers want it
+  none,      ///< over IPv4 alone; over IPv6 as `software`
 };
 
 /// Ethernet, VLAN, IP and UDP headers from one station to one peer, built once and then written before each datagram.
