@@ -70,7 +70,7 @@ warpline_folder(apps/warpline   USES base bench config datapath doctor ethdev_tr
                                      report route router runtime service traffic transport)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
-warpline_folder(examples        USES base forward message packet runtime transport)
+warpline_folder(examples        USES base ethdev_transport forward machine message packet runtime transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/frames    USES base packet workload)
 warpline_folder(tests/fuzz      USES config message packet route runtime vnic_api)

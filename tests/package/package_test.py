@@ -16,6 +16,10 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+sys.dont_write_bytecode = True
+from support.namespaces import Namespace, veth
+
 BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release")
 PATIENCE_S = 300
 CCACHE = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
@@ -66,6 +70,21 @@ class Package(unittest.TestCase):
             finally:
                 serving.kill()
 
+    def greet_through_a_port(self, build):
+        """The server on the kernel's socket, the client on a port of DPDK's at the other end of a pair of interfaces."""
+        near, far = Namespace("near"), Namespace("far")
+        self.addCleanup(near.remove)
+        self.addCleanup(far.remove)
+        veth(near, "left0", far, "right0")
+        far.ip("address", "add", "10.9.0.1/24", "dev", "right0")
+        with subprocess.Popen(far.command(build / "hello_server", "10.9.0.1:24240"), stdout=subprocess.PIPE, text=True) as serving:
+            try:
+                self.assertIn("listening", serving.stdout.readline())
+                said = run(*near.command(build / "hello_port", "net_af_packet0,iface=left0", "10.9.0.2/24", "10.9.0.1:24240", "Ada", "Grace"))
+                self.assertIn("hello, Ada\nhello, Grace\n", said)
+            finally:
+                serving.kill()
+
     def test_examples_by_cmake(self):
         for kind in ("OFF", "ON"):
             with self.subTest(static=kind):
@@ -77,6 +96,8 @@ class Package(unittest.TestCase):
                 self.assertIsNotNone(counted, said)
                 received, sent, dropped = map(int, counted.groups())
                 self.assertEqual((received, sent + dropped), (1000, 1000))
+                if os.geteuid() == 0:  # network namespaces need it
+                    self.greet_through_a_port(build)
                 needed = run("ldd", build / "hello_client")
                 self.assertEqual("libwarpline_message.so" in needed, kind == "OFF", needed)
 
@@ -84,7 +105,7 @@ class Package(unittest.TestCase):
         environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}
         flags = run("pkg-config", "--cflags", "--libs", "warpline-message", env=environment).split()
         for role in ("server", "client"):
-            run("c++", "-std=c++20", ROOT / f"examples/hello_{role}.cc", "-o", self.work / role, *flags)
+            run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", ROOT / f"examples/hello_{role}.cc", "-o", self.work / role, *flags)
         self.greet(self.work / "server", self.work / "client", {"LD_LIBRARY_PATH": str(self.libraries)})
 
     def test_nothing_but_the_namespace_is_shown(self):

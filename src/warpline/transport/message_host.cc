@@ -17,31 +17,37 @@ constexpr Nanos kNap{100'000'000};
 
 }  // namespace
 
-MessageHost::MessageHost(std::unique_ptr<UdpSocket> socket, const NanoClock& clock, Endpoint endpoint,
-                         std::uint32_t answer_bytes)
-    : socket_(std::move(socket)), clock_(clock), endpoint_(std::move(endpoint)), room_(answer_bytes) {}
+MessageHost::MessageHost(Transport& transport, const NanoClock& clock, Endpoint endpoint, std::uint32_t answer_bytes)
+    : transport_(&transport), clock_(clock), endpoint_(std::move(endpoint)), room_(answer_bytes) {}
 
 Result<MessageHost> MessageHost::open(const Settings& settings) {
+  WARPLINE_TRY(auto socket,
+               UdpSocket::open({.local = settings.local, .datagram_bytes = settings.endpoint.datagram_bytes}));
+  WARPLINE_TRY(MessageHost host, over(*socket, settings));
+  host.socket_ = std::move(socket);
+  return host;
+}
+
+Result<MessageHost> MessageHost::over(Transport& transport, const Settings& settings) {
   EndpointConfig config = settings.endpoint;
   if (std::ranges::all_of(config.secret, [](std::uint8_t byte) { return byte == 0; }) &&
       getrandom(config.secret.data(), config.secret.size(), 0) != static_cast<ssize_t>(config.secret.size())) {
     return environment_error("message host", "the kernel gives no random bytes", "set EndpointConfig::secret");
   }
-  WARPLINE_TRY(auto socket, UdpSocket::open({.local = settings.local, .datagram_bytes = config.datagram_bytes}));
   const NanoClock clock;
   WARPLINE_TRY(Endpoint endpoint, Endpoint::create(config, clock.now()));
-  return MessageHost(std::move(socket), clock, std::move(endpoint), settings.answer_bytes);
+  return MessageHost(transport, clock, std::move(endpoint), settings.answer_bytes);
 }
 
 template <typename Handle>
 void MessageHost::turn(const Handle& handle, Nanos until) {
   const Nanos now = clock_.now();
-  const bool came = bring(endpoint_, *socket_, now);
+  const bool came = bring(endpoint_, *transport_, now);
   std::array<MessageEvent, 32> events;
-  const std::size_t count = endpoint_.poll(events);
+  const std::size_t count = transport_->settled() ? endpoint_.poll(events) : 0;
   for (const MessageEvent& event : std::span(events).first(count)) handle(event);
-  const std::size_t sent = take(endpoint_, *socket_, now);
-  if (!came && count == 0 && sent == 0) socket_->wait(now, std::min(until, endpoint_.next_deadline()));
+  const std::size_t sent = take(endpoint_, *transport_, now);
+  if (!came && count == 0 && sent == 0) transport_->wait(now, std::min(until, endpoint_.next_deadline()));
 }
 
 void MessageHost::serve(const Handler& handler) {

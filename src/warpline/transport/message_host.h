@@ -16,19 +16,21 @@
 #include "warpline/base/result.h"
 #include "warpline/message/endpoint.h"
 #include "warpline/transport/nano_clock.h"
+#include "warpline/transport/transport.h"
 #include "warpline/transport/udp_socket.h"
 
 namespace warpline {
 
-/// An endpoint with all that it needs to talk over the kernel's UDP sockets: clock, secret, socket, buffers and loop.
-/// For programs that serve or ask and do nothing else on that thread; who has a loop already takes the pieces.
+/// An endpoint with all that it needs to talk over the kernel's UDP sockets, or another transport: clock, secret,
+/// socket, buffers and loop. For programs that serve or ask and do nothing else on that thread; who has a loop already
+/// takes the pieces.
 ///
 /// One thread makes all calls; stop() is any thread's, and safe in a signal handler.
 class MessageHost {
  public:
   /// What a host is opened with.
   struct Settings {
-    SocketAddress local;                  ///< port 0: the kernel chooses one
+    SocketAddress local;                  ///< of the socket that open() makes; port 0: the kernel chooses one
     EndpointConfig endpoint;              ///< a secret of zeros: one is drawn
     std::uint32_t answer_bytes = 65'536;  ///< the longest answer that is given or taken
   };
@@ -39,6 +41,8 @@ class MessageHost {
 
   /// Environment error: no such address or port, or no entropy. Usage error: the endpoint's settings make no sense.
   [[nodiscard]] static Result<MessageHost> open(const Settings& settings);
+  /// The same over a transport of the caller's, which outlives the host: such as a queue of a MessagePort.
+  [[nodiscard]] static Result<MessageHost> over(Transport& transport, const Settings& settings);
 
   /// Answers requests until stop(). One-way messages are thrown away.
   void serve(const Handler& handler);
@@ -50,18 +54,19 @@ class MessageHost {
   /// Asks, and waits for the answer, `patience` at most. Peer error: refused, too late, or the server is gone.
   [[nodiscard]] Result<std::string> ask(SessionId session, std::string_view request, Nanos patience = {5'000'000'000});
 
-  /// The port that the socket is bound to.
-  [[nodiscard]] std::uint16_t port() const { return socket_->port(); }
+  /// The port that open()'s socket is bound to; 0 over another transport.
+  [[nodiscard]] std::uint16_t port() const { return socket_ ? socket_->port() : std::uint16_t{0}; }
   [[nodiscard]] Endpoint& endpoint() { return endpoint_; }  ///< for calls that the host has none for; by its thread
 
  private:
-  MessageHost(std::unique_ptr<UdpSocket> socket, const NanoClock& clock, Endpoint endpoint, std::uint32_t answer_bytes);
+  MessageHost(Transport& transport, const NanoClock& clock, Endpoint endpoint, std::uint32_t answer_bytes);
 
   /// One turn of the loop: gives `handle` what happened, sends what there is, and sleeps until there is more.
   template <typename Handle>
   void turn(const Handle& handle, Nanos until);
 
-  std::unique_ptr<UdpSocket> socket_;
+  std::unique_ptr<UdpSocket> socket_;  ///< of open()
+  Transport* transport_;
   NanoClock clock_;
   Endpoint endpoint_;
   std::vector<std::uint8_t> room_;
