@@ -111,7 +111,7 @@ function(warpline_module name)
     target_link_libraries(warpline_${name} INTERFACE warpline_options ${uses} ${arg_EXTERNAL})
   endif()
 
-  set_target_properties(warpline_${name} PROPERTIES WARPLINE_FOLDER ${folder})
+  set_target_properties(warpline_${name} PROPERTIES WARPLINE_FOLDER ${folder} WARPLINE_EXCEPT ${arg_EXCEPT})
 
   if(WARPLINE_TESTS AND NOT WARPLINE_SANITIZE)
     warpline_check_headers(${name} ${folder} ${arg_EXCEPT})

@@ -4,8 +4,11 @@
 #include "warpline/report/facts.h"
 
 namespace warpline {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 Json to_json(const Tally& tally) {
   Json json = {{"packets", tally.packets}};
