@@ -17,6 +17,7 @@
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+#include <rte_version.h>
 
 #include "warpline/base/random.h"
 #include "warpline/runtime/setup_step.h"
@@ -74,6 +75,12 @@ bool tells_at_once(std::uint16_t port) {
   rte_eth_txq_info queue{};
   return rte_eth_tx_queue_info_get(port, 0, &queue) == 0 && queue.conf.tx_rs_thresh == 1 &&
          rte_eth_tx_done_cleanup(port, 0, 0) != -ENOTSUP;
+}
+
+/// Newer net_memif (not that of 22.11, that of 24.11) marks in its ring that a frame goes on in the next slot, and does
+/// not take the mark back when the slot holds a whole frame: its peer then reads beyond what is there, and may crash.
+bool confuses_pieces(const std::string& driver) {
+  return driver == "net_memif" && RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0);
 }
 
 /// The device's own; of a device without one, such as net_ring, one made up (IEEE 802: locally administered).
@@ -165,7 +172,8 @@ Result<void> MessagePort::make_queues(const MessagePortConfig& config) {
   const PortSetup& setup = port_->setup();
   // Most vdevs read memory as the CPU does. What a NIC may read, and net_vnic, is up to MessageQueue::allow().
   const bool software = port_->name().find(':') == std::string::npos && port_->driver() != "net_vnic";
-  const bool gathers = has(setup.tx_offloads, "multi_segs") && (software || tells_at_once(port_->id()));
+  const bool gathers = has(setup.tx_offloads, "multi_segs") && (software || tells_at_once(port_->id())) &&
+                       !confuses_pieces(port_->driver());
   UdpChecksum checksum = has(setup.tx_offloads, "udp_cksum") ? UdpChecksum::device : UdpChecksum::software;
   if (!config.udp_checksum) checksum = UdpChecksum::none;
   rte_eth_rss_conf rss{};
