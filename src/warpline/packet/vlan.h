@@ -48,7 +48,7 @@ class VlanView {
 
   /// Priority, drop eligibility and id in one word (TCI).
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t control() const { return load_be16(bytes_ + kControl); }
-  /// Of what the tag wraps.
+  /// The EtherType of what the tag wraps.
   [[nodiscard]] WARPLINE_HD constexpr std::uint16_t ether_type() const { return load_be16(bytes_ + kEtherType); }
 
  private:

@@ -15,7 +15,7 @@ namespace warpline {
 /// the destructor waits for them.
 class Workers {
  public:
-  /// Of `plan`, which outlives them; launches nothing yet.
+  /// Workers for the lcores of `plan`, which outlives them; nothing is launched yet.
   explicit Workers(const LcorePlan& plan) : plan_(plan), bodies_(plan.workers.size()) {}
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
