@@ -63,7 +63,8 @@ void MessageHost::serve(const Handler& handler) {
       (void)endpoint_.release(event.id, now);
     }
   };
-  while (!stop_->load(std::memory_order_relaxed)) turn(handle, Nanos{clock_.now().value + kNap.value});
+  while (!stop_->load(std::memory_order_relaxed) && !transport_->failed())
+    turn(handle, Nanos{clock_.now().value + kNap.value});
 }
 
 Result<SessionId> MessageHost::connect(const SocketAddress& server) {
@@ -89,8 +90,12 @@ Result<std::string> MessageHost::ask(SessionId session, std::string_view request
     ended = event.status;
     if (event.status == MessageStatus::ok) answer.resize(event.length);
   };
-  // The request's own deadline ends it, so this ends.
-  while (!ended) turn(handle, until);
+  // The request's own deadline ends it, unless the transport has failed: then there are no events any more.
+  while (!ended && !transport_->failed()) turn(handle, until);
+  if (!ended) {
+    (void)endpoint_.cancel(asked.id, clock_.now());
+    return environment_error("request", "the transport has failed", "open another one");
+  }
   if (*ended == MessageStatus::ok) return answer;
   return Error{ErrorKind::peer, "request", std::string(name(*ended)), "see whether the server runs and is reached"};
 }

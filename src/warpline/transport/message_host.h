@@ -44,7 +44,7 @@ class MessageHost {
   /// The same over a transport of the caller's, which outlives the host: such as a queue of a MessagePort.
   [[nodiscard]] static Result<MessageHost> over(Transport& transport, const Settings& settings);
 
-  /// Answers requests until stop(). One-way messages are thrown away.
+  /// Answers requests until stop(), or until the transport fails. One-way messages are thrown away.
   void serve(const Handler& handler);
   /// Ends serve(), within the fraction of a second that it may sleep.
   void stop() { stop_->store(true, std::memory_order_relaxed); }
@@ -52,6 +52,7 @@ class MessageHost {
   /// Opens a session with a server.
   [[nodiscard]] Result<SessionId> connect(const SocketAddress& server);
   /// Asks, and waits for the answer, `patience` at most. Peer error: refused, too late, or the server is gone.
+  /// Environment error: the transport has failed.
   [[nodiscard]] Result<std::string> ask(SessionId session, std::string_view request, Nanos patience = {5'000'000'000});
 
   /// The port that open()'s socket is bound to; 0 over another transport.

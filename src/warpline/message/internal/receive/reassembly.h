@@ -17,9 +17,9 @@ class Reassembly {
  public:
   Reassembly(EndpointCore& core, Transfers& transfers) : core_(core), transfers_(transfers) {}
 
-  /// Takes a fragment of a peer's request or message: cut where the sender must have cut it, its `length` bytes begin at
-  /// byte `at` of the datagram. Returns false if the packet, or this fragment of a bundle, must not count as received.
-  /// take_response() does the same with a fragment of an answer to a request of this end.
+  /// Takes a fragment of a peer's request or message: cut where the sender must have cut it, its `length` bytes begin
+  /// at byte `at` of the datagram. Returns false if the packet, or this fragment of a bundle, must not count as
+  /// received. take_response() does the same with a fragment of an answer to a request of this end.
   [[nodiscard]] bool take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
                                    const MessageFragment& fragment, std::uint32_t length);
   [[nodiscard]] bool take_response(Session& session, const Datagram& datagram, std::uint32_t at,
