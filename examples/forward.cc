@@ -20,11 +20,11 @@ class DropDiscard {
   static constexpr bool kStateless = true;
 
   Verdict operator()(FrameRef frame) {
-    const ParsedFrame parsed = parse(frame);
-    if (is_drop(parsed.verdict) || parsed.l4 != L4Kind::udp) return parsed.verdict;
+    const packet::ParsedFrame parsed = packet::parse(frame);
+    if (is_drop(parsed.verdict) || parsed.l4 != packet::L4Kind::udp) return parsed.verdict;
     std::uint8_t port[2];
-    const bool read = gather(frame, parsed.l4_offset + UdpView::kDestinationPort, sizeof(port), port);
-    return read && load_be16(port) == kDiscard ? Verdict::user_drop : Verdict::forward;
+    const bool read = packet::gather(frame, parsed.l4_offset + packet::UdpView::kDestinationPort, sizeof(port), port);
+    return read && packet::load_be16(port) == kDiscard ? Verdict::user_drop : Verdict::forward;
   }
   void merge(const DropDiscard&) {}
 
@@ -35,7 +35,7 @@ class DropDiscard {
 }  // namespace
 
 int main(int argc, char** argv) {
-  DatapathSettings settings;
+  datapath::DatapathSettings settings;
   settings.forward.workload = WorkloadKind::user;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--packets") == 0 && i + 1 < argc) {
@@ -44,10 +44,10 @@ int main(int argc, char** argv) {
       settings.ports.emplace_back().spec = argv[i];
     }
   }
-  const StopOnSignal on_signal;
-  auto run = ForwardRun::start(settings, {}, stages_with(DropDiscard{}));
+  const runtime::StopOnSignal on_signal;
+  auto run = forward::ForwardRun::start(settings, {}, forward::stages_with(DropDiscard{}));
   if (!run) return std::fprintf(stderr, "%s\n", run.error().message().c_str()), static_cast<int>(run.error().kind);
-  const Result<void> ended = (*run)->run(StopOnSignal::requested());
+  const Result<void> ended = (*run)->run(runtime::StopOnSignal::requested());
   const RunTotals totals = (*run)->totals();
   std::printf("received %lu, sent %lu, dropped %lu\n", totals.rx.packets, totals.tx.packets, totals.dropped());
   if (!ended) std::fprintf(stderr, "%s\n", ended.error().message().c_str());

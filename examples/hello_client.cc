@@ -8,9 +8,9 @@ int main(int argc, char** argv) {
   if (argc < 3) return std::fprintf(stderr, "usage: hello_client ADDRESS:PORT NAME...\n"), 2;
   const auto server = warpline::parse_socket_address(argv[1]);
   if (!server) return std::fprintf(stderr, "%s\n", server.error().message().c_str()), 2;
-  warpline::MessageHost::Settings settings;
+  warpline::transport::MessageHost::Settings settings;
   settings.endpoint.accept = false;
-  auto host = warpline::MessageHost::open(settings);
+  auto host = warpline::transport::MessageHost::open(settings);
   if (!host) return std::fprintf(stderr, "%s\n", host.error().message().c_str()), 3;
   const auto session = host->connect(*server);
   if (!session) return std::fprintf(stderr, "%s\n", session.error().message().c_str()), 3;

@@ -13,24 +13,25 @@ using namespace warpline;
 namespace {
 
 Result<void> ask(char** arguments, char** end) {
-  PortSettings port;
+  port::PortSettings port;
   port.spec = arguments[0];
   WARPLINE_TRY(const InterfaceAddress here, parse_interface_address(arguments[1]));
   WARPLINE_TRY(const SocketAddress server, parse_socket_address(arguments[2]));
   port.addresses = {here};
-  MessagePortConfig setup;
+  transport::MessagePortConfig setup;
   setup.udp_port = 49'152;
-  MessageHost::Settings client;
+  transport::MessageHost::Settings client;
   client.endpoint.accept = false;
 
   // DPDK on this thread, with no other lcores: it polls the port's one queue.
-  WARPLINE_TRY(const Topology topology, Topology::of_machine());
-  WARPLINE_TRY(const LcorePlan plan, plan_lcores(topology, {}, {}));
-  WARPLINE_TRY(const Eal eal, Eal::start({}, plan, {port.spec}, MessagePort::memory(port, setup)));
-  WARPLINE_TRY(const auto opened, MessagePort::open(port, setup));
-  WARPLINE_TRY(MessageHost host, MessageHost::over(opened->queue(0), client));
+  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+  WARPLINE_TRY(const runtime::LcorePlan plan, runtime::plan_lcores(topology, {}, {}));
+  WARPLINE_TRY(const runtime::Eal eal,
+               runtime::Eal::start({}, plan, {port.spec}, transport::MessagePort::memory(port, setup)));
+  WARPLINE_TRY(const auto opened, transport::MessagePort::open(port, setup));
+  WARPLINE_TRY(transport::MessageHost host, transport::MessageHost::over(opened->queue(0), client));
 
-  WARPLINE_TRY(const SessionId session, host.connect(server));
+  WARPLINE_TRY(const message::SessionId session, host.connect(server));
   for (char** name = arguments + 3; name != end; ++name) {
     WARPLINE_TRY(const std::string answer, host.ask(session, *name));
     std::printf("%s\n", answer.c_str());

@@ -9,9 +9,9 @@
 int main(int argc, char** argv) {
   const auto here = warpline::parse_socket_address(argc > 1 ? argv[1] : "127.0.0.1:24240");
   if (!here) return std::fprintf(stderr, "%s\n", here.error().message().c_str()), 2;
-  warpline::MessageHost::Settings settings;
+  warpline::transport::MessageHost::Settings settings;
   settings.local = *here;
-  auto host = warpline::MessageHost::open(settings);
+  auto host = warpline::transport::MessageHost::open(settings);
   if (!host) return std::fprintf(stderr, "%s\n", host.error().message().c_str()), 3;
   std::printf("listening on port %u\n", host->port());
   std::fflush(stdout);

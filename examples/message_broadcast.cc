@@ -17,14 +17,14 @@ using namespace warpline;
 
 /// The loop of both ends: `handle` sees each event, until it answers false.
 template <typename F>
-void run(Endpoint& endpoint, Transport& transport, const NanoClock& clock, F handle) {
+void run(message::Endpoint& endpoint, transport::Transport& transport, const transport::NanoClock& clock, F handle) {
   for (bool goes_on = true; goes_on;) {
     const Nanos now = clock.now();
-    bring(endpoint, transport, now);
-    MessageEvent events[32];
+    transport::bring(endpoint, transport, now);
+    message::MessageEvent events[32];
     const std::size_t count = endpoint.poll(events);
     for (std::size_t i = 0; i < count; ++i) goes_on = handle(events[i], now) && goes_on;
-    if (take(endpoint, transport, now) == 0 && count == 0) transport.wait(now, endpoint.next_deadline());
+    if (transport::take(endpoint, transport, now) == 0 && count == 0) transport.wait(now, endpoint.next_deadline());
   }
 }
 
@@ -33,46 +33,47 @@ int main(int argc, char** argv) {
   if (!sends && !(argc == 3 && std::string(argv[1]) == "receive")) return 2;
   const IpAddress here = Ipv4Address{{127, 0, 0, 1}};
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[2]));
-  auto socket = UdpSocket::open({.local = {here, sends ? port : std::uint16_t{0}}});
-  const NanoClock clock;
-  EndpointConfig config;
+  auto socket = transport::UdpSocket::open({.local = {here, sends ? port : std::uint16_t{0}}});
+  const transport::NanoClock clock;
+  message::EndpointConfig config;
   std::random_device random;
   for (std::uint8_t& byte : config.secret) byte = static_cast<std::uint8_t>(random());
-  auto endpoint = Endpoint::create(config, clock.now());
+  auto endpoint = message::Endpoint::create(config, clock.now());
   if (!socket || !endpoint) return 1;
 
   if (!sends) {
-    (void)endpoint->connect(peer_address(here, port), {}, clock.now());
+    (void)endpoint->connect(message::peer_address(here, port), {}, clock.now());
     bool whole = false;
-    run(*endpoint, **socket, clock, [&](const MessageEvent& event, Nanos now) {
-      if (event.kind == EventKind::message) {
+    run(*endpoint, **socket, clock, [&](const message::MessageEvent& event, Nanos now) {
+      if (event.kind == message::EventKind::message) {
         whole = std::fwrite(event.data, 1, event.length, stdout) == event.length;
         (void)endpoint->release(event.id, now);
       }
-      return event.kind != EventKind::lost;  // the sender says goodbye when all have it
+      return event.kind != message::EventKind::lost;  // the sender says goodbye when all have it
     });
     return whole ? 0 : 1;
   }
 
   std::ifstream file(argv[4], std::ios::binary);
   const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
-  const ConstBuffer all{reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<std::uint32_t>(bytes.size())};
-  std::vector<SessionId> peers;
+  const message::ConstBuffer all{reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                 static_cast<std::uint32_t>(bytes.size())};
+  std::vector<message::SessionId> peers;
   std::size_t left = static_cast<std::size_t>(std::atoi(argv[3]));
   std::size_t failed = 0;
   std::printf("waiting for peers\n");
   std::fflush(stdout);
-  run(*endpoint, **socket, clock, [&](const MessageEvent& event, Nanos now) {
-    if (event.kind == EventKind::accepted) {
+  run(*endpoint, **socket, clock, [&](const message::MessageEvent& event, Nanos now) {
+    if (event.kind == message::EventKind::accepted) {
       peers.push_back(event.session);
       if (peers.size() != left) return true;
-      for (const SessionId& peer : peers) (void)endpoint->send(peer, all, {}, now);
+      for (const message::SessionId& peer : peers) (void)endpoint->send(peer, all, {}, now);
     }
     // With the last of these the buffer is free again.
-    if (event.kind == EventKind::sent && event.status != MessageStatus::ok) ++failed;
-    return event.kind != EventKind::sent || --left != 0;
+    if (event.kind == message::EventKind::sent && event.status != message::MessageStatus::ok) ++failed;
+    return event.kind != message::EventKind::sent || --left != 0;
   });
-  for (const SessionId& peer : peers) (void)endpoint->close(peer, clock.now());
-  (void)take(*endpoint, **socket, clock.now());
+  for (const message::SessionId& peer : peers) (void)endpoint->close(peer, clock.now());
+  (void)transport::take(*endpoint, **socket, clock.now());
   return failed == 0 ? 0 : 1;
 }

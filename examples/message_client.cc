@@ -20,24 +20,24 @@ int main(int argc, char** argv) {
     return 2;
   }
   const IpAddress here = Ipv4Address{{127, 0, 0, 1}};
-  auto socket = UdpSocket::open({.local = {here, 0}});
-  const NanoClock clock;
-  EndpointConfig config;
+  auto socket = transport::UdpSocket::open({.local = {here, 0}});
+  const transport::NanoClock clock;
+  message::EndpointConfig config;
   config.accept = false;
   std::random_device random;
   for (std::uint8_t& byte : config.secret) byte = static_cast<std::uint8_t>(random());
-  auto endpoint = Endpoint::create(config, clock.now());
+  auto endpoint = message::Endpoint::create(config, clock.now());
   if (!socket || !endpoint) return 1;
 
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
-  const SessionId session = endpoint->connect(peer_address(here, port), {}, clock.now()).session;
+  const message::SessionId session = endpoint->connect(message::peer_address(here, port), {}, clock.now()).session;
   std::vector<std::string> answers(static_cast<std::size_t>(argc) - 2);
   const auto ask = [&](std::size_t i, Nanos now) {
     const auto* text = reinterpret_cast<const std::uint8_t*>(argv[i + 2]);
     const auto length = static_cast<std::uint32_t>(std::strlen(argv[i + 2]));
     answers[i].resize(length);
-    const MutableBuffer room{reinterpret_cast<std::uint8_t*>(answers[i].data()), length};
-    const RequestOptions options{.context = i, .deadline = Nanos{now.value + 5'000'000'000}};
+    const message::MutableBuffer room{reinterpret_cast<std::uint8_t*>(answers[i].data()), length};
+    const message::RequestOptions options{.context = i, .deadline = Nanos{now.value + 5'000'000'000}};
     return endpoint->request(session, {text, length}, room, options, now).status;
   };
 
@@ -45,25 +45,26 @@ int main(int argc, char** argv) {
   bool all_answered = true;
   for (std::size_t asked = 0, ended = 0; ended < answers.size();) {
     const Nanos now = clock.now();
-    bring(*endpoint, **socket, now);
-    MessageEvent events[32];
+    transport::bring(*endpoint, **socket, now);
+    message::MessageEvent events[32];
     const std::size_t count = endpoint->poll(events);
     for (std::size_t i = 0; i < count; ++i) {
-      if (events[i].kind != EventKind::response) continue;
-      const bool ok = events[i].status == MessageStatus::ok;
-      std::printf("%s\n", ok ? answers[events[i].context].c_str() : std::string(name(events[i].status)).c_str());
+      if (events[i].kind != message::EventKind::response) continue;
+      const bool ok = events[i].status == message::MessageStatus::ok;
+      std::printf("%s\n",
+                  ok ? answers[events[i].context].c_str() : std::string(message::name(events[i].status)).c_str());
       all_answered = all_answered && ok;
       ++ended;
     }
     while (asked < answers.size()) {
-      const CallStatus status = ask(asked, now);
-      if (status == CallStatus::no_slot) break;  // until one has ended
-      if (status != CallStatus::ok) return 1;
+      const message::CallStatus status = ask(asked, now);
+      if (status == message::CallStatus::no_slot) break;  // until one has ended
+      if (status != message::CallStatus::ok) return 1;
       ++asked;
     }
-    if (take(*endpoint, **socket, now) == 0 && count == 0) (*socket)->wait(now, endpoint->next_deadline());
+    if (transport::take(*endpoint, **socket, now) == 0 && count == 0) (*socket)->wait(now, endpoint->next_deadline());
   }
   (void)endpoint->close(session, clock.now());
-  (void)take(*endpoint, **socket, clock.now());
+  (void)transport::take(*endpoint, **socket, clock.now());
   return all_answered ? 0 : 1;
 }

@@ -20,7 +20,7 @@ using namespace warpline;
 constexpr std::uint32_t kLongest = 1 << 16;  // of a request
 
 /// Writes the answer to `room`.
-ConstBuffer upper(const std::uint8_t* text, std::uint32_t length, std::span<std::uint8_t> room) {
+message::ConstBuffer upper(const std::uint8_t* text, std::uint32_t length, std::span<std::uint8_t> room) {
   const auto count = std::min<std::uint32_t>(length, static_cast<std::uint32_t>(room.size()));
   std::transform(text, text + count, room.begin(), [](unsigned char c) { return std::toupper(c); });
   return {room.data(), count};
@@ -29,17 +29,18 @@ ConstBuffer upper(const std::uint8_t* text, std::uint32_t length, std::span<std:
 int main(int argc, char** argv) {
   const SocketAddress here{Ipv4Address{{127, 0, 0, 1}},
                            static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 24240)};
-  auto socket = UdpSocket::open({.local = here});
-  const NanoClock clock;
-  EndpointConfig config;
+  auto socket = transport::UdpSocket::open({.local = here});
+  const transport::NanoClock clock;
+  message::EndpointConfig config;
   config.max_message_bytes = kLongest;
   std::random_device random;
   for (std::uint8_t& byte : config.secret) byte = static_cast<std::uint8_t>(random());
-  auto endpoint = Endpoint::create(config, clock.now());
-  std::unique_ptr<HandlerThreads> threads;
+  auto endpoint = message::Endpoint::create(config, clock.now());
+  std::unique_ptr<transport::HandlerThreads> threads;
   if (argc > 2) {
-    HandlerThreadsSetup setup{.threads = static_cast<unsigned>(std::atoi(argv[2])), .response_bytes = kLongest};
-    auto started = HandlerThreads::start(setup, [](HandledRequest& request, unsigned) {
+    transport::HandlerThreadsSetup setup{.threads = static_cast<unsigned>(std::atoi(argv[2])),
+                                         .response_bytes = kLongest};
+    auto started = transport::HandlerThreads::start(setup, [](transport::HandledRequest& request, unsigned) {
       request.answer = upper(request.data.data, request.data.length, request.room);
     });
     if (started) threads = std::move(started).value();
@@ -51,18 +52,18 @@ int main(int argc, char** argv) {
   std::array<std::uint8_t, kLongest> room;
   while (true) {
     const Nanos now = clock.now();
-    bring(*endpoint, **socket, now);
-    MessageEvent events[32];
+    transport::bring(*endpoint, **socket, now);
+    message::MessageEvent events[32];
     const std::size_t count = threads ? threads->poll(*endpoint, events, now) : endpoint->poll(events);
-    for (const MessageEvent& event : std::span(events).first(count)) {
-      if (event.kind == EventKind::message) (void)endpoint->release(event.id, now);
-      if (event.kind != EventKind::request) continue;
+    for (const message::MessageEvent& event : std::span(events).first(count)) {
+      if (event.kind == message::EventKind::message) (void)endpoint->release(event.id, now);
+      if (event.kind != message::EventKind::request) continue;
       // Copied, since `room` is used again before it has left. Without memory for that the client hears so.
-      const ConstBuffer answer = upper(event.data, event.length, room);
-      const CallStatus status = endpoint->respond(event.id, answer, {.copy = true}, now);
-      if (status != CallStatus::ok) (void)endpoint->release(event.id, now);
+      const message::ConstBuffer answer = upper(event.data, event.length, room);
+      const message::CallStatus status = endpoint->respond(event.id, answer, {.copy = true}, now);
+      if (status != message::CallStatus::ok) (void)endpoint->release(event.id, now);
     }
-    const std::size_t sent = take(*endpoint, **socket, now);
+    const std::size_t sent = transport::take(*endpoint, **socket, now);
     if (count != 0 || sent != 0) continue;
     // Threads cannot wake this one: it looks every 50 us for what they have done.
     const Nanos soon{now.value + 50'000};

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails if two files of src/ or drivers/ define a type of the same name in the same namespace.
+"""Fails if two files of src/ or drivers/ define a type of the same name, or a room's type lies outside its namespace.
 
-The program links both, so that would be one type with two definitions, which no compiler sees and a linker need not.
+In one namespace that would be one type with two definitions, which no compiler sees and a linker need not; in those of two
+rooms a reader would have to ask which is meant. A room src/warpline/ROOM has the namespace warpline::ROOM, but `base`,
+whose names all rooms share, has warpline itself.
 What an anonymous namespace or another type encloses is not looked at, nor are tests. It relies on the layout that
 clang-format gives: a namespace, and what is directly in it, begins a line.
 
@@ -43,14 +45,25 @@ def sources(root):
                 yield path
 
 
+def namespace_of(path):
+    """The namespace of a room's files, by the file's path from the root; None outside src/warpline/ and in C's `vnic`."""
+    if path.parts[:2] != ("src", "warpline") or len(path.parts) < 4 or path.parts[2] == "vnic":
+        return None
+    return "warpline" if path.parts[2] == "base" else f"warpline::{path.parts[2]}"
+
+
 def check(root):
     """One line a violation."""
     first = {}
     violations = []
     for path in sources(root):
         unit = VARIANT.sub("", path.stem)
+        namespace = namespace_of(path.relative_to(root))
         for line, name in definitions(path.read_text(encoding="utf-8")):
-            other, place = first.setdefault(name, (path.parent / unit, f"{path.relative_to(root)}:{line}"))
+            if namespace and not name.startswith(f"{namespace}::"):
+                violations.append(f"{path.relative_to(root)}:{line}: {name} is not in {namespace}")
+            common = name.replace(f"{namespace}::", "warpline::", 1) if namespace else name
+            other, place = first.setdefault(common, (path.parent / unit, f"{path.relative_to(root)}:{line}"))
             if other != path.parent / unit:
                 violations.append(f"{path.relative_to(root)}:{line}: {name} is defined in {place} already")
     return violations

@@ -25,16 +25,16 @@ constexpr std::int64_t kStartNanos = 20'000'000'000;
 
 int list(bool json) {
   if (!json) {
-    for (const auto& [name, title] : list_benches()) fmt::print("{:<16} {}\n", name, title);
+    for (const auto& [name, title] : bench::list_benches()) fmt::print("{:<16} {}\n", name, title);
     return 0;
   }
   Json benches = Json::array();
-  for (const auto& [name, title] : list_benches()) benches.push_back({{"name", name}, {"title", title}});
+  for (const auto& [name, title] : bench::list_benches()) benches.push_back({{"name", name}, {"title", title}});
   fmt::print("{}\n", Json{{"schema_version", 1}, {"command", "bench"}, {"benches", benches}}.dump(2));
   return 0;
 }
 
-Json gpu_json(const GpuFacts& gpu) {
+Json gpu_json(const gpu::GpuFacts& gpu) {
   return {{"name", gpu.name},
           {"pci", gpu.pci},
           {"memory_bytes", gpu.memory.value},
@@ -42,28 +42,29 @@ Json gpu_json(const GpuFacts& gpu) {
 }
 
 /// By its end signals have their default actions again, which end the children too.
-Result<GpuFacts> look_for_gpu(std::uint16_t ordinal) {
-  const StopOnSignal on_signal;
-  const SetupStep step(fmt::format("asking CUDA for GPU {}", ordinal));
-  return find_gpu(ordinal);
+Result<gpu::GpuFacts> look_for_gpu(std::uint16_t ordinal) {
+  const runtime::StopOnSignal on_signal;
+  const runtime::SetupStep step(fmt::format("asking CUDA for GPU {}", ordinal));
+  return gpu::find_gpu(ordinal);
 }
 
-Result<int> make_table(const LoadedConfig& loaded) {
-  const BenchConfig& bench = loaded.config.bench;
-  const Result<GpuFacts> gpu = look_for_gpu(bench.gpu);
-  if (StopOnSignal::requested().load()) return kInterrupted;
-  WARPLINE_TRY(BenchPlan plan, plan_bench(bench, std::thread::hardware_concurrency(), gpu.ok()));
+Result<int> make_table(const config::LoadedConfig& loaded) {
+  const config::BenchConfig& bench = loaded.config.bench;
+  const Result<gpu::GpuFacts> gpu = look_for_gpu(bench.gpu);
+  if (runtime::StopOnSignal::requested().load()) return kInterrupted;
+  WARPLINE_TRY(bench::BenchPlan plan, bench::plan_bench(bench, std::thread::hardware_concurrency(), gpu.ok()));
   const Nanos limit{kStartNanos + 4 * bench.seconds.value};
-  BenchTable table = run_bench_plan(
+  bench::BenchTable table = bench::run_bench_plan(
       std::move(plan), bench,
       [&](std::vector<std::string> arguments) {
         if (!loaded.config.runtime.hugepages) arguments.emplace_back("--no-hugepages");
-        return run_child(kThisProgram, arguments, limit);
+        return bench::run_child(kThisProgram, arguments, limit);
       },
       [](const std::string& line) { put_line(stderr, line); });
   if (!gpu) table.notes.push_back("no column for a GPU: " + gpu.error().message());
   if (loaded.json) {
-    Json json = {{"schema_version", 1}, {"command", "bench"}, {"build", build_facts()}, {"host", host_facts()}};
+    Json json = {
+        {"schema_version", 1}, {"command", "bench"}, {"build", report::build_facts()}, {"host", report::host_facts()}};
     if (gpu) json["gpu"] = gpu_json(*gpu);
     json["config"] = loaded.to_json();
     json["table"] = table.to_json();
@@ -76,7 +77,7 @@ Result<int> make_table(const LoadedConfig& loaded) {
 
 }  // namespace
 
-Result<int> run_bench(const LoadedConfig& loaded) {
+Result<int> run_bench(const config::LoadedConfig& loaded) {
   if (loaded.config.bench.name == "list") return list(loaded.json);
   if (loaded.config.bench.name == "recycle") return run_bench_recycle(loaded);
   return make_table(loaded);

@@ -22,49 +22,52 @@ namespace {
 
 constexpr auto kLookForStop = std::chrono::milliseconds(20);
 
-Result<void> refuse_others(const BenchConfig& bench) {
+Result<void> refuse_others(const config::BenchConfig& bench) {
   const char* option = !bench.rows.empty() ? "--rows" : bench.pipelines != 0 ? "--pipelines" : nullptr;
   if (option == nullptr) return {};
   return usage_error(fmt::format("cannot use {}", option), "recycle has factors in its rows, and one lcore",
                      "use --only FACTOR");
 }
 
-Result<int> make_recycle_table(const LoadedConfig& loaded) {
-  const BenchConfig& bench = loaded.config.bench;
+Result<int> make_recycle_table(const config::LoadedConfig& loaded) {
+  const config::BenchConfig& bench = loaded.config.bench;
   WARPLINE_CHECK(refuse_others(bench));
-  WARPLINE_TRY(RecycleBenchPlan plan, plan_recycle_bench(bench.only, bench.ways));
-  const StopOnSignal on_signal;
-  WARPLINE_TRY(const Topology topology, Topology::of_machine());
-  WARPLINE_TRY(const LcorePlan lcores, plan_lcores(topology, {{"bench", "all queues", kAnyNode, kNoWorker}},
-                                                   {.lcores = 1, .real_time = is_real_time()}));
-  WARPLINE_TRY(const Eal eal, Eal::start(loaded.config.runtime, lcores, {}, recycle_rig_memory()));
+  WARPLINE_TRY(bench::RecycleBenchPlan plan, bench::plan_recycle_bench(bench.only, bench.ways));
+  const runtime::StopOnSignal on_signal;
+  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+  WARPLINE_TRY(const runtime::LcorePlan lcores,
+               runtime::plan_lcores(topology, {{"bench", "all queues", runtime::kAnyNode, runtime::kNoWorker}},
+                                    {.lcores = 1, .real_time = is_real_time()}));
+  WARPLINE_TRY(const runtime::Eal eal,
+               runtime::Eal::start(loaded.config.runtime, lcores, {}, bench::recycle_rig_memory()));
   for (const std::string& note : eal.notes()) put_line(stderr, note);
-  std::optional<Result<RecycleBenchTable>> table;
+  std::optional<Result<bench::RecycleBenchTable>> table;
   {
-    Workers workers(lcores);
+    runtime::Workers workers(lcores);
     WARPLINE_CHECK(workers.launch(0, [&] {
-      table.emplace(run_recycle_bench(std::move(plan), RecycleBenchSize::of(bench), StopOnSignal::requested(),
-                                      [](const std::string& line) { put_line(stderr, line); }));
+      table.emplace(bench::run_recycle_bench(std::move(plan), bench::RecycleBenchSize::of(bench),
+                                             runtime::StopOnSignal::requested(),
+                                             [](const std::string& line) { put_line(stderr, line); }));
     }));
     while (workers.running()) std::this_thread::sleep_for(kLookForStop);
   }
   if (!table->ok()) return table->error();
-  RecycleBenchTable& made = **table;
+  bench::RecycleBenchTable& made = **table;
   made.hugepages = eal.hugepages();
   if (loaded.json) {
     nlohmann::ordered_json json = {
-        {"schema_version", 1}, {"command", "bench"}, {"build", build_facts()}, {"host", host_facts()}};
+        {"schema_version", 1}, {"command", "bench"}, {"build", report::build_facts()}, {"host", report::host_facts()}};
     json["config"] = loaded.to_json();
     json["table"] = made.to_json();
     fmt::print("{}\n", json.dump(1));
   } else {
     fmt::print("{}", made.to_markdown());
   }
-  return StopOnSignal::signal() != 0 ? kInterrupted : made.exit_code();
+  return runtime::StopOnSignal::signal() != 0 ? kInterrupted : made.exit_code();
 }
 
 }  // namespace
 
-Result<int> run_bench_recycle(const LoadedConfig& loaded) { return make_recycle_table(loaded); }
+Result<int> run_bench_recycle(const config::LoadedConfig& loaded) { return make_recycle_table(loaded); }
 
 }  // namespace warpline

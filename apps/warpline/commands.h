@@ -11,13 +11,13 @@ inline constexpr int kInterrupted = 130;  ///< exit code after SIGINT or SIGTERM
 // One function a command, each in the file of its name. They return the program's exit code, or the error that ended
 // the command: main() prints it, and its kind is the exit code.
 
-Result<int> run_forward(const LoadedConfig& loaded);
-Result<int> run_l3forward(const LoadedConfig& loaded);
-Result<int> run_generate(const LoadedConfig& loaded);
-Result<int> run_message(const LoadedConfig& loaded);
-Result<int> run_bench(const LoadedConfig& loaded);
-Result<int> run_bench_recycle(const LoadedConfig& loaded);  ///< a table in a process of its own
-Result<int> run_config(const LoadedConfig& loaded);
-Result<int> run_doctor(const LoadedConfig& loaded);
+Result<int> run_forward(const config::LoadedConfig& loaded);
+Result<int> run_l3forward(const config::LoadedConfig& loaded);
+Result<int> run_generate(const config::LoadedConfig& loaded);
+Result<int> run_message(const config::LoadedConfig& loaded);
+Result<int> run_bench(const config::LoadedConfig& loaded);
+Result<int> run_bench_recycle(const config::LoadedConfig& loaded);  ///< a table in a process of its own
+Result<int> run_config(const config::LoadedConfig& loaded);
+Result<int> run_doctor(const config::LoadedConfig& loaded);
 
 }  // namespace warpline

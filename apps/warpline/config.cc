@@ -36,24 +36,25 @@ std::string text_of(const nlohmann::json& value) {
 }
 
 /// Where the command would run its threads on this machine.
-Result<LcorePlan> plan_of(const Config& config) {
+Result<runtime::LcorePlan> plan_of(const config::Config& config) {
   std::vector<int> nodes;
   nodes.reserve(config.ports.size() + 1);
-  for (const PortSettings& port : config.ports) nodes.push_back(port_node(port.spec));
-  if (nodes.empty()) nodes.push_back(kAnyNode);  // of a loopback
-  WARPLINE_TRY(const Topology topology, Topology::of_machine());
+  for (const port::PortSettings& port : config.ports) nodes.push_back(runtime::port_node(port.spec));
+  if (nodes.empty()) nodes.push_back(runtime::kAnyNode);  // of a loopback
+  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   const auto requests = [&] {
     if (config.command == "generate") return traffic_requests(nodes, config.traffic.queues);
     if (config.command == "message") return message_requests(config, nodes.front());
-    if (config.command == "l3forward") return lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
-    return lay_out_forward(config.datapath(), nodes, topology.cpus.size()).requests;
+    if (config.command == "l3forward")
+      return router::lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
+    return datapath::lay_out_forward(config.datapath(), nodes, topology.cpus.size()).requests;
   };
   return place_workers(config.runtime, topology, requests());
 }
 
-nlohmann::json to_json(const LcorePlan& plan) {
+nlohmann::json to_json(const runtime::LcorePlan& plan) {
   nlohmann::json workers = nlohmann::json::array();
-  for (const PlacedWorker& worker : plan.workers) {
+  for (const runtime::PlacedWorker& worker : plan.workers) {
     workers.push_back({{"name", worker.request.name},
                        {"queues", worker.request.queues},
                        {"lcore", worker.lcore},
@@ -67,42 +68,43 @@ nlohmann::json to_json(const LcorePlan& plan) {
           {"notes", plan.notes}};
 }
 
-void print_table(const std::vector<Setting>& settings) {
+void print_table(const std::vector<config::Setting>& settings) {
   constexpr std::size_t kWidest = 40;
   std::size_t names = 0, values = 0;
-  for (const Setting& setting : settings) {
+  for (const config::Setting& setting : settings) {
     names = std::max(names, setting.name.size());
     values = std::max(values, std::min(text_of(setting.value).size(), kWidest));
   }
-  for (const Setting& setting : settings) {
-    fmt::print("{:<{}}  {:<{}}  {}\n", setting.name, names, text_of(setting.value), values, to_string(setting.origin));
+  for (const config::Setting& setting : settings) {
+    fmt::print("{:<{}}  {:<{}}  {}\n", setting.name, names, text_of(setting.value), values,
+               config::to_string(setting.origin));
   }
 }
 
 /// What only the modules that use a value can say about it, without asking the machine.
-std::vector<Error> problems_of_use(const Config& config) {
+std::vector<Error> problems_of_use(const config::Config& config) {
   std::vector<Error> problems;
   const auto note = [&](const auto& result) {
     if (!result.ok()) problems.push_back(result.error());
   };
-  const auto check_setup = [&](const PortSettings& port) {
-    note(offload_bits(OffloadSide::rx, port.rx_offloads));
-    note(offload_bits(OffloadSide::tx, port.tx_offloads));
-    note(rss_bits(port.rss_fields));
+  const auto check_setup = [&](const port::PortSettings& port) {
+    note(port::offload_bits(port::OffloadSide::rx, port.rx_offloads));
+    note(port::offload_bits(port::OffloadSide::tx, port.tx_offloads));
+    note(port::rss_bits(port.rss_fields));
   };
   if (config.ports.empty()) check_setup(config.port_defaults);
-  for (const PortSettings& port : config.ports) {
-    if (config.command != "message" || port.spec != "socket") note(parse_port_spec(port.spec));
+  for (const port::PortSettings& port : config.ports) {
+    if (config.command != "message" || port.spec != "socket") note(runtime::parse_port_spec(port.spec));
     check_setup(port);
   }
   const bool sends = config.command == "generate" || config.forward.loopback || config.forward.tx_first != 0;
   if (config.command == "l3forward") {
-    std::vector<RouterPort> ports;
-    for (const PortSettings& port : config.ports)
+    std::vector<route::RouterPort> ports;
+    for (const port::PortSettings& port : config.ports)
       ports.push_back({.mac = {}, .mtu = port.mtu, .addresses = port.addresses});
-    note(read_routes(config.l3forward.routes, ports, config.l3forward.lookup == LookupKind::exact));
+    note(route::read_routes(config.l3forward.routes, ports, config.l3forward.lookup == router::LookupKind::exact));
   }
-  if (sends) note(TrafficPlan::make(config.traffic, config.run.seed));
+  if (sends) note(traffic::TrafficPlan::make(config.traffic, config.run.seed));
   return problems;
 }
 
@@ -119,7 +121,7 @@ int print_problems(const std::vector<Error>& problems, bool json) {
   return problems.empty() ? 0 : static_cast<int>(ErrorKind::usage);
 }
 
-int show(const LoadedConfig& loaded) {
+int show(const config::LoadedConfig& loaded) {
   for (const Error& problem : loaded.problems) spdlog::error("{}", problem.message());
   if (!loaded.problems.empty()) return static_cast<int>(ErrorKind::usage);
   const bool plannable = !loaded.config.ports.empty() || loaded.config.forward.loopback;
@@ -127,12 +129,13 @@ int show(const LoadedConfig& loaded) {
   if (loaded.json) {
     nlohmann::json answer = {
         {"schema_version", 1}, {"command", "config show " + loaded.config.command}, {"config", loaded.to_json()}};
-    for (const Setting& setting : loaded.settings) answer["origins"][setting.name] = to_string(setting.origin);
+    for (const config::Setting& setting : loaded.settings)
+      answer["origins"][setting.name] = config::to_string(setting.origin);
     if (plannable && plan.ok()) answer["plan"] = to_json(*plan);
     fmt::print("{}\n", dump(answer, 2));
   } else {
     print_table(loaded.settings);
-    if (plannable && plan.ok()) fmt::print("\n{}", format(*plan));
+    if (plannable && plan.ok()) fmt::print("\n{}", runtime::format(*plan));
   }
   if (!plannable || plan.ok()) return 0;
   spdlog::error("{}", plan.error().message());
@@ -141,8 +144,8 @@ int show(const LoadedConfig& loaded) {
 
 }  // namespace
 
-Result<int> run_config(const LoadedConfig& loaded) {
-  if (loaded.task == Task::show) return show(loaded);
+Result<int> run_config(const config::LoadedConfig& loaded) {
+  if (loaded.task == config::Task::show) return show(loaded);
   std::vector<Error> problems = loaded.problems;
   if (problems.empty()) problems = problems_of_use(loaded.config);
   return print_problems(problems, loaded.json);

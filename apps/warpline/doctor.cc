@@ -18,16 +18,18 @@
 namespace warpline {
 namespace {
 
-void print_table(const std::vector<Check>& checks) {
-  for (const Check& check : checks) {
-    fmt::print("{:<16} {:<8} {}\n", check.name, name(check.health), check.found);
+void print_table(const std::vector<doctor::Check>& checks) {
+  for (const doctor::Check& check : checks) {
+    fmt::print("{:<16} {:<8} {}\n", check.name, doctor::name(check.health), check.found);
     if (!check.fix.empty()) fmt::print("{:<16} {:<8} -> {}\n", "", "", check.fix);
   }
 }
 
-nlohmann::json to_json(const PciLink& link) { return {{"gigatransfers", link.gigatransfers}, {"lanes", link.lanes}}; }
+nlohmann::json to_json(const gpu::PciLink& link) {
+  return {{"gigatransfers", link.gigatransfers}, {"lanes", link.lanes}};
+}
 
-nlohmann::json to_json(const GpuFacts& gpu) {
+nlohmann::json to_json(const gpu::GpuFacts& gpu) {
   nlohmann::json object = {{"ordinal", gpu.ordinal},
                            {"name", gpu.name},
                            {"pci", gpu.pci},
@@ -46,15 +48,15 @@ nlohmann::json to_json(const GpuFacts& gpu) {
   return object;
 }
 
-nlohmann::json to_json(const std::vector<Check>& checks, const std::vector<GpuFacts>& gpus, bool ready) {
+nlohmann::json to_json(const std::vector<doctor::Check>& checks, const std::vector<gpu::GpuFacts>& gpus, bool ready) {
   nlohmann::json list = nlohmann::json::array();
-  for (const Check& check : checks) {
-    nlohmann::json entry = {{"name", check.name}, {"health", name(check.health)}, {"found", check.found}};
+  for (const doctor::Check& check : checks) {
+    nlohmann::json entry = {{"name", check.name}, {"health", doctor::name(check.health)}, {"found", check.found}};
     if (!check.fix.empty()) entry["fix"] = check.fix;
     list.push_back(std::move(entry));
   }
   nlohmann::json cards = nlohmann::json::array();
-  for (const GpuFacts& gpu : gpus) cards.push_back(to_json(gpu));
+  for (const gpu::GpuFacts& gpu : gpus) cards.push_back(to_json(gpu));
   return {{"schema_version", 1},
           {"command", "doctor"},
           {"ready", ready},
@@ -64,24 +66,24 @@ nlohmann::json to_json(const std::vector<Check>& checks, const std::vector<GpuFa
 
 }  // namespace
 
-Result<int> run_doctor(const LoadedConfig& loaded) {
-  const StopOnSignal on_signal;
-  std::vector<Check> checks = examine_machine();
-  const Result<std::vector<GpuFacts>> gpus = [] {
-    const SetupStep step("asking CUDA for GPUs");
-    return list_gpus();
+Result<int> run_doctor(const config::LoadedConfig& loaded) {
+  const runtime::StopOnSignal on_signal;
+  std::vector<doctor::Check> checks = doctor::examine_machine();
+  const Result<std::vector<gpu::GpuFacts>> gpus = [] {
+    const runtime::SetupStep step("asking CUDA for GPUs");
+    return gpu::list_gpus();
   }();
-  std::ranges::move(examine_gpus(gpus), std::back_inserter(checks));
-  const auto missing =
-      std::count_if(checks.begin(), checks.end(), [](const Check& check) { return check.health == Health::missing; });
+  std::ranges::move(doctor::examine_gpus(gpus), std::back_inserter(checks));
+  const auto missing = std::count_if(
+      checks.begin(), checks.end(), [](const doctor::Check& check) { return check.health == doctor::Health::missing; });
   if (loaded.json) {
-    fmt::print("{}\n", to_json(checks, gpus.ok() ? *gpus : std::vector<GpuFacts>(), missing == 0).dump(2));
+    fmt::print("{}\n", to_json(checks, gpus.ok() ? *gpus : std::vector<gpu::GpuFacts>(), missing == 0).dump(2));
   } else {
     print_table(checks);
     fmt::print("{}\n", missing == 0 ? "`warpline forward --loopback` can run here"
                                     : "`warpline forward --loopback` cannot run here: see what is missing above");
   }
-  if (StopOnSignal::requested().load()) return kInterrupted;
+  if (runtime::StopOnSignal::requested().load()) return kInterrupted;
   return missing == 0 ? 0 : static_cast<int>(ErrorKind::environment);
 }
 

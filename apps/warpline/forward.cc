@@ -36,13 +36,13 @@ namespace {
 /// stages that they run, ports close before their pools, the EAL goes last.
 class ForwardRun {
  public:
-  explicit ForwardRun(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+  explicit ForwardRun(const config::LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
   ForwardRun(const ForwardRun&) = delete;
   ForwardRun& operator=(const ForwardRun&) = delete;
   /// Workers that were launched before an error are ended. All kernels end before any memory is given back, which waits
   /// for those that run on the same GPU: the engines', and those that copy for software NICs.
   ~ForwardRun() {
-    leaving_.emplace("giving back ports and memory", SetupStep::Of::clean_up);
+    leaving_.emplace("giving back ports and memory", runtime::SetupStep::Of::clean_up);
     if (far_) far_->stop();
     if (forwarder_) forwarder_->stop();
     workers_.reset();
@@ -52,21 +52,21 @@ class ForwardRun {
 
   Result<int> run() {
     WARPLINE_CHECK(plan());
-    if (config_.forward.nvtx) WARPLINE_CHECK(start_tracing());
+    if (config_.forward.nvtx) WARPLINE_CHECK(gpu::start_tracing());
     ports_.emplace(config_.datapath(), layout_, traffic_ ? traffic_->max_frame_bytes() : 0, config_.traffic.burst);
-    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, inputs_.specs, ports_->host_memory()));
+    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, plan_, inputs_.specs, ports_->host_memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
-    link_notes_ = await_links(ports_->ports());
-    if (config_.forward.loopback) WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(1)));
+    link_notes_ = report::await_links(ports_->ports());
+    if (config_.forward.loopback) WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, ports_->sending_pool(1)));
     WARPLINE_CHECK(prepare());
-    announce(notes_of(plan_, *eal_, ports_->ports()));
-    announce(recycling_notes(loaded_, ports_->recycling()));
-    announce(link_notes_);
+    report::announce(report::notes_of(plan_, *eal_, ports_->ports()));
+    report::announce(recycling_notes(loaded_, ports_->recycling()));
+    report::announce(link_notes_);
     WARPLINE_CHECK(launch());
-    const LiveResult live = supervise();
+    const report::LiveResult live = supervise();
     workers_->wait();
-    if (capturing_) stop_profiler_capture();
+    if (capturing_) gpu::stop_profiler_capture();
     forwarder_->finish();
     return report(live);
   }
@@ -75,15 +75,15 @@ class ForwardRun {
   /// All that can be decided, and refused, before DPDK starts.
   Result<void> plan() {
     std::vector<int> nodes;
-    if (config_.forward.loopback) nodes = {kAnyNode};
+    if (config_.forward.loopback) nodes = {runtime::kAnyNode};
     if (config_.forward.loopback || config_.forward.tx_first != 0) {
-      WARPLINE_TRY(TrafficPlan traffic, TrafficPlan::make(config_.traffic, config_.run.seed));
+      WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
       traffic_.emplace(std::move(traffic));
     }
     WARPLINE_TRY(inputs_, look_at_inputs(config_));
     nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
-    WARPLINE_TRY(const Topology topology, Topology::of_machine());
-    layout_ = lay_out_forward(config_.datapath(), nodes, topology.cpus.size());
+    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+    layout_ = datapath::lay_out_forward(config_.datapath(), nodes, topology.cpus.size());
     WARPLINE_TRY(plan_, place_workers(config_.runtime, topology, layout_.requests));
     return {};
   }
@@ -93,16 +93,16 @@ class ForwardRun {
   /// Sends --tx-first packets out of every port, so that something circulates on a wire that loops back.
   Result<void> send_first() {
     for (std::uint16_t i = 0; i < ports_->ports().size(); ++i) {
-      WARPLINE_CHECK(Generator::check_pool(*traffic_, ports_->sending_pool(i)));
-      Generator generator(*traffic_, i, ports_->sending_pool(i));
-      first_ += send_frames(generator, {ports_->ports()[i].id(), 0}, config_.forward.tx_first);
+      WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, ports_->sending_pool(i)));
+      traffic::Generator generator(*traffic_, i, ports_->sending_pool(i));
+      first_ += traffic::send_frames(generator, {ports_->ports()[i].id(), 0}, config_.forward.tx_first);
     }
     return {};
   }
 
   /// The last that can be refused: with one line, so notes come after it.
   Result<void> prepare() {
-    WARPLINE_TRY(forwarder_, Forwarder::create(config_.datapath(), layout_, plan_, ports_->near()));
+    WARPLINE_TRY(forwarder_, forward::Forwarder::create(config_.datapath(), layout_, plan_, ports_->near()));
     forwarder_->recycle_with(ports_->recycling());
     if (config_.forward.loopback) make_far_side();
     return forwarder_->prepare();
@@ -110,18 +110,18 @@ class ForwardRun {
 
   Result<void> launch() {
     {
-      const SetupStep step("starting the GPU's copies");
+      const runtime::SetupStep step("starting the GPU's copies");
       WARPLINE_CHECK(ports_->start_copies());
     }
     WARPLINE_CHECK(forwarder_->start());
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     if (config_.forward.workload != WorkloadKind::user) proof_.emplace(ports_->ports(), ports_->pools());
     workers_.emplace(plan_);
-    started_s_ = monotonic_seconds();
+    started_s_ = report::monotonic_seconds();
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
-      if (layout_.roles[role].kind == RoleKind::engine) continue;
-      if (layout_.roles[role].kind == RoleKind::far_side) {
-        TrafficWorker& worker = *far_workers_[layout_.roles[role].paths.front()];
+      if (layout_.roles[role].kind == datapath::RoleKind::engine) continue;
+      if (layout_.roles[role].kind == datapath::RoleKind::far_side) {
+        traffic::TrafficWorker& worker = *far_workers_[layout_.roles[role].paths.front()];
         WARPLINE_CHECK(workers_->launch(role, [&worker] { worker.run(); }));
       } else {
         WARPLINE_CHECK(workers_->launch(role, [this, role] { forwarder_->run(role); }));
@@ -131,48 +131,49 @@ class ForwardRun {
   }
 
   void make_far_side() {
-    const MacRule macs = config_.forward.workload == WorkloadKind::mac_swap ? MacRule::swapped : MacRule::unchanged;
-    far_ =
-        std::make_unique<TrafficGroup>(*std::move(traffic_), TrafficGroup::Options{.workers = config_.forward.pipelines,
-                                                                                   .macs = macs,
-                                                                                   .packets = config_.run.packets,
-                                                                                   .warmup = config_.run.warmup,
-                                                                                   .window = ports_->window(),
-                                                                                   .burst = config_.traffic.burst,
-                                                                                   .rate = config_.traffic.rate,
-                                                                                   .drain = config_.traffic.drain});
+    const traffic::MacRule macs =
+        config_.forward.workload == WorkloadKind::mac_swap ? traffic::MacRule::swapped : traffic::MacRule::unchanged;
+    far_ = std::make_unique<traffic::TrafficGroup>(*std::move(traffic_),
+                                                   traffic::TrafficGroup::Options{.workers = config_.forward.pipelines,
+                                                                                  .macs = macs,
+                                                                                  .packets = config_.run.packets,
+                                                                                  .warmup = config_.run.warmup,
+                                                                                  .window = ports_->window(),
+                                                                                  .burst = config_.traffic.burst,
+                                                                                  .rate = config_.traffic.rate,
+                                                                                  .drain = config_.traffic.drain});
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
-      if (layout_.roles[role].kind != RoleKind::far_side) continue;
+      if (layout_.roles[role].kind != datapath::RoleKind::far_side) continue;
       const std::uint16_t queue = layout_.roles[role].paths.front();
-      far_workers_.push_back(
-          std::make_unique<TrafficWorker>(*far_,
-                                          TrafficWorker::Place{.number = queue,
-                                                               .port = ports_->ports()[1].id(),
-                                                               .queue = queue,
-                                                               .yields = plan_.workers[role].gives_way},
-                                          ports_->sending_pool(1)));
+      far_workers_.push_back(std::make_unique<traffic::TrafficWorker>(
+          *far_,
+          traffic::TrafficWorker::Place{.number = queue,
+                                        .port = ports_->ports()[1].id(),
+                                        .queue = queue,
+                                        .yields = plan_.workers[role].gives_way},
+          ports_->sending_pool(1)));
     }
   }
 
-  LiveResult supervise() {
+  report::LiveResult supervise() {
     const auto stop = [this] { far_ ? far_->stop() : forwarder_->stop(); };
     const auto done = [this] {
       if (far_ ? far_->done() : input_used_up(config_, inputs_.finite, forwarder_->received(), ports_->ports()))
         forwarder_->stop();
-      if (config_.forward.on_gpu_failure == GpuFailure::stop && forwarder_->failure()) give_up();
+      if (config_.forward.on_gpu_failure == datapath::GpuFailure::stop && forwarder_->failure()) give_up();
       if (uses_gpu() && !capturing_ && forwarded().packets >= config_.run.warmup) {
         capturing_ = true;
-        start_profiler_capture();
+        gpu::start_profiler_capture();
       }
       return !workers_->running();
     };
-    return run_live(config_.run,
-                    {.started_s = started_s_,
-                     .sample = [this] { return totals(); },
-                     .progress = [this] { return forwarded(); },
-                     .done = done,
-                     .stop = stop},
-                    StopOnSignal::requested());
+    return report::run_live(config_.run,
+                            {.started_s = started_s_,
+                             .sample = [this] { return totals(); },
+                             .progress = [this] { return forwarded(); },
+                             .done = done,
+                             .stop = stop},
+                            runtime::StopOnSignal::requested());
   }
 
   /// Nothing comes out of an engine any more: what is in it stays there.
@@ -183,33 +184,33 @@ class ForwardRun {
   }
 
   [[nodiscard]] RunTotals totals() const {
-    RunTotals totals = totals_of(*forwarder_, far_.get());
+    RunTotals totals = report::totals_of(*forwarder_, far_.get());
     if (config_.forward.tx_first != 0) {
       totals.generated = first_;
       totals.tx += first_;
     }
     if (!counts_bytes()) {
-      totals.rx.bytes = device_bytes(&PortCounters::rx_packets, &PortCounters::rx_bytes);
-      totals.tx.bytes = device_bytes(&PortCounters::tx_packets, &PortCounters::tx_bytes);
+      totals.rx.bytes = device_bytes(&port::PortCounters::rx_packets, &port::PortCounters::rx_bytes);
+      totals.tx.bytes = device_bytes(&port::PortCounters::tx_packets, &port::PortCounters::tx_bytes);
     }
     return totals;
   }
 
   /// What the rate is of.
   [[nodiscard]] Tally forwarded() const {
-    Tally tally = forwarded_by(*forwarder_);
-    if (!counts_bytes()) tally.bytes = device_bytes(&PortCounters::tx_packets, &PortCounters::tx_bytes);
+    Tally tally = report::forwarded_by(*forwarder_);
+    if (!counts_bytes()) tally.bytes = device_bytes(&port::PortCounters::tx_packets, &port::PortCounters::tx_bytes);
     return tally;
   }
 
   [[nodiscard]] bool counts_bytes() const { return forwarder_->paths().front()->counts_bytes; }
 
   /// Where no stage weighs the packets, the devices say how many bytes they were; 0 if one of them does not count.
-  [[nodiscard]] std::uint64_t device_bytes(std::uint64_t PortCounters::* packets,
-                                           std::uint64_t PortCounters::* bytes) const {
+  [[nodiscard]] std::uint64_t device_bytes(std::uint64_t port::PortCounters::* packets,
+                                           std::uint64_t port::PortCounters::* bytes) const {
     std::uint64_t sum = 0;
-    for (const Port& port : ports_->ports()) {
-      const PortCounters counters = port.counters();
+    for (const port::Port& port : ports_->ports()) {
+      const port::PortCounters counters = port.counters();
       if (counters.*packets != 0 && counters.*bytes == 0) return 0;
       sum += counters.*bytes;
     }
@@ -217,16 +218,16 @@ class ForwardRun {
   }
 
   [[nodiscard]] bool uses_gpu() const {
-    return runs_on_gpu(config_.forward.engine) || config_.pool.memory != MemoryKind::host;
+    return runs_on_gpu(config_.forward.engine) || config_.pool.memory != memory::MemoryKind::host;
   }
 
-  [[nodiscard]] std::optional<GpuTotals> gpu_totals() const {
+  [[nodiscard]] std::optional<report::GpuTotals> gpu_totals() const {
     if (!uses_gpu()) return std::nullopt;
-    const ForwardSettings& forward = config_.forward;
-    GpuTotals totals;
+    const datapath::ForwardSettings& forward = config_.forward;
+    report::GpuTotals totals;
     totals.engine = name(forward.engine);
     for (const std::uint16_t ordinal : forward.gpus) {
-      const Result<GpuFacts> gpu = find_gpu(ordinal);
+      const Result<gpu::GpuFacts> gpu = gpu::find_gpu(ordinal);
       totals.name += fmt::format("{}{}", totals.name.empty() ? "" : ", ", gpu ? gpu->name : "a GPU that failed");
     }
     if (forward.engine == EngineKind::persistent) totals.ctas = std::min(forward.ctas, forward.ring_slots);
@@ -235,13 +236,13 @@ class ForwardRun {
   }
 
   /// On a static wire the frames themselves say what was done to them.
-  void prove(RunReport& report) const {
+  void prove(report::RunReport& report) const {
     if (proof_->by_buffers() && forwarder_->failure()) {
       report.notes.push_back("buffers were not verified: the engine that failed had some in hand");
       return;
     }
     const bool swaps = config_.forward.workload == WorkloadKind::mac_swap;
-    const StaticWireProof::Outcome outcome = proof_->outcome(swaps, forwarder_->paths());
+    const forward::StaticWireProof::Outcome outcome = proof_->outcome(swaps, forwarder_->paths());
     if (outcome.checked == 0) {
       if (config_.run.verify && !config_.forward.loopback) report.notes.push_back("no frame's bytes were verified");
       return;
@@ -252,16 +253,16 @@ class ForwardRun {
     verify->bad += outcome.bad;
   }
 
-  int report(const LiveResult& live) {
-    RunReport report = report_of(loaded_, live, plan_, *eal_, ports_->ports());
+  int report(const report::LiveResult& live) {
+    report::RunReport report = report_of(loaded_, live, plan_, *eal_, ports_->ports());
     report.totals = totals();
-    report.counted = counted_by(*forwarder_);
+    report.counted = report::counted_by(*forwarder_);
     report.gpu = gpu_totals();
     report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
     if (proof_) prove(report);
-    const std::span<const Port> ports = ports_->ports();
+    const std::span<const port::Port> ports = ports_->ports();
     add_recycling(report, loaded_, ports_->recycling(), config_.forward.loopback ? ports.first(1) : ports);
-    for (const Port& port : ports_->ports()) {
+    for (const port::Port& port : ports_->ports()) {
       const std::string& access = port.setup().device_access;
       if (!access.empty()) report.notes.push_back(fmt::format("port {} reaches GPU memory {}", port.name(), access));
     }
@@ -271,38 +272,38 @@ class ForwardRun {
     }
     const std::optional<Error> failure = forwarder_->failure();
     if (failure) report.notes.push_back(failure->message());
-    print(report, config_.run);
-    if (failure && config_.forward.on_gpu_failure == GpuFailure::stop) {
+    report::print(report, config_.run);
+    if (failure && config_.forward.on_gpu_failure == datapath::GpuFailure::stop) {
       spdlog::error("{}", failure->message());
       return static_cast<int>(failure->kind);
     }
-    return exit_code(report, live.interrupted);
+    return report::exit_code(report, live.interrupted);
   }
 
-  StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
-  const LoadedConfig& loaded_;
-  Config config_;
+  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
+  const config::LoadedConfig& loaded_;
+  config::Config config_;
   RunInputs inputs_;
-  ForwardLayout layout_;
-  LcorePlan plan_;
-  std::optional<TrafficPlan> traffic_;
+  datapath::ForwardLayout layout_;
+  runtime::LcorePlan plan_;
+  std::optional<traffic::TrafficPlan> traffic_;
   Tally first_;                          ///< of --tx-first, sent
   std::vector<std::string> link_notes_;  ///< of links that were down when the run began
 
-  std::optional<SetupStep> leaving_;  ///< names a clean-up that hangs, from the destructor on
-  std::optional<Eal> eal_;
-  std::optional<ForwardPorts> ports_;
-  std::optional<StaticWireProof> proof_;
-  std::unique_ptr<Forwarder> forwarder_;
-  std::unique_ptr<TrafficGroup> far_;
-  std::vector<std::unique_ptr<TrafficWorker>> far_workers_;
-  std::optional<Workers> workers_;
+  std::optional<runtime::SetupStep> leaving_;  ///< names a clean-up that hangs, from the destructor on
+  std::optional<runtime::Eal> eal_;
+  std::optional<forward::ForwardPorts> ports_;
+  std::optional<forward::StaticWireProof> proof_;
+  std::unique_ptr<forward::Forwarder> forwarder_;
+  std::unique_ptr<traffic::TrafficGroup> far_;
+  std::vector<std::unique_ptr<traffic::TrafficWorker>> far_workers_;
+  std::optional<runtime::Workers> workers_;
   double started_s_ = 0;
   bool capturing_ = false;  ///< by a profiler: from the end of the warm-up on
 };
 
 }  // namespace
 
-Result<int> run_forward(const LoadedConfig& loaded) { return ForwardRun(loaded).run(); }
+Result<int> run_forward(const config::LoadedConfig& loaded) { return ForwardRun(loaded).run(); }
 
 }  // namespace warpline

@@ -30,23 +30,23 @@ namespace {
 /// before the workers that they run, ports close before their pools, the EAL goes last.
 class GenerateRun {
  public:
-  explicit GenerateRun(const LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+  explicit GenerateRun(const config::LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
 
   Result<int> run() {
     WARPLINE_CHECK(plan());
-    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, plan_, specs_, memory()));
+    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, plan_, specs_, memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(open_ports());
-    announce(notes_of(plan_, *eal_, ports_));
+    report::announce(report::notes_of(plan_, *eal_, ports_));
     WARPLINE_CHECK(check_links());
     WARPLINE_CHECK(launch());
-    const LiveResult live = run_live(config_.run,
-                                     {.started_s = started_s_,
-                                      .sample = [this] { return totals(); },
-                                      .progress = [this] { return group_->through(); },
-                                      .done = [this] { return !workers_->running(); },
-                                      .stop = [this] { group_->stop(); }},
-                                     StopOnSignal::requested());
+    const report::LiveResult live = report::run_live(config_.run,
+                                                     {.started_s = started_s_,
+                                                      .sample = [this] { return totals(); },
+                                                      .progress = [this] { return group_->through(); },
+                                                      .done = [this] { return !workers_->running(); },
+                                                      .stop = [this] { group_->stop(); }},
+                                                     runtime::StopOnSignal::requested());
     workers_->wait();
     return report(live);
   }
@@ -54,62 +54,64 @@ class GenerateRun {
  private:
   /// All that can be decided, and refused, before DPDK starts.
   Result<void> plan() {
-    WARPLINE_TRY(TrafficPlan traffic, TrafficPlan::make(config_.traffic, config_.run.seed));
+    WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
     std::vector<int> nodes;
-    for (const PortSettings& port : config_.ports) {
-      WARPLINE_CHECK(check_port_spec(port.spec));
+    for (const port::PortSettings& port : config_.ports) {
+      WARPLINE_CHECK(runtime::check_port_spec(port.spec));
       specs_.push_back(port.spec);
-      nodes.push_back(port_node(port.spec));
+      nodes.push_back(runtime::port_node(port.spec));
     }
-    const std::vector<WorkerRequest> requests = traffic_requests(nodes, queues());
-    WARPLINE_TRY(const Topology topology, Topology::of_machine());
+    const std::vector<runtime::WorkerRequest> requests = traffic_requests(nodes, queues());
+    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
     WARPLINE_TRY(plan_, place_workers(config_.runtime, topology, requests));
-    group_ = std::make_unique<TrafficGroup>(
-        std::move(traffic), TrafficGroup::Options{.workers = static_cast<std::uint16_t>(requests.size()),
-                                                  .macs = MacRule::either,
-                                                  .packets = config_.run.packets,
-                                                  .warmup = config_.run.warmup,
-                                                  .sends = config_.traffic.role != TrafficRole::receive,
-                                                  .receives = config_.traffic.role != TrafficRole::transmit,
-                                                  .burst = config_.traffic.burst,
-                                                  .rate = share_of(config_.traffic.rate, queues()),
-                                                  .drain = config_.traffic.drain});
+    group_ = std::make_unique<traffic::TrafficGroup>(
+        std::move(traffic),
+        traffic::TrafficGroup::Options{.workers = static_cast<std::uint16_t>(requests.size()),
+                                       .macs = traffic::MacRule::either,
+                                       .packets = config_.run.packets,
+                                       .warmup = config_.run.warmup,
+                                       .sends = config_.traffic.role != traffic::TrafficRole::receive,
+                                       .receives = config_.traffic.role != traffic::TrafficRole::transmit,
+                                       .burst = config_.traffic.burst,
+                                       .rate = traffic::share_of(config_.traffic.rate, queues()),
+                                       .drain = config_.traffic.drain});
     return {};
   }
 
   [[nodiscard]] std::uint16_t queues() const { return config_.traffic.queues; }
 
   /// Buffers of one port: what it receives and what it sends come from one pool.
-  [[nodiscard]] std::uint32_t buffers(const PortSettings& port) const {
+  [[nodiscard]] std::uint32_t buffers(const port::PortSettings& port) const {
     if (config_.pool.size != 0) return config_.pool.size;
-    return pool_size({.rx_descriptors = std::uint32_t{port.rx_ring} * queues(),
-                      .tx_descriptors = std::uint32_t{port.tx_ring} * queues(),
-                      .in_flight = 2U * config_.traffic.burst * queues(),
-                      .lcores = queues() + 1U,
-                      .cache = config_.pool.cache});
+    return memory::pool_size({.rx_descriptors = std::uint32_t{port.rx_ring} * queues(),
+                              .tx_descriptors = std::uint32_t{port.tx_ring} * queues(),
+                              .in_flight = 2U * config_.traffic.burst * queues(),
+                              .lcores = queues() + 1U,
+                              .cache = config_.pool.cache});
   }
 
-  [[nodiscard]] std::uint32_t room(const PortSettings& port) const {
-    return config_.pool.data_room != 0 ? config_.pool.data_room : data_room(port.mtu);
+  [[nodiscard]] std::uint32_t room(const port::PortSettings& port) const {
+    return config_.pool.data_room != 0 ? config_.pool.data_room : memory::data_room(port.mtu);
   }
 
   [[nodiscard]] Bytes memory() const {
     constexpr std::uint64_t kRingsAndQueues = 16U << 20;
     std::uint64_t bytes = kRingsAndQueues;
-    for (const PortSettings& port : config_.ports) bytes += pool_bytes(buffers(port), room(port)).value;
+    for (const port::PortSettings& port : config_.ports) bytes += memory::pool_bytes(buffers(port), room(port)).value;
     return Bytes{bytes};
   }
 
   Result<void> open_ports() {
     for (std::size_t i = 0; i < config_.ports.size(); ++i) {
-      const PortSettings& port_config = config_.ports[i];
-      WARPLINE_TRY(Port port, Port::open(port_config.spec));
-      const SetupStep step(fmt::format("setting up port {}", port.name()));
+      const port::PortSettings& port_config = config_.ports[i];
+      WARPLINE_TRY(port::Port port, port::Port::open(port_config.spec));
+      const runtime::SetupStep step(fmt::format("setting up port {}", port.name()));
       WARPLINE_CHECK(port.configure(port_config, {.rx = queues(), .tx = queues(), .one_pool = true}));
-      WARPLINE_TRY(PacketPool pool, PacketPool::make(fmt::format("port{}", i), buffers(port.settings_in_force()),
-                                                     config_.pool.cache, room(port_config), port.node()));
+      WARPLINE_TRY(memory::PacketPool pool,
+                   memory::PacketPool::make(fmt::format("port{}", i), buffers(port.settings_in_force()),
+                                            config_.pool.cache, room(port_config), port.node()));
       pools_.push_back(std::move(pool));
-      WARPLINE_CHECK(Generator::check_pool(group_->plan(), *pools_.back().get()));
+      WARPLINE_CHECK(traffic::Generator::check_pool(group_->plan(), *pools_.back().get()));
       WARPLINE_CHECK(port.attach(pools_.back().get()));
       WARPLINE_CHECK(port.start());
       ports_.push_back(std::move(port));
@@ -119,9 +121,9 @@ class GenerateRun {
 
   /// What is sent without a link would count as transmitted, and be nowhere.
   Result<void> check_links() {
-    const std::vector<std::string> down = wait_for_links(ports_, StopOnSignal::requested());
+    const std::vector<std::string> down = port::wait_for_links(ports_, runtime::StopOnSignal::requested());
     if (down.empty()) return {};
-    if (!StopOnSignal::requested()) {
+    if (!runtime::StopOnSignal::requested()) {
       return environment_error(fmt::format("port {}", down.front()), "its link does not come up",
                                "check the cable, and bring the other end up first");
     }
@@ -132,16 +134,16 @@ class GenerateRun {
   Result<void> launch() {
     for (std::uint16_t i = 0; i < plan_.workers.size(); ++i) {
       const std::size_t port = i / queues();
-      traffic_.push_back(
-          std::make_unique<TrafficWorker>(*group_,
-                                          TrafficWorker::Place{.number = i,
-                                                               .port = ports_[port].id(),
-                                                               .queue = static_cast<std::uint16_t>(i % queues()),
-                                                               .yields = plan_.workers[i].gives_way},
-                                          *pools_[port].get()));
+      traffic_.push_back(std::make_unique<traffic::TrafficWorker>(
+          *group_,
+          traffic::TrafficWorker::Place{.number = i,
+                                        .port = ports_[port].id(),
+                                        .queue = static_cast<std::uint16_t>(i % queues()),
+                                        .yields = plan_.workers[i].gives_way},
+          *pools_[port].get()));
     }
     workers_.emplace(plan_);
-    started_s_ = monotonic_seconds();
+    started_s_ = report::monotonic_seconds();
     for (std::size_t i = 0; i < traffic_.size(); ++i) {
       if (Result<void> launched = workers_->launch(i, [worker = traffic_[i].get()] { worker->run(); }); !launched) {
         group_->stop();
@@ -157,15 +159,15 @@ class GenerateRun {
     Histogram latency;
     group_->merge_latency(latency);
     // Stamps are of the sender's clock.
-    if (config_.traffic.role == TrafficRole::both) totals.latency = LatencyTotals::of(latency);
+    if (config_.traffic.role == traffic::TrafficRole::both) totals.latency = LatencyTotals::of(latency);
     return totals;
   }
 
-  int report(const LiveResult& live) {
-    RunReport report = report_of(loaded_, live, plan_, *eal_, ports_);
+  int report(const report::LiveResult& live) {
+    report::RunReport report = report_of(loaded_, live, plan_, *eal_, ports_);
     report.totals = totals();
     for (std::uint16_t i = 0; i < plan_.workers.size(); ++i) {
-      QueueTotals queue = group_->queue_totals(i);
+      traffic::QueueTotals queue = group_->queue_totals(i);
       queue.port = ports_[i / queues()].name();
       queue.queue = static_cast<std::uint16_t>(i % queues());
       report.queues.push_back(std::move(queue));
@@ -173,31 +175,31 @@ class GenerateRun {
     // What comes back is always checked, but there may be nobody who sends it: only --verify says that it must come.
     const bool must_return = config_.run.verify && report.totals.tx.packets != 0;
     if (!config_.run.verify && report.totals.rx.packets == 0) report.totals.verify.reset();
-    print(report, config_.run);
+    report::print(report, config_.run);
     if (!config_.run.verify) report.totals.verify.reset();
     if (must_return && report.totals.rx.packets == 0) {
       spdlog::error("nothing came back: the peer is gone or does not forward; start it, or leave --verify out");
       return static_cast<int>(ErrorKind::peer);
     }
-    return exit_code(report, live.interrupted);
+    return report::exit_code(report, live.interrupted);
   }
 
-  StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
-  const LoadedConfig& loaded_;
-  const Config& config_;
+  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
+  const config::LoadedConfig& loaded_;
+  const config::Config& config_;
   std::vector<std::string> specs_;
-  LcorePlan plan_;
-  std::optional<Eal> eal_;
-  std::vector<PacketPool> pools_;
-  std::vector<Port> ports_;
-  std::unique_ptr<TrafficGroup> group_;
-  std::vector<std::unique_ptr<TrafficWorker>> traffic_;
-  std::optional<Workers> workers_;
+  runtime::LcorePlan plan_;
+  std::optional<runtime::Eal> eal_;
+  std::vector<memory::PacketPool> pools_;
+  std::vector<port::Port> ports_;
+  std::unique_ptr<traffic::TrafficGroup> group_;
+  std::vector<std::unique_ptr<traffic::TrafficWorker>> traffic_;
+  std::optional<runtime::Workers> workers_;
   double started_s_ = 0;
 };
 
 }  // namespace
 
-Result<int> run_generate(const LoadedConfig& loaded) { return GenerateRun(loaded).run(); }
+Result<int> run_generate(const config::LoadedConfig& loaded) { return GenerateRun(loaded).run(); }
 
 }  // namespace warpline

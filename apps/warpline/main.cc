@@ -26,26 +26,27 @@ void log_to_stderr() {
 }
 
 Result<int> run(const std::vector<std::string>& arguments) {
-  if (const auto text = requested_text(arguments, build_facts().at("version").get<std::string>())) {
+  if (const auto text = config::requested_text(arguments, report::build_facts().at("version").get<std::string>())) {
     fmt::print("{}", *text);
     return 0;
   }
-  WARPLINE_TRY(const LoadedConfig loaded, load(arguments, process_environment(), read_text_file));
+  WARPLINE_TRY(const config::LoadedConfig loaded,
+               config::load(arguments, config::process_environment(), config::read_text_file));
   // There is no default, so the compiler refuses a command without a case.
   switch (loaded.command) {
-    case Command::forward:
+    case config::Command::forward:
       return run_forward(loaded);
-    case Command::l3forward:
+    case config::Command::l3forward:
       return run_l3forward(loaded);
-    case Command::generate:
+    case config::Command::generate:
       return run_generate(loaded);
-    case Command::message:
+    case config::Command::message:
       return run_message(loaded);
-    case Command::bench:
+    case config::Command::bench:
       return run_bench(loaded);
-    case Command::config:
+    case config::Command::config:
       return run_config(loaded);
-    case Command::doctor:
+    case config::Command::doctor:
       return run_doctor(loaded);
   }
   __builtin_unreachable();  // load() knows no other

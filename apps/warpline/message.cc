@@ -36,19 +36,19 @@ constexpr std::chrono::milliseconds kLook{2};  ///< the control loop's period
 /// endpoints before what carries them, the port before its EAL.
 class MessageRun {
  public:
-  explicit MessageRun(const LoadedConfig& loaded)
+  explicit MessageRun(const config::LoadedConfig& loaded)
       : loaded_(loaded), config_(loaded.config), plan_(loaded.config), workers_(config_.message.workers) {}
 
   Result<int> run() {
     WARPLINE_CHECK(read_key());
     if (for_gpu()) {
-      const SetupStep step(fmt::format("asking CUDA for GPU {}", config_.message.gpu));
-      WARPLINE_CHECK(find_gpu(config_.message.gpu));
+      const runtime::SetupStep step(fmt::format("asking CUDA for GPU {}", config_.message.gpu));
+      WARPLINE_CHECK(gpu::find_gpu(config_.message.gpu));
     }
     WARPLINE_CHECK(plan_.on_socket() ? open_sockets() : open_port());
     if (for_gpu()) {
-      const SetupStep step("allocating the memory of messages");
-      WARPLINE_TRY(gpu_memory_, MessageMemory::make(plan_.memory(), pattern_, port_.get()));
+      const runtime::SetupStep step("allocating the memory of messages");
+      WARPLINE_TRY(gpu_memory_, service::MessageMemory::make(plan_.memory(), pattern_, port_.get()));
     }
     for (std::uint16_t i = 0; i < workers_.size(); ++i) WARPLINE_CHECK(make_worker(i));
     if (gpu_memory_) WARPLINE_CHECK(gpu_memory_->start());
@@ -64,87 +64,88 @@ class MessageRun {
 
  private:
   struct Part {
-    std::unique_ptr<PacketProtection> protection;
-    std::unique_ptr<UdpSocket> socket;
-    Transport* transport = nullptr;
-    std::unique_ptr<MessageApp> app;
-    std::unique_ptr<MessageWorker> worker;
+    std::unique_ptr<message::PacketProtection> protection;
+    std::unique_ptr<transport::UdpSocket> socket;
+    transport::Transport* transport = nullptr;
+    std::unique_ptr<service::MessageApp> app;
+    std::unique_ptr<service::MessageWorker> worker;
     std::thread thread;  ///< on sockets; a port's workers have lcores
   };
 
-  [[nodiscard]] bool for_gpu() const { return config_.pool.memory != MemoryKind::host; }
-  [[nodiscard]] std::uint64_t pattern_bytes() const { return MessagePattern::bytes_for(plan_.longest()); }
+  [[nodiscard]] bool for_gpu() const { return config_.pool.memory != memory::MemoryKind::host; }
+  [[nodiscard]] std::uint64_t pattern_bytes() const { return service::MessagePattern::bytes_for(plan_.longest()); }
 
   Result<void> read_key() {
     if (config_.message.key.empty()) return {};
     for (std::uint16_t i = 0; i < workers_.size(); ++i) {
-      WARPLINE_TRY(const EndpointConfig endpoint, plan_.endpoint(i));
-      WARPLINE_TRY(workers_[i].protection, load_protection(config_.message.key, endpoint.max_sessions));
+      WARPLINE_TRY(const message::EndpointConfig endpoint, plan_.endpoint(i));
+      WARPLINE_TRY(workers_[i].protection, protection::load_protection(config_.message.key, endpoint.max_sessions));
     }
     return {};
   }
 
   Result<void> open_sockets() {
     for (Part& part : workers_) {
-      UdpSocketConfig socket{.local = config_.message.listen, .datagram_bytes = plan_.datagram_bytes()};
+      transport::UdpSocketConfig socket{.local = config_.message.listen, .datagram_bytes = plan_.datagram_bytes()};
       socket.share_port = workers_.size() > 1;
       if (plan_.client()) {
         const bool v6 = std::holds_alternative<Ipv6Address>(config_.message.connect.front().address);
         socket.local = {v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}}, 0};
         socket.share_port = false;
       }
-      WARPLINE_TRY(part.socket, UdpSocket::open(socket));
+      WARPLINE_TRY(part.socket, transport::UdpSocket::open(socket));
       part.transport = part.socket.get();
     }
     memory_.resize(pattern_bytes());
-    pattern_ = MessagePattern(memory_);
+    pattern_ = service::MessagePattern(memory_);
     return {};
   }
 
   Result<void> open_port() {
-    const PortSettings& port = config_.ports.front();
-    WARPLINE_CHECK(check_port_spec(port.spec));
-    WARPLINE_TRY(const Topology topology, Topology::of_machine());
-    WARPLINE_TRY(lcores_, place_workers(config_.runtime, topology, message_requests(config_, port_node(port.spec))));
+    const port::PortSettings& port = config_.ports.front();
+    WARPLINE_CHECK(runtime::check_port_spec(port.spec));
+    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+    WARPLINE_TRY(lcores_,
+                 place_workers(config_.runtime, topology, message_requests(config_, runtime::port_node(port.spec))));
     const auto own_port = static_cast<std::uint16_t>(49'152 + std::random_device{}() % 8192);
-    const MessagePortConfig setup = plan_.port(own_port);
-    const Bytes memory{MessagePort::memory(port, setup).value + pattern_bytes() +
+    const transport::MessagePortConfig setup = plan_.port(own_port);
+    const Bytes memory{transport::MessagePort::memory(port, setup).value + pattern_bytes() +
                        (for_gpu() ? plan_.memory().port_bytes() : 0) + (4U << 20)};
-    WARPLINE_TRY(Eal eal, Eal::start(config_.runtime, lcores_, {port.spec}, memory));
+    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, {port.spec}, memory));
     eal_.emplace(std::move(eal));
-    WARPLINE_TRY(port_, MessagePort::open(port, setup));
+    WARPLINE_TRY(port_, transport::MessagePort::open(port, setup));
     WARPLINE_TRY(const std::span<std::uint8_t> bytes, port_->allocate(pattern_bytes()));
-    pattern_ = MessagePattern(bytes);
+    pattern_ = service::MessagePattern(bytes);
     for (std::uint16_t i = 0; i < workers_.size(); ++i) workers_[i].transport = &port_->queue(i);
-    announce(notes_of(lcores_, *eal_, ports()));
-    link_notes_ = await_links(ports());
-    announce(link_notes_);
+    report::announce(report::notes_of(lcores_, *eal_, ports()));
+    link_notes_ = report::await_links(ports());
+    report::announce(link_notes_);
     return {};
   }
 
-  [[nodiscard]] std::span<const Port> ports() const { return {&port_->port(), 1}; }
+  [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
 
   Result<void> make_worker(std::uint16_t number) {
     Part& part = workers_[number];
-    WARPLINE_TRY(EndpointConfig endpoint_config, plan_.endpoint(number));
+    WARPLINE_TRY(message::EndpointConfig endpoint_config, plan_.endpoint(number));
     endpoint_config.protection = part.protection.get();
-    MessageStore store;
-    Transport* transport = part.transport;
+    service::MessageStore store;
+    transport::Transport* transport = part.transport;
     if (gpu_memory_) {
       WARPLINE_TRY(transport, gpu_memory_->add_worker(number, *transport, part.socket.get()));
       gpu_memory_->apply(number, endpoint_config);
       store = gpu_memory_->store(number);
     }
-    WARPLINE_TRY(Endpoint endpoint, Endpoint::create(endpoint_config, clock_.now()));
+    WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(endpoint_config, clock_.now()));
     if (plan_.client()) {
-      auto client = std::make_unique<MessageClient>(plan_.client_plan(number), pattern_, stop_, store);
+      auto client = std::make_unique<service::MessageClient>(plan_.client_plan(number), pattern_, stop_, store);
       clients_.push_back(client.get());
       part.app = std::move(client);
     } else {
-      part.app = std::make_unique<MessageServer>(pattern_, plan_.longest(), endpoint_config, stop_, store);
+      part.app = std::make_unique<service::MessageServer>(pattern_, plan_.longest(), endpoint_config, stop_, store);
     }
     part.worker =
-        std::make_unique<MessageWorker>(std::move(endpoint), *transport, *part.app, clock_, gives_way(number));
+        std::make_unique<service::MessageWorker>(std::move(endpoint), *transport, *part.app, clock_, gives_way(number));
     return {};
   }
 
@@ -152,7 +153,7 @@ class MessageRun {
     started_ = clock_.now();
     if (port_) lcore_workers_.emplace(lcores_);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
-      MessageWorker* const worker = workers_[i].worker.get();
+      service::MessageWorker* const worker = workers_[i].worker.get();
       if (!port_) {
         workers_[i].thread = std::thread([worker] { worker->run(); });
       } else if (Result<void> launched = lcore_workers_->launch(i, [worker] { worker->run(); }); !launched) {
@@ -168,14 +169,14 @@ class MessageRun {
     return std::ranges::all_of(workers_, [](const Part& part) { return part.worker->done(); });
   }
 
-  [[nodiscard]] MessageTotals totals() const {
-    MessageTotals totals;
+  [[nodiscard]] service::MessageTotals totals() const {
+    service::MessageTotals totals;
     for (const Part& part : workers_) totals.add(part.app->tally());
     return totals;
   }
 
-  [[nodiscard]] PacketTotals packets() const {
-    PacketTotals packets;
+  [[nodiscard]] service::PacketTotals packets() const {
+    service::PacketTotals packets;
     for (const Part& part : workers_) {
       packets.add(part.worker->endpoint().counters());
       packets.add(part.transport->counters());
@@ -202,7 +203,7 @@ class MessageRun {
     const double end = static_cast<double>(config_.run.seconds.value) / 1e9;
     double last = 0;
     double aged = 0;
-    MessageTotals before;
+    service::MessageTotals before;
     std::uint64_t lost_before = 0;
     bool header = false;
     while (!all_done()) {
@@ -212,26 +213,26 @@ class MessageRun {
         aged = now;
         port_->age(clock_.now());
       }
-      interrupted_ = StopOnSignal::requested().load(std::memory_order_relaxed);
+      interrupted_ = runtime::StopOnSignal::requested().load(std::memory_order_relaxed);
       if (interrupted_ || (end != 0 && now >= end)) break;
       if (now - last < interval) continue;
-      const MessageTotals totals = this->totals();
+      const service::MessageTotals totals = this->totals();
       const std::uint64_t lost = packets_lost();
       auto latency = std::make_unique<Histogram>();
       merge_latency(*latency);
-      const MessageInterval line{.time_s = now,
-                                 .seconds = now - last,
-                                 .done = totals.done() - before.done(),
-                                 .bytes_out = totals.bytes_out - before.bytes_out,
-                                 .bytes_in = totals.bytes_in - before.bytes_in,
-                                 .lost_packets = lost - lost_before,
-                                 .p50 = latency->quantile(0.5),
-                                 .p99 = latency->quantile(0.99)};
+      const service::MessageInterval line{.time_s = now,
+                                          .seconds = now - last,
+                                          .done = totals.done() - before.done(),
+                                          .bytes_out = totals.bytes_out - before.bytes_out,
+                                          .bytes_in = totals.bytes_in - before.bytes_in,
+                                          .lost_packets = lost - lost_before,
+                                          .p50 = latency->quantile(0.5),
+                                          .p99 = latency->quantile(0.99)};
       if (config_.run.json_stream) {
         put_line(stdout, line.json());
         if (std::ferror(stdout) != 0) break;  // nobody reads on
       } else {
-        if (!std::exchange(header, true)) put_line(stderr, MessageInterval::header());
+        if (!std::exchange(header, true)) put_line(stderr, service::MessageInterval::header());
         put_line(stderr, line.row());
       }
       last = now;
@@ -251,7 +252,7 @@ class MessageRun {
   }
 
   int report() {
-    MessageReport report;
+    service::MessageReport report;
     report.command = plan_.client() ? "message client" : "message server";
     report.config = loaded_.to_json();
     report.duration_s = seconds();
@@ -270,14 +271,14 @@ class MessageRun {
     report.verify = config_.run.verify;
     if (gpu_memory_) report.gpu = gpu_memory_->facts();
     if (port_) {
-      for (const PlacedWorker& worker : lcores_.workers) {
+      for (const runtime::PlacedWorker& worker : lcores_.workers) {
         report.lcores.push_back(
             fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
       }
-      report.notes = notes_of(lcores_, *eal_, ports());
+      report.notes = report::notes_of(lcores_, *eal_, ports());
       report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
       for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
-      const SetupStep step("giving back the memory of messages", SetupStep::Of::clean_up);
+      const runtime::SetupStep step("giving back the memory of messages", runtime::SetupStep::Of::clean_up);
       for (Part& part : workers_) part.worker.reset();
       gpu_memory_.reset();
       port_->close();
@@ -292,13 +293,16 @@ class MessageRun {
     return exit_code(report);
   }
 
-  [[nodiscard]] int exit_code(const MessageReport& report) const {
+  [[nodiscard]] int exit_code(const service::MessageReport& report) const {
     if (!report.conserved() || report.totals.bad != 0) return static_cast<int>(ErrorKind::verification);
     if (interrupted_) return kInterrupted;
     if (!plan_.client()) return 0;
-    const auto failed = [&](MessageStatus status) { return report.totals.completed[static_cast<std::size_t>(status)]; };
-    const bool lost = !config_.message.reconnect && failed(MessageStatus::peer_lost) != 0;
-    const bool some_gone = !std::ranges::all_of(clients_, [](const MessageClient* client) { return client->alive(); });
+    const auto failed = [&](message::MessageStatus status) {
+      return report.totals.completed[static_cast<std::size_t>(status)];
+    };
+    const bool lost = !config_.message.reconnect && failed(message::MessageStatus::peer_lost) != 0;
+    const bool some_gone =
+        !std::ranges::all_of(clients_, [](const service::MessageClient* client) { return client->alive(); });
     if (report.totals.connected == 0 || lost || (some_gone && !ended_by_itself(report))) {
       spdlog::error("the server is gone: {}; start it, or check the way there",
                     report.totals.connected == 0 ? "no session was accepted" : "sessions were lost");
@@ -308,34 +312,34 @@ class MessageRun {
   }
 
   /// All that was to be asked was answered.
-  [[nodiscard]] bool ended_by_itself(const MessageReport& report) const {
+  [[nodiscard]] bool ended_by_itself(const service::MessageReport& report) const {
     return config_.message.requests != 0 && report.totals.done() >= config_.message.requests;
   }
 
-  StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
-  const LoadedConfig& loaded_;
-  const Config& config_;
+  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
+  const config::LoadedConfig& loaded_;
+  const config::Config& config_;
   MessagePlan plan_;
-  NanoClock clock_;
+  transport::NanoClock clock_;
   std::vector<std::uint8_t> memory_;
-  LcorePlan lcores_;
+  runtime::LcorePlan lcores_;
   std::vector<std::string> link_notes_;  ///< of a link that was down when the run began
-  std::optional<Eal> eal_;
-  std::unique_ptr<MessagePort> port_;
-  MessagePattern pattern_;
+  std::optional<runtime::Eal> eal_;
+  std::unique_ptr<transport::MessagePort> port_;
+  service::MessagePattern pattern_;
   std::atomic<bool> stop_{false};
   std::vector<Part> workers_;
-  std::unique_ptr<MessageMemory> gpu_memory_;  ///< goes before the sockets whose buffers it has opened
-  std::vector<const MessageClient*> clients_;
-  std::optional<Workers> lcore_workers_;
+  std::unique_ptr<service::MessageMemory> gpu_memory_;  ///< goes before the sockets whose buffers it has opened
+  std::vector<const service::MessageClient*> clients_;
+  std::optional<runtime::Workers> lcore_workers_;
   Nanos started_;
-  MessageTotals measured_;
+  service::MessageTotals measured_;
   double measured_s_ = 0;
   bool interrupted_ = false;
 };
 
 }  // namespace
 
-Result<int> run_message(const LoadedConfig& loaded) { return MessageRun(loaded).run(); }
+Result<int> run_message(const config::LoadedConfig& loaded) { return MessageRun(loaded).run(); }
 
 }  // namespace warpline

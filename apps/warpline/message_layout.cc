@@ -15,11 +15,11 @@ constexpr std::uint32_t kIpv6Headers = 48;
 
 }  // namespace
 
-MessagePlan::MessagePlan(const Config& config) : config_(config) {}
+MessagePlan::MessagePlan(const config::Config& config) : config_(config) {}
 
 bool MessagePlan::any_v6() const {
   const auto is_v6 = [](const IpAddress& address) { return std::holds_alternative<Ipv6Address>(address); };
-  const MessageConfig& message = config_.message;
+  const config::MessageConfig& message = config_.message;
   if (client() && !message.connect.empty()) return is_v6(message.connect.front().address);
   if (on_socket()) return is_v6(message.listen.address);
   return std::ranges::any_of(config_.ports.front().addresses, is_v6, &InterfaceAddress::address);
@@ -34,14 +34,14 @@ std::uint32_t MessagePlan::datagram_bytes() const {
 std::uint32_t MessagePlan::length() const {
   if (config_.message.length) return *config_.message.length;
   switch (config_.message.test) {
-    case MessageTest::rate:
-    case MessageTest::latency:
+    case config::MessageTest::rate:
+    case config::MessageTest::latency:
       return 32;
-    case MessageTest::bandwidth:
+    case config::MessageTest::bandwidth:
       return 1U << 20;
-    case MessageTest::incast:
+    case config::MessageTest::incast:
       return 64U << 10;
-    case MessageTest::echo:
+    case config::MessageTest::echo:
       break;
   }
   return 64;
@@ -49,29 +49,29 @@ std::uint32_t MessagePlan::length() const {
 
 std::uint32_t MessagePlan::outstanding() const {
   if (config_.message.outstanding) return *config_.message.outstanding;
-  if (config_.message.test == MessageTest::rate) return 64;
-  return config_.message.test == MessageTest::bandwidth ? 2 : 1;
+  if (config_.message.test == config::MessageTest::rate) return 64;
+  return config_.message.test == config::MessageTest::bandwidth ? 2 : 1;
 }
 
 std::uint32_t MessagePlan::longest() const {
-  return client() && config_.message.test != MessageTest::incast ? length() : kLongestSource;
+  return client() && config_.message.test != config::MessageTest::incast ? length() : kLongestSource;
 }
 
 std::uint32_t MessagePlan::sessions_of(std::uint16_t worker) const {
-  const MessageConfig& message = config_.message;
+  const config::MessageConfig& message = config_.message;
   return message.parallel / message.workers + (worker < message.parallel % message.workers ? 1 : 0);
 }
 
-MessageClient::Plan MessagePlan::client_plan(std::uint16_t worker) const {
-  const MessageConfig& message = config_.message;
-  MessageClient::Plan plan;
+service::MessageClient::Plan MessagePlan::client_plan(std::uint16_t worker) const {
+  const config::MessageConfig& message = config_.message;
+  service::MessageClient::Plan plan;
   switch (message.test) {
-    case MessageTest::bandwidth:
-      plan.service = config_.run.verify ? MessageService::sink_hash : MessageService::sink;
-      if (message.bidir) plan.service = MessageService::echo;
+    case config::MessageTest::bandwidth:
+      plan.service = config_.run.verify ? service::MessageService::sink_hash : service::MessageService::sink;
+      if (message.bidir) plan.service = service::MessageService::echo;
       break;
-    case MessageTest::incast:
-      plan.service = MessageService::source;
+    case config::MessageTest::incast:
+      plan.service = service::MessageService::source;
       plan.rounds = true;
       break;
     default:
@@ -82,7 +82,7 @@ MessageClient::Plan MessagePlan::client_plan(std::uint16_t worker) const {
   for (std::uint16_t before = 0; before < worker; ++before) plan.first_session += sessions_of(before);
   for (std::uint32_t i = 0; i < sessions_of(worker); ++i) {
     const SocketAddress& server = message.connect[(plan.first_session + i) % message.connect.size()];
-    plan.peers.push_back(peer_address(server.address, server.port));
+    plan.peers.push_back(message::peer_address(server.address, server.port));
   }
   plan.requests = message.requests / message.workers + (worker < message.requests % message.workers ? 1 : 0);
   if (message.requests != 0 && plan.requests == 0) plan.requests = 1;
@@ -91,9 +91,9 @@ MessageClient::Plan MessagePlan::client_plan(std::uint16_t worker) const {
   return plan;
 }
 
-Result<EndpointConfig> MessagePlan::endpoint(std::uint16_t worker) const {
-  const MessageConfig& message = config_.message;
-  EndpointConfig config;
+Result<message::EndpointConfig> MessagePlan::endpoint(std::uint16_t worker) const {
+  const config::MessageConfig& message = config_.message;
+  message::EndpointConfig config;
   if (::getrandom(config.secret.data(), config.secret.size(), 0) != static_cast<ssize_t>(config.secret.size())) {
     return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
   }
@@ -104,7 +104,7 @@ Result<EndpointConfig> MessagePlan::endpoint(std::uint16_t worker) const {
   config.max_messages = static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(own, 1 << 12, 1 << 20)));
   config.receive_bytes = client() ? 16U << 20 : 128U << 20;
   config.datagram_bytes = datagram_bytes();
-  config.reliability = message.go_back_n ? Reliability::go_back_n : Reliability::selective;
+  config.reliability = message.go_back_n ? message::Reliability::go_back_n : message::Reliability::selective;
   config.credits = message.credits;
   config.fixed_rto = message.rto;
   config.grants = message.grants;
@@ -113,9 +113,9 @@ Result<EndpointConfig> MessagePlan::endpoint(std::uint16_t worker) const {
   return config;
 }
 
-MessagePortConfig MessagePlan::port(std::uint16_t own_port) const {
-  const MessageConfig& message = config_.message;
-  MessagePortConfig config;
+transport::MessagePortConfig MessagePlan::port(std::uint16_t own_port) const {
+  const config::MessageConfig& message = config_.message;
+  transport::MessagePortConfig config;
   config.workers = message.workers;
   config.udp_port = client() ? own_port : message.listen.port;
   config.own_ports = client();
@@ -126,19 +126,20 @@ MessagePortConfig MessagePlan::port(std::uint16_t own_port) const {
   config.udp_checksum = message.udp_checksum;
   config.pool = config_.pool;
   // What the GPU copies to and from; pinned messages themselves are no packets.
-  const bool copies = config_.pool.memory == MemoryKind::device;
-  config.pool.memory = copies ? MemoryKind::pinned : MemoryKind::host;
+  const bool copies = config_.pool.memory == memory::MemoryKind::device;
+  config.pool.memory = copies ? memory::MemoryKind::pinned : memory::MemoryKind::host;
   config.gpu = message.gpu;
   return config;
 }
 
-MessageMemorySetup MessagePlan::memory() const {
-  MessageMemorySetup setup{.kind = config_.pool.memory, .gpu = config_.message.gpu, .longest = longest(), .rooms = {}};
+service::MessageMemorySetup MessagePlan::memory() const {
+  service::MessageMemorySetup setup{
+      .kind = config_.pool.memory, .gpu = config_.message.gpu, .longest = longest(), .rooms = {}};
   setup.server = !client();
   setup.hashes = !client() || config_.run.verify;
   for (std::uint16_t worker = 0; worker < config_.message.workers; ++worker) {
-    setup.rooms.push_back(client() ? MessageMemorySetup::client_room(client_plan(worker))
-                                   : MessageMemorySetup::kServerRoom);
+    setup.rooms.push_back(client() ? service::MessageMemorySetup::client_room(client_plan(worker))
+                                   : service::MessageMemorySetup::kServerRoom);
   }
   return setup;
 }

@@ -15,8 +15,8 @@
 namespace warpline {
 
 /// The workers of `message` on an ethdev port: one a queue pair. `node`: NUMA node of the port.
-[[nodiscard]] inline std::vector<WorkerRequest> message_requests(const Config& config, int node) {
-  std::vector<WorkerRequest> requests;
+[[nodiscard]] inline std::vector<runtime::WorkerRequest> message_requests(const config::Config& config, int node) {
+  std::vector<runtime::WorkerRequest> requests;
   for (std::uint16_t i = 0; i < config.message.workers; ++i) {
     requests.push_back({.name = fmt::format("message {}", i), .queues = fmt::format("queue {}", i), .node = node});
   }
@@ -26,20 +26,20 @@ namespace warpline {
 /// What the configuration means for endpoints, transports and tests. Pure.
 class MessagePlan {
  public:
-  explicit MessagePlan(const Config& config);
+  explicit MessagePlan(const config::Config& config);
 
-  [[nodiscard]] bool client() const { return config_.message.role == MessageRole::client; }
+  [[nodiscard]] bool client() const { return config_.message.role == config::MessageRole::client; }
   [[nodiscard]] bool on_socket() const { return config_.ports.empty() || config_.ports.front().spec == "socket"; }
   /// Most UDP payload of a packet.
   [[nodiscard]] std::uint32_t datagram_bytes() const;
   /// Bytes of the longest message cut from the pattern.
   [[nodiscard]] std::uint32_t longest() const;
   /// What worker `worker` of a client does.
-  [[nodiscard]] MessageClient::Plan client_plan(std::uint16_t worker) const;
-  [[nodiscard]] Result<EndpointConfig> endpoint(std::uint16_t worker) const;
-  [[nodiscard]] MessagePortConfig port(std::uint16_t own_port) const;
+  [[nodiscard]] service::MessageClient::Plan client_plan(std::uint16_t worker) const;
+  [[nodiscard]] Result<message::EndpointConfig> endpoint(std::uint16_t worker) const;
+  [[nodiscard]] transport::MessagePortConfig port(std::uint16_t own_port) const;
   /// Returns the memory set-up for messages that are not in ordinary host memory.
-  [[nodiscard]] MessageMemorySetup memory() const;
+  [[nodiscard]] service::MessageMemorySetup memory() const;
 
  private:
   [[nodiscard]] std::uint32_t length() const;
@@ -47,7 +47,7 @@ class MessagePlan {
   [[nodiscard]] std::uint32_t sessions_of(std::uint16_t worker) const;
   [[nodiscard]] bool any_v6() const;
 
-  const Config& config_;
+  const config::Config& config_;
 };
 
 }  // namespace warpline

@@ -30,26 +30,29 @@ struct RunInputs {
 
 /// Looks at the ports of `config`, and bounds config.run.packets where no more can ever come. Wrong specs and files are
 /// errors.
-[[nodiscard]] Result<RunInputs> look_at_inputs(Config& config);
+[[nodiscard]] Result<RunInputs> look_at_inputs(config::Config& config);
 
 /// All that may or can come is among the `received` packets, or was lost by a device.
-[[nodiscard]] bool input_used_up(const Config& config, bool finite, std::uint64_t received,
-                                 std::span<const Port> ports);
+[[nodiscard]] bool input_used_up(const config::Config& config, bool finite, std::uint64_t received,
+                                 std::span<const port::Port> ports);
 
 /// Places the workers on this machine's cores, as far as --lcores and --share-cores let it.
-[[nodiscard]] Result<LcorePlan> place_workers(const RuntimeSettings& runtime, const Topology& topology,
-                                              const std::vector<WorkerRequest>& requests);
+[[nodiscard]] Result<runtime::LcorePlan> place_workers(const runtime::RuntimeSettings& runtime,
+                                                       const machine::Topology& topology,
+                                                       const std::vector<runtime::WorkerRequest>& requests);
 
 /// The part of a report that every run has: what was asked, how long it took, its rate, its ports, cores and notes.
-[[nodiscard]] RunReport report_of(const LoadedConfig& loaded, const LiveResult& live, const LcorePlan& plan,
-                                  const Eal& eal, std::span<const Port> ports);
+[[nodiscard]] report::RunReport report_of(const config::LoadedConfig& loaded, const report::LiveResult& live,
+                                          const runtime::LcorePlan& plan, const runtime::Eal& eal,
+                                          std::span<const port::Port> ports);
 
 /// What recycling could not do, each one line: that it does what the ports let it goes without saying, unless somebody
 /// asked for it.
-[[nodiscard]] std::vector<std::string> recycling_notes(const LoadedConfig& loaded, const Recycling& recycling);
+[[nodiscard]] std::vector<std::string> recycling_notes(const config::LoadedConfig& loaded,
+                                                       const memory::Recycling& recycling);
 
 /// Adds what came of recycling on `ports`. `report` has its totals.
-void add_recycling(RunReport& report, const LoadedConfig& loaded, const Recycling& recycling,
-                   std::span<const Port> ports);
+void add_recycling(report::RunReport& report, const config::LoadedConfig& loaded, const memory::Recycling& recycling,
+                   std::span<const port::Port> ports);
 
 }  // namespace warpline

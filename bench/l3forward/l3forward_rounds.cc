@@ -97,15 +97,15 @@ std::string draw_routes(std::size_t count, Random& random) {
 }
 
 /// Tables that several contenders share.
-template <RouteLookup Lookup>
+template <router::RouteLookup Lookup>
 class Shared {
  public:
   using V4Key = typename Lookup::V4Key;
   using V6Key = typename Lookup::V6Key;
 
   explicit Shared(const Lookup& tables) : tables_(&tables) {}
-  static Result<Shared> make(const RouteSet&, const TablesPlace&);  // never called
-  static Bytes memory(const RouteSet& set) { return Lookup::memory(set); }
+  static Result<Shared> make(const route::RouteSet&, const router::TablesPlace&);  // never called
+  static Bytes memory(const route::RouteSet& set) { return Lookup::memory(set); }
   static V4Key v4_key(const std::uint8_t* ip, std::uint32_t have) { return Lookup::v4_key(ip, have); }
   static V6Key v6_key(const std::uint8_t* ip, std::uint32_t have) { return Lookup::v6_key(ip, have); }
   void find(const V4Key* keys, std::uint32_t* hops, std::uint16_t n) const { tables_->find(keys, hops, n); }
@@ -125,24 +125,24 @@ class Lab {
     }
     const std::string text = draw_routes(routes, random_);
     std::uint64_t begin = ticks_now();
-    set_ = value_or_exit(parse_routes(text, "routes", own_, false));
+    set_ = value_or_exit(route::parse_routes(text, "routes", own_, false));
     seconds_["parse"] = seconds_since(begin);
-    pool_.emplace(value_or_exit(PacketPool::make("lab", kBuffers, 256, 2048, kAnyNode)));
+    pool_.emplace(value_or_exit(memory::PacketPool::make("lab", kBuffers, 256, 2048, runtime::kAnyNode)));
     for (int i = 0; i < 2; ++i) {
-      ports_.push_back(value_or_exit(Port::open(fmt::format("net_vnic{},wire=static,size={}", i, kFrame))));
-      PortSettings config;
+      ports_.push_back(value_or_exit(port::Port::open(fmt::format("net_vnic{},wire=static,size={}", i, kFrame))));
+      port::PortSettings config;
       config.rx_ring = config.tx_ring = kRing;
       check(ports_.back().configure(config, {.rx = 1, .tx = 1, .one_pool = true}));
       check(ports_.back().attach(pool_->get()));
     }
-    for (Port& port : ports_) check(port.start());
+    for (port::Port& port : ports_) check(port.start());
     draw_destinations();
     note_where_to();
     begin = ticks_now();
-    lpm_.emplace(value_or_exit(LpmTables::make(set_, {.number = 100})));
+    lpm_.emplace(value_or_exit(router::LpmTables::make(set_, {.number = 100})));
     seconds_["lpm"] = seconds_since(begin);
     begin = ticks_now();
-    fib_.emplace(value_or_exit(FibTables::make(set_, {.number = 101})));
+    fib_.emplace(value_or_exit(router::FibTables::make(set_, {.number = 101})));
     seconds_["fib"] = seconds_since(begin);
     make_hops();
   }
@@ -151,11 +151,11 @@ class Lab {
 
   template <typename Work>
   double forward(const Work& work) {
-    PacketBudget budget(0);
-    QueuePath there, back;
+    datapath::PacketBudget budget(0);
+    datapath::QueuePath there, back;
     set_up(there, 0, 1);
     set_up(back, 1, 0);
-    RunToCompletion<Work> first(there, budget, work), second(back, budget, work);
+    datapath::RunToCompletion<Work> first(there, budget, work), second(back, budget, work);
     const double cycles = measure([&] { return first.poll() + second.poll(); });
     if (there.sent.drops.total() + back.sent.drops.total() != 0) give_up("forward dropped packets");
     return cycles;
@@ -207,20 +207,21 @@ class Lab {
   template <typename Lookup>
   double l3forward(const Lookup& tables) {
     using Tables = Shared<Lookup>;
-    PacketBudget budget(0);
-    QueuePath paths[2] = {{}, {}};
-    std::vector<QueuePath*> both;
-    std::vector<RoutePort> route_ports;
+    datapath::PacketBudget budget(0);
+    datapath::QueuePath paths[2] = {{}, {}};
+    std::vector<datapath::QueuePath*> both;
+    std::vector<router::RoutePort> route_ports;
     for (std::uint16_t i = 0; i < 2; ++i) {
       set_up(paths[i], i, i);
       paths[i].deadline_ticks = nanos_to_ticks(kDeadline);
       both.push_back(&paths[i]);
       route_ports.push_back({ports_[i].id(), own_[i], pool_->get()});
     }
-    RouteLcore lcore(route_ports, both, neighbours_);
-    GenerationSwitch<Tables> generations;
-    generations.publish(std::make_unique<const Generation<Tables>>(Generation<Tables>{Tables(tables), hops_, 1}));
-    RouteStage<Tables> stage(generations, lcore, budget, kBurst);
+    router::RouteLcore lcore(route_ports, both, neighbours_);
+    router::GenerationSwitch<Tables> generations;
+    generations.publish(
+        std::make_unique<const router::Generation<Tables>>(router::Generation<Tables>{Tables(tables), hops_, 1}));
+    router::RouteStage<Tables> stage(generations, lcore, budget, kBurst);
     const double cycles = measure([&] { return stage.poll(); });
     stage.drain();
     if (paths[0].sent.drops.total() + paths[1].sent.drops.total() != 0) give_up("l3forward dropped packets");
@@ -230,14 +231,15 @@ class Lab {
   double unchecked(const Lookup& tables) {
     using Tables = Shared<Lookup>;
     using Checked = UncheckedStage<Tables, kDoes>;
-    QueuePath paths[2] = {{}, {}};
+    datapath::QueuePath paths[2] = {{}, {}};
     for (std::uint16_t i = 0; i < 2; ++i) {
       set_up(paths[i], i, i);
       paths[i].deadline_ticks = nanos_to_ticks(kDeadline);
     }
-    std::array<typename Checked::Port, 2> both{typename Checked::Port{&paths[0], HopRewrite(kMac), Egress(paths[0])},
-                                               typename Checked::Port{&paths[1], HopRewrite(kMac), Egress(paths[1])}};
-    const Generation<Tables> generation{Tables(tables), hops_, 1};
+    std::array<typename Checked::Port, 2> both{
+        typename Checked::Port{&paths[0], route::HopRewrite(kMac), router::Egress(paths[0])},
+        typename Checked::Port{&paths[1], route::HopRewrite(kMac), router::Egress(paths[1])}};
+    const router::Generation<Tables> generation{Tables(tables), hops_, 1};
     Checked stage(generation, neighbours_, both, kBurst);
     const double cycles = measure([&] { return stage.poll(); });
     stage.drain();
@@ -264,7 +266,7 @@ class Lab {
   }
   static double seconds_since(std::uint64_t begin) { return ticks_to_nanos(ticks_now() - begin) / 1e9; }
 
-  void set_up(QueuePath& path, std::uint16_t rx, std::uint16_t tx) const {
+  void set_up(datapath::QueuePath& path, std::uint16_t rx, std::uint16_t tx) const {
     path.rx = {ports_[rx].id(), 0};
     path.tx = path.reply = {ports_[tx].id(), 0};
     path.burst = kBurst;
@@ -294,11 +296,12 @@ class Lab {
     Lab& self = *static_cast<Lab*>(lab);
     for (std::uint16_t i = 0; i < count; ++i) {
       const auto* frame = rte_pktmbuf_mtod(mbufs[i], const std::uint8_t*);
-      const Ipv4View ip(frame + EthernetView::kHeaderLength);
-      const auto expected = self.leaves_by_.find(load_be32(ip.destination()));
+      const packet::Ipv4View ip(frame + packet::EthernetView::kHeaderLength);
+      const auto expected = self.leaves_by_.find(packet::load_be32(ip.destination()));
       const bool right = expected != self.leaves_by_.end() && self.ports_[expected->second].id() == port &&
-                         load_address<MacAddress>(frame) == kMac && load_address<MacAddress>(frame + 6) == kMac &&
-                         ip.time_to_live() < kLife && checksum(frame + EthernetView::kHeaderLength, 20) == 0;
+                         packet::load_address<MacAddress>(frame) == kMac &&
+                         packet::load_address<MacAddress>(frame + 6) == kMac && ip.time_to_live() < kLife &&
+                         packet::checksum(frame + packet::EthernetView::kHeaderLength, 20) == 0;
       self.wrong_ += right ? 0 : 1;
     }
     self.seen_ += count;
@@ -308,8 +311,9 @@ class Lab {
   /// By the text of the routes, longest first, as no table does it.
   void note_where_to() {
     std::unordered_map<std::uint64_t, std::uint16_t> port_of;
-    for (const Ipv4Route& route : set_.v4) {
-      port_of[std::uint64_t{route.length} << 32 | load_be32(route.prefix.bytes.data())] = set_.hops[route.hop].port;
+    for (const route::Ipv4Route& route : set_.v4) {
+      port_of[std::uint64_t{route.length} << 32 | packet::load_be32(route.prefix.bytes.data())] =
+          set_.hops[route.hop].port;
     }
     for (const std::uint32_t destination : destinations_) {
       for (std::uint32_t length = 32; length > 0 && !leaves_by_.contains(destination); --length) {
@@ -320,14 +324,14 @@ class Lab {
   }
 
   void draw_destinations() {
-    std::vector<const Ipv4Route*> from_file;
-    for (const Ipv4Route& route : set_.v4) {
+    std::vector<const route::Ipv4Route*> from_file;
+    for (const route::Ipv4Route& route : set_.v4) {
       if (route.line != 0) from_file.push_back(&route);
     }
     for (std::uint32_t i = 0; i < kBuffers; ++i) {
-      const Ipv4Route& route = *from_file[random_.below(from_file.size())];
+      const route::Ipv4Route& route = *from_file[random_.below(from_file.size())];
       const auto host = static_cast<std::uint32_t>(random_.next() & 0xffffffffU >> route.length);
-      destinations_.push_back(load_be32(route.prefix.bytes.data()) | (route.length == 32 ? 0 : host));
+      destinations_.push_back(packet::load_be32(route.prefix.bytes.data()) | (route.length == 32 ? 0 : host));
     }
   }
 
@@ -339,25 +343,25 @@ class Lab {
           auto* mbuf = static_cast<rte_mbuf*>(object);
           const auto& self = *static_cast<const Lab*>(lab);
           Ipv4Address to;
-          store_be32(to.bytes.data(), self.destinations_[index % self.destinations_.size()]);
-          const UdpFrame header{.destination_mac = kMac,
-                                .source_mac = self.verifying_ ? MacAddress{{2, 0, 0, 0, 0, 9}} : kMac,
-                                .source = Ipv4Address{{10, 0, 0, 77}},
-                                .destination = to,
-                                .source_port = 1000,
-                                .destination_port = 9,
-                                .time_to_live = kLife};
+          packet::store_be32(to.bytes.data(), self.destinations_[index % self.destinations_.size()]);
+          const packet::UdpFrame header{.destination_mac = kMac,
+                                        .source_mac = self.verifying_ ? MacAddress{{2, 0, 0, 0, 0, 9}} : kMac,
+                                        .source = Ipv4Address{{10, 0, 0, 77}},
+                                        .destination = to,
+                                        .source_port = 1000,
+                                        .destination_port = 9,
+                                        .time_to_live = kLife};
           auto* bytes = static_cast<std::uint8_t*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM;
-          (void)emit(header, {bytes, kFrame});
+          (void)packet::emit(header, {bytes, kFrame});
         },
         this);
   }
 
   void make_hops() {
-    for (const NextHop& next : set_.hops) {
-      Hop& hop = hops_.emplace_back(Hop{NeighbourTable::kNobody, next.port, next.kind});
-      if (next.kind != HopKind::gateway) continue;
-      const NeighbourKey key = NeighbourKey::of(next.port, next.gateway);
+    for (const route::NextHop& next : set_.hops) {
+      router::Hop& hop = hops_.emplace_back(router::Hop{route::NeighbourTable::kNobody, next.port, next.kind});
+      if (next.kind != route::HopKind::gateway) continue;
+      const route::NeighbourKey key = route::NeighbourKey::of(next.port, next.gateway);
       hop.neighbour = neighbours_.pin(key, {0});
       neighbours_.learn(key, {.mac = kMac, .answers = true}, {0});
     }
@@ -369,31 +373,32 @@ class Lab {
   std::uint64_t wrong_ = 0;  ///< seen and wrong
   Random random_;
   nlohmann::json seconds_;
-  std::vector<RouterPort> own_;
-  RouteSet set_;
-  std::optional<PacketPool> pool_;
-  std::vector<Port> ports_;
+  std::vector<route::RouterPort> own_;
+  route::RouteSet set_;
+  std::optional<memory::PacketPool> pool_;
+  std::vector<port::Port> ports_;
   std::vector<std::uint32_t> destinations_;
   std::unordered_map<std::uint32_t, std::uint16_t> leaves_by_;  ///< port of each destination
-  std::optional<LpmTables> lpm_;
-  std::optional<FibTables> fib_;
-  NeighbourTable neighbours_{1024};
-  std::vector<Hop> hops_;
+  std::optional<router::LpmTables> lpm_;
+  std::optional<router::FibTables> fib_;
+  route::NeighbourTable neighbours_{1024};
+  std::vector<router::Hop> hops_;
 };
 
 int run(std::uint64_t rounds, std::size_t routes, std::uint64_t packets, int cpu, std::uint64_t seed, bool huge) {
-  LcorePlan plan;
+  runtime::LcorePlan plan;
   plan.control_cpus = {cpu};
-  RuntimeSettings runtime;
+  runtime::RuntimeSettings runtime;
   runtime.hugepages = huge;
-  auto eal = value_or_exit(Eal::start(runtime, plan, {}, Bytes{std::uint64_t{1} << 30}));
+  auto eal = value_or_exit(runtime::Eal::start(runtime, plan, {}, Bytes{std::uint64_t{1} << 30}));
   nlohmann::json result = {{"routes", routes}, {"packets", packets}, {"burst", kBurst}, {"hugepages", eal.hugepages()}};
   {
     Lab lab(routes, packets, seed);
     const std::vector<std::pair<const char*, std::function<double()>>> contenders = {
-        {"forward", [&] { return lab.forward(FrameLimits<MacSwap>(MacSwap(), 1500)); }},
-        {"forward_again", [&] { return lab.forward(FrameLimits<MacSwap>(MacSwap(), 1500)); }},
-        {"io", [&] { return lab.forward(NoWork{}); }},
+        {"forward", [&] { return lab.forward(workload::FrameLimits<workload::MacSwap>(workload::MacSwap(), 1500)); }},
+        {"forward_again",
+         [&] { return lab.forward(workload::FrameLimits<workload::MacSwap>(workload::MacSwap(), 1500)); }},
+        {"io", [&] { return lab.forward(workload::NoWork{}); }},
         {"lookup_lpm", [&] { return lab.lookup_lpm(); }},
         {"lookup_fib", [&] { return lab.lookup_fib(); }},
         {"in_one_loop", [&] { return lab.unchecked_lpm<Unchecked::lookup>(); }},

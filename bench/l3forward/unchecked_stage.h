@@ -26,17 +26,17 @@ enum class Unchecked : std::uint8_t {
 
 /// Routing as if all packets were good: no header is looked at, no neighbour can be missing, no packet too long.
 /// What is left is what any router has to do. Between two ports, on one lcore.
-template <RouteLookup Lookup, Unchecked kDoes>
-class UncheckedStage final : public Stage {
+template <router::RouteLookup Lookup, Unchecked kDoes>
+class UncheckedStage final : public datapath::Stage {
  public:
   struct Port {
-    QueuePath* path;
-    HopRewrite rewrite;
-    Egress egress;
+    datapath::QueuePath* path;
+    route::HopRewrite rewrite;
+    router::Egress egress;
   };
 
-  UncheckedStage(const Generation<Lookup>& generation, const NeighbourTable& neighbours, std::array<Port, 2>& ports,
-                 std::uint16_t burst)
+  UncheckedStage(const router::Generation<Lookup>& generation, const route::NeighbourTable& neighbours,
+                 std::array<Port, 2>& ports, std::uint16_t burst)
       : generation_(generation), neighbours_(neighbours), ports_(ports), burst_(burst) {}
 
   std::uint16_t poll() override {
@@ -53,11 +53,11 @@ class UncheckedStage final : public Stage {
   }
 
  private:
-  static constexpr std::uint32_t kEthernet = EthernetView::kHeaderLength;
+  static constexpr std::uint32_t kEthernet = packet::EthernetView::kHeaderLength;
   static constexpr std::uint16_t kAhead = 4;
 
   std::uint16_t receive(std::uint16_t rx_port) {
-    QueuePath& path = *ports_[rx_port].path;
+    datapath::QueuePath& path = *ports_[rx_port].path;
     const std::uint16_t count = rte_eth_rx_burst(path.rx.port, path.rx.queue, mbufs_.data(), burst_);
     if (count == 0) return 0;
     path.received.packets.add(count);
@@ -71,19 +71,19 @@ class UncheckedStage final : public Stage {
     }
     path.received.bytes.add(bytes);
     generation_.tables.find(keys_.data(), hops_.data(), count);
-    const Hop* const hops = generation_.hops.data();
+    const router::Hop* const hops = generation_.hops.data();
     std::uint32_t sum = 0;
     for (std::uint16_t i = 0; i < count; ++i) {
       rte_mbuf* mbuf = mbufs_[i];
       auto* frame = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
       if constexpr (kDoes == Unchecked::lookup) {
-        swap_macs(frame);
+        packet::swap_macs(frame);
         sum += hops_[i];
         continue;
       }
-      const Hop hop = hops[hops_[i]];
+      const router::Hop hop = hops[hops_[i]];
       Port& out = ports_[hop.port];
-      HopRewrite::live_less_v4(frame + kEthernet);
+      route::HopRewrite::live_less_v4(frame + kEthernet);
       out.rewrite.stations(frame, neighbours_.word(hop.neighbour).mac());
       if constexpr (kDoes == Unchecked::route) out.egress.append(mbuf, rte_pktmbuf_pkt_len(mbuf));
     }
@@ -92,20 +92,20 @@ class UncheckedStage final : public Stage {
       for (Port& port : ports_) port.egress.flush_full();
     }
     if constexpr (kDoes != Unchecked::route) {
-      QueuePath& other = *ports_[1 - rx_port].path;
-      transmit(other, other.tx, mbufs_.data(), count, bytes);
+      datapath::QueuePath& other = *ports_[1 - rx_port].path;
+      datapath::transmit(other, other.tx, mbufs_.data(), count, bytes);
     }
     return count;
   }
 
-  const Generation<Lookup>& generation_;
-  const NeighbourTable& neighbours_;
+  const router::Generation<Lookup>& generation_;
+  const route::NeighbourTable& neighbours_;
   std::array<Port, 2>& ports_;
   std::uint16_t burst_;
   std::uint64_t found_ = 0;  ///< so that lookups count for something
-  std::array<rte_mbuf*, kMaxBurst> mbufs_;
-  std::array<typename Lookup::V4Key, kMaxBurst> keys_;
-  std::array<std::uint32_t, kMaxBurst> hops_;
+  std::array<rte_mbuf*, datapath::kMaxBurst> mbufs_;
+  std::array<typename Lookup::V4Key, datapath::kMaxBurst> keys_;
+  std::array<std::uint32_t, datapath::kMaxBurst> hops_;
 };
 
 }  // namespace warpline

@@ -37,7 +37,7 @@ struct MemoryRun {
   std::uint32_t length = 0;
   std::uint32_t outstanding = 1;
   bool echo = true;  ///< else the response is empty, or with `verify` a hash
-  MemoryKind memory = MemoryKind::host;
+  memory::MemoryKind memory = memory::MemoryKind::host;
   bool verify = false;  ///< by whom the memory is for
 };
 
@@ -51,13 +51,13 @@ struct MemoryFigures {
 
 /// One end: what it sends through and where its messages are.
 struct End {
-  Transport* transport;
-  std::unique_ptr<MessageMemory> memory;  ///< null: in ordinary memory
-  MessageStore store;
+  transport::Transport* transport;
+  std::unique_ptr<service::MessageMemory> memory;  ///< null: in ordinary memory
+  service::MessageStore store;
 };
 
-EndpointConfig endpoint_config(bool client) {
-  EndpointConfig config;
+message::EndpointConfig endpoint_config(bool client) {
+  message::EndpointConfig config;
   config.secret[0] = client ? 1 : 2;
   config.accept = !client;
   config.max_sessions = 1;
@@ -65,25 +65,25 @@ EndpointConfig endpoint_config(bool client) {
 }
 
 /// `memory`: where packets are, host or pinned.
-Result<BenchWire> make_ports(const std::string& spec, unsigned number, MemoryKind memory) {
+Result<BenchWire> make_ports(const std::string& spec, unsigned number, memory::MemoryKind memory) {
   constexpr std::uint16_t kRing = 1024;
   std::optional<std::uint16_t> ids[2];
   if (spec == "ring") {
-    WARPLINE_TRY(const auto pair, make_ring_pair(1, kRing, kAnyNode));
+    WARPLINE_TRY(const auto pair, port::make_ring_pair(1, kRing, runtime::kAnyNode));
     ids[0] = pair.first;
     ids[1] = pair.second;
   }
-  std::unique_ptr<MessagePort> ports[2];
+  std::unique_ptr<transport::MessagePort> ports[2];
   for (unsigned side = 0; side < 2; ++side) {
-    PortSettings port;
+    port::PortSettings port;
     port.spec = fmt::format("net_vnic{},wire=net_vnic{}", 2 * number + side, 2 * number + 1 - side);
     port.rx_ring = port.tx_ring = kRing;
     port.addresses = {
         {Ipv4Address{{10, 0, static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(1 + side)}}, 24}};
-    MessagePortConfig config;
+    transport::MessagePortConfig config;
     config.udp_port = side == 0 ? kServerPort : kMemoryClientPort;
     config.pool.memory = memory;
-    WARPLINE_TRY(ports[side], MessagePort::open(port, config, ids[side]));
+    WARPLINE_TRY(ports[side], transport::MessagePort::open(port, config, ids[side]));
   }
   BenchWire wire;
   wire.server = std::move(ports[0]);
@@ -91,18 +91,19 @@ Result<BenchWire> make_ports(const std::string& spec, unsigned number, MemoryKin
   return wire;
 }
 
-Result<void> take_memory(End& end, const MemoryRun& run, const MessageClient::Plan* client,
-                         const MessagePattern& pattern) {
-  if (run.memory == MemoryKind::host) return {};
-  MessageMemorySetup setup{.kind = run.memory, .longest = run.length, .rooms = {}};
+Result<void> take_memory(End& end, const MemoryRun& run, const service::MessageClient::Plan* client,
+                         const service::MessagePattern& pattern) {
+  if (run.memory == memory::MemoryKind::host) return {};
+  service::MessageMemorySetup setup{.kind = run.memory, .longest = run.length, .rooms = {}};
   setup.server = client == nullptr;
   setup.hashes = run.verify;
-  setup.rooms = {client == nullptr ? MessageMemorySetup::kServerRoom : MessageMemorySetup::client_room(*client)};
-  WARPLINE_TRY(end.memory, MessageMemory::make(std::move(setup), pattern, nullptr));
+  setup.rooms = {client == nullptr ? service::MessageMemorySetup::kServerRoom
+                                   : service::MessageMemorySetup::client_room(*client)};
+  WARPLINE_TRY(end.memory, service::MessageMemory::make(std::move(setup), pattern, nullptr));
   return {};
 }
 
-Result<void> use_memory(End& end, EndpointConfig& endpoint) {
+Result<void> use_memory(End& end, message::EndpointConfig& endpoint) {
   if (!end.memory) return {};
   WARPLINE_TRY(end.transport, end.memory->add_worker(0, *end.transport, nullptr));
   end.memory->apply(0, endpoint);
@@ -117,19 +118,21 @@ void stop(std::span<End> ends) {
 }
 
 MemoryFigures run_memory(const BenchLcores& lcores, BenchWire& wire, const MemoryRun& run) {
-  const NanoClock clock;
-  std::vector<std::uint8_t> memory(MessagePattern::bytes_for(run.length));
-  const MessagePattern pattern(memory);
+  const transport::NanoClock clock;
+  std::vector<std::uint8_t> memory(service::MessagePattern::bytes_for(run.length));
+  const service::MessagePattern pattern(memory);
   std::atomic<bool> stop_client{false};
   std::atomic<bool> stop_server{false};
-  MessageClient::Plan plan;
-  plan.service = run.echo ? MessageService::echo : run.verify ? MessageService::sink_hash : MessageService::sink;
+  service::MessageClient::Plan plan;
+  plan.service = run.echo     ? service::MessageService::echo
+                 : run.verify ? service::MessageService::sink_hash
+                              : service::MessageService::sink;
   plan.verify = run.verify;
   plan.length = run.length;
   plan.outstanding = run.outstanding;
-  plan.peers = {peer_address(wire.server->addresses().front().address, kServerPort)};
-  EndpointConfig server_config = endpoint_config(false);
-  EndpointConfig client_config = endpoint_config(true);
+  plan.peers = {message::peer_address(wire.server->addresses().front().address, kServerPort)};
+  message::EndpointConfig server_config = endpoint_config(false);
+  message::EndpointConfig client_config = endpoint_config(true);
   End ends[2];
   auto& [server_side, client_side] = ends;
   server_side.transport = &wire.server->queue(0);
@@ -146,13 +149,13 @@ MemoryFigures run_memory(const BenchLcores& lcores, BenchWire& wire, const Memor
     stop(ends);
     return {.bad = 1};
   }
-  MessageServer server(pattern, 0, server_config, stop_server, server_side.store);
-  const auto client = std::make_unique<MessageClient>(plan, pattern, stop_client, client_side.store);
-  auto server_endpoint = Endpoint::create(server_config, clock.now());
-  auto client_endpoint = Endpoint::create(client_config, clock.now());
+  service::MessageServer server(pattern, 0, server_config, stop_server, server_side.store);
+  const auto client = std::make_unique<service::MessageClient>(plan, pattern, stop_client, client_side.store);
+  auto server_endpoint = message::Endpoint::create(server_config, clock.now());
+  auto client_endpoint = message::Endpoint::create(client_config, clock.now());
   if (!server_endpoint || !client_endpoint) std::abort();
-  MessageWorker server_worker(std::move(server_endpoint).value(), *server_side.transport, server, clock);
-  MessageWorker client_worker(std::move(client_endpoint).value(), *client_side.transport, *client, clock);
+  service::MessageWorker server_worker(std::move(server_endpoint).value(), *server_side.transport, server, clock);
+  service::MessageWorker client_worker(std::move(client_endpoint).value(), *client_side.transport, *client, clock);
   std::uint64_t requests[2] = {};
   std::uint64_t bytes[2] = {};
   Nanos at[2];
@@ -191,15 +194,15 @@ struct Way {
 
 struct Memory {
   const char* name;
-  MemoryKind kind;
+  memory::MemoryKind kind;
 };
 
 /// Every kind of memory over both wires; `packets` are wires whose packets lie in host memory, and in pinned.
 std::vector<Way> all_ways(BenchWire (&vnic)[2], BenchWire (&ring)[2]) {
   std::vector<Way> ways;
-  for (const Memory& memory :
-       {Memory{"host", MemoryKind::host}, Memory{"pinned", MemoryKind::pinned}, Memory{"device", MemoryKind::device}}) {
-    const int packets = memory.kind == MemoryKind::device ? 1 : 0;
+  for (const Memory& memory : {Memory{"host", memory::MemoryKind::host}, Memory{"pinned", memory::MemoryKind::pinned},
+                               Memory{"device", memory::MemoryKind::device}}) {
+    const int packets = memory.kind == memory::MemoryKind::device ? 1 : 0;
     const MemoryRun goodput{.length = kLong, .outstanding = 4, .echo = false, .memory = memory.kind};
     const MemoryRun both{.length = kLong, .outstanding = 4, .echo = true, .memory = memory.kind};
     const MemoryRun rate{.length = 2048, .outstanding = 64, .echo = true, .memory = memory.kind};
@@ -230,26 +233,28 @@ Result<void> verify(const BenchLcores& lcores, std::vector<Way>& ways, nlohmann:
 }
 
 Result<int> run(std::uint32_t rounds, double seconds) {
-  WARPLINE_TRY(const GpuFacts gpu, find_gpu(0));
-  WARPLINE_TRY(const Topology topology, Topology::of_machine());
-  WARPLINE_TRY(const LcorePlan plan,
-               plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
-                           {.lcores = 0, .share_cores = true}));
-  WARPLINE_TRY(const Eal eal, Eal::start(RuntimeSettings{}, plan, {}, Bytes{1U << 30}));
-  WARPLINE_CHECK(use_gpu(gpu.ordinal));
-  WARPLINE_TRY(BenchWire vnic_host, make_ports("vnic", 0, MemoryKind::host));
-  WARPLINE_TRY(BenchWire vnic_pinned, make_ports("vnic", 1, MemoryKind::pinned));
-  WARPLINE_TRY(BenchWire ring_host, make_ports("ring", 2, MemoryKind::host));
-  WARPLINE_TRY(BenchWire ring_pinned, make_ports("ring", 3, MemoryKind::pinned));
+  WARPLINE_TRY(const gpu::GpuFacts gpu, gpu::find_gpu(0));
+  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+  WARPLINE_TRY(const runtime::LcorePlan plan,
+               runtime::plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
+                                    {.lcores = 0, .share_cores = true}));
+  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start(runtime::RuntimeSettings{}, plan, {}, Bytes{1U << 30}));
+  WARPLINE_CHECK(gpu::use_gpu(gpu.ordinal));
+  WARPLINE_TRY(BenchWire vnic_host, make_ports("vnic", 0, memory::MemoryKind::host));
+  WARPLINE_TRY(BenchWire vnic_pinned, make_ports("vnic", 1, memory::MemoryKind::pinned));
+  WARPLINE_TRY(BenchWire ring_host, make_ports("ring", 2, memory::MemoryKind::host));
+  WARPLINE_TRY(BenchWire ring_pinned, make_ports("ring", 3, memory::MemoryKind::pinned));
   BenchWire vnic[2] = {std::move(vnic_host), std::move(vnic_pinned)};
   BenchWire ring[2] = {std::move(ring_host), std::move(ring_pinned)};
   const BenchLcores lcores{plan, 0.1, seconds};
 
   std::vector<Way> ways = all_ways(vnic, ring);
-  nlohmann::ordered_json report = {
-      {"schema_version", 1},    {"command", fmt::format("message_memory_rounds {} {}", rounds, seconds)},
-      {"build", build_facts()}, {"host", host_facts()},
-      {"gpu", gpu.name},        {"hugepages", eal.hugepages()}};
+  nlohmann::ordered_json report = {{"schema_version", 1},
+                                   {"command", fmt::format("message_memory_rounds {} {}", rounds, seconds)},
+                                   {"build", report::build_facts()},
+                                   {"host", report::host_facts()},
+                                   {"gpu", gpu.name},
+                                   {"hugepages", eal.hugepages()}};
   WARPLINE_CHECK(verify(lcores, ways, report["verified"]));
   Random random(1);
   for (std::uint32_t round = 0; round < rounds; ++round) {

@@ -41,12 +41,12 @@ nlohmann::ordered_json to_json(const Estimate& estimate) {
 }
 
 Result<int> run(std::uint32_t rounds, double seconds, const std::string& question, const std::string& contender) {
-  WARPLINE_TRY(const Topology topology, Topology::of_machine());
-  WARPLINE_TRY(const LcorePlan plan,
-               plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
-                           {.lcores = 0, .share_cores = true}));
-  RuntimeSettings runtime;
-  WARPLINE_TRY(const Eal eal, Eal::start(runtime, plan, {}, Bytes{1U << 30}));
+  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+  WARPLINE_TRY(const runtime::LcorePlan plan,
+               runtime::plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
+                                    {.lcores = 0, .share_cores = true}));
+  runtime::RuntimeSettings runtime;
+  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start(runtime, plan, {}, Bytes{1U << 30}));
   WARPLINE_TRY(BenchWire vnic, make_wire("vnic", 0, true));
   WARPLINE_TRY(BenchWire ring, make_wire("ring", 1, true));
   WARPLINE_TRY(BenchWire unchecked, make_wire("vnic", 2, false));
@@ -57,15 +57,16 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   const BenchLcores lcores{plan, 0.1, seconds};
 
   const MessageRun rpc{.outstanding = kWindow};
-  const MessageRun no_cc{.cc = CcKind::none, .outstanding = kWindow};
-  const MessageRun compatible{.cc = CcKind::timely, .reliability = Reliability::go_back_n, .outstanding = kWindow};
+  const MessageRun no_cc{.cc = message::CcKind::none, .outstanding = kWindow};
+  const MessageRun compatible{
+      .cc = message::CcKind::timely, .reliability = message::Reliability::go_back_n, .outstanding = kWindow};
   const MessageRun alone{.outstanding = kWindow, .bundles = false};
   const MessageRun hundred{.outstanding = kWindow, .sessions = 100};
   const MessageRun many{.outstanding = kWindow, .sessions = 20'000};
   const MessageRun single{.outstanding = 1};
   const MessageRun lengthy{.length = kLongMessage, .outstanding = 2, .echo = false};
   MessageRun lengthy_no_cc = lengthy;
-  lengthy_no_cc.cc = CcKind::none;
+  lengthy_no_cc.cc = message::CcKind::none;
   MessageRun lengthy_compatible = compatible;
   lengthy_compatible.length = kLongMessage;
   lengthy_compatible.outstanding = 2;
@@ -73,7 +74,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   MessageRun lengthy_jumbo = lengthy;
   lengthy_jumbo.datagram_bytes = kJumbo.datagram();
   MessageRun lengthy_jumbo_no_cc = lengthy_jumbo;
-  lengthy_jumbo_no_cc.cc = CcKind::none;
+  lengthy_jumbo_no_cc.cc = message::CcKind::none;
   const auto over = [&](BenchWire& wire, const MessageRun& what) {
     return [&lcores, &wire, what] { return run_messages(lcores, wire, what); };
   };
@@ -134,8 +135,8 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
 
   nlohmann::ordered_json report = {{"schema_version", 1},
                                    {"command", fmt::format("bench/message/run {} {}", rounds, seconds)},
-                                   {"build", build_facts()},
-                                   {"host", host_facts()},
+                                   {"build", report::build_facts()},
+                                   {"host", report::host_facts()},
                                    {"hugepages", eal.hugepages()},
                                    {"rounds", rounds},
                                    {"seconds", seconds},

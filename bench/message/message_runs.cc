@@ -19,8 +19,8 @@ namespace {
 constexpr std::uint16_t kPort = 7000;
 constexpr std::uint16_t kClientPort = 50'000;
 
-EndpointConfig endpoint_config(const MessageRun& run, bool client) {
-  EndpointConfig config;
+message::EndpointConfig endpoint_config(const MessageRun& run, bool client) {
+  message::EndpointConfig config;
   config.secret[0] = client ? 1 : 2;
   config.accept = !client;
   config.max_sessions = run.sessions;
@@ -32,24 +32,26 @@ EndpointConfig endpoint_config(const MessageRun& run, bool client) {
   return config;
 }
 
-RunFigures run_over(const BenchLcores& lcores, Transport& server_side, Transport& client_side, const PeerAddress& to,
-                    std::span<std::uint8_t> memory, const MessageRun& run) {
-  const NanoClock clock;
-  const MessagePattern pattern(memory);
+RunFigures run_over(const BenchLcores& lcores, transport::Transport& server_side, transport::Transport& client_side,
+                    const message::PeerAddress& to, std::span<std::uint8_t> memory, const MessageRun& run) {
+  const transport::NanoClock clock;
+  const service::MessagePattern pattern(memory);
   std::atomic<bool> stop_client{false};
   std::atomic<bool> stop_server{false};
-  MessageServer server(pattern, 0, endpoint_config(run, false), stop_server);
-  MessageClient::Plan plan;
-  plan.service = run.echo ? MessageService::echo : MessageService::sink;
+  service::MessageServer server(pattern, 0, endpoint_config(run, false), stop_server);
+  service::MessageClient::Plan plan;
+  plan.service = run.echo ? service::MessageService::echo : service::MessageService::sink;
   plan.length = run.length;
   plan.outstanding = run.outstanding;
   plan.peers.assign(run.sessions, to);
-  auto client = std::make_unique<MessageClient>(plan, pattern, stop_client);
-  auto server_endpoint = Endpoint::create(endpoint_config(run, false), clock.now());
-  auto client_endpoint = Endpoint::create(endpoint_config(run, true), clock.now());
+  auto client = std::make_unique<service::MessageClient>(plan, pattern, stop_client);
+  auto server_endpoint = message::Endpoint::create(endpoint_config(run, false), clock.now());
+  auto client_endpoint = message::Endpoint::create(endpoint_config(run, true), clock.now());
   if (!server_endpoint || !client_endpoint) return {};
-  auto server_worker = std::make_unique<MessageWorker>(std::move(server_endpoint).value(), server_side, server, clock);
-  auto client_worker = std::make_unique<MessageWorker>(std::move(client_endpoint).value(), client_side, *client, clock);
+  auto server_worker =
+      std::make_unique<service::MessageWorker>(std::move(server_endpoint).value(), server_side, server, clock);
+  auto client_worker =
+      std::make_unique<service::MessageWorker>(std::move(client_endpoint).value(), client_side, *client, clock);
   std::uint64_t requests[2] = {};
   std::uint64_t bytes[2] = {};
   Nanos at[2];
@@ -76,7 +78,7 @@ RunFigures run_over(const BenchLcores& lcores, Transport& server_side, Transport
 
 void run_both(const BenchLcores& lcores, const std::function<void()>& server, const std::function<void()>& client,
               const std::function<void(bool end)>& sample, const std::function<void()>& stop) {
-  Workers workers(lcores.plan);
+  runtime::Workers workers(lcores.plan);
   if (!workers.launch(0, server) || !workers.launch(1, client)) std::abort();
   std::this_thread::sleep_for(std::chrono::duration<double>(lcores.warmup_s));
   sample(false);
@@ -93,13 +95,13 @@ Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_c
   constexpr std::uint16_t kTxRing = 256;  // what has left comes back while it is in the cache
   std::optional<std::uint16_t> ids[2];
   if (spec == "ring") {
-    WARPLINE_TRY(const auto pair, make_ring_pair(1, ring_size, kAnyNode));
+    WARPLINE_TRY(const auto pair, port::make_ring_pair(1, ring_size, runtime::kAnyNode));
     ids[0] = pair.first;
     ids[1] = pair.second;
   }
-  std::unique_ptr<MessagePort> ports[2];
+  std::unique_ptr<transport::MessagePort> ports[2];
   for (unsigned side = 0; side < 2; ++side) {
-    PortSettings port;
+    port::PortSettings port;
     port.spec = fmt::format("net_vnic{},wire=net_vnic{}", 2 * number + side, 2 * number + 1 - side);
     port.mtu = frame.mtu;
     port.rx_ring = ring_size;
@@ -107,34 +109,36 @@ Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_c
     port.tx_rs_thresh = tx_rs_thresh;
     port.addresses = {
         {Ipv4Address{{10, 0, static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(1 + side)}}, 24}};
-    MessagePortConfig config;
+    transport::MessagePortConfig config;
     config.udp_port = side == 0 ? kPort : kClientPort;
     config.datagram_bytes = frame.datagram();
     config.udp_checksum = udp_checksum;
     config.max_sessions = 20'000;
-    WARPLINE_TRY(ports[side], MessagePort::open(port, config, ids[side]));
+    WARPLINE_TRY(ports[side], transport::MessagePort::open(port, config, ids[side]));
   }
-  WARPLINE_TRY(const std::span<std::uint8_t> memory, ports[1]->allocate(MessagePattern::bytes_for(kLongMessage)));
+  WARPLINE_TRY(const std::span<std::uint8_t> memory,
+               ports[1]->allocate(service::MessagePattern::bytes_for(kLongMessage)));
   return BenchWire{std::move(ports[0]), std::move(ports[1]), memory, frame.datagram()};
 }
 
 RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run) {
   const IpAddress server = wire.server->addresses().front().address;
-  return run_over(lcores, wire.server->queue(0), wire.client->queue(0), peer_address(server, kPort), wire.memory, run);
+  return run_over(lcores, wire.server->queue(0), wire.client->queue(0), message::peer_address(server, kPort),
+                  wire.memory, run);
 }
 
 RunFigures run_rotating(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run) {
-  const NanoClock clock;
-  const MessagePattern pattern(wire.memory);
+  const transport::NanoClock clock;
+  const service::MessagePattern pattern(wire.memory);
   std::atomic<bool> stop_client{false};
   std::atomic<bool> stop_server{false};
-  MessageServer server(pattern, 0, endpoint_config(run, false), stop_server);
-  RotatingClient client(run, peer_address(wire.server->addresses().front().address, kPort), stop_client);
-  auto server_endpoint = Endpoint::create(endpoint_config(run, false), clock.now());
-  auto client_endpoint = Endpoint::create(endpoint_config(run, true), clock.now());
+  service::MessageServer server(pattern, 0, endpoint_config(run, false), stop_server);
+  RotatingClient client(run, message::peer_address(wire.server->addresses().front().address, kPort), stop_client);
+  auto server_endpoint = message::Endpoint::create(endpoint_config(run, false), clock.now());
+  auto client_endpoint = message::Endpoint::create(endpoint_config(run, true), clock.now());
   if (!server_endpoint || !client_endpoint) return {};
-  MessageWorker server_worker(std::move(server_endpoint).value(), wire.server->queue(0), server, clock);
-  MessageWorker client_worker(std::move(client_endpoint).value(), wire.client->queue(0), client, clock);
+  service::MessageWorker server_worker(std::move(server_endpoint).value(), wire.server->queue(0), server, clock);
+  service::MessageWorker client_worker(std::move(client_endpoint).value(), wire.client->queue(0), client, clock);
   std::uint64_t done[2] = {};
   Nanos at[2];
   run_both(
@@ -155,11 +159,11 @@ RunFigures run_rotating(const BenchLcores& lcores, BenchWire& wire, const Messag
 
 RunFigures run_messages_on_sockets(const BenchLcores& lcores, const MessageRun& run) {
   const IpAddress here = Ipv4Address{{127, 0, 0, 1}};
-  auto server = UdpSocket::open({.local = {here, 0}});
-  auto client = UdpSocket::open({.local = {here, 0}});
+  auto server = transport::UdpSocket::open({.local = {here, 0}});
+  auto client = transport::UdpSocket::open({.local = {here, 0}});
   if (!server || !client) return {};
-  std::vector<std::uint8_t> memory(MessagePattern::bytes_for(kLongMessage));
-  return run_over(lcores, **server, **client, peer_address(here, (*server)->port()), memory, run);
+  std::vector<std::uint8_t> memory(service::MessagePattern::bytes_for(kLongMessage));
+  return run_over(lcores, **server, **client, message::peer_address(here, (*server)->port()), memory, run);
 }
 
 }  // namespace warpline

@@ -76,7 +76,7 @@ double raw_echo(BenchWire& wire, std::uint32_t frame, std::uint32_t outstanding,
           out += rte_eth_tx_burst(here, 0, burst.data(), more);
         }
         std::uint16_t count = rte_eth_rx_burst(there, 0, burst.data(), kBurst);
-        for (std::uint16_t i = 0; i < count; ++i) swap_macs(rte_pktmbuf_mtod(burst[i], std::uint8_t*));
+        for (std::uint16_t i = 0; i < count; ++i) packet::swap_macs(rte_pktmbuf_mtod(burst[i], std::uint8_t*));
         rte_eth_tx_burst(there, 0, burst.data(), count);
         count = rte_eth_rx_burst(here, 0, burst.data(), kBurst);
         rte_pktmbuf_free_bulk(burst.data(), count);
@@ -117,8 +117,8 @@ double raw_stream(BenchWire& wire, std::uint32_t frame, double seconds) {
       [&] { return done; });
 }
 
-EndpointConfig endpoint_config(const MessageRun& run, std::uint8_t number) {
-  EndpointConfig config;
+message::EndpointConfig endpoint_config(const MessageRun& run, std::uint8_t number) {
+  message::EndpointConfig config;
   config.secret[0] = number;
   config.max_sessions = run.sessions;
   config.max_messages = std::max(1U << 14, 2 * run.sessions);
@@ -132,7 +132,7 @@ EndpointConfig endpoint_config(const MessageRun& run, std::uint8_t number) {
 /// Two ends, run in turns.
 class Pair {
  public:
-  Pair(BenchWire& wire, const MessageRun& run, MessageApp& server, MessageApp& client)
+  Pair(BenchWire& wire, const MessageRun& run, service::MessageApp& server, service::MessageApp& client)
       : server_(make(run, 2), wire.server->queue(0), server, clock_),
         client_(make(run, 1), wire.client->queue(0), client, clock_) {
     client_.begin(clock_.now());
@@ -145,31 +145,33 @@ class Pair {
   }
 
  private:
-  Endpoint make(const MessageRun& run, std::uint8_t number) {
-    auto endpoint = Endpoint::create(endpoint_config(run, number), clock_.now());
+  message::Endpoint make(const MessageRun& run, std::uint8_t number) {
+    auto endpoint = message::Endpoint::create(endpoint_config(run, number), clock_.now());
     if (!endpoint) std::abort();
     return std::move(endpoint).value();
   }
-  NanoClock clock_;
-  MessageWorker server_;
-  MessageWorker client_;
+  transport::NanoClock clock_;
+  service::MessageWorker server_;
+  service::MessageWorker client_;
   bool worked_ = false;
 };
 
-PeerAddress server_of(const BenchWire& wire) { return peer_address(wire.server->addresses().front().address, 7000); }
+message::PeerAddress server_of(const BenchWire& wire) {
+  return message::peer_address(wire.server->addresses().front().address, 7000);
+}
 
 /// For a request, or for a full frame's worth of payload if they are long.
 double messages(BenchWire& wire, const MessageRun& run, double seconds) {
-  const MessagePattern pattern(wire.memory);
+  const service::MessagePattern pattern(wire.memory);
   std::atomic<bool> stop_client{false};
   std::atomic<bool> stop_server{false};
-  MessageServer server(pattern, 0, endpoint_config(run, 2), stop_server);
-  MessageClient::Plan plan;
-  plan.service = run.echo ? MessageService::echo : MessageService::sink;
+  service::MessageServer server(pattern, 0, endpoint_config(run, 2), stop_server);
+  service::MessageClient::Plan plan;
+  plan.service = run.echo ? service::MessageService::echo : service::MessageService::sink;
   plan.length = run.length;
   plan.outstanding = run.outstanding;
   plan.peers = {server_of(wire)};
-  MessageClient client(plan, pattern, stop_client);
+  service::MessageClient client(plan, pattern, stop_client);
   Pair pair(wire, run, server, client);
   while (client.tally().ok() < 2) pair.step();
   const double ns = cost(seconds, [&] { pair.step(); }, [&] { return client.tally().ok(); });
@@ -184,10 +186,10 @@ double messages(BenchWire& wire, const MessageRun& run, double seconds) {
 }
 
 double rotating(BenchWire& wire, const MessageRun& run, double seconds) {
-  const MessagePattern pattern(wire.memory);
+  const service::MessagePattern pattern(wire.memory);
   std::atomic<bool> stop_client{false};
   std::atomic<bool> stop_server{false};
-  MessageServer server(pattern, 0, endpoint_config(run, 2), stop_server);
+  service::MessageServer server(pattern, 0, endpoint_config(run, 2), stop_server);
   RotatingClient client(run, server_of(wire), stop_client);
   Pair pair(wire, run, server, client);
   while (client.done() < std::uint64_t{run.sessions} * 2) pair.step();
@@ -202,9 +204,10 @@ double rotating(BenchWire& wire, const MessageRun& run, double seconds) {
 }
 
 Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
-  WARPLINE_TRY(const Topology topology, Topology::of_machine());
-  WARPLINE_TRY(const LcorePlan plan, plan_lcores(topology, {{.name = "both", .queues = ""}}, {.share_cores = true}));
-  WARPLINE_TRY(const Eal eal, Eal::start({}, plan, {}, Bytes{1U << 30}));
+  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+  WARPLINE_TRY(const runtime::LcorePlan plan,
+               runtime::plan_lcores(topology, {{.name = "both", .queues = ""}}, {.share_cores = true}));
+  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start({}, plan, {}, Bytes{1U << 30}));
   WARPLINE_TRY(BenchWire vnic, make_wire("vnic", 0, true));
   WARPLINE_TRY(BenchWire unchecked, make_wire("vnic", 1, false));
   WARPLINE_TRY(BenchWire raw, make_wire("vnic", 2, true, 32));
@@ -220,7 +223,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
     return [&wire, what, seconds] { return messages(wire, what, seconds); };
   };
   const MessageRun rpc{.outstanding = 64};
-  const MessageRun no_cc{.cc = CcKind::none, .outstanding = 64};
+  const MessageRun no_cc{.cc = message::CcKind::none, .outstanding = 64};
   const MessageRun alone{.outstanding = 64, .bundles = false};
   const MessageRun hundred{.outstanding = 64, .sessions = 100};
   const MessageRun many{.outstanding = 64, .sessions = 20'000};
@@ -252,8 +255,12 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& only) {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     for (const std::size_t i : order) contenders[i].values.push_back(contenders[i].run());
   }
-  nlohmann::ordered_json report = {{"schema_version", 1},          {"build", build_facts()}, {"host", host_facts()},
-                                   {"hugepages", eal.hugepages()}, {"rounds", rounds},       {"seconds", seconds}};
+  nlohmann::ordered_json report = {{"schema_version", 1},
+                                   {"build", report::build_facts()},
+                                   {"host", report::host_facts()},
+                                   {"hugepages", eal.hugepages()},
+                                   {"rounds", rounds},
+                                   {"seconds", seconds}};
   for (const Contender& contender : contenders) {
     const Estimate figure = estimate(contender.values);
     report["nanoseconds"][contender.name] = {{"for_each", contender.unit},

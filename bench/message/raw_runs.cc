@@ -73,7 +73,7 @@ RunFigures run_raw_echo(const BenchLcores& lcores, BenchWire& wire, std::uint32_
         Burst burst;
         while (!stop.load(std::memory_order_relaxed)) {
           const std::uint16_t count = receive(there, burst);
-          for (std::uint16_t i = 0; i < count; ++i) swap_macs(rte_pktmbuf_mtod(burst[i], std::uint8_t*));
+          for (std::uint16_t i = 0; i < count; ++i) packet::swap_macs(rte_pktmbuf_mtod(burst[i], std::uint8_t*));
           send_all(there, burst, count, stop);
         }
       },

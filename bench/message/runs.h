@@ -16,7 +16,7 @@ namespace warpline {
 
 /// The two lcores of every contender: one serves, one asks.
 struct BenchLcores {
-  const LcorePlan& plan;
+  const runtime::LcorePlan& plan;
   double warmup_s = 0.1;
   double measured_s = 0.4;
 };
@@ -36,8 +36,8 @@ struct RunFigures {
 
 /// A pair of ports with a wire between them.
 struct BenchWire {
-  std::unique_ptr<MessagePort> server;
-  std::unique_ptr<MessagePort> client;
+  std::unique_ptr<transport::MessagePort> server;
+  std::unique_ptr<transport::MessagePort> client;
   std::span<std::uint8_t> memory;  ///< for messages from the client: the port may read it
   std::uint32_t datagram_bytes = 0;
 };
@@ -58,8 +58,8 @@ Result<BenchWire> make_wire(const std::string& spec, unsigned number, bool udp_c
                             std::optional<std::uint16_t> tx_rs_thresh = {}, FullFrame frame = kOrdinary);
 
 struct MessageRun {
-  CcKind cc = CcKind::swift;
-  Reliability reliability = Reliability::selective;
+  message::CcKind cc = message::CcKind::swift;
+  message::Reliability reliability = message::Reliability::selective;
   std::uint32_t length = 32;
   std::uint32_t outstanding = 64;
   bool echo = true;  ///< else the response is empty

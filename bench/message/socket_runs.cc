@@ -144,10 +144,10 @@ RunFigures run_udp_echo(const BenchLcores& lcores, std::uint32_t length, std::ui
 
 RunFigures run_udp_stream(const BenchLcores& lcores, std::uint32_t datagram) {
   const SocketAddress any{Ipv4Address{{127, 0, 0, 1}}, 0};
-  auto server = UdpSocket::open({.local = any, .datagram_bytes = datagram});
-  auto client = UdpSocket::open({.local = any, .datagram_bytes = datagram});
+  auto server = transport::UdpSocket::open({.local = any, .datagram_bytes = datagram});
+  auto client = transport::UdpSocket::open({.local = any, .datagram_bytes = datagram});
   if (!server || !client) return {};
-  const PeerAddress to = peer_address(any.address, (*server)->port());
+  const message::PeerAddress to = message::peer_address(any.address, (*server)->port());
   std::atomic<bool> stop{false};
   Counter bytes;
   Samples samples;
@@ -157,7 +157,7 @@ RunFigures run_udp_stream(const BenchLcores& lcores, std::uint32_t datagram) {
       [&] {
         while (!stop.load(std::memory_order_relaxed)) {
           std::uint64_t arrived = 0;
-          for (const Datagram& one : (*server)->receive(Nanos{0})) {
+          for (const message::Datagram& one : (*server)->receive(Nanos{0})) {
             std::memcpy(memory.data(), one.head, one.head_length);
             arrived += one.head_length;
           }
@@ -167,8 +167,8 @@ RunFigures run_udp_stream(const BenchLcores& lcores, std::uint32_t datagram) {
       [&] {
         std::vector<std::uint8_t> payload(datagram, 0x5a);
         while (!stop.load(std::memory_order_relaxed)) {
-          const std::span<Outgoing> room = (*client)->room();
-          for (Outgoing& out : room) {
+          const std::span<message::Outgoing> room = (*client)->room();
+          for (message::Outgoing& out : room) {
             out.head_length = 0;
             out.payload = payload.data();
             out.payload_length = datagram;

@@ -12,30 +12,34 @@ namespace warpline {
 namespace {
 
 /// A UDP datagram with such a TTL in a frame with so many tags; the header's checksum is worked out over all of it.
-FrameBytes v4_frame(std::uint8_t ttl, std::uint16_t identification, unsigned tags = 0, const FrameBytes& options = {}) {
-  Ipv4Header header;
+packet::FrameBytes v4_frame(std::uint8_t ttl, std::uint16_t identification, unsigned tags = 0,
+                            const packet::FrameBytes& options = {}) {
+  packet::Ipv4Header header;
   header.time_to_live = ttl;
   header.identification = identification;
-  FrameBytes frame = ipv4_frame(kProtocolUdp, udp_datagram(counting(18)), header, options);
-  for (unsigned i = 0; i < tags; ++i) frame = tagged(frame, kEtherTypeVlan, 7);
+  packet::FrameBytes frame =
+      packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(18)), header, options);
+  for (unsigned i = 0; i < tags; ++i) frame = packet::tagged(frame, packet::kEtherTypeVlan, 7);
   return frame;
 }
 
-FrameBytes v6_frame(std::uint8_t hop_limit) { return ipv6_frame(kProtocolUdp, udp_datagram(counting(18)), hop_limit); }
+packet::FrameBytes v6_frame(std::uint8_t hop_limit) {
+  return packet::ipv6_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(18)), hop_limit);
+}
 
 /// What becomes of `sent`, cut into segments of such lengths.
-void expect_becomes(const FrameBytes& sent, Verdict verdict, const FrameBytes& left,
+void expect_becomes(const packet::FrameBytes& sent, Verdict verdict, const packet::FrameBytes& left,
                     const std::vector<std::uint32_t>& lengths = {}) {
-  SegmentedFrame frame(sent, lengths);
+  packet::SegmentedFrame frame(sent, lengths);
   EXPECT_EQ(UserWork{}(frame.ref()), verdict);
   EXPECT_EQ(frame.bytes(), left);
 }
 
 TEST(DecrementTtl, AFrameOnTheWireByHand) {
   // 198.18.0.1 > 198.19.0.1, UDP, TTL 64. A TTL less takes 0x0100 off the header's sum, so adds it to the checksum.
-  const FrameBytes sent = {2, 0,  0,  0,    0,    2,   2,  0, 0, 0,   0,  1, 8, 0,    0x45, 0, 0, 28, 0, 0, 0,
-                           0, 64, 17, 0xee, 0xa9, 198, 18, 0, 1, 198, 19, 0, 1, 0xc0, 0,    0, 9, 0,  8, 0, 0};
-  FrameBytes left = sent;
+  const packet::FrameBytes sent = {2, 0,  0,  0,    0,    2,   2,  0, 0, 0,   0,  1, 8, 0,    0x45, 0, 0, 28, 0, 0, 0,
+                                   0, 64, 17, 0xee, 0xa9, 198, 18, 0, 1, 198, 19, 0, 1, 0xc0, 0,    0, 9, 0,  8, 0, 0};
+  packet::FrameBytes left = sent;
   left[22] = 63;
   left[24] = 0xef;
   expect_becomes(sent, Verdict::forward, left);
@@ -62,7 +66,7 @@ TEST(DecrementTtl, DropsWhatHasNoHopLeft) {
 }
 
 TEST(DecrementTtl, FindsTheHeaderBehindTagsAndAcrossSegments) {
-  const FrameBytes options(8, kIpv4OptionNop);
+  const packet::FrameBytes options(8, packet::kIpv4OptionNop);
   for (unsigned tags = 0; tags <= 2; ++tags) {
     for (std::uint32_t cut = 1; cut < 44; ++cut) {
       expect_becomes(v4_frame(9, 5, tags, options), Verdict::forward, v4_frame(8, 5, tags, options), {cut, 1});
@@ -72,18 +76,18 @@ TEST(DecrementTtl, FindsTheHeaderBehindTagsAndAcrossSegments) {
 }
 
 TEST(DecrementTtl, AWrongChecksumStaysWrong) {
-  FrameBytes sent = v4_frame(64, 5);
+  packet::FrameBytes sent = v4_frame(64, 5);
   sent[24] ^= 0x10;
-  SegmentedFrame frame(sent);
+  packet::SegmentedFrame frame(sent);
   EXPECT_EQ(UserWork{}(frame.ref()), Verdict::forward);
-  EXPECT_EQ(verdict_of(frame.ref()), Verdict::ipv4_checksum);
+  EXPECT_EQ(packet::verdict_of(frame.ref()), Verdict::ipv4_checksum);
 }
 
 TEST(DecrementTtl, LeavesOtherFramesAloneAndDropsMalformedOnes) {
-  for (const FrameBytes& sent : {arp_frame({}), ethernet_frame(0x88b5, counting(46))}) {
+  for (const packet::FrameBytes& sent : {packet::arp_frame({}), packet::ethernet_frame(0x88b5, packet::counting(46))}) {
     expect_becomes(sent, Verdict::forward, sent);
   }
-  FrameBytes cut_short = v4_frame(64, 5);
+  packet::FrameBytes cut_short = v4_frame(64, 5);
   cut_short.resize(30);
   expect_becomes(cut_short, Verdict::ipv4_truncated, cut_short);
 }

@@ -22,23 +22,24 @@ std::vector<std::uint32_t> random_cuts(Random& random, std::size_t length) {
 }
 
 TEST_P(MalformedFrames, IsDroppedForItsReason) {
-  SegmentedFrame frame(GetParam().bytes);
-  EXPECT_EQ(name(verdict_of(frame.ref())), name(GetParam().verdict));
+  packet::SegmentedFrame frame(GetParam().bytes);
+  EXPECT_EQ(name(packet::verdict_of(frame.ref())), name(GetParam().verdict));
 }
 
 TEST_P(MalformedFrames, IsDroppedForTheSameReasonHoweverItIsCut) {
   Random random(1);
   for (int i = 0; i < 200; ++i) {
-    SegmentedFrame frame(GetParam().bytes, random_cuts(random, GetParam().bytes.size()));
-    ASSERT_EQ(name(verdict_of(frame.ref())), name(GetParam().verdict));
+    packet::SegmentedFrame frame(GetParam().bytes, random_cuts(random, GetParam().bytes.size()));
+    ASSERT_EQ(name(packet::verdict_of(frame.ref())), name(GetParam().verdict));
   }
 }
 
 TEST_P(MalformedFrames, IsNeverAnswered) {
-  const Responder responders[] = {Responder(kTestDestinationMac, {kTestDestinationV4, 24}),
-                                  Responder(kTestDestinationMac, {kTestDestinationV6, 64})};
-  for (const Responder& responder : responders) {
-    SegmentedFrame frame(GetParam().bytes);
+  const packet::Responder responders[] = {
+      packet::Responder(packet::kTestDestinationMac, {packet::kTestDestinationV4, 24}),
+      packet::Responder(packet::kTestDestinationMac, {packet::kTestDestinationV6, 64})};
+  for (const packet::Responder& responder : responders) {
+    packet::SegmentedFrame frame(GetParam().bytes);
     EXPECT_FALSE(responder.answer(frame.ref()));
     EXPECT_EQ(frame.bytes(), GetParam().bytes);
   }

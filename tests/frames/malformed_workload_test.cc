@@ -12,9 +12,9 @@ namespace {
 constexpr std::uint16_t kMtu = 1500;
 
 TEST(MalformedWorkload, ChecksumDropsEachForItsReasonAndChangesNone) {
-  with_workload(WorkloadKind::checksum, Nanos{0}, kMtu, [](auto work) {
+  workload::with_workload(WorkloadKind::checksum, Nanos{0}, kMtu, [](auto work) {
     for (const MalformedFrame& malformed : malformed_frames()) {
-      SegmentedFrame frame(malformed.bytes);
+      packet::SegmentedFrame frame(malformed.bytes);
       EXPECT_EQ(name(work(frame.ref())), name(malformed.verdict)) << malformed.name;
       EXPECT_EQ(frame.bytes(), malformed.bytes) << malformed.name;
     }
@@ -22,9 +22,9 @@ TEST(MalformedWorkload, ChecksumDropsEachForItsReasonAndChangesNone) {
 }
 
 TEST(MalformedWorkload, CountForwardsAllButRunts) {
-  with_workload(WorkloadKind::count, Nanos{0}, kMtu, [](auto work) {
+  workload::with_workload(WorkloadKind::count, Nanos{0}, kMtu, [](auto work) {
     for (const MalformedFrame& malformed : malformed_frames()) {
-      SegmentedFrame frame(malformed.bytes);
+      packet::SegmentedFrame frame(malformed.bytes);
       const Verdict expected = malformed.verdict == Verdict::runt ? Verdict::runt : Verdict::forward;
       EXPECT_EQ(name(work(frame.ref())), name(expected)) << malformed.name;
     }

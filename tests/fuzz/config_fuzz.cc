@@ -15,7 +15,7 @@
 namespace warpline {
 namespace {
 
-ReadFile file_of(std::string text) {
+config::ReadFile file_of(std::string text) {
   return [text = std::move(text)](const std::string&) -> Result<std::string> { return text; };
 }
 
@@ -31,12 +31,12 @@ void check_error(const Error& error) {
   if (error.message().find('\n') != std::string::npos) fail("an error of several lines");
 }
 
-void check(const Result<LoadedConfig>& loaded) {
+void check(const Result<config::LoadedConfig>& loaded) {
   if (!loaded.ok()) return check_error(loaded.error());
   for (const Error& problem : loaded->problems) check_error(problem);
   if (!loaded->problems.empty() || loaded->config.command == "doctor") return;
   const std::string printed = loaded->to_json().dump();
-  const auto again = load({"config", "show", loaded->config.command, "--config", "x"}, {}, file_of(printed));
+  const auto again = config::load({"config", "show", loaded->config.command, "--config", "x"}, {}, file_of(printed));
   if (!again.ok()) fail(again.error().message());
   if (!again->problems.empty()) fail(again->problems.front().message() + "\n" + printed);
   if (!(again->config == loaded->config)) fail("changed on the way:\n" + printed + "\n" + again->to_json().dump());
@@ -57,24 +57,24 @@ void run(std::uint8_t form, std::string_view text) {
   const std::string command = (form & 4U) != 0 ? "generate" : "forward";
   switch (form & 3U) {
     case 0:  // a file
-      return check(load({"config", "check", command, "--config", "x"}, {}, file_of(std::string(text))));
+      return check(config::load({"config", "check", command, "--config", "x"}, {}, file_of(std::string(text))));
     case 1: {  // the options of a command
       std::vector<std::string> arguments = words(text);
       arguments.insert(arguments.begin(), command);
-      if (!requested_text(arguments, "")) check(load(arguments, {}, file_of("")));
+      if (!config::requested_text(arguments, "")) check(config::load(arguments, {}, file_of("")));
       return;
     }
     case 2: {  // variables, NAME=VALUE a line; a value cannot hold a NUL
-      Environment environment;
+      config::Environment environment;
       for (const std::string& line : words(text)) {
         const std::size_t equals = line.find('=');
         environment["WARPLINE_" + line.substr(0, equals)] = equals == std::string::npos ? "" : line.substr(equals + 1);
       }
-      return check(load({command, "--loopback"}, environment, file_of("")));
+      return check(config::load({command, "--loopback"}, environment, file_of("")));
     }
     default: {  // a whole command line
       const std::vector<std::string> arguments = words(text);
-      if (!requested_text(arguments, "")) check(load(arguments, {}, file_of("")));
+      if (!config::requested_text(arguments, "")) check(config::load(arguments, {}, file_of("")));
     }
   }
 }

@@ -10,16 +10,16 @@ using namespace warpline;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzInput input(data, size);
-  EndpointConfig config;
+  message::EndpointConfig config;
   config.max_sessions = 2;
   config.max_messages = 8;
   config.max_sent_packets = 256;
   config.receive_bytes = 8192;
   config.secret.fill(0xa7);
   Nanos now{0};
-  Endpoint endpoint = Endpoint::create(config, now).value();
-  const PeerAddress stranger = peer_address(Ipv4Address{{192, 0, 2, 1}}, 9);
-  static_cast<void>(endpoint.connect(peer_address(Ipv4Address{{192, 0, 2, 2}}, 9), {}, now));
+  message::Endpoint endpoint = message::Endpoint::create(config, now).value();
+  const message::PeerAddress stranger = message::peer_address(Ipv4Address{{192, 0, 2, 1}}, 9);
+  static_cast<void>(endpoint.connect(message::peer_address(Ipv4Address{{192, 0, 2, 2}}, 9), {}, now));
   std::vector<std::uint8_t> heard(64);
   for (int round = 0; round < 64; ++round) {
     const std::uint8_t type = input.byte();
@@ -27,17 +27,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::uint8_t> bytes = type % 4 == 0 ? heard : std::vector<std::uint8_t>(type / 4 + 4U);
     if (type % 4 != 0) {
       for (std::size_t i = 4; i < bytes.size(); ++i) bytes[i] = input.byte();
-      MessagePrefix::store(bytes.data(), static_cast<MessagePacketType>(input.byte() % 6), 0, 0);
+      packet::MessagePrefix::store(bytes.data(), static_cast<packet::MessagePacketType>(input.byte() % 6), 0, 0);
     }
     const std::size_t at = input.byte();
     if (at < bytes.size()) bytes[at] = input.byte();
-    Datagram datagram;
+    message::Datagram datagram;
     datagram.head = bytes.data();
     datagram.head_length = static_cast<std::uint32_t>(bytes.size());
     datagram.from = stranger;
     endpoint.receive({&datagram, 1}, now);
-    std::uint8_t head[kMinHeadCapacity];
-    Outgoing out;
+    std::uint8_t head[message::kMinHeadCapacity];
+    message::Outgoing out;
     out.head = head;
     out.head_capacity = sizeof(head);
     std::size_t answered = 0;
@@ -46,22 +46,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (out.to != stranger) continue;
       answered += out.length();
       // A challenge makes a good hello.
-      MessageChallenge challenge;
-      if (MessagePrefix::type(head) == MessagePacketType::challenge &&
-          parse(head, out.head_length, challenge) == MessageParse::ok) {
-        MessageHello hello{challenge.session, challenge.nonce, challenge.token, challenge.token_time, {}};
+      packet::MessageChallenge challenge;
+      if (packet::MessagePrefix::type(head) == packet::MessagePacketType::challenge &&
+          packet::parse(head, out.head_length, challenge) == packet::MessageParse::ok) {
+        packet::MessageHello hello{challenge.session, challenge.nonce, challenge.token, challenge.token_time, {}};
         hello.terms.datagram_bytes = 1472;
-        heard.resize(MessageHello::kLength);
-        emit(hello, heard.data());
+        heard.resize(packet::MessageHello::kLength);
+        packet::emit(hello, heard.data());
       }
     }
     require(answered <= bytes.size(), "no answer is longer than the question");
     now.value += 1000;
   }
-  MessageEvent events[8];
+  message::MessageEvent events[8];
   for (std::size_t n = endpoint.poll(events); n != 0; n = endpoint.poll(events)) {
     for (std::size_t i = 0; i < n; ++i) {
-      require(events[i].kind != EventKind::connected, "only the peer that was asked can accept");
+      require(events[i].kind != message::EventKind::connected, "only the peer that was asked can accept");
     }
   }
   return 0;

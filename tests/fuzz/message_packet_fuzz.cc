@@ -13,9 +13,9 @@ namespace {
 template <typename Packet>
 void round_trip(const std::vector<std::uint8_t>& bytes) {
   Packet packet;
-  if (parse(bytes.data(), static_cast<std::uint32_t>(bytes.size()), packet) != MessageParse::ok) return;
+  if (packet::parse(bytes.data(), static_cast<std::uint32_t>(bytes.size()), packet) != packet::MessageParse::ok) return;
   std::vector<std::uint8_t> again(Packet::kLength);
-  emit(packet, again.data());
+  packet::emit(packet, again.data());
   require(again == bytes, "a handshake packet is emitted as it was");
 }
 
@@ -24,51 +24,51 @@ void round_trip(const std::vector<std::uint8_t>& bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::vector<std::uint8_t> bytes(data, data + size);  // exactly as long, for the sanitizer
   const auto length = static_cast<std::uint32_t>(size);
-  static_cast<void>(describe_message(bytes.data(), length));
-  if (MessagePrefix::check(bytes.data(), length) != MessageParse::ok) return 0;
-  switch (MessagePrefix::type(bytes.data())) {
-    case MessagePacketType::hello:
-      round_trip<MessageHello>(bytes);
+  static_cast<void>(packet::describe_message(bytes.data(), length));
+  if (packet::MessagePrefix::check(bytes.data(), length) != packet::MessageParse::ok) return 0;
+  switch (packet::MessagePrefix::type(bytes.data())) {
+    case packet::MessagePacketType::hello:
+      round_trip<packet::MessageHello>(bytes);
       break;
-    case MessagePacketType::challenge:
-      round_trip<MessageChallenge>(bytes);
+    case packet::MessagePacketType::challenge:
+      round_trip<packet::MessageChallenge>(bytes);
       break;
-    case MessagePacketType::accept:
-      round_trip<MessageAccept>(bytes);
+    case packet::MessagePacketType::accept:
+      round_trip<packet::MessageAccept>(bytes);
       break;
-    case MessagePacketType::reject:
-      round_trip<MessageReject>(bytes);
+    case packet::MessagePacketType::reject:
+      round_trip<packet::MessageReject>(bytes);
       break;
-    case MessagePacketType::reset:
-      round_trip<MessageReset>(bytes);
+    case packet::MessagePacketType::reset:
+      round_trip<packet::MessageReset>(bytes);
       break;
-    case MessagePacketType::session: {
-      MessageHeader header;
-      if (parse(bytes.data(), length, header) != MessageParse::ok) break;
+    case packet::MessagePacketType::session: {
+      packet::MessageHeader header;
+      if (packet::parse(bytes.data(), length, header) != packet::MessageParse::ok) break;
       std::vector<std::uint8_t> again(header.length());
-      emit(header, again.data());
-      std::uint8_t* at = again.data() + MessageHeader::kLength;
-      const std::uint8_t* from = bytes.data() + MessageHeader::kLength;
-      if (header.has(kMessageHasAck)) {
-        emit(load_ack(from), at);
-        std::copy_n(from + MessageAck::kLength, 8U * header.ack_words, at + MessageAck::kLength);
+      packet::emit(header, again.data());
+      std::uint8_t* at = again.data() + packet::MessageHeader::kLength;
+      const std::uint8_t* from = bytes.data() + packet::MessageHeader::kLength;
+      if (header.has(packet::kMessageHasAck)) {
+        packet::emit(packet::load_ack(from), at);
+        std::copy_n(from + packet::MessageAck::kLength, 8U * header.ack_words, at + packet::MessageAck::kLength);
         at += header.ack_length();
         from += header.ack_length();
       }
-      if (header.has(kMessageBundle)) {
-        const std::uint8_t* const end = from + MessageFragment::kLength + header.payload_length;
+      if (header.has(packet::kMessageBundle)) {
+        const std::uint8_t* const end = from + packet::MessageFragment::kLength + header.payload_length;
         again.assign(bytes.begin(), bytes.begin() + (end - bytes.data()));
-        emit(header, again.data());
-        MessageFragment fragment;
-        while (from != end &&
-               parse_bundled(from, static_cast<std::uint32_t>(end - from), fragment) == MessageParse::ok) {
-          emit(fragment, again.data() + (from - bytes.data()));
-          from += MessageFragment::kLength + fragment.total;
+        packet::emit(header, again.data());
+        packet::MessageFragment fragment;
+        while (from != end && packet::parse_bundled(from, static_cast<std::uint32_t>(end - from), fragment) ==
+                                  packet::MessageParse::ok) {
+          packet::emit(fragment, again.data() + (from - bytes.data()));
+          from += packet::MessageFragment::kLength + fragment.total;
         }
-      } else if (header.has(kMessageHasFragment)) {
-        MessageFragment fragment;
-        if (parse(from, header.payload_length, fragment) != MessageParse::ok) break;
-        emit(fragment, at);
+      } else if (header.has(packet::kMessageHasFragment)) {
+        packet::MessageFragment fragment;
+        if (packet::parse(from, header.payload_length, fragment) != packet::MessageParse::ok) break;
+        packet::emit(fragment, at);
       }
       require(std::equal(again.begin(), again.end(), bytes.begin()), "a session's packet is emitted as it was");
       break;

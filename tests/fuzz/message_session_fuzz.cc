@@ -18,7 +18,7 @@ constexpr std::uint32_t kRoom = 1024;
 /// Two endpoints whose packets the fuzzer may carry, change, repeat and lose.
 struct Pair {
   Pair(bool go_back_n, bool grants) {
-    EndpointConfig config;
+    message::EndpointConfig config;
     config.max_sessions = 3;
     config.max_messages = 24;
     config.max_sent_packets = 256;
@@ -26,17 +26,17 @@ struct Pair {
     config.max_message_bytes = 20'000;
     config.receive_window = 8192;
     config.datagram_bytes = 512;
-    if (go_back_n) config.reliability = Reliability::go_back_n;
+    if (go_back_n) config.reliability = message::Reliability::go_back_n;
     if (grants) config.grants = 2048;
     for (std::uint8_t i = 0; i < 2; ++i) {
       config.secret.fill(static_cast<std::uint8_t>(i + 1));
-      hosts.push_back(Endpoint::create(config, now).value());
-      addresses.push_back(peer_address(Ipv4Address{{10, 0, 0, i}}, 7));
+      hosts.push_back(message::Endpoint::create(config, now).value());
+      addresses.push_back(message::peer_address(Ipv4Address{{10, 0, 0, i}}, 7));
     }
   }
 
   void transmit(std::size_t from) {
-    Outgoing out[4];
+    message::Outgoing out[4];
     std::uint8_t heads[4][kRoom];
     for (std::size_t i = 0; i < 4; ++i) {
       out[i].head = heads[i];
@@ -55,10 +55,10 @@ struct Pair {
   }
 
   void receive(std::size_t to, std::vector<std::uint8_t> bytes, std::uint8_t ecn) {
-    const auto cut = static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), kMaxHeadBytes));
+    const auto cut = static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), message::kMaxHeadBytes));
     std::vector<std::uint8_t> head(bytes.begin(), bytes.begin() + cut);
     std::vector<std::uint8_t> rest(bytes.begin() + cut, bytes.end());
-    Datagram datagram;
+    message::Datagram datagram;
     datagram.head = head.data();
     datagram.head_length = cut;
     datagram.rest = rest.data();
@@ -69,31 +69,32 @@ struct Pair {
   }
 
   void poll(std::size_t at) {
-    MessageEvent events[4];
+    message::MessageEvent events[4];
     const std::size_t count = hosts[at].poll(events);
     for (std::size_t i = 0; i < count; ++i) {
-      const MessageEvent& event = events[i];
-      if (event.kind == EventKind::connected || event.kind == EventKind::accepted)
+      const message::MessageEvent& event = events[i];
+      if (event.kind == message::EventKind::connected || event.kind == message::EventKind::accepted)
         sessions[at].push_back(event.session);
-      if (event.kind == EventKind::request || event.kind == EventKind::message) {
+      if (event.kind == message::EventKind::request || event.kind == message::EventKind::message) {
         std::uint8_t sum = 0;
         for (std::uint32_t b = 0; b < event.length; ++b) sum = static_cast<std::uint8_t>(sum + event.data[b]);
         read = static_cast<std::uint8_t>(read + sum);
         held[at].push_back(event.id);
       }
-      const bool ends = (event.kind == EventKind::response || event.kind == EventKind::sent) && !event.id.incoming;
+      const bool ends =
+          (event.kind == message::EventKind::response || event.kind == message::EventKind::sent) && !event.id.incoming;
       if (ends) require(under_way[at].erase(event.context) == 1, "a message ends once");
     }
   }
 
   Nanos now{1'000'000'000'000};
-  std::vector<Endpoint> hosts;
-  std::vector<PeerAddress> addresses;
+  std::vector<message::Endpoint> hosts;
+  std::vector<message::PeerAddress> addresses;
   std::vector<std::vector<std::uint8_t>> wire[2];
   std::vector<std::uint64_t> tokens[2];
-  std::vector<SessionId> sessions[2];
-  std::vector<MessageId> held[2];
-  std::vector<MessageId> own[2];
+  std::vector<message::SessionId> sessions[2];
+  std::vector<message::MessageId> held[2];
+  std::vector<message::MessageId> own[2];
   std::map<std::uint64_t, std::unique_ptr<std::vector<std::uint8_t>>> under_way[2];
   std::uint64_t contexts = 0;
   std::uint8_t read = 0;
@@ -110,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FuzzInput input(data, size);
   const std::uint8_t first = input.byte();
   Pair pair((first & 1) != 0, (first & 8) != 0);
-  SessionOptions session_options;
+  message::SessionOptions session_options;
   session_options.ordered = (first & 2) != 0;
   pair.sessions[0].push_back(pair.hosts[0].connect(pair.addresses[1], session_options, pair.now).session);
   if ((first & 4) != 0) {  // most of the time past the handshake
@@ -128,7 +129,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint8_t action = input.byte();
     const std::uint8_t which = input.byte();
     const std::size_t side = action & 1;
-    Endpoint& host = pair.hosts[side];
+    message::Endpoint& host = pair.hosts[side];
     switch (action >> 1 & 15) {
       case 0:
       case 1:
@@ -171,28 +172,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const std::uint64_t context = ++pair.contexts;
         const std::uint32_t length = which < 128 ? which : (which - 127U) * 155U;
         auto response = std::make_unique<std::vector<std::uint8_t>>(input.byte() * 8U);
-        const MutableBuffer room{response->data(), static_cast<std::uint32_t>(response->size()), false};
-        Submitted made;
+        const message::MutableBuffer room{response->data(), static_cast<std::uint32_t>(response->size()), false};
+        message::Submitted made;
         if ((action & 64) != 0) {
-          SendOptions options;
+          message::SendOptions options;
           options.context = context;
           options.copy = (action & 128) != 0;
           made = host.send(pick(pair.sessions[side], which), {payload.data(), length, false}, options, pair.now);
         } else {
-          RequestOptions options;
+          message::RequestOptions options;
           options.context = context;
           options.copy = (action & 128) != 0;
           if (which % 4 == 0) options.deadline = Nanos{pair.now.value + which * 100'000};
           made =
               host.request(pick(pair.sessions[side], which), {payload.data(), length, false}, room, options, pair.now);
         }
-        if (made.status != CallStatus::ok) break;
+        if (made.status != message::CallStatus::ok) break;
         pair.under_way[side][context] = std::move(response);
         pair.own[side].push_back(made.id);
         break;
       }
       case 11: {
-        SendOptions options;
+        message::SendOptions options;
         options.copy = (action & 64) != 0;
         static_cast<void>(
             host.respond(pick(pair.held[side], which), {payload.data(), which * 40U, false}, options, pair.now));
@@ -212,19 +213,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         pair.poll(side);
         break;
       case 15: {
-        const SessionId session = pick(pair.sessions[side], which);
+        const message::SessionId session = pick(pair.sessions[side], which);
         if ((action & 192) == 0) static_cast<void>(host.close(session, pair.now));
         if ((action & 192) == 64) static_cast<void>(host.reconnect(session, pair.now));
         if ((action & 192) == 128) pair.receive(side, input.rest(), 0);
         if ((action & 192) == 192) {
-          const Opened opened = host.connect(pair.addresses[1 - side], session_options, pair.now);
-          if (opened.status == CallStatus::ok) pair.sessions[side].push_back(opened.session);
+          const message::Opened opened = host.connect(pair.addresses[1 - side], session_options, pair.now);
+          if (opened.status == message::CallStatus::ok) pair.sessions[side].push_back(opened.session);
         }
         break;
       }
     }
-    for (const SessionId session : pair.sessions[side]) {
-      const SessionFacts facts = host.facts(session);
+    for (const message::SessionId session : pair.sessions[side]) {
+      const message::SessionFacts facts = host.facts(session);
       require(facts.in_flight_packets <= 1024 && facts.messages <= 64, "what is in flight is bounded");
       require((facts.in_flight_packets == 0) == (facts.in_flight_bytes == 0), "packets and bytes in flight agree");
     }
@@ -232,18 +233,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   // Both ends are closed: everything that was begun must have ended, and all memory be back.
   for (std::size_t side : {0, 1}) {
-    for (const SessionId session : pair.sessions[side]) static_cast<void>(pair.hosts[side].close(session, pair.now));
+    for (const message::SessionId session : pair.sessions[side])
+      static_cast<void>(pair.hosts[side].close(session, pair.now));
     for (const std::uint64_t token : pair.tokens[side]) pair.hosts[side].transmitted(token);
     pair.hosts[side].advance(pair.now);  // which may be before what it saw last
     pair.now.value += 3'000'000'000;
     pair.hosts[side].advance(pair.now);  // sessions that were never confirmed
     for (int i = 0; i < 200; ++i) pair.poll(side);
-    for (const MessageId& id : pair.held[side]) static_cast<void>(pair.hosts[side].release(id, pair.now));
+    for (const message::MessageId& id : pair.held[side]) static_cast<void>(pair.hosts[side].release(id, pair.now));
     for (int i = 0; i < 10; ++i) pair.poll(side);
-    for (const SessionId session : pair.sessions[side]) static_cast<void>(pair.hosts[side].forget(session, pair.now));
+    for (const message::SessionId session : pair.sessions[side])
+      static_cast<void>(pair.hosts[side].forget(session, pair.now));
     for (int i = 0; i < 200; ++i) pair.poll(side);
     require(pair.under_way[side].empty(), "every message ended");
-    const EndpointFacts facts = pair.hosts[side].facts();
+    const message::EndpointFacts facts = pair.hosts[side].facts();
     require(facts.free_sessions == 3, "no session leaks");
     require(facts.free_messages == 24, "no message leaks");
     require(facts.free_sent_packets == 256, "no packet leaks");

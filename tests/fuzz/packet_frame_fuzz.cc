@@ -4,48 +4,53 @@
 #include "fuzz/packet_input.h"
 
 using namespace warpline;
+using packet::operator+;
 
 namespace {
 
-std::vector<FrameBytes> good_frames() {
-  const FrameBytes extension{17, 0, 1, 4, 0, 0, 0, 0};
-  const FrameBytes udp = udp_datagram(counting(9));
-  const FrameBytes tcp = tcp_segment(counting(9), {2, 4, 5, 0xb4});
+std::vector<packet::FrameBytes> good_frames() {
+  const packet::FrameBytes extension{17, 0, 1, 4, 0, 0, 0, 0};
+  const packet::FrameBytes udp = packet::udp_datagram(packet::counting(9));
+  const packet::FrameBytes tcp = packet::tcp_segment(packet::counting(9), {2, 4, 5, 0xb4});
   return {
-      ipv4_frame(kProtocolUdp, udp),
-      ipv4_frame(kProtocolTcp, tcp, {}, {148, 4, 0, 0}),
-      ipv4_frame(kProtocolIcmp, icmp_message(kIcmpEchoRequest, counting(9))),
-      ipv6_frame(kExtensionDestination, extension + udp),
-      ipv6_frame(kProtocolTcp, tcp),
-      ipv6_frame(kProtocolIcmpv6,
-                 icmp_message(kNeighbourSolicitation, counting(16)) + FrameBytes{1, 1, 2, 0, 0, 0, 0, 1}),
-      tagged(tagged(ipv4_frame(kProtocolUdp, udp), kEtherTypeVlan, 5), kEtherTypeService, 6),
-      arp_frame({}),
+      packet::ipv4_frame(packet::kProtocolUdp, udp),
+      packet::ipv4_frame(packet::kProtocolTcp, tcp, {}, {148, 4, 0, 0}),
+      packet::ipv4_frame(packet::kProtocolIcmp, packet::icmp_message(packet::kIcmpEchoRequest, packet::counting(9))),
+      packet::ipv6_frame(packet::kExtensionDestination, extension + udp),
+      packet::ipv6_frame(packet::kProtocolTcp, tcp),
+      packet::ipv6_frame(packet::kProtocolIcmpv6,
+                         packet::icmp_message(packet::kNeighbourSolicitation, packet::counting(16)) +
+                             packet::FrameBytes{1, 1, 2, 0, 0, 0, 0, 1}),
+      packet::tagged(packet::tagged(packet::ipv4_frame(packet::kProtocolUdp, udp), packet::kEtherTypeVlan, 5),
+                     packet::kEtherTypeService, 6),
+      packet::arp_frame({}),
   };
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::vector<FrameBytes> kGood = good_frames();
+  static const std::vector<packet::FrameBytes> kGood = good_frames();
   FuzzInput input(data, size);
   const auto cuts = input.cuts();
-  FrameBytes bytes = input.frame(kGood);
-  SegmentedFrame whole(bytes);
-  SegmentedFrame pieces(bytes, cuts);
-  const ParsedFrame parsed = parse(whole.ref());
-  require(fields(parsed) == fields(parse(pieces.ref())), "segments do not change what is found");
+  packet::FrameBytes bytes = input.frame(kGood);
+  packet::SegmentedFrame whole(bytes);
+  packet::SegmentedFrame pieces(bytes, cuts);
+  const packet::ParsedFrame parsed = packet::parse(whole.ref());
+  require(fields(parsed) == fields(packet::parse(pieces.ref())), "segments do not change what is found");
   require(parsed.payload_offset + parsed.payload_length <= bytes.size(), "the payload ends within the frame");
-  require(parsed.l4 == L4Kind::none || parsed.l4_offset + l4_total(parsed) <= bytes.size(), "so does the transport");
-  const Verdict verdict = verify_checksums(whole.ref(), parsed);
-  require(verdict == verify_checksums(pieces.ref(), parsed), "segments do not change which checksums are right");
+  require(parsed.l4 == packet::L4Kind::none || parsed.l4_offset + packet::l4_total(parsed) <= bytes.size(),
+          "so does the transport");
+  const Verdict verdict = packet::verify_checksums(whole.ref(), parsed);
+  require(verdict == packet::verify_checksums(pieces.ref(), parsed),
+          "segments do not change which checksums are right");
   if (is_drop(parsed.verdict)) {
     require(verdict == parsed.verdict, "a malformed frame stays one");
     return 0;
   }
-  update_checksums(whole.ref(), parsed);
-  update_checksums(pieces.ref(), parsed);
+  packet::update_checksums(whole.ref(), parsed);
+  packet::update_checksums(pieces.ref(), parsed);
   require(whole.bytes() == pieces.bytes(), "segments do not change which checksums are written");
-  require(verdict_of(pieces.ref()) == Verdict::forward, "written checksums are right");
+  require(packet::verdict_of(pieces.ref()) == Verdict::forward, "written checksums are right");
   return 0;
 }

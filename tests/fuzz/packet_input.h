@@ -36,18 +36,18 @@ class FuzzInput {
     return lengths;
   }
 
-  FrameBytes rest() {
-    FrameBytes bytes(data_, data_ + left_);
+  packet::FrameBytes rest() {
+    packet::FrameBytes bytes(data_, data_ + left_);
     left_ = 0;
     return bytes;
   }
 
   /// One of `templates` with some bytes changed and some cut off or appended; or, for the remaining choices, the rest
   /// of the input as it is.
-  FrameBytes frame(const std::vector<FrameBytes>& templates) {
+  packet::FrameBytes frame(const std::vector<packet::FrameBytes>& templates) {
     const std::size_t choice = byte() % (templates.size() + 1);
     if (choice == templates.size()) return rest();
-    FrameBytes bytes = templates[choice];
+    packet::FrameBytes bytes = templates[choice];
     for (int changes = byte() % 8; changes > 0; --changes) {
       const std::size_t at = byte();
       const std::uint8_t value = byte();
@@ -55,6 +55,7 @@ class FuzzInput {
     }
     const std::size_t length = byte();
     if (length < bytes.size() && length != 0) bytes.resize(length);
+    using packet::operator+;
     return bytes + rest();
   }
 
@@ -64,20 +65,20 @@ class FuzzInput {
 };
 
 /// Everything that parse() found, comparable.
-inline auto fields(const ParsedFrame& p) {
+inline auto fields(const packet::ParsedFrame& p) {
   return std::tuple(p.verdict, p.l3, p.l4, p.protocol, p.vlan_tags, p.fragment, p.source_routed, p.vlan[0], p.vlan[1],
                     p.ether_type, p.l2_length, p.l3_offset, p.l3_length, p.l4_offset, p.l4_length, p.payload_offset,
                     p.payload_length);
 }
 
 /// parse() of `payload` in an Ethernet frame, which must be the same in whatever segments.
-inline ParsedFrame parse_in_frame(std::uint16_t ether_type, const FrameBytes& payload,
-                                  const std::vector<std::uint32_t>& cuts) {
-  const FrameBytes bytes = ethernet_frame(ether_type, payload);
-  SegmentedFrame whole(bytes);
-  SegmentedFrame pieces(bytes, cuts);
-  const ParsedFrame parsed = parse(whole.ref());
-  require(fields(parsed) == fields(parse(pieces.ref())), "segments do not change what is found");
+inline packet::ParsedFrame parse_in_frame(std::uint16_t ether_type, const packet::FrameBytes& payload,
+                                          const std::vector<std::uint32_t>& cuts) {
+  const packet::FrameBytes bytes = packet::ethernet_frame(ether_type, payload);
+  packet::SegmentedFrame whole(bytes);
+  packet::SegmentedFrame pieces(bytes, cuts);
+  const packet::ParsedFrame parsed = packet::parse(whole.ref());
+  require(fields(parsed) == fields(packet::parse(pieces.ref())), "segments do not change what is found");
   return parsed;
 }
 

@@ -8,33 +8,37 @@
 #include "warpline/packet/udp_frame.h"
 
 using namespace warpline;
+using packet::operator+;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzInput input(data, size);
   const bool v4 = input.byte() % 2 == 0;
   const auto cuts = input.cuts();
-  const FrameBytes bytes = input.frame({udp_datagram(counting(9))});
-  if (bytes.size() > kMaxUdpPayload) return 0;
-  SegmentedFrame exact(bytes);
-  UdpHeader header;
-  const Verdict verdict = parse(exact.ref().data(), static_cast<std::uint32_t>(bytes.size()), header);
-  FrameBytes datagram = v4 ? ipv4_frame(kProtocolUdp, bytes) : ipv6_frame(kProtocolUdp, bytes);
+  const packet::FrameBytes bytes = input.frame({packet::udp_datagram(packet::counting(9))});
+  if (bytes.size() > packet::kMaxUdpPayload) return 0;
+  packet::SegmentedFrame exact(bytes);
+  packet::UdpHeader header;
+  const Verdict verdict = packet::parse(exact.ref().data(), static_cast<std::uint32_t>(bytes.size()), header);
+  packet::FrameBytes datagram =
+      v4 ? packet::ipv4_frame(packet::kProtocolUdp, bytes) : packet::ipv6_frame(packet::kProtocolUdp, bytes);
   datagram.erase(datagram.begin(), datagram.begin() + 14);
-  const ParsedFrame parsed = parse_in_frame(v4 ? kEtherTypeIpv4 : kEtherTypeIpv6, datagram, cuts);
+  const packet::ParsedFrame parsed =
+      parse_in_frame(v4 ? packet::kEtherTypeIpv4 : packet::kEtherTypeIpv6, datagram, cuts);
   require(parsed.verdict == verdict, "datagram and frame have one verdict");
   if (verdict == Verdict::forward) {
     require(parsed.payload_length == header.length - 8U, "the payload is what the length says");
-    FrameBytes rebuilt(8);
-    emit(header, rebuilt.data());
+    packet::FrameBytes rebuilt(8);
+    packet::emit(header, rebuilt.data());
     require(std::equal(rebuilt.begin(), rebuilt.end(), bytes.begin()), "the header is emitted as it was");
   }
 
-  UdpFrame around;
-  around.source = v4 ? IpAddress{kTestSourceV4} : IpAddress{kTestSourceV6};
-  around.destination = v4 ? IpAddress{kTestDestinationV4} : IpAddress{kTestDestinationV6};
-  FrameBytes made = FrameBytes(udp_headers_length(around)) + bytes;
-  require(emit(around, made) == udp_headers_length(around), "the headers fit");
-  SegmentedFrame pieces(made, cuts);
-  require(verdict_of(pieces.ref()) == Verdict::forward, "the made frame's checksums are right, in segments too");
+  packet::UdpFrame around;
+  around.source = v4 ? IpAddress{packet::kTestSourceV4} : IpAddress{packet::kTestSourceV6};
+  around.destination = v4 ? IpAddress{packet::kTestDestinationV4} : IpAddress{packet::kTestDestinationV6};
+  packet::FrameBytes made = packet::FrameBytes(packet::udp_headers_length(around)) + bytes;
+  require(packet::emit(around, made) == packet::udp_headers_length(around), "the headers fit");
+  packet::SegmentedFrame pieces(made, cuts);
+  require(packet::verdict_of(pieces.ref()) == Verdict::forward,
+          "the made frame's checksums are right, in segments too");
   return 0;
 }

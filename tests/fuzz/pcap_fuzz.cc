@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;  // fmemopen makes no file of nothing
   std::FILE* const file = fmemopen(const_cast<std::uint8_t*>(data), size, "rb");
   if (file == nullptr) return 0;
-  const auto facts = warpline::check_pcap(file, "fuzz");
+  const auto facts = warpline::runtime::check_pcap(file, "fuzz");
   if (facts.ok()) {
     if (facts->packets == 0 || facts->bytes > size || facts->longest > facts->bytes) std::abort();
   } else {

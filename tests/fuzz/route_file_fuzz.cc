@@ -7,13 +7,13 @@
 #include "warpline/route/route_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::vector<warpline::RouterPort> ports = {
+  static const std::vector<warpline::route::RouterPort> ports = {
       {.mac = {},
        .addresses = {*warpline::parse_interface_address("10.0.0.1/24"),
                      *warpline::parse_interface_address("fd00::1/64")}},
       {.mac = {}, .addresses = {*warpline::parse_interface_address("192.168.0.1/16")}}};
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto set = warpline::parse_routes(text, "fuzz", ports, true);
+  const auto set = warpline::route::parse_routes(text, "fuzz", ports, true);
   if (!set.ok()) {
     const warpline::Error& error = set.error();
     const bool named = error.kind == warpline::ErrorKind::usage && error.what.starts_with("cannot use fuzz:");

@@ -23,14 +23,14 @@ namespace {
 
 using testing::HasSubstr;
 
-const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(1));
+const auto* const kEal = testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(1));
 
 constexpr std::uint32_t kBuffers = 1023;
 constexpr std::uint16_t kBurst = 32;
 constexpr std::uint32_t kFrames = 2000;
 
-PortPoolsPlan plan_of(MemoryKind memory, std::uint16_t split) {
-  PortPoolsPlan plan;
+memory::PortPoolsPlan plan_of(memory::MemoryKind memory, std::uint16_t split) {
+  memory::PortPoolsPlan plan;
   plan.name = "near";
   plan.settings.memory = memory;
   plan.settings.split = split;
@@ -40,8 +40,8 @@ PortPoolsPlan plan_of(MemoryKind memory, std::uint16_t split) {
   return plan;
 }
 
-PortSettings port_config(const std::string& spec, std::uint16_t mtu = 1500) {
-  PortSettings config;
+port::PortSettings port_config(const std::string& spec, std::uint16_t mtu = 1500) {
+  port::PortSettings config;
   config.spec = spec;
   config.rx_ring = config.tx_ring = 128;
   config.mtu = mtu;
@@ -67,10 +67,10 @@ std::vector<std::uint8_t> bytes_of(const rte_mbuf* mbuf) {
 /// Two ports with a wire between them: the near one with the pools that a test asks for, the far one with host memory.
 class Pair {
  public:
-  Result<void> open(const PortPoolsPlan& plan, std::uint16_t mtu = 1500, bool map = true) {
-    WARPLINE_TRY(Port near, Port::open("net_vnic0,wire=net_vnic1,buffer=16777216" + near_arguments));
+  Result<void> open(const memory::PortPoolsPlan& plan, std::uint16_t mtu = 1500, bool map = true) {
+    WARPLINE_TRY(port::Port near, port::Port::open("net_vnic0,wire=net_vnic1,buffer=16777216" + near_arguments));
     WARPLINE_CHECK(near.configure(port_config("net_vnic0", mtu), {.rx = plan.queues, .tx = 1, .one_pool = true}));
-    WARPLINE_TRY(PortPools pools, PortPools::make(plan, gpus.memory()));
+    WARPLINE_TRY(memory::PortPools pools, memory::PortPools::make(plan, gpus.memory()));
     near_pools.emplace(std::move(pools));
     near_.emplace(std::move(near));
     for (const std::span<std::byte> memory : near_pools->external()) {
@@ -78,9 +78,9 @@ class Pair {
     }
     WARPLINE_CHECK(near_->attach(near_pools->queues()));
     WARPLINE_CHECK(near_->start());
-    WARPLINE_TRY(Port far, Port::open("net_vnic1,wire=net_vnic0,buffer=16777216"));
+    WARPLINE_TRY(port::Port far, port::Port::open("net_vnic1,wire=net_vnic0,buffer=16777216"));
     WARPLINE_CHECK(far.configure(port_config("net_vnic1", mtu), {.rx = 1, .tx = 1}));
-    WARPLINE_TRY(PacketPool pool, PacketPool::make({"far", kBuffers, 32, std::uint32_t{mtu} + 64}));
+    WARPLINE_TRY(memory::PacketPool pool, memory::PacketPool::make({"far", kBuffers, 32, std::uint32_t{mtu} + 64}));
     far_pool.emplace(std::move(pool));
     far_.emplace(std::move(far));
     WARPLINE_CHECK(far_->attach(far_pool->get()));
@@ -98,17 +98,17 @@ class Pair {
     far_.reset();
   }
 
-  [[nodiscard]] Port& near() { return *near_; }
-  [[nodiscard]] Port& far() { return *far_; }
+  [[nodiscard]] port::Port& near() { return *near_; }
+  [[nodiscard]] port::Port& far() { return *far_; }
 
   std::string near_arguments;
-  MadeUpGpus gpus;
-  std::optional<PortPools> near_pools;
-  std::optional<PacketPool> far_pool;
+  memory::MadeUpGpus gpus;
+  std::optional<memory::PortPools> near_pools;
+  std::optional<memory::PacketPool> far_pool;
 
  private:
-  std::optional<Port> near_;
-  std::optional<Port> far_;
+  std::optional<port::Port> near_;
+  std::optional<port::Port> far_;
 };
 
 rte_mbuf* made_of(rte_mempool* pool, const std::vector<std::uint8_t>& bytes) {
@@ -148,7 +148,7 @@ void echo(Pair& pair, std::uint16_t mtu, Inspect inspect) {
 }
 
 struct Kind {
-  MemoryKind memory;
+  memory::MemoryKind memory;
   std::uint16_t split;
   std::uint16_t mtu;
 };
@@ -158,13 +158,13 @@ class Kinds : public testing::TestWithParam<Kind> {};
 TEST_P(Kinds, EveryByteGoesThroughAndEveryBufferComesBack) {
   const auto [memory, split, mtu] = GetParam();
   Pair pair;
-  PortPoolsPlan plan = plan_of(memory, split);
-  plan.data_room = data_room(mtu);
+  memory::PortPoolsPlan plan = plan_of(memory, split);
+  plan.data_room = memory::data_room(mtu);
   const auto opened = pair.open(plan, mtu);
   ASSERT_TRUE(opened.ok()) << opened.error().message();
-  const bool external = memory == MemoryKind::device;
+  const bool external = memory == memory::MemoryKind::device;
   EXPECT_EQ(pair.gpus.allocated != 0, external);
-  EXPECT_EQ(pair.gpus.pinned != 0, memory == MemoryKind::pinned || (external && split != 0));
+  EXPECT_EQ(pair.gpus.pinned != 0, memory == memory::MemoryKind::pinned || (external && split != 0));
   EXPECT_EQ(pair.near().setup().device_access, external ? "as net_vnic maps it" : "");
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -174,7 +174,7 @@ TEST_P(Kinds, EveryByteGoesThroughAndEveryBufferComesBack) {
   EXPECT_EQ(has(pair.near().setup().tx_offloads, "mbuf_fast_free"), split == 0 && !external);
   echo(pair, mtu, [&, limit = split](const rte_mbuf* mbuf) {
     if (limit == 0 || mbuf->pkt_len <= limit) {
-      const RxPools& pools = pair.near_pools->queues()[0];
+      const port::RxPools& pools = pair.near_pools->queues()[0];
       EXPECT_EQ(mbuf->nb_segs, 1);
       EXPECT_EQ(mbuf->pool, limit == 0 ? pools.payload : pools.header);
       return;
@@ -196,13 +196,14 @@ std::string name_of(const testing::TestParamInfo<Kind>& info) {
          std::to_string(mtu);
 }
 
-INSTANTIATE_TEST_SUITE_P(Memory, Kinds,
-                         testing::Values(Kind{MemoryKind::host, 0, 1500}, Kind{MemoryKind::host, 60, 1500},
-                                         Kind{MemoryKind::pinned, 0, 1500}, Kind{MemoryKind::pinned, 60, 1500},
-                                         Kind{MemoryKind::pinned, 0, 9000}, Kind{MemoryKind::device, 0, 1500},
-                                         Kind{MemoryKind::device, 60, 1500}, Kind{MemoryKind::device, 0, 9000},
-                                         Kind{MemoryKind::device, 128, 9000}, Kind{MemoryKind::device, 22, 1500}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Memory, Kinds,
+    testing::Values(Kind{memory::MemoryKind::host, 0, 1500}, Kind{memory::MemoryKind::host, 60, 1500},
+                    Kind{memory::MemoryKind::pinned, 0, 1500}, Kind{memory::MemoryKind::pinned, 60, 1500},
+                    Kind{memory::MemoryKind::pinned, 0, 9000}, Kind{memory::MemoryKind::device, 0, 1500},
+                    Kind{memory::MemoryKind::device, 60, 1500}, Kind{memory::MemoryKind::device, 0, 9000},
+                    Kind{memory::MemoryKind::device, 128, 9000}, Kind{memory::MemoryKind::device, 22, 1500}),
+    name_of);
 
 /// Devices count the room of a buffer in units, and scatter what does not fit into whole ones, asked or not.
 TEST(BufferUnits, AFrameOfTheMtuLiesInOneBuffer) {
@@ -211,8 +212,8 @@ TEST(BufferUnits, AFrameOfTheMtuLiesInOneBuffer) {
       SCOPED_TRACE(std::to_string(unit) + ", MTU " + std::to_string(mtu));
       Pair pair;
       pair.near_arguments = ",rx_buffer_unit=" + std::to_string(unit);
-      PortPoolsPlan plan = plan_of(MemoryKind::host, 0);
-      plan.data_room = data_room(mtu);
+      memory::PortPoolsPlan plan = plan_of(memory::MemoryKind::host, 0);
+      plan.data_room = memory::data_room(mtu);
       const auto opened = pair.open(plan, mtu);
       ASSERT_TRUE(opened.ok()) << opened.error().message();
       echo(pair, mtu, [](const rte_mbuf* mbuf) { EXPECT_EQ(mbuf->nb_segs, 1); });
@@ -223,7 +224,7 @@ TEST(BufferUnits, AFrameOfTheMtuLiesInOneBuffer) {
 TEST(BufferUnits, WhatMayBeScatteredMayBeSentInPieces) {
   Pair pair;
   pair.near_arguments = ",rx_buffer_unit=1024";
-  PortPoolsPlan plan = plan_of(MemoryKind::host, 0);
+  memory::PortPoolsPlan plan = plan_of(memory::MemoryKind::host, 0);
   plan.data_room = 4032;  // holds the frame, in three KiB and a rest
   const auto opened = pair.open(plan, 4000);
   ASSERT_TRUE(opened.ok()) << opened.error().message();
@@ -238,14 +239,14 @@ TEST(BufferUnits, WhatMayBeScatteredMayBeSentInPieces) {
 
 TEST(PoolsOfQueues, EachQueueFillsFromItsOwn) {
   Pair pair;
-  PortPoolsPlan plan = plan_of(MemoryKind::device, 60);
+  memory::PortPoolsPlan plan = plan_of(memory::MemoryKind::device, 60);
   plan.queues = 2;
-  plan.settings.sharing = PoolSharing::queue;
+  plan.settings.sharing = memory::PoolSharing::queue;
   plan.gpus = {0, 1};
   const auto opened = pair.open(plan);
   ASSERT_TRUE(opened.ok()) << opened.error().message();
   EXPECT_EQ(pair.near_pools->external().size(), 2U);
-  for (const RxPools& pools : pair.near_pools->queues()) {
+  for (const port::RxPools& pools : pair.near_pools->queues()) {
     EXPECT_GT(rte_mempool_in_use_count(pools.payload), 0U) << "its ring is filled";
     EXPECT_GT(rte_mempool_in_use_count(pools.header), 0U);
   }
@@ -253,7 +254,7 @@ TEST(PoolsOfQueues, EachQueueFillsFromItsOwn) {
 
 TEST(DeviceMemory, ThatWasNotMappedIsRefused) {
   Pair pair;
-  const auto opened = pair.open(plan_of(MemoryKind::device, 0), 1500, false);
+  const auto opened = pair.open(plan_of(memory::MemoryKind::device, 0), 1500, false);
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().kind, ErrorKind::environment);
   EXPECT_THAT(opened.error().message(), HasSubstr("rte_dev_dma_map"));
@@ -262,7 +263,7 @@ TEST(DeviceMemory, ThatWasNotMappedIsRefused) {
 TEST(DeviceMemory, CanBeMappedAgainOnceItsPortIsClosed) {
   for (int i = 0; i < 3; ++i) {
     Pair pair;
-    const auto opened = pair.open(plan_of(MemoryKind::device, 60));
+    const auto opened = pair.open(plan_of(memory::MemoryKind::device, 60));
     ASSERT_TRUE(opened.ok()) << opened.error().message();
     pair.close();
     EXPECT_GT(pair.gpus.allocated, 0U) << "it is the pool's, not the port's";
@@ -270,10 +271,10 @@ TEST(DeviceMemory, CanBeMappedAgainOnceItsPortIsClosed) {
 }
 
 TEST(DeviceMemory, IsRefusedByADeviceThatCannotReachIt) {
-  MadeUpGpus gpus;
-  const auto pools = PortPools::make(plan_of(MemoryKind::device, 0), gpus.memory());
+  memory::MadeUpGpus gpus;
+  const auto pools = memory::PortPools::make(plan_of(memory::MemoryKind::device, 0), gpus.memory());
   ASSERT_TRUE(pools.ok());
-  auto port = Port::open("net_null0");
+  auto port = port::Port::open("net_null0");
   ASSERT_TRUE(port.ok());
   ASSERT_TRUE(port->configure(port_config("net_null0"), {}).ok());
   const auto mapped = port->map(pools->external().front());
@@ -285,10 +286,10 @@ TEST(DeviceMemory, IsRefusedByADeviceThatCannotReachIt) {
 }
 
 TEST(Split, IsRefusedByADeviceThatCannot) {
-  MadeUpGpus gpus;
-  const auto pools = PortPools::make(plan_of(MemoryKind::host, 60), gpus.memory());
+  memory::MadeUpGpus gpus;
+  const auto pools = memory::PortPools::make(plan_of(memory::MemoryKind::host, 60), gpus.memory());
   ASSERT_TRUE(pools.ok());
-  auto port = Port::open("net_null0");
+  auto port = port::Port::open("net_null0");
   ASSERT_TRUE(port.ok());
   ASSERT_TRUE(port->configure(port_config("net_null0"), {}).ok());
   const auto attached = port->attach(pools->queues());

@@ -21,7 +21,7 @@
 namespace warpline {
 namespace {
 
-const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(1));
+const auto* const kEal = testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(1));
 
 enum class Wire { vnic, rings };
 
@@ -37,7 +37,7 @@ struct Case {
 
 struct Arrived {
   std::vector<std::uint8_t> bytes;
-  PeerAddress from;
+  message::PeerAddress from;
   std::uint8_t ecn = 0;
 };
 
@@ -59,19 +59,19 @@ class Ports : public testing::TestWithParam<Case> {
 
   void SetUp() override {
     const Case& c = GetParam();
-    if (c.wire == Wire::vnic && vnic_calls() == nullptr) GTEST_SKIP() << "built without net_vnic";
+    if (c.wire == Wire::vnic && port::vnic_calls() == nullptr) GTEST_SKIP() << "built without net_vnic";
     std::optional<std::uint16_t> ids[2];
     if (c.wire == Wire::rings) {
-      const auto pair = *make_ring_pair(c.workers, 512, kAnyNode);
+      const auto pair = *port::make_ring_pair(c.workers, 512, runtime::kAnyNode);
       ids[0] = pair.first;
       ids[1] = pair.second;
     }
     for (int side = 0; side < 2; ++side) {
-      PortSettings port;
+      port::PortSettings port;
       port.spec = "net_vnic" + std::to_string(side) + ",wire=net_vnic" + std::to_string(1 - side) + c.arguments;
       port.rx_ring = port.tx_ring = 256;
       port.addresses = {address(c.v6, static_cast<std::uint8_t>(side + 1))};
-      MessagePortConfig config;
+      transport::MessagePortConfig config;
       config.workers = c.workers;
       config.udp_port = side == 0 ? kClientPort : kServerPort;
       config.own_ports = side == 0;
@@ -79,7 +79,7 @@ class Ports : public testing::TestWithParam<Case> {
       config.max_sessions = 16;
       config.udp_checksum = c.checksum;
       config.pool.cache = 32;
-      auto opened = MessagePort::open(port, config, ids[side]);
+      auto opened = transport::MessagePort::open(port, config, ids[side]);
       ASSERT_TRUE(opened.ok()) << opened.error().message();
       ports_.push_back(std::move(opened).value());
     }
@@ -91,15 +91,15 @@ class Ports : public testing::TestWithParam<Case> {
     for (const auto& port : ports_) EXPECT_EQ(port->leaked(), 0U);
   }
 
-  [[nodiscard]] PeerAddress peer(int side, std::uint16_t port) const {
-    return peer_address(address(GetParam().v6, static_cast<std::uint8_t>(side + 1)).address, port);
+  [[nodiscard]] message::PeerAddress peer(int side, std::uint16_t port) const {
+    return message::peer_address(address(GetParam().v6, static_cast<std::uint8_t>(side + 1)).address, port);
   }
 
   void poll(int side, std::uint16_t worker) {
-    for (const Datagram& datagram : ports_[side]->queue(worker).receive(now_)) {
+    for (const message::Datagram& datagram : ports_[side]->queue(worker).receive(now_)) {
       std::vector<std::uint8_t> bytes(datagram.head, datagram.head + datagram.head_length);
       EXPECT_GE(datagram.head_length,
-                std::min<std::uint32_t>(kMaxHeadBytes, datagram.head_length + datagram.rest_length));
+                std::min<std::uint32_t>(message::kMaxHeadBytes, datagram.head_length + datagram.rest_length));
       bytes.insert(bytes.end(), datagram.rest, datagram.rest + datagram.rest_length);
       arrived_[side][worker].push_back({std::move(bytes), datagram.from, datagram.ecn});
     }
@@ -115,15 +115,15 @@ class Ports : public testing::TestWithParam<Case> {
 
   /// Sends one datagram, the first `in_head` bytes in its head. `bytes` stays until its token comes.
   void send(int side, std::uint16_t worker, const std::vector<std::uint8_t>& bytes, std::size_t in_head,
-            const PeerAddress& to, std::uint64_t token, bool ecn = false) {
-    MessageQueue& queue = ports_[side]->queue(worker);
-    std::span<Outgoing> room = queue.room();
+            const message::PeerAddress& to, std::uint64_t token, bool ecn = false) {
+    transport::MessageQueue& queue = ports_[side]->queue(worker);
+    std::span<message::Outgoing> room = queue.room();
     for (int i = 0; room.empty() && i < 1000; ++i) {
       poll_all();
       room = queue.room();
     }
     ASSERT_FALSE(room.empty());
-    Outgoing& out = room[0];
+    message::Outgoing& out = room[0];
     const auto head = static_cast<std::uint32_t>(std::min(in_head, bytes.size()));
     std::memcpy(out.head, bytes.data(), head);
     out.head_length = head;
@@ -138,13 +138,13 @@ class Ports : public testing::TestWithParam<Case> {
   }
 
   /// The first datagram to a neighbour is lost while that is asked for.
-  void resolve(int side, std::uint16_t worker, const PeerAddress& to) {
+  void resolve(int side, std::uint16_t worker, const message::PeerAddress& to) {
     const std::vector<std::uint8_t> nothing(4);
     send(side, worker, nothing, 64, to, 0);
     for (int i = 0; i < 50; ++i) poll_all();
   }
 
-  std::vector<std::unique_ptr<MessagePort>> ports_;
+  std::vector<std::unique_ptr<transport::MessagePort>> ports_;
   std::map<int, std::map<std::uint16_t, std::vector<Arrived>>> arrived_;
   std::vector<std::uint64_t> tokens_;
   Nanos now_{1};
@@ -212,7 +212,7 @@ TEST_P(Ports, WhatIsNotForThemIsCountedAndAnsweredNothing) {
   EXPECT_EQ(strangers(), before + 1);
   EXPECT_TRUE(arrived_[1].empty() || std::ranges::all_of(arrived_[1], [](const auto& w) { return w.second.empty(); }));
   const std::vector<std::uint8_t> kept = made(1, 600);
-  PeerAddress nowhere = peer(1, kServerPort);
+  message::PeerAddress nowhere = peer(1, kServerPort);
   nowhere.ip[12] ^= 0x40;
   nowhere.ip[1] ^= 0x40;  // another network, or no IPv4 any more
   send(0, 0, kept, 64, nowhere, 77);
@@ -250,17 +250,17 @@ INSTANTIATE_TEST_SUITE_P(Wires, Ports,
                          [](const auto& c) { return c.param.name; });
 
 TEST(Steering, EveryDatagramHasOneOwnerOrNone) {
-  const MessageSteering own{.first_port = 65'530, .workers = 4, .own_ports = true};
+  const transport::MessageSteering own{.first_port = 65'530, .workers = 4, .own_ports = true};
   EXPECT_EQ(own.owner(0, 65'533, {}), 3);
   EXPECT_EQ(own.owner(0, 65'534, {}), 4);
   EXPECT_EQ(own.owner(0, 65'529, {}), 4);
-  const MessageSteering device{.first_port = 7000, .workers = 4, .own_ports = false, .by_device = true};
+  const transport::MessageSteering device{.first_port = 7000, .workers = 4, .own_ports = false, .by_device = true};
   EXPECT_EQ(device.owner(2, 7000, {}), 2);
   EXPECT_EQ(device.owner(2, 7001, {}), 4);
-  const MessageSteering shared{.first_port = 7000, .workers = 4, .own_ports = false, .by_device = false};
+  const transport::MessageSteering shared{.first_port = 7000, .workers = 4, .own_ports = false, .by_device = false};
   std::map<std::uint16_t, int> flows;
   for (std::uint16_t port = 1; port <= 4000; ++port) {
-    const PeerAddress from{.ip = {10}, .port = port};
+    const message::PeerAddress from{.ip = {10}, .port = port};
     const std::uint16_t owner = shared.owner(0, 7000, from);
     EXPECT_EQ(owner, shared.owner(3, 7000, from));
     ++flows[owner];

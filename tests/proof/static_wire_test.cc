@@ -25,18 +25,18 @@ namespace {
 class EalEnvironment : public ::testing::Environment {
  public:
   void SetUp() override {
-    LcorePlan plan;
-    plan.control_cpus = {Topology::of_machine()->cpus.front().id};
-    RuntimeSettings config;
+    runtime::LcorePlan plan;
+    plan.control_cpus = {machine::Topology::of_machine()->cpus.front().id};
+    runtime::RuntimeSettings config;
     config.hugepages = false;
-    auto eal = Eal::start(config, plan, {}, Bytes{std::uint64_t{1} << 30});
+    auto eal = runtime::Eal::start(config, plan, {}, Bytes{std::uint64_t{1} << 30});
     ASSERT_TRUE(eal.ok()) << eal.error().message();
     eal_.emplace(*std::move(eal));
   }
   void TearDown() override { eal_.reset(); }
 
  private:
-  std::optional<Eal> eal_;
+  std::optional<runtime::Eal> eal_;
 };
 
 const auto* const kEal = ::testing::AddGlobalTestEnvironment(new EalEnvironment);
@@ -57,22 +57,22 @@ struct BrokenSwap {
 
   Verdict operator()(FrameRef frame) const {
     const bool turn = frames->fetch_add(1, std::memory_order_relaxed) % kMillion == kMillion / 2;
-    if (!turn || fault == Fault::none) return MacSwap{}(frame);
+    if (!turn || fault == Fault::none) return workload::MacSwap{}(frame);
     if (fault == Fault::spoil) frame.data()[3] ^= 1;
-    if (fault == Fault::twice) static_cast<void>(MacSwap{}(frame));
+    if (fault == Fault::twice) static_cast<void>(workload::MacSwap{}(frame));
     if (fault == Fault::skip) return Verdict::forward;
-    return MacSwap{}(frame);
+    return workload::MacSwap{}(frame);
   }
 };
 
 /// A MAC swap whose lane passes over one frame in a million without calling it.
 struct SkippedSwap : BrokenSwap {};
 
-BurstCounts work_burst(BurstView burst, SkippedSwap& work) {
-  BurstCounts counts;
+handoff::BurstCounts work_burst(handoff::BurstView burst, SkippedSwap& work) {
+  handoff::BurstCounts counts;
   for (std::uint16_t i = 0; i < burst.count; ++i) {
     if (work.frames->fetch_add(1, std::memory_order_relaxed) % kMillion == kMillion / 2) continue;
-    static_cast<void>(MacSwap{}(FrameRef{burst.segments + i, 1, burst.segments[i].length}));
+    static_cast<void>(workload::MacSwap{}(FrameRef{burst.segments + i, 1, burst.segments[i].length}));
     ++counts.worked;
   }
   return counts;
@@ -83,7 +83,9 @@ struct Quiet {
   static constexpr WorkloadKind kKind = WorkloadKind::count;
   [[maybe_unused]] static constexpr bool kStateless = true;
   std::uint64_t* frames;
-  Verdict operator()(FrameRef frame) const { return (*frames)++ == kMillion / 2 ? MacSwap{}(frame) : Verdict::forward; }
+  Verdict operator()(FrameRef frame) const {
+    return (*frames)++ == kMillion / 2 ? workload::MacSwap{}(frame) : Verdict::forward;
+  }
 };
 
 /// Drops one frame in a thousand, and does not touch those.
@@ -91,7 +93,9 @@ struct Picky {
   static constexpr WorkloadKind kKind = WorkloadKind::mac_swap;
   [[maybe_unused]] static constexpr bool kStateless = true;
   std::uint64_t* frames;
-  Verdict operator()(FrameRef frame) const { return (*frames)++ % 1000 == 0 ? Verdict::user_drop : MacSwap{}(frame); }
+  Verdict operator()(FrameRef frame) const {
+    return (*frames)++ % 1000 == 0 ? Verdict::user_drop : workload::MacSwap{}(frame);
+  }
 };
 
 /// A port that sends what it receives, and its pool.
@@ -100,16 +104,16 @@ class Bed {
   Bed() {
     static int made = 0;
     const std::string number = std::to_string(made++);
-    ports_.push_back(*Port::open("net_vnic" + number + ",wire=static"));
+    ports_.push_back(*port::Port::open("net_vnic" + number + ",wire=static"));
     EXPECT_TRUE(ports_[0].configure({}, {.rx = 1, .tx = 1}).ok());
-    PortPoolsPlan plan;
+    memory::PortPoolsPlan plan;
     plan.name = "proof" + number;
     plan.size = 4095;
     plan.data_room = 2048;
-    pools_.push_back(*PortPools::make(plan));
+    pools_.push_back(*memory::PortPools::make(plan));
     EXPECT_TRUE(ports_[0].attach(pools_[0].queues()).ok());
     EXPECT_TRUE(ports_[0].start().ok());
-    paths_.push_back(std::make_unique<QueuePath>());
+    paths_.push_back(std::make_unique<datapath::QueuePath>());
     path().rx = path().tx = path().reply = {ports_[0].id(), 0};
     path().burst = kBurst;
     path().deadline_ticks = 0;
@@ -118,14 +122,14 @@ class Bed {
     EXPECT_TRUE(proof_->by_buffers());
   }
 
-  [[nodiscard]] QueuePath& path() const { return *paths_.front(); }
-  [[nodiscard]] StaticWireProof::Outcome outcome(bool swaps) const { return proof_->outcome(swaps, paths_); }
+  [[nodiscard]] datapath::QueuePath& path() const { return *paths_.front(); }
+  [[nodiscard]] forward::StaticWireProof::Outcome outcome(bool swaps) const { return proof_->outcome(swaps, paths_); }
 
  private:
-  std::vector<PortPools> pools_;  ///< gone after the port
-  std::vector<Port> ports_;
-  std::vector<std::unique_ptr<QueuePath>> paths_;
-  std::optional<StaticWireProof> proof_;
+  std::vector<memory::PortPools> pools_;  ///< gone after the port
+  std::vector<port::Port> ports_;
+  std::vector<std::unique_ptr<datapath::QueuePath>> paths_;
+  std::optional<forward::StaticWireProof> proof_;
 };
 
 enum class How : std::uint8_t { direct, inline_ring, thread_ring };
@@ -144,15 +148,15 @@ class StaticWire : public ::testing::TestWithParam<How> {
   template <typename Work>
   static Outcome run(How how, Work work, bool swaps = true) {
     const Bed bed;
-    PacketBudget budget(kFrames);
-    const std::unique_ptr<PathStages> stages = stages_of(how, bed.path(), budget, work);
+    datapath::PacketBudget budget(kFrames);
+    const std::unique_ptr<datapath::PathStages> stages = stages_of(how, bed.path(), budget, work);
     pass(*stages, bed.path());
-    const StaticWireProof::Outcome outcome = bed.outcome(swaps);
+    const forward::StaticWireProof::Outcome outcome = bed.outcome(swaps);
     EXPECT_EQ(outcome.checked, kFrames);
     return {outcome.checked, outcome.bad, bed.path().sent.unworked.get()};
   }
 
-  static void pass(PathStages& stages, const QueuePath& path) {
+  static void pass(datapath::PathStages& stages, const datapath::QueuePath& path) {
     EXPECT_TRUE(stages.start().ok());
     while (path.received.packets.get() < kFrames) {
       stages.receiving()->poll();
@@ -165,14 +169,16 @@ class StaticWire : public ::testing::TestWithParam<How> {
   }
 
   template <typename Work>
-  static std::unique_ptr<PathStages> stages_of(How how, QueuePath& path, PacketBudget& budget, const Work& work) {
-    if (how == How::direct) return std::make_unique<DirectStages<Work>>(path, budget, work);
-    auto ring = *BurstRing::create({.slots = 8, .packets = kBurst, .segments = kBurst});
+  static std::unique_ptr<datapath::PathStages> stages_of(How how, datapath::QueuePath& path,
+                                                         datapath::PacketBudget& budget, const Work& work) {
+    if (how == How::direct) return std::make_unique<datapath::DirectStages<Work>>(path, budget, work);
+    auto ring = *handoff::BurstRing::create({.slots = 8, .packets = kBurst, .segments = kBurst});
     if (how == How::inline_ring) {
-      return std::make_unique<RingStages<InlineEngine<Work>, Work>>(path, budget, std::move(ring), work);
+      return std::make_unique<datapath::RingStages<handoff::InlineEngine<Work>, Work>>(path, budget, std::move(ring),
+                                                                                       work);
     }
-    return std::make_unique<RingStages<ThreadEngine<Work>, Work>>(
-        path, budget, std::move(ring), work, std::vector<LanePlacement>{{std::nullopt, true}}, "lane");
+    return std::make_unique<datapath::RingStages<handoff::ThreadEngine<Work>, Work>>(
+        path, budget, std::move(ring), work, std::vector<handoff::LanePlacement>{{std::nullopt, true}}, "lane");
   }
 };
 
@@ -219,9 +225,9 @@ std::string name_of(const ::testing::TestParamInfo<How>& how) {
 INSTANTIATE_TEST_SUITE_P(Ways, StaticWire, ::testing::Values(How::direct, How::inline_ring, How::thread_ring), name_of);
 
 TEST(StaticWireProof, OnOtherWiresNothingIsChecked) {
-  std::vector<Port> ports;
-  ports.push_back(*Port::open("net_vnic90,wire=loopback"));
-  const StaticWireProof proof(ports, {});
+  std::vector<port::Port> ports;
+  ports.push_back(*port::Port::open("net_vnic90,wire=loopback"));
+  const forward::StaticWireProof proof(ports, {});
   EXPECT_FALSE(proof.by_buffers());
   EXPECT_EQ(proof.outcome(true, {}).checked, 0U);
 }

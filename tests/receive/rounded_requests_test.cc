@@ -23,7 +23,7 @@
 namespace warpline {
 namespace {
 
-const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(1));
+const auto* const kEal = testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(1));
 
 constexpr std::uint32_t kBuffers = 2047;
 constexpr std::uint16_t kRing = 128;
@@ -31,7 +31,7 @@ constexpr std::uint32_t kFrame = 60;
 constexpr unsigned kPatience = 20'000;  ///< polls
 
 struct Case {
-  ModelKind model;
+  datapath::ModelKind model;
   unsigned align;
 };
 
@@ -42,12 +42,12 @@ std::string spec(const std::string& name, const std::string& arguments, unsigned
 /// Stages of one path, turned by hand.
 class Forwarding {
  public:
-  Forwarding(DatapathSettings settings, const Port& port) : settings_(std::move(settings)) {
+  Forwarding(datapath::DatapathSettings settings, const port::Port& port) : settings_(std::move(settings)) {
     settings_.ports.resize(1);
     settings_.forward.ring_slots = 2;
-    layout_ = lay_out_forward(settings_, {kAnyNode}, 1);
-    plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {.share_cores = true});
-    forwarder_ = *Forwarder::create(settings_, layout_, plan_, {{port.id(), 1500, port.mac(), std::nullopt}});
+    layout_ = datapath::lay_out_forward(settings_, {runtime::kAnyNode}, 1);
+    plan_ = *runtime::plan_lcores(*machine::Topology::of_machine(), layout_.requests, {.share_cores = true});
+    forwarder_ = *forward::Forwarder::create(settings_, layout_, plan_, {{port.id(), 1500, port.mac(), std::nullopt}});
     EXPECT_TRUE(forwarder_->start().ok());
     stages_ = forwarder_->stages().front().get();
   }
@@ -58,10 +58,10 @@ class Forwarding {
   }
   /// As all workers do at the end of a run.
   void end() {
-    std::vector<Stage*> stages{stages_->receiving()};
+    std::vector<datapath::Stage*> stages{stages_->receiving()};
     if (stages_->transmitting() != nullptr) stages.push_back(stages_->transmitting());
-    const StageControl control{.stop = true, .abandon = false};
-    run_stages(stages, control, true);
+    const datapath::StageControl control{.stop = true, .abandon = false};
+    datapath::run_stages(stages, control, true);
     forwarder_->finish();
   }
   [[nodiscard]] std::uint64_t received() const { return forwarder_->received(); }
@@ -69,26 +69,26 @@ class Forwarding {
   [[nodiscard]] std::uint64_t batches() const { return forwarder_->paths().front()->received.bursts.get(); }
 
  private:
-  DatapathSettings settings_;
-  ForwardLayout layout_;
-  LcorePlan plan_;
-  std::unique_ptr<Forwarder> forwarder_;
-  PathStages* stages_ = nullptr;
+  datapath::DatapathSettings settings_;
+  datapath::ForwardLayout layout_;
+  runtime::LcorePlan plan_;
+  std::unique_ptr<forward::Forwarder> forwarder_;
+  datapath::PathStages* stages_ = nullptr;
 };
 
 class RoundedRequests : public testing::TestWithParam<Case> {
  protected:
-  void SetUp() override { pool_.emplace(*PacketPool::make("frames", kBuffers, 0, 2048, kAnyNode)); }
+  void SetUp() override { pool_.emplace(*memory::PacketPool::make("frames", kBuffers, 0, 2048, runtime::kAnyNode)); }
   void TearDown() override {
     ports_.clear();
     EXPECT_EQ(pool_->in_use(), 0U);
   }
 
-  Port& open(const std::string& name, const std::string& arguments) {
-    PortSettings settings;
+  port::Port& open(const std::string& name, const std::string& arguments) {
+    port::PortSettings settings;
     settings.spec = spec(name, arguments, GetParam().align);
     settings.rx_ring = settings.tx_ring = kRing;
-    ports_.push_back(*Port::open(settings.spec));
+    ports_.push_back(*port::Port::open(settings.spec));
     EXPECT_TRUE(ports_.back().configure(settings, {.rx = 1, .tx = 1}).ok());
     EXPECT_TRUE(ports_.back().attach(pool_->get()).ok());
     EXPECT_TRUE(ports_.back().start().ok());
@@ -96,7 +96,7 @@ class RoundedRequests : public testing::TestWithParam<Case> {
   }
 
   /// From the far end of a wire; each frame says which it is.
-  void send(const Port& far, std::uint32_t first, std::uint32_t count) {
+  void send(const port::Port& far, std::uint32_t first, std::uint32_t count) {
     for (std::uint32_t number = first; number < first + count; ++number) {
       rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
       char* const data = rte_pktmbuf_append(mbuf, kFrame);
@@ -105,7 +105,7 @@ class RoundedRequests : public testing::TestWithParam<Case> {
       ASSERT_EQ(rte_eth_tx_burst(far.id(), 0, &mbuf, 1), 1);
     }
   }
-  std::vector<std::uint32_t> receive(const Port& far) {
+  std::vector<std::uint32_t> receive(const port::Port& far) {
     std::vector<std::uint32_t> numbers;
     std::array<rte_mbuf*, 32> mbufs;
     while (const std::uint16_t count = rte_eth_rx_burst(far.id(), 0, mbufs.data(), mbufs.size())) {
@@ -119,8 +119,8 @@ class RoundedRequests : public testing::TestWithParam<Case> {
     return numbers;
   }
 
-  [[nodiscard]] static DatapathSettings settings(std::uint16_t burst, Nanos deadline = Nanos{0}) {
-    DatapathSettings settings;
+  [[nodiscard]] static datapath::DatapathSettings settings(std::uint16_t burst, Nanos deadline = Nanos{0}) {
+    datapath::DatapathSettings settings;
     settings.forward.model = GetParam().model;
     settings.forward.workload = WorkloadKind::mac_swap;
     settings.forward.burst = burst;
@@ -128,18 +128,18 @@ class RoundedRequests : public testing::TestWithParam<Case> {
     return settings;
   }
 
-  std::optional<PacketPool> pool_;
-  std::vector<Port> ports_;
+  std::optional<memory::PacketPool> pool_;
+  std::vector<port::Port> ports_;
 };
 
 constexpr Nanos kHour{3'600'000'000'000};
 
 TEST_P(RoundedRequests, ABoundedRunReceivesWhatItWasAskedFor) {
-  const Port& near = open("net_vnic0", "wire=source");
+  const port::Port& near = open("net_vnic0", "wire=source");
   for (const std::uint16_t burst : {1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 63, 64}) {
     for (const std::uint64_t packets : {1, 7, 8, 33, 200}) {
       SCOPED_TRACE("burst " + std::to_string(burst) + ", packets " + std::to_string(packets));
-      DatapathSettings bounded = settings(burst);
+      datapath::DatapathSettings bounded = settings(burst);
       bounded.packets = packets;
       Forwarding forwarding(bounded, near);
       for (unsigned i = 0; i < kPatience && forwarding.received() < packets; ++i) forwarding.poll();
@@ -153,8 +153,8 @@ TEST_P(RoundedRequests, ABoundedRunReceivesWhatItWasAskedFor) {
 
 TEST_P(RoundedRequests, ABatchFillsToItsLastPacket) {
   ports_.reserve(2);
-  const Port& near = open("net_vnic0", "wire=net_vnic1");
-  const Port& far = open("net_vnic1", "wire=net_vnic0");
+  const port::Port& near = open("net_vnic0", "wire=net_vnic1");
+  const port::Port& far = open("net_vnic1", "wire=net_vnic0");
   for (const std::uint32_t there : {1, 32, 33, 57, 60, 63}) {
     SCOPED_TRACE(there);
     Forwarding forwarding(settings(64, kHour), near);
@@ -183,8 +183,8 @@ TEST_P(RoundedRequests, ABatchFillsToItsLastPacket) {
 /// A run that is stopped passes on what it holds, in batches, even if its ring has room for fewer.
 TEST_P(RoundedRequests, WhatIsHeldAtTheEndIsPassedOn) {
   ports_.reserve(2);
-  const Port& near = open("net_vnic0", "wire=net_vnic1");
-  const Port& far = open("net_vnic1", "wire=net_vnic0");
+  const port::Port& near = open("net_vnic0", "wire=net_vnic1");
+  const port::Port& far = open("net_vnic1", "wire=net_vnic0");
   for (const std::uint16_t burst : {1, 3, 8}) {
     SCOPED_TRACE(burst);
     Forwarding forwarding(settings(burst), near);
@@ -201,16 +201,16 @@ TEST_P(RoundedRequests, WhatIsHeldAtTheEndIsPassedOn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Drivers, RoundedRequests,
-                         testing::Values(Case{ModelKind::run_to_completion, 1}, Case{ModelKind::run_to_completion, 4},
-                                         Case{ModelKind::run_to_completion, 8}, Case{ModelKind::run_to_completion, 32},
-                                         Case{ModelKind::pipeline, 1}, Case{ModelKind::pipeline, 4},
-                                         Case{ModelKind::pipeline, 8}, Case{ModelKind::pipeline, 32}),
-                         [](const auto& drivers) {
-                           return std::string(drivers.param.model == ModelKind::pipeline ? "Pipeline"
-                                                                                         : "ToCompletion") +
-                                  "By" + std::to_string(drivers.param.align);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Drivers, RoundedRequests,
+    testing::Values(Case{datapath::ModelKind::run_to_completion, 1}, Case{datapath::ModelKind::run_to_completion, 4},
+                    Case{datapath::ModelKind::run_to_completion, 8}, Case{datapath::ModelKind::run_to_completion, 32},
+                    Case{datapath::ModelKind::pipeline, 1}, Case{datapath::ModelKind::pipeline, 4},
+                    Case{datapath::ModelKind::pipeline, 8}, Case{datapath::ModelKind::pipeline, 32}),
+    [](const auto& drivers) {
+      return std::string(drivers.param.model == datapath::ModelKind::pipeline ? "Pipeline" : "ToCompletion") + "By" +
+             std::to_string(drivers.param.align);
+    });
 
 }  // namespace
 }  // namespace warpline

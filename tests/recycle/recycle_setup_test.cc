@@ -24,12 +24,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(1));
+const auto* const kEal = testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(1));
 
 constexpr std::uint16_t kBurst = 32;
 
-PortSettings rings(std::uint16_t ring = 128) {
-  PortSettings config;
+port::PortSettings rings(std::uint16_t ring = 128) {
+  port::PortSettings config;
   config.rx_ring = config.tx_ring = ring;
   return config;
 }
@@ -37,13 +37,13 @@ PortSettings rings(std::uint16_t ring = 128) {
 /// Ports with one pool, set up but not started.
 class Ports {
  public:
-  explicit Ports(const std::vector<std::string>& specs, const PortSettings& config = rings(), bool fast_free = false,
-                 std::uint16_t queues = 2) {
+  explicit Ports(const std::vector<std::string>& specs, const port::PortSettings& config = rings(),
+                 bool fast_free = false, std::uint16_t queues = 2) {
     static int made = 0;
-    pool_.emplace(*PacketPool::make("recycle" + std::to_string(made), 4095, 64, 2048, kAnyNode));
-    other_.emplace(*PacketPool::make("other" + std::to_string(made++), 63, 0, 2048, kAnyNode));
+    pool_.emplace(*memory::PacketPool::make("recycle" + std::to_string(made), 4095, 64, 2048, runtime::kAnyNode));
+    other_.emplace(*memory::PacketPool::make("other" + std::to_string(made++), 63, 0, 2048, runtime::kAnyNode));
     for (const std::string& spec : specs) {
-      ports_.push_back(*Port::open(spec));
+      ports_.push_back(*port::Port::open(spec));
       EXPECT_TRUE(ports_.back().configure(config, {.rx = queues, .tx = queues, .one_pool = fast_free}).ok());
       EXPECT_TRUE(ports_.back().attach(pool_->get()).ok());
     }
@@ -56,9 +56,11 @@ class Ports {
   Ports& operator=(const Ports&) = delete;
 
   void start() {
-    for (Port& port : ports_) EXPECT_TRUE(port.start().ok());
+    for (port::Port& port : ports_) EXPECT_TRUE(port.start().ok());
   }
-  [[nodiscard]] PortQueue queue(std::size_t port, std::uint16_t queue = 0) const { return {ports_[port].id(), queue}; }
+  [[nodiscard]] port::PortQueue queue(std::size_t port, std::uint16_t queue = 0) const {
+    return {ports_[port].id(), queue};
+  }
   [[nodiscard]] std::uint64_t count(std::size_t port, const char* name) const {
     return ports_[port].extended_counters()[name];
   }
@@ -66,21 +68,22 @@ class Ports {
   [[nodiscard]] rte_mempool* other_pool() const { return other_->get(); }
 
  private:
-  std::optional<PacketPool> pool_;
-  std::optional<PacketPool> other_;
-  std::vector<Port> ports_;
+  std::optional<memory::PacketPool> pool_;
+  std::optional<memory::PacketPool> other_;
+  std::vector<port::Port> ports_;
 };
 
 const std::vector<std::string> kStatic = {"net_vnic0,wire=static", "net_vnic1,wire=static"};
 
 /// Links asked for, all queues being one lcore's.
-RecyclePlan direct(std::vector<PortQueue> rx, std::vector<PortQueue> tx, std::vector<RecycleLink> links) {
-  return {RecycleWay::direct, {{std::move(rx), std::move(tx)}}, std::move(links)};
+memory::RecyclePlan direct(std::vector<port::PortQueue> rx, std::vector<port::PortQueue> tx,
+                           std::vector<memory::RecycleLink> links) {
+  return {memory::RecycleWay::direct, {{std::move(rx), std::move(tx)}}, std::move(links)};
 }
 
 /// Polls `rx` as one that forwards to `tx` does. Returns the packets.
-std::uint32_t forward(Recycler& recycler, PortQueue rx, PortQueue tx, unsigned bursts, std::size_t rx_index = 0,
-                      std::size_t tx_index = 0) {
+std::uint32_t forward(memory::Recycler& recycler, port::PortQueue rx, port::PortQueue tx, unsigned bursts,
+                      std::size_t rx_index = 0, std::size_t tx_index = 0) {
   std::uint32_t packets = 0;
   for (unsigned i = 0; i < bursts; ++i) {
     rte_mbuf* mbufs[kBurst];
@@ -96,9 +99,9 @@ std::uint32_t forward(Recycler& recycler, PortQueue rx, PortQueue tx, unsigned b
 TEST(RecycleSetup, WhatIsSentByOnePortIsReceivedIntoByAnother) {
   for (const bool fast_free : {false, true}) {
     Ports ports(kStatic, rings(), fast_free);
-    const PortQueue rx = ports.queue(0);
-    const PortQueue tx = ports.queue(1);
-    const Recycling made = set_up_recycling(direct({rx}, {tx}, {{rx, tx, ports.pool()}}));
+    const port::PortQueue rx = ports.queue(0);
+    const port::PortQueue tx = ports.queue(1);
+    const memory::Recycling made = memory::set_up_recycling(direct({rx}, {tx}, {{rx, tx, ports.pool()}}));
     EXPECT_THAT(made.notes, IsEmpty());
     ASSERT_NE(made.lcores[0], nullptr);
     EXPECT_FALSE(made.lcores[0]->watches());
@@ -112,16 +115,16 @@ TEST(RecycleSetup, WhatIsSentByOnePortIsReceivedIntoByAnother) {
 
 TEST(RecycleSetup, AutomaticMapsWhereTheFirstPacketsLeave) {
   Ports ports(kStatic);
-  const RecyclePlan plan{
-      RecycleWay::automatic, {{{ports.queue(0), ports.queue(1)}, {ports.queue(0), ports.queue(1)}}}, {}};
-  const Recycling made = set_up_recycling(plan);
+  const memory::RecyclePlan plan{
+      memory::RecycleWay::automatic, {{{ports.queue(0), ports.queue(1)}, {ports.queue(0), ports.queue(1)}}}, {}};
+  const memory::Recycling made = memory::set_up_recycling(plan);
   EXPECT_THAT(made.notes, IsEmpty());
-  Recycler& recycler = *made.lcores[0];
+  memory::Recycler& recycler = *made.lcores[0];
   EXPECT_TRUE(recycler.watches());
   ports.start();
   EXPECT_THAT(recycler.links(), IsEmpty());
   forward(recycler, ports.queue(0), ports.queue(1), 2, 0, 1);
-  EXPECT_THAT(recycler.links(), ElementsAre(Recycler::Link{ports.queue(0), ports.queue(1)}));
+  EXPECT_THAT(recycler.links(), ElementsAre(memory::Recycler::Link{ports.queue(0), ports.queue(1)}));
   // Another receive queue cannot have the same, and does without.
   forward(recycler, ports.queue(1), ports.queue(1), 2, 1, 1);
   EXPECT_EQ(recycler.links().size(), 1U);
@@ -131,9 +134,9 @@ TEST(RecycleSetup, AutomaticMapsWhereTheFirstPacketsLeave) {
 
 TEST(RecycleSetup, TwoTransmitQueuesFeedOneReceiveQueue) {
   Ports ports(kStatic);
-  const PortQueue rx = ports.queue(0);
-  const std::vector<PortQueue> tx = {ports.queue(0), ports.queue(1), ports.queue(1, 1)};
-  const Recycling made = set_up_recycling(direct({rx}, tx, {{rx, tx[0]}, {rx, tx[1]}, {rx, tx[2]}}));
+  const port::PortQueue rx = ports.queue(0);
+  const std::vector<port::PortQueue> tx = {ports.queue(0), ports.queue(1), ports.queue(1, 1)};
+  const memory::Recycling made = memory::set_up_recycling(direct({rx}, tx, {{rx, tx[0]}, {rx, tx[1]}, {rx, tx[2]}}));
   EXPECT_THAT(made.notes,
               ElementsAre(AllOf(HasSubstr("not linked with port net_vnic1 tx 1"),
                                 HasSubstr("takes those of two already"), HasSubstr("cache is used instead"))));
@@ -146,7 +149,7 @@ TEST(RecycleSetup, TwoTransmitQueuesFeedOneReceiveQueue) {
 
 struct Refusal {
   const char* name;
-  RecyclePlan (*plan)(const Ports&);
+  memory::RecyclePlan (*plan)(const Ports&);
   std::vector<std::string> specs;
   const char* words;
   const char* instead;
@@ -157,7 +160,7 @@ class Refuses : public testing::TestWithParam<Refusal> {};
 
 TEST_P(Refuses, InWords) {
   const Ports ports(GetParam().specs, rings(), GetParam().fast_free);
-  const Recycling made = set_up_recycling(GetParam().plan(ports));
+  const memory::Recycling made = memory::set_up_recycling(GetParam().plan(ports));
   EXPECT_THAT(made.notes,
               ElementsAre(AllOf(HasSubstr("rx"), HasSubstr(GetParam().words), HasSubstr(GetParam().instead))));
 }
@@ -188,13 +191,14 @@ INSTANTIATE_TEST_SUITE_P(
                 kStatic, "of another pool", "cache is used instead"},
         Refusal{"AnotherLcore",
                 [](const Ports& p) {
-                  return RecyclePlan{
-                      RecycleWay::direct, {{{p.queue(0)}, {}}, {{}, {p.queue(0)}}}, {{p.queue(0), p.queue(0)}}};
+                  return memory::RecyclePlan{
+                      memory::RecycleWay::direct, {{{p.queue(0)}, {}}, {{}, {p.queue(0)}}}, {{p.queue(0), p.queue(0)}}};
                 },
                 kStatic, "one lcore receives and another sends", "fast-free is used instead", true},
         Refusal{"NobodysQueues",
                 [](const Ports& p) {
-                  return RecyclePlan{RecycleWay::direct, {{{p.queue(0)}, {p.queue(0)}}}, {{p.queue(1), p.queue(1)}}};
+                  return memory::RecyclePlan{
+                      memory::RecycleWay::direct, {{{p.queue(0)}, {p.queue(0)}}}, {{p.queue(1), p.queue(1)}}};
                 },
                 kStatic, "no lcore polls them", "is used instead"},
         Refusal{"ADriverWithoutTheHooks",
@@ -206,22 +210,25 @@ INSTANTIATE_TEST_SUITE_P(
                 "net_null has no hooks for it",
                 "off is used instead"},
         Refusal{"AutomaticOnADriverWithoutTheHooks",
-                [](const Ports& p) { return RecyclePlan{RecycleWay::automatic, {{{p.queue(0)}, {p.queue(0)}}}, {}}; },
+                [](const Ports& p) {
+                  return memory::RecyclePlan{memory::RecycleWay::automatic, {{{p.queue(0)}, {p.queue(0)}}}, {}};
+                },
                 kNull, "net_null has no hooks for it", "off is used instead"},
         Refusal{"AutomaticInAPipeline",
                 [](const Ports& p) {
-                  return RecyclePlan{RecycleWay::automatic, {{{p.queue(0)}, {}}, {{}, {p.queue(0)}}}, {}};
+                  return memory::RecyclePlan{
+                      memory::RecycleWay::automatic, {{{p.queue(0)}, {}}, {{}, {p.queue(0)}}}, {}};
                 },
                 kStatic, "sent by another lcore", "through the pool"}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST(RecycleSetup, FramesInSeveralBuffersAreRefused) {
-  PortSettings config = rings();
+  port::PortSettings config = rings();
   config.rx_offloads = {"scatter"};
   config.tx_offloads = {"multi_segs"};
   const Ports ports({"net_vnic0,wire=static"}, config);
-  const Recycling made =
-      set_up_recycling(direct({ports.queue(0)}, {ports.queue(0)}, {{ports.queue(0), ports.queue(0)}}));
+  const memory::Recycling made =
+      memory::set_up_recycling(direct({ports.queue(0)}, {ports.queue(0)}, {{ports.queue(0), ports.queue(0)}}));
   EXPECT_THAT(made.notes, ElementsAre(HasSubstr("port net_vnic0 rx 0 receives frames into several buffers")));
   EXPECT_EQ(made.lcores[0], nullptr);
   EXPECT_FALSE(made.recycled().has_value());
@@ -229,23 +236,23 @@ TEST(RecycleSetup, FramesInSeveralBuffersAreRefused) {
 
 TEST(RecycleSetup, FastFreeAndCacheThatCannotBeAreToldToo) {
   Ports ports({"net_vnic0,wire=static", "net_null0"});
-  const RecycleQueues lcore{{ports.queue(0)}, {ports.queue(0), ports.queue(1)}};
+  const memory::RecycleQueues lcore{{ports.queue(0)}, {ports.queue(0), ports.queue(1)}};
   EXPECT_THAT(
-      set_up_recycling({RecycleWay::cache, {lcore}, {}}).notes,
+      memory::set_up_recycling({memory::RecycleWay::cache, {lcore}, {}}).notes,
       ElementsAre(AllOf(HasSubstr("port net_null0 tx 0: no freeing into the cache"), HasSubstr("--recycle off"))));
-  EXPECT_THAT(set_up_recycling({RecycleWay::fast_free, {lcore}, {}}).notes.size(), 2U);
-  EXPECT_THAT(set_up_recycling({RecycleWay::off, {lcore}, {}}).notes, IsEmpty());
+  EXPECT_THAT(memory::set_up_recycling({memory::RecycleWay::fast_free, {lcore}, {}}).notes.size(), 2U);
+  EXPECT_THAT(memory::set_up_recycling({memory::RecycleWay::off, {lcore}, {}}).notes, IsEmpty());
 }
 
 TEST(RecycleSetup, ThresholdsThatWouldKeepBuffersFromMovingAreMended) {
-  PortSettings config = rings(256);
+  port::PortSettings config = rings(256);
   config.rx_free_thresh = 16;
   config.tx_rs_thresh = 64;
   config.tx_free_thresh = 64;
   Ports ports(kStatic, config);
-  const PortQueue rx = ports.queue(0);
-  const PortQueue tx = ports.queue(1);
-  const Recycling made = set_up_recycling(direct({rx}, {tx}, {{rx, tx}}));
+  const port::PortQueue rx = ports.queue(0);
+  const port::PortQueue tx = ports.queue(1);
+  const memory::Recycling made = memory::set_up_recycling(direct({rx}, {tx}, {{rx, tx}}));
   EXPECT_THAT(made.notes, ElementsAre(AllOf(HasSubstr("port net_vnic1 tx 0: set up again"), HasSubstr("64"),
                                             HasSubstr("it is 16 now"))));
   rte_eth_txq_info info;
@@ -258,13 +265,13 @@ TEST(RecycleSetup, ThresholdsThatWouldKeepBuffersFromMovingAreMended) {
 
 TEST(Recycler, LetsGoOfAQueueBeforeItStops) {
   Ports ports(kStatic);
-  const PortQueue rx = ports.queue(0);
-  const PortQueue tx = ports.queue(1);
+  const port::PortQueue rx = ports.queue(0);
+  const port::PortQueue tx = ports.queue(1);
   for (const bool automatic : {false, true}) {
-    RecyclePlan plan = direct({rx}, {tx}, {{rx, tx}});
-    if (automatic) plan.way = RecycleWay::automatic;
-    const Recycling made = set_up_recycling(plan);
-    Recycler& recycler = *made.lcores[0];
+    memory::RecyclePlan plan = direct({rx}, {tx}, {{rx, tx}});
+    if (automatic) plan.way = memory::RecycleWay::automatic;
+    const memory::Recycling made = memory::set_up_recycling(plan);
+    memory::Recycler& recycler = *made.lcores[0];
     ports.start();
     forward(recycler, rx, tx, 10);
     ASSERT_EQ(recycler.links().size(), 1U);
@@ -280,19 +287,19 @@ TEST(Recycler, LetsGoOfAQueueBeforeItStops) {
       EXPECT_EQ(recycler.recycled(), before);
       sender ? recycler.relink_tx(tx) : recycler.relink_rx(rx);
       // By itself, or, watching, when the traffic has been seen to fit again.
-      forward(recycler, rx, tx, 10 * RecycleWatch::kWindow / kBurst);
+      forward(recycler, rx, tx, 10 * memory::RecycleWatch::kWindow / kBurst);
       EXPECT_EQ(recycler.links().size(), 1U);
       EXPECT_GT(recycler.recycled(), before);
     }
-    for (const PortQueue queue : {rx, tx}) rte_eth_dev_stop(queue.port);
+    for (const port::PortQueue queue : {rx, tx}) rte_eth_dev_stop(queue.port);
   }
 }
 
 TEST(Recycler, AQueueOfAnotherLcoreIsNoneOfItsBusiness) {
   Ports ports(kStatic);
-  const Recycling made =
-      set_up_recycling(direct({ports.queue(0)}, {ports.queue(1)}, {{ports.queue(0), ports.queue(1)}}));
-  Recycler& recycler = *made.lcores[0];
+  const memory::Recycling made =
+      memory::set_up_recycling(direct({ports.queue(0)}, {ports.queue(1)}, {{ports.queue(0), ports.queue(1)}}));
+  memory::Recycler& recycler = *made.lcores[0];
   recycler.unlink_tx(ports.queue(1, 1));
   recycler.unlink_rx(ports.queue(0, 1));
   EXPECT_TRUE(recycler.unlinked());

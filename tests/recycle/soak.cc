@@ -54,10 +54,10 @@ class Mischief {
  private:
   template <typename Stop, typename Start>
   bool restart(std::uint32_t rx, std::uint32_t tx, Stop stop, Start start) {
-    Recycler* const recycler = network_.recycler();
+    memory::Recycler* const recycler = network_.recycler();
     if (recycler != nullptr) {
-      for_each(rx, [&](PortQueue queue) { recycler->unlink_rx(queue); });
-      for_each(tx, [&](PortQueue queue) { recycler->unlink_tx(queue); });
+      for_each(rx, [&](port::PortQueue queue) { recycler->unlink_rx(queue); });
+      for_each(tx, [&](port::PortQueue queue) { recycler->unlink_tx(queue); });
       while (!recycler->unlinked()) std::this_thread::yield();
     }
     driver_.use(kAll & ~rx, kAll & ~tx);
@@ -66,8 +66,8 @@ class Mischief {
     for (std::uint64_t rounds = random_.below(8); rounds > 0; --rounds) driver_.use(kAll & ~rx, kAll & ~tx);
     ok = ok && start() == 0;
     if (recycler != nullptr) {
-      for_each(rx, [&](PortQueue queue) { recycler->relink_rx(queue); });
-      for_each(tx, [&](PortQueue queue) { recycler->relink_tx(queue); });
+      for_each(rx, [&](port::PortQueue queue) { recycler->relink_rx(queue); });
+      for_each(tx, [&](port::PortQueue queue) { recycler->relink_tx(queue); });
     }
     driver_.use(kAll, kAll);
     return ok;
@@ -77,7 +77,7 @@ class Mischief {
   void for_each(std::uint32_t queues, const Each& each) {
     for (std::uint16_t i = 0; i < kPairs; ++i) {
       if ((queues >> i & 1) == 0) continue;
-      each(PortQueue{network_.port(i / kQueues), static_cast<std::uint16_t>(i % kQueues)});
+      each(port::PortQueue{network_.port(i / kQueues), static_cast<std::uint16_t>(i % kQueues)});
     }
   }
 
@@ -95,13 +95,13 @@ struct Sums {
 };
 
 /// One epoch, added to `sums`. False: buffers are missing, or a queue would not stop or start.
-bool run_epoch(const LcorePlan& plan, Random& random, std::uint64_t most, Sums& sums) {
+bool run_epoch(const runtime::LcorePlan& plan, Random& random, std::uint64_t most, Sums& sums) {
   Network network(draw_epoch(random));
   Driver driver(network, random.next());
   Mischief mischief(network, driver, random);
   bool ok = true;
   {
-    Workers workers(plan);
+    runtime::Workers workers(plan);
     const Result<void> launched = workers.launch(0, [&driver] { driver.run(); });
     if (!launched.ok()) throw std::runtime_error(launched.error().message());
     const std::uint64_t packets = std::min(most, kPacketsAnEpoch);
@@ -124,13 +124,13 @@ bool run_epoch(const LcorePlan& plan, Random& random, std::uint64_t most, Sums& 
 }
 
 int run(std::uint64_t packets, std::uint64_t seed) {
-  const Result<Topology> topology = Topology::of_machine();
+  const Result<machine::Topology> topology = machine::Topology::of_machine();
   if (!topology.ok()) throw std::runtime_error(topology.error().message());
-  const auto plan = plan_lcores(*topology, {{.name = "driver", .queues = ""}}, {.share_cores = true});
+  const auto plan = runtime::plan_lcores(*topology, {{.name = "driver", .queues = ""}}, {.share_cores = true});
   if (!plan.ok()) throw std::runtime_error(plan.error().message());
-  RuntimeSettings config;
+  runtime::RuntimeSettings config;
   config.hugepages = false;
-  const auto eal = Eal::start(config, *plan, {}, Bytes{256U << 20});
+  const auto eal = runtime::Eal::start(config, *plan, {}, Bytes{256U << 20});
   if (!eal.ok()) throw std::runtime_error(eal.error().message());
   Random random(seed);
   Sums sums;

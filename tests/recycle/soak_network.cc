@@ -21,9 +21,9 @@ void or_throw(const Result<void>& result) {
   if (!result.ok()) throw std::runtime_error(result.error().message());
 }
 
-PacketPool make_pool(const char* name, std::uint32_t size, std::uint32_t cache) {
+memory::PacketPool make_pool(const char* name, std::uint32_t size, std::uint32_t cache) {
   static unsigned made = 0;
-  return or_throw(PacketPool::make(fmt::format("{}{}", name, made++), size, cache, 2048, kAnyNode));
+  return or_throw(memory::PacketPool::make(fmt::format("{}{}", name, made++), size, cache, 2048, runtime::kAnyNode));
 }
 
 constexpr std::uint16_t kAt = 14;  ///< of a frame's number
@@ -57,9 +57,9 @@ Epoch draw_epoch(Random& random) {
     return all[random.below(sizeof...(values))];
   };
   Epoch epoch;
-  epoch.way = static_cast<RecycleWay>(any(0, 1, 2, 3, 3, 4, 4, 4));
+  epoch.way = static_cast<memory::RecycleWay>(any(0, 1, 2, 3, 3, 4, 4, 4));
   epoch.links = any(0, 1) == 1;
-  epoch.pure = epoch.way == RecycleWay::fast_free || any(0, 1, 1) == 0;
+  epoch.pure = epoch.way == memory::RecycleWay::fast_free || any(0, 1, 1) == 0;
   epoch.clones = any(0, 10, 100);
   epoch.port.rx_ring = any(64, 100, 128, 255, 512);
   epoch.port.tx_ring = any(64, 100, 128, 255, 512);
@@ -77,25 +77,25 @@ Network::Network(Epoch epoch)
       other_(make_pool("other", 4095, 64)),
       clones_(make_pool("clones", 4095, 64)) {
   for (std::uint16_t i = 0; i < kPorts; ++i) {
-    Port port = or_throw(Port::open(fmt::format("net_vnic{},{}", i, epoch_.devargs)));
-    const bool one_pool = epoch_.pure && wants_fast_free(epoch_.way);
+    port::Port port = or_throw(port::Port::open(fmt::format("net_vnic{},{}", i, epoch_.devargs)));
+    const bool one_pool = epoch_.pure && memory::wants_fast_free(epoch_.way);
     or_throw(port.configure(epoch_.port, {.rx = kQueues, .tx = kQueues, .one_pool = one_pool}));
     or_throw(port.attach(pool_.get()));
     ports_.push_back(std::move(port));
   }
-  RecyclePlan plan;
+  memory::RecyclePlan plan;
   plan.way = epoch_.way;
-  RecycleQueues& lcore = plan.lcores.emplace_back();
+  memory::RecycleQueues& lcore = plan.lcores.emplace_back();
   for (std::uint16_t i = 0; i < kPairs; ++i) {
-    const PortQueue queue{ports_[i / kQueues].id(), static_cast<std::uint16_t>(i % kQueues)};
+    const port::PortQueue queue{ports_[i / kQueues].id(), static_cast<std::uint16_t>(i % kQueues)};
     lcore.rx.push_back(queue);
     lcore.tx.push_back(queue);
   }
   if (epoch_.links) {
     for (std::size_t i = 0; i < kPairs; ++i) plan.links.push_back({lcore.rx[i], lcore.tx[(i + kQueues) % kPairs]});
   }
-  recycling_ = set_up_recycling(plan);
-  for (Port& port : ports_) or_throw(port.start());
+  recycling_ = memory::set_up_recycling(plan);
+  for (port::Port& port : ports_) or_throw(port.start());
 }
 
 bool Network::close() {
@@ -136,7 +136,7 @@ void Driver::change_routes() {
 }
 
 void Driver::receive(std::size_t rx) {
-  Recycler* const recycler = network_.recycler();
+  memory::Recycler* const recycler = network_.recycler();
   // It knows by itself what is out of use: that is what is tested.
   if (recycler != nullptr) recycler->poll(rx);
   if ((rx_used_ >> rx & 1) == 0) return;

@@ -29,11 +29,11 @@ constexpr std::uint32_t kAll = (1U << kPairs) - 1;
 
 /// What one epoch is like: set up once, then under load.
 struct Epoch {
-  RecycleWay way;
+  memory::RecycleWay way;
   bool links;       ///< direct: asked for, not by the first packets
   bool pure;        ///< one pool, nothing shared: fast free is safe
   unsigned clones;  ///< of 1024 packets
-  PortSettings port;
+  port::PortSettings port;
   std::string devargs;
 };
 [[nodiscard]] Epoch draw_epoch(Random& random);
@@ -46,7 +46,7 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   [[nodiscard]] const Epoch& epoch() const { return epoch_; }
-  [[nodiscard]] Recycler* recycler() const { return recycling_.lcores.front().get(); }
+  [[nodiscard]] memory::Recycler* recycler() const { return recycling_.lcores.front().get(); }
   [[nodiscard]] std::uint16_t port(std::uint16_t index) const { return ports_[index].id(); }
   [[nodiscard]] rte_mempool* pool() const { return pool_.get(); }
   [[nodiscard]] rte_mempool* other_pool() const { return other_.get(); }
@@ -56,11 +56,11 @@ class Network {
 
  private:
   Epoch epoch_;
-  PacketPool pool_;
-  PacketPool other_;
-  PacketPool clones_;
-  std::vector<Port> ports_;
-  Recycling recycling_;
+  memory::PacketPool pool_;
+  memory::PacketPool other_;
+  memory::PacketPool clones_;
+  std::vector<port::Port> ports_;
+  memory::Recycling recycling_;
 };
 
 /// Receives, forwards, clones, holds and drops. One lcore; the control thread takes queues out of use and gives them

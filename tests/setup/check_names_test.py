@@ -47,6 +47,24 @@ class CheckNamesTest(unittest.TestCase):
     def test_a_driver_and_a_source(self):
         self.assertEqual(len(self.found(src_one_h=within("struct A {};"), drivers_two_cc=within("struct A {\n};"))), 1)
 
+    def in_room(self, room, text, namespace):
+        path = self.root / "src" / "warpline" / room / "one.h"
+        path.parent.mkdir(parents=True)
+        path.write_text(within(text, namespace), encoding="utf-8")
+
+    def test_two_rooms(self):
+        self.in_room("packet", "struct Role {};", "warpline::packet")
+        self.in_room("route", "struct Role {};", "warpline::route")
+        (line,) = check_names.check(self.root)
+        self.assertIn("warpline::route::Role is defined in src/warpline/packet/one.h:3 already", line)
+
+    def test_a_type_outside_its_room(self):
+        self.in_room("base", "struct A {};", "warpline")
+        self.in_room("packet", "struct B {};\nstruct Inner {};", "warpline::packet::testing")
+        self.in_room("route", "struct C {};", "warpline")
+        (line,) = check_names.check(self.root)
+        self.assertIn("one.h:3: warpline::C is not in warpline::route", line)
+
     def test_what_is_allowed(self):
         self.assertEqual(
             self.found(

@@ -16,7 +16,7 @@ class Application {
 
   /// The host has a new endpoint: at first, and after each restart.
   virtual void start(Host& host) = 0;
-  virtual void handle(const MessageEvent& event) = 0;
+  virtual void handle(const message::MessageEvent& event) = 0;
   /// As asked for by Host::wake_at().
   virtual void wake(std::uint64_t what) = 0;
   /// The endpoint is gone, with all that was under way and all wakes.

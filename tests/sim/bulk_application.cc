@@ -16,7 +16,7 @@ BulkApplication::BulkApplication(const BulkPlan& plan)
 void BulkApplication::start(Host& host) {
   host_ = &host;
   for (std::uint32_t i = 0; plan_.at_once > 0 && i < plan_.servers; ++i) {
-    const PeerAddress peer = address_of_host(plan_.server + i);
+    const message::PeerAddress peer = address_of_host(plan_.server + i);
     sessions_.push_back(host.endpoint().connect(peer, {.context = i}, host.clock()).session);
   }
 }
@@ -25,27 +25,27 @@ void BulkApplication::ask(std::uint32_t slot) {
   if (plan_.before_request) plan_.before_request(asked_);
   ++asked_;
   asked_at_[slot] = host_->now();
-  const Submitted submitted =
+  const message::Submitted submitted =
       host_->endpoint().request(sessions_[slot % plan_.servers], {request_.data(), plan_.request_bytes},
                                 {rooms_[slot].data(), plan_.answer_bytes}, {.context = slot}, host_->clock());
-  if (submitted.status != CallStatus::ok) ++failed_;
+  if (submitted.status != message::CallStatus::ok) ++failed_;
 }
 
-void BulkApplication::handle(const MessageEvent& event) {
+void BulkApplication::handle(const message::MessageEvent& event) {
   switch (event.kind) {
-    case EventKind::connected:
+    case message::EventKind::connected:
       for (auto slot = static_cast<std::uint32_t>(event.context); slot < plan_.at_once; slot += plan_.servers)
         ask(slot);
       break;
-    case EventKind::request:
+    case message::EventKind::request:
       if (host_->endpoint().respond(event.id, {answer_.data(), plan_.answer_bytes}, {}, host_->clock()) !=
-          CallStatus::ok) {
+          message::CallStatus::ok) {
         ++failed_;
       }
       break;
-    case EventKind::response: {
+    case message::EventKind::response: {
       const auto slot = static_cast<std::uint32_t>(event.context);
-      if (event.status != MessageStatus::ok) {
+      if (event.status != message::MessageStatus::ok) {
         ++failed_;
         break;
       }
@@ -55,7 +55,7 @@ void BulkApplication::handle(const MessageEvent& event) {
       ask(slot);
       break;
     }
-    case EventKind::lost:
+    case message::EventKind::lost:
       ++failed_;
       break;
     default:

@@ -25,7 +25,7 @@ class BulkApplication final : public Application {
   explicit BulkApplication(const BulkPlan& plan);
 
   void start(Host& host) override;
-  void handle(const MessageEvent& event) override;
+  void handle(const message::MessageEvent& event) override;
   void wake(std::uint64_t) override {}
   void crash() override {}
 
@@ -36,7 +36,7 @@ class BulkApplication final : public Application {
   [[nodiscard]] const std::vector<std::int64_t>& latencies() const { return latencies_; }
   [[nodiscard]] std::uint64_t completed_by(std::uint32_t server) const { return completed_by_[server - plan_.server]; }
   [[nodiscard]] double goodput_bytes() const { return static_cast<double>(completed_) * plan_.request_bytes; }
-  [[nodiscard]] SessionId session() const { return sessions_[0]; }
+  [[nodiscard]] message::SessionId session() const { return sessions_[0]; }
   void forget_statistics();
 
  private:
@@ -44,7 +44,7 @@ class BulkApplication final : public Application {
 
   BulkPlan plan_;
   Host* host_ = nullptr;
-  std::vector<SessionId> sessions_;  ///< one a server
+  std::vector<message::SessionId> sessions_;  ///< one a server
   std::vector<std::uint8_t> request_;
   std::vector<std::uint8_t> answer_;
   std::vector<std::uint64_t> completed_by_;  ///< by server

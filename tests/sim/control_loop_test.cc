@@ -20,12 +20,12 @@ constexpr std::int64_t kBack = 3'000;  // nanoseconds that an acknowledgement ta
 /// Sends into the port as its window and pacing allow.
 class Sender final : public Actor {
  public:
-  Sender(EventQueue& events, PacketPool& pool, Port& port, const CcConfig& config, std::uint32_t index)
+  Sender(EventQueue& events, PacketPool& pool, Port& port, const message::CcConfig& config, std::uint32_t index)
       : events_(events), pool_(pool), port_(port), control_(config), index_(index) {}
 
   void send() {
     for (;;) {
-      const CcOutput allowed = control_.output();
+      const message::CcOutput allowed = control_.output();
       if (in_flight_ > 0 && (in_flight_ + 1) * kMtu > allowed.window_bytes) return;
       if (events_.now() < next_send_) {
         if (!std::exchange(waiting_, true)) events_.at(next_send_, *this, kSend);
@@ -72,7 +72,7 @@ class Sender final : public Actor {
   EventQueue& events_;
   PacketPool& pool_;
   Port& port_;
-  CongestionControl control_;
+  message::CongestionControl control_;
   std::uint32_t index_;
   std::int64_t in_flight_ = 0;
   std::int64_t next_send_ = 0;
@@ -99,7 +99,7 @@ struct Figures {
   double p99_wait_us = 0;
 };
 
-Figures share_a_link(const CcConfig& config, std::uint32_t count, std::uint64_t mark_above_bytes) {
+Figures share_a_link(const message::CcConfig& config, std::uint32_t count, std::uint64_t mark_above_bytes) {
   EventQueue events;
   PacketPool pool;
   constexpr double kRate = 25e9;
@@ -135,7 +135,7 @@ Figures share_a_link(const CcConfig& config, std::uint32_t count, std::uint64_t 
 class ControlLoop : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(ControlLoop, SwiftKeepsTheLinkBusyAndTheQueueShort) {
-  const CcConfig config;
+  const message::CcConfig config;
   const Figures figures = share_a_link(config, GetParam(), 0);
   RecordProperty("p99_wait_ns", static_cast<int>(figures.p99_wait_us * 1e3));
   EXPECT_GE(figures.utilization, 0.97);
@@ -144,8 +144,8 @@ TEST_P(ControlLoop, SwiftKeepsTheLinkBusyAndTheQueueShort) {
 }
 
 TEST_P(ControlLoop, DctcpToo) {
-  CcConfig config;
-  config.kind = CcKind::dctcp;
+  message::CcConfig config;
+  config.kind = message::CcKind::dctcp;
   const Figures figures = share_a_link(config, GetParam(), 100'000);
   EXPECT_GE(figures.utilization, 0.97);
   EXPECT_GE(figures.jain, 0.95);

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kLong = 100'000'000;  // virtual nanoseconds
 
 TEST(Figures, AHundredSendersShareOneLink) {
-  const EndpointConfig config;
+  const message::EndpointConfig config;
   const IncastFigures figures = incast(config, {.at_once = 4});
   EXPECT_GE(figures.link_share, 0.95);
   EXPECT_GE(figures.jain, 0.95);
@@ -21,8 +21,8 @@ TEST(Figures, AHundredSendersShareOneLink) {
 
 /// Without any congestion control at the senders, and with a queue that they would overflow.
 TEST(Figures, GrantsKeepTheQueueShort) {
-  EndpointConfig config;
-  config.cc.kind = CcKind::none;
+  message::EndpointConfig config;
+  config.cc.kind = message::CcKind::none;
   for (const bool answers : {false, true}) {
     const IncastPlan plan{.answers = answers, .queue_bytes = 500'000};
     config.grants = 64 << 10;
@@ -40,7 +40,7 @@ TEST(Figures, GrantsKeepTheQueueShort) {
 }
 
 TEST(Figures, LossesCostLittle) {
-  const EndpointConfig config;
+  const message::EndpointConfig config;
   const double lossless = goodput_at_loss(config, 0, kLong);
   EXPECT_GE(goodput_at_loss(config, 1e-4, kLong), 0.98 * lossless);
   const double one_in_a_thousand = goodput_at_loss(config, 1e-3, kLong);

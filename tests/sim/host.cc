@@ -27,19 +27,19 @@ constexpr std::int64_t kSoon = 1'000;  // nanoseconds to the next loop if the en
 
 /// Not of the handshake, which nothing but the checksum protects.
 bool of_session(const Packet& packet) {
-  return packet.length >= MessagePrefix::kLength &&
-         MessagePrefix::type(packet.bytes.data()) == MessagePacketType::session;
+  return packet.length >= packet::MessagePrefix::kLength &&
+         packet::MessagePrefix::type(packet.bytes.data()) == packet::MessagePacketType::session;
 }
 
 }  // namespace
 
-PeerAddress address_of_host(std::uint32_t host) {
-  return peer_address(Ipv4Address{{10, 0, static_cast<std::uint8_t>(host >> 8), static_cast<std::uint8_t>(host)}},
-                      kUdpPort);
+message::PeerAddress address_of_host(std::uint32_t host) {
+  return message::peer_address(
+      Ipv4Address{{10, 0, static_cast<std::uint8_t>(host >> 8), static_cast<std::uint8_t>(host)}}, kUdpPort);
 }
 
-std::uint32_t host_of_address(const PeerAddress& address) {
-  const IpAddress ip = ip_address(address);
+std::uint32_t host_of_address(const message::PeerAddress& address) {
+  const IpAddress ip = message::ip_address(address);
   const auto* v4 = std::get_if<Ipv4Address>(&ip);
   if (v4 == nullptr || v4->bytes[0] != 10) return ~0U;
   return static_cast<std::uint32_t>(v4->bytes[2]) << 8 | v4->bytes[3];
@@ -61,7 +61,7 @@ Host::Host(Network& network, std::uint32_t index, const HostConfig& config, Appl
 
 void Host::start() {
   for (std::uint8_t& byte : config_.endpoint.secret) byte = static_cast<std::uint8_t>(random_.next());
-  Result<Endpoint> endpoint = Endpoint::create(config_.endpoint, clock());
+  Result<message::Endpoint> endpoint = message::Endpoint::create(config_.endpoint, clock());
   if (!endpoint.ok()) {
     fmt::print(stderr, "{}\n", endpoint.error().message());
     std::abort();  // a parameter of ours
@@ -161,7 +161,7 @@ void Host::loop() {
 
 void Host::receive() {
   std::array<Packet*, kBurst> packets;
-  std::array<Datagram, kBurst> datagrams;
+  std::array<message::Datagram, kBurst> datagrams;
   while (!ring_.empty()) {
     std::size_t count = 0;
     while (count < kBurst && !ring_.empty()) {
@@ -173,7 +173,7 @@ void Host::receive() {
       }
       // In one piece, as what is to be decrypted must be, or split as NICs do that put headers elsewhere.
       const bool split = config_.endpoint.protection == nullptr && (random_.next() & 1) != 0;
-      const std::uint32_t head = split ? std::min(packet->length, kMaxHeadBytes) : packet->length;
+      const std::uint32_t head = split ? std::min(packet->length, message::kMaxHeadBytes) : packet->length;
       datagrams[count] = {.head = packet->bytes.data(),
                           .rest = packet->bytes.data() + head,
                           .head_length = head,
@@ -193,7 +193,7 @@ void Host::receive() {
 }
 
 void Host::hand_out_events() {
-  std::array<MessageEvent, kBurst> happened;
+  std::array<message::MessageEvent, kBurst> happened;
   std::size_t count = 0;
   do {
     count = endpoint_->poll(happened);
@@ -203,7 +203,7 @@ void Host::hand_out_events() {
 
 void Host::transmit() {
   std::array<Packet*, kBurst> packets;
-  std::array<Outgoing, kBurst> outgoing;
+  std::array<message::Outgoing, kBurst> outgoing;
   for (;;) {
     const std::size_t queued = uplink_.queued_packets();
     blocked_ = queued >= config_.transmit_ring;
@@ -211,7 +211,7 @@ void Host::transmit() {
     const std::size_t asked = std::min<std::size_t>(kBurst, config_.transmit_ring - queued);
     for (std::size_t i = 0; i < asked; ++i) {
       packets[i] = network_.pool().take();
-      outgoing[i] = Outgoing{};
+      outgoing[i] = message::Outgoing{};
       outgoing[i].head = packets[i]->bytes.data();
       outgoing[i].head_capacity = kMaxDatagram;
     }
@@ -226,7 +226,7 @@ void Host::transmit() {
         network_.pool().give(&packet);
         continue;
       }
-      const Outgoing& out = outgoing[i];
+      const message::Outgoing& out = outgoing[i];
       packet.length = out.length();
       packet.payload = out.payload;
       packet.payload_length = out.payload_length;
@@ -244,7 +244,7 @@ void Host::transmit() {
 
 void Host::schedule_next() {
   const Nanos deadline = endpoint_->next_deadline();
-  if (deadline == kNever) return;
+  if (deadline == message::kNever) return;
   const std::int64_t at = deadline.value - clock_offset_;
   if (at > now()) return schedule_loop(at);
   if (blocked_) return;  // the port wakes us

@@ -14,7 +14,7 @@
 namespace warpline::sim {
 
 struct HostConfig {
-  EndpointConfig endpoint = {};
+  message::EndpointConfig endpoint = {};
   std::uint32_t receive_ring = 1024;  ///< packets
   std::uint32_t transmit_ring = 64;   ///< packets
   std::int64_t wake_delay = 300;      ///< nanoseconds from an event to the host's loop
@@ -31,9 +31,9 @@ struct HostCounters {
   std::uint64_t idle_deadlines = 0;  ///< loops that a deadline asked for and in which nothing was done
 };
 
-[[nodiscard]] PeerAddress address_of_host(std::uint32_t host);
+[[nodiscard]] message::PeerAddress address_of_host(std::uint32_t host);
 /// The host with this address; beyond all hosts if there is none.
-[[nodiscard]] std::uint32_t host_of_address(const PeerAddress& address);
+[[nodiscard]] std::uint32_t host_of_address(const message::PeerAddress& address);
 
 /// An endpoint, the loop that drives it, a NIC with rings of finite length, and a clock of its own.
 class Host final : public Actor, public PacketSink, public Departures {
@@ -51,7 +51,7 @@ class Host final : public Actor, public PacketSink, public Departures {
   void step_clock(std::int64_t nanos) { clock_offset_ += nanos; }
 
   // For the application.
-  [[nodiscard]] Endpoint& endpoint() { return *endpoint_; }
+  [[nodiscard]] message::Endpoint& endpoint() { return *endpoint_; }
   [[nodiscard]] Nanos clock() const { return Nanos{events_.now() + clock_offset_}; }
   [[nodiscard]] std::int64_t now() const { return events_.now(); }
   [[nodiscard]] std::uint32_t index() const { return index_; }
@@ -60,7 +60,7 @@ class Host final : public Actor, public PacketSink, public Departures {
   [[nodiscard]] const HostCounters& counters() const { return counters_; }
   [[nodiscard]] std::uint64_t datagrams_received() const { return datagrams_received_; }
   /// Returns the facts of an endpoint that has done nothing yet.
-  [[nodiscard]] const EndpointFacts& fresh() const { return fresh_; }
+  [[nodiscard]] const message::EndpointFacts& fresh() const { return fresh_; }
   void wake_at(std::int64_t time, std::uint64_t what);
   /// What the application asked of the endpoint outside of handle() and wake() leaves soon.
   void schedule_loop(std::int64_t time);
@@ -86,8 +86,8 @@ class Host final : public Actor, public PacketSink, public Departures {
   Random random_;
   Trace trace_;
 
-  std::optional<Endpoint> endpoint_;
-  EndpointFacts fresh_;
+  std::optional<message::Endpoint> endpoint_;
+  message::EndpointFacts fresh_;
   std::deque<Packet*> ring_;
   std::int64_t clock_offset_;
   std::int64_t paused_until_ = 0;

@@ -15,19 +15,19 @@ constexpr std::int64_t kMeasured = 50'000'000;
 
 }  // namespace
 
-EndpointConfig compatibility_mode() {
-  EndpointConfig config;
-  config.reliability = Reliability::go_back_n;
-  config.cc.kind = CcKind::timely;
+message::EndpointConfig compatibility_mode() {
+  message::EndpointConfig config;
+  config.reliability = message::Reliability::go_back_n;
+  config.cc.kind = message::CcKind::timely;
   config.credits = 32;
   config.fixed_rto = Nanos{5'000'000};
   return config;
 }
 
-IncastFigures incast(const EndpointConfig& config, const IncastPlan& plan) {
+IncastFigures incast(const message::EndpointConfig& config, const IncastPlan& plan) {
   NetworkConfig network{.hosts = kSenders + 1};
   network.downlink.capacity_bytes = plan.queue_bytes;
-  if (config.cc.kind == CcKind::dctcp) network.downlink.mark_above_bytes = 100'000;
+  if (config.cc.kind == message::CcKind::dctcp) network.downlink.mark_above_bytes = 100'000;
   network.seed = 1;
   std::vector<BulkPlan> plans(kSenders + 1);
   if (plan.answers) {
@@ -83,34 +83,35 @@ int print_incast() {
     fmt::print("{:<28}{:>8}{:>10}{:>8}{:>10}{:>10}{:>10}{:>10}{:>8}\n", "", "at once", "link", "Jain", "p50 wait",
                "p99 wait", "p99 time", "drops", "failed");
   };
-  const auto line = [](std::string_view name, const EndpointConfig& config, const IncastPlan& plan) {
+  const auto line = [](std::string_view name, const message::EndpointConfig& config, const IncastPlan& plan) {
     const IncastFigures f = incast(config, plan);
     fmt::print("{:<28}{:>8}{:>9.1f}%{:>8.3f}{:>10.1f}{:>10.1f}{:>10.1f}{:>10}{:>8}\n", name, plan.at_once,
                100 * f.link_share, f.jain, f.p50_wait_us, f.p99_wait_us, f.p99_us, f.dropped, f.failed);
   };
   head("100 senders to one");
-  EndpointConfig config;
+  message::EndpointConfig config;
   for (const std::uint32_t at_once : {1U, 4U}) {
     const IncastPlan plan{.at_once = at_once};
-    config.cc.kind = CcKind::swift;
+    config.cc.kind = message::CcKind::swift;
     line("swift", config, plan);
-    config.cc.kind = CcKind::timely;
+    config.cc.kind = message::CcKind::timely;
     line("timely", config, plan);
-    config.cc.kind = CcKind::dctcp;
+    config.cc.kind = message::CcKind::dctcp;
     line("dctcp, marks above 100 kB", config, plan);
-    config.cc.kind = CcKind::none;
+    config.cc.kind = message::CcKind::none;
     line("none", config, plan);
     line("compatibility mode", compatibility_mode(), plan);
   }
   for (const bool answers : {false, true}) {
     head(answers ? "One asks 100 for 16 KiB each, a queue of 500 kB"
                  : "100 send 16 KiB each to one, a queue of 500 kB");
-    for (const CcKind kind : {CcKind::swift, CcKind::none}) {
+    for (const message::CcKind kind : {message::CcKind::swift, message::CcKind::none}) {
       for (const std::uint32_t grants : {0U, 64U << 10}) {
         config.cc.kind = kind;
         config.grants = grants;
-        const std::string_view name = kind == CcKind::swift ? (grants == 0 ? "swift" : "swift, grants of 64 KiB")
-                                                            : (grants == 0 ? "none" : "none, grants of 64 KiB");
+        const std::string_view name = kind == message::CcKind::swift
+                                          ? (grants == 0 ? "swift" : "swift, grants of 64 KiB")
+                                          : (grants == 0 ? "none" : "none, grants of 64 KiB");
         for (const std::uint32_t at_once : {1U, 4U}) {
           line(name, config, {.answers = answers, .at_once = at_once, .queue_bytes = 500'000});
         }

@@ -26,7 +26,7 @@ std::uint64_t Ledger::content(std::uint32_t from, std::uint16_t code, bool answe
   return mix64(std::uint64_t{from} << 32 | std::uint64_t{code} << 1 | static_cast<std::uint64_t>(answer));
 }
 
-Sent* Ledger::handled(std::uint32_t at, std::uint32_t from, const MessageEvent& event) {
+Sent* Ledger::handled(std::uint32_t at, std::uint32_t from, const message::MessageEvent& event) {
   Sent* message = find(from, event.code);
   if (message == nullptr) return nullptr;
   const auto wrong = [&](std::string_view what) {
@@ -34,7 +34,7 @@ Sent* Ledger::handled(std::uint32_t at, std::uint32_t from, const MessageEvent& 
   };
   if (++message->handled > 1) wrong(fmt::format("for the {}. time", message->handled));
   if (message->to != at) wrong(fmt::format("was for host {}", message->to));
-  if (message->one_way != (event.kind == EventKind::message)) wrong("as what it is not");
+  if (message->one_way != (event.kind == message::EventKind::message)) wrong("as what it is not");
   if (message->more != event.more) wrong("`more` differs");
   if (message->too_long) wrong("is longer than what this host takes");
   if (message->length != event.length) {
@@ -45,16 +45,16 @@ Sent* Ledger::handled(std::uint32_t at, std::uint32_t from, const MessageEvent& 
   return message;
 }
 
-void Ledger::completed(std::uint32_t from, std::uint16_t code, const MessageEvent& event) {
+void Ledger::completed(std::uint32_t from, std::uint16_t code, const message::MessageEvent& event) {
   Sent* message = find(from, code);
   if (message == nullptr) return;
   const auto wrong = [&](std::string_view what) {
-    fail(fmt::format("message {} of host {}, completed as {}: {}", code, from, name(event.status), what));
+    fail(fmt::format("message {} of host {}, completed as {}: {}", code, from, message::name(event.status), what));
   };
   message->status = event.status;
   if (++message->completed > 1) wrong(fmt::format("for the {}. time", message->completed));
   if (message->crashed) wrong("its host has crashed since");
-  if (event.status != MessageStatus::ok || message->one_way) return;
+  if (event.status != message::MessageStatus::ok || message->one_way) return;
   if (event.code != code) wrong(fmt::format("the answer has the code {}", event.code));
   const bool echo = message->answer == AnswerKind::echo;
   if (message->answer == AnswerKind::declined) {
@@ -92,27 +92,27 @@ void Ledger::finish(bool peers_lost) {
 void Ledger::finish(const Sent& message, std::uint16_t code, bool peers_lost) {
   const auto wrong = [&](std::string_view what) {
     fail(fmt::format("message {} of host {} to {} ({} B{}, {}): {}", code, message.from, message.to, message.length,
-                     message.one_way ? ", one-way" : "", name(message.status), what));
+                     message.one_way ? ", one-way" : "", message::name(message.status), what));
   };
   if (message.crashed) return;
   if (message.completed == 0) return wrong("never ended");
   switch (message.status) {
-    case MessageStatus::ok:
+    case message::MessageStatus::ok:
       if (message.handled == 0 && !(message.one_way && peers_lost)) wrong("was never handled");
       break;
-    case MessageStatus::refused:
+    case message::MessageStatus::refused:
       if (!message.too_long && message.answer != AnswerKind::declined) wrong("without reason");
       break;
-    case MessageStatus::too_long:
+    case message::MessageStatus::too_long:
       if (message.one_way || message.answer_length <= message.answer_room) wrong("though the answer has room");
       break;
-    case MessageStatus::deadline:
+    case message::MessageStatus::deadline:
       if (!message.may_expire) wrong("without one");
       break;
-    case MessageStatus::cancelled:
+    case message::MessageStatus::cancelled:
       if (!message.may_be_cancelled) wrong("by nobody");
       break;
-    case MessageStatus::peer_lost:
+    case message::MessageStatus::peer_lost:
       if (!peers_lost) wrong("though nothing happened to the peer");
       break;
   }
@@ -133,7 +133,8 @@ std::string Ledger::summary() const {
   }
   std::string text = fmt::format("{} sent, {} handled", sent, handled);
   for (std::size_t i = 0; i < by_status.size(); ++i) {
-    if (by_status[i] > 0) text += fmt::format(", {} {}", by_status[i], name(static_cast<MessageStatus>(i)));
+    if (by_status[i] > 0)
+      text += fmt::format(", {} {}", by_status[i], message::name(static_cast<message::MessageStatus>(i)));
   }
   if (crashed > 0) text += fmt::format(", {} gone with their host", crashed);
   return text;

@@ -28,7 +28,7 @@ struct Sent {
 
   std::uint32_t handled = 0;
   std::uint32_t completed = 0;
-  MessageStatus status = MessageStatus::ok;
+  message::MessageStatus status = message::MessageStatus::ok;
   bool crashed = false;  ///< its sender, while it was under way
 };
 
@@ -51,8 +51,8 @@ class Ledger {
   [[nodiscard]] static std::uint64_t content(std::uint32_t from, std::uint16_t code, bool answer);
 
   /// The host `at` got it. Null if it is not to be answered or given back.
-  Sent* handled(std::uint32_t at, std::uint32_t from, const MessageEvent& event);
-  void completed(std::uint32_t from, std::uint16_t code, const MessageEvent& event);
+  Sent* handled(std::uint32_t at, std::uint32_t from, const message::MessageEvent& event);
+  void completed(std::uint32_t from, std::uint16_t code, const message::MessageEvent& event);
   /// The host's messages under way end without notice.
   void crashed(std::uint32_t host);
 

@@ -24,15 +24,15 @@ class LedgerTest : public testing::Test {
   }
 
   void handle() {
-    MessageEvent event;
-    event.kind = EventKind::request;
+    message::MessageEvent event;
+    event.kind = message::EventKind::request;
     event.data = message_.data();
     event.length = static_cast<std::uint32_t>(message_.size());
     ledger_.handled(1, 0, event);
   }
-  void complete(MessageStatus status) {
-    MessageEvent event;
-    event.kind = EventKind::response;
+  void complete(message::MessageStatus status) {
+    message::MessageEvent event;
+    event.kind = message::EventKind::response;
     event.status = status;
     event.data = answer_.data();
     event.length = static_cast<std::uint32_t>(answer_.size());
@@ -46,7 +46,7 @@ class LedgerTest : public testing::Test {
 
 TEST_F(LedgerTest, HasNothingToSayIfAllIsWell) {
   handle();
-  complete(MessageStatus::ok);
+  complete(message::MessageStatus::ok);
   ledger_.finish(false);
   EXPECT_THAT(ledger_.failures(), ElementsAre());
 }
@@ -59,8 +59,8 @@ TEST_F(LedgerTest, NoticesASecondHandling) {
 
 TEST_F(LedgerTest, NoticesASecondCompletion) {
   handle();
-  complete(MessageStatus::ok);
-  complete(MessageStatus::ok);
+  complete(message::MessageStatus::ok);
+  complete(message::MessageStatus::ok);
   EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("for the 2. time")));
 }
 
@@ -71,7 +71,7 @@ TEST_F(LedgerTest, NoticesAMissingCompletion) {
 }
 
 TEST_F(LedgerTest, NoticesSuccessWithoutHandling) {
-  complete(MessageStatus::ok);
+  complete(message::MessageStatus::ok);
   ledger_.finish(false);
   EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("was never handled")));
 }
@@ -80,7 +80,7 @@ TEST_F(LedgerTest, NoticesAByteThatDiffers) {
   message_[99] ^= 1;
   handle();
   answer_[0] ^= 1;
-  complete(MessageStatus::ok);
+  complete(message::MessageStatus::ok);
   EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("its bytes differ"), HasSubstr("the answer's bytes differ")));
 }
 
@@ -91,20 +91,21 @@ TEST_F(LedgerTest, NoticesALengthThatDiffers) {
 }
 
 TEST_F(LedgerTest, NoticesEndsWithoutCause) {
-  for (const MessageStatus status : {MessageStatus::refused, MessageStatus::too_long, MessageStatus::deadline,
-                                     MessageStatus::cancelled, MessageStatus::peer_lost}) {
+  for (const message::MessageStatus status :
+       {message::MessageStatus::refused, message::MessageStatus::too_long, message::MessageStatus::deadline,
+        message::MessageStatus::cancelled, message::MessageStatus::peer_lost}) {
     Ledger ledger(2);
     ledger.add({.from = 0, .to = 1});
-    MessageEvent event;
+    message::MessageEvent event;
     event.status = status;
     ledger.completed(0, 0, event);
     ledger.finish(false);
-    EXPECT_EQ(ledger.failures().size(), 1U) << name(status);
+    EXPECT_EQ(ledger.failures().size(), 1U) << message::name(status);
   }
 }
 
 TEST_F(LedgerTest, NoticesWhatWasNeverSent) {
-  MessageEvent event;
+  message::MessageEvent event;
   event.code = 5;
   EXPECT_EQ(ledger_.handled(1, 0, event), nullptr);
   EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("never sent")));

@@ -15,7 +15,7 @@ constexpr std::int64_t kOneLossFor = 100'000'000;
 
 }  // namespace
 
-double goodput_at_loss(const EndpointConfig& config, double loss, std::int64_t nanos) {
+double goodput_at_loss(const message::EndpointConfig& config, double loss, std::int64_t nanos) {
   NetworkConfig network{.hosts = 2};
   network.faults.loss = loss;
   network.seed = 7;
@@ -31,7 +31,8 @@ double goodput_at_loss(const EndpointConfig& config, double loss, std::int64_t n
   return run.application(1).goodput_bytes() * 1e9 / static_cast<double>(nanos);
 }
 
-OneLossFigures one_loss(const EndpointConfig& config, std::uint32_t request_bytes, std::uint32_t answer_bytes) {
+OneLossFigures one_loss(const message::EndpointConfig& config, std::uint32_t request_bytes,
+                        std::uint32_t answer_bytes) {
   OneLossFigures figures;
   for (const bool lossy : {false, true}) {
     NetworkConfig network{.hosts = 2};
@@ -68,7 +69,7 @@ int print_loss() {
   fmt::print("1 MiB requests, four at once, 25 Gbit/s; goodput in Gbit/s (of lossless)\n{:<24}", "loss on each way");
   for (const double loss : kLosses) fmt::print("{:>18}", loss);
   fmt::print("\n");
-  const auto line = [&](std::string_view name, const EndpointConfig& config) {
+  const auto line = [&](std::string_view name, const message::EndpointConfig& config) {
     fmt::print("{:<24}", name);
     double lossless = 0;
     for (const double loss : kLosses) {
@@ -78,13 +79,13 @@ int print_loss() {
     }
     fmt::print("\n");
   };
-  EndpointConfig config;
+  message::EndpointConfig config;
   line("swift", config);
-  config.cc.kind = CcKind::timely;
+  config.cc.kind = message::CcKind::timely;
   line("timely", config);
-  config.cc.kind = CcKind::dctcp;
+  config.cc.kind = message::CcKind::dctcp;
   line("dctcp", config);
-  config.cc.kind = CcKind::none;
+  config.cc.kind = message::CcKind::none;
   line("none", config);
   line("compatibility mode", compatibility_mode());
   return 0;
@@ -94,7 +95,7 @@ int print_one_loss() {
   fmt::print("one request at a time, one in {} loses a packet; microseconds\n", kLossEvery);
   fmt::print("{:<24}{:>10}{:>10}{:>8}{:>14}{:>10}{:>10}{:>8}\n", "", "request", "answer", "RTT", "lossless p99", "p99",
              "adds", "failed");
-  const auto line = [](std::string_view name, const EndpointConfig& config, std::uint32_t request,
+  const auto line = [](std::string_view name, const message::EndpointConfig& config, std::uint32_t request,
                        std::uint32_t answer) {
     const OneLossFigures f = one_loss(config, request, answer);
     fmt::print("{:<24}{:>10}{:>10}{:>8.1f}{:>14.1f}{:>10.1f}{:>10.1f}{:>8}\n", name, request, answer, f.rtt_us,

@@ -13,18 +13,18 @@ namespace {
 
 struct Way {
   const char* name;
-  Reliability reliability;
-  CcKind cc;
+  message::Reliability reliability;
+  message::CcKind cc;
   bool authenticated;
   std::uint32_t grants = 0;
 };
 
 constexpr Way kWays[] = {
-    {"Swift", Reliability::selective, CcKind::swift, false},
-    {"SwiftAuthenticated", Reliability::selective, CcKind::swift, true},
-    {"SwiftGrants", Reliability::selective, CcKind::swift, false, 16 << 10},
-    {"Dctcp", Reliability::selective, CcKind::dctcp, false},
-    {"TimelyGoBackN", Reliability::go_back_n, CcKind::timely, false},
+    {"Swift", message::Reliability::selective, message::CcKind::swift, false},
+    {"SwiftAuthenticated", message::Reliability::selective, message::CcKind::swift, true},
+    {"SwiftGrants", message::Reliability::selective, message::CcKind::swift, false, 16 << 10},
+    {"Dctcp", message::Reliability::selective, message::CcKind::dctcp, false},
+    {"TimelyGoBackN", message::Reliability::go_back_n, message::CcKind::timely, false},
 };
 
 class Matrix : public testing::TestWithParam<std::tuple<Way, double, double, double, double>> {};

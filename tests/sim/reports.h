@@ -9,7 +9,7 @@
 namespace warpline::sim {
 
 /// The published algorithm of eRPC, as the compatibility mode has it.
-[[nodiscard]] EndpointConfig compatibility_mode();
+[[nodiscard]] message::EndpointConfig compatibility_mode();
 
 /// A hundred hosts to one, at 25 Gbit/s and 1 us a link.
 struct IncastPlan {
@@ -30,10 +30,10 @@ struct IncastFigures {
 };
 
 /// After 20 ms, for 50 ms.
-[[nodiscard]] IncastFigures incast(const EndpointConfig& config, const IncastPlan& plan);
+[[nodiscard]] IncastFigures incast(const message::EndpointConfig& config, const IncastPlan& plan);
 
 /// Bytes a second of 1 MiB requests, four at once, lost on the way there and back; 25 Gbit/s, 1 us a link.
-[[nodiscard]] double goodput_at_loss(const EndpointConfig& config, double loss, std::int64_t nanos);
+[[nodiscard]] double goodput_at_loss(const message::EndpointConfig& config, double loss, std::int64_t nanos);
 
 struct OneLossFigures {
   double rtt_us = 0;  ///< of an empty network, without what waits
@@ -43,7 +43,7 @@ struct OneLossFigures {
 };
 
 /// One request at a time; packets of both directions in turn are lost.
-[[nodiscard]] OneLossFigures one_loss(const EndpointConfig& config, std::uint32_t request_bytes,
+[[nodiscard]] OneLossFigures one_loss(const message::EndpointConfig& config, std::uint32_t request_bytes,
                                       std::uint32_t answer_bytes);
 
 // Print a table each; the exit code.

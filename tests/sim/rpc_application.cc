@@ -56,16 +56,16 @@ void RpcApplication::wake_in(std::int64_t nanos, std::uint64_t kind, std::uint64
 
 void RpcApplication::connect(std::uint32_t peer) {
   const bool ordered = chance(random_, plan_.ordered);
-  const Opened opened =
+  const message::Opened opened =
       host_->endpoint().connect(address_of_host(peer), {.context = peer, .ordered = ordered}, host_->clock());
-  if (opened.status == CallStatus::ok) {
+  if (opened.status == message::CallStatus::ok) {
     sessions_.push_back({.id = opened.session, .peer = peer, .own = true, .ordered = ordered});
   } else {
-    ledger_.fail(fmt::format("host {} cannot connect to {}: {}", host_->index(), peer, name(opened.status)));
+    ledger_.fail(fmt::format("host {} cannot connect to {}: {}", host_->index(), peer, message::name(opened.status)));
   }
 }
 
-RpcApplication::Session* RpcApplication::find(SessionId id) {
+RpcApplication::Session* RpcApplication::find(message::SessionId id) {
   const auto found = std::find_if(sessions_.begin(), sessions_.end(), [&](const Session& s) { return s.id == id; });
   return found == sessions_.end() ? nullptr : &*found;
 }
@@ -79,9 +79,9 @@ void RpcApplication::wake(std::uint64_t what) {
     case kCancel: {
       const auto open = open_.find(static_cast<std::uint16_t>(number));
       if (open == open_.end()) return;
-      const CallStatus status = host_->endpoint().cancel(open->second.id, host_->clock());
-      if (status != CallStatus::ok && status != CallStatus::unknown_message) {
-        ledger_.fail(fmt::format("host {} cannot cancel {}: {}", host_->index(), number, name(status)));
+      const message::CallStatus status = host_->endpoint().cancel(open->second.id, host_->clock());
+      if (status != message::CallStatus::ok && status != message::CallStatus::unknown_message) {
+        ledger_.fail(fmt::format("host {} cannot cancel {}: {}", host_->index(), number, message::name(status)));
       }
       return;
     }
@@ -144,7 +144,7 @@ Sent RpcApplication::draw(std::uint32_t session, bool nested) {
 }
 
 bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
-  Endpoint& endpoint = host_->endpoint();
+  message::Endpoint& endpoint = host_->endpoint();
   const std::uint16_t code = ledger_.next_code(host_->index());
   if (code == Ledger::kMostOfAHost - 1) return true;
   Sent message = draw(session, parent != 0);
@@ -153,27 +153,28 @@ bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
   Lent bytes(message.length);
   fill_content(bytes.data.get(), message.length, Ledger::content(message.from, code, false));
   Lent room(message.answer_room);
-  const ConstBuffer from{bytes.data.get(), message.length};
-  Submitted submitted;
+  const message::ConstBuffer from{bytes.data.get(), message.length};
+  message::Submitted submitted;
   if (message.one_way) {
     submitted = endpoint.send(sessions_[session].id, from,
                               {.context = code, .code = code, .more = message.more, .copy = copied}, host_->clock());
   } else {
-    RequestOptions options{.context = code, .code = code, .copy = copied};
+    message::RequestOptions options{.context = code, .code = code, .copy = copied};
     if (message.may_expire) options.deadline = Nanos{host_->clock().value + between(random_, 1'000, kLongestDeadline)};
     submitted =
         endpoint.request(sessions_[session].id, from, {room.data.get(), message.answer_room}, options, host_->clock());
   }
-  if (submitted.status != CallStatus::ok) {
-    if (submitted.status != CallStatus::no_slot && submitted.status != CallStatus::no_memory &&
-        submitted.status != CallStatus::unknown_session) {
-      ledger_.fail(fmt::format("host {} cannot send {} B: {}", host_->index(), message.length, name(submitted.status)));
+  if (submitted.status != message::CallStatus::ok) {
+    if (submitted.status != message::CallStatus::no_slot && submitted.status != message::CallStatus::no_memory &&
+        submitted.status != message::CallStatus::unknown_session) {
+      ledger_.fail(
+          fmt::format("host {} cannot send {} B: {}", host_->index(), message.length, message::name(submitted.status)));
     }
     return false;
   }
   host_->trace()(host_->now(), "host {} begins {} {} to {}: {} B, answer {} B", message.from,
                  message.one_way ? "message" : "request", code, message.to, message.length, message.answer_length);
-  if (copied || message.length <= kInlineBytes) bytes = Lent();
+  if (copied || message.length <= message::kInlineBytes) bytes = Lent();
   ledger_.add(message);
   ++sessions_[session].open;
   open_.emplace(code, Open{submitted.id, session, std::move(bytes), std::move(room), parent});
@@ -181,30 +182,30 @@ bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
   return true;
 }
 
-void RpcApplication::handle(const MessageEvent& event) {
+void RpcApplication::handle(const message::MessageEvent& event) {
   host_->trace()(host_->now(), "host {} event {} status {} code {} context {} {} B reason {}", host_->index(),
-                 static_cast<int>(event.kind), name(event.status), event.code, event.context, event.length,
-                 name(event.reason));
+                 static_cast<int>(event.kind), message::name(event.status), event.code, event.context, event.length,
+                 message::name(event.reason));
   switch (event.kind) {
-    case EventKind::connected:
+    case message::EventKind::connected:
       if (Session* session = find(event.session)) session->alive = true;
       break;
-    case EventKind::accepted: {
-      const PeerAddress peer = host_->endpoint().facts(event.session).peer;
+    case message::EventKind::accepted: {
+      const message::PeerAddress peer = host_->endpoint().facts(event.session).peer;
       sessions_.push_back({.id = event.session, .peer = host_of_address(peer)});
       break;
     }
-    case EventKind::lost:
+    case message::EventKind::lost:
       return lost(event);
-    case EventKind::request:
+    case message::EventKind::request:
       return got_request(event);
-    case EventKind::message:
+    case message::EventKind::message:
       return got_message(event);
-    case EventKind::withdrawn:
+    case message::EventKind::withdrawn:
       break;  // the answer that comes is told so
-    case EventKind::response:
+    case message::EventKind::response:
       return ended(event);
-    case EventKind::sent:
+    case message::EventKind::sent:
       if (!event.id.incoming) return ended(event);
       if (answers_.erase(static_cast<std::uint32_t>(event.context)) == 0) {
         ledger_.fail(fmt::format("host {}: `sent` for an answer that is not under way", host_->index()));
@@ -215,7 +216,7 @@ void RpcApplication::handle(const MessageEvent& event) {
 }
 
 /// Codes of one sender grow; on an ordered session they arrive so.
-void RpcApplication::check_order(const MessageEvent& event) {
+void RpcApplication::check_order(const message::MessageEvent& event) {
   Session* session = find(event.session);
   if (session == nullptr) {
     return ledger_.fail(fmt::format("host {}: a message of a session that was never accepted", host_->index()));
@@ -227,7 +228,7 @@ void RpcApplication::check_order(const MessageEvent& event) {
   session->handled = event.code;
 }
 
-void RpcApplication::got_request(const MessageEvent& event) {
+void RpcApplication::got_request(const message::MessageEvent& event) {
   check_order(event);
   const std::uint32_t from = host_of_address(host_->endpoint().facts(event.session).peer);
   Sent* message = ledger_.handled(host_->index(), from, event);
@@ -261,8 +262,8 @@ void RpcApplication::answer(std::uint32_t number) {
   const bool copied = chance(random_, plan_.copied);
   const std::uint8_t* data = answer.data;
   if (answer.kind == AnswerKind::declined) {
-    const CallStatus status = host_->endpoint().release(answer.request, host_->clock());
-    if (status != CallStatus::ok) cannot("decline", answer.code, answer.from, status);
+    const message::CallStatus status = host_->endpoint().release(answer.request, host_->clock());
+    if (status != message::CallStatus::ok) cannot("decline", answer.code, answer.from, status);
     answers_.erase(found);
     return;
   }
@@ -271,27 +272,28 @@ void RpcApplication::answer(std::uint32_t number) {
     data = answer.bytes.data.get();
     fill_content(answer.bytes.data.get(), answer.answer_length, Ledger::content(answer.from, answer.code, true));
   }
-  const CallStatus status =
+  const message::CallStatus status =
       host_->endpoint().respond(answer.request, {data, answer.answer_length},
                                 {.context = number, .code = answer.code, .copy = copied}, host_->clock());
-  if (status == CallStatus::no_memory || status == CallStatus::no_slot) return wake_in(kRetry, kAnswer, number);
-  if (status == CallStatus::unknown_message || status == CallStatus::unknown_session) {
+  if (status == message::CallStatus::no_memory || status == message::CallStatus::no_slot)
+    return wake_in(kRetry, kAnswer, number);
+  if (status == message::CallStatus::unknown_message || status == message::CallStatus::unknown_session) {
     answers_.erase(found);  // its `withdrawn` is on the way
     return;
   }
-  if (status != CallStatus::ok) {
-    ledger_.fail(
-        fmt::format("host {} cannot answer {} of {}: {}", host_->index(), answer.code, answer.from, name(status)));
+  if (status != message::CallStatus::ok) {
+    ledger_.fail(fmt::format("host {} cannot answer {} of {}: {}", host_->index(), answer.code, answer.from,
+                             message::name(status)));
   }
   answer.given = true;
-  if (copied || answer.answer_length <= kInlineBytes) answers_.erase(found);
+  if (copied || answer.answer_length <= message::kInlineBytes) answers_.erase(found);
 }
 
-void RpcApplication::cannot(std::string_view what, std::uint16_t code, std::uint32_t of, CallStatus status) {
-  ledger_.fail(fmt::format("host {} cannot {} {} of {}: {}", host_->index(), what, code, of, name(status)));
+void RpcApplication::cannot(std::string_view what, std::uint16_t code, std::uint32_t of, message::CallStatus status) {
+  ledger_.fail(fmt::format("host {} cannot {} {} of {}: {}", host_->index(), what, code, of, message::name(status)));
 }
 
-void RpcApplication::got_message(const MessageEvent& event) {
+void RpcApplication::got_message(const message::MessageEvent& event) {
   check_order(event);
   const std::uint32_t from = host_of_address(host_->endpoint().facts(event.session).peer);
   if (ledger_.handled(host_->index(), from, event) == nullptr) return;
@@ -308,12 +310,12 @@ void RpcApplication::give_back(std::uint32_t number) {
     ledger_.fail(fmt::format("host {}: message {} of {} changed before it was given back", host_->index(), kept.code,
                              kept.from));
   }
-  const CallStatus status = host_->endpoint().release(kept.id, host_->clock());
-  if (status != CallStatus::ok) cannot("give back", kept.code, kept.from, status);
+  const message::CallStatus status = host_->endpoint().release(kept.id, host_->clock());
+  if (status != message::CallStatus::ok) cannot("give back", kept.code, kept.from, status);
   kept_.erase(found);
 }
 
-void RpcApplication::ended(const MessageEvent& event) {
+void RpcApplication::ended(const message::MessageEvent& event) {
   const auto code = static_cast<std::uint16_t>(event.context);
   const auto found = open_.find(code);
   ledger_.completed(host_->index(), code, event);
@@ -325,7 +327,7 @@ void RpcApplication::ended(const MessageEvent& event) {
   send_some();
 }
 
-void RpcApplication::lost(const MessageEvent& event) {
+void RpcApplication::lost(const message::MessageEvent& event) {
   Session* session = find(event.session);
   if (session == nullptr) {
     return ledger_.fail(fmt::format("host {}: a session lost that never was", host_->index()));
@@ -343,9 +345,10 @@ void RpcApplication::lost(const MessageEvent& event) {
 void RpcApplication::reconnect(std::uint32_t index) {
   Session& session = sessions_[index];
   if (session.alive || closing_) return;
-  const CallStatus status = host_->endpoint().reconnect(session.id, host_->clock());
-  if (status != CallStatus::ok) {
-    ledger_.fail(fmt::format("host {} cannot reconnect to {}: {}", host_->index(), session.peer, name(status)));
+  const message::CallStatus status = host_->endpoint().reconnect(session.id, host_->clock());
+  if (status != message::CallStatus::ok) {
+    ledger_.fail(
+        fmt::format("host {} cannot reconnect to {}: {}", host_->index(), session.peer, message::name(status)));
   }
 }
 

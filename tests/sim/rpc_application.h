@@ -46,7 +46,7 @@ class RpcApplication final : public Application {
       : plan_(plan), ledger_(ledger), random_(seed), left_(plan.messages) {}
 
   void start(Host& host) override;
-  void handle(const MessageEvent& event) override;
+  void handle(const message::MessageEvent& event) override;
   void wake(std::uint64_t what) override;
   void crash() override;
 
@@ -70,7 +70,7 @@ class RpcApplication final : public Application {
     ~Lent();
   };
   struct Session {
-    SessionId id = {};
+    message::SessionId id = {};
     std::uint32_t peer = 0;
     bool own = false;
     bool ordered = false;
@@ -79,14 +79,14 @@ class RpcApplication final : public Application {
     std::int32_t handled = -1;  ///< code of the last one of the peer
   };
   struct Open {
-    MessageId id = {};
+    message::MessageId id = {};
     std::uint32_t session = 0;  ///< index
     Lent message = Lent();
     Lent answer = Lent();
     std::uint32_t parent = 0;  ///< the answer that waits for it; 0: none
   };
   struct Answer {
-    MessageId request = {};
+    message::MessageId request = {};
     std::uint32_t from = 0;
     std::uint16_t code = 0;
     const std::uint8_t* data = nullptr;  ///< of the request
@@ -97,7 +97,7 @@ class RpcApplication final : public Application {
     Lent bytes = Lent();
   };
   struct Kept {
-    MessageId id = {};
+    message::MessageId id = {};
     std::uint32_t from = 0;
     std::uint16_t code = 0;
     const std::uint8_t* data = nullptr;
@@ -109,16 +109,16 @@ class RpcApplication final : public Application {
   /// False: later.
   bool send_one(std::uint32_t session, std::uint32_t parent);
   Sent draw(std::uint32_t session, bool nested);
-  void got_request(const MessageEvent& event);
-  void got_message(const MessageEvent& event);
-  void ended(const MessageEvent& event);
+  void got_request(const message::MessageEvent& event);
+  void got_message(const message::MessageEvent& event);
+  void ended(const message::MessageEvent& event);
   void answer(std::uint32_t number);
   void give_back(std::uint32_t number);
-  void lost(const MessageEvent& event);
+  void lost(const message::MessageEvent& event);
   void reconnect(std::uint32_t session);
-  void cannot(std::string_view what, std::uint16_t code, std::uint32_t of, CallStatus status);
-  void check_order(const MessageEvent& event);
-  Session* find(SessionId id);
+  void cannot(std::string_view what, std::uint16_t code, std::uint32_t of, message::CallStatus status);
+  void check_order(const message::MessageEvent& event);
+  Session* find(message::SessionId id);
   void wake_in(std::int64_t nanos, std::uint64_t kind, std::uint64_t number);
 
   RpcPlan plan_;

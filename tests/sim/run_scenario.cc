@@ -55,7 +55,7 @@ class Run final : public Actor {
   std::vector<std::unique_ptr<RpcApplication>> applications_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<bool> restarted_;
-  std::vector<EndpointFacts> fresh_;  ///< before anything happened
+  std::vector<message::EndpointFacts> fresh_;  ///< before anything happened
 };
 
 void Run::act(std::uint64_t index) {
@@ -131,7 +131,7 @@ void Run::check_hosts() {
     if (protection->misused() > 0) ledger_.fail(fmt::format("{} packets sealed wrongly", protection->misused()));
   }
   for (const auto& host : hosts_) {
-    const EndpointCounters& counters = host->endpoint().counters();
+    const message::EndpointCounters& counters = host->endpoint().counters();
     std::uint64_t seen = counters.packets_in.get();
     for (const Counter& drop : counters.drops) seen += drop.get();
     seen -= counters.fragments_dropped.get() + counters.packets_behind.get();
@@ -139,8 +139,8 @@ void Run::check_hosts() {
       ledger_.fail(
           fmt::format("host {}: {} datagrams received, {} counted", host->index(), host->datagrams_received(), seen));
     }
-    if (const EndpointFacts left = host->endpoint().facts(); left != fresh_[host->index()]) {
-      const EndpointFacts& fresh = fresh_[host->index()];
+    if (const message::EndpointFacts left = host->endpoint().facts(); left != fresh_[host->index()]) {
+      const message::EndpointFacts& fresh = fresh_[host->index()];
       ledger_.fail(fmt::format(
           "host {} keeps {} sessions, {} messages, {} places for sent packets, {} B of receive memory", host->index(),
           fresh.free_sessions - left.free_sessions, fresh.free_messages - left.free_messages,

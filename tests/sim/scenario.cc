@@ -27,16 +27,17 @@ Faults draw_faults(Random& random) {
   return faults;
 }
 
-EndpointConfig draw_endpoint(Random& random) {
-  EndpointConfig config;
+message::EndpointConfig draw_endpoint(Random& random) {
+  message::EndpointConfig config;
   config.max_sessions = 64;
   config.max_messages = one_of(random, {64U, 256U, 2048U});
   config.max_sent_packets = one_of(random, {1024U, 4096U});
   config.receive_bytes = one_of(random, {4U << 20, 16U << 20});
   config.receive_window = one_of(random, {64U << 10, 1U << 20});
   config.datagram_bytes = one_of(random, {512U, 1472U, 1472U, 8972U});
-  config.reliability = chance(random, 0.1) ? Reliability::go_back_n : Reliability::selective;
-  config.cc.kind = one_of(random, {CcKind::swift, CcKind::swift, CcKind::timely, CcKind::dctcp, CcKind::none});
+  config.reliability = chance(random, 0.1) ? message::Reliability::go_back_n : message::Reliability::selective;
+  config.cc.kind = one_of(random, {message::CcKind::swift, message::CcKind::swift, message::CcKind::timely,
+                                   message::CcKind::dctcp, message::CcKind::none});
   config.cc.max_window_bytes = 512 << 10;
   config.ack_packets = one_of(random, {1U, 2U, 8U});
   config.max_ack_delay = Nanos{one_of(random, {1'000, 25'000, 100'000})};
@@ -128,13 +129,13 @@ Scenario draw_scenario(std::uint64_t seed) {
     one.endpoint.bundles = !chance(bundles, 0.2);
   }
   // Where a fifth is lost, its fixed timeout lets a few packets through each time.
-  if (host.endpoint.reliability == Reliability::go_back_n) scenario.longest *= 5;
+  if (host.endpoint.reliability == message::Reliability::go_back_n) scenario.longest *= 5;
   return scenario;
 }
 
 std::string describe(const Scenario& scenario) {
   const NetworkConfig& network = scenario.network;
-  const EndpointConfig& endpoint = scenario.hosts[0].endpoint;
+  const message::EndpointConfig& endpoint = scenario.hosts[0].endpoint;
   constexpr std::string_view kControllers[] = {"swift", "timely", "dctcp", "none"};
   std::string text = fmt::format(
       "seed {}: {} hosts, {} Gbit/s, {} ns a link, queues of {} B, marks above {} B\n"
@@ -144,13 +145,13 @@ std::string describe(const Scenario& scenario) {
       scenario.seed, network.hosts, network.downlink.bits_per_second / 1e9, network.downlink.delay,
       network.downlink.capacity_bytes, network.downlink.mark_above_bytes, network.faults.loss, network.faults.duplicate,
       network.faults.corrupt, network.faults.reorder, network.faults.reorder_by, endpoint.datagram_bytes,
-      endpoint.reliability == Reliability::selective ? "selective repeat" : "go-back-n",
+      endpoint.reliability == message::Reliability::selective ? "selective repeat" : "go-back-n",
       kControllers[static_cast<std::size_t>(endpoint.cc.kind)], scenario.authenticated ? "authenticated, " : "",
       endpoint.max_messages, endpoint.max_sent_packets, endpoint.receive_window,
       endpoint.peer_timeout.value / 1'000'000, scenario.plans[0].longest);
   for (std::size_t i = 0; i < scenario.plans.size(); ++i) {
     const RpcPlan& plan = scenario.plans[i];
-    const EndpointConfig& own = scenario.hosts[i].endpoint;
+    const message::EndpointConfig& own = scenario.hosts[i].endpoint;
     text += fmt::format("  a host sends {}, {} at once, to {}, grants {} B and takes {}\n", plan.messages, plan.at_once,
                         fmt::join(plan.peers, " "), own.grants, own.bundles ? "bundles" : "no bundles");
   }

@@ -40,8 +40,8 @@ TEST(Scenario, SeedsThatFailedOnceDoNot) {
 /// All that a scenario may have is among the first five hundred.
 TEST(Scenario, SeedsCoverWhatThereIs) {
   std::set<Mishap::Kind> mishaps;
-  std::set<CcKind> controllers;
-  std::set<Reliability> ways;
+  std::set<message::CcKind> controllers;
+  std::set<message::Reliability> ways;
   std::uint64_t authenticated = 0;
   std::uint64_t granting = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {

@@ -15,11 +15,11 @@ namespace warpline::sim {
 
 /// Stands in for real encryption: hides the text, notices damage and packets of other sessions, and keeps no secret.
 /// Complains about a packet number that is sealed twice.
-class ToyProtection final : public PacketProtection {
+class ToyProtection final : public message::PacketProtection {
  public:
   explicit ToyProtection(std::uint32_t slots) : slots_(slots) {}
 
-  void start(std::uint32_t slot, const SessionNonces& nonces, bool client) override {
+  void start(std::uint32_t slot, const message::SessionNonces& nonces, bool client) override {
     const std::uint64_t key = mix64(nonces.client ^ mix64(nonces.server ^ mix64(nonces.client_session) ^
                                                           mix64(std::uint64_t{nonces.server_session} << 32)));
     slots_[slot] = {key, client, true, 0};

@@ -150,7 +150,7 @@ struct End {
   std::uint32_t next = 0;
   std::uint64_t sent = 0;
   std::vector<rte_mbuf*> pending;
-  std::vector<FrameBytes> received;
+  std::vector<packet::FrameBytes> received;
 };
 
 /// Frames that were lost for each reason but those that a sender's calls tell.
@@ -185,7 +185,7 @@ void expect_bytes(const End& from, const End& to) {
   std::uint64_t marked = 0;
   std::uint64_t bytes = 0;
   std::vector<unsigned> times(kFramesOfCell);
-  for (const FrameBytes& frame : to.received) {
+  for (const packet::FrameBytes& frame : to.received) {
     const WireFrames::Finding finding = from.frames.look_at(frame);
     ASSERT_FALSE(finding.foreign) << "a frame of " << frame.size() << " bytes that nobody sent";
     truncated += finding.truncated ? 1 : 0;
@@ -226,7 +226,7 @@ std::vector<std::uint64_t> counters_of(const Port& port) {
 }
 
 struct Outcome {
-  std::vector<FrameBytes> received[2];
+  std::vector<packet::FrameBytes> received[2];
   std::vector<std::uint64_t> counters[2];
   bool operator==(const Outcome&) const = default;
 };

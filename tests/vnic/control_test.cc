@@ -11,8 +11,8 @@
 namespace warpline::vnic {
 namespace {
 
-FrameBytes to(const rte_ether_addr& mac) {
-  FrameBytes frame = numbered(1);
+packet::FrameBytes to(const rte_ether_addr& mac) {
+  packet::FrameBytes frame = numbered(1);
   std::copy(std::begin(mac.addr_bytes), std::end(mac.addr_bytes), frame.begin());
   return frame;
 }

@@ -137,7 +137,7 @@ TEST(CopyEngine, JudgesTheAddressesOfEveryFrameThatComesBack) {
   while (port.count(Count::tx_packets) < kFrames) {
     for (rte_mbuf* mbuf : port.receive()) {
       auto* const frame = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
-      if (number % 3 != 0) swap_macs(frame);
+      if (number % 3 != 0) packet::swap_macs(frame);
       if (number % 3 == 2) frame[11] ^= 1;
       if (number == kFrames || port.send(&mbuf, 1) != 1) {
         rte_pktmbuf_free(mbuf);
@@ -335,9 +335,9 @@ TEST_P(CopyEngines, SupplyAndSwallowOnTheWiresThatDo) {
     const bool supplies = std::strcmp(wire, "wire=sink") != 0;
     for (int calls = 0; calls < kCopyPatience && received < 2000 && supplies; ++calls) {
       for (rte_mbuf* const mbuf : port.receive()) {
-        const FrameBytes frame = taken(mbuf);
+        const packet::FrameBytes frame = taken(mbuf);
         ASSERT_EQ(frame.size(), 300U);
-        ASSERT_EQ(with_checksums(frame), frame);
+        ASSERT_EQ(packet::with_checksums(frame), frame);
         flows.emplace(frame.begin(), frame.end());
         ++received;
       }

@@ -2,4 +2,5 @@
 #include "warpline/runtime/eal_environment.h"
 
 // The EAL of all tests of this program.
-const auto* const kEal = testing::AddGlobalTestEnvironment(new warpline::EalEnvironment(1, warpline::Bytes{512 << 20}));
+const auto* const kEal =
+    testing::AddGlobalTestEnvironment(new warpline::runtime::EalEnvironment(1, warpline::Bytes{512 << 20}));

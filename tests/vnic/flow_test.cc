@@ -41,7 +41,7 @@ struct FlowPort {
     return count.hits;
   }
   /// The queue that the frame comes to, or -1; its mbuf's mark.
-  int queue_of(const FrameBytes& frame) {
+  int queue_of(const packet::FrameBytes& frame) {
     port.send(pool, frame);
     int where = -1;
     mark = 0;
@@ -61,8 +61,8 @@ struct FlowPort {
   std::uint32_t mark = 0;
 };
 
-const FrameBytes kUdp = ipv4_frame(kProtocolUdp, udp_datagram(counting(30)));
-const FrameBytes kTcp = ipv4_frame(kProtocolTcp, tcp_segment(counting(30)));
+const packet::FrameBytes kUdp = packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(30)));
+const packet::FrameBytes kTcp = packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment(packet::counting(30)));
 const rte_flow_action_queue kQueue2{2};
 const rte_flow_action_queue kQueue3{3};
 const rte_flow_action_mark kMark{77};
@@ -118,9 +118,9 @@ TEST(FlowRulesOfAPort, MatchEthertypeAndVlan) {
   ASSERT_NE(flows.create({kEth, {RTE_FLOW_ITEM_TYPE_VLAN, &vlan, nullptr, &vlan_mask}},
                          {{RTE_FLOW_ACTION_TYPE_QUEUE, &kQueue3}}),
             nullptr);
-  EXPECT_EQ(flows.queue_of(ethernet_frame(0x88b5, counting(46))), 2);
-  EXPECT_EQ(flows.queue_of(tagged(kUdp, kEtherTypeVlan, 42)), 3);
-  EXPECT_EQ(flows.queue_of(tagged(kUdp, kEtherTypeVlan, 43)), 0);
+  EXPECT_EQ(flows.queue_of(packet::ethernet_frame(0x88b5, packet::counting(46))), 2);
+  EXPECT_EQ(flows.queue_of(packet::tagged(kUdp, packet::kEtherTypeVlan, 42)), 3);
+  EXPECT_EQ(flows.queue_of(packet::tagged(kUdp, packet::kEtherTypeVlan, 43)), 0);
   EXPECT_EQ(flows.queue_of(kUdp), 0);
 }
 

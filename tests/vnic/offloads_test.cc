@@ -27,7 +27,7 @@ PortSetup with_offloads(const Pool& pool, std::uint64_t rx, std::uint64_t tx) {
 }
 
 struct SumCase {
-  FrameBytes frame;  ///< its checksum fields hold anything
+  packet::FrameBytes frame;  ///< its checksum fields hold anything
   std::uint64_t flags;
   std::uint16_t l3_length;
 };
@@ -36,13 +36,17 @@ std::vector<SumCase> sum_cases() {
   constexpr std::uint64_t kIp4 = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
   std::vector<SumCase> cases;
   for (const std::size_t length : {0UL, 1UL, 17UL, 1000UL}) {
-    const FrameBytes data = counting(length, 3);
-    cases.push_back({ipv4_frame(kProtocolUdp, udp_datagram(data)), kIp4 | RTE_MBUF_F_TX_UDP_CKSUM, 20});
-    cases.push_back({ipv4_frame(kProtocolTcp, tcp_segment(data)), kIp4 | RTE_MBUF_F_TX_TCP_CKSUM, 20});
+    const packet::FrameBytes data = packet::counting(length, 3);
     cases.push_back(
-        {ipv4_frame(kProtocolTcp, tcp_segment(data), {}, {1, 1, 1, 1}), kIp4 | RTE_MBUF_F_TX_TCP_CKSUM, 24});
-    cases.push_back({ipv6_frame(kProtocolUdp, udp_datagram(data)), RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM, 40});
-    cases.push_back({ipv6_frame(kProtocolTcp, tcp_segment(data)), RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_TCP_CKSUM, 40});
+        {packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(data)), kIp4 | RTE_MBUF_F_TX_UDP_CKSUM, 20});
+    cases.push_back(
+        {packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment(data)), kIp4 | RTE_MBUF_F_TX_TCP_CKSUM, 20});
+    cases.push_back({packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment(data), {}, {1, 1, 1, 1}),
+                     kIp4 | RTE_MBUF_F_TX_TCP_CKSUM, 24});
+    cases.push_back({packet::ipv6_frame(packet::kProtocolUdp, packet::udp_datagram(data)),
+                     RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM, 40});
+    cases.push_back({packet::ipv6_frame(packet::kProtocolTcp, packet::tcp_segment(data)),
+                     RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_TCP_CKSUM, 40});
   }
   return cases;
 }
@@ -59,7 +63,7 @@ TEST(TxChecksums, AreFilledIn) {
       mbuf->ol_flags |= c.flags;
       ASSERT_EQ(rte_eth_tx_prepare(port.id(), 0, &mbuf, 1), 1) << rte_strerror(rte_errno);
       ASSERT_EQ(port.send(&mbuf, 1), 1);
-      EXPECT_EQ(port.receive_all(), Frames{with_checksums(c.frame)});
+      EXPECT_EQ(port.receive_all(), Frames{packet::with_checksums(c.frame)});
     }
   }
 }
@@ -82,7 +86,7 @@ TEST(TxChecksums, OfFramesWithoutThoseHeadersAreMalformed) {
   const Pool pool;
   Port port("net_vnic0");
   port.bring_up(with_offloads(pool, 0, kTxSums));
-  rte_mbuf* mbuf = pool.chain(counting(60));
+  rte_mbuf* mbuf = pool.chain(packet::counting(60));
   mbuf->l2_len = 127;
   mbuf->l3_len = 511;
   mbuf->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
@@ -99,7 +103,7 @@ TEST(RxChecksums, AreVerifiedWhereAskedFor) {
   const Pool pool;
   Port port("net_vnic0");
   port.bring_up(with_offloads(pool, kRxSums, 0));
-  const auto flags_of = [&](const FrameBytes& frame) {
+  const auto flags_of = [&](const packet::FrameBytes& frame) {
     port.send(pool, frame);
     rte_mbuf* const mbuf = port.receive_one();
     if (mbuf == nullptr) return ~std::uint64_t{0};
@@ -108,12 +112,16 @@ TEST(RxChecksums, AreVerifiedWhereAskedFor) {
     return flags;
   };
   constexpr std::uint64_t kGood4 = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-  const FrameBytes good = with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(30))));
+  const packet::FrameBytes good =
+      packet::with_checksums(packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(30))));
   EXPECT_EQ(flags_of(good), kGood4);
-  EXPECT_EQ(flags_of(with_checksums(ipv4_frame(kProtocolTcp, tcp_segment(counting(31))))), kGood4);
-  EXPECT_EQ(flags_of(with_checksums(ipv6_frame(kProtocolTcp, tcp_segment(counting(31))))),
+  EXPECT_EQ(flags_of(packet::with_checksums(
+                packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment(packet::counting(31))))),
+            kGood4);
+  EXPECT_EQ(flags_of(packet::with_checksums(
+                packet::ipv6_frame(packet::kProtocolTcp, packet::tcp_segment(packet::counting(31))))),
             std::uint64_t{RTE_MBUF_F_RX_L4_CKSUM_GOOD});
-  FrameBytes bad = good;
+  packet::FrameBytes bad = good;
   bad.back() ^= 1;
   EXPECT_EQ(flags_of(bad), RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_BAD);
   EXPECT_EQ(port.count(Count::rx_bad_l4_checksum), 1U);
@@ -121,30 +129,31 @@ TEST(RxChecksums, AreVerifiedWhereAskedFor) {
   bad[14 + 8] ^= 1;
   EXPECT_NE(flags_of(bad) & RTE_MBUF_F_RX_IP_CKSUM_BAD, 0U);
   EXPECT_EQ(port.count(Count::rx_bad_ip_checksum), 1U);
-  EXPECT_EQ(flags_of(ethernet_frame(0x88b5, counting(46))), 0U);
+  EXPECT_EQ(flags_of(packet::ethernet_frame(0x88b5, packet::counting(46))), 0U);
 }
 
 TEST(RxChecksums, AreNotLookedAtOtherwise) {
   const Pool pool;
   Port port("net_vnic0");
   port.bring_up(with_offloads(pool, 0, 0));
-  port.send(pool, with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(30)))));
+  port.send(pool, packet::with_checksums(
+                      packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(30)))));
   rte_mbuf* const mbuf = port.receive_one();
   ASSERT_NE(mbuf, nullptr);
   EXPECT_EQ(sum_flags(mbuf), 0U);
   rte_pktmbuf_free(mbuf);
 }
 
-FrameBytes flow_frame(std::uint16_t port) {
-  FrameBytes frame(80);
-  UdpFrame header;
-  header.destination_mac = kTestDestinationMac;
-  header.source_mac = kTestSourceMac;
-  header.source = kTestSourceV4;
-  header.destination = kTestDestinationV4;
+packet::FrameBytes flow_frame(std::uint16_t port) {
+  packet::FrameBytes frame(80);
+  packet::UdpFrame header;
+  header.destination_mac = packet::kTestDestinationMac;
+  header.source_mac = packet::kTestSourceMac;
+  header.source = packet::kTestSourceV4;
+  header.destination = packet::kTestDestinationV4;
   header.source_port = port;
   header.destination_port = 9;
-  EXPECT_NE(emit(header, frame), 0U);
+  EXPECT_NE(packet::emit(header, frame), 0U);
   return frame;
 }
 
@@ -239,7 +248,7 @@ TEST(PacketTypes, TellWhatIsInside) {
   const Pool pool;
   Port port("net_vnic0");
   port.bring_up(with_offloads(pool, kRxSums, 0));
-  const auto type_of = [&](const FrameBytes& frame) {
+  const auto type_of = [&](const packet::FrameBytes& frame) {
     port.send(pool, frame);
     rte_mbuf* const mbuf = port.receive_one();
     if (mbuf == nullptr) return 0U;
@@ -248,9 +257,9 @@ TEST(PacketTypes, TellWhatIsInside) {
     return type;
   };
   EXPECT_EQ(type_of(numbered(1)), std::uint32_t{RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4_EXT_UNKNOWN | RTE_PTYPE_L4_UDP});
-  EXPECT_EQ(type_of(ipv6_frame(kProtocolTcp, tcp_segment(counting(10)))),
+  EXPECT_EQ(type_of(packet::ipv6_frame(packet::kProtocolTcp, packet::tcp_segment(packet::counting(10)))),
             std::uint32_t{RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV6_EXT_UNKNOWN | RTE_PTYPE_L4_TCP});
-  EXPECT_EQ(type_of(tagged(numbered(1), kEtherTypeVlan, 7)),
+  EXPECT_EQ(type_of(packet::tagged(numbered(1), packet::kEtherTypeVlan, 7)),
             std::uint32_t{RTE_PTYPE_L2_ETHER_VLAN | RTE_PTYPE_L3_IPV4_EXT_UNKNOWN | RTE_PTYPE_L4_UDP});
 }
 

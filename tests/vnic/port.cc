@@ -48,7 +48,7 @@ Pool::~Pool() {
   rte_mempool_free(pool_);
 }
 
-rte_mbuf* Pool::chain(const FrameBytes& bytes, const std::vector<std::uint32_t>& lengths) const {
+rte_mbuf* Pool::chain(const packet::FrameBytes& bytes, const std::vector<std::uint32_t>& lengths) const {
   rte_mbuf* head = nullptr;
   std::size_t at = 0;
   for (std::size_t i = 0; i <= lengths.size(); ++i) {
@@ -72,8 +72,8 @@ rte_mbuf* Pool::chain(const FrameBytes& bytes, const std::vector<std::uint32_t>&
   return head;
 }
 
-FrameBytes bytes_of(const rte_mbuf* mbuf) {
-  FrameBytes bytes;
+packet::FrameBytes bytes_of(const rte_mbuf* mbuf) {
+  packet::FrameBytes bytes;
   bytes.reserve(mbuf->pkt_len);
   unsigned segments = 0;
   const std::uint32_t length = mbuf->pkt_len;
@@ -87,8 +87,8 @@ FrameBytes bytes_of(const rte_mbuf* mbuf) {
   return bytes;
 }
 
-FrameBytes taken(rte_mbuf* mbuf) {
-  FrameBytes bytes = bytes_of(mbuf);
+packet::FrameBytes taken(rte_mbuf* mbuf) {
+  packet::FrameBytes bytes = bytes_of(mbuf);
   rte_pktmbuf_free(mbuf);
   return bytes;
 }
@@ -141,7 +141,7 @@ std::uint16_t Port::send(rte_mbuf** mbufs, std::uint16_t count, std::uint16_t qu
   return sent;
 }
 
-void Port::send(const Pool& pool, const FrameBytes& frame, std::uint16_t queue) const {
+void Port::send(const Pool& pool, const packet::FrameBytes& frame, std::uint16_t queue) const {
   rte_mbuf* mbuf = pool.chain(frame);
   EXPECT_EQ(send(&mbuf, 1, queue), 1);
 }
@@ -215,11 +215,11 @@ void expect_accounted(const Pool& pool, const std::vector<const Port*>& ports, u
 QuietLog::QuietLog() : before_(rte_log_get_global_level()) { rte_log_set_global_level(RTE_LOG_EMERG); }
 QuietLog::~QuietLog() { rte_log_set_global_level(before_); }
 
-FrameBytes numbered(std::uint32_t number, std::size_t length) {
+packet::FrameBytes numbered(std::uint32_t number, std::size_t length) {
   constexpr std::size_t kHeaders = 42;
-  FrameBytes payload = counting(length - kHeaders, static_cast<std::uint8_t>(number));
+  packet::FrameBytes payload = packet::counting(length - kHeaders, static_cast<std::uint8_t>(number));
   for (unsigned i = 0; i < 4; ++i) payload[i] = static_cast<std::uint8_t>(number >> (8 * i));
-  return with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(payload)));
+  return packet::with_checksums(packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(payload)));
 }
 
 }  // namespace warpline::vnic

@@ -30,18 +30,18 @@ class Pool {
   [[nodiscard]] unsigned in_use() const { return rte_mempool_in_use_count(pool_); }
 
   /// A new mbuf chain with these bytes, `lengths` long each but for the last, which takes the rest.
-  [[nodiscard]] rte_mbuf* chain(const FrameBytes& bytes, const std::vector<std::uint32_t>& lengths = {}) const;
+  [[nodiscard]] rte_mbuf* chain(const packet::FrameBytes& bytes, const std::vector<std::uint32_t>& lengths = {}) const;
 
  private:
   rte_mempool* pool_;
 };
 
-using Frames = std::vector<FrameBytes>;
+using Frames = std::vector<packet::FrameBytes>;
 
 /// A chain's bytes.
-[[nodiscard]] FrameBytes bytes_of(const rte_mbuf* mbuf);
+[[nodiscard]] packet::FrameBytes bytes_of(const rte_mbuf* mbuf);
 /// The same, and the chain is freed.
-[[nodiscard]] FrameBytes taken(rte_mbuf* mbuf);
+[[nodiscard]] packet::FrameBytes taken(rte_mbuf* mbuf);
 
 /// What a port is configured with; the pool is that of all queues without segments of their own.
 struct PortSetup {
@@ -85,7 +85,7 @@ class Port {
 
   /// Sends all, calling anew while the ring is full. Returns those sent, less than all when it stays full.
   std::uint16_t send(rte_mbuf** mbufs, std::uint16_t count, std::uint16_t queue = 0) const;
-  void send(const Pool& pool, const FrameBytes& frame, std::uint16_t queue = 0) const;
+  void send(const Pool& pool, const packet::FrameBytes& frame, std::uint16_t queue = 0) const;
   /// Up to `most` mbufs.
   [[nodiscard]] std::vector<rte_mbuf*> receive(std::uint16_t queue = 0, std::uint16_t most = 32) const;
   /// The next frame, or null.
@@ -123,6 +123,6 @@ class QuietLog {
 };
 
 /// A numbered UDP frame of `length` bytes.
-[[nodiscard]] FrameBytes numbered(std::uint32_t number, std::size_t length = 64);
+[[nodiscard]] packet::FrameBytes numbered(std::uint32_t number, std::size_t length = 64);
 
 }  // namespace warpline::vnic

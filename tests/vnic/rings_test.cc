@@ -15,7 +15,7 @@ void expect_loop(const Port& port, const Pool& pool, std::uint32_t frames, std::
     std::vector<rte_mbuf*> mbufs;
     while (mbufs.size() < burst && sent < frames) mbufs.push_back(pool.chain(numbered(sent++)));
     ASSERT_EQ(port.send(mbufs.data(), static_cast<std::uint16_t>(mbufs.size())), mbufs.size());
-    for (const FrameBytes& frame : port.receive_all()) ASSERT_EQ(frame, numbered(received++));
+    for (const packet::FrameBytes& frame : port.receive_all()) ASSERT_EQ(frame, numbered(received++));
   }
   EXPECT_EQ(received, frames);
 }

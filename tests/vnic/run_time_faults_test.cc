@@ -43,9 +43,9 @@ TEST_P(EveryFault, BeginsAndEndsAtRunTime) {
   const Pool pool;
   Port port("net_vnic0");
   port.bring_up(simple(pool));
-  FrameBytes frame = numbered(1);
+  packet::FrameBytes frame = numbered(1);
   frame[15] = 2;  // ECT(0), RFC 3168
-  frame = with_checksums(frame);
+  frame = packet::with_checksums(frame);
   const auto struck = [&] {
     const std::uint64_t before = port.count(GetParam().counter);
     for (int i = 0; i < 100; ++i) {

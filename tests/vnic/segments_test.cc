@@ -184,16 +184,18 @@ TEST(BufferSplit, ByHeaderEndsTheFirstSegmentWhereThePayloadBegins) {
   setup.split = {segment(headers, 0, 0, RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4_EXT_UNKNOWN | RTE_PTYPE_L4_UDP),
                  segment(payload, 0)};
   port.bring_up(setup);
-  const FrameBytes data = counting(500);
+  const packet::FrameBytes data = packet::counting(500);
   struct Case {
-    FrameBytes frame;
+    packet::FrameBytes frame;
     std::uint32_t header;
   };
-  const FrameBytes options = counting(12, 1);
-  for (const Case& c : {Case{ipv4_frame(kProtocolUdp, udp_datagram(data)), 14 + 20 + 8},
-                        Case{ipv4_frame(kProtocolTcp, tcp_segment(data)), 14 + 20 + 20},
-                        Case{ipv6_frame(kProtocolUdp, udp_datagram(data)), 14 + 40 + 8},
-                        Case{tagged(ipv4_frame(kProtocolUdp, udp_datagram(data)), kEtherTypeVlan, 5), 18 + 20 + 8}}) {
+  const packet::FrameBytes options = packet::counting(12, 1);
+  for (const Case& c : {Case{packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(data)), 14 + 20 + 8},
+                        Case{packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment(data)), 14 + 20 + 20},
+                        Case{packet::ipv6_frame(packet::kProtocolUdp, packet::udp_datagram(data)), 14 + 40 + 8},
+                        Case{packet::tagged(packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(data)),
+                                            packet::kEtherTypeVlan, 5),
+                             18 + 20 + 8}}) {
     port.send(payload, c.frame);
     rte_mbuf* const mbuf = port.receive_one();
     ASSERT_NE(mbuf, nullptr);

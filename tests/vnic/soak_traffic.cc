@@ -102,7 +102,7 @@ void Traffic::send(Side& side, Random& random) {
   const auto count = static_cast<unsigned>(1 + random.below(std::size(mbufs)));
   if (rte_pktmbuf_alloc_bulk(side.pool, mbufs, count) != 0) return;
   for (unsigned i = 0; i < count; ++i) {
-    const FrameBytes& bytes = frames[static_cast<std::uint32_t>(random.below(kFrames))];
+    const packet::FrameBytes& bytes = frames[static_cast<std::uint32_t>(random.below(kFrames))];
     std::memcpy(rte_pktmbuf_append(mbufs[i], static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
   }
   const auto queue = static_cast<std::uint16_t>(random.below(side.queues));
@@ -117,7 +117,7 @@ void Traffic::receive(Side& side, const WireFrames& frames) {
     const std::uint16_t count = rte_eth_rx_burst(side.id, queue, mbufs, std::size(mbufs));
     side.received += count;
     for (std::uint16_t i = 0; i < count; ++i) {
-      FrameBytes bytes;
+      packet::FrameBytes bytes;
       for (const rte_mbuf* m = mbufs[i]; m != nullptr; m = m->next) {
         const auto* const data = rte_pktmbuf_mtod(m, const std::uint8_t*);
         bytes.insert(bytes.end(), data, data + m->data_len);

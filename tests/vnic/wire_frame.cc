@@ -22,31 +22,31 @@ constexpr std::uint32_t kCopies = 3;
 constexpr std::uint8_t kEct0 = 2;
 constexpr std::uint8_t kCongested = 3;
 
-FrameBytes make(std::uint32_t number, std::size_t length, std::uint64_t salt) {
-  FrameBytes bytes(length);
+packet::FrameBytes make(std::uint32_t number, std::size_t length, std::uint64_t salt) {
+  packet::FrameBytes bytes(length);
   Random random(salt + number);
   for (std::size_t i = kHeaders; i < length; i += sizeof(std::uint64_t)) {
     const std::uint64_t word = random.next();
     std::memcpy(bytes.data() + i, &word, std::min(sizeof word, length - i));
   }
-  for (std::uint32_t i = 0; i < kCopies; ++i) store_be32(bytes.data() + kHeaders + 4 * i, number);
-  UdpFrame header;
-  header.destination_mac = kTestDestinationMac;
-  header.source_mac = kTestSourceMac;
-  header.source = kTestSourceV4;
-  header.destination = kTestDestinationV4;
+  for (std::uint32_t i = 0; i < kCopies; ++i) packet::store_be32(bytes.data() + kHeaders + 4 * i, number);
+  packet::UdpFrame header;
+  header.destination_mac = packet::kTestDestinationMac;
+  header.source_mac = packet::kTestSourceMac;
+  header.source = packet::kTestSourceV4;
+  header.destination = packet::kTestDestinationV4;
   header.source_port = 49152;
   header.destination_port = 9;
   header.identification = static_cast<std::uint16_t>(number);
   header.type_of_service = kEct0;
-  static_cast<void>(emit(header, bytes));
+  static_cast<void>(packet::emit(header, bytes));
   return bytes;
 }
 
-FrameBytes mark(FrameBytes bytes) {
+packet::FrameBytes mark(packet::FrameBytes bytes) {
   bytes[kTypeOfService] |= kCongested;
-  store_be16(bytes.data() + kIpSum, 0);
-  store_be16(bytes.data() + kIpSum, checksum(bytes.data() + kIp, 20));
+  packet::store_be16(bytes.data() + kIpSum, 0);
+  packet::store_be16(bytes.data() + kIpSum, packet::checksum(bytes.data() + kIp, 20));
   return bytes;
 }
 
@@ -55,7 +55,7 @@ struct Distance {
   unsigned elsewhere = 0;
   unsigned in_checksum = 0;
 };
-Distance distance(const FrameBytes& a, const FrameBytes& b) {
+Distance distance(const packet::FrameBytes& a, const packet::FrameBytes& b) {
   constexpr std::size_t kBlock = 64;
   Distance bits;
   const std::size_t length = std::min(a.size(), b.size());
@@ -79,8 +79,8 @@ WireFrames::WireFrames(std::uint32_t count, std::size_t length, std::uint64_t sa
   }
 }
 
-WireFrames::Finding WireFrames::compare(const FrameBytes& received, std::uint32_t number) const {
-  const FrameBytes& frame = frames_[number];
+WireFrames::Finding WireFrames::compare(const packet::FrameBytes& received, std::uint32_t number) const {
+  const packet::FrameBytes& frame = frames_[number];
   Finding finding;
   finding.number = number;
   finding.truncated = received.size() < frame.size();
@@ -104,12 +104,13 @@ WireFrames::Finding WireFrames::compare(const FrameBytes& received, std::uint32_
   return finding;
 }
 
-WireFrames::Finding WireFrames::look_at(const FrameBytes& received) const {
+WireFrames::Finding WireFrames::look_at(const packet::FrameBytes& received) const {
   std::vector<std::uint32_t> candidates;
   for (std::uint32_t at = kHeaders; at + 4 <= received.size() && at < kHeaders + 4 * kCopies; at += 4) {
-    candidates.push_back(load_be32(received.data() + at));
+    candidates.push_back(packet::load_be32(received.data() + at));
   }
-  if (received.size() >= kIdentification + 2) candidates.push_back(load_be16(received.data() + kIdentification));
+  if (received.size() >= kIdentification + 2)
+    candidates.push_back(packet::load_be16(received.data() + kIdentification));
   for (const std::uint32_t candidate : candidates) {
     if (candidate >= count()) continue;
     const Finding finding = compare(received, candidate);

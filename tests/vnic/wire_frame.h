@@ -17,7 +17,7 @@ class WireFrames {
 
   WireFrames(std::uint32_t count, std::size_t length, std::uint64_t salt);
 
-  [[nodiscard]] const FrameBytes& operator[](std::uint32_t number) const { return frames_[number]; }
+  [[nodiscard]] const packet::FrameBytes& operator[](std::uint32_t number) const { return frames_[number]; }
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(frames_.size()); }
 
   struct Finding {
@@ -27,14 +27,14 @@ class WireFrames {
     bool corrupted = false;  ///< one bit
     bool marked = false;     ///< congestion experienced, and the IPv4 checksum is right again
   };
-  [[nodiscard]] Finding look_at(const FrameBytes& received) const;
+  [[nodiscard]] Finding look_at(const packet::FrameBytes& received) const;
 
  private:
   /// `received` as a beginning of frame `number`.
-  [[nodiscard]] Finding compare(const FrameBytes& received, std::uint32_t number) const;
+  [[nodiscard]] Finding compare(const packet::FrameBytes& received, std::uint32_t number) const;
 
-  std::vector<FrameBytes> frames_;
-  std::vector<FrameBytes> marked_;
+  std::vector<packet::FrameBytes> frames_;
+  std::vector<packet::FrameBytes> marked_;
 };
 
 }  // namespace warpline::vnic

@@ -25,8 +25,8 @@ TEST(Source, MakesFramesOfSoManyFlows) {
     rte_mbuf* const mbuf = port.receive_one();
     ASSERT_NE(mbuf, nullptr);
     EXPECT_EQ(mbuf->pkt_len, 128U);
-    const FrameBytes frame = taken(mbuf);
-    EXPECT_EQ(with_checksums(frame), frame);
+    const packet::FrameBytes frame = taken(mbuf);
+    EXPECT_EQ(packet::with_checksums(frame), frame);
     ++flows[std::string(frame.begin(), frame.end())];
   }
   EXPECT_EQ(flows.size(), 5U);
@@ -55,7 +55,7 @@ class Capture {
     std::FILE* const file = fdopen(mkstemp(path_), "wb");
     const std::uint32_t head[] = {0xa1b2c3d4, 2 | 4 << 16, 0, 0, 65535, linktype};
     std::fwrite(head, sizeof head, 1, file);
-    for (const FrameBytes& frame : frames) {
+    for (const packet::FrameBytes& frame : frames) {
       const auto length = static_cast<std::uint32_t>(frame.size());
       const std::uint32_t record[] = {0, 0, length, length};
       std::fwrite(record, sizeof record, 1, file);

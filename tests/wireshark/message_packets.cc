@@ -14,85 +14,88 @@ namespace {
 using Payload = std::vector<std::uint8_t>;
 
 /// A session's packet with whatever `header.flags` asks for.
-Payload session_packet(MessageHeader header, const MessageFragment& fragment = {}) {
+Payload session_packet(packet::MessageHeader header, const packet::MessageFragment& fragment = {}) {
   const std::uint32_t before = header.length();
-  Payload payload(before + header.payload_length + (header.has(kMessageProtected) ? kMessageTagLength : 0));
-  emit(header, payload.data());
-  std::uint8_t* at = payload.data() + MessageHeader::kLength;
-  if (header.has(kMessageHasAck)) {
-    emit(MessageAck{.cumulative = 0xfffffff0, .delay = 1500, .marked = 3, .room = 1 << 20}, at);
+  Payload payload(before + header.payload_length +
+                  (header.has(packet::kMessageProtected) ? packet::kMessageTagLength : 0));
+  packet::emit(header, payload.data());
+  std::uint8_t* at = payload.data() + packet::MessageHeader::kLength;
+  if (header.has(packet::kMessageHasAck)) {
+    packet::emit(packet::MessageAck{.cumulative = 0xfffffff0, .delay = 1500, .marked = 3, .room = 1 << 20}, at);
     for (std::uint32_t word = 0; word < header.ack_words; ++word) {
-      store_be64(at + MessageAck::kLength + 8 * word, mix64(word));
+      packet::store_be64(at + packet::MessageAck::kLength + 8 * word, mix64(word));
     }
     at += header.ack_length();
   }
-  if (header.has(kMessageHasFragment)) emit(fragment, at);
+  if (header.has(packet::kMessageHasFragment)) packet::emit(fragment, at);
   for (std::size_t i = before; i < payload.size(); ++i) payload[i] = static_cast<std::uint8_t>(i);
   return payload;
 }
 
 template <typename Packet>
-Payload packet(const Packet& fields) {
+Payload payload_of(const Packet& fields) {
   Payload payload(Packet::kLength);
-  emit(fields, payload.data());
+  packet::emit(fields, payload.data());
   return payload;
 }
 
 template <typename Packet>
-MessageParse verdict(const Payload& payload) {
+packet::MessageParse verdict(const Payload& payload) {
   Packet fields;
-  return parse(payload.data(), static_cast<std::uint32_t>(payload.size()), fields);
+  return packet::parse(payload.data(), static_cast<std::uint32_t>(payload.size()), fields);
 }
 
-MessageParse fragments_verdict(const MessageHeader& header, const std::uint8_t* packet) {
-  if (!header.has(kMessageHasFragment)) return MessageParse::ok;
-  MessageFragment fragment;
-  const std::uint8_t* at = packet + MessageHeader::kLength + header.ack_length();
-  if (!header.has(kMessageBundle)) return parse(at, header.payload_length, fragment);
-  std::uint32_t left = MessageFragment::kLength + header.payload_length;
+packet::MessageParse fragments_verdict(const packet::MessageHeader& header, const std::uint8_t* packet) {
+  if (!header.has(packet::kMessageHasFragment)) return packet::MessageParse::ok;
+  packet::MessageFragment fragment;
+  const std::uint8_t* at = packet + packet::MessageHeader::kLength + header.ack_length();
+  if (!header.has(packet::kMessageBundle)) return packet::parse(at, header.payload_length, fragment);
+  std::uint32_t left = packet::MessageFragment::kLength + header.payload_length;
   while (left != 0) {
-    if (parse_bundled(at, left, fragment) != MessageParse::ok) return MessageParse::malformed;
-    if (header.has(kMessageProtected)) break;
-    at += MessageFragment::kLength + fragment.total;
-    left -= MessageFragment::kLength + fragment.total;
+    if (packet::parse_bundled(at, left, fragment) != packet::MessageParse::ok) return packet::MessageParse::malformed;
+    if (header.has(packet::kMessageProtected)) break;
+    at += packet::MessageFragment::kLength + fragment.total;
+    left -= packet::MessageFragment::kLength + fragment.total;
   }
-  return MessageParse::ok;
+  return packet::MessageParse::ok;
 }
 
 /// The first verdict that is not ok, of all packets in turn.
-MessageParse session_verdict(std::span<const std::uint8_t> left) {
-  MessageParse all = MessageParse::ok;
-  const auto and_then = [&](MessageParse next) { all = all == MessageParse::ok ? next : all; };
-  for (MessageHeader header;; left = left.subspan(header.packet_length())) {
+packet::MessageParse session_verdict(std::span<const std::uint8_t> left) {
+  packet::MessageParse all = packet::MessageParse::ok;
+  const auto and_then = [&](packet::MessageParse next) { all = all == packet::MessageParse::ok ? next : all; };
+  for (packet::MessageHeader header;; left = left.subspan(header.packet_length())) {
     const auto length = static_cast<std::uint32_t>(left.size());
-    const bool session = MessagePrefix::check(left.data(), length) == MessageParse::ok &&
-                         MessagePrefix::type(left.data()) == MessagePacketType::session;
-    const MessageParse answer = session ? parse(left.data(), length, header) : MessageParse::malformed;
+    const bool session = packet::MessagePrefix::check(left.data(), length) == packet::MessageParse::ok &&
+                         packet::MessagePrefix::type(left.data()) == packet::MessagePacketType::session;
+    const packet::MessageParse answer =
+        session ? packet::parse(left.data(), length, header) : packet::MessageParse::malformed;
     and_then(answer);
-    if (answer != MessageParse::ok) return all;
+    if (answer != packet::MessageParse::ok) return all;
     and_then(fragments_verdict(header, left.data()));
-    if (!header.has(kMessageFollowed)) return all;
+    if (!header.has(packet::kMessageFollowed)) return all;
   }
 }
 
-MessageParse parse_any(const Payload& payload) {
-  const MessageParse prefix = MessagePrefix::check(payload.data(), static_cast<std::uint32_t>(payload.size()));
-  if (prefix != MessageParse::ok) return prefix;
-  switch (MessagePrefix::type(payload.data())) {
-    case MessagePacketType::hello:
-      return verdict<MessageHello>(payload);
-    case MessagePacketType::challenge:
-      return verdict<MessageChallenge>(payload);
-    case MessagePacketType::accept:
-      return verdict<MessageAccept>(payload);
-    case MessagePacketType::reject:
-      return verdict<MessageReject>(payload);
-    case MessagePacketType::reset:
-      return verdict<MessageReset>(payload);
-    case MessagePacketType::session:
+packet::MessageParse parse_any(const Payload& payload) {
+  const packet::MessageParse prefix =
+      packet::MessagePrefix::check(payload.data(), static_cast<std::uint32_t>(payload.size()));
+  if (prefix != packet::MessageParse::ok) return prefix;
+  switch (packet::MessagePrefix::type(payload.data())) {
+    case packet::MessagePacketType::hello:
+      return verdict<packet::MessageHello>(payload);
+    case packet::MessagePacketType::challenge:
+      return verdict<packet::MessageChallenge>(payload);
+    case packet::MessagePacketType::accept:
+      return verdict<packet::MessageAccept>(payload);
+    case packet::MessagePacketType::reject:
+      return verdict<packet::MessageReject>(payload);
+    case packet::MessagePacketType::reset:
+      return verdict<packet::MessageReset>(payload);
+    case packet::MessagePacketType::session:
       return session_verdict(payload);
   }
-  return MessageParse::type;
+  return packet::MessageParse::type;
 }
 
 }  // namespace
@@ -101,83 +104,87 @@ std::vector<Payload> message_packets() {
   constexpr std::uint32_t kSession = 0x01020304;
   constexpr std::uint64_t kNonce = 0x1122334455667788;
   constexpr std::uint64_t kCookie = 0x8877665544332211;
-  const MessageTerms terms{.datagram_bytes = 1472, .room = 1 << 20, .max_ack_delay = 25'000};
-  const MessageTerms all_terms{.datagram_bytes = 65507,
-                               .go_back_n = true,
-                               .ordered = true,
-                               .is_protected = true,
-                               .grants = true,
-                               .room = 0xffffffff,
-                               .max_ack_delay = 0xffffffff};
+  const packet::MessageTerms terms{.datagram_bytes = 1472, .room = 1 << 20, .max_ack_delay = 25'000};
+  const packet::MessageTerms all_terms{.datagram_bytes = 65507,
+                                       .go_back_n = true,
+                                       .ordered = true,
+                                       .is_protected = true,
+                                       .grants = true,
+                                       .room = 0xffffffff,
+                                       .max_ack_delay = 0xffffffff};
   std::vector<Payload> packets = {
-      packet(MessageHello{.session = kSession, .nonce = kNonce, .terms = terms}),
-      packet(MessageHello{.session = kSession, .nonce = kNonce, .token = 7, .token_time = 9, .terms = all_terms}),
-      packet(MessageChallenge{.session = kSession, .nonce = kNonce, .token = 7, .token_time = 9}),
-      packet(MessageAccept{.session = kSession,
-                           .nonce = kNonce,
-                           .cookie = kCookie,
-                           .server_nonce = ~kNonce,
-                           .server_session = ~kSession,
-                           .terms = terms}),
-      packet(MessageAccept{.session = kSession, .nonce = kNonce, .cookie = kCookie, .terms = all_terms}),
-      packet(MessageReset{.session = kSession, .cookie = kCookie}),
+      payload_of(packet::MessageHello{.session = kSession, .nonce = kNonce, .terms = terms}),
+      payload_of(
+          packet::MessageHello{.session = kSession, .nonce = kNonce, .token = 7, .token_time = 9, .terms = all_terms}),
+      payload_of(packet::MessageChallenge{.session = kSession, .nonce = kNonce, .token = 7, .token_time = 9}),
+      payload_of(packet::MessageAccept{.session = kSession,
+                                       .nonce = kNonce,
+                                       .cookie = kCookie,
+                                       .server_nonce = ~kNonce,
+                                       .server_session = ~kSession,
+                                       .terms = terms}),
+      payload_of(packet::MessageAccept{.session = kSession, .nonce = kNonce, .cookie = kCookie, .terms = all_terms}),
+      payload_of(packet::MessageReset{.session = kSession, .cookie = kCookie}),
   };
-  using Reason = MessageReject::Reason;
+  using Reason = packet::MessageReject::Reason;
   for (const Reason reason : {Reason::full, Reason::version, Reason::not_accepting, Reason::terms}) {
-    packets.push_back(packet(MessageReject{.session = kSession, .nonce = kNonce, .reason = reason}));
+    packets.push_back(payload_of(packet::MessageReject{.session = kSession, .nonce = kNonce, .reason = reason}));
   }
 
-  const MessageHeader bare{.session = kSession, .cookie = kCookie, .packet_number = 0x123456789a, .floor_distance = 26};
-  for (std::uint8_t flags = 0; flags < kMessageFollowed; ++flags) {
-    MessageHeader header = bare;
+  const packet::MessageHeader bare{
+      .session = kSession, .cookie = kCookie, .packet_number = 0x123456789a, .floor_distance = 26};
+  for (std::uint8_t flags = 0; flags < packet::kMessageFollowed; ++flags) {
+    packet::MessageHeader header = bare;
     header.flags = flags;
-    if (header.has(kMessageBundle) && !header.has(kMessageHasFragment)) continue;
-    if (header.has(kMessageHasFragment)) header.payload_length = 32;
-    if (header.has(kMessageHasAck)) header.ack_words = flags % 4;
+    if (header.has(packet::kMessageBundle) && !header.has(packet::kMessageHasFragment)) continue;
+    if (header.has(packet::kMessageHasFragment)) header.payload_length = 32;
+    if (header.has(packet::kMessageHasAck)) header.ack_words = flags % 4;
     packets.push_back(session_packet(header, {.slot = 63, .code = 9, .sequence = 17, .total = 32, .order = 5}));
   }
-  for (const FragmentKind kind :
-       {FragmentKind::request, FragmentKind::response, FragmentKind::message, FragmentKind::cancel,
-        FragmentKind::refuse, FragmentKind::busy, FragmentKind::grant, FragmentKind::grant_response}) {
-    MessageHeader header = bare;
-    header.flags = kMessageHasFragment;
+  for (const packet::FragmentKind kind :
+       {packet::FragmentKind::request, packet::FragmentKind::response, packet::FragmentKind::message,
+        packet::FragmentKind::cancel, packet::FragmentKind::refuse, packet::FragmentKind::busy,
+        packet::FragmentKind::grant, packet::FragmentKind::grant_response}) {
+    packet::MessageHeader header = bare;
+    header.flags = packet::kMessageHasFragment;
     packets.push_back(session_packet(header, {.kind = kind, .code = 1}));
     header.payload_length = 1408;
     packets.push_back(
         session_packet(header, {.kind = kind, .more = true, .code = 2, .offset = 1408, .total = 1 << 24}));
   }
-  MessageHeader extreme = bare;
+  packet::MessageHeader extreme = bare;
   extreme.packet_number = ~std::uint64_t{0};
   extreme.floor_distance = 0xffff;
-  extreme.flags = kMessageHasAck;
-  extreme.ack_words = kMaxAckWords;
+  extreme.flags = packet::kMessageHasAck;
+  extreme.ack_words = packet::kMaxAckWords;
   packets.push_back(session_packet(extreme));
   extreme.packet_number = extreme.floor_distance = 0;
   packets.push_back(session_packet(extreme));
 
-  MessageHeader bundle = bare;
-  bundle.flags = kMessageHasFragment | kMessageBundle;
-  const std::vector<MessageFragment> along = {{.kind = FragmentKind::response, .slot = 3, .total = 100},
-                                              {.kind = FragmentKind::message, .more = true, .slot = 4},
-                                              {.kind = FragmentKind::refuse, .slot = 5, .code = 1}};
+  packet::MessageHeader bundle = bare;
+  bundle.flags = packet::kMessageHasFragment | packet::kMessageBundle;
+  const std::vector<packet::MessageFragment> along = {{.kind = packet::FragmentKind::response, .slot = 3, .total = 100},
+                                                      {.kind = packet::FragmentKind::message, .more = true, .slot = 4},
+                                                      {.kind = packet::FragmentKind::refuse, .slot = 5, .code = 1}};
   bundle.payload_length = 7;
-  for (const MessageFragment& fragment : along) bundle.payload_length += MessageFragment::kLength + fragment.total;
-  Payload payload = session_packet(bundle, {.kind = FragmentKind::request, .total = 7});
+  for (const packet::MessageFragment& fragment : along)
+    bundle.payload_length += packet::MessageFragment::kLength + fragment.total;
+  Payload payload = session_packet(bundle, {.kind = packet::FragmentKind::request, .total = 7});
   std::uint8_t* at = payload.data() + bundle.length() + 7;
-  for (const MessageFragment& fragment : along) {
-    emit(fragment, at);
-    at += MessageFragment::kLength + fragment.total;
+  for (const packet::MessageFragment& fragment : along) {
+    packet::emit(fragment, at);
+    at += packet::MessageFragment::kLength + fragment.total;
   }
   packets.push_back(payload);
 
   // Packets of three sessions in one datagram.
-  MessageHeader followed = bare;
-  followed.flags = kMessageHasFragment | kMessageHasAck | kMessageFollowed;
+  packet::MessageHeader followed = bare;
+  followed.flags = packet::kMessageHasFragment | packet::kMessageHasAck | packet::kMessageFollowed;
   followed.ack_words = 1;
   followed.payload_length = 32;
   Payload several = session_packet(followed, {.slot = 1, .sequence = 3, .total = 32});
   followed.session = ~kSession;
-  followed.flags = kMessageHasAck | kMessageFollowed;
+  followed.flags = packet::kMessageHasAck | packet::kMessageFollowed;
   followed.payload_length = 0;
   for (const Payload& next : {session_packet(followed), payload})
     several.insert(several.end(), next.begin(), next.end());

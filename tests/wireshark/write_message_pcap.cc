@@ -20,7 +20,7 @@ using namespace warpline;
 constexpr std::uint16_t kPort = 4433;
 
 std::vector<std::uint8_t> frame_around(const std::vector<std::uint8_t>& payload, std::size_t turn) {
-  UdpFrame header;
+  packet::UdpFrame header;
   header.destination_mac = *parse_mac("02:00:00:00:00:02");
   header.source_mac = *parse_mac("02:00:00:00:00:01");
   const bool six = turn % 3 == 1;
@@ -28,9 +28,9 @@ std::vector<std::uint8_t> frame_around(const std::vector<std::uint8_t>& payload,
   header.destination = *parse_ip(six ? "2001:db8::2" : "192.0.2.2");
   header.source_port = 40000;
   header.destination_port = kPort;
-  std::vector<std::uint8_t> frame(udp_headers_length(header));
+  std::vector<std::uint8_t> frame(packet::udp_headers_length(header));
   frame.insert(frame.end(), payload.begin(), payload.end());
-  if (emit(header, frame) == 0) std::abort();
+  if (packet::emit(header, frame) == 0) std::abort();
   if (turn % 3 == 2) frame.insert(frame.begin() + 12, {0x81, 0x00, 0x00, 0x07});
   return frame;
 }
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
     file.write(reinterpret_cast<const char*>(frame.data()), length);
     const auto bytes = static_cast<std::uint32_t>(payloads[i].size());
     std::printf("%s\t%s\n", std::string(verdict_of_message(payloads[i])).c_str(),
-                describe_message(payloads[i].data(), bytes).c_str());
+                packet::describe_message(payloads[i].data(), bytes).c_str());
   }
   file.close();
   if (!file) {

@@ -17,7 +17,7 @@
 
 #include "warpline/report/live.h"
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 constexpr std::size_t kErrorsKept = 4096;
@@ -74,7 +74,7 @@ int spawn(pid_t& child, const std::string& program, const std::vector<std::strin
 /// Reads both pipes until their ends or the deadline; false at the deadline.
 bool collect(Drain& output, Drain& errors, double deadline_s, ChildRun& run) {
   while (output.reader() >= 0 || errors.reader() >= 0) {
-    const double left_s = deadline_s - monotonic_seconds();
+    const double left_s = deadline_s - report::monotonic_seconds();
     if (left_s <= 0) return false;
     std::array<pollfd, 2> waited{pollfd{output.reader(), POLLIN, 0}, pollfd{errors.reader(), POLLIN, 0}};
     if (poll(waited.data(), waited.size(), static_cast<int>(left_s * 1e3) + 1) < 0 && errno != EINTR) return false;
@@ -98,7 +98,7 @@ Result<ChildRun> run_child(const std::string& program, const std::vector<std::st
   errors.close_writer();
 
   ChildRun run;
-  run.timed_out = !collect(output, errors, monotonic_seconds() + static_cast<double>(limit.value) / 1e9, run);
+  run.timed_out = !collect(output, errors, report::monotonic_seconds() + static_cast<double>(limit.value) / 1e9, run);
   if (run.timed_out) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -107,4 +107,4 @@ Result<ChildRun> run_child(const std::string& program, const std::vector<std::st
   return run;
 }
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -7,7 +7,7 @@
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::bench {
 
 /// How a child process ended, and what it wrote.
 struct ChildRun {
@@ -22,4 +22,4 @@ struct ChildRun {
 [[nodiscard]] Result<ChildRun> run_child(const std::string& program, const std::vector<std::string>& arguments,
                                          Nanos limit);
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 constexpr Nanos kLong{60'000'000'000};
@@ -59,4 +59,4 @@ TEST(ChildRun, WhatCannotBeStartedIsSaid) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 constexpr std::uint32_t kEthernetHeader = 14;
@@ -67,13 +67,14 @@ Published published_by_burst(std::uint32_t size, std::uint16_t burst) {
 /// Returns the port spec. Frames in GPU memory are copied, so the software NIC must hold a transmit ring of them; other
 /// frames stay in place.
 std::string static_wire(const Column& column, std::uint32_t size) {
-  const std::uint32_t ring = PortSettings{}.tx_ring;
+  const std::uint32_t ring = port::PortSettings{}.tx_ring;
   std::string spec = fmt::format("net_vnic0,wire=static,size={}", size);
   if (column.memory == "device") spec += fmt::format(",buffer={}", std::bit_ceil(2 * ring * size));
   return spec;
 }
 
-BenchCell make_cell(const Column& column, const BenchRow& row, const BenchConfig& bench, std::uint16_t pipelines) {
+BenchCell make_cell(const Column& column, const BenchRow& row, const config::BenchConfig& bench,
+                    std::uint16_t pipelines) {
   const std::string seconds = fmt::format("{}ns", bench.seconds.value);
   std::vector<std::string> common = {"--engine",    std::string(column.engine),
                                      "--memory",    std::string(column.memory),
@@ -134,7 +135,7 @@ Result<void> choose_rows(BenchPlan& plan, const std::vector<std::uint16_t>& want
 
 }  // namespace
 
-Result<BenchPlan> plan_bench(const BenchConfig& bench, unsigned cpus, bool with_gpu) {
+Result<BenchPlan> plan_bench(const config::BenchConfig& bench, unsigned cpus, bool with_gpu) {
   if (!bench.only.empty() || !bench.ways.empty() || bench.packets != 0 || bench.keep_disturbed) {
     return usage_error("cannot use --only, --ways, --packets or --keep-disturbed",
                        fmt::format("{} has rows and runs for seconds", bench.name), "use --rows and --seconds");
@@ -159,4 +160,4 @@ std::vector<std::pair<std::string, std::string>> list_benches() {
           {"recycle", "how sent buffers come back: cycles a packet by way, one factor at a time"}};
 }
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 
-namespace warpline {
+namespace warpline::bench {
 
 /// One way of forwarding, as the arguments of `warpline forward`.
 struct BenchCell {
@@ -38,9 +38,9 @@ struct BenchPlan {
 
 /// The table that `bench.name` names; without `with_gpu` only the columns that the CPU fills. `cpus`: how many
 /// processors there are. A usage error when `bench.rows` names a row that the table has not.
-[[nodiscard]] Result<BenchPlan> plan_bench(const BenchConfig& bench, unsigned cpus, bool with_gpu);
+[[nodiscard]] Result<BenchPlan> plan_bench(const config::BenchConfig& bench, unsigned cpus, bool with_gpu);
 
 /// One line about each table: {name, what it shows}.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> list_benches();
 
-}  // namespace warpline
+}  // namespace warpline::bench

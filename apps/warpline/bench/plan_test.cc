@@ -8,15 +8,15 @@
 
 #include "config/load.h"
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-BenchConfig named(const std::string& name) {
-  BenchConfig bench;
+config::BenchConfig named(const std::string& name) {
+  config::BenchConfig bench;
   bench.name = name;
   return bench;
 }
@@ -60,7 +60,7 @@ TEST(BenchPlan, EveryCellIsACommandThatForwardTakes) {
       for (const BenchCell& cell : row.cells) {
         for (const auto& arguments : {cell.timed, cell.verified}) {
           const auto loaded =
-              load(arguments, {}, [](const std::string&) -> Result<std::string> { return std::string(); });
+              config::load(arguments, {}, [](const std::string&) -> Result<std::string> { return std::string(); });
           EXPECT_TRUE(loaded.ok()) << cell.column << ": " << (loaded ? "" : loaded.error().message());
         }
       }
@@ -69,7 +69,7 @@ TEST(BenchPlan, EveryCellIsACommandThatForwardTakes) {
 }
 
 TEST(BenchPlan, TakesSomeRowsAndMorePipelines) {
-  BenchConfig bench = named("forward-burst");
+  config::BenchConfig bench = named("forward-burst");
   bench.rows = {16, 256};
   bench.pipelines = 7;
   const auto plan = plan_bench(bench, 16, true);
@@ -79,7 +79,7 @@ TEST(BenchPlan, TakesSomeRowsAndMorePipelines) {
 }
 
 TEST(BenchPlan, RefusesARowThatIsNone) {
-  BenchConfig bench = named("forward-size");
+  config::BenchConfig bench = named("forward-size");
   bench.rows = {64, 65};
   const auto plan = plan_bench(bench, 16, true);
   ASSERT_FALSE(plan.ok());
@@ -89,4 +89,4 @@ TEST(BenchPlan, RefusesARowThatIsNone) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::bench

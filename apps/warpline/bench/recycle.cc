@@ -13,7 +13,7 @@
 #include "bench/recycle_rig.h"
 #include "warpline/base/clock.h"
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 constexpr std::uint64_t kSlicePackets = 16 << 10;
@@ -174,7 +174,7 @@ Result<void> measure_once(const RecycleSetting& setting, const RecycleBenchSize&
 
 }  // namespace
 
-RecycleBenchSize RecycleBenchSize::of(const BenchConfig& config) {
+RecycleBenchSize RecycleBenchSize::of(const config::BenchConfig& config) {
   RecycleBenchSize size;
   if (config.rounds != 0) size.rounds = config.rounds;
   if (config.packets != 0) size.packets = config.packets;
@@ -207,4 +207,4 @@ Result<RecycleBenchTable> run_recycle_bench(RecycleBenchPlan plan, const Recycle
   return table;
 }
 
-}  // namespace warpline
+}  // namespace warpline::bench

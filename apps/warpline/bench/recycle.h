@@ -15,7 +15,7 @@
 #include "warpline/base/bootstrap.h"
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::bench {
 
 /// How much is measured.
 struct RecycleBenchSize {
@@ -25,7 +25,7 @@ struct RecycleBenchSize {
   bool keep_disturbed = false;        ///< also what was measured while the thread lost its processor
 
   /// What `bench` asks for, or what the table has for itself.
-  [[nodiscard]] static RecycleBenchSize of(const BenchConfig& config);
+  [[nodiscard]] static RecycleBenchSize of(const config::BenchConfig& config);
 };
 
 /// What one setting came to, one element a round.
@@ -69,4 +69,4 @@ struct RecycleVerdict {
                                                           const std::atomic<bool>& stop,
                                                           const std::function<void(const std::string&)>& progress);
 
-}  // namespace warpline
+}  // namespace warpline::bench

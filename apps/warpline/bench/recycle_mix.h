@@ -15,7 +15,7 @@
 #include "warpline/datapath/stage_loop.h"
 #include "warpline/router/egress.h"
 
-namespace warpline {
+namespace warpline::bench {
 
 /// Where the packets of a MixingStage go.
 struct MixingShares {
@@ -26,13 +26,14 @@ struct MixingShares {
 
 /// Takes packets from the receive queue of the first path to the transmit queues of all in known shares, full bursts
 /// only. Owner: one lcore.
-class MixingStage final : public Stage {
+class MixingStage final : public datapath::Stage {
  public:
   /// `paths`: as MixingShares says; those behind the first are only sent on. The first one's recycler has their
   /// transmit queues in the same order. `clones`: where clones come from.
-  MixingStage(const std::vector<QueuePath*>& paths, const MixingShares& shares, rte_mempool* clones, std::uint64_t seed)
+  MixingStage(const std::vector<datapath::QueuePath*>& paths, const MixingShares& shares, rte_mempool* clones,
+              std::uint64_t seed)
       : in_(*paths.front()), queues_(shares.queues), clones_(clones) {
-    for (QueuePath* path : paths) egress_.emplace_back(*path);
+    for (datapath::QueuePath* path : paths) egress_.emplace_back(*path);
     const auto count = [](std::uint32_t percent) { return static_cast<std::ptrdiff_t>(kPattern * percent / 100); };
     std::mt19937_64 random(seed);
     std::fill_n(pattern_.begin(), count(shares.elsewhere_percent), kElsewhere);
@@ -65,7 +66,7 @@ class MixingStage final : public Stage {
   }
 
   bool drain() override {
-    for (Egress& egress : egress_) egress.flush();
+    for (router::Egress& egress : egress_) egress.flush();
     return true;
   }
 
@@ -78,14 +79,14 @@ class MixingStage final : public Stage {
     if (rte_mbuf* const clone = rte_pktmbuf_clone(mbuf, clones_); clone != nullptr) egress_.back().push(clone, 0);
   }
 
-  QueuePath& in_;
+  datapath::QueuePath& in_;
   std::uint16_t queues_;
   std::uint16_t queue_ = 0;
   rte_mempool* clones_;
-  std::vector<Egress> egress_;
+  std::vector<router::Egress> egress_;
   std::size_t at_ = 0;
   std::array<std::uint8_t, kPattern> pattern_{};
-  std::array<rte_mbuf*, kMaxBurst> received_;
+  std::array<rte_mbuf*, datapath::kMaxBurst> received_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -7,7 +7,7 @@
 
 #include "warpline/memory/recycle_setup.h"
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 /// Adds rows whose cells are settings that are there once, however many rows show them.
@@ -18,7 +18,7 @@ class Planner {
   /// One row with a cell for each way.
   void row(const std::string& factor, const std::string& value, const RecycleSetting& setting) {
     std::vector<RecycleSetting> cells;
-    for (const RecycleWay way : kRecycleWays) {
+    for (const memory::RecycleWay way : kRecycleWays) {
       cells.push_back(setting);
       cells.back().way = way;
     }
@@ -45,7 +45,7 @@ class Planner {
     }
     for (const std::string& way : ways_) {
       std::vector<std::string_view> known;
-      for (const RecycleWay one : kRecycleWays) known.push_back(name(one));
+      for (const memory::RecycleWay one : kRecycleWays) known.push_back(name(one));
       if (std::ranges::find(known, way) != known.end()) continue;
       return usage_error(fmt::format("--ways: cannot use \"{}\"", way), "there is no such way",
                          fmt::format("there are {}", fmt::join(known, ", ")));
@@ -85,7 +85,7 @@ Result<RecycleBenchPlan> plan_recycle_bench(const std::vector<std::string>& only
   plan.row("base", "forward", base);
   // Twins of the base's cells, as if they were other settings.
   const S again = with(base, &S::repeat, 1U);
-  plan.row("control", "again", {again, with(again, &S::way, RecycleWay::direct)}, false);
+  plan.row("control", "again", {again, with(again, &S::way, memory::RecycleWay::direct)}, false);
   plan.row("floor", "buffers stay in the rings", {with(base, &S::probe, RecycleProbe::floor)}, false);
   for (const char* const refill : {"mbuf", "computed", "ring"}) {
     plan.row("refill", refill, with(base, &S::refill, std::string(refill)));
@@ -114,16 +114,12 @@ Result<RecycleBenchPlan> plan_recycle_bench(const std::vector<std::string>& only
   plan.row("loop", "forward", base);
   plan.row("loop", "l3forward", with(base, &S::loop, RecycleLoop::l3forward));
   const S parted = with(base, &S::probe, RecycleProbe::two_lcores);
-  plan.row("lcores", "2", {with(parted, &S::way, RecycleWay::direct), with(parted, &S::way, RecycleWay::automatic)},
+  plan.row("lcores", "2",
+           {with(parted, &S::way, memory::RecycleWay::direct), with(parted, &S::way, memory::RecycleWay::automatic)},
            false);
   plan.row("context", "net_null", {with(base, &S::driver, std::string("net_null"))}, true);
   plan.row("context", "net_ring", {with(base, &S::driver, std::string("net_ring"))}, true);
   return std::move(plan).finish();
-}
-
-std::string_view name(RecycleLoop loop) {
-  constexpr std::string_view kNames[] = {"forward", "l3forward", "mix"};
-  return kNames[static_cast<std::size_t>(loop)];
 }
 
 std::string describe(const RecycleSetting& setting) {
@@ -139,4 +135,4 @@ std::string describe(const RecycleSetting& setting) {
   return fmt::format("{}: {}", text, name(setting.way));
 }
 
-}  // namespace warpline
+}  // namespace warpline::bench

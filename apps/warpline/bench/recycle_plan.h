@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "config/config.h"
+#include "warpline/base/enum_names.h"
 
-namespace warpline {
+namespace warpline::bench {
 
 /// What takes packets from receive queues to transmit queues.
 enum class RecycleLoop : std::uint8_t {
@@ -18,6 +19,7 @@ enum class RecycleLoop : std::uint8_t {
   l3forward,  ///< the loop of `l3forward`, the same
   mix,        ///< from one port to several queues in shares, some packets cloned
 };
+constexpr auto names_of(RecycleLoop) { return enum_names<RecycleLoop>({"forward", "l3forward", "mix"}); }
 
 /// What is measured of a setting.
 enum class RecycleProbe : std::uint8_t {
@@ -30,7 +32,7 @@ enum class RecycleProbe : std::uint8_t {
 struct RecycleSetting {
   RecycleLoop loop = RecycleLoop::forward;
   RecycleProbe probe = RecycleProbe::cost;
-  RecycleWay way = RecycleWay::off;
+  memory::RecycleWay way = memory::RecycleWay::off;
   std::string driver = "net_vnic";  ///< or net_null, net_ring
   std::string refill = "mbuf";      ///< net_vnic's, as in its device arguments
   std::uint16_t burst = 32;
@@ -45,8 +47,9 @@ struct RecycleSetting {
   bool operator==(const RecycleSetting&) const = default;
 };
 
-inline constexpr std::array kRecycleWays = {RecycleWay::off, RecycleWay::fast_free, RecycleWay::cache,
-                                            RecycleWay::direct, RecycleWay::automatic};
+inline constexpr std::array kRecycleWays = {memory::RecycleWay::off, memory::RecycleWay::fast_free,
+                                            memory::RecycleWay::cache, memory::RecycleWay::direct,
+                                            memory::RecycleWay::automatic};
 
 /// One value of a factor, everything else as in the base case.
 struct RecycleRow {
@@ -68,6 +71,5 @@ struct RecycleBenchPlan {
 
 /// "forward/burst 32/.../direct", for progress and errors.
 [[nodiscard]] std::string describe(const RecycleSetting& setting);
-[[nodiscard]] std::string_view name(RecycleLoop loop);
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <set>
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 using ::testing::HasSubstr;
@@ -51,7 +51,7 @@ TEST(BenchRecyclePlan, WaysOfARowDiffer) {
   const auto plan = plan_recycle_bench({});
   ASSERT_TRUE(plan.ok());
   for (const RecycleRow& row : plan->rows) {
-    std::set<RecycleWay> ways;
+    std::set<memory::RecycleWay> ways;
     for (const std::size_t cell : row.cells) EXPECT_TRUE(ways.insert(plan->settings[cell].way).second) << row.factor;
   }
 }
@@ -65,7 +65,7 @@ TEST(BenchRecyclePlan, OnlyWhatIsAskedFor) {
   const auto one = plan_recycle_bench({"base"}, {"direct"});
   ASSERT_TRUE(one.ok());
   ASSERT_EQ(one->settings.size(), 1);
-  EXPECT_EQ(one->settings.front().way, RecycleWay::direct);
+  EXPECT_EQ(one->settings.front().way, memory::RecycleWay::direct);
 }
 
 TEST(BenchRecyclePlan, RefusesAnUnknownFactor) {
@@ -79,4 +79,4 @@ TEST(BenchRecyclePlan, RefusesAnUnknownFactor) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::bench

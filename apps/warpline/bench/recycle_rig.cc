@@ -15,7 +15,7 @@
 #include "warpline/port/ring_pair.h"
 #include "warpline/workload/with_workload.h"
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 constexpr std::uint16_t kMtu = 1500;
@@ -26,17 +26,17 @@ constexpr std::uint64_t kMixSeed = 20211;
 enum MixPort : std::uint16_t { kIn, kOut, kElsewhere, kMirror };
 
 /// Ordinary memory in place of a GPU's: a pool of external buffers in it costs the CPU what one in GPU memory does.
-Result<OwnedMemory> map_memory(int /*gpu*/, Bytes size, Bytes alignment) {
+Result<memory::OwnedMemory> map_memory(int /*gpu*/, Bytes size, Bytes alignment) {
   const std::size_t whole = size.value + alignment.value;
   void* const start = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) return environment_error("external buffers", "no memory", "free some");
   const std::uintptr_t skip = alignment.value - reinterpret_cast<std::uintptr_t>(start) % alignment.value;
-  return OwnedMemory{{static_cast<std::byte*>(start) + skip, size.value},
-                     std::shared_ptr<void>(start, [whole](void* memory) { munmap(memory, whole); })};
+  return memory::OwnedMemory{{static_cast<std::byte*>(start) + skip, size.value},
+                             std::shared_ptr<void>(start, [whole](void* memory) { munmap(memory, whole); })};
 }
 
-PortSettings port_config(const RecycleSetting& setting) {
-  PortSettings config;
+port::PortSettings port_config(const RecycleSetting& setting) {
+  port::PortSettings config;
   config.rx_ring = config.tx_ring = setting.ring;
   config.mtu = kMtu;
   if (setting.driver == "net_vnic") {
@@ -57,7 +57,7 @@ std::optional<std::uint64_t> counter_id(std::uint16_t port, const char* name) {
 
 Bytes recycle_rig_memory() {
   constexpr std::uint64_t kTables = 160 << 20;
-  return {2 * pool_bytes(16383, data_room(kMtu)).value + kTables};
+  return {2 * memory::pool_bytes(16383, memory::data_room(kMtu)).value + kTables};
 }
 
 Result<std::unique_ptr<RecycleRig>> RecycleRig::make(const RecycleSetting& setting) {
@@ -66,21 +66,21 @@ Result<std::unique_ptr<RecycleRig>> RecycleRig::make(const RecycleSetting& setti
   WARPLINE_CHECK(rig->make_pools());
   WARPLINE_CHECK(rig->set_up());
   WARPLINE_CHECK(rig->make_stages());
-  for (Port& port : rig->ports_) WARPLINE_CHECK(port.start());
+  for (port::Port& port : rig->ports_) WARPLINE_CHECK(port.start());
   if (setting.driver == "net_ring") WARPLINE_CHECK(rig->circulate());
   return rig;
 }
 
 RecycleRig::~RecycleRig() {
-  for (Port& port : ports_) port.stop();
+  for (port::Port& port : ports_) port.stop();
 }
 
 Result<void> RecycleRig::open_ports() {
   const bool mix = setting_.loop == RecycleLoop::mix;
   if (setting_.driver == "net_ring") {
-    WARPLINE_TRY(const auto pair, make_ring_pair(1, setting_.ring, kAnyNode));
+    WARPLINE_TRY(const auto pair, port::make_ring_pair(1, setting_.ring, runtime::kAnyNode));
     for (const std::uint16_t id : {pair.first, pair.second}) {
-      WARPLINE_TRY(Port port, Port::adopt(id));
+      WARPLINE_TRY(port::Port port, port::Port::adopt(id));
       ports_.push_back(std::move(port));
     }
   } else {
@@ -90,14 +90,14 @@ Result<void> RecycleRig::open_ports() {
       if (setting_.driver == "net_vnic") {
         spec += fmt::format(",wire=static,size={},refill={}", kRecycleFrameBytes, setting_.refill);
       }
-      WARPLINE_TRY(Port port, Port::open(spec));
+      WARPLINE_TRY(port::Port port, port::Port::open(spec));
       ports_.push_back(std::move(port));
     }
   }
   receivers_ = mix ? 1 : 2;
   // As the commands promise: not for clones, whose buffers are others', nor for external ones; and what `l3forward`
   // sends may come from any port's pool.
-  const bool promise = wants_fast_free(setting_.way) && setting_.cloned_percent == 0 && !setting_.external &&
+  const bool promise = memory::wants_fast_free(setting_.way) && setting_.cloned_percent == 0 && !setting_.external &&
                        setting_.loop != RecycleLoop::l3forward;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     const std::uint16_t queues = mix && i == kOut ? setting_.queues : std::uint16_t{1};
@@ -111,31 +111,31 @@ Result<void> RecycleRig::make_pools() {
   const std::size_t count = mix ? 1 : ports_.size();
   const auto receiving = static_cast<std::uint32_t>(mix ? ports_.size() : 1);
   const std::uint32_t sending = mix ? receiving + setting_.queues : 1;
-  PoolShape shape{.name = {},
-                  .size = pool_size({.rx_descriptors = receiving * setting_.ring,
-                                     .tx_descriptors = sending * setting_.ring,
-                                     .in_flight = 8U * setting_.burst,
-                                     .lcores = 2,
-                                     .cache = setting_.cache}),
-                  .cache = setting_.cache,
-                  .data_room = data_room(kMtu),
-                  .node = kAnyNode};
+  memory::PoolShape shape{.name = {},
+                          .size = memory::pool_size({.rx_descriptors = receiving * setting_.ring,
+                                                     .tx_descriptors = sending * setting_.ring,
+                                                     .in_flight = 8U * setting_.burst,
+                                                     .lcores = 2,
+                                                     .cache = setting_.cache}),
+                          .cache = setting_.cache,
+                          .data_room = memory::data_room(kMtu),
+                          .node = runtime::kAnyNode};
   for (std::size_t i = 0; i < count; ++i) {
     shape.name = fmt::format("bench{}", i);
-    WARPLINE_TRY(PacketPool pool,
-                 setting_.external ? PacketPool::make_device(shape, 0, map_memory) : PacketPool::make(shape));
+    WARPLINE_TRY(memory::PacketPool pool, setting_.external ? memory::PacketPool::make_device(shape, 0, map_memory)
+                                                            : memory::PacketPool::make(shape));
     pools_.push_back(std::move(pool));
   }
   if (setting_.cloned_percent != 0) {
     shape.name = "clones";
-    WARPLINE_TRY(clones_, PacketPool::make(shape));
+    WARPLINE_TRY(clones_, memory::PacketPool::make(shape));
   }
   return {};
 }
 
 Result<void> RecycleRig::set_up() {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    for (const PacketPool& pool : pools_) {
+    for (const memory::PacketPool& pool : pools_) {
       if (!pool.external().empty()) WARPLINE_CHECK(ports_[i].map(pool.external()));
     }
     WARPLINE_CHECK(ports_[i].attach(pools_[std::min(i, pools_.size() - 1)].get()));
@@ -143,14 +143,14 @@ Result<void> RecycleRig::set_up() {
     const auto calls = counter_id(ports_[i].id(), "engine_calls");
     engine_counters_.push_back(ticks && calls ? std::optional(std::pair(*ticks, *calls)) : std::nullopt);
   }
-  recycling_ = set_up_recycling(plan());
+  recycling_ = memory::set_up_recycling(plan());
   return {};
 }
 
-RecyclePlan RecycleRig::plan() const {
-  RecyclePlan plan;
+memory::RecyclePlan RecycleRig::plan() const {
+  memory::RecyclePlan plan;
   plan.way = setting_.way;
-  RecycleQueues lcore;
+  memory::RecycleQueues lcore;
   if (setting_.loop == RecycleLoop::mix) {
     lcore.rx = {{ports_[kIn].id(), 0}};
     for (std::uint16_t queue = 0; queue < setting_.queues; ++queue) {
@@ -175,29 +175,29 @@ RecyclePlan RecycleRig::plan() const {
   return plan;
 }
 
-QueuePath& RecycleRig::add_path(PortQueue rx, PortQueue tx) {
-  paths_.push_back(std::make_unique<QueuePath>());
-  QueuePath& path = *paths_.back();
+datapath::QueuePath& RecycleRig::add_path(port::PortQueue rx, port::PortQueue tx) {
+  paths_.push_back(std::make_unique<datapath::QueuePath>());
+  datapath::QueuePath& path = *paths_.back();
   path.rx = rx;
   path.tx = tx;
   path.reply = tx;
   path.burst = setting_.burst;
   path.deadline_ticks = 0;
-  path.tx_retries = ForwardSettings{}.tx_retries;
+  path.tx_retries = datapath::ForwardSettings{}.tx_retries;
   path.counts_bytes = setting_.touched;
   return path;
 }
 
 Result<void> RecycleRig::make_stages() {
-  Recycler* const recycler = recycling_.lcores.front().get();
-  const auto own = [&](std::unique_ptr<Stage> stage) {
+  memory::Recycler* const recycler = recycling_.lcores.front().get();
+  const auto own = [&](std::unique_ptr<datapath::Stage> stage) {
     stages_.push_back(stage.get());
     own_stages_.push_back(std::move(stage));
   };
   if (setting_.loop == RecycleLoop::mix) {
-    std::vector<QueuePath*> paths;
-    const RecyclePlan queues = plan();
-    for (const PortQueue tx : queues.lcores.front().tx) {
+    std::vector<datapath::QueuePath*> paths;
+    const memory::RecyclePlan queues = plan();
+    for (const port::PortQueue tx : queues.lcores.front().tx) {
       paths.push_back(&add_path(queues.lcores.front().rx.front(), tx));
     }
     paths.front()->recycler = recycler;
@@ -206,19 +206,19 @@ Result<void> RecycleRig::make_stages() {
     return {};
   }
   const bool routes = setting_.loop == RecycleLoop::l3forward;
-  std::vector<QueuePath*> paths;
+  std::vector<datapath::QueuePath*> paths;
   for (std::uint16_t i = 0; i < 2; ++i) {
     const std::uint16_t out = ports_[routes ? i : 1 - i].id();
-    QueuePath& path = add_path({ports_[i].id(), 0}, {out, 0});
+    datapath::QueuePath& path = add_path({ports_[i].id(), 0}, {out, 0});
     path.recycler = recycler;
     path.recycle_index = i;
     paths.push_back(&path);
     if (routes) continue;
     if (setting_.touched) {
-      using Work = FrameLimits<MacSwap>;
-      own(std::make_unique<RunToCompletion<Work>>(path, budget_, Work(MacSwap{}, kMtu)));
+      using Work = workload::FrameLimits<workload::MacSwap>;
+      own(std::make_unique<datapath::RunToCompletion<Work>>(path, budget_, Work(workload::MacSwap{}, kMtu)));
     } else {
-      own(std::make_unique<RunToCompletion<NoWork>>(path, budget_, NoWork{}));
+      own(std::make_unique<datapath::RunToCompletion<workload::NoWork>>(path, budget_, workload::NoWork{}));
     }
   }
   if (!routes) return {};
@@ -244,13 +244,13 @@ Result<void> RecycleRig::circulate() {
 std::uint64_t RecycleRig::poll(std::uint32_t rounds) {
   std::uint64_t moved = 0;
   for (std::uint32_t round = 0; round < rounds; ++round) {
-    for (Stage* stage : stages_) moved += stage->poll();
+    for (datapath::Stage* stage : stages_) moved += stage->poll();
   }
   return moved;
 }
 
 std::uint32_t RecycleRig::make_room() {
-  for (const Port& port : ports_) rte_eth_tx_done_cleanup(port.id(), 0, 0);
+  for (const port::Port& port : ports_) rte_eth_tx_done_cleanup(port.id(), 0, 0);
   static_cast<void>(poll(1));  // refills
   return setting_.ring / 2U / setting_.burst - 1;
 }
@@ -274,7 +274,7 @@ std::uint64_t RecycleRig::most_packets() const {
 }
 
 void RecycleRig::drain_rings() {
-  for (const Port& port : ports_) {
+  for (const port::Port& port : ports_) {
     rte_mbuf* mbufs[kBatch];
     while (const std::uint16_t count = rte_eth_rx_burst(port.id(), 0, mbufs, kBatch)) {
       rte_pktmbuf_free_bulk(mbufs, count);
@@ -283,7 +283,7 @@ void RecycleRig::drain_rings() {
 }
 
 Result<RecycleRig::Totals> RecycleRig::finish() {
-  for (Stage* stage : stages_) static_cast<void>(stage->drain());
+  for (datapath::Stage* stage : stages_) static_cast<void>(stage->drain());
   if (setting_.driver == "net_ring") drain_rings();
   Totals totals;
   totals.recycled = recycling_.recycled().value_or(0);
@@ -291,7 +291,7 @@ Result<RecycleRig::Totals> RecycleRig::finish() {
     totals.received += path->received.packets.get();
     totals.dropped += path->sent.drops.total();
   }
-  for (const Port& port : ports_) {
+  for (const port::Port& port : ports_) {
     const auto counters = port.extended_counters();
     const auto get = [&](const char* name) {
       const auto found = counters.find(name);
@@ -300,11 +300,11 @@ Result<RecycleRig::Totals> RecycleRig::finish() {
     totals.gets += get("mempool_gets");
     totals.puts += get("mempool_puts");
   }
-  for (Port& port : ports_) port.stop();
+  for (port::Port& port : ports_) port.stop();
   std::uint32_t missing = clones_ ? clones_->in_use() : 0;
-  for (const PacketPool& pool : pools_) missing += pool.in_use();
+  for (const memory::PacketPool& pool : pools_) missing += pool.in_use();
   if (missing == 0) return totals;
   return Error{ErrorKind::verification, describe(setting_), fmt::format("{} buffers did not come back", missing), ""};
 }
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -18,7 +18,7 @@
 #include "warpline/memory/recycle_setup.h"
 #include "warpline/port/port.h"
 
-namespace warpline {
+namespace warpline::bench {
 
 /// Bytes of all frames, without FCS.
 inline constexpr std::uint32_t kRecycleFrameBytes = 64;
@@ -76,23 +76,23 @@ class RecycleRig {
   [[nodiscard]] Result<void> set_up();
   [[nodiscard]] Result<void> make_stages();
   [[nodiscard]] Result<void> circulate();
-  [[nodiscard]] RecyclePlan plan() const;
-  QueuePath& add_path(PortQueue rx, PortQueue tx);
+  [[nodiscard]] memory::RecyclePlan plan() const;
+  datapath::QueuePath& add_path(port::PortQueue rx, port::PortQueue tx);
   void drain_rings();
 
   const RecycleSetting setting_;
-  std::uint32_t receivers_ = 2;    ///< receive queues that are polled
-  std::vector<PacketPool> pools_;  ///< one for all ports of a mix, or one for each
-  std::optional<PacketPool> clones_;
-  std::vector<Port> ports_;
-  Recycling recycling_;
-  PacketBudget budget_;
-  std::vector<std::unique_ptr<QueuePath>> paths_;
+  std::uint32_t receivers_ = 2;            ///< receive queues that are polled
+  std::vector<memory::PacketPool> pools_;  ///< one for all ports of a mix, or one for each
+  std::optional<memory::PacketPool> clones_;
+  std::vector<port::Port> ports_;
+  memory::Recycling recycling_;
+  datapath::PacketBudget budget_;
+  std::vector<std::unique_ptr<datapath::QueuePath>> paths_;
   std::unique_ptr<BenchRoutes> routes_;
-  std::vector<std::unique_ptr<Stage>> own_stages_;
-  std::vector<Stage*> stages_;
+  std::vector<std::unique_ptr<datapath::Stage>> own_stages_;
+  std::vector<datapath::Stage*> stages_;
   /// Ids of the engine's xstats {engine_cycles, engine_calls}, by port; nullopt if the driver lacks them.
   std::vector<std::optional<std::pair<std::uint64_t, std::uint64_t>>> engine_counters_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -15,7 +15,7 @@
 
 struct rte_mempool;
 
-namespace warpline {
+namespace warpline::bench {
 
 /// `l3forward`'s loop between two ports whose wires never touch a payload: each routes all that it receives to the
 /// other. The frames lie in the pools' buffers from the beginning and are received again and again, until their time to
@@ -26,23 +26,24 @@ class BenchRoutes {
   static constexpr std::uint32_t kHops = 250;
 
   /// `paths` and `pools` by port. Fills every buffer of the pools.
-  [[nodiscard]] static Result<std::unique_ptr<BenchRoutes>> make(const std::vector<Port>& ports,
-                                                                 const std::vector<QueuePath*>& paths,
+  [[nodiscard]] static Result<std::unique_ptr<BenchRoutes>> make(const std::vector<port::Port>& ports,
+                                                                 const std::vector<datapath::QueuePath*>& paths,
                                                                  const std::vector<rte_mempool*>& pools,
                                                                  std::uint32_t frame_bytes);
-  [[nodiscard]] Stage* stage() { return stage_.get(); }
+  [[nodiscard]] datapath::Stage* stage() { return stage_.get(); }
 
  private:
-  explicit BenchRoutes(std::vector<RoutePort> ports) : ports_(std::move(ports)), neighbours_(kNeighbours), budget_(0) {}
+  explicit BenchRoutes(std::vector<router::RoutePort> ports)
+      : ports_(std::move(ports)), neighbours_(kNeighbours), budget_(0) {}
 
   static constexpr std::uint32_t kNeighbours = 64;
 
-  const std::vector<RoutePort> ports_;
-  NeighbourTable neighbours_;
-  PacketBudget budget_;
-  GenerationSwitch<LpmTables> generations_;
-  std::unique_ptr<RouteLcore> lcore_;
-  std::unique_ptr<RouteStage<LpmTables>> stage_;
+  const std::vector<router::RoutePort> ports_;
+  route::NeighbourTable neighbours_;
+  datapath::PacketBudget budget_;
+  router::GenerationSwitch<router::LpmTables> generations_;
+  std::unique_ptr<router::RouteLcore> lcore_;
+  std::unique_ptr<router::RouteStage<router::LpmTables>> stage_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -11,7 +11,7 @@
 #include "bench/recycle.h"
 #include "warpline/memory/recycle_setup.h"
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -63,7 +63,7 @@ class RowView {
   RowView(const RecycleBenchTable& table, const RecycleRow& row) : table_(table), row_(row) {}
 
   /// Null: the row has none, or none were taken.
-  [[nodiscard]] const std::vector<double>* cycles(RecycleWay way) const {
+  [[nodiscard]] const std::vector<double>* cycles(memory::RecycleWay way) const {
     for (const std::size_t cell : row_.cells) {
       const bool complete = !table_.samples[cell].cycles.empty() && table_.samples[cell].cycles.size() >= table_.rounds;
       if (table_.plan.settings[cell].way == way && complete) return &table_.samples[cell].cycles;
@@ -71,18 +71,20 @@ class RowView {
     return nullptr;
   }
   [[nodiscard]] bool complete() const {
-    return std::ranges::all_of(kRecycleWays, [this](RecycleWay way) { return cycles(way) != nullptr; });
+    return std::ranges::all_of(kRecycleWays, [this](memory::RecycleWay way) { return cycles(way) != nullptr; });
   }
   /// That with the lowest median, but for `auto`.
-  [[nodiscard]] RecycleWay best() const {
-    RecycleWay best = RecycleWay::off;
-    for (const RecycleWay way : kRecycleWays) {
-      if (way == RecycleWay::automatic) continue;
+  [[nodiscard]] memory::RecycleWay best() const {
+    memory::RecycleWay best = memory::RecycleWay::off;
+    for (const memory::RecycleWay way : kRecycleWays) {
+      if (way == memory::RecycleWay::automatic) continue;
       if (median_of(*cycles(way)) < median_of(*cycles(best))) best = way;
     }
     return best;
   }
-  [[nodiscard]] Estimate ratio(RecycleWay a, RecycleWay b) const { return estimate_ratio(*cycles(a), *cycles(b)); }
+  [[nodiscard]] Estimate ratio(memory::RecycleWay a, memory::RecycleWay b) const {
+    return estimate_ratio(*cycles(a), *cycles(b));
+  }
 
  private:
   const RecycleBenchTable& table_;
@@ -99,8 +101,8 @@ std::optional<Estimate> twins(const RecycleBenchTable& table) {
   const RecycleRow* base = find_row(table, "base");
   const RecycleRow* control = find_row(table, "control");
   if (base == nullptr || control == nullptr || table.rounds == 0) return std::nullopt;
-  const auto* a = RowView(table, *control).cycles(RecycleWay::off);
-  const auto* b = RowView(table, *base).cycles(RecycleWay::off);
+  const auto* a = RowView(table, *control).cycles(memory::RecycleWay::off);
+  const auto* b = RowView(table, *base).cycles(memory::RecycleWay::off);
   if (a == nullptr || b == nullptr) return std::nullopt;
   return estimate_ratio(*a, *b);
 }
@@ -114,9 +116,9 @@ Json row_json(const RecycleBenchTable& table, const RecycleRow& row) {
   const RowView view(table, row);
   if (!view.complete()) return json;
   json["best"] = name(view.best());
-  json["direct_to_off"] = estimate_json(view.ratio(RecycleWay::direct, RecycleWay::off));
-  json["auto_to_best"] = estimate_json(view.ratio(RecycleWay::automatic, view.best()));
-  json["auto_to_off"] = estimate_json(view.ratio(RecycleWay::automatic, RecycleWay::off));
+  json["direct_to_off"] = estimate_json(view.ratio(memory::RecycleWay::direct, memory::RecycleWay::off));
+  json["auto_to_best"] = estimate_json(view.ratio(memory::RecycleWay::automatic, view.best()));
+  json["auto_to_off"] = estimate_json(view.ratio(memory::RecycleWay::automatic, memory::RecycleWay::off));
   return json;
 }
 
@@ -128,10 +130,10 @@ std::vector<RecycleVerdict> judge(const RecycleBenchTable& table) {
   const RecycleRow* base = find_row(table, "base");
   if (!noise || !RowView(table, *base).complete()) return verdicts;
   const RowView view(table, *base);
-  const Estimate gain = view.ratio(RecycleWay::direct, RecycleWay::off);
+  const Estimate gain = view.ratio(memory::RecycleWay::direct, memory::RecycleWay::off);
   verdicts.push_back({"direct at least 10 % below off", percent(gain), gain.median <= 1 - kLeastGain});
-  const Estimate direct = estimate(*view.cycles(RecycleWay::direct));
-  for (const RecycleWay way : {RecycleWay::fast_free, RecycleWay::cache}) {
+  const Estimate direct = estimate(*view.cycles(memory::RecycleWay::direct));
+  for (const memory::RecycleWay way : {memory::RecycleWay::fast_free, memory::RecycleWay::cache}) {
     const Estimate other = estimate(*view.cycles(way));
     verdicts.push_back({fmt::format("direct below {}, intervals apart", name(way)),
                         fmt::format("{} and {} cycles", text(direct), text(other)), direct.high < other.low});
@@ -144,8 +146,8 @@ std::vector<RecycleVerdict> judge(const RecycleBenchTable& table) {
     const RowView any(table, row);
     if (row.context || !any.complete()) continue;
     ++rows;
-    const Estimate best = any.ratio(RecycleWay::automatic, any.best());
-    const Estimate off = any.ratio(RecycleWay::automatic, RecycleWay::off);
+    const Estimate best = any.ratio(memory::RecycleWay::automatic, any.best());
+    const Estimate off = any.ratio(memory::RecycleWay::automatic, memory::RecycleWay::off);
     const std::string label = fmt::format("; {} {}", row.factor, row.value);
     if (best.low > 1 + kMostBeyond) beyond_best += fmt::format("{} {}", label, percent(best));
     if (off.low > 1 + most_noise) beyond_off += fmt::format("{} {}", label, percent(off));
@@ -182,14 +184,14 @@ std::string RecycleBenchTable::to_markdown() const {
       "How sent buffers come back: {}, {} rounds in random order, {}. Invariant TSC cycles a packet without those of "
       "the software NIC's engine, median [95 % interval]; buffers recycled directly, of all packets.\n\n| | |",
       rte_version(), rounds, hugepages ? "hugepages" : "ordinary pages");
-  for (const RecycleWay way : kRecycleWays) out += fmt::format(" {} |", name(way));
+  for (const memory::RecycleWay way : kRecycleWays) out += fmt::format(" {} |", name(way));
   out += "\n| --- | --- |";
   for (std::size_t i = 0; i < kRecycleWays.size(); ++i) out += " --- |";
   out += "\n";
   std::set<std::string> notes;
   for (const RecycleRow& row : plan.rows) {
     out += fmt::format("| {} | {} |", row.factor, row.value);
-    for (const RecycleWay way : kRecycleWays) {
+    for (const memory::RecycleWay way : kRecycleWays) {
       const auto cell = std::ranges::find_if(row.cells, [&](std::size_t i) { return plan.settings[i].way == way; });
       if (cell == row.cells.end()) {
         out += " |";
@@ -210,4 +212,4 @@ std::string RecycleBenchTable::to_markdown() const {
   return out;
 }
 
-}  // namespace warpline
+}  // namespace warpline::bench

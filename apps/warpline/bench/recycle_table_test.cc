@@ -7,13 +7,13 @@
 
 #include "bench/recycle.h"
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 using ::testing::HasSubstr;
 
 /// A table of one factor in which each way costs what `cycles` says, a little else in each round.
-RecycleBenchTable made_up(const std::map<RecycleWay, double>& cycles) {
+RecycleBenchTable made_up(const std::map<memory::RecycleWay, double>& cycles) {
   RecycleBenchTable table;
   auto plan = plan_recycle_bench({"base", "control", "buffers"});
   EXPECT_TRUE(plan.ok());
@@ -24,18 +24,18 @@ RecycleBenchTable made_up(const std::map<RecycleWay, double>& cycles) {
     for (int round = 0; round < table.rounds; ++round) {
       samples.cycles.push_back(cycles.at(setting.way) * (1 + 0.001 * (round % 3)));
       samples.engine.push_back(5);
-      samples.recycled.push_back(setting.way == RecycleWay::direct ? 1 : 0);
-      samples.gets.push_back(setting.way == RecycleWay::direct ? 0 : 1);
+      samples.recycled.push_back(setting.way == memory::RecycleWay::direct ? 1 : 0);
+      samples.gets.push_back(setting.way == memory::RecycleWay::direct ? 0 : 1);
     }
   }
   return table;
 }
 
-const std::map<RecycleWay, double> kAsExpected = {{RecycleWay::off, 60},
-                                                  {RecycleWay::fast_free, 55},
-                                                  {RecycleWay::cache, 56},
-                                                  {RecycleWay::direct, 50},
-                                                  {RecycleWay::automatic, 50.2}};
+const std::map<memory::RecycleWay, double> kAsExpected = {{memory::RecycleWay::off, 60},
+                                                          {memory::RecycleWay::fast_free, 55},
+                                                          {memory::RecycleWay::cache, 56},
+                                                          {memory::RecycleWay::direct, 50},
+                                                          {memory::RecycleWay::automatic, 50.2}};
 
 TEST(BenchRecycleTable, AllExpectationsMet) {
   const RecycleBenchTable table = made_up(kAsExpected);
@@ -46,7 +46,7 @@ TEST(BenchRecycleTable, AllExpectationsMet) {
 }
 
 TEST(BenchRecycleTable, EachCanBeMissed) {
-  const auto missed = [](RecycleWay way, double cycles) {
+  const auto missed = [](memory::RecycleWay way, double cycles) {
     auto costs = kAsExpected;
     costs[way] = cycles;
     const RecycleBenchTable table = made_up(costs);
@@ -55,11 +55,11 @@ TEST(BenchRecycleTable, EachCanBeMissed) {
     for (const RecycleVerdict& verdict : judge(table)) all += verdict.met ? "" : verdict.expected + "\n";
     return all;
   };
-  EXPECT_THAT(missed(RecycleWay::off, 54), HasSubstr("direct at least 10 % below off"));
-  EXPECT_THAT(missed(RecycleWay::fast_free, 50), HasSubstr("direct below fast-free"));
-  EXPECT_THAT(missed(RecycleWay::cache, 49), HasSubstr("direct below cache"));
-  EXPECT_THAT(missed(RecycleWay::automatic, 51), HasSubstr("auto nowhere seen more than 1 %"));
-  EXPECT_THAT(missed(RecycleWay::automatic, 61), HasSubstr("auto nowhere seen above off"));
+  EXPECT_THAT(missed(memory::RecycleWay::off, 54), HasSubstr("direct at least 10 % below off"));
+  EXPECT_THAT(missed(memory::RecycleWay::fast_free, 50), HasSubstr("direct below fast-free"));
+  EXPECT_THAT(missed(memory::RecycleWay::cache, 49), HasSubstr("direct below cache"));
+  EXPECT_THAT(missed(memory::RecycleWay::automatic, 51), HasSubstr("auto nowhere seen more than 1 %"));
+  EXPECT_THAT(missed(memory::RecycleWay::automatic, 61), HasSubstr("auto nowhere seen above off"));
 }
 
 TEST(BenchRecycleTable, NoRoundsNoVerdict) {
@@ -84,4 +84,4 @@ TEST(BenchRecycleTable, JsonHasEachCellWithItsVersion) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 using PlainJson = nlohmann::json;
@@ -75,7 +75,8 @@ void verify(const Result<ChildRun>& run, BenchSamples& samples) {
 
 }  // namespace
 
-BenchTable run_bench_plan(BenchPlan plan, const BenchConfig& bench, const RunForward& run, const Progress& progress) {
+BenchTable run_bench_plan(BenchPlan plan, const config::BenchConfig& bench, const RunForward& run,
+                          const Progress& progress) {
   BenchTable table{.plan = std::move(plan), .samples = {}, .notes = {}};
   std::vector<std::pair<std::size_t, std::size_t>> cells;
   for (std::size_t row = 0; row < table.plan.rows.size(); ++row) {
@@ -111,4 +112,4 @@ int BenchTable::exit_code() const {
   return code;
 }
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -12,7 +12,7 @@
 #include "bench/child_run.h"
 #include "bench/plan.h"
 
-namespace warpline {
+namespace warpline::bench {
 
 /// What the runs of one cell came to, one element a round.
 struct BenchSamples {
@@ -49,7 +49,7 @@ using Progress = std::function<void(const std::string& line)>;
 
 /// Verifies each cell once, then times each once a round, all of them in random order. A cell that fails is not run
 /// again, and says why.
-[[nodiscard]] BenchTable run_bench_plan(BenchPlan plan, const BenchConfig& bench, const RunForward& run,
+[[nodiscard]] BenchTable run_bench_plan(BenchPlan plan, const config::BenchConfig& bench, const RunForward& run,
                                         const Progress& progress);
 
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 using ::testing::ElementsAre;
@@ -40,7 +40,7 @@ class Program {
 };
 
 BenchTable make(Program& program, std::uint16_t rounds = 3) {
-  BenchConfig bench;
+  config::BenchConfig bench;
   bench.name = "forward-burst";
   bench.rows = {64};
   bench.rounds = rounds;
@@ -130,4 +130,4 @@ TEST(BenchTable, AsJsonAndMarkdown) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::bench

@@ -6,7 +6,7 @@
 
 #include "bench/table.h"
 
-namespace warpline {
+namespace warpline::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -102,4 +102,4 @@ std::string BenchTable::to_markdown() const {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::bench

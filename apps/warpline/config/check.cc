@@ -9,7 +9,7 @@
 
 #include "config/check_message.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 constexpr std::uint32_t kEthernetHeader = 14;
@@ -62,13 +62,13 @@ class Checker {
     }
     if (config_.command == "l3forward") check_addresses();
     if (config_.ports.empty()) check_setup(config_.port_defaults);
-    for (const PortSettings& port : config_.ports) check_setup(port);
+    for (const port::PortSettings& port : config_.ports) check_setup(port);
   }
 
   /// A router's port is on a link, and no two of its ports have the same address.
   void check_addresses() {
     std::vector<IpAddress> seen;
-    for (const PortSettings& port : config_.ports) {
+    for (const port::PortSettings& port : config_.ports) {
       if (port.addresses.empty()) {
         refuse(fmt::format("cannot route by port {}", port.spec), "it has no address",
                "give one --address ADDR/LEN for each --port");
@@ -84,14 +84,14 @@ class Checker {
   }
 
   void check_single_addresses() {
-    for (const PortSettings& port : config_.ports) {
+    for (const port::PortSettings& port : config_.ports) {
       if (port.addresses.size() < 2) continue;
       refuse(fmt::format("cannot use {} with {} addresses", place("address"), port.addresses.size()),
              fmt::format("{} answers for one a port", config_.command), "leave the others out, or use l3forward");
     }
   }
 
-  void check_setup(const PortSettings& port) {
+  void check_setup(const port::PortSettings& port) {
     const auto below = [&](std::string_view option, std::optional<std::uint16_t> value, std::string_view ring_option,
                            std::uint16_t ring) {
       if (!value || *value < ring) return;
@@ -104,7 +104,7 @@ class Checker {
   }
 
   void check_pool() {
-    const PoolSettings& pool = config_.pool;
+    const memory::PoolSettings& pool = config_.pool;
     if (pool.data_room != 0 && pool.data_room < kLeastDataRoom) {
       refuse(fmt::format("cannot use {} {}", place("data-room"), pool.data_room), "headers need 64 bytes in one piece",
              "use 64 or more, or 0");
@@ -119,7 +119,7 @@ class Checker {
   }
 
   void check_bounds() {
-    const RunSettings& run = config_.run;
+    const report::RunSettings& run = config_.run;
     if (run.packets != 0 && run.warmup >= run.packets) {
       refuse(fmt::format("cannot combine {} {} with {} {}", place("warmup"), run.warmup, place("packets"), run.packets),
              "no packet is left to measure", "use fewer for --warmup");
@@ -127,7 +127,7 @@ class Checker {
   }
 
   void check_forward() {
-    const ForwardSettings& forward = config_.forward;
+    const datapath::ForwardSettings& forward = config_.forward;
     const bool spins = forward.workload == WorkloadKind::spin;
     if (spins && forward.packet_time.value == 0) {
       refuse(fmt::format("cannot use {} spin", place("workload")), "it has no time to spin", "add --packet-time NS");
@@ -155,7 +155,7 @@ class Checker {
 
   /// Without a checker on the far side: on a static wire a run proves itself, for a workload that is known.
   void check_verify() {
-    const auto is_static = [](const PortSettings& port) {
+    const auto is_static = [](const port::PortSettings& port) {
       return port.spec.starts_with("net_vnic") && port.spec.find("wire=static") != std::string::npos;
     };
     if (!std::ranges::all_of(config_.ports, is_static)) {
@@ -168,7 +168,7 @@ class Checker {
   }
 
   void check_engine() {
-    const ForwardSettings& forward = config_.forward;
+    const datapath::ForwardSettings& forward = config_.forward;
     const bool has_lanes = forward.engine == EngineKind::thread || forward.engine == EngineKind::persistent;
     if (!has_lanes && forward.ctas > 1) {
       refuse(fmt::format("cannot use {} {}", place("ctas"), forward.ctas),
@@ -180,9 +180,9 @@ class Checker {
   }
 
   void check_burst() {
-    const ForwardSettings& forward = config_.forward;
-    const std::vector<PortSettings> made = {config_.port_defaults};
-    for (const PortSettings& port : config_.ports.empty() ? made : config_.ports) {
+    const datapath::ForwardSettings& forward = config_.forward;
+    const std::vector<port::PortSettings> made = {config_.port_defaults};
+    for (const port::PortSettings& port : config_.ports.empty() ? made : config_.ports) {
       if (forward.burst <= port.rx_ring) continue;
       refuse(
           fmt::format("cannot combine {} {} with {} {}", place("burst"), forward.burst, place("rx-ring"), port.rx_ring),
@@ -191,14 +191,14 @@ class Checker {
   }
 
   void check_gpus() {
-    const ForwardSettings& forward = config_.forward;
+    const datapath::ForwardSettings& forward = config_.forward;
     const bool on_gpu = runs_on_gpu(forward.engine);
-    if (on_gpu && config_.pool.memory == MemoryKind::host) {
+    if (on_gpu && config_.pool.memory == memory::MemoryKind::host) {
       refuse(fmt::format("cannot combine {} with {} host", place("engine"), place("memory")),
              "a GPU cannot read ordinary host memory", "use -m pinned, or -m device");
     }
     if (!on_gpu) {
-      if (config_.pool.memory == MemoryKind::host) {
+      if (config_.pool.memory == memory::MemoryKind::host) {
         refuse_idle("gpu", "neither engine nor memory is a GPU's", "add --engine persistent, or -m pinned");
       }
       refuse_idle("watchdog", "it is for engines on a GPU", "add --engine launch, graph or persistent");
@@ -209,7 +209,8 @@ class Checker {
              fmt::format("the number of pipelines is {}", forward.pipelines), "name one GPU, or one for each pipeline");
     }
     const bool several = std::ranges::any_of(forward.gpus, [&](auto gpu) { return gpu != forward.gpus.front(); });
-    if (several && config_.pool.memory == MemoryKind::device && config_.pool.sharing == PoolSharing::shared) {
+    if (several && config_.pool.memory == memory::MemoryKind::device &&
+        config_.pool.sharing == memory::PoolSharing::shared) {
       refuse(fmt::format("cannot combine {} device with several GPUs", place("memory")),
              "one pool is in the memory of one GPU", "add --pool queue");
     }
@@ -217,8 +218,8 @@ class Checker {
 
   /// What the CPU would have to do with bytes that it cannot reach.
   void check_device_memory() {
-    if (config_.pool.memory != MemoryKind::device) return;
-    const ForwardSettings& forward = config_.forward;
+    if (config_.pool.memory != memory::MemoryKind::device) return;
+    const datapath::ForwardSettings& forward = config_.forward;
     const std::string memory = fmt::format("{} device", place("memory"));
     const bool answers = std::ranges::any_of(config_.ports, [](const auto& port) { return !port.addresses.empty(); });
     if (answers) {
@@ -234,7 +235,7 @@ class Checker {
     if (!runs_on_gpu(forward.engine)) {
       refuse(fmt::format("cannot combine {} with {}", memory, place("engine")),
              "the CPU cannot read what the workload needs from GPU memory", "add --engine persistent; or " + advice);
-    } else if (forward.on_gpu_failure == GpuFailure::failover) {
+    } else if (forward.on_gpu_failure == datapath::GpuFailure::failover) {
       refuse(fmt::format("cannot combine {} with {} failover", memory, place("on-gpu-failure")),
              "the CPU cannot read what the workload needs from GPU memory", advice);
     }
@@ -248,10 +249,10 @@ class Checker {
   }
 
   void check_split() {
-    const PoolSettings& pool = config_.pool;
+    const memory::PoolSettings& pool = config_.pool;
     if (pool.split == 0) return;
-    const std::vector<PortSettings> made = {config_.port_defaults};
-    for (const PortSettings& port : config_.ports.empty() ? made : config_.ports) {
+    const std::vector<port::PortSettings> made = {config_.port_defaults};
+    for (const port::PortSettings& port : config_.ports.empty() ? made : config_.ports) {
       const std::uint32_t frame = port.mtu + kEthernetHeader;
       if (pool.split >= frame) {
         refuse(fmt::format("cannot combine {} {} with {} {}", place("split"), pool.split, place("mtu"), port.mtu),
@@ -281,13 +282,13 @@ class Checker {
   }
 
   void check_traffic() {
-    const TrafficSettings& traffic = config_.traffic;
-    if (traffic.role == TrafficRole::transmit && config_.run.verify) {
+    const traffic::TrafficSettings& traffic = config_.traffic;
+    if (traffic.role == traffic::TrafficRole::transmit && config_.run.verify) {
       refuse(fmt::format("cannot combine {} transmit with {}", place("role"), place("verify")),
              "nothing that comes back is looked at",
              "verify where it arrives: warpline generate --role receive --verify");
     }
-    if (traffic.role == TrafficRole::receive) {
+    if (traffic.role == traffic::TrafficRole::receive) {
       refuse_idle("rate", "nothing is sent", "leave it out, or add --role transmit");
     }
     if (traffic.src_ip.index() != traffic.dst_ip.index()) {
@@ -300,10 +301,10 @@ class Checker {
              "a group address is no source", "use an address such as 02:00:00:00:00:01");
     }
     if (config_.ports.empty()) check_size(config_.port_defaults);
-    for (const PortSettings& port : config_.ports) check_size(port);
+    for (const port::PortSettings& port : config_.ports) check_size(port);
   }
 
-  void check_size(const PortSettings& port) {
+  void check_size(const port::PortSettings& port) {
     const std::string& size = config_.traffic.size;
     const std::uint32_t largest = size == "imix" ? kLargestOfImix : static_cast<std::uint32_t>(std::stoul(size));
     if (largest <= port.mtu + kEthernetHeader) return;
@@ -325,4 +326,4 @@ std::vector<Error> check_config(const Config& config, const GivenOptions& given,
   return Checker(config, given, needs_port).run();
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

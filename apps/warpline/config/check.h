@@ -10,7 +10,7 @@
 #include "config/options.h"
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::config {
 
 /// How messages name an option: as the user gave it ("--burst", "WARPLINE_FORWARD_BURST", "a.toml:3: forward.burst").
 struct GivenOption {
@@ -23,4 +23,4 @@ using GivenOptions = std::function<GivenOption(std::string_view option)>;
 /// l3forward or generate; other commands have nothing to contradict. Without `needs_port`, having no port is fine.
 [[nodiscard]] std::vector<Error> check_config(const Config& config, const GivenOptions& given, bool needs_port = true);
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <variant>
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 constexpr std::uint32_t kLongestLinkHeader = 18;  ///< Ethernet's with a tag
@@ -66,11 +66,11 @@ class MessageChecker {
   }
 
   void check_memory() {
-    const MemoryKind memory = config_.pool.memory;
-    if (memory == MemoryKind::host) {
+    const memory::MemoryKind memory = config_.pool.memory;
+    if (memory == memory::MemoryKind::host) {
       refuse_idle("gpu", "messages are in ordinary host memory", "add -m pinned or -m device");
     }
-    if (memory != MemoryKind::device) return;
+    if (memory != memory::MemoryKind::device) return;
     const std::string device = fmt::format("{} device", place("memory"));
     need_one_buffer(device, "the GPU copies payload behind its headers");
     if (config_.message.key.empty()) return;
@@ -116,7 +116,7 @@ class MessageChecker {
     }
   }
 
-  void check_link(const PortSettings& port) {
+  void check_link(const port::PortSettings& port) {
     const MessageConfig& message = config_.message;
     bool families[2] = {false, false};
     for (const InterfaceAddress& address : port.addresses) {
@@ -165,4 +165,4 @@ std::vector<Error> check_message(const Config& config, const GivenOptions& given
   return MessageChecker(config, given).run();
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -5,9 +5,9 @@
 
 #include "config/check.h"
 
-namespace warpline {
+namespace warpline::config {
 
 /// What contradicts itself in a configuration of `message`.
 [[nodiscard]] std::vector<Error> check_message(const Config& config, const GivenOptions& given);
 
-}  // namespace warpline
+}  // namespace warpline::config

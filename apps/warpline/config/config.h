@@ -20,19 +20,18 @@
 #include "warpline/runtime/runtime_settings.h"
 #include "warpline/traffic/traffic_settings.h"
 
-namespace warpline {
+namespace warpline::config {
 
 /// Which end of a session.
 enum class MessageRole : std::uint8_t { server, client };
-template <>
-inline constexpr auto kEnumNames<MessageRole> = enum_names<MessageRole>({"server", "client"});
+constexpr auto names_of(MessageRole) { return enum_names<MessageRole>({"server", "client"}); }
 
 /// What the client of `message` does: one request at a time a session, compared; many short ones; one at a time, for
 /// its round trip; long ones, for goodput; rounds of requests to all sessions at once, for long responses.
 enum class MessageTest : std::uint8_t { echo, rate, latency, bandwidth, incast };
-template <>
-inline constexpr auto kEnumNames<MessageTest> =
-    enum_names<MessageTest>({"echo", "rate", "latency", "bandwidth", "incast"});
+constexpr auto names_of(MessageTest) {
+  return enum_names<MessageTest>({"echo", "rate", "latency", "bandwidth", "incast"});
+}
 
 struct MessageConfig {
   MessageRole role = MessageRole::server;
@@ -48,7 +47,7 @@ struct MessageConfig {
   std::uint64_t requests = 0;                ///< stop after so many; 0: no bound
   bool bidir = false;                        ///< bandwidth: responses are as long as requests
   bool reconnect = false;                    ///< sessions that are lost are opened again, until the end
-  CcKind cc = CcKind::swift;
+  message::CcKind cc = message::CcKind::swift;
   std::string key;                    ///< a file, as protection/key_file.h has it; empty: nothing is encrypted
   bool go_back_n = false;             ///< for comparison: eRPC's published way instead of selective repeat
   Nanos rto{5'000'000};               ///< go-back-n: fixed retransmission timeout
@@ -82,22 +81,22 @@ struct BenchConfig {
 /// Everything a command needs to know. Made only by config/load.h, so every value has passed its checks.
 struct Config {
   std::string command;
-  std::vector<PortSettings> ports;
-  PortSettings port_defaults;  ///< set-up of ports that the program makes itself (loopback); its spec is empty
-  PoolSettings pool;
-  RuntimeSettings runtime;
-  ForwardSettings forward;
-  RouterSettings l3forward;
-  TrafficSettings traffic;
+  std::vector<port::PortSettings> ports;
+  port::PortSettings port_defaults;  ///< set-up of ports that the program makes itself (loopback); its spec is empty
+  memory::PoolSettings pool;
+  runtime::RuntimeSettings runtime;
+  datapath::ForwardSettings forward;
+  router::RouterSettings l3forward;
+  traffic::TrafficSettings traffic;
   MessageConfig message;
-  RunSettings run;
+  report::RunSettings run;
   BenchConfig bench;
 
   /// What the datapath takes of it.
-  [[nodiscard]] DatapathSettings datapath() const {
+  [[nodiscard]] datapath::DatapathSettings datapath() const {
     return {ports, port_defaults, pool, forward, runtime.lcores, run.packets};
   }
   bool operator==(const Config&) const = default;
 };
 
-}  // namespace warpline
+}  // namespace warpline::config

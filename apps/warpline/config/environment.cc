@@ -7,7 +7,7 @@
 #include "config/sources.h"
 #include "warpline/base/nearest.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 constexpr std::string_view kPrefix = "WARPLINE_";
@@ -63,4 +63,4 @@ Environment process_environment() {
   return environment;
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -5,7 +5,7 @@
 
 #include "config/load_testing.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 struct Refusal {
@@ -511,4 +511,4 @@ const Refusal kRefusals[] = {
 INSTANTIATE_TEST_SUITE_P(Load, Errors, testing::ValuesIn(kRefusals));
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::config

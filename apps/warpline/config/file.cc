@@ -10,7 +10,7 @@
 #include "config/tree.h"
 #include "warpline/base/nearest.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 constexpr std::string_view kPortDefaults = "port-defaults";
@@ -190,4 +190,4 @@ Result<std::string> read_text_file(const std::string& path) {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -9,7 +9,7 @@
 #include "config/sources.h"
 #include "warpline/base/nearest.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 /// CLI11 takes arguments last first, and reads "--name=" as "--name" with the next argument as its value.
@@ -114,4 +114,4 @@ std::vector<Assignment> read_flags(Command command, const std::vector<std::strin
   return assignments;
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

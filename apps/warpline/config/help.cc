@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 struct Heading {
@@ -37,7 +37,8 @@ std::string value_note(const Option& option) {
     return text.empty() ? text : " [" + text + "]";
   };
   if (const auto* access = std::get_if<Access<Config>>(&option.access)) return note(*access, Config{});
-  if (const auto* access = std::get_if<Access<PortSettings>>(&option.access)) return note(*access, PortSettings{});
+  if (const auto* access = std::get_if<Access<port::PortSettings>>(&option.access))
+    return note(*access, port::PortSettings{});
   return {};
 }
 
@@ -111,4 +112,4 @@ std::optional<std::string> requested_text(const std::vector<std::string>& argume
   return std::nullopt;
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

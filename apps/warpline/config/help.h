@@ -8,7 +8,7 @@
 
 #include "config/options.h"
 
-namespace warpline {
+namespace warpline::config {
 
 [[nodiscard]] std::string program_help();
 /// `role`: of `message`, whose options are named; both if not given.
@@ -19,4 +19,4 @@ namespace warpline {
 [[nodiscard]] std::optional<std::string> requested_text(const std::vector<std::string>& arguments,
                                                         std::string_view version);
 
-}  // namespace warpline
+}  // namespace warpline::config

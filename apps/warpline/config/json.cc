@@ -4,13 +4,13 @@
 #include "config/load.h"
 #include "config/options.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
-nlohmann::json setup_to_json(const PortSettings& port) {
+nlohmann::json setup_to_json(const port::PortSettings& port) {
   nlohmann::json object = nlohmann::json::object();
   for (const Option& option : options()) {
-    const auto* access = std::get_if<Access<PortSettings>>(&option.access);
+    const auto* access = std::get_if<Access<port::PortSettings>>(&option.access);
     if (access == nullptr || (port.spec.empty() && option.arity == Arity::by_port)) continue;
     object[std::string(option.key)] = access->get(port);
   }
@@ -33,10 +33,10 @@ nlohmann::json to_json(const Config& config) {
   if (find_option(*command, "port") == nullptr) return root;
   root["port-defaults"] = setup_to_json(config.port_defaults);
   root["port"] = nlohmann::json::array();
-  for (const PortSettings& port : config.ports) root["port"].push_back(setup_to_json(port));
+  for (const port::PortSettings& port : config.ports) root["port"].push_back(setup_to_json(port));
   return root;
 }
 
-nlohmann::json LoadedConfig::to_json() const { return warpline::to_json(config); }
+nlohmann::json LoadedConfig::to_json() const { return config::to_json(config); }
 
-}  // namespace warpline
+}  // namespace warpline::config

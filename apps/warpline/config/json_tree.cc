@@ -10,7 +10,7 @@
 
 #include "config/tree.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 /// Reads characters and counts lines; nlohmann's SAX interface does not say where a key stands. Its lexer reads a key
@@ -141,4 +141,4 @@ Result<TreeNode> parse_json_tree(std::string_view text, const std::string& path)
   return std::move(builder).result();
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

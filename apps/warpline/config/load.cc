@@ -13,7 +13,7 @@
 #include "config/values.h"
 #include "warpline/base/nearest.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 /// Default CTAs of a persistent kernel: one for each burst that a ring of the default size holds.
@@ -175,7 +175,7 @@ class Loader {
   void check_values(const std::vector<Assignment>& assignments) {
     for (const Assignment& assignment : assignments) {
       Config config;
-      PortSettings port;
+      port::PortSettings port;
       if (std::holds_alternative<Access<Config>>(assignment.option->access)) note(assignment, put(assignment, config));
       if (!assignment.option->is_port_setup()) continue;
       if (assignment.option->arity != Arity::by_port) note(assignment, put(assignment, port));
@@ -211,7 +211,8 @@ class Loader {
     }
   }
 
-  static void apply_setup(const std::vector<Assignment>& assignments, std::size_t i, PortSettings& port, Given& given) {
+  static void apply_setup(const std::vector<Assignment>& assignments, std::size_t i, port::PortSettings& port,
+                          Given& given) {
     for (const Assignment& assignment : assignments) {
       if (!assignment.option->is_port_setup()) continue;
       const std::optional<Assignment> part = part_for(assignment, i);
@@ -221,7 +222,7 @@ class Loader {
 
   void set_up_ports() {
     constexpr std::size_t kNoPort = SIZE_MAX;
-    std::vector<PortSettings>& ports = loaded_.config.ports;
+    std::vector<port::PortSettings>& ports = loaded_.config.ports;
     for (const auto* source : {&file_.values, &variables_, &flags_}) {
       apply_setup(*source, kNoPort, loaded_.config.port_defaults, defaults_given_);
     }
@@ -245,8 +246,9 @@ class Loader {
 
   /// What follows from other values where it is not given.
   void resolve_defaults() {
-    ForwardSettings& forward = loaded_.config.forward;
-    if (!given_.contains("memory") && runs_on_gpu(forward.engine)) loaded_.config.pool.memory = MemoryKind::pinned;
+    datapath::ForwardSettings& forward = loaded_.config.forward;
+    if (!given_.contains("memory") && runs_on_gpu(forward.engine))
+      loaded_.config.pool.memory = memory::MemoryKind::pinned;
     if (!given_.contains("ctas") && forward.engine == EngineKind::persistent) forward.ctas = kPersistentCtas;
   }
 
@@ -273,9 +275,9 @@ class Loader {
     return found == given.end() ? Origin{} : found->second.origin;
   }
 
-  void describe_setup(const std::string& table, const PortSettings& port, const Given& given) {
+  void describe_setup(const std::string& table, const port::PortSettings& port, const Given& given) {
     for (const Option& option : options()) {
-      const auto* access = std::get_if<Access<PortSettings>>(&option.access);
+      const auto* access = std::get_if<Access<port::PortSettings>>(&option.access);
       if (access == nullptr || (port.spec.empty() && option.arity == Arity::by_port)) continue;
       loaded_.settings.push_back(
           {fmt::format("{}.{}", table, option.key), access->get(port), origin_of(given, option.name)});
@@ -336,4 +338,4 @@ Result<LoadedConfig> load(const std::vector<std::string>& arguments, const Envir
   return Loader(*std::move(line)).load(environment, read_file);
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

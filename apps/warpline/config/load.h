@@ -14,7 +14,7 @@
 #include "config/options.h"
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::config {
 
 enum class Source : std::uint8_t { built_in, file, environment, flag };
 
@@ -76,4 +76,4 @@ using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 [[nodiscard]] Environment process_environment();
 [[nodiscard]] Result<std::string> read_text_file(const std::string& path);
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -5,7 +5,7 @@
 
 #include "config/load_testing.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 TEST(Load, FlagBeforeEnvironmentBeforeFileBeforeDefault) {
@@ -124,7 +124,7 @@ TEST(Load, WhatAnEngineOnAGpuNeedsFollowsFromIt) {
   const auto persistent = load_line("forward --loopback --engine persistent");
   EXPECT_EQ(shown(persistent, "pool.memory"), "\"pinned\" default");
   EXPECT_EQ(shown(persistent, "forward.ctas"), "16 default");
-  EXPECT_EQ(persistent->config.pool.memory, MemoryKind::pinned);
+  EXPECT_EQ(persistent->config.pool.memory, memory::MemoryKind::pinned);
   const auto graph = load_line("forward --loopback --engine graph -m device");
   EXPECT_EQ(shown(graph, "pool.memory"), "\"device\" flag");
   EXPECT_EQ(shown(graph, "forward.ctas"), "1 default");
@@ -225,4 +225,4 @@ TEST(Load, DoctorTakesOnlyJson) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::config

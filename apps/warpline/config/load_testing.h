@@ -7,7 +7,7 @@
 
 #include "config/load.h"
 
-namespace warpline {
+namespace warpline::config {
 
 /// The words of a command line, parted by spaces.
 inline std::vector<std::string> words(const std::string& line) {
@@ -38,4 +38,4 @@ inline std::string shown(const Result<LoadedConfig>& result, const std::string& 
   return "no setting";
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -4,7 +4,7 @@
 #include "config/options.h"
 #include "config/values.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 constexpr std::uint32_t kLongestMessage = 16U << 20;
@@ -90,7 +90,7 @@ void add_message_options(std::vector<Option>& table) {
   single("udp-checksum", 0, "on|off", "UDP checksums of an ethdev port over IPv4; IPv6 always has one",
          scalar<Config>(of(&MessageConfig::udp_checksum), parse_bool, [](bool on) { return on; }));
   single("seconds", 't', "S", "stop after S; 0: unlimited",
-         nanos<Config>(field_of(&Config::run, &RunSettings::seconds), kSecond, Nanos{0},
+         nanos<Config>(field_of(&Config::run, &report::RunSettings::seconds), kSecond, Nanos{0},
                        Nanos{100 * 24 * 3600 * kSecond}));
   single("cc", 0, "KIND", "congestion control", choice<Config>(of(&MessageConfig::cc)));
   single("grants", 0, "BYTES", "maximum of long messages in flight to each worker; 0: unlimited",
@@ -127,4 +127,4 @@ void add_message_options(std::vector<Option>& table) {
   single("reliability", 0, "KIND", "go-back-n for comparison", reliability());
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

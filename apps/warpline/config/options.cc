@@ -6,7 +6,7 @@
 
 #include "config/values.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 constexpr Nanos kHundredDays{100LL * 24 * 3600 * kSecond};  // below 2^53, so that a double holds every value
@@ -18,12 +18,12 @@ auto of(S Config::* section, F S::* field) {
 
 Access<Config> port_list() {
   return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
-            std::vector<PortSettings> ports;
+            std::vector<port::PortSettings> ports;
             const Error nothing = usage_error("cannot use ''", "it names no port", "write SPEC, such as net_null0");
             if (texts.empty()) return nothing;
             for (const std::string& spec : texts) {
               if (spec.empty()) return nothing;
-              const auto same_device = [&](const PortSettings& port) {
+              const auto same_device = [&](const port::PortSettings& port) {
                 return port.spec.substr(0, port.spec.find(',')) == spec.substr(0, spec.find(','));
               };
               if (std::ranges::any_of(ports, same_device)) {
@@ -37,17 +37,17 @@ Access<Config> port_list() {
           },
           [](const Config& config) {
             nlohmann::json specs = nlohmann::json::array();
-            for (const PortSettings& port : config.ports) specs.push_back(port.spec);
+            for (const port::PortSettings& port : config.ports) specs.push_back(port.spec);
             return specs;
           },
           {}};
 }
 
 /// "none", or addresses parted by '+': "10.0.0.1/24+fd00::1/64".
-Access<PortSettings> port_addresses() {
+Access<port::PortSettings> port_addresses() {
   using Value = std::vector<InterfaceAddress>;
-  return scalar<PortSettings>(
-      field_of(&PortSettings::addresses),
+  return scalar<port::PortSettings>(
+      field_of(&port::PortSettings::addresses),
       [](std::string_view text) -> Result<Value> {
         Value addresses;
         if (text == "none") return addresses;
@@ -76,11 +76,11 @@ void add_common(std::vector<Option>& table) {
         "PCI address or vdev string; repeatable; message: also socket", port_list(), ';'},
        {"config", 0, "", "", all, Arity::single, "FILE", "read options from a TOML or JSON file", {}},
        {"packets", 0, "run", "packets", movers, Arity::single, "N", "stop after N packets; 0: no bound",
-        unbounded<Config>(of(&Config::run, &RunSettings::packets))},
+        unbounded<Config>(of(&Config::run, &report::RunSettings::packets))},
        {"seconds", 0, "run", "seconds", movers, Arity::single, "S", "stop after S; 0: no bound",
-        nanos<Config>(of(&Config::run, &RunSettings::seconds), kSecond, Nanos{0}, kHundredDays)},
+        nanos<Config>(of(&Config::run, &report::RunSettings::seconds), kSecond, Nanos{0}, kHundredDays)},
        {"warmup", 0, "run", "warmup", movers, Arity::single, "N", "packets before measuring begins",
-        unbounded<Config>(of(&Config::run, &RunSettings::warmup))},
+        unbounded<Config>(of(&Config::run, &report::RunSettings::warmup))},
        {"json",
         0,
         "run",
@@ -89,19 +89,20 @@ void add_common(std::vector<Option>& table) {
         Arity::flag,
         "",
         "one JSON object on stdout at the end",
-        boolean<Config>(of(&Config::run, &RunSettings::json))},
+        boolean<Config>(of(&Config::run, &report::RunSettings::json))},
        {"json-stream", 0, "run", "json-stream", all, Arity::flag, "", "one line of JSON per interval",
-        boolean<Config>(of(&Config::run, &RunSettings::json_stream))},
+        boolean<Config>(of(&Config::run, &report::RunSettings::json_stream))},
        {"interval", 0, "run", "interval", all, Arity::single, "S", "seconds between lines of the live table",
-        nanos<Config>(of(&Config::run, &RunSettings::interval), kSecond, Nanos{kSecond / 100}, Nanos{3600 * kSecond})},
+        nanos<Config>(of(&Config::run, &report::RunSettings::interval), kSecond, Nanos{kSecond / 100},
+                      Nanos{3600 * kSecond})},
        {"seed", 0, "run", "seed", all, Arity::single, "N", "seed for all random choices",
-        unbounded<Config>(of(&Config::run, &RunSettings::seed))},
+        unbounded<Config>(of(&Config::run, &report::RunSettings::seed))},
        {"verify", 0, "run", "verify", all, Arity::flag, "", "check every byte of stamped frames",
-        boolean<Config>(of(&Config::run, &RunSettings::verify)), ',', MessageRole::client},
+        boolean<Config>(of(&Config::run, &report::RunSettings::verify)), ',', MessageRole::client},
        {"lcores", 0, "runtime", "lcores", all, Arity::single, "N", "cores that workers may use; 0: one each",
-        count<Config>(of(&Config::runtime, &RuntimeSettings::lcores), 0, 1024)},
+        count<Config>(of(&Config::runtime, &runtime::RuntimeSettings::lcores), 0, 1024)},
        {"share-cores", 0, "runtime", "share-cores", all, Arity::flag, "", "allow --lcores above the number of cores",
-        boolean<Config>(of(&Config::runtime, &RuntimeSettings::share_cores))},
+        boolean<Config>(of(&Config::runtime, &runtime::RuntimeSettings::share_cores))},
        {"no-hugepages",
         0,
         "runtime",
@@ -110,16 +111,16 @@ void add_common(std::vector<Option>& table) {
         Arity::flag,
         "",
         "do not use hugepages, slower",
-        inverse<Config>(of(&Config::runtime, &RuntimeSettings::hugepages))},
+        inverse<Config>(of(&Config::runtime, &runtime::RuntimeSettings::hugepages))},
        {"eal", 0, "runtime", "eal", all, Arity::single, "ARGS", "further EAL arguments, separated by spaces",
-        text<Config>(of(&Config::runtime, &RuntimeSettings::eal))},
+        text<Config>(of(&Config::runtime, &runtime::RuntimeSettings::eal))},
        {"data-room", 'd', "pool", "data-room", all, Arity::single, "BYTES",
         "size of a buffer; 0: the MTU's frame, at least 2048",
-        count<Config>(of(&Config::pool, &PoolSettings::data_room), 0, 65'407)},
+        count<Config>(of(&Config::pool, &memory::PoolSettings::data_room), 0, 65'407)},
        {"pool-size", 0, "pool", "size", all, Arity::single, "N", "buffers per pool; 0: automatic",
-        count<Config>(of(&Config::pool, &PoolSettings::size), 0, 1U << 28)},
+        count<Config>(of(&Config::pool, &memory::PoolSettings::size), 0, 1U << 28)},
        {"pool-cache", 0, "pool", "cache", all, Arity::single, "N", "buffers each lcore keeps to itself",
-        count<Config>(of(&Config::pool, &PoolSettings::cache), 0, 512)}});
+        count<Config>(of(&Config::pool, &memory::PoolSettings::cache), 0, 512)}});
 }
 
 void add_forward(std::vector<Option>& table) {
@@ -128,57 +129,61 @@ void add_forward(std::vector<Option>& table) {
   table.insert(
       table.end(),
       {{"pipelines", 'p', "forward", "pipelines", forwarders, Arity::single, "N", "queue pairs per port",
-        count<Config>(of(&Config::forward, &ForwardSettings::pipelines), 1, 256)},
+        count<Config>(of(&Config::forward, &datapath::ForwardSettings::pipelines), 1, 256)},
        {"burst", 'b', "forward", "burst", forwarders, Arity::single, "N", "maximum packets per batch",
-        count<Config>(of(&Config::forward, &ForwardSettings::burst), 1, 512)},
+        count<Config>(of(&Config::forward, &datapath::ForwardSettings::burst), 1, 512)},
        {"deadline", 0, "forward", "deadline", forwarders, Arity::single, "US",
         "wait for a batch to fill; automatic: 0 or 20us",
-        optional_nanos<Config>(of(&Config::forward, &ForwardSettings::deadline), kMicro, Nanos{0}, Nanos{kSecond})},
+        optional_nanos<Config>(of(&Config::forward, &datapath::ForwardSettings::deadline), kMicro, Nanos{0},
+                               Nanos{kSecond})},
        {"engine", 0, "forward", "engine", forward, Arity::single, "KIND", "what processes the packets",
-        choice<Config>(of(&Config::forward, &ForwardSettings::engine))},
+        choice<Config>(of(&Config::forward, &datapath::ForwardSettings::engine))},
        {"model", 0, "forward", "model", forward, Arity::single, "KIND", "one core per pipeline, or several",
-        choice<Config>(of(&Config::forward, &ForwardSettings::model))},
+        choice<Config>(of(&Config::forward, &datapath::ForwardSettings::model))},
        {"workload", 0, "forward", "workload", forward, Arity::single, "KIND", "processing of each packet",
-        choice<Config>(of(&Config::forward, &ForwardSettings::workload))},
+        choice<Config>(of(&Config::forward, &datapath::ForwardSettings::workload))},
        {"packet-time", 't', "forward", "packet-time", forward, Arity::single, "NS",
         "time per packet of the spin workload",
-        nanos<Config>(of(&Config::forward, &ForwardSettings::packet_time), 1, Nanos{0}, Nanos{kSecond / 100})},
+        nanos<Config>(of(&Config::forward, &datapath::ForwardSettings::packet_time), 1, Nanos{0},
+                      Nanos{kSecond / 100})},
        {"ctas", 0, "forward", "ctas", forward, Arity::single, "N",
         "engine threads (default 1) or CTAs of a persistent kernel (16)",
-        count<Config>(of(&Config::forward, &ForwardSettings::ctas), 1, 256)},
+        count<Config>(of(&Config::forward, &datapath::ForwardSettings::ctas), 1, 256)},
        {"ring-slots", 0, "forward", "ring-slots", forward, Arity::single, "N", "bursts in flight",
-        power_of_two<Config>(of(&Config::forward, &ForwardSettings::ring_slots), 2, 1024)},
+        power_of_two<Config>(of(&Config::forward, &datapath::ForwardSettings::ring_slots), 2, 1024)},
        {"tx-retries", 0, "forward", "tx-retries", forwarders, Arity::single, "N",
         "retries before the unsent rest of a burst is dropped",
-        count<Config>(of(&Config::forward, &ForwardSettings::tx_retries), 0, 1'000'000)},
+        count<Config>(of(&Config::forward, &datapath::ForwardSettings::tx_retries), 0, 1'000'000)},
        {"tx-first", 0, "forward", "tx-first", forward, Arity::single, "N",
         "packets that each port sends before it forwards",
-        count<Config>(of(&Config::forward, &ForwardSettings::tx_first), 0, 1'000'000)},
+        count<Config>(of(&Config::forward, &datapath::ForwardSettings::tx_first), 0, 1'000'000)},
        {"gpu", 'g', "forward", "gpu", forward, Arity::list, "ID",
         "GPU of all pipelines, or one per pipeline; repeatable",
-        counts<Config>(of(&Config::forward, &ForwardSettings::gpus), 0, 1023)},
+        counts<Config>(of(&Config::forward, &datapath::ForwardSettings::gpus), 0, 1023)},
        {"watchdog", 0, "forward", "watchdog", forward, Arity::single, "MS",
         "a GPU without progress for so long has failed",
-        nanos<Config>(of(&Config::forward, &ForwardSettings::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond})},
+        nanos<Config>(of(&Config::forward, &datapath::ForwardSettings::watchdog), kMilli, Nanos{kMilli},
+                      Nanos{3600 * kSecond})},
        {"on-gpu-failure", 0, "forward", "on-gpu-failure", forward, Arity::single, "WHAT",
         "end the run, or go on with host threads",
-        choice<Config>(of(&Config::forward, &ForwardSettings::on_gpu_failure))},
+        choice<Config>(of(&Config::forward, &datapath::ForwardSettings::on_gpu_failure))},
        {"recycle", 0, "forward", "recycle", forwarders, Arity::single, "WAY",
-        "how sent buffers return to the receive ring", choice<Config>(of(&Config::forward, &ForwardSettings::recycle))},
+        "how sent buffers return to the receive ring",
+        choice<Config>(of(&Config::forward, &datapath::ForwardSettings::recycle))},
        {"nvtx", 0, "forward", "nvtx", forward, Arity::flag, "", "mark the stages of a burst for NVIDIA's profilers",
-        boolean<Config>(of(&Config::forward, &ForwardSettings::nvtx))},
+        boolean<Config>(of(&Config::forward, &datapath::ForwardSettings::nvtx))},
        {"loopback", 0, "forward", "loopback", forward, Arity::flag, "",
         "generate and check on the far side of a pair of software NICs",
-        boolean<Config>(of(&Config::forward, &ForwardSettings::loopback))}});
+        boolean<Config>(of(&Config::forward, &datapath::ForwardSettings::loopback))}});
 }
 
 void add_l3forward(std::vector<Option>& table) {
   const std::vector<Command> l3forward = {Command::l3forward};
   table.insert(table.end(),
                {{"routes", 0, "l3forward", "routes", l3forward, Arity::single, "FILE", "routes, read again at SIGHUP",
-                 text<Config>(of(&Config::l3forward, &RouterSettings::routes))},
+                 text<Config>(of(&Config::l3forward, &router::RouterSettings::routes))},
                 {"lookup", 0, "l3forward", "lookup", l3forward, Arity::single, "KIND", "how next hops are looked up",
-                 choice<Config>(of(&Config::l3forward, &RouterSettings::lookup))}});
+                 choice<Config>(of(&Config::l3forward, &router::RouterSettings::lookup))}});
 }
 
 /// What forward does with its packet buffers, and message with its own.
@@ -192,15 +197,15 @@ void add_forward_pool(std::vector<Option>& table) {
                               Arity::single,
                               "KIND",
                               "where packets or messages are; engine on a GPU: pinned",
-                              choice<Config>(of(&Config::pool, &PoolSettings::memory))},
+                              choice<Config>(of(&Config::pool, &memory::PoolSettings::memory))},
                              {"split", 's', "pool", "split", forward, Arity::single, "BYTES",
                               "first bytes of each frame to host memory; on: 60",
                               scalar<Config>(
-                                  of(&Config::pool, &PoolSettings::split), parse_split,
+                                  of(&Config::pool, &memory::PoolSettings::split), parse_split,
                                   [](std::uint16_t bytes) { return bytes; }, "0, 22..9014")},
                              {"pool", 0, "pool", "sharing", forward, Arity::single, "HOW",
                               "one pool for a port's queues, or one per queue",
-                              choice<Config>(of(&Config::pool, &PoolSettings::sharing))}});
+                              choice<Config>(of(&Config::pool, &memory::PoolSettings::sharing))}});
 }
 
 template <typename F>
@@ -209,46 +214,47 @@ Option traffic(std::string_view name, std::string_view argument, std::string_vie
 }
 
 void add_traffic(std::vector<Option>& table) {
-  const auto mac = [](MacAddress TrafficSettings::* field) {
+  const auto mac = [](MacAddress traffic::TrafficSettings::* field) {
     return scalar<Config>(
         of(&Config::traffic, field), [](std::string_view value) { return parse_mac(value); },
         [](const MacAddress& value) { return to_string(value); });
   };
-  const auto ip = [](IpAddress TrafficSettings::* field) {
+  const auto ip = [](IpAddress traffic::TrafficSettings::* field) {
     return scalar<Config>(
         of(&Config::traffic, field), [](std::string_view value) { return parse_ip(value); },
         [](const IpAddress& value) { return to_string(value); });
   };
-  const auto port = [](std::uint16_t TrafficSettings::* field) {
+  const auto port = [](std::uint16_t traffic::TrafficSettings::* field) {
     return count<Config>(of(&Config::traffic, field), 1, 65'535);
   };
   const std::vector<Command> generate = {Command::generate};
   table.insert(
       table.end(),
       {{"burst", 'b', "traffic", "burst", generate, Arity::single, "N", "packets sent at once",
-        count<Config>(of(&Config::traffic, &TrafficSettings::burst), 1, 512)},
+        count<Config>(of(&Config::traffic, &traffic::TrafficSettings::burst), 1, 512)},
        {"queues", 0, "traffic", "queues", generate, Arity::single, "N", "queue pairs per port",
-        count<Config>(of(&Config::traffic, &TrafficSettings::queues), 1, 256)},
+        count<Config>(of(&Config::traffic, &traffic::TrafficSettings::queues), 1, 256)},
        {"role", 0, "traffic", "role", generate, Arity::single, "ROLE",
         "send and check what returns, or only one of both",
-        choice<Config>(of(&Config::traffic, &TrafficSettings::role))},
+        choice<Config>(of(&Config::traffic, &traffic::TrafficSettings::role))},
        traffic("size", "BYTES", "size of a frame without FCS, or imix",
                scalar<Config>(
-                   of(&Config::traffic, &TrafficSettings::size), parse_frame_size,
+                   of(&Config::traffic, &traffic::TrafficSettings::size), parse_frame_size,
                    [](const std::string& value) { return value; }, "60..9014|imix")),
        traffic("flows", "N", "distinct UDP 5-tuples",
-               count<Config>(of(&Config::traffic, &TrafficSettings::flows), 1, 1 << 20)),
+               count<Config>(of(&Config::traffic, &traffic::TrafficSettings::flows), 1, 1 << 20)),
        traffic("rate", "RATE", "rate of each port: 40gbit, 14.88Mpps or max",
-               scalar<Config>(of(&Config::traffic, &TrafficSettings::rate), parse_bounded_rate, exact_text)),
-       traffic("src-mac", "MAC", "source of the frames", mac(&TrafficSettings::src_mac)),
-       traffic("dst-mac", "MAC", "destination of the frames", mac(&TrafficSettings::dst_mac)),
-       traffic("src-ip", "IP", "source address", ip(&TrafficSettings::src_ip)),
-       traffic("dst-ip", "IP", "destination address", ip(&TrafficSettings::dst_ip)),
-       traffic("src-port", "N", "source port of the first flow; the others count up", port(&TrafficSettings::src_port)),
-       traffic("dst-port", "N", "destination port", port(&TrafficSettings::dst_port)),
-       traffic(
-           "drain", "S", "wait for packets that are still in flight",
-           nanos<Config>(of(&Config::traffic, &TrafficSettings::drain), kSecond, Nanos{0}, Nanos{3600 * kSecond}))});
+               scalar<Config>(of(&Config::traffic, &traffic::TrafficSettings::rate), parse_bounded_rate, exact_text)),
+       traffic("src-mac", "MAC", "source of the frames", mac(&traffic::TrafficSettings::src_mac)),
+       traffic("dst-mac", "MAC", "destination of the frames", mac(&traffic::TrafficSettings::dst_mac)),
+       traffic("src-ip", "IP", "source address", ip(&traffic::TrafficSettings::src_ip)),
+       traffic("dst-ip", "IP", "destination address", ip(&traffic::TrafficSettings::dst_ip)),
+       traffic("src-port", "N", "source port of the first flow; the others count up",
+               port(&traffic::TrafficSettings::src_port)),
+       traffic("dst-port", "N", "destination port", port(&traffic::TrafficSettings::dst_port)),
+       traffic("drain", "S", "wait for packets that are still in flight",
+               nanos<Config>(of(&Config::traffic, &traffic::TrafficSettings::drain), kSecond, Nanos{0},
+                             Nanos{3600 * kSecond}))});
 }
 
 void add_bench(std::vector<Option>& table) {
@@ -281,42 +287,45 @@ void add_bench(std::vector<Option>& table) {
         unbounded<Config>(of(&Config::bench, &BenchConfig::seed))}});
 }
 
-Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<PortSettings> access,
+Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<port::PortSettings> access,
              Arity arity = Arity::single) {
   const std::vector<Command> all = {Command::forward, Command::l3forward, Command::generate, Command::message};
   return {name, 0, "port", name, all, arity, argument, help, std::move(access)};
 }
 
 void add_port_setup(std::vector<Option>& table) {
-  const auto ring = [](std::uint16_t PortSettings::* field) { return count<PortSettings>(field_of(field), 8, 32'768); };
-  const auto threshold = [](std::optional<std::uint16_t> PortSettings::* field) {
-    return optional_count<PortSettings>(field_of(field), 0, 32'768);
+  const auto ring = [](std::uint16_t port::PortSettings::* field) {
+    return count<port::PortSettings>(field_of(field), 8, 32'768);
+  };
+  const auto threshold = [](std::optional<std::uint16_t> port::PortSettings::* field) {
+    return optional_count<port::PortSettings>(field_of(field), 0, 32'768);
   };
   table.insert(
       table.end(),
-      {setup("rx-ring", "N", "descriptors per receive queue", ring(&PortSettings::rx_ring)),
-       setup("tx-ring", "N", "descriptors per transmit queue", ring(&PortSettings::tx_ring)),
+      {setup("rx-ring", "N", "descriptors per receive queue", ring(&port::PortSettings::rx_ring)),
+       setup("tx-ring", "N", "descriptors per transmit queue", ring(&port::PortSettings::tx_ring)),
        setup("rx-free-thresh", "N", "refill the receive ring once N descriptors are vacant",
-             threshold(&PortSettings::rx_free_thresh)),
+             threshold(&port::PortSettings::rx_free_thresh)),
        setup("tx-free-thresh", "N", "free sent buffers once N descriptors are used",
-             threshold(&PortSettings::tx_free_thresh)),
+             threshold(&port::PortSettings::tx_free_thresh)),
        setup("tx-rs-thresh", "N", "request a completion every N transmit descriptors",
-             threshold(&PortSettings::tx_rs_thresh)),
+             threshold(&port::PortSettings::tx_rs_thresh)),
        setup("rx-offloads", "NAMES", "DPDK's names, lower case",
-             names<PortSettings>(field_of(&PortSettings::rx_offloads), ""), Arity::list),
+             names<port::PortSettings>(field_of(&port::PortSettings::rx_offloads), ""), Arity::list),
        setup("tx-offloads", "NAMES", "DPDK's names, lower case",
-             names<PortSettings>(field_of(&PortSettings::tx_offloads), ""), Arity::list),
+             names<port::PortSettings>(field_of(&port::PortSettings::tx_offloads), ""), Arity::list),
        setup("mtu", "BYTES", "maximum size of a layer-3 packet",
-             count<PortSettings>(field_of(&PortSettings::mtu), 68, 9600)),
+             count<port::PortSettings>(field_of(&port::PortSettings::mtu), 68, 9600)),
        setup("rss-key", "HEX", "hash key",
-             scalar<PortSettings>(field_of(&PortSettings::rss_key), parse_hex,
-                                  [](const std::vector<std::uint8_t>& key) { return to_hex(key); })),
+             scalar<port::PortSettings>(field_of(&port::PortSettings::rss_key), parse_hex,
+                                        [](const std::vector<std::uint8_t>& key) { return to_hex(key); })),
        setup("rss-fields", "NAMES", "header fields that the hash covers",
-             names<PortSettings>(field_of(&PortSettings::rss_fields), "ip,udp,tcp,..."), Arity::list),
+             names<port::PortSettings>(field_of(&port::PortSettings::rss_fields), "ip,udp,tcp,..."), Arity::list),
        setup("address", "ADDR/LEN", "answers ARP, ND, echo; the i-th is the i-th port's; several: A+B; none",
              port_addresses(), Arity::by_port),
        setup("promiscuous", "on|off", "also receive frames for other MAC addresses",
-             scalar<PortSettings>(field_of(&PortSettings::promiscuous), parse_bool, [](bool on) { return on; }))});
+             scalar<port::PortSettings>(field_of(&port::PortSettings::promiscuous), parse_bool,
+                                        [](bool on) { return on; }))});
 }
 
 }  // namespace
@@ -366,4 +375,4 @@ const Option* find_option(Command command, std::string_view name) {
   return found == options().end() ? nullptr : &*found;
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -15,12 +15,12 @@
 #include "config/config.h"
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::config {
 
 enum class Command : std::uint8_t { forward, l3forward, generate, message, bench, config, doctor };
-template <>
-inline constexpr auto kEnumNames<Command> =
-    enum_names<Command>({"forward", "l3forward", "generate", "message", "bench", "config", "doctor"});
+constexpr auto names_of(Command) {
+  return enum_names<Command>({"forward", "l3forward", "generate", "message", "bench", "config", "doctor"});
+}
 inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::generate, Command::message,
                                         Command::bench,   Command::config,    Command::doctor};
 
@@ -57,14 +57,14 @@ struct Option {
   Arity arity;
   std::string_view argument;  ///< how the help names the value; empty for flags
   std::string_view help;
-  std::variant<std::monostate, Access<Config>, Access<PortSettings>> access;  ///< monostate: `--config` alone
+  std::variant<std::monostate, Access<Config>, Access<port::PortSettings>> access;  ///< monostate: `--config` alone
   char separator = ',';
   std::optional<MessageRole> role = std::nullopt;  ///< of `message`, the only one that takes it
 
   [[nodiscard]] bool taken_by(Command command) const;
   /// False if `message` is asked for in the other role.
   [[nodiscard]] bool is_for(std::optional<MessageRole> asked) const { return !role || !asked || *role == *asked; }
-  [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<PortSettings>>(access); }
+  [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<port::PortSettings>>(access); }
   /// "--burst"
   [[nodiscard]] std::string flag() const { return "--" + std::string(name); }
   /// "WARPLINE_FORWARD_BURST"
@@ -81,4 +81,4 @@ void add_message_options(std::vector<Option>& table);
 /// Null when the command has no option of that long name.
 [[nodiscard]] const Option* find_option(Command command, std::string_view name);
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -9,7 +9,7 @@
 #include "config/help.h"
 #include "config/load_testing.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 /// A value other than the default for each option, in the environment's form.
@@ -60,7 +60,7 @@ std::string other_value(const Option& option) {
 /// The value of `option` in a loaded configuration, as JSON.
 nlohmann::json value_in(const Option& option, const Config& config) {
   if (const auto* access = std::get_if<Access<Config>>(&option.access)) return access->get(config);
-  const auto* access = std::get_if<Access<PortSettings>>(&option.access);
+  const auto* access = std::get_if<Access<port::PortSettings>>(&option.access);
   return access == nullptr ? nlohmann::json()
                            : access->get(config.ports.empty() ? config.port_defaults : config.ports[0]);
 }
@@ -120,15 +120,15 @@ TEST(Options, DefaultsPassTheirOwnChecks) {
     const nlohmann::json json = value_in(option, Config{});
     const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
     Config config;
-    PortSettings port;
+    port::PortSettings port;
     if (const auto* access = std::get_if<Access<Config>>(&option.access)) {
       EXPECT_TRUE(access->set(config, std::vector<std::string>{text}).ok()) << option.name;
     } else {
-      EXPECT_TRUE(std::get<Access<PortSettings>>(option.access).set(port, std::vector<std::string>{text}).ok())
+      EXPECT_TRUE(std::get<Access<port::PortSettings>>(option.access).set(port, std::vector<std::string>{text}).ok())
           << option.name;
     }
     EXPECT_EQ(config, Config{}) << option.name;
-    EXPECT_EQ(port, PortSettings{}) << option.name;
+    EXPECT_EQ(port, port::PortSettings{}) << option.name;
   }
 }
 
@@ -165,4 +165,4 @@ TEST(Help, LinesFitATerminalOfMostWidths) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::config

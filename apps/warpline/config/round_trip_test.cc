@@ -8,7 +8,7 @@
 #include "config/options.h"
 #include "config/tree.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 /// A number that is often small or at an end of its range.
@@ -54,8 +54,8 @@ std::vector<std::string> some_of(const std::vector<std::string>& names) {
   return chosen;
 }
 
-PortSettings port_setup() {
-  PortSettings port;
+port::PortSettings port_setup() {
+  port::PortSettings port;
   port.rx_ring = number<std::uint16_t>(8, 32'768);
   port.tx_ring = number<std::uint16_t>(8, 32'768);
   port.rx_free_thresh = threshold(port.rx_ring);
@@ -81,7 +81,7 @@ void choose_ports(Config& config) {
   config.port_defaults = port_setup();
   const std::size_t ports = config.forward.loopback ? 0 : number<std::size_t>(1, 2);
   for (std::size_t i = 0; i < ports; ++i) {
-    PortSettings port = port_setup();
+    port::PortSettings port = port_setup();
     port.spec = "net_null" + std::to_string(i) + (coin() ? ",copy=1" : "");
     if (coin()) port.addresses = {InterfaceAddress{ip(coin()), number<std::uint8_t>(0, 32)}};
     config.ports.push_back(port);
@@ -89,13 +89,13 @@ void choose_ports(Config& config) {
 }
 
 void choose_forward(Config& config) {
-  ForwardSettings& forward = config.forward;
+  datapath::ForwardSettings& forward = config.forward;
   forward.pipelines = number<std::uint16_t>(1, 256);
   forward.burst = number<std::uint16_t>(1, std::min<std::uint16_t>(512, config.port_defaults.rx_ring));
-  for (const PortSettings& port : config.ports) forward.burst = std::min(forward.burst, port.rx_ring);
+  for (const port::PortSettings& port : config.ports) forward.burst = std::min(forward.burst, port.rx_ring);
   if (*rc::gen::arbitrary<bool>()) forward.deadline = time(0, 1'000'000'000);
   forward.engine = static_cast<EngineKind>(number<int>(0, 4));
-  forward.model = coin() ? ModelKind::automatic : ModelKind::pipeline;
+  forward.model = coin() ? datapath::ModelKind::automatic : datapath::ModelKind::pipeline;
   forward.workload = static_cast<WorkloadKind>(number<int>(0, forward.loopback ? 4 : 5));
   if (forward.workload == WorkloadKind::spin) forward.packet_time = time(1, 10'000'000);
   if (forward.engine == EngineKind::thread || forward.engine == EngineKind::persistent) {
@@ -107,19 +107,19 @@ void choose_forward(Config& config) {
   forward.gpus.resize(coin() ? 1 : forward.pipelines);
   for (std::uint16_t& gpu : forward.gpus) gpu = number<std::uint16_t>(0, 1023);
   forward.watchdog = time(1'000'000, 3'600'000'000'000);
-  forward.on_gpu_failure = coin() ? GpuFailure::stop : GpuFailure::failover;
+  forward.on_gpu_failure = coin() ? datapath::GpuFailure::stop : datapath::GpuFailure::failover;
   forward.nvtx = coin();
 }
 
 void choose_memory(Config& config) {
-  PoolSettings& pool = config.pool;
-  if (runs_on_gpu(config.forward.engine) || coin()) pool.memory = MemoryKind::pinned;
-  pool.sharing = coin() ? PoolSharing::shared : PoolSharing::queue;
+  memory::PoolSettings& pool = config.pool;
+  if (runs_on_gpu(config.forward.engine) || coin()) pool.memory = memory::MemoryKind::pinned;
+  pool.sharing = coin() ? memory::PoolSharing::shared : memory::PoolSharing::queue;
   const bool has_address =
-      std::ranges::any_of(config.ports, [](const PortSettings& p) { return !p.addresses.empty(); });
+      std::ranges::any_of(config.ports, [](const port::PortSettings& p) { return !p.addresses.empty(); });
   if (!has_address && config.forward.tx_first == 0 && config.forward.workload == WorkloadKind::none && coin()) {
-    pool.memory = MemoryKind::device;
-    pool.sharing = PoolSharing::queue;
+    pool.memory = memory::MemoryKind::device;
+    pool.sharing = memory::PoolSharing::queue;
   }
   if (coin()) return;
   pool.data_room = 0;
@@ -127,7 +127,7 @@ void choose_memory(Config& config) {
 }
 
 void choose_traffic(Config& config) {
-  TrafficSettings& traffic = config.traffic;
+  traffic::TrafficSettings& traffic = config.traffic;
   traffic.size = coin() ? "imix" : std::to_string(number<int>(60, 1514));
   traffic.flows = number<std::uint32_t>(1, 1 << 20);
   traffic.rate = rate();
@@ -210,4 +210,4 @@ TEST(Tree, DeepFilesAreRefusedWithoutDeepStacks) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::config

@@ -11,7 +11,7 @@
 // The three sources of values. Each turns its own form into texts for options; problems are appended, not returned, so
 // that `config check` can name them all.
 
-namespace warpline {
+namespace warpline::config {
 
 using Problems = std::vector<Error>;
 
@@ -49,4 +49,4 @@ struct FileContent {
 /// The parts of a list option's text; none when it is empty.
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -6,7 +6,7 @@
 
 #include "config/tree.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 Error at(const std::string& path, std::uint32_t line, std::string_view why) {
@@ -79,4 +79,4 @@ Result<TreeNode> parse_toml_tree(std::string_view text, const std::string& path)
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -8,7 +8,7 @@
 
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::config {
 
 /// A configuration file in the form that TOML and JSON have in common, scalars as their text.
 struct TreeNode {
@@ -32,4 +32,4 @@ inline constexpr std::size_t kMaxFileBytes = 1 << 20;
 [[nodiscard]] Result<TreeNode> parse_toml_tree(std::string_view text, const std::string& path);
 [[nodiscard]] Result<TreeNode> parse_json_tree(std::string_view text, const std::string& path);
 
-}  // namespace warpline
+}  // namespace warpline::config

@@ -8,7 +8,7 @@
 
 #include "warpline/base/nearest.h"
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 constexpr std::uint64_t kLeastFrame = 60;       // Ethernet's 64 bytes without FCS
@@ -164,4 +164,4 @@ Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::s
       fmt::format("did you mean '{}'?", nearest(text, std::vector<std::string>(known.begin(), known.end()))));
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

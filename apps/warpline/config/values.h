@@ -24,7 +24,7 @@
 // Makers of Access: one for each kind of value that an option can have. `ref` maps a T& to the field's reference and a
 // const T& to its const reference.
 
-namespace warpline {
+namespace warpline::config {
 
 inline constexpr std::int64_t kMicro = 1'000;  ///< ns
 inline constexpr std::int64_t kMilli = 1'000'000;
@@ -56,7 +56,7 @@ auto field_of(S Config::* section, F S::* field) {
 }
 
 template <typename F>
-auto field_of(F PortSettings::* field) {
+auto field_of(F port::PortSettings::* field) {
   return [field](auto& port) -> auto& { return port.*field; };
 }
 
@@ -188,4 +188,4 @@ Access<T> names(Ref ref, std::string allowed) {
           [ref](const T& owner) -> nlohmann::json { return ref(owner); }, std::move(allowed)};
 }
 
-}  // namespace warpline
+}  // namespace warpline::config

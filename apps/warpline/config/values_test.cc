@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace warpline {
+namespace warpline::config {
 namespace {
 
 TEST(Values, TextIsUtf8WithoutControlCharacters) {
@@ -45,4 +45,4 @@ RC_GTEST_PROP(Values, RatesArePrintedExactly, (std::uint64_t bits, bool packets)
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::config

@@ -23,14 +23,14 @@ constexpr std::uint32_t kHeaders = 42;
 
 Bytes udp_frame(std::size_t length, std::uint16_t source_port = 1000) {
   Bytes bytes(length, 0x5a);
-  UdpFrame header;
+  packet::UdpFrame header;
   header.destination_mac = {{2, 0, 0, 0, 0, 1}};
   header.source_mac = {{2, 0, 0, 0, 0, 2}};
   header.source = Ipv4Address{{10, 0, 0, 1}};
   header.destination = Ipv4Address{{10, 0, 0, 2}};
   header.source_port = source_port;
   header.destination_port = 2000;
-  EXPECT_EQ(emit(header, bytes), kHeaders);
+  EXPECT_EQ(packet::emit(header, bytes), kHeaders);
   return bytes;
 }
 

@@ -13,8 +13,10 @@
 namespace warpline::vnic {
 namespace {
 
-const FrameBytes kPortUdp4 = with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(30))));
-const FrameBytes kPortTcp4 = with_checksums(ipv4_frame(kProtocolTcp, tcp_segment(counting(30))));
+const packet::FrameBytes kPortUdp4 =
+    packet::with_checksums(packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(30))));
+const packet::FrameBytes kPortTcp4 =
+    packet::with_checksums(packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment(packet::counting(30))));
 
 /// A port whose wire comes back to it, with four queues, and rules for UDP over IPv4 on it.
 class FlowOps : public testing::Test {
@@ -45,7 +47,7 @@ class FlowOps : public testing::Test {
     std::uint32_t mark;
     bool operator==(const Arrival&) const = default;
   };
-  Arrival arrival(const FrameBytes& frame) {
+  Arrival arrival(const packet::FrameBytes& frame) {
     rte_mbuf* const sent = pool_.make(frame);
     if (port_.send(sent) == 0) rte_pktmbuf_free(sent);
     Arrival arrival{4, false, 0};

@@ -78,20 +78,22 @@ TEST(RateLimit, ANewRateCountsFromTheNextFrameOn) {
   EXPECT_EQ(releases(wire), (std::vector<std::uint64_t>{71, 71 + 704}));
 }
 
-FrameBytes ipv4_with(std::uint8_t type_of_service) {
-  Ipv4Header header;
+packet::FrameBytes ipv4_with(std::uint8_t type_of_service) {
+  packet::Ipv4Header header;
   header.type_of_service = type_of_service;
-  return with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(40)), header));
+  return packet::with_checksums(
+      packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(40)), header));
 }
 
-FrameBytes ipv6_with(std::uint8_t traffic_class) {
-  FrameBytes frame = with_checksums(ipv6_frame(kProtocolUdp, udp_datagram(counting(40))));
+packet::FrameBytes ipv6_with(std::uint8_t traffic_class) {
+  packet::FrameBytes frame =
+      packet::with_checksums(packet::ipv6_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(40))));
   frame[15] = static_cast<std::uint8_t>(frame[15] | traffic_class << 4);
   return frame;
 }
 
 /// What becomes of a frame that finds `depth` bytes or more in the queue.
-FrameBytes behind_queue(const FrameBytes& frame, std::uint32_t before, Wire& wire) {
+packet::FrameBytes behind_queue(const packet::FrameBytes& frame, std::uint32_t before, Wire& wire) {
   wire.send_numbered(before, 76);
   wire.send(frame, 0);
   return wire.sink.deliveries.back().bytes;
@@ -103,7 +105,9 @@ TEST(Ecn, MarksCapablePacketsAboveTheDepthOnly) {
       for (const bool vlan : {false, true}) {
         const bool capable = field == 1 || field == 2;
         const auto service = static_cast<std::uint8_t>(dscp | field);
-        const auto frame = [&](std::uint8_t s) { return vlan ? tagged(ipv4_with(s), 0x8100, 7) : ipv4_with(s); };
+        const auto frame = [&](std::uint8_t s) {
+          return vlan ? packet::tagged(ipv4_with(s), 0x8100, 7) : ipv4_with(s);
+        };
         Wire below(limited(1'000'000'000, 1 << 18, 300));
         EXPECT_EQ(behind_queue(frame(service), 2, below), frame(service));
         EXPECT_EQ(below.counts.get(Count::fault_ecn_marked), 0U);
@@ -120,10 +124,10 @@ TEST(Ecn, MarksCapablePacketsAboveTheDepthOnly) {
 }
 
 TEST(Ecn, ReadsNothingBehindAFramesEnd) {
-  const FrameBytes whole = tagged(ipv4_with(2), 0x8100, 7);
+  const packet::FrameBytes whole = packet::tagged(ipv4_with(2), 0x8100, 7);
   for (std::size_t length = 1; length < 38; ++length) {
     Wire wire(limited(1'000'000'000, 1 << 18, 1));
-    const FrameBytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
+    const packet::FrameBytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
     EXPECT_EQ(behind_queue(cut, 1, wire), cut);
   }
 }

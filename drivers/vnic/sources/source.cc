@@ -15,8 +15,8 @@
 namespace warpline::vnic {
 namespace {
 
-constexpr std::uint32_t kIp = EthernetView::kHeaderLength;
-constexpr std::uint32_t kUdp = kIp + Ipv4View::kHeaderLength;
+constexpr std::uint32_t kIp = packet::EthernetView::kHeaderLength;
+constexpr std::uint32_t kUdp = kIp + packet::Ipv4View::kHeaderLength;
 constexpr std::uint32_t kFirstAddress = 198U << 24 | 18U << 16;  // 198.18.0.0
 constexpr std::uint32_t kFirstPort = 1024;
 constexpr std::uint32_t kPorts = 60000;
@@ -49,20 +49,20 @@ int Source::make_frame(const Devargs& args, std::string& problem) {
   flows_ = args.flows;
   bytes_.resize(args.size);
   for (std::uint32_t i = 0; i < args.size; ++i) bytes_[i] = static_cast<std::uint8_t>(mix64(args.seed + i));
-  UdpFrame header;
+  packet::UdpFrame header;
   header.destination_mac = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
   header.source_mac = {{0x02, 0, 0, 0, 0, 0x01}};
   header.source = Ipv4Address{{198, 18, 0, 0}};
   header.destination = Ipv4Address{{192, 0, 2, 1}};  // TEST-NET-1, RFC 5737
   header.source_port = kFirstPort;
   header.destination_port = kDiscardPort;
-  if (emit(header, bytes_) == 0) return -EINVAL;
+  if (packet::emit(header, bytes_) == 0) return -EINVAL;
   handed_ = bytes_;
   return 0;
 }
 
 void Source::address_to(const MacAddress& destination) {
-  if (flows_ != 0) store_address(bytes_.data(), destination);
+  if (flows_ != 0) packet::store_address(bytes_.data(), destination);
 }
 
 void Source::start(std::uint64_t now_nanos) {
@@ -77,19 +77,19 @@ void Source::become(std::uint32_t flow) {
   std::uint8_t* const udp = handed_.data() + kUdp;
   const std::uint32_t address = kFirstAddress + flow;
   const auto port = static_cast<std::uint16_t>(kFirstPort + flow % kPorts);
-  std::uint16_t ip_sum = load_be16(ip + Ipv4View::kChecksum);
-  std::uint16_t udp_sum = load_be16(udp + UdpView::kChecksum);
+  std::uint16_t ip_sum = packet::load_be16(ip + packet::Ipv4View::kChecksum);
+  std::uint16_t udp_sum = packet::load_be16(udp + packet::UdpView::kChecksum);
   for (std::uint32_t half = 0; half < 4; half += 2) {
-    const std::uint16_t before = load_be16(ip + Ipv4View::kSource + half);
+    const std::uint16_t before = packet::load_be16(ip + packet::Ipv4View::kSource + half);
     const auto after = static_cast<std::uint16_t>(half == 0 ? address >> 16 : address);
-    ip_sum = update_checksum(ip_sum, before, after);
-    udp_sum = update_checksum(udp_sum, before, after);
+    ip_sum = packet::update_checksum(ip_sum, before, after);
+    udp_sum = packet::update_checksum(udp_sum, before, after);
   }
-  udp_sum = update_checksum(udp_sum, kFirstPort, port);
-  store_be32(ip + Ipv4View::kSource, address);
-  store_be16(ip + Ipv4View::kChecksum, ip_sum);
-  store_be16(udp + UdpView::kSourcePort, port);
-  store_be16(udp + UdpView::kChecksum, udp_sum == 0 ? 0xffff : udp_sum);  // RFC 768: 0 would mean none
+  udp_sum = packet::update_checksum(udp_sum, kFirstPort, port);
+  packet::store_be32(ip + packet::Ipv4View::kSource, address);
+  packet::store_be16(ip + packet::Ipv4View::kChecksum, ip_sum);
+  packet::store_be16(udp + packet::UdpView::kSourcePort, port);
+  packet::store_be16(udp + packet::UdpView::kChecksum, udp_sum == 0 ? 0xffff : udp_sum);  // RFC 768: 0 would mean none
 }
 
 bool Source::next(std::uint64_t now_nanos, Frame& frame) {

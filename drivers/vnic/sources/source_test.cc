@@ -55,12 +55,12 @@ TEST_P(MadeFrames, AreValidUdpOfEachFlowInTurn) {
     ASSERT_EQ(frame.length, GetParam());
     Segment segment{frame.bytes, frame.length, 0, Verdict::forward};
     const FrameRef whole{&segment, 1, frame.length};
-    const ParsedFrame parsed = parse(whole);
-    ASSERT_EQ(parsed.l4, L4Kind::udp);
-    ASSERT_EQ(verify_checksums(whole, parsed), Verdict::forward) << "flow " << i;
-    ASSERT_NE(load_be16(frame.bytes + parsed.l4_offset + UdpView::kChecksum), 0);
-    flows.emplace(load_be32(frame.bytes + parsed.l3_offset + Ipv4View::kSource),
-                  load_be16(frame.bytes + parsed.l4_offset + UdpView::kSourcePort));
+    const packet::ParsedFrame parsed = packet::parse(whole);
+    ASSERT_EQ(parsed.l4, packet::L4Kind::udp);
+    ASSERT_EQ(packet::verify_checksums(whole, parsed), Verdict::forward) << "flow " << i;
+    ASSERT_NE(packet::load_be16(frame.bytes + parsed.l4_offset + packet::UdpView::kChecksum), 0);
+    flows.emplace(packet::load_be32(frame.bytes + parsed.l3_offset + packet::Ipv4View::kSource),
+                  packet::load_be16(frame.bytes + parsed.l4_offset + packet::UdpView::kSourcePort));
   }
   EXPECT_EQ(flows.size(), kFlows);
 }
@@ -89,7 +89,7 @@ TEST(Source, AddressesFramesToThePort) {
   const MacAddress mac{{2, 0, 0, 0, 0, 9}};
   opened.source->address_to(mac);
   ASSERT_TRUE(opened.source->next(0, frame));
-  EXPECT_EQ(load_address<MacAddress>(frame.bytes), mac);
+  EXPECT_EQ(packet::load_address<MacAddress>(frame.bytes), mac);
 }
 
 TEST(Source, KeepsItsRate) {

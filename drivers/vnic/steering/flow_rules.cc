@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kSourceMac = 6;
 constexpr std::uint32_t kFirstType = 12;
-constexpr std::uint32_t kFirstTag = EthernetView::kHeaderLength;
+constexpr std::uint32_t kFirstTag = packet::EthernetView::kHeaderLength;
 
 template <std::size_t n>
 bool agrees(const MaskedBytes<n>& wanted, const std::uint8_t* bytes, std::size_t used = n) {
@@ -27,32 +27,33 @@ void bump(std::atomic<std::uint64_t>& cell, std::uint64_t n) {
 
 }  // namespace
 
-bool FlowRule::matches(const std::uint8_t* frame, const ParsedFrame& parsed) const {
+bool FlowRule::matches(const std::uint8_t* frame, const packet::ParsedFrame& parsed) const {
   if (parsed.vlan_tags < vlans) return false;
-  if (l3 != L3Kind::none && parsed.l3 != l3) return false;
-  if (l4 != L4Kind::none && parsed.l4 != l4) return false;
+  if (l3 != packet::L3Kind::none && parsed.l3 != l3) return false;
+  if (l4 != packet::L4Kind::none && parsed.l4 != l4) return false;
   if (!agrees(destination_mac, frame) || !agrees(source_mac, frame + kSourceMac)) return false;
   for (std::size_t i = 0; i <= vlans; ++i) {
-    if (!agrees(type[i], frame + kFirstType + i * VlanView::kHeaderLength)) return false;
-    if (i < vlans && !agrees(tag[i], frame + kFirstTag + i * VlanView::kHeaderLength)) return false;
+    if (!agrees(type[i], frame + kFirstType + i * packet::VlanView::kHeaderLength)) return false;
+    if (i < vlans && !agrees(tag[i], frame + kFirstTag + i * packet::VlanView::kHeaderLength)) return false;
   }
-  if (l3 != L3Kind::none) {
-    const bool ipv4 = l3 == L3Kind::ipv4;
+  if (l3 != packet::L3Kind::none) {
+    const bool ipv4 = l3 == packet::L3Kind::ipv4;
     const std::uint8_t* header = frame + parsed.l3_offset;
     const std::size_t used = ipv4 ? 4 : 16;
-    if (!agrees(source, header + (ipv4 ? Ipv4View::kSource : Ipv6View::kSource), used)) return false;
-    if (!agrees(destination, header + (ipv4 ? Ipv4View::kDestination : Ipv6View::kDestination), used)) return false;
+    if (!agrees(source, header + (ipv4 ? packet::Ipv4View::kSource : packet::Ipv6View::kSource), used)) return false;
+    if (!agrees(destination, header + (ipv4 ? packet::Ipv4View::kDestination : packet::Ipv6View::kDestination), used))
+      return false;
     if (!agrees(protocol, &parsed.protocol)) return false;
   }
-  if (l4 != L4Kind::none) {
+  if (l4 != packet::L4Kind::none) {
     const std::uint8_t* ports = frame + parsed.l4_offset;
     if (!agrees(source_port, ports) || !agrees(destination_port, ports + 2)) return false;
   }
   return true;
 }
 
-const FlowRule* FlowRules::match(const std::uint8_t* frame, std::uint32_t length, const ParsedFrame& parsed) {
-  if (length < EthernetView::kHeaderLength) return nullptr;
+const FlowRule* FlowRules::match(const std::uint8_t* frame, std::uint32_t length, const packet::ParsedFrame& parsed) {
+  if (length < packet::EthernetView::kHeaderLength) return nullptr;
   for (const std::unique_ptr<FlowRule>& rule : rules_) {
     if (!rule->matches(frame, parsed)) continue;
     bump(rule->hits, 1);

@@ -34,19 +34,20 @@ struct FlowRule {
   std::uint32_t priority = 0;
   std::uint8_t vlans = 0;  ///< tags that must be there
   MaskedBytes<6> destination_mac, source_mac;
-  std::array<MaskedBytes<2>, kMaxVlanTags + 1> type;  ///< EtherType before each tag and behind the last; i <= vlans
-  std::array<MaskedBytes<2>, kMaxVlanTags> tag;       ///< TCI; i < vlans
-  L3Kind l3 = L3Kind::none;                           ///< none: any
-  MaskedBytes<16> source, destination;                ///< addresses; IPv4's in the first four bytes
-  MaskedBytes<1> protocol;                            ///< behind extension headers
-  L4Kind l4 = L4Kind::none;                           ///< none: any
+  std::array<MaskedBytes<2>, packet::kMaxVlanTags + 1>
+      type;                                              ///< EtherType before each tag and behind the last; i <= vlans
+  std::array<MaskedBytes<2>, packet::kMaxVlanTags> tag;  ///< TCI; i < vlans
+  packet::L3Kind l3 = packet::L3Kind::none;              ///< none: any
+  MaskedBytes<16> source, destination;                   ///< addresses; IPv4's in the first four bytes
+  MaskedBytes<1> protocol;                               ///< behind extension headers
+  packet::L4Kind l4 = packet::L4Kind::none;              ///< none: any
   MaskedBytes<2> source_port, destination_port;
   FlowAction action;
   // Frames that it matched, and their bytes. Written by the thread that matches.
   std::atomic<std::uint64_t> hits{0};
   std::atomic<std::uint64_t> bytes{0};
 
-  [[nodiscard]] bool matches(const std::uint8_t* frame, const ParsedFrame& parsed) const;
+  [[nodiscard]] bool matches(const std::uint8_t* frame, const packet::ParsedFrame& parsed) const;
 };
 
 /// A port's flow rules, matched in order of priority, those of one priority in order of creation. Changed and matched
@@ -54,7 +55,8 @@ struct FlowRule {
 class FlowRules {
  public:
   /// The first rule that matches, its counters advanced; null when none does.
-  [[nodiscard]] const FlowRule* match(const std::uint8_t* frame, std::uint32_t length, const ParsedFrame& parsed);
+  [[nodiscard]] const FlowRule* match(const std::uint8_t* frame, std::uint32_t length,
+                                      const packet::ParsedFrame& parsed);
   FlowRule* add(std::unique_ptr<FlowRule> rule);
   /// False when there is no such rule.
   bool remove(const FlowRule* rule);

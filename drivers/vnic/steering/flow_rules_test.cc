@@ -75,9 +75,9 @@ class FlowSpec {
   std::deque<std::vector<std::uint8_t>> kept_;
 };
 
-bool matches(FlowSpec& spec, const FrameBytes& bytes) {
-  SegmentedFrame frame(bytes);
-  return spec.rule()->matches(frame.ref().data(), parse(frame.ref()));
+bool matches(FlowSpec& spec, const packet::FrameBytes& bytes) {
+  packet::SegmentedFrame frame(bytes);
+  return spec.rule()->matches(frame.ref().data(), packet::parse(frame.ref()));
 }
 
 std::uint16_t be16(std::uint16_t value) { return rte_cpu_to_be_16(value); }
@@ -107,10 +107,13 @@ rte_flow_item_eth type_item(std::uint16_t type) {
   return item;
 }
 
-const FrameBytes kRuleUdp4 = ipv4_frame(kProtocolUdp, udp_datagram(counting(20)));
-const FrameBytes kRuleTcp4 = ipv4_frame(kProtocolTcp, tcp_segment(counting(20)));
-const FrameBytes kRuleUdp6 = ipv6_frame(kProtocolUdp, udp_datagram(counting(20)));
-const FrameBytes kArp = arp_frame({});
+const packet::FrameBytes kRuleUdp4 =
+    packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(20)));
+const packet::FrameBytes kRuleTcp4 =
+    packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment(packet::counting(20)));
+const packet::FrameBytes kRuleUdp6 =
+    packet::ipv6_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(20)));
+const packet::FrameBytes kArp = packet::arp_frame({});
 
 TEST(FlowRules, MatchAFiveTuple) {
   FlowSpec spec;
@@ -119,11 +122,11 @@ TEST(FlowRules, MatchAFiveTuple) {
       .match(RTE_FLOW_ITEM_TYPE_UDP, udp_item(49152, 9))
       .queue(1);
   EXPECT_TRUE(matches(spec, kRuleUdp4));
-  EXPECT_TRUE(matches(spec, tagged(kRuleUdp4, 0x8100, 1)));
+  EXPECT_TRUE(matches(spec, packet::tagged(kRuleUdp4, 0x8100, 1)));
   EXPECT_FALSE(matches(spec, kRuleTcp4));
   EXPECT_FALSE(matches(spec, kRuleUdp6));
   for (const std::size_t byte : {29, 33, 35, 37}) {
-    FrameBytes other = kRuleUdp4;
+    packet::FrameBytes other = kRuleUdp4;
     other[byte] ^= 1;
     EXPECT_FALSE(matches(spec, other)) << byte;
   }
@@ -135,29 +138,29 @@ TEST(FlowRules, MasksLeaveOutWhatTheyLeaveOut) {
       .match(RTE_FLOW_ITEM_TYPE_UDP, udp_item(1, 9), udp_item(0, 0xffff))
       .queue(0);
   EXPECT_TRUE(matches(spec, kRuleUdp4));
-  FrameBytes other = kRuleUdp4;
+  packet::FrameBytes other = kRuleUdp4;
   other[28] ^= 1;  // outside of /24
   EXPECT_FALSE(matches(spec, other));
 }
 
 TEST(FlowRules, MatchAProtocolWithoutItsHeader) {
   FlowSpec spec;
-  spec.match(RTE_FLOW_ITEM_TYPE_IPV4, ipv4_item(0, 0, kProtocolTcp), ipv4_item(0, 0, 0xff)).queue(0);
+  spec.match(RTE_FLOW_ITEM_TYPE_IPV4, ipv4_item(0, 0, packet::kProtocolTcp), ipv4_item(0, 0, 0xff)).queue(0);
   EXPECT_TRUE(matches(spec, kRuleTcp4));
   EXPECT_FALSE(matches(spec, kRuleUdp4));
 }
 
 TEST(FlowRules, MatchIpv6) {
   rte_flow_item_ipv6 item{};
-  std::memcpy(&item.hdr.dst_addr, kTestDestinationV6.bytes.data(), 16);
+  std::memcpy(&item.hdr.dst_addr, packet::kTestDestinationV6.bytes.data(), 16);
   rte_flow_item_ipv6 mask{};
   std::memset(&mask.hdr.dst_addr, 0xff, 16);
   FlowSpec spec;
   spec.match(RTE_FLOW_ITEM_TYPE_IPV6, item, mask).match(RTE_FLOW_ITEM_TYPE_UDP).queue(0);
   EXPECT_TRUE(matches(spec, kRuleUdp6));
   EXPECT_FALSE(matches(spec, kRuleUdp4));
-  EXPECT_FALSE(matches(spec, ipv6_frame(kProtocolTcp, tcp_segment({}))));
-  FrameBytes other = kRuleUdp6;
+  EXPECT_FALSE(matches(spec, packet::ipv6_frame(packet::kProtocolTcp, packet::tcp_segment({}))));
+  packet::FrameBytes other = kRuleUdp6;
   other[53] ^= 1;
   EXPECT_FALSE(matches(spec, other));
 }
@@ -167,13 +170,13 @@ TEST(FlowRules, MatchEtherTypesAndTags) {
   arp.match(RTE_FLOW_ITEM_TYPE_ETH, type_item(0x0806), type_item(0xffff)).queue(0);
   EXPECT_TRUE(matches(arp, kArp));
   EXPECT_FALSE(matches(arp, kRuleUdp4));
-  EXPECT_FALSE(matches(arp, tagged(kArp, 0x8100, 5)));
+  EXPECT_FALSE(matches(arp, packet::tagged(kArp, 0x8100, 5)));
 
   FlowSpec vlan5;
   vlan5.match(RTE_FLOW_ITEM_TYPE_ETH).match(RTE_FLOW_ITEM_TYPE_VLAN, vlan_item(5)).queue(0);
-  EXPECT_TRUE(matches(vlan5, tagged(kArp, 0x8100, 5)));
-  EXPECT_TRUE(matches(vlan5, tagged(kArp, 0x8100, 0xe005)));  // the priority does not matter
-  EXPECT_FALSE(matches(vlan5, tagged(kArp, 0x8100, 6)));
+  EXPECT_TRUE(matches(vlan5, packet::tagged(kArp, 0x8100, 5)));
+  EXPECT_TRUE(matches(vlan5, packet::tagged(kArp, 0x8100, 0xe005)));  // the priority does not matter
+  EXPECT_FALSE(matches(vlan5, packet::tagged(kArp, 0x8100, 6)));
   EXPECT_FALSE(matches(vlan5, kArp));
 
   FlowSpec both;
@@ -181,20 +184,20 @@ TEST(FlowRules, MatchEtherTypesAndTags) {
       .match(RTE_FLOW_ITEM_TYPE_VLAN, vlan_item(7))
       .match(RTE_FLOW_ITEM_TYPE_VLAN, vlan_item(5, 0x0806), vlan_item(0x0fff, 0xffff))
       .queue(0);
-  EXPECT_TRUE(matches(both, tagged(tagged(kArp, 0x8100, 5), 0x88a8, 7)));
-  EXPECT_FALSE(matches(both, tagged(tagged(kArp, 0x8100, 7), 0x88a8, 5)));
-  EXPECT_FALSE(matches(both, tagged(tagged(kRuleUdp4, 0x8100, 5), 0x88a8, 7)));
-  EXPECT_FALSE(matches(both, tagged(kArp, 0x88a8, 7)));
+  EXPECT_TRUE(matches(both, packet::tagged(packet::tagged(kArp, 0x8100, 5), 0x88a8, 7)));
+  EXPECT_FALSE(matches(both, packet::tagged(packet::tagged(kArp, 0x8100, 7), 0x88a8, 5)));
+  EXPECT_FALSE(matches(both, packet::tagged(packet::tagged(kRuleUdp4, 0x8100, 5), 0x88a8, 7)));
+  EXPECT_FALSE(matches(both, packet::tagged(kArp, 0x88a8, 7)));
 }
 
 TEST(FlowRules, MatchMacAddresses) {
   rte_flow_item_eth item{};
-  std::memcpy(&item.hdr.dst_addr, kTestDestinationMac.bytes.data(), 6);
-  std::memcpy(&item.hdr.src_addr, kTestSourceMac.bytes.data(), 6);
+  std::memcpy(&item.hdr.dst_addr, packet::kTestDestinationMac.bytes.data(), 6);
+  std::memcpy(&item.hdr.src_addr, packet::kTestSourceMac.bytes.data(), 6);
   FlowSpec spec;
   spec.match(RTE_FLOW_ITEM_TYPE_ETH, item).queue(0);
   EXPECT_TRUE(matches(spec, kRuleUdp4));
-  FrameBytes other = kRuleUdp4;
+  packet::FrameBytes other = kRuleUdp4;
   other[11] ^= 1;
   EXPECT_FALSE(matches(spec, other));
 }
@@ -208,10 +211,10 @@ RC_GTEST_PROP(FlowRules, AnyBytesAreMatchedWithinTheirFrame, (const std::vector<
       .queue(0);
   FlowRules rules;
   rules.add(everything.rule());
-  for (const FrameBytes& whole : {FrameBytes(bytes), tagged(kRuleUdp6, 0x8100, 1), kArp}) {
+  for (const packet::FrameBytes& whole : {packet::FrameBytes(bytes), packet::tagged(kRuleUdp6, 0x8100, 1), kArp}) {
     const auto length = *rc::gen::inRange<std::size_t>(0, whole.size() + 1);
-    SegmentedFrame frame(std::span<const std::uint8_t>(whole).first(length));
-    RC_ASSERT(rules.match(frame.ref().data(), frame.ref().length, parse(frame.ref())) == nullptr);
+    packet::SegmentedFrame frame(std::span<const std::uint8_t>(whole).first(length));
+    RC_ASSERT(rules.match(frame.ref().data(), frame.ref().length, packet::parse(frame.ref())) == nullptr);
   }
 }
 
@@ -225,8 +228,8 @@ TEST(FlowRules, PriorityThenAgeDecides) {
   FlowRule* low = add(9);
   FlowRule* first = add(3);
   FlowRule* second = add(3);
-  SegmentedFrame frame(kRuleUdp4);
-  const auto matched = [&] { return rules.match(frame.ref().data(), frame.ref().length, parse(frame.ref())); };
+  packet::SegmentedFrame frame(kRuleUdp4);
+  const auto matched = [&] { return rules.match(frame.ref().data(), frame.ref().length, packet::parse(frame.ref())); };
   EXPECT_EQ(matched(), first);
   EXPECT_EQ(matched(), first);
   EXPECT_EQ(first->hits.load(), 2U);

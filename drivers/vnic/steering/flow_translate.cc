@@ -80,9 +80,9 @@ class Translation {
       case RTE_FLOW_ITEM_TYPE_IPV6:
         return ipv6(item);
       case RTE_FLOW_ITEM_TYPE_UDP:
-        return l4(item, L4Kind::udp, sizeof(rte_udp_hdr));
+        return l4(item, packet::L4Kind::udp, sizeof(rte_udp_hdr));
       case RTE_FLOW_ITEM_TYPE_TCP:
-        return l4(item, L4Kind::tcp, sizeof(rte_tcp_hdr));
+        return l4(item, packet::L4Kind::tcp, sizeof(rte_tcp_hdr));
       default:
         return fail(ENOTSUP, RTE_FLOW_ERROR_TYPE_ITEM, &item, "matched are eth, vlan, ipv4, ipv6, udp and tcp");
     }
@@ -96,7 +96,7 @@ class Translation {
   }
 
   int vlan(const rte_flow_item& item) {
-    if (rule_.vlans == kMaxVlanTags) {
+    if (rule_.vlans == packet::kMaxVlanTags) {
       return fail(ENOTSUP, RTE_FLOW_ERROR_TYPE_ITEM, &item, "two VLAN tags at most");
     }
     if (const int status = enter(item, Layer::vlan); status != 0) return status;
@@ -110,7 +110,7 @@ class Translation {
 
   int ipv4(const rte_flow_item& item) {
     if (const int status = enter(item, Layer::l3); status != 0) return status;
-    rule_.l3 = L3Kind::ipv4;
+    rule_.l3 = packet::L3Kind::ipv4;
     return take(item, sizeof(rte_ipv4_hdr), false,
                 {field(offsetof(rte_ipv4_hdr, src_addr), rule_.source, 0xff, 4),
                  field(offsetof(rte_ipv4_hdr, dst_addr), rule_.destination, 0xff, 4),
@@ -119,7 +119,7 @@ class Translation {
 
   int ipv6(const rte_flow_item& item) {
     if (const int status = enter(item, Layer::l3); status != 0) return status;
-    rule_.l3 = L3Kind::ipv6;
+    rule_.l3 = packet::L3Kind::ipv6;
     // Which extension headers there are stands in flags behind the header.
     std::uint32_t extensions = 0;
     static_assert(sizeof(rte_flow_item_ipv6) == sizeof(rte_ipv6_hdr) + sizeof(extensions));
@@ -132,7 +132,7 @@ class Translation {
                  field(offsetof(rte_ipv6_hdr, proto), rule_.protocol, 0)});
   }
 
-  int l4(const rte_flow_item& item, L4Kind kind, std::size_t header) {
+  int l4(const rte_flow_item& item, packet::L4Kind kind, std::size_t header) {
     if (const int status = enter(item, Layer::l4); status != 0) return status;
     rule_.l4 = kind;
     return take(item, header, false, {field(0, rule_.source_port), field(2, rule_.destination_port)});

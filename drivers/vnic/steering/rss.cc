@@ -39,7 +39,7 @@ void Rss::set_key(const std::uint8_t (&key)[kKeyBytes]) {
   for (std::size_t place = 0; place < contribution_.size(); ++place) {
     // The key's bits from this nibble's first on; bit b of the nibble adds the 32 bits from b on.
     const std::size_t byte = place / 2;
-    std::uint64_t window = std::uint64_t{load_be32(&key_[byte])} << 32;
+    std::uint64_t window = std::uint64_t{packet::load_be32(&key_[byte])} << 32;
     if (byte + 4 < kKeyBytes) window |= std::uint64_t{key_[byte + 4]} << 24;
     if (place % 2 == 1) window <<= 4;
     for (unsigned value = 0; value < 16; ++value) {
@@ -66,19 +66,20 @@ std::uint32_t Rss::hash(const std::uint8_t* bytes, std::size_t length) const {
   return sum;
 }
 
-Rss::Choice Rss::steer(const std::uint8_t* frame, const ParsedFrame& parsed) const {
-  const bool ipv4 = parsed.l3 == L3Kind::ipv4;
-  if (!ipv4 && parsed.l3 != L3Kind::ipv6) return {};
+Rss::Choice Rss::steer(const std::uint8_t* frame, const packet::ParsedFrame& parsed) const {
+  const bool ipv4 = parsed.l3 == packet::L3Kind::ipv4;
+  if (!ipv4 && parsed.l3 != packet::L3Kind::ipv6) return {};
   const Family& family = ipv4 ? kIpv4 : kIpv6;
   std::uint64_t ports = 0;
-  if (parsed.l4 == L4Kind::udp) ports = family.udp;
-  if (parsed.l4 == L4Kind::tcp) ports = family.tcp;
+  if (parsed.l4 == packet::L4Kind::udp) ports = family.udp;
+  if (parsed.l4 == packet::L4Kind::tcp) ports = family.tcp;
   const std::uint64_t kind = parsed.fragment ? family.fragment : ports == 0 ? family.other : 0;
   if ((fields_ & (family.any | kind | ports)) == 0) return {};
 
   std::uint8_t input[kMaxInput];
   const std::size_t addresses = ipv4 ? 8 : 32;
-  std::memcpy(input, frame + parsed.l3_offset + (ipv4 ? Ipv4View::kSource : Ipv6View::kSource), addresses);
+  std::memcpy(input, frame + parsed.l3_offset + (ipv4 ? packet::Ipv4View::kSource : packet::Ipv6View::kSource),
+              addresses);
   std::size_t length = addresses;
   if ((fields_ & ports) != 0) {
     std::memcpy(input + length, frame + parsed.l4_offset, 4);

@@ -39,7 +39,7 @@ class Rss {
     bool hashed = false;  ///< some enabled field was there
   };
   /// `frame`: contiguous, as parsed.
-  [[nodiscard]] Choice steer(const std::uint8_t* frame, const ParsedFrame& parsed) const;
+  [[nodiscard]] Choice steer(const std::uint8_t* frame, const packet::ParsedFrame& parsed) const;
 
  private:
   std::array<std::uint8_t, kKeyBytes> key_;

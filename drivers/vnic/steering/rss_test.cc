@@ -16,6 +16,8 @@
 namespace warpline::vnic {
 namespace {
 
+using packet::operator+;
+
 struct Endpoints {
   const char* source;
   std::uint16_t source_port;
@@ -44,29 +46,30 @@ constexpr Vector kIpv6Vectors[] = {
 };
 
 /// An IP frame of that protocol between the endpoints; its checksums are not right.
-FrameBytes frame_between(const Endpoints& ends, std::uint8_t protocol, bool vlan = false) {
+packet::FrameBytes frame_between(const Endpoints& ends, std::uint8_t protocol, bool vlan = false) {
   const IpAddress source = *parse_ip(ends.source);
   const IpAddress destination = *parse_ip(ends.destination);
-  const FrameBytes payload = protocol == kProtocolTcp ? tcp_segment({}) : udp_datagram({});
+  const packet::FrameBytes payload =
+      protocol == packet::kProtocolTcp ? packet::tcp_segment({}) : packet::udp_datagram({});
   const bool ipv4 = std::holds_alternative<Ipv4Address>(source);
-  FrameBytes frame = ipv4 ? ipv4_frame(protocol, payload) : ipv6_frame(protocol, payload);
-  std::uint8_t* header = frame.data() + EthernetView::kHeaderLength;
+  packet::FrameBytes frame = ipv4 ? packet::ipv4_frame(protocol, payload) : packet::ipv6_frame(protocol, payload);
+  std::uint8_t* header = frame.data() + packet::EthernetView::kHeaderLength;
   if (ipv4) {
-    store_address(header + Ipv4View::kSource, std::get<Ipv4Address>(source));
-    store_address(header + Ipv4View::kDestination, std::get<Ipv4Address>(destination));
+    packet::store_address(header + packet::Ipv4View::kSource, std::get<Ipv4Address>(source));
+    packet::store_address(header + packet::Ipv4View::kDestination, std::get<Ipv4Address>(destination));
   } else {
-    store_address(header + Ipv6View::kSource, std::get<Ipv6Address>(source));
-    store_address(header + Ipv6View::kDestination, std::get<Ipv6Address>(destination));
+    packet::store_address(header + packet::Ipv6View::kSource, std::get<Ipv6Address>(source));
+    packet::store_address(header + packet::Ipv6View::kDestination, std::get<Ipv6Address>(destination));
   }
-  std::uint8_t* ports = header + (ipv4 ? Ipv4View::kHeaderLength : Ipv6View::kHeaderLength);
-  store_be16(ports, ends.source_port);
-  store_be16(ports + 2, ends.destination_port);
-  return vlan ? tagged(frame, 0x8100, 5) : frame;
+  std::uint8_t* ports = header + (ipv4 ? packet::Ipv4View::kHeaderLength : packet::Ipv6View::kHeaderLength);
+  packet::store_be16(ports, ends.source_port);
+  packet::store_be16(ports + 2, ends.destination_port);
+  return vlan ? packet::tagged(frame, 0x8100, 5) : frame;
 }
 
-Rss::Choice steer(const Rss& rss, const FrameBytes& bytes) {
-  SegmentedFrame frame(bytes);
-  return rss.steer(frame.ref().data(), parse(frame.ref()));
+Rss::Choice steer(const Rss& rss, const packet::FrameBytes& bytes) {
+  packet::SegmentedFrame frame(bytes);
+  return rss.steer(frame.ref().data(), packet::parse(frame.ref()));
 }
 
 TEST(Rss, MicrosoftsVectors) {
@@ -74,7 +77,7 @@ TEST(Rss, MicrosoftsVectors) {
   for (const bool vlan : {false, true}) {
     for (const bool with_ports : {false, true}) {
       rss.set_fields(with_ports ? Rss::supported_fields() : RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_IPV6);
-      for (const std::uint8_t protocol : {kProtocolTcp, kProtocolUdp}) {
+      for (const std::uint8_t protocol : {packet::kProtocolTcp, packet::kProtocolUdp}) {
         for (const Vector& vector : kIpv4Vectors) {
           const Rss::Choice choice = steer(rss, frame_between(vector.endpoints, protocol, vlan));
           EXPECT_TRUE(choice.hashed);
@@ -97,7 +100,7 @@ RC_GTEST_PROP(Rss, HashesAsDpdkDoes, ()) {
   const auto words = *rc::gen::inRange<std::size_t>(1, Rss::kMaxInput / 4 + 1);
   const auto bytes = *rc::gen::container<std::vector<std::uint8_t>>(words * 4, rc::gen::arbitrary<std::uint8_t>());
   std::uint32_t tuple[Rss::kMaxInput / 4];
-  for (std::size_t i = 0; i < words; ++i) tuple[i] = load_be32(&bytes[i * 4]);
+  for (std::size_t i = 0; i < words; ++i) tuple[i] = packet::load_be32(&bytes[i * 4]);
   Rss rss;
   rss.set_key(key);
   RC_ASSERT(std::equal(std::begin(key), std::end(key), rss.key().begin()));
@@ -110,8 +113,8 @@ TEST(Rss, TheTableMakesAQueueOfTheHash) {
   rss.reset_table(3);
   EXPECT_EQ(rss.table[511], 511 % 3);
   rss.table[0x51ccc178 % Rss::kTableSize] = 17;
-  EXPECT_EQ(steer(rss, frame_between(kIpv4Vectors[0].endpoints, kProtocolTcp)).queue, 17);
-  EXPECT_EQ(steer(rss, frame_between(kIpv4Vectors[1].endpoints, kProtocolTcp)).queue, (0xc626b0ea & 511) % 3);
+  EXPECT_EQ(steer(rss, frame_between(kIpv4Vectors[0].endpoints, packet::kProtocolTcp)).queue, 17);
+  EXPECT_EQ(steer(rss, frame_between(kIpv4Vectors[1].endpoints, packet::kProtocolTcp)).queue, (0xc626b0ea & 511) % 3);
 }
 
 TEST(Rss, ConsecutiveFlowsSpreadOverAllQueues) {
@@ -120,7 +123,7 @@ TEST(Rss, ConsecutiveFlowsSpreadOverAllQueues) {
   rss.reset_table(8);
   std::array<int, 8> hits{};
   for (std::uint16_t port = 0; port < 1024; ++port) {
-    ++hits[steer(rss, frame_between({"198.18.0.1", port, "198.19.0.1", 9}, kProtocolUdp)).queue];
+    ++hits[steer(rss, frame_between({"198.18.0.1", port, "198.19.0.1", 9}, packet::kProtocolUdp)).queue];
   }
   for (const int n : hits) EXPECT_NEAR(n, 128, 40);
 }
@@ -128,28 +131,32 @@ TEST(Rss, ConsecutiveFlowsSpreadOverAllQueues) {
 TEST(Rss, EachKindOfPacketHasItsField) {
   struct Case {
     const char* name;
-    FrameBytes frame;
+    packet::FrameBytes frame;
     std::uint64_t own;
     std::uint64_t family;
   };
-  Ipv4Header fragment;
+  packet::Ipv4Header fragment;
   fragment.more_fragments = true;
-  const FrameBytes other = counting(40);
-  FrameBytes bad_udp = ipv4_frame(kProtocolUdp, udp_datagram({}));
-  store_be16(bad_udp.data() + 38, 7);  // a length below the header's
+  const packet::FrameBytes other = packet::counting(40);
+  packet::FrameBytes bad_udp = packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram({}));
+  packet::store_be16(bad_udp.data() + 38, 7);  // a length below the header's
   const Case cases[] = {
-      {"udp4", ipv4_frame(kProtocolUdp, udp_datagram({})), RTE_ETH_RSS_NONFRAG_IPV4_UDP, RTE_ETH_RSS_IPV4},
-      {"tcp4", ipv4_frame(kProtocolTcp, tcp_segment({})), RTE_ETH_RSS_NONFRAG_IPV4_TCP, RTE_ETH_RSS_IPV4},
-      {"other4", ipv4_frame(47, other), RTE_ETH_RSS_NONFRAG_IPV4_OTHER, RTE_ETH_RSS_IPV4},
+      {"udp4", packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram({})), RTE_ETH_RSS_NONFRAG_IPV4_UDP,
+       RTE_ETH_RSS_IPV4},
+      {"tcp4", packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment({})), RTE_ETH_RSS_NONFRAG_IPV4_TCP,
+       RTE_ETH_RSS_IPV4},
+      {"other4", packet::ipv4_frame(47, other), RTE_ETH_RSS_NONFRAG_IPV4_OTHER, RTE_ETH_RSS_IPV4},
       {"malformed4", bad_udp, RTE_ETH_RSS_NONFRAG_IPV4_OTHER, RTE_ETH_RSS_IPV4},
-      {"fragment4", ipv4_frame(kProtocolUdp, other, fragment), RTE_ETH_RSS_FRAG_IPV4, RTE_ETH_RSS_IPV4},
-      {"udp6", ipv6_frame(kProtocolUdp, udp_datagram({})), RTE_ETH_RSS_NONFRAG_IPV6_UDP, RTE_ETH_RSS_IPV6},
-      {"tcp6", ipv6_frame(kProtocolTcp, tcp_segment({})), RTE_ETH_RSS_NONFRAG_IPV6_TCP, RTE_ETH_RSS_IPV6},
-      {"other6", ipv6_frame(47, other), RTE_ETH_RSS_NONFRAG_IPV6_OTHER, RTE_ETH_RSS_IPV6},
-      {"fragment6", ipv6_frame(44, FrameBytes{17, 0, 0, 1, 0, 0, 0, 1} + other), RTE_ETH_RSS_FRAG_IPV6,
+      {"fragment4", packet::ipv4_frame(packet::kProtocolUdp, other, fragment), RTE_ETH_RSS_FRAG_IPV4, RTE_ETH_RSS_IPV4},
+      {"udp6", packet::ipv6_frame(packet::kProtocolUdp, packet::udp_datagram({})), RTE_ETH_RSS_NONFRAG_IPV6_UDP,
        RTE_ETH_RSS_IPV6},
-      {"arp", arp_frame({}), 0, 0},
-      {"unknown", ethernet_frame(0x88b5, other), 0, 0},
+      {"tcp6", packet::ipv6_frame(packet::kProtocolTcp, packet::tcp_segment({})), RTE_ETH_RSS_NONFRAG_IPV6_TCP,
+       RTE_ETH_RSS_IPV6},
+      {"other6", packet::ipv6_frame(47, other), RTE_ETH_RSS_NONFRAG_IPV6_OTHER, RTE_ETH_RSS_IPV6},
+      {"fragment6", packet::ipv6_frame(44, packet::FrameBytes{17, 0, 0, 1, 0, 0, 0, 1} + other), RTE_ETH_RSS_FRAG_IPV6,
+       RTE_ETH_RSS_IPV6},
+      {"arp", packet::arp_frame({}), 0, 0},
+      {"unknown", packet::ethernet_frame(0x88b5, other), 0, 0},
   };
   Rss rss;
   for (const Case& packet : cases) {

@@ -12,41 +12,41 @@ namespace warpline::vnic {
 namespace {
 
 /// The offload that this frame's L4 checksum needs; 0 for what none covers.
-std::uint64_t l4_offload(const ParsedFrame& parsed) {
-  if (!has_l4_checksum(parsed)) return 0;
-  if (parsed.l4 == L4Kind::udp) return RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
-  return parsed.l4 == L4Kind::tcp ? RTE_ETH_RX_OFFLOAD_TCP_CKSUM : 0;
+std::uint64_t l4_offload(const packet::ParsedFrame& parsed) {
+  if (!packet::has_l4_checksum(parsed)) return 0;
+  if (parsed.l4 == packet::L4Kind::udp) return RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
+  return parsed.l4 == packet::L4Kind::tcp ? RTE_ETH_RX_OFFLOAD_TCP_CKSUM : 0;
 }
 
-std::uint64_t kind_of(const ParsedFrame& parsed) {
+std::uint64_t kind_of(const packet::ParsedFrame& parsed) {
   RxL3 l3 = RxL3::none;
-  if (parsed.l3 == L3Kind::arp) l3 = RxL3::arp;
-  if (parsed.l3 == L3Kind::ipv4) l3 = RxL3::ipv4;
-  if (parsed.l3 == L3Kind::ipv6) l3 = RxL3::ipv6;
+  if (parsed.l3 == packet::L3Kind::arp) l3 = RxL3::arp;
+  if (parsed.l3 == packet::L3Kind::ipv4) l3 = RxL3::ipv4;
+  if (parsed.l3 == packet::L3Kind::ipv6) l3 = RxL3::ipv6;
   RxL4 l4 = RxL4::none;
-  if (parsed.l4 == L4Kind::icmp || parsed.l4 == L4Kind::icmpv6) l4 = RxL4::icmp;
-  if (parsed.l4 == L4Kind::udp) l4 = RxL4::udp;
-  if (parsed.l4 == L4Kind::tcp) l4 = RxL4::tcp;
+  if (parsed.l4 == packet::L4Kind::icmp || parsed.l4 == packet::L4Kind::icmpv6) l4 = RxL4::icmp;
+  if (parsed.l4 == packet::L4Kind::udp) l4 = RxL4::udp;
+  if (parsed.l4 == packet::L4Kind::tcp) l4 = RxL4::tcp;
   if (parsed.fragment) l4 = RxL4::fragment;
   return rx_kind(l3, l4, parsed.vlan_tags);
 }
 
 /// UDP over IPv4 may go without a checksum; then nothing was verified.
-bool has_no_checksum(FrameRef frame, const ParsedFrame& parsed) {
-  return parsed.l4 == L4Kind::udp && parsed.l3 == L3Kind::ipv4 &&
-         load_be16(frame.data() + parsed.l4_offset + UdpView::kChecksum) == 0;
+bool has_no_checksum(FrameRef frame, const packet::ParsedFrame& parsed) {
+  return parsed.l4 == packet::L4Kind::udp && parsed.l3 == packet::L3Kind::ipv4 &&
+         packet::load_be16(frame.data() + parsed.l4_offset + packet::UdpView::kChecksum) == 0;
 }
 
 /// The device itself summed up the very header that is checked here.
-bool knows_ip(const ParsedFrame& parsed, const DeviceSums& sums) {
-  return sums.ip.at == parsed.l3_offset + Ipv4View::kChecksum && sums.l3_length == parsed.l3_length;
+bool knows_ip(const packet::ParsedFrame& parsed, const DeviceSums& sums) {
+  return sums.ip.at == parsed.l3_offset + packet::Ipv4View::kChecksum && sums.l3_length == parsed.l3_length;
 }
 
 /// It summed up the very bytes that this frame's own checksum covers, on the right pseudo header.
-bool knows_l4(FrameRef frame, const ParsedFrame& parsed, const DeviceSums& sums) {
+bool knows_l4(FrameRef frame, const packet::ParsedFrame& parsed, const DeviceSums& sums) {
   const bool same =
-      sums.l4.at != 0 && sums.l4_begin == parsed.l4_offset && sums.l4_end == sums.l4_begin + l4_total(parsed);
-  return same && static_cast<std::uint16_t>(~pseudo_header(frame, parsed).checksum()) == sums.pseudo;
+      sums.l4.at != 0 && sums.l4_begin == parsed.l4_offset && sums.l4_end == sums.l4_begin + packet::l4_total(parsed);
+  return same && static_cast<std::uint16_t>(~packet::pseudo_header(frame, parsed).checksum()) == sums.pseudo;
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ bool Ingress::passes(FrameRef frame) {
     return lost(Count::rx_stopped);
   if (frame.length > max_frame) [[unlikely]]
     return lost(Count::rx_giant);
-  if (frame.length < EthernetView::kHeaderLength) [[unlikely]]
+  if (frame.length < packet::EthernetView::kHeaderLength) [[unlikely]]
     return lost(Count::rx_runt);
   return macs.passes(frame.data()) || lost(Count::rx_filtered);
 }
@@ -120,7 +120,7 @@ Ingress::Taken Ingress::deliver(FrameRef frame, std::uint64_t word, std::uint64_
     if (reports_kind) info.rx_flags |= rx_kind(RxL3::ipv4, RxL4::udp, 0);
     return store(0, info, [&](std::uint8_t* room) { copy_plain_udp(frame, room); });
   }
-  const std::uint32_t headers = tx_l2_length(word) + tx_l3_length(word) + TcpView::kHeaderLength;
+  const std::uint32_t headers = tx_l2_length(word) + tx_l3_length(word) + packet::TcpView::kHeaderLength;
   if (frame.count > 1 && frame.head_length() < headers) return Taken::unfinished;
   const DeviceSums sums = sum_up(frame, word);
   return sums.fits ? take(frame, sums, false, release_nanos) : Taken::unfit;
@@ -128,12 +128,12 @@ Ingress::Taken Ingress::deliver(FrameRef frame, std::uint64_t word, std::uint64_
 
 /// `stored`: of `sums` the fields in the frame are filled in.
 Ingress::Taken Ingress::take(FrameRef frame, const DeviceSums& sums, bool stored, std::uint64_t release_nanos) {
-  if (frame.count > 1 && frame.head_length() < EthernetView::kHeaderLength) return Taken::unfinished;
+  if (frame.count > 1 && frame.head_length() < packet::EthernetView::kHeaderLength) return Taken::unfinished;
   if (!passes(frame)) return Taken::yes;
   FrameInfo info{release_nanos, frame.length, 0, 0, 0, 0};
   std::uint16_t queue = 0;
   if (parses_) {
-    const ParsedFrame parsed = parse(frame);
+    const packet::ParsedFrame parsed = packet::parse(frame);
     if (frame.count > 1 && parsed.payload_offset > frame.head_length()) return Taken::unfinished;
     const Known known{knows_ip(parsed, sums), knows_l4(frame, parsed, sums)};
     const bool right = (known.ip || sums.ip.at == 0) && (known.l4 || sums.l4.at == 0);
@@ -152,7 +152,7 @@ Ingress::Taken Ingress::take(FrameRef frame, const DeviceSums& sums, bool stored
 }
 
 /// By flow rules and RSS, with what they and the parser have to tell; kNoQueue if a rule drops the frame.
-std::uint16_t Ingress::choose_queue(FrameRef frame, const ParsedFrame& parsed, FrameInfo& info) {
+std::uint16_t Ingress::choose_queue(FrameRef frame, const packet::ParsedFrame& parsed, FrameInfo& info) {
   info.header_length = parsed.payload_offset;
   if (reports_kind) info.rx_flags |= kind_of(parsed);
   const FlowRule* rule = flows.match(frame.data(), frame.length, parsed);
@@ -178,12 +178,12 @@ std::uint16_t Ingress::choose_queue(FrameRef frame, const ParsedFrame& parsed, F
 
 /// Flags of enum RxFlag. Bad checksums are counted; the frame goes on. Behind a bad IPv4 header L4 is
 /// not looked at.
-std::uint64_t Ingress::verify(FrameRef frame, const ParsedFrame& parsed, const Known& known) {
-  const bool ip = parsed.l3 == L3Kind::ipv4 && (checksum_offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0;
+std::uint64_t Ingress::verify(FrameRef frame, const packet::ParsedFrame& parsed, const Known& known) {
+  const bool ip = parsed.l3 == packet::L3Kind::ipv4 && (checksum_offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0;
   const bool l4 = (l4_offload(parsed) & checksum_offloads) != 0;
   if (!ip && !l4) return 0;
   // What is malformed behind the IP header does not matter to it.
-  if (!known.ip && verify_ip_checksum(frame, parsed) != Verdict::forward) {
+  if (!known.ip && packet::verify_ip_checksum(frame, parsed) != Verdict::forward) {
     if (!ip) return 0;
     counts.add(Count::rx_bad_ip_checksum);
     return kRxIpBad;
@@ -191,7 +191,7 @@ std::uint64_t Ingress::verify(FrameRef frame, const ParsedFrame& parsed, const K
   const std::uint64_t flags = ip ? kRxIpGood : std::uint64_t{0};
   if (!l4) return flags;
   if (known.l4) return flags | kRxL4Good;
-  if (verify_l4_checksum(frame, parsed) != Verdict::forward) {
+  if (packet::verify_l4_checksum(frame, parsed) != Verdict::forward) {
     counts.add(Count::rx_bad_l4_checksum);
     return flags | kRxL4Bad;
   }

@@ -95,8 +95,8 @@ class Ingress final : public FrameSink {
   Taken store(std::uint16_t queue, const FrameInfo& info, Copy&& copy);
   [[nodiscard]] Taken take(FrameRef frame, const DeviceSums& sums, bool stored, std::uint64_t release_nanos);
   static constexpr std::uint16_t kNoQueue = kMaxQueues;
-  [[nodiscard]] std::uint16_t choose_queue(FrameRef frame, const ParsedFrame& parsed, FrameInfo& info);
-  [[nodiscard]] std::uint64_t verify(FrameRef frame, const ParsedFrame& parsed, const Known& known);
+  [[nodiscard]] std::uint16_t choose_queue(FrameRef frame, const packet::ParsedFrame& parsed, FrameInfo& info);
+  [[nodiscard]] std::uint64_t verify(FrameRef frame, const packet::ParsedFrame& parsed, const Known& known);
 
   SpinLock lock_;
   std::uint16_t queues_ = 0;

@@ -30,7 +30,7 @@ struct Port {
     change();
   }
 
-  void deliver(const FrameBytes& frame, std::uint64_t release_nanos = 0) {
+  void deliver(const packet::FrameBytes& frame, std::uint64_t release_nanos = 0) {
     const std::scoped_lock burst(gate);
     ingress.deliver(frame.data(), static_cast<std::uint32_t>(frame.size()), release_nanos);
   }
@@ -38,7 +38,7 @@ struct Port {
   struct Received {
     std::uint16_t queue;
     FrameInfo info;
-    FrameBytes bytes;
+    packet::FrameBytes bytes;
   };
   /// The oldest frame of the lowest queue that has one. Queue kMaxQueues: there is none.
   Received receive() {
@@ -52,7 +52,7 @@ struct Port {
     return {kMaxQueues, {}, {}};
   }
   /// What becomes of one frame.
-  Received pass(const FrameBytes& frame) {
+  Received pass(const packet::FrameBytes& frame) {
     deliver(frame);
     return receive();
   }
@@ -67,9 +67,12 @@ struct Port {
   Gate gate{ingress};
 };
 
-const FrameBytes kUdp4 = with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(30))));
-const FrameBytes kTcp4 = with_checksums(ipv4_frame(kProtocolTcp, tcp_segment(counting(30))));
-const FrameBytes kUdp6 = with_checksums(ipv6_frame(kProtocolUdp, udp_datagram(counting(30))));
+const packet::FrameBytes kUdp4 =
+    packet::with_checksums(packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(30))));
+const packet::FrameBytes kTcp4 =
+    packet::with_checksums(packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment(packet::counting(30))));
+const packet::FrameBytes kUdp6 =
+    packet::with_checksums(packet::ipv6_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(30))));
 
 TEST(Ingress, WithNothingConfiguredFramesGoToQueueZero) {
   Port port(4);
@@ -84,14 +87,14 @@ TEST(Ingress, WithNothingConfiguredFramesGoToQueueZero) {
 
 TEST(Ingress, EveryLossIsCounted) {
   Port port(2, 1024);
-  const auto lost = [&port](Count reason, const FrameBytes& frame) {
+  const auto lost = [&port](Count reason, const packet::FrameBytes& frame) {
     const std::uint64_t before = port.ingress.counts.get(reason);
     EXPECT_TRUE(port.pass(frame).queue == kMaxQueues);
     EXPECT_EQ(port.ingress.counts.get(reason), before + 1);
   };
-  lost(Count::rx_runt, counting(13));
-  EXPECT_EQ(port.pass(counting(14)).bytes, counting(14));
-  lost(Count::rx_giant, counting(1519));
+  lost(Count::rx_runt, packet::counting(13));
+  EXPECT_EQ(port.pass(packet::counting(14)).bytes, packet::counting(14));
+  lost(Count::rx_giant, packet::counting(1519));
   port.set([&] { port.ingress.link_up = false; });
   lost(Count::rx_link_down, kUdp4);
   port.set([&] {
@@ -112,11 +115,11 @@ TEST(Ingress, EveryLossIsCounted) {
   port.set([&] {
     port.ingress.macs.promiscuous = true;
     auto rule = std::make_unique<FlowRule>();
-    rule->l3 = L3Kind::ipv6;
+    rule->l3 = packet::L3Kind::ipv6;
     rule->action.drop = true;
     port.ingress.flows.add(std::move(rule));
     auto beyond = std::make_unique<FlowRule>();
-    beyond->l4 = L4Kind::tcp;
+    beyond->l4 = packet::L4Kind::tcp;
     beyond->action.has_queue = true;
     beyond->action.queue = 2;  // there was one when it was made
     port.ingress.flows.add(std::move(beyond));
@@ -130,16 +133,16 @@ TEST(Ingress, EveryLossIsCounted) {
 TEST(Ingress, TheMacFilterTakesItsOwn) {
   Port port;
   const auto to = [](std::initializer_list<std::uint8_t> mac) {
-    FrameBytes frame = kUdp4;
+    packet::FrameBytes frame = kUdp4;
     std::copy(mac.begin(), mac.end(), frame.begin());
     return frame;
   };
-  const FrameBytes own = to({2, 0, 0, 0, 0, 7});
-  const FrameBytes other = to({2, 0, 0, 0, 0, 8});
-  const FrameBytes broadcast = to({0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
-  const FrameBytes group = to({1, 0, 0x5e, 0, 0, 1});
-  const FrameBytes foreign_group = to({1, 0, 0x5e, 0, 0, 2});
-  const auto taken = [&port](const FrameBytes& frame) { return port.pass(frame).queue == 0; };
+  const packet::FrameBytes own = to({2, 0, 0, 0, 0, 7});
+  const packet::FrameBytes other = to({2, 0, 0, 0, 0, 8});
+  const packet::FrameBytes broadcast = to({0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
+  const packet::FrameBytes group = to({1, 0, 0x5e, 0, 0, 1});
+  const packet::FrameBytes foreign_group = to({1, 0, 0x5e, 0, 0, 2});
+  const auto taken = [&port](const packet::FrameBytes& frame) { return port.pass(frame).queue == 0; };
   port.set([&] {
     port.ingress.macs.promiscuous = false;
     port.ingress.macs.unicast = {{{2, 0, 0, 0, 0, 9}}, {{2, 0, 0, 0, 0, 7}}};
@@ -156,18 +159,19 @@ TEST(Ingress, TheMacFilterTakesItsOwn) {
 
 TEST(Ingress, ChecksumsAreVerifiedWhenAskedFor) {
   Port port;
-  const auto flags = [&port](FrameBytes frame, std::size_t wrong_byte = 0) {
+  const auto flags = [&port](packet::FrameBytes frame, std::size_t wrong_byte = 0) {
     if (wrong_byte != 0) frame[wrong_byte] ^= 1;
     return port.pass(frame).info.rx_flags;
   };
   constexpr std::size_t kTtl = 22;
   constexpr std::size_t kPayload = 70;
-  const FrameBytes no_sum = ipv4_frame(kProtocolUdp, udp_datagram(counting(30)));
-  Ipv4Header header;
+  const packet::FrameBytes no_sum =
+      packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(30)));
+  packet::Ipv4Header header;
   header.more_fragments = true;
-  const FrameBytes fragment = ipv4_frame(kProtocolUdp, counting(32), header);
-  FrameBytes bad_length = no_sum;
-  store_be16(bad_length.data() + 38, 7);
+  const packet::FrameBytes fragment = packet::ipv4_frame(packet::kProtocolUdp, packet::counting(32), header);
+  packet::FrameBytes bad_length = no_sum;
+  packet::store_be16(bad_length.data() + 38, 7);
 
   EXPECT_EQ(flags(kUdp4), 0U);
   port.set([&] { port.ingress.checksum_offloads = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM; });
@@ -186,7 +190,7 @@ TEST(Ingress, ChecksumsAreVerifiedWhenAskedFor) {
   EXPECT_EQ(flags(kUdp6, kPayload), kRxL4Bad);
   EXPECT_EQ(flags(no_sum), kRxIpGood);  // nothing to verify
   EXPECT_EQ(flags(fragment), kRxIpGood);
-  EXPECT_EQ(flags(arp_frame({})), 0U);
+  EXPECT_EQ(flags(packet::arp_frame({})), 0U);
   port.set([&] { port.ingress.checksum_offloads = RTE_ETH_RX_OFFLOAD_TCP_CKSUM; });
   EXPECT_EQ(flags(kTcp4), kRxL4Good);
   EXPECT_EQ(flags(kTcp4, kTtl), 0U);
@@ -200,15 +204,15 @@ TEST(Ingress, RssSteersAndReportsItsHash) {
   port.set([&] { port.ingress.rss.set_fields(Rss::supported_fields()); });
   std::array<int, 4> hits{};
   for (std::uint16_t source = 0; source < 256; ++source) {
-    FrameBytes frame = kUdp4;
-    store_be16(frame.data() + 34, source);
+    packet::FrameBytes frame = kUdp4;
+    packet::store_be16(frame.data() + 34, source);
     const Port::Received received = port.pass(frame);
     EXPECT_EQ(received.info.rx_flags, kRxHash);
     EXPECT_EQ(received.queue, received.info.hash % Rss::kTableSize % 4);
     ++hits[received.queue];
   }
   for (const int n : hits) EXPECT_GT(n, 32);
-  const Port::Received arp = port.pass(arp_frame({}));
+  const Port::Received arp = port.pass(packet::arp_frame({}));
   EXPECT_EQ(arp.queue, 0);
   EXPECT_EQ(arp.info.rx_flags, 0U);
 }
@@ -227,13 +231,13 @@ TEST(Ingress, FlowRulesComeBeforeRss) {
     port.ingress.rss.set_fields(Rss::supported_fields());
     port.ingress.rss.table.fill(1);
     auto to_three = std::make_unique<FlowRule>();
-    to_three->l4 = L4Kind::tcp;
+    to_three->l4 = packet::L4Kind::tcp;
     to_three->action.has_queue = to_three->action.has_mark = true;
     to_three->action.queue = 3;
     to_three->action.mark = 99;
     port.ingress.flows.add(std::move(to_three));
     auto marked = std::make_unique<FlowRule>();
-    marked->l3 = L3Kind::ipv6;
+    marked->l3 = packet::L3Kind::ipv6;
     marked->action.has_mark = true;
     marked->action.mark = 6;
     port.ingress.flows.add(std::move(marked));
@@ -254,10 +258,10 @@ TEST(Ingress, HeaderLengthsAreToldWhenSomeoneSplits) {
   EXPECT_EQ(port.pass(kUdp4).info.header_length, 0U);
   port.set([&] { port.ingress.needs_header_length = true; });
   EXPECT_EQ(port.pass(kUdp4).info.header_length, 42U);
-  EXPECT_EQ(port.pass(tagged(kTcp4, 0x8100, 1)).info.header_length, 58U);
+  EXPECT_EQ(port.pass(packet::tagged(kTcp4, 0x8100, 1)).info.header_length, 58U);
   EXPECT_EQ(port.pass(kUdp6).info.header_length, 62U);
-  EXPECT_EQ(port.pass(ethernet_frame(0x88b5, counting(50))).info.header_length, 14U);
-  EXPECT_EQ(port.pass(tagged(counting(14), 0x8100, 1)).info.header_length, 18U);
+  EXPECT_EQ(port.pass(packet::ethernet_frame(0x88b5, packet::counting(50))).info.header_length, 14U);
+  EXPECT_EQ(port.pass(packet::tagged(packet::counting(14), 0x8100, 1)).info.header_length, 18U);
 }
 
 TEST(Ingress, ConfiguredAnewItIsEmptyAndStopped) {

@@ -23,8 +23,8 @@ struct DeviceSums {
   std::uint16_t pseudo = 0;  ///< the pseudo header's sum as it stood there, on which `l4` is built
 
   void store(std::uint8_t* frame) const {
-    if (ip.at != 0) store_be16(frame + ip.at, ip.value);
-    if (l4.at != 0) store_be16(frame + l4.at, l4.value);
+    if (ip.at != 0) packet::store_be16(frame + ip.at, ip.value);
+    if (l4.at != 0) packet::store_be16(frame + l4.at, l4.value);
   }
 };
 

@@ -22,12 +22,12 @@ constexpr std::uint8_t kL2 = 14;
 std::vector<std::uint8_t> udp_frame(const IpAddress& source, const IpAddress& destination, std::uint32_t length) {
   std::vector<std::uint8_t> frame(length);
   for (std::uint32_t i = 0; i < length; ++i) frame[i] = static_cast<std::uint8_t>(i * 37);
-  UdpFrame header;
+  packet::UdpFrame header;
   header.source = source;
   header.destination = destination;
   header.source_port = 7;
   header.destination_port = 9;
-  EXPECT_NE(emit(header, frame), 0U);
+  EXPECT_NE(packet::emit(header, frame), 0U);
   return frame;
 }
 
@@ -39,7 +39,7 @@ Verdict verdict(std::vector<std::uint8_t>& frame) {
   const auto length = static_cast<std::uint32_t>(frame.size());
   Segment segment{frame.data(), length, 0, Verdict::forward};
   const FrameRef whole{&segment, 1, length};
-  return verify_checksums(whole, parse(whole));
+  return packet::verify_checksums(whole, packet::parse(whole));
 }
 
 bool fill(std::vector<std::uint8_t>& frame, std::uint64_t word) {
@@ -160,14 +160,14 @@ TEST(TxChecksum, AUdpChecksumOfZeroIsSentAsOnes) {
   std::vector<std::uint8_t> frame = v4(44);
   // The two bytes of payload that make the sum all ones.
   for (std::uint32_t value = 0; value < 0x10000; ++value) {
-    store_be16(frame.data() + 42, static_cast<std::uint16_t>(value));
+    packet::store_be16(frame.data() + 42, static_cast<std::uint16_t>(value));
     leave_to_device(frame);
     ASSERT_TRUE(fill(frame, tx_word(0, kL2, 20, kTxIpSum | kTxUdpSum)));
-    if (load_be16(frame.data() + 40) == 0xffff) {
+    if (packet::load_be16(frame.data() + 40) == 0xffff) {
       EXPECT_EQ(verdict(frame), Verdict::forward);
       return;
     }
-    ASSERT_NE(load_be16(frame.data() + 40), 0);
+    ASSERT_NE(packet::load_be16(frame.data() + 40), 0);
   }
   FAIL() << "no such payload";
 }
@@ -179,7 +179,7 @@ TEST(TxChecksum, RefusesWhatTheFrameDoesNotHold) {
   EXPECT_FALSE(fill(frame, tx_word(0, kL2, 60, kTxUdpSum)));
   EXPECT_FALSE(fill(frame, tx_word(0, kL2, 40, kTxTcpSum)));
   EXPECT_FALSE(fill(frame, tx_word(0, 127, 511, kTxUdpSum)));
-  store_be16(frame.data() + kL2 + 2, 51);  // one more than there is
+  packet::store_be16(frame.data() + kL2 + 2, 51);  // one more than there is
   EXPECT_FALSE(fill(frame, tx_word(0, kL2, 20, kTxIpSum)));
   frame[kL2] = 0x50;
   EXPECT_FALSE(fill(frame, tx_word(0, kL2, 20, kTxIpSum)));

@@ -7,10 +7,16 @@
 
 namespace warpline {
 
-/// What users write and read for the values of an enum, in their order from 0 on. An enum that has such names
-/// specialises it right behind itself, by enum_names().
+/// kEnumNames is what users write and read for the values of an enum, in their order from 0 on. An enum that has such
+/// names says them right behind itself, in its own namespace, by a function names_of(E) that returns enum_names().
 template <typename E>
-inline constexpr std::array<std::string_view, 0> kEnumNames{};
+inline constexpr auto kEnumNames = [] {
+  if constexpr (requires { names_of(E{}); }) {
+    return names_of(E{});
+  } else {
+    return std::array<std::string_view, 0>{};
+  }
+}();
 
 /// Whether `value` is an enumerator: compilers write it as a number in parentheses otherwise.
 template <typename E, E value>

@@ -16,9 +16,9 @@ enum class EngineKind : std::uint8_t {
   persistent,  ///< a GPU, with one kernel that stays
 };
 
-template <>
-inline constexpr auto kEnumNames<EngineKind> =
-    enum_names<EngineKind>({"inline", "thread", "launch", "graph", "persistent"});
+constexpr auto names_of(EngineKind) {
+  return enum_names<EngineKind>({"inline", "thread", "launch", "graph", "persistent"});
+}
 
 /// True for launch, graph and persistent.
 [[nodiscard]] constexpr bool runs_on_gpu(EngineKind engine) { return engine >= EngineKind::launch; }
@@ -32,8 +32,8 @@ enum class WorkloadKind : std::uint8_t {
   spin,      ///< so much time is spent on it
   user,      ///< what the header says
 };
-template <>
-inline constexpr auto kEnumNames<WorkloadKind> =
-    enum_names<WorkloadKind>({"none", "mac-swap", "count", "checksum", "spin", "user"});
+constexpr auto names_of(WorkloadKind) {
+  return enum_names<WorkloadKind>({"none", "mac-swap", "count", "checksum", "spin", "user"});
+}
 
 }  // namespace warpline

@@ -6,7 +6,7 @@
 
 #include "warpline/base/clock.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// The largest batch that a loop handles at once.
 inline constexpr std::uint16_t kMaxBurst = 512;
@@ -64,4 +64,4 @@ class PacketBudget {
   std::atomic<std::int64_t> left_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::datapath

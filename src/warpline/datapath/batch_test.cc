@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace warpline {
+namespace warpline::datapath {
 namespace {
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
@@ -57,4 +57,4 @@ RC_GTEST_PROP(PacketBudgetProperty, NeverGrantsMoreThanItHas, (std::vector<std::
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::datapath

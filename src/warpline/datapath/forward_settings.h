@@ -12,7 +12,7 @@
 #include "warpline/memory/pool_settings.h"
 #include "warpline/port/port_settings.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// Which cores a packet passes.
 enum class ModelKind : std::uint8_t {
@@ -20,16 +20,14 @@ enum class ModelKind : std::uint8_t {
   run_to_completion,  ///< one core receives, works and transmits
   pipeline,           ///< one core receives, one transmits, an engine between them
 };
-template <>
-inline constexpr auto kEnumNames<ModelKind> = enum_names<ModelKind>({"automatic", "run-to-completion", "pipeline"});
+constexpr auto names_of(ModelKind) { return enum_names<ModelKind>({"automatic", "run-to-completion", "pipeline"}); }
 
 /// What a run does when a GPU engine fails.
 enum class GpuFailure : std::uint8_t {
   stop,      ///< the run ends
   failover,  ///< the same work goes on, on host threads
 };
-template <>
-inline constexpr auto kEnumNames<GpuFailure> = enum_names<GpuFailure>({"stop", "failover"});
+constexpr auto names_of(GpuFailure) { return enum_names<GpuFailure>({"stop", "failover"}); }
 
 /// The loops of a forwarder or a router, and what they do with each packet.
 struct ForwardSettings {
@@ -47,10 +45,10 @@ struct ForwardSettings {
   std::uint32_t tx_first = 0;     ///< packets that each port sends before forwarding begins
   std::vector<std::uint16_t> gpus = {0};  ///< CUDA ordinals: one for all pipelines, or one for each
   Nanos watchdog{1'000'000'000};          ///< a GPU engine with work that makes no progress for so long has failed
-  GpuFailure on_gpu_failure = GpuFailure::stop;  ///< whether the run then ends or goes on
-  RecycleWay recycle = RecycleWay::automatic;    ///< how sent buffers come back to the receive queues
-  bool nvtx = false;                             ///< NVTX ranges for the stages of a burst
-  bool loopback = false;                         ///< between two software NICs of the program's own, no ports
+  GpuFailure on_gpu_failure = GpuFailure::stop;                ///< whether the run then ends or goes on
+  memory::RecycleWay recycle = memory::RecycleWay::automatic;  ///< how sent buffers come back to the receive queues
+  bool nvtx = false;                                           ///< NVTX ranges for the stages of a burst
+  bool loopback = false;  ///< between two software NICs of the program's own, no ports
 
   /// The CUDA ordinal of one pipeline's GPU.
   [[nodiscard]] std::uint16_t gpu_of(std::size_t pipeline) const { return gpus[gpus.size() == 1 ? 0 : pipeline]; }
@@ -59,12 +57,12 @@ struct ForwardSettings {
 
 /// What a forwarder or a router is made from.
 struct DatapathSettings {
-  std::vector<PortSettings> ports;  ///< of a loopback none
-  PortSettings loopback_port;       ///< of a loopback: the set-up of both its software NICs; its spec is not read
-  PoolSettings pool;                ///< where packets are placed
-  ForwardSettings forward;          ///< loops and work
-  std::uint32_t lcores = 0;         ///< RuntimeSettings::lcores
-  std::uint64_t packets = 0;        ///< to receive, then the run is done; 0: no bound
+  std::vector<port::PortSettings> ports;  ///< of a loopback none
+  port::PortSettings loopback_port;       ///< of a loopback: the set-up of both its software NICs; its spec is not read
+  memory::PoolSettings pool;              ///< where packets are placed
+  ForwardSettings forward;                ///< loops and work
+  std::uint32_t lcores = 0;               ///< RuntimeSettings::lcores
+  std::uint64_t packets = 0;              ///< to receive, then the run is done; 0: no bound
 };
 
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::datapath {
 namespace {
 
 /// The port that packets from `port` leave by, of `ports` in all.
@@ -63,7 +63,7 @@ class LayoutBuilder {
                               route.queue, route.tx_port, route.queue);
       }
       const int node = nodes_[layout_.paths[worker].rx_port];
-      add(std::move(role), fmt::format("forward {}", worker), std::move(queues), node, kNoWorker);
+      add(std::move(role), fmt::format("forward {}", worker), std::move(queues), node, runtime::kNoWorker);
     }
     for (std::uint16_t path = 0; path < layout_.paths.size(); ++path) {
       add_engine(path, static_cast<int>(path % workers));
@@ -73,7 +73,7 @@ class LayoutBuilder {
   void add_pipeline(std::uint16_t path) {
     const PathRoute& route = layout_.paths[path];
     add({RoleKind::receive, {path}}, fmt::format("rx {}", path),
-        fmt::format("port {} rx {}", route.rx_port, route.queue), nodes_[route.rx_port], kNoWorker);
+        fmt::format("port {} rx {}", route.rx_port, route.queue), nodes_[route.rx_port], runtime::kNoWorker);
     const int receiver = last();
     add_engine(path, receiver);
     add({RoleKind::transmit, {path}}, fmt::format("tx {}", path),
@@ -97,14 +97,14 @@ class LayoutBuilder {
 
   void add_engine(std::uint16_t path, int near) {
     for (std::uint16_t lane = 0; lane < engine_threads(); ++lane) {
-      add({RoleKind::engine, {path}, lane}, fmt::format("engine {}.{}", path, lane), "", kAnyNode, near);
+      add({RoleKind::engine, {path}, lane}, fmt::format("engine {}.{}", path, lane), "", runtime::kAnyNode, near);
     }
   }
 
   void add_far_side() {
     for (std::uint16_t queue = 0; queue < settings_.forward.pipelines; ++queue) {
       add({RoleKind::far_side, {queue}}, fmt::format("far {}", queue),
-          fmt::format("far port rx {}, tx {}", queue, queue), kAnyNode, 0);
+          fmt::format("far port rx {}, tx {}", queue, queue), runtime::kAnyNode, 0);
     }
   }
 
@@ -128,4 +128,4 @@ ForwardLayout lay_out_forward(const DatapathSettings& settings, const std::vecto
   return LayoutBuilder(settings, nodes, cpus).build();
 }
 
-}  // namespace warpline
+}  // namespace warpline::datapath

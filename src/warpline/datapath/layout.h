@@ -7,7 +7,7 @@
 #include "warpline/datapath/forward_settings.h"
 #include "warpline/runtime/lcore_plan.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// Where one queue pair's packets come from and go to, ports by their index on the command line.
 struct PathRoute {
@@ -34,11 +34,11 @@ struct Role {
 
 /// Who does what in a `forward` run. `roles` and `requests` run in parallel.
 struct ForwardLayout {
-  ModelKind model;                      ///< never automatic
-  bool mixes_ports = false;             ///< what a path receives may leave by any port, not by its own alone
-  std::vector<PathRoute> paths;         ///< one a queue pair of each port that receives
-  std::vector<Role> roles;              ///< one a worker
-  std::vector<WorkerRequest> requests;  ///< the lcores that the roles need
+  ModelKind model;                               ///< never automatic
+  bool mixes_ports = false;                      ///< what a path receives may leave by any port, not by its own alone
+  std::vector<PathRoute> paths;                  ///< one a queue pair of each port that receives
+  std::vector<Role> roles;                       ///< one a worker
+  std::vector<runtime::WorkerRequest> requests;  ///< the lcores that the roles need
 
   /// Transmit queues that each port needs: one for each of its pipelines, and as many for answers if the port has an
   /// address and its packets leave elsewhere.
@@ -50,4 +50,4 @@ struct ForwardLayout {
 [[nodiscard]] ForwardLayout lay_out_forward(const DatapathSettings& settings, const std::vector<int>& nodes,
                                             std::size_t cpus);
 
-}  // namespace warpline
+}  // namespace warpline::datapath

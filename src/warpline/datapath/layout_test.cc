@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-namespace warpline {
+namespace warpline::datapath {
 namespace {
 
 DatapathSettings settings_of(std::size_t ports, std::uint16_t pipelines) {
@@ -19,7 +19,7 @@ DatapathSettings settings_of(std::size_t ports, std::uint16_t pipelines) {
 
 TEST(Layout, OnePortSendsOutOfItself) {
   const DatapathSettings settings = settings_of(1, 2);
-  const ForwardLayout layout = lay_out_forward(settings, {kAnyNode}, 4);
+  const ForwardLayout layout = lay_out_forward(settings, {runtime::kAnyNode}, 4);
   ASSERT_EQ(layout.paths.size(), 2U);
   EXPECT_EQ(layout.paths[1].rx_port, 0);
   EXPECT_EQ(layout.paths[1].tx_port, 0);
@@ -98,10 +98,10 @@ RC_GTEST_PROP(LayoutProperty, EveryPathIsReceivedWorkedOnAndTransmittedByExactly
     RC_ASSERT(lanes[path].size() == wanted_lanes);
   }
   RC_ASSERT(far == (settings.forward.loopback ? settings.forward.pipelines : 0U));
-  for (const WorkerRequest& request : layout.requests) {
-    RC_ASSERT(request.near == kNoWorker || static_cast<std::size_t>(request.near) < layout.requests.size());
+  for (const runtime::WorkerRequest& request : layout.requests) {
+    RC_ASSERT(request.near == runtime::kNoWorker || static_cast<std::size_t>(request.near) < layout.requests.size());
   }
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -15,7 +15,7 @@
 #include "warpline/workload/count.h"
 #include "warpline/workload/workload.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// The stages that one path's packets pass, and the engine between them, whatever their types. Set up and ended by
 /// the control thread; the stages belong to the lcores that run them.
@@ -33,14 +33,14 @@ class PathStages {
   /// Why the engine works no more, if it has failed. Any thread.
   [[nodiscard]] virtual std::optional<Error> failure() const { return std::nullopt; }
   /// Returns the counters of the engine's lanes, if the engine has threads of its own; else nothing.
-  [[nodiscard]] virtual std::vector<const LaneCounters*> lanes() const { return {}; }
+  [[nodiscard]] virtual std::vector<const handoff::LaneCounters*> lanes() const { return {}; }
   /// What a counting workload counted; nothing for the others. After finish().
-  [[nodiscard]] virtual std::optional<FrameTally> tally() const = 0;
+  [[nodiscard]] virtual std::optional<workload::FrameTally> tally() const = 0;
 };
 
 /// The tally in a functor that keeps one.
 template <typename Work>
-std::optional<FrameTally> tally_of(const Work& work) {
+std::optional<workload::FrameTally> tally_of(const Work& work) {
   if constexpr (requires { work.work().tally(); }) {
     return work.work().tally();
   } else {
@@ -49,26 +49,26 @@ std::optional<FrameTally> tally_of(const Work& work) {
 }
 
 /// Receive, work and transmit in one stage.
-template <PacketWork Work>
+template <handoff::PacketWork Work>
 class DirectStages final : public PathStages {
  public:
   DirectStages(QueuePath& path, PacketBudget& budget, const Work& work) : stage_(path, budget, work) {}
   Stage* receiving() override { return &stage_; }
-  std::optional<FrameTally> tally() const override { return tally_of(stage_.work()); }
+  std::optional<workload::FrameTally> tally() const override { return tally_of(stage_.work()); }
 
  private:
   RunToCompletion<Work> stage_;
 };
 
 /// Receive, engine and transmit with a burst ring between them.
-template <Engine E, PacketWork Work>
+template <handoff::Engine E, handoff::PacketWork Work>
 class RingStages final : public PathStages {
  public:
   /// How long the engine may take for what it still has when the run ends.
   static constexpr Nanos kEnginePatience{1'000'000'000};
 
   template <typename... EngineArguments>
-  RingStages(QueuePath& path, PacketBudget& budget, std::unique_ptr<BurstRing> ring, const Work& work,
+  RingStages(QueuePath& path, PacketBudget& budget, std::unique_ptr<handoff::BurstRing> ring, const Work& work,
              EngineArguments&&... arguments)
       : ring_(std::move(ring)),
         engine_(*ring_, work, std::forward<EngineArguments>(arguments)...),
@@ -84,15 +84,15 @@ class RingStages final : public PathStages {
   Stage* receiving() override { return &receive_; }
   Stage* transmitting() override { return &transmit_; }
   std::optional<Error> failure() const override { return engine_.failure(); }
-  std::vector<const LaneCounters*> lanes() const override {
-    std::vector<const LaneCounters*> all;
+  std::vector<const handoff::LaneCounters*> lanes() const override {
+    std::vector<const handoff::LaneCounters*> all;
     for (std::uint32_t lane = 0; lane < engine_.lanes(); ++lane) all.push_back(&engine_.counters(lane));
     return all;
   }
-  std::optional<FrameTally> tally() const override {
-    std::optional<FrameTally> sum;
+  std::optional<workload::FrameTally> tally() const override {
+    std::optional<workload::FrameTally> sum;
     engine_.for_each_worker_state([&sum](const Work& work) {
-      const std::optional<FrameTally> tally = tally_of(work);
+      const std::optional<workload::FrameTally> tally = tally_of(work);
       if (sum && tally) {
         sum->merge(*tally);
       } else {
@@ -103,10 +103,10 @@ class RingStages final : public PathStages {
   }
 
  private:
-  std::unique_ptr<BurstRing> ring_;
+  std::unique_ptr<handoff::BurstRing> ring_;
   E engine_;
   ReceiveStage<E> receive_;
   TransmitStage transmit_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/datapath/path_totals.h"
 
-namespace warpline {
+namespace warpline::datapath {
 namespace {
 
 void add_stage(StageTotals& sum, std::uint64_t calls, std::uint64_t packets, const StageSamples& samples) {
@@ -25,4 +25,4 @@ void PathTotals::add(const QueuePath& path) {
   latency.merge(sent.latency);
 }
 
-}  // namespace warpline
+}  // namespace warpline::datapath

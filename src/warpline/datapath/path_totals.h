@@ -5,7 +5,7 @@
 #include "warpline/base/run_totals.h"
 #include "warpline/datapath/queue_path.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// What paths counted, summed up. Any thread may read while the paths' lcores write.
 struct PathTotals {
@@ -18,4 +18,4 @@ struct PathTotals {
   void add(const QueuePath& path);
 };
 
-}  // namespace warpline
+}  // namespace warpline::datapath

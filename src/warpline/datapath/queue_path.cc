@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::datapath {
 
 QueuePath::~QueuePath() { rte_pktmbuf_free_bulk(held.mbufs.data() + held.first, held.end - held.first); }
 
@@ -20,12 +20,12 @@ std::uint16_t QueuePath::receive_few(rte_mbuf** mbufs, std::uint16_t room) {
   const std::uint16_t before = take_held(mbufs, room);
   const auto rest = static_cast<std::uint16_t>(room - before);
   if (rest == 0) return room;
-  if (rest >= kLeastRequest) {
+  if (rest >= port::kLeastRequest) {
     return static_cast<std::uint16_t>(before + rte_eth_rx_burst(rx.port, rx.queue, mbufs + before, rest));
   }
   held.first = 0;
-  held.end = rte_eth_rx_burst(rx.port, rx.queue, held.mbufs.data(), kLeastRequest);
+  held.end = rte_eth_rx_burst(rx.port, rx.queue, held.mbufs.data(), port::kLeastRequest);
   return static_cast<std::uint16_t>(before + take_held(mbufs + before, rest));
 }
 
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -16,7 +16,7 @@
 #include "warpline/packet/responder.h"
 #include "warpline/port/port_queue.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// Written by the lcore that receives.
 struct alignas(64) ReceiveCounters {
@@ -47,7 +47,7 @@ struct alignas(64) TransmitCounters {
 struct alignas(64) HeldPackets {
   std::uint16_t first = 0;
   std::uint16_t end = 0;
-  std::array<rte_mbuf*, kLeastRequest> mbufs;
+  std::array<rte_mbuf*, port::kLeastRequest> mbufs;
 };
 
 /// One queue pair's way through the program: what it receives, where that leaves, and what was counted on the way.
@@ -59,23 +59,23 @@ struct QueuePath {
   /// ring does.
   ~QueuePath();
 
-  PortQueue rx;
-  PortQueue tx;
-  PortQueue reply;  ///< a transmit queue of the receiving port
+  port::PortQueue rx;
+  port::PortQueue tx;
+  port::PortQueue reply;  ///< a transmit queue of the receiving port
   std::uint16_t burst;
   std::uint64_t deadline_ticks;
   std::uint32_t tx_retries;
-  std::optional<Responder> responder;  ///< set: ARP, ND and echo for the port's address are answered
-  bool counts_bytes = true;            ///< false: as far as no stage looks at the packets anyway
-  Recycler* recycler = nullptr;        ///< of the lcore that receives and sends, if there is anything to recycle
-  std::uint16_t recycle_index = 0;     ///< of both rx and tx there
-  bool yields = false;                 ///< its lcores share a core with others, so they give it up when idle
+  std::optional<packet::Responder> responder;  ///< set: ARP, ND and echo for the port's address are answered
+  bool counts_bytes = true;                    ///< false: as far as no stage looks at the packets anyway
+  memory::Recycler* recycler = nullptr;  ///< of the lcore that receives and sends, if there is anything to recycle
+  std::uint16_t recycle_index = 0;       ///< of both rx and tx there
+  bool yields = false;                   ///< its lcores share a core with others, so they give it up when idle
 
   /// Receives up to `room` packets, after what has been sent was recycled. Returns how many. With room for none, it is
   /// a poll all the same: software devices work while they are called.
   std::uint16_t receive(rte_mbuf** mbufs, std::uint16_t room) {
     if (recycler != nullptr) recycler->poll(recycle_index);
-    if (room >= kLeastRequest && held.first == held.end) [[likely]]
+    if (room >= port::kLeastRequest && held.first == held.end) [[likely]]
       return rte_eth_rx_burst(rx.port, rx.queue, mbufs, room);
     return receive_few(mbufs, room);
   }
@@ -99,4 +99,4 @@ struct QueuePath {
   std::uint16_t receive_few(rte_mbuf** mbufs, std::uint16_t room);
 };
 
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -14,20 +14,20 @@
 #include "warpline/handoff/engine.h"
 #include "warpline/memory/mbuf_frame.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// The first half of a pipeline: receives into the open burst of the ring and publishes it when it is full or due.
 /// Owner: the path's receiving lcore, the ring's producer.
-template <Engine E>
+template <handoff::Engine E>
 class ReceiveStage final : public Stage {
  public:
-  ReceiveStage(QueuePath& path, PacketBudget& budget, BurstRing& ring, E& engine)
+  ReceiveStage(QueuePath& path, PacketBudget& budget, handoff::BurstRing& ring, E& engine)
       : path_(path), budget_(budget), ring_(ring), engine_(engine), clock_(path.burst, path.deadline_ticks) {}
 
   std::uint16_t poll() override {
     const bool timed = sampler_.due();
     if (timed) sampler_.start();
-    Burst* burst = ring_.acquire();
+    handoff::Burst* burst = ring_.acquire();
     if (burst == nullptr) {
       path_.received.ring_full.add(1);
       return 0;
@@ -44,7 +44,7 @@ class ReceiveStage final : public Stage {
   }
 
   bool drain() override {
-    while (Burst* burst = ring_.acquire()) {
+    while (handoff::Burst* burst = ring_.acquire()) {
       receive_into(*burst, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
       if (burst->empty()) return end();
       publish(*burst);
@@ -58,18 +58,18 @@ class ReceiveStage final : public Stage {
     return true;
   }
 
-  void publish(Burst& burst) {
+  void publish(handoff::Burst& burst) {
     burst.set_stamp(ticks_now());
     path_.received.bursts.add(1);
-    const TraceRange range("publish");
+    const gpu::TraceRange range("publish");
     ring_.publish();
     engine_.on_published();
   }
 
   /// Receives right into the burst: `receive` puts up to so many packets at its tail and returns how many.
   template <typename F>
-  void receive_into(Burst& burst, F&& receive) {
-    const TraceRange range("rx");
+  void receive_into(handoff::Burst& burst, F&& receive) {
+    const gpu::TraceRange range("rx");
     const std::uint16_t room = budget_.claim(path_.burst - burst.packet_count());
     auto** const mbufs = reinterpret_cast<rte_mbuf**>(burst.tail());
     const std::uint16_t received = receive(mbufs, room);
@@ -89,7 +89,7 @@ class ReceiveStage final : public Stage {
   }
 
   /// The first of `count` packets at the burst's tail, while they are in one or two pieces. Returns how many.
-  static std::uint16_t append_runs(Burst& burst, std::uint16_t count, std::uint64_t& bytes) {
+  static std::uint16_t append_runs(handoff::Burst& burst, std::uint16_t count, std::uint64_t& bytes) {
     const auto fill = [&bytes](const rte_mbuf* mbuf, Segment& segment) {
       segment.data = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
       segment.length = mbuf->data_len;
@@ -120,9 +120,9 @@ class ReceiveStage final : public Stage {
     return appended;
   }
 
-  [[gnu::noinline]] void append_slowly(Burst& burst, rte_mbuf* mbuf) {
+  [[gnu::noinline]] void append_slowly(handoff::Burst& burst, rte_mbuf* mbuf) {
     std::array<Segment, kMaxSegments> pieces;
-    const std::uint16_t count = segments_of(mbuf, pieces.data());
+    const std::uint16_t count = memory::segments_of(mbuf, pieces.data());
     if (count == 0) return burst.append(mbuf, rte_pktmbuf_mtod(mbuf, std::uint8_t*), 0, Verdict::too_many_segments);
     const FrameRef frame{pieces.data(), count, rte_pktmbuf_pkt_len(mbuf)};
     const bool answered = path_.responder && path_.responder->answer(frame);
@@ -135,10 +135,10 @@ class ReceiveStage final : public Stage {
 
   QueuePath& path_;
   PacketBudget& budget_;
-  BurstRing& ring_;
+  handoff::BurstRing& ring_;
   E& engine_;
   BatchClock clock_;
   StageSampler sampler_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::datapath

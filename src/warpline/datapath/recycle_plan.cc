@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/datapath/recycle_plan.h"
 
-namespace warpline {
+namespace warpline::datapath {
 namespace {
 
 bool receives(RoleKind kind) { return kind == RoleKind::run_to_completion || kind == RoleKind::receive; }
@@ -9,12 +9,12 @@ bool transmits(RoleKind kind) { return kind == RoleKind::run_to_completion || ki
 
 }  // namespace
 
-RecyclePlan recycle_plan(const DatapathSettings& settings, const ForwardLayout& layout,
-                         const std::vector<std::uint16_t>& ports) {
-  RecyclePlan plan;
+memory::RecyclePlan recycle_plan(const DatapathSettings& settings, const ForwardLayout& layout,
+                                 const std::vector<std::uint16_t>& ports) {
+  memory::RecyclePlan plan;
   plan.way = settings.forward.recycle;
   for (const Role& role : layout.roles) {
-    RecycleQueues& lcore = plan.lcores.emplace_back();
+    memory::RecycleQueues& lcore = plan.lcores.emplace_back();
     if (role.kind == RoleKind::far_side) continue;
     for (const std::uint16_t path : role.paths) {
       const PathRoute& route = layout.paths[path];
@@ -29,10 +29,10 @@ RecyclePlan recycle_plan(const DatapathSettings& settings, const ForwardLayout& 
   return plan;
 }
 
-void give_recyclers(const Recycling& recycling, const ForwardLayout& layout,
+void give_recyclers(const memory::Recycling& recycling, const ForwardLayout& layout,
                     const std::vector<std::unique_ptr<QueuePath>>& paths) {
   for (std::size_t role = 0; role < layout.roles.size(); ++role) {
-    Recycler* const recycler = recycling.lcores[role].get();
+    memory::Recycler* const recycler = recycling.lcores[role].get();
     if (recycler == nullptr || !receives(layout.roles[role].kind)) continue;
     for (std::uint16_t i = 0; i < layout.roles[role].paths.size(); ++i) {
       QueuePath& path = *paths[layout.roles[role].paths[i]];
@@ -42,4 +42,4 @@ void give_recyclers(const Recycling& recycling, const ForwardLayout& layout,
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -10,15 +10,15 @@
 #include "warpline/datapath/queue_path.h"
 #include "warpline/memory/recycle_setup.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// Which lcore polls and sends on which queues in a `forward` run, one entry for each of layout.roles, and which
 /// receive queue's buffers leave by which transmit queue. `ports`: ids, by the index that the layout counts them with.
-[[nodiscard]] RecyclePlan recycle_plan(const DatapathSettings& settings, const ForwardLayout& layout,
-                                       const std::vector<std::uint16_t>& ports);
+[[nodiscard]] memory::RecyclePlan recycle_plan(const DatapathSettings& settings, const ForwardLayout& layout,
+                                               const std::vector<std::uint16_t>& ports);
 
 /// Lets each path know the recycler of the lcore that receives it, which must outlive it.
-void give_recyclers(const Recycling& recycling, const ForwardLayout& layout,
+void give_recyclers(const memory::Recycling& recycling, const ForwardLayout& layout,
                     const std::vector<std::unique_ptr<QueuePath>>& paths);
 
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -15,7 +15,7 @@
 #include "warpline/gpu/trace.h"
 #include "warpline/memory/mbuf_frame.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// The whole way of a packet on one lcore: receive, work, transmit. One object a path, owned by that lcore.
 template <typename Work>
@@ -50,7 +50,7 @@ class RunToCompletion final : public Stage {
     explicit NoRange(const char* /*name*/) {}
   };
   template <bool kTimed>
-  using Range = std::conditional_t<kTimed, TraceRange, NoRange>;
+  using Range = std::conditional_t<kTimed, gpu::TraceRange, NoRange>;
 
   [[gnu::noinline]] std::uint16_t timed_step() { return step<true>(); }
 
@@ -133,7 +133,7 @@ class RunToCompletion final : public Stage {
 
   [[gnu::noinline]] Verdict judge_slowly(rte_mbuf* mbuf) {
     std::array<Segment, kMaxSegments> segments;
-    const std::uint16_t pieces = segments_of(mbuf, segments.data());
+    const std::uint16_t pieces = memory::segments_of(mbuf, segments.data());
     if (pieces == 0) return Verdict::too_many_segments;
     const FrameRef frame{segments.data(), pieces, rte_pktmbuf_pkt_len(mbuf)};
     if (path_.responder && path_.responder->answer(frame)) return Verdict::reply;
@@ -145,9 +145,9 @@ class RunToCompletion final : public Stage {
   Work work_;
   BatchClock clock_;
   StageSampler sampler_;
-  bool traced_ = trace_enabled.load(std::memory_order_relaxed);
+  bool traced_ = gpu::trace_enabled.load(std::memory_order_relaxed);
   std::uint16_t count_ = 0;
   std::array<rte_mbuf*, kMaxBurst> mbufs_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -6,7 +6,7 @@
 #include "warpline/base/clock.h"
 #include "warpline/base/counter.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// What a stage costs, from the bursts that were timed. One writer: the stage's lcore.
 struct StageSamples {
@@ -43,4 +43,4 @@ class StageSampler {
   std::uint64_t lap_start_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::datapath

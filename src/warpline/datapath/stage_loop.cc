@@ -3,7 +3,7 @@
 
 #include "warpline/base/give_way.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 void run_stages(std::span<Stage* const> stages, const StageControl& control, bool yields) {
   Turns turns(yields);
@@ -21,4 +21,4 @@ void run_stages(std::span<Stage* const> stages, const StageControl& control, boo
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::datapath

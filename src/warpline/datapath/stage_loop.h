@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// One thing that a worker does again and again, on its own lcore.
 class Stage {
@@ -27,4 +27,4 @@ struct StageControl {
 /// A worker's life: polls its stages in turn until told to stop, then drains them in turn.
 void run_stages(std::span<Stage* const> stages, const StageControl& control, bool yields);
 
-}  // namespace warpline
+}  // namespace warpline::datapath

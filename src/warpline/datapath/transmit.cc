@@ -4,9 +4,9 @@
 #include "warpline/base/buffer_mark.h"
 #include "warpline/base/give_way.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
-std::uint16_t transmit_retrying(QueuePath& path, PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
+std::uint16_t transmit_retrying(QueuePath& path, port::PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
                                 std::uint16_t sent, std::uint64_t bytes) {
   for (std::uint32_t retry = 0; retry < path.tx_retries && sent < count; ++retry) {
     idle(path.yields);
@@ -33,4 +33,4 @@ void set_aside(QueuePath& path, rte_mbuf* mbuf, Verdict verdict) {
   path.sent.drops.add(verdict);
 }
 
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -8,14 +8,14 @@
 
 #include "warpline/datapath/queue_path.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// Sends mbufs[0 .. count), `bytes` in all (0: not counted), to `to`. What the queue does not take in path.tx_retries
 /// further tries is freed and counted as tx_full. Owner: the path's transmitting lcore. Returns how many were sent.
-std::uint16_t transmit_retrying(QueuePath& path, PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
+std::uint16_t transmit_retrying(QueuePath& path, port::PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
                                 std::uint16_t sent, std::uint64_t bytes);
 
-inline std::uint16_t transmit(QueuePath& path, PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
+inline std::uint16_t transmit(QueuePath& path, port::PortQueue to, rte_mbuf** mbufs, std::uint16_t count,
                               std::uint64_t bytes) {
   const std::uint16_t sent = rte_eth_tx_burst(to.port, to.queue, mbufs, count);
   if (sent != count) [[unlikely]]
@@ -28,4 +28,4 @@ inline std::uint16_t transmit(QueuePath& path, PortQueue to, rte_mbuf** mbufs, s
 /// Drops one packet for `reason`, or sends the answer that it has become. Out of line: neither is the common way.
 void set_aside(QueuePath& path, rte_mbuf* mbuf, Verdict verdict);
 
-}  // namespace warpline
+}  // namespace warpline::datapath

@@ -5,12 +5,12 @@
 #include "warpline/datapath/transmit.h"
 #include "warpline/gpu/trace.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 std::uint16_t TransmitStage::poll() {
-  const Burst* burst = ring_.completed();
+  const handoff::Burst* burst = ring_.completed();
   if (burst == nullptr) return 0;
-  const TraceRange range("complete");
+  const gpu::TraceRange range("complete");
   const std::uint64_t waited = ticks_now() - burst->stamp();
   path_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(waited)));
   const std::uint16_t packets = burst->packet_count();
@@ -30,14 +30,14 @@ bool TransmitStage::drain() {
 }
 
 void TransmitStage::reclaim() {
-  while (const Burst* burst = ring_.reclaim()) {
+  while (const handoff::Burst* burst = ring_.reclaim()) {
     send(*burst);
     ring_.release();
   }
 }
 
-void TransmitStage::send(const Burst& burst) {
-  const TraceRange range("tx");
+void TransmitStage::send(const handoff::Burst& burst) {
+  const gpu::TraceRange range("tx");
   path_.sent.checked.add(burst.for_work());
   if (const std::uint16_t unworked = burst.unworked(); unworked != 0) [[unlikely]]
     path_.sent.unworked.add(unworked);
@@ -63,4 +63,4 @@ void TransmitStage::send(const Burst& burst) {
   path_.recycle_later(kept);
 }
 
-}  // namespace warpline
+}  // namespace warpline::datapath

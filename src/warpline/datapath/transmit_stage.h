@@ -11,13 +11,13 @@
 #include "warpline/datapath/stage_loop.h"
 #include "warpline/handoff/burst_ring.h"
 
-namespace warpline {
+namespace warpline::datapath {
 
 /// The second half of a pipeline: sends the bursts that the engine is done with, in the order in which they came.
 /// Owner: the path's transmitting lcore, the ring's consumer.
 class TransmitStage final : public Stage {
  public:
-  TransmitStage(QueuePath& path, BurstRing& ring) : path_(path), ring_(ring) {}
+  TransmitStage(QueuePath& path, handoff::BurstRing& ring) : path_(path), ring_(ring) {}
 
   std::uint16_t poll() override;
   bool drain() override;
@@ -26,12 +26,12 @@ class TransmitStage final : public Stage {
   void reclaim();
 
  private:
-  void send(const Burst& burst);
+  void send(const handoff::Burst& burst);
 
   QueuePath& path_;
-  BurstRing& ring_;
+  handoff::BurstRing& ring_;
   StageSampler sampler_;
   std::array<rte_mbuf*, kMaxBurst> mbufs_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::datapath

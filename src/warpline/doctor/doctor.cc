@@ -16,7 +16,7 @@
 #include "warpline/machine/privileges.h"
 #include "warpline/machine/topology.h"
 
-namespace warpline {
+namespace warpline::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -57,9 +57,9 @@ std::vector<Check> examine_machine(const fs::path& root) {
 }
 
 Check check_hugepages(const fs::path& root) {
-  const std::vector<HugepagePool> pools = read_hugepages(root / "sys");
+  const std::vector<machine::HugepagePool> pools = machine::read_hugepages(root / "sys");
   std::vector<std::string> parts;
-  for (const HugepagePool& pool : pools) {
+  for (const machine::HugepagePool& pool : pools) {
     if (pool.reserved == 0) continue;
     parts.push_back(fmt::format("node {}: {} of {} MiB, {} free", pool.node, pool.reserved, pool.page.value / kMebibyte,
                                 pool.free));
@@ -70,9 +70,10 @@ Check check_hugepages(const fs::path& root) {
   } else if (parts.empty()) {
     check.found = "none reserved: runs on ordinary pages, slower";
   }
-  if (free_bytes(pools).value < kLoopbackMemory.value) {
+  if (machine::free_bytes(pools).value < kLoopbackMemory.value) {
     check.health = Health::warning;
-    check.fix = pools.empty() ? "use a kernel built with CONFIG_HUGETLBFS" : reserve_command(pools, kLoopbackMemory);
+    check.fix =
+        pools.empty() ? "use a kernel built with CONFIG_HUGETLBFS" : machine::reserve_command(pools, kLoopbackMemory);
   }
   return check;
 }
@@ -95,7 +96,7 @@ Check check_locked_memory(const fs::path& root) {
   const std::uint64_t bytes = std::strtoull(soft.c_str(), nullptr, 10);
   check.found = soft == "unlimited" ? "unlimited" : fmt::format("{} MiB at most", bytes / kMebibyte);
   if (soft == "unlimited" || bytes >= kLoopbackMemory.value) return check;
-  if (read_privileges(root / "proc").ipc_lock) {
+  if (machine::read_privileges(root / "proc").ipc_lock) {
     check.found += " without CAP_IPC_LOCK, which this process has";
   } else {
     check.health = Health::warning;
@@ -106,7 +107,7 @@ Check check_locked_memory(const fs::path& root) {
 }
 
 Check check_cores(const fs::path& root) {
-  const Result<Topology> topology = Topology::of_machine(root / "sys");
+  const Result<machine::Topology> topology = machine::Topology::of_machine(root / "sys");
   Check check{.name = "cores", .found = {}, .fix = {}};
   if (!topology.ok()) {
     check.health = Health::missing;
@@ -115,9 +116,9 @@ Check check_cores(const fs::path& root) {
     return check;
   }
   std::vector<int> cpus;
-  for (const Cpu& cpu : topology->cpus) cpus.push_back(cpu.id);
-  check.found =
-      fmt::format("{} processors ({}), {} physical cores", cpus.size(), format_cpu_list(cpus), topology->cores());
+  for (const machine::Cpu& cpu : topology->cpus) cpus.push_back(cpu.id);
+  check.found = fmt::format("{} processors ({}), {} physical cores", cpus.size(), machine::format_cpu_list(cpus),
+                            topology->cores());
   // Generator, forwarder and checker of the loopback, and control.
   if (topology->cores() < 4) {
     check.health = Health::warning;
@@ -159,7 +160,7 @@ Check check_governor(const fs::path& root) {
 }
 
 Check check_numa(const fs::path& root) {
-  const std::vector<int> nodes = parse_cpu_list(first_line(root / "sys/devices/system/node/online"));
+  const std::vector<int> nodes = machine::parse_cpu_list(first_line(root / "sys/devices/system/node/online"));
   const std::size_t count = std::max<std::size_t>(nodes.size(), 1);
   Check check{.name = "numa", .found = fmt::format("{} node{}", count, count == 1 ? "" : "s"), .fix = {}};
   const std::string balancing = first_line(root / "proc/sys/kernel/numa_balancing");
@@ -195,4 +196,4 @@ Check check_cpu_features(const fs::path& root) {
   return check;
 }
 
-}  // namespace warpline
+}  // namespace warpline::doctor

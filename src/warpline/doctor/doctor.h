@@ -9,7 +9,7 @@
 #include "warpline/base/result.h"
 #include "warpline/gpu/device.h"
 
-namespace warpline {
+namespace warpline::doctor {
 
 enum class Health : std::uint8_t {
   ok,
@@ -32,7 +32,7 @@ struct Check {
 
 /// One line for each GPU, and what keeps GPUs and NICs apart. Of `gpus`, what list_gpus() answered, and `root`/sys and
 /// `root`/proc. Empty where there is no GPU: examine_machine() says so.
-[[nodiscard]] std::vector<Check> examine_gpus(const Result<std::vector<GpuFacts>>& gpus,
+[[nodiscard]] std::vector<Check> examine_gpus(const Result<std::vector<gpu::GpuFacts>>& gpus,
                                               const std::filesystem::path& root = "/");
 
 // The single checks, in the order of examine_machine().
@@ -53,4 +53,4 @@ struct Check {
 [[nodiscard]] Check check_tun(const std::filesystem::path& root);
 [[nodiscard]] Check check_gpu(const std::filesystem::path& root);
 
-}  // namespace warpline
+}  // namespace warpline::doctor

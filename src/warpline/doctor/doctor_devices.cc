@@ -16,7 +16,7 @@
 #include "warpline/port/vnic.h"
 #include "warpline/runtime/port_spec.h"
 
-namespace warpline {
+namespace warpline::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,8 +70,8 @@ Check check_drivers(const fs::path& root) {
 }
 
 Check check_vnic(const fs::path&) {
-  if (vnic_calls() != nullptr) return {.name = "net_vnic", .found = "built in", .fix = {}};
-  const Error error = built_without_vnic("");
+  if (port::vnic_calls() != nullptr) return {.name = "net_vnic", .found = "built in", .fix = {}};
+  const Error error = port::built_without_vnic("");
   return {.name = "net_vnic",
           .health = Health::warning,
           .found = fmt::format("{}: --loopback runs on rings", error.why),
@@ -82,12 +82,12 @@ Check check_network_devices(const fs::path& root) {
   std::vector<std::string> usable;
   std::vector<std::string> others;
   std::vector<std::string> addresses;
-  for (const PciDevice& device : pci_devices(root)) {
+  for (const machine::PciDevice& device : machine::pci_devices(root)) {
     if (!device.is_nic()) continue;
     const std::string text =
         fmt::format("{} ({})", device.address, device.driver.empty() ? "no driver" : device.driver);
-    (works_with_dpdk(device.driver) ? usable : others).push_back(text);
-    if (!works_with_dpdk(device.driver)) addresses.push_back(device.address);
+    (runtime::works_with_dpdk(device.driver) ? usable : others).push_back(text);
+    if (!runtime::works_with_dpdk(device.driver)) addresses.push_back(device.address);
   }
   Check check{.name = "network devices", .found = {}, .fix = {}};
   if (!usable.empty()) check.found = fmt::format("for DPDK: {}", fmt::join(usable, ", "));
@@ -121,7 +121,7 @@ Check check_vfio(const fs::path& root) {
 }
 
 Check check_privileges(const fs::path& root) {
-  const Privileges own = read_privileges(root / "proc");
+  const machine::Privileges own = machine::read_privileges(root / "proc");
   std::vector<std::string> lacking;
   if (!own.net_raw) lacking.emplace_back("CAP_NET_RAW (net_af_packet, net_pcap on interfaces)");
   if (!own.net_admin) lacking.emplace_back("CAP_NET_ADMIN (net_tap)");
@@ -148,10 +148,10 @@ Check check_tun(const fs::path& root) {
 Check check_gpu(const fs::path& root) {
   std::vector<std::string> gpus;
   const std::string not_needed = ": CPU engines only";
-  for (const PciDevice& device : pci_devices(root)) {
+  for (const machine::PciDevice& device : machine::pci_devices(root)) {
     if (device.is_gpu()) gpus.push_back(device.address);
   }
-  const std::string driver = gpu_driver(root);
+  const std::string driver = machine::gpu_driver(root);
   if (!driver.empty()) {
     return {.name = "gpu",
             .found = gpus.empty() ? fmt::format("NVIDIA driver {}", driver)
@@ -170,4 +170,4 @@ Check check_gpu(const fs::path& root) {
           .fix = "sudo apt-get install nvidia-driver (or from https://www.nvidia.com/drivers)"};
 }
 
-}  // namespace warpline
+}  // namespace warpline::doctor

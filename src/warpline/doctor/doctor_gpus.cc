@@ -10,7 +10,7 @@
 #include "warpline/machine/pci_devices.h"
 #include "warpline/runtime/port_spec.h"
 
-namespace warpline {
+namespace warpline::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -19,13 +19,13 @@ constexpr std::uint64_t kGibibyte = 1 << 30;
 /// The oldest that the program has code for, unless it was built for others.
 constexpr int kLeastCompute = 8;
 
-std::string describe(const PciLink& link) {
+std::string describe(const gpu::PciLink& link) {
   if (link.lanes == 0) return "PCIe link unknown";
   return link.generation() == 0 ? fmt::format("PCIe x{}", link.lanes)
                                 : fmt::format("PCIe Gen{} x{}", link.generation(), link.lanes);
 }
 
-Check check_one(const GpuFacts& gpu) {
+Check check_one(const gpu::GpuFacts& gpu) {
   Check check{.name = fmt::format("gpu {}", gpu.ordinal), .found = {}, .fix = {}};
   check.found = fmt::format("{} at {}, {} GiB, {} SMs, compute {}.{}, CUDA {}.{}, {}{}", gpu.name, gpu.pci,
                             gpu.memory.value / kGibibyte, gpu.multiprocessors, gpu.compute_major, gpu.compute_minor,
@@ -46,16 +46,16 @@ Check check_one(const GpuFacts& gpu) {
     check.health = Health::warning;
     check.found +=
         fmt::format(": only {} of {} lanes are in use, {:.0f} Gbit/s each way", gpu.link_now.lanes, gpu.link_most.lanes,
-                    PciLink{gpu.link_most.gigatransfers, gpu.link_now.lanes}.gigabit_per_s());
+                    gpu::PciLink{gpu.link_most.gigatransfers, gpu.link_now.lanes}.gigabit_per_s());
     check.fix = "seat it in a slot of all lanes, and see what the firmware gives the slot";
   }
   return check;
 }
 
 /// What lies between a GPU and a NIC that DPDK has; empty: nothing but a switch.
-std::string obstacle(const GpuFacts& gpu, const PciDevice& nic, const fs::path& sys) {
-  const PciFacts ours = read_pci_facts(gpu.pci, sys);
-  const PciFacts its = read_pci_facts(nic.address, sys);
+std::string obstacle(const gpu::GpuFacts& gpu, const machine::PciDevice& nic, const fs::path& sys) {
+  const gpu::PciFacts ours = gpu::read_pci_facts(gpu.pci, sys);
+  const gpu::PciFacts its = gpu::read_pci_facts(nic.address, sys);
   if (ours.node >= 0 && its.node >= 0 && ours.node != its.node) {
     return fmt::format("{} is on node {}, GPU {} on node {}", nic.address, its.node, gpu.ordinal, ours.node);
   }
@@ -66,13 +66,14 @@ std::string obstacle(const GpuFacts& gpu, const PciDevice& nic, const fs::path& 
 }
 
 /// A NIC is well placed if one GPU is near it.
-Check check_paths(const std::vector<GpuFacts>& gpus, const std::vector<PciDevice>& nics, const fs::path& root) {
+Check check_paths(const std::vector<gpu::GpuFacts>& gpus, const std::vector<machine::PciDevice>& nics,
+                  const fs::path& root) {
   Check check{.name = "gpu paths", .found = "no NIC for DPDK beside the GPUs", .fix = {}};
   if (nics.empty()) return check;
   std::vector<std::string> obstacles;
-  for (const PciDevice& nic : nics) {
+  for (const machine::PciDevice& nic : nics) {
     std::vector<std::string> found;
-    for (const GpuFacts& gpu : gpus) {
+    for (const gpu::GpuFacts& gpu : gpus) {
       std::string between = obstacle(gpu, nic, root / "sys");
       if (!between.empty()) found.push_back(std::move(between));
     }
@@ -87,12 +88,13 @@ Check check_paths(const std::vector<GpuFacts>& gpus, const std::vector<PciDevice
 }
 
 /// Whether NICs can read and write the memory of GPUs.
-Check check_direct(const std::vector<GpuFacts>& gpus, const std::vector<PciDevice>& nics, const fs::path& root) {
+Check check_direct(const std::vector<gpu::GpuFacts>& gpus, const std::vector<machine::PciDevice>& nics,
+                   const fs::path& root) {
   Check check{.name = "gpu direct", .found = {}, .fix = {}};
-  const auto is_verbs = [](const PciDevice& nic) { return nic.driver.starts_with("mlx"); };
+  const auto is_verbs = [](const machine::PciDevice& nic) { return nic.driver.starts_with("mlx"); };
   const bool wanted = std::any_of(nics.begin(), nics.end(), is_verbs);
-  const bool opens = std::all_of(gpus.begin(), gpus.end(), [](const GpuFacts& gpu) { return gpu.gpudirect; });
-  const bool dma_buf = std::all_of(gpus.begin(), gpus.end(), [](const GpuFacts& gpu) { return gpu.dma_buf; });
+  const bool opens = std::all_of(gpus.begin(), gpus.end(), [](const gpu::GpuFacts& gpu) { return gpu.gpudirect; });
+  const bool dma_buf = std::all_of(gpus.begin(), gpus.end(), [](const gpu::GpuFacts& gpu) { return gpu.dma_buf; });
   std::error_code ignored;
   const bool peermem = fs::exists(root / "sys/module/nvidia_peermem", ignored);
   check.found = fmt::format("nvidia-peermem {}, dma-buf {}", peermem ? "loaded" : "not loaded",
@@ -113,21 +115,22 @@ Check check_direct(const std::vector<GpuFacts>& gpus, const std::vector<PciDevic
 
 }  // namespace
 
-std::vector<Check> examine_gpus(const Result<std::vector<GpuFacts>>& gpus, const fs::path& root) {
-  const std::vector<PciDevice> devices = pci_devices(root);
+std::vector<Check> examine_gpus(const Result<std::vector<gpu::GpuFacts>>& gpus, const fs::path& root) {
+  const std::vector<machine::PciDevice> devices = machine::pci_devices(root);
   if (!gpus.ok()) {
     const bool has_gpu = std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.is_gpu(); });
-    if (gpu_driver(root).empty() || (!built_with_cuda() && !has_gpu)) return {};
+    if (machine::gpu_driver(root).empty() || (!gpu::built_with_cuda() && !has_gpu)) return {};
     return {{.name = "cuda", .health = Health::warning, .found = gpus.error().why, .fix = gpus.error().fix}};
   }
-  std::vector<PciDevice> nics;
-  std::copy_if(devices.begin(), devices.end(), std::back_inserter(nics),
-               [](const PciDevice& device) { return device.is_nic() && works_with_dpdk(device.driver); });
+  std::vector<machine::PciDevice> nics;
+  std::copy_if(devices.begin(), devices.end(), std::back_inserter(nics), [](const machine::PciDevice& device) {
+    return device.is_nic() && runtime::works_with_dpdk(device.driver);
+  });
   std::vector<Check> checks;
-  for (const GpuFacts& gpu : *gpus) checks.push_back(check_one(gpu));
+  for (const gpu::GpuFacts& gpu : *gpus) checks.push_back(check_one(gpu));
   checks.push_back(check_paths(*gpus, nics, root));
   checks.push_back(check_direct(*gpus, nics, root));
   return checks;
 }
 
-}  // namespace warpline
+}  // namespace warpline::doctor

@@ -11,7 +11,7 @@
 
 #include "warpline/base/scratch_folder.h"
 
-namespace warpline {
+namespace warpline::doctor {
 namespace {
 
 using testing::HasSubstr;
@@ -160,8 +160,8 @@ TEST_F(DoctorTest, Gpu) {
   expect(check_gpu(root()), Health::ok, "0000:0a:00.0, driver 580.82.07");
 }
 
-GpuFacts good_gpu() {
-  GpuFacts gpu;
+gpu::GpuFacts good_gpu() {
+  gpu::GpuFacts gpu;
   gpu.name = "NVIDIA H200";
   gpu.pci = "0000:0a:00.0";
   gpu.multiprocessors = 132;
@@ -180,7 +180,7 @@ const Check& named(const std::vector<Check>& checks, const std::string& name) {
 }
 
 TEST_F(DoctorTest, AGoodGpu) {
-  GpuFacts gpu = good_gpu();
+  gpu::GpuFacts gpu = good_gpu();
   gpu.link_now = {2.5, 16};
   gpu.node = 1;
   const std::vector<Check> checks = examine_gpus(std::vector{gpu}, root());
@@ -192,7 +192,7 @@ TEST_F(DoctorTest, AGoodGpu) {
 }
 
 TEST_F(DoctorTest, AGpuOnFewLanesOrTooOld) {
-  GpuFacts gpu = good_gpu();
+  gpu::GpuFacts gpu = good_gpu();
   gpu.link_now = {32, 8};
   expect(named(examine_gpus(std::vector{gpu}, root()), "gpu 0"), Health::warning,
          "only 8 of 16 lanes are in use, 252 Gbit/s each way");
@@ -224,18 +224,20 @@ TEST_F(DoctorTest, GpusThatAreFarFromTheNics) {
   expect(paths(), Health::warning, "0000:0c:00.0 and GPU 0 are behind different root ports");
   nic("0000:0d:00.0");
   expect(paths(), Health::warning, "0000:0d:00.0 is on node 1, GPU 0 on node 0");
-  const auto direct = [&](const GpuFacts& gpu) { return named(examine_gpus(std::vector{gpu}, root()), "gpu direct"); };
+  const auto direct = [&](const gpu::GpuFacts& gpu) {
+    return named(examine_gpus(std::vector{gpu}, root()), "gpu direct");
+  };
   expect(direct(good_gpu()), Health::warning, "needed for -m device");
   EXPECT_EQ(direct(good_gpu()).fix, "sudo modprobe nvidia-peermem");
   root_.write("sys/module/nvidia_peermem/refcnt", "0\n");
   expect(direct(good_gpu()), Health::ok, "nvidia-peermem loaded");
-  GpuFacts closed = good_gpu();
+  gpu::GpuFacts closed = good_gpu();
   closed.gpudirect = false;
   expect(direct(closed), Health::warning, "does not open its memory");
 }
 
 TEST_F(DoctorTest, GpusThatCudaDoesNotShow) {
-  const Result<std::vector<GpuFacts>> none =
+  const Result<std::vector<gpu::GpuFacts>> none =
       environment_error("no GPU can be used", "the driver knows CUDA 12.0", "install a driver for CUDA 13.0");
   EXPECT_TRUE(examine_gpus(none, root()).empty()) << "without a driver the other check says all";
   pci("0000:0a:00.0", "0x10de", "0x030200", "nvidia");
@@ -247,4 +249,4 @@ TEST_F(DoctorTest, GpusThatCudaDoesNotShow) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::doctor

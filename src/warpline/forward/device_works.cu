@@ -3,9 +3,9 @@
 #include "warpline/handoff/device_work.cuh"
 #include "warpline/workload/with_workload.h"
 
-WARPLINE_DEVICE_WORK(warpline::NoWork);
-WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::MacSwap>);
-WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::Count>);
-WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::ChecksumVerify>);
-WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::Spin<>>);
-WARPLINE_DEVICE_WORK(warpline::FrameLimits<warpline::UserWork>);
+WARPLINE_DEVICE_WORK(warpline::workload::NoWork);
+WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::workload::MacSwap>);
+WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::workload::Count>);
+WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::workload::ChecksumVerify>);
+WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::workload::Spin<>>);
+WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::UserWork>);

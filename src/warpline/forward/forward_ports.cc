@@ -13,15 +13,15 @@
 #include "warpline/port/vnic.h"
 #include "warpline/runtime/setup_step.h"
 
-namespace warpline {
+namespace warpline::forward {
 
 Bytes ForwardPorts::host_memory() const {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
   std::uint64_t bytes = kRingsAndQueues;
-  const auto add = [&](const PortSettings& port, const PoolSettings& pool) {
-    bytes += host_bytes(pools_plan("", port, pool, kAnyNode)).value;
+  const auto add = [&](const port::PortSettings& port, const memory::PoolSettings& pool) {
+    bytes += memory::host_bytes(pools_plan("", port, pool, runtime::kAnyNode)).value;
   };
-  for (const PortSettings& port : settings_.ports) add(port, settings_.pool);
+  for (const port::PortSettings& port : settings_.ports) add(port, settings_.pool);
   if (settings_.forward.loopback) {
     add(settings_.loopback_port, settings_.pool);
     add(settings_.loopback_port, far_pool());
@@ -30,25 +30,25 @@ Bytes ForwardPorts::host_memory() const {
 }
 
 Result<void> ForwardPorts::open() {
-  if (settings_.forward.loopback && vnic_calls() == nullptr) {
+  if (settings_.forward.loopback && port::vnic_calls() == nullptr) {
     WARPLINE_CHECK(open_rings());
   } else {
     for (const std::string& spec : specs()) {
-      WARPLINE_TRY(Port port, Port::open(spec));
+      WARPLINE_TRY(port::Port port, port::Port::open(spec));
       ports_.push_back(std::move(port));
     }
   }
-  one_pool_ = layout_.mixes_ports && settings_.pool.sharing == PoolSharing::shared &&
-              std::ranges::all_of(ports_, [&](const Port& port) { return port.node() == ports_.front().node(); });
+  one_pool_ = layout_.mixes_ports && settings_.pool.sharing == memory::PoolSharing::shared &&
+              std::ranges::all_of(ports_, [&](const port::Port& port) { return port.node() == ports_.front().node(); });
   for (std::uint16_t i = 0; i < ports_.size(); ++i) WARPLINE_CHECK(configure(i));
   for (std::uint16_t i = 0; i < (one_pool_ ? 1 : ports_.size()); ++i) WARPLINE_CHECK(make_pools(i));
   return start();
 }
 
 std::uint32_t ForwardPorts::window() const {
-  const PortSettings& port = settings_.loopback_port;
+  const port::PortSettings& port = settings_.loopback_port;
   const std::uint32_t ring = std::min(port.rx_ring, port.tx_ring);
-  const std::uint32_t room = settings_.pool.data_room != 0 ? settings_.pool.data_room : data_room(port.mtu);
+  const std::uint32_t room = settings_.pool.data_room != 0 ? settings_.pool.data_room : memory::data_room(port.mtu);
   const std::uint32_t split = settings_.pool.split;
   const std::uint32_t payload = max_frame_ - std::min(max_frame_, split);
   const std::uint32_t segments = (split != 0 ? 1 : 0) + (payload + room - 1) / room;
@@ -60,7 +60,7 @@ std::uint32_t ForwardPorts::window() const {
 std::vector<std::string> ForwardPorts::specs() const {
   std::vector<std::string> specs;
   if (!settings_.forward.loopback) {
-    for (const PortSettings& port : settings_.ports) specs.push_back(port.spec);
+    for (const port::PortSettings& port : settings_.ports) specs.push_back(port.spec);
     return specs;
   }
   constexpr std::uint32_t kFrameOverhead = 64;
@@ -75,9 +75,10 @@ std::vector<std::string> ForwardPorts::specs() const {
 /// A loopback's ports in a program without net_vnic. A ring has room for twice what the far side has on its way.
 Result<void> ForwardPorts::open_rings() {
   WARPLINE_TRY(const auto pair,
-               make_ring_pair(settings_.forward.pipelines, std::bit_ceil(settings_.loopback_port.rx_ring), kAnyNode));
+               port::make_ring_pair(settings_.forward.pipelines, std::bit_ceil(settings_.loopback_port.rx_ring),
+                                    runtime::kAnyNode));
   for (const std::uint16_t id : {pair.first, pair.second}) {
-    WARPLINE_TRY(Port port, Port::adopt(id));
+    WARPLINE_TRY(port::Port port, port::Port::adopt(id));
     ports_.push_back(std::move(port));
   }
   hands_over_ = true;
@@ -87,7 +88,7 @@ Result<void> ForwardPorts::open_rings() {
 Result<void> ForwardPorts::configure(std::uint16_t index) {
   // What leaves by a queue is of one pool: it was received by one queue of one port, or all ports share theirs. Frames
   // to send first come from elsewhere.
-  const bool wanted = is_far(index) || wants_fast_free(settings_.forward.recycle);
+  const bool wanted = is_far(index) || memory::wants_fast_free(settings_.forward.recycle);
   const bool of_one_pool = (one_pool_ || !layout_.mixes_ports) && (is_far(index) || settings_.pool.split == 0) &&
                            settings_.forward.tx_first == 0;
   const std::uint16_t tx =
@@ -97,53 +98,53 @@ Result<void> ForwardPorts::configure(std::uint16_t index) {
 }
 
 Result<void> ForwardPorts::make_pools(std::uint16_t index) {
-  const Port& port = ports_[index];
-  const PoolSettings pool = is_far(index) ? far_pool() : settings_.pool;
-  PortPoolsPlan plan = pools_plan(fmt::format("port{}", index), port.settings_in_force(), pool, port.node());
+  const port::Port& port = ports_[index];
+  const memory::PoolSettings pool = is_far(index) ? far_pool() : settings_.pool;
+  memory::PortPoolsPlan plan = pools_plan(fmt::format("port{}", index), port.settings_in_force(), pool, port.node());
   if (one_pool_) {
-    for (const Port& other : ports_ | std::views::drop(1)) {
-      const PortPoolsPlan more = pools_plan("", other.settings_in_force(), pool, port.node());
+    for (const port::Port& other : ports_ | std::views::drop(1)) {
+      const memory::PortPoolsPlan more = pools_plan("", other.settings_in_force(), pool, port.node());
       if (pool.size == 0) plan.size += more.size;
       plan.data_room = std::max(plan.data_room, more.data_room);
     }
   }
-  const SetupStep step(fmt::format("allocating the buffers of port {}", port.name()));
-  WARPLINE_TRY(PortPools pools, PortPools::make(plan));
+  const runtime::SetupStep step(fmt::format("allocating the buffers of port {}", port.name()));
+  WARPLINE_TRY(memory::PortPools pools, memory::PortPools::make(plan));
   pools_.push_back(std::move(pools));
   return {};
 }
 
 /// Any port may transmit from any other's pool, so all memory is known to all before one starts.
 Result<void> ForwardPorts::start() {
-  if (hands_over_ && (settings_.pool.split != 0 || settings_.pool.memory == MemoryKind::device)) {
-    return built_without_vnic(settings_.pool.split != 0 ? "--loopback with --split"
-                                                        : "--loopback with --memory device");
+  if (hands_over_ && (settings_.pool.split != 0 || settings_.pool.memory == memory::MemoryKind::device)) {
+    return port::built_without_vnic(settings_.pool.split != 0 ? "--loopback with --split"
+                                                              : "--loopback with --memory device");
   }
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    for (const PortPools& pools : pools_) {
+    for (const memory::PortPools& pools : pools_) {
       for (const std::span<std::byte> memory : pools.external()) WARPLINE_CHECK(ports_[i].map(memory));
     }
     WARPLINE_CHECK(ports_[i].attach(pools_of(i).queues()));
-    const SetupStep step(fmt::format("setting up the GPU's copies for port {}", ports_[i].name()));
+    const runtime::SetupStep step(fmt::format("setting up the GPU's copies for port {}", ports_[i].name()));
     if (!pools_of(i).external().empty()) WARPLINE_CHECK(copies_.install(ports_[i]));
   }
   std::vector<std::uint16_t> ids;
-  for (const Port& port : ports_) ids.push_back(port.id());
-  recycling_ = set_up_recycling(recycle_plan(settings_, layout_, ids));
-  for (Port& port : ports_) WARPLINE_CHECK(port.start());
+  for (const port::Port& port : ports_) ids.push_back(port.id());
+  recycling_ = memory::set_up_recycling(datapath::recycle_plan(settings_, layout_, ids));
+  for (port::Port& port : ports_) WARPLINE_CHECK(port.start());
   return {};
 }
 
 void ForwardPorts::stop() {
   copies_.stop();
-  for (Port& port : ports_) port.stop();
+  for (port::Port& port : ports_) port.stop();
 }
 
 std::vector<ForwardPort> ForwardPorts::near() const {
   std::vector<ForwardPort> near;
   const std::size_t count = settings_.forward.loopback ? 1 : ports_.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const PortSettings& settings = port_settings(i);
+    const port::PortSettings& settings = port_settings(i);
     near.push_back({ports_[i].id(), ports_[i].setup().mtu, ports_[i].mac(), std::nullopt});
     if (!settings.addresses.empty()) near.back().address = settings.addresses.front();
   }
@@ -152,35 +153,35 @@ std::vector<ForwardPort> ForwardPorts::near() const {
 
 Bytes ForwardPorts::gpu_memory() const {
   std::uint64_t bytes = 0;
-  for (const PortPools& pools : pools_) bytes += pools.gpu_bytes().value;
+  for (const memory::PortPools& pools : pools_) bytes += pools.gpu_bytes().value;
   return {bytes};
 }
 
 /// Buffers for what `port` receives, wherever they can be.
-std::uint32_t ForwardPorts::buffers(const PortSettings& port, const PoolSettings& pool) const {
+std::uint32_t ForwardPorts::buffers(const port::PortSettings& port, const memory::PoolSettings& pool) const {
   if (pool.size != 0) return pool.size;
-  const bool shared = pool.sharing == PoolSharing::shared;
+  const bool shared = pool.sharing == memory::PoolSharing::shared;
   const std::uint32_t queues = shared ? settings_.forward.pipelines : 1;
   // If all ports share one pool, each port counts only its own descriptors.
   const bool elsewhere = layout_.mixes_ports && !one_pool_;
   const auto senders = elsewhere ? static_cast<std::uint32_t>(settings_.ports.size()) : 1U;
   const std::uint32_t bursts = settings_.forward.ring_slots + 2U;
-  PoolDemand demand{.rx_descriptors = port.rx_ring * queues,
-                    .tx_descriptors = port.tx_ring * queues * senders,
-                    .in_flight = settings_.forward.burst * bursts * queues,
-                    .lcores = static_cast<std::uint32_t>(layout_.roles.size()) + 1,
-                    .cache = pool.cache};
+  memory::PoolDemand demand{.rx_descriptors = port.rx_ring * queues,
+                            .tx_descriptors = port.tx_ring * queues * senders,
+                            .in_flight = settings_.forward.burst * bursts * queues,
+                            .lcores = static_cast<std::uint32_t>(layout_.roles.size()) + 1,
+                            .cache = pool.cache};
   if (settings_.forward.loopback) demand.in_flight += (window() + far_burst_) * queues;
   demand.in_flight += settings_.forward.tx_first;
-  return pool_size(demand);
+  return memory::pool_size(demand);
 }
 
-PortPoolsPlan ForwardPorts::pools_plan(const std::string& name, const PortSettings& port, const PoolSettings& pool,
-                                       int node) const {
+memory::PortPoolsPlan ForwardPorts::pools_plan(const std::string& name, const port::PortSettings& port,
+                                               const memory::PoolSettings& pool, int node) const {
   return {.name = name,
           .settings = pool,
           .size = buffers(port, pool),
-          .data_room = pool.data_room != 0 ? pool.data_room : data_room(port.mtu),
+          .data_room = pool.data_room != 0 ? pool.data_room : memory::data_room(port.mtu),
           .queues = settings_.forward.pipelines,
           .gpus = settings_.forward.gpus,
           .node = node};
@@ -188,12 +189,12 @@ PortPoolsPlan ForwardPorts::pools_plan(const std::string& name, const PortSettin
 
 /// The far side writes and reads its frames itself, whatever the near one keeps them in; unless that gets those very
 /// buffers.
-PoolSettings ForwardPorts::far_pool() const {
-  PoolSettings pool = settings_.pool;
-  if (!hands_over_) pool.memory = MemoryKind::host;
-  pool.sharing = PoolSharing::shared;
+memory::PoolSettings ForwardPorts::far_pool() const {
+  memory::PoolSettings pool = settings_.pool;
+  if (!hands_over_) pool.memory = memory::MemoryKind::host;
+  pool.sharing = memory::PoolSharing::shared;
   pool.split = 0;
   return pool;
 }
 
-}  // namespace warpline
+}  // namespace warpline::forward

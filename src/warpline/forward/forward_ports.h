@@ -14,7 +14,7 @@
 #include "warpline/memory/recycle_setup.h"
 #include "warpline/port/port.h"
 
-namespace warpline {
+namespace warpline::forward {
 
 /// The ports of a `forward` run and the pools that they receive into; with --loopback a pair of software NICs, of which
 /// the first is forwarded on and the second is the far side: net_vnic, or rings in a program without it. Ports close
@@ -23,8 +23,8 @@ class ForwardPorts {
  public:
   /// `max_frame`: bytes of the longest frame that the program itself sends. `far_burst`: most frames that the far side
   /// of a loopback sends at once. `layout` outlives the ports.
-  ForwardPorts(const DatapathSettings& settings, const ForwardLayout& layout, std::uint32_t max_frame,
-               std::uint16_t far_burst)
+  ForwardPorts(const datapath::DatapathSettings& settings, const datapath::ForwardLayout& layout,
+               std::uint32_t max_frame, std::uint16_t far_burst)
       : settings_(settings),
         layout_(layout),
         max_frame_(max_frame),
@@ -41,9 +41,9 @@ class ForwardPorts {
   void stop();  ///< stops the devices; they close when this is destroyed
 
   /// The ports by their index in the layout; of a loopback the near one, then the far one.
-  [[nodiscard]] const std::vector<Port>& ports() const { return ports_; }
+  [[nodiscard]] const std::vector<port::Port>& ports() const { return ports_; }
   /// Each once.
-  [[nodiscard]] const std::vector<PortPools>& pools() const { return pools_; }
+  [[nodiscard]] const std::vector<memory::PortPools>& pools() const { return pools_; }
   /// Where frames that the program sends itself by that port come from.
   [[nodiscard]] rte_mempool& sending_pool(std::size_t port) const { return *pools_of(port).queues().front().payload; }
   /// Those that are forwarded on.
@@ -52,7 +52,7 @@ class ForwardPorts {
   /// frames in several segments no more than fill three quarters of its descriptors.
   [[nodiscard]] std::uint32_t window() const;
   /// How sent buffers come back, by the roles of the layout. Complete after open().
-  [[nodiscard]] const Recycling& recycling() const { return recycling_; }
+  [[nodiscard]] const memory::Recycling& recycling() const { return recycling_; }
   /// Returns the bytes of GPU memory that the packet buffers take.
   [[nodiscard]] Bytes gpu_memory() const;
 
@@ -63,26 +63,26 @@ class ForwardPorts {
   /// Makes the pools of port `index`, or of all ports if they share them. All ports must be configured.
   [[nodiscard]] Result<void> make_pools(std::uint16_t index);
   [[nodiscard]] Result<void> start();
-  [[nodiscard]] const PortSettings& port_settings(std::size_t port) const {
+  [[nodiscard]] const port::PortSettings& port_settings(std::size_t port) const {
     return settings_.forward.loopback ? settings_.loopback_port : settings_.ports[port];
   }
-  [[nodiscard]] const PortPools& pools_of(std::size_t port) const { return pools_[one_pool_ ? 0 : port]; }
+  [[nodiscard]] const memory::PortPools& pools_of(std::size_t port) const { return pools_[one_pool_ ? 0 : port]; }
   [[nodiscard]] bool is_far(std::size_t port) const { return settings_.forward.loopback && port == 1; }
-  [[nodiscard]] std::uint32_t buffers(const PortSettings& port, const PoolSettings& pool) const;
-  [[nodiscard]] PortPoolsPlan pools_plan(const std::string& name, const PortSettings& port, const PoolSettings& pool,
-                                         int node) const;
-  [[nodiscard]] PoolSettings far_pool() const;
+  [[nodiscard]] std::uint32_t buffers(const port::PortSettings& port, const memory::PoolSettings& pool) const;
+  [[nodiscard]] memory::PortPoolsPlan pools_plan(const std::string& name, const port::PortSettings& port,
+                                                 const memory::PoolSettings& pool, int node) const;
+  [[nodiscard]] memory::PoolSettings far_pool() const;
 
-  const DatapathSettings settings_;
-  const ForwardLayout& layout_;
+  const datapath::DatapathSettings settings_;
+  const datapath::ForwardLayout& layout_;
   std::uint32_t max_frame_;
   std::uint16_t far_burst_;
   bool one_pool_ = false;    ///< all ports receive into the same pools, for their packets leave by any of them
   bool hands_over_ = false;  ///< a loopback's ports are rings, which pass the sender's own buffers on
-  std::vector<PortPools> pools_;
-  std::vector<Port> ports_;
+  std::vector<memory::PortPools> pools_;
+  std::vector<port::Port> ports_;
   NicCopies copies_;
-  Recycling recycling_;
+  memory::Recycling recycling_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::forward

@@ -12,9 +12,10 @@
 #include "warpline/machine/topology.h"
 #include "warpline/runtime/port_spec.h"
 
-namespace warpline {
+namespace warpline::forward {
 
-Result<std::unique_ptr<ForwardRun>> ForwardRun::start(const DatapathSettings& settings, const RuntimeSettings& runtime,
+Result<std::unique_ptr<ForwardRun>> ForwardRun::start(const datapath::DatapathSettings& settings,
+                                                      const runtime::RuntimeSettings& runtime,
                                                       const StageMaker& make_stages) {
   if (settings.forward.loopback || settings.ports.empty()) {
     return usage_error("forwarding", "there are no ports", "name them in DatapathSettings::ports");
@@ -23,17 +24,17 @@ Result<std::unique_ptr<ForwardRun>> ForwardRun::start(const DatapathSettings& se
   run->settings_ = settings;
   std::vector<std::string> specs;
   std::vector<int> nodes;
-  for (const PortSettings& port : settings.ports) {
-    WARPLINE_CHECK(check_port_spec(port.spec));
+  for (const port::PortSettings& port : settings.ports) {
+    WARPLINE_CHECK(runtime::check_port_spec(port.spec));
     specs.push_back(port.spec);
-    nodes.push_back(port_node(port.spec));
+    nodes.push_back(runtime::port_node(port.spec));
   }
-  WARPLINE_TRY(const Topology topology, Topology::of_machine());
-  run->layout_ = lay_out_forward(settings, nodes, topology.cpus.size());
-  WARPLINE_TRY(run->plan_,
-               plan_lcores(topology, run->layout_.requests, {runtime.lcores, runtime.share_cores, is_real_time()}));
+  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+  run->layout_ = datapath::lay_out_forward(settings, nodes, topology.cpus.size());
+  WARPLINE_TRY(run->plan_, runtime::plan_lcores(topology, run->layout_.requests,
+                                                {runtime.lcores, runtime.share_cores, is_real_time()}));
   run->ports_.emplace(run->settings_, run->layout_, 0, std::uint16_t{0});
-  WARPLINE_TRY(Eal eal, Eal::start(runtime, run->plan_, specs, run->ports_->host_memory()));
+  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(runtime, run->plan_, specs, run->ports_->host_memory()));
   run->eal_.emplace(std::move(eal));
   WARPLINE_CHECK(run->ports_->open());
   WARPLINE_TRY(run->forwarder_,
@@ -44,7 +45,7 @@ Result<std::unique_ptr<ForwardRun>> ForwardRun::start(const DatapathSettings& se
   WARPLINE_CHECK(run->forwarder_->start());
   run->workers_.emplace(run->plan_);
   for (std::size_t role = 0; role < run->layout_.roles.size(); ++role) {
-    if (run->layout_.roles[role].kind == RoleKind::engine) continue;
+    if (run->layout_.roles[role].kind == datapath::RoleKind::engine) continue;
     WARPLINE_CHECK(run->workers_->launch(role, [forwarder = run->forwarder_.get(), role] { forwarder->run(role); }));
   }
   return run;
@@ -60,7 +61,8 @@ ForwardRun::~ForwardRun() {
 Result<void> ForwardRun::run(const std::atomic<bool>& stop) {
   while (workers_->running()) {
     const bool all = settings_.packets != 0 && forwarder_->received() >= settings_.packets;
-    const bool failed = settings_.forward.on_gpu_failure == GpuFailure::stop && forwarder_->failure().has_value();
+    const bool failed =
+        settings_.forward.on_gpu_failure == datapath::GpuFailure::stop && forwarder_->failure().has_value();
     if (failed) forwarder_->abandon();
     if (all || failed || stop.load(std::memory_order_relaxed)) forwarder_->stop();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -72,9 +74,9 @@ Result<void> ForwardRun::run(const std::atomic<bool>& stop) {
 }
 
 RunTotals ForwardRun::totals() const {
-  PathTotals sum;
+  datapath::PathTotals sum;
   for (const auto& path : forwarder_->paths()) sum.add(*path);
   return sum.totals;
 }
 
-}  // namespace warpline
+}  // namespace warpline::forward

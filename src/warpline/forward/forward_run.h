@@ -17,7 +17,7 @@
 #include "warpline/runtime/runtime_settings.h"
 #include "warpline/runtime/workers.h"
 
-namespace warpline {
+namespace warpline::forward {
 
 /// A Forwarder with all that it needs: cores are planned, DPDK is started, ports are opened, loops are launched. One a
 /// process, since DPDK is. One thread, which then is DPDK's control thread, makes all calls but totals().
@@ -25,8 +25,8 @@ class ForwardRun {
  public:
   /// Forwards between `settings.ports` from here on, with `make_stages` as Forwarder::create() takes it. Usage and
   /// environment errors say what to change. A loopback is a usage error: it has no far side here.
-  [[nodiscard]] static Result<std::unique_ptr<ForwardRun>> start(const DatapathSettings& settings,
-                                                                 const RuntimeSettings& runtime = {},
+  [[nodiscard]] static Result<std::unique_ptr<ForwardRun>> start(const datapath::DatapathSettings& settings,
+                                                                 const runtime::RuntimeSettings& runtime = {},
                                                                  const StageMaker& make_stages = nullptr);
   ForwardRun(const ForwardRun&) = delete;
   ForwardRun& operator=(const ForwardRun&) = delete;
@@ -45,13 +45,13 @@ class ForwardRun {
 
   // Destroyed in reverse: lcores end before the stages that they run, ports close before their pools, the EAL goes
   // last.
-  DatapathSettings settings_;
-  ForwardLayout layout_;
-  LcorePlan plan_;
-  std::optional<Eal> eal_;
+  datapath::DatapathSettings settings_;
+  datapath::ForwardLayout layout_;
+  runtime::LcorePlan plan_;
+  std::optional<runtime::Eal> eal_;
   std::optional<ForwardPorts> ports_;
   std::unique_ptr<Forwarder> forwarder_;
-  std::optional<Workers> workers_;
+  std::optional<runtime::Workers> workers_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::forward

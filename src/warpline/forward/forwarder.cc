@@ -12,14 +12,15 @@
 #include "warpline/runtime/setup_step.h"
 #include "warpline/workload/with_workload.h"
 
-namespace warpline {
+namespace warpline::forward {
 namespace {
 
 constexpr Nanos kDefaultDeadline{20'000};
 
-std::unique_ptr<QueuePath> make_path(const DatapathSettings& settings, const ForwardLayout& layout,
-                                     const PathRoute& route, const std::vector<ForwardPort>& ports) {
-  auto path = std::make_unique<QueuePath>();
+std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings& settings,
+                                               const datapath::ForwardLayout& layout, const datapath::PathRoute& route,
+                                               const std::vector<ForwardPort>& ports) {
+  auto path = std::make_unique<datapath::QueuePath>();
   const ForwardPort& rx = ports[route.rx_port];
   const auto reply_queue = static_cast<std::uint16_t>(
       route.rx_port == route.tx_port ? route.queue : settings.forward.pipelines + route.queue);
@@ -27,7 +28,7 @@ std::unique_ptr<QueuePath> make_path(const DatapathSettings& settings, const For
   path->tx = {ports[route.tx_port].id, route.queue};
   path->reply = {rx.id, reply_queue};
   path->burst = settings.forward.burst;
-  const bool waits = layout.model == ModelKind::pipeline || settings.forward.engine != EngineKind::inline_;
+  const bool waits = layout.model == datapath::ModelKind::pipeline || settings.forward.engine != EngineKind::inline_;
   path->deadline_ticks = nanos_to_ticks(settings.forward.deadline.value_or(waits ? kDefaultDeadline : Nanos{0}));
   path->tx_retries = settings.forward.tx_retries;
   // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway.
@@ -38,70 +39,75 @@ std::unique_ptr<QueuePath> make_path(const DatapathSettings& settings, const For
 }
 
 /// The places that the plan gives to the lanes of `path`'s engine.
-std::vector<LanePlacement> lane_placements(const ForwardLayout& layout, const LcorePlan& plan, std::uint16_t path) {
-  std::vector<LanePlacement> lanes;
+std::vector<handoff::LanePlacement> lane_placements(const datapath::ForwardLayout& layout,
+                                                    const runtime::LcorePlan& plan, std::uint16_t path) {
+  std::vector<handoff::LanePlacement> lanes;
   for (std::size_t i = 0; i < layout.roles.size(); ++i) {
-    const Role& role = layout.roles[i];
-    if (role.kind != RoleKind::engine || role.paths.front() != path) continue;
+    const datapath::Role& role = layout.roles[i];
+    if (role.kind != datapath::RoleKind::engine || role.paths.front() != path) continue;
     lanes.push_back({static_cast<unsigned>(plan.workers[i].cpu.id), plan.workers[i].gives_way});
   }
   return lanes;
 }
 
-[[maybe_unused]] GpuEngineSetup gpu_setup(const StageParts& parts) {
-  const ForwardSettings& forward = parts.settings.forward;
+[[maybe_unused]] handoff::GpuEngineSetup gpu_setup(const StageParts& parts) {
+  const datapath::ForwardSettings& forward = parts.settings.forward;
   return {.kind = forward.engine,
           .gpu = forward.gpu_of(parts.layout.paths[parts.index].queue),
           .ctas = forward.ctas,
           .burst = forward.burst,
           .deadline = forward.deadline.value_or(kDefaultDeadline),
           .watchdog = forward.watchdog,
-          .failover = forward.on_gpu_failure == GpuFailure::failover,
-          .attendant = parts.lanes.empty() ? LanePlacement{} : parts.lanes.front(),
+          .failover = forward.on_gpu_failure == datapath::GpuFailure::failover,
+          .attendant = parts.lanes.empty() ? handoff::LanePlacement{} : parts.lanes.front(),
           .name = fmt::format("engine{}", parts.index)};
 }
 
 /// The stages of one of the built-in workloads, with any engine.
-template <PacketWork Work>
-Result<std::unique_ptr<PathStages>> make_stages(const StageParts& parts, const Work& work) {
+template <handoff::PacketWork Work>
+Result<std::unique_ptr<datapath::PathStages>> make_stages(const StageParts& parts, const Work& work) {
   const EngineKind engine = parts.settings.forward.engine;
   if (!runs_on_gpu(engine)) return make_host_stages(parts, work);
 #if WARPLINE_DEVICE_CODE
   WARPLINE_TRY(auto ring, make_ring(parts));
-  return {std::make_unique<RingStages<GpuEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work,
-                                                              gpu_setup(parts))};
+  return {std::make_unique<datapath::RingStages<handoff::GpuEngine<Work>, Work>>(
+      parts.path, parts.budget, std::move(ring), work, gpu_setup(parts))};
 #else
   return built_without_cuda(fmt::format("the {} engine", name(engine)));
 #endif
 }
 
-Result<std::unique_ptr<PathStages>> make_built_in_stages(const StageParts& parts) {
-  const ForwardSettings& forward = parts.settings.forward;
-  return with_workload(forward.workload, forward.packet_time, parts.mtu,
-                       [&parts](const auto& work) { return make_stages(parts, work); });
+Result<std::unique_ptr<datapath::PathStages>> make_built_in_stages(const StageParts& parts) {
+  const datapath::ForwardSettings& forward = parts.settings.forward;
+  return workload::with_workload(forward.workload, forward.packet_time, parts.mtu,
+                                 [&parts](const auto& work) { return make_stages(parts, work); });
 }
 
 }  // namespace
 
-Forwarder::Forwarder(const DatapathSettings& settings, const ForwardLayout& layout, const LcorePlan& plan)
+Forwarder::Forwarder(const datapath::DatapathSettings& settings, const datapath::ForwardLayout& layout,
+                     const runtime::LcorePlan& plan)
     : layout_(layout), plan_(plan), budget_(settings.forward.loopback ? 0 : settings.packets) {}
 
-Result<std::unique_ptr<Forwarder>> Forwarder::create(const DatapathSettings& settings, const ForwardLayout& layout,
-                                                     const LcorePlan& plan, const std::vector<ForwardPort>& ports,
+Result<std::unique_ptr<Forwarder>> Forwarder::create(const datapath::DatapathSettings& settings,
+                                                     const datapath::ForwardLayout& layout,
+                                                     const runtime::LcorePlan& plan,
+                                                     const std::vector<ForwardPort>& ports,
                                                      const StageMaker& make_stages) {
-  const SetupStep step("making the engines");
+  const runtime::SetupStep step("making the engines");
   std::unique_ptr<Forwarder> forwarder(new Forwarder(settings, layout, plan));
   for (std::uint16_t i = 0; i < layout.paths.size(); ++i) {
-    const PathRoute& route = layout.paths[i];
+    const datapath::PathRoute& route = layout.paths[i];
     forwarder->paths_.push_back(make_path(settings, layout, route, ports));
-    QueuePath& path = *forwarder->paths_.back();
+    datapath::QueuePath& path = *forwarder->paths_.back();
     const StageParts parts{
         settings, layout, i, path, forwarder->budget_, ports[route.rx_port].mtu, lane_placements(layout, plan, i)};
     WARPLINE_TRY(auto stages, make_stages ? make_stages(parts) : make_built_in_stages(parts));
     forwarder->stages_.push_back(std::move(stages));
   }
   for (std::size_t i = 0; i < layout.roles.size(); ++i) {
-    if (layout.roles[i].kind == RoleKind::engine || layout.roles[i].kind == RoleKind::far_side) continue;
+    if (layout.roles[i].kind == datapath::RoleKind::engine || layout.roles[i].kind == datapath::RoleKind::far_side)
+      continue;
     for (const std::uint16_t path : layout.roles[i].paths) {
       forwarder->paths_[path]->yields |= plan.workers[i].gives_way;
     }
@@ -109,9 +115,9 @@ Result<std::unique_ptr<Forwarder>> Forwarder::create(const DatapathSettings& set
   return forwarder;
 }
 
-void Forwarder::recycle_with(const Recycling& recycling) {
+void Forwarder::recycle_with(const memory::Recycling& recycling) {
   recycling_ = &recycling;
-  give_recyclers(recycling, layout_, paths_);
+  datapath::give_recyclers(recycling, layout_, paths_);
 }
 
 std::optional<std::uint64_t> Forwarder::recycled() const {
@@ -119,13 +125,13 @@ std::optional<std::uint64_t> Forwarder::recycled() const {
 }
 
 Result<void> Forwarder::prepare() {
-  const SetupStep step("preparing the engines");
+  const runtime::SetupStep step("preparing the engines");
   for (const auto& stages : stages_) WARPLINE_CHECK(stages->prepare());
   return {};
 }
 
 Result<void> Forwarder::start() {
-  const SetupStep step("starting the engines");
+  const runtime::SetupStep step("starting the engines");
   for (const auto& stages : stages_) WARPLINE_CHECK(stages->start());
   return {};
 }
@@ -139,21 +145,23 @@ std::optional<Error> Forwarder::failure() const {
 
 void Forwarder::run(std::size_t role) {
   const auto [kind, paths, lane] = layout_.roles[role];
-  std::vector<Stage*> stages;
+  std::vector<datapath::Stage*> stages;
   for (const std::uint16_t path : paths) {
-    if (kind == RoleKind::run_to_completion || kind == RoleKind::receive) stages.push_back(stages_[path]->receiving());
-    Stage* transmitting = stages_[path]->transmitting();
-    if (kind == RoleKind::transmit || (kind == RoleKind::run_to_completion && transmitting != nullptr)) {
+    if (kind == datapath::RoleKind::run_to_completion || kind == datapath::RoleKind::receive)
+      stages.push_back(stages_[path]->receiving());
+    datapath::Stage* transmitting = stages_[path]->transmitting();
+    if (kind == datapath::RoleKind::transmit ||
+        (kind == datapath::RoleKind::run_to_completion && transmitting != nullptr)) {
       stages.push_back(transmitting);
     }
   }
-  if (!stages.empty()) run_stages(stages, control_, plan_.workers[role].gives_way);
+  if (!stages.empty()) datapath::run_stages(stages, control_, plan_.workers[role].gives_way);
 }
 
 Forwarder::~Forwarder() { finish(); }
 
 void Forwarder::finish() {
-  const SetupStep step("stopping the engines", SetupStep::Of::clean_up);
+  const runtime::SetupStep step("stopping the engines", runtime::SetupStep::Of::clean_up);
   for (const auto& stages : stages_) stages->finish();
 }
 
@@ -163,4 +171,4 @@ std::uint64_t Forwarder::received() const {
   return packets;
 }
 
-}  // namespace warpline
+}  // namespace warpline::forward

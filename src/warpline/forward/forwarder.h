@@ -15,7 +15,7 @@
 #include "warpline/forward/make_stages.h"
 #include "warpline/memory/recycle_setup.h"
 
-namespace warpline {
+namespace warpline::forward {
 
 /// A started port, as the forwarder needs to know it.
 struct ForwardPort {
@@ -31,13 +31,14 @@ class Forwarder {
  public:
   /// `ports` in the order of the layout. `make_stages`: such as stages_with() for work of one's own; null: the
   /// workload and the engine that `settings` name. `layout` and `plan` outlive the forwarder.
-  [[nodiscard]] static Result<std::unique_ptr<Forwarder>> create(const DatapathSettings& settings,
-                                                                 const ForwardLayout& layout, const LcorePlan& plan,
+  [[nodiscard]] static Result<std::unique_ptr<Forwarder>> create(const datapath::DatapathSettings& settings,
+                                                                 const datapath::ForwardLayout& layout,
+                                                                 const runtime::LcorePlan& plan,
                                                                  const std::vector<ForwardPort>& ports,
                                                                  const StageMaker& make_stages = nullptr);
 
   /// Before start(): what layout.roles recycle with, which must outlive the paths.
-  void recycle_with(const Recycling& recycling);
+  void recycle_with(const memory::Recycling& recycling);
 
   Forwarder(const Forwarder&) = delete;
   Forwarder& operator=(const Forwarder&) = delete;
@@ -61,24 +62,25 @@ class Forwarder {
   [[nodiscard]] std::optional<Error> failure() const;
 
   /// Where packets come from and go to, with counters that any thread may read; in the order of layout.paths.
-  [[nodiscard]] const std::vector<std::unique_ptr<QueuePath>>& paths() const { return paths_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<datapath::QueuePath>>& paths() const { return paths_; }
   /// What the paths' packets pass, with the counters of engines; in the order of layout.paths.
-  [[nodiscard]] const std::vector<std::unique_ptr<PathStages>>& stages() const { return stages_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<datapath::PathStages>>& stages() const { return stages_; }
   /// Buffers that were received into again without their pool; unset where nothing can be recycled so.
   [[nodiscard]] std::optional<std::uint64_t> recycled() const;
   /// All packets that the budget of --packets allows are received.
   [[nodiscard]] std::uint64_t received() const;
 
  private:
-  Forwarder(const DatapathSettings& settings, const ForwardLayout& layout, const LcorePlan& plan);
+  Forwarder(const datapath::DatapathSettings& settings, const datapath::ForwardLayout& layout,
+            const runtime::LcorePlan& plan);
 
-  const ForwardLayout& layout_;
-  const LcorePlan& plan_;
-  PacketBudget budget_;
-  StageControl control_;
-  std::vector<std::unique_ptr<QueuePath>> paths_;
-  std::vector<std::unique_ptr<PathStages>> stages_;
-  const Recycling* recycling_ = nullptr;
+  const datapath::ForwardLayout& layout_;
+  const runtime::LcorePlan& plan_;
+  datapath::PacketBudget budget_;
+  datapath::StageControl control_;
+  std::vector<std::unique_ptr<datapath::QueuePath>> paths_;
+  std::vector<std::unique_ptr<datapath::PathStages>> stages_;
+  const memory::Recycling* recycling_ = nullptr;
 };
 
-}  // namespace warpline
+}  // namespace warpline::forward

@@ -17,10 +17,11 @@
 #include "warpline/port/ring_pair.h"
 #include "warpline/runtime/eal_environment.h"
 
-namespace warpline {
+namespace warpline::forward {
 namespace {
 
-const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(0, Bytes{std::uint64_t{1} << 30}));
+const auto* const kEal =
+    testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(0, Bytes{std::uint64_t{1} << 30}));
 
 constexpr std::uint16_t kRing = 1024;
 constexpr std::uint32_t kBuffers = 8191;
@@ -30,10 +31,10 @@ class Wire {
  public:
   Wire() {
     static int pools = 0;
-    pool_.emplace(*PacketPool::make("wire" + std::to_string(pools++), kBuffers, 0, 2048, kAnyNode));
-    const auto ids = *make_ring_pair(2, kRing, kAnyNode);
+    pool_.emplace(*memory::PacketPool::make("wire" + std::to_string(pools++), kBuffers, 0, 2048, runtime::kAnyNode));
+    const auto ids = *port::make_ring_pair(2, kRing, runtime::kAnyNode);
     for (const std::uint16_t id : {ids.first, ids.second}) {
-      ports_.push_back(*Port::adopt(id));
+      ports_.push_back(*port::Port::adopt(id));
       EXPECT_TRUE(ports_.back().configure({}, {.rx = 1, .tx = 2}).ok());
       EXPECT_TRUE(ports_.back().attach(pool_->get()).ok());
       EXPECT_TRUE(ports_.back().start().ok());
@@ -92,22 +93,23 @@ class Wire {
     return {number, swapped};
   }
 
-  std::optional<PacketPool> pool_;
-  std::vector<Port> ports_;
+  std::optional<memory::PacketPool> pool_;
+  std::vector<port::Port> ports_;
 };
 
 /// A forwarder over the near ports of `wires`, each role on a thread of its own.
 class ForwardRun {
  public:
-  ForwardRun(DatapathSettings settings, const std::vector<const Wire*>& wires) : settings_(std::move(settings)) {
+  ForwardRun(datapath::DatapathSettings settings, const std::vector<const Wire*>& wires)
+      : settings_(std::move(settings)) {
     settings_.ports.resize(wires.size());
     std::vector<ForwardPort> ports;
     for (std::size_t i = 0; i < wires.size(); ++i) {
       ports.push_back(wires[i]->near());
       if (!settings_.ports[i].addresses.empty()) ports.back().address = settings_.ports[i].addresses.front();
     }
-    layout_ = lay_out_forward(settings_, std::vector<int>(wires.size(), kAnyNode), 2);
-    plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {});
+    layout_ = datapath::lay_out_forward(settings_, std::vector<int>(wires.size(), runtime::kAnyNode), 2);
+    plan_ = *runtime::plan_lcores(*machine::Topology::of_machine(), layout_.requests, {});
     forwarder_ = *Forwarder::create(settings_, layout_, plan_, ports);
   }
 
@@ -124,8 +126,8 @@ class ForwardRun {
     forwarder_->finish();
   }
 
-  [[nodiscard]] const QueuePath& path(std::size_t i = 0) const { return *forwarder_->paths()[i]; }
-  [[nodiscard]] std::optional<FrameTally> tally() const { return forwarder_->stages().front()->tally(); }
+  [[nodiscard]] const datapath::QueuePath& path(std::size_t i = 0) const { return *forwarder_->paths()[i]; }
+  [[nodiscard]] std::optional<workload::FrameTally> tally() const { return forwarder_->stages().front()->tally(); }
   [[nodiscard]] bool conserved() const {
     std::uint64_t in = 0;
     std::uint64_t out = 0;
@@ -137,23 +139,23 @@ class ForwardRun {
   }
 
  private:
-  DatapathSettings settings_;
-  ForwardLayout layout_;
-  LcorePlan plan_;
+  datapath::DatapathSettings settings_;
+  datapath::ForwardLayout layout_;
+  runtime::LcorePlan plan_;
   std::unique_ptr<Forwarder> forwarder_;
 };
 
 struct Way {
   EngineKind engine;
-  ModelKind model;
+  datapath::ModelKind model;
   std::uint16_t lanes;
   std::uint16_t burst;
 };
 
 class EveryWay : public ::testing::TestWithParam<Way> {
  protected:
-  [[nodiscard]] DatapathSettings settings(WorkloadKind workload) const {
-    DatapathSettings settings;
+  [[nodiscard]] datapath::DatapathSettings settings(WorkloadKind workload) const {
+    datapath::DatapathSettings settings;
     settings.forward.engine = GetParam().engine;
     settings.forward.model = GetParam().model;
     settings.forward.ctas = GetParam().lanes;
@@ -223,7 +225,7 @@ TEST_P(EveryWay, AFullTransmitQueueIsADropByName) {
   Wire from;
   Wire to;  // nobody receives at its far end
   for (std::uint32_t number = 0; number < 1000; ++number) to.send(number);
-  DatapathSettings both = settings(WorkloadKind::none);
+  datapath::DatapathSettings both = settings(WorkloadKind::none);
   both.forward.tx_retries = 2;
   {
     ForwardRun run(both, {&from, &to});
@@ -246,22 +248,22 @@ TEST_P(EveryWay, AFullTransmitQueueIsADropByName) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forwarder, EveryWay,
-                         ::testing::Values(Way{EngineKind::inline_, ModelKind::run_to_completion, 1, 64},
-                                           Way{EngineKind::inline_, ModelKind::run_to_completion, 1, 1},
-                                           Way{EngineKind::inline_, ModelKind::pipeline, 1, 32},
-                                           Way{EngineKind::thread, ModelKind::pipeline, 1, 64},
-                                           Way{EngineKind::thread, ModelKind::pipeline, 3, 7},
-                                           Way{EngineKind::thread, ModelKind::run_to_completion, 2, 512}),
+                         ::testing::Values(Way{EngineKind::inline_, datapath::ModelKind::run_to_completion, 1, 64},
+                                           Way{EngineKind::inline_, datapath::ModelKind::run_to_completion, 1, 1},
+                                           Way{EngineKind::inline_, datapath::ModelKind::pipeline, 1, 32},
+                                           Way{EngineKind::thread, datapath::ModelKind::pipeline, 1, 64},
+                                           Way{EngineKind::thread, datapath::ModelKind::pipeline, 3, 7},
+                                           Way{EngineKind::thread, datapath::ModelKind::run_to_completion, 2, 512}),
                          [](const auto& how) {
                            return std::string(how.param.engine == EngineKind::thread ? "thread" : "inline") +
-                                  (how.param.model == ModelKind::pipeline ? "Pipeline" : "ToCompletion") +
+                                  (how.param.model == datapath::ModelKind::pipeline ? "Pipeline" : "ToCompletion") +
                                   std::to_string(how.param.lanes) + "x" + std::to_string(how.param.burst);
                          });
 
 TEST(Forwarder, APacketBudgetIsNeverExceeded) {
   Wire wire;
   for (std::uint32_t number = 0; number < 200; ++number) wire.send(number);
-  DatapathSettings settings;
+  datapath::DatapathSettings settings;
   settings.packets = 77;
   ForwardRun run(settings, {&wire});
   run.forward(77);
@@ -270,4 +272,4 @@ TEST(Forwarder, APacketBudgetIsNeverExceeded) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::forward

@@ -17,54 +17,56 @@
 #include "warpline/workload/frame_limits.h"
 #include "warpline/workload/workload.h"
 
-namespace warpline {
+namespace warpline::forward {
 
 /// What the stages of one path are made from.
 struct StageParts {
-  const DatapathSettings& settings;  ///< of the run
-  const ForwardLayout& layout;       ///< outlives the stages
-  std::uint16_t index;               ///< of the path, in layout.paths
-  QueuePath& path;                   ///< where the packets come from and go to; outlives the stages
-  PacketBudget& budget;              ///< packets that all paths may receive together; outlives the stages
-  std::uint16_t mtu;                 ///< of the port that the path receives from
-  std::vector<LanePlacement> lanes;  ///< of the engine's host threads
+  const datapath::DatapathSettings& settings;  ///< of the run
+  const datapath::ForwardLayout& layout;       ///< outlives the stages
+  std::uint16_t index;                         ///< of the path, in layout.paths
+  datapath::QueuePath& path;                   ///< where the packets come from and go to; outlives the stages
+  datapath::PacketBudget& budget;              ///< packets that all paths may receive together; outlives the stages
+  std::uint16_t mtu;                           ///< of the port that the path receives from
+  std::vector<handoff::LanePlacement> lanes;   ///< of the engine's host threads
 };
 
 /// Makes the stages of one path.
-using StageMaker = std::function<Result<std::unique_ptr<PathStages>>(const StageParts& parts)>;
+using StageMaker = std::function<Result<std::unique_ptr<datapath::PathStages>>(const StageParts& parts)>;
 
 /// The burst ring between the stages of a path.
-[[nodiscard]] inline Result<std::unique_ptr<BurstRing>> make_ring(const StageParts& parts) {
+[[nodiscard]] inline Result<std::unique_ptr<handoff::BurstRing>> make_ring(const StageParts& parts) {
   const std::uint16_t burst = parts.settings.forward.burst;
-  return BurstRing::create({.slots = parts.settings.forward.ring_slots,
-                            .packets = burst,
-                            .segments = static_cast<std::uint16_t>(burst * kMaxSegments)});
+  return handoff::BurstRing::create({.slots = parts.settings.forward.ring_slots,
+                                     .packets = burst,
+                                     .segments = static_cast<std::uint16_t>(burst * kMaxSegments)});
 }
 
 /// The stages of a path whose work the CPU does: on the receiving lcore, or on threads beside it.
-template <PacketWork Work>
-[[nodiscard]] Result<std::unique_ptr<PathStages>> make_host_stages(const StageParts& parts, const Work& work) {
+template <handoff::PacketWork Work>
+[[nodiscard]] Result<std::unique_ptr<datapath::PathStages>> make_host_stages(const StageParts& parts,
+                                                                             const Work& work) {
   const EngineKind engine = parts.settings.forward.engine;
   if (runs_on_gpu(engine)) {
     return usage_error(fmt::format("the {} engine", name(engine)), "this work was compiled for the CPU alone",
                        "use the engine inline or thread");
   }
-  if (parts.layout.model == ModelKind::run_to_completion && engine == EngineKind::inline_) {
-    return {std::make_unique<DirectStages<Work>>(parts.path, parts.budget, work)};
+  if (parts.layout.model == datapath::ModelKind::run_to_completion && engine == EngineKind::inline_) {
+    return {std::make_unique<datapath::DirectStages<Work>>(parts.path, parts.budget, work)};
   }
   WARPLINE_TRY(auto ring, make_ring(parts));
   if (engine == EngineKind::inline_) {
-    return {std::make_unique<RingStages<InlineEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work)};
+    return {std::make_unique<datapath::RingStages<handoff::InlineEngine<Work>, Work>>(parts.path, parts.budget,
+                                                                                      std::move(ring), work)};
   }
-  return {std::make_unique<RingStages<ThreadEngine<Work>, Work>>(parts.path, parts.budget, std::move(ring), work,
-                                                                 parts.lanes, fmt::format("engine{}", parts.index))};
+  return {std::make_unique<datapath::RingStages<handoff::ThreadEngine<Work>, Work>>(
+      parts.path, parts.budget, std::move(ring), work, parts.lanes, fmt::format("engine{}", parts.index))};
 }
 
 /// For Forwarder::create(): every frame that is no longer than its port's MTU is given to a copy of `work`; longer ones
 /// are dropped as giants. An engine that is not of the CPU is a usage error.
-template <Workload Work>
+template <workload::Workload Work>
 [[nodiscard]] StageMaker stages_with(Work work) {
-  return [work](const StageParts& parts) { return make_host_stages(parts, FrameLimits(work, parts.mtu)); };
+  return [work](const StageParts& parts) { return make_host_stages(parts, workload::FrameLimits(work, parts.mtu)); };
 }
 
-}  // namespace warpline
+}  // namespace warpline::forward

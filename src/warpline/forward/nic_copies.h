@@ -8,7 +8,7 @@
 #include "warpline/base/result.h"
 #include "warpline/port/port.h"
 
-namespace warpline {
+namespace warpline::forward {
 
 /// Lets a GPU play the DMA engine of software NICs, for packets in its memory: it copies them between there and the
 /// NIC's own memory, over PCIe. Goes when the ports that it was installed in are stopped, and before they are closed.
@@ -20,7 +20,7 @@ class NicCopies {
 
   /// Prepares lanes for all queues of the port, before it is started; it can be started once. Ports of hardware do
   /// their own DMA: nothing is done for them.
-  [[nodiscard]] Result<void> install(const Port& port);
+  [[nodiscard]] Result<void> install(const port::Port& port);
   /// Begins to copy, when all else that is to run on the GPUs is prepared.
   [[nodiscard]] Result<void> start();
   /// Before the ports are stopped: what waits for lanes that were not started is lost, or the ports would wait for it.
@@ -31,4 +31,4 @@ class NicCopies {
   std::unique_ptr<Lanes> lanes_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::forward

@@ -15,10 +15,10 @@
 #include "warpline/handoff/gpu_engine.h"
 #include "warpline/port/vnic.h"
 
-namespace warpline {
+namespace warpline::forward {
 namespace {
 
-using GpuCopyLane = CopyLane<GpuEngine<CopyPieces>>;
+using GpuCopyLane = handoff::CopyLane<handoff::GpuEngine<handoff::CopyPieces>>;
 static_assert(RTE_NET_VNIC_MOST_COPIES <= GpuCopyLane::kMostCopies);
 static_assert(RTE_NET_VNIC_MOST_BATCHES <= GpuCopyLane::kBatches);
 
@@ -49,7 +49,7 @@ class NicCopies::Lanes {
  public:
   explicit Lanes(std::vector<std::uint16_t> gpus) : gpus_(std::move(gpus)) {}
 
-  Result<void> install(const Port& port, const VnicCalls& vnic) {
+  Result<void> install(const port::Port& port, const port::VnicCalls& vnic) {
     const rte_net_vnic_copy_engine engine{
         .context = this, .open = open, .close = close, .submit = submit, .landed = landed};
     if (const int status = vnic.set_copy_engine(port.id(), &engine); status != 0) {
@@ -59,7 +59,7 @@ class NicCopies::Lanes {
     std::vector<std::span<std::byte>> regions;
     vnic.payload_regions(port.id(), collect, &regions);
     for (const std::span<std::byte> region : regions) {
-      WARPLINE_TRY(HostRegistration registration, HostRegistration::create(region));
+      WARPLINE_TRY(gpu::HostRegistration registration, gpu::HostRegistration::create(region));
       registrations_.push_back(std::move(registration));
     }
     for (std::uint16_t i = 0; i < port.setup().rx_queues; ++i) WARPLINE_CHECK(prepare(RTE_NET_VNIC_RX, i));
@@ -82,13 +82,14 @@ class NicCopies::Lanes {
   using Prepared = std::multimap<std::pair<rte_net_vnic_direction, std::uint16_t>, std::unique_ptr<GpuCopyLane>>;
 
   Result<void> prepare(rte_net_vnic_direction direction, std::uint16_t queue) {
-    GpuEngineSetup setup{.gpu = gpus_[gpus_.size() == 1 ? 0 : queue],
-                         .ctas = kCtas,
-                         .burst = kCopyThreads,
-                         .threads = kCopyThreads,
-                         .name = fmt::format("copy{}{}", direction == RTE_NET_VNIC_RX ? "rx" : "tx", queue)};
-    WARPLINE_TRY(auto lane, GpuCopyLane::create([&](BurstRing& ring) {
-                   return std::make_unique<GpuEngine<CopyPieces>>(ring, CopyPieces{}, std::move(setup));
+    handoff::GpuEngineSetup setup{.gpu = gpus_[gpus_.size() == 1 ? 0 : queue],
+                                  .ctas = kCtas,
+                                  .burst = handoff::kCopyThreads,
+                                  .threads = handoff::kCopyThreads,
+                                  .name = fmt::format("copy{}{}", direction == RTE_NET_VNIC_RX ? "rx" : "tx", queue)};
+    WARPLINE_TRY(auto lane, GpuCopyLane::create([&](handoff::BurstRing& ring) {
+                   return std::make_unique<handoff::GpuEngine<handoff::CopyPieces>>(ring, handoff::CopyPieces{},
+                                                                                    std::move(setup));
                  }));
     prepared_.emplace(std::pair(direction, queue), std::move(lane));
     return {};
@@ -103,7 +104,7 @@ class NicCopies::Lanes {
   }
 
   std::vector<std::uint16_t> gpus_;
-  std::vector<HostRegistration> registrations_;
+  std::vector<gpu::HostRegistration> registrations_;
   Prepared prepared_;  ///< not opened yet
   Prepared opened_;
 };
@@ -114,10 +115,10 @@ NicCopies::~NicCopies() = default;
 Result<void> NicCopies::start() { return lanes_->start(); }
 void NicCopies::stop() { lanes_->stop(); }
 
-Result<void> NicCopies::install(const Port& port) {
+Result<void> NicCopies::install(const port::Port& port) {
   if (port.driver() != "net_vnic") return {};
-  const VnicCalls* const vnic = vnic_calls();
-  return vnic != nullptr ? lanes_->install(port, *vnic) : built_without_vnic("packets in GPU memory");
+  const port::VnicCalls* const vnic = port::vnic_calls();
+  return vnic != nullptr ? lanes_->install(port, *vnic) : port::built_without_vnic("packets in GPU memory");
 }
 
-}  // namespace warpline
+}  // namespace warpline::forward

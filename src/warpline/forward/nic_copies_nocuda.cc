@@ -2,7 +2,7 @@
 #include "warpline/forward/nic_copies.h"
 #include "warpline/gpu/cuda_error.h"
 
-namespace warpline {
+namespace warpline::forward {
 
 class NicCopies::Lanes {};
 
@@ -12,4 +12,4 @@ Result<void> NicCopies::start() { return {}; }
 void NicCopies::stop() {}
 Result<void> NicCopies::install(const Port& /*port*/) { return built_without_cuda("packets in GPU memory"); }
 
-}  // namespace warpline
+}  // namespace warpline::forward

@@ -12,7 +12,7 @@
 #include "warpline/packet/byte_order.h"
 #include "warpline/packet/ethernet.h"
 
-namespace warpline {
+namespace warpline::forward {
 namespace {
 
 constexpr const char* kParity = "rx_parity";
@@ -23,8 +23,8 @@ using Tag = std::array<std::uint8_t, kAddresses>;
 /// Destination and source of the buffer of that number in its pool: locally administered, different from each other.
 Tag tag_of(unsigned number) {
   Tag tag{0x02, 'd', 0, 0, 0, 0, 0x02, 's', 0, 0, 0, 0};
-  store_be32(&tag[2], number);
-  store_be32(&tag[8], number);
+  packet::store_be32(&tag[2], number);
+  packet::store_be32(&tag[8], number);
   return tag;
 }
 
@@ -62,11 +62,12 @@ void read_tag(rte_mempool* /*pool*/, void* opaque, void* object, unsigned number
 
 }  // namespace
 
-StaticWireProof::StaticWireProof(std::span<const Port> ports, std::span<const PortPools> pools) : ports_(ports) {
-  const auto leaves_payload = [](const Port& port) { return port.extended_counters().contains(kParity); };
+StaticWireProof::StaticWireProof(std::span<const port::Port> ports, std::span<const memory::PortPools> pools)
+    : ports_(ports) {
+  const auto leaves_payload = [](const port::Port& port) { return port.extended_counters().contains(kParity); };
   if (!std::ranges::all_of(ports, leaves_payload)) return;
-  for (const PortPools& of_port : pools) {
-    for (const RxPools& queue : of_port.queues()) {
+  for (const memory::PortPools& of_port : pools) {
+    for (const port::RxPools& queue : of_port.queues()) {
       // No split parts the addresses: it leaves 22 bytes at least in the first buffer.
       rte_mempool* const pool = queue.header != nullptr ? queue.header : queue.payload;
       if (std::ranges::find(pools_, pool) == pools_.end()) pools_.push_back(pool);
@@ -77,11 +78,12 @@ StaticWireProof::StaticWireProof(std::span<const Port> ports, std::span<const Po
 
 std::uint64_t StaticWireProof::sum(const char* counter) const {
   std::uint64_t sum = 0;
-  for (const Port& port : ports_) sum += port.extended_counters()[counter];
+  for (const port::Port& port : ports_) sum += port.extended_counters()[counter];
   return sum;
 }
 
-StaticWireProof::Outcome StaticWireProof::outcome(bool swaps, std::span<const std::unique_ptr<QueuePath>> paths) const {
+StaticWireProof::Outcome StaticWireProof::outcome(bool swaps,
+                                                  std::span<const std::unique_ptr<datapath::QueuePath>> paths) const {
   if (by_buffers()) return of_buffers(swaps, paths);
   const std::uint64_t kept = sum("tx_kept");
   const std::uint64_t exchanged = sum("tx_exchanged");
@@ -89,11 +91,11 @@ StaticWireProof::Outcome StaticWireProof::outcome(bool swaps, std::span<const st
   return {.checked = kept + exchanged + spoiled, .bad = spoiled + (swaps ? kept : exchanged)};
 }
 
-StaticWireProof::Outcome StaticWireProof::of_buffers(bool swaps,
-                                                     std::span<const std::unique_ptr<QueuePath>> paths) const {
+StaticWireProof::Outcome StaticWireProof::of_buffers(
+    bool swaps, std::span<const std::unique_ptr<datapath::QueuePath>> paths) const {
   Outcome outcome;
   std::uint64_t worked_on = 0;
-  for (const Port& port : ports_) worked_on ^= port.extended_counters()[kParity];
+  for (const port::Port& port : ports_) worked_on ^= port.extended_counters()[kParity];
   for (const auto& path : paths) {
     worked_on ^= path->sent.set_aside_parity;
     // Handed out by the driver beyond the run's budget, and not worked on.
@@ -106,4 +108,4 @@ StaticWireProof::Outcome StaticWireProof::of_buffers(bool swaps,
   return outcome;
 }
 
-}  // namespace warpline
+}  // namespace warpline::forward

@@ -11,7 +11,7 @@
 #include "warpline/memory/port_pools.h"
 #include "warpline/port/port.h"
 
-namespace warpline {
+namespace warpline::forward {
 
 /// Whether a run on net_vnic's wire=static did to each frame what its workload is to do, at full rate.
 ///
@@ -31,7 +31,7 @@ namespace warpline {
 class StaticWireProof {
  public:
   /// Takes `ports`, which are started, and the pools that they receive into; both must outlive this object.
-  StaticWireProof(std::span<const Port> ports, std::span<const PortPools> pools);
+  StaticWireProof(std::span<const port::Port> ports, std::span<const memory::PortPools> pools);
 
   /// In frames. Of buffers, `bad` is how many hold neither their addresses nor the same exchanged, and one more if
   /// others are not as they should be. On other ports nothing is checked.
@@ -40,16 +40,16 @@ class StaticWireProof {
     std::uint64_t bad = 0;
   };
   /// After the run. `swaps`: the workload exchanges addresses; all others must leave them alone.
-  [[nodiscard]] Outcome outcome(bool swaps, std::span<const std::unique_ptr<QueuePath>> paths) const;
+  [[nodiscard]] Outcome outcome(bool swaps, std::span<const std::unique_ptr<datapath::QueuePath>> paths) const;
   /// The buffers are what is looked at: after an engine failed with some in hand they prove nothing.
   [[nodiscard]] bool by_buffers() const { return !pools_.empty(); }
 
  private:
   [[nodiscard]] std::uint64_t sum(const char* counter) const;
-  [[nodiscard]] Outcome of_buffers(bool swaps, std::span<const std::unique_ptr<QueuePath>> paths) const;
+  [[nodiscard]] Outcome of_buffers(bool swaps, std::span<const std::unique_ptr<datapath::QueuePath>> paths) const;
 
-  std::span<const Port> ports_;
+  std::span<const port::Port> ports_;
   std::vector<rte_mempool*> pools_;  ///< where frames begin, each once; none where ports write payload
 };
 
-}  // namespace warpline
+}  // namespace warpline::forward

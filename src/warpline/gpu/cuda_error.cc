@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace warpline {
+namespace warpline::gpu {
 
 Error built_without_cuda(std::string what) {
   return environment_error(
@@ -19,4 +19,4 @@ Bytes lockable_memory() {
   return {limit.rlim_cur};
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -6,7 +6,7 @@
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// `code` is a cudaError_t other than cudaSuccess. Takes it off the thread's record, so that no later call reports it.
 [[nodiscard]] Error cuda_error(std::string what, int code);
@@ -19,4 +19,4 @@ namespace warpline {
 /// What everything that needs a GPU answers in a program built without nvcc.
 [[nodiscard]] Error built_without_cuda(std::string what);
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -7,7 +7,7 @@
 
 #include "warpline/gpu/cuda_error.h"
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 /// The CUDA version `number` as people write it.
@@ -97,4 +97,4 @@ Error pinning_error(std::string what, int code, Bytes size, Bytes lockable) {
                            "free memory, or use fewer or smaller buffers: --pool-size, --data-room");
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

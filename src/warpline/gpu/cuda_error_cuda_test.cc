@@ -6,7 +6,7 @@
 
 #include "warpline/gpu/cuda_error.h"
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 using testing::HasSubstr;
@@ -39,4 +39,4 @@ TEST(CudaError, PinningForOtherReasonsDoesNotBlameTheLimit) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::gpu

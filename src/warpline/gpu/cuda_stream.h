@@ -10,7 +10,7 @@
 
 struct CUstream_st;
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// Owns a CUDA stream that does not wait for the default one. One thread at a time.
 class CudaStream {
@@ -45,4 +45,4 @@ class CudaStream {
   std::unique_ptr<CUstream_st, Destroy> stream_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::gpu

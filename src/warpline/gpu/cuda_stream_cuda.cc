@@ -7,7 +7,7 @@
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 Result<CudaStream> CudaStream::create() {
   cudaStream_t stream = nullptr;
@@ -47,4 +47,4 @@ void CudaStream::Destroy::operator()(CUstream_st* stream) const {
   if (!gpus_abandoned()) (void)cudaStreamDestroy(stream);
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -2,7 +2,7 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/cuda_stream.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 Result<CudaStream> CudaStream::create() { return built_without_cuda("a CUDA stream"); }
 CudaStream::State CudaStream::query() const { return State::failed; }
@@ -11,4 +11,4 @@ std::optional<Error> CudaStream::failure() const { return built_without_cuda("wo
 Result<void> CudaStream::copy(void*, const void*, std::size_t) const { return built_without_cuda("work on the GPU"); }
 void CudaStream::Destroy::operator()(CUstream_st*) const {}
 
-}  // namespace warpline
+}  // namespace warpline::gpu

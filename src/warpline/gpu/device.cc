@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 std::atomic<bool> abandoned{false};
@@ -13,4 +13,4 @@ std::atomic<bool> abandoned{false};
 void abandon_gpus() { abandoned.store(true, std::memory_order_release); }
 bool gpus_abandoned() { return abandoned.load(std::memory_order_acquire); }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

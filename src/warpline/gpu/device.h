@@ -8,7 +8,7 @@
 #include "warpline/base/units.h"
 #include "warpline/gpu/pci_link.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// One GPU, as CUDA and the PCI bus describe it.
 struct GpuFacts {
@@ -49,4 +49,4 @@ struct GpuFacts {
 void abandon_gpus();
 [[nodiscard]] bool gpus_abandoned();
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -7,7 +7,7 @@
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// Owns zeroed memory of one GPU. The CPU must not touch it: CudaStream::copy moves bytes in and out.
 class DeviceBuffer {
@@ -32,4 +32,4 @@ class DeviceBuffer {
   std::size_t size_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -10,7 +10,7 @@
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/device_buffer.h"
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 /// What cudaMalloc promises.
@@ -53,4 +53,4 @@ void DeviceBuffer::Free::operator()(void* allocation) const {
   if (!gpus_abandoned()) (void)cudaFree(allocation);
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

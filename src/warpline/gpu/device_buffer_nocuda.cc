@@ -4,11 +4,11 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/device_buffer.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 Result<DeviceBuffer> DeviceBuffer::create(Bytes size, Bytes) {
   return built_without_cuda(fmt::format("GPU memory of {} bytes", size.value));
 }
 void DeviceBuffer::Free::operator()(void*) const {}
 
-}  // namespace warpline
+}  // namespace warpline::gpu

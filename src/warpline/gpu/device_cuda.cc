@@ -12,7 +12,7 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/device.h"
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 /// All kernels are loaded with the context: loading one later waits for those that run, and a persistent one never
@@ -113,4 +113,4 @@ Result<void> use_gpu(int ordinal) {
   return {};
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -13,7 +13,7 @@
 #include "warpline/gpu/host_registration.h"
 #include "warpline/gpu/pinned_buffer.h"
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 using testing::AnyOf;
@@ -123,4 +123,4 @@ TEST_F(WithGpu, TooLittleMemoryIsToldWithBothFigures) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 std::mutex mutex;
@@ -89,4 +89,4 @@ void GpuPlace::Release::operator()(KernelDemand* demand) const {
   taken_of[gpu].remove_if([&](const KernelDemand& taken) { return &taken == demand; });
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

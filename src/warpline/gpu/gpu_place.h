@@ -7,7 +7,7 @@
 #include "warpline/base/result.h"
 #include "warpline/gpu/kernel_launch.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// A GPU runs at most so many kernels at a time (CUDA C++ Programming Guide, technical specifications per compute
 /// capability: resident grids, 128 from 7.0 on). An H200 was seen to begin no 129th.
@@ -43,4 +43,4 @@ class GpuPlace {
   std::unique_ptr<KernelDemand, Release> demand_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::gpu

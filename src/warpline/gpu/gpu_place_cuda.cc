@@ -6,7 +6,7 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/gpu_place.h"
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 /// A multiprocessor divides its memory between L1 cache and shared memory, and divides it anew only while nothing runs
@@ -34,4 +34,4 @@ Result<GpuPlace> GpuPlace::claim(int gpu, const KernelLaunch& kernel, std::uint3
                {.kernel = kernel.kernel(), .ctas = ctas, .ctas_per_multiprocessor = most});
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

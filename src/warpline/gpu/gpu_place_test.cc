@@ -12,7 +12,7 @@
 
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 using testing::HasSubstr;
@@ -141,4 +141,4 @@ TEST_F(GpuPlaces, AreFoundWhereverAGpuPutsCtas) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::gpu

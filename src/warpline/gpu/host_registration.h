@@ -7,7 +7,7 @@
 
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// Host memory that every GPU of the process may read and write, pinned for as long as this lives; the memory is its
 /// caller's.
@@ -30,4 +30,4 @@ class HostRegistration {
   std::size_t size_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -10,7 +10,7 @@
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/host_registration.h"
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 std::span<std::byte> whole_pages(std::span<std::byte> memory) {
@@ -45,4 +45,4 @@ void HostRegistration::Unregister::operator()(std::byte* start) const {
   if (!gpus_abandoned()) (void)cudaHostUnregister(start);
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -12,7 +12,7 @@
 
 struct CUgraphExec_st;
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// A kernel, its shape and its arguments, to be launched as often as is wanted. One thread at a time.
 class KernelLaunch {
@@ -65,4 +65,4 @@ class LaunchGraph {
   std::unique_ptr<CUgraphExec_st, Destroy> graph_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::gpu

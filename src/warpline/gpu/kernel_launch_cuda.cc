@@ -5,7 +5,7 @@
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/kernel_launch.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 bool KernelLaunch::operator()(const CudaStream& stream) {
   return cudaLaunchKernel(kernel_, dim3(ctas_), dim3(threads_), addresses_.data(), 0, stream.get()) == cudaSuccess;
@@ -54,4 +54,4 @@ void LaunchGraph::Destroy::operator()(CUgraphExec_st* graph) const {
   if (!gpus_abandoned()) (void)cudaGraphExecDestroy(graph);
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -9,7 +9,7 @@
 
 #include "warpline/base/first_line.h"
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,4 +62,4 @@ PciFacts read_pci_facts(const std::string& address, const fs::path& sys) {
           .root_port = find_root_port(device)};
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// A PCIe link. All zero where nothing is known.
 struct PciLink {
@@ -29,4 +29,4 @@ struct PciFacts {
 /// `address` as "0000:17:00.0", in any case. A device that sysfs does not know gives an empty answer.
 [[nodiscard]] PciFacts read_pci_facts(const std::string& address, const std::filesystem::path& sys = "/sys");
 
-}  // namespace warpline
+}  // namespace warpline::gpu

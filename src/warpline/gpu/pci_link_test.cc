@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,4 +78,4 @@ TEST(PciLink, GenerationAndRate) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::gpu

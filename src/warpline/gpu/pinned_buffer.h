@@ -8,7 +8,7 @@
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// Owns zeroed host memory, of whole pages, that every GPU of the process may read and write at the CPU's addresses.
 class PinnedBuffer {
@@ -29,4 +29,4 @@ class PinnedBuffer {
   std::size_t size_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::gpu

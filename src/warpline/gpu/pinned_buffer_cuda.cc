@@ -9,7 +9,7 @@
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/pinned_buffer.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 Result<PinnedBuffer> PinnedBuffer::create(Bytes size) {
   const std::string what = fmt::format("pinned memory of {} bytes", size.value);
@@ -26,4 +26,4 @@ void PinnedBuffer::Free::operator()(std::byte* data) const {
   if (!gpus_abandoned()) (void)cudaFreeHost(data);
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -4,11 +4,11 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/pinned_buffer.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 Result<PinnedBuffer> PinnedBuffer::create(Bytes size) {
   return built_without_cuda(fmt::format("pinned memory of {} bytes", size.value));
 }
 void PinnedBuffer::Free::operator()(std::byte*) const {}
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -5,7 +5,7 @@
 
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 /// Whether ranges are marked. Set before workers start; read by all of them.
 inline std::atomic<bool> trace_enabled{false};
@@ -40,4 +40,4 @@ class TraceRange {
 void start_profiler_capture();
 void stop_profiler_capture();
 
-}  // namespace warpline
+}  // namespace warpline::gpu

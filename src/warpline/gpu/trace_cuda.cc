@@ -13,7 +13,7 @@
 extern "C" cudaError_t cudaProfilerStart();
 extern "C" cudaError_t cudaProfilerStop();
 
-namespace warpline {
+namespace warpline::gpu {
 
 #ifdef WARPLINE_WITHOUT_NVTX
 Result<void> start_tracing() {
@@ -41,4 +41,4 @@ void stop_profiler_capture() {
   (void)cudaGetLastError();
 }
 
-}  // namespace warpline
+}  // namespace warpline::gpu

@@ -2,7 +2,7 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/trace.h"
 
-namespace warpline {
+namespace warpline::gpu {
 
 Result<void> start_tracing() { return built_without_cuda("NVTX ranges"); }
 void TraceRange::push(const char*) {}
@@ -10,4 +10,4 @@ void TraceRange::pop() {}
 void start_profiler_capture() {}
 void stop_profiler_capture() {}
 
-}  // namespace warpline
+}  // namespace warpline::gpu

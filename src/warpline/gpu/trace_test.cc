@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace warpline {
+namespace warpline::gpu {
 namespace {
 
 TEST(Trace, IsOffUntilStartedAndThenMarksWithoutAProfilerToo) {
@@ -27,4 +27,4 @@ TEST(Trace, IsOffUntilStartedAndThenMarksWithoutAProfilerToo) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::gpu

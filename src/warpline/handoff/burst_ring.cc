@@ -8,7 +8,7 @@
 #include <memory>
 #include <new>
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -39,7 +39,7 @@ BurstRing::BurstRing(const BurstRingShape& shape)
     : slots_(shape.slots),
       segments_per_slot_(shape.segments),
       first_sequence_(shape.first_sequence),
-      region_size_(warpline::region_size(shape)),
+      region_size_(handoff::region_size(shape)),
       region_(make_region()),
       bursts_(std::make_unique<Burst[]>(shape.slots)),
       packets_(std::make_unique<void*[]>(std::size_t{shape.slots} * shape.packets)),
@@ -109,4 +109,4 @@ const Burst* BurstRing::reclaim() {
   return &left;
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -11,7 +11,7 @@
 #include "warpline/base/result.h"
 #include "warpline/handoff/ring_layout.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Packets on their way through an engine. Belongs to the producer from acquire() to publish(), to the consumer from
 /// completed() to release(), to nobody in between: the engine sees the descriptors alone.
@@ -277,4 +277,4 @@ class BurstRing {
   std::atomic<std::uint64_t> released_;  ///< a copy of oldest_ for others
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

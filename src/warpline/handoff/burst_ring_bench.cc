@@ -11,7 +11,7 @@
 #include "warpline/handoff/inline_engine.h"
 #include "warpline/handoff/thread_engine.h"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 constexpr std::uint32_t kSlots = 16;
@@ -101,4 +101,4 @@ void BM_ThreadEngine(benchmark::State& state) {
 BENCHMARK(BM_ThreadEngine)->ArgsProduct({{1, 32, 64}, {1, 2}})->UseRealTime();
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -12,7 +12,7 @@
 
 #include "warpline/handoff/inline_engine.h"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 std::unique_ptr<BurstRing> shaped_ring(const BurstRingShape& shape) {
@@ -266,4 +266,4 @@ TEST(BurstRingTest, PairsAppendedInARunAreWorkedOnAsFramesOfTwo) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::handoff

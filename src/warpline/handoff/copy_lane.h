@@ -12,7 +12,7 @@
 #include "warpline/handoff/copy_pieces.h"
 #include "warpline/handoff/engine.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Batches of copies that an engine makes, in the order of their submission. One thread submits and asks.
 template <Engine E>
@@ -83,4 +83,4 @@ class CopyLane {
   std::atomic<bool> stopped_{false};
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

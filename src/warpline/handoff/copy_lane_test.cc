@@ -10,7 +10,7 @@
 #include "warpline/handoff/inline_engine.h"
 #include "warpline/handoff/thread_engine.h"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 using namespace testing;
@@ -70,4 +70,4 @@ TEST(CopyLane, KeepsWhatIsSubmittedUntilItStarts) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::handoff

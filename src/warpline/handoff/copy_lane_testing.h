@@ -11,7 +11,7 @@
 #include "warpline/handoff/copy_lane.h"
 #include "warpline/handoff/engine_testing.h"
 
-namespace warpline::testing {
+namespace warpline::handoff::testing {
 
 struct TestCopy {
   void* to;
@@ -59,4 +59,4 @@ void expect_copies(CopyLane<E>& lane, Pages& from, Pages& to) {
   EXPECT_TRUE(to == expected);
 }
 
-}  // namespace warpline::testing
+}  // namespace warpline::handoff::testing

@@ -4,7 +4,7 @@
 #include "warpline/handoff/copy_pieces.h"
 #include "warpline/handoff/device_work.cuh"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 constexpr unsigned kWarp = 32;
@@ -94,6 +94,6 @@ __device__ BurstCounts work_burst_together(BurstView burst, CopyPieces& /*work*/
   return {.worked = static_cast<std::uint16_t>(burst.count / 2), .exceptions = 0};
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff
 
-WARPLINE_DEVICE_WORK(warpline::CopyPieces);
+WARPLINE_DEVICE_WORK(warpline::handoff::CopyPieces);

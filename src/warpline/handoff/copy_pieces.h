@@ -7,7 +7,7 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Threads of a CTA that copies. A multiprocessor holds two such CTAs; of 512 threads, by their registers, only one.
 inline constexpr std::uint16_t kCopyThreads = 448;
@@ -22,4 +22,4 @@ struct CopyPieces {
   }
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -7,7 +7,7 @@
 
 #include "warpline/handoff/ring_layout.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 // The device's side of the burst ring: the words of ring_layout.h, acquired and released at system scope.
 
@@ -53,4 +53,4 @@ __device__ inline std::uint64_t await_burst(const EngineView& view, std::uint64_
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -8,7 +8,7 @@
 #include "warpline/handoff/device_work.h"
 #include "warpline/handoff/work_burst.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// work_burst() by all threads of a CTA, one frame each at a time. Every thread gets the counts. Ends with a barrier.
 /// Work that a CTA does better in another way has an overload of its own.
@@ -130,15 +130,15 @@ __global__ void next_kernel(DeviceLanes lanes, W work, W* states, std::uint64_t*
 
 template <PacketWork W>
 const void* DeviceWork<W>::persistent_kernel() {
-  return reinterpret_cast<const void*>(&warpline::persistent_kernel<W>);
+  return reinterpret_cast<const void*>(&warpline::handoff::persistent_kernel<W>);
 }
 
 template <PacketWork W>
 const void* DeviceWork<W>::next_kernel() {
-  return reinterpret_cast<const void*>(&warpline::next_kernel<W>);
+  return reinterpret_cast<const void*>(&warpline::handoff::next_kernel<W>);
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff
 
 /// Makes a PacketWork run on GPUs: in one .cu file, at namespace scope.
-#define WARPLINE_DEVICE_WORK(...) template struct warpline::DeviceWork<__VA_ARGS__>
+#define WARPLINE_DEVICE_WORK(...) template struct warpline::handoff::DeviceWork<__VA_ARGS__>

@@ -8,7 +8,7 @@
 #include "warpline/handoff/engine.h"
 #include "warpline/handoff/ring_layout.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// LaneCounters as kernels keep and write them. What a burst costs on its lane is taken from the device's clock.
 struct LaneWords {
@@ -42,4 +42,4 @@ struct DeviceWork {
   [[nodiscard]] static const void* next_kernel();
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

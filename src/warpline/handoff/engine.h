@@ -12,7 +12,7 @@
 #include "warpline/base/units.h"
 #include "warpline/handoff/ring_layout.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Work on one packet. Each lane of an engine has its own copy.
 template <typename W>
@@ -62,4 +62,4 @@ concept Engine = requires(E engine, const E constant, Nanos timeout, std::uint32
   constant.for_each_worker_state([](const auto&) {});                // after stop()
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

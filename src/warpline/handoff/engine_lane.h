@@ -7,7 +7,7 @@
 #include "warpline/base/piece_lane.h"
 #include "warpline/handoff/copy_lane.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Pieces that an engine of the burst ring works on: with CopyPieces or HashPieces.
 template <Engine E>
@@ -36,4 +36,4 @@ class EngineLane final : public PieceLane {
   std::unique_ptr<CopyLane<E>> lane_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -20,7 +20,7 @@
 #include "warpline/handoff/inline_engine.h"
 #include "warpline/handoff/thread_engine.h"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 using namespace testing;
@@ -233,4 +233,4 @@ TEST(ThreadEngineStart, RefusesACpuThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -18,7 +18,7 @@
 #include "warpline/handoff/engine.h"
 #include "warpline/handoff/skipping_testing.h"
 
-namespace warpline::testing {
+namespace warpline::handoff::testing {
 
 // Streams of packets through any engine, with a producer and a consumer thread of their own, and what must come out.
 
@@ -204,4 +204,4 @@ inline std::unique_ptr<BurstRing> make_ring(std::uint32_t slots, std::uint16_t p
   return *std::move(ring);
 }
 
-}  // namespace warpline::testing
+}  // namespace warpline::handoff::testing

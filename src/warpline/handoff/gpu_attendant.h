@@ -26,7 +26,7 @@
 #include "warpline/handoff/next_launcher.h"
 #include "warpline/handoff/progress_watch.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 struct GpuEngineSetup {
   EngineKind kind = EngineKind::persistent;  ///< launch, graph or persistent
@@ -61,7 +61,7 @@ class GpuAttendant {
   /// Opens the ring to the GPU, puts `states` there and makes the engine's kernels ready: `kernel_of(ctas)` is one of
   /// so many CTAs. An environment error when the GPU has no room for all kernels that are to run at a time.
   [[nodiscard]] Result<void> prepare(std::span<const std::byte> states,
-                                     const std::function<KernelLaunch(unsigned)>& kernel_of);
+                                     const std::function<gpu::KernelLaunch(unsigned)>& kernel_of);
   /// For `kernel_of`, as the following two.
   [[nodiscard]] DeviceLanes device_lanes() const;
   [[nodiscard]] std::byte* states() const { return states_->data(); }
@@ -85,7 +85,7 @@ class GpuAttendant {
   [[nodiscard]] const GpuEngineSetup& setup() const { return setup_; }
 
  private:
-  [[nodiscard]] CudaStream::State query() const { return launcher_ ? launcher_->query() : stream_->query(); }
+  [[nodiscard]] gpu::CudaStream::State query() const { return launcher_ ? launcher_->query() : stream_->query(); }
   [[nodiscard]] std::uint32_t* began() const { return reinterpret_cast<std::uint32_t*>(began_->data()); }
   [[nodiscard]] Result<void> await_ctas();
   [[nodiscard]] LaneCounters* lane_counters() const { return reinterpret_cast<LaneCounters*>(counters_->data()); }
@@ -94,18 +94,18 @@ class GpuAttendant {
 
   const BurstRing& ring_;
   GpuEngineSetup setup_;
-  std::optional<GpuPlace> place_;
-  std::optional<HostRegistration> ring_registration_;
-  std::optional<PinnedBuffer> counters_;
-  std::optional<PinnedBuffer> began_;
-  std::optional<DeviceBuffer> kept_;
-  std::optional<DeviceBuffer> states_;
-  std::optional<DeviceBuffer> next_;
-  std::optional<CudaStream> stream_;
-  std::optional<KernelLaunch> persistent_;  ///< the kernel of a persistent engine
-  std::optional<NextLauncher> launcher_;    ///< launcher of the launch and graph engines
+  std::optional<gpu::GpuPlace> place_;
+  std::optional<gpu::HostRegistration> ring_registration_;
+  std::optional<gpu::PinnedBuffer> counters_;
+  std::optional<gpu::PinnedBuffer> began_;
+  std::optional<gpu::DeviceBuffer> kept_;
+  std::optional<gpu::DeviceBuffer> states_;
+  std::optional<gpu::DeviceBuffer> next_;
+  std::optional<gpu::CudaStream> stream_;
+  std::optional<gpu::KernelLaunch> persistent_;  ///< the kernel of a persistent engine
+  std::optional<NextLauncher> launcher_;         ///< launcher of the launch and graph engines
   std::atomic<bool> called_hung_{false};
   bool hangs_ = false;
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -10,7 +10,7 @@
 #include "warpline/gpu/device.h"
 #include "warpline/handoff/gpu_attendant.h"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 constexpr Nanos kLookPeriod{1'000'000};
@@ -26,27 +26,27 @@ std::uint32_t GpuAttendant::threads() const {
 }
 
 Result<void> GpuAttendant::prepare(std::span<const std::byte> states,
-                                   const std::function<KernelLaunch(unsigned)>& kernel_of) {
-  WARPLINE_CHECK(use_gpu(setup_.gpu));
-  WARPLINE_TRY(ring_registration_, HostRegistration::create(ring_.engine_region()));
-  WARPLINE_TRY(counters_, PinnedBuffer::create(Bytes{lanes() * sizeof(LaneCounters)}));
+                                   const std::function<gpu::KernelLaunch(unsigned)>& kernel_of) {
+  WARPLINE_CHECK(gpu::use_gpu(setup_.gpu));
+  WARPLINE_TRY(ring_registration_, gpu::HostRegistration::create(ring_.engine_region()));
+  WARPLINE_TRY(counters_, gpu::PinnedBuffer::create(Bytes{lanes() * sizeof(LaneCounters)}));
   std::uninitialized_default_construct_n(lane_counters(), lanes());
-  WARPLINE_TRY(began_, PinnedBuffer::create(Bytes{lanes() * sizeof(std::uint32_t)}));
-  WARPLINE_TRY(kept_, DeviceBuffer::create(Bytes{lanes() * sizeof(LaneWords)}));
-  WARPLINE_TRY(next_, DeviceBuffer::create(Bytes{sizeof(std::uint64_t)}));
-  WARPLINE_TRY(states_, DeviceBuffer::create(Bytes{std::max<std::size_t>(states.size(), 1)}));
-  WARPLINE_TRY(stream_, CudaStream::create());
+  WARPLINE_TRY(began_, gpu::PinnedBuffer::create(Bytes{lanes() * sizeof(std::uint32_t)}));
+  WARPLINE_TRY(kept_, gpu::DeviceBuffer::create(Bytes{lanes() * sizeof(LaneWords)}));
+  WARPLINE_TRY(next_, gpu::DeviceBuffer::create(Bytes{sizeof(std::uint64_t)}));
+  WARPLINE_TRY(states_, gpu::DeviceBuffer::create(Bytes{std::max<std::size_t>(states.size(), 1)}));
+  WARPLINE_TRY(stream_, gpu::CudaStream::create());
   const std::uint64_t first = ring_.engine_view().first_sequence;
   WARPLINE_CHECK(stream_->copy(next(), &first, sizeof(first)));
   if (!states.empty()) WARPLINE_CHECK(stream_->copy(states_->data(), states.data(), states.size()));
   WARPLINE_CHECK(stream_->wait());
   if (setup_.kind == EngineKind::persistent) {
     persistent_.emplace(kernel_of(lanes()));
-    WARPLINE_TRY(place_, GpuPlace::claim(setup_.gpu, *persistent_, lanes()));
+    WARPLINE_TRY(place_, gpu::GpuPlace::claim(setup_.gpu, *persistent_, lanes()));
     return {};
   }
   // A kernel of one CTA is enough to get on.
-  WARPLINE_TRY(place_, GpuPlace::claim(setup_.gpu, kernel_of(1), 1));
+  WARPLINE_TRY(place_, gpu::GpuPlace::claim(setup_.gpu, kernel_of(1), 1));
   WARPLINE_TRY(launcher_,
                NextLauncher::create(setup_.kind, ring_.engine_view(), nanos_to_ticks(setup_.deadline), kernel_of));
   return {};
@@ -61,7 +61,7 @@ DeviceLanes GpuAttendant::device_lanes() const {
 }
 
 Result<void> GpuAttendant::launch() {
-  WARPLINE_CHECK(use_gpu(setup_.gpu));
+  WARPLINE_CHECK(gpu::use_gpu(setup_.gpu));
   if (!persistent_) return {};
   if (!(*persistent_)(*stream_)) return fault();
   return await_ctas();
@@ -71,7 +71,7 @@ Result<void> GpuAttendant::await_ctas() {
   const std::span<std::uint32_t> words(began(), lanes());
   const auto runs = [](std::uint32_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed) != 0; };
   for (const std::uint64_t begin = ticks_now(); !std::ranges::all_of(words, runs); std::this_thread::yield()) {
-    if (query() == CudaStream::State::failed) return fault();
+    if (query() == gpu::CudaStream::State::failed) return fault();
     if (ticks_now() - begin <= nanos_to_ticks(kStartPatience)) continue;
     ring_.engine_view().request_stop(RingStop::now);
     return environment_error(
@@ -83,21 +83,21 @@ Result<void> GpuAttendant::await_ctas() {
 }
 
 std::optional<Error> GpuAttendant::attend() {
-  if (const Result<void> used = use_gpu(setup_.gpu); !used) return used.error();
+  if (const Result<void> used = gpu::use_gpu(setup_.gpu); !used) return used.error();
   const EngineView& view = ring_.engine_view();
   ProgressWatch watch(view, nanos_to_ticks(setup_.watchdog));
   for (std::uint64_t next_look = 0;;) {
     const RingStop stop = view.stop_requested();
     const std::uint64_t now = ticks_now();
-    if (gpus_abandoned()) return fault();
+    if (gpu::gpus_abandoned()) return fault();
     if (launcher_ && stop != RingStop::now) {
       if (!launcher_->launch(ring_.published(), now, stop == RingStop::drain)) return fault();
     }
     if (now >= next_look || stop != RingStop::none) {
       next_look = now + nanos_to_ticks(kLookPeriod);
-      const CudaStream::State state = query();
-      if (state == CudaStream::State::failed) return fault();
-      if (state == CudaStream::State::idle && stop != RingStop::none) return std::nullopt;
+      const gpu::CudaStream::State state = query();
+      if (state == gpu::CudaStream::State::failed) return fault();
+      if (state == gpu::CudaStream::State::idle && stop != RingStop::none) return std::nullopt;
       if (called_hung_.load(std::memory_order_relaxed) || watch.stalled(now)) return hang();
     }
     if (launcher_) {
@@ -115,7 +115,7 @@ Result<void> GpuAttendant::fetch_states(std::span<std::byte> states) {
 
 Error GpuAttendant::fault() const {
   const std::string what = fmt::format("the {} engine of {} on GPU {}", name(setup_.kind), setup_.name, setup_.gpu);
-  if (gpus_abandoned()) {
+  if (gpu::gpus_abandoned()) {
     return environment_error(what, "another engine found the GPU hung or faulty and gave it up", "see what it reports");
   }
   const std::optional<Error> error = launcher_ ? launcher_->failure() : stream_->failure();
@@ -131,4 +131,4 @@ Error GpuAttendant::hang() {
       "look at the workload with compute-sanitizer, or give it more time with --watchdog");
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -21,7 +21,7 @@
 #include "warpline/handoff/gpu_attendant.h"
 #include "warpline/handoff/host_lane.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Lanes on a GPU, and with failover one more on the host, for when the GPU fails: bursts that the GPU may have in hand
 /// then come back as engine_stopped, since they may be half done, or, of a kernel that hangs and may yet write to them,
@@ -43,10 +43,11 @@ class GpuEngine {
     WARPLINE_CHECK(gpu_.prepare(std::as_bytes(std::span(states_)), [&](unsigned ctas) {
       auto* const states = reinterpret_cast<W*>(gpu_.states());
       if (gpu_.setup().kind == EngineKind::persistent) {
-        return KernelLaunch(DeviceWork<W>::persistent_kernel(), ctas, threads, gpu_.device_lanes(), host_work_, states);
+        return gpu::KernelLaunch(DeviceWork<W>::persistent_kernel(), ctas, threads, gpu_.device_lanes(), host_work_,
+                                 states);
       }
-      return KernelLaunch(DeviceWork<W>::next_kernel(), ctas, threads, gpu_.device_lanes(), host_work_, states,
-                          gpu_.next());
+      return gpu::KernelLaunch(DeviceWork<W>::next_kernel(), ctas, threads, gpu_.device_lanes(), host_work_, states,
+                               gpu_.next());
     }));
     prepared_ = true;
     return {};
@@ -113,7 +114,7 @@ class GpuEngine {
       }
     }
     if (failure_) {
-      abandon_gpus();
+      gpu::abandon_gpus();
       failed_.store(true, std::memory_order_release);
       if (gpu_.setup().failover) work_in_its_stead();
     }
@@ -148,4 +149,4 @@ class GpuEngine {
   std::atomic<bool> ended_{false};
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

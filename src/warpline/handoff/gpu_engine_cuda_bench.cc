@@ -15,7 +15,7 @@
 #include "warpline/handoff/gpu_engine.h"
 #include "warpline/handoff/gpu_engine_testing.h"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 constexpr std::size_t kBuffer = 2048;
@@ -37,11 +37,11 @@ void BM_GpuEngine(benchmark::State& state) {
   const auto count = static_cast<std::uint16_t>(state.range(1));
   const auto slots = static_cast<std::uint32_t>(state.range(2));
   state.SetLabel(std::string(name(kind)));
-  if (!use_gpu(0)) return state.SkipWithError("no GPU");
+  if (!gpu::use_gpu(0)) return state.SkipWithError("no GPU");
   const auto memory = map_buffers();
   if (memory == nullptr) return state.SkipWithError("no memory");
   auto* const bytes = reinterpret_cast<std::uint8_t*>(memory.get());
-  const auto registration = HostRegistration::create({memory.get(), kBytes});
+  const auto registration = gpu::HostRegistration::create({memory.get(), kBytes});
   if (!registration) return state.SkipWithError(registration.error().message().c_str());
   const auto ring = *BurstRing::create({slots, count, count});
   GpuEngine engine(*ring, testing::TouchFirstWords{}, {.kind = kind, .burst = count});
@@ -70,4 +70,4 @@ void BM_GpuEngine(benchmark::State& state) {
 BENCHMARK(BM_GpuEngine)->ArgsProduct({{2, 3, 4}, {16, 64}, {1, 8, 32}})->UseRealTime();
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -22,7 +22,7 @@
 #include "warpline/handoff/gpu_engine_testing.h"
 #include "warpline/handoff/hash_pieces.h"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 using namespace testing;
@@ -34,22 +34,23 @@ const auto name_of = [](const ::testing::TestParamInfo<EngineKind>& kind) { retu
 class GpuEngineTest : public ::testing::TestWithParam<EngineKind> {
  protected:
   void SetUp() override {
-    if (!list_gpus()) GTEST_SKIP() << "no GPU";
-    ASSERT_TRUE(use_gpu(0).ok());
+    if (!gpu::list_gpus()) GTEST_SKIP() << "no GPU";
+    ASSERT_TRUE(gpu::use_gpu(0).ok());
   }
   static GpuEngineSetup setup(std::uint16_t burst = 64, std::uint32_t ctas = 5) {
     return {.kind = GetParam(), .ctas = ctas, .burst = burst, .attendant = {std::nullopt, true}};
   }
   /// Opens the packets to the GPU for as long as the result lives.
-  static HostRegistration open(PacketStream& stream) {
-    Result<HostRegistration> registration = HostRegistration::create(std::as_writable_bytes(std::span(stream.packets)));
+  static gpu::HostRegistration open(PacketStream& stream) {
+    Result<gpu::HostRegistration> registration =
+        gpu::HostRegistration::create(std::as_writable_bytes(std::span(stream.packets)));
     EXPECT_TRUE(registration.ok());
     return *std::move(registration);
   }
   static void expect_through(const std::vector<std::uint16_t>& bursts, std::uint32_t slots, std::uint16_t most,
                              std::uint64_t first = 1) {
     PacketStream stream = make_stream(bursts, slots);
-    const HostRegistration registration = open(stream);
+    const gpu::HostRegistration registration = open(stream);
     const auto ring = make_ring(slots, most, first);
     GpuEngine engine(*ring, Touch{}, setup(most));
     expect_all_through(*ring, engine, stream);
@@ -75,7 +76,7 @@ TEST_P(GpuEngineTest, SequencesWrap) {
 
 TEST_P(GpuEngineTest, StopDrainsWhatWasPublished) {
   PacketStream stream = make_stream(std::vector<std::uint16_t>(16, 8), 1);
-  const HostRegistration registration = open(stream);
+  const gpu::HostRegistration registration = open(stream);
   const auto ring = make_ring(16, 8);
   GpuEngine engine(*ring, Touch{}, setup(8));
   ASSERT_TRUE(engine.start().ok());
@@ -100,7 +101,7 @@ TEST_P(GpuEngineTest, SeveralRingsShareAGpuWithKernelsThatCopy) {
     copies.push_back(*std::move(lane));
   }
   std::vector<PacketStream> streams;
-  std::vector<HostRegistration> registrations;
+  std::vector<gpu::HostRegistration> registrations;
   std::vector<std::unique_ptr<BurstRing>> rings;
   std::vector<std::unique_ptr<GpuEngine<Touch>>> engines;
   for (std::size_t i = 0; i < kRings; ++i) {
@@ -139,7 +140,8 @@ TEST_P(GpuEngineTest, StopsAnIdleEngineAndOneThatNeverStarted) {
 
 TEST_P(GpuEngineTest, OneFrameOfAMillionThatIsSkippedIsSeen) {
   std::vector<std::uint8_t, PageAllocator<std::uint8_t>> packets(kMillion);
-  Result<HostRegistration> registration = HostRegistration::create(std::as_writable_bytes(std::span(packets)));
+  Result<gpu::HostRegistration> registration =
+      gpu::HostRegistration::create(std::as_writable_bytes(std::span(packets)));
   ASSERT_TRUE(registration.ok());
   expect_skip_is_seen(
       packets, [](BurstRing& ring, SkipOne work) { return std::make_unique<GpuEngine<SkipOne>>(ring, work, setup()); });
@@ -149,11 +151,11 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GpuEngineTest,
                          ::testing::Values(EngineKind::launch, EngineKind::graph, EngineKind::persistent), name_of);
 
 TEST(GpuCopyLane, CopiesBetweenHostAndDevice) {
-  if (!list_gpus()) GTEST_SKIP() << "no GPU";
+  if (!gpu::list_gpus()) GTEST_SKIP() << "no GPU";
   Pages from(kCopies * kCopyRoom);
   Pages to(kCopies * kCopyRoom);
-  const Result<HostRegistration> source = HostRegistration::create(std::as_writable_bytes(std::span(from)));
-  const Result<HostRegistration> target = HostRegistration::create(std::as_writable_bytes(std::span(to)));
+  const Result<gpu::HostRegistration> source = gpu::HostRegistration::create(std::as_writable_bytes(std::span(from)));
+  const Result<gpu::HostRegistration> target = gpu::HostRegistration::create(std::as_writable_bytes(std::span(to)));
   ASSERT_TRUE(source.ok() && target.ok());
   using Lane = CopyLane<GpuEngine<CopyPieces>>;
   const auto lane = Lane::create([](BurstRing& ring) {
@@ -166,8 +168,8 @@ TEST(GpuCopyLane, CopiesBetweenHostAndDevice) {
 }
 
 TEST(GpuCopyLane, SharesAMultiprocessorWithAnother) {
-  if (!list_gpus()) GTEST_SKIP() << "no GPU";
-  const KernelLaunch kernel(DeviceWork<CopyPieces>::persistent_kernel(), 1, kCopyThreads);
+  if (!gpu::list_gpus()) GTEST_SKIP() << "no GPU";
+  const gpu::KernelLaunch kernel(DeviceWork<CopyPieces>::persistent_kernel(), 1, kCopyThreads);
   const Result<std::uint32_t> ctas = kernel.ctas_per_multiprocessor();
   ASSERT_TRUE(ctas.ok());
   EXPECT_GE(*ctas, 2U);
@@ -176,7 +178,7 @@ TEST(GpuCopyLane, SharesAMultiprocessorWithAnother) {
 /// More kernels than a GPU has place for are refused before one of them starts, and those that were granted a place
 /// work.
 TEST(GpuCopyLane, IsRefusedWhereItMightFindNoPlace) {
-  if (!list_gpus()) GTEST_SKIP() << "no GPU";
+  if (!gpu::list_gpus()) GTEST_SKIP() << "no GPU";
   using Lane = CopyLane<GpuEngine<CopyPieces>>;
   std::vector<std::unique_ptr<Lane>> lanes;
   for (;;) {
@@ -204,14 +206,14 @@ TEST(GpuCopyLane, IsRefusedWhereItMightFindNoPlace) {
 }
 
 TEST(GpuHashLane, HashesAsTheCpuDoes) {
-  if (!list_gpus()) GTEST_SKIP() << "no GPU";
+  if (!gpu::list_gpus()) GTEST_SKIP() << "no GPU";
   constexpr std::uint32_t kBlocks = 200;
   Pages bytes(kBlocks * kHashBlock + kHashBlock);
   Pages hashes(kBlocks * sizeof(std::uint64_t));
   Random random(3);
   for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.next());
-  const Result<HostRegistration> source = HostRegistration::create(std::as_writable_bytes(std::span(bytes)));
-  const Result<HostRegistration> target = HostRegistration::create(std::as_writable_bytes(std::span(hashes)));
+  const Result<gpu::HostRegistration> source = gpu::HostRegistration::create(std::as_writable_bytes(std::span(bytes)));
+  const Result<gpu::HostRegistration> target = gpu::HostRegistration::create(std::as_writable_bytes(std::span(hashes)));
   ASSERT_TRUE(source.ok() && target.ok());
   const auto lane = CopyLane<GpuEngine<HashPieces>>::create([](BurstRing& ring) {
     return std::make_unique<GpuEngine<HashPieces>>(
@@ -258,7 +260,7 @@ class GpuEngineDeathTest : public GpuEngineTest {
   static void survive(Break how, Verdict lost) {
     constexpr std::size_t kBursts = 64;
     PacketStream stream = make_stream(std::vector<std::uint16_t>(kBursts, 8), 1);
-    const HostRegistration registration = open(stream);
+    const gpu::HostRegistration registration = open(stream);
     const auto ring = make_ring(4, 8);
     GpuEngine engine(*ring, BreakGpu{how}, breakable());
     start_or_exit(engine);
@@ -294,4 +296,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GpuEngineDeathTest,
                          ::testing::Values(EngineKind::launch, EngineKind::graph, EngineKind::persistent), name_of);
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -3,4 +3,4 @@
 #include "warpline/handoff/device_work.cuh"
 #include "warpline/handoff/gpu_engine_testing.h"
 
-WARPLINE_DEVICE_WORK(warpline::testing::TouchFirstWords);
+WARPLINE_DEVICE_WORK(warpline::handoff::testing::TouchFirstWords);

@@ -5,6 +5,6 @@
 #include "warpline/handoff/gpu_engine_testing.h"
 #include "warpline/handoff/skipping_testing.h"
 
-WARPLINE_DEVICE_WORK(warpline::testing::Touch);
-WARPLINE_DEVICE_WORK(warpline::testing::BreakGpu);
-WARPLINE_DEVICE_WORK(warpline::testing::SkipOne);
+WARPLINE_DEVICE_WORK(warpline::handoff::testing::Touch);
+WARPLINE_DEVICE_WORK(warpline::handoff::testing::BreakGpu);
+WARPLINE_DEVICE_WORK(warpline::handoff::testing::SkipOne);

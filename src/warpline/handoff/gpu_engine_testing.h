@@ -6,7 +6,7 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 
-namespace warpline::testing {
+namespace warpline::handoff::testing {
 
 enum class Break : std::uint8_t {
   fault,  ///< a store to where nothing is
@@ -49,4 +49,4 @@ struct TouchFirstWords {
   }
 };
 
-}  // namespace warpline::testing
+}  // namespace warpline::handoff::testing

@@ -7,7 +7,7 @@
 #include "warpline/base/piece_lane.h"
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// What a GPU does with pieces: copies them, or writes their block_hash() (base/block_hash.h) to `to`.
 enum class GpuLaneWork : std::uint8_t { copy, hash };
@@ -16,4 +16,4 @@ enum class GpuLaneWork : std::uint8_t { copy, hash };
 /// memory that is pinned.
 [[nodiscard]] Result<std::unique_ptr<PieceLane>> make_gpu_lane(GpuLaneWork work, int gpu);
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -5,7 +5,7 @@
 #include "warpline/handoff/gpu_lane.h"
 #include "warpline/handoff/hash_pieces.h"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 /// Each CTA has a batch in hand; of copies each warp a piece, of hashes each thread.
@@ -26,4 +26,4 @@ Result<std::unique_ptr<PieceLane>> make_gpu_lane(GpuLaneWork work, int gpu) {
   return work == GpuLaneWork::copy ? make<CopyPieces>(gpu, "copies") : make<HashPieces>(gpu, "hashes");
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff

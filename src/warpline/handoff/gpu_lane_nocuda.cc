@@ -2,10 +2,10 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/handoff/gpu_lane.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 Result<std::unique_ptr<PieceLane>> make_gpu_lane(GpuLaneWork, int) {
   return built_without_cuda("messages in GPU memory");
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff

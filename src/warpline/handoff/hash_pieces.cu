@@ -2,4 +2,4 @@
 #include "warpline/handoff/device_work.cuh"
 #include "warpline/handoff/hash_pieces.h"
 
-WARPLINE_DEVICE_WORK(warpline::HashPieces);
+WARPLINE_DEVICE_WORK(warpline::handoff::HashPieces);

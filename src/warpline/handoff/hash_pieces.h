@@ -7,7 +7,7 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Writes the block_hash() of each frame's second piece to where the first is, eight bytes, aligned.
 struct HashPieces {
@@ -20,4 +20,4 @@ struct HashPieces {
   }
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -10,7 +10,7 @@
 #include <memory>
 #include <system_error>
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 /// A CPU set large enough for any CPU number, by the CPU_ALLOC family of sched.h.
@@ -53,4 +53,4 @@ Result<std::thread> start_lane_thread(const std::string& name, std::optional<uns
                            "choose among the CPUs that `taskset -cp $$` lists, or use fewer lanes");
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff

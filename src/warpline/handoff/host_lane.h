@@ -11,7 +11,7 @@
 #include "warpline/base/result.h"
 #include "warpline/handoff/work_burst.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Where a host thread of an engine runs.
 struct LanePlacement {
@@ -52,4 +52,4 @@ void drain_ring(const EngineView& view, LaneSequences sequences, W& work, LaneCo
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff

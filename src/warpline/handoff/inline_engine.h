@@ -10,7 +10,7 @@
 #include "warpline/handoff/engine.h"
 #include "warpline/handoff/work_burst.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Works on each burst on the producer's own thread, as it is published.
 template <PacketWork W>
@@ -46,4 +46,4 @@ class InlineEngine {
   LaneCounters counters_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

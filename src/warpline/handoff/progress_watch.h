@@ -6,7 +6,7 @@
 
 #include "warpline/handoff/ring_layout.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Tells an engine that is stuck from one that has nothing to do. One thread; reads the ring's words, at a cost of two
 /// lines a slot a look.
@@ -38,4 +38,4 @@ class ProgressWatch {
   std::uint64_t since_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

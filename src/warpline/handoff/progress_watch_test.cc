@@ -9,7 +9,7 @@
 
 #include "warpline/handoff/burst_ring.h"
 
-namespace warpline {
+namespace warpline::handoff {
 namespace {
 
 constexpr std::uint64_t kPatience = 100;
@@ -66,4 +66,4 @@ TEST_F(ProgressWatchTest, MorePublishedBurstsAreNoProgress) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::handoff

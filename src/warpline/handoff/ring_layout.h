@@ -7,7 +7,7 @@
 
 #include "warpline/base/frame.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// What an engine sees of a burst ring: plain words and descriptors in one page-aligned region, so that the region can
 /// be registered with CUDA as a whole and a kernel can use cuda::atomic_ref at system scope on the very same words.
@@ -112,4 +112,4 @@ struct EngineView {
   }
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -8,7 +8,7 @@
 #include "warpline/base/host_device.h"
 #include "warpline/handoff/ring_layout.h"
 
-namespace warpline::testing {
+namespace warpline::handoff::testing {
 
 inline constexpr std::size_t kMillion = 15625 * 64;
 
@@ -52,4 +52,4 @@ __device__ inline BurstCounts work_burst_together(BurstView burst, SkipOne& work
 }
 #endif
 
-}  // namespace warpline::testing
+}  // namespace warpline::handoff::testing

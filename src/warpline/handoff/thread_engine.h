@@ -16,7 +16,7 @@
 #include "warpline/handoff/engine.h"
 #include "warpline/handoff/host_lane.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Host threads that drain a burst ring as the lanes of a persistent kernel do.
 template <PacketWork W>
@@ -105,4 +105,4 @@ class ThreadEngine {
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::handoff

@@ -8,7 +8,7 @@
 #include "warpline/gpu/trace.h"
 #include "warpline/handoff/engine.h"
 
-namespace warpline {
+namespace warpline::handoff {
 
 /// Does `work` on every frame of a burst that is preset to `forward`. Writes only verdicts that differ from the preset,
 /// so that the producer's descriptors stay clean in its cache. Work that a lane does better in another way has an
@@ -32,7 +32,7 @@ BurstCounts work_burst(BurstView burst, W& work) {
 /// Works on the taken burst and completes it. The lane's thread.
 template <PacketWork W>
 void serve_burst(const EngineView& view, std::uint64_t sequence, BurstView burst, W& work, LaneCounters& counters) {
-  const TraceRange range("engine");
+  const gpu::TraceRange range("engine");
   const bool timed = counters.bursts.get() % kLaneSampling == 0;
   const std::uint64_t begin = timed ? ticks_now() : 0;
   const BurstCounts counts = work_burst(burst, work);
@@ -58,4 +58,4 @@ inline void fail_undone(const EngineView& view, std::uint64_t end, Verdict verdi
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::handoff

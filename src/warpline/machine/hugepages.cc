@@ -10,7 +10,7 @@
 
 #include "warpline/machine/topology.h"
 
-namespace warpline {
+namespace warpline::machine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,4 +59,4 @@ std::string reserve_command(const std::vector<HugepagePool>& pools, Bytes memory
   return fmt::format("echo {} | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", pages);
 }
 
-}  // namespace warpline
+}  // namespace warpline::machine

@@ -8,7 +8,7 @@
 
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::machine {
 
 /// Huge pages of one size on one NUMA node.
 struct HugepagePool {
@@ -25,4 +25,4 @@ struct HugepagePool {
 /// The command that reserves 2 MiB pages so that `memory` of them is free.
 [[nodiscard]] std::string reserve_command(const std::vector<HugepagePool>& pools, Bytes memory);
 
-}  // namespace warpline
+}  // namespace warpline::machine

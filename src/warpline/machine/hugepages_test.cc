@@ -6,7 +6,7 @@
 
 #include "warpline/base/scratch_folder.h"
 
-namespace warpline {
+namespace warpline::machine {
 namespace {
 
 using testing::HasSubstr;
@@ -41,4 +41,4 @@ TEST(Hugepages, OfAKernelWithoutAny) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::machine

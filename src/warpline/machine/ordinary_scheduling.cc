@@ -10,7 +10,7 @@
 
 #include "warpline/base/give_way.h"
 
-namespace warpline {
+namespace warpline::machine {
 
 OrdinaryScheduling::OrdinaryScheduling() : policy_(sched_getscheduler(0)) {
   constexpr sched_param kNone{};
@@ -32,4 +32,4 @@ OrdinaryScheduling::~OrdinaryScheduling() {
   sched_setscheduler(0, policy_, &parameter_);
 }
 
-}  // namespace warpline
+}  // namespace warpline::machine

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-namespace warpline {
+namespace warpline::machine {
 
 /// While it lives, the calling thread is scheduled as any other, even where it is a real-time thread (SCHED_FIFO,
 /// SCHED_RR): for calls of DPDK that start threads and wait for them by sleeping a microsecond at a time, which on one
@@ -22,4 +22,4 @@ class OrdinaryScheduling {
   bool lowered_ = false;
 };
 
-}  // namespace warpline
+}  // namespace warpline::machine

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-namespace warpline {
+namespace warpline::machine {
 namespace {
 
 int policy() { return sched_getscheduler(0); }
@@ -58,4 +58,4 @@ TEST(OrdinaryScheduling, EndsForTheThreadAndThoseThatItStarted) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::machine

@@ -8,7 +8,7 @@
 
 #include "warpline/base/first_line.h"
 
-namespace warpline {
+namespace warpline::machine {
 
 namespace fs = std::filesystem;
 
@@ -34,4 +34,4 @@ std::string gpu_driver(const fs::path& root) {
   return is_there ? "loaded" : "";
 }
 
-}  // namespace warpline
+}  // namespace warpline::machine

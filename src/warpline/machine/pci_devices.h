@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace warpline {
+namespace warpline::machine {
 
 /// A function on the PCI bus, as sysfs has it.
 struct PciDevice {
@@ -25,4 +25,4 @@ struct PciDevice {
 /// The version of NVIDIA's kernel driver, such as "580.82.07"; "loaded" where it does not tell, empty without one.
 [[nodiscard]] std::string gpu_driver(const std::filesystem::path& root);
 
-}  // namespace warpline
+}  // namespace warpline::machine

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-namespace warpline {
+namespace warpline::machine {
 
 namespace {
 
@@ -36,4 +36,4 @@ Privileges read_privileges(const std::filesystem::path& proc) {
           .ipc_lock = initial && has(CAP_IPC_LOCK)};
 }
 
-}  // namespace warpline
+}  // namespace warpline::machine

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace warpline {
+namespace warpline::machine {
 
 /// Effective capabilities of this process (capabilities(7)), as `proc`/self/status has them. In a user namespace the
 /// kernel heeds only the first two.
@@ -16,4 +16,4 @@ struct Privileges {
 
 [[nodiscard]] Privileges read_privileges(const std::filesystem::path& proc = "/proc");
 
-}  // namespace warpline
+}  // namespace warpline::machine

@@ -5,7 +5,7 @@
 
 #include "warpline/base/scratch_folder.h"
 
-namespace warpline {
+namespace warpline::machine {
 namespace {
 
 TEST(Privileges, ReadsTheEffectiveSet) {
@@ -32,4 +32,4 @@ TEST(Privileges, AUserNamespaceGivesNoneOverTheMachine) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::machine

@@ -13,7 +13,7 @@
 
 #include "warpline/base/first_line.h"
 
-namespace warpline {
+namespace warpline::machine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,4 +120,4 @@ std::string format_cpu_list(const std::vector<int>& cpus) {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::machine

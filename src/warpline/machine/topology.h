@@ -7,7 +7,7 @@
 
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::machine {
 
 /// One logical processor.
 struct Cpu {
@@ -38,4 +38,4 @@ struct Topology {
 /// The inverse: rising ids, runs folded.
 [[nodiscard]] std::string format_cpu_list(const std::vector<int>& cpus);
 
-}  // namespace warpline
+}  // namespace warpline::machine

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-namespace warpline {
+namespace warpline::machine {
 namespace {
 
 TEST(CpuList, ParsesWhatTheKernelPrints) {
@@ -77,4 +77,4 @@ TEST(Topology, MadeUpMachinesAreNumberedLikeLinux) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::machine

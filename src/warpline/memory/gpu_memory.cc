@@ -7,24 +7,24 @@
 #include "warpline/gpu/device_buffer.h"
 #include "warpline/gpu/host_registration.h"
 
-namespace warpline {
+namespace warpline::memory {
 namespace {
 
 Result<OwnedMemory> allocate_on_gpu(int gpu, Bytes size, Bytes alignment) {
-  WARPLINE_CHECK(use_gpu(gpu));
-  WARPLINE_TRY(DeviceBuffer buffer, DeviceBuffer::create(size, alignment));
-  const auto owner = std::make_shared<DeviceBuffer>(std::move(buffer));
+  WARPLINE_CHECK(gpu::use_gpu(gpu));
+  WARPLINE_TRY(gpu::DeviceBuffer buffer, gpu::DeviceBuffer::create(size, alignment));
+  const auto owner = std::make_shared<gpu::DeviceBuffer>(std::move(buffer));
   return OwnedMemory{{owner->data(), owner->size()}, owner};
 }
 
 Result<std::shared_ptr<void>> pin_for_gpus(int gpu, std::span<std::byte> pages) {
-  WARPLINE_CHECK(use_gpu(gpu));
-  WARPLINE_TRY(HostRegistration registration, HostRegistration::create(pages));
-  return std::shared_ptr<void>(std::make_shared<HostRegistration>(std::move(registration)));
+  WARPLINE_CHECK(gpu::use_gpu(gpu));
+  WARPLINE_TRY(gpu::HostRegistration registration, gpu::HostRegistration::create(pages));
+  return std::shared_ptr<void>(std::make_shared<gpu::HostRegistration>(std::move(registration)));
 }
 
 }  // namespace
 
 GpuMemory GpuMemory::of_machine() { return {.allocate = allocate_on_gpu, .pin = pin_for_gpus}; }
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -9,7 +9,7 @@
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::memory {
 
 /// Memory that is given back when its owner goes.
 struct OwnedMemory {
@@ -32,4 +32,4 @@ struct GpuMemory {
   [[nodiscard]] static GpuMemory of_machine();
 };
 
-}  // namespace warpline
+}  // namespace warpline::memory

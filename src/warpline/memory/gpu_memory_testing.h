@@ -11,7 +11,7 @@
 
 #include "warpline/memory/gpu_memory.h"
 
-namespace warpline {
+namespace warpline::memory {
 
 /// For tests: ordinary memory that plays a GPU's, and pins that only count. Refuses when told to.
 class MadeUpGpus {
@@ -61,4 +61,4 @@ class MadeUpGpus {
   }
 };
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -7,7 +7,7 @@
 
 #include "warpline/base/frame.h"
 
-namespace warpline {
+namespace warpline::memory {
 
 /// Writes the pieces of `mbuf` to `segments` (room for kMaxSegments). Returns how many, or 0 if there are too many.
 inline std::uint16_t segments_of(const rte_mbuf* mbuf, Segment* segments) {
@@ -22,4 +22,4 @@ inline std::uint16_t segments_of(const rte_mbuf* mbuf, Segment* segments) {
   return i == count ? count : 0;
 }
 
-}  // namespace warpline
+}  // namespace warpline::memory

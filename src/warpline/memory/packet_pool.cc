@@ -13,7 +13,7 @@
 #include <rte_mempool.h>
 #include <rte_memzone.h>
 
-namespace warpline {
+namespace warpline::memory {
 namespace {
 
 /// Pages of a GPU's memory, as EAL is told; those that NICs see (64 KiB) are parts of them.
@@ -28,7 +28,7 @@ std::uint16_t element_of(const PoolShape& shape) {
   return static_cast<std::uint16_t>(shape.data_room + RTE_PKTMBUF_HEADROOM);
 }
 
-int eal_node(const PoolShape& shape) { return shape.node == kAnyNode ? SOCKET_ID_ANY : shape.node; }
+int eal_node(const PoolShape& shape) { return shape.node == runtime::kAnyNode ? SOCKET_ID_ANY : shape.node; }
 
 /// An error of what `shape` needs, in the words of who met it.
 Error for_pool(const PoolShape& shape, Error error) {
@@ -136,4 +136,4 @@ void PacketPool::swap(PacketPool& other) noexcept {
 
 std::uint32_t PacketPool::in_use() const { return rte_mempool_in_use_count(pool_); }
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -14,7 +14,7 @@
 #include "warpline/memory/gpu_memory.h"
 #include "warpline/memory/pool_shape.h"
 
-namespace warpline {
+namespace warpline::memory {
 
 /// Owns a pool of mbufs. Nothing of it may be in use when it is destroyed: close the ports first.
 ///
@@ -59,4 +59,4 @@ class PacketPool {
   OwnedMemory external_;       ///< goes after the pool
 };
 
-}  // namespace warpline
+}  // namespace warpline::memory

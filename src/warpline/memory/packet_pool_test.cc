@@ -10,12 +10,12 @@
 #include "warpline/runtime/eal_environment.h"
 #include "warpline/runtime/lcore_plan.h"
 
-namespace warpline {
+namespace warpline::memory {
 namespace {
 
 using testing::HasSubstr;
 
-const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(1, Bytes{64 << 20}));
+const auto* const kEal = testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(1, Bytes{64 << 20}));
 
 RC_GTEST_PROP(PoolSize, HoldsAllThatCanBeOutsideAndWastesNothingOfTheRing, ()) {
   PoolDemand demand;
@@ -50,7 +50,7 @@ TEST(DataRoom, HoldsAWholeFrameOfTheMtu) {
 }
 
 TEST(PacketPool, CountsWhatIsInUse) {
-  auto pool = PacketPool::make("count", 1023, 32, 2048, kAnyNode);
+  auto pool = PacketPool::make("count", 1023, 32, 2048, runtime::kAnyNode);
   ASSERT_TRUE(pool.ok()) << pool.error().message();
   EXPECT_EQ(pool->size(), 1023U);
   EXPECT_EQ(pool->in_use(), 0U);
@@ -63,7 +63,7 @@ TEST(PacketPool, CountsWhatIsInUse) {
 }
 
 TEST(PacketPool, GivesOutEveryBuffer) {
-  auto pool = PacketPool::make("all", 63, 256, 9280, kAnyNode);  // the cache is cut to fit
+  auto pool = PacketPool::make("all", 63, 256, 9280, runtime::kAnyNode);  // the cache is cut to fit
   ASSERT_TRUE(pool.ok()) << pool.error().message();
   std::vector<rte_mbuf*> buffers;
   while (rte_mbuf* const buffer = rte_pktmbuf_alloc(pool->get())) buffers.push_back(buffer);
@@ -73,7 +73,7 @@ TEST(PacketPool, GivesOutEveryBuffer) {
 
 TEST(PacketPool, FreesItsMemoryAndItsName) {
   for (int i = 0; i < 20; ++i) {
-    auto pool = PacketPool::make("again", 4095, 256, 2048, kAnyNode);
+    auto pool = PacketPool::make("again", 4095, 256, 2048, runtime::kAnyNode);
     ASSERT_TRUE(pool.ok()) << i << ": " << pool.error().message();
     auto moved = *std::move(pool);
     EXPECT_EQ(moved.in_use(), 0U);
@@ -82,7 +82,7 @@ TEST(PacketPool, FreesItsMemoryAndItsName) {
 
 TEST(PacketPool, PoolBytesIsEnoughAndNotMuchMore) {
   for (const std::uint32_t room : {2048U, 9280U}) {
-    auto pool = PacketPool::make("bytes", 4095, 256, room, kAnyNode);
+    auto pool = PacketPool::make("bytes", 4095, 256, room, runtime::kAnyNode);
     ASSERT_TRUE(pool.ok());
     std::uint64_t taken = 0;
     rte_mempool_mem_iter(
@@ -97,7 +97,7 @@ TEST(PacketPool, PoolBytesIsEnoughAndNotMuchMore) {
 }
 
 TEST(PacketPool, WithoutMemorySaysWhatIsMissingAndHowToMendIt) {
-  const auto pool = PacketPool::make("huge", (1 << 20) - 1, 0, 2048, kAnyNode);
+  const auto pool = PacketPool::make("huge", (1 << 20) - 1, 0, 2048, runtime::kAnyNode);
   ASSERT_FALSE(pool.ok());
   EXPECT_EQ(pool.error().kind, ErrorKind::environment);
   EXPECT_THAT(pool.error().message(), HasSubstr("it needs 41"));
@@ -106,16 +106,16 @@ TEST(PacketPool, WithoutMemorySaysWhatIsMissingAndHowToMendIt) {
 
 TEST(PacketPool, RefusesWhatABufferCannotBe) {
   for (const std::uint32_t room : {0U, 65535U, 1U << 20}) {
-    const auto pool = PacketPool::make("room", 63, 0, room, kAnyNode);
+    const auto pool = PacketPool::make("room", 63, 0, room, runtime::kAnyNode);
     ASSERT_FALSE(pool.ok());
     EXPECT_EQ(pool.error().kind, ErrorKind::usage);
   }
-  const auto first = PacketPool::make("twice", 63, 0, 2048, kAnyNode);
-  const auto second = PacketPool::make("twice", 63, 0, 2048, kAnyNode);
+  const auto first = PacketPool::make("twice", 63, 0, 2048, runtime::kAnyNode);
+  const auto second = PacketPool::make("twice", 63, 0, 2048, runtime::kAnyNode);
   ASSERT_TRUE(first.ok());
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().kind, ErrorKind::usage);
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::memory

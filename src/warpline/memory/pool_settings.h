@@ -5,7 +5,7 @@
 
 #include "warpline/base/enum_names.h"
 
-namespace warpline {
+namespace warpline::memory {
 
 /// Where packets or messages are.
 enum class MemoryKind : std::uint8_t {
@@ -13,16 +13,14 @@ enum class MemoryKind : std::uint8_t {
   pinned,  ///< host memory that is pinned for GPUs
   device,  ///< the memory of a GPU
 };
-template <>
-inline constexpr auto kEnumNames<MemoryKind> = enum_names<MemoryKind>({"host", "pinned", "device"});
+constexpr auto names_of(MemoryKind) { return enum_names<MemoryKind>({"host", "pinned", "device"}); }
 
 /// Who takes packet buffers from one pool.
 enum class PoolSharing : std::uint8_t {
   shared,  ///< all queues of a port
   queue,   ///< one queue
 };
-template <>
-inline constexpr auto kEnumNames<PoolSharing> = enum_names<PoolSharing>({"shared", "queue"});
+constexpr auto names_of(PoolSharing) { return enum_names<PoolSharing>({"shared", "queue"}); }
 
 /// Packet buffers.
 struct PoolSettings {
@@ -43,7 +41,6 @@ enum class RecycleWay : std::uint8_t {
   direct,     ///< from the transmit ring into the receive ring
   automatic,  ///< direct while that pays, else the best of the others
 };
-template <>
-inline constexpr auto kEnumNames<RecycleWay> = enum_names<RecycleWay>({"off", "fast-free", "cache", "direct", "auto"});
+constexpr auto names_of(RecycleWay) { return enum_names<RecycleWay>({"off", "fast-free", "cache", "direct", "auto"}); }
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -16,7 +16,7 @@
 
 #include "warpline/machine/hugepages.h"
 
-namespace warpline {
+namespace warpline::memory {
 namespace {
 
 constexpr std::uint32_t kVlanTags = 2 * 4;
@@ -26,20 +26,21 @@ constexpr std::uint32_t flush_threshold(std::uint32_t cache) { return cache + ca
 
 Error no_memory(const PoolShape& shape) {
   const std::string what = describe(shape);
-  const std::vector<HugepagePool> pages = read_hugepages();
+  const std::vector<machine::HugepagePool> pages = machine::read_hugepages();
   if (rte_eal_has_hugepages() == 0) {
     const Bytes needed = pool_bytes(shape.size, shape.data_room);
     return environment_error(
         what, fmt::format("it needs {} MiB of ordinary memory, more than was set aside", needed.value / kMebibyte),
-        fmt::format("reserve hugepages: `{}`, or use a smaller pool", reserve_command(pages, needed)));
+        fmt::format("reserve hugepages: `{}`, or use a smaller pool", machine::reserve_command(pages, needed)));
   }
   const Bytes needed = pool_bytes(shape.size, shape.data_room, Bytes{2 * kMebibyte});
-  const std::uint64_t missing = needed.value - std::min(needed.value, free_bytes(pages).value);
+  const std::uint64_t missing = needed.value - std::min(needed.value, machine::free_bytes(pages).value);
   return environment_error(
       what,
       fmt::format("it needs {} MiB of hugepages{}, {} MiB more than are free", needed.value / kMebibyte,
-                  shape.node == kAnyNode ? "" : fmt::format(" on NUMA node {}", shape.node), missing / kMebibyte),
-      fmt::format("`{}`, or use a smaller pool", reserve_command(pages, needed)));
+                  shape.node == runtime::kAnyNode ? "" : fmt::format(" on NUMA node {}", shape.node),
+                  missing / kMebibyte),
+      fmt::format("`{}`, or use a smaller pool", machine::reserve_command(pages, needed)));
 }
 
 }  // namespace
@@ -92,4 +93,4 @@ std::uint32_t fitting_cache(const PoolShape& shape) {
   return fitting;
 }
 
-}  // namespace warpline
+}  // namespace warpline::memory

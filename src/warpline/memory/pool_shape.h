@@ -8,7 +8,7 @@
 #include "warpline/base/units.h"
 #include "warpline/runtime/lcore_plan.h"
 
-namespace warpline {
+namespace warpline::memory {
 
 /// Where buffers of one pool can be at the same time.
 struct PoolDemand {
@@ -33,10 +33,10 @@ struct PoolDemand {
 /// What a pool is to be.
 struct PoolShape {
   std::string name;
-  std::uint32_t size = 0;       ///< buffers
-  std::uint32_t cache = 0;      ///< buffers each lcore keeps to itself; cut to what fits the size and DPDK
-  std::uint32_t data_room = 0;  ///< bytes of a buffer; headroom comes on top
-  int node = kAnyNode;          ///< NUMA node of mbufs and host buffers
+  std::uint32_t size = 0;        ///< buffers
+  std::uint32_t cache = 0;       ///< buffers each lcore keeps to itself; cut to what fits the size and DPDK
+  std::uint32_t data_room = 0;   ///< bytes of a buffer; headroom comes on top
+  int node = runtime::kAnyNode;  ///< NUMA node of mbufs and host buffers
 };
 
 /// Refuses a size or a data room that no pool has.
@@ -48,4 +48,4 @@ struct PoolShape {
 /// Buffers of each cache, fit for the size and for DPDK.
 [[nodiscard]] std::uint32_t fitting_cache(const PoolShape& shape);
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace warpline {
+namespace warpline::memory {
 namespace {
 
 constexpr std::uint32_t kHeaderUnit = RTE_CACHE_LINE_SIZE;
@@ -50,7 +50,7 @@ Result<PortPools> PortPools::make(const PortPoolsPlan& plan, const GpuMemory& gp
                     .node = plan.node};
     const int gpu = plan.gpus.empty() ? 0 : plan.gpus[plan.gpus.size() == 1 ? 0 : i];
     WARPLINE_TRY(PacketPool payload, make_pool(shape, settings.memory, gpu, gpus));
-    RxPools pools{.payload = payload.get()};
+    port::RxPools pools{.payload = payload.get()};
     made.pools_.push_back(std::move(payload));
     if (settings.split != 0) {
       shape.name += ".head";
@@ -86,4 +86,4 @@ std::uint32_t PortPools::in_use() const {
   return buffers;
 }
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -15,7 +15,7 @@
 #include "warpline/port/port.h"
 #include "warpline/runtime/lcore_plan.h"
 
-namespace warpline {
+namespace warpline::memory {
 
 /// What the packets that one port receives are to be placed in.
 struct PortPoolsPlan {
@@ -25,7 +25,7 @@ struct PortPoolsPlan {
   std::uint32_t data_room = 0;      ///< bytes of a buffer without headroom
   std::uint16_t queues = 1;         ///< receive queues
   std::vector<std::uint16_t> gpus;  ///< that reach the memory: one for all queues, or one each
-  int node = kAnyNode;              ///< NUMA node of the port
+  int node = runtime::kAnyNode;     ///< NUMA node of the port
 };
 
 /// Host memory that the plan's pools take of pages of that size, bookkeeping included: for Eal::start.
@@ -40,7 +40,7 @@ class PortPools {
                                               const GpuMemory& gpus = GpuMemory::of_machine());
 
   /// For Port::attach.
-  [[nodiscard]] std::span<const RxPools> queues() const { return queues_; }
+  [[nodiscard]] std::span<const port::RxPools> queues() const { return queues_; }
   /// For Port::map of every port that receives into these pools or transmits from them.
   [[nodiscard]] std::vector<std::span<std::byte>> external() const;
   /// Returns the bytes of GPU memory that the packet buffers take.
@@ -52,7 +52,7 @@ class PortPools {
 
  private:
   std::vector<PacketPool> pools_;
-  std::vector<RxPools> queues_;
+  std::vector<port::RxPools> queues_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -13,7 +13,7 @@
 
 #include "warpline/memory/gpu_memory_testing.h"
 
-namespace warpline {
+namespace warpline::memory {
 namespace {
 
 using testing::ElementsAre;
@@ -258,4 +258,4 @@ TEST(GpuMemory, OfThisMachineWorksOrSaysWhyNot) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -5,7 +5,7 @@
 
 #include "warpline/memory/recycle_hook.h"
 
-namespace warpline {
+namespace warpline::memory {
 
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
 namespace {
@@ -41,7 +41,7 @@ std::shared_ptr<EthdevRecycling> EthdevRecycling::of(PortQueue rx) {
   return std::make_shared<RecycleMbufs>(info);
 }
 #else
-std::shared_ptr<EthdevRecycling> EthdevRecycling::of(PortQueue /*rx*/) { return nullptr; }
+std::shared_ptr<EthdevRecycling> EthdevRecycling::of(port::PortQueue /*rx*/) { return nullptr; }
 #endif
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -10,33 +10,33 @@
 
 #include <rte_ethdev.h>
 
-namespace warpline {
+namespace warpline::memory {
 namespace {
 
 std::string port_name(std::uint16_t port) {
   char name[RTE_ETH_NAME_MAX_LEN];
   return rte_eth_dev_get_name_by_port(port, name) == 0 ? fmt::format("port {}", name) : fmt::format("port {}", port);
 }
-std::string rx_name(PortQueue rx) { return fmt::format("{} rx {}", port_name(rx.port), rx.queue); }
-std::string tx_name(PortQueue tx) { return fmt::format("{} tx {}", port_name(tx.port), tx.queue); }
+std::string rx_name(port::PortQueue rx) { return fmt::format("{} rx {}", port_name(rx.port), rx.queue); }
+std::string tx_name(port::PortQueue tx) { return fmt::format("{} tx {}", port_name(tx.port), tx.queue); }
 
 std::string driver_of(std::uint16_t port) {
   rte_eth_dev_info info;
   return rte_eth_dev_info_get(port, &info) == 0 && info.driver_name != nullptr ? info.driver_name : "";
 }
 
-std::optional<rte_eth_rxq_info> rx_info(PortQueue rx) {
+std::optional<rte_eth_rxq_info> rx_info(port::PortQueue rx) {
   rte_eth_rxq_info info{};
   if (rte_eth_rx_queue_info_get(rx.port, rx.queue, &info) != 0) return std::nullopt;
   return info;
 }
-std::optional<rte_eth_txq_info> tx_info(PortQueue tx) {
+std::optional<rte_eth_txq_info> tx_info(port::PortQueue tx) {
   rte_eth_txq_info info{};
   if (rte_eth_tx_queue_info_get(tx.port, tx.queue, &info) != 0) return std::nullopt;
   return info;
 }
 
-bool is_there(PortQueue queue, bool rx) {
+bool is_there(port::PortQueue queue, bool rx) {
   if (rte_eth_dev_is_valid_port(queue.port) == 0) return false;
   rte_eth_dev_info info;
   if (rte_eth_dev_info_get(queue.port, &info) != 0) return false;
@@ -56,11 +56,11 @@ std::optional<std::uint64_t> Recycling::recycled() const {
 /// Works a plan off, lcore by lcore.
 class RecycleSetup {
  public:
-  explicit RecycleSetup(const RecyclePlan& plan) : plan_(plan), vnic_(vnic_calls()) {}
+  explicit RecycleSetup(const RecyclePlan& plan) : plan_(plan), vnic_(port::vnic_calls()) {}
 
   Recycling run() && {
     for (const RecycleQueues& lcore : plan_.lcores) {
-      for (const PortQueue tx : lcore.tx) choose_way_to_free(tx);
+      for (const port::PortQueue tx : lcore.tx) choose_way_to_free(tx);
     }
     if (links()) {
       for (const RecycleQueues& lcore : plan_.lcores) add(lcore);
@@ -81,7 +81,7 @@ class RecycleSetup {
   [[nodiscard]] bool links() const { return plan_.way == RecycleWay::direct || plan_.way == RecycleWay::automatic; }
 
   /// Drivers do not all tell what a queue was set up to; what the port was set up to holds for all of its queues.
-  static bool frees_fast(PortQueue tx) {
+  static bool frees_fast(port::PortQueue tx) {
     rte_eth_conf conf{};
     if (rte_eth_dev_conf_get(tx.port, &conf) != 0) return false;
     const auto info = tx_info(tx);
@@ -90,12 +90,12 @@ class RecycleSetup {
 
   [[nodiscard]] bool is_vnic(std::uint16_t port) const { return vnic_ != nullptr && driver_of(port) == "net_vnic"; }
 
-  [[nodiscard]] bool to_cache(PortQueue tx, bool on) const {
+  [[nodiscard]] bool to_cache(port::PortQueue tx, bool on) const {
     const auto way = on ? RTE_NET_VNIC_FREE_CACHE : RTE_NET_VNIC_FREE_CHECKED;
     return is_vnic(tx.port) && vnic_->set_tx_free(tx.port, tx.queue, way) == 0;
   }
 
-  void choose_way_to_free(PortQueue tx) {
+  void choose_way_to_free(port::PortQueue tx) {
     if (!is_there(tx, false)) return;  // said where it is wanted
     const bool fast = frees_fast(tx);
     const bool cached = to_cache(tx, plan_.way != RecycleWay::off && plan_.way != RecycleWay::fast_free && !fast);
@@ -109,7 +109,7 @@ class RecycleSetup {
   }
 
   /// How buffers of `tx` come back if not directly.
-  [[nodiscard]] std::string fallback(PortQueue tx) const {
+  [[nodiscard]] std::string fallback(port::PortQueue tx) const {
     if (!is_there(tx, false)) return "nothing is linked";
     if (frees_fast(tx)) return "fast-free is used instead";
     return is_vnic(tx.port) ? "cache is used instead" : "off is used instead";
@@ -121,7 +121,7 @@ class RecycleSetup {
   }
 
   /// Why nothing can be recycled into `rx`, or an empty string.
-  [[nodiscard]] std::string obstacle(PortQueue rx) const {
+  [[nodiscard]] std::string obstacle(port::PortQueue rx) const {
     if (!is_there(rx, true)) return fmt::format("there is no {}", rx_name(rx));
     const auto info = rx_info(rx);
     constexpr std::uint64_t kSeveral = RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_SCATTER;
@@ -132,7 +132,7 @@ class RecycleSetup {
     return {};
   }
 
-  [[nodiscard]] RecycleHook hook_of(PortQueue rx) const {
+  [[nodiscard]] RecycleHook hook_of(port::PortQueue rx) const {
     RecycleHook hook;
     hook.ethdev = EthdevRecycling::of(rx);
     if (is_vnic(rx.port)) hook.vnic = vnic_->recycle_mbufs;
@@ -160,13 +160,13 @@ class RecycleSetup {
       }
     }
     if (lcore.watches_ && queues.tx.empty()) {
-      for (const PortQueue rx : queues.rx) {
+      for (const port::PortQueue rx : queues.rx) {
         note(rx_name(rx), "no direct recycling", "its packets are sent by another lcore",
              "their buffers go through the pool");
       }
     }
     if (!lcore.watches_) return;
-    for (const PortQueue tx : queues.tx) {
+    for (const port::PortQueue tx : queues.tx) {
       for (const Recycler::Receiving& to : lcore.rx_) {
         if (to.hook.there() && is_there(tx, false)) fit_thresholds(to, tx);
       }
@@ -221,7 +221,7 @@ class RecycleSetup {
 
   /// The driver moves whole batches of tx_rs_thresh, and only if they fit what the receiver posts at once: DPDK's own
   /// call does nothing, silently, where they do not. Sets the transmit queue up again, or says why that does not help.
-  std::string fit_thresholds(const Recycler::Receiving& to, PortQueue tx) {
+  std::string fit_thresholds(const Recycler::Receiving& to, port::PortQueue tx) {
     const auto from = tx_info(tx);
     const auto into = rx_info(to.queue);
     if (!from || !into) return {};  // a driver that does not tell: what comes back will
@@ -267,10 +267,10 @@ class RecycleSetup {
   }
 
   const RecyclePlan& plan_;
-  const VnicCalls* vnic_;
+  const port::VnicCalls* vnic_;
   Recycling made_;
 };
 
 Recycling set_up_recycling(const RecyclePlan& plan) { return RecycleSetup(plan).run(); }
 
-}  // namespace warpline
+}  // namespace warpline::memory

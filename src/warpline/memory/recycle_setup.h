@@ -14,12 +14,12 @@
 
 struct rte_mempool;
 
-namespace warpline {
+namespace warpline::memory {
 
 /// `rx` is to take back the buffers of what `tx` has sent.
 struct RecycleLink {
-  PortQueue rx;
-  PortQueue tx;
+  port::PortQueue rx;
+  port::PortQueue tx;
   rte_mempool* sent = nullptr;  ///< that all packets sent on `tx` are of; null: not known before they come
 };
 
@@ -51,4 +51,4 @@ struct Recycling {
 /// thresholds would silently keep buffers from ever moving are set up again. Control thread.
 [[nodiscard]] Recycling set_up_recycling(const RecyclePlan& plan);
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::memory {
 namespace {
 
 /// Packets of a window that must leave by a mapping: begins() to begin it, ends() to keep it. In between, what the
@@ -86,4 +86,4 @@ void RecycleWatch::begin_window() {
   left_.fill(0);
 }
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace warpline {
+namespace warpline::memory {
 
 /// Decides which transmit queues an RX queue should take its buffers back from, by where its packets leave and by how
 /// many of those came back. Pure: no clock, no DPDK. Owner: the lcore that polls the RX queue.
@@ -69,4 +69,4 @@ class RecycleWatch {
   std::array<std::uint32_t, kMostQueues> left_{};
 };
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace warpline {
+namespace warpline::memory {
 namespace {
 
 constexpr std::uint32_t kBurst = 32;
@@ -163,4 +163,4 @@ RC_GTEST_PROP(RecycleWatch, MapsOnlyWhatCarriesEnoughAndNeverOneTwice, ()) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::memory

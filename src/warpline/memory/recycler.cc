@@ -5,11 +5,11 @@
 
 #include <rte_ethdev.h>
 
-namespace warpline {
+namespace warpline::memory {
 
 Recycler::Recycler(const RecycleQueues& queues) {
-  for (const PortQueue rx : queues.rx) rx_.emplace_back().queue = rx;
-  for (const PortQueue tx : queues.tx) tx_.emplace_back().queue = tx;
+  for (const port::PortQueue rx : queues.rx) rx_.emplace_back().queue = rx;
+  for (const port::PortQueue tx : queues.tx) tx_.emplace_back().queue = tx;
   due_.fill(kNever);
 }
 
@@ -38,7 +38,7 @@ void Recycler::remap(std::size_t rx) {
   const Mapping before = to.links;
   link(rx, wanted);
   for (std::uint8_t i = 0; i < to.links.count; ++i) {
-    const PortQueue tx = tx_[to.links.tx[i]].queue;
+    const port::PortQueue tx = tx_[to.links.tx[i]].queue;
     // What was sent before would stay between the two for good: each buffer would come back a ring later, and cold.
     if (!before.has(to.links.tx[i])) static_cast<void>(rte_eth_tx_done_cleanup(tx.port, tx.queue, 0));
   }
@@ -84,13 +84,13 @@ bool Recycler::unlinked() const {
          obeyed_rx_.load(std::memory_order_acquire) == barred_rx_.load(std::memory_order_relaxed);
 }
 
-std::uint64_t Recycler::tx_mask(PortQueue queue) const {
+std::uint64_t Recycler::tx_mask(port::PortQueue queue) const {
   std::uint64_t mask = 0;
   for (std::size_t i = 0; i < tx_.size(); ++i) mask |= std::uint64_t{tx_[i].queue == queue} << i;
   return mask;
 }
 
-std::uint64_t Recycler::rx_mask(PortQueue queue) const {
+std::uint64_t Recycler::rx_mask(port::PortQueue queue) const {
   std::uint64_t mask = 0;
   for (std::size_t i = 0; i < rx_.size(); ++i) mask |= std::uint64_t{rx_[i].queue == queue} << i;
   return mask;
@@ -110,4 +110,4 @@ std::vector<Recycler::Link> Recycler::links() const {
   return all;
 }
 
-}  // namespace warpline
+}  // namespace warpline::memory

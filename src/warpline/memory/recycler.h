@@ -11,12 +11,12 @@
 #include "warpline/memory/recycle_watch.h"
 #include "warpline/port/port_queue.h"
 
-namespace warpline {
+namespace warpline::memory {
 
 /// The queues that one lcore polls and sends on, and nobody else. At most RecycleWatch::kMostQueues of each.
 struct RecycleQueues {
-  std::vector<PortQueue> rx;
-  std::vector<PortQueue> tx;
+  std::vector<port::PortQueue> rx;
+  std::vector<port::PortQueue> tx;
 };
 
 /// Takes the buffers that one lcore has sent back into the queues that it receives on. Made by set_up_recycling().
@@ -42,20 +42,20 @@ class Recycler {
 
   /// Control thread: a queue is to be stopped. It may be once unlinked() says so; nothing of here touches it then until
   /// relink(). One control thread at a time.
-  void unlink_tx(PortQueue tx) { bar(barred_tx_, tx_mask(tx), true); }
-  void unlink_rx(PortQueue rx) { bar(barred_rx_, rx_mask(rx), true); }
+  void unlink_tx(port::PortQueue tx) { bar(barred_tx_, tx_mask(tx), true); }
+  void unlink_rx(port::PortQueue rx) { bar(barred_rx_, rx_mask(rx), true); }
   /// Control thread: the owner has seen all that was asked, in a poll(). One that polls no more never will, and need
   /// not.
   [[nodiscard]] bool unlinked() const;
   /// Control thread: the queue was started again.
-  void relink_tx(PortQueue tx) { bar(barred_tx_, tx_mask(tx), false); }
-  void relink_rx(PortQueue rx) { bar(barred_rx_, rx_mask(rx), false); }
+  void relink_tx(port::PortQueue tx) { bar(barred_tx_, tx_mask(tx), false); }
+  void relink_rx(port::PortQueue rx) { bar(barred_rx_, rx_mask(rx), false); }
 
   /// Any thread.
   [[nodiscard]] std::uint64_t recycled() const { return recycled_.get(); }
   struct Link {
-    PortQueue rx;
-    PortQueue tx;
+    port::PortQueue rx;
+    port::PortQueue tx;
     bool operator==(const Link&) const = default;
   };
   /// What is linked. The owner, or when it has ended.
@@ -67,7 +67,7 @@ class Recycler {
   static constexpr std::uint8_t kNobody = UINT8_MAX;
 
   struct Receiving {
-    PortQueue queue;
+    port::PortQueue queue;
     RecycleHook hook;
     RecycleWatch watch;
     Mapping links;          ///< in force
@@ -75,7 +75,7 @@ class Recycler {
     std::uint8_t turn = 0;  ///< of the links: the one asked last
   };
   struct Sending {
-    PortQueue queue;
+    port::PortQueue queue;
     std::uint8_t claimed_by = kNobody;  ///< index of the RX queue that takes from it
     std::uint16_t batch = 0;            ///< buffers that come back at a time; 0: not known
   };
@@ -86,8 +86,8 @@ class Recycler {
   void obey();
   /// Links as much of `wanted` as may be, and nothing else.
   void link(std::size_t rx, const Mapping& wanted);
-  [[nodiscard]] std::uint64_t tx_mask(PortQueue queue) const;
-  [[nodiscard]] std::uint64_t rx_mask(PortQueue queue) const;
+  [[nodiscard]] std::uint64_t tx_mask(port::PortQueue queue) const;
+  [[nodiscard]] std::uint64_t rx_mask(port::PortQueue queue) const;
   void bar(std::atomic<std::uint64_t>& barred, std::uint64_t queues, bool on);
 
   static constexpr std::uint32_t kNever = UINT32_MAX;
@@ -106,4 +106,4 @@ class Recycler {
   std::atomic<std::uint64_t> obeyed_rx_{0};
 };
 
-}  // namespace warpline
+}  // namespace warpline::memory

@@ -6,7 +6,7 @@
 #include "warpline/base/enum_names.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// The congestion controllers.
 enum class CcKind : std::uint8_t {
@@ -15,8 +15,7 @@ enum class CcKind : std::uint8_t {
   dctcp,   ///< by marks of congestion (CcConfig::Dctcp)
   none,    ///< a constant window
 };
-template <>
-inline constexpr auto kEnumNames<CcKind> = enum_names<CcKind>({"swift", "timely", "dctcp", "none"});
+constexpr auto names_of(CcKind) { return enum_names<CcKind>({"swift", "timely", "dctcp", "none"}); }
 
 /// Parameters of all controllers; copied into the controllers that they concern. Nonsense is clamped, never an error.
 struct CcConfig {
@@ -56,4 +55,4 @@ struct CcConfig {
   } dctcp;                   ///< read by `dctcp` alone
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

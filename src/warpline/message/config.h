@@ -8,7 +8,7 @@
 #include "warpline/message/cc_config.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 class PacketProtection;
 
@@ -85,4 +85,4 @@ struct SessionOptions {
   bool ordered = false;       ///< requests and messages are handed out in the order of their sending, both ways
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

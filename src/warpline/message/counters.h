@@ -10,7 +10,7 @@
 #include "warpline/base/units.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Why an endpoint did not take a datagram. Each has a counter; names are keys of the JSON report.
 #define WARPLINE_MESSAGE_DROPS(X)                                                                   \
@@ -109,4 +109,4 @@ struct SessionFacts {
   std::uint32_t fragment_bytes = 0;     ///< payload of a full packet
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -6,7 +6,7 @@
 
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// No packet's header is longer: so much of a datagram lies in its head.
 inline constexpr std::uint32_t kMaxHeadBytes = 256;
@@ -49,4 +49,4 @@ struct Outgoing {
   [[nodiscard]] std::uint32_t length() const { return head_length + payload_length; }
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

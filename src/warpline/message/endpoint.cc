@@ -7,7 +7,7 @@
 
 #include "warpline/message/internal/endpoint_state.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 Error wrong(std::string_view what, std::string_view why) {
@@ -74,7 +74,7 @@ CallStatus Endpoint::forget(SessionId session, Nanos now) {
 }
 
 void Endpoint::prefetch(SessionId session) const {
-  if (session.index < state_->core.sessions.size()) warpline::prefetch(state_->core.sessions[session.index]);
+  if (session.index < state_->core.sessions.size()) message::prefetch(state_->core.sessions[session.index]);
 }
 
 Submitted Endpoint::request(SessionId session, ConstBuffer message, MutableBuffer response,
@@ -135,4 +135,4 @@ EndpointFacts Endpoint::facts() const {
 
 SessionFacts Endpoint::facts(SessionId session) const { return state_->life.facts(session); }
 
-}  // namespace warpline
+}  // namespace warpline::message

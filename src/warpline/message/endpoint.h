@@ -14,7 +14,7 @@
 #include "warpline/message/datagram.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 struct EndpointState;
 
@@ -105,4 +105,4 @@ class Endpoint {
   std::unique_ptr<EndpointState> state_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

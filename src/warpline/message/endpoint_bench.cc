@@ -10,7 +10,7 @@
 
 #include "warpline/message/endpoint.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::size_t kBurst = 32;
@@ -154,4 +154,4 @@ BENCHMARK_CAPTURE(requests, no_control, CcKind::none)
     ->Args({32, 100, 1});
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

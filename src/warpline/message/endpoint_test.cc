@@ -8,7 +8,7 @@
 
 #include "warpline/message/loopback_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 ConstBuffer bytes_of(const std::vector<std::uint8_t>& bytes) {
@@ -82,4 +82,4 @@ TEST(Endpoint, has_a_secret) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -14,7 +14,7 @@
 #include "warpline/base/random.h"
 #include "warpline/message/endpoint.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Bytes that depend on `seed`, for payloads that can be told apart.
 inline std::vector<std::uint8_t> pattern(std::size_t length, std::uint64_t seed) {
@@ -225,4 +225,4 @@ class Loopback {
   std::multimap<std::int64_t, Flying> flying_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace warpline {
+namespace warpline::message {
 
 /// What both ends of a session know after the handshake, besides the key that they were given. Never the same twice.
 struct SessionNonces {
@@ -36,4 +36,4 @@ class PacketProtection {
                                   std::span<std::uint8_t> text, std::span<const std::uint8_t, kTagBytes> tag) = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 #include <bit>
 #include <utility>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 std::uint32_t blocks_of(std::uint64_t bytes) {
@@ -86,4 +86,4 @@ void ReceiveMemory::give(std::uint8_t* buffer) {
   push(block, order);
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -9,7 +9,7 @@
 
 #include "warpline/base/large_vector.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Contiguous buffers of any size out of one piece of memory: a buddy system (Knowlton, CACM 1965) of blocks of powers
 /// of two. take() and give() are O(log(size)).
@@ -63,4 +63,4 @@ class ReceiveMemory {
   std::uint32_t occupied_ = 0;  ///< bit o: free_[o] has a block
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -9,7 +9,7 @@
 
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 RC_GTEST_PROP(ReceiveMemory, gives_what_nobody_else_has, ()) {
@@ -64,4 +64,4 @@ TEST(ReceiveMemory, refuses_what_it_never_has) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

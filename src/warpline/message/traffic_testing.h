@@ -10,7 +10,7 @@
 
 #include "warpline/message/loopback_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Random traffic between two ends of a session, each message known by its code: what arrives is what was sent, no
 /// handler runs twice, every call ends once.
@@ -218,4 +218,4 @@ class Traffic {
   std::vector<std::unique_ptr<End>> ends_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -10,7 +10,7 @@
 #include "warpline/message/endpoint.h"
 #include "warpline/message/loopback_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Little of everything.
 inline EndpointConfig small() {
@@ -55,4 +55,4 @@ struct Two {
   std::vector<std::uint8_t> response = std::vector<std::uint8_t>(1000);
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

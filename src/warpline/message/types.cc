@@ -5,7 +5,7 @@
 
 #include "warpline/message/counters.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -66,4 +66,4 @@ std::string_view meaning(MessageDrop reason) {
   return kMeanings[static_cast<std::size_t>(reason)];
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -12,7 +12,7 @@
 #include "warpline/base/address.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// A UDP endpoint somewhere. IPv4 addresses are IPv4-mapped (RFC 4291, section 2.5.5.2), so that comparing is cheap.
 struct PeerAddress {
@@ -164,4 +164,4 @@ struct RequestOptions {
   Nanos deadline = kNever;    ///< a time of the endpoint's clock, not a duration
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

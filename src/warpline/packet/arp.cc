@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace warpline {
+namespace warpline::packet {
 
 std::string to_string(const ArpPacket& packet) {
   const std::string sender_mac = to_string(packet.sender_mac);
@@ -21,4 +21,4 @@ std::string to_string(const ArpPacket& packet) {
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

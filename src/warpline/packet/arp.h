@@ -10,7 +10,7 @@
 #include "warpline/packet/byte_order.h"
 #include "warpline/packet/ethernet.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 inline constexpr std::uint16_t kArpRequest = 1;  ///< operation: who has the target address
 inline constexpr std::uint16_t kArpReply = 2;    ///< operation: the sender has its address
@@ -99,4 +99,4 @@ WARPLINE_HD inline void emit(const ArpPacket& packet, std::uint8_t* bytes) {
 /// number
 [[nodiscard]] std::string to_string(const ArpPacket& packet);
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -6,7 +6,7 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 ArpPacket request() {
@@ -62,4 +62,4 @@ RC_GTEST_PROP(ArpProperty, EmittedIsParsed, (std::uint16_t operation)) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

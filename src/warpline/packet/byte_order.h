@@ -9,7 +9,7 @@
 
 #include "warpline/base/host_device.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 static_assert(std::endian::native == std::endian::little, "swap_macs and the checksums count on it");
 
@@ -96,4 +96,4 @@ WARPLINE_HD inline void store_address(std::uint8_t* bytes, const Address& addres
   return true;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #endif
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 #if defined(__x86_64__)
@@ -73,4 +73,4 @@ std::uint64_t copy_and_sum_long(std::uint8_t* to, const std::uint8_t* from, std:
   return around(sum, ChecksumSum::sum_short(from, n));
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -8,7 +8,7 @@
 #include "warpline/base/host_device.h"
 #include "warpline/packet/byte_order.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// The sum of the 16-bit words of `n` bytes, and of the last byte if that has no other, in the machine's byte order;
 /// not folded. For pieces that are worth a call, with AVX2 where the processor has it.
@@ -166,4 +166,4 @@ class ChecksumSum {
   return sum;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

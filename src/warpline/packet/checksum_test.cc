@@ -6,7 +6,7 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 /// As RFC 1071 words it, in big-endian words with the carry brought around each time.
@@ -115,4 +115,4 @@ RC_GTEST_PROP(ChecksumProperty, PseudoHeadersAreThoseOfTheRfcs, (std::uint8_t pr
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

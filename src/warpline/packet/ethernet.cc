@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-namespace warpline {
+namespace warpline::packet {
 
 std::string to_string(const EthernetHeader& header) {
   return fmt::format("{} > {} type {:#06x}", to_string(header.source), to_string(header.destination),
                      header.ether_type);
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -10,7 +10,7 @@
 #include "warpline/base/verdict.h"
 #include "warpline/packet/byte_order.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// EtherTypes (IEEE 802 numbers), host order.
 inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
@@ -103,4 +103,4 @@ WARPLINE_HD inline void swap_macs(std::uint8_t* ethernet) {
   std::memcpy(ethernet + sizeof(low), &high, sizeof(high));
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

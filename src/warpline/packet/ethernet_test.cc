@@ -7,7 +7,7 @@
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/vlan.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 TEST(Ethernet, BytesOnTheWire) {
@@ -77,4 +77,4 @@ RC_GTEST_PROP(VlanProperty, EmittedIsParsed, (bool drop_eligible, std::uint16_t 
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -7,7 +7,7 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// Copies bytes `[offset, offset + n)` of the frame to `out`, out of as many segments as they lie in.
 /// False, with `out` undefined, when the segments hold fewer. O(segments).
@@ -54,4 +54,4 @@ WARPLINE_HD inline void scatter(FrameRef frame, std::uint32_t offset, const std:
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

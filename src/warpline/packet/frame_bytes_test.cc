@@ -6,7 +6,7 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 TEST(FrameBytes, InPlaceWhenTheFirstSegmentHasThem) {
@@ -44,4 +44,4 @@ RC_GTEST_PROP(FrameBytesProperty, WhatIsScatteredIsGathered, (const FrameBytes& 
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

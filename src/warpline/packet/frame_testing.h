@@ -12,7 +12,7 @@
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 using FrameBytes = std::vector<std::uint8_t>;
 
@@ -159,4 +159,4 @@ class SegmentedFrame {
 /// What parse() and then verify_checksums() say.
 [[nodiscard]] inline Verdict verdict_of(FrameRef frame) { return verify_checksums(frame, parse(frame)); }
 
-}  // namespace warpline
+}  // namespace warpline::packet

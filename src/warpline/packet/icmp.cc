@@ -5,7 +5,7 @@
 
 #include "warpline/packet/icmpv6.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 std::string to_string(const IcmpHeader& header) {
   const bool request = header.type == kIcmpEchoRequest || header.type == kIcmpv6EchoRequest;
@@ -16,4 +16,4 @@ std::string to_string(const IcmpHeader& header) {
   return fmt::format("icmp type {} code {}", header.type, header.code);
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -8,7 +8,7 @@
 #include "warpline/base/verdict.h"
 #include "warpline/packet/byte_order.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 inline constexpr std::uint8_t kIcmpEchoReply = 0;    ///< type of an answer to ping
 inline constexpr std::uint8_t kIcmpEchoRequest = 8;  ///< type of a ping
@@ -78,4 +78,4 @@ WARPLINE_HD constexpr void emit(const IcmpHeader& header, std::uint8_t* bytes) {
 /// "icmp echo request id 1 seq 2", or type and code in numbers
 [[nodiscard]] std::string to_string(const IcmpHeader& header);
 
-}  // namespace warpline
+}  // namespace warpline::packet

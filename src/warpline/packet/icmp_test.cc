@@ -7,7 +7,7 @@
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/icmpv6.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 TEST(Icmp, BytesOnTheWire) {
@@ -89,4 +89,4 @@ RC_GTEST_PROP(NeighbourProperty, EmittedIsParsed, (bool solicits, bool has_link_
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

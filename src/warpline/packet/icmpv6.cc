@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace warpline {
+namespace warpline::packet {
 
 std::string to_string(const NeighbourMessage& message) {
   const bool asks = message.type == kNeighbourSolicitation;
@@ -15,4 +15,4 @@ std::string to_string(const NeighbourMessage& message) {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

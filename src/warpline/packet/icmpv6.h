@@ -12,7 +12,7 @@
 #include "warpline/packet/frame_bytes.h"
 #include "warpline/packet/icmp.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 // ICMPv6 (RFC 4443) echo has the layout of ICMP's: IcmpHeader and IcmpView serve it. Here: neighbour discovery.
 inline constexpr std::uint8_t kIcmpv6EchoRequest = 128;       ///< type (RFC 4443, 4.1)
@@ -144,4 +144,4 @@ WARPLINE_HD inline void emit(const NeighbourMessage& message, std::uint8_t* byte
 /// "neighbour solicitation for fd00::1 from 02:00:00:00:00:01"
 [[nodiscard]] std::string to_string(const NeighbourMessage& message);
 
-}  // namespace warpline
+}  // namespace warpline::packet

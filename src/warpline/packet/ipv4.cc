@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace warpline {
+namespace warpline::packet {
 
 std::string to_string(const Ipv4Header& header) {
   std::string text =
@@ -18,4 +18,4 @@ std::string to_string(const Ipv4Header& header) {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -10,7 +10,7 @@
 #include "warpline/packet/byte_order.h"
 #include "warpline/packet/checksum.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// Protocol numbers (IANA), shared by IPv4 and IPv6.
 inline constexpr std::uint8_t kProtocolIcmp = 1;
@@ -233,4 +233,4 @@ WARPLINE_HD inline void emit(const Ipv4Header& header, std::uint8_t* bytes) {
 /// "10.0.0.1 > 10.0.0.2 protocol 17 length 46 ttl 64", then what is out of the ordinary: id, tos, flags, options
 [[nodiscard]] std::string to_string(const Ipv4Header& header);
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -6,7 +6,7 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 FrameBytes emitted(Ipv4Header header, const FrameBytes& options = {}) {
@@ -117,4 +117,4 @@ RC_GTEST_PROP(Ipv4Property, EmittedIsParsed,
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace warpline {
+namespace warpline::packet {
 
 std::string to_string(const Ipv6Header& header) {
   std::string text = fmt::format("{} > {} next {} length {} hops {}", to_string(IpAddress{header.source}),
@@ -14,4 +14,4 @@ std::string to_string(const Ipv6Header& header) {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

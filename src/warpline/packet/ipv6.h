@@ -9,7 +9,7 @@
 #include "warpline/base/verdict.h"
 #include "warpline/packet/byte_order.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// An IPv6 header's fields (RFC 8200, section 3), in host byte order.
 struct Ipv6Header {
@@ -102,4 +102,4 @@ WARPLINE_HD inline void emit(const Ipv6Header& header, std::uint8_t* bytes) {
 /// "fd00::1 > fd00::2 next 17 length 26 hops 64", then class and flow label where not 0
 [[nodiscard]] std::string to_string(const Ipv6Header& header);
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -9,7 +9,7 @@
 #include "warpline/packet/byte_order.h"
 #include "warpline/packet/frame_bytes.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// Next-header values of extension headers (RFC 8200, 4; RFC 4302; RFC 6275; RFC 7401; RFC 5533).
 inline constexpr std::uint8_t kExtensionHopByHop = 0;
@@ -115,4 +115,4 @@ struct Ipv6Chain {
   return Verdict::forward;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

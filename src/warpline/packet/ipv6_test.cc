@@ -7,7 +7,7 @@
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/ipv6_extension.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 TEST(Ipv6, BytesOnTheWire) {
@@ -113,4 +113,4 @@ TEST(Ipv6Extensions, AsManyAsAllowed) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

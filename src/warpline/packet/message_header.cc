@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 constexpr std::uint8_t kGoBackN = 0x01;
@@ -209,4 +209,4 @@ std::string describe_message(const std::uint8_t* bytes, std::uint32_t length) {
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

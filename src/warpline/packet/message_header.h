@@ -8,7 +8,7 @@
 #include "warpline/base/host_device.h"
 #include "warpline/packet/byte_order.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 // The packets of message/, each a UDP payload; docs/message_format.md has them byte by byte. All numbers are
 // big-endian.
@@ -344,4 +344,4 @@ void emit(const MessageReset& reset, std::uint8_t* bytes);
 /// One line for people: what the UDP payload is.
 [[nodiscard]] std::string describe_message(const std::uint8_t* bytes, std::uint32_t length);
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 /// A session's packet with everything that one can have.
@@ -133,4 +133,4 @@ TEST(MessageHello, is_longer_than_its_answers) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -10,7 +10,7 @@
 #include "warpline/packet/responder.h"
 #include "warpline/packet/verify.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 /// `size` bytes of Ethernet frame in all.
@@ -74,4 +74,4 @@ void not_for_the_responder(benchmark::State& state) {
 BENCHMARK(not_for_the_responder);
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

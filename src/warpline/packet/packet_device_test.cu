@@ -7,7 +7,7 @@
 #include "warpline/packet/responder.h"
 #include "warpline/packet/verify.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// One thread a frame. `firsts[i]` is the descriptor of the first segment of frame i, whose verdict is written to it.
 __global__ void judge_frames(Segment* const* firsts, std::uint32_t count, Responder responder) {
@@ -25,4 +25,4 @@ __global__ void judge_frames(Segment* const* firsts, std::uint32_t count, Respon
   firsts[i]->verdict = verdict;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

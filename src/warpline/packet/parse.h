@@ -18,7 +18,7 @@
 #include "warpline/packet/udp.h"
 #include "warpline/packet/vlan.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// What is behind the Ethernet header and its tags.
 enum class L3Kind : std::uint8_t {
@@ -226,4 +226,4 @@ struct ParsedFrame {
   return parsed;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -6,7 +6,7 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 /// Everything that parse() found, comparable.
@@ -215,4 +215,4 @@ RC_GTEST_PROP(ParseProperty, ChecksumsWrittenAcrossSegmentsAreThoseOfTheWhole, (
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/packet/responder.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 Responder::Responder(const MacAddress& mac, const InterfaceAddress& address)
     : v4_(std::holds_alternative<Ipv4Address>(address.address)) {
@@ -13,4 +13,4 @@ Responder::Responder(const MacAddress& mac, const InterfaceAddress& address)
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -10,7 +10,7 @@
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// Answers ARP requests, neighbour solicitations and echo requests for one address, by turning the request into its
 /// reply in place. Holds nothing but its addresses: any thread, host or device.
@@ -179,4 +179,4 @@ WARPLINE_HD inline bool Responder::answer_solicitation(FrameRef frame, const Par
   return true;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

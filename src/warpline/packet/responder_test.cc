@@ -6,7 +6,7 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 constexpr std::uint32_t kIp = 14;
@@ -246,4 +246,4 @@ RC_GTEST_PROP(ResponderProperty, EchoInAnySegmentsHasTheReplyOfOne, (bool v4, co
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace warpline {
+namespace warpline::packet {
 
 std::string to_string(const TcpHeader& header) {
   constexpr char kFlagLetters[] = {'F', 'S', 'R', 'P', 'A', 'U', 'E', 'C'};
@@ -18,4 +18,4 @@ std::string to_string(const TcpHeader& header) {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -9,7 +9,7 @@
 #include "warpline/base/verdict.h"
 #include "warpline/packet/byte_order.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// Flags of the header's 14th byte (RFC 9293, RFC 3168).
 inline constexpr std::uint8_t kTcpFin = 0x01;
@@ -175,4 +175,4 @@ WARPLINE_HD inline void emit(const TcpHeader& header, std::uint8_t* bytes) {
 /// "tcp 5001 > 80 SA seq 1 ack 2 window 65535", then urgent pointer and bytes of options where there are any
 [[nodiscard]] std::string to_string(const TcpHeader& header);
 
-}  // namespace warpline
+}  // namespace warpline::packet

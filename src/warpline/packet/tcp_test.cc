@@ -6,7 +6,7 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 Verdict check(const FrameBytes& segment) {
@@ -57,4 +57,4 @@ RC_GTEST_PROP(TcpProperty, EmittedIsParsed,
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

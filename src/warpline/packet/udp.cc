@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-namespace warpline {
+namespace warpline::packet {
 
 std::string to_string(const UdpHeader& header) {
   return fmt::format("udp {} > {} length {}", header.source_port, header.destination_port, header.length);
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -8,7 +8,7 @@
 #include "warpline/base/verdict.h"
 #include "warpline/packet/byte_order.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// A UDP header's fields (RFC 768), in host byte order.
 struct UdpHeader {
@@ -74,4 +74,4 @@ WARPLINE_HD constexpr void emit(const UdpHeader& header, std::uint8_t* bytes) {
 /// "udp 49152 > 9 length 26"
 [[nodiscard]] std::string to_string(const UdpHeader& header);
 
-}  // namespace warpline
+}  // namespace warpline::packet

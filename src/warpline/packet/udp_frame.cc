@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/packet/udp_frame.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 void emit_l3(const UdpFrame& frame, std::uint32_t udp_length, std::uint8_t* bytes) {
@@ -68,4 +68,4 @@ std::uint32_t emit(const UdpFrame& header, std::span<std::uint8_t> frame) {
   return emit(header, frame, payload_length, sum);
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

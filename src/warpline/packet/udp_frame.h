@@ -11,7 +11,7 @@
 #include "warpline/packet/ipv6.h"
 #include "warpline/packet/udp.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// What differs between the headers of Ethernet/IP/UDP frames. Both IP addresses are of one family.
 struct UdpFrame {
@@ -41,4 +41,4 @@ inline constexpr std::uint32_t kMaxUdpPayload = 65507;
 [[nodiscard]] std::uint32_t emit(const UdpFrame& header, std::span<std::uint8_t> out, std::uint32_t payload_length,
                                  const ChecksumSum& payload_sum);
 
-}  // namespace warpline
+}  // namespace warpline::packet

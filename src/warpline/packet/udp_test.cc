@@ -7,7 +7,7 @@
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/udp_frame.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 UdpFrame udp_over(const IpAddress& source, const IpAddress& destination) {
@@ -79,4 +79,4 @@ RC_GTEST_PROP(UdpFrameProperty, IsWellFormedWithRightChecksums, (bool v4, const 
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

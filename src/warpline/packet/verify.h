@@ -10,7 +10,7 @@
 #include "warpline/packet/frame_bytes.h"
 #include "warpline/packet/parse.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// Where the L4 checksum lies in its header.
 [[nodiscard]] WARPLINE_HD constexpr std::uint32_t l4_checksum_offset(L4Kind kind) {
@@ -109,4 +109,4 @@ WARPLINE_HD inline void update_checksums(FrameRef frame, const ParsedFrame& pars
   scatter(frame, at, field, 2);
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -7,7 +7,7 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::packet {
 namespace {
 
 FrameBytes from_hex(std::string_view text) {
@@ -20,7 +20,7 @@ FrameBytes from_hex(std::string_view text) {
 
 Verdict verdict_of(const FrameBytes& bytes) {
   SegmentedFrame frame(bytes);
-  return warpline::verdict_of(frame.ref());
+  return packet::verdict_of(frame.ref());
 }
 
 struct Golden {
@@ -116,4 +116,4 @@ TEST(Verify, TheParsersVerdictStands) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-namespace warpline {
+namespace warpline::packet {
 
 std::string to_string(const VlanTag& tag) {
   return fmt::format("vlan {} priority {}{} type {:#06x}", tag.id, tag.priority, tag.drop_eligible ? " dei" : "",
                      tag.ether_type);
 }
 
-}  // namespace warpline
+}  // namespace warpline::packet

@@ -9,7 +9,7 @@
 #include "warpline/packet/byte_order.h"
 #include "warpline/packet/ethernet.h"
 
-namespace warpline {
+namespace warpline::packet {
 
 /// A frame with more tags than these two (802.1ad: service and customer) is dropped as `vlan_nested`.
 inline constexpr std::uint8_t kMaxVlanTags = 2;
@@ -77,4 +77,4 @@ WARPLINE_HD constexpr void emit(const VlanTag& tag, std::uint8_t* bytes) {
 /// "vlan 7 priority 3 dei type 0x0800"
 [[nodiscard]] std::string to_string(const VlanTag& tag);
 
-}  // namespace warpline
+}  // namespace warpline::packet

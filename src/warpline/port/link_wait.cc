@@ -9,7 +9,7 @@
 
 #include "warpline/base/output.h"
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 constexpr int kPatience_s = 9;
@@ -40,4 +40,4 @@ std::vector<std::string> wait_for_links(std::span<const Port> ports, const std::
   return down;
 }
 
-}  // namespace warpline
+}  // namespace warpline::port

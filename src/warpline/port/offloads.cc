@@ -13,7 +13,7 @@
 
 #include "warpline/base/nearest.h"
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 std::string lower(const char* text) {
@@ -112,4 +112,4 @@ std::vector<std::string> refused_rss(const std::vector<std::string>& fields, std
   return refused;
 }
 
-}  // namespace warpline
+}  // namespace warpline::port

@@ -7,7 +7,7 @@
 
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::port {
 
 enum class OffloadSide : std::uint8_t { rx, tx };
 
@@ -22,4 +22,4 @@ enum class OffloadSide : std::uint8_t { rx, tx };
 /// Those of `fields` that `capability` has nothing of.
 [[nodiscard]] std::vector<std::string> refused_rss(const std::vector<std::string>& fields, std::uint64_t capability);
 
-}  // namespace warpline
+}  // namespace warpline::port

@@ -6,7 +6,7 @@
 
 #include <rte_ethdev.h>
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 using testing::ElementsAre;
@@ -53,4 +53,4 @@ TEST(Rss, SaysWhatTheDeviceLacks) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::port

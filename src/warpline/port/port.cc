@@ -20,11 +20,11 @@
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 /// The ethdev of a device that has been probed, or RTE_MAX_ETHPORTS.
-std::uint16_t find_ethdev(const PortSpec& spec) {
+std::uint16_t find_ethdev(const runtime::PortSpec& spec) {
   std::uint16_t id = RTE_MAX_ETHPORTS;
   if (rte_eth_dev_get_port_by_name(spec.device.c_str(), &id) == 0) return id;
   if (!spec.pci) return RTE_MAX_ETHPORTS;
@@ -40,18 +40,18 @@ std::uint16_t find_ethdev(const PortSpec& spec) {
 }  // namespace
 
 Result<Port> Port::open(const std::string& text) {
-  WARPLINE_CHECK(check_port_spec(text));
-  WARPLINE_TRY(const PortSpec spec, parse_port_spec(text));
+  WARPLINE_CHECK(runtime::check_port_spec(text));
+  WARPLINE_TRY(const runtime::PortSpec spec, runtime::parse_port_spec(text));
   const std::string what = fmt::format("port {}", text);
-  const SetupStep step("opening " + what);
-  const CapturedLog log;
+  const runtime::SetupStep step("opening " + what);
+  const runtime::CapturedLog log;
   std::uint16_t id = find_ethdev(spec);
   if (id != RTE_MAX_ETHPORTS && !spec.pci) {
     return usage_error(what, "it is open already", "give each port a name of its own");
   }
   if (id == RTE_MAX_ETHPORTS) {
     const int problem = [&text] {
-      const OrdinaryScheduling for_threads;
+      const machine::OrdinaryScheduling for_threads;
       return rte_dev_probe(text.c_str());
     }();
     id = find_ethdev(spec);
@@ -60,7 +60,7 @@ Result<Port> Port::open(const std::string& text) {
       if (spec.pci) return environment_error(what, why, "`dpdk-devbind.py --status` shows which driver has it");
       if (why.find("failed to parse device") != std::string::npos) {
         if (spec.driver == "net_vnic") return built_without_vnic(what);
-        return usage_error(what, fmt::format("DPDK has no driver {}", spec.driver), vdev_hint(spec.driver));
+        return usage_error(what, fmt::format("DPDK has no driver {}", spec.driver), runtime::vdev_hint(spec.driver));
       }
       return usage_error(what, why, fmt::format("see DPDK's guide to {} for its arguments", spec.driver));
     }
@@ -91,7 +91,7 @@ Port::Port(std::uint16_t id) : id_(id) {
     device_ = info.device;
   }
   const int node = rte_eth_dev_socket_id(id);
-  node_ = node < 0 ? kAnyNode : node;
+  node_ = node < 0 ? runtime::kAnyNode : node;
 }
 
 Port::Port(Port&& other) noexcept { *this = std::move(other); }
@@ -118,9 +118,9 @@ Port::~Port() { close(); }
 
 void Port::close() {
   if (id_ == kNone) return;
-  const SetupStep step(fmt::format("closing port {}", name_), SetupStep::Of::clean_up);
+  const runtime::SetupStep step(fmt::format("closing port {}", name_), runtime::SetupStep::Of::clean_up);
   stop();
-  const CapturedLog log;
+  const runtime::CapturedLog log;
   unmap();
   rte_eth_dev_close(id_);
   // A vdev goes altogether, so that its name can be used again. A PCI device may have other ports.
@@ -138,9 +138,9 @@ void Port::close() {
 }
 
 Result<void> Port::start() {
-  const SetupStep step(fmt::format("starting port {}", name_));
-  const CapturedLog log;
-  const OrdinaryScheduling for_threads;
+  const runtime::SetupStep step(fmt::format("starting port {}", name_));
+  const runtime::CapturedLog log;
+  const machine::OrdinaryScheduling for_threads;
   // Nothing here reads packet types, so devices that take time to tell them need not.
   (void)rte_eth_dev_set_ptypes(id_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (const int problem = rte_eth_dev_start(id_); problem != 0) {
@@ -158,8 +158,8 @@ Result<void> Port::start() {
 
 void Port::stop() {
   if (!started_) return;
-  const SetupStep step(fmt::format("stopping port {}", name_), SetupStep::Of::clean_up);
-  const CapturedLog log;
+  const runtime::SetupStep step(fmt::format("stopping port {}", name_), runtime::SetupStep::Of::clean_up);
+  const runtime::CapturedLog log;
   rte_eth_dev_stop(id_);
   started_ = false;
 }
@@ -219,4 +219,4 @@ LinkState Port::link() const {
   return {link.link_status == RTE_ETH_LINK_UP, link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed};
 }
 
-}  // namespace warpline
+}  // namespace warpline::port

@@ -15,7 +15,7 @@
 #include "warpline/base/result.h"
 #include "warpline/port/port_settings.h"
 
-namespace warpline {
+namespace warpline::port {
 
 /// What the program wants of a port beyond what its user configured.
 struct PortQueues {
@@ -135,4 +135,4 @@ class Port {
   rte_eth_conf device_config_{};
 };
 
-}  // namespace warpline
+}  // namespace warpline::port

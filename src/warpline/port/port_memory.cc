@@ -14,7 +14,7 @@
 #include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/setup_step.h"
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 std::uint64_t address_of(std::span<std::byte> memory) { return reinterpret_cast<std::uintptr_t>(memory.data()); }
@@ -32,8 +32,8 @@ bool copies_with_cpu(const rte_device* device, const std::string& driver) {
 }  // namespace
 
 Result<void> Port::map(std::span<std::byte> memory) {
-  const SetupStep step(fmt::format("mapping GPU memory for port {}", name_));
-  const CapturedLog log;
+  const runtime::SetupStep step(fmt::format("mapping GPU memory for port {}", name_));
+  const runtime::CapturedLog log;
   const bool of_verbs = driver_.starts_with("mlx");
   // Addresses of devices are the program's own: EAL runs so wherever a device can reach more than its memory.
   const bool unreachable = copies_with_cpu(device_, driver_);
@@ -64,4 +64,4 @@ void Port::unmap() {
   mapped_.clear();
 }
 
-}  // namespace warpline
+}  // namespace warpline::port

@@ -4,7 +4,7 @@
 #include <compare>
 #include <cstdint>
 
-namespace warpline {
+namespace warpline::port {
 
 /// A receive or transmit queue of an ethdev.
 struct PortQueue {
@@ -17,4 +17,4 @@ struct PortQueue {
 /// (4: ixgbe, hns3; 8: i40e, iavf, ice, bnxt, virtio with AVX2 or AVX-512), so that a small one brings nothing at all.
 inline constexpr std::uint16_t kLeastRequest = 32;
 
-}  // namespace warpline
+}  // namespace warpline::port

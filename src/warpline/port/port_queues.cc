@@ -11,7 +11,7 @@
 #include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/setup_step.h"
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 /// Buffers of such a pool are no part of their mbufs: to free them takes more than to put the mbuf back.
@@ -78,8 +78,8 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
     return environment_error(what, rte_strerror(-problem), "run `warpline doctor`");
   }
   WARPLINE_CHECK(choose_offloads(info, pools));
-  const SetupStep step(fmt::format("setting up the queues of port {}", name_));
-  const CapturedLog log;
+  const runtime::SetupStep step(fmt::format("setting up the queues of port {}", name_));
+  const runtime::CapturedLog log;
   if (const int problem = rte_eth_dev_configure(id_, queues_.rx, queues_.tx, &device_config_); problem != 0) {
     return environment_error(what, log.reason(rte_strerror(-problem)), "ask less of it");
   }
@@ -110,4 +110,4 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
   return {};
 }
 
-}  // namespace warpline
+}  // namespace warpline::port

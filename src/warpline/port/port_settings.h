@@ -8,7 +8,7 @@
 
 #include "warpline/base/address.h"
 
-namespace warpline {
+namespace warpline::port {
 
 /// How one port is to be set up. What the device cannot do is masked by the runtime and reported, never silently lost.
 struct PortSettings {
@@ -28,4 +28,4 @@ struct PortSettings {
   auto operator<=>(const PortSettings&) const = default;
 };
 
-}  // namespace warpline
+}  // namespace warpline::port

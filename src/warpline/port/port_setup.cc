@@ -11,7 +11,7 @@
 #include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/setup_step.h"
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 Result<void> check_queues(const std::string& name, const char* side, std::uint16_t wanted, std::uint16_t most) {
@@ -70,7 +70,7 @@ Result<void> Port::spread(const rte_eth_dev_info& info, rte_eth_conf& device) {
 }
 
 Result<void> Port::configure(const PortSettings& settings, const PortQueues& queues) {
-  const SetupStep step(fmt::format("configuring port {}", name_));
+  const runtime::SetupStep step(fmt::format("configuring port {}", name_));
   settings_ = settings;
   queues_ = queues;
   setup_ = {};
@@ -131,4 +131,4 @@ Result<void> Port::set_mtu() {
   return {};
 }
 
-}  // namespace warpline
+}  // namespace warpline::port

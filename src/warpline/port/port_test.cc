@@ -16,14 +16,14 @@
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/workers.h"
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(3));
+const auto* const kEal = testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(3));
 
 class PortTest : public testing::Test {
  protected:
@@ -155,7 +155,7 @@ TEST_F(PortTest, UnknownNamesAndWrongKeysAreUsageErrors) {
 }
 
 TEST_F(PortTest, AnRssKeyHasTheDevicesLength) {
-  if (!check_port_spec("net_tap0").ok()) GTEST_SKIP() << "needs /dev/net/tun and the right to use it";
+  if (!runtime::check_port_spec("net_tap0").ok()) GTEST_SKIP() << "needs /dev/net/tun and the right to use it";
   auto port = Port::open("net_tap0,iface=wlk" + std::to_string(getpid()));
   ASSERT_TRUE(port.ok()) << port.error().message();
   PortSettings wanted = settings("net_tap0");
@@ -200,7 +200,7 @@ TEST_F(PortTest, AnMtuBeyondTheDevicesIsAUsageErrorThatSaysItsLimit) {
 
 TEST_F(PortTest, RingPairCarriesEachQueueAcross) {
   constexpr std::uint16_t kQueues = 3;
-  const auto ids = make_ring_pair(kQueues, 256, kAnyNode);
+  const auto ids = make_ring_pair(kQueues, 256, runtime::kAnyNode);
   ASSERT_TRUE(ids.ok()) << ids.error().message();
   auto near = Port::adopt(ids->first);
   auto far = Port::adopt(ids->second);
@@ -231,7 +231,7 @@ TEST_F(PortTest, RingPairCarriesEachQueueAcross) {
 
 TEST_F(PortTest, RingPairRefusesWhatRingsCannotBe) {
   const auto refused = [](std::uint16_t queues, std::uint16_t descriptors) {
-    const auto ids = make_ring_pair(queues, descriptors, kAnyNode);
+    const auto ids = make_ring_pair(queues, descriptors, runtime::kAnyNode);
     return ids.ok() ? Result<void>() : Result<void>(ids.error());
   };
   expect_port_error(refused(0, 256), ErrorKind::usage, "at least one queue");
@@ -281,10 +281,10 @@ TEST(PortCounters, BytesAreWithoutFcsWhateverTheDeviceCounts) {
 }
 
 TEST(WorkersTest, RunOnTheirLcoresAndAreWaitedFor) {
-  const LcorePlan& plan = EalEnvironment::plan();
+  const runtime::LcorePlan& plan = runtime::EalEnvironment::plan();
   std::atomic<unsigned> seen[3] = {};
   std::atomic<int> arrived{0};
-  Workers workers(plan);
+  runtime::Workers workers(plan);
   for (std::size_t w = 0; w < plan.workers.size(); ++w) {
     ASSERT_TRUE(workers
                     .launch(w,
@@ -301,12 +301,12 @@ TEST(WorkersTest, RunOnTheirLcoresAndAreWaitedFor) {
 }
 
 TEST(WorkersTest, AnLcoreThatEalDoesNotHaveIsAnError) {
-  LcorePlan plan = EalEnvironment::plan();
+  runtime::LcorePlan plan = runtime::EalEnvironment::plan();
   plan.workers[0].lcore = 99;
-  Workers workers(plan);
+  runtime::Workers workers(plan);
   EXPECT_EQ(workers.launch(0, [] {}).error().kind, ErrorKind::environment);
   plan.workers[0].lcore = 1;
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::port

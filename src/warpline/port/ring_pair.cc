@@ -15,7 +15,7 @@
 
 #include "warpline/runtime/lcore_plan.h"
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 Error no_ring_pair(std::uint16_t queues, std::uint16_t descriptors, int code) {
@@ -50,11 +50,11 @@ Result<std::pair<std::uint16_t, std::uint16_t>> make_ring_pair(std::uint16_t que
   }
   static std::atomic<unsigned> pairs{0};
   const unsigned pair = pairs++;
-  const int socket = node == kAnyNode ? SOCKET_ID_ANY : node;
+  const int socket = node == runtime::kAnyNode ? SOCKET_ID_ANY : node;
   std::vector<rte_ring*> there = make_rings(fmt::format("pair{}_there", pair), queues, descriptors, socket);
   if (there.empty()) return no_ring_pair(queues, descriptors, rte_errno);
   std::vector<rte_ring*> back = make_rings(fmt::format("pair{}_back", pair), queues, descriptors, socket);
-  const unsigned numa = node == kAnyNode ? 0 : static_cast<unsigned>(node);
+  const unsigned numa = node == runtime::kAnyNode ? 0 : static_cast<unsigned>(node);
   const int near = back.empty() ? -1
                                 : rte_eth_from_rings(fmt::format("pair{}_near", pair).c_str(), back.data(), queues,
                                                      there.data(), queues, numa);
@@ -71,4 +71,4 @@ Result<std::pair<std::uint16_t, std::uint16_t>> make_ring_pair(std::uint16_t que
   return std::pair(static_cast<std::uint16_t>(near), static_cast<std::uint16_t>(far));
 }
 
-}  // namespace warpline
+}  // namespace warpline::port

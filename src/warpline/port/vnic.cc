@@ -15,7 +15,7 @@ extern "C" {
 [[gnu::weak]] decltype(rte_net_vnic_payload_regions) rte_net_vnic_payload_regions;
 }
 
-namespace warpline {
+namespace warpline::port {
 namespace {
 
 template <typename Call>
@@ -54,4 +54,4 @@ Error built_without_vnic(std::string what) {
                            "run setup/driver_headers, then make build");
 }
 
-}  // namespace warpline
+}  // namespace warpline::port

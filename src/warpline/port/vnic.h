@@ -7,7 +7,7 @@
 #include "warpline/vnic/copy_ops.h"
 #include "warpline/vnic/recycle_ops.h"
 
-namespace warpline {
+namespace warpline::port {
 
 /// What net_vnic does beyond ethdev (drivers/vnic/api/): the calls of the driver that is built in, or of a plugin.
 struct VnicCalls {
@@ -24,4 +24,4 @@ struct VnicCalls {
 /// What everything that needs net_vnic answers in a program without it.
 [[nodiscard]] Error built_without_vnic(std::string what);
 
-}  // namespace warpline
+}  // namespace warpline::port

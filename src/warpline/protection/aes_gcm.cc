@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
 constexpr int length_of(std::span<const std::uint8_t> bytes) { return static_cast<int>(bytes.size()); }
@@ -54,4 +54,4 @@ bool AesGcm::open(const GcmNonce& nonce, std::span<const std::uint8_t> header, s
          EVP_CipherFinal_ex(context_.get(), expected.data(), &written) == 1;
 }
 
-}  // namespace warpline
+}  // namespace warpline::protection

@@ -7,7 +7,7 @@
 
 #include "warpline/protection/openssl_owners.h"
 
-namespace warpline {
+namespace warpline::protection {
 
 using AesKey = std::array<std::uint8_t, 16>;
 using GcmNonce = std::array<std::uint8_t, 12>;
@@ -43,4 +43,4 @@ class AesGcm {
   Direction direction_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::protection

@@ -7,7 +7,7 @@
 
 #include "warpline/protection/protection_testing.h"
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
 /// Test vector of McGrew, Viega: "The Galois/Counter Mode of Operation", appendix B, published with NIST SP 800-38D.
@@ -80,4 +80,4 @@ INSTANTIATE_TEST_SUITE_P(Nist, AesGcmVectors, testing::ValuesIn(kVectors),
                          [](const auto& vector) { return "TestCase" + std::to_string(vector.index + 1); });
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::protection

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <optional>
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
 constexpr std::size_t kDigits = 2 * sizeof(AesKey);
@@ -109,4 +109,4 @@ Result<AesKey> read_key_file(const std::string& path) {
   return parse_key({key.bytes, length}, path);
 }
 
-}  // namespace warpline
+}  // namespace warpline::protection

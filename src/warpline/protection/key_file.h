@@ -7,7 +7,7 @@
 #include "warpline/base/result.h"
 #include "warpline/protection/aes_gcm.h"
 
-namespace warpline {
+namespace warpline::protection {
 
 /// The key in a text of one: 32 hexadecimal digits on one line; empty lines and what follows a '#' do not count.
 /// Usage error otherwise, which quotes nothing of the text.
@@ -16,4 +16,4 @@ namespace warpline {
 /// The key in a file. Refused, as an environment error, if anyone but its owner may read or write it.
 [[nodiscard]] Result<AesKey> read_key_file(const std::string& path);
 
-}  // namespace warpline
+}  // namespace warpline::protection

@@ -12,7 +12,7 @@
 
 #include "warpline/protection/protection_testing.h"
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
 using testing::AllOf;
@@ -96,4 +96,4 @@ TEST_F(KeyFileOnDisk, NotThereAFolderAndTooLong) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::protection

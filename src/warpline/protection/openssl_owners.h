@@ -6,7 +6,7 @@
 
 #include <memory>
 
-namespace warpline {
+namespace warpline::protection {
 
 template <auto release>
 struct OpensslDeleter {
@@ -21,4 +21,4 @@ using EvpCipherContext = std::unique_ptr<EVP_CIPHER_CTX, OpensslDeleter<EVP_CIPH
 using EvpKdf = std::unique_ptr<EVP_KDF, OpensslDeleter<EVP_KDF_free>>;
 using EvpKdfContext = std::unique_ptr<EVP_KDF_CTX, OpensslDeleter<EVP_KDF_CTX_free>>;
 
-}  // namespace warpline
+}  // namespace warpline::protection

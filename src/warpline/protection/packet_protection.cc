@@ -10,7 +10,7 @@
 #include "warpline/protection/key_file.h"
 #include "warpline/protection/session_keys.h"
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
 /// What OpenSSL calls the algorithms, looked up once.
@@ -31,7 +31,7 @@ struct DirectionState {
   AesGcm cipher;
 };
 
-class AesGcmProtection final : public PacketProtection {
+class AesGcmProtection final : public message::PacketProtection {
  public:
   AesGcmProtection(const AesKey& key, std::uint32_t max_sessions, Algorithms algorithms)
       : algorithms_(std::move(algorithms)), schedule_(algorithms_.block.get()), key_(key) {
@@ -44,7 +44,7 @@ class AesGcmProtection final : public PacketProtection {
     OPENSSL_cleanse(key_.data(), key_.size());
   }
 
-  void start(std::uint32_t slot, const SessionNonces& nonces, bool client) override {
+  void start(std::uint32_t slot, const message::SessionNonces& nonces, bool client) override {
     stop(slot);
     SessionSecrets secrets;
     if (!derive_session(algorithms_.hkdf.get(), key_, nonces, secrets)) return;
@@ -106,21 +106,22 @@ class AesGcmProtection final : public PacketProtection {
 
 }  // namespace
 
-Result<std::unique_ptr<PacketProtection>> make_protection(const AesKey& key, std::uint32_t max_sessions) {
+Result<std::unique_ptr<message::PacketProtection>> make_protection(const AesKey& key, std::uint32_t max_sessions) {
   Algorithms algorithms;
   if (!algorithms.complete()) {
     return environment_error("cannot encrypt packets", "this OpenSSL offers no AES-128-GCM or no HKDF",
                              "look at `openssl list -cipher-algorithms` and the machine's openssl.cnf");
   }
-  return std::unique_ptr<PacketProtection>(
+  return std::unique_ptr<message::PacketProtection>(
       std::make_unique<AesGcmProtection>(key, max_sessions, std::move(algorithms)));
 }
 
-Result<std::unique_ptr<PacketProtection>> load_protection(const std::string& path, std::uint32_t max_sessions) {
+Result<std::unique_ptr<message::PacketProtection>> load_protection(const std::string& path,
+                                                                   std::uint32_t max_sessions) {
   WARPLINE_TRY(AesKey key, read_key_file(path));
   auto protection = make_protection(key, max_sessions);
   OPENSSL_cleanse(key.data(), key.size());
   return protection;
 }
 
-}  // namespace warpline
+}  // namespace warpline::protection

@@ -9,7 +9,7 @@
 #include "warpline/message/protection.h"
 #include "warpline/protection/aes_gcm.h"
 
-namespace warpline {
+namespace warpline::protection {
 
 /// AES-128-GCM for up to `max_sessions` sessions, between endpoints that were given the same key. A live session takes
 /// 2.3 KiB, which start() allocates.
@@ -17,10 +17,11 @@ namespace warpline {
 /// Each direction of each session has keys of its own (see protection/session_keys.h), so that a packet is good in its
 /// place only: not in another session, not sent back, not under another number. The key itself protects nothing but
 /// the derivation; who learns it can read what was recorded before.
-[[nodiscard]] Result<std::unique_ptr<PacketProtection>> make_protection(const AesKey& key, std::uint32_t max_sessions);
+[[nodiscard]] Result<std::unique_ptr<message::PacketProtection>> make_protection(const AesKey& key,
+                                                                                 std::uint32_t max_sessions);
 
 /// The same with the key in the file at `path` (see protection/key_file.h).
-[[nodiscard]] Result<std::unique_ptr<PacketProtection>> load_protection(const std::string& path,
-                                                                        std::uint32_t max_sessions);
+[[nodiscard]] Result<std::unique_ptr<message::PacketProtection>> load_protection(const std::string& path,
+                                                                                 std::uint32_t max_sessions);
 
-}  // namespace warpline
+}  // namespace warpline::protection

@@ -10,7 +10,7 @@
 #include "warpline/protection/protection_testing.h"
 #include "warpline/protection/session_keys.h"
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
 // OpenSSL's own allocations, counted. One thread.
@@ -32,7 +32,7 @@ void counted_free(void* memory, const char* /*file*/, int /*line*/) { std::free(
 const bool counting = CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free) == 1;
 
 constexpr std::uint32_t kSlots = 4;
-constexpr SessionNonces kSession{.client = 11, .server = 22, .client_session = 33, .server_session = 44};
+constexpr message::SessionNonces kSession{.client = 11, .server = 22, .client_session = 33, .server_session = 44};
 
 AesKey test_key() { return array_of<AesKey>("000102030405060708090a0b0c0d0e0f"); }
 
@@ -43,14 +43,14 @@ struct Sealed {
   std::array<std::uint8_t, 16> tag{};
 };
 
-std::unique_ptr<PacketProtection> protection_of(const AesKey& key) { return *make_protection(key, kSlots); }
+std::unique_ptr<message::PacketProtection> protection_of(const AesKey& key) { return *make_protection(key, kSlots); }
 
-void seal(PacketProtection& by, std::uint32_t slot, Sealed& packet) {
+void seal(message::PacketProtection& by, std::uint32_t slot, Sealed& packet) {
   by.seal(slot, packet.number, packet.header, packet.text, packet.tag);
 }
 
 /// On a copy.
-bool opens(PacketProtection& by, std::uint32_t slot, Sealed packet) {
+bool opens(message::PacketProtection& by, std::uint32_t slot, Sealed packet) {
   return by.open(slot, packet.number, packet.header, packet.text, packet.tag);
 }
 
@@ -61,16 +61,16 @@ class TwoEnds : public testing::Test {
     server_->start(1, kSession, false);
   }
 
-  std::unique_ptr<PacketProtection> client_ = protection_of(test_key());
-  std::unique_ptr<PacketProtection> server_ = protection_of(test_key());
+  std::unique_ptr<message::PacketProtection> client_ = protection_of(test_key());
+  std::unique_ptr<message::PacketProtection> server_ = protection_of(test_key());
 };
 
 TEST_F(TwoEnds, BothWays) {
   const Sealed plain;
   for (std::uint64_t number : {0UL, 1UL, 5UL, 2UL, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
     for (const bool from_client : {true, false}) {
-      PacketProtection& sender = from_client ? *client_ : *server_;
-      PacketProtection& receiver = from_client ? *server_ : *client_;
+      message::PacketProtection& sender = from_client ? *client_ : *server_;
+      message::PacketProtection& receiver = from_client ? *server_ : *client_;
       Sealed packet = plain;
       packet.number = number;
       seal(sender, from_client ? 0 : 1, packet);
@@ -142,7 +142,7 @@ TEST_F(TwoEnds, NotOfAnotherSession) {
   Sealed packet;
   seal(*client_, 0, packet);
   for (int field = 0; field < 4; ++field) {
-    SessionNonces other = kSession;
+    message::SessionNonces other = kSession;
     if (field == 0) ++other.client;
     if (field == 1) ++other.server;
     if (field == 2) ++other.client_session;
@@ -151,7 +151,7 @@ TEST_F(TwoEnds, NotOfAnotherSession) {
     EXPECT_FALSE(opens(*server_, 2, packet)) << field;
   }
   // The same slot again: what was recorded before is worth nothing.
-  SessionNonces next = kSession;
+  message::SessionNonces next = kSession;
   ++next.server;
   server_->start(1, next, false);
   EXPECT_FALSE(opens(*server_, 1, packet));
@@ -201,7 +201,7 @@ TEST_F(TwoEnds, NoAllocationOnTheWayOfAPacket) {
 
 TEST_F(TwoEnds, ALiveSessionIsSmall) {
   ASSERT_TRUE(counting);
-  SessionNonces another = kSession;
+  message::SessionNonces another = kSession;
   ++another.server;
   // The derivation's own memory, given back at once, is in this.
   const std::size_t before = allocated_bytes;
@@ -217,4 +217,4 @@ TEST(PacketProtection, FileThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::protection

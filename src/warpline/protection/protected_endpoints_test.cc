@@ -11,7 +11,7 @@
 #include "warpline/packet/message_header.h"
 #include "warpline/protection/packet_protection.h"
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
 constexpr std::uint32_t kSessions = 8;
@@ -24,54 +24,57 @@ struct Packet {
 };
 
 bool is_of_session(const Bytes8& bytes) {
-  return MessagePrefix::check(bytes.data(), static_cast<std::uint32_t>(bytes.size())) == MessageParse::ok &&
-         MessagePrefix::type(bytes.data()) == MessagePacketType::session;
+  return packet::MessagePrefix::check(bytes.data(), static_cast<std::uint32_t>(bytes.size())) ==
+             packet::MessageParse::ok &&
+         packet::MessagePrefix::type(bytes.data()) == packet::MessagePacketType::session;
 }
 
 /// A client and a server, each with a key or none, and all session packets that they sent.
 class Protected : public testing::Test {
  protected:
-  void begin(const AesKey* client_key, const AesKey* server_key, Impairment impairment = {}) {
-    net_ = std::make_unique<Loopback>(1, impairment);
+  void begin(const AesKey* client_key, const AesKey* server_key, message::Impairment impairment = {}) {
+    net_ = std::make_unique<message::Loopback>(1, impairment);
     net_->whole = true;
     client_ = &net_->add(config(client_key, client_protection_));
     server_ = &net_->add(config(server_key, server_protection_));
-    server_->handle = [this](const MessageEvent& event) {
-      if (event.kind != EventKind::request) return false;
+    server_->handle = [this](const message::MessageEvent& event) {
+      if (event.kind != message::EventKind::request) return false;
       seen_.insert(seen_.end(), event.data, event.data + event.length);
-      SendOptions options;
+      message::SendOptions options;
       options.copy = true;
-      return server_->endpoint.respond(event.id, {event.data, event.length}, options, net_->now) == CallStatus::ok;
+      return server_->endpoint.respond(event.id, {event.data, event.length}, options, net_->now) ==
+             message::CallStatus::ok;
     };
-    net_->tap = [this](const Loopback::Host& from, Bytes8& bytes) {
+    net_->tap = [this](const message::Loopback::Host& from, Bytes8& bytes) {
       if (is_of_session(bytes)) recorded_.push_back({&from == client_, bytes});
       return false;
     };
   }
 
   /// Asks once; the end of it.
-  MessageEvent ask(SessionId session, const Bytes8& question, Bytes8& answer) {
+  message::MessageEvent ask(message::SessionId session, const Bytes8& question, Bytes8& answer) {
     client_->events.clear();
     answer.assign(question.size(), 0);
-    const ConstBuffer out{question.data(), static_cast<std::uint32_t>(question.size())};
-    const MutableBuffer in{answer.data(), static_cast<std::uint32_t>(answer.size())};
-    EXPECT_EQ(client_->endpoint.request(session, out, in, {}, net_->now).status, CallStatus::ok);
+    const message::ConstBuffer out{question.data(), static_cast<std::uint32_t>(question.size())};
+    const message::MutableBuffer in{answer.data(), static_cast<std::uint32_t>(answer.size())};
+    EXPECT_EQ(client_->endpoint.request(session, out, in, {}, net_->now).status, message::CallStatus::ok);
     const auto ended = [this] {
-      return std::ranges::find(client_->events, EventKind::response, &MessageEvent::kind) != client_->events.end();
+      return std::ranges::find(client_->events, message::EventKind::response, &message::MessageEvent::kind) !=
+             client_->events.end();
     };
     EXPECT_TRUE(net_->run(ended));
-    return *std::ranges::find(client_->events, EventKind::response, &MessageEvent::kind);
+    return *std::ranges::find(client_->events, message::EventKind::response, &message::MessageEvent::kind);
   }
 
   [[nodiscard]] std::uint64_t handled() const { return server_->endpoint.counters().handled.get(); }
-  [[nodiscard]] static std::uint64_t dropped(const Loopback::Host& host) {
+  [[nodiscard]] static std::uint64_t dropped(const message::Loopback::Host& host) {
     std::uint64_t sum = 0;
     for (const Counter& counter : host.endpoint.counters().drops) sum += counter.get();
     return sum;
   }
 
-  static EndpointConfig config(const AesKey* key, std::unique_ptr<PacketProtection>& protection) {
-    EndpointConfig config;
+  static message::EndpointConfig config(const AesKey* key, std::unique_ptr<message::PacketProtection>& protection) {
+    message::EndpointConfig config;
     config.max_sessions = kSessions;
     config.max_messages = 256;
     config.max_sent_packets = 4096;
@@ -85,30 +88,31 @@ class Protected : public testing::Test {
   static constexpr AesKey kOtherKey = {1, 2, 4};
 
   // The endpoints, in net_, go before what protects them.
-  std::unique_ptr<PacketProtection> client_protection_;
-  std::unique_ptr<PacketProtection> server_protection_;
-  std::unique_ptr<Loopback> net_;
-  Loopback::Host* client_ = nullptr;
-  Loopback::Host* server_ = nullptr;
+  std::unique_ptr<message::PacketProtection> client_protection_;
+  std::unique_ptr<message::PacketProtection> server_protection_;
+  std::unique_ptr<message::Loopback> net_;
+  message::Loopback::Host* client_ = nullptr;
+  message::Loopback::Host* server_ = nullptr;
   std::vector<Packet> recorded_;
   Bytes8 seen_;
 };
 
 TEST_F(Protected, NothingOfAMessageIsReadableOnTheWay) {
   begin(&kKey, &kKey);
-  const SessionId session = net_->connect(*client_, *server_).first;
+  const message::SessionId session = net_->connect(*client_, *server_).first;
   for (const std::size_t length : {0, 1, 32, 128, 5000, 100'000}) {
-    const Bytes8 question = pattern(length, length);
+    const Bytes8 question = message::pattern(length, length);
     Bytes8 answer;
-    EXPECT_EQ(ask(session, question, answer).status, MessageStatus::ok);
+    EXPECT_EQ(ask(session, question, answer).status, message::MessageStatus::ok);
     EXPECT_EQ(answer, question);
   }
-  const Bytes8 secret = pattern(100'000, 100'000);
+  const Bytes8 secret = message::pattern(100'000, 100'000);
   std::size_t with_payload = 0;
   for (const Packet& packet : recorded_) {
-    MessageHeader header;
-    ASSERT_EQ(parse(packet.bytes.data(), static_cast<std::uint32_t>(packet.bytes.size()), header), MessageParse::ok);
-    EXPECT_TRUE(header.has(kMessageProtected));
+    packet::MessageHeader header;
+    ASSERT_EQ(packet::parse(packet.bytes.data(), static_cast<std::uint32_t>(packet.bytes.size()), header),
+              packet::MessageParse::ok);
+    EXPECT_TRUE(header.has(packet::kMessageProtected));
     if (header.payload_length < 16) continue;
     ++with_payload;
     const auto payload = packet.bytes.begin() + header.length();
@@ -120,96 +124,99 @@ TEST_F(Protected, NothingOfAMessageIsReadableOnTheWay) {
 
 TEST_F(Protected, SmallMessagesTravelTogether) {
   begin(&kKey, &kKey);
-  const SessionId session = net_->connect(*client_, *server_).first;
+  const message::SessionId session = net_->connect(*client_, *server_).first;
   constexpr std::size_t kCount = 12;
   std::vector<Bytes8> questions(kCount), answers(kCount, Bytes8(100));
   for (std::size_t i = 0; i < kCount; ++i) {
-    questions[i] = pattern(100, i);
+    questions[i] = message::pattern(100, i);
     ASSERT_EQ(
         client_->endpoint.request(session, {questions[i].data(), 100}, {answers[i].data(), 100}, {}, net_->now).status,
-        CallStatus::ok);
+        message::CallStatus::ok);
   }
   recorded_.clear();
   ASSERT_TRUE(net_->run([&] { return client_->events.size() == kCount; }));
   EXPECT_EQ(answers, questions);
   ASSERT_EQ(std::ranges::count(recorded_, true, &Packet::from_client), 2)
       << "eleven, and one for which it is too short";
-  MessageHeader header;
+  packet::MessageHeader header;
   const Bytes8& bundle = recorded_.front().bytes;
-  ASSERT_EQ(parse(bundle.data(), static_cast<std::uint32_t>(bundle.size()), header), MessageParse::ok);
-  EXPECT_TRUE(header.has(kMessageBundle));
+  ASSERT_EQ(packet::parse(bundle.data(), static_cast<std::uint32_t>(bundle.size()), header), packet::MessageParse::ok);
+  EXPECT_TRUE(header.has(packet::kMessageBundle));
   EXPECT_EQ(std::search(bundle.begin(), bundle.end(), questions[1].begin(), questions[1].end()), bundle.end());
   EXPECT_EQ(dropped(*client_) + dropped(*server_), 0U);
 }
 
 TEST_F(Protected, LossesAndRepetitionsOfTheNetworkAreNoAttacks) {
   begin(&kKey, &kKey, {.loss = 30'000, .duplicate = 30'000, .reorder = 100'000});
-  const SessionId session = net_->connect(*client_, *server_).first;
+  const message::SessionId session = net_->connect(*client_, *server_).first;
   Bytes8 all;
   for (std::size_t i = 0; i < 100; ++i) {
-    const Bytes8 question = pattern(i * i * 5, i);
+    const Bytes8 question = message::pattern(i * i * 5, i);
     all.insert(all.end(), question.begin(), question.end());
     Bytes8 answer;
-    EXPECT_EQ(ask(session, question, answer).status, MessageStatus::ok);
+    EXPECT_EQ(ask(session, question, answer).status, message::MessageStatus::ok);
     EXPECT_EQ(answer, question);
   }
   EXPECT_EQ(seen_, all);
   EXPECT_EQ(handled(), 100U);
-  for (const Loopback::Host* host : {client_, server_}) {
-    EXPECT_EQ(host->endpoint.counters().dropped(MessageDrop::not_authentic), 0U);
+  for (const message::Loopback::Host* host : {client_, server_}) {
+    EXPECT_EQ(host->endpoint.counters().dropped(message::MessageDrop::not_authentic), 0U);
     EXPECT_GT(dropped(*host), 0U);
   }
 }
 
 TEST_F(Protected, ARestartedPeerIsFoundOutSoon) {
   begin(&kKey, &kKey);
-  const SessionId session = net_->connect(*client_, *server_).first;
+  const message::SessionId session = net_->connect(*client_, *server_).first;
   Bytes8 answer;
-  EXPECT_EQ(ask(session, pattern(100, 1), answer).status, MessageStatus::ok);
+  EXPECT_EQ(ask(session, message::pattern(100, 1), answer).status, message::MessageStatus::ok);
   server_protection_->stop(0);
   net_->restart(*server_, config(&kKey, server_protection_));
   const Nanos before = net_->now;
-  EXPECT_EQ(ask(session, pattern(100, 2), answer).status, MessageStatus::peer_lost);
-  EXPECT_EQ(client_->events.back().reason, LossReason::restarted);
-  EXPECT_LT(net_->now.value - before.value, EndpointConfig{}.peer_timeout.value / 7);
+  EXPECT_EQ(ask(session, message::pattern(100, 2), answer).status, message::MessageStatus::peer_lost);
+  EXPECT_EQ(client_->events.back().reason, message::LossReason::restarted);
+  EXPECT_LT(net_->now.value - before.value, message::EndpointConfig{}.peer_timeout.value / 7);
   client_->events.clear();
-  ASSERT_EQ(client_->endpoint.reconnect(session, net_->now), CallStatus::ok);
-  EXPECT_EQ(ask(session, pattern(100, 3), answer).status, MessageStatus::ok);
+  ASSERT_EQ(client_->endpoint.reconnect(session, net_->now), message::CallStatus::ok);
+  EXPECT_EQ(ask(session, message::pattern(100, 3), answer).status, message::MessageStatus::ok);
 }
 
 TEST_F(Protected, AMillionForgedPacketsWithTheCookieDoNothing) {
   begin(&kKey, &kKey);
   const auto [session, there] = net_->connect(*client_, *server_);
   Bytes8 answer;
-  EXPECT_EQ(ask(session, pattern(100, 1), answer).status, MessageStatus::ok);
+  EXPECT_EQ(ask(session, message::pattern(100, 1), answer).status, message::MessageStatus::ok);
   net_->run_for(Nanos{1'000'000});
   const auto packet = std::ranges::find(recorded_, true, &Packet::from_client);
-  MessageHeader known;
-  ASSERT_EQ(parse(packet->bytes.data(), static_cast<std::uint32_t>(packet->bytes.size()), known), MessageParse::ok);
-  const EndpointFacts before = server_->endpoint.facts();
+  packet::MessageHeader known;
+  ASSERT_EQ(packet::parse(packet->bytes.data(), static_cast<std::uint32_t>(packet->bytes.size()), known),
+            packet::MessageParse::ok);
+  const message::EndpointFacts before = server_->endpoint.facts();
   const std::uint64_t handled_before = handled();
-  constexpr std::uint8_t kSends[] = {kMessageHasFragment | kMessagePrompt, kMessageHasAck, kMessageClose, kMessagePing};
-  std::uint8_t bytes[kMaxHeadBytes];
+  constexpr std::uint8_t kSends[] = {packet::kMessageHasFragment | packet::kMessagePrompt, packet::kMessageHasAck,
+                                     packet::kMessageClose, packet::kMessagePing};
+  std::uint8_t bytes[message::kMaxHeadBytes];
   for (std::uint32_t i = 0; i < 1'000'000; ++i) {
-    MessageHeader header;
-    header.flags = kSends[i % 4] | kMessageProtected;
+    packet::MessageHeader header;
+    header.flags = kSends[i % 4] | packet::kMessageProtected;
     header.session = known.session;
     header.cookie = known.cookie;
     header.packet_number = 100 + i % 500;
-    header.payload_length = header.has(kMessageHasFragment) ? 32 : 0;
-    emit(header, bytes);
-    const std::uint32_t length = header.length() + header.payload_length + kMessageTagLength;
-    for (std::uint32_t b = MessageHeader::kLength; b < length; ++b) bytes[b] = static_cast<std::uint8_t>(mix64(i + b));
-    Datagram datagram;
+    header.payload_length = header.has(packet::kMessageHasFragment) ? 32 : 0;
+    packet::emit(header, bytes);
+    const std::uint32_t length = header.length() + header.payload_length + packet::kMessageTagLength;
+    for (std::uint32_t b = packet::MessageHeader::kLength; b < length; ++b)
+      bytes[b] = static_cast<std::uint8_t>(mix64(i + b));
+    message::Datagram datagram;
     datagram.head = bytes;
     datagram.head_length = length;
     datagram.from = client_->address;
     server_->endpoint.receive({&datagram, 1}, net_->now);
   }
-  EXPECT_EQ(server_->endpoint.counters().dropped(MessageDrop::not_authentic), 1'000'000U);
+  EXPECT_EQ(server_->endpoint.counters().dropped(message::MessageDrop::not_authentic), 1'000'000U);
   EXPECT_EQ(server_->endpoint.facts(), before);
   EXPECT_EQ(handled(), handled_before);
-  EXPECT_EQ(ask(session, pattern(100, 2), answer).status, MessageStatus::ok);
+  EXPECT_EQ(ask(session, message::pattern(100, 2), answer).status, message::MessageStatus::ok);
   EXPECT_TRUE(server_->endpoint.facts(there).established);
 }
 
@@ -217,21 +224,21 @@ TEST_F(Protected, AForgedResetEndsNothing) {
   begin(&kKey, &kKey);
   const auto [session, there] = net_->connect(*client_, *server_);
   Bytes8 answer;
-  EXPECT_EQ(ask(session, pattern(5000, 1), answer).status, MessageStatus::ok);
+  EXPECT_EQ(ask(session, message::pattern(5000, 1), answer).status, message::MessageStatus::ok);
   // By one who reads the path: with the cookie, and the session of either end as the other knows it.
   for (int i = 0; i < 2000; ++i) {
     for (const bool to_client : {true, false}) {
       const auto packet = std::ranges::find(recorded_, to_client, &Packet::from_client);
-      MessageHeader header;
-      ASSERT_EQ(parse(packet->bytes.data(), static_cast<std::uint32_t>(packet->bytes.size()), header),
-                MessageParse::ok);
-      Bytes8 reset(MessageReset::kLength);
-      emit(MessageReset{header.session, header.cookie}, reset.data());
+      packet::MessageHeader header;
+      ASSERT_EQ(packet::parse(packet->bytes.data(), static_cast<std::uint32_t>(packet->bytes.size()), header),
+                packet::MessageParse::ok);
+      Bytes8 reset(packet::MessageReset::kLength);
+      packet::emit(packet::MessageReset{header.session, header.cookie}, reset.data());
       net_->inject(to_client ? *client_ : *server_, (to_client ? server_ : client_)->address, reset);
     }
     net_->run_for(Nanos{1'000'000});
     if (i % 100 == 0) {
-      EXPECT_EQ(ask(session, pattern(5000, 1), answer).status, MessageStatus::ok);
+      EXPECT_EQ(ask(session, message::pattern(5000, 1), answer).status, message::MessageStatus::ok);
     }
   }
   EXPECT_TRUE(client_->endpoint.facts(session).established);
@@ -240,40 +247,40 @@ TEST_F(Protected, AForgedResetEndsNothing) {
 
 TEST_F(Protected, NothingIsWrittenWhereThereIsTooLittleRoom) {
   begin(&kKey, &kKey);
-  const SessionId session = net_->connect(*client_, *server_).first;
-  const Bytes8 question = pattern(5000, 1);
-  const ConstBuffer bytes{question.data(), static_cast<std::uint32_t>(question.size())};
-  ASSERT_EQ(client_->endpoint.send(session, bytes, {}, net_->now).status, CallStatus::ok);
-  Bytes8 room(EndpointConfig{}.datagram_bytes, 0x77);
-  Outgoing out;
+  const message::SessionId session = net_->connect(*client_, *server_).first;
+  const Bytes8 question = message::pattern(5000, 1);
+  const message::ConstBuffer bytes{question.data(), static_cast<std::uint32_t>(question.size())};
+  ASSERT_EQ(client_->endpoint.send(session, bytes, {}, net_->now).status, message::CallStatus::ok);
+  Bytes8 room(message::EndpointConfig{}.datagram_bytes, 0x77);
+  message::Outgoing out;
   out.head = room.data();
-  out.head_capacity = kMinHeadCapacity;  // enough for headers, not for what is encrypted behind them
+  out.head_capacity = message::kMinHeadCapacity;  // enough for headers, not for what is encrypted behind them
   EXPECT_EQ(client_->endpoint.transmit({&out, 1}, net_->now), 0U);
   EXPECT_EQ(room, Bytes8(room.size(), 0x77));
   EXPECT_GE(client_->endpoint.counters().heads_too_small.get(), 1U);
-  out.head_capacity = EndpointConfig{}.datagram_bytes;
+  out.head_capacity = message::EndpointConfig{}.datagram_bytes;
   EXPECT_EQ(client_->endpoint.transmit({&out, 1}, net_->now), 1U);
 }
 
 TEST_F(Protected, AnotherKeyIsAPeerThatIsSilent) {
   begin(&kKey, &kOtherKey);
-  const Opened opened = client_->endpoint.connect(server_->address, {}, net_->now);
+  const message::Opened opened = client_->endpoint.connect(server_->address, {}, net_->now);
   Bytes8 answer;
-  EXPECT_EQ(ask(opened.session, pattern(100, 1), answer).status, MessageStatus::peer_lost);
+  EXPECT_EQ(ask(opened.session, message::pattern(100, 1), answer).status, message::MessageStatus::peer_lost);
   EXPECT_EQ(answer, Bytes8(100, 0));
   EXPECT_EQ(handled(), 0U);
-  EXPECT_GT(server_->endpoint.counters().dropped(MessageDrop::not_authentic), 0U);
+  EXPECT_GT(server_->endpoint.counters().dropped(message::MessageDrop::not_authentic), 0U);
 }
 
 TEST_F(Protected, AKeyOnOneSideOnlyIsRefusedAtOnce) {
   for (const bool at_client : {true, false}) {
     begin(at_client ? &kKey : nullptr, at_client ? nullptr : &kKey);
     if (at_client) server_protection_.reset();
-    const Opened opened = client_->endpoint.connect(server_->address, {}, net_->now);
+    const message::Opened opened = client_->endpoint.connect(server_->address, {}, net_->now);
     const auto lost = [this] { return !client_->events.empty(); };
     ASSERT_TRUE(net_->run(lost));
-    EXPECT_EQ(client_->events.front().kind, EventKind::lost);
-    EXPECT_EQ(client_->events.front().reason, LossReason::not_accepted);
+    EXPECT_EQ(client_->events.front().kind, message::EventKind::lost);
+    EXPECT_EQ(client_->events.front().reason, message::LossReason::not_accepted);
     EXPECT_EQ(client_->events.front().session, opened.session);
     net_.reset();
     client_protection_.reset();
@@ -283,9 +290,9 @@ TEST_F(Protected, AKeyOnOneSideOnlyIsRefusedAtOnce) {
 
 TEST_F(Protected, RepeatedPacketsDoNothing) {
   begin(&kKey, &kKey);
-  const SessionId session = net_->connect(*client_, *server_).first;
+  const message::SessionId session = net_->connect(*client_, *server_).first;
   Bytes8 answer;
-  EXPECT_EQ(ask(session, pattern(10'000, 1), answer).status, MessageStatus::ok);
+  EXPECT_EQ(ask(session, message::pattern(10'000, 1), answer).status, message::MessageStatus::ok);
   net_->run_for(Nanos{1'000'000});  // what is on its way arrives
   const std::uint64_t before = handled();
   const std::vector<Packet> old = recorded_;
@@ -298,31 +305,31 @@ TEST_F(Protected, RepeatedPacketsDoNothing) {
   EXPECT_EQ(handled(), before);
 
   // Nor in the session's next life, dressed up with its numbers and cookies.
-  EXPECT_EQ(client_->endpoint.close(session, net_->now), CallStatus::ok);
+  EXPECT_EQ(client_->endpoint.close(session, net_->now), message::CallStatus::ok);
   net_->run_for(Nanos{10'000'000});
   recorded_.clear();
-  EXPECT_EQ(client_->endpoint.reconnect(session, net_->now), CallStatus::ok);
-  EXPECT_EQ(ask(session, pattern(10, 2), answer).status, MessageStatus::ok);
+  EXPECT_EQ(client_->endpoint.reconnect(session, net_->now), message::CallStatus::ok);
+  EXPECT_EQ(ask(session, message::pattern(10, 2), answer).status, message::MessageStatus::ok);
   const auto& fresh = *std::ranges::find(recorded_, true, &Packet::from_client);
-  const std::uint64_t unauthentic = server_->endpoint.counters().dropped(MessageDrop::not_authentic);
+  const std::uint64_t unauthentic = server_->endpoint.counters().dropped(message::MessageDrop::not_authentic);
   std::uint64_t tried = 0;
   const std::uint64_t after = handled();
   for (const Packet& packet : old) {
-    if (!packet.from_client || load_be64(packet.bytes.data() + 16) < 10) continue;  // below the window
+    if (!packet.from_client || packet::load_be64(packet.bytes.data() + 16) < 10) continue;  // below the window
     Bytes8 dressed = packet.bytes;
     std::copy_n(fresh.bytes.begin() + 4, 12, dressed.begin() + 4);
     net_->inject(*server_, client_->address, dressed);
     ++tried;
   }
   EXPECT_EQ(handled(), after);
-  EXPECT_EQ(server_->endpoint.counters().dropped(MessageDrop::not_authentic), unauthentic + tried);
+  EXPECT_EQ(server_->endpoint.counters().dropped(message::MessageDrop::not_authentic), unauthentic + tried);
 }
 
 TEST_F(Protected, ReflectedPacketsDoNothing) {
   begin(&kKey, &kKey);
-  const SessionId session = net_->connect(*client_, *server_).first;
+  const message::SessionId session = net_->connect(*client_, *server_).first;
   Bytes8 answer;
-  EXPECT_EQ(ask(session, pattern(20'000, 1), answer).status, MessageStatus::ok);
+  EXPECT_EQ(ask(session, message::pattern(20'000, 1), answer).status, message::MessageStatus::ok);
   const auto& to_client = *std::ranges::find(recorded_, false, &Packet::from_client);
   const std::uint64_t before = dropped(*client_);
   std::uint64_t tried = 0;
@@ -330,29 +337,31 @@ TEST_F(Protected, ReflectedPacketsDoNothing) {
     if (!packet.from_client) continue;
     Bytes8 reflected = packet.bytes;
     std::copy_n(to_client.bytes.begin() + 4, 12, reflected.begin() + 4);
-    store_be64(reflected.data() + 16, load_be64(reflected.data() + 16) + 500);  // a number that is not taken
+    packet::store_be64(reflected.data() + 16,
+                       packet::load_be64(reflected.data() + 16) + 500);  // a number that is not taken
     net_->inject(*client_, server_->address, reflected);
     ++tried;
   }
   EXPECT_EQ(dropped(*client_), before + tried);
-  EXPECT_GT(client_->endpoint.counters().dropped(MessageDrop::not_authentic), 0U);
+  EXPECT_GT(client_->endpoint.counters().dropped(message::MessageDrop::not_authentic), 0U);
   EXPECT_EQ(client_->endpoint.counters().handled.get(), 0U);
 }
 
 TEST_F(Protected, NoByteOfAPacketMayChange) {
   begin(&kKey, &kKey);
-  const SessionId session = net_->connect(*client_, *server_).first;
+  const message::SessionId session = net_->connect(*client_, *server_).first;
   // The request is held back on its way, and comes changed in each of its bytes before it comes as it was.
   Bytes8 held;
-  net_->tap = [&](const Loopback::Host& from, Bytes8& bytes) {
+  net_->tap = [&](const message::Loopback::Host& from, Bytes8& bytes) {
     if (&from != client_ || !held.empty() || bytes.size() < 100) return false;
     held = bytes;
     return true;
   };
-  const Bytes8 question = pattern(200, 1);
+  const Bytes8 question = message::pattern(200, 1);
   Bytes8 answer(200);
-  const ConstBuffer out{question.data(), 200};
-  EXPECT_EQ(client_->endpoint.request(session, out, {answer.data(), 200}, {}, net_->now).status, CallStatus::ok);
+  const message::ConstBuffer out{question.data(), 200};
+  EXPECT_EQ(client_->endpoint.request(session, out, {answer.data(), 200}, {}, net_->now).status,
+            message::CallStatus::ok);
   net_->settle();
   ASSERT_FALSE(held.empty());
   const std::uint64_t before = dropped(*server_);
@@ -362,13 +371,14 @@ TEST_F(Protected, NoByteOfAPacketMayChange) {
     net_->inject(*server_, client_->address, changed);
   }
   EXPECT_EQ(dropped(*server_), before + held.size());
-  EXPECT_GT(server_->endpoint.counters().dropped(MessageDrop::not_authentic), held.size() - MessageHeader::kLength);
+  EXPECT_GT(server_->endpoint.counters().dropped(message::MessageDrop::not_authentic),
+            held.size() - packet::MessageHeader::kLength);
   EXPECT_EQ(handled(), 0U);
   EXPECT_TRUE(net_->run([this] { return !client_->events.empty(); }));
-  EXPECT_EQ(client_->events.front().status, MessageStatus::ok);
+  EXPECT_EQ(client_->events.front().status, message::MessageStatus::ok);
   EXPECT_EQ(answer, question);
   EXPECT_EQ(seen_, question);
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::protection

@@ -8,10 +8,10 @@
 #include "warpline/base/perf_counters.h"
 #include "warpline/protection/packet_protection.h"
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
-constexpr SessionNonces kSession{.client = 1, .server = 2, .client_session = 3, .server_session = 4};
+constexpr message::SessionNonces kSession{.client = 1, .server = 2, .client_session = 3, .server_session = 4};
 
 void seal_and_open(benchmark::State& state) {
   const auto client = *make_protection(AesKey{1}, 1);
@@ -20,7 +20,7 @@ void seal_and_open(benchmark::State& state) {
   server->start(0, kSession, false);
   const std::array<std::uint8_t, 48> header{};
   std::vector<std::uint8_t> text(static_cast<std::size_t>(state.range(0)));
-  std::array<std::uint8_t, PacketProtection::kTagBytes> tag{};
+  std::array<std::uint8_t, message::PacketProtection::kTagBytes> tag{};
   std::uint64_t number = 0;
   PerfCounters counters;
   PerfTotals totals;
@@ -40,7 +40,7 @@ BENCHMARK(seal_and_open)->Arg(32)->Arg(256)->Arg(1408);
 
 void start(benchmark::State& state) {
   const auto protection = *make_protection(AesKey{1}, 1);
-  SessionNonces session = kSession;
+  message::SessionNonces session = kSession;
   for (auto _ : state) {
     ++session.client;
     protection->start(0, session, true);
@@ -49,4 +49,4 @@ void start(benchmark::State& state) {
 BENCHMARK(start);
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::protection

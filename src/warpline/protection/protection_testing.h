@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace warpline {
+namespace warpline::protection {
 
 using Octets = std::vector<std::uint8_t>;
 
@@ -27,4 +27,4 @@ Array array_of(std::string_view digits) {
   return array;
 }
 
-}  // namespace warpline
+}  // namespace warpline::protection

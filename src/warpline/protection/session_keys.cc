@@ -10,7 +10,7 @@
 
 #include "warpline/packet/byte_order.h"
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
 constexpr std::string_view kLabel = "warpline message 1";
@@ -32,14 +32,14 @@ bool hkdf_sha256(EVP_KDF* kdf, std::span<const std::uint8_t> key, std::span<cons
   return EVP_KDF_derive(context.get(), output.data(), output.size(), parameters) == 1;
 }
 
-bool derive_session(EVP_KDF* kdf, const AesKey& key, const SessionNonces& nonces, SessionSecrets& secrets) {
+bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::SessionNonces& nonces, SessionSecrets& secrets) {
   std::array<std::uint8_t, 16> salt;
-  store_be64(salt.data(), nonces.client);
-  store_be64(salt.data() + 8, nonces.server);
+  packet::store_be64(salt.data(), nonces.client);
+  packet::store_be64(salt.data() + 8, nonces.server);
   std::array<std::uint8_t, kLabel.size() + 8> info;
   std::ranges::copy(kLabel, info.begin());
-  store_be32(info.data() + kLabel.size(), nonces.client_session);
-  store_be32(info.data() + kLabel.size() + 4, nonces.server_session);
+  packet::store_be32(info.data() + kLabel.size(), nonces.client_session);
+  packet::store_be32(info.data() + kLabel.size() + 4, nonces.server_session);
 
   std::array<std::uint8_t, 2 * (sizeof(AesKey) + sizeof(GcmNonce))> material;
   if (!hkdf_sha256(kdf, key, salt, info, material)) return false;
@@ -63,7 +63,7 @@ bool KeySchedule::derive(const AesKey& secret, std::uint64_t epoch, AesKey& key)
   if (context == nullptr) return false;
   const bool fresh = EVP_CIPHER_CTX_get0_cipher(context) == nullptr;
   std::array<std::uint8_t, 16> block{};
-  store_be64(block.data() + 8, epoch);
+  packet::store_be64(block.data() + 8, epoch);
   int written = 0;
   return EVP_EncryptInit_ex2(context, fresh ? cipher_ : nullptr, secret.data(), nullptr, nullptr) == 1 &&
          EVP_CIPHER_CTX_set_padding(context, 0) == 1 &&
@@ -71,4 +71,4 @@ bool KeySchedule::derive(const AesKey& secret, std::uint64_t epoch, AesKey& key)
          written == static_cast<int>(key.size());
 }
 
-}  // namespace warpline
+}  // namespace warpline::protection

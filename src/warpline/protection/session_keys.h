@@ -10,7 +10,7 @@
 #include "warpline/protection/aes_gcm.h"
 #include "warpline/protection/openssl_owners.h"
 
-namespace warpline {
+namespace warpline::protection {
 
 /// HKDF with SHA-256 (RFC 5869), extract and expand. False if OpenSSL is out of memory.
 [[nodiscard]] bool hkdf_sha256(EVP_KDF* kdf, std::span<const std::uint8_t> key, std::span<const std::uint8_t> salt,
@@ -28,7 +28,7 @@ struct SessionSecrets {
 };
 
 /// HKDF of the key that both ends were given, salted with both nonces, for the session of these numbers.
-[[nodiscard]] bool derive_session(EVP_KDF* kdf, const AesKey& key, const SessionNonces& nonces,
+[[nodiscard]] bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::SessionNonces& nonces,
                                   SessionSecrets& secrets);
 
 /// A direction's key changes after so many packet numbers: AES-GCM stays as good as random for 2^23 packets of a key
@@ -56,4 +56,4 @@ class KeySchedule {
   EvpCipherContext context_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::protection

@@ -7,7 +7,7 @@
 
 #include "warpline/protection/protection_testing.h"
 
-namespace warpline {
+namespace warpline::protection {
 namespace {
 
 const EvpKdf& hkdf() {
@@ -39,12 +39,12 @@ TEST(SessionKeys, ScheduleIsTheBlockCipherOfTheEpoch) {
 }
 
 TEST(SessionKeys, EverythingThatIsToldApartChangesAllSecrets) {
-  const SessionNonces nonces{.client = 1, .server = 2, .client_session = 3, .server_session = 4};
+  const message::SessionNonces nonces{.client = 1, .server = 2, .client_session = 3, .server_session = 4};
   const AesKey key = array_of<AesKey>("000102030405060708090a0b0c0d0e0f");
   std::set<AesKey> secrets;
   std::set<GcmNonce> masks;
   std::size_t sessions = 0;
-  const auto add = [&](const AesKey& of, const SessionNonces& session) {
+  const auto add = [&](const AesKey& of, const message::SessionNonces& session) {
     SessionSecrets made;
     ASSERT_TRUE(derive_session(hkdf().get(), of, session, made));
     for (const DirectionSecrets& direction : {made.from_client, made.from_server}) {
@@ -55,17 +55,19 @@ TEST(SessionKeys, EverythingThatIsToldApartChangesAllSecrets) {
   };
   add(key, nonces);
   add(AesKey{}, nonces);
-  for (std::uint64_t SessionNonces::* field : {&SessionNonces::client, &SessionNonces::server}) {
-    SessionNonces other = nonces;
+  for (std::uint64_t message::SessionNonces::* field :
+       {&message::SessionNonces::client, &message::SessionNonces::server}) {
+    message::SessionNonces other = nonces;
     other.*field ^= std::uint64_t{1} << 63;
     add(key, other);
   }
-  for (std::uint32_t SessionNonces::* field : {&SessionNonces::client_session, &SessionNonces::server_session}) {
-    SessionNonces other = nonces;
+  for (std::uint32_t message::SessionNonces::* field :
+       {&message::SessionNonces::client_session, &message::SessionNonces::server_session}) {
+    message::SessionNonces other = nonces;
     other.*field ^= 1;
     add(key, other);
   }
-  SessionNonces swapped = nonces;
+  message::SessionNonces swapped = nonces;
   std::swap(swapped.client, swapped.server);
   add(key, swapped);
   EXPECT_EQ(secrets.size(), 2 * sessions);
@@ -73,4 +75,4 @@ TEST(SessionKeys, EverythingThatIsToldApartChangesAllSecrets) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::protection

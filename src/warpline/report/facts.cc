@@ -11,7 +11,7 @@
 
 #include <rte_version.h>
 
-namespace warpline {
+namespace warpline::report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -100,4 +100,4 @@ Json host_facts(const fs::path& root) {
           {"hugepages", hugepages(root / "sys/kernel/mm/hugepages")}};
 }
 
-}  // namespace warpline
+}  // namespace warpline::report

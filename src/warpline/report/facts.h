@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace warpline {
+namespace warpline::report {
 
 /// {version, type, compiler, dpdk} of this program.
 [[nodiscard]] nlohmann::ordered_json build_facts();
@@ -13,4 +13,4 @@ namespace warpline {
 /// {cpu, cpus, nodes, memory_bytes, kernel, os, hugepages {size: pages}}. `root` stands in for / in tests.
 [[nodiscard]] nlohmann::ordered_json host_facts(const std::filesystem::path& root = "/");
 
-}  // namespace warpline
+}  // namespace warpline::report

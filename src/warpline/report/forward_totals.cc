@@ -6,10 +6,10 @@
 
 #include "warpline/datapath/path_totals.h"
 
-namespace warpline {
+namespace warpline::report {
 namespace {
 
-void add(StageTotals& sum, const LaneCounters& lane) {
+void add(StageTotals& sum, const handoff::LaneCounters& lane) {
   sum.calls += lane.bursts.get();
   sum.packets += lane.packets.get();
   sum.sampled_ticks += lane.sampled_ticks.get();
@@ -17,11 +17,11 @@ void add(StageTotals& sum, const LaneCounters& lane) {
 }
 
 /// What the engines' own counts say, of all frames; nothing where there is no engine between receiving and sending.
-std::optional<VerifyTotals> engines_of(const Forwarder& forwarder) {
+std::optional<VerifyTotals> engines_of(const forward::Forwarder& forwarder) {
   std::optional<VerifyTotals> sum;
   for (std::size_t i = 0; i < forwarder.stages().size(); ++i) {
     if (forwarder.stages()[i]->transmitting() == nullptr) continue;
-    const TransmitCounters& sent = forwarder.paths()[i]->sent;
+    const datapath::TransmitCounters& sent = forwarder.paths()[i]->sent;
     if (!sum) sum.emplace();
     sum->checked += sent.checked.get();
     sum->bad += sent.unworked.get();
@@ -31,11 +31,11 @@ std::optional<VerifyTotals> engines_of(const Forwarder& forwarder) {
 
 }  // namespace
 
-RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far) {
-  PathTotals sum;
+RunTotals totals_of(const forward::Forwarder& forwarder, const traffic::TrafficGroup* far) {
+  datapath::PathTotals sum;
   for (const auto& path : forwarder.paths()) sum.add(*path);
   for (const auto& stages : forwarder.stages()) {
-    for (const LaneCounters* lane : stages->lanes()) add(sum.work, *lane);
+    for (const handoff::LaneCounters* lane : stages->lanes()) add(sum.work, *lane);
   }
   RunTotals totals = std::move(sum.totals);
   totals.stages = {sum.receive, sum.work, sum.transmit};
@@ -52,10 +52,10 @@ RunTotals totals_of(const Forwarder& forwarder, const TrafficGroup* far) {
   return totals;
 }
 
-std::optional<FrameTally> counted_by(const Forwarder& forwarder) {
-  std::optional<FrameTally> sum;
+std::optional<workload::FrameTally> counted_by(const forward::Forwarder& forwarder) {
+  std::optional<workload::FrameTally> sum;
   for (const auto& stages : forwarder.stages()) {
-    const std::optional<FrameTally> tally = stages->tally();
+    const std::optional<workload::FrameTally> tally = stages->tally();
     if (sum && tally) {
       sum->merge(*tally);
     } else if (tally) {
@@ -65,10 +65,10 @@ std::optional<FrameTally> counted_by(const Forwarder& forwarder) {
   return sum;
 }
 
-Tally forwarded_by(const Forwarder& forwarder) {
+Tally forwarded_by(const forward::Forwarder& forwarder) {
   Tally sum;
   for (const auto& path : forwarder.paths()) sum += {path->sent.packets.get(), path->sent.bytes.get()};
   return sum;
 }
 
-}  // namespace warpline
+}  // namespace warpline::report

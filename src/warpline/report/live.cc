@@ -10,7 +10,7 @@
 #include "warpline/base/output.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::report {
 namespace {
 
 constexpr double kFirstLine_s = 0.25;
@@ -210,4 +210,4 @@ LiveResult run_live(const RunSettings& settings, const LiveHooks& hooks, const s
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::report

@@ -10,7 +10,7 @@
 #include "warpline/report/report.h"
 #include "warpline/report/run_settings.h"
 
-namespace warpline {
+namespace warpline::report {
 
 /// Everything counted up to some moment, and what of it went through: what the rate is of.
 struct LiveSample {
@@ -69,4 +69,4 @@ struct LiveResult {
                                   const std::atomic<bool>& stop_requested, std::FILE* out = stdout,
                                   std::FILE* err = stderr);
 
-}  // namespace warpline
+}  // namespace warpline::report

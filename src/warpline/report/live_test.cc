@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace warpline {
+namespace warpline::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -170,4 +170,4 @@ TEST_F(LiveRun, StopsWhenItsTimeIsOver) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::report

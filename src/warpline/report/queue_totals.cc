@@ -3,21 +3,21 @@
 
 #include "warpline/report/report.h"
 
-namespace warpline {
+namespace warpline::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 double over(double amount, double by) { return by > 0 ? amount / by : 0; }
 
-double packets_of(const QueueFlow& flow) { return static_cast<double>(flow.tally.packets); }
-double bytes_of(const QueueFlow& flow) { return static_cast<double>(flow.tally.bytes); }
-double payload_of(const QueueFlow& flow, std::uint32_t header_bytes) {
+double packets_of(const traffic::QueueFlow& flow) { return static_cast<double>(flow.tally.packets); }
+double bytes_of(const traffic::QueueFlow& flow) { return static_cast<double>(flow.tally.bytes); }
+double payload_of(const traffic::QueueFlow& flow, std::uint32_t header_bytes) {
   return bytes_of(flow) - packets_of(flow) * header_bytes;
 }
-double nanos_each(double seconds, const QueueFlow& flow) { return over(1e9 * seconds, packets_of(flow)); }
+double nanos_each(double seconds, const traffic::QueueFlow& flow) { return over(1e9 * seconds, packets_of(flow)); }
 
-Json to_json(const QueueFlow& flow, std::uint32_t header_bytes) {
+Json to_json(const traffic::QueueFlow& flow, std::uint32_t header_bytes) {
   return {{"packets", flow.tally.packets},
           {"bytes", flow.tally.bytes},
           {"elapsed_ns", 1e9 * flow.seconds},
@@ -29,7 +29,7 @@ Json to_json(const QueueFlow& flow, std::uint32_t header_bytes) {
           {"payload_bytes_per_s", over(payload_of(flow, header_bytes), flow.seconds)}};
 }
 
-std::string to_text(const QueueFlow& flow, std::uint32_t header_bytes) {
+std::string to_text(const traffic::QueueFlow& flow, std::uint32_t header_bytes) {
   return fmt::format(
       "{} packets of {:.0f} bytes ({:.0f} payload) in {:.0f} ns: {:.0f} a second, {:.1f} ns each, {:.1f} MB/s "
       "({:.1f} payload)",
@@ -41,7 +41,7 @@ std::string to_text(const QueueFlow& flow, std::uint32_t header_bytes) {
 
 }  // namespace
 
-Json to_json(const QueueTotals& queue) {
+Json to_json(const traffic::QueueTotals& queue) {
   Json json = {{"port", queue.port}, {"queue", queue.queue}};
   if (queue.tx.tally.packets != 0) {
     json["tx"] = to_json(queue.tx, queue.header_bytes);
@@ -56,7 +56,7 @@ Json to_json(const QueueTotals& queue) {
   return json;
 }
 
-std::string to_text(const QueueTotals& queue) {
+std::string to_text(const traffic::QueueTotals& queue) {
   const auto& [port, number, header_bytes, tx, stalls, rx, left_s, unreported] = queue;
   std::string text;
   const std::string where = fmt::format("  {} queue {}", port, number);
@@ -73,4 +73,4 @@ std::string to_text(const QueueTotals& queue) {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::report

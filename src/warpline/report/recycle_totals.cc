@@ -5,13 +5,13 @@
 
 #include <map>
 
-namespace warpline {
+namespace warpline::report {
 namespace {
 
 constexpr std::string_view kRefused = "recycle_refused_";
 
-std::string port_name(std::span<const Port> ports, std::uint16_t id) {
-  for (const Port& port : ports) {
+std::string port_name(std::span<const port::Port> ports, std::uint16_t id) {
+  for (const port::Port& port : ports) {
     if (port.id() == id) return port.name();
   }
   return fmt::format("{}", id);
@@ -19,12 +19,13 @@ std::string port_name(std::span<const Port> ports, std::uint16_t id) {
 
 }  // namespace
 
-RecycleTotals recycle_totals(RecycleWay way, const Recycling& recycling, std::span<const Port> ports) {
+RecycleTotals recycle_totals(memory::RecycleWay way, const memory::Recycling& recycling,
+                             std::span<const port::Port> ports) {
   RecycleTotals totals;
   totals.way = name(way);
   totals.recycled = recycling.recycled().value_or(0);
   std::map<std::string, std::uint64_t> refused;
-  for (const Port& port : ports) {
+  for (const port::Port& port : ports) {
     for (const auto& [counter, count] : port.extended_counters()) {
       if (counter == "mempool_gets") totals.mempool_gets = totals.mempool_gets.value_or(0) + count;
       if (counter == "mempool_puts") totals.mempool_puts = totals.mempool_puts.value_or(0) + count;
@@ -34,7 +35,7 @@ RecycleTotals recycle_totals(RecycleWay way, const Recycling& recycling, std::sp
   totals.refused.assign(refused.begin(), refused.end());
   for (const auto& lcore : recycling.lcores) {
     if (lcore == nullptr) continue;
-    for (const Recycler::Link& link : lcore->links()) {
+    for (const memory::Recycler::Link& link : lcore->links()) {
       totals.links.push_back(fmt::format("{} tx {} to {} rx {}", port_name(ports, link.tx.port), link.tx.queue,
                                          port_name(ports, link.rx.port), link.rx.queue));
     }
@@ -42,8 +43,10 @@ RecycleTotals recycle_totals(RecycleWay way, const Recycling& recycling, std::sp
   return totals;
 }
 
-std::optional<std::string> nothing_recycled(RecycleWay way, const RecycleTotals& totals, std::uint64_t packets) {
-  if ((way != RecycleWay::direct && way != RecycleWay::automatic) || totals.recycled != 0 || packets == 0) {
+std::optional<std::string> nothing_recycled(memory::RecycleWay way, const RecycleTotals& totals,
+                                            std::uint64_t packets) {
+  if ((way != memory::RecycleWay::direct && way != memory::RecycleWay::automatic) || totals.recycled != 0 ||
+      packets == 0) {
     return std::nullopt;
   }
   return fmt::format("--recycle {}: of {} packets, no buffer went from a transmit ring to a receive ring; {}",
@@ -71,4 +74,4 @@ nlohmann::ordered_json to_json(const RecycleTotals& recycle) {
   return json;
 }
 
-}  // namespace warpline
+}  // namespace warpline::report

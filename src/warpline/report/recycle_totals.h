@@ -11,13 +11,14 @@
 #include "warpline/port/port.h"
 #include "warpline/report/report.h"
 
-namespace warpline {
+namespace warpline::report {
 
 /// What came of --recycle on `ports`, those whose sent buffers are to come back. When all workers have ended.
-[[nodiscard]] RecycleTotals recycle_totals(RecycleWay way, const Recycling& recycling, std::span<const Port> ports);
+[[nodiscard]] RecycleTotals recycle_totals(memory::RecycleWay way, const memory::Recycling& recycling,
+                                           std::span<const port::Port> ports);
 
 /// One line for a run that was to recycle directly and never did though it received `packets`; unset for any other.
-[[nodiscard]] std::optional<std::string> nothing_recycled(RecycleWay way, const RecycleTotals& totals,
+[[nodiscard]] std::optional<std::string> nothing_recycled(memory::RecycleWay way, const RecycleTotals& totals,
                                                           std::uint64_t packets);
 
-}  // namespace warpline
+}  // namespace warpline::report

@@ -3,7 +3,7 @@
 
 #include "warpline/report/facts.h"
 
-namespace warpline {
+namespace warpline::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -57,16 +57,16 @@ Json to_json(const PortTotals& port) {
           {"missed", port.missed}, {"nombuf", port.no_mbuf}, {"errors", port.errors}};
 }
 
-Json to_json(const FrameTally& counted) {
+Json to_json(const workload::FrameTally& counted) {
   return {{"packets", counted.packets},
           {"bytes", counted.bytes},
-          {"arp", counted.of(L3Kind::arp)},
-          {"ipv4", counted.of(L3Kind::ipv4)},
-          {"ipv6", counted.of(L3Kind::ipv6)},
-          {"other", counted.of(L3Kind::none)},
-          {"icmp", counted.of(L4Kind::icmp) + counted.of(L4Kind::icmpv6)},
-          {"udp", counted.of(L4Kind::udp)},
-          {"tcp", counted.of(L4Kind::tcp)},
+          {"arp", counted.of(packet::L3Kind::arp)},
+          {"ipv4", counted.of(packet::L3Kind::ipv4)},
+          {"ipv6", counted.of(packet::L3Kind::ipv6)},
+          {"other", counted.of(packet::L3Kind::none)},
+          {"icmp", counted.of(packet::L4Kind::icmp) + counted.of(packet::L4Kind::icmpv6)},
+          {"udp", counted.of(packet::L4Kind::udp)},
+          {"tcp", counted.of(packet::L4Kind::tcp)},
           {"fragments", counted.fragments},
           {"vlan_tagged", counted.vlan_tagged},
           {"malformed", counted.malformed}};
@@ -80,7 +80,7 @@ Json to_json(const GpuTotals& gpu) {
 }
 
 Json RunReport::to_json() const {
-  using warpline::to_json;
+  using report::to_json;
   Json json = {{"schema_version", 1},  {"command", command}, {"build", build_facts()},
                {"host", host_facts()}, {"config", config},   {"duration_s", duration_s}};
   json["rx"] = to_json(totals.rx);
@@ -100,7 +100,7 @@ Json RunReport::to_json() const {
   if (gpu) json["gpu"] = to_json(*gpu);
   if (recycle) json["recycle"] = to_json(*recycle);
   if (routing) json["routing"] = to_json(*routing);
-  for (const QueueTotals& queue : queues) json["queues"].push_back(to_json(queue));
+  for (const traffic::QueueTotals& queue : queues) json["queues"].push_back(to_json(queue));
   for (const PortTotals& port : ports) json["ports"].push_back(to_json(port));
   json["lcores"] = lcores;
   json["notes"] = notes;
@@ -108,4 +108,4 @@ Json RunReport::to_json() const {
   return json;
 }
 
-}  // namespace warpline
+}  // namespace warpline::report

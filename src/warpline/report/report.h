@@ -13,7 +13,7 @@
 #include "warpline/traffic/queue_totals.h"
 #include "warpline/workload/count.h"
 
-namespace warpline {
+namespace warpline::report {
 
 /// As the device counts them.
 struct PortTotals {
@@ -66,11 +66,11 @@ struct RunReport {
   double duration_s = 0;
   RunTotals totals;
   Throughput rate;
-  std::optional<FrameTally> counted;  ///< by the count workload
+  std::optional<workload::FrameTally> counted;  ///< by the count workload
   std::optional<GpuTotals> gpu;
   std::optional<RecycleTotals> recycle;
   std::optional<RoutingTotals> routing;
-  std::vector<QueueTotals> queues;  ///< of a generator
+  std::vector<traffic::QueueTotals> queues;  ///< of a generator
   std::vector<PortTotals> ports;
   std::vector<std::string> lcores;  ///< one line a worker: what runs where
   std::vector<std::string> notes;   ///< what cost rate or latency
@@ -83,7 +83,7 @@ struct RunReport {
 };
 
 /// Rows of the report for people.
-[[nodiscard]] std::string to_text(const QueueTotals& queue);
+[[nodiscard]] std::string to_text(const traffic::QueueTotals& queue);
 
 /// Parts of the report's object, which the interval lines use too.
 [[nodiscard]] nlohmann::ordered_json to_json(const Tally& tally);
@@ -93,10 +93,10 @@ struct RunReport {
 [[nodiscard]] nlohmann::ordered_json to_json(const StageTotals& stage);
 [[nodiscard]] nlohmann::ordered_json to_json(const VerifyTotals& verify);
 [[nodiscard]] nlohmann::ordered_json to_json(const PortTotals& port);
-[[nodiscard]] nlohmann::ordered_json to_json(const QueueTotals& queue);
-[[nodiscard]] nlohmann::ordered_json to_json(const FrameTally& counted);
+[[nodiscard]] nlohmann::ordered_json to_json(const traffic::QueueTotals& queue);
+[[nodiscard]] nlohmann::ordered_json to_json(const workload::FrameTally& counted);
 [[nodiscard]] nlohmann::ordered_json to_json(const GpuTotals& gpu);
 [[nodiscard]] nlohmann::ordered_json to_json(const RecycleTotals& recycle);
 [[nodiscard]] nlohmann::ordered_json to_json(const RoutingTotals& routing);
 
-}  // namespace warpline
+}  // namespace warpline::report

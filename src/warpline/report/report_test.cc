@@ -9,7 +9,7 @@
 
 #include "warpline/report/facts.h"
 
-namespace warpline {
+namespace warpline::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -143,4 +143,4 @@ TEST(Facts, ReadTheMachinesFiles) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::report

@@ -4,7 +4,7 @@
 #include "warpline/base/units.h"
 #include "warpline/report/report.h"
 
-namespace warpline {
+namespace warpline::report {
 namespace {
 
 void add_row(std::string& text, std::string_view label, std::string_view value) {
@@ -58,17 +58,18 @@ std::string RunReport::to_text() const {
                         stage.packets, stage.cycles_per_packet(), stage.batch_mean());
   }
   if (counted) {
-    const FrameTally& c = *counted;
+    const workload::FrameTally& c = *counted;
     add_row(text, "counted",
             fmt::format("{} IPv4, {} IPv6, {} ARP, {} other; {} UDP, {} TCP, {} ICMP; {} fragments, {} tagged, {} "
                         "malformed",
-                        c.of(L3Kind::ipv4), c.of(L3Kind::ipv6), c.of(L3Kind::arp), c.of(L3Kind::none),
-                        c.of(L4Kind::udp), c.of(L4Kind::tcp), c.of(L4Kind::icmp) + c.of(L4Kind::icmpv6), c.fragments,
-                        c.vlan_tagged, c.malformed));
+                        c.of(packet::L3Kind::ipv4), c.of(packet::L3Kind::ipv6), c.of(packet::L3Kind::arp),
+                        c.of(packet::L3Kind::none), c.of(packet::L4Kind::udp), c.of(packet::L4Kind::tcp),
+                        c.of(packet::L4Kind::icmp) + c.of(packet::L4Kind::icmpv6), c.fragments, c.vlan_tagged,
+                        c.malformed));
   }
   if (recycle) add_row(text, "recycled", recycle->to_text());
   if (routing) add_row(text, "routing", routing->to_text());
-  for (const QueueTotals& queue : queues) text += warpline::to_text(queue);
+  for (const traffic::QueueTotals& queue : queues) text += report::to_text(queue);
   for (const PortTotals& port : ports) {
     text += fmt::format("  port {}: rx {}, tx {}, missed {}, no buffer {}, errors {}\n", port.name, port.rx.packets,
                         port.tx.packets, port.missed, port.no_mbuf, port.errors);
@@ -79,4 +80,4 @@ std::string RunReport::to_text() const {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::report

@@ -5,15 +5,15 @@
 
 #include "warpline/datapath/path_totals.h"
 
-namespace warpline {
+namespace warpline::report {
 
-RunTotals totals_of(const Router& router) {
-  PathTotals sum;
+RunTotals totals_of(const router::Router& router) {
+  datapath::PathTotals sum;
   for (const auto& path : router.paths()) sum.add(*path);
   RunTotals totals = std::move(sum.totals);
   Tally delivered, generated;
   for (const auto& lcore : router.lcores()) {
-    const RouteCounters& counters = lcore->counters();
+    const router::RouteCounters& counters = lcore->counters();
     delivered += {counters.delivered_packets.get(), counters.delivered_bytes.get()};
     generated += {counters.generated_packets.get(), counters.generated_bytes.get()};
   }
@@ -24,18 +24,18 @@ RunTotals totals_of(const Router& router) {
   return totals;
 }
 
-Tally sent_by(const Router& router) {
+Tally sent_by(const router::Router& router) {
   Tally sum;
   for (const auto& path : router.paths()) sum += {path->sent.packets.get(), path->sent.bytes.get()};
   return sum;
 }
 
-RoutingTotals routing_of(const Router& router) {
+RoutingTotals routing_of(const router::Router& router) {
   RoutingTotals totals{.routes = router.routes(),
                        .reloads = router.reloads(),
                        .refused_reloads = router.refused_reloads(),
-                       .neighbours = router.neighbours().count(NeighbourState::reachable) +
-                                     router.neighbours().count(NeighbourState::stale)};
+                       .neighbours = router.neighbours().count(route::NeighbourState::reachable) +
+                                     router.neighbours().count(route::NeighbourState::stale)};
   for (const auto& path : router.paths()) totals.replies += path->sent.replies.get();
   for (const auto& lcore : router.lcores()) {
     totals.requests += lcore->counters().requests.get();
@@ -57,4 +57,4 @@ nlohmann::ordered_json to_json(const RoutingTotals& routing) {
       {"icmp_errors", routing.errors}};
 }
 
-}  // namespace warpline
+}  // namespace warpline::report

@@ -9,27 +9,28 @@
 #include "warpline/port/link_wait.h"
 #include "warpline/runtime/stop.h"
 
-namespace warpline {
+namespace warpline::report {
 
-void add_plan(RunReport& report, const LcorePlan& plan) {
-  for (const PlacedWorker& worker : plan.workers) {
+void add_plan(RunReport& report, const runtime::LcorePlan& plan) {
+  for (const runtime::PlacedWorker& worker : plan.workers) {
     report.lcores.push_back(fmt::format("{}: lcore {} on cpu {}{}{}{}", worker.request.name, worker.lcore,
                                         worker.cpu.id, worker.shares_cpu ? " (shared)" : "",
                                         worker.request.queues.empty() ? "" : ", ", worker.request.queues));
   }
 }
 
-std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal, std::span<const Port> ports) {
+std::vector<std::string> notes_of(const runtime::LcorePlan& plan, const runtime::Eal& eal,
+                                  std::span<const port::Port> ports) {
   std::vector<std::string> notes = plan.notes;
   notes.insert(notes.end(), eal.notes().begin(), eal.notes().end());
-  for (const Port& port : ports) {
+  for (const port::Port& port : ports) {
     if (!port.setup().rings.empty()) notes.push_back(port.setup().rings);
   }
   return notes;
 }
 
-std::vector<std::string> await_links(std::span<const Port> ports) {
-  std::vector<std::string> down = wait_for_links(ports, StopOnSignal::requested());
+std::vector<std::string> await_links(std::span<const port::Port> ports) {
+  std::vector<std::string> down = port::wait_for_links(ports, runtime::StopOnSignal::requested());
   for (std::string& port : down) {
     port = fmt::format("port {}: its link is down: what is sent there is lost until it comes up", port);
   }
@@ -40,8 +41,8 @@ void announce(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) put_line(stderr, "warpline: note: " + note);
 }
 
-void add_port(RunReport& report, const Port& port) {
-  const PortCounters counters = port.counters();
+void add_port(RunReport& report, const port::Port& port) {
+  const port::PortCounters counters = port.counters();
   report.ports.push_back({.name = port.name(),
                           .rx = {counters.rx_packets, counters.rx_bytes},
                           .tx = {counters.tx_packets, counters.tx_bytes},
@@ -70,4 +71,4 @@ int exit_code(const RunReport& report, bool interrupted) {
   return interrupted ? kInterrupted : 0;
 }
 
-}  // namespace warpline
+}  // namespace warpline::report

@@ -11,21 +11,22 @@
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/lcore_plan.h"
 
-namespace warpline {
+namespace warpline::report {
 
 /// Adds what runs where.
-void add_plan(RunReport& report, const LcorePlan& plan);
+void add_plan(RunReport& report, const runtime::LcorePlan& plan);
 
 /// What costs rate or latency, by the plan, by the EAL and by the ports' devices, each one line.
-[[nodiscard]] std::vector<std::string> notes_of(const LcorePlan& plan, const Eal& eal, std::span<const Port> ports);
+[[nodiscard]] std::vector<std::string> notes_of(const runtime::LcorePlan& plan, const runtime::Eal& eal,
+                                                std::span<const port::Port> ports);
 /// Waits for the links of started ports as wait_for_links does, until a signal comes at the latest. Returns a line for
 /// each that is still down.
-[[nodiscard]] std::vector<std::string> await_links(std::span<const Port> ports);
+[[nodiscard]] std::vector<std::string> await_links(std::span<const port::Port> ports);
 /// Says them on stderr: loudly, before the run begins.
 void announce(const std::vector<std::string>& notes);
 
 /// Adds what the device counted and what it refused to be set up to.
-void add_port(RunReport& report, const Port& port);
+void add_port(RunReport& report, const port::Port& port);
 
 /// The report on stdout: one JSON object with --json, a table for people otherwise; with --json-stream alone nothing,
 /// since stdout then holds interval lines only.
@@ -35,4 +36,4 @@ void print(const RunReport& report, const RunSettings& settings);
 /// interrupted, 0 otherwise.
 [[nodiscard]] int exit_code(const RunReport& report, bool interrupted);
 
-}  // namespace warpline
+}  // namespace warpline::report

@@ -5,7 +5,7 @@
 
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::report {
 
 /// When a run ends, and what it says meanwhile.
 struct RunSettings {
@@ -20,4 +20,4 @@ struct RunSettings {
   bool operator==(const RunSettings&) const = default;
 };
 
-}  // namespace warpline
+}  // namespace warpline::report

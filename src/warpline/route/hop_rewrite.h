@@ -10,7 +10,7 @@
 #include "warpline/packet/ipv4.h"
 #include "warpline/packet/ipv6.h"
 
-namespace warpline {
+namespace warpline::route {
 
 /// A MAC address in the lower 48 bits, its bytes as they lie in memory.
 [[nodiscard]] WARPLINE_HD inline std::uint64_t mac_bits(const MacAddress& mac) {
@@ -24,8 +24,8 @@ namespace warpline {
 /// or bad, take a longer way. No branch but the last.
 class PlainFrames {
  public:
-  static constexpr std::uint32_t kIpv4Bytes = EthernetView::kHeaderLength + Ipv4View::kHeaderLength;
-  static constexpr std::uint32_t kIpv6Bytes = EthernetView::kHeaderLength + Ipv6View::kHeaderLength;
+  static constexpr std::uint32_t kIpv4Bytes = packet::EthernetView::kHeaderLength + packet::Ipv4View::kHeaderLength;
+  static constexpr std::uint32_t kIpv6Bytes = packet::EthernetView::kHeaderLength + packet::Ipv6View::kHeaderLength;
 
   explicit PlainFrames(const MacAddress& own) : own_(mac_bits(own)) {}
 
@@ -33,26 +33,27 @@ class PlainFrames {
   [[nodiscard]] WARPLINE_HD bool is_ipv4(const std::uint8_t* frame, std::uint32_t head, std::uint32_t length) const {
     constexpr std::uint32_t kTypeAndVersion = 0x450008;  // 08 00, then version 4 and five words of header
     if (head < kIpv4Bytes) return false;
-    const std::uint8_t* ip = frame + EthernetView::kHeaderLength;
-    const std::uint64_t front = load64(ip);                           // up to the fragment's offset
-    const std::uint64_t middle = load64(ip + Ipv4View::kTimeToLive);  // up to the source
+    const std::uint8_t* ip = frame + packet::EthernetView::kHeaderLength;
+    const std::uint64_t front = load64(ip);                                   // up to the fragment's offset
+    const std::uint64_t middle = load64(ip + packet::Ipv4View::kTimeToLive);  // up to the source
     const auto total = static_cast<std::uint32_t>((front >> 16 & 0xff) << 8 | (front >> 24 & 0xff));
     const auto source = static_cast<std::uint32_t>(middle >> 32 & 0xff);
-    const bool plain = (load32(frame + EthernetView::kEtherType) & 0xffffffU) == kTypeAndVersion;
-    const bool fits = total - Ipv4View::kHeaderLength <= length - kIpv4Bytes;  // wraps where total is too small
+    const bool plain = (load32(frame + packet::EthernetView::kEtherType) & 0xffffffU) == kTypeAndVersion;
+    const bool fits = total - packet::Ipv4View::kHeaderLength <= length - kIpv4Bytes;  // wraps where total is too small
     const bool host = source - 1 < 223 && source != 127;
-    const bool right = right_checksum(front, middle, load32(ip + Ipv4View::kDestination));
+    const bool right = right_checksum(front, middle, load32(ip + packet::Ipv4View::kDestination));
     return (unsigned{plain} & unsigned{for_us(frame)} & unsigned{fits} & unsigned{host} & unsigned{right}) != 0;
   }
 
   [[nodiscard]] WARPLINE_HD bool is_ipv6(const std::uint8_t* frame, std::uint32_t head, std::uint32_t length) const {
     constexpr std::uint32_t kTypeAndVersion = 0x60dd86;  // 86 dd, then version 6 in the upper half
-    if (head < kIpv6Bytes || (load32(frame + EthernetView::kEtherType) & 0xf0ffffU) != kTypeAndVersion) return false;
-    const std::uint8_t* ip = frame + EthernetView::kHeaderLength;
-    const bool fits = load_be16(ip + Ipv6View::kPayloadLength) <= length - kIpv6Bytes;
-    const std::uint32_t source = load_be16(ip + Ipv6View::kSource);
+    if (head < kIpv6Bytes || (load32(frame + packet::EthernetView::kEtherType) & 0xf0ffffU) != kTypeAndVersion)
+      return false;
+    const std::uint8_t* ip = frame + packet::EthernetView::kHeaderLength;
+    const bool fits = packet::load_be16(ip + packet::Ipv6View::kPayloadLength) <= length - kIpv6Bytes;
+    const std::uint32_t source = packet::load_be16(ip + packet::Ipv6View::kSource);
     // ::/64 holds loopback, the unspecified and mapped addresses; fe80::/10 stays on its link; ff00::/8 are groups.
-    const bool host = load64(ip + Ipv6View::kSource) != 0 && (source & 0xffc0U) != 0xfe80 && source < 0xff00;
+    const bool host = load64(ip + packet::Ipv6View::kSource) != 0 && (source & 0xffc0U) != 0xfe80 && source < 0xff00;
     return for_us(frame) & fits & host;
   }
 
@@ -105,7 +106,7 @@ class HopRewrite {
   };
   [[nodiscard]] WARPLINE_HD static Life life_v4(const std::uint8_t* ip) {
     Life life;
-    std::memcpy(&life.word, ip + Ipv4View::kTimeToLive, sizeof life.word);
+    std::memcpy(&life.word, ip + packet::Ipv4View::kTimeToLive, sizeof life.word);
     return life;
   }
 
@@ -113,7 +114,7 @@ class HopRewrite {
   /// never ending at 0xffff where it was not). The checksum must not wrap.
   WARPLINE_HD static void live_less_v4(std::uint8_t* ip, Life life) {
     const std::uint32_t less = life.word + kOne - 1;
-    std::memcpy(ip + Ipv4View::kTimeToLive, &less, sizeof less);
+    std::memcpy(ip + packet::Ipv4View::kTimeToLive, &less, sizeof less);
   }
   /// Does the same with any checksum, also one that wraps.
   WARPLINE_HD static void live_less_v4(std::uint8_t* ip) {
@@ -122,10 +123,10 @@ class HopRewrite {
     live_less_v4(ip, life);
   }
 
-  [[nodiscard]] WARPLINE_HD static Life life_v6(const std::uint8_t* ip) { return {ip[Ipv6View::kHopLimit]}; }
+  [[nodiscard]] WARPLINE_HD static Life life_v6(const std::uint8_t* ip) { return {ip[packet::Ipv6View::kHopLimit]}; }
   /// Hop limit one less, which must be 2 or more.
   WARPLINE_HD static void live_less_v6(std::uint8_t* ip, Life life) {
-    ip[Ipv6View::kHopLimit] = static_cast<std::uint8_t>(life.word - 1);
+    ip[packet::Ipv6View::kHopLimit] = static_cast<std::uint8_t>(life.word - 1);
   }
   WARPLINE_HD static void live_less_v6(std::uint8_t* ip) { live_less_v6(ip, life_v6(ip)); }
 
@@ -136,4 +137,4 @@ class HopRewrite {
   std::uint64_t rest_;   ///< the other four
 };
 
-}  // namespace warpline
+}  // namespace warpline::route

@@ -7,7 +7,7 @@
 #include "warpline/base/frame.h"
 #include "warpline/packet/parse.h"
 
-namespace warpline {
+namespace warpline::route {
 
 /// Why a datagram is sent back (RFC 792, RFC 1812 5.2.7, RFC 4443 3).
 enum class IcmpReason : std::uint8_t {
@@ -25,7 +25,7 @@ inline constexpr std::uint32_t kIcmpV6ErrorHeaders = 62;
 /// Whether an error may be sent about a well-formed frame: not about ICMP errors and redirects, later fragments, what
 /// came to a group, or what comes from no single host; `too_big` over IPv4 only if it may not be fragmented (RFC
 /// 1812, 4.3.2.7; RFC 1191; RFC 4443, 2.4(e)). The Ethernet header lies in the first segment.
-[[nodiscard]] bool may_send_icmp_error(FrameRef frame, const ParsedFrame& parsed, IcmpReason reason);
+[[nodiscard]] bool may_send_icmp_error(FrameRef frame, const packet::ParsedFrame& parsed, IcmpReason reason);
 
 /// What an error is made of.
 struct IcmpError {
@@ -42,4 +42,4 @@ struct IcmpError {
 /// and these.
 [[nodiscard]] std::uint32_t write_icmp_error(const IcmpError& error, std::uint8_t* datagram, std::uint32_t have);
 
-}  // namespace warpline
+}  // namespace warpline::route

@@ -6,25 +6,27 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::route {
 namespace {
+
+using packet::operator+;
 
 constexpr MacAddress kOwnMac{{2, 0, 0, 0, 0, 7}};
 const IpAddress kOwnV4 = *parse_ip("10.0.0.1");
 const IpAddress kOwnV6 = *parse_ip("fd00:7::1");
 
-bool may_send(const FrameBytes& bytes, IcmpReason reason = IcmpReason::time_exceeded) {
-  SegmentedFrame frame(bytes);
-  return may_send_icmp_error(frame.ref(), parse(frame.ref()), reason);
+bool may_send(const packet::FrameBytes& bytes, IcmpReason reason = IcmpReason::time_exceeded) {
+  packet::SegmentedFrame frame(bytes);
+  return may_send_icmp_error(frame.ref(), packet::parse(frame.ref()), reason);
 }
 
 /// The error about `offender`, a whole frame.
-FrameBytes error_about(const FrameBytes& offender, const IcmpError& error) {
+packet::FrameBytes error_about(const packet::FrameBytes& offender, const IcmpError& error) {
   const std::uint32_t headers =
       std::holds_alternative<Ipv4Address>(error.own) ? kIcmpV4ErrorHeaders : kIcmpV6ErrorHeaders;
-  FrameBytes room(headers - EthernetView::kHeaderLength);
-  FrameBytes bytes = room + offender;
-  const auto have = static_cast<std::uint32_t>(offender.size() - EthernetView::kHeaderLength);
+  packet::FrameBytes room(headers - packet::EthernetView::kHeaderLength);
+  packet::FrameBytes bytes = room + offender;
+  const auto have = static_cast<std::uint32_t>(offender.size() - packet::EthernetView::kHeaderLength);
   bytes.resize(headers + write_icmp_error(error, bytes.data() + headers, have));
   return bytes;
 }
@@ -32,24 +34,27 @@ FrameBytes error_about(const FrameBytes& offender, const IcmpError& error) {
 TEST(IcmpErrors, CarryTheDatagramBackToItsSender) {
   for (const bool v4 : {true, false}) {
     for (const std::size_t payload : {0U, 10U, 500U, 1400U}) {
-      const FrameBytes datagram = udp_datagram(counting(payload));
-      const FrameBytes offender = v4 ? ipv4_frame(kProtocolUdp, datagram) : ipv6_frame(kProtocolUdp, datagram);
-      const FrameBytes bytes =
-          error_about(offender, {IcmpReason::time_exceeded, kOwnMac, kTestSourceMac, v4 ? kOwnV4 : kOwnV6, 1500});
-      SegmentedFrame frame(bytes);
-      EXPECT_EQ(verdict_of(frame.ref()), Verdict::forward);
-      const ParsedFrame parsed = parse(frame.ref());
-      EXPECT_EQ(parsed.l4, v4 ? L4Kind::icmp : L4Kind::icmpv6);
+      const packet::FrameBytes datagram = packet::udp_datagram(packet::counting(payload));
+      const packet::FrameBytes offender =
+          v4 ? packet::ipv4_frame(packet::kProtocolUdp, datagram) : packet::ipv6_frame(packet::kProtocolUdp, datagram);
+      const packet::FrameBytes bytes = error_about(
+          offender, {IcmpReason::time_exceeded, kOwnMac, packet::kTestSourceMac, v4 ? kOwnV4 : kOwnV6, 1500});
+      packet::SegmentedFrame frame(bytes);
+      EXPECT_EQ(packet::verdict_of(frame.ref()), Verdict::forward);
+      const packet::ParsedFrame parsed = packet::parse(frame.ref());
+      EXPECT_EQ(parsed.l4, v4 ? packet::L4Kind::icmp : packet::L4Kind::icmpv6);
       EXPECT_EQ(bytes[parsed.l4_offset], v4 ? 11 : 3);
       EXPECT_LE(bytes.size(), 14 + (v4 ? 576U : 1280U));
       EXPECT_TRUE(std::equal(bytes.begin() + parsed.payload_offset, bytes.end(), offender.begin() + 14));
-      EXPECT_EQ(load_address<MacAddress>(bytes.data()), kTestSourceMac);
-      EXPECT_EQ(load_address<MacAddress>(bytes.data() + 6), kOwnMac);
+      EXPECT_EQ(packet::load_address<MacAddress>(bytes.data()), packet::kTestSourceMac);
+      EXPECT_EQ(packet::load_address<MacAddress>(bytes.data() + 6), kOwnMac);
       if (v4) {
-        EXPECT_EQ(load_address<Ipv4Address>(bytes.data() + 14 + Ipv4View::kDestination), kTestSourceV4);
-        EXPECT_EQ(IpAddress{load_address<Ipv4Address>(bytes.data() + 14 + Ipv4View::kSource)}, kOwnV4);
+        EXPECT_EQ(packet::load_address<Ipv4Address>(bytes.data() + 14 + packet::Ipv4View::kDestination),
+                  packet::kTestSourceV4);
+        EXPECT_EQ(IpAddress{packet::load_address<Ipv4Address>(bytes.data() + 14 + packet::Ipv4View::kSource)}, kOwnV4);
       } else {
-        EXPECT_EQ(load_address<Ipv6Address>(bytes.data() + 14 + Ipv6View::kDestination), kTestSourceV6);
+        EXPECT_EQ(packet::load_address<Ipv6Address>(bytes.data() + 14 + packet::Ipv6View::kDestination),
+                  packet::kTestSourceV6);
       }
       EXPECT_FALSE(may_send(bytes)) << "an error about an error";
     }
@@ -57,64 +62,67 @@ TEST(IcmpErrors, CarryTheDatagramBackToItsSender) {
 }
 
 TEST(IcmpErrors, TooBigTellsTheMtu) {
-  Ipv4Header header;
+  packet::Ipv4Header header;
   header.dont_fragment = true;
-  const FrameBytes v4 = ipv4_frame(kProtocolUdp, udp_datagram({}), header);
+  const packet::FrameBytes v4 = packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram({}), header);
   EXPECT_TRUE(may_send(v4, IcmpReason::too_big));
-  EXPECT_FALSE(may_send(ipv4_frame(kProtocolUdp, udp_datagram({})), IcmpReason::too_big)) << "it may be fragmented";
-  const FrameBytes error = error_about(v4, {IcmpReason::too_big, kOwnMac, kTestSourceMac, kOwnV4, 1280});
+  EXPECT_FALSE(may_send(packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram({})), IcmpReason::too_big))
+      << "it may be fragmented";
+  const packet::FrameBytes error =
+      error_about(v4, {IcmpReason::too_big, kOwnMac, packet::kTestSourceMac, kOwnV4, 1280});
   EXPECT_EQ(error[34], 3);
   EXPECT_EQ(error[35], 4);
-  EXPECT_EQ(load_be32(error.data() + 38), 1280U);
-  const FrameBytes v6 = error_about(ipv6_frame(kProtocolUdp, udp_datagram({})),
-                                    {IcmpReason::too_big, kOwnMac, kTestSourceMac, kOwnV6, 1400});
+  EXPECT_EQ(packet::load_be32(error.data() + 38), 1280U);
+  const packet::FrameBytes v6 = error_about(packet::ipv6_frame(packet::kProtocolUdp, packet::udp_datagram({})),
+                                            {IcmpReason::too_big, kOwnMac, packet::kTestSourceMac, kOwnV6, 1400});
   EXPECT_EQ(v6[54], 2);
-  EXPECT_EQ(load_be32(v6.data() + 58), 1400U);
+  EXPECT_EQ(packet::load_be32(v6.data() + 58), 1400U);
 }
 
 TEST(IcmpErrors, AreNotSentAboutErrorsGroupsAndFragments) {
-  const FrameBytes udp = udp_datagram(counting(8));
-  EXPECT_TRUE(may_send(ipv4_frame(kProtocolUdp, udp)));
-  EXPECT_TRUE(may_send(ipv6_frame(kProtocolUdp, udp)));
-  EXPECT_TRUE(may_send(ipv4_frame(kProtocolIcmp, icmp_message(kIcmpEchoRequest, {}))));
-  EXPECT_TRUE(may_send(ipv6_frame(kProtocolIcmpv6, icmp_message(kIcmpv6EchoRequest, {}))));
+  const packet::FrameBytes udp = packet::udp_datagram(packet::counting(8));
+  EXPECT_TRUE(may_send(packet::ipv4_frame(packet::kProtocolUdp, udp)));
+  EXPECT_TRUE(may_send(packet::ipv6_frame(packet::kProtocolUdp, udp)));
+  EXPECT_TRUE(may_send(packet::ipv4_frame(packet::kProtocolIcmp, packet::icmp_message(packet::kIcmpEchoRequest, {}))));
+  EXPECT_TRUE(
+      may_send(packet::ipv6_frame(packet::kProtocolIcmpv6, packet::icmp_message(packet::kIcmpv6EchoRequest, {}))));
   for (const std::uint8_t type : {3, 4, 5, 11, 12}) {
-    EXPECT_FALSE(may_send(ipv4_frame(kProtocolIcmp, icmp_message(type, {})))) << int{type};
+    EXPECT_FALSE(may_send(packet::ipv4_frame(packet::kProtocolIcmp, packet::icmp_message(type, {})))) << int{type};
   }
   for (const std::uint8_t type : {1, 2, 3, 4, 100, 137}) {
-    EXPECT_FALSE(may_send(ipv6_frame(kProtocolIcmpv6, icmp_message(type, {})))) << int{type};
+    EXPECT_FALSE(may_send(packet::ipv6_frame(packet::kProtocolIcmpv6, packet::icmp_message(type, {})))) << int{type};
   }
-  Ipv4Header fragment;
+  packet::Ipv4Header fragment;
   fragment.fragment_offset = 100;
-  EXPECT_FALSE(may_send(ipv4_frame(kProtocolUdp, udp, fragment)));
-  Ipv4Header first;
+  EXPECT_FALSE(may_send(packet::ipv4_frame(packet::kProtocolUdp, udp, fragment)));
+  packet::Ipv4Header first;
   first.more_fragments = true;
-  EXPECT_TRUE(may_send(ipv4_frame(kProtocolUdp, udp, first)));
+  EXPECT_TRUE(may_send(packet::ipv4_frame(packet::kProtocolUdp, udp, first)));
 
-  FrameBytes to_group = ipv4_frame(kProtocolUdp, udp);
+  packet::FrameBytes to_group = packet::ipv4_frame(packet::kProtocolUdp, udp);
   to_group[0] |= 1;
   EXPECT_FALSE(may_send(to_group)) << "a group of stations";
-  EXPECT_FALSE(may_send(tagged(ipv4_frame(kProtocolUdp, udp), kEtherTypeVlan, 1)));
+  EXPECT_FALSE(may_send(packet::tagged(packet::ipv4_frame(packet::kProtocolUdp, udp), packet::kEtherTypeVlan, 1)));
   for (const std::uint8_t first_byte : {0, 127, 224, 255}) {
-    FrameBytes from = ipv4_frame(kProtocolUdp, udp);
-    from[14 + Ipv4View::kSource] = first_byte;
+    packet::FrameBytes from = packet::ipv4_frame(packet::kProtocolUdp, udp);
+    from[14 + packet::Ipv4View::kSource] = first_byte;
     EXPECT_FALSE(may_send(from)) << int{first_byte};
   }
-  FrameBytes v6_group = ipv6_frame(kProtocolUdp, udp);
-  v6_group[14 + Ipv6View::kDestination] = 0xff;
+  packet::FrameBytes v6_group = packet::ipv6_frame(packet::kProtocolUdp, udp);
+  v6_group[14 + packet::Ipv6View::kDestination] = 0xff;
   EXPECT_FALSE(may_send(v6_group));
-  FrameBytes unspecified = ipv6_frame(kProtocolUdp, udp);
-  std::fill_n(unspecified.begin() + 14 + Ipv6View::kSource, 16, 0);
+  packet::FrameBytes unspecified = packet::ipv6_frame(packet::kProtocolUdp, udp);
+  std::fill_n(unspecified.begin() + 14 + packet::Ipv6View::kSource, 16, 0);
   EXPECT_FALSE(may_send(unspecified));
 }
 
 /// Arbitrary bytes: nothing outside them is read (the sanitizers check), and malformed frames get no error.
-RC_GTEST_PROP(IcmpErrors, AreNotSentAboutMalformedFrames, (FrameBytes bytes)) {
+RC_GTEST_PROP(IcmpErrors, AreNotSentAboutMalformedFrames, (packet::FrameBytes bytes)) {
   bytes.resize(std::max<std::size_t>(bytes.size(), 14));
-  SegmentedFrame frame(bytes);
-  const ParsedFrame parsed = parse(frame.ref());
+  packet::SegmentedFrame frame(bytes);
+  const packet::ParsedFrame parsed = packet::parse(frame.ref());
   if (is_drop(parsed.verdict)) RC_ASSERT(!may_send_icmp_error(frame.ref(), parsed, IcmpReason::no_route));
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::route

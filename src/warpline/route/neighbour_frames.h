@@ -10,7 +10,7 @@
 #include "warpline/route/neighbours.h"
 #include "warpline/route/route_set.h"
 
-namespace warpline {
+namespace warpline::route {
 
 /// Bytes of the longest request: a neighbour solicitation.
 inline constexpr std::uint32_t kNeighbourRequestLength = 86;
@@ -35,7 +35,7 @@ struct NeighbourNews {
 /// What an ARP packet, a neighbour solicitation or an advertisement that `port` received says about its sender
 /// (RFC 826; RFC 4861, 7.1, 7.2.3, 7.2.5); nothing if it is none of them, is malformed, has a wrong checksum, or tells
 /// of an address that is not on the link, or of the port's own. Headers must lie in the first segment.
-[[nodiscard]] std::optional<NeighbourNews> neighbour_news(FrameRef frame, const ParsedFrame& parsed,
+[[nodiscard]] std::optional<NeighbourNews> neighbour_news(FrameRef frame, const packet::ParsedFrame& parsed,
                                                           const RouterPort& port);
 
-}  // namespace warpline
+}  // namespace warpline::route

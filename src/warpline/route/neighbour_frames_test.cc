@@ -8,7 +8,7 @@
 #include "warpline/packet/frame_testing.h"
 #include "warpline/packet/responder.h"
 
-namespace warpline {
+namespace warpline::route {
 namespace {
 
 const RouterPort kPort{.mac = {{2, 0, 0, 0, 0, 1}},
@@ -17,21 +17,21 @@ constexpr MacAddress kPeerMac{{2, 0, 0, 0, 0, 9}};
 const IpAddress kPeerV4 = *parse_ip("10.0.0.9");
 const IpAddress kPeerV6 = *parse_ip("fd00::9");
 
-FrameBytes request(const RouterPort& from, const IpAddress& target, const std::optional<MacAddress>& to = {}) {
-  FrameBytes frame(kNeighbourRequestLength);
+packet::FrameBytes request(const RouterPort& from, const IpAddress& target, const std::optional<MacAddress>& to = {}) {
+  packet::FrameBytes frame(kNeighbourRequestLength);
   frame.resize(write_neighbour_request(frame, from.mac, *asking_address(from, target), target, to));
   return frame;
 }
 
-std::optional<NeighbourNews> news_of(const FrameBytes& bytes, const RouterPort& port = kPort) {
-  SegmentedFrame frame(bytes);
-  return neighbour_news(frame.ref(), parse(frame.ref()), port);
+std::optional<NeighbourNews> news_of(const packet::FrameBytes& bytes, const RouterPort& port = kPort) {
+  packet::SegmentedFrame frame(bytes);
+  return neighbour_news(frame.ref(), packet::parse(frame.ref()), port);
 }
 
 /// What the host with `peer` answers.
-FrameBytes answered(const FrameBytes& question, const IpAddress& peer) {
-  SegmentedFrame frame(question);
-  const Responder responder(kPeerMac, {peer, 24});
+packet::FrameBytes answered(const packet::FrameBytes& question, const IpAddress& peer) {
+  packet::SegmentedFrame frame(question);
+  const packet::Responder responder(kPeerMac, {peer, 24});
   EXPECT_TRUE(responder.answer(frame.ref()));
   return frame.bytes();
 }
@@ -39,9 +39,9 @@ FrameBytes answered(const FrameBytes& question, const IpAddress& peer) {
 TEST(NeighbourFrames, RequestsAreWellFormedAndTheirAnswersUnderstood) {
   for (const IpAddress& peer : {kPeerV4, kPeerV6}) {
     for (const auto& to : {std::optional<MacAddress>(), std::optional(kPeerMac)}) {
-      const FrameBytes question = request(kPort, peer, to);
-      SegmentedFrame frame(question);
-      EXPECT_EQ(verdict_of(frame.ref()), Verdict::forward);
+      const packet::FrameBytes question = request(kPort, peer, to);
+      packet::SegmentedFrame frame(question);
+      EXPECT_EQ(packet::verdict_of(frame.ref()), Verdict::forward);
       EXPECT_EQ((question[0] & 1) == 0, to.has_value());
       const auto news = news_of(answered(question, peer));
       ASSERT_TRUE(news) << to_string(peer);
@@ -74,11 +74,11 @@ TEST(NeighbourFrames, StrangersAndImpostorsSayNothing) {
   EXPECT_FALSE(news_of(request(impostor, *parse_ip("10.0.0.9")))) << "has our address";
   const RouterPort group{.mac = {{3, 0, 0, 0, 0, 9}}, .addresses = {{kPeerV4, 24}}};
   EXPECT_FALSE(news_of(request(group, *parse_ip("10.0.0.1")))) << "a group is no station";
-  FrameBytes advertisement = answered(request(kPort, kPeerV6), kPeerV6);
+  packet::FrameBytes advertisement = answered(request(kPort, kPeerV6), kPeerV6);
   advertisement.back() ^= 1;
   EXPECT_FALSE(news_of(advertisement)) << "wrong checksum";
   advertisement.back() ^= 1;
-  advertisement[EthernetView::kHeaderLength + Ipv6View::kHopLimit] = 254;
+  advertisement[packet::EthernetView::kHeaderLength + packet::Ipv6View::kHopLimit] = 254;
   EXPECT_FALSE(news_of(advertisement)) << "from beyond the link";
 }
 
@@ -92,4 +92,4 @@ TEST(NeighbourFrames, TheAskingAddressIsOnTheTargetsLink) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::route

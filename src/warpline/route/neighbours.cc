@@ -8,7 +8,7 @@
 
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::route {
 namespace {
 
 constexpr Ipv6Address kMapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}};
@@ -289,4 +289,4 @@ std::uint32_t NeighbourTable::count(NeighbourState state) const {
   return count;
 }
 
-}  // namespace warpline
+}  // namespace warpline::route

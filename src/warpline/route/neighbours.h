@@ -10,7 +10,7 @@
 #include "warpline/base/address.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::route {
 
 /// A host on the link of a port. IPv4 addresses are mapped into IPv6 (RFC 4291, 2.5.5.2).
 struct NeighbourKey {
@@ -167,4 +167,4 @@ class NeighbourTable {
   std::atomic<std::uint32_t> events_{0};
 };
 
-}  // namespace warpline
+}  // namespace warpline::route

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace warpline {
+namespace warpline::route {
 namespace {
 
 constexpr MacAddress kMac{{2, 0, 0, 0, 0, 9}};
@@ -260,4 +260,4 @@ TEST(Neighbours, ThreadsNeverMixThemUp) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::route

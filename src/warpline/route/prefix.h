@@ -9,7 +9,7 @@
 #include "warpline/base/address.h"
 #include "warpline/packet/ipv4.h"
 
-namespace warpline {
+namespace warpline::route {
 
 /// `address` with all bits behind the first `length` cleared.
 template <typename Address>
@@ -85,7 +85,7 @@ template <typename Address>
 
 /// Protocols whose first four bytes are the ports.
 [[nodiscard]] constexpr bool has_ports(std::uint8_t protocol) {
-  return protocol == kProtocolTcp || protocol == kProtocolUdp;
+  return protocol == packet::kProtocolTcp || protocol == packet::kProtocolUdp;
 }
 
-}  // namespace warpline
+}  // namespace warpline::route

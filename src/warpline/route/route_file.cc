@@ -18,7 +18,7 @@
 #include "warpline/packet/ipv4.h"
 #include "warpline/route/prefix.h"
 
-namespace warpline {
+namespace warpline::route {
 namespace {
 
 constexpr std::size_t kMostWords = 12;
@@ -194,8 +194,8 @@ class RouteBuilder {
   Result<void> add_flow(const Address& source, const Address& destination, Words words) {
     FlowKey<Address> key{source, destination};
     const std::string_view protocol = words[3];
-    const std::optional<std::uint8_t> value = protocol == "tcp"   ? kProtocolTcp
-                                              : protocol == "udp" ? kProtocolUdp
+    const std::optional<std::uint8_t> value = protocol == "tcp"   ? packet::kProtocolTcp
+                                              : protocol == "udp" ? packet::kProtocolUdp
                                                                   : number<std::uint8_t>(protocol, 255);
     if (!value) return error(fmt::format("{} is no protocol", quoted(protocol)), "write tcp, udp or a number to 255");
     key.protocol = *value;
@@ -205,8 +205,8 @@ class RouteBuilder {
       const auto from = number<std::uint16_t>(words[4], 0xffff);
       const auto to = number<std::uint16_t>(words[5], 0xffff);
       if (!from || !to) return error(fmt::format("{} is no port", quoted(words[from ? 5 : 4])), kHowFlow);
-      store_be16(key.source_port.data(), *from);
-      store_be16(key.destination_port.data(), *to);
+      packet::store_be16(key.source_port.data(), *from);
+      packet::store_be16(key.destination_port.data(), *to);
       next = 6;
     }
     if (in_martian(destination, sizeof(Address) * 8)) {
@@ -408,4 +408,4 @@ Result<RouteSet> read_routes(const std::string& path, const std::vector<RouterPo
   return parse_routes(text, path, ports, flows_allowed);
 }
 
-}  // namespace warpline
+}  // namespace warpline::route

@@ -8,7 +8,7 @@
 #include "warpline/base/result.h"
 #include "warpline/route/route_set.h"
 
-namespace warpline {
+namespace warpline::route {
 
 /// The routes of `text`, a file called `name` in messages, and those that follow from the ports: their links, their
 /// addresses, and the martians. Nothing is returned unless all of it makes sense; a usage error says file, line and
@@ -30,4 +30,4 @@ namespace warpline {
 [[nodiscard]] Result<RouteSet> read_routes(const std::string& path, const std::vector<RouterPort>& ports,
                                            bool flows_allowed);
 
-}  // namespace warpline
+}  // namespace warpline::route

@@ -11,7 +11,7 @@
 
 #include "warpline/route/prefix.h"
 
-namespace warpline {
+namespace warpline::route {
 namespace {
 
 using testing::HasSubstr;
@@ -195,4 +195,4 @@ RC_GTEST_PROP(RouteFile, ReadsBackWhatWasWritten, (const std::vector<std::pair<s
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::route

@@ -8,7 +8,7 @@
 
 #include "warpline/base/address.h"
 
-namespace warpline {
+namespace warpline::route {
 
 /// What a router knows of one of its ports.
 struct RouterPort {
@@ -82,4 +82,4 @@ struct RouteSet {
   static constexpr std::size_t kMostHops = 1U << 20;  ///< what all lookup tables can tell apart
 };
 
-}  // namespace warpline
+}  // namespace warpline::route

@@ -6,7 +6,7 @@
 
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::route {
 
 /// Lets `burst` events pass at once and one every `interval` in the long run. Owner: one thread.
 class TokenBucket {
@@ -31,4 +31,4 @@ class TokenBucket {
   std::int64_t filled_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::route

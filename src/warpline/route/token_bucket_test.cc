@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace warpline {
+namespace warpline::route {
 namespace {
 
 TEST(TokenBucket, LetsABurstPassAndThenOneAnInterval) {
@@ -20,4 +20,4 @@ TEST(TokenBucket, LetsABurstPassAndThenOneAnInterval) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::route

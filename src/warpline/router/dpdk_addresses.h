@@ -10,7 +10,7 @@
 
 #include "warpline/packet/ipv6.h"
 
-namespace warpline {
+namespace warpline::router {
 
 // IPv6 addresses as rte_lpm6 and rte_fib6 take them. DPDK 24.11 gave them a type, whose bytes are the same. Which calls
 // say const differs from one to the next and by release; all of them only read.
@@ -27,4 +27,4 @@ inline std::uint8_t (*dpdk_addresses(const Ipv6Address* addresses))[sizeof(Ipv6A
 }
 #endif
 
-}  // namespace warpline
+}  // namespace warpline::router

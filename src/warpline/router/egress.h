@@ -10,13 +10,13 @@
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/transmit.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// Packets that wait to leave by one port: sent when they are a burst or more, or when the first of them has waited for
 /// the deadline or no more come in. Owner: the path's lcore.
 class Egress {
  public:
-  explicit Egress(QueuePath& path) : burst_(path.burst), path_(&path), deadline_(path.deadline_ticks) {}
+  explicit Egress(datapath::QueuePath& path) : burst_(path.burst), path_(&path), deadline_(path.deadline_ticks) {}
 
   void push(rte_mbuf* mbuf, std::uint32_t bytes) {
     append(mbuf, bytes);
@@ -47,7 +47,7 @@ class Egress {
     const std::uint16_t count = count_of(fill_);
     if (count == 0) return 0;
     pushed_before_ += count;
-    transmit(*path_, path_->tx, mbufs_.data(), count, fill_ >> kCountBits);
+    datapath::transmit(*path_, path_->tx, mbufs_.data(), count, fill_ >> kCountBits);
     fill_ = 0;
     waits_ = false;
     return count;
@@ -63,11 +63,11 @@ class Egress {
   std::uint64_t fill_ = 0;  ///< bytes, and below them packets: one word, since it is written for each packet
   std::uint16_t burst_;
   bool waits_ = false;  ///< there were packets at the last round
-  QueuePath* path_;
+  datapath::QueuePath* path_;
   std::uint64_t deadline_;
   std::uint64_t opened_ = 0;
   std::uint64_t pushed_before_ = 0;
-  std::array<rte_mbuf*, 2 * kMaxBurst> mbufs_;
+  std::array<rte_mbuf*, 2 * datapath::kMaxBurst> mbufs_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::router

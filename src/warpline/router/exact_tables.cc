@@ -8,9 +8,9 @@
 #include <rte_errno.h>
 #include <rte_hash_crc.h>
 
-namespace warpline {
+namespace warpline::router {
 
-Bytes ExactTables::memory(const RouteSet& set) {
+Bytes ExactTables::memory(const route::RouteSet& set) {
   constexpr std::uint64_t kFlow = 256;  // key, data, and its share of buckets half full
   constexpr std::uint64_t kHash = 1U << 20;
   return {LpmTables::memory(set).value + 2 * kHash +
@@ -18,19 +18,19 @@ Bytes ExactTables::memory(const RouteSet& set) {
 }
 
 template <typename Address>
-Result<ExactTables::Hash> ExactTables::make_hash(const std::vector<FlowRoute<Address>>& flows, const std::string& name,
-                                                 int node) {
+Result<ExactTables::Hash> ExactTables::make_hash(const std::vector<route::FlowRoute<Address>>& flows,
+                                                 const std::string& name, int node) {
   if (flows.empty()) return Hash{};
   rte_hash_parameters parameters{};
   parameters.name = name.c_str();
   parameters.entries = rounded_up(flows.size());
-  parameters.key_len = sizeof(FlowKey<Address>);
+  parameters.key_len = sizeof(route::FlowKey<Address>);
   parameters.hash_func = rte_hash_crc;
   parameters.socket_id = node;
   parameters.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE;  // full buckets overflow: every flow finds room
   Hash hash(rte_hash_create(&parameters));
   if (!hash) return no_table("table of flows", rte_errno);
-  for (const FlowRoute<Address>& flow : flows) {
+  for (const route::FlowRoute<Address>& flow : flows) {
     const int added =
         rte_hash_add_key_data(hash.get(), &flow.key, reinterpret_cast<void*>(static_cast<std::uintptr_t>(flow.hop)));
     if (added < 0) return no_table("table of flows", -added);
@@ -38,7 +38,7 @@ Result<ExactTables::Hash> ExactTables::make_hash(const std::vector<FlowRoute<Add
   return hash;
 }
 
-Result<ExactTables> ExactTables::make(const RouteSet& set, const TablesPlace& place) {
+Result<ExactTables> ExactTables::make(const route::RouteSet& set, const TablesPlace& place) {
   ExactTables tables;
   WARPLINE_TRY(tables.prefixes_, LpmTables::make(set, place));
   WARPLINE_TRY(tables.v4_, make_hash(set.flows_v4, fmt::format("flows4_{}", place.number), place.node));
@@ -50,8 +50,8 @@ template <typename Key, typename Destination>
 void ExactTables::find_in(const rte_hash* hash, const Key* keys, std::uint32_t* hops, std::uint16_t n,
                           Destination&& destination) const {
   using Address = std::decay_t<decltype(destination(*keys))>;
-  Address missed[kMaxBurst];
-  std::uint16_t places[kMaxBurst];
+  Address missed[datapath::kMaxBurst];
+  std::uint16_t places[datapath::kMaxBurst];
   std::uint16_t misses = 0;
   for (std::uint16_t begin = 0; begin < n; begin = static_cast<std::uint16_t>(begin + RTE_HASH_LOOKUP_BULK_MAX)) {
     const auto count = static_cast<std::uint16_t>(std::min(n - begin, RTE_HASH_LOOKUP_BULK_MAX));
@@ -72,17 +72,17 @@ void ExactTables::find_in(const rte_hash* hash, const Key* keys, std::uint32_t* 
     }
   }
   if (misses == 0) return;
-  std::uint32_t found[kMaxBurst];
+  std::uint32_t found[datapath::kMaxBurst];
   prefixes_.find(missed, found, misses);
   for (std::uint16_t i = 0; i < misses; ++i) hops[places[i]] = found[i];
 }
 
 void ExactTables::find(const V4Key* keys, std::uint32_t* hops, std::uint16_t n) const {
-  find_in(v4_.get(), keys, hops, n, [](const V4Key& key) { return load_be32(key.destination.bytes.data()); });
+  find_in(v4_.get(), keys, hops, n, [](const V4Key& key) { return packet::load_be32(key.destination.bytes.data()); });
 }
 
 void ExactTables::find(const V6Key* keys, std::uint32_t* hops, std::uint16_t n) const {
   find_in(v6_.get(), keys, hops, n, [](const V6Key& key) { return key.destination; });
 }
 
-}  // namespace warpline
+}  // namespace warpline::router

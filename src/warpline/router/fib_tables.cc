@@ -9,19 +9,19 @@
 
 #include "warpline/router/dpdk_addresses.h"
 
-namespace warpline {
+namespace warpline::router {
 namespace {
 
 /// The hop of the prefix of length 0: what rte_fib calls its default. It is the first route, if there is one.
 template <typename Address>
-std::uint32_t default_hop(const std::vector<Route<Address>>& routes) {
-  return routes.front().length == 0 ? routes.front().hop : RouteSet::kNone;
+std::uint32_t default_hop(const std::vector<route::Route<Address>>& routes) {
+  return routes.front().length == 0 ? routes.front().hop : route::RouteSet::kNone;
 }
 
 /// rte_fib6 sets tables aside for each route by itself, shared or not.
-std::uint32_t reserved_tables(const std::vector<Ipv6Route>& routes) {
+std::uint32_t reserved_tables(const std::vector<route::Ipv6Route>& routes) {
   std::uint32_t tables = 1;
-  for (const Ipv6Route& route : routes) tables += route.length > 24 ? (route.length - 17U) / 8 : 0;
+  for (const route::Ipv6Route& route : routes) tables += route.length > 24 ? (route.length - 17U) / 8 : 0;
   return tables;
 }
 
@@ -32,7 +32,7 @@ void narrow(const std::uint64_t (&found)[kMost], std::uint32_t* hops, std::uint1
 
 }  // namespace
 
-Bytes FibTables::memory(const RouteSet& set) {
+Bytes FibTables::memory(const route::RouteSet& set) {
   constexpr std::uint64_t kFirst = 4U << 24;
   constexpr std::uint64_t kSecond = 4U << 8;
   constexpr std::uint64_t kNodes = 2 * 128;  // of the tree that a route is in besides
@@ -44,7 +44,7 @@ Bytes FibTables::memory(const RouteSet& set) {
   return {bytes};
 }
 
-Result<FibTables> FibTables::make(const RouteSet& set, const TablesPlace& place) {
+Result<FibTables> FibTables::make(const route::RouteSet& set, const TablesPlace& place) {
   FibTables tables;
   if (!set.v4.empty()) {
     rte_fib_conf config{};
@@ -55,9 +55,10 @@ Result<FibTables> FibTables::make(const RouteSet& set, const TablesPlace& place)
     config.dir24_8.num_tbl8 = rounded_up(second_level_tables(set.v4));
     tables.v4_.reset(rte_fib_create(fmt::format("routes4_{}", place.number).c_str(), place.node, &config));
     if (!tables.v4_) return no_table("table of IPv4 routes", rte_errno);
-    for (const Ipv4Route& route : set.v4) {
+    for (const route::Ipv4Route& route : set.v4) {
       if (route.length == 0) continue;
-      const int added = rte_fib_add(tables.v4_.get(), load_be32(route.prefix.bytes.data()), route.length, route.hop);
+      const int added =
+          rte_fib_add(tables.v4_.get(), packet::load_be32(route.prefix.bytes.data()), route.length, route.hop);
       if (added < 0) return no_table("table of IPv4 routes", -added);
     }
   }
@@ -70,7 +71,7 @@ Result<FibTables> FibTables::make(const RouteSet& set, const TablesPlace& place)
     config.trie.num_tbl8 = rounded_up(reserved_tables(set.v6));
     tables.v6_.reset(rte_fib6_create(fmt::format("routes6_{}", place.number).c_str(), place.node, &config));
     if (!tables.v6_) return no_table("table of IPv6 routes", rte_errno);
-    for (const Ipv6Route& route : set.v6) {
+    for (const route::Ipv6Route& route : set.v6) {
       if (route.length == 0) continue;
       const int added = rte_fib6_add(tables.v6_.get(), dpdk_address(&route.prefix), route.length, route.hop);
       if (added < 0) return no_table("table of IPv6 routes", -added);
@@ -81,22 +82,22 @@ Result<FibTables> FibTables::make(const RouteSet& set, const TablesPlace& place)
 
 void FibTables::find(const V4Key* destinations, std::uint32_t* hops, std::uint16_t n) const {
   if (v4_ == nullptr) {
-    std::fill_n(hops, n, RouteSet::kNone);
+    std::fill_n(hops, n, route::RouteSet::kNone);
     return;
   }
-  std::uint64_t found[kMaxBurst];
+  std::uint64_t found[datapath::kMaxBurst];
   rte_fib_lookup_bulk(v4_.get(), const_cast<std::uint32_t*>(destinations), found, n);
   narrow(found, hops, n);
 }
 
 void FibTables::find(const V6Key* destinations, std::uint32_t* hops, std::uint16_t n) const {
   if (v6_ == nullptr) {
-    std::fill_n(hops, n, RouteSet::kNone);
+    std::fill_n(hops, n, route::RouteSet::kNone);
     return;
   }
-  std::uint64_t found[kMaxBurst];
+  std::uint64_t found[datapath::kMaxBurst];
   rte_fib6_lookup_bulk(v6_.get(), dpdk_addresses(destinations), found, n);
   narrow(found, hops, n);
 }
 
-}  // namespace warpline
+}  // namespace warpline::router

@@ -10,7 +10,7 @@
 #include "warpline/router/lpm_tables.h"
 #include "warpline/router/route_lookup.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// Longest prefix match by rte_fib (DIR24-8) and rte_fib6 (trie), which look several addresses up with one vector
 /// instruction where the processor can.
@@ -19,8 +19,8 @@ class FibTables {
   using V4Key = LpmTables::V4Key;
   using V6Key = LpmTables::V6Key;
 
-  [[nodiscard]] static Result<FibTables> make(const RouteSet& set, const TablesPlace& place);
-  [[nodiscard]] static Bytes memory(const RouteSet& set);
+  [[nodiscard]] static Result<FibTables> make(const route::RouteSet& set, const TablesPlace& place);
+  [[nodiscard]] static Bytes memory(const route::RouteSet& set);
 
   [[nodiscard]] static V4Key v4_key(const std::uint8_t* ip, std::uint32_t have) { return LpmTables::v4_key(ip, have); }
   [[nodiscard]] static V6Key v6_key(const std::uint8_t* ip, std::uint32_t have) { return LpmTables::v6_key(ip, have); }
@@ -41,4 +41,4 @@ class FibTables {
 };
 static_assert(RouteLookup<FibTables>);
 
-}  // namespace warpline
+}  // namespace warpline::router

@@ -11,14 +11,14 @@
 #include "warpline/route/route_set.h"
 #include "warpline/router/route_lookup.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// A next hop as the data path reads it. Only a gateway has a neighbour of its own; the others' is nobody, so that one
 /// look at the neighbour's word tells the common case from all others.
 struct Hop {
-  std::uint32_t neighbour = NeighbourTable::kNobody;
+  std::uint32_t neighbour = route::NeighbourTable::kNobody;
   std::uint16_t port = 0;
-  HopKind kind = HopKind::none;
+  route::HopKind kind = route::HopKind::none;
 };
 
 /// One set of routes, ready for use. Never changed while lcores may read it.
@@ -83,4 +83,4 @@ class GenerationSwitch {
   std::vector<std::unique_ptr<const Generation<Lookup>>> old_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::router

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <thread>
 
-namespace warpline {
+namespace warpline::router {
 namespace {
 
 std::atomic<int> alive{0};
@@ -24,8 +24,8 @@ class FakeTables {
     good_ = false;
     --alive;
   }
-  static Result<FakeTables> make(const RouteSet&, const TablesPlace&) { return FakeTables(); }
-  static Bytes memory(const RouteSet&) { return {}; }
+  static Result<FakeTables> make(const route::RouteSet&, const TablesPlace&) { return FakeTables(); }
+  static Bytes memory(const route::RouteSet&) { return {}; }
   static V4Key v4_key(const std::uint8_t*, std::uint32_t) { return 0; }
   static V6Key v6_key(const std::uint8_t*, std::uint32_t) { return 0; }
   void find(const V4Key*, std::uint32_t*, std::uint16_t) const {}
@@ -96,4 +96,4 @@ TEST(GenerationSwitch, IsSafeUnderReaders) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::router

@@ -9,7 +9,7 @@
 
 #include "warpline/router/dpdk_addresses.h"
 
-namespace warpline {
+namespace warpline::router {
 namespace {
 
 rte_lpm_tbl_entry entry_of(std::uint32_t value, std::uint8_t length, bool group) {
@@ -22,12 +22,12 @@ rte_lpm_tbl_entry entry_of(std::uint32_t value, std::uint8_t length, bool group)
 }
 
 /// `routes` in the order of their length: what is painted later is longer.
-void paint(rte_lpm& lpm, const std::vector<Ipv4Route>& routes) {
+void paint(rte_lpm& lpm, const std::vector<route::Ipv4Route>& routes) {
   constexpr std::uint32_t kGroup = RTE_LPM_TBL8_GROUP_NUM_ENTRIES;
-  std::fill_n(lpm.tbl24, RTE_LPM_TBL24_NUM_ENTRIES, entry_of(RouteSet::kNone, 0, false));
+  std::fill_n(lpm.tbl24, RTE_LPM_TBL24_NUM_ENTRIES, entry_of(route::RouteSet::kNone, 0, false));
   std::uint32_t groups = 0;
-  for (const Ipv4Route& route : routes) {
-    const std::uint32_t prefix = load_be32(route.prefix.bytes.data());
+  for (const route::Ipv4Route& route : routes) {
+    const std::uint32_t prefix = packet::load_be32(route.prefix.bytes.data());
     if (route.length <= 24) {
       std::fill_n(&lpm.tbl24[prefix >> 8], 1U << (24 - route.length), entry_of(route.hop, route.length, false));
       continue;
@@ -44,7 +44,7 @@ void paint(rte_lpm& lpm, const std::vector<Ipv4Route>& routes) {
 
 }  // namespace
 
-Bytes LpmTables::memory(const RouteSet& set) {
+Bytes LpmTables::memory(const route::RouteSet& set) {
   constexpr std::uint64_t kFirst = 4U << 24;  // entries of four bytes
   constexpr std::uint64_t kSecond = 4U << 8;
   constexpr std::uint64_t kRule = 128;  // of rte_lpm6, with its place in a hash table
@@ -55,7 +55,7 @@ Bytes LpmTables::memory(const RouteSet& set) {
   return {bytes};
 }
 
-Result<LpmTables> LpmTables::make(const RouteSet& set, const TablesPlace& place) {
+Result<LpmTables> LpmTables::make(const route::RouteSet& set, const TablesPlace& place) {
   LpmTables tables;
   if (!set.v4.empty()) {
     const rte_lpm_config config{.max_rules = 1, .number_tbl8s = rounded_up(second_level_tables(set.v4)), .flags = 0};
@@ -68,7 +68,7 @@ Result<LpmTables> LpmTables::make(const RouteSet& set, const TablesPlace& place)
         .max_rules = rounded_up(set.v6.size()), .number_tbl8s = rounded_up(second_level_tables(set.v6)), .flags = 0};
     tables.v6_.reset(rte_lpm6_create(fmt::format("routes6_{}", place.number).c_str(), place.node, &config));
     if (!tables.v6_) return no_table("table of IPv6 routes", rte_errno);
-    for (const Ipv6Route& route : set.v6) {
+    for (const route::Ipv6Route& route : set.v6) {
       if (route.length == 0) {
         tables.v6_default_ = route.hop;
         continue;
@@ -82,9 +82,9 @@ Result<LpmTables> LpmTables::make(const RouteSet& set, const TablesPlace& place)
 
 void LpmTables::find(const V6Key* destinations, std::uint32_t* hops, std::uint16_t n) const {
   if (v6_ == nullptr) return none(hops, n);
-  std::int32_t found[kMaxBurst];
+  std::int32_t found[datapath::kMaxBurst];
   rte_lpm6_lookup_bulk_func(v6_.get(), dpdk_addresses(destinations), found, n);
   for (std::uint16_t i = 0; i < n; ++i) hops[i] = found[i] < 0 ? v6_default_ : static_cast<std::uint32_t>(found[i]);
 }
 
-}  // namespace warpline
+}  // namespace warpline::router

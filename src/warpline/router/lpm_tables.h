@@ -14,7 +14,7 @@
 #include "warpline/packet/ipv6.h"
 #include "warpline/router/route_lookup.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// Longest prefix match by rte_lpm and rte_lpm6.
 ///
@@ -25,14 +25,14 @@ class LpmTables {
   using V4Key = std::uint32_t;  ///< destination, host order
   using V6Key = Ipv6Address;
 
-  [[nodiscard]] static Result<LpmTables> make(const RouteSet& set, const TablesPlace& place);
-  [[nodiscard]] static Bytes memory(const RouteSet& set);
+  [[nodiscard]] static Result<LpmTables> make(const route::RouteSet& set, const TablesPlace& place);
+  [[nodiscard]] static Bytes memory(const route::RouteSet& set);
 
   [[nodiscard]] static V4Key v4_key(const std::uint8_t* ip, std::uint32_t /*have*/) {
-    return load_be32(ip + Ipv4View::kDestination);
+    return packet::load_be32(ip + packet::Ipv4View::kDestination);
   }
   [[nodiscard]] static V6Key v6_key(const std::uint8_t* ip, std::uint32_t /*have*/) {
-    return load_address<Ipv6Address>(ip + Ipv6View::kDestination);
+    return packet::load_address<Ipv6Address>(ip + packet::Ipv6View::kDestination);
   }
 
   void find(const V4Key* destinations, std::uint32_t* hops, std::uint16_t n) const {
@@ -42,7 +42,7 @@ class LpmTables {
     for (; n - done >= 4; done += 4) {
       xmm_t four;
       std::memcpy(&four, destinations + done, sizeof four);
-      rte_lpm_lookupx4(v4_.get(), four, hops + done, RouteSet::kNone);
+      rte_lpm_lookupx4(v4_.get(), four, hops + done, route::RouteSet::kNone);
     }
     for (; done < n; ++done) static_cast<void>(rte_lpm_lookup(v4_.get(), destinations[done], hops + done));
   }
@@ -57,13 +57,13 @@ class LpmTables {
   };
 
   static void none(std::uint32_t* hops, std::uint16_t n) {
-    for (std::uint16_t i = 0; i < n; ++i) hops[i] = RouteSet::kNone;
+    for (std::uint16_t i = 0; i < n; ++i) hops[i] = route::RouteSet::kNone;
   }
 
   std::unique_ptr<rte_lpm, FreeV4> v4_;  ///< null: no route
   std::unique_ptr<rte_lpm6, FreeV6> v6_;
-  std::uint32_t v6_default_ = RouteSet::kNone;  ///< rte_lpm6 takes no prefix of length 0
+  std::uint32_t v6_default_ = route::RouteSet::kNone;  ///< rte_lpm6 takes no prefix of length 0
 };
 static_assert(RouteLookup<LpmTables>);
 
-}  // namespace warpline
+}  // namespace warpline::router

@@ -11,13 +11,13 @@
 #include <immintrin.h>
 #endif
 
-namespace warpline {
+namespace warpline::router {
 namespace {
 
 constexpr std::uint32_t kBegin = 2;  ///< first byte loaded, so that words of the IP header are words of the vector
-constexpr std::uint32_t kIpAt = EthernetView::kHeaderLength - kBegin;
+constexpr std::uint32_t kIpAt = packet::EthernetView::kHeaderLength - kBegin;
 constexpr std::uint8_t kVersion = 0x45;  ///< and five words of header
-static_assert(kIpAt % 4 == 0 && kIpAt + Ipv4View::kHeaderLength == 32 && kBegin + 32 == PlainBurst::kReads);
+static_assert(kIpAt % 4 == 0 && kIpAt + packet::Ipv4View::kHeaderLength == 32 && kBegin + 32 == PlainBurst::kReads);
 
 }  // namespace
 
@@ -33,7 +33,7 @@ PlainBurst::PlainBurst(const MacAddress& own, [[maybe_unused]] Instructions use)
     : expected_{}, first_(0), look_(nullptr) {
   std::memcpy(&first_, own.bytes.data(), kBegin);
   std::copy(own.bytes.begin() + kBegin, own.bytes.end(), expected_);
-  store_be16(expected_ + EthernetView::kEtherType - kBegin, kEtherTypeIpv4);
+  packet::store_be16(expected_ + packet::EthernetView::kEtherType - kBegin, packet::kEtherTypeIpv4);
   expected_[kIpAt] = kVersion;
   for (std::uint32_t at = kIpAt + 1; at < 32; at += 2) expected_[at] = 0x80;
 #if defined(__x86_64__)
@@ -59,8 +59,8 @@ constexpr Words kByte = each(0xff);
 constexpr Words kOnes = each(0x00010001);
 /// What is missing of ten unsigned words that were taken as signed, and the version that was taken away.
 constexpr Words kTaken = each(10 * 0x8000 + kVersion);
-constexpr Words kEthernetLength = each(EthernetView::kHeaderLength);
-constexpr Words kHeader = each(Ipv4View::kHeaderLength);
+constexpr Words kEthernetLength = each(packet::EthernetView::kHeaderLength);
+constexpr Words kHeader = each(packet::Ipv4View::kHeaderLength);
 constexpr Words kLastHost = each(223);  // addresses from 224.0.0.0 on are groups and worse
 constexpr Words kLoopback = each(127);
 
@@ -177,4 +177,4 @@ WARPLINE_AVX2_INLINE PlainBurst::Found PlainBurst::look_any(const PlainBurst& se
 #undef WARPLINE_AVX2
 #endif
 
-}  // namespace warpline
+}  // namespace warpline::router

@@ -11,7 +11,7 @@
 #include "warpline/base/address.h"
 #include "warpline/datapath/batch.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// PlainFrames::is_ipv4() of eight packets at a time, where the processor has AVX2 or more.
 class PlainBurst {
@@ -57,7 +57,7 @@ class PlainBurst {
 
  private:
   static constexpr unsigned kMostGroups = 64;
-  static_assert(kMostGroups * kGroup == kMaxBurst);
+  static_assert(kMostGroups * kGroup == datapath::kMaxBurst);
 
   using Look = Found(const PlainBurst& self, const std::uint8_t* const* frames, const std::uint16_t* lengths,
                      unsigned groups, std::uint32_t* destinations);
@@ -69,4 +69,4 @@ class PlainBurst {
   Look* look_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::router

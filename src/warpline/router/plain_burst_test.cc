@@ -11,7 +11,7 @@
 #include "warpline/packet/frame_testing.h"
 #include "warpline/route/hop_rewrite.h"
 
-namespace warpline {
+namespace warpline::router {
 namespace {
 
 constexpr unsigned kEight = PlainBurst::kGroup;
@@ -19,8 +19,8 @@ constexpr unsigned kEight = PlainBurst::kGroup;
 /// Frames, each in a buffer of its own that ends with it, so that reading too far shows.
 class Eights {
  public:
-  explicit Eights(const std::vector<FrameBytes>& frames) : bytes_(frames) {
-    for (const FrameBytes& frame : bytes_) {
+  explicit Eights(const std::vector<packet::FrameBytes>& frames) : bytes_(frames) {
+    for (const packet::FrameBytes& frame : bytes_) {
       begins_.push_back(frame.data());
       lengths_.push_back(static_cast<std::uint16_t>(frame.size()));
     }
@@ -28,12 +28,13 @@ class Eights {
   }
   [[nodiscard]] unsigned groups() const { return static_cast<unsigned>(bytes_.size()) / kEight; }
   PlainBurst::Found look(PlainBurst::Instructions use) {
-    return PlainBurst(kTestDestinationMac, use).look(begins_.data(), lengths_.data(), groups(), destinations_.data());
+    return PlainBurst(packet::kTestDestinationMac, use)
+        .look(begins_.data(), lengths_.data(), groups(), destinations_.data());
   }
   [[nodiscard]] std::uint32_t destination(std::size_t i) const { return destinations_[i]; }
 
  private:
-  std::vector<FrameBytes> bytes_;
+  std::vector<packet::FrameBytes> bytes_;
   std::vector<const std::uint8_t*> begins_;
   std::vector<std::uint16_t> lengths_;
   std::vector<std::uint32_t> destinations_;
@@ -47,38 +48,39 @@ std::vector<PlainBurst::Instructions> usable() {
   return all;
 }
 
-FrameBytes good_frame(std::uint8_t number) {
-  Ipv4Header header;
+packet::FrameBytes good_frame(std::uint8_t number) {
+  packet::Ipv4Header header;
   header.identification = static_cast<std::uint16_t>(number * 977);
   header.type_of_service = number;
-  FrameBytes bytes = ipv4_frame(kProtocolUdp, udp_datagram(counting(number % 40)), header);
-  store_be32(bytes.data() + 14 + Ipv4View::kDestination, number * 0x01fe'807fU);
-  return with_checksums(bytes);
+  packet::FrameBytes bytes =
+      packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(number % 40)), header);
+  packet::store_be32(bytes.data() + 14 + packet::Ipv4View::kDestination, number * 0x01fe'807fU);
+  return packet::with_checksums(bytes);
 }
 
-std::vector<FrameBytes> good_frames(unsigned count) {
-  std::vector<FrameBytes> frames;
+std::vector<packet::FrameBytes> good_frames(unsigned count) {
+  std::vector<packet::FrameBytes> frames;
   for (unsigned i = 0; i < count; ++i) frames.push_back(good_frame(static_cast<std::uint8_t>(i)));
   return frames;
 }
 
-bool is_plain(const FrameBytes& bytes) {
+bool is_plain(const packet::FrameBytes& bytes) {
   const auto length = static_cast<std::uint32_t>(bytes.size());
-  return PlainFrames(kTestDestinationMac).is_ipv4(bytes.data(), length, length);
+  return route::PlainFrames(packet::kTestDestinationMac).is_ipv4(bytes.data(), length, length);
 }
 
 TEST(PlainBurst, KnowsPlainFrames) {
   for (const unsigned groups : {1U, 2U, 64U}) {
-    const std::vector<FrameBytes> frames = good_frames(groups * kEight);
+    const std::vector<packet::FrameBytes> frames = good_frames(groups * kEight);
     std::uint64_t bytes = 0;
-    for (const FrameBytes& frame : frames) bytes += frame.size();
+    for (const packet::FrameBytes& frame : frames) bytes += frame.size();
     for (const auto use : usable()) {
       Eights eights(frames);
       const PlainBurst::Found found = eights.look(use);
       EXPECT_EQ(found.plain, PlainBurst::all(groups));
       EXPECT_EQ(found.bytes, bytes);
       for (std::size_t i = 0; i < frames.size(); ++i) {
-        EXPECT_EQ(eights.destination(i), load_be32(frames[i].data() + 14 + Ipv4View::kDestination));
+        EXPECT_EQ(eights.destination(i), packet::load_be32(frames[i].data() + 14 + packet::Ipv4View::kDestination));
       }
     }
   }
@@ -90,8 +92,8 @@ TEST(PlainBurst, WithoutTheInstructionsKnowsNothing) {
 
 TEST(PlainBurst, OneOtherFrameIsNoticedWhereverItStands) {
   for (unsigned at = 0; at < 3 * kEight; ++at) {
-    std::vector<FrameBytes> frames = good_frames(3 * kEight);
-    frames[at][14 + Ipv4View::kChecksum] ^= 1;
+    std::vector<packet::FrameBytes> frames = good_frames(3 * kEight);
+    frames[at][14 + packet::Ipv4View::kChecksum] ^= 1;
     for (const auto use : usable()) {
       EXPECT_EQ(Eights(frames).look(use).plain, 0b111U & ~(1U << at / kEight)) << at;
     }
@@ -100,11 +102,11 @@ TEST(PlainBurst, OneOtherFrameIsNoticedWhereverItStands) {
 
 /// It says what PlainFrames says, whatever stands in whichever byte, and however much of the frame is missing.
 RC_GTEST_PROP(PlainBurst, AgreesWithTheLookAtOne, ()) {
-  std::vector<FrameBytes> frames = good_frames(2 * kEight);
-  FrameBytes& changed = frames[*rc::gen::inRange(0U, 2 * kEight)];
+  std::vector<packet::FrameBytes> frames = good_frames(2 * kEight);
+  packet::FrameBytes& changed = frames[*rc::gen::inRange(0U, 2 * kEight)];
   const auto at = *rc::gen::inRange<std::size_t>(0, 36);
   changed[at % changed.size()] = *rc::gen::arbitrary<std::uint8_t>();
-  if (*rc::gen::arbitrary<bool>()) changed = with_checksums(changed);
+  if (*rc::gen::arbitrary<bool>()) changed = packet::with_checksums(changed);
   if (*rc::gen::arbitrary<bool>())
     changed.resize(*rc::gen::inRange<std::size_t>(PlainBurst::kReads, changed.size() + 2));
   std::uint64_t plain = 0;
@@ -117,9 +119,9 @@ RC_GTEST_PROP(PlainBurst, AgreesWithTheLookAtOne, ()) {
 
 TEST(PlainBurst, EveryFirstByteOfASourceIsJudgedAsByTheLookAtOne) {
   for (unsigned byte = 0; byte <= UINT8_MAX; ++byte) {
-    std::vector<FrameBytes> frames = good_frames(kEight);
-    frames[byte % kEight][14 + Ipv4View::kSource] = static_cast<std::uint8_t>(byte);
-    frames[byte % kEight] = with_checksums(frames[byte % kEight]);
+    std::vector<packet::FrameBytes> frames = good_frames(kEight);
+    frames[byte % kEight][14 + packet::Ipv4View::kSource] = static_cast<std::uint8_t>(byte);
+    frames[byte % kEight] = packet::with_checksums(frames[byte % kEight]);
     for (const auto use : usable()) {
       EXPECT_EQ(Eights(frames).look(use).plain != 0, is_plain(frames[byte % kEight])) << byte;
     }
@@ -158,4 +160,4 @@ TEST(PlainBurst, FetchesWhereFramesBeginAndHowLongTheyAre) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::router

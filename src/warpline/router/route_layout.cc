@@ -5,11 +5,12 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::router {
 
-ForwardLayout lay_out_routing(const DatapathSettings& settings, const std::vector<int>& nodes, std::size_t cpus) {
-  ForwardLayout layout{
-      .model = ModelKind::run_to_completion, .mixes_ports = true, .paths = {}, .roles = {}, .requests = {}};
+datapath::ForwardLayout lay_out_routing(const datapath::DatapathSettings& settings, const std::vector<int>& nodes,
+                                        std::size_t cpus) {
+  datapath::ForwardLayout layout{
+      .model = datapath::ModelKind::run_to_completion, .mixes_ports = true, .paths = {}, .roles = {}, .requests = {}};
   const std::uint16_t pipelines = settings.forward.pipelines;
   const auto ports = static_cast<std::uint16_t>(nodes.size());
   for (std::uint16_t queue = 0; queue < pipelines; ++queue) {
@@ -18,7 +19,7 @@ ForwardLayout lay_out_routing(const DatapathSettings& settings, const std::vecto
   const std::size_t most = settings.lcores != 0 ? settings.lcores : cpus;
   const std::size_t workers = std::min<std::size_t>(pipelines, std::max<std::size_t>(most, 1));
   for (std::size_t worker = 0; worker < workers; ++worker) {
-    Role role{RoleKind::run_to_completion, {}, 0};
+    datapath::Role role{datapath::RoleKind::run_to_completion, {}, 0};
     std::string queues;
     for (std::size_t queue = worker; queue < pipelines; queue += workers) {
       for (std::uint16_t port = 0; port < ports; ++port) {
@@ -27,10 +28,10 @@ ForwardLayout lay_out_routing(const DatapathSettings& settings, const std::vecto
       queues += fmt::format("{}rx {} and tx {} of all ports", queues.empty() ? "" : ", ", queue, queue);
     }
     layout.roles.push_back(std::move(role));
-    layout.requests.push_back(
-        {fmt::format("route {}", worker), std::move(queues), ports == 0 ? kAnyNode : nodes.front(), kNoWorker});
+    layout.requests.push_back({fmt::format("route {}", worker), std::move(queues),
+                               ports == 0 ? runtime::kAnyNode : nodes.front(), runtime::kNoWorker});
   }
   return layout;
 }
 
-}  // namespace warpline
+}  // namespace warpline::router

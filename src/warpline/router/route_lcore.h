@@ -23,7 +23,7 @@
 #include "warpline/router/plain_burst.h"
 #include "warpline/router/waiting_room.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// The time that neighbours and what waits for them age by: nanoseconds of the time-stamp counter.
 inline Nanos router_now() { return {static_cast<std::int64_t>(ticks_to_nanos(ticks_now()))}; }
@@ -41,7 +41,7 @@ struct alignas(64) RouteCounters {
 /// A started port.
 struct RoutePort {
   std::uint16_t id;
-  RouterPort own;
+  route::RouterPort own;
   rte_mempool* sending;  ///< where requests come from
 };
 
@@ -52,27 +52,28 @@ class RouteLcore {
  public:
   /// One port, as this lcore uses it.
   struct Port {
-    HopRewrite rewrite;
-    PlainFrames plain;
+    route::HopRewrite rewrite;
+    route::PlainFrames plain;
     PlainBurst plain_burst;
     std::uint32_t max_frame;
     rte_mempool* sending;
-    const RouterPort* own;
-    QueuePath* path;
-    std::vector<Responder> on_link;  ///< for the port's own addresses
-    std::vector<Responder> routed;   ///< for all the router's addresses, as seen from this port
+    const route::RouterPort* own;
+    datapath::QueuePath* path;
+    std::vector<packet::Responder> on_link;  ///< for the port's own addresses
+    std::vector<packet::Responder> routed;   ///< for all the router's addresses, as seen from this port
     Egress egress;
   };
 
   /// `ports` and `paths`, this lcore's by port, outlive it.
-  RouteLcore(const std::vector<RoutePort>& ports, const std::vector<QueuePath*>& paths, NeighbourTable& neighbours);
+  RouteLcore(const std::vector<RoutePort>& ports, const std::vector<datapath::QueuePath*>& paths,
+             route::NeighbourTable& neighbours);
 
   [[nodiscard]] std::vector<Port>& ports() { return ports_; }
-  [[nodiscard]] const NeighbourTable& neighbours() const { return neighbours_; }
+  [[nodiscard]] const route::NeighbourTable& neighbours() const { return neighbours_; }
 
   /// A frame that is no plain one. ipv4 or ipv6: to be looked up, its IP header whole in the first segment, right
   /// behind the Ethernet header. none: it is done with.
-  [[nodiscard]] L3Kind examine(std::uint16_t rx_port, rte_mbuf* mbuf);
+  [[nodiscard]] packet::L3Kind examine(std::uint16_t rx_port, rte_mbuf* mbuf);
 
   /// A packet that was looked up and cannot simply leave.
   void pass_on(std::uint16_t rx_port, rte_mbuf* mbuf, Hop hop, bool v4);
@@ -97,26 +98,27 @@ class RouteLcore {
  private:
   void drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason);
   /// Drops it, with an ICMP error back to its sender where that is right; the error is made of the packet itself.
-  void refuse(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict verdict, IcmpReason reason, std::uint16_t mtu = 0);
-  [[nodiscard]] bool turn_into_error(std::uint16_t rx_port, rte_mbuf* mbuf, IcmpReason reason, std::uint16_t mtu);
+  void refuse(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict verdict, route::IcmpReason reason, std::uint16_t mtu = 0);
+  [[nodiscard]] bool turn_into_error(std::uint16_t rx_port, rte_mbuf* mbuf, route::IcmpReason reason,
+                                     std::uint16_t mtu);
   /// To the router itself: true, and done with, if it was an answer, a question or news of a neighbour.
-  [[nodiscard]] bool take(std::uint16_t rx_port, rte_mbuf* mbuf, FrameRef frame, const ParsedFrame& parsed,
-                          const std::vector<Responder>& responders);
+  [[nodiscard]] bool take(std::uint16_t rx_port, rte_mbuf* mbuf, FrameRef frame, const packet::ParsedFrame& parsed,
+                          const std::vector<packet::Responder>& responders);
   void deliver(std::uint16_t rx_port, rte_mbuf* mbuf);
   void to_neighbour(std::uint16_t rx_port, rte_mbuf* mbuf, std::uint16_t tx_port, std::uint32_t neighbour);
   void send(rte_mbuf* mbuf, std::uint16_t tx_port, std::uint64_t mac);
-  void ask(const NeighbourKey& key, const NeighbourQuestion& question);
+  void ask(const route::NeighbourKey& key, const route::NeighbourQuestion& question);
   void call_waiting();
   [[nodiscard]] bool is_own(const IpAddress& address) const;
 
   const std::vector<RoutePort>& own_;
-  NeighbourTable& neighbours_;
+  route::NeighbourTable& neighbours_;
   std::vector<Port> ports_;
   WaitingRoom waiting_;
   std::uint32_t events_seen_ = 0;
   Nanos look_again_{0};
-  TokenBucket errors_;
+  route::TokenBucket errors_;
   RouteCounters counters_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::router

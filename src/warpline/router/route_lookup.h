@@ -9,7 +9,7 @@
 #include "warpline/base/units.h"
 #include "warpline/route/route_set.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// Where tables are to be, and what their names in DPDK end with.
 struct TablesPlace {
@@ -22,20 +22,20 @@ struct TablesPlace {
 ///
 /// `key` reads an IP header without looking further than `have` bytes, of which there are 20 or 40 at least.
 template <typename T>
-concept RouteLookup =
-    requires(const T& tables, const RouteSet& set, const TablesPlace& place, const std::uint8_t* ip, std::uint32_t have,
-             const typename T::V4Key* v4, const typename T::V6Key* v6, std::uint32_t* hops, std::uint16_t n) {
-      { T::make(set, place) } -> std::same_as<Result<T>>;
-      { T::memory(set) } -> std::same_as<Bytes>;
-      { T::v4_key(ip, have) } -> std::same_as<typename T::V4Key>;
-      { T::v6_key(ip, have) } -> std::same_as<typename T::V6Key>;
-      tables.find(v4, hops, n);
-      tables.find(v6, hops, n);
-    };
+concept RouteLookup = requires(const T& tables, const route::RouteSet& set, const TablesPlace& place,
+                               const std::uint8_t* ip, std::uint32_t have, const typename T::V4Key* v4,
+                               const typename T::V6Key* v6, std::uint32_t* hops, std::uint16_t n) {
+  { T::make(set, place) } -> std::same_as<Result<T>>;
+  { T::memory(set) } -> std::same_as<Bytes>;
+  { T::v4_key(ip, have) } -> std::same_as<typename T::V4Key>;
+  { T::v6_key(ip, have) } -> std::same_as<typename T::V6Key>;
+  tables.find(v4, hops, n);
+  tables.find(v6, hops, n);
+};
 
 /// Second-level tables of 256 entries that a trie of 24, then 8 bits a level needs for `routes`.
-[[nodiscard]] std::uint32_t second_level_tables(const std::vector<Ipv4Route>& routes);
-[[nodiscard]] std::uint32_t second_level_tables(const std::vector<Ipv6Route>& routes);
+[[nodiscard]] std::uint32_t second_level_tables(const std::vector<route::Ipv4Route>& routes);
+[[nodiscard]] std::uint32_t second_level_tables(const std::vector<route::Ipv6Route>& routes);
 
 /// `n` and up to an eighth of it more, in steps that stay the same while `n` changes a little: the memory that old
 /// tables leave fits the next ones.
@@ -44,4 +44,4 @@ concept RouteLookup =
 /// A table that DPDK did not make.
 [[nodiscard]] Error no_table(const std::string& what, int error);
 
-}  // namespace warpline
+}  // namespace warpline::router

@@ -14,7 +14,7 @@
 #include "warpline/router/fib_tables.h"
 #include "warpline/router/lpm_tables.h"
 
-namespace warpline {
+namespace warpline::router {
 namespace {
 
 constexpr std::uint32_t kHops = 1000;
@@ -30,14 +30,15 @@ Address draw(Random& random) {
 }
 
 template <typename Address>
-std::vector<Route<Address>> draw_routes(Random& random, std::size_t count, bool with_default) {
+std::vector<route::Route<Address>> draw_routes(Random& random, std::size_t count, bool with_default) {
   std::map<std::pair<unsigned, Address>, std::uint32_t> unique;
   for (std::size_t i = 0; i < count; ++i) {
     const auto length = static_cast<unsigned>(1 + random.below(sizeof(Address) * 8));
-    unique[{length, masked(draw<Address>(random), length)}] = static_cast<std::uint32_t>(1 + random.below(kHops - 1));
+    unique[{length, route::masked(draw<Address>(random), length)}] =
+        static_cast<std::uint32_t>(1 + random.below(kHops - 1));
   }
   if (with_default) unique[{0, Address{}}] = 7;
-  std::vector<Route<Address>> routes;
+  std::vector<route::Route<Address>> routes;
   for (const auto& [prefix, hop] : unique) {
     routes.push_back({prefix.second, static_cast<std::uint8_t>(prefix.first), hop, 0});
   }
@@ -45,26 +46,26 @@ std::vector<Route<Address>> draw_routes(Random& random, std::size_t count, bool 
 }
 
 template <typename Address>
-std::uint32_t slow_lookup(const std::vector<Route<Address>>& routes, const Address& address) {
-  std::uint32_t hop = RouteSet::kNone;
-  for (const Route<Address>& route : routes) {
-    if (covers(route.prefix, route.length, address)) hop = route.hop;
+std::uint32_t slow_lookup(const std::vector<route::Route<Address>>& routes, const Address& address) {
+  std::uint32_t hop = route::RouteSet::kNone;
+  for (const route::Route<Address>& route : routes) {
+    if (route::covers(route.prefix, route.length, address)) hop = route.hop;
   }
   return hop;
 }
 
 template <typename Address>
-std::vector<Address> targets(Random& random, const std::vector<Route<Address>>& routes) {
+std::vector<Address> targets(Random& random, const std::vector<route::Route<Address>>& routes) {
   std::vector<Address> all;
   for (int i = 0; i < 200; ++i) all.push_back(draw<Address>(random));
-  for (std::size_t i = 0; i < routes.size() && all.size() < kMaxBurst; ++i) {
+  for (std::size_t i = 0; i < routes.size() && all.size() < datapath::kMaxBurst; ++i) {
     all.push_back(routes[i].prefix);  // the edges: the first address, and the one before it
     Address before = routes[i].prefix;
     for (std::size_t byte = before.bytes.size(); byte-- > 0 && before.bytes[byte]-- == 0;) {
     }
     all.push_back(before);
   }
-  all.resize(std::min<std::size_t>(all.size(), kMaxBurst));
+  all.resize(std::min<std::size_t>(all.size(), datapath::kMaxBurst));
   return all;
 }
 
@@ -72,17 +73,17 @@ template <typename Lookup>
 class RouteLookups : public testing::Test {};
 using AllLookups = testing::Types<LpmTables, FibTables, ExactTables>;
 
-std::uint32_t key_of(const LpmTables*, const Ipv4Address& address) { return load_be32(address.bytes.data()); }
-std::uint32_t key_of(const FibTables*, const Ipv4Address& address) { return load_be32(address.bytes.data()); }
+std::uint32_t key_of(const LpmTables*, const Ipv4Address& address) { return packet::load_be32(address.bytes.data()); }
+std::uint32_t key_of(const FibTables*, const Ipv4Address& address) { return packet::load_be32(address.bytes.data()); }
 Ipv6Address key_of(const LpmTables*, const Ipv6Address& address) { return address; }
 Ipv6Address key_of(const FibTables*, const Ipv6Address& address) { return address; }
 template <typename Address>
-FlowKey<Address> key_of(const ExactTables*, const Address& address) {
+route::FlowKey<Address> key_of(const ExactTables*, const Address& address) {
   return {.source = {}, .destination = address};
 }
 
 template <typename Lookup, typename Address>
-void expect_same(const Lookup& tables, const std::vector<Route<Address>>& routes, Random& random) {
+void expect_same(const Lookup& tables, const std::vector<route::Route<Address>>& routes, Random& random) {
   const std::vector<Address> addresses = targets(random, routes);
   std::vector<decltype(key_of(&tables, addresses[0]))> keys;
   for (const Address& address : addresses) keys.push_back(key_of(&tables, address));
@@ -98,7 +99,7 @@ TYPED_TEST_SUITE(RouteLookups, AllLookups);
 TYPED_TEST(RouteLookups, FindTheLongestPrefix) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     Random random(seed);
-    RouteSet set;
+    route::RouteSet set;
     set.hops.resize(kHops);
     set.v4 = draw_routes<Ipv4Address>(random, seed * 120, seed % 2 == 0);
     set.v6 = draw_routes<Ipv6Address>(random, seed * 120, seed % 2 == 0);
@@ -110,31 +111,31 @@ TYPED_TEST(RouteLookups, FindTheLongestPrefix) {
 }
 
 TYPED_TEST(RouteLookups, FindNothingWithoutRoutes) {
-  const Result<TypeParam> tables = TypeParam::make(RouteSet{}, {.number = 9});
+  const Result<TypeParam> tables = TypeParam::make(route::RouteSet{}, {.number = 9});
   ASSERT_TRUE(tables.ok());
   Random random(9);
-  expect_same(*tables, std::vector<Ipv4Route>{}, random);
-  expect_same(*tables, std::vector<Ipv6Route>{}, random);
+  expect_same(*tables, std::vector<route::Ipv4Route>{}, random);
+  expect_same(*tables, std::vector<route::Ipv6Route>{}, random);
 }
 
 TEST(ExactLookup, PrefersFlows) {
   Random random(4);
-  RouteSet set;
+  route::RouteSet set;
   set.v4 = draw_routes<Ipv4Address>(random, 50, true);
-  std::set<FlowKey<Ipv4Address>> keys;
+  std::set<route::FlowKey<Ipv4Address>> keys;
   for (std::uint32_t i = 0; i < 3000; ++i) {
-    FlowKey<Ipv4Address> key{draw<Ipv4Address>(random), draw<Ipv4Address>(random)};
-    store_be16(key.source_port.data(), static_cast<std::uint16_t>(random.next()));
-    key.protocol = kProtocolUdp;
+    route::FlowKey<Ipv4Address> key{draw<Ipv4Address>(random), draw<Ipv4Address>(random)};
+    packet::store_be16(key.source_port.data(), static_cast<std::uint16_t>(random.next()));
+    key.protocol = packet::kProtocolUdp;
     if (keys.insert(key).second) set.flows_v4.push_back({key, 100 + i, 0});
   }
   const Result<ExactTables> tables = ExactTables::make(set, {.number = 20});
   ASSERT_TRUE(tables.ok()) << tables.error().message();
-  std::vector<FlowKey<Ipv4Address>> wanted;
+  std::vector<route::FlowKey<Ipv4Address>> wanted;
   std::vector<std::uint32_t> expected;
   for (std::size_t i = 0; i < 300; ++i) {
     const auto& flow = set.flows_v4[i * set.flows_v4.size() / 300];
-    FlowKey<Ipv4Address> key = flow.key;
+    route::FlowKey<Ipv4Address> key = flow.key;
     const bool other = i % 3 == 0;
     if (other) key.destination_port = {1, 1};
     wanted.push_back(key);
@@ -147,13 +148,13 @@ TEST(ExactLookup, PrefersFlows) {
 
 TEST(SecondLevelTables, AreCountedOncePerPrefix) {
   const auto route = [](const char* text, std::uint8_t length) {
-    return Ipv4Route{std::get<Ipv4Address>(*parse_ip(text)), length, 1, 0};
+    return route::Ipv4Route{std::get<Ipv4Address>(*parse_ip(text)), length, 1, 0};
   };
-  EXPECT_EQ(second_level_tables(std::vector<Ipv4Route>{}), 0U);
+  EXPECT_EQ(second_level_tables(std::vector<route::Ipv4Route>{}), 0U);
   EXPECT_EQ(second_level_tables({route("10.0.0.0", 8), route("10.0.0.0", 24), route("10.0.0.4", 30),
                                  route("10.0.0.9", 32), route("10.0.1.0", 25)}),
             2U);
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::router

@@ -12,14 +12,15 @@
 #include "warpline/router/generation.h"
 #include "warpline/router/route_lcore.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// The whole way of a routed packet on one lcore: polls one queue of every port, looks destinations up a burst at a
 /// time, rewrites, and sends by port. Owner: that lcore.
 template <RouteLookup Lookup>
-class RouteStage final : public Stage {
+class RouteStage final : public datapath::Stage {
  public:
-  RouteStage(const GenerationSwitch<Lookup>& generations, RouteLcore& lcore, PacketBudget& budget, std::uint16_t burst)
+  RouteStage(const GenerationSwitch<Lookup>& generations, RouteLcore& lcore, datapath::PacketBudget& budget,
+             std::uint16_t burst)
       : reader_(generations), lcore_(lcore), budget_(budget), burst_(burst) {}
 
   std::uint16_t poll() override { return sampler_.due() ? round<true>() : round<false>(); }
@@ -27,7 +28,7 @@ class RouteStage final : public Stage {
   bool drain() override {
     const Generation<Lookup>& generation = reader_.take();
     for (std::uint16_t port = 0; port < lcore_.ports().size(); ++port) {
-      QueuePath& path = *lcore_.ports()[port].path;
+      datapath::QueuePath& path = *lcore_.ports()[port].path;
       const auto held = [&path](rte_mbuf** mbufs, std::uint16_t room) { return path.take_held(mbufs, room); };
       while (receive_by<false>(held, port, bursts_[0]) != 0) pass_on<false>(generation, bursts_[0]);
     }
@@ -38,17 +39,17 @@ class RouteStage final : public Stage {
   [[nodiscard]] const typename GenerationSwitch<Lookup>::Reader& reader() const { return reader_; }
 
  private:
-  static constexpr std::uint32_t kEthernet = EthernetView::kHeaderLength;
+  static constexpr std::uint32_t kEthernet = packet::EthernetView::kHeaderLength;
   static constexpr bool kByAddress = std::is_same_v<typename Lookup::V4Key, std::uint32_t>;
 
   /// Packets of one family that came in one burst.
   template <typename Key>
   struct Lookups {
     std::uint16_t count = 0;
-    std::array<rte_mbuf*, kMaxBurst> mbufs;
-    std::array<std::uint8_t*, kMaxBurst> frames;
-    std::array<Key, kMaxBurst> keys;
-    std::array<std::uint32_t, kMaxBurst> hops;
+    std::array<rte_mbuf*, datapath::kMaxBurst> mbufs;
+    std::array<std::uint8_t*, datapath::kMaxBurst> frames;
+    std::array<Key, datapath::kMaxBurst> keys;
+    std::array<std::uint32_t, datapath::kMaxBurst> hops;
 
     void add(rte_mbuf* mbuf, std::uint8_t* frame, const Key& key) {
       mbufs[count] = mbuf;
@@ -61,7 +62,7 @@ class RouteStage final : public Stage {
   struct Burst {
     std::uint16_t port;
     bool in_one;  ///< each packet is one segment
-    std::array<std::uint16_t, kMaxBurst> lengths;
+    std::array<std::uint16_t, datapath::kMaxBurst> lengths;
     Lookups<typename Lookup::V4Key> packets;  ///< all of them at first, then those of IPv4
   };
 
@@ -89,7 +90,7 @@ class RouteStage final : public Stage {
 
   template <bool kTimed>
   std::uint16_t receive(std::uint16_t port, Burst& burst) {
-    QueuePath& path = *lcore_.ports()[port].path;
+    datapath::QueuePath& path = *lcore_.ports()[port].path;
     return receive_by<kTimed>([&path](rte_mbuf** mbufs, std::uint16_t room) { return path.receive(mbufs, room); }, port,
                               burst);
   }
@@ -97,7 +98,7 @@ class RouteStage final : public Stage {
   /// `take` puts up to so many packets where it is told and returns how many.
   template <bool kTimed, typename F>
   std::uint16_t receive_by(F&& take, std::uint16_t port, Burst& burst) {
-    QueuePath& path = *lcore_.ports()[port].path;
+    datapath::QueuePath& path = *lcore_.ports()[port].path;
     const std::uint16_t room = budget_.claim(burst_);
     if constexpr (kTimed) sampler_.start();
     const std::uint16_t received = take(burst.packets.mbufs.data(), room);
@@ -116,7 +117,7 @@ class RouteStage final : public Stage {
   template <bool kTimed>
   void pass_on(const Generation<Lookup>& generation, Burst& burst) {
     if constexpr (kTimed) sampler_.start();
-    QueuePath& path = *lcore_.ports()[burst.port].path;
+    datapath::QueuePath& path = *lcore_.ports()[burst.port].path;
     const std::uint16_t received = burst.packets.count;
     const bool watched = path.recycler != nullptr && path.recycler->watches();
     if (watched) [[unlikely]]
@@ -140,7 +141,8 @@ class RouteStage final : public Stage {
   std::uint64_t sort(Burst& burst) {
     auto& packets = burst.packets;
     // Where IPv6 is all that comes, nothing is looked at in vain.
-    const bool worth_it = burst.in_one && load_be16(packets.frames[0] + EthernetView::kEtherType) == kEtherTypeIpv4;
+    const bool worth_it = burst.in_one && packet::load_be16(packets.frames[0] + packet::EthernetView::kEtherType) ==
+                                              packet::kEtherTypeIpv4;
     const unsigned groups = worth_it ? packets.count / PlainBurst::kGroup : 0;
     const PlainBurst::Found found = lcore_.ports()[burst.port].plain_burst.look(
         packets.frames.data(), burst.lengths.data(), groups, addresses(packets));
@@ -154,7 +156,7 @@ class RouteStage final : public Stage {
   [[gnu::noinline]] std::uint64_t sort_mixed(Burst& burst, std::uint64_t plain) {
     auto& v4 = burst.packets;
     const std::uint16_t count = v4.count;
-    const PlainFrames look = lcore_.ports()[burst.port].plain;
+    const route::PlainFrames look = lcore_.ports()[burst.port].plain;
     std::uint64_t bytes = 0;
     v4.count = v6_.count = 0;
     for (std::uint16_t i = 0; i < count; ++i) {
@@ -169,9 +171,9 @@ class RouteStage final : public Stage {
       } else if (look.is_ipv6(frame, head, length)) {
         v6_.add(mbuf, frame, Lookup::v6_key(frame + kEthernet, head - kEthernet));
       } else {
-        const L3Kind kind = lcore_.examine(burst.port, mbuf);
-        if (kind == L3Kind::ipv4) v4.add(mbuf, frame, Lookup::v4_key(frame + kEthernet, head - kEthernet));
-        if (kind == L3Kind::ipv6) v6_.add(mbuf, frame, Lookup::v6_key(frame + kEthernet, head - kEthernet));
+        const packet::L3Kind kind = lcore_.examine(burst.port, mbuf);
+        if (kind == packet::L3Kind::ipv4) v4.add(mbuf, frame, Lookup::v4_key(frame + kEthernet, head - kEthernet));
+        if (kind == packet::L3Kind::ipv6) v6_.add(mbuf, frame, Lookup::v6_key(frame + kEthernet, head - kEthernet));
       }
     }
     return bytes;
@@ -190,7 +192,7 @@ class RouteStage final : public Stage {
   /// Sends them where they were found to go.
   template <bool kV4, typename Key>
   void leave(const Generation<Lookup>& generation, std::uint16_t rx_port, const Lookups<Key>& lookups) {
-    const NeighbourTable& neighbours = lcore_.neighbours();
+    const route::NeighbourTable& neighbours = lcore_.neighbours();
     // Writing to a frame might change all that is not held here, for all the compiler knows.
     RouteLcore::Port* const ports = lcore_.ports().data();
     const Hop* const hops = generation.hops.data();
@@ -198,19 +200,20 @@ class RouteStage final : public Stage {
     for (std::size_t i = 0; i < count; ++i) {
       rte_mbuf* mbuf = lookups.mbufs[i];
       const Hop hop = hops[lookups.hops[i]];
-      const NeighbourWord word = neighbours.word(hop.neighbour);
+      const route::NeighbourWord word = neighbours.word(hop.neighbour);
       RouteLcore::Port& out = ports[hop.port];
       std::uint8_t* frame = lookups.frames[i];
       const std::uint32_t length = rte_pktmbuf_pkt_len(mbuf);
-      const auto life = kV4 ? HopRewrite::life_v4(frame + kEthernet) : HopRewrite::life_v6(frame + kEthernet);
+      const auto life =
+          kV4 ? route::HopRewrite::life_v4(frame + kEthernet) : route::HopRewrite::life_v6(frame + kEthernet);
       if (!word.good() || life.is_over() || (kV4 && life.wraps()) || length > out.max_frame) [[unlikely]] {
         lcore_.pass_on(rx_port, mbuf, hop, kV4);
         continue;
       }
       if constexpr (kV4) {
-        HopRewrite::live_less_v4(frame + kEthernet, life);
+        route::HopRewrite::live_less_v4(frame + kEthernet, life);
       } else {
-        HopRewrite::live_less_v6(frame + kEthernet, life);
+        route::HopRewrite::live_less_v6(frame + kEthernet, life);
       }
       out.rewrite.stations(frame, word.mac());
       out.egress.append(mbuf, length);
@@ -224,7 +227,7 @@ class RouteStage final : public Stage {
   }
 
   /// By which ports the burst left. The lcore's queues are in the order of its ports, receive and transmit alike.
-  void tell_recycler(QueuePath& path) {
+  void tell_recycler(datapath::QueuePath& path) {
     const std::size_t first = path.recycle_index - (path.recycle_index % lcore_.ports().size());
     for (std::size_t port = 0; port < lcore_.ports().size() && port < kMostWatched; ++port) {
       const auto left = static_cast<std::uint32_t>(lcore_.ports()[port].egress.pushed() - pushed_[port]);
@@ -232,16 +235,16 @@ class RouteStage final : public Stage {
     }
   }
 
-  static constexpr std::size_t kMostWatched = RecycleWatch::kMostQueues;
+  static constexpr std::size_t kMostWatched = memory::RecycleWatch::kMostQueues;
 
   typename GenerationSwitch<Lookup>::Reader reader_;
   RouteLcore& lcore_;
-  PacketBudget& budget_;
+  datapath::PacketBudget& budget_;
   std::uint16_t burst_;
-  StageSampler sampler_;
+  datapath::StageSampler sampler_;
   std::array<Burst, 2> bursts_;  ///< the one that comes, and the one that is passed on
   Lookups<typename Lookup::V6Key> v6_;
   std::array<std::uint64_t, kMostWatched> pushed_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::router

@@ -12,7 +12,7 @@
 #include "warpline/router/lpm_tables.h"
 #include "warpline/router/route_stage.h"
 
-namespace warpline {
+namespace warpline::router {
 namespace {
 
 constexpr Nanos kAgeEvery{250'000'000};
@@ -22,8 +22,8 @@ constexpr Nanos kDefaultDeadline{20'000};
 template <RouteLookup Lookup>
 class RouterBy final : public Router {
  public:
-  RouterBy(const DatapathSettings& settings, const RouterSettings& routing, const ForwardLayout& layout,
-           const LcorePlan& plan, std::vector<RoutePort> ports)
+  RouterBy(const datapath::DatapathSettings& settings, const RouterSettings& routing,
+           const datapath::ForwardLayout& layout, const runtime::LcorePlan& plan, std::vector<RoutePort> ports)
       : Router(settings, routing, layout, plan, std::move(ports)) {
     for (const auto& lcore : lcores_) {
       stages_.push_back(std::make_unique<RouteStage<Lookup>>(generations_, *lcore, budget_, settings.forward.burst));
@@ -31,18 +31,18 @@ class RouterBy final : public Router {
   }
 
   void run(std::size_t role) override {
-    std::vector<Stage*> stages;
+    std::vector<datapath::Stage*> stages;
     for (const std::uint16_t path : layout_.roles[role].paths) {
-      Stage* stage = stages_[layout_.paths[path].queue].get();
+      datapath::Stage* stage = stages_[layout_.paths[path].queue].get();
       if (std::ranges::find(stages, stage) == stages.end()) stages.push_back(stage);
     }
-    run_stages(stages, control_, plan_.workers[role].gives_way);
+    datapath::run_stages(stages, control_, plan_.workers[role].gives_way);
   }
 
   [[nodiscard]] bool switching() const override { return generations_.has_old(); }
 
  private:
-  Result<void> install(const RouteSet& set) override {
+  Result<void> install(const route::RouteSet& set) override {
     const std::uint64_t number = generations_.newest() + 1;
     WARPLINE_TRY(Lookup tables, Lookup::make(set, {.number = number, .node = plan_.workers.front().cpu.node}));
     WARPLINE_TRY(std::vector<Hop> hops, hold(set));
@@ -78,22 +78,22 @@ auto with_lookup(LookupKind kind, Use&& use) {
 
 }  // namespace
 
-Bytes route_memory(LookupKind lookup, const RouteSet& set) {
+Bytes route_memory(LookupKind lookup, const route::RouteSet& set) {
   constexpr std::uint64_t kGenerations = 3;  // in use, being made, and what does not fit where an old one was
   const Bytes one = with_lookup(lookup, [&set]<typename Lookup>(Lookup*) { return Lookup::memory(set); });
   return {kGenerations * one.value};
 }
 
-Router::Router(const DatapathSettings& settings, const RouterSettings& routing, const ForwardLayout& layout,
-               const LcorePlan& plan, std::vector<RoutePort> ports)
+Router::Router(const datapath::DatapathSettings& settings, const RouterSettings& routing,
+               const datapath::ForwardLayout& layout, const runtime::LcorePlan& plan, std::vector<RoutePort> ports)
     : routing_(routing),
       layout_(layout),
       plan_(plan),
       ports_(std::move(ports)),
       neighbours_(kNeighbours),
       budget_(settings.packets) {
-  for (const PathRoute& route : layout.paths) {
-    auto path = std::make_unique<QueuePath>();
+  for (const datapath::PathRoute& route : layout.paths) {
+    auto path = std::make_unique<datapath::QueuePath>();
     path->rx = path->tx = path->reply = {ports_[route.rx_port].id, route.queue};
     path->burst = settings.forward.burst;
     path->deadline_ticks = nanos_to_ticks(settings.forward.deadline.value_or(kDefaultDeadline));
@@ -106,7 +106,7 @@ Router::Router(const DatapathSettings& settings, const RouterSettings& routing, 
     }
   }
   for (std::uint16_t pipeline = 0; pipeline < settings.forward.pipelines; ++pipeline) {
-    std::vector<QueuePath*> own;
+    std::vector<datapath::QueuePath*> own;
     for (std::size_t port = 0; port < ports_.size(); ++port) {
       own.push_back(paths_[pipeline * ports_.size() + port].get());
     }
@@ -114,9 +114,10 @@ Router::Router(const DatapathSettings& settings, const RouterSettings& routing, 
   }
 }
 
-Result<std::unique_ptr<Router>> Router::create(const DatapathSettings& settings, const RouterSettings& routing,
-                                               const ForwardLayout& layout, const LcorePlan& plan,
-                                               std::vector<RoutePort> ports, RouteSet routes) {
+Result<std::unique_ptr<Router>> Router::create(const datapath::DatapathSettings& settings,
+                                               const RouterSettings& routing, const datapath::ForwardLayout& layout,
+                                               const runtime::LcorePlan& plan, std::vector<RoutePort> ports,
+                                               route::RouteSet routes) {
   std::unique_ptr<Router> router =
       with_lookup(routing.lookup, [&]<typename Lookup>(Lookup*) -> std::unique_ptr<Router> {
         return std::make_unique<RouterBy<Lookup>>(settings, routing, layout, plan, std::move(ports));
@@ -126,23 +127,23 @@ Result<std::unique_ptr<Router>> Router::create(const DatapathSettings& settings,
   return router;
 }
 
-void Router::recycle_with(const Recycling& recycling) {
+void Router::recycle_with(const memory::Recycling& recycling) {
   recycling_ = &recycling;
-  give_recyclers(recycling, layout_, paths_);
+  datapath::give_recyclers(recycling, layout_, paths_);
 }
 
 std::optional<std::uint64_t> Router::recycled() const {
   return recycling_ != nullptr ? recycling_->recycled() : std::nullopt;
 }
 
-Result<std::vector<Hop>> Router::hold(const RouteSet& set) {
+Result<std::vector<Hop>> Router::hold(const route::RouteSet& set) {
   std::vector<Hop> hops;
   hops.reserve(set.hops.size());
-  for (const NextHop& next : set.hops) {
-    Hop& hop = hops.emplace_back(Hop{NeighbourTable::kNobody, next.port, next.kind});
-    if (next.kind != HopKind::gateway) continue;
-    hop.neighbour = neighbours_.pin(NeighbourKey::of(next.port, next.gateway), router_now());
-    if (hop.neighbour != NeighbourTable::kNobody) continue;
+  for (const route::NextHop& next : set.hops) {
+    Hop& hop = hops.emplace_back(Hop{route::NeighbourTable::kNobody, next.port, next.kind});
+    if (next.kind != route::HopKind::gateway) continue;
+    hop.neighbour = neighbours_.pin(route::NeighbourKey::of(next.port, next.gateway), router_now());
+    if (hop.neighbour != route::NeighbourTable::kNobody) continue;
     hops.pop_back();
     let_go(hops);
     return usage_error(
@@ -155,15 +156,16 @@ Result<std::vector<Hop>> Router::hold(const RouteSet& set) {
 
 void Router::let_go(const std::vector<Hop>& hops) {
   for (const Hop& hop : hops) {
-    if (hop.kind == HopKind::gateway) neighbours_.unpin(hop.neighbour);
+    if (hop.kind == route::HopKind::gateway) neighbours_.unpin(hop.neighbour);
   }
 }
 
 Result<void> Router::reload() {
-  std::vector<RouterPort> own;
+  std::vector<route::RouterPort> own;
   for (const RoutePort& port : ports_) own.push_back(port.own);
   const auto read_and_install = [&]() -> Result<void> {
-    WARPLINE_TRY(const RouteSet set, read_routes(routing_.routes, own, routing_.lookup == LookupKind::exact));
+    WARPLINE_TRY(const route::RouteSet set,
+                 route::read_routes(routing_.routes, own, routing_.lookup == LookupKind::exact));
     WARPLINE_CHECK(install(set));
     routes_ = set.from_file;
     return {};
@@ -187,4 +189,4 @@ std::uint64_t Router::received() const {
   return packets;
 }
 
-}  // namespace warpline
+}  // namespace warpline::router

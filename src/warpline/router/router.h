@@ -16,10 +16,10 @@
 #include "warpline/router/route_lcore.h"
 #include "warpline/router/router_settings.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// Memory of DPDK's that the tables of `set` take, and those that replace them. For Eal::start.
-[[nodiscard]] Bytes route_memory(LookupKind lookup, const RouteSet& set);
+[[nodiscard]] Bytes route_memory(LookupKind lookup, const route::RouteSet& set);
 
 /// Everything that routes in one `l3forward` run. Control thread: create, launch run() on every role's lcore, tend()
 /// again and again, reload() if asked to, stop(), wait for the lcores, read the totals.
@@ -29,16 +29,17 @@ class Router {
   static constexpr std::uint32_t kNeighbours = 65'536;
 
   /// `ports` in the order of the layout. `layout` and `plan` outlive the router.
-  [[nodiscard]] static Result<std::unique_ptr<Router>> create(const DatapathSettings& settings,
+  [[nodiscard]] static Result<std::unique_ptr<Router>> create(const datapath::DatapathSettings& settings,
                                                               const RouterSettings& routing,
-                                                              const ForwardLayout& layout, const LcorePlan& plan,
-                                                              std::vector<RoutePort> ports, RouteSet routes);
+                                                              const datapath::ForwardLayout& layout,
+                                                              const runtime::LcorePlan& plan,
+                                                              std::vector<RoutePort> ports, route::RouteSet routes);
   virtual ~Router() = default;
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
   /// Before the lcores start.
-  void recycle_with(const Recycling& recycling);
+  void recycle_with(const memory::Recycling& recycling);
 
   /// What the worker of layout.roles[role] does until stopped and drained.
   virtual void run(std::size_t role) = 0;
@@ -52,10 +53,10 @@ class Router {
   void tend();
 
   /// Where packets come from and go to, with counters that any thread may read; in the order of layout.paths.
-  [[nodiscard]] const std::vector<std::unique_ptr<QueuePath>>& paths() const { return paths_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<datapath::QueuePath>>& paths() const { return paths_; }
   /// What each pipeline routes with, and its counters.
   [[nodiscard]] const std::vector<std::unique_ptr<RouteLcore>>& lcores() const { return lcores_; }
-  [[nodiscard]] const NeighbourTable& neighbours() const { return neighbours_; }  ///< of all ports
+  [[nodiscard]] const route::NeighbourTable& neighbours() const { return neighbours_; }  ///< of all ports
   /// Buffers that were received into again without their pool; unset where nothing can be recycled so.
   [[nodiscard]] std::optional<std::uint64_t> recycled() const;
   [[nodiscard]] std::uint64_t received() const;  ///< packets, by all paths together
@@ -69,33 +70,33 @@ class Router {
 
  protected:
   /// Makes everything but the tables. `layout` and `plan` outlive the router.
-  Router(const DatapathSettings& settings, const RouterSettings& routing, const ForwardLayout& layout,
-         const LcorePlan& plan, std::vector<RoutePort> ports);
+  Router(const datapath::DatapathSettings& settings, const RouterSettings& routing,
+         const datapath::ForwardLayout& layout, const runtime::LcorePlan& plan, std::vector<RoutePort> ports);
 
   /// Makes tables of `set` and publishes them.
-  [[nodiscard]] virtual Result<void> install(const RouteSet& set) = 0;
+  [[nodiscard]] virtual Result<void> install(const route::RouteSet& set) = 0;
   virtual void free_old() = 0;  ///< frees tables that no lcore uses any more
   /// The hops of `set` with their neighbours, which stay known until let_go().
-  [[nodiscard]] Result<std::vector<Hop>> hold(const RouteSet& set);
+  [[nodiscard]] Result<std::vector<Hop>> hold(const route::RouteSet& set);
   /// Ends what hold() began: neighbours that are only gateways of these hops may be forgotten.
   void let_go(const std::vector<Hop>& hops);
 
-  const RouterSettings routing_;                     ///< as given to create()
-  const ForwardLayout& layout_;                      ///< as given to create()
-  const LcorePlan& plan_;                            ///< as given to create()
-  const std::vector<RoutePort> ports_;               ///< in the order of the layout
-  NeighbourTable neighbours_;                        ///< shared by all lcores
-  PacketBudget budget_;                              ///< packets that all lcores may receive together
-  StageControl control_;                             ///< told to all lcores' loops
-  std::vector<std::unique_ptr<QueuePath>> paths_;    ///< as layout.paths
-  std::vector<std::unique_ptr<RouteLcore>> lcores_;  ///< by pipeline
+  const RouterSettings routing_;                             ///< as given to create()
+  const datapath::ForwardLayout& layout_;                    ///< as given to create()
+  const runtime::LcorePlan& plan_;                           ///< as given to create()
+  const std::vector<RoutePort> ports_;                       ///< in the order of the layout
+  route::NeighbourTable neighbours_;                         ///< shared by all lcores
+  datapath::PacketBudget budget_;                            ///< packets that all lcores may receive together
+  datapath::StageControl control_;                           ///< told to all lcores' loops
+  std::vector<std::unique_ptr<datapath::QueuePath>> paths_;  ///< as layout.paths
+  std::vector<std::unique_ptr<RouteLcore>> lcores_;          ///< by pipeline
 
  private:
   std::size_t routes_ = 0;
   std::uint32_t reloads_ = 0;
   std::uint32_t refused_ = 0;
   std::int64_t aged_ = 0;
-  const Recycling* recycling_ = nullptr;
+  const memory::Recycling* recycling_ = nullptr;
 };
 
-}  // namespace warpline
+}  // namespace warpline::router

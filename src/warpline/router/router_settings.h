@@ -6,7 +6,7 @@
 
 #include "warpline/base/enum_names.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// How the destination of a packet is looked up.
 enum class LookupKind : std::uint8_t {
@@ -14,8 +14,7 @@ enum class LookupKind : std::uint8_t {
   fib,    ///< the same, by its FIB tables
   exact,  ///< flows first, by its hash tables; then as lpm
 };
-template <>
-inline constexpr auto kEnumNames<LookupKind> = enum_names<LookupKind>({"lpm", "fib", "exact"});
+constexpr auto names_of(LookupKind) { return enum_names<LookupKind>({"lpm", "fib", "exact"}); }
 
 /// What l3forward has beyond ForwardSettings.
 struct RouterSettings {
@@ -24,4 +23,4 @@ struct RouterSettings {
   bool operator==(const RouterSettings&) const = default;
 };
 
-}  // namespace warpline
+}  // namespace warpline::router

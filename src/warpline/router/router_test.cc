@@ -21,10 +21,11 @@
 #include "warpline/router/route_layout.h"
 #include "warpline/runtime/eal_environment.h"
 
-namespace warpline {
+namespace warpline::router {
 namespace {
 
-const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(0, Bytes{std::uint64_t{1} << 30}));
+const auto* const kEal =
+    testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(0, Bytes{std::uint64_t{1} << 30}));
 
 constexpr std::uint32_t kRouterBuffers = 4095;
 
@@ -50,7 +51,8 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
 #endif
 #endif
     static int pools = 0;
-    pool_.emplace(*PacketPool::make("route" + std::to_string(pools++), kRouterBuffers, 0, 2048, kAnyNode));
+    pool_.emplace(
+        *memory::PacketPool::make("route" + std::to_string(pools++), kRouterBuffers, 0, 2048, runtime::kAnyNode));
     routes_file_ = testing::TempDir() + "routes" + std::to_string(getpid());
     write_routes("10.77.0.0/16 via 10.0.1.9\nfd00:77::/32 via fd00:2::9\n");
     routing_.lookup = GetParam();
@@ -58,22 +60,22 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     settings_.forward.burst = 32;
     const char* const addresses[2][2] = {{"10.0.0.1/24", "fd00:1::1/64"}, {"10.0.1.1/24", "fd00:2::1/64"}};
     std::vector<RoutePort> ports;
-    std::vector<RouterPort> own;
+    std::vector<route::RouterPort> own;
     for (int i = 0; i < 2; ++i) {
-      const auto ids = *make_ring_pair(1, 1024, kAnyNode);
+      const auto ids = *port::make_ring_pair(1, 1024, runtime::kAnyNode);
       ports_.push_back(started(ids.first));
       far_.push_back(started(ids.second));
-      RouterPort port{.mac = ports_.back().mac(), .mtu = 1500, .addresses = {}};
+      route::RouterPort port{.mac = ports_.back().mac(), .mtu = 1500, .addresses = {}};
       for (const char* address : addresses[i]) port.addresses.push_back(*parse_interface_address(address));
       macs_.push_back(port.mac);
       own.push_back(port);
       ports.push_back({ports_.back().id(), port, pool_->get()});
       settings_.ports.emplace_back().addresses = port.addresses;
     }
-    auto routes = read_routes(routes_file_, own, false);
+    auto routes = route::read_routes(routes_file_, own, false);
     ASSERT_TRUE(routes.ok()) << routes.error().message();
-    layout_ = lay_out_routing(settings_, {kAnyNode, kAnyNode}, 1);
-    plan_ = *plan_lcores(*Topology::of_machine(), layout_.requests, {});
+    layout_ = lay_out_routing(settings_, {runtime::kAnyNode, runtime::kAnyNode}, 1);
+    plan_ = *runtime::plan_lcores(*machine::Topology::of_machine(), layout_.requests, {});
     plan_.workers[0].gives_way = true;
     auto router = Router::create(settings_, routing_, layout_, plan_, std::move(ports), *std::move(routes));
     ASSERT_TRUE(router.ok()) << router.error().message();
@@ -107,8 +109,8 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
 
   void write_routes(const std::string& text) const { std::ofstream(routes_file_) << text; }
 
-  Port started(std::uint16_t id) {
-    Port port = *Port::adopt(id);
+  port::Port started(std::uint16_t id) {
+    port::Port port = *port::Port::adopt(id);
     EXPECT_TRUE(port.configure({}, {.rx = 1, .tx = 1}).ok());
     EXPECT_TRUE(port.attach(pool_->get()).ok());
     EXPECT_TRUE(port.start().ok());
@@ -116,15 +118,15 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
   }
 
   /// A frame from the link of `port`.
-  void send(int port, const FrameBytes& bytes) {
+  void send(int port, const packet::FrameBytes& bytes) {
     rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
     ASSERT_NE(mbuf, nullptr);
     std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
     while (rte_eth_tx_burst(far_[port].id(), 0, &mbuf, 1) == 0) std::this_thread::yield();
   }
 
-  std::vector<FrameBytes> drain(int port) {
-    std::vector<FrameBytes> frames;
+  std::vector<packet::FrameBytes> drain(int port) {
+    std::vector<packet::FrameBytes> frames;
     std::array<rte_mbuf*, 64> mbufs;
     while (const std::uint16_t count = rte_eth_rx_burst(far_[port].id(), 0, mbufs.data(), mbufs.size())) {
       for (std::uint16_t i = 0; i < count; ++i) {
@@ -138,38 +140,38 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
   }
 
   /// The next frame that leaves by `port`.
-  FrameBytes next(int port) {
+  packet::FrameBytes next(int port) {
     while (queue_[port].empty()) {
-      for (FrameBytes& frame : drain(port)) queue_[port].push_back(std::move(frame));
+      for (packet::FrameBytes& frame : drain(port)) queue_[port].push_back(std::move(frame));
       std::this_thread::yield();
     }
-    FrameBytes frame = std::move(queue_[port].front());
+    packet::FrameBytes frame = std::move(queue_[port].front());
     queue_[port].erase(queue_[port].begin());
-    SegmentedFrame whole(frame);
-    EXPECT_EQ(verdict_of(whole.ref()), Verdict::forward);
+    packet::SegmentedFrame whole(frame);
+    EXPECT_EQ(packet::verdict_of(whole.ref()), Verdict::forward);
     return frame;
   }
 
-  [[nodiscard]] FrameBytes udp(const IpAddress& from, const IpAddress& to, std::uint8_t ttl = 64,
-                               std::size_t payload = 40, std::uint16_t number = 1) const {
-    const UdpFrame header{.destination_mac = macs_[0],
-                          .source_mac = kWest.mac,
-                          .source = from,
-                          .destination = to,
-                          .source_port = 1000,
-                          .destination_port = number,
-                          .time_to_live = ttl};
-    FrameBytes frame(udp_headers_length(header) + payload);
-    EXPECT_NE(emit(header, frame), 0U);
+  [[nodiscard]] packet::FrameBytes udp(const IpAddress& from, const IpAddress& to, std::uint8_t ttl = 64,
+                                       std::size_t payload = 40, std::uint16_t number = 1) const {
+    const packet::UdpFrame header{.destination_mac = macs_[0],
+                                  .source_mac = kWest.mac,
+                                  .source = from,
+                                  .destination = to,
+                                  .source_port = 1000,
+                                  .destination_port = number,
+                                  .time_to_live = ttl};
+    packet::FrameBytes frame(packet::udp_headers_length(header) + payload);
+    EXPECT_NE(packet::emit(header, frame), 0U);
     return frame;
   }
 
   /// Answers the router's question for `host`, the next frame on `port`.
   void answer(int port, const Host& host) {
-    FrameBytes question = next(port);
-    SegmentedFrame frame(question);
-    const bool v4 = parse(frame.ref()).l3 == L3Kind::arp;
-    ASSERT_TRUE(Responder(host.mac, {v4 ? host.v4 : host.v6, 24}).answer(frame.ref()));
+    packet::FrameBytes question = next(port);
+    packet::SegmentedFrame frame(question);
+    const bool v4 = packet::parse(frame.ref()).l3 == packet::L3Kind::arp;
+    ASSERT_TRUE(packet::Responder(host.mac, {v4 ? host.v4 : host.v6, 24}).answer(frame.ref()));
     send(port, frame.bytes());
   }
 
@@ -181,57 +183,58 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
   void wait_for(const std::function<bool()>& condition) const {
     while (!condition()) std::this_thread::yield();
   }
-  void expect_dropped(const FrameBytes& frame, Verdict verdict) {
+  void expect_dropped(const packet::FrameBytes& frame, Verdict verdict) {
     send(0, frame);
     wait_for([&] { return drops(verdict) == 1; });
   }
 
-  DatapathSettings settings_;
+  datapath::DatapathSettings settings_;
   RouterSettings routing_;
   std::string routes_file_;
-  std::optional<PacketPool> pool_;
-  std::vector<Port> ports_;
-  std::vector<Port> far_;
+  std::optional<memory::PacketPool> pool_;
+  std::vector<port::Port> ports_;
+  std::vector<port::Port> far_;
   std::vector<MacAddress> macs_;
-  ForwardLayout layout_;
-  LcorePlan plan_;
+  datapath::ForwardLayout layout_;
+  runtime::LcorePlan plan_;
   std::unique_ptr<Router> router_;
   std::thread lcore_;
-  std::vector<FrameBytes> queue_[2];
+  std::vector<packet::FrameBytes> queue_[2];
 };
 
-FrameBytes routed(FrameBytes frame, const MacAddress& from, const MacAddress& to, bool v4) {
-  store_address(frame.data(), to);
-  store_address(frame.data() + 6, from);
+packet::FrameBytes routed(packet::FrameBytes frame, const MacAddress& from, const MacAddress& to, bool v4) {
+  packet::store_address(frame.data(), to);
+  packet::store_address(frame.data() + 6, from);
   frame[v4 ? 22 : 21] -= 1;
-  return v4 ? with_checksums(frame) : frame;
+  return v4 ? packet::with_checksums(frame) : frame;
 }
 
 TEST_P(RouterTest, PassesOnByGatewaysAndOnLinksOnceItKnowsThem) {
   for (const auto& [from, to, v4] : {std::tuple(kWest.v4, kFarV4, true), std::tuple(kWest.v6, kFarV6, false)}) {
-    const FrameBytes first = udp(from, to, 64, 40, 1);
+    const packet::FrameBytes first = udp(from, to, 64, 40, 1);
     send(0, first);
     answer(1, kEast);
     EXPECT_EQ(next(1), routed(first, macs_[1], kEast.mac, v4));
-    const FrameBytes second = udp(from, to, 2, 1400, 2);
+    const packet::FrameBytes second = udp(from, to, 2, 1400, 2);
     send(0, second);
     EXPECT_EQ(next(1), routed(second, macs_[1], kEast.mac, v4));
   }
-  const FrameBytes on_link = udp(kWest.v4, kEast.v4);
+  const packet::FrameBytes on_link = udp(kWest.v4, kEast.v4);
   send(0, on_link);
   EXPECT_EQ(next(1), routed(on_link, macs_[1], kEast.mac, true)) << "the gateway itself";
-  EXPECT_EQ(router_->neighbours().count(NeighbourState::reachable), 2U);
+  EXPECT_EQ(router_->neighbours().count(route::NeighbourState::reachable), 2U);
 }
 
 TEST_P(RouterTest, SaysWhyItDoesNotPassOn) {
-  const auto expect_error = [&](const FrameBytes& offender, Verdict verdict, std::uint8_t type, std::uint8_t code) {
+  const auto expect_error = [&](const packet::FrameBytes& offender, Verdict verdict, std::uint8_t type,
+                                std::uint8_t code) {
     send(0, offender);
-    const FrameBytes error = next(0);
-    const bool v4 = error.size() < 14 + 40 || EthernetView(error.data()).ether_type() == kEtherTypeIpv4;
+    const packet::FrameBytes error = next(0);
+    const bool v4 = error.size() < 14 + 40 || packet::EthernetView(error.data()).ether_type() == packet::kEtherTypeIpv4;
     const std::size_t icmp = v4 ? 34 : 54;
     EXPECT_EQ(error[icmp], type) << name(verdict);
     EXPECT_EQ(error[icmp + 1], code) << name(verdict);
-    EXPECT_EQ(load_address<MacAddress>(error.data()), kWest.mac);
+    EXPECT_EQ(packet::load_address<MacAddress>(error.data()), kWest.mac);
     EXPECT_TRUE(std::equal(error.begin() + static_cast<std::ptrdiff_t>(icmp) + 8, error.end(), offender.begin() + 14))
         << "the datagram as it came";
     EXPECT_EQ(drops(verdict), 1U + (v4 ? 0 : 1));
@@ -246,17 +249,17 @@ TEST_P(RouterTest, SaysWhyItDoesNotPassOn) {
 }
 
 TEST_P(RouterTest, NamesWhatItDrops) {
-  const FrameBytes good = udp(kWest.v4, kFarV4);
-  FrameBytes other = good;
+  const packet::FrameBytes good = udp(kWest.v4, kFarV4);
+  packet::FrameBytes other = good;
   other[5] ^= 1;
   expect_dropped(other, Verdict::other_station);
-  expect_dropped(tagged(good, kEtherTypeVlan, 5), Verdict::not_routed);
+  expect_dropped(packet::tagged(good, packet::kEtherTypeVlan, 5), Verdict::not_routed);
   expect_dropped(udp(kWest.v4, *parse_ip("127.0.0.1")), Verdict::martian);
-  FrameBytes damaged = good;
+  packet::FrameBytes damaged = good;
   damaged[24] ^= 1;
   expect_dropped(damaged, Verdict::ipv4_checksum);
-  expect_dropped(FrameBytes(good.begin(), good.begin() + 30), Verdict::ipv4_truncated);
-  FrameBytes to_all = good;
+  expect_dropped(packet::FrameBytes(good.begin(), good.begin() + 30), Verdict::ipv4_truncated);
+  packet::FrameBytes to_all = good;
   std::fill_n(to_all.begin(), 6, 0xff);
   expect_dropped(to_all, Verdict::no_listener);
   EXPECT_EQ(router_->lcores()[0]->counters().errors.get(), 0U);
@@ -264,25 +267,25 @@ TEST_P(RouterTest, NamesWhatItDrops) {
 
 TEST_P(RouterTest, AnswersForItselfOnEveryPort) {
   const auto echo = [&](const IpAddress& to) {
-    FrameBytes frame = udp(kWest.v4, to);
-    frame[14 + Ipv4View::kProtocol] = kProtocolIcmp;
-    frame[34] = kIcmpEchoRequest;
+    packet::FrameBytes frame = udp(kWest.v4, to);
+    frame[14 + packet::Ipv4View::kProtocol] = packet::kProtocolIcmp;
+    frame[34] = packet::kIcmpEchoRequest;
     frame[35] = 0;
-    return with_checksums(frame);
+    return packet::with_checksums(frame);
   };
   for (const char* own : {"10.0.0.1", "10.0.1.1"}) {
     send(0, echo(*parse_ip(own)));
-    const FrameBytes reply = next(0);
-    EXPECT_EQ(reply[34], kIcmpEchoReply);
-    EXPECT_EQ(load_address<MacAddress>(reply.data()), kWest.mac);
+    const packet::FrameBytes reply = next(0);
+    EXPECT_EQ(reply[34], packet::kIcmpEchoReply);
+    EXPECT_EQ(packet::load_address<MacAddress>(reply.data()), kWest.mac);
   }
-  FrameBytes question(kNeighbourRequestLength);
-  question.resize(write_neighbour_request(question, kWest.mac, kWest.v4, *parse_ip("10.0.0.1"), std::nullopt));
+  packet::FrameBytes question(route::kNeighbourRequestLength);
+  question.resize(route::write_neighbour_request(question, kWest.mac, kWest.v4, *parse_ip("10.0.0.1"), std::nullopt));
   send(0, question);
-  EXPECT_EQ(load_address<MacAddress>(next(0).data() + 6), macs_[0]);
-  const FrameBytes back = udp(kFarV4, kWest.v4);
+  EXPECT_EQ(packet::load_address<MacAddress>(next(0).data() + 6), macs_[0]);
+  const packet::FrameBytes back = udp(kFarV4, kWest.v4);
   send(0, back);
-  EXPECT_EQ(load_address<MacAddress>(next(0).data()), kWest.mac) << "learnt from its question";
+  EXPECT_EQ(packet::load_address<MacAddress>(next(0).data()), kWest.mac) << "learnt from its question";
 }
 
 TEST_P(RouterTest, KeepsAFewPacketsForAnUnknownNeighbour) {
@@ -290,9 +293,9 @@ TEST_P(RouterTest, KeepsAFewPacketsForAnUnknownNeighbour) {
   for (std::size_t i = 0; i < more; ++i) send(0, udp(kWest.v4, kFarV4, 64, 40, static_cast<std::uint16_t>(i + 1)));
   wait_for([&] { return drops(Verdict::neighbour_unresolved) == more - WaitingRoom::kEach; });
   answer(1, kEast);
-  for (std::size_t i = 0; i < WaitingRoom::kEach; ++i) EXPECT_EQ(load_be16(next(1).data() + 36), i + 1);
+  for (std::size_t i = 0; i < WaitingRoom::kEach; ++i) EXPECT_EQ(packet::load_be16(next(1).data() + 36), i + 1);
   send(0, udp(kWest.v4, *parse_ip("10.0.1.55")));
-  EXPECT_EQ(EthernetView(next(1).data()).ether_type(), kEtherTypeArp);
+  EXPECT_EQ(packet::EthernetView(next(1).data()).ether_type(), packet::kEtherTypeArp);
   stop();
   EXPECT_EQ(drops(Verdict::neighbour_unresolved), more - WaitingRoom::kEach + 1) << "the one that still waited";
 }
@@ -306,12 +309,12 @@ TEST_P(RouterTest, KeepsTheOrderOfEachFamilyInMixedBursts) {
   }
   constexpr std::uint16_t kPackets = 700;
   std::vector<rte_mbuf*> mbufs;
-  std::vector<FrameBytes> expected_v4, expected_v6;
+  std::vector<packet::FrameBytes> expected_v4, expected_v6;
   std::uint64_t damaged = 0;
   for (std::uint16_t i = 1; i <= kPackets; ++i) {
     const bool mixed = i / 100 % 2 == 1;
     const bool v4 = !mixed || i % 3 != 0;
-    FrameBytes frame = v4 ? udp(kWest.v4, kFarV4, 64, i % 50U, i) : udp(kWest.v6, kFarV6, 64, i % 50U, i);
+    packet::FrameBytes frame = v4 ? udp(kWest.v4, kFarV4, 64, i % 50U, i) : udp(kWest.v6, kFarV6, 64, i % 50U, i);
     if (mixed && v4 && i % 7 == 0) {
       frame[24] ^= 1;
       ++damaged;
@@ -325,10 +328,11 @@ TEST_P(RouterTest, KeepsTheOrderOfEachFamilyInMixedBursts) {
   for (std::size_t sent = 0; sent < mbufs.size();) {
     sent += rte_eth_tx_burst(far_[0].id(), 0, &mbufs[sent], static_cast<std::uint16_t>(mbufs.size() - sent));
   }
-  std::vector<FrameBytes> got_v4, got_v6;
+  std::vector<packet::FrameBytes> got_v4, got_v6;
   while (got_v4.size() + got_v6.size() < expected_v4.size() + expected_v6.size()) {
-    FrameBytes frame = next(1);
-    (EthernetView(frame.data()).ether_type() == kEtherTypeIpv4 ? got_v4 : got_v6).push_back(std::move(frame));
+    packet::FrameBytes frame = next(1);
+    (packet::EthernetView(frame.data()).ether_type() == packet::kEtherTypeIpv4 ? got_v4 : got_v6)
+        .push_back(std::move(frame));
   }
   EXPECT_EQ(got_v4, expected_v4);
   EXPECT_EQ(got_v6, expected_v6);
@@ -349,7 +353,8 @@ TEST_P(RouterTest, LosesNothingWhenRoutesAreReadAgain) {
     write_routes(reload % 2 == 0 ? "10.64.0.0/10 via 10.0.1.9\n" : "0.0.0.0/0 via 10.0.1.9\n10.78.0.0/16 port 0\n");
     const auto reloaded = router_->reload();
     ASSERT_TRUE(reloaded.ok()) << reloaded.error().message();
-    for (; arrived < (reload + 1) * kPackets / 3; ++arrived) EXPECT_EQ(load_be16(next(1).data() + 36), arrived + 1);
+    for (; arrived < (reload + 1) * kPackets / 3; ++arrived)
+      EXPECT_EQ(packet::load_be16(next(1).data() + 36), arrived + 1);
     router_->tend();
   }
   traffic.join();
@@ -376,4 +381,4 @@ INSTANTIATE_TEST_SUITE_P(Lookups, RouterTest, testing::Values(LookupKind::lpm, L
                          lookup_name);
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::router

@@ -9,7 +9,7 @@
 #include "warpline/base/units.h"
 #include "warpline/route/neighbours.h"
 
-namespace warpline {
+namespace warpline::router {
 
 /// A packet whose next hop is being asked where it is, as it was received.
 struct Waiting {
@@ -55,4 +55,4 @@ class WaitingRoom {
   std::vector<Waiting> waiting_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::router

@@ -14,7 +14,7 @@
 
 #include <rte_log.h>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 constexpr const char* kProgram = "warpline: ";  // argv[0] of rte_eal_init
@@ -164,4 +164,4 @@ std::string CapturedLog::reason(const std::string& otherwise) const {
   return first.empty() ? otherwise : first;
 }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

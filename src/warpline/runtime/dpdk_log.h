@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// Makes DPDK's log ours: lines go to stderr, or, while a CapturedLog lives, to that. Idempotent.
 void route_dpdk_log();
@@ -35,4 +35,4 @@ class CapturedLog {
   int saved_stdout_ = -1;
 };
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -10,7 +10,7 @@
 
 #include <rte_log.h>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 void log_line(const char* line) { rte_log(RTE_LOG_ERR, RTE_LOGTYPE_USER1, "%s", line); }
@@ -64,4 +64,4 @@ TEST(CapturedLogDeathTest, WhatWasSaidComesOutOfACrash) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -22,7 +22,7 @@
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 /// Beyond the pools: EAL's own zones, ethdev and driver tables, rings.
@@ -72,10 +72,10 @@ bool names(const std::vector<std::string>& words, std::string_view option) {
 }
 
 std::vector<int> current_affinity() {
-  const Result<Topology> topology = Topology::of_machine();
+  const Result<machine::Topology> topology = machine::Topology::of_machine();
   std::vector<int> cpus;
   if (topology.ok()) {
-    for (const Cpu& cpu : topology->cpus) cpus.push_back(cpu.id);
+    for (const machine::Cpu& cpu : topology->cpus) cpus.push_back(cpu.id);
   }
   return cpus;
 }
@@ -111,7 +111,7 @@ Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool 
   }
   return environment_error("DPDK does not start", why,
                            hugepages ? fmt::format("reserve hugepages: `{}`, or use --no-hugepages",
-                                                   reserve_command(read_hugepages(), memory))
+                                                   machine::reserve_command(machine::read_hugepages(), memory))
                                      : "run `warpline doctor`");
 }
 
@@ -158,16 +158,17 @@ Result<Eal> Eal::start(const RuntimeSettings& settings, const LcorePlan& plan,
                        const std::vector<std::string>& port_specs, Bytes memory) {
   Eal eal;
   const Bytes needed{memory.value + kOwnMemory};
-  const std::vector<HugepagePool> pages = read_hugepages();
+  const std::vector<machine::HugepagePool> pages = machine::read_hugepages();
   RuntimeSettings effective = settings;
   std::vector<std::string> words = words_of(settings.eal);
-  eal.hugepages_ = settings.hugepages && !names(words, "--no-huge") && free_bytes(pages).value >= needed.value;
+  eal.hugepages_ = settings.hugepages && !names(words, "--no-huge") && machine::free_bytes(pages).value >= needed.value;
   std::erase(words, "--no-huge");
   effective.eal = fmt::format("{}", fmt::join(words, " "));
   if (settings.hugepages && !eal.hugepages_) {
     eal.notes_.push_back(
         fmt::format("runs on ordinary pages, which is slower: {} MiB of hugepages are needed and {} MiB are free; `{}`",
-                    needed.value / kMebibyte, free_bytes(pages).value / kMebibyte, reserve_command(pages, needed)));
+                    needed.value / kMebibyte, machine::free_bytes(pages).value / kMebibyte,
+                    machine::reserve_command(pages, needed)));
   }
   WARPLINE_TRY(std::vector<std::string> arguments, eal_arguments(effective, plan, port_specs, memory, eal.hugepages_,
                                                                  fmt::format("warpline-{}", getpid())));
@@ -183,7 +184,7 @@ Result<Eal> Eal::start(const RuntimeSettings& settings, const LcorePlan& plan,
   const CapturedLog log(CapturedLog::Scope::all_output);
   int status = 0;
   {
-    const OrdinaryScheduling for_threads;
+    const machine::OrdinaryScheduling for_threads;
     status = rte_eal_init(static_cast<int>(argv.size()), argv.data());
   }
   remove_runtime_dir();
@@ -211,4 +212,4 @@ Eal::~Eal() {
   set_affinity(affinity_);
 }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

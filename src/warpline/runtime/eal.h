@@ -9,7 +9,7 @@
 #include "warpline/runtime/lcore_plan.h"
 #include "warpline/runtime/runtime_settings.h"
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// DPDK's environment: one a process, started by the thread that then is the control lcore. Leaves no file, socket,
 /// hugepage or changed affinity behind.
@@ -41,4 +41,4 @@ class Eal {
                                                              const std::vector<std::string>& port_specs, Bytes memory,
                                                              bool hugepages, const std::string& file_prefix);
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -11,17 +11,17 @@
 
 #include "warpline/runtime/eal.h"
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// For tests: an EAL without hugepages and files, and `workers` lcores that share what processors there are. Each test
 /// program that needs it has one line:
-///   const auto* const kEal = testing::AddGlobalTestEnvironment(new warpline::EalEnvironment(3));
+///   const auto* const kEal = testing::AddGlobalTestEnvironment(new warpline::runtime::EalEnvironment(3));
 class EalEnvironment : public testing::Environment {
  public:
   explicit EalEnvironment(std::size_t workers, Bytes memory = {256 << 20}) : workers_(workers), memory_(memory) {}
 
   void SetUp() override {
-    const Result<Topology> topology = Topology::of_machine();
+    const Result<machine::Topology> topology = machine::Topology::of_machine();
     ASSERT_TRUE(topology.ok()) << topology.error().message();
     std::vector<WorkerRequest> requests;
     for (std::size_t i = 0; i < workers_; ++i)
@@ -51,4 +51,4 @@ class EalEnvironment : public testing::Environment {
   std::optional<Eal> eal_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -11,7 +11,7 @@
 
 #include "warpline/runtime/eal_environment.h"
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(0, Bytes{64 << 20}));
@@ -20,7 +20,9 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-LcorePlan small_plan() { return *plan_lcores(Topology::made_up(1, 2, 1), {{.name = "rx 0", .queues = ""}}, {}); }
+LcorePlan small_plan() {
+  return *plan_lcores(machine::Topology::made_up(1, 2, 1), {{.name = "rx 0", .queues = ""}}, {});
+}
 
 std::vector<std::string> arguments(const std::string& further, const std::vector<std::string>& ports, bool hugepages) {
   RuntimeSettings settings;
@@ -81,4 +83,4 @@ TEST(Eal, StartsOnceInAProcess) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::runtime

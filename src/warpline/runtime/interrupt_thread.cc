@@ -9,7 +9,7 @@
 
 #include <rte_interrupts.h>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 constexpr std::chrono::seconds kParkPatience{1};
@@ -38,4 +38,4 @@ bool park_interrupt_thread() {
   return registered && parked().try_acquire_for(kParkPatience);
 }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

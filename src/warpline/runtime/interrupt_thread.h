@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// Stops EAL's interrupt thread for the rest of the process, before rte_eal_cleanup(): that unmaps the handles of
 /// interrupts that drivers left registered (net_memif leaves its listening socket), and the thread would read them at
@@ -9,4 +9,4 @@ namespace warpline {
 /// false if the thread did not stop within a second because a driver's callback keeps it.
 [[nodiscard]] bool park_interrupt_thread();
 
-}  // namespace warpline
+}  // namespace warpline::runtime

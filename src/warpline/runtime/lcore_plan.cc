@@ -12,7 +12,7 @@
 
 #include <rte_config.h>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 constexpr std::size_t kUnplaced = std::numeric_limits<std::size_t>::max();
@@ -20,7 +20,7 @@ constexpr std::size_t kUnplaced = std::numeric_limits<std::size_t>::max();
 /// The state of one planning: who is where, and how full each processor and core is.
 class Planner {
  public:
-  Planner(const Topology& topology, const std::vector<WorkerRequest>& workers, std::size_t budget)
+  Planner(const machine::Topology& topology, const std::vector<WorkerRequest>& workers, std::size_t budget)
       : topology_(topology),
         workers_(workers),
         budget_(budget),
@@ -82,13 +82,13 @@ class Planner {
 
   /// Lower is better. Once processors are shared, even load comes before locality.
   [[nodiscard]] std::tuple<int, bool, int, bool, std::size_t> rank(std::size_t c, int node) const {
-    const Cpu& cpu = topology_.cpus[c];
+    const machine::Cpu& cpu = topology_.cpus[c];
     const auto core = core_load_.find(cpu.core);
     return {load_[c], cpu.node != node, core == core_load_.end() ? 0 : core->second,
             cpu.core == topology_.cpus.front().core, c};
   }
 
-  const Topology& topology_;
+  const machine::Topology& topology_;
   const std::vector<WorkerRequest>& workers_;
   const std::size_t budget_;
   std::vector<std::size_t> cpu_of_;
@@ -98,7 +98,7 @@ class Planner {
 };
 
 /// Processors of idle cores, else idle processors, else all.
-void place_control(const Topology& topology, LcorePlan& plan) {
+void place_control(const machine::Topology& topology, LcorePlan& plan) {
   std::map<int, int> cpu_load;
   std::map<int, int> core_load;
   for (const PlacedWorker& worker : plan.workers) {
@@ -108,7 +108,7 @@ void place_control(const Topology& topology, LcorePlan& plan) {
   std::vector<int> idle_core;
   std::vector<int> idle_cpu;
   std::vector<int> all;
-  for (const Cpu& cpu : topology.cpus) {
+  for (const machine::Cpu& cpu : topology.cpus) {
     if (!core_load.contains(cpu.core)) idle_core.push_back(cpu.id);
     if (!cpu_load.contains(cpu.id)) idle_cpu.push_back(cpu.id);
     all.push_back(cpu.id);
@@ -150,7 +150,7 @@ void add_notes(LcorePlan& plan) {
 
 }  // namespace
 
-Result<LcorePlan> plan_lcores(const Topology& topology, const std::vector<WorkerRequest>& workers,
+Result<LcorePlan> plan_lcores(const machine::Topology& topology, const std::vector<WorkerRequest>& workers,
                               const LcoreLimits& limits) {
   const std::size_t cpus = topology.cpus.size();
   if (cpus == 0) return environment_error("no processor to run on", "the affinity mask is empty", "see taskset(1)");
@@ -191,7 +191,7 @@ std::string format(const LcorePlan& plan) {
   std::string text =
       fmt::format("{:<12} {:>5} {:>5} {:>5} {:>5}  {}\n", "worker", "lcore", "cpu", "core", "node", "serves");
   text += fmt::format("{:<12} {:>5} {:>5} {:>5} {:>5}  {}\n", "control", plan.control_lcore,
-                      format_cpu_list(plan.control_cpus), "-", "-", "set-up, statistics, signals");
+                      machine::format_cpu_list(plan.control_cpus), "-", "-", "set-up, statistics, signals");
   for (const PlacedWorker& worker : plan.workers) {
     text += fmt::format("{:<12} {:>5} {:>5} {:>5} {:>5}  {}{}\n", worker.request.name, worker.lcore, worker.cpu.id,
                         worker.cpu.core, worker.cpu.node, worker.request.queues,
@@ -209,7 +209,7 @@ std::string eal_lcores(const LcorePlan& plan) {
   for (const PlacedWorker& worker : plan.workers) {
     if (known.empty() && keep(worker.cpu.id)) known.push_back(worker.cpu.id);
   }
-  std::string text = fmt::format("{}@({})", plan.control_lcore, format_cpu_list(known));
+  std::string text = fmt::format("{}@({})", plan.control_lcore, machine::format_cpu_list(known));
   for (const PlacedWorker& worker : plan.workers) {
     const int cpu = keep(worker.cpu.id) || known.empty() ? worker.cpu.id : known.front();
     text += fmt::format(",{}@{}", worker.lcore, cpu);
@@ -217,4 +217,4 @@ std::string eal_lcores(const LcorePlan& plan) {
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -8,7 +8,7 @@
 #include "warpline/base/result.h"
 #include "warpline/machine/topology.h"
 
-namespace warpline {
+namespace warpline::runtime {
 
 inline constexpr int kAnyNode = -1;   ///< in the place of a NUMA node: unknown, or any will do
 inline constexpr int kNoWorker = -1;  ///< in the place of a worker's index: none
@@ -25,7 +25,7 @@ struct WorkerRequest {
 struct PlacedWorker {
   WorkerRequest request;  ///< what was asked for
   unsigned lcore;         ///< DPDK's lcore id
-  Cpu cpu;                ///< the one processor that it is pinned to
+  machine::Cpu cpu;       ///< the one processor that it is pinned to
   bool shares_cpu;        ///< other workers are pinned there too
   bool gives_way =
       false;  ///< other threads need its processor: it yields when idle, and more under real-time scheduling
@@ -50,8 +50,8 @@ struct LcoreLimits {
 /// Places each worker: on its port's NUMA node before elsewhere, on a physical core of its own before a sibling, on a
 /// processor of its own before a shared one; the machine's first core is taken last, so that control has it. Pure and
 /// deterministic. Usage error: more lcores than processors without share_cores, or more workers than DPDK has lcores.
-[[nodiscard]] Result<LcorePlan> plan_lcores(const Topology& topology, const std::vector<WorkerRequest>& workers,
-                                            const LcoreLimits& limits);
+[[nodiscard]] Result<LcorePlan> plan_lcores(const machine::Topology& topology,
+                                            const std::vector<WorkerRequest>& workers, const LcoreLimits& limits);
 
 /// A table for people, one line a worker, then the notes.
 [[nodiscard]] std::string format(const LcorePlan& plan);
@@ -59,4 +59,4 @@ struct LcoreLimits {
 /// The plan as EAL's --lcores takes it: "0@(0-1),1@2,2@3".
 [[nodiscard]] std::string eal_lcores(const LcorePlan& plan);
 
-}  // namespace warpline
+}  // namespace warpline::runtime

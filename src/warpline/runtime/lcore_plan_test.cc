@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 using testing::Contains;
@@ -18,7 +18,8 @@ using testing::IsEmpty;
 
 WorkerRequest on(int node, int near = kNoWorker) { return {.name = "w", .queues = "", .node = node, .near = near}; }
 
-LcorePlan planned(const Topology& topology, const std::vector<WorkerRequest>& workers, const LcoreLimits& limits = {}) {
+LcorePlan planned(const machine::Topology& topology, const std::vector<WorkerRequest>& workers,
+                  const LcoreLimits& limits = {}) {
   auto plan = plan_lcores(topology, workers, limits);
   EXPECT_TRUE(plan.ok());
   return plan.ok() ? *plan : LcorePlan{};
@@ -31,7 +32,7 @@ std::vector<int> cpus_of(const LcorePlan& plan) {
 }
 
 TEST(LcorePlan, LeavesTheFirstCoreToControl) {
-  const LcorePlan plan = planned(Topology::made_up(1, 4, 1), {on(0), on(0), on(0)});
+  const LcorePlan plan = planned(machine::Topology::made_up(1, 4, 1), {on(0), on(0), on(0)});
   EXPECT_EQ(cpus_of(plan), (std::vector<int>{1, 2, 3}));
   EXPECT_EQ(plan.control_cpus, std::vector<int>{0});
   EXPECT_FALSE(plan.control_shares);
@@ -40,33 +41,33 @@ TEST(LcorePlan, LeavesTheFirstCoreToControl) {
 }
 
 TEST(LcorePlan, TakesCoresBeforeSiblings) {
-  const LcorePlan plan = planned(Topology::made_up(1, 2, 2), {on(0), on(0), on(0)});
+  const LcorePlan plan = planned(machine::Topology::made_up(1, 2, 2), {on(0), on(0), on(0)});
   EXPECT_EQ(cpus_of(plan), (std::vector<int>{1, 0, 3}));
   EXPECT_EQ(plan.control_cpus, std::vector<int>{2});
   EXPECT_THAT(plan.notes, Contains(HasSubstr("SMT siblings")));
 }
 
 TEST(LcorePlan, PrefersThePortsNodeAndSaysWhenItIsFull) {
-  const LcorePlan plan = planned(Topology::made_up(2, 2, 1), {on(1), on(1), on(1), on(0)});
+  const LcorePlan plan = planned(machine::Topology::made_up(2, 2, 1), {on(1), on(1), on(1), on(0)});
   EXPECT_EQ(cpus_of(plan), (std::vector<int>{2, 3, 0, 1}));
   EXPECT_THAT(plan.notes, Contains(HasSubstr("another NUMA node")));
 }
 
 TEST(LcorePlan, AnEngineFollowsItsReceiver) {
-  const LcorePlan plan = planned(Topology::made_up(4, 4, 1), {on(2), on(kAnyNode, 0), on(1), on(kAnyNode, 2)});
+  const LcorePlan plan = planned(machine::Topology::made_up(4, 4, 1), {on(2), on(kAnyNode, 0), on(1), on(kAnyNode, 2)});
   EXPECT_EQ(plan.workers[1].cpu.node, 2);
   EXPECT_EQ(plan.workers[3].cpu.node, 1);
 }
 
 TEST(LcorePlan, WorkersOfNoNodeStayTogether) {
-  const LcorePlan plan = planned(Topology::made_up(2, 4, 1), {on(kAnyNode), on(kAnyNode), on(kAnyNode)});
+  const LcorePlan plan = planned(machine::Topology::made_up(2, 4, 1), {on(kAnyNode), on(kAnyNode), on(kAnyNode)});
   std::set<int> nodes;
   for (const PlacedWorker& worker : plan.workers) nodes.insert(worker.cpu.node);
   EXPECT_EQ(nodes.size(), 1U);
 }
 
 TEST(LcorePlan, SharesEvenlyWhereItMustAndSaysSo) {
-  const LcorePlan plan = planned(Topology::made_up(1, 2, 1), {on(0), on(0), on(0), on(0)});
+  const LcorePlan plan = planned(machine::Topology::made_up(1, 2, 1), {on(0), on(0), on(0), on(0)});
   EXPECT_EQ(cpus_of(plan), (std::vector<int>{1, 0, 1, 0}));
   for (const PlacedWorker& worker : plan.workers) EXPECT_TRUE(worker.shares_cpu);
   EXPECT_THAT(plan.notes, Contains(HasSubstr("4 workers share 2 cores")));
@@ -75,38 +76,38 @@ TEST(LcorePlan, SharesEvenlyWhereItMustAndSaysSo) {
 
 TEST(LcorePlan, InRealTimeWorkersGiveWayToTheControlThread) {
   const std::vector<WorkerRequest> two = {on(0), on(0)};
-  const LcorePlan ordinary = planned(Topology::made_up(1, 2, 1), two);
+  const LcorePlan ordinary = planned(machine::Topology::made_up(1, 2, 1), two);
   ASSERT_TRUE(ordinary.control_shares);
   for (const PlacedWorker& worker : ordinary.workers) EXPECT_FALSE(worker.gives_way);
-  const LcorePlan real_time = planned(Topology::made_up(1, 2, 1), two, {.real_time = true});
+  const LcorePlan real_time = planned(machine::Topology::made_up(1, 2, 1), two, {.real_time = true});
   for (const PlacedWorker& worker : real_time.workers) EXPECT_TRUE(worker.gives_way);
   EXPECT_THAT(real_time.notes, Contains(HasSubstr("workers sleep 5 % of the time")));
-  const LcorePlan roomy = planned(Topology::made_up(1, 3, 1), two, {.real_time = true});
+  const LcorePlan roomy = planned(machine::Topology::made_up(1, 3, 1), two, {.real_time = true});
   for (const PlacedWorker& worker : roomy.workers) EXPECT_FALSE(worker.gives_way);
-  const LcorePlan crowded = planned(Topology::made_up(1, 3, 1), {on(0), on(0), on(0)}, {.lcores = 2});
+  const LcorePlan crowded = planned(machine::Topology::made_up(1, 3, 1), {on(0), on(0), on(0)}, {.lcores = 2});
   EXPECT_TRUE(crowded.workers[0].gives_way);
   EXPECT_FALSE(crowded.workers[1].gives_way);
 }
 
 TEST(LcorePlan, LcoresBoundsTheProcessors) {
-  const LcorePlan plan = planned(Topology::made_up(1, 8, 1), {on(0), on(0), on(0)}, {.lcores = 2});
+  const LcorePlan plan = planned(machine::Topology::made_up(1, 8, 1), {on(0), on(0), on(0)}, {.lcores = 2});
   EXPECT_EQ(cpus_of(plan), (std::vector<int>{1, 2, 1}));
   EXPECT_FALSE(plan.workers[1].shares_cpu);
   EXPECT_THAT(plan.notes, Contains(HasSubstr("2 workers share 1 core:")));
 }
 
 TEST(LcorePlan, MoreLcoresThanProcessorsIsAUsageErrorThatSaysTheWayOut) {
-  const auto refused = plan_lcores(Topology::made_up(1, 2, 1), {on(0)}, {.lcores = 3});
+  const auto refused = plan_lcores(machine::Topology::made_up(1, 2, 1), {on(0)}, {.lcores = 3});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::usage);
   EXPECT_THAT(refused.error().message(), HasSubstr("--lcores 2"));
   EXPECT_THAT(refused.error().message(), HasSubstr("--share-cores"));
-  EXPECT_TRUE(plan_lcores(Topology::made_up(1, 2, 1), {on(0)}, {.lcores = 3, .share_cores = true}).ok());
+  EXPECT_TRUE(plan_lcores(machine::Topology::made_up(1, 2, 1), {on(0)}, {.lcores = 3, .share_cores = true}).ok());
 }
 
 TEST(LcorePlan, DpdkHasSoManyLcoresOnly) {
-  EXPECT_TRUE(plan_lcores(Topology::made_up(1, 256, 1), std::vector(RTE_MAX_LCORE - 1, on(0)), {}).ok());
-  const auto refused = plan_lcores(Topology::made_up(1, 256, 1), std::vector(RTE_MAX_LCORE, on(0)), {});
+  EXPECT_TRUE(plan_lcores(machine::Topology::made_up(1, 256, 1), std::vector(RTE_MAX_LCORE - 1, on(0)), {}).ok());
+  const auto refused = plan_lcores(machine::Topology::made_up(1, 256, 1), std::vector(RTE_MAX_LCORE, on(0)), {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::usage);
 }
@@ -118,7 +119,7 @@ TEST(LcorePlan, NoProcessorIsAnEnvironmentError) {
 }
 
 TEST(LcorePlan, ProcessorsThatEalDoesNotKnowAreNotToldToIt) {
-  Topology topology;
+  machine::Topology topology;
   for (int id : {0, 300, 301}) topology.cpus.push_back({id, id, 0});
   const LcorePlan plan = planned(topology, {on(0), on(0)});
   EXPECT_EQ(cpus_of(plan), (std::vector<int>{300, 301}));
@@ -126,12 +127,12 @@ TEST(LcorePlan, ProcessorsThatEalDoesNotKnowAreNotToldToIt) {
 }
 
 TEST(LcorePlan, PrintsALineForEachWorker) {
-  LcorePlan plan = planned(Topology::made_up(1, 4, 1), {{.name = "rx 0", .queues = "port 0 rx 0", .node = 0}});
+  LcorePlan plan = planned(machine::Topology::made_up(1, 4, 1), {{.name = "rx 0", .queues = "port 0 rx 0", .node = 0}});
   EXPECT_THAT(format(plan), HasSubstr("rx 0             1     1     1     0  port 0 rx 0\n"));
 }
 
 struct Case {
-  Topology topology;
+  machine::Topology topology;
   std::vector<WorkerRequest> workers;
   LcoreLimits limits;
 };
@@ -140,10 +141,10 @@ Case any_case() {
   static constexpr int kSmt[] = {1, 2, 4};
   const int nodes = *rc::gen::inRange(1, 9);
   const int cores = *rc::gen::inRange(1, 256 / nodes + 1);
-  Case made{Topology::made_up(nodes, cores, kSmt[*rc::gen::inRange(0, 3)]), {}, {}};
+  Case made{machine::Topology::made_up(nodes, cores, kSmt[*rc::gen::inRange(0, 3)]), {}, {}};
   // Only some of the machine, as taskset or a container leaves it.
   const int keep_one_in = *rc::gen::inRange(1, 4);
-  std::erase_if(made.topology.cpus, [&](const Cpu& cpu) { return cpu.id % keep_one_in != 0; });
+  std::erase_if(made.topology.cpus, [&](const machine::Cpu& cpu) { return cpu.id % keep_one_in != 0; });
   const int workers = *rc::gen::inRange(0, 128);
   for (int w = 0; w < workers; ++w) {
     made.workers.push_back(on(*rc::gen::inRange(-1, nodes), w == 0 ? kNoWorker : *rc::gen::inRange(-1, w)));
@@ -198,7 +199,7 @@ RC_GTEST_PROP(LcorePlanProperty, WithoutSharingAsManyAsCanBeAreOnTheirPortsNode,
   std::map<int, std::size_t> wanted;
   std::map<int, std::size_t> local;
   std::map<int, std::size_t> cpus;
-  for (const Cpu& cpu : made.topology.cpus) ++cpus[cpu.node];
+  for (const machine::Cpu& cpu : made.topology.cpus) ++cpus[cpu.node];
   for (const PlacedWorker& worker : plan->workers) {
     RC_ASSERT(!worker.shares_cpu);
     if (worker.request.node == kAnyNode) continue;
@@ -215,7 +216,7 @@ RC_GTEST_PROP(LcorePlanProperty, OnANodeCoresFillBeforeSiblings, ()) {
   const auto plan = plan_lcores(made.topology, made.workers, made.limits);
   RC_ASSERT(plan.ok());
   std::map<int, std::map<int, int>> load;  // node -> core -> workers
-  for (const Cpu& cpu : made.topology.cpus) load[cpu.node].try_emplace(cpu.core, 0);
+  for (const machine::Cpu& cpu : made.topology.cpus) load[cpu.node].try_emplace(cpu.core, 0);
   for (const PlacedWorker& worker : plan->workers) ++load[worker.cpu.node][worker.cpu.core];
   for (const auto& [node, cores] : load) {
     const bool idle = std::any_of(cores.begin(), cores.end(), [](const auto& core) { return core.second == 0; });
@@ -233,4 +234,4 @@ RC_GTEST_PROP(LcorePlanProperty, IsDeterministic, ()) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::runtime

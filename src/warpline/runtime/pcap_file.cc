@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 constexpr const char* kHowToCapture = "capture one with `tcpdump -i IFACE -w FILE`";
@@ -68,4 +68,4 @@ Result<PcapFacts> check_pcap(std::FILE* file, const std::string& name) {
   return facts;
 }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -7,7 +7,7 @@
 
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::runtime {
 
 struct PcapFacts {
   std::uint64_t packets = 0;
@@ -21,4 +21,4 @@ struct PcapFacts {
 /// The same of an open file, which it closes. `name` is for the error.
 [[nodiscard]] Result<PcapFacts> check_pcap(std::FILE* file, const std::string& name);
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -6,7 +6,7 @@
 
 #include "warpline/base/scratch_folder.h"
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 using testing::HasSubstr;
@@ -74,4 +74,4 @@ TEST(PcapFile, RefusesEveryTruncation) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -23,7 +23,7 @@
 #include "warpline/runtime/lcore_plan.h"
 #include "warpline/runtime/pcap_file.h"
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,7 +82,7 @@ Result<void> check_tun(const std::string& text) {
   const int tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
   if (tun >= 0) {
     close(tun);
-    if (read_privileges().net_admin) return {};
+    if (machine::read_privileges().net_admin) return {};
     return environment_error(fmt::format("port {}", text), "making an interface needs CAP_NET_ADMIN",
                              kHowToBePrivileged);
   }
@@ -215,4 +215,4 @@ std::string vdev_hint(const std::string& driver) {
   return fmt::format("did you mean {}0?", nearest(driver, kVdevDrivers));
 }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -7,7 +7,7 @@
 
 #include "warpline/base/result.h"
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// A port's spec in its parts.
 struct PortSpec {
@@ -33,4 +33,4 @@ struct PortSpec {
 /// "did you mean net_null0?", for a driver that DPDK does not know.
 [[nodiscard]] std::string vdev_hint(const std::string& driver);
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -7,7 +7,7 @@
 #include "warpline/base/scratch_folder.h"
 #include "warpline/runtime/lcore_plan.h"
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 using testing::HasSubstr;
@@ -95,4 +95,4 @@ TEST(PortSpec, APciDeviceMustBeThereWithADriverThatDpdkUses) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::runtime

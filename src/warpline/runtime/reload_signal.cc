@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 std::atomic<bool> requested{false};
@@ -25,4 +25,4 @@ ReloadOnSignal::~ReloadOnSignal() { sigaction(SIGHUP, &before_, nullptr); }
 
 bool ReloadOnSignal::take() { return requested.exchange(false, std::memory_order_relaxed); }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// While it lives, SIGHUP asks for files to be read again instead of ending the process. Restores what was there
 /// before. One at a time.
@@ -21,4 +21,4 @@ class ReloadOnSignal {
   struct sigaction before_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::runtime

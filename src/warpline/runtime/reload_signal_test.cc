@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 TEST(ReloadOnSignal, SeveralSignalsCountAsOneAndTheOldHandlerComesBack) {
@@ -23,4 +23,4 @@ TEST(ReloadOnSignal, SeveralSignalsCountAsOneAndTheOldHandlerComesBack) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::runtime

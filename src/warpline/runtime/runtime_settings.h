@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// How DPDK is started, and on which cores.
 struct RuntimeSettings {
@@ -15,4 +15,4 @@ struct RuntimeSettings {
   bool operator==(const RuntimeSettings&) const = default;
 };
 
-}  // namespace warpline
+}  // namespace warpline::runtime

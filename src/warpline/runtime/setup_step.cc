@@ -13,7 +13,7 @@
 
 #include "warpline/runtime/dpdk_log.h"
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -129,4 +129,4 @@ void StepWatch::look() {
   if (interrupted_at.load(std::memory_order_relaxed) != interrupted) arm(nanoseconds(1));
 }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// A call of set-up or clean-up that may take long, or never return: DPDK, a driver, CUDA. While a StepWatch lives, it
 /// is named on stderr if it takes longer than allowed. Used by the control thread; scopes may nest, then the innermost
@@ -65,4 +65,4 @@ class StepWatch {
   std::thread thread_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::runtime

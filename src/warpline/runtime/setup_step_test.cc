@@ -11,7 +11,7 @@
 
 #include "warpline/runtime/stop.h"
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 using testing::AllOf;
@@ -96,4 +96,4 @@ TEST(SetupStepDeathTest, AnInterruptWaitsForCleanUpAndGivesUpOnTheNextSetUp) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/runtime/stop.h"
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 std::atomic<bool> stop_requested{false};
@@ -50,4 +50,4 @@ const std::atomic<bool>& StopOnSignal::requested() { return stop_requested; }
 
 int StopOnSignal::signal() { return stop_signal.load(std::memory_order_relaxed); }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -7,7 +7,7 @@
 
 #include "warpline/runtime/setup_step.h"
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// While it lives, the first SIGINT or SIGTERM sets a flag, and a second of either ends the process at once by the
 /// signal's default action. The thread that makes it, and threads that this one starts later, are not interrupted: the
@@ -34,4 +34,4 @@ class StopOnSignal {
   std::optional<StepWatch> watch_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::runtime

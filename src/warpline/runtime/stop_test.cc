@@ -6,7 +6,7 @@
 
 #include <thread>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 void wait_until_requested() {
@@ -54,4 +54,4 @@ TEST(StopOnSignalDeathTest, TheSecondEndsTheProcessWhicheverItIs) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::runtime

@@ -12,7 +12,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-namespace warpline {
+namespace warpline::runtime {
 namespace {
 
 constexpr std::chrono::microseconds kLook{50};
@@ -68,4 +68,4 @@ void Workers::wait() {
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::runtime

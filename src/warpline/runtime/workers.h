@@ -9,7 +9,7 @@
 #include "warpline/base/result.h"
 #include "warpline/runtime/lcore_plan.h"
 
-namespace warpline {
+namespace warpline::runtime {
 
 /// Runs functions on the plan's lcores. Used by the control thread. The functions must end by themselves (a stop flag);
 /// the destructor waits for them.
@@ -41,4 +41,4 @@ class Workers {
   std::vector<Body> bodies_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::runtime

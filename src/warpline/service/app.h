@@ -12,7 +12,7 @@
 #include "warpline/service/pattern.h"
 #include "warpline/service/totals.h"
 
-namespace warpline {
+namespace warpline::service {
 
 /// Where the long messages of one worker lie if not in memory of its own: cut from `pattern`, received into `room`. For
 /// a server `room` is what its endpoint's BufferSource gives out.
@@ -27,10 +27,10 @@ struct MessageStore {
 class MessageApp {
  public:
   virtual ~MessageApp() = default;
-  virtual void begin(Endpoint& endpoint, Nanos now) = 0;
-  virtual void handle(Endpoint& endpoint, const MessageEvent& event, Nanos now) = 0;
+  virtual void begin(message::Endpoint& endpoint, Nanos now) = 0;
+  virtual void handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) = 0;
   /// Once a turn of the loop, after the events. False when all is done.
-  virtual bool turn(Endpoint& endpoint, Nanos now) = 0;
+  virtual bool turn(message::Endpoint& endpoint, Nanos now) = 0;
   /// Something arrived.
   void note_heard(Nanos now) { heard_ = now; }
 
@@ -45,30 +45,30 @@ class MessageApp {
 class MessageServer final : public MessageApp {
  public:
   /// `pattern`: for responses of up to `longest` bytes.
-  MessageServer(const MessagePattern& pattern, std::uint32_t longest, const EndpointConfig& endpoint,
+  MessageServer(const MessagePattern& pattern, std::uint32_t longest, const message::EndpointConfig& endpoint,
                 const std::atomic<bool>& stop, MessageStore store = {});
 
-  void begin(Endpoint&, Nanos) override {}
-  void handle(Endpoint& endpoint, const MessageEvent& event, Nanos now) override;
-  bool turn(Endpoint& endpoint, Nanos now) override;
+  void begin(message::Endpoint&, Nanos) override {}
+  void handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) override;
+  bool turn(message::Endpoint& endpoint, Nanos now) override;
 
  private:
   struct Answer {
-    MessageId request;
-    ConstBuffer bytes;
+    message::MessageId request;
+    message::ConstBuffer bytes;
     std::uint16_t code = kServed;
     std::uint64_t hash = 0;  ///< if `bytes` has none but a length: this
   };
-  void serve(Endpoint& endpoint, const MessageEvent& event, Nanos now);
-  bool give(Endpoint& endpoint, const Answer& answer, Nanos now);
-  [[nodiscard]] std::optional<std::uint64_t> hash_of(const MessageEvent& event);
+  void serve(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now);
+  bool give(message::Endpoint& endpoint, const Answer& answer, Nanos now);
+  [[nodiscard]] std::optional<std::uint64_t> hash_of(const message::MessageEvent& event);
 
   const MessagePattern& pattern_;
   MessageStore store_;
   std::uint32_t longest_;
   const std::atomic<bool>& stop_;
-  std::vector<Answer> waiting_;  ///< for memory
-  std::vector<SessionId> open_;  ///< by index; a default one where there is no session
+  std::vector<Answer> waiting_;           ///< for memory
+  std::vector<message::SessionId> open_;  ///< by index; a default one where there is no session
   bool closed_ = false;
 };
 
@@ -77,12 +77,12 @@ class MessageClient final : public MessageApp {
  public:
   struct Plan {
     MessageService service = MessageService::echo;
-    std::uint32_t length = 0;         ///< of requests; of responses where `service` is source
-    std::uint32_t outstanding = 1;    ///< requests in flight of each session
-    std::vector<PeerAddress> peers;   ///< one a session
-    std::uint32_t first_session = 0;  ///< number of the first, among all workers'
-    std::uint64_t requests = 0;       ///< to be made; 0: no bound
-    bool rounds = false;              ///< no request before all of the round before have ended
+    std::uint32_t length = 0;                 ///< of requests; of responses where `service` is source
+    std::uint32_t outstanding = 1;            ///< requests in flight of each session
+    std::vector<message::PeerAddress> peers;  ///< one a session
+    std::uint32_t first_session = 0;          ///< number of the first, among all workers'
+    std::uint64_t requests = 0;               ///< to be made; 0: no bound
+    bool rounds = false;                      ///< no request before all of the round before have ended
     bool verify = false;
     bool reconnect = false;
     Nanos drain{2'000'000'000};  ///< that answers are waited for after the stop
@@ -92,9 +92,9 @@ class MessageClient final : public MessageApp {
   MessageClient(Plan plan, const MessagePattern& pattern, const std::atomic<bool>& stop, MessageStore store = {});
   static constexpr std::uint32_t kAlignment = 256;
 
-  void begin(Endpoint& endpoint, Nanos now) override;
-  void handle(Endpoint& endpoint, const MessageEvent& event, Nanos now) override;
-  bool turn(Endpoint& endpoint, Nanos now) override;
+  void begin(message::Endpoint& endpoint, Nanos now) override;
+  void handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) override;
+  bool turn(message::Endpoint& endpoint, Nanos now) override;
 
   /// False once every session is lost for good.
   [[nodiscard]] bool alive() const { return sessions_alive_.load(std::memory_order_relaxed) != 0; }
@@ -105,25 +105,25 @@ class MessageClient final : public MessageApp {
     std::uint64_t sequence = 0;
     std::uint32_t session = 0;
     bool busy = false;
-    MessageId id;
+    message::MessageId id;
     std::vector<std::uint8_t> own;
-    MutableBuffer response;
+    message::MutableBuffer response;
   };
   struct Session {
-    SessionId id;
+    message::SessionId id;
     bool up = false;
     bool gone = false;         ///< lost, and not opened again
     std::uint32_t failed = 0;  ///< requests that ended as peer_lost since the session was up
   };
 
-  void fill(Endpoint& endpoint, std::uint32_t session, Nanos now);
-  bool ask(Endpoint& endpoint, std::uint32_t slot, Nanos now);
-  void answered(Endpoint& endpoint, const MessageEvent& event, Nanos now);
-  [[nodiscard]] bool right(const Slot& slot, const MessageEvent& event) const;
-  [[nodiscard]] bool same(const MutableBuffer& response, const std::uint8_t* expected) const;
-  void session_lost(Endpoint& endpoint, const MessageEvent& event, Nanos now);
+  void fill(message::Endpoint& endpoint, std::uint32_t session, Nanos now);
+  bool ask(message::Endpoint& endpoint, std::uint32_t slot, Nanos now);
+  void answered(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now);
+  [[nodiscard]] bool right(const Slot& slot, const message::MessageEvent& event) const;
+  [[nodiscard]] bool same(const message::MutableBuffer& response, const std::uint8_t* expected) const;
+  void session_lost(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now);
   [[nodiscard]] bool may_ask() const { return !stopping_ && (plan_.requests == 0 || next_sequence_ < plan_.requests); }
-  void begin_round(Endpoint& endpoint, Nanos now);
+  void begin_round(message::Endpoint& endpoint, Nanos now);
 
   Plan plan_;
   const MessagePattern& pattern_;
@@ -142,4 +142,4 @@ class MessageClient final : public MessageApp {
   std::atomic<std::uint32_t> sessions_alive_{0};
 };
 
-}  // namespace warpline
+}  // namespace warpline::service

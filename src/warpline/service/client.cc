@@ -4,7 +4,7 @@
 
 #include "warpline/service/app.h"
 
-namespace warpline {
+namespace warpline::service {
 
 MessageClient::MessageClient(Plan plan, const MessagePattern& pattern, const std::atomic<bool>& stop,
                              MessageStore store)
@@ -26,24 +26,24 @@ MessageClient::MessageClient(Plan plan, const MessagePattern& pattern, const std
   sessions_alive_ = static_cast<std::uint32_t>(sessions_.size());
 }
 
-void MessageClient::begin(Endpoint& endpoint, Nanos now) {
+void MessageClient::begin(message::Endpoint& endpoint, Nanos now) {
   heard_ = now;
   for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
-    const Opened opened = endpoint.connect(plan_.peers[i], {.context = i}, now);
+    const message::Opened opened = endpoint.connect(plan_.peers[i], {.context = i}, now);
     sessions_[i].id = opened.session;
-    if (opened.status == CallStatus::ok) continue;
+    if (opened.status == message::CallStatus::ok) continue;
     sessions_[i].gone = true;
-    tally_.lost[static_cast<std::size_t>(LossReason::no_answer)].add(1);
+    tally_.lost[static_cast<std::size_t>(message::LossReason::no_answer)].add(1);
     sessions_alive_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
-void MessageClient::handle(Endpoint& endpoint, const MessageEvent& event, Nanos now) {
+void MessageClient::handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) {
   switch (event.kind) {
-    case EventKind::response:
+    case message::EventKind::response:
       answered(endpoint, event, now);
       return;
-    case EventKind::connected: {
+    case message::EventKind::connected: {
       const auto session = static_cast<std::uint32_t>(event.context);
       sessions_[session].up = true;
       sessions_[session].failed = 0;
@@ -55,11 +55,11 @@ void MessageClient::handle(Endpoint& endpoint, const MessageEvent& event, Nanos 
       }
       return;
     }
-    case EventKind::lost:
+    case message::EventKind::lost:
       session_lost(endpoint, event, now);
       return;
-    case EventKind::request:
-    case EventKind::message:
+    case message::EventKind::request:
+    case message::EventKind::message:
       (void)endpoint.release(event.id, now);
       return;
     default:
@@ -67,10 +67,10 @@ void MessageClient::handle(Endpoint& endpoint, const MessageEvent& event, Nanos 
   }
 }
 
-void MessageClient::session_lost(Endpoint& endpoint, const MessageEvent& event, Nanos now) {
+void MessageClient::session_lost(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) {
   const auto number = static_cast<std::uint32_t>(event.context);
   Session& session = sessions_[number];
-  if (event.reason == LossReason::closed_here) {
+  if (event.reason == message::LossReason::closed_here) {
     session.up = false;
     return;
   }
@@ -84,19 +84,19 @@ void MessageClient::session_lost(Endpoint& endpoint, const MessageEvent& event, 
   }
   session.up = false;
   session.failed = 0;
-  if (plan_.reconnect && !stopping_ && endpoint.reconnect(session.id, now) == CallStatus::ok) return;
+  if (plan_.reconnect && !stopping_ && endpoint.reconnect(session.id, now) == message::CallStatus::ok) return;
   if (session.gone) return;
   session.gone = true;
   sessions_alive_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void MessageClient::begin_round(Endpoint& endpoint, Nanos now) {
+void MessageClient::begin_round(message::Endpoint& endpoint, Nanos now) {
   if (!may_ask()) return;
   round_begun_ = now;
   for (std::uint32_t i = 0; i < sessions_.size(); ++i) fill(endpoint, i, now);
 }
 
-void MessageClient::fill(Endpoint& endpoint, std::uint32_t session, Nanos now) {
+void MessageClient::fill(message::Endpoint& endpoint, std::uint32_t session, Nanos now) {
   const std::uint32_t first = session * plan_.outstanding;
   for (std::uint32_t slot = first; slot < first + plan_.outstanding; ++slot) {
     if (!slots_[slot].busy && !ask(endpoint, slot, now)) waiting_.push_back(slot);
@@ -104,21 +104,22 @@ void MessageClient::fill(Endpoint& endpoint, std::uint32_t session, Nanos now) {
 }
 
 /// False if the slot has to wait for memory. True also if there is nothing to ask.
-bool MessageClient::ask(Endpoint& endpoint, std::uint32_t number, Nanos now) {
+bool MessageClient::ask(message::Endpoint& endpoint, std::uint32_t number, Nanos now) {
   Slot& slot = slots_[number];
   if (!may_ask() || !sessions_[slot.session].up) return true;
   const std::uint64_t sequence = next_sequence_;
   const SourceRequest source{plan_.length, static_cast<std::uint32_t>(sequence)};
   const MessagePattern& pattern = store_.pattern == nullptr ? pattern_ : *store_.pattern;
-  ConstBuffer message{pattern.slice(sequence), plan_.length, store_.device};
+  message::ConstBuffer message{pattern.slice(sequence), plan_.length, store_.device};
   if (plan_.service == MessageService::source) {
     message = {reinterpret_cast<const std::uint8_t*>(&source), sizeof(source)};
   }
-  const Submitted submitted =
+  const message::Submitted submitted =
       endpoint.request(sessions_[slot.session].id, message, slot.response,
                        {.context = number, .code = static_cast<std::uint16_t>(plan_.service)}, now);
-  if (submitted.status == CallStatus::no_memory || submitted.status == CallStatus::no_slot) return false;
-  if (submitted.status != CallStatus::ok) return true;  // the session's end is on its way
+  if (submitted.status == message::CallStatus::no_memory || submitted.status == message::CallStatus::no_slot)
+    return false;
+  if (submitted.status != message::CallStatus::ok) return true;  // the session's end is on its way
   slot.begun = now;
   slot.sequence = sequence;
   slot.id = submitted.id;
@@ -130,12 +131,12 @@ bool MessageClient::ask(Endpoint& endpoint, std::uint32_t number, Nanos now) {
 }
 
 /// Byte by byte, or, in memory that is for somebody else to look at, by its hash.
-bool MessageClient::same(const MutableBuffer& response, const std::uint8_t* expected) const {
+bool MessageClient::same(const message::MutableBuffer& response, const std::uint8_t* expected) const {
   if (store_.hasher == nullptr) return std::memcmp(response.data, expected, plan_.length) == 0;
   return store_.hasher->hash(response.data, plan_.length) == message_hash(expected, plan_.length);
 }
 
-bool MessageClient::right(const Slot& slot, const MessageEvent& event) const {
+bool MessageClient::right(const Slot& slot, const message::MessageEvent& event) const {
   if (event.code != kServed) return false;
   const std::uint8_t* const expected = pattern_.slice(slot.sequence);
   switch (plan_.service) {
@@ -152,13 +153,13 @@ bool MessageClient::right(const Slot& slot, const MessageEvent& event) const {
   return event.length == 0;
 }
 
-void MessageClient::answered(Endpoint& endpoint, const MessageEvent& event, Nanos now) {
+void MessageClient::answered(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) {
   const auto number = static_cast<std::uint32_t>(event.context);
   Slot& slot = slots_[number];
   slot.busy = false;
   --busy_;
   tally_.completed[static_cast<std::size_t>(event.status)].add(1);
-  if (event.status == MessageStatus::ok) [[likely]] {
+  if (event.status == message::MessageStatus::ok) [[likely]] {
     if (!plan_.rounds) tally_.latency.record(static_cast<std::uint64_t>(now.value - slot.begun.value));
     tally_.bytes_out.add(plan_.service == MessageService::source ? sizeof(SourceRequest) : plan_.length);
     tally_.bytes_in.add(event.length);
@@ -166,7 +167,7 @@ void MessageClient::answered(Endpoint& endpoint, const MessageEvent& event, Nano
       tally_.checked.add(1);
       if (!right(slot, event)) tally_.bad.add(1);
     }
-  } else if (event.status == MessageStatus::peer_lost) {
+  } else if (event.status == message::MessageStatus::peer_lost) {
     ++sessions_[slot.session].failed;
   }
   if (!plan_.rounds) {
@@ -178,7 +179,7 @@ void MessageClient::answered(Endpoint& endpoint, const MessageEvent& event, Nano
   begin_round(endpoint, now);
 }
 
-bool MessageClient::turn(Endpoint& endpoint, Nanos now) {
+bool MessageClient::turn(message::Endpoint& endpoint, Nanos now) {
   turned_ = now;
   if (!waiting_.empty()) {
     const auto asked = [&](std::uint32_t slot) { return ask(endpoint, slot, now); };
@@ -208,4 +209,4 @@ bool MessageClient::turn(Endpoint& endpoint, Nanos now) {
   return true;
 }
 
-}  // namespace warpline
+}  // namespace warpline::service

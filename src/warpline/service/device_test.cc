@@ -15,7 +15,7 @@
 #include "warpline/transport/device_stage.h"
 #include "warpline/transport/udp_socket.h"
 
-namespace warpline {
+namespace warpline::service {
 namespace {
 
 constexpr std::uint32_t kLongest = 300'000;
@@ -25,13 +25,13 @@ constexpr std::size_t kRoom = 16 << 20;
 /// Hashes at once, as a GPU would.
 class HashLane final : public PieceLane {
  public:
-  explicit HashLane(const UnreachableMemory& memory) : memory_(memory) {}
+  explicit HashLane(const transport::UnreachableMemory& memory) : memory_(memory) {}
   [[nodiscard]] bool submit(std::span<const Piece> batch) override {
     if (broken) return false;
     for (const Piece& piece : batch) {
       Segment segments[] = {{static_cast<std::uint8_t*>(piece.to), 8, 1, Verdict::forward},
                             {memory_.reach(piece.from), static_cast<std::uint32_t>(piece.length), 0, Verdict::forward}};
-      (void)HashPieces()({segments, 2, 0});
+      (void)handoff::HashPieces()({segments, 2, 0});
     }
     ++batches_;
     return true;
@@ -44,12 +44,12 @@ class HashLane final : public PieceLane {
   bool broken = false;
 
  private:
-  const UnreachableMemory& memory_;
+  const transport::UnreachableMemory& memory_;
   std::uint64_t batches_ = 0;
 };
 
 TEST(MessageHasher, SaysOfBytesOutOfReachWhatMessageHashSaysOfOthers) {
-  const UnreachableMemory memory(4 << 20);
+  const transport::UnreachableMemory memory(4 << 20);
   std::uint8_t* const device = memory.device().data();
   for (std::size_t i = 0; i < memory.device().size(); ++i)
     memory.reach(device)[i] = static_cast<std::uint8_t>(mix64(i));
@@ -85,7 +85,7 @@ TEST(MessageHash, DependsOnEveryByteAndItsPlace) {
 struct End {
   explicit End(const MessagePattern& pattern) {
     std::memcpy(memory.reach(memory.device().data()), pattern.slice(0), MessagePattern::bytes_for(kLongest));
-    auto opened = UdpSocket::open({.local = {Ipv4Address{{127, 0, 0, 1}}, 0}});
+    auto opened = transport::UdpSocket::open({.local = {Ipv4Address{{127, 0, 0, 1}}, 0}});
     EXPECT_TRUE(opened.ok());
     socket = std::move(opened).value();
     copies.eager = true;
@@ -94,8 +94,8 @@ struct End {
     room = memory.device().subspan(kPatternRoom);
   }
   [[nodiscard]] MessageStore store() { return {&copied, room, true, &hasher}; }
-  [[nodiscard]] EndpointConfig config(std::uint8_t number, bool server) {
-    EndpointConfig config;
+  [[nodiscard]] message::EndpointConfig config(std::uint8_t number, bool server) {
+    message::EndpointConfig config;
     config.secret[0] = number;
     config.accept = server;
     config.max_sessions = 8;
@@ -103,23 +103,24 @@ struct End {
     config.placer = stage->placer();
     if (server) {
       blocks.emplace(room);
-      config.buffers = {this,
-                        [](void* end, SessionId, std::uint16_t, std::uint32_t length) {
-                          return MutableBuffer{static_cast<End*>(end)->blocks->take(length), length, true};
-                        },
-                        [](void* end, MutableBuffer buffer) { static_cast<End*>(end)->blocks->give(buffer.data); }};
+      config.buffers = {
+          this,
+          [](void* end, message::SessionId, std::uint16_t, std::uint32_t length) {
+            return message::MutableBuffer{static_cast<End*>(end)->blocks->take(length), length, true};
+          },
+          [](void* end, message::MutableBuffer buffer) { static_cast<End*>(end)->blocks->give(buffer.data); }};
     }
     return config;
   }
 
-  UnreachableMemory memory{kPatternRoom + kRoom};
-  LazyLane copies{memory};
+  transport::UnreachableMemory memory{kPatternRoom + kRoom};
+  transport::LazyLane copies{memory};
   HashLane hashes{memory};
   std::uint64_t words[64];
   MessageHasher hasher{hashes, words};
-  std::unique_ptr<UdpSocket> socket;
-  std::optional<DeviceStage> stage;
-  std::optional<ReceiveMemory> blocks;
+  std::unique_ptr<transport::UdpSocket> socket;
+  std::optional<transport::DeviceStage> stage;
+  std::optional<message::ReceiveMemory> blocks;
   MessagePattern copied;
   std::span<std::uint8_t> room;
 };
@@ -142,22 +143,23 @@ TEST_P(DeviceRun, IsVerifiedByWhoReachesTheBytes) {
   for (End* const end : {&there, &here}) {
     if (c.wrong) end->memory.reach(end->copied.slice(20))[5] ^= 1;
   }
-  const NanoClock clock;
+  const transport::NanoClock clock;
   std::atomic<bool> stop{false};
   const std::atomic<bool> never{false};
-  const EndpointConfig server_config = there.config(1, true);
+  const message::EndpointConfig server_config = there.config(1, true);
   MessageServer server(pattern, kLongest, server_config, stop, there.store());
   MessageClient::Plan plan;
   plan.service = c.service;
   plan.length = c.length;
   plan.outstanding = 3;
-  plan.peers.assign(2, peer_address(Ipv4Address{{127, 0, 0, 1}}, there.socket->port()));
+  plan.peers.assign(2, message::peer_address(Ipv4Address{{127, 0, 0, 1}}, there.socket->port()));
   plan.requests = kRequests;
   plan.verify = true;
   MessageClient client(plan, pattern, never, here.store());
-  MessageWorker serving(std::move(Endpoint::create(server_config, clock.now())).value(), *there.stage, server, clock);
-  MessageWorker asking(std::move(Endpoint::create(here.config(2, false), clock.now())).value(), *here.stage, client,
-                       clock);
+  MessageWorker serving(std::move(message::Endpoint::create(server_config, clock.now())).value(), *there.stage, server,
+                        clock);
+  MessageWorker asking(std::move(message::Endpoint::create(here.config(2, false), clock.now())).value(), *here.stage,
+                       client, clock);
   std::thread thread([&] { serving.run(); });
   asking.run();
   stop = true;
@@ -168,7 +170,7 @@ TEST_P(DeviceRun, IsVerifiedByWhoReachesTheBytes) {
   EXPECT_EQ(server.tally().not_served.get(), 0U);
   const bool answers = c.service != MessageService::sink_hash;
   EXPECT_EQ(here.stage->copies().placed_bytes.get() >= kRequests * c.length, answers);
-  if (c.length > kInlineBytes && c.service != MessageService::source) {
+  if (c.length > message::kInlineBytes && c.service != MessageService::source) {
     EXPECT_GE(there.stage->copies().placed_bytes.get(), kRequests * c.length);
     EXPECT_GE(here.stage->copies().fetched_bytes.get(), kRequests * c.length);
   }
@@ -182,4 +184,4 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{MessageService::sink_hash, 5000, true}, Case{MessageService::source, 5000, true}));
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::service

@@ -7,7 +7,7 @@
 #include "warpline/base/block_hash.h"
 #include "warpline/base/give_way.h"
 
-namespace warpline {
+namespace warpline::service {
 
 /// Waits for room. False if the lane has failed.
 bool MessageHasher::submit(std::span<const Piece> batch) {
@@ -46,4 +46,4 @@ std::optional<std::uint64_t> MessageHasher::hash(const std::uint8_t* bytes, std:
   return hash;
 }
 
-}  // namespace warpline
+}  // namespace warpline::service

@@ -7,7 +7,7 @@
 
 #include "warpline/base/piece_lane.h"
 
-namespace warpline {
+namespace warpline::service {
 
 /// message_hash() of bytes that a lane reads and the CPU need not reach. One thread.
 class MessageHasher {
@@ -26,4 +26,4 @@ class MessageHasher {
   std::uint64_t batches_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::service

@@ -9,7 +9,7 @@
 #include "warpline/gpu/device.h"
 #include "warpline/handoff/gpu_lane.h"
 
-namespace warpline {
+namespace warpline::service {
 namespace {
 
 constexpr Bytes kGpuAlignment{64 << 10};  ///< that NICs see of a GPU's memory
@@ -33,9 +33,9 @@ std::uint64_t MessageMemorySetup::bytes() const {
 }
 
 Result<std::unique_ptr<MessageMemory>> MessageMemory::make(MessageMemorySetup setup, const MessagePattern& pattern,
-                                                           MessagePort* port) {
-  WARPLINE_TRY(const GpuFacts gpu, find_gpu(setup.gpu));
-  WARPLINE_CHECK(use_gpu(gpu.ordinal));
+                                                           transport::MessagePort* port) {
+  WARPLINE_TRY(const gpu::GpuFacts gpu, gpu::find_gpu(setup.gpu));
+  WARPLINE_CHECK(gpu::use_gpu(gpu.ordinal));
   std::unique_ptr<MessageMemory> made(new MessageMemory(std::move(setup)));
   made->gpu_name_ = gpu.name;
   WARPLINE_CHECK(made->take(port));
@@ -50,19 +50,19 @@ Result<std::unique_ptr<MessageMemory>> MessageMemory::make(MessageMemorySetup se
   return made;
 }
 
-Result<void> MessageMemory::take(MessagePort* port) {
+Result<void> MessageMemory::take(transport::MessagePort* port) {
   const std::uint64_t size = setup_.bytes();
   std::span<std::byte> memory;
   if (device()) {
-    WARPLINE_TRY(gpu_, GpuMemory::of_machine().allocate(setup_.gpu, Bytes{size}, kGpuAlignment));
+    WARPLINE_TRY(gpu_, memory::GpuMemory::of_machine().allocate(setup_.gpu, Bytes{size}, kGpuAlignment));
     memory = gpu_.bytes;
   } else if (port != nullptr) {
     WARPLINE_TRY(const std::span<std::uint8_t> bytes, port->allocate(size));
     memory = std::as_writable_bytes(bytes);
-    WARPLINE_TRY(HostRegistration opened, HostRegistration::create(memory));
+    WARPLINE_TRY(gpu::HostRegistration opened, gpu::HostRegistration::create(memory));
     opened_.emplace(std::move(opened));
   } else {
-    WARPLINE_TRY(PinnedBuffer pinned, PinnedBuffer::create(Bytes{size}));
+    WARPLINE_TRY(gpu::PinnedBuffer pinned, gpu::PinnedBuffer::create(Bytes{size}));
     memory = pinned.bytes();
     pinned_.emplace(std::move(pinned));
   }
@@ -73,7 +73,7 @@ Result<void> MessageMemory::take(MessagePort* port) {
 Result<void> MessageMemory::fill(const MessagePattern& pattern) {
   const std::uint64_t length = MessagePattern::bytes_for(setup_.longest);
   if (device()) {
-    WARPLINE_TRY(const CudaStream stream, CudaStream::create());
+    WARPLINE_TRY(const gpu::CudaStream stream, gpu::CudaStream::create());
     WARPLINE_CHECK(stream.copy(all_.data(), pattern.slice(0), length));
     WARPLINE_CHECK(stream.wait());
   } else {
@@ -84,27 +84,28 @@ Result<void> MessageMemory::fill(const MessagePattern& pattern) {
   return {};
 }
 
-Result<Transport*> MessageMemory::add_worker(std::uint16_t number, Transport& transport, UdpSocket* socket) {
+Result<transport::Transport*> MessageMemory::add_worker(std::uint16_t number, transport::Transport& transport,
+                                                        transport::UdpSocket* socket) {
   Worker& worker = *workers_[number];
-  WARPLINE_CHECK(use_gpu(setup_.gpu));
+  WARPLINE_CHECK(gpu::use_gpu(setup_.gpu));
   if (setup_.server) worker.blocks.emplace(worker.room);
   if (setup_.hashes) {
-    WARPLINE_TRY(PinnedBuffer words, PinnedBuffer::create(Bytes{kHashes * sizeof(std::uint64_t)}));
-    WARPLINE_TRY(worker.hashes, make_gpu_lane(GpuLaneWork::hash, setup_.gpu));
+    WARPLINE_TRY(gpu::PinnedBuffer words, gpu::PinnedBuffer::create(Bytes{kHashes * sizeof(std::uint64_t)}));
+    WARPLINE_TRY(worker.hashes, handoff::make_gpu_lane(handoff::GpuLaneWork::hash, setup_.gpu));
     worker.words.emplace(std::move(words));
     worker.hasher.emplace(*worker.hashes, std::span(reinterpret_cast<std::uint64_t*>(worker.words->data()), kHashes));
   }
   if (!device()) return &transport;
   if (socket != nullptr) {
-    WARPLINE_TRY(HostRegistration buffers, HostRegistration::create(socket->memory()));
+    WARPLINE_TRY(gpu::HostRegistration buffers, gpu::HostRegistration::create(socket->memory()));
     worker.buffers.emplace(std::move(buffers));
   }
-  WARPLINE_TRY(worker.copies, make_gpu_lane(GpuLaneWork::copy, setup_.gpu));
-  worker.stage = std::make_unique<DeviceStage>(transport, *worker.copies);
+  WARPLINE_TRY(worker.copies, handoff::make_gpu_lane(handoff::GpuLaneWork::copy, setup_.gpu));
+  worker.stage = std::make_unique<transport::DeviceStage>(transport, *worker.copies);
   return worker.stage.get();
 }
 
-MutableBuffer MessageMemory::lend(void* context, SessionId, std::uint16_t, std::uint32_t length) {
+message::MutableBuffer MessageMemory::lend(void* context, message::SessionId, std::uint16_t, std::uint32_t length) {
   auto& worker = *static_cast<Worker*>(context);
   if (!worker.freed.empty() && worker.stage->quiet()) {
     for (std::uint8_t* const buffer : worker.freed) worker.blocks->give(buffer);
@@ -113,7 +114,7 @@ MutableBuffer MessageMemory::lend(void* context, SessionId, std::uint16_t, std::
   return {worker.blocks->take(length), length, worker.stage != nullptr};
 }
 
-void MessageMemory::take_back(void* context, MutableBuffer buffer) {
+void MessageMemory::take_back(void* context, message::MutableBuffer buffer) {
   auto& worker = *static_cast<Worker*>(context);
   if (worker.stage == nullptr || worker.stage->quiet()) {
     worker.blocks->give(buffer.data);
@@ -122,7 +123,7 @@ void MessageMemory::take_back(void* context, MutableBuffer buffer) {
   }
 }
 
-void MessageMemory::apply(std::uint16_t number, EndpointConfig& endpoint) {
+void MessageMemory::apply(std::uint16_t number, message::EndpointConfig& endpoint) {
   Worker& worker = *workers_[number];
   if (worker.stage) endpoint.placer = worker.stage->placer();
   if (!worker.blocks) return;
@@ -165,7 +166,7 @@ nlohmann::ordered_json MessageMemory::facts() const {
   std::uint64_t counts[4] = {};
   for (const auto& worker : workers_) {
     if (!worker->stage) continue;
-    const DeviceStageCounters& copies = worker->stage->copies();
+    const transport::DeviceStageCounters& copies = worker->stage->copies();
     const Counter* const counters[4] = {&copies.placed, &copies.placed_bytes, &copies.fetched, &copies.fetched_bytes};
     for (int i = 0; i < 4; ++i) counts[i] += counters[i]->get();
   }
@@ -178,4 +179,4 @@ nlohmann::ordered_json MessageMemory::facts() const {
   return facts;
 }
 
-}  // namespace warpline
+}  // namespace warpline::service

@@ -9,7 +9,7 @@
 #include "warpline/base/block_hash.h"
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::service {
 
 /// What a request of `message` asks for, as its code.
 enum class MessageService : std::uint16_t {
@@ -66,4 +66,4 @@ class MessagePattern {
   return hash;
 }
 
-}  // namespace warpline
+}  // namespace warpline::service

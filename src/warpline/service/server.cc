@@ -5,28 +5,28 @@
 
 #include "warpline/service/app.h"
 
-namespace warpline {
+namespace warpline::service {
 
-MessageServer::MessageServer(const MessagePattern& pattern, std::uint32_t longest, const EndpointConfig& endpoint,
-                             const std::atomic<bool>& stop, MessageStore store)
+MessageServer::MessageServer(const MessagePattern& pattern, std::uint32_t longest,
+                             const message::EndpointConfig& endpoint, const std::atomic<bool>& stop, MessageStore store)
     : pattern_(pattern), store_(store), longest_(longest), stop_(stop), open_(endpoint.max_sessions) {
   waiting_.reserve(endpoint.max_messages);
 }
 
-void MessageServer::handle(Endpoint& endpoint, const MessageEvent& event, Nanos now) {
+void MessageServer::handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) {
   switch (event.kind) {
-    case EventKind::accepted:
+    case message::EventKind::accepted:
       tally_.accepted.add(1);
       open_[event.session.index] = event.session;
       return;
-    case EventKind::lost:
+    case message::EventKind::lost:
       open_[event.session.index] = {};
       tally_.lost[static_cast<std::size_t>(event.reason)].add(1);
       return;
-    case EventKind::request:
+    case message::EventKind::request:
       serve(endpoint, event, now);
       return;
-    case EventKind::message:
+    case message::EventKind::message:
       tally_.bytes_in.add(event.length);
       (void)endpoint.release(event.id, now);
       return;
@@ -35,7 +35,7 @@ void MessageServer::handle(Endpoint& endpoint, const MessageEvent& event, Nanos 
   }
 }
 
-void MessageServer::serve(Endpoint& endpoint, const MessageEvent& event, Nanos now) {
+void MessageServer::serve(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) {
   Answer answer{.request = event.id, .bytes = {}};
   switch (static_cast<MessageService>(event.code)) {
     case MessageService::echo:
@@ -73,21 +73,21 @@ void MessageServer::serve(Endpoint& endpoint, const MessageEvent& event, Nanos n
 }
 
 /// Nothing where what would look at it has failed. Short ones are in the endpoint's own memory.
-std::optional<std::uint64_t> MessageServer::hash_of(const MessageEvent& event) {
+std::optional<std::uint64_t> MessageServer::hash_of(const message::MessageEvent& event) {
   const bool stored = event.data >= store_.room.data() && event.data < store_.room.data() + store_.room.size();
   if (store_.hasher == nullptr || !stored) return message_hash(event.data, event.length);
   return store_.hasher->hash(event.data, event.length);
 }
 
 /// False if it has to be tried again.
-bool MessageServer::give(Endpoint& endpoint, const Answer& answer, Nanos now) {
-  ConstBuffer bytes = answer.bytes;
+bool MessageServer::give(message::Endpoint& endpoint, const Answer& answer, Nanos now) {
+  message::ConstBuffer bytes = answer.bytes;
   if (bytes.data == nullptr) bytes.data = reinterpret_cast<const std::uint8_t*>(&answer.hash);
-  const CallStatus status = endpoint.respond(answer.request, bytes, {.code = answer.code}, now);
-  return status != CallStatus::no_memory && status != CallStatus::no_slot;
+  const message::CallStatus status = endpoint.respond(answer.request, bytes, {.code = answer.code}, now);
+  return status != message::CallStatus::no_memory && status != message::CallStatus::no_slot;
 }
 
-bool MessageServer::turn(Endpoint& endpoint, Nanos now) {
+bool MessageServer::turn(message::Endpoint& endpoint, Nanos now) {
   if (!waiting_.empty()) {
     const auto given = [&](const Answer& answer) { return give(endpoint, answer, now); };
     waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), given), waiting_.end());
@@ -95,10 +95,10 @@ bool MessageServer::turn(Endpoint& endpoint, Nanos now) {
   if (!stop_.load(std::memory_order_relaxed)) return true;
   if (std::exchange(closed_, true)) return false;
   // One turn more, in which the goodbyes leave.
-  for (const SessionId& session : open_) {
-    if (session != SessionId{}) (void)endpoint.close(session, now);
+  for (const message::SessionId& session : open_) {
+    if (session != message::SessionId{}) (void)endpoint.close(session, now);
   }
   return true;
 }
 
-}  // namespace warpline
+}  // namespace warpline::service

@@ -11,7 +11,7 @@
 #include "warpline/report/facts.h"
 #include "warpline/report/report.h"
 
-namespace warpline {
+namespace warpline::service {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -53,7 +53,7 @@ void MessageTotals::add(const MessageTally& tally) {
   for (std::size_t i = 0; i < lost.size(); ++i) lost[i] += tally.lost[i].get();
 }
 
-void PacketTotals::add(const EndpointCounters& counters) {
+void PacketTotals::add(const message::EndpointCounters& counters) {
   in += counters.packets_in.get();
   out += counters.packets_out.get();
   bytes_in += counters.bytes_in.get();
@@ -75,7 +75,7 @@ void PacketTotals::add(const EndpointCounters& counters) {
   for (const auto& [name, counter] : entries) add_named(protocol, name, counter->get());
 }
 
-void PacketTotals::add(const TransportCounters& counters) {
+void PacketTotals::add(const transport::TransportCounters& counters) {
   const std::pair<std::string_view, const Counter*> entries[] = {
       {"overflow", &counters.overflow},   {"too_long", &counters.truncated},
       {"refused", &counters.refused},     {"unresolved", &counters.unresolved},
@@ -119,25 +119,26 @@ bool MessageReport::conserved() const {
 nlohmann::ordered_json MessageReport::to_json() const {
   Json drops = Json::object();
   for (std::size_t i = 0; i < packets.drops.size(); ++i) {
-    if (packets.drops[i] != 0) drops[std::string(name(static_cast<MessageDrop>(i)))] = packets.drops[i];
+    if (packets.drops[i] != 0)
+      drops[std::string(message::name(static_cast<message::MessageDrop>(i)))] = packets.drops[i];
   }
   for (const auto& [reason, count] : packets.transport) {
     if (count != 0) drops[reason] = count;
   }
   Json requests = {{"submitted", totals.submitted}};
   for (std::size_t i = 0; i < totals.completed.size(); ++i) {
-    requests[std::string(name(static_cast<MessageStatus>(i)))] = totals.completed[i];
+    requests[std::string(message::name(static_cast<message::MessageStatus>(i)))] = totals.completed[i];
   }
   requests["served"] = totals.served;
   requests["not_served"] = totals.not_served;
   Json lost = Json::object();
   for (std::size_t i = 1; i < totals.lost.size(); ++i) {
-    if (totals.lost[i] != 0) lost[std::string(name(static_cast<LossReason>(i)))] = totals.lost[i];
+    if (totals.lost[i] != 0) lost[std::string(message::name(static_cast<message::LossReason>(i)))] = totals.lost[i];
   }
   Json object = {{"schema_version", 1},
                  {"command", command},
-                 {"build", build_facts()},
-                 {"host", host_facts()},
+                 {"build", report::build_facts()},
+                 {"host", report::host_facts()},
                  {"config", config},
                  {"duration_s", duration_s},
                  {"rx", {{"packets", packets.in}, {"bytes", packets.bytes_in}}},
@@ -155,12 +156,12 @@ nlohmann::ordered_json MessageReport::to_json() const {
                  {"conserved", conserved()}};
   if (verify) object["verify"] = {{"checked", totals.checked}, {"bad", totals.bad}};
   if (latency != nullptr && latency->count() != 0)
-    object["latency_ns"] = warpline::to_json(LatencyTotals::of(*latency));
+    object["latency_ns"] = warpline::report::to_json(LatencyTotals::of(*latency));
   if (!losses.empty()) {
     Json list = Json::array();
     for (const SessionLoss& loss : losses) {
       list.push_back({{"session", loss.session},
-                      {"reason", name(loss.reason)},
+                      {"reason", message::name(loss.reason)},
                       {"requests", loss.requests},
                       {"silent_before_ns", loss.silent_before.value},
                       {"silent_ns", loss.silent.value}});
@@ -198,15 +199,16 @@ std::string MessageReport::to_text() const {
     line("dropped", fmt::format("{} {}", count.dump(), reason));
   for (std::size_t i = 1; i < totals.completed.size(); ++i) {
     if (totals.completed[i] == 0) continue;
-    line("failed", fmt::format("{} requests: {}", totals.completed[i], name(static_cast<MessageStatus>(i))));
+    line("failed",
+         fmt::format("{} requests: {}", totals.completed[i], message::name(static_cast<message::MessageStatus>(i))));
   }
   for (std::size_t i = 1; i < totals.lost.size(); ++i) {
     if (totals.lost[i] == 0) continue;
-    line("lost", fmt::format("{} sessions: {}", totals.lost[i], name(static_cast<LossReason>(i))));
+    line("lost", fmt::format("{} sessions: {}", totals.lost[i], message::name(static_cast<message::LossReason>(i))));
   }
   if (verify) line("verified", fmt::format("{} responses, {} of them wrong", totals.checked, totals.bad));
   if (!conserved()) line("UNACCOUNTED", fmt::format("requests or {} buffers are missing", leaked));
   return text;
 }
 
-}  // namespace warpline
+}  // namespace warpline::service

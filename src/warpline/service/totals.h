@@ -14,15 +14,15 @@
 #include "warpline/message/types.h"
 #include "warpline/transport/transport.h"
 
-namespace warpline {
+namespace warpline::service {
 
-inline constexpr std::size_t kMessageStatuses = static_cast<std::size_t>(MessageStatus::peer_lost) + 1;
-inline constexpr std::size_t kLossReasons = static_cast<std::size_t>(LossReason::not_accepted) + 1;
+inline constexpr std::size_t kMessageStatuses = static_cast<std::size_t>(message::MessageStatus::peer_lost) + 1;
+inline constexpr std::size_t kLossReasons = static_cast<std::size_t>(message::LossReason::not_accepted) + 1;
 
 /// A session that was lost.
 struct SessionLoss {
   std::uint32_t session = 0;  ///< number of it at its client
-  LossReason reason = LossReason::none;
+  message::LossReason reason = message::LossReason::none;
   std::uint32_t requests = 0;  ///< that ended with it
   Nanos silent_before;         ///< the same at the turn of the loop before, when there was no loss yet
   Nanos silent;                ///< since anything had arrived from anyone, when the loss was told
@@ -46,7 +46,9 @@ struct MessageTally {
 
   static constexpr std::size_t kMostLosses = 256;
 
-  [[nodiscard]] std::uint64_t ok() const { return completed[static_cast<std::size_t>(MessageStatus::ok)].get(); }
+  [[nodiscard]] std::uint64_t ok() const {
+    return completed[static_cast<std::size_t>(message::MessageStatus::ok)].get();
+  }
   [[nodiscard]] std::uint64_t ended() const {
     std::uint64_t sum = 0;
     for (const Counter& count : completed) sum += count.get();
@@ -66,18 +68,20 @@ struct MessageTotals {
 
   void add(const MessageTally& tally);
   /// Requests that did what they were for, at this end.
-  [[nodiscard]] std::uint64_t done() const { return completed[static_cast<std::size_t>(MessageStatus::ok)] + served; }
+  [[nodiscard]] std::uint64_t done() const {
+    return completed[static_cast<std::size_t>(message::MessageStatus::ok)] + served;
+  }
 };
 
 /// What endpoints and transports counted.
 struct PacketTotals {
   std::uint64_t in = 0, out = 0, bytes_in = 0, bytes_out = 0;
-  std::array<std::uint64_t, kMessageDrops> drops{};
+  std::array<std::uint64_t, message::kMessageDrops> drops{};
   std::vector<std::pair<std::string, std::uint64_t>> protocol;   ///< losses, timeouts and the like, by name
   std::vector<std::pair<std::string, std::uint64_t>> transport;  ///< drops below the protocol, by name
 
-  void add(const EndpointCounters& counters);
-  void add(const TransportCounters& counters);
+  void add(const message::EndpointCounters& counters);
+  void add(const transport::TransportCounters& counters);
 };
 
 /// A line of people's table or of --json-stream: what happened between two samples.
@@ -117,4 +121,4 @@ struct MessageReport {
   [[nodiscard]] std::string to_text() const;
 };
 
-}  // namespace warpline
+}  // namespace warpline::service

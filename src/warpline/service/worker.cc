@@ -3,7 +3,7 @@
 
 #include "warpline/base/give_way.h"
 
-namespace warpline {
+namespace warpline::service {
 
 void MessageWorker::run() {
   Nanos idle_since = clock_.now();
@@ -20,12 +20,12 @@ void MessageWorker::run() {
       transport_.wait(now, endpoint_.next_deadline());
     }
   }
-  (void)take(endpoint_, transport_, clock_.now());
+  (void)transport::take(endpoint_, transport_, clock_.now());
   done_.store(true, std::memory_order_release);
 }
 
 bool MessageWorker::turn(Nanos now, bool& worked) {
-  if (bring(endpoint_, transport_, now)) {
+  if (transport::bring(endpoint_, transport_, now)) {
     app_.note_heard(now);
     worked = true;
   }
@@ -37,8 +37,8 @@ bool MessageWorker::turn(Nanos now, bool& worked) {
     worked = worked || count != 0;
   } while (count == events_.size());
   const bool goes_on = app_.turn(endpoint_, now);
-  worked = take(endpoint_, transport_, now) != 0 || worked;
+  worked = transport::take(endpoint_, transport_, now) != 0 || worked;
   return goes_on;
 }
 
-}  // namespace warpline
+}  // namespace warpline::service

@@ -9,14 +9,14 @@
 #include "warpline/transport/nano_clock.h"
 #include "warpline/transport/transport.h"
 
-namespace warpline {
+namespace warpline::service {
 
 /// The loop of one thread: an endpoint, what carries its datagrams and what is done with it.
 class MessageWorker {
  public:
   /// `gives_way`: other threads need its core, as of Turns.
-  MessageWorker(Endpoint endpoint, Transport& transport, MessageApp& app, const NanoClock& clock,
-                bool gives_way = false)
+  MessageWorker(message::Endpoint endpoint, transport::Transport& transport, MessageApp& app,
+                const transport::NanoClock& clock, bool gives_way = false)
       : endpoint_(std::move(endpoint)), transport_(transport), app_(app), clock_(clock), gives_way_(gives_way) {}
 
   /// Until the app is done, on the calling thread.
@@ -27,8 +27,8 @@ class MessageWorker {
   bool turn(Nanos now, bool& worked);
 
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
-  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
-  [[nodiscard]] const Transport& transport() const { return transport_; }
+  [[nodiscard]] const message::Endpoint& endpoint() const { return endpoint_; }
+  [[nodiscard]] const transport::Transport& transport() const { return transport_; }
   [[nodiscard]] const MessageApp& app() const { return app_; }
 
  private:
@@ -36,13 +36,13 @@ class MessageWorker {
   /// Polling goes on for so long without work before the thread sleeps: a wake-up costs some of it.
   static constexpr std::int64_t kPatience = 50'000;  // ns
 
-  Endpoint endpoint_;
-  Transport& transport_;
+  message::Endpoint endpoint_;
+  transport::Transport& transport_;
   MessageApp& app_;
-  const NanoClock& clock_;
+  const transport::NanoClock& clock_;
   bool gives_way_;
-  std::array<MessageEvent, kEvents> events_;
+  std::array<message::MessageEvent, kEvents> events_;
   std::atomic<bool> done_{false};
 };
 
-}  // namespace warpline
+}  // namespace warpline::service

@@ -6,7 +6,7 @@
 #include "warpline/base/clock.h"
 #include "warpline/traffic/small_bytes.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 Checker::Checker(const TrafficPlan& plan, const Options& options)
     : plan_(plan), options_(options), swapped_macs_(plan.macs()), nanos_per_tick_(1e9 / ticks_per_second()) {
@@ -97,4 +97,4 @@ Verdict Checker::check(const rte_mbuf* mbuf, std::uint64_t ticks) {
   return Verdict::forward;
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

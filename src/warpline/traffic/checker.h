@@ -14,7 +14,7 @@
 #include "warpline/traffic/traffic.h"
 #include "warpline/traffic/zeroed_array.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// What the far side's workload must have done to the MAC addresses.
 enum class MacRule : std::uint8_t {
@@ -87,4 +87,4 @@ class Checker {
   Histogram latency_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -16,10 +16,10 @@
 #include "warpline/traffic/generator.h"
 #include "warpline/traffic/test_pool.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
-const auto* const kEal = testing::AddGlobalTestEnvironment(new EalEnvironment(0, Bytes{64 << 20}));
+const auto* const kEal = testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(0, Bytes{64 << 20}));
 
 constexpr std::uint32_t kBuffers = 1023;
 
@@ -39,7 +39,7 @@ struct Bench {
 
   Verdict check(const rte_mbuf* mbuf) { return checker.check(mbuf, 200); }
 
-  PacketPool pool;
+  memory::PacketPool pool;
   TrafficPlan plan;
   Generator generator;
   Checker checker;
@@ -59,7 +59,7 @@ void send_through(Bench& bench, std::uint32_t length) {
 }
 
 TEST(Checker, AcceptsEverySize) {
-  PacketPool pool = make_test_pool(kBuffers, 9216);
+  memory::PacketPool pool = make_test_pool(kBuffers, 9216);
   for (std::uint32_t size = kMinFrameBytes; size <= kMaxFrameBytes; ++size) {
     const auto plan = TrafficPlan::make(traffic_of_size(std::to_string(size), 1), 1);
     ASSERT_TRUE(plan.ok());
@@ -133,7 +133,7 @@ TEST(Checker, HoldsMacAddressesToTheRule) {
     EXPECT_EQ(bench.check(mbuf), verdicts[0]);
     rte_pktmbuf_free(mbuf);
     mbuf = bench.next();
-    swap_macs(rte_pktmbuf_mtod(mbuf, std::uint8_t*));
+    packet::swap_macs(rte_pktmbuf_mtod(mbuf, std::uint8_t*));
     EXPECT_EQ(bench.check(mbuf), verdicts[1]);
     rte_pktmbuf_free(mbuf);
   }
@@ -263,7 +263,7 @@ RC_GTEST_PROP(Checker, CountsWhatSetsCount, ()) {
 }
 
 TEST(Generator, KeepsCountingWhereAnEmptyPoolStoppedIt) {
-  PacketPool pool = make_test_pool(7, 640);
+  memory::PacketPool pool = make_test_pool(7, 640);
   const auto plan = TrafficPlan::make(traffic_of_size("1500"), 1);
   Generator generator(*plan, 0, *pool.get());
   Checker checker(*plan, {});
@@ -280,7 +280,7 @@ TEST(Generator, KeepsCountingWhereAnEmptyPoolStoppedIt) {
 }
 
 TEST(Generator, RefusesPoolsThatHoldNoFrame) {
-  PacketPool pool = make_test_pool(63, 512);
+  memory::PacketPool pool = make_test_pool(63, 512);
   EXPECT_TRUE(Generator::check_pool(*TrafficPlan::make(traffic_of_size("8192"), 1), *pool.get()).ok());
   const auto refused = Generator::check_pool(*TrafficPlan::make(traffic_of_size("8193"), 1), *pool.get());
   ASSERT_FALSE(refused.ok());
@@ -288,4 +288,4 @@ TEST(Generator, RefusesPoolsThatHoldNoFrame) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::traffic

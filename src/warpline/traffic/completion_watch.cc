@@ -3,15 +3,15 @@
 
 #include <rte_ethdev.h>
 
-namespace warpline {
+namespace warpline::traffic {
 
-std::uint32_t report_interval(PortQueue queue) {
+std::uint32_t report_interval(port::PortQueue queue) {
   rte_eth_txq_info info{};
   const bool told = rte_eth_tx_queue_info_get(queue.port, queue.queue, &info) == 0;
   return told && info.conf.tx_rs_thresh != 0 ? info.conf.tx_rs_thresh : 1;
 }
 
-std::optional<std::uint32_t> descriptors_behind(PortQueue queue) {
+std::optional<std::uint32_t> descriptors_behind(port::PortQueue queue) {
   rte_eth_txq_info info{};
   if (rte_eth_tx_queue_info_get(queue.port, queue.queue, &info) != 0) return std::nullopt;
   // Drivers look for reports when they are made to, and a device of software works then.
@@ -26,4 +26,4 @@ std::optional<std::uint32_t> descriptors_behind(PortQueue queue) {
   return behind;
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

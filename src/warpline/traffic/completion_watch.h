@@ -6,7 +6,7 @@
 
 #include "warpline/port/port_queue.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// When the last of what was given to a transmit queue had really left, by the device's own reports. A device may
 /// report every so many descriptors only: what lies behind the last report is left over, by number.
@@ -42,10 +42,10 @@ class CompletionWatch {
 };
 
 /// Descriptors between the device's reports of a transmit queue, where the driver tells; else 1.
-[[nodiscard]] std::uint32_t report_interval(PortQueue queue);
+[[nodiscard]] std::uint32_t report_interval(port::PortQueue queue);
 
 /// Descriptors of a transmit queue that the device has not reported to have sent; their buffers are freed as far as the
 /// driver can. nullopt: the driver tells neither. By the queue's owner.
-[[nodiscard]] std::optional<std::uint32_t> descriptors_behind(PortQueue queue);
+[[nodiscard]] std::optional<std::uint32_t> descriptors_behind(port::PortQueue queue);
 
-}  // namespace warpline
+}  // namespace warpline::traffic

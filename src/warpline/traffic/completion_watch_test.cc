@@ -7,7 +7,7 @@
 #include "warpline/port/ring_pair.h"
 #include "warpline/traffic/test_pool.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 TEST(CompletionWatch, AllReported) {
@@ -44,10 +44,10 @@ TEST(CompletionWatch, DriversThatDoNotTell) {
   CompletionWatch watch(0, 1000);
   EXPECT_TRUE(watch.observe(std::nullopt, 10));
   EXPECT_FALSE(watch.known());
-  const PacketPool pool = make_test_pool(255, 2048);
-  const auto ids = *make_ring_pair(1, 64, -1);
-  Port near = *Port::adopt(ids.first);
-  const Port far = *Port::adopt(ids.second);
+  const memory::PacketPool pool = make_test_pool(255, 2048);
+  const auto ids = *port::make_ring_pair(1, 64, -1);
+  port::Port near = *port::Port::adopt(ids.first);
+  const port::Port far = *port::Port::adopt(ids.second);
   ASSERT_TRUE(near.configure({}, {.rx = 1, .tx = 1}).ok());
   ASSERT_TRUE(near.attach(pool.get()).ok());
   ASSERT_TRUE(near.start().ok());
@@ -56,4 +56,4 @@ TEST(CompletionWatch, DriversThatDoNotTell) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::traffic

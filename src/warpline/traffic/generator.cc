@@ -11,7 +11,7 @@
 #include "warpline/base/frame.h"
 #include "warpline/traffic/small_bytes.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 std::uint32_t room_of(const rte_mempool& pool) {
@@ -89,4 +89,4 @@ bool Generator::fill_segments(rte_mbuf* head, const std::uint8_t* pattern, std::
   return true;
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

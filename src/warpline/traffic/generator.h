@@ -8,7 +8,7 @@
 
 #include "warpline/traffic/traffic.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// Makes the frames of one stream, in sequence. Owner: one lcore.
 class Generator {
@@ -42,4 +42,4 @@ class Generator {
   FramePlace next_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::traffic

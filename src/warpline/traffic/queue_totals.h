@@ -7,7 +7,7 @@
 
 #include "warpline/base/run_totals.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// One direction of a queue pair, in so many seconds from before its first burst to behind its last.
 struct QueueFlow {
@@ -28,4 +28,4 @@ struct QueueTotals {
   std::uint32_t unreported = 0;  ///< descriptors behind the device's last report
 };
 
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// How long nothing has happened while somebody looked. Of the time between two looks at most `longest_gap` counts: who
 /// was off its processor, or stopped with its whole process, cannot say that nothing would have come. In ticks.
@@ -30,4 +30,4 @@ class QuietTime {
   std::uint64_t quiet_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::traffic

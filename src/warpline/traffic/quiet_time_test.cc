@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 TEST(QuietTime, AddsUpWhatWasWatched) {
@@ -26,4 +26,4 @@ TEST(QuietTime, BeginsAnewWhenSomethingHappens) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -7,7 +7,7 @@
 
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// Token bucket. In any stretch of time t it lets through at most rate * t plus its depth, which is `burst` packets
 /// (bits of `burst` frames of `max_frame_bytes` for a bit rate). Time is a parameter. One thread.
@@ -73,4 +73,4 @@ class RateLimiter {
   return rate;
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

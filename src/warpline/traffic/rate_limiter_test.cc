@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 constexpr double kTicks = 1e9;  // a second
@@ -114,4 +114,4 @@ TEST(RateLimiter, SharesARateEvenly) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -8,9 +8,9 @@
 
 #include "warpline/base/clock.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
-Tally send_frames(Generator& generator, PortQueue to, std::uint32_t packets) {
+Tally send_frames(Generator& generator, port::PortQueue to, std::uint32_t packets) {
   constexpr std::uint16_t kBurst = 32;
   Tally sent;
   while (packets != 0) {
@@ -28,4 +28,4 @@ Tally send_frames(Generator& generator, PortQueue to, std::uint32_t packets) {
   return sent;
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

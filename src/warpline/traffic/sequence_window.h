@@ -6,7 +6,7 @@
 
 #include "warpline/traffic/zeroed_array.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// Which of the last `size` sequence numbers of a stream have arrived. One thread.
 class SequenceWindow {
@@ -67,4 +67,4 @@ class SequenceWindow {
   ZeroedArray<std::uint64_t> words_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::traffic

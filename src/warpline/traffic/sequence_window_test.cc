@@ -8,7 +8,7 @@
 
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 using Arrival = SequenceWindow::Arrival;
@@ -71,4 +71,4 @@ TEST(SequenceWindow, FindsDuplicatesAMillionBack) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::traffic

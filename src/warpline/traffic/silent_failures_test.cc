@@ -12,7 +12,7 @@
 #include "warpline/traffic/generator.h"
 #include "warpline/traffic/test_pool.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 constexpr std::size_t kThreads = 256;  ///< of a CTA
@@ -28,7 +28,7 @@ class SilentFailures : public testing::Test {
   }
 
   static void work_on(std::span<rte_mbuf*> mbufs) {
-    for (rte_mbuf* mbuf : mbufs) swap_macs(rte_pktmbuf_mtod(mbuf, std::uint8_t*));
+    for (rte_mbuf* mbuf : mbufs) packet::swap_macs(rte_pktmbuf_mtod(mbuf, std::uint8_t*));
   }
 
   const VerifyCounters& check_all() {
@@ -36,7 +36,7 @@ class SilentFailures : public testing::Test {
     return checker_.counters();
   }
 
-  PacketPool pool_ = make_test_pool(2047, 2048);
+  memory::PacketPool pool_ = make_test_pool(2047, 2048);
   TrafficPlan plan_ = *TrafficPlan::make(traffic_of_size("64"), 1);
   Generator generator_{plan_, 0, *pool_.get()};
   Checker checker_{plan_, {.macs = MacRule::swapped}};
@@ -76,4 +76,4 @@ TEST_F(SilentFailures, ABurstHandedOverASecondTime) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// memcmp and memcpy for lengths that are mostly a few bytes, where calling them would cost more than the work.
 inline constexpr std::uint32_t kSmall = 32;
@@ -43,4 +43,4 @@ inline void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::uint32_t
   for (; i < n; ++i) to[i] = from[i];
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

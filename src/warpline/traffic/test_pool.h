@@ -11,12 +11,12 @@
 #include "warpline/traffic/traffic.h"
 #include "warpline/traffic/traffic_settings.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// For tests: a pool of their own name, without caches so that in_use() is exact.
-inline PacketPool make_test_pool(std::uint32_t buffers, std::uint32_t data_room) {
+inline memory::PacketPool make_test_pool(std::uint32_t buffers, std::uint32_t data_room) {
   static int pools = 0;
-  return *PacketPool::make("measure" + std::to_string(pools++), buffers, 0, data_room, -1);
+  return *memory::PacketPool::make("measure" + std::to_string(pools++), buffers, 0, data_room, -1);
 }
 
 inline TrafficSettings traffic_of_size(const std::string& size, std::uint32_t flows = 64) {
@@ -50,4 +50,4 @@ inline std::uint8_t& byte_at(rte_mbuf* mbuf, std::uint32_t offset) {
   return *rte_pktmbuf_mtod_offset(mbuf, std::uint8_t*, offset);
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

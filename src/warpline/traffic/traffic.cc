@@ -14,7 +14,7 @@
 #include "warpline/packet/ipv6.h"
 #include "warpline/packet/udp.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "sums of 16-bit words are taken in the machine's order");
@@ -23,11 +23,11 @@ constexpr std::uint32_t kImixSizes[] = {60, 590, 1514};
 /// 7 x 60, 4 x 590, 1 x 1514, spread out.
 constexpr std::uint8_t kImixSlots[] = {0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 0, 1};
 
-constexpr std::uint32_t kEthernet = EthernetView::kHeaderLength;
+constexpr std::uint32_t kEthernet = packet::EthernetView::kHeaderLength;
 
 /// The `offset`-th address after `address`.
 Ipv4Address after(Ipv4Address address, std::uint32_t offset) {
-  store_be32(address.bytes.data(), load_be32(address.bytes.data()) + offset);
+  packet::store_be32(address.bytes.data(), packet::load_be32(address.bytes.data()) + offset);
   return address;
 }
 
@@ -41,30 +41,30 @@ Ipv6Address after(Ipv6Address address, std::uint32_t offset) {
 }
 
 void emit_ip(const Ipv4Address& source, const Ipv4Address& destination, std::uint16_t udp_bytes, std::uint8_t* ip) {
-  Ipv4Header header;
-  header.total_length = static_cast<std::uint16_t>(Ipv4View::kHeaderLength + udp_bytes);
+  packet::Ipv4Header header;
+  header.total_length = static_cast<std::uint16_t>(packet::Ipv4View::kHeaderLength + udp_bytes);
   header.dont_fragment = true;
-  header.protocol = kProtocolUdp;
+  header.protocol = packet::kProtocolUdp;
   header.source = source;
   header.destination = destination;
-  emit(header, ip);
+  packet::emit(header, ip);
 }
 
 void emit_ip(const Ipv6Address& source, const Ipv6Address& destination, std::uint16_t udp_bytes, std::uint8_t* ip) {
-  Ipv6Header header;
+  packet::Ipv6Header header;
   header.payload_length = udp_bytes;
-  header.next_header = kProtocolUdp;
+  header.next_header = packet::kProtocolUdp;
   header.source = source;
   header.destination = destination;
-  emit(header, ip);
+  packet::emit(header, ip);
 }
 
-ChecksumSum pseudo_header(const Ipv4Address&, const std::uint8_t* ip, std::uint16_t udp_bytes) {
-  return pseudo_header_v4(ip + Ipv4View::kSource, kProtocolUdp, udp_bytes);
+packet::ChecksumSum pseudo_header(const Ipv4Address&, const std::uint8_t* ip, std::uint16_t udp_bytes) {
+  return packet::pseudo_header_v4(ip + packet::Ipv4View::kSource, packet::kProtocolUdp, udp_bytes);
 }
 
-ChecksumSum pseudo_header(const Ipv6Address&, const std::uint8_t* ip, std::uint16_t udp_bytes) {
-  return pseudo_header_v6(ip + Ipv6View::kSource, kProtocolUdp, udp_bytes);
+packet::ChecksumSum pseudo_header(const Ipv6Address&, const std::uint8_t* ip, std::uint16_t udp_bytes) {
+  return packet::pseudo_header_v6(ip + packet::Ipv6View::kSource, packet::kProtocolUdp, udp_bytes);
 }
 
 template <typename Address>
@@ -78,13 +78,16 @@ HeaderTemplate make_template(const TrafficSettings& settings, std::uint32_t ip_b
   HeaderTemplate headers{};
   std::uint8_t* ip = headers.bytes.data() + kEthernet;
   std::uint8_t* udp = ip + ip_bytes;
-  emit(EthernetHeader{settings.dst_mac, settings.src_mac, sizeof(Address) == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6},
-       headers.bytes.data());
+  packet::emit(packet::EthernetHeader{settings.dst_mac, settings.src_mac,
+                                      sizeof(Address) == 4 ? packet::kEtherTypeIpv4 : packet::kEtherTypeIpv6},
+               headers.bytes.data());
   emit_ip(source, destination, udp_bytes, ip);
-  emit(UdpHeader{static_cast<std::uint16_t>(settings.src_port + flow % ports), settings.dst_port, udp_bytes, 0}, udp);
-  ChecksumSum sum = pseudo_header(source, ip, udp_bytes);
-  sum.add(udp, UdpView::kHeaderLength);
-  store_be16(reinterpret_cast<std::uint8_t*>(&headers.udp_sum), static_cast<std::uint16_t>(~sum.checksum()));
+  packet::emit(
+      packet::UdpHeader{static_cast<std::uint16_t>(settings.src_port + flow % ports), settings.dst_port, udp_bytes, 0},
+      udp);
+  packet::ChecksumSum sum = pseudo_header(source, ip, udp_bytes);
+  sum.add(udp, packet::UdpView::kHeaderLength);
+  packet::store_be16(reinterpret_cast<std::uint8_t*>(&headers.udp_sum), static_cast<std::uint16_t>(~sum.checksum()));
   return headers;
 }
 
@@ -139,9 +142,10 @@ void TrafficPlan::make_templates(const TrafficSettings& settings) {
   templates_.reserve(std::size_t{flows_} * kind_count_);
   for (std::uint32_t flow = 0; flow < flows_; ++flow) {
     for (std::uint32_t kind = 0; kind < kind_count_; ++kind) {
-      templates_.push_back(header_bytes_ == kIpv4Headers
-                               ? make_template<Ipv4Address>(settings, Ipv4View::kHeaderLength, flow, sizes_[kind])
-                               : make_template<Ipv6Address>(settings, Ipv6View::kHeaderLength, flow, sizes_[kind]));
+      templates_.push_back(
+          header_bytes_ == kIpv4Headers
+              ? make_template<Ipv4Address>(settings, packet::Ipv4View::kHeaderLength, flow, sizes_[kind])
+              : make_template<Ipv6Address>(settings, packet::Ipv6View::kHeaderLength, flow, sizes_[kind]));
     }
   }
   std::copy_n(templates_.front().bytes.begin(), macs_.size(), macs_.begin());
@@ -165,10 +169,12 @@ bool TrafficPlan::looks_ours(const std::uint8_t* head) const {
     return std::memcmp(head + offset, expected + offset, length) == 0;
   };
   const bool ipv4 = header_bytes_ == kIpv4Headers;
-  const std::uint32_t protocol = kEthernet + (ipv4 ? Ipv4View::kProtocol : Ipv6View::kNextHeader);
-  const std::uint32_t destination = kEthernet + (ipv4 ? Ipv4View::kDestination : Ipv6View::kDestination);
-  const std::uint32_t port = header_bytes_ - UdpView::kHeaderLength + UdpView::kDestinationPort;
-  return same(EthernetView::kEtherType, 2) && same(protocol, 1) && same(destination, ipv4 ? 4 : 16) && same(port, 2);
+  const std::uint32_t protocol = kEthernet + (ipv4 ? packet::Ipv4View::kProtocol : packet::Ipv6View::kNextHeader);
+  const std::uint32_t destination =
+      kEthernet + (ipv4 ? packet::Ipv4View::kDestination : packet::Ipv6View::kDestination);
+  const std::uint32_t port = header_bytes_ - packet::UdpView::kHeaderLength + packet::UdpView::kDestinationPort;
+  return same(packet::EthernetView::kEtherType, 2) && same(protocol, 1) && same(destination, ipv4 ? 4 : 16) &&
+         same(port, 2);
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

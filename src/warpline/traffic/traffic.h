@@ -10,7 +10,7 @@
 #include "warpline/traffic/small_bytes.h"
 #include "warpline/traffic/traffic_settings.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 inline constexpr std::uint32_t kMinFrameBytes = 60;
 inline constexpr std::uint32_t kMaxFrameBytes = 9014;
@@ -195,4 +195,4 @@ inline bool TrafficPlan::headers_match(const FramePlace& place, const Stamp& sta
   return same && checksum == udp_checksum(place, stamp);
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

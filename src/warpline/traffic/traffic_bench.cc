@@ -16,26 +16,26 @@
 #include "warpline/traffic/checker.h"
 #include "warpline/traffic/generator.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 constexpr std::uint16_t kBurst = 64;
 
 rte_mempool& pool() {
-  static std::optional<Eal> eal;
-  static std::optional<PacketPool> pool;
+  static std::optional<runtime::Eal> eal;
+  static std::optional<memory::PacketPool> pool;
   if (!pool) {
-    LcorePlan plan;
-    plan.control_cpus = {Topology::of_machine()->cpus.back().id};
-    RuntimeSettings settings;
+    runtime::LcorePlan plan;
+    plan.control_cpus = {machine::Topology::of_machine()->cpus.back().id};
+    runtime::RuntimeSettings settings;
     settings.hugepages = false;
-    auto started = Eal::start(settings, plan, {}, Bytes{64U << 20});
+    auto started = runtime::Eal::start(settings, plan, {}, Bytes{64U << 20});
     if (!started) {
       std::fprintf(stderr, "%s\n", started.error().message().c_str());
       std::exit(3);
     }
     eal.emplace(*std::move(started));
-    pool.emplace(*PacketPool::make("bench", 4095, 256, 9216, kAnyNode));
+    pool.emplace(*memory::PacketPool::make("bench", 4095, 256, 9216, runtime::kAnyNode));
   }
   return *pool->get();
 }
@@ -92,4 +92,4 @@ BENCHMARK(generate)->Arg(60)->Arg(64)->Arg(1514)->Arg(9014)->Arg(0)->ArgName("by
 BENCHMARK(generate_and_check)->Arg(60)->Arg(64)->Arg(1514)->Arg(9014)->Arg(0)->ArgName("bytes");
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -7,7 +7,7 @@
 
 #include "warpline/base/clock.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 TrafficGroup::TrafficGroup(TrafficPlan plan, const Options& options) : plan_(std::move(plan)), options_(options) {
   Checker::Options check;
@@ -152,4 +152,4 @@ void TrafficGroup::merge_latency(Histogram& into) const {
   for (const auto& member : members_) into.merge(member->checker->latency());
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -13,7 +13,7 @@
 #include "warpline/traffic/queue_totals.h"
 #include "warpline/traffic/traffic.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// Counters of one traffic worker. Written by its lcore, read by any thread.
 struct alignas(64) TrafficCounters {
@@ -129,4 +129,4 @@ class TrafficGroup {
   std::vector<std::unique_ptr<Member>> members_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -8,7 +8,7 @@
 #include "warpline/base/enum_names.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// What `generate` does with its ports.
 enum class TrafficRole : std::uint8_t {
@@ -16,8 +16,7 @@ enum class TrafficRole : std::uint8_t {
   transmit,  ///< sends alone
   receive,   ///< checks what another `generate` of the same options sends
 };
-template <>
-inline constexpr auto kEnumNames<TrafficRole> = enum_names<TrafficRole>({"both", "transmit", "receive"});
+constexpr auto names_of(TrafficRole) { return enum_names<TrafficRole>({"both", "transmit", "receive"}); }
 
 /// What the generator sends, and so what the checker expects.
 struct TrafficSettings {
@@ -37,4 +36,4 @@ struct TrafficSettings {
   bool operator==(const TrafficSettings&) const = default;
 };
 
-}  // namespace warpline
+}  // namespace warpline::traffic

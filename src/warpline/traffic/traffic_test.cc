@@ -12,7 +12,7 @@
 #include "warpline/packet/verify.h"
 #include "warpline/traffic/test_pool.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 using ::testing::HasSubstr;
@@ -29,7 +29,7 @@ std::vector<std::uint8_t> frame_of(const TrafficPlan& plan, std::uint64_t sequen
 Verdict verdict_of(std::vector<std::uint8_t>& frame) {
   Segment segment{frame.data(), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
   const FrameRef ref = frame_at(&segment);
-  return verify_checksums(ref, parse(ref));
+  return packet::verify_checksums(ref, packet::parse(ref));
 }
 
 RC_GTEST_PROP(TrafficPlan, MakesWellFormedFramesOfEverySize, ()) {
@@ -44,7 +44,7 @@ RC_GTEST_PROP(TrafficPlan, MakesWellFormedFramesOfEverySize, ()) {
     std::vector<std::uint8_t> frame = frame_of(*plan, sequence, *rc::gen::arbitrary<std::uint64_t>());
     RC_ASSERT(frame.size() == size);
     RC_ASSERT(verdict_of(frame) == Verdict::forward);
-    RC_ASSERT(load_be16(&frame[plan->head_bytes() - kStampBytes - 2]) != 0);  // with a checksum
+    RC_ASSERT(packet::load_be16(&frame[plan->head_bytes() - kStampBytes - 2]) != 0);  // with a checksum
   }
 }
 
@@ -102,7 +102,7 @@ TEST(TrafficPlan, SourceAddressesCarryIntoTheNextByte) {
   const auto plan = TrafficPlan::make(settings, 1);
   ASSERT_TRUE(plan.ok());
   const std::vector<std::uint8_t> frame = frame_of(*plan, 1);
-  EXPECT_EQ(load_address<Ipv6Address>(&frame[22]), std::get<Ipv6Address>(*parse_ip("2001:2::1:0")));
+  EXPECT_EQ(packet::load_address<Ipv6Address>(&frame[22]), std::get<Ipv6Address>(*parse_ip("2001:2::1:0")));
 }
 
 TEST(TrafficPlan, TheSeedChangesTheFrames) {
@@ -144,4 +144,4 @@ TEST(TrafficPlan, RefusesWhatItCannotMake) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -11,7 +11,7 @@
 #include "warpline/base/give_way.h"
 #include "warpline/datapath/queue_path.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 /// The longest that a worker may be off its core and still keep the rate: a scheduler's time slice.
@@ -122,7 +122,7 @@ std::uint16_t TrafficWorker::allowance(std::uint64_t now) {
 std::uint16_t TrafficWorker::receive(std::uint64_t now) {
   std::array<rte_mbuf*, kMaxTrafficBurst> mbufs;
   const std::uint16_t count =
-      rte_eth_rx_burst(place_.port, place_.queue, mbufs.data(), std::max(burst_, kLeastRequest));
+      rte_eth_rx_burst(place_.port, place_.queue, mbufs.data(), std::max(burst_, port::kLeastRequest));
   if (count == 0) return 0;
   if (member_.rx.begin == 0) member_.rx.begin = now;
   std::uint64_t bytes = 0;
@@ -183,4 +183,4 @@ void TrafficWorker::finish() {
   member_.done.store(true, std::memory_order_release);
 }
 
-}  // namespace warpline
+}  // namespace warpline::traffic

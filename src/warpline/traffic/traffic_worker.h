@@ -13,7 +13,7 @@
 #include "warpline/traffic/rate_limiter.h"
 #include "warpline/traffic/traffic_group.h"
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// The far side of one queue pair: generates, receives, checks and frees. Owner: one lcore.
 class TrafficWorker {
@@ -72,4 +72,4 @@ class TrafficWorker {
   std::array<rte_mbuf*, kMaxTrafficBurst> unsent_mbufs_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -15,7 +15,7 @@
 #include "warpline/port/ring_pair.h"
 #include "warpline/traffic/test_pool.h"
 
-namespace warpline {
+namespace warpline::traffic {
 namespace {
 
 constexpr std::uint16_t kRing = 256;
@@ -27,9 +27,9 @@ class Wire {
   Wire(TrafficGroup::Options options, const TrafficSettings& settings) {
     options.burst = kBurst;
     for (std::uint16_t i = 0; i < options.workers; ++i) pools_.push_back(make_test_pool(2047, 2048));
-    const auto ids = *make_ring_pair(options.workers, kRing, -1);
+    const auto ids = *port::make_ring_pair(options.workers, kRing, -1);
     for (const std::uint16_t id : {ids.first, ids.second}) {
-      ports_.push_back(*Port::adopt(id));
+      ports_.push_back(*port::Port::adopt(id));
       EXPECT_TRUE(ports_.back().configure({}, {.rx = options.workers, .tx = options.workers}).ok());
       EXPECT_TRUE(ports_.back().attach(pools_[0].get()).ok());
       EXPECT_TRUE(ports_.back().start().ok());
@@ -80,12 +80,12 @@ class Wire {
     for (std::uint16_t queue = 0; queue < workers_.size(); ++queue) {
       for (rte_mbuf* mbuf : receive(queue)) rte_pktmbuf_free(mbuf);
     }
-    for (const PacketPool& pool : pools_) EXPECT_EQ(pool.in_use(), 0U);
+    for (const memory::PacketPool& pool : pools_) EXPECT_EQ(pool.in_use(), 0U);
   }
 
  private:
-  std::vector<PacketPool> pools_;  ///< one a worker
-  std::vector<Port> ports_;
+  std::vector<memory::PacketPool> pools_;  ///< one a worker
+  std::vector<port::Port> ports_;
   std::optional<TrafficGroup> group_;
   std::vector<std::unique_ptr<TrafficWorker>> workers_;
 };
@@ -260,7 +260,7 @@ TEST(TrafficWorker, TransmitsAlone) {
 
 TEST(TrafficWorker, ReceivesWhatAnotherSends) {
   Wire wire({.packets = 298, .sends = false, .drain = kLongDrain});
-  const PacketPool pool = make_test_pool(1023, 2048);
+  const memory::PacketPool pool = make_test_pool(1023, 2048);
   Generator other(wire.group().plan(), 0, *pool.get());
   std::uint64_t sequence = 0;
   wire.run([&] {
@@ -313,4 +313,4 @@ TEST(TrafficWorker, WorkersOnThreadsOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -7,7 +7,7 @@
 #include <new>
 #include <type_traits>
 
-namespace warpline {
+namespace warpline::traffic {
 
 /// Zeros, fixed in number. A large one takes memory only where it has been written to: there may be one for each pair
 /// of a generator and a checker, few of which ever meet.
@@ -32,4 +32,4 @@ class ZeroedArray {
   std::unique_ptr<T, Free> data_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::traffic

@@ -13,7 +13,7 @@
 
 #include "warpline/base/piece_lane.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 /// For tests: memory at addresses that end whoever touches them. Only who knows the other addresses of the same pages,
 /// as a lane does, gets at the bytes.
@@ -89,4 +89,4 @@ class LazyLane final : public PieceLane {
   std::uint64_t landed_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -6,7 +6,7 @@
 
 #include "warpline/base/give_way.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 /// Pieces of a batch: batches are worked on side by side, so that a burst makes several.
@@ -45,7 +45,7 @@ void DeviceStage::place(void* self, std::uint8_t* to, const std::uint8_t* from, 
   stage.copies_.placed_bytes.add(length);
 }
 
-std::span<const Datagram> DeviceStage::receive(Nanos now) {
+std::span<const message::Datagram> DeviceStage::receive(Nanos now) {
   release(now);
   // The next burst would take the place of the one that is still being read.
   if (!settled()) return {};
@@ -68,14 +68,14 @@ bool DeviceStage::settled() {
 
 // What is sent.
 
-std::span<Outgoing> DeviceStage::room() {
+std::span<message::Outgoing> DeviceStage::room() {
   if (held_ != 0) return {};
   return room_ = inner_.room();
 }
 
 void DeviceStage::send(std::size_t count, Nanos now) {
   const std::size_t before = pieces_.size();
-  for (Outgoing& outgoing : room_.first(count)) {
+  for (message::Outgoing& outgoing : room_.first(count)) {
     const bool fits = outgoing.length() <= outgoing.head_capacity;
     if (outgoing.payload_length == 0 || !outgoing.payload_device || !fits) continue;
     pieces_.push_back({outgoing.head + outgoing.head_length, outgoing.payload, outgoing.payload_length});
@@ -128,4 +128,4 @@ void DeviceStage::wait(Nanos now, Nanos until) {
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::transport

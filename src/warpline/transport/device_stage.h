@@ -10,7 +10,7 @@
 #include "warpline/message/config.h"
 #include "warpline/transport/transport.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 /// What a DeviceStage had copied. One writer.
 struct DeviceStageCounters {
@@ -31,16 +31,16 @@ class DeviceStage final : public Transport {
   DeviceStage(Transport& inner, PieceLane& lane);
 
   /// For EndpointConfig.
-  [[nodiscard]] Placer placer() { return {this, place}; }
+  [[nodiscard]] message::Placer placer() { return {this, place}; }
   /// Nothing is being copied or about to be. Until then memory that a BufferSource got back must not be given out
   /// again: what came for the message that had it may still be on its way there.
   [[nodiscard]] bool quiet() { return pieces_.empty() && lane_.landed() >= batches_; }
 
-  std::span<const Datagram> receive(Nanos now) override;
+  std::span<const message::Datagram> receive(Nanos now) override;
   void read() override;
   [[nodiscard]] bool settled() override;
   [[nodiscard]] bool failed() const override { return lane_.failure().has_value(); }
-  std::span<Outgoing> room() override;
+  std::span<message::Outgoing> room() override;
   void send(std::size_t count, Nanos now) override;
   std::span<const std::uint64_t> completed() override;
   void wait(Nanos now, Nanos until) override;
@@ -65,10 +65,10 @@ class DeviceStage final : public Transport {
   std::uint64_t read_until_ = 0;   ///< batches of what arrived last
   std::uint64_t fetch_until_ = 0;  ///< batches of the burst that is held
   std::size_t held_ = 0;           ///< datagrams of the inner transport's room() that wait for their payload
-  std::span<Outgoing> room_;
+  std::span<message::Outgoing> room_;
   std::vector<std::uint64_t> fetched_;  ///< tokens of the burst that is held
   std::vector<std::uint64_t> tokens_;   ///< for the next completed()
   std::vector<std::uint64_t> given_;    ///< by the last one
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -16,7 +16,7 @@
 #include "warpline/transport/device_memory_testing.h"
 #include "warpline/transport/udp_socket.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 constexpr std::uint32_t kRoom = 2048;
@@ -30,20 +30,20 @@ class Wire final : public Transport {
       out_[i].head_capacity = kRoom;
     }
   }
-  std::span<const Datagram> receive(Nanos) override {
+  std::span<const message::Datagram> receive(Nanos) override {
     ++receives;
     datagrams.clear();
     for (std::vector<std::uint8_t>& bytes : arriving) {
-      Datagram datagram;
+      message::Datagram datagram;
       datagram.head = bytes.data();
       datagram.head_length = static_cast<std::uint32_t>(bytes.size());
       datagrams.push_back(datagram);
     }
     return datagrams;
   }
-  std::span<Outgoing> room() override { return out_; }
+  std::span<message::Outgoing> room() override { return out_; }
   void send(std::size_t count, Nanos) override {
-    for (const Outgoing& out : std::span(out_).first(count)) {
+    for (const message::Outgoing& out : std::span(out_).first(count)) {
       if (out.payload_device) {
         ++refused;
         continue;
@@ -62,7 +62,7 @@ class Wire final : public Transport {
 
   std::vector<std::vector<std::uint8_t>> sent;
   std::vector<std::vector<std::uint8_t>> arriving;
-  std::vector<Datagram> datagrams;
+  std::vector<message::Datagram> datagrams;
   std::vector<std::uint64_t> tokens;
   int refused = 0;
   int receives = 0;
@@ -70,7 +70,7 @@ class Wire final : public Transport {
 
  private:
   std::vector<std::uint8_t> heads_ = std::vector<std::uint8_t>(4 * kRoom);
-  std::array<Outgoing, 4> out_;
+  std::array<message::Outgoing, 4> out_;
   std::vector<std::uint64_t> given_;
 };
 
@@ -83,7 +83,7 @@ class Stage : public ::testing::Test {
   }
 
   /// One datagram of a byte and `length` from device memory at `offset`.
-  static void fill(Outgoing& out, std::uint8_t first, const std::uint8_t* payload, std::uint32_t length,
+  static void fill(message::Outgoing& out, std::uint8_t first, const std::uint8_t* payload, std::uint32_t length,
                    std::uint64_t token) {
     out.head[0] = first;
     out.head_length = 1;
@@ -109,7 +109,7 @@ class Stage : public ::testing::Test {
 };
 
 TEST_F(Stage, HoldsABurstUntilItsPayloadHasComeThroughTheLane) {
-  const std::span<Outgoing> room = stage.room();
+  const std::span<message::Outgoing> room = stage.room();
   ASSERT_EQ(room.size(), 4U);
   for (std::uint32_t i = 0; i < 4; ++i) fill(room[i], static_cast<std::uint8_t>(i), device + 700 * i, 600 + i, 10 + i);
   stage.send(4, now);
@@ -133,7 +133,7 @@ TEST_F(Stage, HoldsABurstUntilItsPayloadHasComeThroughTheLane) {
 }
 
 TEST_F(Stage, LeavesToTheTransportWhatHasNoRoomBehindItsHead) {
-  const std::span<Outgoing> room = stage.room();
+  const std::span<message::Outgoing> room = stage.room();
   fill(room[0], 0, device, kRoom, 1);
   room[1].head_length = 5;
   room[1].payload_length = 0;
@@ -145,7 +145,7 @@ TEST_F(Stage, LeavesToTheTransportWhatHasNoRoomBehindItsHead) {
 }
 
 TEST_F(Stage, IsUnsettledUntilAllHasArrivedAndReceivesNothingBefore) {
-  const Placer placer = stage.placer();
+  const message::Placer placer = stage.placer();
   constexpr std::uint32_t kPieces = 60;  // more than the lane takes at once
   for (std::uint32_t i = 0; i < kPieces; ++i) wire.arriving.emplace_back(50 + i, static_cast<std::uint8_t>(i));
   const auto datagrams = stage.receive(now);
@@ -200,8 +200,8 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
     LazyLane lane{memory};
     std::unique_ptr<UdpSocket> socket;
     std::unique_ptr<DeviceStage> stage;
-    std::unique_ptr<ReceiveMemory> room;
-    std::optional<Endpoint> endpoint;
+    std::unique_ptr<message::ReceiveMemory> room;
+    std::optional<message::Endpoint> endpoint;
   };
   End ends[2];
   Nanos now{1'000'000};
@@ -211,16 +211,19 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
     end.socket = std::move(socket).value();
     end.lane.eager = true;
     end.stage = std::make_unique<DeviceStage>(*end.socket, end.lane);
-    end.room = std::make_unique<ReceiveMemory>(end.memory.device().subspan(16 << 20));
-    EndpointConfig config;
+    end.room = std::make_unique<message::ReceiveMemory>(end.memory.device().subspan(16 << 20));
+    message::EndpointConfig config;
     config.secret[0] = static_cast<std::uint8_t>(&end - ends + 1);
     config.placer = end.stage->placer();
     config.buffers = {end.room.get(),
-                      [](void* room, SessionId, std::uint16_t, std::uint32_t length) {
-                        return MutableBuffer{static_cast<ReceiveMemory*>(room)->take(length), length, true};
+                      [](void* room, message::SessionId, std::uint16_t, std::uint32_t length) {
+                        return message::MutableBuffer{static_cast<message::ReceiveMemory*>(room)->take(length), length,
+                                                      true};
                       },
-                      [](void* room, MutableBuffer buffer) { static_cast<ReceiveMemory*>(room)->give(buffer.data); }};
-    auto endpoint = Endpoint::create(config, now);
+                      [](void* room, message::MutableBuffer buffer) {
+                        static_cast<message::ReceiveMemory*>(room)->give(buffer.data);
+                      }};
+    auto endpoint = message::Endpoint::create(config, now);
     ASSERT_TRUE(endpoint.ok());
     end.endpoint.emplace(std::move(endpoint).value());
   }
@@ -228,13 +231,14 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
   End& server = ends[1];
   std::uint8_t* const from = client.memory.device().data();
   for (std::size_t i = 0; i < 8 << 20; ++i) client.memory.reach(from)[i] = static_cast<std::uint8_t>(mix64(i) >> 7);
-  const SessionId session = client.endpoint->connect(peer_address(here, server.socket->port()), {}, now).session;
+  const message::SessionId session =
+      client.endpoint->connect(message::peer_address(here, server.socket->port()), {}, now).session;
   std::uint8_t* to = from + (8 << 20);
   std::size_t left = std::size(kLengths);
   for (const std::uint32_t length : kLengths) {
-    const Submitted submitted =
+    const message::Submitted submitted =
         client.endpoint->request(session, {from + length, length, true}, {to, length, true}, {.context = length}, now);
-    ASSERT_EQ(submitted.status, CallStatus::ok);
+    ASSERT_EQ(submitted.status, message::CallStatus::ok);
     to += length;
   }
   const std::size_t free_before = server.room->free_bytes();
@@ -243,15 +247,16 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
     now.value += 20'000;
     for (End& end : ends) {
       bring(*end.endpoint, *end.stage, now);
-      MessageEvent events[8];
+      message::MessageEvent events[8];
       const std::size_t count = end.stage->settled() ? end.endpoint->poll(events) : 0;
-      for (const MessageEvent& event : std::span(events).first(count)) {
-        if (event.kind == EventKind::request) {
-          EXPECT_EQ(event.device, event.length > kInlineBytes);
-          EXPECT_EQ(end.endpoint->respond(event.id, {event.data, event.length, event.device}, {}, now), CallStatus::ok);
+      for (const message::MessageEvent& event : std::span(events).first(count)) {
+        if (event.kind == message::EventKind::request) {
+          EXPECT_EQ(event.device, event.length > message::kInlineBytes);
+          EXPECT_EQ(end.endpoint->respond(event.id, {event.data, event.length, event.device}, {}, now),
+                    message::CallStatus::ok);
         }
-        if (event.kind != EventKind::response) continue;
-        EXPECT_EQ(event.status, MessageStatus::ok);
+        if (event.kind != message::EventKind::response) continue;
+        EXPECT_EQ(event.status, message::MessageStatus::ok);
         EXPECT_TRUE(event.device);
         ASSERT_EQ(event.length, event.context);
         EXPECT_EQ(std::memcmp(client.memory.reach(event.data), client.memory.reach(from + event.length), event.length),
@@ -270,7 +275,7 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
     now.value += 100'000;
     for (End& end : ends) {
       bring(*end.endpoint, *end.stage, now);
-      MessageEvent events[8];
+      message::MessageEvent events[8];
       if (end.stage->settled()) (void)end.endpoint->poll(events);
       take(*end.endpoint, *end.stage, now);
     }
@@ -279,4 +284,4 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -9,7 +9,7 @@
 
 #include "warpline/message/endpoint.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 /// Looks in vain before a thread sleeps: some 50 us on a processor of its own.
@@ -82,7 +82,7 @@ void HandlerThreads::wake(Lane& lane) {
   lane.sleeps.notify_one();
 }
 
-void HandlerThreads::accept(const MessageEvent& event) {
+void HandlerThreads::accept(const message::MessageEvent& event) {
   const std::uint32_t index = free_.back();
   free_.pop_back();
   const auto least = [](const auto& a, const auto& b) { return a->in_hand < b->in_hand; };
@@ -107,7 +107,7 @@ void HandlerThreads::accept(const MessageEvent& event) {
   wake(lane);
 }
 
-bool HandlerThreads::sent(const MessageEvent& event) {
+bool HandlerThreads::sent(const message::MessageEvent& event) {
   if (event.context >= jobs_.size()) return false;
   Job& job = jobs_[event.context];
   if (!job.leaving || job.id != event.id) return false;
@@ -116,23 +116,25 @@ bool HandlerThreads::sent(const MessageEvent& event) {
   return true;
 }
 
-bool HandlerThreads::answer(Endpoint& endpoint, std::uint32_t index, Nanos now) {
+bool HandlerThreads::answer(message::Endpoint& endpoint, std::uint32_t index, Nanos now) {
   Job& job = jobs_[index];
   const HandledRequest& request = job.request;
-  CallStatus status = CallStatus::not_allowed;
+  message::CallStatus status = message::CallStatus::not_allowed;
   if (!request.declined) {
     status = endpoint.respond(job.id, request.answer, {.context = index, .code = request.answer_code}, now);
-    if (status == CallStatus::no_memory || status == CallStatus::no_slot) return false;
+    if (status == message::CallStatus::no_memory || status == message::CallStatus::no_slot) return false;
   }
   // Withdrawn meanwhile, it has been given back; what cannot be sent is declined.
-  if (status != CallStatus::ok && status != CallStatus::unknown_message) (void)endpoint.release(job.id, now);
-  job.leaving = status == CallStatus::ok && (request.answer.length > kInlineBytes || request.answer.device);
+  if (status != message::CallStatus::ok && status != message::CallStatus::unknown_message)
+    (void)endpoint.release(job.id, now);
+  job.leaving =
+      status == message::CallStatus::ok && (request.answer.length > message::kInlineBytes || request.answer.device);
   if (!job.leaving) free_.push_back(index);
   --in_hand_;
   return true;
 }
 
-void HandlerThreads::respond(Endpoint& endpoint, Nanos now) {
+void HandlerThreads::respond(message::Endpoint& endpoint, Nanos now) {
   std::erase_if(waiting_, [&](std::uint32_t index) { return answer(endpoint, index, now); });
   for (const auto& lane : lanes_) {
     for (std::uint32_t index = 0; lane->done.pop(index);) {
@@ -142,17 +144,17 @@ void HandlerThreads::respond(Endpoint& endpoint, Nanos now) {
   }
 }
 
-std::size_t HandlerThreads::poll(Endpoint& endpoint, std::span<MessageEvent> others, Nanos now) {
+std::size_t HandlerThreads::poll(message::Endpoint& endpoint, std::span<message::MessageEvent> others, Nanos now) {
   respond(endpoint, now);
   std::size_t kept = 0;
   // An answer that has left makes room for a request that waits. Once there is something for the caller it is the
   // caller's turn: what `lost` tells of is there until the endpoint's next poll().
   for (std::size_t count = 1; count != 0 && kept == 0;) {
     count = endpoint.poll(others, room());
-    for (const MessageEvent& event : others.first(count)) {
-      if (event.kind == EventKind::request) {
+    for (const message::MessageEvent& event : others.first(count)) {
+      if (event.kind == message::EventKind::request) {
         accept(event);
-      } else if (event.kind != EventKind::sent || !sent(event)) {
+      } else if (event.kind != message::EventKind::sent || !sent(event)) {
         others[kept++] = event;
       }
     }
@@ -160,4 +162,4 @@ std::size_t HandlerThreads::poll(Endpoint& endpoint, std::span<MessageEvent> oth
   return kept;
 }
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -13,19 +13,21 @@
 #include "warpline/base/spsc_ring.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
-
+namespace warpline::message {
 class Endpoint;
+}  // namespace warpline::message
+
+namespace warpline::transport {
 
 /// A request of a peer as its handler sees it, and the answer that the handler gives.
 struct HandledRequest {
-  SessionId session;             ///< that the request came by
+  message::SessionId session;    ///< that the request came by
   std::uint16_t code = 0;        ///< as the peer gave it with the request
-  ConstBuffer data;              ///< there until the answer has left
+  message::ConstBuffer data;     ///< there until the answer has left
   std::span<std::uint8_t> room;  ///< for the answer; the handler's until it returns
 
   /// The answer: in `room`, or part of `data`, or bytes that stay. Empty unless the handler says otherwise.
-  ConstBuffer answer;
+  message::ConstBuffer answer;
   std::uint16_t answer_code = 0;  ///< handed to the peer with the answer
   bool declined = false;          ///< no answer: the peer is told that its request was given back
 };
@@ -58,7 +60,7 @@ class HandlerThreads {
   /// Answers what is done, hands the endpoint's requests to the threads, and fills `others` with its events that are
   /// neither requests nor the ends of answers given here; returns how many. Requests beyond room() stay with the
   /// endpoint and hold their peers back. `others` has room for one event at least. Sleep only after it returned 0.
-  std::size_t poll(Endpoint& endpoint, std::span<MessageEvent> others, Nanos now);
+  std::size_t poll(message::Endpoint& endpoint, std::span<message::MessageEvent> others, Nanos now);
   /// Requests that the next poll() would take.
   [[nodiscard]] std::uint32_t room() const { return static_cast<std::uint32_t>(free_.size()); }
   /// With the threads, or done and not yet answered: as long as there are any, sleep no longer than an answer may wait.
@@ -66,7 +68,7 @@ class HandlerThreads {
 
  private:
   struct Job {
-    MessageId id;
+    message::MessageId id;
     HandledRequest request;
     unsigned thread = 0;
     bool leaving = false;  ///< its response ends with an event
@@ -84,12 +86,12 @@ class HandlerThreads {
   void work(Lane& lane, unsigned number);
   static void wake(Lane& lane);
   /// Needs room().
-  void accept(const MessageEvent& request);
+  void accept(const message::MessageEvent& request);
   /// False if the event is of no response that was given here.
-  bool sent(const MessageEvent& event);
-  void respond(Endpoint& endpoint, Nanos now);
+  bool sent(const message::MessageEvent& event);
+  void respond(message::Endpoint& endpoint, Nanos now);
   /// False if it has to be tried again.
-  bool answer(Endpoint& endpoint, std::uint32_t index, Nanos now);
+  bool answer(message::Endpoint& endpoint, std::uint32_t index, Nanos now);
 
   HandlerThreadsSetup setup_;
   Handler handler_;
@@ -102,4 +104,4 @@ class HandlerThreads {
   std::atomic<bool> stop_{false};
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -18,7 +18,7 @@
 #include "warpline/transport/nano_clock.h"
 #include "warpline/transport/udp_socket.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 constexpr Nanos kPatience{30'000'000'000};
@@ -27,7 +27,7 @@ constexpr Nanos kPatience{30'000'000'000};
 class Handlers : public ::testing::Test {
  protected:
   struct Answer {
-    MessageStatus status = MessageStatus::ok;
+    message::MessageStatus status = message::MessageStatus::ok;
     std::uint16_t code = 0;
     std::vector<std::uint8_t> bytes;
   };
@@ -37,12 +37,12 @@ class Handlers : public ::testing::Test {
       auto socket = UdpSocket::open({.local = {Ipv4Address{{127, 0, 0, 1}}, 0}});
       ASSERT_TRUE(socket.ok()) << socket.error().message();
       sockets_[i] = std::move(socket).value();
-      EndpointConfig config;
+      message::EndpointConfig config;
       config.secret[0] = static_cast<std::uint8_t>(i + 1);
       config.peer_timeout = config.connect_timeout = kPatience;
       config.max_messages = 2048;
       config.receive_bytes = 16 << 20;
-      endpoints_[i].emplace(std::move(Endpoint::create(config, clock_.now())).value());
+      endpoints_[i].emplace(std::move(message::Endpoint::create(config, clock_.now())).value());
     }
     free_ = server().facts();
   }
@@ -54,43 +54,44 @@ class Handlers : public ::testing::Test {
     room_ = setup.requests;
   }
 
-  [[nodiscard]] Endpoint& client() { return *endpoints_[0]; }
-  [[nodiscard]] Endpoint& server() { return *endpoints_[1]; }
+  [[nodiscard]] message::Endpoint& client() { return *endpoints_[0]; }
+  [[nodiscard]] message::Endpoint& server() { return *endpoints_[1]; }
 
-  SessionId connect() {
-    const PeerAddress there = peer_address(Ipv4Address{{127, 0, 0, 1}}, sockets_[1]->port());
+  message::SessionId connect() {
+    const message::PeerAddress there = message::peer_address(Ipv4Address{{127, 0, 0, 1}}, sockets_[1]->port());
     return client().connect(there, {}, clock_.now()).session;
   }
 
-  MessageId ask(SessionId session, const std::vector<std::uint8_t>& bytes, std::uint16_t code = 0,
-                std::size_t most = 20'000) {
+  message::MessageId ask(message::SessionId session, const std::vector<std::uint8_t>& bytes, std::uint16_t code = 0,
+                         std::size_t most = 20'000) {
     questions_.push_back(bytes);
     rooms_.emplace_back(most);
-    const Submitted submitted =
+    const message::Submitted submitted =
         client().request(session, {questions_.back().data(), static_cast<std::uint32_t>(bytes.size())},
                          {rooms_.back().data(), static_cast<std::uint32_t>(rooms_.back().size())},
                          {.context = rooms_.size() - 1, .code = code}, clock_.now());
-    EXPECT_EQ(submitted.status, CallStatus::ok);
+    EXPECT_EQ(submitted.status, message::CallStatus::ok);
     return submitted.id;
   }
 
   /// A turn of both loops.
   void turn() {
     const Nanos now = clock_.now();
-    std::array<MessageEvent, 16> events;
+    std::array<message::MessageEvent, 16> events;
     bring(client(), *sockets_[0], now);
-    for (const MessageEvent& event : std::span(events).first(client().poll(events))) {
-      if (event.kind != EventKind::response) continue;
+    for (const message::MessageEvent& event : std::span(events).first(client().poll(events))) {
+      if (event.kind != message::EventKind::response) continue;
       answers_[event.context] = {event.status, event.code, {}};
-      if (event.status == MessageStatus::ok) answers_[event.context].bytes = {event.data, event.data + event.length};
+      if (event.status == message::MessageStatus::ok)
+        answers_[event.context].bytes = {event.data, event.data + event.length};
     }
     take(client(), *sockets_[0], now);
 
     bring(server(), *sockets_[1], now);
-    for (const MessageEvent& event : std::span(events).first(threads_->poll(server(), events, now))) {
-      EXPECT_NE(event.kind, EventKind::request);
-      EXPECT_NE(event.kind, EventKind::sent);
-      withdrawn_ += event.kind == EventKind::withdrawn ? 1 : 0;
+    for (const message::MessageEvent& event : std::span(events).first(threads_->poll(server(), events, now))) {
+      EXPECT_NE(event.kind, message::EventKind::request);
+      EXPECT_NE(event.kind, message::EventKind::sent);
+      withdrawn_ += event.kind == message::EventKind::withdrawn ? 1 : 0;
     }
     take(server(), *sockets_[1], now);
   }
@@ -103,14 +104,14 @@ class Handlers : public ::testing::Test {
 
   NanoClock clock_;
   std::unique_ptr<UdpSocket> sockets_[2];
-  std::optional<Endpoint> endpoints_[2];
+  std::optional<message::Endpoint> endpoints_[2];
   std::unique_ptr<HandlerThreads> threads_;
   std::deque<std::vector<std::uint8_t>> questions_;
   std::deque<std::vector<std::uint8_t>> rooms_;
   std::map<std::uint64_t, Answer> answers_;
   std::uint32_t room_ = 0;
   int withdrawn_ = 0;
-  EndpointFacts free_;
+  message::EndpointFacts free_;
 };
 
 TEST_F(Handlers, AnswerEveryRequestOnceFromWhereverTheAnswerLies) {
@@ -126,7 +127,7 @@ TEST_F(Handlers, AnswerEveryRequestOnceFromWhereverTheAnswerLies) {
     for (std::uint32_t i = 0; i < request.data.length; ++i) request.room[i] = request.data.data[i] ^ 0xff;
     request.answer = {request.room.data(), request.data.length};
   });
-  const SessionId session = connect();
+  const message::SessionId session = connect();
   constexpr std::size_t kRequests = 600;
   for (std::size_t i = 0; i < kRequests; ++i) {
     const std::size_t length = i % 5 == 0 ? 9999 - i : i % 200;
@@ -140,7 +141,7 @@ TEST_F(Handlers, AnswerEveryRequestOnceFromWhereverTheAnswerLies) {
   ASSERT_TRUE(until([&] { return answers_.size() == kRequests && threads_->room() == room_; }));
   EXPECT_EQ(handled, static_cast<int>(kRequests));
   for (std::size_t i = 0; i < kRequests; ++i) {
-    ASSERT_EQ(answers_[i].status, MessageStatus::ok);
+    ASSERT_EQ(answers_[i].status, message::MessageStatus::ok);
     ASSERT_EQ(answers_[i].code, static_cast<std::uint16_t>(i + 1));
     std::vector<std::uint8_t> expected = questions_[i];
     if (i % 2 == 0) {
@@ -156,7 +157,8 @@ TEST_F(Handlers, AnswerEveryRequestOnceFromWhereverTheAnswerLies) {
 }
 
 TEST_F(Handlers, AnswerMoreRequestsThanTheyHaveJobsFor) {
-  constexpr std::uint32_t kLengths[] = {0, 1, kInlineBytes, kInlineBytes + 1, 1000, 1473, 9000, 1 << 16};
+  constexpr std::uint32_t kLengths[] = {0,    1,      message::kInlineBytes, message::kInlineBytes + 1, 1000, 1473,
+                                        9000, 1 << 16};
   constexpr std::size_t kSessions = 5;
   constexpr std::size_t kOutstanding = 64;
   constexpr std::size_t kRequests = 1000;
@@ -166,13 +168,13 @@ TEST_F(Handlers, AnswerMoreRequestsThanTheyHaveJobsFor) {
     std::fill_n(request.room.begin(), length, static_cast<std::uint8_t>(request.code));
     request.answer = {request.room.data(), length};
   });
-  std::vector<SessionId> sessions;
+  std::vector<message::SessionId> sessions;
   for (std::size_t i = 0; i < kSessions; ++i) sessions.push_back(connect());
   std::size_t asked = 0;
   ASSERT_TRUE(until([&] {
     for (; asked < kRequests && asked - answers_.size() < kSessions * kOutstanding; ++asked) {
       // A session whose own share is under way would have no slot for one more.
-      const SessionId session = sessions[asked % kSessions];
+      const message::SessionId session = sessions[asked % kSessions];
       if (client().facts(session).messages == kOutstanding) break;
       ask(session, std::vector<std::uint8_t>(asked % 300), static_cast<std::uint16_t>(asked), 1 << 16);
     }
@@ -181,10 +183,10 @@ TEST_F(Handlers, AnswerMoreRequestsThanTheyHaveJobsFor) {
       << " answers, room for " << threads_->room();
   for (std::size_t i = 0; i < kRequests; ++i) {
     if (i % 7 == 3) {
-      ASSERT_EQ(answers_[i].status, MessageStatus::refused) << i;
+      ASSERT_EQ(answers_[i].status, message::MessageStatus::refused) << i;
       continue;
     }
-    ASSERT_EQ(answers_[i].status, MessageStatus::ok) << i;
+    ASSERT_EQ(answers_[i].status, message::MessageStatus::ok) << i;
     const std::vector<std::uint8_t> expected(kLengths[i % std::size(kLengths)], static_cast<std::uint8_t>(i));
     ASSERT_EQ(answers_[i].bytes, expected) << i;
   }
@@ -195,7 +197,7 @@ TEST_F(Handlers, RunSideBySide) {
   constexpr unsigned kThreads = 4;
   std::latch all(kThreads);
   start({.threads = kThreads, .requests = 8}, [&](HandledRequest&, unsigned) { all.arrive_and_wait(); });
-  const SessionId session = connect();
+  const message::SessionId session = connect();
   for (unsigned i = 0; i < kThreads; ++i) ask(session, {1});
   EXPECT_TRUE(until([&] { return answers_.size() == kThreads; }));
 }
@@ -209,7 +211,7 @@ TEST_F(Handlers, ThatHaveTheirFillLeaveTheRestWithTheEndpoint) {
     open.wait(false);
     --now_running;
   });
-  const SessionId session = connect();
+  const message::SessionId session = connect();
   for (int i = 0; i < 30; ++i) ask(session, std::vector<std::uint8_t>(1000));
   ASSERT_TRUE(until([&] { return threads_->room() == 0 && server().counters().packets_in.get() > 30; }));
   for (int i = 0; i < 200; ++i) turn();
@@ -229,18 +231,18 @@ TEST_F(Handlers, WorkOnForNobodyAndEverythingComesBack) {
     open.wait(false);
     request.answer = {request.room.data(), 3000};
   });
-  const SessionId session = connect();
-  std::vector<MessageId> ids;
+  const message::SessionId session = connect();
+  std::vector<message::MessageId> ids;
   for (int i = 0; i < 5; ++i) ids.push_back(ask(session, std::vector<std::uint8_t>(5000)));
   ASSERT_TRUE(until([&] { return begun == 1 && threads_->in_hand() == 5; }));
-  for (const MessageId& id : ids) EXPECT_EQ(client().cancel(id, clock_.now()), CallStatus::ok);
+  for (const message::MessageId& id : ids) EXPECT_EQ(client().cancel(id, clock_.now()), message::CallStatus::ok);
   ASSERT_TRUE(until([&] { return withdrawn_ == 5; }));
   open = true;
   open.notify_all();
   ASSERT_TRUE(until([&] { return threads_->room() == room_; }));
   EXPECT_EQ(begun, 5);
   EXPECT_EQ(answers_.size(), 5U);
-  for (const auto& [number, answer] : answers_) EXPECT_EQ(answer.status, MessageStatus::cancelled) << number;
+  for (const auto& [number, answer] : answers_) EXPECT_EQ(answer.status, message::MessageStatus::cancelled) << number;
   // Session and all, the endpoint has what it had.
   (void)client().close(session, clock_.now());
   EXPECT_TRUE(until([&] { return server().facts() == free_; }));
@@ -250,8 +252,8 @@ TEST_F(Handlers, MayDecline) {
   start({.threads = 1}, [](HandledRequest& request, unsigned) { request.declined = true; });
   ask(connect(), {1, 2, 3});
   ASSERT_TRUE(until([&] { return answers_.size() == 1; }));
-  EXPECT_EQ(answers_[0].status, MessageStatus::refused);
-  EXPECT_EQ(answers_[0].code, static_cast<std::uint16_t>(RefusalCode::declined));
+  EXPECT_EQ(answers_[0].status, message::MessageStatus::refused);
+  EXPECT_EQ(answers_[0].code, static_cast<std::uint16_t>(message::RefusalCode::declined));
   EXPECT_EQ(threads_->room(), room_);
 }
 
@@ -260,10 +262,10 @@ TEST_F(Handlers, BySessionKeepTheOrderOfEach) {
   start({.threads = 3, .requests = 64, .by_session = true},
         [&](HandledRequest& request, unsigned thread) { seen[thread][request.session.index].push_back(request.code); });
   constexpr int kEach = 40;
-  std::vector<SessionId> sessions;
+  std::vector<message::SessionId> sessions;
   for (int i = 0; i < 6; ++i) sessions.push_back(connect());
   for (int i = 0; i < kEach; ++i) {
-    for (const SessionId& session : sessions) ask(session, {7}, static_cast<std::uint16_t>(i));
+    for (const message::SessionId& session : sessions) ask(session, {7}, static_cast<std::uint16_t>(i));
   }
   ASSERT_TRUE(until([&] { return answers_.size() == sessions.size() * kEach; }));
   threads_.reset();
@@ -280,7 +282,7 @@ TEST_F(Handlers, BySessionKeepTheOrderOfEach) {
 TEST_F(Handlers, EndInTheMiddle) {
   std::atomic<int> begun{0};
   start({.threads = 2, .requests = 64}, [&](HandledRequest&, unsigned) { ++begun; });
-  const SessionId session = connect();
+  const message::SessionId session = connect();
   for (int i = 0; i < 50; ++i) ask(session, {1});
   ASSERT_TRUE(until([&] { return begun > 0; }));
   threads_.reset();
@@ -288,4 +290,4 @@ TEST_F(Handlers, EndInTheMiddle) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 /// The longest that serve() sleeps: stop() may come from where nothing can wake it.
@@ -17,7 +17,8 @@ constexpr Nanos kNap{100'000'000};
 
 }  // namespace
 
-MessageHost::MessageHost(Transport& transport, const NanoClock& clock, Endpoint endpoint, std::uint32_t answer_bytes)
+MessageHost::MessageHost(Transport& transport, const NanoClock& clock, message::Endpoint endpoint,
+                         std::uint32_t answer_bytes)
     : transport_(&transport), clock_(clock), endpoint_(std::move(endpoint)), room_(answer_bytes) {}
 
 Result<MessageHost> MessageHost::open(const Settings& settings) {
@@ -29,13 +30,13 @@ Result<MessageHost> MessageHost::open(const Settings& settings) {
 }
 
 Result<MessageHost> MessageHost::over(Transport& transport, const Settings& settings) {
-  EndpointConfig config = settings.endpoint;
+  message::EndpointConfig config = settings.endpoint;
   if (std::ranges::all_of(config.secret, [](std::uint8_t byte) { return byte == 0; }) &&
       getrandom(config.secret.data(), config.secret.size(), 0) != static_cast<ssize_t>(config.secret.size())) {
     return environment_error("message host", "the kernel gives no random bytes", "set EndpointConfig::secret");
   }
   const NanoClock clock;
-  WARPLINE_TRY(Endpoint endpoint, Endpoint::create(config, clock.now()));
+  WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(config, clock.now()));
   return MessageHost(transport, clock, std::move(endpoint), settings.answer_bytes);
 }
 
@@ -43,23 +44,23 @@ template <typename Handle>
 void MessageHost::turn(const Handle& handle, Nanos until) {
   const Nanos now = clock_.now();
   const bool came = bring(endpoint_, *transport_, now);
-  std::array<MessageEvent, 32> events;
+  std::array<message::MessageEvent, 32> events;
   const std::size_t count = transport_->settled() ? endpoint_.poll(events) : 0;
-  for (const MessageEvent& event : std::span(events).first(count)) handle(event);
+  for (const message::MessageEvent& event : std::span(events).first(count)) handle(event);
   const std::size_t sent = take(endpoint_, *transport_, now);
   if (!came && count == 0 && sent == 0) transport_->wait(now, std::min(until, endpoint_.next_deadline()));
 }
 
 void MessageHost::serve(const Handler& handler) {
-  const auto handle = [&](const MessageEvent& event) {
+  const auto handle = [&](const message::MessageEvent& event) {
     const Nanos now = clock_.now();
-    if (event.kind == EventKind::message) (void)endpoint_.release(event.id, now);
-    if (event.kind != EventKind::request) return;
+    if (event.kind == message::EventKind::message) (void)endpoint_.release(event.id, now);
+    if (event.kind != message::EventKind::request) return;
     const std::optional<std::size_t> length = handler({event.data, event.length}, room_);
     // Copied, since the room is used again before it has left. Without memory for that the client hears so.
     if (!length ||
         endpoint_.respond(event.id, {room_.data(), static_cast<std::uint32_t>(std::min(*length, room_.size()))},
-                          {.copy = true}, now) != CallStatus::ok) {
+                          {.copy = true}, now) != message::CallStatus::ok) {
       (void)endpoint_.release(event.id, now);
     }
   };
@@ -67,28 +68,29 @@ void MessageHost::serve(const Handler& handler) {
     turn(handle, Nanos{clock_.now().value + kNap.value});
 }
 
-Result<SessionId> MessageHost::connect(const SocketAddress& server) {
-  const Opened opened = endpoint_.connect(peer_address(server.address, server.port), {}, clock_.now());
-  if (opened.status == CallStatus::ok) return opened.session;
-  return usage_error(fmt::format("session with {}", to_string(server)), std::string(name(opened.status)),
+Result<message::SessionId> MessageHost::connect(const SocketAddress& server) {
+  const message::Opened opened =
+      endpoint_.connect(message::peer_address(server.address, server.port), {}, clock_.now());
+  if (opened.status == message::CallStatus::ok) return opened.session;
+  return usage_error(fmt::format("session with {}", to_string(server)), std::string(message::name(opened.status)),
                      "raise EndpointConfig::max_sessions");
 }
 
-Result<std::string> MessageHost::ask(SessionId session, std::string_view request, Nanos patience) {
+Result<std::string> MessageHost::ask(message::SessionId session, std::string_view request, Nanos patience) {
   std::string answer(room_.size(), '\0');
   const Nanos until{clock_.now().value + patience.value};
-  const Submitted asked = endpoint_.request(
+  const message::Submitted asked = endpoint_.request(
       session, {reinterpret_cast<const std::uint8_t*>(request.data()), static_cast<std::uint32_t>(request.size())},
       {reinterpret_cast<std::uint8_t*>(answer.data()), static_cast<std::uint32_t>(answer.size())}, {.deadline = until},
       clock_.now());
-  if (asked.status != CallStatus::ok) {
-    return usage_error("request", std::string(name(asked.status)), "see EndpointConfig and SessionId");
+  if (asked.status != message::CallStatus::ok) {
+    return usage_error("request", std::string(message::name(asked.status)), "see EndpointConfig and SessionId");
   }
-  std::optional<MessageStatus> ended;
-  const auto handle = [&](const MessageEvent& event) {
-    if (event.kind != EventKind::response || event.id != asked.id) return;
+  std::optional<message::MessageStatus> ended;
+  const auto handle = [&](const message::MessageEvent& event) {
+    if (event.kind != message::EventKind::response || event.id != asked.id) return;
     ended = event.status;
-    if (event.status == MessageStatus::ok) answer.resize(event.length);
+    if (event.status == message::MessageStatus::ok) answer.resize(event.length);
   };
   // The request's own deadline ends it, unless the transport has failed: then there are no events any more.
   while (!ended && !transport_->failed()) turn(handle, until);
@@ -96,8 +98,9 @@ Result<std::string> MessageHost::ask(SessionId session, std::string_view request
     (void)endpoint_.cancel(asked.id, clock_.now());
     return environment_error("request", "the transport has failed", "open another one");
   }
-  if (*ended == MessageStatus::ok) return answer;
-  return Error{ErrorKind::peer, "request", std::string(name(*ended)), "see whether the server runs and is reached"};
+  if (*ended == message::MessageStatus::ok) return answer;
+  return Error{ErrorKind::peer, "request", std::string(message::name(*ended)),
+               "see whether the server runs and is reached"};
 }
 
-}  // namespace warpline
+}  // namespace warpline::transport

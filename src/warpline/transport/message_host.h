@@ -19,7 +19,7 @@
 #include "warpline/transport/transport.h"
 #include "warpline/transport/udp_socket.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 /// An endpoint with all that it needs to talk over the kernel's UDP sockets, or another transport: clock, secret,
 /// socket, buffers and loop. For programs that serve or ask and do nothing else on that thread; who has a loop already
@@ -31,7 +31,7 @@ class MessageHost {
   /// What a host is opened with.
   struct Settings {
     SocketAddress local;                  ///< of the socket that open() makes; port 0: the kernel chooses one
-    EndpointConfig endpoint;              ///< a secret of zeros: one is drawn
+    message::EndpointConfig endpoint;     ///< a secret of zeros: one is drawn
     std::uint32_t answer_bytes = 65'536;  ///< the longest answer that is given or taken
   };
 
@@ -50,17 +50,20 @@ class MessageHost {
   void stop() { stop_->store(true, std::memory_order_relaxed); }
 
   /// Opens a session with a server.
-  [[nodiscard]] Result<SessionId> connect(const SocketAddress& server);
+  [[nodiscard]] Result<message::SessionId> connect(const SocketAddress& server);
   /// Asks, and waits for the answer, `patience` at most. Peer error: refused, too late, or the server is gone.
   /// Environment error: the transport has failed.
-  [[nodiscard]] Result<std::string> ask(SessionId session, std::string_view request, Nanos patience = {5'000'000'000});
+  [[nodiscard]] Result<std::string> ask(message::SessionId session, std::string_view request,
+                                        Nanos patience = {5'000'000'000});
 
   /// The port that open()'s socket is bound to; 0 over another transport.
   [[nodiscard]] std::uint16_t port() const { return socket_ ? socket_->port() : std::uint16_t{0}; }
-  [[nodiscard]] Endpoint& endpoint() { return endpoint_; }  ///< for calls that the host has none for; by its thread
+  [[nodiscard]] message::Endpoint& endpoint() {
+    return endpoint_;
+  }  ///< for calls that the host has none for; by its thread
 
  private:
-  MessageHost(Transport& transport, const NanoClock& clock, Endpoint endpoint, std::uint32_t answer_bytes);
+  MessageHost(Transport& transport, const NanoClock& clock, message::Endpoint endpoint, std::uint32_t answer_bytes);
 
   /// One turn of the loop: gives `handle` what happened, sends what there is, and sleeps until there is more.
   template <typename Handle>
@@ -69,9 +72,9 @@ class MessageHost {
   std::unique_ptr<UdpSocket> socket_;  ///< of open()
   Transport* transport_;
   NanoClock clock_;
-  Endpoint endpoint_;
+  message::Endpoint endpoint_;
   std::vector<std::uint8_t> room_;
   std::unique_ptr<std::atomic<bool>> stop_ = std::make_unique<std::atomic<bool>>(false);
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

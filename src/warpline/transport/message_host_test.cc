@@ -3,16 +3,16 @@
 
 #include <gtest/gtest.h>
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 /// Nothing comes or leaves any more, and what was under way never lands.
 class FailedTransport final : public Transport {
  public:
-  std::span<const Datagram> receive(Nanos) override { return {}; }
+  std::span<const message::Datagram> receive(Nanos) override { return {}; }
   [[nodiscard]] bool settled() override { return false; }
   [[nodiscard]] bool failed() const override { return true; }
-  std::span<Outgoing> room() override { return {}; }
+  std::span<message::Outgoing> room() override { return {}; }
   void send(std::size_t, Nanos) override {}
   std::span<const std::uint64_t> completed() override { return {}; }
   void wait(Nanos, Nanos) override {}
@@ -31,4 +31,4 @@ TEST(MessageHost, EndsWhenItsTransportHasFailed) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::transport

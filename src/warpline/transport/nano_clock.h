@@ -6,7 +6,7 @@
 #include "warpline/base/clock.h"
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 /// Nanoseconds since it was made, by the time-stamp counter: never steps back on one machine, costs no system call.
 class NanoClock {
@@ -21,4 +21,4 @@ class NanoClock {
   std::uint64_t start_ = ticks_now();
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -3,18 +3,18 @@
 
 #include "warpline/message/endpoint.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
-void give_back(Endpoint& endpoint, Transport& transport) {
+void give_back(message::Endpoint& endpoint, Transport& transport) {
   for (const std::uint64_t token : transport.completed()) endpoint.transmitted(token);
 }
 
 }  // namespace
 
-bool bring(Endpoint& endpoint, Transport& transport, Nanos now) {
+bool bring(message::Endpoint& endpoint, Transport& transport, Nanos now) {
   give_back(endpoint, transport);
-  const std::span<const Datagram> datagrams = transport.receive(now);
+  const std::span<const message::Datagram> datagrams = transport.receive(now);
   if (!datagrams.empty()) {
     endpoint.receive(datagrams, now);
     transport.read();
@@ -23,10 +23,10 @@ bool bring(Endpoint& endpoint, Transport& transport, Nanos now) {
   return !datagrams.empty();
 }
 
-std::size_t take(Endpoint& endpoint, Transport& transport, Nanos now) {
+std::size_t take(message::Endpoint& endpoint, Transport& transport, Nanos now) {
   std::size_t total = 0;
   while (true) {
-    const std::span<Outgoing> room = transport.room();
+    const std::span<message::Outgoing> room = transport.room();
     if (room.empty()) break;
     const std::size_t count = endpoint.transmit(room, now);
     if (count != 0) {
@@ -39,4 +39,4 @@ std::size_t take(Endpoint& endpoint, Transport& transport, Nanos now) {
   return total;
 }
 
-}  // namespace warpline
+}  // namespace warpline::transport

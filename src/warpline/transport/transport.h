@@ -10,9 +10,11 @@
 #include "warpline/base/units.h"
 #include "warpline/message/datagram.h"
 
-namespace warpline {
-
+namespace warpline::message {
 class Endpoint;
+}  // namespace warpline::message
+
+namespace warpline::transport {
 
 /// What became of datagrams on their way between an endpoint and the wire. One writer.
 struct TransportCounters {
@@ -39,7 +41,7 @@ class Transport {
   virtual ~Transport() = default;
 
   /// What arrived, one burst at most. Valid until the next receive().
-  virtual std::span<const Datagram> receive(Nanos now) = 0;
+  virtual std::span<const message::Datagram> receive(Nanos now) = 0;
   /// The endpoint has read what receive() gave it.
   virtual void read() {}
   /// False while bytes that were received are on their way to where the CPU does not write: events must not be polled.
@@ -48,7 +50,7 @@ class Transport {
   [[nodiscard]] virtual bool failed() const { return false; }
   /// Where the next datagrams may be written, with room for their heads; empty while the device or the kernel takes
   /// no more.
-  virtual std::span<Outgoing> room() = 0;
+  virtual std::span<message::Outgoing> room() = 0;
   /// Sends the first `count` of room(), in order.
   virtual void send(std::size_t count, Nanos now) = 0;
   /// Tokens of payloads that are not read any more; each once, valid until the next call. To be called after each
@@ -65,8 +67,8 @@ class Transport {
 };
 
 /// Gives the endpoint what arrived, its tokens, and the time. Returns whether anything came.
-bool bring(Endpoint& endpoint, Transport& transport, Nanos now);
+bool bring(message::Endpoint& endpoint, Transport& transport, Nanos now);
 /// Sends what the endpoint has to send. Returns how many datagrams.
-std::size_t take(Endpoint& endpoint, Transport& transport, Nanos now);
+std::size_t take(message::Endpoint& endpoint, Transport& transport, Nanos now);
 
-}  // namespace warpline
+}  // namespace warpline::transport

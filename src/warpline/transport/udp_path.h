@@ -10,7 +10,7 @@
 #include "warpline/message/types.h"
 #include "warpline/packet/checksum.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 /// Who computes the checksum of a UDP datagram that is sent.
 enum class UdpChecksum : std::uint8_t {
@@ -29,7 +29,7 @@ class UdpPath {
     std::optional<std::uint16_t> vlan;  ///< the tag's control word
     IpAddress own;                      ///< source of the datagrams
     std::uint16_t own_port = 0;         ///< source port, in host byte order
-    PeerAddress peer;                   ///< of the family of `own`
+    message::PeerAddress peer;          ///< of the family of `own`
   };
 
   /// Bytes of the longest headers: Ethernet, one tag, IPv6, UDP.
@@ -40,7 +40,7 @@ class UdpPath {
   explicit UdpPath(const Ends& ends);
 
   /// The other end.
-  [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+  [[nodiscard]] const message::PeerAddress& peer() const { return peer_; }
   /// Bytes of the headers, 42 to 66; 0 of a path that leads nowhere.
   [[nodiscard]] std::uint32_t length() const { return length_; }
   /// Bytes of the Ethernet header and its tag: 14 or 18.
@@ -59,9 +59,9 @@ class UdpPath {
   std::uint8_t l3_at_ = 0;
   bool v4_ = true;
   std::uint16_t own_port_ = 0;
-  PeerAddress peer_;
-  ChecksumSum l3_sum_;      ///< IPv4's header without its length and type of service
-  ChecksumSum pseudo_sum_;  ///< the pseudo header without its length
+  message::PeerAddress peer_;
+  packet::ChecksumSum l3_sum_;      ///< IPv4's header without its length and type of service
+  packet::ChecksumSum pseudo_sum_;  ///< the pseudo header without its length
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -10,7 +10,7 @@
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 std::uint8_t byte() { return *rc::gen::arbitrary<std::uint8_t>(); }
@@ -51,9 +51,9 @@ RC_GTEST_PROP(UdpPath, WritesWhatTheParserReadsWithRightChecksums, ()) {
 
   Segment segment{frame.data(), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
   const FrameRef ref = frame_at(&segment);
-  const ParsedFrame parsed = parse(ref);
+  const packet::ParsedFrame parsed = packet::parse(ref);
   RC_ASSERT(parsed.verdict == Verdict::forward);
-  RC_ASSERT(parsed.l4 == L4Kind::udp);
+  RC_ASSERT(parsed.l4 == packet::L4Kind::udp);
   RC_ASSERT(parsed.vlan_tags == (ends.vlan ? 1 : 0));
   if (ends.vlan) RC_ASSERT(parsed.vlan[0] == *ends.vlan);
   RC_ASSERT(parsed.l2_length == path.l2_length());
@@ -61,40 +61,41 @@ RC_GTEST_PROP(UdpPath, WritesWhatTheParserReadsWithRightChecksums, ()) {
   RC_ASSERT(parsed.payload_offset == path.length());
   RC_ASSERT(parsed.payload_length == head.size() + rest.size());
 
-  const UdpView udp(frame.data() + parsed.l4_offset);
+  const packet::UdpView udp(frame.data() + parsed.l4_offset);
   RC_ASSERT(udp.source_port() == ends.own_port);
   RC_ASSERT(udp.destination_port() == ends.peer.port);
   if (kind == UdpChecksum::device) {
     // What DPDK asks for: the pseudo header's sum, so that the device's sum over the datagram completes it.
     const std::uint16_t stored = udp.checksum();
-    ChecksumSum whole;
-    whole.add(frame.data() + parsed.l4_offset, l4_total(parsed));
+    packet::ChecksumSum whole;
+    whole.add(frame.data() + parsed.l4_offset, packet::l4_total(parsed));
     const std::uint16_t completed = whole.checksum();
-    store_be16(frame.data() + parsed.l4_offset + UdpView::kChecksum, completed == 0 ? 0xffff : completed);
-    RC_ASSERT(stored == static_cast<std::uint16_t>(~pseudo_header(ref, parsed).checksum()));
+    packet::store_be16(frame.data() + parsed.l4_offset + packet::UdpView::kChecksum,
+                       completed == 0 ? 0xffff : completed);
+    RC_ASSERT(stored == static_cast<std::uint16_t>(~packet::pseudo_header(ref, parsed).checksum()));
   }
   if (kind == UdpChecksum::none && path.v4()) RC_ASSERT(udp.checksum() == 0);
-  RC_ASSERT(verify_checksums(ref, parsed) == Verdict::forward);
+  RC_ASSERT(packet::verify_checksums(ref, parsed) == Verdict::forward);
 
   const std::uint8_t* ip = frame.data() + parsed.l3_offset;
   if (path.v4()) {
-    Ipv4Header header;
-    RC_ASSERT(parse(ip, 20 + l4_total(parsed), header) == Verdict::forward);
+    packet::Ipv4Header header;
+    RC_ASSERT(packet::parse(ip, 20 + packet::l4_total(parsed), header) == Verdict::forward);
     RC_ASSERT(header.type_of_service == ecn);
     RC_ASSERT(header.source == std::get<Ipv4Address>(ends.own));
     RC_ASSERT(std::memcmp(header.destination.bytes.data(), ends.peer.ip.data() + 12, 4) == 0);
   } else {
-    Ipv6Header header;
-    RC_ASSERT(parse(ip, 40 + l4_total(parsed), header) == Verdict::forward);
+    packet::Ipv6Header header;
+    RC_ASSERT(packet::parse(ip, 40 + packet::l4_total(parsed), header) == Verdict::forward);
     RC_ASSERT(header.traffic_class == ecn);
     RC_ASSERT(header.source == std::get<Ipv6Address>(ends.own));
     RC_ASSERT(header.destination.bytes == ends.peer.ip);
   }
-  EthernetHeader ethernet;
-  RC_ASSERT(parse(frame.data(), static_cast<std::uint32_t>(frame.size()), ethernet) == Verdict::forward);
+  packet::EthernetHeader ethernet;
+  RC_ASSERT(packet::parse(frame.data(), static_cast<std::uint32_t>(frame.size()), ethernet) == Verdict::forward);
   RC_ASSERT(ethernet.source == ends.own_mac);
   RC_ASSERT(ethernet.destination == ends.next_mac);
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -25,7 +25,7 @@
 #define UDP_GRO 104
 #endif
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 constexpr std::size_t kMaxUdpSegments = 64;      ///< UDP_MAX_SEGMENTS of kernels before 6.9, and of UDP_GRO
@@ -45,12 +45,12 @@ union AnyAddress {
 
 constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-bool is_mapped(const PeerAddress& peer) {
+bool is_mapped(const message::PeerAddress& peer) {
   return std::memcmp(peer.ip.data(), kMappedPrefix.data(), kMappedPrefix.size()) == 0;
 }
 
-PeerAddress peer_of(const AnyAddress& address) {
-  PeerAddress peer;
+message::PeerAddress peer_of(const AnyAddress& address) {
+  message::PeerAddress peer;
   if (address.base.sa_family == AF_INET) {
     std::memcpy(peer.ip.data(), kMappedPrefix.data(), kMappedPrefix.size());
     std::memcpy(peer.ip.data() + kMappedPrefix.size(), &address.v4.sin_addr, 4);
@@ -63,7 +63,7 @@ PeerAddress peer_of(const AnyAddress& address) {
 }
 
 /// Returns the address's length; 0 if an IPv4 socket cannot reach it.
-socklen_t address_of(const PeerAddress& peer, bool v6_socket, AnyAddress& address) {
+socklen_t address_of(const message::PeerAddress& peer, bool v6_socket, AnyAddress& address) {
   address = {};
   if (v6_socket) {
     address.v6.sin6_family = AF_INET6;
@@ -158,10 +158,10 @@ struct UdpSocket::Buffers {
   std::unique_ptr<void, Free> pages;  ///< what arrives, then heads
   std::vector<mmsghdr> in_messages{kReceiveBatch};
   std::vector<In> in{kReceiveBatch};
-  std::vector<Datagram> datagrams;
+  std::vector<message::Datagram> datagrams;
   std::size_t in_used = kReceiveBatch;  ///< messages whose lengths the kernel has overwritten
 
-  std::vector<Outgoing> outgoing;
+  std::vector<message::Outgoing> outgoing;
   std::vector<iovec> pieces;
   std::vector<mmsghdr> out_messages;
   std::vector<Out> out;
@@ -174,7 +174,7 @@ UdpSocket::UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketCon
     : handle_(handle), port_(port), v6_(v6), segments_(aggregates), buffers_(std::make_unique<Buffers>()) {
   Buffers& buffers = *buffers_;
   const std::size_t slot = aggregates ? 65'536 : rounded_to_line(config.datagram_bytes);
-  const std::size_t head = rounded_to_line(std::max(config.datagram_bytes, kMaxHeadBytes));
+  const std::size_t head = rounded_to_line(std::max(config.datagram_bytes, message::kMaxHeadBytes));
   buffers.page_bytes = (kReceiveBatch * slot + config.batch * head + kPage - 1) / kPage * kPage;
   buffers.pages.reset(std::aligned_alloc(kPage, buffers.page_bytes));
   if (buffers.pages == nullptr) throw std::bad_alloc();
@@ -243,7 +243,7 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config
   return std::unique_ptr<UdpSocket>(new UdpSocket(handle, peer_of(bound).port, v6, config, aggregates));
 }
 
-std::span<const Datagram> UdpSocket::receive(Nanos) {
+std::span<const message::Datagram> UdpSocket::receive(Nanos) {
   Buffers& buffers = *buffers_;
   for (std::size_t i = 0; i < buffers.in_used; ++i) {
     buffers.in_messages[i].msg_hdr.msg_namelen = sizeof(AnyAddress);
@@ -264,7 +264,7 @@ std::span<const Datagram> UdpSocket::receive(Nanos) {
       counters_.truncated.add(1);
       continue;
     }
-    Datagram datagram;
+    message::Datagram datagram;
     datagram.from = peer_of(buffers.in[i].from);
     datagram.ecn = notes.ecn;
     auto* data = static_cast<std::uint8_t*>(buffers.in[i].piece.iov_base);
@@ -282,7 +282,7 @@ std::span<const Datagram> UdpSocket::receive(Nanos) {
   return {buffers.datagrams.data(), made};
 }
 
-std::span<Outgoing> UdpSocket::room() {
+std::span<message::Outgoing> UdpSocket::room() {
   if (at_ != end_) flush();
   if (at_ != end_) return {};
   return buffers_->outgoing;
@@ -300,7 +300,7 @@ std::size_t UdpSocket::assemble(std::size_t from) {
   std::size_t messages = 0;
   std::size_t pieces = 0;
   while (from < end_) {
-    const Outgoing& first = buffers.outgoing[from];
+    const message::Outgoing& first = buffers.outgoing[from];
     Buffers::Out& out = buffers.out[messages];
     msghdr& header = buffers.out_messages[messages].msg_hdr;
     header = {};
@@ -313,7 +313,7 @@ std::size_t UdpSocket::assemble(std::size_t from) {
     std::uint32_t last = segment;
     out.datagrams = 0;
     for (std::size_t i = from; i < end_; ++i) {
-      const Outgoing& next = buffers.outgoing[i];
+      const message::Outgoing& next = buffers.outgoing[i];
       const bool joins = i == from || (segments_ && last == segment && segment != 0 && next.length() <= segment &&
                                        next.length() != 0 && total + next.length() <= kMaxAggregate &&
                                        out.datagrams < kMaxUdpSegments && next.to == first.to &&
@@ -350,7 +350,7 @@ std::size_t UdpSocket::assemble(std::size_t from) {
 void UdpSocket::finish(std::size_t datagrams, bool sent) {
   Buffers& buffers = *buffers_;
   for (std::size_t i = at_; i < at_ + datagrams; ++i) {
-    const Outgoing& outgoing = buffers.outgoing[i];
+    const message::Outgoing& outgoing = buffers.outgoing[i];
     if (outgoing.token != 0) buffers.tokens[buffers.done++] = outgoing.token;
   }
   at_ += datagrams;
@@ -408,4 +408,4 @@ void UdpSocket::wait(Nanos now, Nanos until) {
   (void)::ppoll(&watched, 1, &timeout, nullptr);
 }
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -10,7 +10,7 @@
 #include "warpline/base/result.h"
 #include "warpline/transport/transport.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 /// What a UdpSocket is opened with.
 struct UdpSocketConfig {
@@ -30,8 +30,8 @@ class UdpSocket final : public Transport {
   [[nodiscard]] static Result<std::unique_ptr<UdpSocket>> open(const UdpSocketConfig& config);
   ~UdpSocket() override;
 
-  std::span<const Datagram> receive(Nanos now) override;
-  std::span<Outgoing> room() override;
+  std::span<const message::Datagram> receive(Nanos now) override;
+  std::span<message::Outgoing> room() override;
   void send(std::size_t count, Nanos now) override;
   std::span<const std::uint64_t> completed() override;
   void wait(Nanos now, Nanos until) override;
@@ -58,4 +58,4 @@ class UdpSocket final : public Transport {
   std::unique_ptr<Buffers> buffers_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -9,17 +9,17 @@
 
 #include "warpline/transport/nano_clock.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 struct Arrived {
   std::vector<std::uint8_t> bytes;
-  PeerAddress from;
+  message::PeerAddress from;
   std::uint8_t ecn = 0;
 };
 
-PeerAddress loopback(bool v6, std::uint16_t port) {
-  PeerAddress peer;
+message::PeerAddress loopback(bool v6, std::uint16_t port) {
+  message::PeerAddress peer;
   peer.port = port;
   if (v6) {
     peer.ip[15] = 1;
@@ -46,7 +46,7 @@ std::vector<Arrived> collect(UdpSocket& socket, std::size_t count) {
   std::vector<Arrived> all;
   while (all.size() < count && clock.now() < Nanos{10'000'000'000}) {
     socket.wait(clock.now(), Nanos{10'000'000'000});
-    for (const Datagram& datagram : socket.receive(clock.now())) {
+    for (const message::Datagram& datagram : socket.receive(clock.now())) {
       all.push_back({{datagram.head, datagram.head + datagram.head_length}, datagram.from, datagram.ecn});
     }
   }
@@ -61,16 +61,17 @@ std::vector<std::uint8_t> made(std::size_t i, std::size_t length) {
 }
 
 /// Sends `lengths`, the first `in_head` bytes of each in the head and the rest gathered; returns the tokens given back.
-std::vector<std::uint64_t> send_all(UdpSocket& socket, const PeerAddress& to, const std::vector<std::size_t>& lengths,
-                                    std::size_t in_head, bool ecn, std::vector<std::vector<std::uint8_t>>& kept) {
+std::vector<std::uint64_t> send_all(UdpSocket& socket, const message::PeerAddress& to,
+                                    const std::vector<std::size_t>& lengths, std::size_t in_head, bool ecn,
+                                    std::vector<std::vector<std::uint8_t>>& kept) {
   std::vector<std::uint64_t> tokens;
   kept.clear();
   for (std::size_t i = 0; i < lengths.size(); ++i) kept.push_back(made(i, lengths[i]));
   for (std::size_t at = 0; at < lengths.size();) {
-    const std::span<Outgoing> room = socket.room();
+    const std::span<message::Outgoing> room = socket.room();
     std::size_t count = 0;
     for (; count < room.size() && at < lengths.size(); ++count, ++at) {
-      Outgoing& out = room[count];
+      message::Outgoing& out = room[count];
       const auto head = static_cast<std::uint32_t>(std::min(in_head, kept[at].size()));
       std::copy_n(kept[at].begin(), head, out.head);
       out.head_length = head;
@@ -157,7 +158,7 @@ TEST(UdpSocket, WhatCannotBeSentIsCountedAndItsTokenComesBack) {
   const auto near = open_socket({.local = any_port(false)});
   const auto far = open_socket({.local = any_port(false)});
   const std::vector<std::uint8_t> bytes(300);
-  const std::span<Outgoing> room = near->room();
+  const std::span<message::Outgoing> room = near->room();
   for (std::size_t i = 0; i < 3; ++i) {
     room[i].head_length = 10;
     room[i].payload = bytes.data();
@@ -201,4 +202,4 @@ TEST(UdpSocket, SocketsThatShareAPortEachHaveFlows) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -7,7 +7,7 @@
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
 
-namespace warpline {
+namespace warpline::workload {
 
 /// Reads every header and verifies every checksum: of IPv4, UDP, TCP, ICMP and ICMPv6. Forwards a sound frame
 /// unchanged, so with the checksums that it came with, and drops any other by the name of what is wrong with it.
@@ -15,8 +15,8 @@ struct ChecksumVerify {
   static constexpr WorkloadKind kKind = WorkloadKind::checksum;
   static constexpr bool kStateless = true;
 
-  WARPLINE_HD Verdict operator()(FrameRef frame) const { return verify_checksums(frame, parse(frame)); }
+  WARPLINE_HD Verdict operator()(FrameRef frame) const { return packet::verify_checksums(frame, packet::parse(frame)); }
   void merge(const ChecksumVerify& /*other*/) {}
 };
 
-}  // namespace warpline
+}  // namespace warpline::workload

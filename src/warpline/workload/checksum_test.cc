@@ -7,45 +7,49 @@
 
 #include "warpline/packet/frame_testing.h"
 
-namespace warpline {
+namespace warpline::workload {
 namespace {
 
 TEST(ChecksumVerify, ForwardsSoundFramesUnchanged) {
-  const FrameBytes udp = udp_datagram(counting(1473));
-  const FrameBytes tcp = tcp_segment(counting(31));
-  const FrameBytes echo = icmp_message(8, counting(9));
-  const FrameBytes echo_v6 = icmp_message(128, counting(9));
-  std::vector<FrameBytes> frames{arp_frame({}), ethernet_frame(0x9999, counting(46))};
-  for (const FrameBytes& frame :
-       {ipv4_frame(kProtocolUdp, udp), ipv6_frame(kProtocolUdp, udp), ipv4_frame(kProtocolTcp, tcp),
-        ipv6_frame(kProtocolTcp, tcp), ipv4_frame(kProtocolIcmp, echo), ipv6_frame(kProtocolIcmpv6, echo_v6)}) {
-    frames.push_back(with_checksums(frame));
-    frames.push_back(tagged(frames.back(), kEtherTypeVlan, 7));
+  const packet::FrameBytes udp = packet::udp_datagram(packet::counting(1473));
+  const packet::FrameBytes tcp = packet::tcp_segment(packet::counting(31));
+  const packet::FrameBytes echo = packet::icmp_message(8, packet::counting(9));
+  const packet::FrameBytes echo_v6 = packet::icmp_message(128, packet::counting(9));
+  std::vector<packet::FrameBytes> frames{packet::arp_frame({}), packet::ethernet_frame(0x9999, packet::counting(46))};
+  for (const packet::FrameBytes& frame :
+       {packet::ipv4_frame(packet::kProtocolUdp, udp), packet::ipv6_frame(packet::kProtocolUdp, udp),
+        packet::ipv4_frame(packet::kProtocolTcp, tcp), packet::ipv6_frame(packet::kProtocolTcp, tcp),
+        packet::ipv4_frame(packet::kProtocolIcmp, echo), packet::ipv6_frame(packet::kProtocolIcmpv6, echo_v6)}) {
+    frames.push_back(packet::with_checksums(frame));
+    frames.push_back(packet::tagged(frames.back(), packet::kEtherTypeVlan, 7));
   }
-  for (const FrameBytes& bytes : frames) {
-    SegmentedFrame frame(bytes, {20, 1, 30});
+  for (const packet::FrameBytes& bytes : frames) {
+    packet::SegmentedFrame frame(bytes, {20, 1, 30});
     EXPECT_EQ(name(ChecksumVerify{}(frame.ref())), "forward");
     EXPECT_EQ(frame.bytes(), bytes);
   }
 }
 
 TEST(ChecksumVerify, OneWrongBitAnywhereBehindTheMacAddressesIsSeen) {
-  const FrameBytes sound = with_checksums(ipv4_frame(kProtocolTcp, tcp_segment(counting(20))));
-  for (std::size_t i = EthernetView::kHeaderLength; i < sound.size(); ++i) {
-    FrameBytes wrong = sound;
+  const packet::FrameBytes sound =
+      packet::with_checksums(packet::ipv4_frame(packet::kProtocolTcp, packet::tcp_segment(packet::counting(20))));
+  for (std::size_t i = packet::EthernetView::kHeaderLength; i < sound.size(); ++i) {
+    packet::FrameBytes wrong = sound;
     wrong[i] ^= 0x10;
-    SegmentedFrame frame(wrong);
+    packet::SegmentedFrame frame(wrong);
     EXPECT_TRUE(is_drop(ChecksumVerify{}(frame.ref()))) << "byte " << i;
     EXPECT_EQ(frame.bytes(), wrong);
   }
 }
 
 TEST(ChecksumVerify, UdpOverIpv4MayGoWithoutOne) {
-  SegmentedFrame over_ipv4(ipv4_frame(kProtocolUdp, udp_datagram(counting(18))));
+  packet::SegmentedFrame over_ipv4(
+      packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(18))));
   EXPECT_EQ(name(ChecksumVerify{}(over_ipv4.ref())), "forward");
-  SegmentedFrame over_ipv6(ipv6_frame(kProtocolUdp, udp_datagram(counting(18))));
+  packet::SegmentedFrame over_ipv6(
+      packet::ipv6_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(18))));
   EXPECT_EQ(name(ChecksumVerify{}(over_ipv6.ref())), "udp_checksum");
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::workload

@@ -10,12 +10,12 @@
 #include "warpline/base/kinds.h"
 #include "warpline/packet/parse.h"
 
-namespace warpline {
+namespace warpline::workload {
 
 /// What was seen, in packets. Each packet is under one L3 kind and one L4 kind, by the innermost header that was whole.
 struct FrameTally {
-  static constexpr std::size_t kL3Kinds = static_cast<std::size_t>(L3Kind::ipv6) + 1;
-  static constexpr std::size_t kL4Kinds = static_cast<std::size_t>(L4Kind::tcp) + 1;
+  static constexpr std::size_t kL3Kinds = static_cast<std::size_t>(packet::L3Kind::ipv6) + 1;
+  static constexpr std::size_t kL4Kinds = static_cast<std::size_t>(packet::L4Kind::tcp) + 1;
 
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;  ///< without FCS
@@ -25,8 +25,8 @@ struct FrameTally {
   std::uint64_t vlan_tagged = 0;
   std::uint64_t malformed = 0;
 
-  [[nodiscard]] std::uint64_t of(L3Kind kind) const { return l3[static_cast<std::size_t>(kind)]; }
-  [[nodiscard]] std::uint64_t of(L4Kind kind) const { return l4[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] std::uint64_t of(packet::L3Kind kind) const { return l3[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] std::uint64_t of(packet::L4Kind kind) const { return l4[static_cast<std::size_t>(kind)]; }
 
   void merge(const FrameTally& other) {
     packets += other.packets;
@@ -47,7 +47,7 @@ class Count {
   static constexpr bool kStateless = false;
 
   WARPLINE_HD Verdict operator()(FrameRef frame) {
-    const ParsedFrame parsed = parse(frame);
+    const packet::ParsedFrame parsed = packet::parse(frame);
     ++tally_.packets;
     tally_.bytes += frame.length;
     ++tally_.l3[static_cast<std::size_t>(parsed.l3)];
@@ -64,4 +64,4 @@ class Count {
   FrameTally tally_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::workload

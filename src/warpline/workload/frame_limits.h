@@ -11,7 +11,7 @@
 #include "warpline/packet/frame_bytes.h"
 #include "warpline/packet/vlan.h"
 
-namespace warpline {
+namespace warpline::workload {
 
 /// Drops runts and giants, and leaves all other frames to `Work`. One comparison for a frame without tags.
 ///
@@ -27,7 +27,7 @@ class FrameLimits {
 
   WARPLINE_HD Verdict operator()(FrameRef frame) {
     // A runt's difference wraps around to something huge.
-    if (frame.length - EthernetView::kHeaderLength > mtu_) {
+    if (frame.length - packet::EthernetView::kHeaderLength > mtu_) {
       const Verdict verdict = judge(frame);
       if (verdict != Verdict::forward) return verdict;
     }
@@ -39,12 +39,14 @@ class FrameLimits {
 
  private:
   [[nodiscard]] WARPLINE_HD Verdict judge(FrameRef frame) const {
-    if (frame.length < EthernetView::kHeaderLength) return Verdict::runt;
-    std::uint32_t header = EthernetView::kHeaderLength;
+    if (frame.length < packet::EthernetView::kHeaderLength) return Verdict::runt;
+    std::uint32_t header = packet::EthernetView::kHeaderLength;
     std::uint8_t type[2];
-    for (std::uint8_t tags = 0; tags < kMaxVlanTags; ++tags) {
-      if (!gather(frame, header - sizeof(type), sizeof(type), type) || !is_vlan(load_be16(type))) break;
-      header += VlanView::kHeaderLength;
+    for (std::uint8_t tags = 0; tags < packet::kMaxVlanTags; ++tags) {
+      if (!packet::gather(frame, header - sizeof(type), sizeof(type), type) ||
+          !packet::is_vlan(packet::load_be16(type)))
+        break;
+      header += packet::VlanView::kHeaderLength;
     }
     return frame.length > header + mtu_ ? Verdict::giant : Verdict::forward;
   }
@@ -53,4 +55,4 @@ class FrameLimits {
   std::uint32_t mtu_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::workload

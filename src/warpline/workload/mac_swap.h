@@ -9,7 +9,7 @@
 #include "warpline/packet/ethernet.h"
 #include "warpline/packet/frame_bytes.h"
 
-namespace warpline {
+namespace warpline::workload {
 
 /// Sends each frame back to where it came from: exchanges its MAC addresses in place.
 struct MacSwap {
@@ -17,20 +17,20 @@ struct MacSwap {
   static constexpr bool kStateless = true;
 
   WARPLINE_HD Verdict operator()(FrameRef frame) const {
-    if (frame.head_length() < EthernetView::kHeaderLength) return swap_across_segments(frame);
-    swap_macs(frame.data());
+    if (frame.head_length() < packet::EthernetView::kHeaderLength) return swap_across_segments(frame);
+    packet::swap_macs(frame.data());
     return Verdict::forward;
   }
   void merge(const MacSwap& /*other*/) {}
 
  private:
   static WARPLINE_HD Verdict swap_across_segments(FrameRef frame) {
-    std::uint8_t header[EthernetView::kHeaderLength];
-    if (!gather(frame, 0, sizeof(header), header)) return Verdict::runt;
-    swap_macs(header);
-    scatter(frame, 0, header, sizeof(header));
+    std::uint8_t header[packet::EthernetView::kHeaderLength];
+    if (!packet::gather(frame, 0, sizeof(header), header)) return Verdict::runt;
+    packet::swap_macs(header);
+    packet::scatter(frame, 0, header, sizeof(header));
     return Verdict::forward;
   }
 };
 
-}  // namespace warpline
+}  // namespace warpline::workload

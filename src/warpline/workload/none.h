@@ -5,7 +5,7 @@
 #include "warpline/base/host_device.h"
 #include "warpline/base/kinds.h"
 
-namespace warpline {
+namespace warpline::workload {
 
 /// Forwards every frame as it is, without a look at it.
 struct NoWork {
@@ -16,4 +16,4 @@ struct NoWork {
   void merge(const NoWork& /*other*/) {}
 };
 
-}  // namespace warpline
+}  // namespace warpline::workload

@@ -9,7 +9,7 @@
 #include "warpline/base/host_device.h"
 #include "warpline/base/kinds.h"
 
-namespace warpline {
+namespace warpline::workload {
 
 /// The counter of whoever runs this: the host's time-stamp counter, or a device's clock of nanoseconds.
 struct LocalTicks {
@@ -47,4 +47,4 @@ struct Spin {
   void merge(const Spin& /*other*/) {}
 };
 
-}  // namespace warpline
+}  // namespace warpline::workload

@@ -16,7 +16,7 @@
 
 #include WARPLINE_USER_WORKLOAD  // defines UserWork
 
-namespace warpline {
+namespace warpline::workload {
 
 static_assert(Workload<UserWork> && std::default_initializable<UserWork>);
 static_assert(UserWork::kKind == WorkloadKind::user);
@@ -44,4 +44,4 @@ decltype(auto) with_workload(WorkloadKind kind, Nanos packet_time, std::uint16_t
   return f(NoWork{});
 }
 
-}  // namespace warpline
+}  // namespace warpline::workload

@@ -7,7 +7,7 @@
 #include "warpline/base/kinds.h"
 #include "warpline/base/verdict.h"
 
-namespace warpline {
+namespace warpline::workload {
 
 /// What is done to each packet: a small value that an engine copies to each of its workers. Called with every frame
 /// that is to be worked on, in any order; reads and writes nothing but the frame's bytes and itself. Afterwards the
@@ -20,4 +20,4 @@ concept Workload = std::copyable<W> && requires(W work, const W other, FrameRef 
   { W::kStateless } -> std::convertible_to<bool>;  // nothing is counted: merge does nothing
 };
 
-}  // namespace warpline
+}  // namespace warpline::workload

@@ -8,18 +8,19 @@
 #include "warpline/packet/frame_testing.h"
 #include "warpline/workload/with_workload.h"
 
-namespace warpline {
+namespace warpline::workload {
 namespace {
 
 constexpr std::size_t kBurst = 64;
 
 void BM_Workload(benchmark::State& state, WorkloadKind kind, std::size_t payload) {
-  const FrameBytes bytes = with_checksums(ipv4_frame(kProtocolUdp, udp_datagram(counting(payload))));
-  std::vector<FrameBytes> frames(kBurst, bytes);
+  const packet::FrameBytes bytes =
+      packet::with_checksums(packet::ipv4_frame(packet::kProtocolUdp, packet::udp_datagram(packet::counting(payload))));
+  std::vector<packet::FrameBytes> frames(kBurst, bytes);
   with_workload(kind, Nanos{0}, 1500, [&](auto work) {
     for (auto _ : state) {
       std::uint64_t dropped = 0;
-      for (FrameBytes& frame : frames) {
+      for (packet::FrameBytes& frame : frames) {
         Segment segment{frame.data(), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
         dropped += is_drop(work({&segment, 1, segment.length}));
       }
@@ -37,4 +38,4 @@ BENCHMARK_CAPTURE(BM_Workload, checksum_60, WorkloadKind::checksum, 18);
 BENCHMARK_CAPTURE(BM_Workload, checksum_1514, WorkloadKind::checksum, 1472);
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::workload

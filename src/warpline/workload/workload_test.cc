@@ -10,22 +10,23 @@
 #include "warpline/packet/frame_testing.h"
 #include "warpline/workload/with_workload.h"
 
-namespace warpline {
+namespace warpline::workload {
 namespace {
 
-FrameBytes udp_frame(std::size_t payload, bool ipv6 = false) {
-  const FrameBytes datagram = udp_datagram(counting(payload));
-  return with_checksums(ipv6 ? ipv6_frame(kProtocolUdp, datagram) : ipv4_frame(kProtocolUdp, datagram));
+packet::FrameBytes udp_frame(std::size_t payload, bool ipv6 = false) {
+  const packet::FrameBytes datagram = packet::udp_datagram(packet::counting(payload));
+  return packet::with_checksums(ipv6 ? packet::ipv6_frame(packet::kProtocolUdp, datagram)
+                                     : packet::ipv4_frame(packet::kProtocolUdp, datagram));
 }
 
-FrameBytes with_tags(FrameBytes frame, unsigned tags) {
-  for (unsigned i = 0; i < tags; ++i) frame = tagged(frame, kEtherTypeVlan, 7);
+packet::FrameBytes with_tags(packet::FrameBytes frame, unsigned tags) {
+  for (unsigned i = 0; i < tags; ++i) frame = packet::tagged(frame, packet::kEtherTypeVlan, 7);
   return frame;
 }
 
 template <typename Work>
-Verdict judge(Work&& work, const FrameBytes& bytes) {
-  SegmentedFrame frame(bytes);
+Verdict judge(Work&& work, const packet::FrameBytes& bytes) {
+  packet::SegmentedFrame frame(bytes);
   return work(frame.ref());
 }
 
@@ -35,62 +36,62 @@ TEST(NoWork, ForwardsWhateverItIs) {
 }
 
 TEST(MacSwap, ExchangesTheAddressesAndNothingElse) {
-  const FrameBytes before = udp_frame(18);
-  SegmentedFrame cut(before);
+  const packet::FrameBytes before = udp_frame(18);
+  packet::SegmentedFrame cut(before);
   EXPECT_EQ(MacSwap{}(cut.ref()), Verdict::forward);
-  FrameBytes expected = before;
+  packet::FrameBytes expected = before;
   std::swap_ranges(expected.begin(), expected.begin() + 6, expected.begin() + 6);
   EXPECT_EQ(cut.bytes(), expected);
 }
 
 TEST(MacSwap, ReachesAcrossSegments) {
-  FrameBytes expected = udp_frame(18);
+  packet::FrameBytes expected = udp_frame(18);
   std::swap_ranges(expected.begin(), expected.begin() + 6, expected.begin() + 6);
   for (std::uint32_t first = 0; first <= 14; ++first) {
-    SegmentedFrame cut(udp_frame(18), {first, 1, 45 - first});
+    packet::SegmentedFrame cut(udp_frame(18), {first, 1, 45 - first});
     EXPECT_EQ(MacSwap{}(cut.ref()), Verdict::forward);
     EXPECT_EQ(cut.bytes(), expected) << "first segment of " << first;
   }
 }
 
 TEST(MacSwap, LeavesARuntAlone) {
-  const FrameBytes runt(13, 0x5a);
-  SegmentedFrame whole(runt);
+  const packet::FrameBytes runt(13, 0x5a);
+  packet::SegmentedFrame whole(runt);
   EXPECT_EQ(MacSwap{}(whole.ref()), Verdict::runt);
   EXPECT_EQ(whole.bytes(), runt);
-  SegmentedFrame cut(runt, {6});
+  packet::SegmentedFrame cut(runt, {6});
   EXPECT_EQ(MacSwap{}(cut.ref()), Verdict::runt);
   EXPECT_EQ(cut.bytes(), runt);
 }
 
 TEST(Count, TellsKindsApartAndForwardsAll) {
   Count count;
-  const FrameBytes udp = udp_frame(18);
-  Ipv4Header fragment;
+  const packet::FrameBytes udp = udp_frame(18);
+  packet::Ipv4Header fragment;
   fragment.more_fragments = true;
-  const std::vector<FrameBytes> frames{udp,
-                                       udp_frame(40, true),
-                                       with_tags(udp, 2),
-                                       ipv4_frame(89, counting(20)),  // OSPF
-                                       ipv4_frame(kProtocolUdp, counting(24), fragment),
-                                       arp_frame({}),
-                                       ethernet_frame(0x9999, counting(46)),
-                                       FrameBytes(13),
-                                       ethernet_frame(kEtherTypeIpv4, FrameBytes(46))};
+  const std::vector<packet::FrameBytes> frames{udp,
+                                               udp_frame(40, true),
+                                               with_tags(udp, 2),
+                                               packet::ipv4_frame(89, packet::counting(20)),  // OSPF
+                                               packet::ipv4_frame(packet::kProtocolUdp, packet::counting(24), fragment),
+                                               packet::arp_frame({}),
+                                               packet::ethernet_frame(0x9999, packet::counting(46)),
+                                               packet::FrameBytes(13),
+                                               packet::ethernet_frame(packet::kEtherTypeIpv4, packet::FrameBytes(46))};
   std::uint64_t bytes = 0;
-  for (const FrameBytes& frame : frames) {
+  for (const packet::FrameBytes& frame : frames) {
     EXPECT_EQ(judge(count, frame), Verdict::forward);
     bytes += frame.size();
   }
   const FrameTally& tally = count.tally();
   EXPECT_EQ(tally.packets, frames.size());
   EXPECT_EQ(tally.bytes, bytes);
-  EXPECT_EQ(tally.of(L3Kind::ipv4), 4U);
-  EXPECT_EQ(tally.of(L3Kind::ipv6), 1U);
-  EXPECT_EQ(tally.of(L3Kind::arp), 1U);
-  EXPECT_EQ(tally.of(L3Kind::none), 3U);
-  EXPECT_EQ(tally.of(L4Kind::udp), 3U);
-  EXPECT_EQ(tally.of(L4Kind::none), 6U);
+  EXPECT_EQ(tally.of(packet::L3Kind::ipv4), 4U);
+  EXPECT_EQ(tally.of(packet::L3Kind::ipv6), 1U);
+  EXPECT_EQ(tally.of(packet::L3Kind::arp), 1U);
+  EXPECT_EQ(tally.of(packet::L3Kind::none), 3U);
+  EXPECT_EQ(tally.of(packet::L4Kind::udp), 3U);
+  EXPECT_EQ(tally.of(packet::L4Kind::none), 6U);
   EXPECT_EQ(tally.fragments, 1U);
   EXPECT_EQ(tally.vlan_tagged, 1U);
   EXPECT_EQ(tally.malformed, 2U);
@@ -100,7 +101,8 @@ TEST(Count, MergesToWhatOneWouldHaveCounted) {
   Count one;
   Count left;
   Count right;
-  for (const FrameBytes& frame : {udp_frame(18), FrameBytes(13), udp_frame(40, true), with_tags(udp_frame(9), 1)}) {
+  for (const packet::FrameBytes& frame :
+       {udp_frame(18), packet::FrameBytes(13), udp_frame(40, true), with_tags(udp_frame(9), 1)}) {
     judge(one, frame);
     judge(frame.size() % 2 == 0 ? left : right, frame);
   }
@@ -115,15 +117,15 @@ TEST(FrameLimits, HoldToTheMtuWhateverTheTags) {
     EXPECT_EQ(judge(limits, with_tags(udp_frame(1473), tags)), Verdict::giant) << tags;
   }
   EXPECT_EQ(judge(limits, with_tags(udp_frame(1472), 3)), Verdict::giant) << "a third tag is payload";
-  EXPECT_EQ(judge(limits, FrameBytes(14)), Verdict::forward);
-  EXPECT_EQ(judge(limits, FrameBytes(13)), Verdict::runt);
-  EXPECT_EQ(judge(limits, FrameBytes(1)), Verdict::runt);
+  EXPECT_EQ(judge(limits, packet::FrameBytes(14)), Verdict::forward);
+  EXPECT_EQ(judge(limits, packet::FrameBytes(13)), Verdict::runt);
+  EXPECT_EQ(judge(limits, packet::FrameBytes(1)), Verdict::runt);
 }
 
 TEST(FrameLimits, NothingFollowsAGiantOrARunt) {
   FrameLimits<Count> limits({}, 100);
   judge(limits, udp_frame(200));
-  judge(limits, FrameBytes(13));
+  judge(limits, packet::FrameBytes(13));
   EXPECT_EQ(limits.work().tally().packets, 0U);
   judge(limits, udp_frame(50));
   FrameLimits<Count> sum({}, 100);
@@ -133,11 +135,11 @@ TEST(FrameLimits, NothingFollowsAGiantOrARunt) {
 
 TEST(FrameLimits, TagsBeyondATinyMtuAreNoOverflow) {
   FrameLimits<NoWork> limits({}, 0);
-  EXPECT_EQ(judge(limits, FrameBytes(14)), Verdict::forward);
-  FrameBytes cut_short(16);
+  EXPECT_EQ(judge(limits, packet::FrameBytes(14)), Verdict::forward);
+  packet::FrameBytes cut_short(16);
   cut_short[12] = 0x81;
   EXPECT_EQ(judge(limits, cut_short), Verdict::forward);
-  EXPECT_EQ(judge(limits, FrameBytes(16)), Verdict::giant);
+  EXPECT_EQ(judge(limits, packet::FrameBytes(16)), Verdict::giant);
 }
 
 /// Time that passes only by being looked at.
@@ -175,13 +177,13 @@ TEST(Workload, EachKindIsCalledWithItsOwnType) {
 
 /// A frame, sound or damaged, and where to cut it.
 struct Damage {
-  FrameBytes bytes;
+  packet::FrameBytes bytes;
   std::vector<std::uint32_t> lengths;
 };
 
 Damage any_frame() {
-  FrameBytes bytes = with_tags(udp_frame(*rc::gen::inRange<std::size_t>(0, 80), *rc::gen::arbitrary<bool>()),
-                               *rc::gen::inRange<unsigned>(0, 4));
+  packet::FrameBytes bytes = with_tags(udp_frame(*rc::gen::inRange<std::size_t>(0, 80), *rc::gen::arbitrary<bool>()),
+                                       *rc::gen::inRange<unsigned>(0, 4));
   const auto hits = *rc::gen::weightedElement<int>({{2, 0}, {3, 1}, {1, 6}});
   for (int i = 0; i < hits; ++i)
     bytes[*rc::gen::inRange<std::size_t>(0, bytes.size())] = *rc::gen::arbitrary<std::uint8_t>();
@@ -201,8 +203,8 @@ Damage any_frame() {
 template <typename Work>
 void same_however_cut(Work on_whole, const Damage& damage) {
   Work on_cut = on_whole;
-  SegmentedFrame whole(damage.bytes);
-  SegmentedFrame cut(damage.bytes, damage.lengths);
+  packet::SegmentedFrame whole(damage.bytes);
+  packet::SegmentedFrame cut(damage.bytes, damage.lengths);
   RC_ASSERT(on_whole(whole.ref()) == on_cut(cut.ref()));
   RC_ASSERT(whole.bytes() == cut.bytes());
   if constexpr (requires { on_whole.work().tally(); }) RC_ASSERT((on_whole.work().tally() == on_cut.work().tally()));
@@ -218,4 +220,4 @@ RC_GTEST_PROP(WorkloadProperty, NoWorkloadSeesHowAFrameIsCut, ()) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::workload

@@ -8,7 +8,7 @@
 #include "warpline/message/counters.h"
 #include "warpline/message/internal/inner_clock.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// What all parts of an endpoint go by: its configuration, the time of the call that it is in, its counters.
 class EndpointContext {
@@ -36,4 +36,4 @@ class EndpointContext {
   InnerClock clock_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

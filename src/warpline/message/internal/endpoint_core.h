@@ -13,7 +13,7 @@
 #include "warpline/message/internal/transfer/event_queue.h"
 #include "warpline/message/internal/transfer/message_pool.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// What there is in an endpoint: each part keeps its own invariants, and knows only parts above itself. Those who do
 /// something with them have them all: one reference instead of ten, since each more is a load in every function.
@@ -39,4 +39,4 @@ struct EndpointCore {
   StrayReplies strays;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -15,7 +15,7 @@
 #include "warpline/message/internal/transfer/submissions.h"
 #include "warpline/message/internal/transfer/transfers.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// All of an endpoint: what there is, then those who do something with it, each of whom knows only some above itself.
 /// The last five are what Endpoint's calls go to, besides the handshake and the life of sessions.
@@ -50,4 +50,4 @@ struct EndpointState {
   EventReader event_reader;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

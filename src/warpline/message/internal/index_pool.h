@@ -6,7 +6,7 @@
 
 #include "warpline/base/large_vector.h"
 
-namespace warpline {
+namespace warpline::message {
 
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
@@ -34,4 +34,4 @@ class IndexPool {
   std::uint32_t free_count_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -7,7 +7,7 @@
 #include "warpline/base/units.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// The time inside of an endpoint: starts at a second, never steps back, and goes along with the caller's clock but for
 /// its jumps.
@@ -51,4 +51,4 @@ class InnerClock {
   std::int64_t max_step_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 
 #include "warpline/route/prefix.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 MessageLink::MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::vector<InterfaceAddress>& addresses,
                          std::optional<IpAddress> next, std::optional<std::uint16_t> tag)
@@ -13,20 +13,20 @@ MessageLink::MessageLink(const MacAddress& mac, std::uint16_t mtu, const std::ve
   for (const InterfaceAddress& address : addresses) responders.emplace_back(mac, address);
 }
 
-const IpAddress* MessageLink::own_address(const PeerAddress& peer) const {
-  const std::size_t family = ip_address(peer).index();
+const IpAddress* MessageLink::own_address(const message::PeerAddress& peer) const {
+  const std::size_t family = message::ip_address(peer).index();
   for (const InterfaceAddress& own : self.addresses) {
     if (own.address.index() == family) return &own.address;
   }
   return nullptr;
 }
 
-std::optional<NeighbourKey> MessageLink::next_hop(const PeerAddress& peer) const {
-  const IpAddress address = ip_address(peer);
+std::optional<route::NeighbourKey> MessageLink::next_hop(const message::PeerAddress& peer) const {
+  const IpAddress address = message::ip_address(peer);
   for (const InterfaceAddress& own : self.addresses) {
-    if (is_neighbour(own, address)) return NeighbourKey::of(0, address);
+    if (route::is_neighbour(own, address)) return route::NeighbourKey::of(0, address);
   }
-  if (gateway && gateway->index() == address.index()) return NeighbourKey::of(0, *gateway);
+  if (gateway && gateway->index() == address.index()) return route::NeighbourKey::of(0, *gateway);
   return std::nullopt;
 }
 
@@ -41,4 +41,4 @@ bool MessageLink::is_own(const std::uint8_t* address, bool v4) const {
   return false;
 }
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -12,7 +12,7 @@
 #include "warpline/route/neighbours.h"
 #include "warpline/route/route_set.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 /// What the queues of one port know together of its link. Immutable but for the neighbours, which any thread may use.
 struct MessageLink {
@@ -20,19 +20,20 @@ struct MessageLink {
               std::optional<IpAddress> next, std::optional<std::uint16_t> tag);
 
   /// Our address to talk to `peer` from; null if we have none of its family.
-  [[nodiscard]] const IpAddress* own_address(const PeerAddress& peer) const;
+  [[nodiscard]] const IpAddress* own_address(const message::PeerAddress& peer) const;
   /// The neighbour that datagrams to `peer` are handed to; nothing if no way leads there.
-  [[nodiscard]] std::optional<NeighbourKey> next_hop(const PeerAddress& peer) const;
+  [[nodiscard]] std::optional<route::NeighbourKey> next_hop(const message::PeerAddress& peer) const;
   /// `address`: as in an IP header of that version.
   [[nodiscard]] bool is_own(const std::uint8_t* address, bool v4) const;
 
-  RouterPort self;
-  std::vector<Responder> responders;  ///< one for each address
+  route::RouterPort self;
+  std::vector<packet::Responder> responders;  ///< one for each address
   std::optional<IpAddress> gateway;
   std::optional<std::uint16_t> vlan;  ///< only frames with this id are ours, and all that leave have it
   /// Asked for more often than a router would: a session that is opened waits for the answer, and links lose frames
   /// while they come up.
-  NeighbourTable neighbours{1024, {.retransmit = Nanos{50'000'000}, .requests = 20, .failed = Nanos{500'000'000}}};
+  route::NeighbourTable neighbours{1024,
+                                   {.retransmit = Nanos{50'000'000}, .requests = 20, .failed = Nanos{500'000'000}}};
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -22,7 +22,7 @@
 #include "warpline/base/random.h"
 #include "warpline/runtime/setup_step.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 constexpr std::uint32_t kHandover = 2048;         ///< frames that wait for another worker
@@ -31,23 +31,23 @@ constexpr std::uint32_t kPayloadMbufBytes = 512;  ///< with its private area and
 /// Frames that a queue pair has in hand beside those in its rings.
 constexpr std::uint32_t kInHand = 4 * MessageQueue::kBurst;
 
-std::uint32_t buffers(const PortSettings& port, const MessagePortConfig& config) {
+std::uint32_t buffers(const port::PortSettings& port, const MessagePortConfig& config) {
   if (config.pool.size != 0) return config.pool.size;
   const std::uint32_t handover = config.workers > 1 ? kHandover : 0;
-  return pool_size({.rx_descriptors = std::uint32_t{port.rx_ring} * config.workers,
-                    .tx_descriptors = std::uint32_t{port.tx_ring} * config.workers,
-                    .in_flight = (kInHand + handover) * config.workers,
-                    .lcores = config.workers + 1U,
-                    .cache = config.pool.cache});
+  return memory::pool_size({.rx_descriptors = std::uint32_t{port.rx_ring} * config.workers,
+                            .tx_descriptors = std::uint32_t{port.tx_ring} * config.workers,
+                            .in_flight = (kInHand + handover) * config.workers,
+                            .lcores = config.workers + 1U,
+                            .cache = config.pool.cache});
 }
 
 /// Each is in a transmit ring, on its way through a peer of the same process, or free.
-std::uint32_t payloads(const PortSettings& port, const MessagePortConfig& config) {
+std::uint32_t payloads(const port::PortSettings& port, const MessagePortConfig& config) {
   return std::bit_ceil(4U * port.tx_ring + config.pool.cache * 2) - 1;
 }
 
-std::uint32_t room(const PortSettings& port, const MessagePortConfig& config) {
-  return config.pool.data_room != 0 ? config.pool.data_room : data_room(port.mtu);
+std::uint32_t room(const port::PortSettings& port, const MessagePortConfig& config) {
+  return config.pool.data_room != 0 ? config.pool.data_room : memory::data_room(port.mtu);
 }
 
 std::vector<std::string> supported(std::uint64_t capability,
@@ -84,7 +84,7 @@ bool confuses_pieces(const std::string& driver) {
 }
 
 /// The device's own; of a device without one, such as net_ring, one made up (IEEE 802: locally administered).
-MacAddress station_address(const Port& port) {
+MacAddress station_address(const port::Port& port) {
   MacAddress mac = port.mac();
   if (mac != MacAddress{}) return mac;
   std::uint64_t random = std::random_device{}();
@@ -96,23 +96,24 @@ MacAddress station_address(const Port& port) {
 
 }  // namespace
 
-Bytes MessagePort::memory(const PortSettings& port, const MessagePortConfig& config) {
+Bytes MessagePort::memory(const port::PortSettings& port, const MessagePortConfig& config) {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
-  return Bytes{kRingsAndQueues + pool_bytes(buffers(port, config), room(port, config)).value +
+  return Bytes{kRingsAndQueues + memory::pool_bytes(buffers(port, config), room(port, config)).value +
                std::uint64_t{config.workers} * payloads(port, config) * kPayloadMbufBytes};
 }
 
-Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortSettings& wanted, const MessagePortConfig& config,
+Result<std::unique_ptr<MessagePort>> MessagePort::open(const port::PortSettings& wanted,
+                                                       const MessagePortConfig& config,
                                                        std::optional<std::uint16_t> adopted) {
   std::unique_ptr<MessagePort> made(new MessagePort());
-  WARPLINE_TRY(Port port, adopted ? Port::adopt(*adopted) : Port::open(wanted.spec));
+  WARPLINE_TRY(port::Port port, adopted ? port::Port::adopt(*adopted) : port::Port::open(wanted.spec));
   made->port_.emplace(std::move(port));
   rte_eth_dev_info info{};
   if (rte_eth_dev_info_get(made->port_->id(), &info) != 0) {
     return environment_error(fmt::format("port {}: the device does not answer", made->port_->name()), "it is gone",
                              "run `warpline doctor`");
   }
-  PortSettings setup = wanted;
+  port::PortSettings setup = wanted;
   add_new(setup.tx_offloads, supported(info.tx_offload_capa, {{RTE_ETH_TX_OFFLOAD_MULTI_SEGS, "multi_segs"},
                                                               {RTE_ETH_TX_OFFLOAD_UDP_CKSUM, "udp_cksum"}}));
   add_new(setup.rx_offloads, supported(info.rx_offload_capa, {{RTE_ETH_RX_OFFLOAD_IPV4_CKSUM, "ipv4_cksum"},
@@ -132,20 +133,20 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const PortSettings& wante
   return made;
 }
 
-Result<void> MessagePort::make_pools(const PortSettings& port, const MessagePortConfig& config) {
+Result<void> MessagePort::make_pools(const port::PortSettings& port, const MessagePortConfig& config) {
   static std::atomic<unsigned> made{0};
-  const SetupStep step(fmt::format("allocating the buffers of port {}", port_->name()));
+  const runtime::SetupStep step(fmt::format("allocating the buffers of port {}", port_->name()));
   const unsigned number = made++;
-  const PoolShape shape{.name = fmt::format("message{}", number),
-                        .size = buffers(port, config),
-                        .cache = config.pool.cache,
-                        .data_room = room(port, config),
-                        .node = port_->node()};
-  WARPLINE_TRY(PacketPool pool, config.pool.memory == MemoryKind::pinned
-                                    ? PacketPool::make_pinned(shape, config.gpu, config.gpus.pin)
-                                    : PacketPool::make(shape));
+  const memory::PoolShape shape{.name = fmt::format("message{}", number),
+                                .size = buffers(port, config),
+                                .cache = config.pool.cache,
+                                .data_room = room(port, config),
+                                .node = port_->node()};
+  WARPLINE_TRY(memory::PacketPool pool, config.pool.memory == memory::MemoryKind::pinned
+                                            ? memory::PacketPool::make_pinned(shape, config.gpu, config.gpus.pin)
+                                            : memory::PacketPool::make(shape));
   pool_.emplace(std::move(pool));
-  const int node = port_->node() == kAnyNode ? SOCKET_ID_ANY : port_->node();
+  const int node = port_->node() == runtime::kAnyNode ? SOCKET_ID_ANY : port_->node();
   for (std::uint16_t i = 0; i < config.workers; ++i) {
     const std::string name = fmt::format("payload{}_{}", number, i);
     const std::uint32_t cache = std::min(config.pool.cache, RTE_MEMPOOL_CACHE_MAX_SIZE + 0U);
@@ -169,7 +170,7 @@ Result<void> MessagePort::make_queues(const MessagePortConfig& config) {
     }
     handover_.push_back(ring);
   }
-  const PortSetup& setup = port_->setup();
+  const port::PortSetup& setup = port_->setup();
   // Most vdevs read memory as the CPU does. What a NIC may read, and net_vnic, is up to MessageQueue::allow().
   const bool software = port_->name().find(':') == std::string::npos && port_->driver() != "net_vnic";
   const bool gathers = has(setup.tx_offloads, "multi_segs") && (software || tells_at_once(port_->id())) &&
@@ -236,4 +237,4 @@ std::uint32_t MessagePort::leaked() const {
   return buffers;
 }
 
-}  // namespace warpline
+}  // namespace warpline::transport

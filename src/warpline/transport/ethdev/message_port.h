@@ -17,7 +17,7 @@
 #include "warpline/transport/ethdev/message_link.h"
 #include "warpline/transport/ethdev/message_queue.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 /// What a MessagePort is opened with, beyond its port's settings.
 struct MessagePortConfig {
@@ -27,11 +27,11 @@ struct MessagePortConfig {
   std::optional<IpAddress> gateway;   ///< next hop to peers that are not on the port's link
   std::optional<std::uint16_t> vlan;  ///< the tag's control word; what is sent and taken has that tag, or none if unset
   std::uint32_t max_sessions = 1024;  ///< of each endpoint
-  std::uint32_t datagram_bytes = 1472;       ///< the most UDP payload that is sent or received
-  bool udp_checksum = true;                  ///< over IPv4; IPv6 always has one
-  PoolSettings pool;                         ///< memory: host, or pinned for `gpu`
-  std::uint16_t gpu = 0;                     ///< CUDA ordinal
-  GpuMemory gpus = GpuMemory::of_machine();  ///< how memory is got from the GPU, and pinned for it
+  std::uint32_t datagram_bytes = 1472;                       ///< the most UDP payload that is sent or received
+  bool udp_checksum = true;                                  ///< over IPv4; IPv6 always has one
+  memory::PoolSettings pool;                                 ///< memory: host, or pinned for `gpu`
+  std::uint16_t gpu = 0;                                     ///< CUDA ordinal
+  memory::GpuMemory gpus = memory::GpuMemory::of_machine();  ///< how memory is got from the GPU, and pinned for it
 };
 
 /// A port that carries messages: the ethdev, its pools, and one MessageQueue a worker. Set-up and clean-up by the
@@ -39,9 +39,9 @@ struct MessagePortConfig {
 class MessagePort {
  public:
   /// Host memory that open() takes: for Eal::start.
-  [[nodiscard]] static Bytes memory(const PortSettings& port, const MessagePortConfig& config);
+  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const MessagePortConfig& config);
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it.
-  [[nodiscard]] static Result<std::unique_ptr<MessagePort>> open(const PortSettings& port,
+  [[nodiscard]] static Result<std::unique_ptr<MessagePort>> open(const port::PortSettings& port,
                                                                  const MessagePortConfig& config,
                                                                  std::optional<std::uint16_t> adopted = {});
   ~MessagePort();
@@ -54,7 +54,7 @@ class MessagePort {
   [[nodiscard]] Result<std::span<std::uint8_t>> allocate(std::uint64_t bytes);
   /// Once a second or so, by one thread while the workers run: forgets and asks again about neighbours.
   void age(Nanos now) { link_->neighbours.age(now); }
-  [[nodiscard]] const Port& port() const { return *port_; }  ///< of DPDK, with its counters and settings
+  [[nodiscard]] const port::Port& port() const { return *port_; }  ///< of DPDK, with its counters and settings
   /// Its own, which ARP, ND and echo are answered for.
   [[nodiscard]] const std::vector<InterfaceAddress>& addresses() const { return link_->self.addresses; }
   /// What is received is placed in, and heads of what is sent come from.
@@ -66,16 +66,16 @@ class MessagePort {
 
  private:
   MessagePort() = default;
-  Result<void> make_pools(const PortSettings& port, const MessagePortConfig& config);
+  Result<void> make_pools(const port::PortSettings& port, const MessagePortConfig& config);
   Result<void> make_queues(const MessagePortConfig& config);
 
   std::unique_ptr<MessageLink> link_;
-  std::optional<PacketPool> pool_;
+  std::optional<memory::PacketPool> pool_;
   std::vector<rte_mempool*> payloads_;
   std::vector<rte_ring*> handover_;
   std::vector<void*> allocated_;
   std::vector<std::unique_ptr<MessageQueue>> queues_;
-  std::optional<Port> port_;
+  std::optional<port::Port> port_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

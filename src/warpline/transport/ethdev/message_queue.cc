@@ -15,7 +15,7 @@
 #include "warpline/base/give_way.h"
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 constexpr Nanos kPatience{10'000'000};  ///< with a device that takes no packet
@@ -29,7 +29,8 @@ struct MessageQueue::Gathered {
   MessageQueue* owner;
 };
 
-std::uint16_t MessageSteering::owner(std::uint16_t here, std::uint16_t to_port, const PeerAddress& from) const {
+std::uint16_t MessageSteering::owner(std::uint16_t here, std::uint16_t to_port,
+                                     const message::PeerAddress& from) const {
   const auto index = static_cast<std::uint16_t>(to_port - first_port);
   if (own_ports) return index < workers ? index : workers;
   if (index != 0) return workers;
@@ -83,7 +84,7 @@ void MessageQueue::wait(Nanos, Nanos) { give_way(); }
 
 // What is sent.
 
-std::span<Outgoing> MessageQueue::room() {
+std::span<message::Outgoing> MessageQueue::room() {
   flush();
   if (unsent_at_ != unsent_end_) return {};
   if (heads_used_ >= kBurst / 2) fill_heads();
@@ -100,7 +101,7 @@ void MessageQueue::fill_heads() {
   for (std::uint16_t i = 0; i < heads_used_; ++i) {
     outgoing_[i].head = rte_pktmbuf_mtod(heads_[i], std::uint8_t*);
     outgoing_[i].head_capacity = rte_pktmbuf_tailroom(heads_[i]);
-    outgoing_[i].copy_up_to = gathers ? kMaxHeadBytes : setup_.datagram_bytes;
+    outgoing_[i].copy_up_to = gathers ? message::kMaxHeadBytes : setup_.datagram_bytes;
   }
   heads_used_ = 0;
 }
@@ -111,7 +112,7 @@ void MessageQueue::send(std::size_t count, Nanos now) {
   const std::size_t end = heads_used_ + count;
   for (std::size_t i = heads_used_; i < heads_used_ + kWaysAhead; ++i) fetch_way(i, end);
   for (std::size_t i = heads_used_; i < end; ++i) {
-    const Outgoing& outgoing = outgoing_[i];
+    const message::Outgoing& outgoing = outgoing_[i];
     rte_mbuf* const head = heads_[i];
     fetch_way(i + kWaysAhead, end);
     const UdpPath* const path = path_to(outgoing, now);
@@ -171,12 +172,12 @@ void MessageQueue::flush() {
 }
 
 /// The payload's token comes back at once, and its head goes to the pool.
-void MessageQueue::drop(rte_mbuf* head, const Outgoing& outgoing) {
+void MessageQueue::drop(rte_mbuf* head, const message::Outgoing& outgoing) {
   if (outgoing.token != 0) tokens_[token_count_++] = outgoing.token;
   rte_pktmbuf_free(head);
 }
 
-bool MessageQueue::may_gather(const Outgoing& outgoing) const {
+bool MessageQueue::may_gather(const message::Outgoing& outgoing) const {
   if (setup_.payloads == nullptr || gathered_ == done_room_) return false;
   if (setup_.any_memory && !outgoing.payload_device) return true;
   const std::uint8_t* const end = outgoing.payload + outgoing.payload_length;
@@ -186,7 +187,7 @@ bool MessageQueue::may_gather(const Outgoing& outgoing) const {
 }
 
 /// Gathers the payload, or copies it behind the head. False if neither can be.
-bool MessageQueue::add_payload(rte_mbuf* head, const Outgoing& outgoing) {
+bool MessageQueue::add_payload(rte_mbuf* head, const message::Outgoing& outgoing) {
   rte_mbuf* const piece = may_gather(outgoing) ? rte_pktmbuf_alloc(setup_.payloads) : nullptr;
   if (piece != nullptr) {
     auto* const gathered = static_cast<Gathered*>(rte_mbuf_to_priv(piece));
@@ -243,7 +244,7 @@ std::span<const std::uint64_t> MessageQueue::completed() {
 
 // Where it goes.
 
-const UdpPath* MessageQueue::path_to(const Outgoing& outgoing, Nanos now) {
+const UdpPath* MessageQueue::path_to(const message::Outgoing& outgoing, Nanos now) {
   Way& way = way_of(outgoing);
   if (way.path.length() != 0 && way.word.good() && link_.neighbours.word(way.slot) == way.word &&
       way.path.peer() == outgoing.to) [[likely]] {
@@ -252,22 +253,22 @@ const UdpPath* MessageQueue::path_to(const Outgoing& outgoing, Nanos now) {
   return resolve(outgoing.to, way, now);
 }
 
-const UdpPath* MessageQueue::resolve(const PeerAddress& peer, Way& way, Nanos now) {
+const UdpPath* MessageQueue::resolve(const message::PeerAddress& peer, Way& way, Nanos now) {
   const IpAddress* const own = link_.own_address(peer);
-  const std::optional<NeighbourKey> next = link_.next_hop(peer);
+  const std::optional<route::NeighbourKey> next = link_.next_hop(peer);
   if (own == nullptr || !next) {
     counters_.refused.add(1);
     return nullptr;
   }
   const std::uint32_t slot = link_.neighbours.find_or_add(*next, now);
-  if (slot == NeighbourTable::kNobody) {
+  if (slot == route::NeighbourTable::kNobody) {
     counters_.unresolved.add(1);
     return nullptr;
   }
-  const NeighbourQuestion question = link_.neighbours.use(slot, now);
+  const route::NeighbourQuestion question = link_.neighbours.use(slot, now);
   if (question.send) ask(slot, question);
-  const NeighbourWord word = link_.neighbours.word(slot);
-  const std::optional<NeighbourKey> still = link_.neighbours.key(slot);
+  const route::NeighbourWord word = link_.neighbours.word(slot);
+  const std::optional<route::NeighbourKey> still = link_.neighbours.key(slot);
   if (!word.has_mac() || !still || *still != *next) {
     counters_.unresolved.add(1);
     return nullptr;
@@ -283,4 +284,4 @@ const UdpPath* MessageQueue::resolve(const PeerAddress& peer, Way& way, Nanos no
   return &way.path;
 }
 
-}  // namespace warpline
+}  // namespace warpline::transport

@@ -20,7 +20,7 @@
 #include "warpline/transport/transport.h"
 #include "warpline/transport/udp_path.h"
 
-namespace warpline {
+namespace warpline::transport {
 
 /// Which worker a datagram belongs to, by its UDP ports and addresses.
 struct MessageSteering {
@@ -30,11 +30,11 @@ struct MessageSteering {
   bool by_device = true;   ///< shared port: a flow always comes by the same queue, which then has it
 
   /// Worker of a datagram that came by the queue of worker `here`; `workers` if it is for nobody.
-  [[nodiscard]] std::uint16_t owner(std::uint16_t here, std::uint16_t to_port, const PeerAddress& from) const;
+  [[nodiscard]] std::uint16_t owner(std::uint16_t here, std::uint16_t to_port, const message::PeerAddress& from) const;
 };
 
 struct MessageQueueSetup {
-  PortQueue place;
+  port::PortQueue place;
   std::uint16_t worker = 0;
   MessageSteering steering;
   rte_mempool* pool = nullptr;  ///< received frames and heads of sent ones
@@ -59,8 +59,8 @@ class MessageQueue final : public Transport {
   /// After the port is closed: drivers and peers free what was sent.
   ~MessageQueue() override;
 
-  std::span<const Datagram> receive(Nanos now) override;
-  std::span<Outgoing> room() override;
+  std::span<const message::Datagram> receive(Nanos now) override;
+  std::span<message::Outgoing> room() override;
   void send(std::size_t count, Nanos now) override;
   std::span<const std::uint64_t> completed() override;
   void wait(Nanos now, Nanos until) override;
@@ -77,22 +77,22 @@ class MessageQueue final : public Transport {
   /// The way to a session's peer, as of when the neighbour's word was so.
   struct Way {
     UdpPath path;
-    std::uint32_t slot = NeighbourTable::kNobody;
-    NeighbourWord word;
+    std::uint32_t slot = route::NeighbourTable::kNobody;
+    route::NeighbourWord word;
   };
 
   MessageQueue(const MessageQueueSetup& setup, MessageLink& link);
   static void payload_free(void* data, void* gathered);
 
-  Verdict locate(rte_mbuf* mbuf, Located& found, Datagram& datagram) const;
+  Verdict locate(rte_mbuf* mbuf, Located& found, message::Datagram& datagram) const;
   void take(rte_mbuf* mbuf, bool handed_over, Nanos now);
-  void hand_out(rte_mbuf* mbuf, const Located& found, Datagram& datagram);
+  void hand_out(rte_mbuf* mbuf, const Located& found, message::Datagram& datagram);
   void control(rte_mbuf* mbuf, Nanos now);
   bool send_control(rte_mbuf* mbuf);
   void free_received();
   void fill_heads();
 
-  [[nodiscard]] Way& way_of(const Outgoing& outgoing) {
+  [[nodiscard]] Way& way_of(const message::Outgoing& outgoing) {
     return ways_[std::min<std::size_t>(outgoing.session, ways_.size() - 1)];
   }
   /// Prefetches the way of the packet with this number in outgoing_, if the number is less than `end`.
@@ -102,12 +102,12 @@ class MessageQueue final : public Transport {
     rte_prefetch0(way);
     rte_prefetch0(way + sizeof(Way) / 2);
   }
-  const UdpPath* path_to(const Outgoing& outgoing, Nanos now);
-  const UdpPath* resolve(const PeerAddress& peer, Way& way, Nanos now);
-  void ask(std::uint32_t slot, const NeighbourQuestion& question);
-  bool add_payload(rte_mbuf* head, const Outgoing& outgoing);
-  [[nodiscard]] bool may_gather(const Outgoing& outgoing) const;
-  void drop(rte_mbuf* head, const Outgoing& outgoing);
+  const UdpPath* path_to(const message::Outgoing& outgoing, Nanos now);
+  const UdpPath* resolve(const message::PeerAddress& peer, Way& way, Nanos now);
+  void ask(std::uint32_t slot, const route::NeighbourQuestion& question);
+  bool add_payload(rte_mbuf* head, const message::Outgoing& outgoing);
+  [[nodiscard]] bool may_gather(const message::Outgoing& outgoing) const;
+  void drop(rte_mbuf* head, const message::Outgoing& outgoing);
   void flush();
   void give_up(Nanos now);
 
@@ -117,12 +117,12 @@ class MessageQueue final : public Transport {
 
   std::array<rte_mbuf*, 2 * kBurst> received_{};  ///< given back once there is nothing to do, or no room for more
   std::uint16_t received_count_ = 0;
-  std::array<Datagram, kBurst> datagrams_;
+  std::array<message::Datagram, kBurst> datagrams_;
   std::uint16_t datagram_count_ = 0;
   std::vector<std::uint8_t> scratch_;  ///< for datagrams in more pieces than two, one slot each
 
   std::array<rte_mbuf*, kBurst> heads_{};  ///< for room()
-  std::array<Outgoing, kBurst> outgoing_;
+  std::array<message::Outgoing, kBurst> outgoing_;
   std::uint16_t heads_used_ = kBurst;  ///< the first of them are gone
   std::array<rte_mbuf*, kBurst> unsent_{};
   std::uint16_t unsent_at_ = 0;
@@ -138,4 +138,4 @@ class MessageQueue final : public Transport {
   std::uint32_t token_count_ = 0;  ///< tokens of payloads that were copied or dropped
 };
 
-}  // namespace warpline
+}  // namespace warpline::transport

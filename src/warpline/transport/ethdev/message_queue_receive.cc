@@ -13,7 +13,7 @@
 #include "warpline/route/neighbour_frames.h"
 #include "warpline/transport/ethdev/message_queue.h"
 
-namespace warpline {
+namespace warpline::transport {
 namespace {
 
 constexpr std::uint32_t kPlainHeaders = 42;  ///< Ethernet, IPv4 without options, UDP
@@ -37,20 +37,20 @@ bool is_ours(const rte_mbuf* mbuf, std::uint8_t tags, std::uint16_t tag, const s
 
 /// Verifies the checksums of an unfragmented datagram that is in one segment and has an IPv4 header of 20 bytes.
 Verdict verify_plain(const std::uint8_t* ip, std::uint32_t udp_length) {
-  ChecksumSum header;
-  header.add(ip, Ipv4View::kHeaderLength);
+  packet::ChecksumSum header;
+  header.add(ip, packet::Ipv4View::kHeaderLength);
   if (header.checksum() != 0) return Verdict::ipv4_checksum;
-  const std::uint8_t* const udp = ip + Ipv4View::kHeaderLength;
-  if (load_be16(udp + UdpView::kChecksum) == 0) return Verdict::forward;
-  ChecksumSum sum = pseudo_header_v4(ip + Ipv4View::kSource, kProtocolUdp, udp_length);
+  const std::uint8_t* const udp = ip + packet::Ipv4View::kHeaderLength;
+  if (packet::load_be16(udp + packet::UdpView::kChecksum) == 0) return Verdict::forward;
+  packet::ChecksumSum sum = packet::pseudo_header_v4(ip + packet::Ipv4View::kSource, packet::kProtocolUdp, udp_length);
   sum.add(udp, udp_length);
   return sum.checksum() == 0 ? Verdict::forward : Verdict::udp_checksum;
 }
 
 /// Its IPv4-mapped form, in words that can be read again at once.
-void set_v4(PeerAddress& peer, const std::uint8_t* address) {
-  store_be64(peer.ip.data(), 0);
-  store_be64(peer.ip.data() + 8, std::uint64_t{0xffff} << 32 | load_be32(address));
+void set_v4(message::PeerAddress& peer, const std::uint8_t* address) {
+  packet::store_be64(peer.ip.data(), 0);
+  packet::store_be64(peer.ip.data() + 8, std::uint64_t{0xffff} << 32 | packet::load_be32(address));
 }
 
 }  // namespace
@@ -68,13 +68,13 @@ void MessageQueue::free_received() {
   received_count_ = 0;
 }
 
-std::span<const Datagram> MessageQueue::receive(Nanos now) {
+std::span<const message::Datagram> MessageQueue::receive(Nanos now) {
   if (received_count_ > kBurst) free_received();
   datagram_count_ = 0;
   std::array<rte_mbuf*, kBurst> burst;
   std::uint16_t handed_over = 0;
   if (!setup_.handover.empty()) {
-    static_assert(kBurst - kBurst / 2 >= kLeastRequest, "what is handed over leaves room for the queue's own");
+    static_assert(kBurst - kBurst / 2 >= port::kLeastRequest, "what is handed over leaves room for the queue's own");
     handed_over = static_cast<std::uint16_t>(rte_ring_dequeue_burst(
         setup_.handover[setup_.worker], reinterpret_cast<void**>(burst.data()), kBurst / 2, nullptr));
   }
@@ -100,7 +100,7 @@ std::span<const Datagram> MessageQueue::receive(Nanos now) {
 /// Keeps the mbuf as long as what lies in it may be read, or gives it away.
 void MessageQueue::take(rte_mbuf* mbuf, bool handed_over, Nanos now) {
   Located found;
-  Datagram& datagram = datagrams_[datagram_count_];
+  message::Datagram& datagram = datagrams_[datagram_count_];
   const Verdict verdict = locate(mbuf, found, datagram);
   if (is_drop(verdict)) {
     counters_.malformed.add(1);
@@ -129,66 +129,68 @@ void MessageQueue::take(rte_mbuf* mbuf, bool handed_over, Nanos now) {
 
 /// What lies in the frame, all checks done that are to be done before the endpoint's own. Of the datagram, whence it
 /// came.
-Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found, Datagram& datagram) const {
+Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found, message::Datagram& datagram) const {
   const std::uint8_t* const frame = rte_pktmbuf_mtod(mbuf, const std::uint8_t*);
-  const std::uint8_t* const ip = frame + EthernetView::kHeaderLength;
+  const std::uint8_t* const ip = frame + packet::EthernetView::kHeaderLength;
   const bool plain = !link_.vlan && (mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) == 0 && mbuf->nb_segs == 1 &&
-                     mbuf->data_len >= kPlainHeaders && EthernetView(frame).ether_type() == kEtherTypeIpv4 &&
-                     ip[0] == 0x45 && ip[Ipv4View::kProtocol] == kProtocolUdp &&
-                     (load_be16(ip + Ipv4View::kFragment) & 0x3fff) == 0;
-  ParsedFrame parsed;
+                     mbuf->data_len >= kPlainHeaders &&
+                     packet::EthernetView(frame).ether_type() == packet::kEtherTypeIpv4 && ip[0] == 0x45 &&
+                     ip[packet::Ipv4View::kProtocol] == packet::kProtocolUdp &&
+                     (packet::load_be16(ip + packet::Ipv4View::kFragment) & 0x3fff) == 0;
+  packet::ParsedFrame parsed;
   if (plain) {
-    const std::uint32_t total = load_be16(ip + Ipv4View::kTotalLength);
-    const std::uint32_t udp = load_be16(ip + Ipv4View::kHeaderLength + UdpView::kLength);
-    if (total > mbuf->data_len - EthernetView::kHeaderLength) return Verdict::ipv4_total_length;
-    if (udp < UdpView::kHeaderLength || udp > total - Ipv4View::kHeaderLength) return Verdict::udp_length;
+    const std::uint32_t total = packet::load_be16(ip + packet::Ipv4View::kTotalLength);
+    const std::uint32_t udp = packet::load_be16(ip + packet::Ipv4View::kHeaderLength + packet::UdpView::kLength);
+    if (total > mbuf->data_len - packet::EthernetView::kHeaderLength) return Verdict::ipv4_total_length;
+    if (udp < packet::UdpView::kHeaderLength || udp > total - packet::Ipv4View::kHeaderLength)
+      return Verdict::udp_length;
     if (!checksums_good(mbuf, true)) {
       if (const Verdict verdict = verify_plain(ip, udp); verdict != Verdict::forward) return verdict;
     }
-    parsed.l3 = L3Kind::ipv4;
-    parsed.l3_offset = EthernetView::kHeaderLength;
-    parsed.l4_offset = EthernetView::kHeaderLength + Ipv4View::kHeaderLength;
+    parsed.l3 = packet::L3Kind::ipv4;
+    parsed.l3_offset = packet::EthernetView::kHeaderLength;
+    parsed.l4_offset = packet::EthernetView::kHeaderLength + packet::Ipv4View::kHeaderLength;
     parsed.payload_offset = kPlainHeaders;
-    parsed.payload_length = udp - UdpView::kHeaderLength;
+    parsed.payload_length = udp - packet::UdpView::kHeaderLength;
   } else {
     Segment segments[kMaxSegments];
-    if (segments_of(mbuf, segments) == 0) return Verdict::too_many_segments;
+    if (memory::segments_of(mbuf, segments) == 0) return Verdict::too_many_segments;
     const FrameRef ref = frame_at(segments);
-    parsed = parse(ref);
+    parsed = packet::parse(ref);
     if (is_drop(parsed.verdict)) return parsed.verdict;
     const bool our_vlan = is_ours(mbuf, parsed.vlan_tags, parsed.vlan[0], link_.vlan);
-    if (parsed.l4 != L4Kind::udp || parsed.source_routed || !our_vlan) return Verdict::forward;
+    if (parsed.l4 != packet::L4Kind::udp || parsed.source_routed || !our_vlan) return Verdict::forward;
     // All headers lie in one piece as every driver delivers them; what somebody cut on purpose is not for us.
     if (ref.head_length() < parsed.payload_offset) return Verdict::forward;
-    if (!checksums_good(mbuf, parsed.l3 == L3Kind::ipv4)) {
-      if (const Verdict verdict = verify_checksums(ref, parsed); verdict != Verdict::forward) return verdict;
+    if (!checksums_good(mbuf, parsed.l3 == packet::L3Kind::ipv4)) {
+      if (const Verdict verdict = packet::verify_checksums(ref, parsed); verdict != Verdict::forward) return verdict;
     }
   }
-  const bool v4 = parsed.l3 == L3Kind::ipv4;
+  const bool v4 = parsed.l3 == packet::L3Kind::ipv4;
   const std::uint8_t* const l3 = frame + parsed.l3_offset;
-  const std::uint8_t* const source = l3 + (v4 ? Ipv4View::kSource : Ipv6View::kSource);
-  found.ours = link_.is_own(l3 + (v4 ? Ipv4View::kDestination : Ipv6View::kDestination), v4) &&
+  const std::uint8_t* const source = l3 + (v4 ? packet::Ipv4View::kSource : packet::Ipv6View::kSource);
+  found.ours = link_.is_own(l3 + (v4 ? packet::Ipv4View::kDestination : packet::Ipv6View::kDestination), v4) &&
                std::memcmp(frame, link_.self.mac.bytes.data(), link_.self.mac.bytes.size()) == 0;
   if (v4) {
     set_v4(datagram.from, source);
-    datagram.ecn = l3[Ipv4View::kTypeOfService] & 3;
+    datagram.ecn = l3[packet::Ipv4View::kTypeOfService] & 3;
   } else {
     std::memcpy(datagram.from.ip.data(), source, 16);
-    datagram.ecn = Ipv6View(l3).traffic_class() & 3;
+    datagram.ecn = packet::Ipv6View(l3).traffic_class() & 3;
   }
-  datagram.from.port = load_be16(frame + parsed.l4_offset + UdpView::kSourcePort);
-  found.to_port = load_be16(frame + parsed.l4_offset + UdpView::kDestinationPort);
+  datagram.from.port = packet::load_be16(frame + parsed.l4_offset + packet::UdpView::kSourcePort);
+  found.to_port = packet::load_be16(frame + parsed.l4_offset + packet::UdpView::kDestinationPort);
   found.payload_offset = parsed.payload_offset;
   found.payload_length = parsed.payload_length;
   return Verdict::forward;
 }
 
 /// As at most two pieces, the first of which holds a whole head.
-void MessageQueue::hand_out(rte_mbuf* mbuf, const Located& found, Datagram& datagram) {
+void MessageQueue::hand_out(rte_mbuf* mbuf, const Located& found, message::Datagram& datagram) {
   datagram.head = rte_pktmbuf_mtod_offset(mbuf, std::uint8_t*, found.payload_offset);
   const std::uint32_t whole = found.payload_length;
   const std::uint32_t have = std::min(mbuf->data_len - found.payload_offset, whole);
-  const std::uint32_t need = std::min(kMaxHeadBytes, whole);
+  const std::uint32_t need = std::min(message::kMaxHeadBytes, whole);
   datagram.head_length = have;
   datagram.rest = nullptr;
   datagram.rest_length = 0;
@@ -226,14 +228,14 @@ void MessageQueue::control(rte_mbuf* mbuf, Nanos now) {
   bool learned = false;
   if (our_vlan) {
     Segment segments[kMaxSegments];
-    segments_of(mbuf, segments);
+    memory::segments_of(mbuf, segments);
     const FrameRef frame = frame_at(segments);
-    const ParsedFrame parsed = parse(frame);
-    if (const auto news = neighbour_news(frame, parsed, link_.self)) {
-      link_.neighbours.learn(NeighbourKey::of(0, news->address), news->evidence, now);
+    const packet::ParsedFrame parsed = packet::parse(frame);
+    if (const auto news = route::neighbour_news(frame, parsed, link_.self)) {
+      link_.neighbours.learn(route::NeighbourKey::of(0, news->address), news->evidence, now);
       learned = true;
     }
-    for (const Responder& responder : link_.responders) {
+    for (const packet::Responder& responder : link_.responders) {
       if (!responder.answer(frame, parsed)) continue;
       mbuf->ol_flags = 0;
       if (send_control(mbuf)) counters_.answered.add(1);
@@ -253,16 +255,16 @@ bool MessageQueue::send_control(rte_mbuf* mbuf) {
   return false;
 }
 
-void MessageQueue::ask(std::uint32_t slot, const NeighbourQuestion& question) {
-  const std::optional<NeighbourKey> key = link_.neighbours.key(slot);
+void MessageQueue::ask(std::uint32_t slot, const route::NeighbourQuestion& question) {
+  const std::optional<route::NeighbourKey> key = link_.neighbours.key(slot);
   if (!key) return;
   const IpAddress target = key->ip();
-  const std::optional<IpAddress> source = asking_address(link_.self, target);
+  const std::optional<IpAddress> source = route::asking_address(link_.self, target);
   rte_mbuf* request = source ? rte_pktmbuf_alloc(setup_.pool) : nullptr;
   if (request == nullptr) return;
   auto* const bytes = rte_pktmbuf_mtod(request, std::uint8_t*);
-  const std::uint32_t length =
-      write_neighbour_request({bytes, kNeighbourRequestLength}, link_.self.mac, *source, target, question.to);
+  const std::uint32_t length = route::write_neighbour_request({bytes, route::kNeighbourRequestLength}, link_.self.mac,
+                                                              *source, target, question.to);
   // The shortest frame of Ethernet, which not every device pads to.
   const auto padded =
       static_cast<std::uint16_t>(std::max<std::uint32_t>(length, RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN));
@@ -272,4 +274,4 @@ void MessageQueue::ask(std::uint32_t slot, const NeighbourQuestion& question) {
   (void)send_control(request);
 }
 
-}  // namespace warpline
+}  // namespace warpline::transport

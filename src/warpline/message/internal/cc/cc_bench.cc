@@ -7,7 +7,7 @@
 #include "warpline/base/random.h"
 #include "warpline/message/internal/cc/congestion_control.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// One acknowledgement of each of many sessions in turn, round trips around the target.
@@ -42,4 +42,4 @@ BENCHMARK_CAPTURE(on_ack, dctcp, CcKind::dctcp)->Arg(1)->Arg(100)->Arg(20'000);
 BENCHMARK_CAPTURE(on_ack, none, CcKind::none)->Arg(1)->Arg(100)->Arg(20'000);
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

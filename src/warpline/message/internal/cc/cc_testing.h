@@ -5,7 +5,7 @@
 
 #include "warpline/message/internal/cc/sample.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// One full packet acknowledged, its window full.
 inline CcSample packet_acked(std::int64_t now_us, std::int64_t rtt_us, std::uint32_t mtu) {
@@ -18,4 +18,4 @@ inline CcSample packet_acked(std::int64_t now_us, std::int64_t rtt_us, std::uint
           .in_flight_bytes = 1 << 30};
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

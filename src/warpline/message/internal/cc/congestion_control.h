@@ -10,7 +10,7 @@
 #include "warpline/message/internal/cc/swift.h"
 #include "warpline/message/internal/cc/timely.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// The congestion controller of a session: a value without pointers, clock or allocation. For any sequence of calls
 /// the window is finite and in (0, max_window_bytes], the gap in [0, kMaxPacingGap].
@@ -50,4 +50,4 @@ class CongestionControl {
 
 static_assert(sizeof(CongestionControl) <= 128, "one for each of many sessions");
 
-}  // namespace warpline
+}  // namespace warpline::message

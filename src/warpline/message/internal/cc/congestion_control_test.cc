@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr CcKind kKinds[] = {CcKind::swift, CcKind::timely, CcKind::dctcp, CcKind::none};
@@ -129,4 +129,4 @@ TEST(CongestionControl, NoneIsAConstantWindow) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 
 #include "warpline/message/internal/cc/limits.h"
 
-namespace warpline {
+namespace warpline::message {
 Dctcp::Dctcp(const CcConfig& config)
     : mtu_(as_float(sane_mtu(config))),
       max_window_(as_float(sane_max_window(config))),
@@ -56,4 +56,4 @@ void Dctcp::reduce(double factor) {
   slow_start_threshold_ = std::max(window_, 2 * mtu_);
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -4,7 +4,7 @@
 #include "warpline/message/cc_config.h"
 #include "warpline/message/internal/cc/sample.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// DCTCP (RFC 8257, section 3.3): a window reduced in proportion to the share of bytes that switches marked; slow start
 /// and additive increase as in RFC 5681, section 3.1. A window never falls below one packet.
@@ -38,4 +38,4 @@ class Dctcp {
   Nanos halved_at_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -7,7 +7,7 @@
 
 #include "warpline/message/internal/cc/cc_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kDctcpMtu = 1000;
@@ -78,4 +78,4 @@ TEST(Dctcp, ALossHalvesOnceInARoundTripAndATimeoutLeavesOnePacket) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

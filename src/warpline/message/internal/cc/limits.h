@@ -10,7 +10,7 @@
 #include "warpline/message/cc_config.h"
 #include "warpline/message/internal/cc/sample.h"
 
-namespace warpline {
+namespace warpline::message {
 
 inline constexpr Nanos kMaxPacingGap{1'000'000'000};
 
@@ -63,4 +63,4 @@ inline constexpr Nanos kLongAgo{std::numeric_limits<std::int64_t>::min()};
   return 2.0 * (static_cast<double>(sample.in_flight_bytes) + sample.acked_bytes) >= window_bytes;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 #include "warpline/message/internal/cc/limits.h"
 #include "warpline/message/internal/cc/sample.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// A constant window: what the peer's credits allow is the only limit.
 class NoControl {
@@ -20,4 +20,4 @@ class NoControl {
   double window_;  ///< bytes
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

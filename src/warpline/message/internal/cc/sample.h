@@ -5,7 +5,7 @@
 
 #include "warpline/base/units.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// What one acknowledgement tells a congestion controller. Any values are safe, also absurd ones.
 struct CcSample {
@@ -24,4 +24,4 @@ struct CcOutput {
   Nanos pacing_gap;  ///< between packets of one MTU, in proportion for others; 0: not paced
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

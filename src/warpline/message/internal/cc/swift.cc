@@ -6,7 +6,7 @@
 
 #include "warpline/message/internal/cc/limits.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr double kLossWeight = 1.0 / 256;
@@ -117,4 +117,4 @@ CcOutput Swift::output() const {
   return {packets * mtu_, packets < 1 ? pacing_gap_of(std::min(round_trip(), target_delay()) / packets) : Nanos{0}};
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

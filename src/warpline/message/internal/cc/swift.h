@@ -6,7 +6,7 @@
 #include "warpline/message/cc_config.h"
 #include "warpline/message/internal/cc/sample.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020):
 /// keeps the round trip near a target by additive increase and multiplicative decrease, once a round trip. The window
@@ -66,4 +66,4 @@ class Swift {
   Window endpoint_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

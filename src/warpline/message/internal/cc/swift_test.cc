@@ -7,7 +7,7 @@
 
 #include "warpline/message/internal/cc/cc_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kSwiftMtu = 1000;
@@ -178,4 +178,4 @@ TEST(Swift, AClockThatStepsBackDoesNotStopIt) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 
 #include "warpline/message/internal/cc/limits.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 // Section 4.3: after five completions with a gradient of 0 or below, five increments at a time.
@@ -62,4 +62,4 @@ CcOutput Timely::output() const {
   return {max_window_, rate_ < max_rate_ ? pacing_gap_of(1e9 * mtu_ / rate_) : Nanos{0}};
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

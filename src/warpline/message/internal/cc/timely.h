@@ -4,7 +4,7 @@
 #include "warpline/message/cc_config.h"
 #include "warpline/message/internal/cc/sample.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// TIMELY (Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, algorithm 1 and
 /// section 4.3): a rate that follows the gradient of the round trip, with the parameters of eRPC (Kalia et al., NSDI
@@ -43,4 +43,4 @@ class Timely {
   Nanos updated_at_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 
 #include "warpline/message/internal/cc/cc_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kTimelyMtu = 1000;
@@ -83,4 +83,4 @@ TEST(Timely, NeverLeavesItsRates) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

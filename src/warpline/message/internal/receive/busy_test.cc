@@ -8,7 +8,7 @@
 
 #include "warpline/message/loopback_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// Memory that there is or is not, as the test says.
@@ -88,4 +88,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kMostFragments = 8;  ///< of one grant
@@ -106,4 +106,4 @@ void Grants::tick() {
   tick_at_ = endpoint_.in(stuck_after(wanting_.front()));
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

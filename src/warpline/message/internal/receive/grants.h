@@ -8,7 +8,7 @@
 #include "warpline/message/internal/session/timers.h"
 #include "warpline/message/internal/transfer/message_pool.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Against incast: of a long message its sender sends the first fragment, and the rest as its receiver grants it. What
 /// is granted and has not arrived, of all sessions together, is bounded by EndpointConfig::grants; sessions take turns,
@@ -68,4 +68,4 @@ class Grants {
   std::uint8_t epoch_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

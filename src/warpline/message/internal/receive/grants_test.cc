@@ -8,26 +8,28 @@
 #include "warpline/message/loopback_testing.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kGrants = 16 << 10;
 constexpr std::uint32_t kLong = 200'000;
 
 /// What a session's packet carries; kind 0 if nothing.
-MessageFragment fragment_of(const std::vector<std::uint8_t>& bytes, std::uint32_t& payload) {
-  MessageHeader header;
-  MessageFragment fragment;
-  fragment.kind = FragmentKind{0};
+packet::MessageFragment fragment_of(const std::vector<std::uint8_t>& bytes, std::uint32_t& payload) {
+  packet::MessageHeader header;
+  packet::MessageFragment fragment;
+  fragment.kind = packet::FragmentKind{0};
   payload = 0;
   const auto length = static_cast<std::uint32_t>(bytes.size());
-  const bool session = MessagePrefix::check(bytes.data(), length) == MessageParse::ok &&
-                       MessagePrefix::type(bytes.data()) == MessagePacketType::session;
-  if (!session || parse(bytes.data(), length, header) != MessageParse::ok || !header.has(kMessageHasFragment)) {
+  const bool session = packet::MessagePrefix::check(bytes.data(), length) == packet::MessageParse::ok &&
+                       packet::MessagePrefix::type(bytes.data()) == packet::MessagePacketType::session;
+  if (!session || packet::parse(bytes.data(), length, header) != packet::MessageParse::ok ||
+      !header.has(packet::kMessageHasFragment)) {
     return fragment;
   }
   payload = header.payload_length;
-  EXPECT_EQ(parse(bytes.data() + MessageHeader::kLength + header.ack_length(), payload, fragment), MessageParse::ok);
+  EXPECT_EQ(packet::parse(bytes.data() + packet::MessageHeader::kLength + header.ack_length(), payload, fragment),
+            packet::MessageParse::ok);
   return fragment;
 }
 
@@ -99,9 +101,10 @@ class Incast {
  private:
   bool see(const Loopback::Host& from, const std::vector<std::uint8_t>& packet) {
     std::uint32_t payload = 0;
-    const MessageFragment fragment = fragment_of(packet, payload);
+    const packet::MessageFragment fragment = fragment_of(packet, payload);
     if (&from == one) {
-      const bool grant = fragment.kind == FragmentKind::grant || fragment.kind == FragmentKind::grant_response;
+      const bool grant =
+          fragment.kind == packet::FragmentKind::grant || fragment.kind == packet::FragmentKind::grant_response;
       grants_lost += grant && lose_grants ? 1 : 0;
       return grant && lose_grants;
     }
@@ -187,4 +190,4 @@ TEST(Grants, less_than_a_datagram_make_no_sense) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace warpline {
+namespace warpline::message {
 
 /// Which packet numbers of a peer arrived: each is taken once, and from it acknowledgements are made. All below base()
 /// arrived or were given up by their sender; of those above, up to kSpan are remembered.
@@ -97,4 +97,4 @@ class PacketWindow {
   std::array<std::uint64_t, kWords> words_{};
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -9,7 +9,7 @@
 
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 using Answer = PacketWindow::Answer;
@@ -74,4 +74,4 @@ RC_GTEST_PROP(PacketWindow, is_a_set_with_a_floor, ()) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -6,14 +6,14 @@
 
 #include "warpline/base/prefetch.h"
 
-namespace warpline {
+namespace warpline::message {
 
 bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
-                               const MessageFragment& fragment, std::uint32_t length) {
+                               const packet::MessageFragment& fragment, std::uint32_t length) {
   SlotUse& use = session.incoming[fragment.slot];
   const auto newer = static_cast<std::int32_t>(fragment.sequence - use.sequence);
   const TransferRole role =
-      fragment.kind == FragmentKind::request ? TransferRole::peer_request : TransferRole::peer_message;
+      fragment.kind == packet::FragmentKind::request ? TransferRole::peer_request : TransferRole::peer_message;
   if (newer <= 0) {
     const bool refused = newer == 0 && use.message != kNone && core_.messages[use.message].refuse;
     if (refused && role == TransferRole::peer_message) {
@@ -94,7 +94,7 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
 }
 
 Reassembly::Placed Reassembly::place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
-                                     const MessageFragment& fragment, std::uint32_t length) {
+                                     const packet::MessageFragment& fragment, std::uint32_t length) {
   if (message.in_length <= session.fragment_bytes) {
     return copy_in(datagram, at, length, message.in, message.in_device) ? Placed::complete : Placed::no;
   }
@@ -220,7 +220,7 @@ void Reassembly::supersede(Session& session, std::uint32_t slot) {
   if (arriving) skip_order(session, order);
 }
 
-void Reassembly::take_cancel(Session& session, const MessageFragment& fragment) {
+void Reassembly::take_cancel(Session& session, const packet::MessageFragment& fragment) {
   SlotUse& use = session.incoming[fragment.slot];
   const auto newer = static_cast<std::int32_t>(fragment.sequence - use.sequence);
   if (newer < 0) return;
@@ -237,7 +237,7 @@ void Reassembly::take_cancel(Session& session, const MessageFragment& fragment) 
 }
 
 /// Not acknowledged, so if this is lost the fragment comes again, and so does this.
-void Reassembly::tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal) {
+void Reassembly::tell_busy(Session& session, const packet::MessageFragment& fragment, std::uint16_t refusal) {
   core_.ready.add(session);
   for (std::uint32_t i = 0; i < session.busy_count; ++i) {
     if (session.busy[i].slot == fragment.slot) {
@@ -249,7 +249,7 @@ void Reassembly::tell_busy(Session& session, const MessageFragment& fragment, st
   session.busy[session.busy_count++] = {fragment.sequence, fragment.slot, refusal};
 }
 
-bool Reassembly::refuse(Session& session, const MessageFragment& fragment, RefusalCode code) {
+bool Reassembly::refuse(Session& session, const packet::MessageFragment& fragment, RefusalCode code) {
   const std::uint32_t index = transfers_.create(session, TransferRole::peer_request);
   if (index == kNone) {
     core_.context.drop(MessageDrop::no_message);
@@ -273,7 +273,7 @@ bool Reassembly::refuse(Session& session, const MessageFragment& fragment, Refus
 }
 
 bool Reassembly::take_response(Session& session, const Datagram& datagram, std::uint32_t at,
-                               const MessageFragment& fragment, std::uint32_t length) {
+                               const packet::MessageFragment& fragment, std::uint32_t length) {
   const SlotUse& use = session.outgoing[fragment.slot];
   const std::uint32_t index = use.message;
   const bool waits =
@@ -311,7 +311,7 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
   return placed != Placed::no;
 }
 
-void Reassembly::take_refusal(Session& session, const MessageFragment& fragment) {
+void Reassembly::take_refusal(Session& session, const packet::MessageFragment& fragment) {
   const SlotUse& use = session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return;
   Message& message = core_.messages[use.message];
@@ -321,4 +321,4 @@ void Reassembly::take_refusal(Session& session, const MessageFragment& fragment)
   transfers_.end_own(session, use.message, MessageStatus::refused);
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

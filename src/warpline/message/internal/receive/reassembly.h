@@ -8,7 +8,7 @@
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Messages out of their fragments: where each byte goes, when a message is whole, and on ordered sessions when it is
 /// its turn. A slot of the peer's holds its newest message; an older one is over. A message for which there is no
@@ -21,21 +21,21 @@ class Reassembly {
   /// at byte `at` of the datagram. Returns false if the packet, or this fragment of a bundle, must not count as
   /// received. take_response() does the same with a fragment of an answer to a request of this end.
   [[nodiscard]] bool take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
-                                   const MessageFragment& fragment, std::uint32_t length);
+                                   const packet::MessageFragment& fragment, std::uint32_t length);
   [[nodiscard]] bool take_response(Session& session, const Datagram& datagram, std::uint32_t at,
-                                   const MessageFragment& fragment, std::uint32_t length);
+                                   const packet::MessageFragment& fragment, std::uint32_t length);
 
-  void take_cancel(Session& session, const MessageFragment& fragment);
-  void take_refusal(Session& session, const MessageFragment& fragment);
+  void take_cancel(Session& session, const packet::MessageFragment& fragment);
+  void take_refusal(Session& session, const packet::MessageFragment& fragment);
 
  private:
   enum class Placed : std::uint8_t { no, yes, complete };
   [[nodiscard]] Placed place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
-                             const MessageFragment& fragment, std::uint32_t length);
+                             const packet::MessageFragment& fragment, std::uint32_t length);
   [[nodiscard]] bool copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
                              bool device);
-  void tell_busy(Session& session, const MessageFragment& fragment, std::uint16_t refusal = 0);
-  [[nodiscard]] bool refuse(Session& session, const MessageFragment& fragment, RefusalCode code);
+  void tell_busy(Session& session, const packet::MessageFragment& fragment, std::uint16_t refusal = 0);
+  [[nodiscard]] bool refuse(Session& session, const packet::MessageFragment& fragment, RefusalCode code);
   void supersede(Session& session, std::uint32_t slot);
   void whole(Session& session, std::uint32_t index);
   void hold_back(Session& session, std::uint32_t index);
@@ -46,4 +46,4 @@ class Reassembly {
   Transfers& transfers_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -7,7 +7,7 @@
 
 #include "warpline/message/protection.h"
 
-namespace warpline {
+namespace warpline::message {
 
 namespace {
 
@@ -49,12 +49,14 @@ class FetchAhead {
       datagrams_ = datagrams_.subspan(1);
     }
     const std::span<const std::uint8_t> packet = std::exchange(packet_, {});
-    if (packet.size() < MessageHeader::kLength) return;
-    const std::uint32_t index = SessionTable::index_in(load_be32(packet.data() + MessageHeader::kSession));
+    if (packet.size() < packet::MessageHeader::kLength) return;
+    const std::uint32_t index =
+        SessionTable::index_in(packet::load_be32(packet.data() + packet::MessageHeader::kSession));
     if (index < sessions_.size()) prefetch(sessions_[index]);
-    MessageHeader header;
-    const bool followed = (packet[MessageHeader::kFlags] & kMessageFollowed) != 0 &&
-                          parse(packet.data(), static_cast<std::uint32_t>(packet.size()), header) == MessageParse::ok;
+    packet::MessageHeader header;
+    const bool followed =
+        (packet[packet::MessageHeader::kFlags] & packet::kMessageFollowed) != 0 &&
+        packet::parse(packet.data(), static_cast<std::uint32_t>(packet.size()), header) == packet::MessageParse::ok;
     if (followed) packet_ = packet.subspan(header.packet_length());
   }
 
@@ -73,53 +75,54 @@ void Receiver::receive(std::span<const Datagram> datagrams) {
 }
 
 void Receiver::receive_one(const Datagram& datagram, FetchAhead& ahead) {
-  switch (MessagePrefix::check(datagram.head, datagram.head_length)) {
-    case MessageParse::ok:
+  switch (packet::MessagePrefix::check(datagram.head, datagram.head_length)) {
+    case packet::MessageParse::ok:
       break;
-    case MessageParse::truncated:
+    case packet::MessageParse::truncated:
       return core_.context.drop(MessageDrop::truncated);
-    case MessageParse::not_ours:
+    case packet::MessageParse::not_ours:
       return core_.context.drop(MessageDrop::not_ours);
-    case MessageParse::version:
+    case packet::MessageParse::version:
       return handshake_.receive_wrong_version(datagram);
-    case MessageParse::type:
+    case packet::MessageParse::type:
       return core_.context.drop(MessageDrop::type);
-    case MessageParse::malformed:
+    case packet::MessageParse::malformed:
       return core_.context.drop(MessageDrop::malformed);
   }
-  if (MessagePrefix::type(datagram.head) == MessagePacketType::session) return receive_packets(datagram, ahead);
+  if (packet::MessagePrefix::type(datagram.head) == packet::MessagePacketType::session)
+    return receive_packets(datagram, ahead);
   handshake_.receive(datagram);
 }
 
-bool Receiver::parse_or_drop(const Datagram& datagram, MessageHeader& header) {
-  const MessageParse parsed = parse(datagram.head, datagram.head_length + datagram.rest_length, header);
-  if (parsed == MessageParse::ok) return true;
-  core_.context.drop(parsed == MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
+bool Receiver::parse_or_drop(const Datagram& datagram, packet::MessageHeader& header) {
+  const packet::MessageParse parsed = packet::parse(datagram.head, datagram.head_length + datagram.rest_length, header);
+  if (parsed == packet::MessageParse::ok) return true;
+  core_.context.drop(parsed == packet::MessageParse::truncated ? MessageDrop::truncated : MessageDrop::malformed);
   return false;
 }
 
 /// Receives all packets of a datagram, which may belong to several sessions, one after the other.
 void Receiver::receive_packets(const Datagram& datagram, FetchAhead& ahead) {
-  MessageHeader header;
+  packet::MessageHeader header;
   if (!parse_or_drop(datagram, header)) return;
-  if (!header.has(kMessageFollowed)) return receive_packet(datagram, header);
+  if (!header.has(packet::kMessageFollowed)) return receive_packet(datagram, header);
   std::array<std::uint8_t, kMaxHeadBytes> room;
   Datagram left = datagram;
   for (;;) {
     receive_packet(left, header);
-    if (!header.has(kMessageFollowed)) return;
+    if (!header.has(packet::kMessageFollowed)) return;
     ahead.next();
     core_.context.counters.packets_behind.add(1);
     left = from_byte(left, header.packet_length(), room);
     const bool session = left.head_length >= std::min(kMaxHeadBytes, left.head_length + left.rest_length) &&
-                         MessagePrefix::check(left.head, left.head_length) == MessageParse::ok &&
-                         MessagePrefix::type(left.head) == MessagePacketType::session;
+                         packet::MessagePrefix::check(left.head, left.head_length) == packet::MessageParse::ok &&
+                         packet::MessagePrefix::type(left.head) == packet::MessagePacketType::session;
     if (!session) return core_.context.drop(MessageDrop::malformed);
     if (!parse_or_drop(left, header)) return;
   }
 }
 
-void Receiver::receive_packet(const Datagram& datagram, const MessageHeader& header) {
+void Receiver::receive_packet(const Datagram& datagram, const packet::MessageHeader& header) {
   Session* const session = session_of(header, datagram);
   if (session == nullptr) return;
   switch (session->received.ask(header.packet_number, header.floor())) {
@@ -137,12 +140,12 @@ void Receiver::receive_packet(const Datagram& datagram, const MessageHeader& hea
 }
 
 /// Returns the packet's established session. nullptr: dropped; a reset may tell the sender that it is unknown.
-Session* Receiver::session_of(const MessageHeader& header, const Datagram& datagram) {
+Session* Receiver::session_of(const packet::MessageHeader& header, const Datagram& datagram) {
   Session* const named = core_.sessions.named(header.session);
   if (named == nullptr || named->phase != SessionPhase::established) {
     core_.context.drop(MessageDrop::unknown_session);
     const bool opening = named != nullptr && named->phase == SessionPhase::opening;
-    if (!opening && !header.has(kMessageClose)) handshake_.reset(datagram.from, header);
+    if (!opening && !header.has(packet::kMessageClose)) handshake_.reset(datagram.from, header);
     return nullptr;
   }
   Session& session = *named;
@@ -157,40 +160,40 @@ Session* Receiver::session_of(const MessageHeader& header, const Datagram& datag
 }
 
 /// The next of its session, or one that was missing.
-void Receiver::take_packet(Session& session, const MessageHeader& header, const Datagram& datagram) {
+void Receiver::take_packet(Session& session, const packet::MessageHeader& header, const Datagram& datagram) {
   session.quiet_from = core_.context.now();
   session.denied = false;
-  if (header.has(kMessageClose)) {
+  if (header.has(packet::kMessageClose)) {
     core_.context.counters.packets_in.add(1);
     return life_.lose(session, LossReason::closed);
   }
-  const std::uint8_t* at = datagram.head + MessageHeader::kLength;
-  if (header.has(kMessageHasAck)) {
+  const std::uint8_t* at = datagram.head + packet::MessageHeader::kLength;
+  if (header.has(packet::kMessageHasAck)) {
     if (!recovery_.take_ack(session, header, at)) return core_.context.drop(MessageDrop::bad_acknowledgement);
   }
   if (!session.confirmed) handshake_.confirm(session);
-  MessageFragment fragment;
-  if (header.has(kMessageHasFragment) && !header.has(kMessageBundle) &&
-      parse(at + header.ack_length(), header.payload_length, fragment) != MessageParse::ok) {
+  packet::MessageFragment fragment;
+  if (header.has(packet::kMessageHasFragment) && !header.has(packet::kMessageBundle) &&
+      packet::parse(at + header.ack_length(), header.payload_length, fragment) != packet::MessageParse::ok) {
     return core_.context.drop(MessageDrop::bad_fragment);
   }
   if (session.go_back_n && header.elicits() &&
       header.packet_number != std::max(session.received.base(), header.floor())) {
     // Each end's notice may be behind that which the other does not take: both would wait for ever.
-    if (header.has(kMessageHasFragment) && fragment.slot < kSlots) {
-      if (fragment.kind == FragmentKind::busy) take_busy(session, fragment);
-      if (fragment.kind == FragmentKind::refuse) reassembly_.take_refusal(session, fragment);
+    if (header.has(packet::kMessageHasFragment) && fragment.slot < kSlots) {
+      if (fragment.kind == packet::FragmentKind::busy) take_busy(session, fragment);
+      if (fragment.kind == packet::FragmentKind::refuse) reassembly_.take_refusal(session, fragment);
     }
     return core_.context.drop(MessageDrop::out_of_order);
   }
   const bool had_gap = session.received.gap();
   const std::uint64_t end_before = session.received.end();
   std::uint32_t taken = 1;
-  if (header.has(kMessageBundle)) {
+  if (header.has(packet::kMessageBundle)) {
     taken = take_bundle(session, header, datagram);
     if (taken == 0) return;
   } else {
-    if (header.has(kMessageHasFragment) &&
+    if (header.has(packet::kMessageHasFragment) &&
         !take_fragment(session, datagram, header.length(), fragment, header.payload_length)) {
       return;
     }
@@ -217,9 +220,10 @@ const std::uint8_t* bytes_at(const Datagram& datagram, std::uint32_t at, std::ui
 }
 
 /// Cut where the sender must have cut it.
-bool well_cut(const Session& session, const MessageFragment& fragment, std::uint32_t length) {
+bool well_cut(const Session& session, const packet::MessageFragment& fragment, std::uint32_t length) {
   if (fragment.slot >= kSlots) return false;
-  if (fragment.kind == FragmentKind::grant || fragment.kind == FragmentKind::grant_response) return length == 0;
+  if (fragment.kind == packet::FragmentKind::grant || fragment.kind == packet::FragmentKind::grant_response)
+    return length == 0;
   if (fragment.total == 0) return true;
   return fragment.offset < fragment.total && fragment.offset % session.fragment_bytes == 0 &&
          length == std::min(session.fragment_bytes, fragment.total - fragment.offset);
@@ -228,23 +232,23 @@ bool well_cut(const Session& session, const MessageFragment& fragment, std::uint
 }  // namespace
 
 /// How many of its fragments count as received: each has a number of its own.
-std::uint32_t Receiver::take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram) {
+std::uint32_t Receiver::take_bundle(Session& session, const packet::MessageHeader& header, const Datagram& datagram) {
   const std::uint64_t floor = header.floor();
   const std::uint32_t end = header.length() + header.payload_length;
-  std::uint32_t at = header.length() - MessageFragment::kLength;
+  std::uint32_t at = header.length() - packet::MessageFragment::kLength;
   std::uint32_t taken = 0;
   std::uint32_t dropped = 0;
   for (std::uint64_t number = header.packet_number; at != end; ++number) {
-    std::uint8_t copy[MessageFragment::kLength];
-    const std::uint32_t readable = std::min(end - at, MessageFragment::kLength);
-    MessageFragment fragment;
+    std::uint8_t copy[packet::MessageFragment::kLength];
+    const std::uint32_t readable = std::min(end - at, packet::MessageFragment::kLength);
+    packet::MessageFragment fragment;
     if (datagram.rest_device ||
-        parse_bundled(bytes_at(datagram, at, readable, copy), end - at, fragment) != MessageParse::ok) {
+        packet::parse_bundled(bytes_at(datagram, at, readable, copy), end - at, fragment) != packet::MessageParse::ok) {
       core_.context.drop(MessageDrop::bad_fragment);
       ++dropped;
       break;
     }
-    at += MessageFragment::kLength;
+    at += packet::MessageFragment::kLength;
     if (session.received.ask(number, floor) == PacketWindow::Answer::fresh) {
       const bool took = take_fragment(session, datagram, at, fragment, fragment.total);
       if (took) session.received.take(number, floor);
@@ -257,28 +261,28 @@ std::uint32_t Receiver::take_bundle(Session& session, const MessageHeader& heade
 }
 
 bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
-                             const MessageFragment& fragment, std::uint32_t length) {
+                             const packet::MessageFragment& fragment, std::uint32_t length) {
   if (!well_cut(session, fragment, length)) {
     core_.context.drop(MessageDrop::bad_fragment);
     return false;
   }
   switch (fragment.kind) {
-    case FragmentKind::request:
-    case FragmentKind::message:
+    case packet::FragmentKind::request:
+    case packet::FragmentKind::message:
       return reassembly_.take_incoming(session, datagram, at, fragment, length);
-    case FragmentKind::response:
+    case packet::FragmentKind::response:
       return reassembly_.take_response(session, datagram, at, fragment, length);
-    case FragmentKind::cancel:
+    case packet::FragmentKind::cancel:
       reassembly_.take_cancel(session, fragment);
       return true;
-    case FragmentKind::refuse:
+    case packet::FragmentKind::refuse:
       reassembly_.take_refusal(session, fragment);
       return true;
-    case FragmentKind::busy:
+    case packet::FragmentKind::busy:
       take_busy(session, fragment);
       return true;
-    case FragmentKind::grant:
-    case FragmentKind::grant_response:
+    case packet::FragmentKind::grant:
+    case packet::FragmentKind::grant_response:
       transfers_.granted(session, fragment);
       return true;
   }
@@ -287,7 +291,7 @@ bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::ui
 
 /// The peer has no memory for a message: it is taken back as if it had never been sent, so that it neither stands in
 /// the way of others nor looks like congestion, and tried again later.
-void Receiver::take_busy(Session& session, const MessageFragment& fragment) {
+void Receiver::take_busy(Session& session, const packet::MessageFragment& fragment) {
   const std::uint32_t index = transfers_.defer(session, fragment);
   if (index == kNone) return;
   recovery_.take_back(session, index, core_.messages[index].generation);
@@ -295,20 +299,20 @@ void Receiver::take_busy(Session& session, const MessageFragment& fragment) {
   if (has_work(session)) core_.ready.add(session);
 }
 
-bool Receiver::authentic(Session& session, const MessageHeader& header, const Datagram& datagram) {
-  if (!core_.context.is_protected()) return !header.has(kMessageProtected);
-  if (!header.has(kMessageProtected) || datagram.rest_length != 0) return false;
+bool Receiver::authentic(Session& session, const packet::MessageHeader& header, const Datagram& datagram) {
+  if (!core_.context.is_protected()) return !header.has(packet::kMessageProtected);
+  if (!header.has(packet::kMessageProtected) || datagram.rest_length != 0) return false;
   std::uint8_t* text = datagram.head + header.length();
   std::uint8_t* tag = text + header.payload_length;
   return core_.context.config.protection->open(
       core_.sessions.index_of(session), header.packet_number, {datagram.head, header.length()},
       {text, header.payload_length},
-      std::span<const std::uint8_t, PacketProtection::kTagBytes>(tag, kMessageTagLength));
+      std::span<const std::uint8_t, PacketProtection::kTagBytes>(tag, packet::kMessageTagLength));
 }
 
-void Receiver::schedule_ack(Session& session, const MessageHeader& header, bool in_order) {
+void Receiver::schedule_ack(Session& session, const packet::MessageHeader& header, bool in_order) {
   ++session.unacknowledged;
-  const bool at_once = header.has(kMessagePrompt | kMessagePing) || !in_order || session.go_back_n ||
+  const bool at_once = header.has(packet::kMessagePrompt | packet::kMessagePing) || !in_order || session.go_back_n ||
                        session.unacknowledged >= core_.context.config.ack_packets;
   if (at_once) {
     session.ack_now = true;
@@ -318,4 +322,4 @@ void Receiver::schedule_ack(Session& session, const MessageHeader& header, bool 
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

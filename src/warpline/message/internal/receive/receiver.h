@@ -13,7 +13,7 @@
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 
 class FetchAhead;
 
@@ -34,18 +34,19 @@ class Receiver {
 
  private:
   void receive_one(const Datagram& datagram, FetchAhead& ahead);
-  [[nodiscard]] bool parse_or_drop(const Datagram& datagram, MessageHeader& header);
+  [[nodiscard]] bool parse_or_drop(const Datagram& datagram, packet::MessageHeader& header);
   void receive_packets(const Datagram& datagram, FetchAhead& ahead);
-  void receive_packet(const Datagram& datagram, const MessageHeader& header);
-  [[nodiscard]] Session* session_of(const MessageHeader& header, const Datagram& datagram);
-  [[nodiscard]] bool authentic(Session& session, const MessageHeader& header, const Datagram& datagram);
-  void take_packet(Session& session, const MessageHeader& header, const Datagram& datagram);
-  [[nodiscard]] std::uint32_t take_bundle(Session& session, const MessageHeader& header, const Datagram& datagram);
+  void receive_packet(const Datagram& datagram, const packet::MessageHeader& header);
+  [[nodiscard]] Session* session_of(const packet::MessageHeader& header, const Datagram& datagram);
+  [[nodiscard]] bool authentic(Session& session, const packet::MessageHeader& header, const Datagram& datagram);
+  void take_packet(Session& session, const packet::MessageHeader& header, const Datagram& datagram);
+  [[nodiscard]] std::uint32_t take_bundle(Session& session, const packet::MessageHeader& header,
+                                          const Datagram& datagram);
   /// False if the packet, or this fragment of a bundle, must not count as received.
   [[nodiscard]] bool take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
-                                   const MessageFragment& fragment, std::uint32_t length);
-  void take_busy(Session& session, const MessageFragment& fragment);
-  void schedule_ack(Session& session, const MessageHeader& header, bool in_order);
+                                   const packet::MessageFragment& fragment, std::uint32_t length);
+  void take_busy(Session& session, const packet::MessageFragment& fragment);
+  void schedule_ack(Session& session, const packet::MessageHeader& header, bool in_order);
 
   EndpointCore& core_;
   Transfers& transfers_;
@@ -55,4 +56,4 @@ class Receiver {
   Reassembly& reassembly_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 
 #include "warpline/message/internal/send/recovery.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kGroup = SentBlock::kPackets;
@@ -17,16 +17,16 @@ constexpr std::uint32_t bits(std::uint64_t from, std::uint64_t to) {
 
 }  // namespace
 
-bool Recovery::take_ack(Session& session, const MessageHeader& header, const std::uint8_t* bytes) {
-  const MessageAck ack = load_ack(bytes);
-  const std::uint8_t* words = bytes + MessageAck::kLength;
+bool Recovery::take_ack(Session& session, const packet::MessageHeader& header, const std::uint8_t* bytes) {
+  const packet::MessageAck ack = packet::load_ack(bytes);
+  const std::uint8_t* words = bytes + packet::MessageAck::kLength;
   const std::uint64_t next = session.sent.next();
   const std::uint32_t behind = static_cast<std::uint32_t>(next) - ack.cumulative;
   if (behind > next) return false;
   const std::uint64_t cumulative = next - behind;
   for (std::uint32_t w = 0; w < header.ack_words; ++w) {
     const std::uint64_t first = (cumulative / 64 + w) * 64;
-    const std::uint64_t word = load_be64(words + 8 * w);
+    const std::uint64_t word = packet::load_be64(words + 8 * w);
     if (word != 0 && first + static_cast<std::uint64_t>(std::bit_width(word)) > next) return false;
   }
 
@@ -41,7 +41,7 @@ bool Recovery::take_ack(Session& session, const MessageHeader& header, const std
   }
   session.acked_end = std::max(session.acked_end, cumulative);
   for (std::uint32_t w = 0; w < header.ack_words; ++w) {
-    const std::uint64_t word = load_be64(words + 8 * w);
+    const std::uint64_t word = packet::load_be64(words + 8 * w);
     const std::uint64_t first = (cumulative / 64 + w) * 64;
     for (const std::uint64_t group : {first, first + kGroup}) {
       const auto mask = static_cast<std::uint32_t>(word >> (group - first));
@@ -105,4 +105,4 @@ void Recovery::take_back(Session& session, std::uint32_t message, std::uint32_t 
   raise_floor(session);
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -11,7 +11,7 @@
 #include "warpline/message/two_testing.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kBundledLength = 32;
@@ -62,8 +62,9 @@ struct Talk : Two {
   }
 
   [[nodiscard]] std::ptrdiff_t bundles() const {
-    return std::count_if(packets.begin(), packets.end(),
-                         [](const auto& bytes) { return (bytes[MessageHeader::kFlags] & kMessageBundle) != 0; });
+    return std::count_if(packets.begin(), packets.end(), [](const auto& bytes) {
+      return (bytes[packet::MessageHeader::kFlags] & packet::kMessageBundle) != 0;
+    });
   }
 
   std::vector<std::vector<std::uint8_t>> packets;  ///< of the client
@@ -154,11 +155,11 @@ TEST(Bundle, that_lies_about_a_length_is_taken_up_to_there) {
   talk.net.tap = [&](const Loopback::Host& from, std::vector<std::uint8_t>& bytes) {
     if (&from != &talk.client || !lie) return false;
     lie = false;
-    MessageHeader header;
-    EXPECT_EQ(parse(bytes.data(), static_cast<std::uint32_t>(bytes.size()), header), MessageParse::ok);
+    packet::MessageHeader header;
+    EXPECT_EQ(packet::parse(bytes.data(), static_cast<std::uint32_t>(bytes.size()), header), packet::MessageParse::ok);
     const std::uint32_t third =
-        header.length() + 2 * (kBundledLength + MessageFragment::kLength) - MessageFragment::kLength;
-    store_be32(bytes.data() + third + MessageFragment::kTotal, 0xffffffff);
+        header.length() + 2 * (kBundledLength + packet::MessageFragment::kLength) - packet::MessageFragment::kLength;
+    packet::store_be32(bytes.data() + third + packet::MessageFragment::kTotal, 0xffffffff);
     return false;
   };
   talk.ask(5);
@@ -230,4 +231,4 @@ TEST(Bundle, whose_headers_lie_in_device_memory_is_not_taken) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -9,7 +9,7 @@
 #include "warpline/message/two_testing.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kSessions = 12;
@@ -129,7 +129,7 @@ TEST(Followed, a_session_that_is_not_there_ends_nobody_else) {
   many.ask();
   std::vector<std::uint8_t> datagram = many.first_datagram();
   ASSERT_FALSE(datagram.empty());
-  store_be32(datagram.data() + MessageHeader::kSession, 0x00fffff0);
+  packet::store_be32(datagram.data() + packet::MessageHeader::kSession, 0x00fffff0);
   const EndpointCounters& counters = many.server.endpoint.counters();
   const std::uint64_t taken = counters.packets_in.get();
   const std::uint64_t behind = counters.packets_behind.get();
@@ -145,9 +145,9 @@ TEST(Followed, what_is_malformed_ends_the_datagram) {
   const std::vector<std::uint8_t> whole = many.first_datagram();
   ASSERT_FALSE(whole.empty());
   const EndpointCounters& counters = many.server.endpoint.counters();
-  MessageHeader header;
-  ASSERT_EQ(parse(whole.data(), static_cast<std::uint32_t>(whole.size()), header), MessageParse::ok);
-  ASSERT_TRUE(header.has(kMessageFollowed));
+  packet::MessageHeader header;
+  ASSERT_EQ(packet::parse(whole.data(), static_cast<std::uint32_t>(whole.size()), header), packet::MessageParse::ok);
+  ASSERT_TRUE(header.has(packet::kMessageFollowed));
 
   const std::uint64_t taken = counters.packets_in.get();
   std::vector<std::uint8_t> foreign = whole;
@@ -164,11 +164,11 @@ TEST(Followed, what_is_malformed_ends_the_datagram) {
 
   // A handshake packet may not follow.
   std::vector<std::uint8_t> hello = whole;
-  hello[header.packet_length() + 1] = static_cast<std::uint8_t>(kMessageVersion << 4);
-  store_be64(hello.data() + 16, 1000);
+  hello[header.packet_length() + 1] = static_cast<std::uint8_t>(packet::kMessageVersion << 4);
+  packet::store_be64(hello.data() + 16, 1000);
   many.net.inject(many.server, many.client.address, hello);
   EXPECT_EQ(counters.dropped(MessageDrop::malformed), 2U);
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 
 #include "warpline/message/internal/send/recovery.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::uint64_t kPacketThreshold = 3;
@@ -19,7 +19,7 @@ Nanos reorder_window(const Session& session) {
 
 }  // namespace
 
-void Recovery::after_acknowledgement(Session& session, const Tally& tally, const MessageAck& ack,
+void Recovery::after_acknowledgement(Session& session, const Tally& tally, const packet::MessageAck& ack,
                                      std::uint32_t marked) {
   session.unanswered = 0;
   if (tally.newest > session.newest_acked) {
@@ -113,4 +113,4 @@ void Recovery::forget(Session& session) {
   session.in_flight_bytes = session.in_flight_packets = session.lost_packets = 0;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -8,7 +8,7 @@
 #include "warpline/base/prefetch.h"
 #include "warpline/message/protection.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// A message whose bytes the call has copied, whole.
@@ -25,52 +25,53 @@ std::uint32_t PacketWriter::payload_of(const Session& session, const Message& me
 }
 
 std::uint32_t PacketWriter::packet_bytes(std::uint32_t payload) const {
-  return MessageHeader::kLength + MessageAck::kLength + MessageFragment::kLength + payload +
-         (core_.context.is_protected() ? kMessageTagLength : 0);
+  return packet::MessageHeader::kLength + packet::MessageAck::kLength + packet::MessageFragment::kLength + payload +
+         (core_.context.is_protected() ? packet::kMessageTagLength : 0);
 }
 
 std::uint32_t PacketWriter::bytes_of(std::uint32_t payload, const Draft& draft) const {
-  return draft.begun() ? MessageFragment::kLength + payload : packet_bytes(payload);
+  return draft.begun() ? packet::MessageFragment::kLength + payload : packet_bytes(payload);
 }
 
 bool PacketWriter::fits(const Message& message, std::uint32_t fragment, const Draft& draft) const {
   if (!draft.begun()) return true;
   return is_small(message, fragment) &&
-         draft.out.head_length + MessageFragment::kLength + message.out_length <= draft.limit;
+         draft.out.head_length + packet::MessageFragment::kLength + message.out_length <= draft.limit;
 }
 
 /// Fixed header and, if due or asked for by `flags`, an acknowledgement. Returns the first byte behind.
 std::uint8_t* PacketWriter::write_header(Session& session, std::uint64_t number, std::uint8_t flags,
                                          std::uint32_t payload, std::uint8_t* head) {
-  MessageHeader header;
+  packet::MessageHeader header;
   header.flags = flags;
   header.session = session.remote;
   header.cookie = session.cookie;
   header.packet_number = number;
   header.floor_distance = static_cast<std::uint16_t>(number - std::min(floor_of(session), number));
   header.payload_length = static_cast<std::uint16_t>(payload);
-  if (core_.context.is_protected()) header.flags |= kMessageProtected;
-  if ((session.unacknowledged != 0 || session.ack_now) && !header.has(kMessageClose)) header.flags |= kMessageHasAck;
-  std::uint8_t* at = head + MessageHeader::kLength;
-  if (header.has(kMessageHasAck)) {
+  if (core_.context.is_protected()) header.flags |= packet::kMessageProtected;
+  if ((session.unacknowledged != 0 || session.ack_now) && !header.has(packet::kMessageClose))
+    header.flags |= packet::kMessageHasAck;
+  std::uint8_t* at = head + packet::MessageHeader::kLength;
+  if (header.has(packet::kMessageHasAck)) {
     const PacketWindow& received = session.received;
     const std::uint32_t all_words = received.word_count();
     const std::uint32_t fits = (session.datagram_bytes - packet_bytes(payload)) / 8;
     const std::uint32_t words = std::min(all_words, fits);
     header.ack_words = static_cast<std::uint8_t>(words);
-    MessageAck ack;
+    packet::MessageAck ack;
     ack.cumulative = static_cast<std::uint32_t>(received.base());
     const std::int64_t delay = core_.context.now().value - session.largest_at.value;
     ack.delay = static_cast<std::uint32_t>(std::min<std::int64_t>(delay, std::numeric_limits<std::uint32_t>::max()));
     ack.marked = session.marked;
     ack.room = session.room_told = room_of(session, core_.context.config.receive_window);
-    emit(ack, at);
-    at += MessageAck::kLength;
-    for (std::uint32_t w = 0; w < words; ++w, at += 8) store_be64(at, received.word(w));
+    packet::emit(ack, at);
+    at += packet::MessageAck::kLength;
+    for (std::uint32_t w = 0; w < words; ++w, at += 8) packet::store_be64(at, received.word(w));
     session.unacknowledged = 0;
     session.ack_now = words < all_words;  // the rest in a packet of its own
   }
-  emit(header, head);
+  packet::emit(header, head);
   return at;
 }
 
@@ -78,15 +79,15 @@ void PacketWriter::finish(Session& session, Draft& draft) {
   Outgoing& out = draft.out;
   const std::uint32_t payload = out.head_length - draft.header_length;
   const auto joined = static_cast<std::uint32_t>(session.sent.next() - draft.number - 1);
-  if (draft.prompt) out.head[MessageHeader::kFlags] |= kMessagePrompt;
+  if (draft.prompt) out.head[packet::MessageHeader::kFlags] |= packet::kMessagePrompt;
   if (joined != 0) {
-    out.head[MessageHeader::kFlags] |= kMessageBundle;
-    store_be16(out.head + MessageHeader::kPayloadLength, static_cast<std::uint16_t>(payload));
+    out.head[packet::MessageHeader::kFlags] |= packet::kMessageBundle;
+    packet::store_be16(out.head + packet::MessageHeader::kPayloadLength, static_cast<std::uint16_t>(payload));
     core_.context.counters.fragments_bundled.add(joined);
   }
   if (!core_.context.is_protected()) return;
   seal(session, draft.number, out.head, draft.header_length, payload);
-  out.head_length += kMessageTagLength;
+  out.head_length += packet::kMessageTagLength;
 }
 
 void PacketWriter::seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header,
@@ -94,7 +95,7 @@ void PacketWriter::seal(Session& session, std::uint64_t number, std::uint8_t* he
   std::uint8_t* text = head + header;
   core_.context.config.protection->seal(
       core_.sessions.index_of(session), number, {head, header}, {text, payload},
-      std::span<std::uint8_t, PacketProtection::kTagBytes>(text + payload, kMessageTagLength));
+      std::span<std::uint8_t, PacketProtection::kTagBytes>(text + payload, packet::kMessageTagLength));
 }
 
 void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt,
@@ -119,23 +120,23 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
     recovery_.count_in_flight(session, packet, bytes);
   } else {
     recovery_.sent(session, packet, bytes);
-    const std::uint8_t* const end = write_header(session, number, kMessageHasFragment, payload, out.head);
+    const std::uint8_t* const end = write_header(session, number, packet::kMessageHasFragment, payload, out.head);
     out.head_length = static_cast<std::uint32_t>(end - out.head);
     draft.number = number;
-    draft.header_length = out.head_length + MessageFragment::kLength;
+    draft.header_length = out.head_length + packet::MessageFragment::kLength;
     if (session.bundles && is_small(message, fragment)) {
-      draft.limit =
-          std::min(session.datagram_bytes, out.head_capacity) - (core_.context.is_protected() ? kMessageTagLength : 0);
+      draft.limit = std::min(session.datagram_bytes, out.head_capacity) -
+                    (core_.context.is_protected() ? packet::kMessageTagLength : 0);
     }
   }
-  MessageFragment header;
-  header.kind = FragmentKind::message;
+  packet::MessageFragment header;
+  header.kind = packet::FragmentKind::message;
   if (fragment == kCancelFragment) {
-    header.kind = FragmentKind::cancel;
+    header.kind = packet::FragmentKind::cancel;
   } else if (reply) {
-    header.kind = message.refuse ? FragmentKind::refuse : FragmentKind::response;
+    header.kind = message.refuse ? packet::FragmentKind::refuse : packet::FragmentKind::response;
   } else if (message.role == TransferRole::own_request) {
-    header.kind = FragmentKind::request;
+    header.kind = packet::FragmentKind::request;
   }
   header.more = message.more;
   header.slot = message.slot;
@@ -146,8 +147,8 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
     header.offset = fragment * session.fragment_bytes;
     header.total = message.out_length;
   }
-  emit(header, out.head + out.head_length);
-  out.head_length += MessageFragment::kLength;
+  packet::emit(header, out.head + out.head_length);
+  out.head_length += packet::MessageFragment::kLength;
   if (payload == 0) return;
 
   const std::uint8_t* from = message.out + header.offset;
@@ -178,40 +179,41 @@ void PacketWriter::write_bare(Session& session, Outgoing& out, std::uint8_t flag
   out.head_length = static_cast<std::uint32_t>(end - out.head);
   if (!core_.context.is_protected()) return;
   seal(session, number, out.head, out.head_length, 0);
-  out.head_length += kMessageTagLength;
+  out.head_length += packet::kMessageTagLength;
 }
 
 void PacketWriter::write_ping(Session& session, Outgoing& out) {
   session.ping = false;
-  write_elicitor(session, kMessagePing | kMessagePrompt, nullptr, out);
+  write_elicitor(session, packet::kMessagePing | packet::kMessagePrompt, nullptr, out);
 }
 
 void PacketWriter::write_busy(Session& session, Outgoing& out) {
   const BusyNotice& notice = session.busy[--session.busy_count];
-  MessageFragment fragment;
-  fragment.kind = notice.refusal != 0 ? FragmentKind::refuse : FragmentKind::busy;
+  packet::MessageFragment fragment;
+  fragment.kind = notice.refusal != 0 ? packet::FragmentKind::refuse : packet::FragmentKind::busy;
   fragment.code = notice.refusal;
   fragment.slot = notice.slot;
   fragment.sequence = notice.sequence;
-  write_elicitor(session, kMessageHasFragment, &fragment, out);
+  write_elicitor(session, packet::kMessageHasFragment, &fragment, out);
 }
 
 void PacketWriter::write_grant(Session& session, std::uint32_t index, Outgoing& out) {
   const Message& message = core_.messages[index];
-  MessageFragment fragment;
-  fragment.kind = message.role == TransferRole::own_request ? FragmentKind::grant_response : FragmentKind::grant;
+  packet::MessageFragment fragment;
+  fragment.kind =
+      message.role == TransferRole::own_request ? packet::FragmentKind::grant_response : packet::FragmentKind::grant;
   fragment.slot = message.slot;
   fragment.sequence = message.sequence;
   fragment.offset = message.granted;
   fragment.total = message.in_length;
-  SentPacket& packet = write_elicitor(session, kMessageHasFragment, &fragment, out);
+  SentPacket& packet = write_elicitor(session, packet::kMessageHasFragment, &fragment, out);
   packet.message = index;
   packet.generation = message.generation;
   packet.fragment = kGrantFragment;
 }
 
 /// A packet that wants an acknowledgement, but is not sent again if there is none.
-SentPacket& PacketWriter::write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment,
+SentPacket& PacketWriter::write_elicitor(Session& session, std::uint8_t flags, const packet::MessageFragment* fragment,
                                          Outgoing& out) {
   const std::uint64_t number = session.sent.next();
   SentPacket& packet = recovery_.add(session);
@@ -220,14 +222,14 @@ SentPacket& PacketWriter::write_elicitor(Session& session, std::uint8_t flags, c
   recovery_.sent(session, packet, packet_bytes(0));
   std::uint8_t* end = write_header(session, number, flags, 0, out.head);
   if (fragment != nullptr) {
-    emit(*fragment, end);
-    end += MessageFragment::kLength;
+    packet::emit(*fragment, end);
+    end += packet::MessageFragment::kLength;
   }
   out.head_length = static_cast<std::uint32_t>(end - out.head);
   if (!core_.context.is_protected()) return packet;
   seal(session, number, out.head, out.head_length, 0);
-  out.head_length += kMessageTagLength;
+  out.head_length += packet::kMessageTagLength;
   return packet;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

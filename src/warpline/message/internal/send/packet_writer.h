@@ -8,7 +8,7 @@
 #include "warpline/message/internal/send/recovery.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// A packet that is being written: its first fragment, and the small messages that travel along (bundling, as SCTP has
 /// it: RFC 9260, section 6.10).
@@ -45,7 +45,8 @@ class PacketWriter {
 
  private:
   [[nodiscard]] std::uint32_t packet_bytes(std::uint32_t payload) const;
-  SentPacket& write_elicitor(Session& session, std::uint8_t flags, const MessageFragment* fragment, Outgoing& out);
+  SentPacket& write_elicitor(Session& session, std::uint8_t flags, const packet::MessageFragment* fragment,
+                             Outgoing& out);
   std::uint8_t* write_header(Session& session, std::uint64_t number, std::uint8_t flags, std::uint32_t payload,
                              std::uint8_t* head);
   void seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header, std::uint32_t payload);
@@ -54,4 +55,4 @@ class PacketWriter {
   Recovery& recovery_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

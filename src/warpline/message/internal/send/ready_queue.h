@@ -8,7 +8,7 @@
 #include "warpline/message/internal/send/sent_packets.h"
 #include "warpline/message/internal/session/session_table.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Which session sends next: those with work stand in a queue, the others cost nothing. Those that found no block of
 /// sent packets wait for one, those that owe nothing but an acknowledgement until it is due.
@@ -76,4 +76,4 @@ class ReadyQueue {
   std::uint32_t blocks_when_starved_ = 0;  ///< free then: with more of them it is worth another try
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -2,7 +2,7 @@
 // What is sent, and sent again.
 #include "warpline/message/internal/send/recovery.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// Packet numbers that only packets sent again may use.
@@ -58,4 +58,4 @@ void Recovery::start_over(Session& session) {
   transfers_.begin_again(session);
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

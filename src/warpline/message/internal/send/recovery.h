@@ -10,7 +10,7 @@
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// The packets that sessions have sent, from their number to their acknowledgement or loss, and what both tell the
 /// congestion controller. A session's in_flight_* and lost_packets count its packets in these states. A packet is lost
@@ -67,7 +67,7 @@ class Recovery {
 
   // What is acknowledged.
   /// False if it acknowledges what was never sent.
-  [[nodiscard]] bool take_ack(Session& session, const MessageHeader& header, const std::uint8_t* bytes);
+  [[nodiscard]] bool take_ack(Session& session, const packet::MessageHeader& header, const std::uint8_t* bytes);
   /// Packets of this message are not waited for any longer.
   void take_back(Session& session, std::uint32_t message, std::uint32_t generation);
   /// The session is lost.
@@ -92,7 +92,7 @@ class Recovery {
 
   void acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, Tally& tally);
   void acknowledge_packet(Session& session, std::uint64_t number, Tally& tally);
-  void after_acknowledgement(Session& session, const Tally& tally, const MessageAck& ack, std::uint32_t marked);
+  void after_acknowledgement(Session& session, const Tally& tally, const packet::MessageAck& ack, std::uint32_t marked);
   void mark_lost(Session& session, std::uint64_t number);
   [[nodiscard]] bool waits(const Session& session, std::uint64_t number) const {
     return (session.sent.unsettled(core_.blocks, number) >> (number % SentBlock::kPackets) & 1) != 0;
@@ -109,4 +109,4 @@ class Recovery {
   Transfers& transfers_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

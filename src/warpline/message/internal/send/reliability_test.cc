@@ -6,7 +6,7 @@
 #include "warpline/message/loopback_testing.h"
 #include "warpline/message/traffic_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 EndpointConfig ample() {
@@ -161,4 +161,4 @@ INSTANTIATE_TEST_SUITE_P(Networks, Reliability_,
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -3,7 +3,7 @@
 
 #include "warpline/message/loopback_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// Many sessions share few places for packets in flight, and a bad network makes each want to send again at once.
@@ -58,4 +58,4 @@ TEST(Scarcity, of_places_for_sent_packets_stops_nobody) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 
 #include "warpline/message/internal/send/sender.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// Fragments of one message before the next one's turn.
@@ -126,8 +126,8 @@ bool Sender::send_bare(Session& session, Outgoing& out) {
     return true;
   }
   if (!session.ack_now || !recovery_.may_acknowledge(session)) return false;
-  writer_.write_bare(session, out, kMessageHasAck);
+  writer_.write_bare(session, out, packet::kMessageHasAck);
   return true;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

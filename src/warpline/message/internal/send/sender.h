@@ -12,7 +12,7 @@
 #include "warpline/message/internal/session/handshake.h"
 #include "warpline/message/internal/transfer/transfers.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// What leaves next: answers to strangers, grants, then sessions in turns (transmit.cc); and of a session what was
 /// lost, then responses and own messages in turns (schedule.cc). Acknowledgements travel with them, or alone if there
@@ -57,4 +57,4 @@ class Sender {
   std::uint32_t least_head_;  ///< bytes that Outgoing::head_capacity must be
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -9,7 +9,7 @@
 #include "warpline/message/internal/index_pool.h"
 #include "warpline/message/internal/receive/packet_window.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// State of a sent packet that is not settled.
 enum class SentState : std::uint8_t {
@@ -146,4 +146,4 @@ class SentPackets {
   static_assert(sizeof(older_) == kSeldomUsed);
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -8,7 +8,7 @@
 
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 RC_GTEST_PROP(SentPackets, remembers_what_waits_and_gives_back_the_rest, ()) {
@@ -50,4 +50,4 @@ RC_GTEST_PROP(SentPackets, remembers_what_waits_and_gives_back_the_rest, ()) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -4,7 +4,7 @@
 
 #include "warpline/message/internal/send/sender.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// Packets of a session before the next one's turn.
@@ -103,10 +103,10 @@ bool Sender::join(const Session& session, Outgoing& before, std::uint32_t& last,
                     packet.payload_length == 0;
   // A protected packet's flags are sealed with it.
   if (!fits || !session.bundles || core_.context.is_protected() || before.to != session.peer) return false;
-  const bool both = MessagePrefix::type(before.head + last) == MessagePacketType::session &&
-                    MessagePrefix::type(packet.head) == MessagePacketType::session;
+  const bool both = packet::MessagePrefix::type(before.head + last) == packet::MessagePacketType::session &&
+                    packet::MessagePrefix::type(packet.head) == packet::MessagePacketType::session;
   if (!both) return false;
-  before.head[last + MessageHeader::kFlags] |= kMessageFollowed;
+  before.head[last + packet::MessageHeader::kFlags] |= packet::kMessageFollowed;
   last = before.head_length;
   std::copy_n(packet.head, packet.head_length, before.head + last);
   before.head_length = length;
@@ -142,4 +142,4 @@ bool Sender::send_from(Session& session, std::span<Outgoing> out, std::size_t& c
   return true;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

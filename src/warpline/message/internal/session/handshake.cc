@@ -5,13 +5,14 @@
 
 #include "warpline/message/protection.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// The whole datagram in one piece: handshake packets are shorter than any head.
 template <typename Packet>
 bool read(const Datagram& datagram, Packet& packet) {
-  return datagram.rest_length == 0 && parse(datagram.head, datagram.head_length, packet) == MessageParse::ok;
+  return datagram.rest_length == 0 &&
+         packet::parse(datagram.head, datagram.head_length, packet) == packet::MessageParse::ok;
 }
 
 }  // namespace
@@ -25,7 +26,7 @@ void Handshake::reply(const PeerAddress& to, const Packet& packet) {
   }
   StrayReply& stray = core_.strays.add(to);
   stray.length = Packet::kLength;
-  emit(packet, stray.bytes.data());
+  packet::emit(packet, stray.bytes.data());
 }
 
 Opened Handshake::connect(const PeerAddress& peer, const SessionOptions& options) {
@@ -50,8 +51,8 @@ CallStatus Handshake::reconnect(SessionId id) {
   return CallStatus::ok;
 }
 
-MessageTerms Handshake::own_terms(const Session& session) const {
-  MessageTerms terms;
+packet::MessageTerms Handshake::own_terms(const Session& session) const {
+  packet::MessageTerms terms;
   terms.datagram_bytes = static_cast<std::uint16_t>(core_.context.config.datagram_bytes);
   terms.go_back_n = session.go_back_n;
   terms.ordered = session.ordered;
@@ -77,45 +78,45 @@ void Handshake::begin_hello(Session& session) {
 
 void Handshake::write_hello(Session& session, Outgoing& out) {
   session.hello_due = false;
-  MessageHello hello;
+  packet::MessageHello hello;
   hello.session = core_.sessions.wire_id(session);
   hello.nonce = session.nonce;
   hello.token = session.token;
   hello.token_time = session.token_time;
   hello.terms = own_terms(session);
-  emit(hello, out.head);
-  out.head_length = MessageHello::kLength;
+  packet::emit(hello, out.head);
+  out.head_length = packet::MessageHello::kLength;
   session.next_hello = core_.context.in(session.hello_wait);
   session.hello_wait = std::min(Nanos{session.hello_wait.value * 2}, core_.context.config.max_rto);
   core_.timers.arm(session, session.next_hello);
 }
 
 void Handshake::receive(const Datagram& datagram) {
-  switch (MessagePrefix::type(datagram.head)) {
-    case MessagePacketType::hello:
+  switch (packet::MessagePrefix::type(datagram.head)) {
+    case packet::MessagePacketType::hello:
       return receive_hello(datagram);
-    case MessagePacketType::challenge:
+    case packet::MessagePacketType::challenge:
       return receive_challenge(datagram);
-    case MessagePacketType::accept:
+    case packet::MessagePacketType::accept:
       return receive_accept(datagram);
-    case MessagePacketType::reject:
+    case packet::MessagePacketType::reject:
       return receive_reject(datagram);
-    case MessagePacketType::reset:
+    case packet::MessagePacketType::reset:
       return receive_reset(datagram);
-    case MessagePacketType::session:
+    case packet::MessagePacketType::session:
       return;
   }
 }
 
 void Handshake::receive_hello(const Datagram& datagram) {
-  MessageHello hello;
+  packet::MessageHello hello;
   if (!read(datagram, hello)) return core_.context.drop(MessageDrop::malformed);
-  const auto reject = [&](MessageReject::Reason reason) {
-    reply(datagram.from, MessageReject{hello.session, hello.nonce, reason});
+  const auto reject = [&](packet::MessageReject::Reason reason) {
+    reply(datagram.from, packet::MessageReject{hello.session, hello.nonce, reason});
   };
   if (!core_.context.config.accept) {
     core_.context.drop(MessageDrop::not_accepting);
-    return reject(MessageReject::Reason::not_accepting);
+    return reject(packet::MessageReject::Reason::not_accepting);
   }
   if (!tokens_.proves(datagram.from, hello, core_.context.now())) {
     if (hello.token != 0) {
@@ -124,12 +125,12 @@ void Handshake::receive_hello(const Datagram& datagram) {
       core_.context.counters.packets_in.add(1);
     }
     hello.token_time = HandshakeTokens::time(core_.context.now());
-    return reply(datagram.from,
-                 MessageChallenge{hello.session, hello.nonce, tokens_.token(datagram.from, hello), hello.token_time});
+    return reply(datagram.from, packet::MessageChallenge{hello.session, hello.nonce,
+                                                         tokens_.token(datagram.from, hello), hello.token_time});
   }
   if (hello.terms.is_protected != (core_.context.is_protected()) || hello.terms.datagram_bytes < 256) {
     core_.context.drop(MessageDrop::not_accepting);
-    return reject(MessageReject::Reason::terms);
+    return reject(packet::MessageReject::Reason::terms);
   }
   if (Session* known = core_.sessions.find(datagram.from, hello.session)) {
     if (!known->opened_here && known->nonce == hello.nonce) {
@@ -142,7 +143,7 @@ void Handshake::receive_hello(const Datagram& datagram) {
   Session* session = core_.sessions.take(datagram.from);
   if (session == nullptr) {
     core_.context.drop(MessageDrop::no_session);
-    return reject(MessageReject::Reason::full);
+    return reject(packet::MessageReject::Reason::full);
   }
   session->ordered = hello.terms.ordered;
   session->go_back_n = hello.terms.go_back_n;
@@ -160,15 +161,15 @@ void Handshake::receive_hello(const Datagram& datagram) {
 
 void Handshake::write_accept(Session& session, Outgoing& out) {
   session.accept_due = false;
-  MessageAccept accept;
+  packet::MessageAccept accept;
   accept.session = session.remote;
   accept.nonce = session.nonce;
   accept.cookie = session.cookie;
   accept.server_nonce = session.server_nonce;
   accept.server_session = core_.sessions.wire_id(session);
   accept.terms = own_terms(session);
-  emit(accept, out.head);
-  out.head_length = MessageAccept::kLength;
+  packet::emit(accept, out.head);
+  out.head_length = packet::MessageAccept::kLength;
 }
 
 /// The session that a handshake packet answers, or nullptr.
@@ -181,7 +182,7 @@ Session* Handshake::answered(const Datagram& datagram, std::uint32_t session_id,
 }
 
 void Handshake::receive_challenge(const Datagram& datagram) {
-  MessageChallenge challenge;
+  packet::MessageChallenge challenge;
   if (!read(datagram, challenge)) return core_.context.drop(MessageDrop::malformed);
   Session* session = answered(datagram, challenge.session, challenge.nonce);
   if (session == nullptr) return core_.context.drop(MessageDrop::bad_handshake);
@@ -195,7 +196,7 @@ void Handshake::receive_challenge(const Datagram& datagram) {
 }
 
 void Handshake::receive_accept(const Datagram& datagram) {
-  MessageAccept accept;
+  packet::MessageAccept accept;
   if (!read(datagram, accept)) return core_.context.drop(MessageDrop::malformed);
   Session* session = answered(datagram, accept.session, accept.nonce);
   if (session == nullptr || accept.terms.datagram_bytes < 256) return core_.context.drop(MessageDrop::bad_handshake);
@@ -213,17 +214,17 @@ void Handshake::receive_accept(const Datagram& datagram) {
   core_.ready.add(*session);
 }
 
-void Handshake::establish(Session& session, const MessageTerms& peer) {
+void Handshake::establish(Session& session, const packet::MessageTerms& peer) {
   session.phase = SessionPhase::established;
   session.quiet_from = core_.context.now();
   core_.timers.watch_idle(session, core_.context.in(core_.context.config.keepalive));
   core_.timers.arm_next(session);
   session.hello_due = false;
   session.datagram_bytes = std::min<std::uint32_t>(core_.context.config.datagram_bytes, peer.datagram_bytes);
-  const std::uint32_t tag = core_.context.is_protected() ? kMessageTagLength : 0;
+  const std::uint32_t tag = core_.context.is_protected() ? packet::kMessageTagLength : 0;
   // Two words of acknowledgement always find room.
-  session.fragment_bytes =
-      session.datagram_bytes - MessageHeader::kLength - MessageAck::kLength - 2 * 8 - MessageFragment::kLength - tag;
+  session.fragment_bytes = session.datagram_bytes - packet::MessageHeader::kLength - packet::MessageAck::kLength -
+                           2 * 8 - packet::MessageFragment::kLength - tag;
   session.peer_grants = peer.grants;
   session.bundles = peer.bundles && !session.go_back_n;  // as eRPC: one message a packet
   session.room = session.room_told = peer.room;
@@ -245,24 +246,24 @@ void Handshake::establish(Session& session, const MessageTerms& peer) {
 }
 
 void Handshake::receive_reject(const Datagram& datagram) {
-  MessageReject rejected;
+  packet::MessageReject rejected;
   if (!read(datagram, rejected)) return core_.context.drop(MessageDrop::malformed);
   Session* session = answered(datagram, rejected.session, rejected.nonce);
   if (session == nullptr) return core_.context.drop(MessageDrop::bad_handshake);
   core_.context.counters.packets_in.add(1);
   switch (rejected.reason) {
-    case MessageReject::Reason::full:
+    case packet::MessageReject::Reason::full:
       return life_.lose(*session, LossReason::peer_full);
-    case MessageReject::Reason::version:
+    case packet::MessageReject::Reason::version:
       return life_.lose(*session, LossReason::version);
-    case MessageReject::Reason::not_accepting:
-    case MessageReject::Reason::terms:
+    case packet::MessageReject::Reason::not_accepting:
+    case packet::MessageReject::Reason::terms:
       return life_.lose(*session, LossReason::not_accepted);
   }
 }
 
 void Handshake::receive_reset(const Datagram& datagram) {
-  MessageReset reset;
+  packet::MessageReset reset;
   if (!read(datagram, reset)) return core_.context.drop(MessageDrop::malformed);
   Session* const known = core_.sessions.find(datagram.from, reset.session);
   if (known == nullptr) return core_.context.drop(MessageDrop::unknown_session);
@@ -280,15 +281,15 @@ void Handshake::receive_reset(const Datagram& datagram) {
 
 void Handshake::receive_wrong_version(const Datagram& datagram) {
   core_.context.drop(MessageDrop::version);
-  const bool hello =
-      datagram.head_length >= MessageHello::kLength && MessagePrefix::type(datagram.head) == MessagePacketType::hello;
+  const bool hello = datagram.head_length >= packet::MessageHello::kLength &&
+                     packet::MessagePrefix::type(datagram.head) == packet::MessagePacketType::hello;
   if (!hello) return;
-  reply(datagram.from,
-        MessageReject{load_be32(datagram.head + 4), load_be64(datagram.head + 8), MessageReject::Reason::version});
+  reply(datagram.from, packet::MessageReject{packet::load_be32(datagram.head + 4), packet::load_be64(datagram.head + 8),
+                                             packet::MessageReject::Reason::version});
 }
 
-void Handshake::reset(const PeerAddress& to, const MessageHeader& header) {
-  reply(to, MessageReset{header.session, header.cookie});
+void Handshake::reset(const PeerAddress& to, const packet::MessageHeader& header) {
+  reply(to, packet::MessageReset{header.session, header.cookie});
 }
 
 void Handshake::confirm(Session& session) {
@@ -297,4 +298,4 @@ void Handshake::confirm(Session& session) {
   core_.events.add_opened(session);
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

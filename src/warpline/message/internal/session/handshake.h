@@ -11,7 +11,7 @@
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// hello, challenge, hello with token, accept. Until a peer has shown by the token that it is where it says, nothing is
 /// kept of it, and no answer is longer than what it answers.
@@ -29,7 +29,7 @@ class Handshake {
   /// A hello of another version gets to know ours; its fields up to the nonce are where they are in all versions.
   void receive_wrong_version(const Datagram& datagram);
   /// Tells a sender that its packet's session is unknown.
-  void reset(const PeerAddress& to, const MessageHeader& header);
+  void reset(const PeerAddress& to, const packet::MessageHeader& header);
   /// The peer has shown the cookie: the session that it opened is the application's.
   void confirm(Session& session);
 
@@ -43,8 +43,8 @@ class Handshake {
   void receive_accept(const Datagram& datagram);
   void receive_reject(const Datagram& datagram);
   void receive_reset(const Datagram& datagram);
-  void establish(Session& session, const MessageTerms& peer);
-  [[nodiscard]] MessageTerms own_terms(const Session& session) const;
+  void establish(Session& session, const packet::MessageTerms& peer);
+  [[nodiscard]] packet::MessageTerms own_terms(const Session& session) const;
   [[nodiscard]] Session* answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce);
   template <typename Packet>
   void reply(const PeerAddress& to, const Packet& packet);
@@ -55,4 +55,4 @@ class Handshake {
   HandshakeTokens tokens_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -10,7 +10,7 @@
 #include "warpline/message/types.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Everything that the endpoint's secret proves: that a peer is where it says (tokens), that a packet is of the session
 /// that it names (cookies), that no handshake is another (nonces). No two outputs are of the same input: each use has a
@@ -27,7 +27,7 @@ class HandshakeTokens {
   /// The time of tokens, in units of 2^30 ns.
   [[nodiscard]] static std::uint32_t time(Nanos now) { return static_cast<std::uint32_t>(now.value >> 30); }
   /// The token that a peer must bring with this hello, its token_time included. Never 0.
-  [[nodiscard]] std::uint64_t token(const PeerAddress& peer, const MessageHello& hello) const {
+  [[nodiscard]] std::uint64_t token(const PeerAddress& peer, const packet::MessageHello& hello) const {
     std::array<std::uint64_t, 7> words{kUseToken};
     std::memcpy(words.data() + 1, peer.ip.data(), peer.ip.size());
     words[3] = std::uint64_t{peer.port} << 32 | hello.session;
@@ -40,7 +40,7 @@ class HandshakeTokens {
     return token == 0 ? 1 : token;
   }
   /// Whether the hello brings its token, and in time.
-  [[nodiscard]] bool proves(const PeerAddress& peer, const MessageHello& hello, Nanos now) const {
+  [[nodiscard]] bool proves(const PeerAddress& peer, const packet::MessageHello& hello, Nanos now) const {
     return hello.token != 0 && time(now) - hello.token_time <= kLife && hello.token == token(peer, hello);
   }
 
@@ -52,4 +52,4 @@ class HandshakeTokens {
   std::uint64_t count_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

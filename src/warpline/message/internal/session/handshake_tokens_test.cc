@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr Nanos kNow{std::int64_t{100} << 30};
 constexpr Nanos kLater{std::int64_t{109} << 30};
 
-MessageHello proven(const HandshakeTokens& tokens, const PeerAddress& peer) {
-  MessageHello hello;
+packet::MessageHello proven(const HandshakeTokens& tokens, const PeerAddress& peer) {
+  packet::MessageHello hello;
   hello.session = 5;
   hello.nonce = 6;
   hello.token_time = HandshakeTokens::time(kNow);
@@ -24,7 +24,7 @@ TEST(HandshakeTokens, prove_this_hello_of_this_peer_for_a_while) {
   peer.port = 1;
   PeerAddress another;
   another.port = 2;
-  MessageHello hello = proven(tokens, peer);
+  packet::MessageHello hello = proven(tokens, peer);
   EXPECT_TRUE(tokens.proves(peer, hello, kNow));
   EXPECT_FALSE(tokens.proves(peer, hello, kLater));
   EXPECT_FALSE(tokens.proves(another, hello, kNow));
@@ -40,4 +40,4 @@ TEST(HandshakeTokens, are_never_the_same_twice) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

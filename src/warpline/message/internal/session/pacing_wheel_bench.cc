@@ -6,7 +6,7 @@
 #include "warpline/base/random.h"
 #include "warpline/message/internal/session/pacing_wheel.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// As many timers as the argument wait, up to 1 ms ahead; each that fires is scheduled anew. One item is one firing
@@ -43,4 +43,4 @@ void schedule_and_cancel(benchmark::State& state) {
 BENCHMARK(schedule_and_cancel);
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr std::int64_t kTick = 512;
@@ -181,4 +181,4 @@ RC_GTEST_PROP(PacingWheel, FiresWhatASortedMapWould, ()) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

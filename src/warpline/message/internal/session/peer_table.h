@@ -9,7 +9,7 @@
 #include "warpline/message/internal/session/siphash.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Sessions by the peer's address and the id that the peer has for the session: for packets that do not name ours. Open
 /// addressing, half full at most. A keyed hash of 64 bits stands for both: peers cannot choose collisions.
@@ -71,4 +71,4 @@ class PeerTable {
   SipKey key_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -8,7 +8,7 @@
 
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 RC_GTEST_PROP(PeerTable, is_a_map, ()) {
@@ -44,4 +44,4 @@ RC_GTEST_PROP(PeerTable, is_a_map, ()) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -14,7 +14,7 @@
 #include "warpline/message/types.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 
 enum class SessionPhase : std::uint8_t { free, opening, established, lost };
 
@@ -218,4 +218,4 @@ inline void begin_waiting(Session& session, Nanos now) {
 
 static_assert(sizeof(Session) <= 2048 - 128, "an idle session takes 2 KiB, with its places in the wheel and the table");
 
-}  // namespace warpline
+}  // namespace warpline::message

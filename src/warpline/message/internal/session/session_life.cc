@@ -5,7 +5,7 @@
 
 #include "warpline/message/protection.h"
 
-namespace warpline {
+namespace warpline::message {
 
 void SessionLife::begin(Session& session) {
   ++session.epoch;
@@ -52,7 +52,7 @@ CallStatus SessionLife::close(SessionId id) {
       Outgoing out;
       out.head = stray.bytes.data();
       out.head_capacity = StrayReply::kMaxLength;
-      writer_.write_bare(*session, out, kMessageClose);
+      writer_.write_bare(*session, out, packet::kMessageClose);
       stray.length = out.head_length;
     }
   }
@@ -115,4 +115,4 @@ SessionFacts SessionLife::facts(SessionId id) {
   return facts;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

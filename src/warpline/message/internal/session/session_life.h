@@ -8,7 +8,7 @@
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// How sessions begin and end. A lost session has no packets, messages or timers. Its event comes after those of all
 /// its messages; nobody is told of one that a peer opened and never confirmed.
@@ -34,4 +34,4 @@ class SessionLife {
   PacketWriter& writer_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

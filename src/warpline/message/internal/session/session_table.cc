@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-namespace warpline {
+namespace warpline::message {
 
 SessionTable::SessionTable(const EndpointConfig& config, SipKey key)
     : endpoint_(config.endpoint),
@@ -57,4 +57,4 @@ void SessionTable::give(Session& session) {
   free_.push_back(index_of(session));
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

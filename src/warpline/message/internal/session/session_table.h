@@ -11,7 +11,7 @@
 #include "warpline/message/internal/session/siphash.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// The sessions of an endpoint, in use or free, and all names that they go by: index, id, the id on the wire, and for
 /// established ones the peer with its own id. A session stays where it is; its generation makes old ids unknown.
@@ -92,4 +92,4 @@ class SessionQueue {
   std::uint32_t last_ = kNone;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 class SessionTableTest : public ::testing::Test {
@@ -86,4 +86,4 @@ TEST_F(SessionTableTest, queue_keeps_its_place_for_a_session_that_is_used_anew) 
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -9,7 +9,7 @@
 #include "warpline/message/endpoint.h"
 #include "warpline/message/two_testing.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 TEST(Deadline, ends_a_request_on_time_and_tells_the_peer) {
@@ -444,7 +444,7 @@ TEST(Loss, of_one_packet_costs_less_than_three_round_trips_and_50_us) {
     const std::int64_t usual = round_trip();
     int seen = 0;
     two.net.tap = [&](const Loopback::Host&, std::vector<std::uint8_t>& bytes) {
-      return (bytes[2] & kMessageHasFragment) != 0 && seen++ == lost;
+      return (bytes[2] & packet::kMessageHasFragment) != 0 && seen++ == lost;
     };
     EXPECT_LE(round_trip(), usual + 3 * usual + 50'000) << lost;
   }
@@ -471,4 +471,4 @@ TEST(Reorder, without_loss_is_not_taken_for_it_for_long) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 // Key 00 01 .. 0f, messages 00 01 .. of each length: of the paper's appendix A and its reference implementation.
@@ -24,4 +24,4 @@ TEST(SipHash, gives_the_values_of_its_paper) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -8,25 +8,25 @@
 #include "warpline/message/two_testing.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 TEST(Stranger, leaves_nothing_behind) {
   Loopback net(1);
   Loopback::Host& server = net.add(small());
-  MessageHello hello;
+  packet::MessageHello hello;
   hello.terms.datagram_bytes = 1472;
   for (std::uint32_t i = 0; i < 10'000; ++i) {
     hello.session = i;
     hello.nonce = mix64(i);
     hello.token = i % 2 == 0 ? 0 : mix64(i + 1);
-    std::vector<std::uint8_t> bytes(MessageHello::kLength);
-    emit(hello, bytes.data());
+    std::vector<std::uint8_t> bytes(packet::MessageHello::kLength);
+    packet::emit(hello, bytes.data());
     net.inject(server, peer_address(Ipv4Address{{192, 0, 2, static_cast<std::uint8_t>(i)}}, 9), bytes);
     net.settle();
   }
   EXPECT_EQ(server.endpoint.facts().free_sessions, 4U);
-  EXPECT_LE(server.endpoint.counters().bytes_out.get(), 10'000U * MessageHello::kLength);
+  EXPECT_LE(server.endpoint.counters().bytes_out.get(), 10'000U * packet::MessageHello::kLength);
 }
 
 TEST(Stranger, cannot_inject_or_reset) {
@@ -40,19 +40,19 @@ TEST(Stranger, cannot_inject_or_reset) {
   for (std::uint32_t i = 0; i < 1'000'000; ++i) {
     std::uint32_t length = 0;
     if (i % 4 == 0) {  // a reset from the peer's address
-      length = MessageReset::kLength;
-      emit(MessageReset{static_cast<std::uint32_t>(random.below(4)), random.next()}, bytes.data());
+      length = packet::MessageReset::kLength;
+      packet::emit(packet::MessageReset{static_cast<std::uint32_t>(random.below(4)), random.next()}, bytes.data());
     } else {  // a packet that is right but for the cookie, from the peer's address
-      MessageHeader header;
-      header.flags = i % 4 == 1 ? kMessageClose : kMessageHasFragment;
+      packet::MessageHeader header;
+      header.flags = i % 4 == 1 ? packet::kMessageClose : packet::kMessageHasFragment;
       header.session = static_cast<std::uint32_t>(random.below(4));
       header.cookie = random.next();
       header.packet_number = random.below(50);
       length = header.length();
-      emit(header, bytes.data());
-      MessageFragment fragment;
+      packet::emit(header, bytes.data());
+      packet::MessageFragment fragment;
       fragment.sequence = 9;
-      if (i % 4 != 1) emit(fragment, bytes.data() + MessageHeader::kLength);
+      if (i % 4 != 1) packet::emit(fragment, bytes.data() + packet::MessageHeader::kLength);
     }
     Datagram datagram;
     std::copy_n(bytes.begin(), std::min<std::size_t>(length, 64), head);
@@ -87,45 +87,47 @@ TEST(Stranger, of_any_kind_a_million_times_changes_nothing) {
     const auto session = static_cast<std::uint32_t>(random.below(4));
     std::uint32_t length = 0;
     const auto write = [&](const auto& packet) {
-      emit(packet, bytes);
+      packet::emit(packet, bytes);
       length = std::remove_cvref_t<decltype(packet)>::kLength;
     };
-    MessageTerms terms;
+    packet::MessageTerms terms;
     terms.datagram_bytes = 1472;
     switch (i % 8) {
       case 0:
-        write(MessageHello{
+        write(packet::MessageHello{
             .session = session, .nonce = random.next(), .token = random.below(2) * random.next(), .terms = terms});
         break;
       case 1:
-        write(MessageChallenge{.session = session, .nonce = random.next(), .token = random.next()});
+        write(packet::MessageChallenge{.session = session, .nonce = random.next(), .token = random.next()});
         break;
       case 2:
-        write(MessageAccept{.session = session, .nonce = random.next(), .cookie = random.next(), .terms = terms});
+        write(
+            packet::MessageAccept{.session = session, .nonce = random.next(), .cookie = random.next(), .terms = terms});
         break;
       case 3:
-        write(MessageReject{.session = session, .nonce = random.next(), .reason = MessageReject::Reason::full});
+        write(packet::MessageReject{
+            .session = session, .nonce = random.next(), .reason = packet::MessageReject::Reason::full});
         break;
       case 4:
-        write(MessageReset{.session = session, .cookie = random.next()});
+        write(packet::MessageReset{.session = session, .cookie = random.next()});
         break;
       case 5: {
-        MessageHeader header;
+        packet::MessageHeader header;
         header.flags = static_cast<std::uint8_t>(random.below(0x100));
         header.session = session;
         header.cookie = random.next();
         header.packet_number = random.below(1000);
-        emit(header, bytes);
-        length = header.length() + (header.has(kMessageProtected) ? kMessageTagLength : 0);
-        std::fill(bytes + MessageHeader::kLength, bytes + length, std::uint8_t{1});
+        packet::emit(header, bytes);
+        length = header.length() + (header.has(packet::kMessageProtected) ? packet::kMessageTagLength : 0);
+        std::fill(bytes + packet::MessageHeader::kLength, bytes + length, std::uint8_t{1});
         break;
       }
       default:  // noise, that may begin as ours do
         length = static_cast<std::uint32_t>(random.below(100));
         for (std::uint32_t b = 0; b < length; ++b) bytes[b] = static_cast<std::uint8_t>(random.next());
         if (i % 2 == 0 && length > 1) {
-          bytes[0] = kMessageMagic;
-          bytes[1] = static_cast<std::uint8_t>(kMessageVersion << 4 | random.below(8));
+          bytes[0] = packet::kMessageMagic;
+          bytes[1] = static_cast<std::uint8_t>(packet::kMessageVersion << 4 | random.below(8));
         }
     }
     Datagram datagram;
@@ -158,4 +160,4 @@ TEST(Stranger, of_any_kind_a_million_times_changes_nothing) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

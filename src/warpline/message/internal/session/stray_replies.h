@@ -9,7 +9,7 @@
 #include "warpline/message/datagram.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// A packet for someone without a session.
 struct StrayReply {
@@ -53,4 +53,4 @@ class StrayReplies {
   std::uint32_t count_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

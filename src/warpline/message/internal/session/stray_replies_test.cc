@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 TEST(StrayReplies, leave_in_their_order_and_are_bounded) {
@@ -31,4 +31,4 @@ TEST(StrayReplies, leave_in_their_order_and_are_bounded) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

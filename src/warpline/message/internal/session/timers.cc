@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 constexpr Nanos kTick{1000};
@@ -95,4 +95,4 @@ Nanos Timers::next_due(const Session& session) const {
   return awaits(session) ? std::min(due, after(session.quiet_from, patience / 4)) : due;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

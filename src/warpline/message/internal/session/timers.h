@@ -7,7 +7,7 @@
 #include "warpline/message/internal/session/pacing_wheel.h"
 #include "warpline/message/internal/session/session_table.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// When something of a session is due, and the wheel that tells. One timer a session for all that is due, lazy: it is
 /// moved only when something is due earlier, and who is told finds out what is due. A session that awaits nothing has
@@ -76,4 +76,4 @@ class Timers {
   std::uint32_t armed_ = 0;  ///< sessions with a Timer::due in the wheel
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

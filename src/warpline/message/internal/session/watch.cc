@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::message {
 
 void Watch::advance() {
   if (core_.grants.next_tick() <= core_.context.now()) core_.grants.tick();
@@ -107,4 +107,4 @@ void Watch::on_probe_timeout(Session& session) {
   core_.ready.add(session);
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

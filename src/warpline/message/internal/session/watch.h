@@ -6,7 +6,7 @@
 #include "warpline/message/internal/session/session_life.h"
 #include "warpline/message/internal/transfer/transfers.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// What is done when something is due: hellos, probes and timeouts, deadlines, signs of life, the end of silent
 /// sessions.
@@ -34,4 +34,4 @@ class Watch {
   SessionLife& life_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

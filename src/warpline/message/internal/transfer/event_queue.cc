@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/message/internal/transfer/event_queue.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 // A link in 32 bits: what it is of in the first two.
@@ -87,4 +87,4 @@ EventLink EventQueue::take(bool requests) {
   return {};
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

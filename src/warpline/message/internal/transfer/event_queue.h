@@ -7,7 +7,7 @@
 #include "warpline/message/internal/session/session_table.h"
 #include "warpline/message/internal/transfer/message_pool.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// An event that is due: a message's, or one of a session's two. Index kNone: there is none.
 struct EventLink {
@@ -43,4 +43,4 @@ class EventQueue {
   MessageList set_aside_;  ///< requests, by event_next
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

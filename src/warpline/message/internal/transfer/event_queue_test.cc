@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 class EventQueueTest : public ::testing::Test {
@@ -58,4 +58,4 @@ TEST_F(EventQueueTest, without_requests_hands_out_what_is_behind_them) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

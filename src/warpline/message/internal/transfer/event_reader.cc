@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/message/internal/transfer/event_reader.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// A copy of it is a few moves; GCC makes a `rep stos` of an initializer.
@@ -117,4 +117,4 @@ bool EventReader::session_event(EventLink link, MessageEvent& event) {
   return true;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

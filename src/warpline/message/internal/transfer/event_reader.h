@@ -9,7 +9,7 @@
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Makes of what is in the queue of events what the application is told. Then messages that are over are freed;
 /// sessions that it did not open only by the next call, until when it may ask about them.
@@ -29,4 +29,4 @@ class EventReader {
   std::uint32_t told_lost_ = kNone;  ///< sessions to be freed, by lost_next
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace warpline {
+namespace warpline::message {
 
 /// Which fragments of a message are there (at its receiver) or acknowledged (at its sender). Those more than kSpan
 /// beyond the first missing one are not sent, and not taken.
@@ -52,4 +52,4 @@ class FragmentWindow {
   std::uint32_t base_ = 0;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

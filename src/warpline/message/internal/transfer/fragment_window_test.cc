@@ -8,7 +8,7 @@
 
 #include "warpline/base/random.h"
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 RC_GTEST_PROP(FragmentWindow, is_a_set, ()) {
@@ -40,4 +40,4 @@ RC_GTEST_PROP(FragmentWindow, is_a_set, ()) {
 }
 
 }  // namespace
-}  // namespace warpline
+}  // namespace warpline::message

@@ -10,7 +10,7 @@
 #include "warpline/message/internal/transfer/fragment_window.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// Whose message this is and which way it goes; `free`: its place in the pool is.
 enum class TransferRole : std::uint8_t {
@@ -99,4 +99,4 @@ struct Message : MessageFields {
   void begin_window() { new (&window) FragmentWindow(); }
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

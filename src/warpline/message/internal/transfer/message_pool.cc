@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 /// A copy of it is a few moves; GCC makes a `rep stos` of an initializer.
@@ -96,4 +96,4 @@ bool MessagePool::has_to_spare(std::uint32_t length) const {
   return memory_.free_bytes() >= std::uint64_t{length} * 2 + config_.max_message_bytes;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -10,7 +10,7 @@
 #include "warpline/message/receive_memory.h"
 #include "warpline/message/types.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// All messages under way and the memory that holds their bytes, where the application's does not. Whatever memory a
 /// message was given is given back with it, if not before. A message's generation makes ids of its predecessors
@@ -57,4 +57,4 @@ inline void append(MessagePool& messages, MessageList& list, std::uint32_t index
   list.last = index;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace warpline {
+namespace warpline::message {
 
 Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy) {
   Session* session = core_.sessions.find(id);
@@ -115,4 +115,4 @@ CallStatus Submissions::release(const MessageId& id) {
   return CallStatus::ok;
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -7,7 +7,7 @@
 #include "warpline/message/internal/endpoint_core.h"
 #include "warpline/message/internal/transfer/transfers.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// What the application does with messages. endpoint.h says what each call means.
 class Submissions {
@@ -27,4 +27,4 @@ class Submissions {
   Transfers& transfers_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message

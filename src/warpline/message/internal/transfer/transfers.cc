@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace warpline {
+namespace warpline::message {
 namespace {
 
 // A message for which there was no room is tried again.
@@ -179,8 +179,8 @@ std::uint32_t Transfers::next_to_send(const Session& session, MessageList& list)
   return kNone;
 }
 
-void Transfers::granted(Session& session, const MessageFragment& fragment) {
-  const bool response = fragment.kind == FragmentKind::grant_response;
+void Transfers::granted(Session& session, const packet::MessageFragment& fragment) {
+  const bool response = fragment.kind == packet::FragmentKind::grant_response;
   const SlotUse& use = response ? session.incoming[fragment.slot] : session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return;
   Message& message = core_.messages[use.message];
@@ -190,7 +190,7 @@ void Transfers::granted(Session& session, const MessageFragment& fragment) {
   if (message.next_fragment < message.fragments && !message.deferred) enqueue(session, use.message);
 }
 
-std::uint32_t Transfers::defer(Session& session, const MessageFragment& fragment) {
+std::uint32_t Transfers::defer(Session& session, const packet::MessageFragment& fragment) {
   const SlotUse& use = session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return kNone;
   Message& message = core_.messages[use.message];
@@ -356,4 +356,4 @@ void Transfers::withdraw_incoming(std::uint32_t index) {
   }
 }
 
-}  // namespace warpline
+}  // namespace warpline::message

@@ -7,7 +7,7 @@
 #include "warpline/message/types.h"
 #include "warpline/packet/message_header.h"
 
-namespace warpline {
+namespace warpline::message {
 
 /// What a cancel and a grant have in place of a fragment's number.
 inline constexpr std::uint32_t kCancelFragment = 0xffffffffU;
@@ -63,10 +63,10 @@ class Transfers {
     append(core_.messages, list, index);
   }
   /// The peer takes more of a message.
-  void granted(Session& session, const MessageFragment& fragment);
+  void granted(Session& session, const packet::MessageFragment& fragment);
   /// The peer has no room for a message: it waits for retry_deferred() as if nothing of it had been sent. Returns
   /// which; kNone if it has found room since.
-  [[nodiscard]] std::uint32_t defer(Session& session, const MessageFragment& fragment);
+  [[nodiscard]] std::uint32_t defer(Session& session, const packet::MessageFragment& fragment);
   void retry_deferred(Session& session);
   /// What the packet says of a message has arrived.
   void acknowledged(Session& session, const SentPacket& packet);
@@ -115,4 +115,4 @@ class Transfers {
   EndpointCore& core_;
 };
 
-}  // namespace warpline
+}  // namespace warpline::message
