@@ -10,6 +10,6 @@ NicCopies::NicCopies(std::vector<std::uint16_t> /*gpus*/) {}
 NicCopies::~NicCopies() = default;
 Result<void> NicCopies::start() { return {}; }
 void NicCopies::stop() {}
-Result<void> NicCopies::install(const Port& /*port*/) { return built_without_cuda("packets in GPU memory"); }
+Result<void> NicCopies::install(const port::Port& /*port*/) { return gpu::built_without_cuda("packets in GPU memory"); }
 
 }  // namespace warpline::forward

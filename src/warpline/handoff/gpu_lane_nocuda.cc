@@ -5,7 +5,7 @@
 namespace warpline::handoff {
 
 Result<std::unique_ptr<PieceLane>> make_gpu_lane(GpuLaneWork, int) {
-  return built_without_cuda("messages in GPU memory");
+  return gpu::built_without_cuda("messages in GPU memory");
 }
 
 }  // namespace warpline::handoff

@@ -19,7 +19,7 @@ class RecycleMbufs final : public EthdevRecycling {
 
   [[nodiscard]] std::uint16_t requirement() const override { return info_.refill_requirement; }
 
-  std::uint16_t move(PortQueue rx, PortQueue tx) override {
+  std::uint16_t move(port::PortQueue rx, port::PortQueue tx) override {
     std::uint16_t moved = 0;
     for (unsigned batch = 0; batch < kMostBatches; ++batch) {
       const std::uint16_t more = rte_eth_recycle_mbufs(rx.port, rx.queue, tx.port, tx.queue, &info_);
@@ -35,7 +35,7 @@ class RecycleMbufs final : public EthdevRecycling {
 
 }  // namespace
 
-std::shared_ptr<EthdevRecycling> EthdevRecycling::of(PortQueue rx) {
+std::shared_ptr<EthdevRecycling> EthdevRecycling::of(port::PortQueue rx) {
   rte_eth_recycle_rxq_info info{};
   if (rte_eth_recycle_rx_queue_info_get(rx.port, rx.queue, &info) != 0) return nullptr;
   return std::make_shared<RecycleMbufs>(info);
