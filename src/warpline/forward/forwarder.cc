@@ -73,7 +73,7 @@ Result<std::unique_ptr<datapath::PathStages>> make_stages(const StageParts& part
   return {std::make_unique<datapath::RingStages<handoff::GpuEngine<Work>, Work>>(
       parts.path, parts.budget, std::move(ring), work, gpu_setup(parts))};
 #else
-  return built_without_cuda(fmt::format("the {} engine", name(engine)));
+  return gpu::built_without_cuda(fmt::format("the {} engine", name(engine)));
 #endif
 }
 
