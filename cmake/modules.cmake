@@ -6,6 +6,7 @@ include(warpline_module)
 
 # Of fmt and OpenSSL alone.
 warpline_module(base       LEVEL 0 EXTERNAL fmt::fmt)
+warpline_module(batching   LEVEL 1 USES base)
 warpline_module(packet     LEVEL 1 USES base)
 warpline_module(message    LEVEL 2 USES base packet)
 warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
