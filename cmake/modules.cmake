@@ -66,16 +66,20 @@ warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 target_include_directories(warpline_bench PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
+# The page that `report` makes: text from text, without DPDK.
+warpline_module(page    LEVEL 1 FOLDER apps/warpline/page USES base EXTERNAL nlohmann_json::nlohmann_json)
+target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
-warpline_folder(apps/warpline   USES base bench config datapath doctor ethdev_transport forward gpu machine memory port protection
+warpline_folder(apps/warpline   USES base bench config datapath doctor ethdev_transport forward gpu machine memory page port protection
                                      report route router runtime service traffic transport)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
 warpline_folder(examples        USES base ethdev_transport forward machine message packet runtime transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/frames    USES base packet workload)
-warpline_folder(tests/fuzz      USES config message packet route runtime vnic_api)
+warpline_folder(tests/fuzz      USES config message packet page route runtime vnic_api)
 warpline_folder(tests/memory    USES memory port runtime)
 warpline_folder(tests/message   USES base message ethdev_transport port runtime)
 warpline_folder(tests/proof     USES handoff datapath forward runtime workload)

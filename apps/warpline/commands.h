@@ -17,6 +17,7 @@ Result<int> run_generate(const config::LoadedConfig& loaded);
 Result<int> run_message(const config::LoadedConfig& loaded);
 Result<int> run_bench(const config::LoadedConfig& loaded);
 Result<int> run_bench_recycle(const config::LoadedConfig& loaded);  ///< a table in a process of its own
+Result<int> run_report(const config::LoadedConfig& loaded);
 Result<int> run_config(const config::LoadedConfig& loaded);
 Result<int> run_doctor(const config::LoadedConfig& loaded);
 

@@ -44,6 +44,8 @@ Result<int> run(const std::vector<std::string>& arguments) {
       return run_message(loaded);
     case config::Command::bench:
       return run_bench(loaded);
+    case config::Command::report:
+      return run_report(loaded);
     case config::Command::config:
       return run_config(loaded);
     case config::Command::doctor:

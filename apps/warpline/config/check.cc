@@ -23,7 +23,8 @@ class Checker {
 
   std::vector<Error> run() && {
     const bool forward = config_.command == "forward";
-    if (!forward && config_.command != "l3forward" && config_.command != "generate") return {};
+    if (config_.command == "report") check_report();
+    if (!forward && config_.command != "l3forward" && config_.command != "generate") return std::move(problems_);
     check_ports();
     check_pool();
     check_bounds();
@@ -42,6 +43,15 @@ class Checker {
 
   void refuse(std::string what, std::string why, std::string fix = {}) {
     problems_.push_back(usage_error(std::move(what), std::move(why), std::move(fix)));
+  }
+
+  void check_report() {
+    if (config_.report.files.empty()) {
+      refuse("report has nothing to draw", "no file is given", "write warpline report FILES... --html FILE");
+    }
+    if (config_.report.html.empty()) {
+      refuse("report has nowhere to write to", "--html is not given", "add --html FILE, such as --html report.html");
+    }
   }
 
   void check_ports() {

@@ -78,6 +78,13 @@ struct BenchConfig {
   bool operator==(const BenchConfig&) const = default;
 };
 
+/// What `report` draws, and where to.
+struct ReportConfig {
+  std::vector<std::string> files;  ///< JSON of runs and benchmarks
+  std::string html;                ///< the page
+  bool operator==(const ReportConfig&) const = default;
+};
+
 /// Everything a command needs to know. Made only by config/load.h, so every value has passed its checks.
 struct Config {
   std::string command;
@@ -91,6 +98,7 @@ struct Config {
   MessageConfig message;
   report::RunSettings run;
   BenchConfig bench;
+  ReportConfig report;
 
   /// What the datapath takes of it.
   [[nodiscard]] datapath::DatapathSettings datapath() const {

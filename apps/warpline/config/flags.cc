@@ -63,7 +63,7 @@ Error unreadable(const Declared& declared, const std::string& text) {
 }
 
 std::vector<std::string> texts_of(const Option& option, const std::vector<std::string>& results) {
-  if (option.arity != Arity::list && option.arity != Arity::by_port) return results;
+  if (option.positional || (option.arity != Arity::list && option.arity != Arity::by_port)) return results;
   std::vector<std::string> texts;
   for (const std::string& result : results) {
     for (std::string& part : split(result, option.separator)) texts.push_back(std::move(part));
@@ -83,7 +83,8 @@ std::vector<Assignment> read_flags(Command command, const std::vector<std::strin
     std::string names = option.flag();
     if (option.short_name != 0) names = fmt::format("-{},{}", option.short_name, names);
     CLI::Option* flag = option.arity == Arity::flag ? app.add_flag(names) : app.add_option(names)->expected(1);
-    flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+    flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(option.positional);
+    if (option.positional) flag->expected(0, CLI::detail::expected_max_vector_size);
     declared.emplace_back(&option, flag);
   }
 

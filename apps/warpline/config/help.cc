@@ -16,7 +16,7 @@ struct Heading {
 constexpr Heading kHeadings[] = {
     {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},           {"runtime", "Cores and memory"},
     {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"traffic", "Traffic"},
-    {"bench", "Benchmark"},     {"message", "Messages"},
+    {"bench", "Benchmark"},     {"report", "Page"},        {"message", "Messages"},
 };
 
 std::string text_of(const nlohmann::json& value) {
@@ -43,6 +43,7 @@ std::string value_note(const Option& option) {
 }
 
 std::string line(const Option& option) {
+  if (option.positional) return fmt::format("  {:<26} {}\n", option.argument, option.help);
   const std::string dashed = option.short_name == 0 ? fmt::format("    {}", option.flag())
                                                     : fmt::format("-{}, {}", option.short_name, option.flag());
   const std::string head = option.argument.empty() ? dashed : fmt::format("{} {}", dashed, option.argument);
@@ -58,6 +59,9 @@ std::string usage(Command command, std::optional<MessageRole> role) {
   }
   if (command == Command::bench) {
     return fmt::format("Usage: warpline bench {} [options]\n\n{}\n", fmt::join(kBenchNames, "|"), summary(command));
+  }
+  if (command == Command::report) {
+    return fmt::format("Usage: warpline report FILES... --html FILE\n\n{}\n", summary(command));
   }
   if (command == Command::message) {
     return fmt::format("Usage: warpline message {} [options]\n\n{}\n", role ? name(*role) : "server|client",

@@ -37,8 +37,9 @@ Result<Command> parse_command(const std::string& text, const std::vector<std::st
 
 Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
-    return usage_error("no command is given", "warpline has several",
-                       "choose forward, l3forward, generate, message, bench, config or doctor; --help explains");
+    return usage_error(
+        "no command is given", "warpline has several",
+        "choose forward, l3forward, generate, message, bench, report, config or doctor; --help explains");
   }
   std::vector<std::string> known;
   for (const Command command : kCommands) known.emplace_back(name(command));

@@ -287,6 +287,15 @@ void add_bench(std::vector<Option>& table) {
         unbounded<Config>(of(&Config::bench, &BenchConfig::seed))}});
 }
 
+void add_report(std::vector<Option>& table) {
+  const std::vector<Command> report = {Command::report};
+  table.push_back({"files", 0, "report", "files", report, Arity::list, "FILES",
+                   "JSON of runs and benchmarks; repeatable", paths<Config>(of(&Config::report, &ReportConfig::files)),
+                   ':', std::nullopt, true});
+  table.push_back({"html", 0, "report", "html", report, Arity::single, "FILE", "where the page is written",
+                   text<Config>(of(&Config::report, &ReportConfig::html))});
+}
+
 Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<port::PortSettings> access,
              Arity arity = Arity::single) {
   const std::vector<Command> all = {Command::forward, Command::l3forward, Command::generate, Command::message};
@@ -337,6 +346,7 @@ std::string_view summary(Command command) {
       "send traffic at a rate and check what comes back",
       "reliable messages and requests over UDP: server or client",
       "make one of the published tables; bench list names them",
+      "draw the JSON of runs and benchmarks as one page for a browser",
       "show or check the effective configuration with the origin of each value",
       "say what this machine lacks, and the command that mends it",
   };
@@ -363,6 +373,7 @@ const std::vector<Option>& options() {
     add_traffic(made);
     add_message_options(made);
     add_bench(made);
+    add_report(made);
     add_port_setup(made);
     return made;
   }();

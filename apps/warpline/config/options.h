@@ -17,12 +17,12 @@
 
 namespace warpline::config {
 
-enum class Command : std::uint8_t { forward, l3forward, generate, message, bench, config, doctor };
+enum class Command : std::uint8_t { forward, l3forward, generate, message, bench, report, config, doctor };
 constexpr auto names_of(Command) {
-  return enum_names<Command>({"forward", "l3forward", "generate", "message", "bench", "config", "doctor"});
+  return enum_names<Command>({"forward", "l3forward", "generate", "message", "bench", "report", "config", "doctor"});
 }
 inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::generate, Command::message,
-                                        Command::bench,   Command::config,    Command::doctor};
+                                        Command::bench,   Command::report,    Command::config,   Command::doctor};
 
 /// One line for people: what the command is for.
 [[nodiscard]] std::string_view summary(Command command);
@@ -60,13 +60,14 @@ struct Option {
   std::variant<std::monostate, Access<Config>, Access<port::PortSettings>> access;  ///< monostate: `--config` alone
   char separator = ',';
   std::optional<MessageRole> role = std::nullopt;  ///< of `message`, the only one that takes it
+  bool positional = false;                         ///< a list whose values stand on the command line without a flag
 
   [[nodiscard]] bool taken_by(Command command) const;
   /// False if `message` is asked for in the other role.
   [[nodiscard]] bool is_for(std::optional<MessageRole> asked) const { return !role || !asked || *role == *asked; }
   [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<port::PortSettings>>(access); }
-  /// "--burst"
-  [[nodiscard]] std::string flag() const { return "--" + std::string(name); }
+  /// "--burst"; of what stands without a flag its name in the help, "FILES"
+  [[nodiscard]] std::string flag() const { return positional ? std::string(argument) : "--" + std::string(name); }
   /// "WARPLINE_FORWARD_BURST"
   [[nodiscard]] std::string variable(Command command) const;
   /// "forward.burst"

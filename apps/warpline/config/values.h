@@ -106,6 +106,19 @@ Access<T> optional_count(Ref ref, std::uint64_t min, std::uint64_t max) {
       fmt::format("{}..{} or driver", min, max));
 }
 
+/// Several paths of files, any of them.
+template <typename T, typename Ref>
+Access<T> paths(Ref ref) {
+  return {[ref](T& owner, std::span<const std::string> texts) -> Result<void> {
+            for (const std::string& text : texts) {
+              if (text.empty()) return usage_error("cannot use ''", "it names no file", "write the path of a file");
+            }
+            ref(owner).assign(texts.begin(), texts.end());
+            return {};
+          },
+          [ref](const T& owner) -> nlohmann::json { return ref(owner); }, ""};
+}
+
 /// Several counts, at least one.
 template <typename T, typename Ref>
 Access<T> counts(Ref ref, std::uint64_t min, std::uint64_t max) {
