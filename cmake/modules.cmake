@@ -65,6 +65,9 @@ warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
                 USES base packet config memory runtime port route workload datapath forward router report
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 target_include_directories(warpline_bench PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+# The search for the highest rate without loss.
+warpline_module(rate    LEVEL 10 FOLDER apps/warpline/rate USES base)
+target_include_directories(warpline_rate PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
 # The page that `report` makes: text from text, without DPDK.
 warpline_module(page    LEVEL 1 FOLDER apps/warpline/page USES base EXTERNAL nlohmann_json::nlohmann_json)
