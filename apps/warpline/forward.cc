@@ -133,15 +133,16 @@ class ForwardRun {
   void make_far_side() {
     const traffic::MacRule macs =
         config_.forward.workload == WorkloadKind::mac_swap ? traffic::MacRule::swapped : traffic::MacRule::unchanged;
-    far_ = std::make_unique<traffic::TrafficGroup>(*std::move(traffic_),
-                                                   traffic::TrafficGroup::Options{.workers = config_.forward.pipelines,
-                                                                                  .macs = macs,
-                                                                                  .packets = config_.run.packets,
-                                                                                  .warmup = config_.run.warmup,
-                                                                                  .window = ports_->window(),
-                                                                                  .burst = config_.traffic.burst,
-                                                                                  .rate = config_.traffic.rate,
-                                                                                  .drain = config_.traffic.drain});
+    far_ = std::make_unique<traffic::TrafficGroup>(
+        *std::move(traffic_),
+        traffic::TrafficGroup::Options{.workers = config_.forward.pipelines,
+                                       .macs = macs,
+                                       .packets = config_.run.packets,
+                                       .warmup = config_.run.warmup,
+                                       .window = ports_->window(),
+                                       .burst = config_.traffic.burst,
+                                       .rate = traffic::share_of(config_.traffic.rate, pipelines()),
+                                       .drain = config_.traffic.drain});
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
       if (layout_.roles[role].kind != datapath::RoleKind::far_side) continue;
       const std::uint16_t queue = layout_.roles[role].paths.front();
@@ -233,6 +234,18 @@ class ForwardRun {
     if (forward.engine == EngineKind::persistent) totals.ctas = std::min(forward.ctas, forward.ring_slots);
     totals.memory_bytes = ports_->gpu_memory().value;
     return totals;
+  }
+
+  /// far_queues is what the generator and checker of a loopback did, each worker with a queue pair of its own: whether
+  /// the rate that was asked for was kept.
+  [[nodiscard]] std::vector<traffic::QueueTotals> far_queues() const {
+    std::vector<traffic::QueueTotals> queues;
+    for (std::uint16_t i = 0; i < far_->options().workers; ++i) {
+      traffic::QueueTotals& queue = queues.emplace_back(far_->queue_totals(i));
+      queue.port = ports_->ports()[1].name();
+      queue.queue = i;
+    }
+    return queues;
   }
 
   /// On a static wire the frames themselves say what was done to them.

@@ -94,6 +94,15 @@ class Loopback(Case):
         self.assertGreater(report["verify"]["checked"], 0)
         # 20 kpps for half a second, with room below for a busy machine and above for one burst.
         self.assertLessEqual(report["generated"]["packets"], 10_000 + 256)
+        (queue,) = report["queues"]
+        self.assertEqual(queue["tx"]["packets"], report["generated"]["packets"])
+        self.assertEqual(report["verify"]["missing"], 0)
+
+    def test_the_rate_is_of_the_port(self):
+        arguments = ("-p", "2", "--rate", "20kpps", "--seconds", "0.5s", "--json")
+        report = self.report_of(self.warpline("forward", "--loopback", *arguments))
+        self.assertLessEqual(report["generated"]["packets"], 10_000 + 2 * 256)
+        self.assertEqual([queue["queue"] for queue in report["queues"]], [0, 1])
         self.assertEqual(report["verify"]["missing"], 0)
 
     def test_shared_cores_are_said(self):
