@@ -22,12 +22,14 @@ enum class HeaderFormat : std::uint8_t {
   spead,   ///< SPEAD-64-48: one heap is spread over several packets, found by its items.
   vita49,  ///< VITA-49.0 signal data packets, found by their timestamp.
 };
+constexpr auto names_of(HeaderFormat) { return enum_names<HeaderFormat>({"fixed", "spead", "vita49"}); }
 
 /// The byte that offsets count from.
 enum class FrameOrigin : std::uint8_t {
   udp,       ///< The first byte behind the UDP header.
   ethernet,  ///< The first byte of the Ethernet frame.
 };
+constexpr auto names_of(FrameOrigin) { return enum_names<FrameOrigin>({"udp", "ethernet"}); }
 
 /// How packets are told apart when several sources send.
 enum class StreamKind : std::uint8_t {
@@ -86,10 +88,3 @@ struct FrameDescription {
 [[nodiscard]] std::string to_text(const FrameDescription& description);
 
 }  // namespace warpline::flow
-
-template <>
-inline constexpr auto warpline::kEnumNames<warpline::flow::HeaderFormat> =
-    warpline::enum_names<warpline::flow::HeaderFormat>({"fixed", "spead", "vita49"});
-template <>
-inline constexpr auto warpline::kEnumNames<warpline::flow::FrameOrigin> =
-    warpline::enum_names<warpline::flow::FrameOrigin>({"udp", "ethernet"});

@@ -61,7 +61,7 @@ struct WindowPlace {
 
 /// Finds a packet's place. Depends on the head alone, so that it stays true until the window moves.
 [[nodiscard]] WARPLINE_HD inline WindowPlace locate(const FramePlan& plan, const StreamState& stream,
-                                                   std::uint64_t number, std::uint32_t part) {
+                                                    std::uint64_t number, std::uint32_t part) {
   std::int64_t units = plan.ahead(number, stream.head_number);
   if (plan.step != 1) units = floor_divide(units, static_cast<std::int64_t>(plan.step));
   const auto per_frame = static_cast<std::int64_t>(plan.units);
