@@ -30,6 +30,9 @@ class FrameAssembler {
   [[nodiscard]] static Result<FrameAssembler> create(const FrameDescription& description, PacketForm form,
                                                      std::span<std::byte> memory);
 
+  /// Works in memory that is laid out, zeroed and viewed already.
+  FrameAssembler(const FrameLayout& layout, const AssemblerView& view) : layout_(layout), view_(view), core_(view) {}
+
   /// Places one packet that arrived at `time`. The packet may go when this returns. With `no_frame` nothing has
   /// changed: the caller tries again when the consumer has released a frame, or drops the packet by that name.
   Placement take(FrameRef packet, std::uint64_t time) {
@@ -71,8 +74,6 @@ class FrameAssembler {
   [[nodiscard]] const FrameLayout& layout() const { return layout_; }
 
  private:
-  FrameAssembler(const FrameLayout& layout, const AssemblerView& view) : layout_(layout), view_(view), core_(view) {}
-
   void publish() {
     if (view_.words->handed == published_) [[likely]]
       return;

@@ -42,6 +42,34 @@ struct AssemblerWords {
   AssemblerCounts counts;
 };
 
+/// What a batch knows of one descriptor.
+struct BatchEntry {
+  enum class Kind : std::uint8_t {
+    none,     ///< no packet of frames begins here
+    settled,  ///< `placement` is final, whatever the others are
+    claim,    ///< a place in an open frame: the first that claims it gets it
+    event,    ///< changes more than its place, so that one thread decides
+  };
+  PacketReading reading;
+  Kind kind;
+  Placement placement;
+  std::uint32_t stream;
+  std::uint32_t cell;
+  std::uint32_t buffer;
+  std::uint32_t slot;
+};
+
+/// What the threads of a batch share.
+struct BatchControl {
+  std::uint32_t begin;      ///< the first descriptor that is not decided
+  std::uint32_t event;      ///< the first event from there on
+  std::uint32_t events;     ///< events so far
+  std::uint32_t completed;  ///< frames completed in this round
+  std::uint32_t taken;      ///< descriptors that were decided
+  std::uint32_t opened;     ///< whether the event opened a frame, whose mask is to be cleared
+  std::uint32_t placements[kPlacements];
+};
+
 /// An assembler's state as addresses: what host or device work on. Trivially copyable; owns nothing.
 struct AssemblerView {
   FramePlan plan;
@@ -55,6 +83,12 @@ struct AssemblerView {
   std::uint8_t* masks;        ///< their masks
   std::uint64_t data_stride;  ///< bytes from frame to frame
   std::uint64_t mask_stride;  ///< bytes from mask to mask
+  // Of an assembler that takes batches.
+  std::uint32_t batch;       ///< descriptors of a batch at most
+  BatchControl* control;     ///< of the batch being taken
+  BatchEntry* entries;       ///< [batch]
+  std::uint32_t* completed;  ///< [batch] descriptors that completed a frame
+  std::uint32_t* claims;     ///< [plan.streams][plan.window][plan.packets], all 0 between batches
 };
 
 /// What is done with one packet. `placed` says where its payload goes.

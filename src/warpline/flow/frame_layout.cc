@@ -42,7 +42,13 @@ std::uint64_t cut_state(const FramePlan& plan, std::uint32_t batch, std::byte* m
   view.cells = cutter.array<WindowCell>(cells);
   view.table = cutter.array<std::uint32_t>(table);
   view.table_mask = static_cast<std::uint32_t>(table - 1);
-  static_cast<void>(batch);
+  view.batch = batch;
+  if (batch != 0) {
+    view.control = cutter.array<BatchControl>(1);
+    view.entries = cutter.array<BatchEntry>(batch);
+    view.completed = cutter.array<std::uint32_t>(batch);
+    view.claims = cutter.array<std::uint32_t>(cells * plan.packets);
+  }
   return cutter.used();
 }
 
