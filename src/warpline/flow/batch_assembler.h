@@ -80,7 +80,8 @@ class BatchAssembler {
     team_.copy_each(taken, [&](std::uint32_t i) { return copy_of(batch, i); });
     team_.for_each(taken, [&](std::uint32_t i) {
       const BatchEntry& entry = view_.entries[i];
-      if (entry.kind != Kind::none) team_.add(&control.placements[static_cast<std::size_t>(entry.placement)], 1);
+      if (entry.kind != Kind::none)
+        team_.add_to_word(&control.placements[static_cast<std::size_t>(entry.placement)], 1);
     });
     team_.once([&] {
       for (std::size_t i = 0; i < kPlacements; ++i) {
@@ -124,7 +125,7 @@ class BatchAssembler {
     BatchControl& control = *view_.control;
     const std::uint32_t all = batch.count;
     team_.for_each(all - begin, [&](std::uint32_t k) {
-      if (classify(view_.entries[begin + k])) team_.min(&control.event, begin + k);
+      if (classify(view_.entries[begin + k])) team_.min_of(&control.event, begin + k);
     });
     const std::uint32_t count = control.event - begin;
     // The earlier the packet, the greater its claim.
@@ -132,7 +133,7 @@ class BatchAssembler {
       const BatchEntry& entry = view_.entries[begin + k];
       if (entry.kind != Kind::claim) return;
       team_.store(&cell_of(entry).last, 0);
-      if (core_.mask_of(entry.buffer)[entry.slot] == 0) team_.max(claim_of(entry), all - k);
+      if (core_.mask_of(entry.buffer)[entry.slot] == 0) team_.max_of(claim_of(entry), all - k);
     });
     team_.for_each(count, [&](std::uint32_t k) {
       BatchEntry& entry = view_.entries[begin + k];
@@ -144,8 +145,8 @@ class BatchAssembler {
       entry.placement = first ? Placement::placed : Placement::duplicate;
       if (!first) return;
       core_.mask_of(entry.buffer)[entry.slot] = 1;
-      team_.add(&cell_of(entry).present, 1);
-      team_.max(&cell_of(entry).last, k + 1);
+      team_.add_to_word(&cell_of(entry).present, 1);
+      team_.max_of(&cell_of(entry).last, k + 1);
     });
     team_.for_each(count, [&](std::uint32_t k) {
       const BatchEntry& entry = view_.entries[begin + k];
@@ -153,7 +154,7 @@ class BatchAssembler {
       *claim_of(entry) = 0;
       const WindowCell& cell = cell_of(entry);
       if (cell.present == view_.plan.packets && cell.last == k + 1) {
-        view_.completed[team_.add(&control.completed, 1)] = begin + k;
+        view_.completed[team_.add_to_word(&control.completed, 1)] = begin + k;
       }
     });
   }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "warpline/flow/batch_assembler.h"
+#include "warpline/flow/frame_core.h"
+
+namespace warpline::flow {
+
+/// Threads of the CTA that takes batches of an assembler.
+inline constexpr unsigned kFrameThreads = 512;
+
+/// Returns the address of the __global__ function (AssemblerView, PacketBatch, WhenFull, std::uint32_t* taken), for one
+/// CTA of kFrameThreads: it takes one batch. Batches of one assembler come one after the other, as a stream has them.
+/// `taken`, memory that the GPU reaches, gets what BatchAssembler::take() returns. Where no device code is built it is
+/// not defined.
+[[nodiscard]] const void* frame_batch_kernel();
+
+}  // namespace warpline::flow
