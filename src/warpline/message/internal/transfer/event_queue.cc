@@ -8,14 +8,9 @@ namespace {
 constexpr unsigned kOfShift = 30;
 constexpr std::uint32_t kIndexMask = (1U << kOfShift) - 1;
 
-std::uint32_t packed(EventLink link) {
-  return link.index == kNone ? kNone : static_cast<std::uint32_t>(link.of) << kOfShift | link.index;
-}
+std::uint32_t packed(EventLink link) { return static_cast<std::uint32_t>(link.of) << kOfShift | link.index; }
 
-EventLink unpacked(std::uint32_t bits) {
-  if (bits == kNone) return {};
-  return {bits & kIndexMask, static_cast<EventLink::Of>(bits >> kOfShift)};
-}
+EventLink unpacked(std::uint32_t bits) { return {bits & kIndexMask, static_cast<EventLink::Of>(bits >> kOfShift)}; }
 
 }  // namespace
 
@@ -31,31 +26,27 @@ std::uint32_t& EventQueue::next(EventLink link) {
   return messages_[link.index].event_next;
 }
 
-void EventQueue::add(EventLink link) {
-  next(link) = kNone;
-  if (last_.index == kNone) {
-    first_ = link;
-  } else {
-    next(last_) = packed(link);
-  }
-  last_ = link;
+void EventQueue::add(EventLink link, std::uint32_t& behind) {
+  behind = kNone;
+  *end_ = packed(link);
+  end_ = &behind;
 }
 
 void EventQueue::add(std::uint32_t message) {
   messages_[message].event_due = true;
-  add(EventLink{message, EventLink::Of::message});
+  add(EventLink{message, EventLink::Of::message}, messages_[message].event_next);
 }
 
 void EventQueue::add_opened(Session& session) {
   session.opened_event = true;
-  add(EventLink{sessions_.index_of(session), EventLink::Of::opened});
+  add(EventLink{sessions_.index_of(session), EventLink::Of::opened}, session.opened_next);
 }
 
 void EventQueue::add_lost(Session& session) {
   session.lost_pending = false;
   if (session.forgotten) return;
   session.lost_event = true;
-  add(EventLink{sessions_.index_of(session), EventLink::Of::lost});
+  add(EventLink{sessions_.index_of(session), EventLink::Of::lost}, session.lost_next);
 }
 
 bool EventQueue::is_request(EventLink link) const {
@@ -77,10 +68,10 @@ EventLink EventQueue::take(bool requests) {
     if (set_aside_.first == kNone) set_aside_.last = kNone;
     return link;
   }
-  while (first_.index != kNone) {
-    const EventLink link = first_;
-    first_ = unpacked(next(link));
-    if (first_.index == kNone) last_ = {};
+  while (first_ != kNone) {
+    const EventLink link = unpacked(first_);
+    first_ = next(link);
+    if (first_ == kNone) end_ = &first_;
     if (requests || !is_request(link)) return link;
     set_aside(link.index);
   }

@@ -21,6 +21,8 @@ struct EventLink {
 class EventQueue {
  public:
   EventQueue(SessionTable& sessions, MessagePool& messages) : sessions_(sessions), messages_(messages) {}
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
 
   void add(std::uint32_t message);
   void add_opened(Session& session);
@@ -31,16 +33,17 @@ class EventQueue {
   [[nodiscard]] EventLink take(bool requests);
 
  private:
-  void add(EventLink link);
+  /// Puts a link at the end. `behind` is where it keeps the one behind it, as next() tells of one that was taken.
+  void add(EventLink link, std::uint32_t& behind);
   [[nodiscard]] std::uint32_t& next(EventLink link);
   [[nodiscard]] bool is_request(EventLink link) const;
   void set_aside(std::uint32_t request);
 
   SessionTable& sessions_;
   MessagePool& messages_;
-  EventLink first_;
-  EventLink last_;
-  MessageList set_aside_;  ///< requests, by event_next
+  std::uint32_t first_ = kNone;   ///< in 32 bits, as the links behind it are in messages and sessions
+  std::uint32_t* end_ = &first_;  ///< where the link that is added next is put
+  MessageList set_aside_;         ///< requests, by event_next
 };
 
 }  // namespace warpline::message

@@ -57,5 +57,21 @@ TEST_F(EventQueueTest, without_requests_hands_out_what_is_behind_them) {
   EXPECT_EQ(events_.take(true).index, kNone);
 }
 
+TEST_F(EventQueueTest, goes_on_after_the_last_one_has_left) {
+  Session& session = *sessions_.take(PeerAddress{});
+  const std::uint32_t request = message(TransferRole::peer_request);
+  const std::uint32_t sent = message(TransferRole::own_message);
+  events_.add_opened(session);
+  EXPECT_EQ(events_.take(true).of, EventLink::Of::opened);
+  events_.add(request);
+  EXPECT_EQ(events_.take(false).index, kNone);
+  events_.add(sent);
+  EXPECT_EQ(events_.take(false).index, sent);
+  events_.add_lost(session);
+  EXPECT_EQ(events_.take(true).index, request);
+  EXPECT_EQ(events_.take(true).of, EventLink::Of::lost);
+  EXPECT_EQ(events_.take(true).index, kNone);
+}
+
 }  // namespace
 }  // namespace warpline::message
