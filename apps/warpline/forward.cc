@@ -269,6 +269,7 @@ class ForwardRun {
   int report(const report::LiveResult& live) {
     report::RunReport report = report_of(loaded_, live, plan_, *eal_, ports_->ports());
     report.totals = totals();
+    if (far_ && !std::holds_alternative<std::monostate>(config_.traffic.rate)) report.queues = far_queues();
     report.counted = report::counted_by(*forwarder_);
     report.gpu = gpu_totals();
     report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
