@@ -1,28 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages over the kernel's sockets on loopback: every test, both IP versions, peers that go and come back."""
 
-import itertools
-import os
 import signal
 import socket
 import unittest
 from pathlib import Path
 
-from support.messages import ROW, MessageCase
-
-ports = itertools.count(20_000 + os.getpid() % 10_000)
-
-
-def free_port(family=socket.AF_INET):
-    """A UDP port that nobody has now."""
-    while True:
-        port = next(ports)
-        with socket.socket(family, socket.SOCK_DGRAM) as handle:
-            try:
-                handle.bind(("", port))
-                return port
-            except OSError:
-                continue
+from support.messages import ROW, MessageCase, free_port
 
 
 class Message(MessageCase):
@@ -97,6 +81,16 @@ class Message(MessageCase):
         served = [self.stopped(server)["requests"]["served"] for server in servers]
         self.assertEqual(sum(served), 400)
         self.assertGreater(min(served), 0)
+
+    def test_requests_at_a_rate(self):
+        here = f"127.0.0.1:{free_port()}"
+        self.server("--listen", here)
+        outcome = self.client("--connect", here, "-P", 3, "-n", 200, "--rate", "1K", "--verify").finish()
+        report = self.all_answered(outcome, 200)
+        self.assertLessEqual(report["rate"]["offered_per_s"], 1010)
+        self.assertGreaterEqual(report["duration_s"], 0.19)
+        outcome = self.warpline("message", "client", "--connect", here, "--test", "incast", "--rate", "1K")
+        self.assert_one_line_error(outcome, 2, "--rate", "incast")
 
     def test_a_stream_of_intervals(self):
         here = f"127.0.0.1:{free_port()}"

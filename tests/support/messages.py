@@ -1,13 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of `warpline message` and what every report of theirs must hold."""
 
+import itertools
+import os
 import signal
+import socket
 
 from support.case import Case
 
 ROW = r"^ *\d+\.\d+ +[1-9]\d* "  # of the live table, with requests
 LISTENING = r"listening on "
 STATUSES = ("ok", "refused", "too_long", "deadline", "cancelled", "peer_lost")
+
+ports = itertools.count(20_000 + os.getpid() % 10_000)
+
+
+def free_port(family=socket.AF_INET):
+    """A UDP port that nobody has now."""
+    while True:
+        port = next(ports)
+        with socket.socket(family, socket.SOCK_DGRAM) as handle:
+            try:
+                handle.bind(("", port))
+                return port
+            except OSError:
+                continue
 
 
 class MessageCase(Case):

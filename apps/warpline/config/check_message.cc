@@ -39,6 +39,10 @@ class MessageChecker {
       refuse(fmt::format("cannot use {}", place("bidir")), "only the bandwidth test has one direction",
              "add --test bandwidth");
     }
+    if (message.rate != 0 && message.test == MessageTest::incast) {
+      refuse(fmt::format("cannot combine {} with {} incast", place("rate"), place("test")),
+             "a round begins when the one before has ended", "leave one out");
+    }
     if (message.datagram != 0 && message.datagram < kLeastDatagram) {
       refuse(fmt::format("cannot use {} {}", place("datagram"), message.datagram), "headers need room",
              fmt::format("use {} or more, or 0", kLeastDatagram));

@@ -45,6 +45,7 @@ struct MessageConfig {
   std::optional<std::uint32_t> outstanding;  ///< requests in flight of each session; unset: by the test
   std::uint32_t parallel = 1;                ///< sessions
   std::uint64_t requests = 0;                ///< stop after so many; 0: no bound
+  std::uint64_t rate = 0;                    ///< requests per second of all sessions; 0: as fast as they are answered
   bool bidir = false;                        ///< bandwidth: responses are as long as requests
   bool reconnect = false;                    ///< sessions that are lost are opened again, until the end
   message::CcKind cc = message::CcKind::swift;

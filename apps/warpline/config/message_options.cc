@@ -120,6 +120,8 @@ void add_message_options(std::vector<Option>& table) {
          automatic_count(&MessageConfig::outstanding, 1, 4096));
   single("parallel", 'P', "N", "sessions to open", count<Config>(of(&MessageConfig::parallel), 1, 1 << 20));
   single("requests", 'n', "N", "stop after N; 0: unlimited", unbounded<Config>(of(&MessageConfig::requests)));
+  single("rate", 0, "N", "requests per second of all sessions, answered or not; 0: as responses come",
+         unbounded<Config>(of(&MessageConfig::rate)));
   option("bidir", 0, Arity::flag, "", "bandwidth: responses are as long as requests",
          boolean<Config>(of(&MessageConfig::bidir)));
   option("reconnect", 0, Arity::flag, "", "open lost sessions again instead of ending",

@@ -53,7 +53,8 @@ std::string other_value(const Option& option) {
       {"reliability", "go-back-n"},
       {"role", "transmit"},
   };
-  if (const auto found = kTexts.find(option.name); found != kTexts.end()) return found->second;
+  const bool counts_requests = option.name == "rate" && option.section == "message";
+  if (const auto found = kTexts.find(option.name); !counts_requests && found != kTexts.end()) return found->second;
   return option.arity == Arity::flag ? "true" : "128";
 }
 

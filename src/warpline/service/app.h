@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "warpline/message/endpoint.h"
 #include "warpline/service/hasher.h"
 #include "warpline/service/pattern.h"
+#include "warpline/service/request_pacer.h"
 #include "warpline/service/totals.h"
 
 namespace warpline::service {
@@ -31,6 +33,8 @@ class MessageApp {
   virtual void handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) = 0;
   /// Once a turn of the loop, after the events. False when all is done.
   virtual bool turn(message::Endpoint& endpoint, Nanos now) = 0;
+  /// next_turn is when it has something to do by itself, on the clock of turn(); the loop may sleep until then.
+  [[nodiscard]] virtual Nanos next_turn() const { return Nanos{std::numeric_limits<std::int64_t>::max()}; }
   /// Something arrived.
   void note_heard(Nanos now) { heard_ = now; }
 
@@ -82,6 +86,7 @@ class MessageClient final : public MessageApp {
     std::vector<message::PeerAddress> peers;  ///< one a session
     std::uint32_t first_session = 0;          ///< number of the first, among all workers'
     std::uint64_t requests = 0;               ///< to be made; 0: no bound
+    double rate = 0;                          ///< requests per second, whatever becomes of them; 0: one follows another
     bool rounds = false;                      ///< no request before all of the round before have ended
     bool verify = false;
     bool reconnect = false;
@@ -95,6 +100,7 @@ class MessageClient final : public MessageApp {
   void begin(message::Endpoint& endpoint, Nanos now) override;
   void handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) override;
   bool turn(message::Endpoint& endpoint, Nanos now) override;
+  [[nodiscard]] Nanos next_turn() const override;
 
   /// False once every session is lost for good.
   [[nodiscard]] bool alive() const { return sessions_alive_.load(std::memory_order_relaxed) != 0; }
@@ -105,6 +111,7 @@ class MessageClient final : public MessageApp {
     std::uint64_t sequence = 0;
     std::uint32_t session = 0;
     bool busy = false;
+    bool idle = false;  ///< among `idle_`
     message::MessageId id;
     std::vector<std::uint8_t> own;
     message::MutableBuffer response;
@@ -117,6 +124,8 @@ class MessageClient final : public MessageApp {
   };
 
   void fill(message::Endpoint& endpoint, std::uint32_t session, Nanos now);
+  void rest(std::uint32_t slot);
+  void ask_what_is_due(message::Endpoint& endpoint, Nanos now);
   bool ask(message::Endpoint& endpoint, std::uint32_t slot, Nanos now);
   void answered(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now);
   [[nodiscard]] bool right(const Slot& slot, const message::MessageEvent& event) const;
@@ -132,6 +141,10 @@ class MessageClient final : public MessageApp {
   std::vector<Session> sessions_;
   std::vector<Slot> slots_;             ///< `outstanding` of each session in a row
   std::vector<std::uint32_t> waiting_;  ///< slots that found no memory
+  RequestPacer pacer_;                  ///< with a rate only
+  std::vector<std::uint32_t> idle_;     ///< with a rate: a ring of slots that wait for the next request, oldest first
+  std::size_t first_idle_ = 0;
+  std::size_t idle_count_ = 0;
   std::uint64_t next_sequence_ = 0;
   std::uint32_t busy_ = 0;  ///< slots
   Nanos round_begun_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "warpline/service/app.h"
 
@@ -22,6 +23,8 @@ MessageClient::MessageClient(Plan plan, const MessagePattern& pattern, const std
     slots_[i].response = {slots_[i].own.data(), static_cast<std::uint32_t>(slots_[i].own.size()), false};
   }
   waiting_.reserve(slots_.size());
+  pacer_ = RequestPacer(plan_.rate);
+  if (pacer_.paces()) idle_.resize(slots_.size());
   tally_.losses.reserve(MessageTally::kMostLosses);
   sessions_alive_ = static_cast<std::uint32_t>(sessions_.size());
 }
@@ -48,6 +51,7 @@ void MessageClient::handle(message::Endpoint& endpoint, const message::MessageEv
       sessions_[session].up = true;
       sessions_[session].failed = 0;
       tally_.connected.add(1);
+      if (pacer_.paces() && !pacer_.started()) pacer_.start(now);
       if (plan_.rounds) {
         if (busy_ == 0) begin_round(endpoint, now);
       } else {
@@ -99,8 +103,41 @@ void MessageClient::begin_round(message::Endpoint& endpoint, Nanos now) {
 void MessageClient::fill(message::Endpoint& endpoint, std::uint32_t session, Nanos now) {
   const std::uint32_t first = session * plan_.outstanding;
   for (std::uint32_t slot = first; slot < first + plan_.outstanding; ++slot) {
-    if (!slots_[slot].busy && !ask(endpoint, slot, now)) waiting_.push_back(slot);
+    if (slots_[slot].busy) continue;
+    if (pacer_.paces()) {
+      rest(slot);
+    } else if (!ask(endpoint, slot, now)) {
+      waiting_.push_back(slot);
+    }
   }
+}
+
+/// The slot waits for its turn.
+void MessageClient::rest(std::uint32_t slot) {
+  if (std::exchange(slots_[slot].idle, true)) return;
+  idle_[(first_idle_ + idle_count_++) % idle_.size()] = slot;
+}
+
+/// The slots take turns. A request that finds none idle is late: it is made as soon as one is, and its latency counts
+/// from when it was due, for so long whoever wanted the response has waited.
+void MessageClient::ask_what_is_due(message::Endpoint& endpoint, Nanos now) {
+  while (idle_count_ != 0 && may_ask() && pacer_.due(next_sequence_, now)) {
+    const std::uint32_t number = idle_[first_idle_];
+    Slot& slot = slots_[number];
+    if (!ask(endpoint, number, now)) return;
+    if (slot.busy) {
+      slot.begun = pacer_.time_of(slot.sequence);
+      tally_.note_submission(now);
+    }
+    slot.idle = false;  // where its session is not up, until that is again
+    first_idle_ = (first_idle_ + 1) % idle_.size();
+    --idle_count_;
+  }
+}
+
+Nanos MessageClient::next_turn() const {
+  if (idle_count_ == 0 || !may_ask()) return MessageApp::next_turn();
+  return pacer_.time_of(next_sequence_);
 }
 
 /// False if the slot has to wait for memory. True also if there is nothing to ask.
@@ -171,7 +208,11 @@ void MessageClient::answered(message::Endpoint& endpoint, const message::Message
     ++sessions_[slot.session].failed;
   }
   if (!plan_.rounds) {
-    if (!ask(endpoint, number, now)) waiting_.push_back(number);
+    if (pacer_.paces()) {
+      rest(number);
+    } else if (!ask(endpoint, number, now)) {
+      waiting_.push_back(number);
+    }
     return;
   }
   if (busy_ != 0) return;
@@ -185,6 +226,7 @@ bool MessageClient::turn(message::Endpoint& endpoint, Nanos now) {
     const auto asked = [&](std::uint32_t slot) { return ask(endpoint, slot, now); };
     waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), asked), waiting_.end());
   }
+  if (pacer_.paces()) ask_what_is_due(endpoint, now);
   const bool enough = plan_.requests != 0 && next_sequence_ >= plan_.requests;
   if (!stopping_ && (enough || stop_.load(std::memory_order_relaxed) || !alive())) {
     stopping_ = true;

@@ -41,6 +41,7 @@ Json named(const std::vector<std::pair<std::string, std::uint64_t>>& entries) {
 
 void MessageTotals::add(const MessageTally& tally) {
   submitted += tally.submitted.get();
+  offered_per_s += tally.offered_per_s();
   for (std::size_t i = 0; i < completed.size(); ++i) completed[i] += tally.completed[i].get();
   served += tally.served.get();
   not_served += tally.not_served.get();
@@ -154,6 +155,7 @@ nlohmann::ordered_json MessageReport::to_json() const {
                  {"protocol", named(packets.protocol)},
                  {"leaked_buffers", leaked},
                  {"conserved", conserved()}};
+  if (totals.offered_per_s != 0) object["rate"]["offered_per_s"] = totals.offered_per_s;
   if (verify) object["verify"] = {{"checked", totals.checked}, {"bad", totals.bad}};
   if (latency != nullptr && latency->count() != 0)
     object["latency_ns"] = warpline::report::to_json(LatencyTotals::of(*latency));

@@ -30,6 +30,8 @@ struct SessionLoss {
 
 /// What one worker did, in messages. Written by its thread, read by any, but for the losses: those after its end.
 struct MessageTally {
+  Counter first_submission;                         ///< at a rate: when, ns of the endpoint's clock
+  Counter submitting;                               ///< at a rate: ns from the first submission to the last
   Counter submitted;                                ///< requests, by the client
   std::array<Counter, kMessageStatuses> completed;  ///< of these, by how they ended
   Counter served;                                   ///< requests, by the server
@@ -46,6 +48,18 @@ struct MessageTally {
 
   static constexpr std::size_t kMostLosses = 256;
 
+  /// Notes that a request was submitted at a rate. By the worker's thread.
+  void note_submission(Nanos now) {
+    const auto time = static_cast<std::uint64_t>(now.value);
+    if (first_submission.get() == 0) first_submission.add(time);
+    submitting.add(time - first_submission.get() - submitting.get());
+  }
+  /// offered_per_s is the rate at which requests were submitted, from the first to the last; 0 without a rate.
+  [[nodiscard]] double offered_per_s() const {
+    if (submitted.get() < 2 || submitting.get() == 0) return 0;
+    return static_cast<double>(submitted.get() - 1) * 1e9 / static_cast<double>(submitting.get());
+  }
+
   [[nodiscard]] std::uint64_t ok() const {
     return completed[static_cast<std::size_t>(message::MessageStatus::ok)].get();
   }
@@ -59,6 +73,7 @@ struct MessageTally {
 /// Sums over workers, at one moment.
 struct MessageTotals {
   std::uint64_t submitted = 0;
+  double offered_per_s = 0;  ///< rate of requests submitted; 0: there was none to keep
   std::array<std::uint64_t, kMessageStatuses> completed{};
   std::uint64_t served = 0, not_served = 0;
   std::uint64_t bytes_out = 0, bytes_in = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/service/worker.h"
 
+#include <algorithm>
+
 #include "warpline/base/give_way.h"
 
 namespace warpline::service {
@@ -17,7 +19,7 @@ void MessageWorker::run() {
       idle_since = now;
       turns.end(true);
     } else if (now.value - idle_since.value > kPatience) {
-      transport_.wait(now, endpoint_.next_deadline());
+      transport_.wait(now, std::min(endpoint_.next_deadline(), app_.next_turn()));
     }
   }
   (void)transport::take(endpoint_, transport_, clock_.now());
