@@ -66,7 +66,7 @@ warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 target_include_directories(warpline_bench PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 # The search for the highest rate without loss.
-warpline_module(rate    LEVEL 10 FOLDER apps/warpline/rate USES base)
+warpline_module(rate    LEVEL 10 FOLDER apps/warpline/rate USES base bench config traffic EXTERNAL nlohmann_json::nlohmann_json)
 target_include_directories(warpline_rate PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
 # The page that `report` makes: text from text, without DPDK.
@@ -76,7 +76,7 @@ target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpl
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
 warpline_folder(apps/warpline   USES base bench config datapath doctor ethdev_transport forward gpu machine memory page port protection
-                                     report route router runtime service traffic transport)
+                                    rate report route router runtime service traffic transport)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
 warpline_folder(examples        USES base ethdev_transport forward machine message packet runtime transport)

@@ -19,7 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kThisProgram = "/proc/self/exe";
 /// Nanoseconds that a run may take in addition to its seconds: DPDK, pools, CUDA's context, draining.
 constexpr std::int64_t kStartNanos = 20'000'000'000;
 
@@ -58,7 +57,7 @@ Result<int> make_table(const config::LoadedConfig& loaded) {
       std::move(plan), bench,
       [&](std::vector<std::string> arguments) {
         if (!loaded.config.runtime.hugepages) arguments.emplace_back("--no-hugepages");
-        return bench::run_child(kThisProgram, arguments, limit);
+        return bench::run_child(bench::kThisProgram, arguments, limit);
       },
       [](const std::string& line) { put_line(stderr, line); });
   if (!gpu) table.notes.push_back("no column for a GPU: " + gpu.error().message());
@@ -79,6 +78,7 @@ Result<int> make_table(const config::LoadedConfig& loaded) {
 
 Result<int> run_bench(const config::LoadedConfig& loaded) {
   if (loaded.config.bench.name == "list") return list(loaded.json);
+  if (loaded.config.bench.name == "rate") return run_bench_rate(loaded);
   if (loaded.config.bench.name == "recycle") return run_bench_recycle(loaded);
   return make_table(loaded);
 }

@@ -21,6 +21,8 @@ namespace warpline::bench {
 namespace {
 
 constexpr std::size_t kErrorsKept = 4096;
+constexpr double kLookForStop_s = 0.02;
+constexpr double kPatience_s = 0.5;  ///< with a child that was interrupted
 
 /// What the child writes, and the end of the pipe to read it from. Closed when the child has closed its own.
 class Drain {
@@ -66,16 +68,25 @@ int spawn(pid_t& child, const std::string& program, const std::vector<std::strin
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output.writer(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors.writer(), STDERR_FILENO);
-  const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environ);
+  // Whoever stops by signals blocks them in its threads.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  const int error = posix_spawn(&child, program.c_str(), &actions, &attributes, words.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;
 }
 
-/// Reads both pipes until their ends or the deadline; false at the deadline.
-bool collect(Drain& output, Drain& errors, double deadline_s, ChildRun& run) {
+/// Reads both pipes until their ends, the deadline or the stop; false at the latter two.
+bool collect(Drain& output, Drain& errors, double deadline_s, const std::atomic<bool>* stop, ChildRun& run) {
   while (output.reader() >= 0 || errors.reader() >= 0) {
-    const double left_s = deadline_s - report::monotonic_seconds();
-    if (left_s <= 0) return false;
+    double left_s = deadline_s - report::monotonic_seconds();
+    if (left_s <= 0 || (stop != nullptr && stop->load(std::memory_order_relaxed))) return false;
+    if (stop != nullptr) left_s = std::min(left_s, kLookForStop_s);
     std::array<pollfd, 2> waited{pollfd{output.reader(), POLLIN, 0}, pollfd{errors.reader(), POLLIN, 0}};
     if (poll(waited.data(), waited.size(), static_cast<int>(left_s * 1e3) + 1) < 0 && errno != EINTR) return false;
     if (waited[0].revents != 0) output.read_some(run.output);
@@ -87,7 +98,8 @@ bool collect(Drain& output, Drain& errors, double deadline_s, ChildRun& run) {
 
 }  // namespace
 
-Result<ChildRun> run_child(const std::string& program, const std::vector<std::string>& arguments, Nanos limit) {
+Result<ChildRun> run_child(const std::string& program, const std::vector<std::string>& arguments, Nanos limit,
+                           const std::atomic<bool>* stop) {
   const std::string what = fmt::format("cannot run {} {}", program, fmt::join(arguments, " "));
   Drain output, errors;
   pid_t child = 0;
@@ -98,7 +110,13 @@ Result<ChildRun> run_child(const std::string& program, const std::vector<std::st
   errors.close_writer();
 
   ChildRun run;
-  run.timed_out = !collect(output, errors, report::monotonic_seconds() + static_cast<double>(limit.value) / 1e9, run);
+  const double deadline_s = report::monotonic_seconds() + static_cast<double>(limit.value) / 1e9;
+  bool ended = collect(output, errors, deadline_s, stop, run);
+  if (!ended && stop != nullptr && stop->load(std::memory_order_relaxed)) {
+    kill(child, SIGINT);
+    ended = collect(output, errors, report::monotonic_seconds() + kPatience_s, nullptr, run);
+  }
+  run.timed_out = !ended;
   if (run.timed_out) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -39,6 +39,27 @@ TEST(ChildRun, KillsWhatHangs) {
   EXPECT_EQ(run->code, 128 + SIGKILL);
 }
 
+TEST(ChildRun, IsInterruptedWhereItsParentStops) {
+  std::atomic<bool> stop{true};
+  const auto run = run_child("/bin/sh", {"-c", "exec sleep 1000"}, kLong, &stop);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->code, 128 + SIGINT);
+  const auto deaf = run_child("/bin/sh", {"-c", "trap '' INT; echo begun; exec sleep 1000"}, kLong, &stop);
+  ASSERT_TRUE(deaf.ok());
+  EXPECT_THAT(deaf->code, testing::AnyOf(128 + SIGINT, 128 + SIGKILL));  // it may not have come to its trap
+}
+
+TEST(ChildRun, HearsSignalsThatItsParentBlocks) {
+  sigset_t interrupt, before;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+  const auto run = shell("kill -INT $$; echo deaf");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->code, 128 + SIGINT);
+}
+
 TEST(ChildRun, NamesASignal) {
   const auto run = shell("kill -TERM $$");
   ASSERT_TRUE(run.ok());

@@ -86,6 +86,21 @@ struct ReportConfig {
   bool operator==(const ReportConfig&) const = default;
 };
 
+/// What `bench rate` searches for, in terms of RFC 9971. Rates are frames per second of one port, or requests per
+/// second.
+struct RateSearchSettings {
+  std::string of;                               ///< the command line that is offered load, without the program's name
+  std::vector<double> loss_ratios{0, 0.005};    ///< one goal each
+  double exceed_ratio = 0.5;                    ///< part of the trials at a load that may lose more
+  double width = 0.005;                         ///< of the bounds, as part of the upper one
+  Nanos initial_trial_duration{1'000'000'000};  ///< of the first trials
+  Nanos final_trial_duration{1'000'000'000};    ///< of those that count in full
+  Nanos duration_sum{21'000'000'000};           ///< of these at one load, which always decides
+  double min_rate = 10'000;                     ///< Min Load
+  double max_rate = 1e9;                        ///< Max Load
+  bool operator==(const RateSearchSettings&) const = default;
+};
+
 /// Everything a command needs to know. Made only by config/load.h, so every value has passed its checks.
 struct Config {
   std::string command;
@@ -100,6 +115,7 @@ struct Config {
   report::RunSettings run;
   BenchConfig bench;
   ReportConfig report;
+  RateSearchSettings rate_search;
 
   /// What the datapath takes of it.
   [[nodiscard]] datapath::DatapathSettings datapath() const {

@@ -269,7 +269,8 @@ void add_bench(std::vector<Option>& table) {
        {"pipelines", 'p', "bench", "pipelines", bench, Arity::single, "N",
         "queue pairs; 0: four, or as many as the machine has pairs of cores",
         count<Config>(of(&Config::bench, &BenchConfig::pipelines), 0, 256)},
-       {"rows", 0, "bench", "rows", bench, Arity::list, "N", "only these rows: frame sizes, or bursts",
+       {"rows", 0, "bench", "rows", bench, Arity::list, "N",
+        "only these rows: frame sizes, or bursts; rate: one search for each frame size",
         counts<Config>(of(&Config::bench, &BenchConfig::rows), 1, 9014)},
        {"only", 0, "bench", "only", bench, Arity::list, "FACTOR",
         "recycle: only these factors: burst, ring, cache, ...",
@@ -294,6 +295,56 @@ void add_report(std::vector<Option>& table) {
                    ':', std::nullopt, true});
   table.push_back({"html", 0, "report", "html", report, Arity::single, "FILE", "where the page is written",
                    text<Config>(of(&Config::report, &ReportConfig::html))});
+}
+
+/// Parts of a whole, at least one.
+Access<Config> ratios(std::vector<double> RateSearchSettings::* field) {
+  return {[=](Config& config, std::span<const std::string> texts) -> Result<void> {
+            std::vector<double> values;
+            for (const std::string& text : texts) {
+              WARPLINE_TRY(const double value, parse_ratio(text));
+              values.push_back(value);
+            }
+            if (values.empty()) return usage_error("cannot use ''", "it names none", "leave it out for the default");
+            config.rate_search.*field = std::move(values);
+            return {};
+          },
+          [=](const Config& config) -> nlohmann::json { return config.rate_search.*field; }, "0 to below 1"};
+}
+
+/// Those of `bench rate`, with RFC 9971's names.
+void add_rate_search(std::vector<Option>& table) {
+  using Settings = RateSearchSettings;
+  const auto option = [&](std::string_view name, std::string_view argument, std::string_view help,
+                          Access<Config> access, Arity arity = Arity::single) {
+    table.push_back({name, 0, "bench", name, {Command::bench}, arity, argument, help, std::move(access)});
+  };
+  const auto ratio = [&](double Settings::* field) {
+    return scalar<Config>(
+        of(&Config::rate_search, field), parse_ratio, [](double value) { return value; }, "0 to below 1");
+  };
+  const auto load = [&](double Settings::* field) {
+    return scalar<Config>(of(&Config::rate_search, field), parse_per_second,
+                          [](double value) { return exact_text(PacketRate{value}); });
+  };
+  const auto duration = [&](Nanos Settings::* field) {
+    return nanos<Config>(of(&Config::rate_search, field), kSecond, Nanos{10 * kMilli}, Nanos{3600 * kSecond});
+  };
+  option("of", "COMMAND", "rate: command that is offered load, in quotes: \"forward --loopback\"",
+         text<Config>(of(&Config::rate_search, &Settings::of)));
+  option("loss-ratio", "RATIO", "rate: loss that each goal allows a trial", ratios(&Settings::loss_ratios),
+         Arity::list);
+  option("exceed-ratio", "RATIO", "rate: part of the trials at a load that may lose more",
+         ratio(&Settings::exceed_ratio));
+  option("width", "RATIO", "rate: how close the bounds have to be", ratio(&Settings::width));
+  option("initial-trial-duration", "S", "rate: duration of the first trials",
+         duration(&Settings::initial_trial_duration));
+  option("final-trial-duration", "S", "rate: duration of the trials that count in full",
+         duration(&Settings::final_trial_duration));
+  option("duration-sum", "S", "rate: full trials at one load together, to decide", duration(&Settings::duration_sum));
+  option("min-rate", "RATE", "rate: smallest load, of a port: 10Kpps, or requests per second",
+         load(&Settings::min_rate));
+  option("max-rate", "RATE", "rate: largest load", load(&Settings::max_rate));
 }
 
 Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<port::PortSettings> access,
@@ -374,6 +425,7 @@ const std::vector<Option>& options() {
     add_message_options(made);
     add_bench(made);
     add_report(made);
+    add_rate_search(made);
     add_port_setup(made);
     return made;
   }();

@@ -98,6 +98,33 @@ Result<Rate> parse_bounded_rate(std::string_view text) {
   return rate;
 }
 
+Result<double> parse_per_second(std::string_view text) {
+  constexpr double kMax = 1e12;
+  double value = 0;
+  if (text.ends_with("pps")) {
+    WARPLINE_TRY(const Rate rate, parse_rate(text));
+    value = std::get<PacketRate>(rate).value;
+  } else {
+    WARPLINE_TRY(const std::uint64_t count, parse_count(text));
+    value = static_cast<double>(count);
+  }
+  if (!(value >= 1 && value <= kMax)) return out_of_range(text, "1", "1e12 a second");
+  return value;
+}
+
+Result<double> parse_ratio(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  const std::string_view digits = text.substr(0, text.size() - (percent ? 1 : 0));
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || end != digits.data() + digits.size()) {
+    return usage_error(fmt::format("cannot use '{}'", text), "it is no part of a whole", "write 0.005 or 0.5%");
+  }
+  if (percent) value /= 100;
+  if (!(value >= 0 && value < 1)) return out_of_range(text, "0", "below 1");
+  return value;
+}
+
 std::string exact_text(const Rate& rate) {
   std::string shortest = to_string(rate);
   if (const auto parsed = parse_rate(shortest); parsed.ok() && *parsed == rate) return shortest;

@@ -37,6 +37,10 @@ inline constexpr std::int64_t kSecond = 1'000'000'000;
 [[nodiscard]] Result<Nanos> parse_bounded_nanos(std::string_view text, std::int64_t unit, Nanos min, Nanos max);
 [[nodiscard]] Result<bool> parse_bool(std::string_view text);
 [[nodiscard]] Result<Rate> parse_bounded_rate(std::string_view text);
+/// Parses events per second: a count or a number of packets, "250K" or "14.88Mpps".
+[[nodiscard]] Result<double> parse_per_second(std::string_view text);
+/// Parses a part of a whole, 0 to below 1: "0.005" or "0.5%".
+[[nodiscard]] Result<double> parse_ratio(std::string_view text);
 /// Text that parses to exactly `rate`.
 [[nodiscard]] std::string exact_text(const Rate& rate);
 [[nodiscard]] Result<std::vector<std::uint8_t>> parse_hex(std::string_view text);
