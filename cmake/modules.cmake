@@ -65,6 +65,9 @@ warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
                 USES base packet config memory runtime port route workload datapath forward router report
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 target_include_directories(warpline_bench PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+# What copies between host and GPU memory cost.
+warpline_module(copies  LEVEL 9 FOLDER apps/warpline/copies USES base gpu EXTERNAL nlohmann_json::nlohmann_json)
+target_include_directories(warpline_copies PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 # The search for the highest rate without loss.
 warpline_module(rate    LEVEL 10 FOLDER apps/warpline/rate USES base bench config traffic EXTERNAL nlohmann_json::nlohmann_json)
 target_include_directories(warpline_rate PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
@@ -75,7 +78,7 @@ target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpl
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
-warpline_folder(apps/warpline   USES base bench config datapath doctor ethdev_transport forward gpu machine memory page port protection
+warpline_folder(apps/warpline   USES base bench config copies datapath doctor ethdev_transport forward gpu machine memory page port protection
                                     rate report route router runtime service traffic transport)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)

@@ -78,6 +78,7 @@ Result<int> make_table(const config::LoadedConfig& loaded) {
 
 Result<int> run_bench(const config::LoadedConfig& loaded) {
   if (loaded.config.bench.name == "list") return list(loaded.json);
+  if (loaded.config.bench.name == "memcpy") return run_bench_memcpy(loaded);
   if (loaded.config.bench.name == "rate") return run_bench_rate(loaded);
   if (loaded.config.bench.name == "recycle") return run_bench_recycle(loaded);
   return make_table(loaded);

@@ -262,7 +262,7 @@ void add_bench(std::vector<Option>& table) {
   table.insert(
       table.end(),
       {{"rounds", 0, "bench", "rounds", bench, Arity::single, "N",
-        "runs per cell, one per round; 0: recycle 30, the others 5",
+        "runs per cell, one per round; 0: recycle 30, memcpy 9, the others 5",
         count<Config>(of(&Config::bench, &BenchConfig::rounds), 0, 1000)},
        {"seconds", 0, "bench", "seconds", bench, Arity::single, "S", "duration of each run",
         nanos<Config>(of(&Config::bench, &BenchConfig::seconds), kSecond, Nanos{10 * kMilli}, Nanos{3600 * kSecond})},
