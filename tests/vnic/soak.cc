@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
-#include <thread>
 
 #include <CLI/CLI.hpp>
 
@@ -18,6 +17,10 @@ namespace warpline::vnic {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Rounds of a side's thread, at most, that its link is down, and that frames flow between two changes.
+constexpr std::uint64_t kFlapRounds = 64;
+constexpr std::uint64_t kRoundsBetween = 512;
 
 /// Kilobytes of this process that are in memory.
 long resident_kib() {
@@ -67,7 +70,7 @@ class Mischief {
  private:
   void flap(const Side& side) {
     rte_eth_dev_set_link_down(side.id);
-    std::this_thread::sleep_for(std::chrono::microseconds(random_.below(2000)));
+    Traffic::await_rounds(side, random_.below(kFlapRounds));
     rte_eth_dev_set_link_up(side.id);
   }
   void toggle_filters(const Side& side) {
@@ -97,7 +100,7 @@ int soak(double minutes, std::uint64_t seed, const std::string& engine, long mos
   while (Clock::now() < end && traffic.problems() == 0) {
     mischief.step();
     if (resident_at_first == 0 && Clock::now() > settled) resident_at_first = resident_kib();
-    std::this_thread::sleep_for(std::chrono::microseconds(pause.below(20'000)));
+    Traffic::await_rounds(traffic.side(0), pause.below(kRoundsBetween));
   }
   const Totals totals = traffic.finish();
   const long grown = resident_kib() - resident_at_first;

@@ -23,6 +23,10 @@ constexpr unsigned kMbufs = 32767;
 constexpr std::uint16_t kRoom = 2048;
 constexpr unsigned kBurst = 32;
 
+// The other side's rounds, at most, that a port stays stopped or gone.
+constexpr std::uint64_t kRestartRounds = 16;
+constexpr std::uint64_t kReopenRounds = 64;
+
 /// What may go wrong for a while. Frames are changed by one bit or cut at most, so that they can be told.
 constexpr const char* kFaults[] = {"",
                                    "",
@@ -141,7 +145,16 @@ void Traffic::run(Side& side) {
         receive(side, others);
       }
     }
+    side.rounds.fetch_add(1, std::memory_order_release);
+    side.rounds.notify_one();
     std::this_thread::yield();
+  }
+}
+
+void Traffic::await_rounds(const Side& side, std::uint64_t rounds) {
+  const std::uint64_t end = side.rounds.load(std::memory_order_acquire) + rounds;
+  for (std::uint64_t now = end - rounds; now < end; now = side.rounds.load(std::memory_order_acquire)) {
+    side.rounds.wait(now, std::memory_order_acquire);
   }
 }
 
@@ -199,7 +212,7 @@ void Traffic::stop(Side& side) {
 void Traffic::restart(Side& side, Random& random) {
   const std::scoped_lock quiet(side.polling);
   stop(side);
-  std::this_thread::sleep_for(std::chrono::microseconds(random.below(500)));
+  await_rounds(other_of(side), random.below(kRestartRounds));
   if (rte_eth_dev_start(side.id) != 0) return problem("a port did not start again");
   side.running = true;
 }
@@ -235,14 +248,14 @@ void Traffic::close(Side& side) {
 }
 
 void Traffic::close_and_reopen(Side& side, Random& random) {
-  Side& other = sides_[0].name == side.name ? sides_[1] : sides_[0];
+  const Side& other = other_of(side);
   const auto gone_to_it = [&] { return other.sent + count(other, Count::fault_duplicate); };
   const std::scoped_lock quiet(side.polling);
   stop(side);
   const std::uint64_t before = gone_to_it();
   close(side);
   side.unseen_at_most += gone_to_it() - before + 2 * kBurst;
-  std::this_thread::sleep_for(std::chrono::microseconds(random.below(2000)));
+  await_rounds(other, random.below(kReopenRounds));
   open(side, random);
 }
 

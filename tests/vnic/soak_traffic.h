@@ -41,7 +41,8 @@ struct Side {
   bool running = false;
   std::uint16_t queues = 1;
   std::vector<rte_flow*> flows;
-  std::atomic<std::uint64_t> sent{0};  ///< written by the thread, a burst later than the frames leave
+  std::atomic<std::uint64_t> rounds{0};  ///< that the thread has done, also while nothing runs
+  std::atomic<std::uint64_t> sent{0};    ///< written by the thread, a burst later than the frames leave
   // The thread's, or the holder's of `polling`.
   std::uint64_t received = 0;
   std::uint64_t foreign = 0;
@@ -61,6 +62,7 @@ class Traffic {
   Traffic& operator=(const Traffic&) = delete;
 
   [[nodiscard]] Side& side(unsigned which) { return sides_[which]; }
+  [[nodiscard]] Side& other_of(const Side& side) { return sides_[side.name == sides_[0].name ? 1 : 0]; }
   [[nodiscard]] std::uint64_t problems() const { return problems_.load(std::memory_order_relaxed); }
 
   // Each while the other side goes on. Control thread.
@@ -72,6 +74,9 @@ class Traffic {
   void change_flows(Side& side, Random& random);
   void change_table(Side& side, Random& random);
   void ask(const Side& side);
+  /// Returns when the thread of `side`, whose `polling` the caller does not hold, has done so many more rounds: how
+  /// long that takes is a matter of load, not of the clock.
+  static void await_rounds(const Side& side, std::uint64_t rounds);
   /// Both sides pause: everything is accounted for.
   void check();
   /// Ends the traffic and closes the ports.
