@@ -85,7 +85,7 @@ warpline_folder(bench/message   USES base gpu machine message packet port ethdev
 warpline_folder(examples        USES base ethdev_transport forward machine message packet runtime transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/frames    USES base packet workload)
-warpline_folder(tests/fuzz      USES config message packet page route runtime vnic_api)
+warpline_folder(tests/fuzz      USES config message packet page rate route runtime vnic_api)
 warpline_folder(tests/memory    USES memory port runtime)
 warpline_folder(tests/message   USES base message ethdev_transport port runtime)
 warpline_folder(tests/proof     USES handoff datapath forward runtime workload)

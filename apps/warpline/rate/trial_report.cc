@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace warpline::rate {
 namespace {
 
 using PlainJson = nlohmann::json;
+
+/// More than any trial can be asked for: what rounding to whole frames still holds.
+constexpr double kMostFrames = 1e18;
 
 std::uint64_t number(const PlainJson& object, const char* key) { return object.value(key, std::uint64_t{0}); }
 
@@ -96,14 +98,14 @@ Result<TrialReport> read_object(const PlainJson& report, LoadSource source, Nano
 
 TrialOutput TrialReport::output(const TrialInput& trial, std::uint32_t interfaces) const {
   const double intended_per_s = trial.load * interfaces;
-  if (sent == 0 || offered_per_s == 0) {
+  if (sent == 0 || !(offered_per_s > 0)) {
     const double frames = intended_per_s * static_cast<double>(trial.duration.value) / 1e9;
     const auto expected = static_cast<std::uint64_t>(std::max(1.0, frames));
     return {expected, expected};
   }
   if (offered_per_s >= intended_per_s * (1 - kOfferedTolerance)) return {sent, sent - delivered};
-  const auto expected =
-      static_cast<std::uint64_t>(std::llround(static_cast<double>(sent) * intended_per_s / offered_per_s));
+  const double intended = std::min(static_cast<double>(sent) * intended_per_s / offered_per_s, kMostFrames);
+  const std::uint64_t expected = std::max(sent, static_cast<std::uint64_t>(intended));
   return {expected, expected - delivered};
 }
 
