@@ -32,14 +32,13 @@ const Refusal kRefusals[] = {
     {"",
      "",
      {},
-     "no command is given: warpline has several; choose forward, l3forward, generate, message, bench, config or "
-     "doctor; --help "
-     "explains"},
+     "no command is given: warpline has several; choose forward, l3forward, generate, message, bench, report, "
+     "config or doctor; --help explains"},
     {"forwrad",
      "",
      {},
-     "unknown command 'forwrad': there are forward, l3forward, generate, message, bench, config, doctor; did you mean "
-     "forward?"},
+     "unknown command 'forwrad': there are forward, l3forward, generate, message, bench, report, config, doctor; did "
+     "you mean forward?"},
     {"bench",
      "",
      {},
@@ -47,7 +46,8 @@ const Refusal kRefusals[] = {
     {"bench forward-bust",
      "",
      {},
-     "unknown benchmark 'forward-bust': there are list, forward-size, forward-burst, memcpy, rate, recycle; did you mean bench "
+     "unknown benchmark 'forward-bust': there are list, forward-size, forward-burst, memcpy, rate, recycle; did you "
+     "mean bench "
      "forward-burst?"},
     {"config", "", {}, "cannot run config: it is not said what to do; write config show or config check"},
     {"config shwo",
