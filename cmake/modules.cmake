@@ -58,7 +58,7 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/src/warpline/report/facts.cc P
 warpline_module(service LEVEL 8 USES base packet gpu memory handoff message transport ethdev_transport report
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # The command line: options, files and environment become the settings of the modules above.
-warpline_module(config  LEVEL 8 FOLDER apps/warpline/config USES base datapath memory message port report router runtime traffic
+warpline_module(config  LEVEL 8 FOLDER apps/warpline/config USES base datapath memory message port report router runtime traffic workload
                 EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 target_include_directories(warpline_config PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
@@ -78,8 +78,7 @@ target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpl
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
-warpline_folder(apps/warpline   USES base bench config copies datapath doctor ethdev_transport forward gpu machine memory page port protection
-                                    rate report route router runtime service traffic transport)
+warpline_folder(apps/warpline   USES base bench config copies datapath doctor ethdev_transport forward gpu machine memory page port protection rate report route router runtime service traffic transport workload)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
 warpline_folder(examples        USES base ethdev_transport forward machine message packet runtime transport)

@@ -28,6 +28,7 @@
 #include "warpline/traffic/generator.h"
 #include "warpline/traffic/send_frames.h"
 #include "warpline/traffic/traffic_worker.h"
+#include "warpline/workload/with_workload.h"
 
 namespace warpline {
 namespace {
@@ -88,7 +89,8 @@ class ForwardRun {
     return {};
   }
 
-  [[nodiscard]] std::uint16_t pipelines() const { return config_.forward.pipelines; }
+  /// What the workload makes of a frame. A loopback's is known, or there would be nothing to compare with.
+  [[nodiscard]] workload::FrameEffect effect() const { return workload::traits_of(config_.forward.workload).effect; }
 
   /// Sends --tx-first packets out of every port, so that something circulates on a wire that loops back.
   Result<void> send_first() {
@@ -115,7 +117,7 @@ class ForwardRun {
     }
     WARPLINE_CHECK(forwarder_->start());
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
-    if (config_.forward.workload != WorkloadKind::user) proof_.emplace(ports_->ports(), ports_->pools());
+    if (effect() != workload::FrameEffect::unknown) proof_.emplace(ports_->ports(), ports_->pools());
     workers_.emplace(plan_);
     started_s_ = report::monotonic_seconds();
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
@@ -132,7 +134,7 @@ class ForwardRun {
 
   void make_far_side() {
     const traffic::MacRule macs =
-        config_.forward.workload == WorkloadKind::mac_swap ? traffic::MacRule::swapped : traffic::MacRule::unchanged;
+        effect() == workload::FrameEffect::macs_swapped ? traffic::MacRule::swapped : traffic::MacRule::unchanged;
     far_ = std::make_unique<traffic::TrafficGroup>(
         *std::move(traffic_),
         traffic::TrafficGroup::Options{.workers = config_.forward.pipelines,
@@ -254,7 +256,7 @@ class ForwardRun {
       report.notes.push_back("buffers were not verified: the engine that failed had some in hand");
       return;
     }
-    const bool swaps = config_.forward.workload == WorkloadKind::mac_swap;
+    const bool swaps = effect() == workload::FrameEffect::macs_swapped;
     const forward::StaticWireProof::Outcome outcome = proof_->outcome(swaps, forwarder_->paths());
     if (outcome.checked == 0) {
       if (config_.run.verify && !config_.forward.loopback) report.notes.push_back("no frame's bytes were verified");

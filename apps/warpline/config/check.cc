@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "config/check_message.h"
+#include "warpline/workload/with_workload.h"
 
 namespace warpline::config {
 namespace {
@@ -15,6 +19,16 @@ namespace {
 constexpr std::uint32_t kEthernetHeader = 14;
 constexpr std::uint32_t kLargestOfImix = 1514;
 constexpr std::uint32_t kLeastDataRoom = 64;
+
+/// The names of the workloads whose traits `fits` likes, for an advice: "mac-swap or spin".
+template <typename Fits>
+std::string workloads_with(Fits fits) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < kEnumNames<WorkloadKind>.size(); ++i) {
+    if (fits(workload::traits_of(static_cast<WorkloadKind>(i)))) names.push_back(kEnumNames<WorkloadKind>[i]);
+  }
+  return fmt::format("{}", fmt::join(names, " or "));
+}
 
 class Checker {
  public:
@@ -138,16 +152,18 @@ class Checker {
 
   void check_forward() {
     const datapath::ForwardSettings& forward = config_.forward;
-    const bool spins = forward.workload == WorkloadKind::spin;
-    if (spins && forward.packet_time.value == 0) {
-      refuse(fmt::format("cannot use {} spin", place("workload")), "it has no time to spin", "add --packet-time NS");
+    const workload::WorkloadTraits traits = workload::traits_of(forward.workload);
+    if (traits.takes_time && forward.packet_time.value == 0) {
+      refuse(fmt::format("cannot use {} {}", place("workload"), name(forward.workload)), "it has no time to spend",
+             "add --packet-time NS");
     }
-    if (!spins && forward.packet_time.value != 0) {
+    if (!traits.takes_time && forward.packet_time.value != 0) {
       refuse(fmt::format("cannot use {} {}", place("packet-time"), to_string(forward.packet_time)),
-             "only the workload spin has one", "add --workload spin");
+             fmt::format("the workload {} takes none", name(forward.workload)),
+             fmt::format("add --workload {}", workloads_with([](auto of) { return of.takes_time; })));
     }
-    if (forward.workload == WorkloadKind::user && forward.loopback) {
-      refuse(fmt::format("cannot combine {} user with {}", place("workload"), place("loopback")),
+    if (traits.effect == workload::FrameEffect::unknown && forward.loopback) {
+      refuse(fmt::format("cannot combine {} {} with {}", place("workload"), name(forward.workload), place("loopback")),
              "the checker on the far side does not know what it makes of a frame",
              "give it a --port, such as net_pcap0,rx_pcap=IN,tx_pcap=OUT");
     }
@@ -171,8 +187,9 @@ class Checker {
     if (!std::ranges::all_of(config_.ports, is_static)) {
       refuse(fmt::format("cannot use {}", place("verify")), "without --loopback nobody here knows what was sent",
              "add --loopback, or verify where it is sent: warpline generate --verify");
-    } else if (config_.forward.workload == WorkloadKind::user) {
-      refuse(fmt::format("cannot combine {} user with {}", place("workload"), place("verify")),
+    } else if (const WorkloadKind kind = config_.forward.workload;
+               workload::traits_of(kind).effect == workload::FrameEffect::unknown) {
+      refuse(fmt::format("cannot combine {} {} with {}", place("workload"), name(kind), place("verify")),
              "nobody knows what it makes of a frame", "leave one out");
     }
   }
@@ -241,7 +258,12 @@ class Checker {
              "the CPU makes those frames and cannot write GPU memory", "use -m pinned");
     }
     if (cpu_can_work()) return;
-    const std::string advice = "use -m pinned, or --workload none, or with --split mac-swap or spin";
+    const auto accesses = [](workload::FrameAccess access) {
+      return workloads_with([access](auto of) { return of.access == access; });
+    };
+    const std::string advice =
+        fmt::format("use -m pinned, or --workload {}, or with --split {}", accesses(workload::FrameAccess::nothing),
+                    accesses(workload::FrameAccess::headers));
     if (!runs_on_gpu(forward.engine)) {
       refuse(fmt::format("cannot combine {} with {}", memory, place("engine")),
              "the CPU cannot read what the workload needs from GPU memory", "add --engine persistent; or " + advice);
@@ -253,9 +275,9 @@ class Checker {
 
   /// Whether the workload touches nothing but what a split leaves in host memory, if anything.
   [[nodiscard]] bool cpu_can_work() const {
-    const WorkloadKind workload = config_.forward.workload;
-    const bool headers_only = workload == WorkloadKind::mac_swap || workload == WorkloadKind::spin;
-    return workload == WorkloadKind::none || (headers_only && config_.pool.split != 0);
+    const workload::FrameAccess reachable =
+        config_.pool.split != 0 ? workload::FrameAccess::headers : workload::FrameAccess::nothing;
+    return workload::traits_of(config_.forward.workload).access <= reachable;
   }
 
   void check_split() {

@@ -96,8 +96,10 @@ void choose_forward(Config& config) {
   if (*rc::gen::arbitrary<bool>()) forward.deadline = time(0, 1'000'000'000);
   forward.engine = static_cast<EngineKind>(number<int>(0, 4));
   forward.model = coin() ? datapath::ModelKind::automatic : datapath::ModelKind::pipeline;
-  forward.workload = static_cast<WorkloadKind>(number<int>(0, forward.loopback ? 4 : 5));
-  if (forward.workload == WorkloadKind::spin) forward.packet_time = time(1, 10'000'000);
+  forward.workload = static_cast<WorkloadKind>(number<std::size_t>(0, kEnumNames<WorkloadKind>.size() - 1));
+  const workload::WorkloadTraits traits = workload::traits_of(forward.workload);
+  if (forward.loopback && traits.effect == workload::FrameEffect::unknown) forward.workload = WorkloadKind::none;
+  if (traits.takes_time) forward.packet_time = time(1, 10'000'000);
   if (forward.engine == EngineKind::thread || forward.engine == EngineKind::persistent) {
     forward.ctas = number<std::uint16_t>(1, 256);
   }

@@ -23,17 +23,27 @@ constexpr auto names_of(EngineKind) {
 /// True for launch, graph and persistent.
 [[nodiscard]] constexpr bool runs_on_gpu(EngineKind engine) { return engine >= EngineKind::launch; }
 
-/// What is done to each packet; workload/ has one functor each, `user` is of the header that the build names.
+/// WARPLINE_WORKLOADS(X) is X(enumerator, name, functor) for each workload, the functor being a type of workload/. All
+/// that must know every workload is made from this list: the enum, its names, who calls the functors, and their
+/// kernels.
+#define WARPLINE_WORKLOADS(X)                                                                  \
+  X(none, "none", NoWork)                 /* nothing is done */                                \
+  X(mac_swap, "mac-swap", MacSwap)        /* its MAC addresses are exchanged */                \
+  X(count, "count", Count)                /* it is parsed and counted */                       \
+  X(checksum, "checksum", ChecksumVerify) /* its checksums are verified; if wrong, it drops */ \
+  X(spin, "spin", Spin<>)                 /* so much time is spent on it */                    \
+  X(user, "user", UserWork)               /* what the header says that the build names */
+
+/// What is done to each packet.
 enum class WorkloadKind : std::uint8_t {
-  none,      ///< nothing
-  mac_swap,  ///< its MAC addresses are exchanged
-  count,     ///< it is parsed and counted
-  checksum,  ///< its checksums are verified; with a wrong one it is dropped
-  spin,      ///< so much time is spent on it
-  user,      ///< what the header says
+#define WARPLINE_ENUMERATOR(enumerator, name, functor) enumerator,
+  WARPLINE_WORKLOADS(WARPLINE_ENUMERATOR)
+#undef WARPLINE_ENUMERATOR
 };
 constexpr auto names_of(WorkloadKind) {
-  return enum_names<WorkloadKind>({"none", "mac-swap", "count", "checksum", "spin", "user"});
+#define WARPLINE_NAME(enumerator, name, functor) name,
+  return enum_names<WorkloadKind>({WARPLINE_WORKLOADS(WARPLINE_NAME)});
+#undef WARPLINE_NAME
 }
 
 }  // namespace warpline

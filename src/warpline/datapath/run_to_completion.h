@@ -14,6 +14,7 @@
 #include "warpline/datapath/transmit.h"
 #include "warpline/gpu/trace.h"
 #include "warpline/memory/mbuf_frame.h"
+#include "warpline/workload/workload.h"
 
 namespace warpline::datapath {
 
@@ -102,7 +103,7 @@ class RunToCompletion final : public Stage {
     path_.received.packets.add(count);
     path_.received.bursts.add(1);
     const bool answers = path_.responder.has_value();
-    if constexpr (Work::kKind == WorkloadKind::none) {
+    if constexpr (workload::kTraitsOf<Work>.access == workload::FrameAccess::nothing) {
       if (!answers && !path_.counts_bytes) return {count, 0};
     }
     rte_mbuf** const mbufs = mbufs_.data();

@@ -3,9 +3,12 @@
 #include "warpline/handoff/device_work.cuh"
 #include "warpline/workload/with_workload.h"
 
-WARPLINE_DEVICE_WORK(warpline::workload::NoWork);
-WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::workload::MacSwap>);
-WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::workload::Count>);
-WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::workload::ChecksumVerify>);
-WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::workload::Spin<>>);
-WARPLINE_DEVICE_WORK(warpline::workload::FrameLimits<warpline::UserWork>);
+namespace warpline {
+
+using namespace workload;  // the list names functors as that room does
+
+#define WARPLINE_KERNELS(enumerator, name, functor) WARPLINE_DEVICE_WORK(LimitedWork<functor>);
+WARPLINE_WORKLOADS(WARPLINE_KERNELS)
+#undef WARPLINE_KERNELS
+
+}  // namespace warpline

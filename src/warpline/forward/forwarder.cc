@@ -32,7 +32,8 @@ std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings&
   path->deadline_ticks = nanos_to_ticks(settings.forward.deadline.value_or(waits ? kDefaultDeadline : Nanos{0}));
   path->tx_retries = settings.forward.tx_retries;
   // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway.
-  path->counts_bytes = settings.forward.loopback || settings.forward.workload != WorkloadKind::none ||
+  path->counts_bytes = settings.forward.loopback ||
+                       workload::traits_of(settings.forward.workload).access != workload::FrameAccess::nothing ||
                        std::ranges::any_of(ports, [](const ForwardPort& port) { return port.address.has_value(); });
   if (rx.address) path->responder.emplace(rx.mac, *rx.address);
   return path;

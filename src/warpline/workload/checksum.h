@@ -6,6 +6,7 @@
 #include "warpline/base/kinds.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
+#include "warpline/workload/workload.h"
 
 namespace warpline::workload {
 
@@ -14,6 +15,7 @@ namespace warpline::workload {
 struct ChecksumVerify {
   static constexpr WorkloadKind kKind = WorkloadKind::checksum;
   static constexpr bool kStateless = true;
+  static constexpr WorkloadTraits kTraits{.effect = FrameEffect::unchanged};
 
   WARPLINE_HD Verdict operator()(FrameRef frame) const { return packet::verify_checksums(frame, packet::parse(frame)); }
   void merge(const ChecksumVerify& /*other*/) {}

@@ -9,6 +9,7 @@
 #include "warpline/base/host_device.h"
 #include "warpline/base/kinds.h"
 #include "warpline/packet/parse.h"
+#include "warpline/workload/workload.h"
 
 namespace warpline::workload {
 
@@ -45,6 +46,7 @@ class Count {
  public:
   static constexpr WorkloadKind kKind = WorkloadKind::count;
   static constexpr bool kStateless = false;
+  static constexpr WorkloadTraits kTraits{.effect = FrameEffect::unchanged};
 
   WARPLINE_HD Verdict operator()(FrameRef frame) {
     const packet::ParsedFrame parsed = packet::parse(frame);

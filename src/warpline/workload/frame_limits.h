@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "warpline/base/frame.h"
@@ -10,6 +11,7 @@
 #include "warpline/packet/ethernet.h"
 #include "warpline/packet/frame_bytes.h"
 #include "warpline/packet/vlan.h"
+#include "warpline/workload/workload.h"
 
 namespace warpline::workload {
 
@@ -21,6 +23,11 @@ class FrameLimits {
  public:
   static constexpr WorkloadKind kKind = Work::kKind;
   static constexpr bool kStateless = Work::kStateless;
+  static constexpr WorkloadTraits kTraits = [] {
+    WorkloadTraits traits = kTraitsOf<Work>;
+    traits.access = std::max(traits.access, FrameAccess::headers);
+    return traits;
+  }();
 
   /// `mtu`: bytes of layer-3 packet.
   FrameLimits(Work work, std::uint16_t mtu) : work_(work), mtu_(mtu) {}

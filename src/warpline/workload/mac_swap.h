@@ -8,6 +8,7 @@
 #include "warpline/base/kinds.h"
 #include "warpline/packet/ethernet.h"
 #include "warpline/packet/frame_bytes.h"
+#include "warpline/workload/workload.h"
 
 namespace warpline::workload {
 
@@ -15,6 +16,7 @@ namespace warpline::workload {
 struct MacSwap {
   static constexpr WorkloadKind kKind = WorkloadKind::mac_swap;
   static constexpr bool kStateless = true;
+  static constexpr WorkloadTraits kTraits{.access = FrameAccess::headers, .effect = FrameEffect::macs_swapped};
 
   WARPLINE_HD Verdict operator()(FrameRef frame) const {
     if (frame.head_length() < packet::EthernetView::kHeaderLength) return swap_across_segments(frame);

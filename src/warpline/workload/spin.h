@@ -8,6 +8,8 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 #include "warpline/base/kinds.h"
+#include "warpline/base/units.h"
+#include "warpline/workload/workload.h"
 
 namespace warpline::workload {
 
@@ -28,6 +30,14 @@ template <typename TickSource = LocalTicks>
 struct Spin {
   static constexpr WorkloadKind kKind = WorkloadKind::spin;
   static constexpr bool kStateless = true;
+  static constexpr WorkloadTraits kTraits{
+      .access = FrameAccess::nothing, .effect = FrameEffect::unchanged, .takes_time = true};
+
+  /// Spends `time` on each packet.
+  [[nodiscard]] static Spin taking(Nanos time) {
+    if (time.value <= 0) return {};
+    return {nanos_to_ticks(time), static_cast<std::uint64_t>(time.value)};
+  }
 
   std::uint64_t host_ticks = 0;
   std::uint64_t device_nanos = 0;

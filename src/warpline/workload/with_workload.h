@@ -3,8 +3,9 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/kinds.h"
 #include "warpline/base/units.h"
 #include "warpline/workload/checksum.h"
 #include "warpline/workload/count.h"
@@ -18,30 +19,52 @@
 
 namespace warpline::workload {
 
-static_assert(Workload<UserWork> && std::default_initializable<UserWork>);
-static_assert(UserWork::kKind == WorkloadKind::user);
+#define WARPLINE_CHECK_FUNCTOR(enumerator, name, functor) \
+  static_assert(Workload<functor> && std::default_initializable<functor> && functor::kKind == WorkloadKind::enumerator);
+WARPLINE_WORKLOADS(WARPLINE_CHECK_FUNCTOR)
+#undef WARPLINE_CHECK_FUNCTOR
+
+/// What engines run: runts and giants are dropped before `Work`, unless that takes a frame of any length.
+template <typename Work>
+using LimitedWork = std::conditional_t<kTraitsOf<Work>.any_length, Work, FrameLimits<Work>>;
+
+/// Makes what engines run of `Work`. Set-up only.
+template <typename Work>
+[[nodiscard]] LimitedWork<Work> make_work(Nanos packet_time, std::uint16_t mtu) {
+  Work work{};
+  if constexpr (kTraitsOf<Work>.takes_time) work = Work::taking(packet_time);
+  if constexpr (kTraitsOf<Work>.any_length) {
+    return work;
+  } else {
+    return {work, mtu};
+  }
+}
 
 /// Calls `f` with the workload as a value of its own type, and returns what `f` returns. Set-up only: the loop that `f`
-/// runs has the work inlined. `packet_time` is of spin; `mtu` is of the port that frames come from, what is longer
-/// being a giant to all workloads but none. A FrameLimits around a Count has the tally: `work.work().tally()`.
+/// runs has the work inlined. `packet_time` is of those that take time; `mtu` is of the port that frames come from,
+/// what is longer being a giant. A FrameLimits around a Count has the tally: `work.work().tally()`.
 template <typename F>
 decltype(auto) with_workload(WorkloadKind kind, Nanos packet_time, std::uint16_t mtu, F&& f) {
   switch (kind) {
-    case WorkloadKind::none:
-      break;
-    case WorkloadKind::mac_swap:
-      return f(FrameLimits(MacSwap{}, mtu));
-    case WorkloadKind::count:
-      return f(FrameLimits(Count{}, mtu));
-    case WorkloadKind::checksum:
-      return f(FrameLimits(ChecksumVerify{}, mtu));
-    case WorkloadKind::spin:
-      if (packet_time.value <= 0) return f(FrameLimits(Spin<>{}, mtu));
-      return f(FrameLimits(Spin<>{nanos_to_ticks(packet_time), static_cast<std::uint64_t>(packet_time.value)}, mtu));
-    case WorkloadKind::user:
-      return f(FrameLimits(UserWork{}, mtu));
+#define WARPLINE_CASE(enumerator, name, functor) \
+  case WorkloadKind::enumerator:                 \
+    return f(make_work<functor>(packet_time, mtu));
+    WARPLINE_WORKLOADS(WARPLINE_CASE)
+#undef WARPLINE_CASE
   }
   return f(NoWork{});
+}
+
+/// What the workload says of itself, its limits included.
+[[nodiscard]] constexpr WorkloadTraits traits_of(WorkloadKind kind) {
+  switch (kind) {
+#define WARPLINE_CASE(enumerator, name, functor) \
+  case WorkloadKind::enumerator:                 \
+    return kTraitsOf<LimitedWork<functor>>;
+    WARPLINE_WORKLOADS(WARPLINE_CASE)
+#undef WARPLINE_CASE
+  }
+  return {};
 }
 
 }  // namespace warpline::workload

@@ -162,16 +162,21 @@ TEST(Spin, OccupiesItsWorkerForTheTicksAskedAndNoLonger) {
   }
 }
 
+std::vector<WorkloadKind> all_kinds() {
+  std::vector<WorkloadKind> kinds;
+  for (std::size_t i = 0; i < kEnumNames<WorkloadKind>.size(); ++i) kinds.push_back(static_cast<WorkloadKind>(i));
+  return kinds;
+}
+
 TEST(Workload, EachKindIsCalledWithItsOwnType) {
-  for (const WorkloadKind kind : {WorkloadKind::none, WorkloadKind::mac_swap, WorkloadKind::count,
-                                  WorkloadKind::checksum, WorkloadKind::spin, WorkloadKind::user}) {
+  for (const WorkloadKind kind : all_kinds()) {
     const WorkloadKind got = with_workload(kind, Nanos{100}, 1500, [](auto work) {
       static_assert(Workload<decltype(work)>);
       return decltype(work)::kKind;
     });
     EXPECT_EQ(got, kind);
     const Verdict giant = with_workload(kind, Nanos{0}, 1000, [](auto work) { return judge(work, udp_frame(1400)); });
-    EXPECT_EQ(giant, kind == WorkloadKind::none ? Verdict::forward : Verdict::giant);
+    EXPECT_EQ(giant, traits_of(kind).any_length ? Verdict::forward : Verdict::giant);
   }
 }
 
@@ -212,11 +217,53 @@ void same_however_cut(Work on_whole, const Damage& damage) {
 
 RC_GTEST_PROP(WorkloadProperty, NoWorkloadSeesHowAFrameIsCut, ()) {
   const Damage damage = any_frame();
-  for (const WorkloadKind kind :
-       {WorkloadKind::none, WorkloadKind::mac_swap, WorkloadKind::count, WorkloadKind::checksum, WorkloadKind::user}) {
+  for (const WorkloadKind kind : all_kinds()) {
     with_workload(kind, Nanos{0}, *rc::gen::element<std::uint16_t>(50, 1500),
                   [&](auto work) { same_however_cut(work, damage); });
   }
+}
+
+/// kHeaders is the length of an Ethernet header with as many tags as are looked at.
+constexpr std::size_t kHeaders =
+    packet::EthernetView::kHeaderLength + packet::kMaxVlanTags * packet::VlanView::kHeaderLength;
+
+/// What a functor says of itself is what it does: a frame, and the bytes behind its Ethernet header, are as its traits
+/// say.
+template <typename Work>
+void does_as_it_says(Work work, const packet::FrameBytes& before) {
+  constexpr WorkloadTraits kTraits = kTraitsOf<Work>;
+  packet::SegmentedFrame frame(before);
+  const bool forwarded = work(frame.ref()) == Verdict::forward;
+  packet::FrameBytes expected = before;
+  if (kTraits.effect == FrameEffect::macs_swapped && forwarded) packet::swap_macs(expected.data());
+  if (kTraits.effect != FrameEffect::unknown) RC_ASSERT(frame.bytes() == expected);
+  if (kTraits.access == FrameAccess::nothing) RC_ASSERT(forwarded);
+  if (kTraits.access == FrameAccess::everything || before.size() < kHeaders) return;
+
+  // With other bytes behind its headers it does the same.
+  packet::FrameBytes other = before;
+  for (std::size_t i = kHeaders; i < other.size(); ++i) other[i] ^= 0x5a;
+  const packet::FrameBytes tail(other.begin() + kHeaders, other.end());
+  packet::SegmentedFrame disguised(other);
+  RC_ASSERT((work(disguised.ref()) == Verdict::forward) == forwarded);
+  const packet::FrameBytes after = disguised.bytes();
+  RC_ASSERT(packet::FrameBytes(after.begin() + kHeaders, after.end()) == tail);
+}
+
+RC_GTEST_PROP(WorkloadProperty, AWorkloadDoesWhatItsTraitsSay, ()) {
+  const packet::FrameBytes frame = any_frame().bytes;
+  for (const WorkloadKind kind : all_kinds()) {
+    with_workload(kind, Nanos{0}, 1500, [&](auto work) { does_as_it_says(work, frame); });
+  }
+}
+
+TEST(Workload, TraitsAreThoseOfTheFunctorBehindItsLimits) {
+  EXPECT_EQ(traits_of(WorkloadKind::none).access, FrameAccess::nothing);
+  EXPECT_EQ(traits_of(WorkloadKind::spin).access, FrameAccess::headers) << "its limits look at the tags";
+  EXPECT_EQ(traits_of(WorkloadKind::mac_swap).effect, FrameEffect::macs_swapped);
+  EXPECT_EQ(traits_of(WorkloadKind::checksum).access, FrameAccess::everything);
+  EXPECT_TRUE(traits_of(WorkloadKind::spin).takes_time);
+  EXPECT_EQ(traits_of(WorkloadKind::user).effect, FrameEffect::unknown) << "which says nothing of itself";
 }
 
 }  // namespace
