@@ -49,7 +49,7 @@ Result<runtime::LcorePlan> plan_of(const config::Config& config) {
       return router::lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
     return datapath::lay_out_forward(config.datapath(), nodes, topology.cpus.size()).requests;
   };
-  return place_workers(config.runtime, topology, requests());
+  return runtime::place_workers(config.runtime, topology, requests());
 }
 
 nlohmann::json to_json(const runtime::LcorePlan& plan) {

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "run_frame.h"
 #include "warpline/base/give_way.h"
+#include "warpline/datapath/run_inputs.h"
 #include "warpline/forward/forward_ports.h"
 #include "warpline/forward/forwarder.h"
 #include "warpline/forward/static_wire_proof.h"
@@ -81,11 +82,12 @@ class ForwardRun {
       WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
       traffic_.emplace(std::move(traffic));
     }
-    WARPLINE_TRY(inputs_, look_at_inputs(config_));
+    WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports));
+    config_.run.packets = inputs_.bound(config_.run.packets);
     nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
     WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
     layout_ = datapath::lay_out_forward(config_.datapath(), nodes, topology.cpus.size());
-    WARPLINE_TRY(plan_, place_workers(config_.runtime, topology, layout_.requests));
+    WARPLINE_TRY(plan_, runtime::place_workers(config_.runtime, topology, layout_.requests));
     return {};
   }
 
@@ -161,7 +163,7 @@ class ForwardRun {
   report::LiveResult supervise() {
     const auto stop = [this] { far_ ? far_->stop() : forwarder_->stop(); };
     const auto done = [this] {
-      if (far_ ? far_->done() : input_used_up(config_, inputs_.finite, forwarder_->received(), ports_->ports()))
+      if (far_ ? far_->done() : inputs_.used_up(config_.run.packets, forwarder_->received(), ports_->ports()))
         forwarder_->stop();
       if (config_.forward.on_gpu_failure == datapath::GpuFailure::stop && forwarder_->failure()) give_up();
       if (uses_gpu() && !capturing_ && forwarded().packets >= config_.run.warmup) {
@@ -299,7 +301,7 @@ class ForwardRun {
   runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
   const config::LoadedConfig& loaded_;
   config::Config config_;
-  RunInputs inputs_;
+  datapath::RunInputs inputs_;
   datapath::ForwardLayout layout_;
   runtime::LcorePlan plan_;
   std::optional<traffic::TrafficPlan> traffic_;

@@ -11,13 +11,13 @@
 #include "run_frame.h"
 #include "traffic_layout.h"
 #include "warpline/base/give_way.h"
+#include "warpline/datapath/run_inputs.h"
 #include "warpline/memory/packet_pool.h"
 #include "warpline/port/link_wait.h"
 #include "warpline/port/port.h"
 #include "warpline/report/live.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/eal.h"
-#include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
@@ -34,7 +34,7 @@ class GenerateRun {
 
   Result<int> run() {
     WARPLINE_CHECK(plan());
-    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, plan_, specs_, memory()));
+    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, plan_, inputs_.specs, memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(open_ports());
     report::announce(report::notes_of(plan_, *eal_, ports_));
@@ -55,15 +55,10 @@ class GenerateRun {
   /// All that can be decided, and refused, before DPDK starts.
   Result<void> plan() {
     WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
-    std::vector<int> nodes;
-    for (const port::PortSettings& port : config_.ports) {
-      WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-      specs_.push_back(port.spec);
-      nodes.push_back(runtime::port_node(port.spec));
-    }
-    const std::vector<runtime::WorkerRequest> requests = traffic_requests(nodes, queues());
+    WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports));
+    const std::vector<runtime::WorkerRequest> requests = traffic_requests(inputs_.nodes, queues());
     WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-    WARPLINE_TRY(plan_, place_workers(config_.runtime, topology, requests));
+    WARPLINE_TRY(plan_, runtime::place_workers(config_.runtime, topology, requests));
     group_ = std::make_unique<traffic::TrafficGroup>(
         std::move(traffic),
         traffic::TrafficGroup::Options{.workers = static_cast<std::uint16_t>(requests.size()),
@@ -187,7 +182,7 @@ class GenerateRun {
   runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
   const config::LoadedConfig& loaded_;
   const config::Config& config_;
-  std::vector<std::string> specs_;
+  datapath::RunInputs inputs_;
   runtime::LcorePlan plan_;
   std::optional<runtime::Eal> eal_;
   std::vector<memory::PacketPool> pools_;

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "run_frame.h"
 #include "warpline/base/give_way.h"
+#include "warpline/datapath/run_inputs.h"
 #include "warpline/forward/forward_ports.h"
 #include "warpline/report/live.h"
 #include "warpline/report/route_totals.h"
@@ -61,7 +62,8 @@ class L3ForwardRun {
  private:
   /// All that can be decided, and refused, before DPDK starts: the routes too.
   Result<route::RouteSet> plan() {
-    WARPLINE_TRY(inputs_, look_at_inputs(config_));
+    WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports));
+    config_.run.packets = inputs_.bound(config_.run.packets);
     std::vector<route::RouterPort> own;
     for (const port::PortSettings& port : config_.ports)
       own.push_back({.mac = {}, .mtu = port.mtu, .addresses = port.addresses});
@@ -69,7 +71,7 @@ class L3ForwardRun {
                                                             config_.l3forward.lookup == router::LookupKind::exact));
     WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
     layout_ = router::lay_out_routing(config_.datapath(), inputs_.nodes, topology.cpus.size());
-    WARPLINE_TRY(plan_, place_workers(config_.runtime, topology, layout_.requests));
+    WARPLINE_TRY(plan_, runtime::place_workers(config_.runtime, topology, layout_.requests));
     return routes;
   }
 
@@ -97,7 +99,7 @@ class L3ForwardRun {
     const auto done = [this] {
       if (runtime::ReloadOnSignal::take()) reload();
       router_->tend();
-      if (input_used_up(config_, inputs_.finite, router_->received(), ports_->ports())) router_->stop();
+      if (inputs_.used_up(config_.run.packets, router_->received(), ports_->ports())) router_->stop();
       return !workers_->running();
     };
     return report::run_live(config_.run,
@@ -132,7 +134,7 @@ class L3ForwardRun {
   runtime::ReloadOnSignal on_hangup_;
   const config::LoadedConfig& loaded_;
   config::Config config_;
-  RunInputs inputs_;
+  datapath::RunInputs inputs_;
   datapath::ForwardLayout layout_;
   runtime::LcorePlan plan_;
   std::vector<std::string> link_notes_;  ///< of links that were down when the run began

@@ -105,8 +105,8 @@ class MessageRun {
     const port::PortSettings& port = config_.ports.front();
     WARPLINE_CHECK(runtime::check_port_spec(port.spec));
     WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-    WARPLINE_TRY(lcores_,
-                 place_workers(config_.runtime, topology, message_requests(config_, runtime::port_node(port.spec))));
+    WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, topology,
+                                                 message_requests(config_, runtime::port_node(port.spec))));
     const auto own_port = static_cast<std::uint16_t>(49'152 + std::random_device{}() % 8192);
     const transport::MessagePortConfig setup = plan_.port(own_port);
     const Bytes memory{transport::MessagePort::memory(port, setup).value + pattern_bytes() +

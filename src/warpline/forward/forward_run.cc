@@ -2,15 +2,11 @@
 #include "warpline/forward/forward_run.h"
 
 #include <chrono>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "warpline/base/give_way.h"
 #include "warpline/datapath/path_totals.h"
 #include "warpline/machine/topology.h"
-#include "warpline/runtime/port_spec.h"
 
 namespace warpline::forward {
 
@@ -22,19 +18,14 @@ Result<std::unique_ptr<ForwardRun>> ForwardRun::start(const datapath::DatapathSe
   }
   std::unique_ptr<ForwardRun> run(new ForwardRun);
   run->settings_ = settings;
-  std::vector<std::string> specs;
-  std::vector<int> nodes;
-  for (const port::PortSettings& port : settings.ports) {
-    WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-    specs.push_back(port.spec);
-    nodes.push_back(runtime::port_node(port.spec));
-  }
+  WARPLINE_TRY(run->inputs_, datapath::look_at_inputs(settings.ports));
+  run->settings_.packets = run->inputs_.bound(settings.packets);
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  run->layout_ = datapath::lay_out_forward(settings, nodes, topology.cpus.size());
-  WARPLINE_TRY(run->plan_, runtime::plan_lcores(topology, run->layout_.requests,
-                                                {runtime.lcores, runtime.share_cores, is_real_time()}));
+  run->layout_ = datapath::lay_out_forward(settings, run->inputs_.nodes, topology.cpus.size());
+  WARPLINE_TRY(run->plan_, runtime::place_workers(runtime, topology, run->layout_.requests));
   run->ports_.emplace(run->settings_, run->layout_, 0, std::uint16_t{0});
-  WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(runtime, run->plan_, specs, run->ports_->host_memory()));
+  WARPLINE_TRY(runtime::Eal eal,
+               runtime::Eal::start(runtime, run->plan_, run->inputs_.specs, run->ports_->host_memory()));
   run->eal_.emplace(std::move(eal));
   WARPLINE_CHECK(run->ports_->open());
   WARPLINE_TRY(run->forwarder_,
@@ -60,7 +51,7 @@ ForwardRun::~ForwardRun() {
 
 Result<void> ForwardRun::run(const std::atomic<bool>& stop) {
   while (workers_->running()) {
-    const bool all = settings_.packets != 0 && forwarder_->received() >= settings_.packets;
+    const bool all = inputs_.used_up(settings_.packets, forwarder_->received(), ports_->ports());
     const bool failed =
         settings_.forward.on_gpu_failure == datapath::GpuFailure::stop && forwarder_->failure().has_value();
     if (failed) forwarder_->abandon();

@@ -9,6 +9,7 @@
 #include "warpline/base/run_totals.h"
 #include "warpline/datapath/forward_settings.h"
 #include "warpline/datapath/layout.h"
+#include "warpline/datapath/run_inputs.h"
 #include "warpline/forward/forward_ports.h"
 #include "warpline/forward/forwarder.h"
 #include "warpline/forward/make_stages.h"
@@ -33,8 +34,8 @@ class ForwardRun {
   /// Stops as run() does.
   ~ForwardRun();
 
-  /// Returns once `stop` is set, settings.packets have been received or an engine has failed, and what was in hand has
-  /// left. The error is the engine's.
+  /// Returns once `stop` is set, settings.packets have been received, ports that all replay files have no more, or an
+  /// engine has failed, and what was in hand has left. The error is the engine's.
   [[nodiscard]] Result<void> run(const std::atomic<bool>& stop);
 
   /// What all ports received and sent, and what was dropped why. Any thread; exact after run().
@@ -46,6 +47,7 @@ class ForwardRun {
   // Destroyed in reverse: lcores end before the stages that they run, ports close before their pools, the EAL goes
   // last.
   datapath::DatapathSettings settings_;
+  datapath::RunInputs inputs_;
   datapath::ForwardLayout layout_;
   runtime::LcorePlan plan_;
   std::optional<runtime::Eal> eal_;

@@ -12,6 +12,8 @@
 
 #include <rte_config.h>
 
+#include "warpline/base/give_way.h"
+
 namespace warpline::runtime {
 namespace {
 
@@ -185,6 +187,12 @@ Result<LcorePlan> plan_lcores(const machine::Topology& topology, const std::vect
         "real-time scheduling without a core for the control thread: workers sleep 5 % of the time");
   }
   return plan;
+}
+
+Result<LcorePlan> place_workers(const RuntimeSettings& settings, const machine::Topology& topology,
+                                const std::vector<WorkerRequest>& workers) {
+  return plan_lcores(topology, workers,
+                     {.lcores = settings.lcores, .share_cores = settings.share_cores, .real_time = is_real_time()});
 }
 
 std::string format(const LcorePlan& plan) {

@@ -7,6 +7,7 @@
 
 #include "warpline/base/result.h"
 #include "warpline/machine/topology.h"
+#include "warpline/runtime/runtime_settings.h"
 
 namespace warpline::runtime {
 
@@ -15,8 +16,8 @@ inline constexpr int kNoWorker = -1;  ///< in the place of a worker's index: non
 
 /// A thread that is to have an lcore.
 struct WorkerRequest {
-  std::string name;      ///< "rx 0", "engine 0.1"
-  std::string queues;    ///< what it serves, for people: "port 0 rx 0, port 1 tx 0"; may be empty
+  std::string name{};    ///< "rx 0", "engine 0.1"
+  std::string queues{};  ///< what it serves, for people: "port 0 rx 0, port 1 tx 0"; may be empty
   int node = kAnyNode;   ///< of its port
   int near = kNoWorker;  ///< index of the worker that it exchanges packets with: its node is taken when `node` is any
 };
@@ -52,6 +53,10 @@ struct LcoreLimits {
 /// deterministic. Usage error: more lcores than processors without share_cores, or more workers than DPDK has lcores.
 [[nodiscard]] Result<LcorePlan> plan_lcores(const machine::Topology& topology,
                                             const std::vector<WorkerRequest>& workers, const LcoreLimits& limits);
+
+/// Places the workers on a machine as far as the settings let them. The calling thread is scheduled as they will be.
+[[nodiscard]] Result<LcorePlan> place_workers(const RuntimeSettings& settings, const machine::Topology& topology,
+                                              const std::vector<WorkerRequest>& workers);
 
 /// A table for people, one line a worker, then the notes.
 [[nodiscard]] std::string format(const LcorePlan& plan);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/datapath/run_inputs.h"
+
+#include "warpline/runtime/pcap_file.h"
+#include "warpline/runtime/port_spec.h"
+
+namespace warpline::datapath {
+namespace {
+
+/// Packets that a port can ever receive because it replays a file once; 0 for all other ports.
+Result<std::uint64_t> recorded_packets(const std::string& text) {
+  WARPLINE_TRY(const runtime::PortSpec spec, runtime::parse_port_spec(text));
+  const auto file = spec.arguments.find("rx_pcap");
+  if (spec.driver != "net_pcap" || file == spec.arguments.end()) return std::uint64_t{0};
+  const auto endless = spec.arguments.find("infinite_rx");
+  if (endless != spec.arguments.end() && endless->second != "0") return std::uint64_t{0};
+  WARPLINE_TRY(const runtime::PcapFacts facts, runtime::check_pcap(file->second));
+  return facts.packets;
+}
+
+}  // namespace
+
+std::uint64_t RunInputs::bound(std::uint64_t asked) const {
+  return recorded != 0 && (asked == 0 || asked > recorded) ? recorded : asked;
+}
+
+bool RunInputs::used_up(std::uint64_t packets, std::uint64_t received, std::span<const port::Port> ports) const {
+  if (packets == 0) return false;
+  if (received < packets && recorded != 0) {  // what is lost never comes again
+    for (const port::Port& port : ports) {
+      const port::PortCounters counters = port.counters();
+      received += counters.rx_errors + counters.rx_no_mbuf;
+    }
+  }
+  return received >= packets;
+}
+
+Result<RunInputs> look_at_inputs(std::span<const port::PortSettings> ports) {
+  RunInputs inputs;
+  bool endless = false;
+  for (const port::PortSettings& port : ports) {
+    WARPLINE_CHECK(runtime::check_port_spec(port.spec));
+    WARPLINE_TRY(const std::uint64_t packets, recorded_packets(port.spec));
+    endless = endless || packets == 0;
+    inputs.recorded += packets;
+    inputs.specs.push_back(port.spec);
+    inputs.nodes.push_back(runtime::port_node(port.spec));
+  }
+  if (endless) inputs.recorded = 0;
+  return inputs;
+}
+
+}  // namespace warpline::datapath
