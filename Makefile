@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each target works as the first command on a fresh Debian or Ubuntu machine.
 MAKEFLAGS += --no-print-directory
-.PHONY: help build run test sanitize bundle bench docs format clean setup
+.PHONY: help build run test sanitize bundle bench docs report format clean setup
 
 help:
 	@echo "make run      build, then forward frames between software NICs for three seconds and verify every byte"
@@ -10,6 +10,7 @@ help:
 	@echo "make build    build; the program is build/warpline"
 	@echo "make bundle   build/bundle/: program, tests and benchmarks that need nothing but glibc where they run"
 	@echo "make bench    the benchmarks that this machine can run; results under build/bench/"
+	@echo "make report   draw the kept results as one page, docs/report.html"
 	@echo "make docs     the reference of the libraries, build/docs/index.html; needs doxygen"
 	@echo "make format   lay out the C++ sources"
 	@echo "make clean    remove build/"
@@ -37,6 +38,9 @@ bundle: setup
 
 bench: setup
 	@setup/bench
+
+report: setup
+	@setup/report
 
 docs:
 	@setup/docs

@@ -536,7 +536,7 @@ std::string facts(const Json& object) {
   std::string html = "<dl class=\"facts\">\n";
   for (const auto& [key, value] : object.items()) {
     html += "<div><dt>" + escape(words(key)) + "</dt><dd>";
-    if (value.is_object()) {
+    if (value.is_object() && !as_statistic(value)) {
       std::string parts;
       for (const Leaf& leaf : leaves(value)) {
         parts += (parts.empty() ? "" : ", ") + escape(words(leaf.path)) + " " + cell("", *leaf.value);

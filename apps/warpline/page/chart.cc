@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "page/markup.h"
 #include "page/scale.h"
@@ -14,39 +15,67 @@ namespace warpline::page {
 namespace {
 
 // Sizes in CSS pixels. Across, everything is in per cent of the figure, so that it fits any width.
-constexpr int kLine = 16;          ///< of a label's text
-constexpr int kTrack = 18;         ///< where a row's marks are
-constexpr int kGap = 6;            ///< between rows
-constexpr int kAxis = 22;          ///< below all rows
-constexpr std::size_t kWrap = 36;  ///< characters of a label's line: what the narrowest figure has room for
-constexpr double kInset = 2;       ///< per cent at both ends, for half a mark
+constexpr int kLine = 16;    ///< of a label's text
+constexpr int kTrack = 18;   ///< where a row's marks are
+constexpr int kGap = 6;      ///< between rows
+constexpr int kAxis = 22;    ///< below all rows
+constexpr int kWrap = 3400;  ///< width of a label's line, see width_of(): what the narrowest figure has room for
+constexpr double kLineRoom =
+    4.1;                      ///< the narrowest figure's room for a line's label, as width_of() a per mille of the axis
+constexpr double kInset = 2;  ///< per cent at both ends, for half a mark
 constexpr std::size_t kSymbols = 8;
 constexpr double kOffScale = 1.6;  ///< ceilings this many times above all values would squeeze them
 
 constexpr std::string_view kPeers[] = {"testpmd", "kernel", "raw",     "baseline", "published", "iperf",
                                        "null",    "quiet",  "without", "l2fwd",    "fast-free", "off"};
 
+/// `width_of` estimates how wide a character is, in per cent of an average one: fonts differ, so wide rather than
+/// narrow.
+int width_of(char c) {
+  constexpr std::string_view kNarrow = " .,:;|'!ijlt()[]", kWide = "mwMW@%";
+  if ((static_cast<unsigned char>(c) & 0xc0) == 0x80) return 0;  // goes on with the character before
+  if (kNarrow.find(c) != std::string_view::npos) return 65;
+  if (kWide.find(c) != std::string_view::npos) return 165;
+  return c >= 'A' && c <= 'Z' ? 125 : static_cast<unsigned char>(c) >= 0x80 ? 150 : 100;
+}
+
+int width_of(std::string_view text) {
+  int width = 0;
+  for (const char c : text) width += width_of(c);
+  return width;
+}
+
 /// `lines_of` breaks a label after spaces and, where there is none, anywhere between two characters.
 std::vector<std::string> lines_of(const std::string& label) {
   std::vector<std::string> lines(1);
-  std::size_t length = 0, last_space = std::string::npos;
-  for (std::size_t i = 0; i < label.size(); ++i) {
-    const bool continues = (static_cast<unsigned char>(label[i]) & 0xc0) == 0x80;
-    if (!continues && length == kWrap) {
+  std::size_t last_space = std::string::npos;
+  int width = 0;
+  for (const char c : label) {
+    if (width_of(c) != 0 && width + width_of(c) > kWrap) {
       std::string rest;
       if (last_space != std::string::npos) {
         rest = lines.back().substr(last_space + 1);
         lines.back().resize(last_space);
       }
-      lines.push_back(rest);
-      length = rest.size();
+      width = width_of(rest);
+      lines.push_back(std::move(rest));
       last_space = std::string::npos;
     }
-    if (label[i] == ' ') last_space = lines.back().size();
-    lines.back() += label[i];
-    if (!continues) ++length;
+    if (c == ' ') last_space = lines.back().size();
+    lines.back() += c;
+    width += width_of(c);
   }
   return lines;
+}
+
+/// `tick_text` is short enough for five of them below the narrowest plot.
+std::string tick_text(double value) {
+  for (const auto& [unit, name] : {std::pair{1e9, " G"}, std::pair{1e6, " M"}, std::pair{1e4, " k"}}) {
+    const double scaled = std::abs(value) / unit;
+    if (scaled >= 1 && scaled < 1e5) return fmt::format("{:g}{}", value / (unit == 1e4 ? 1e3 : unit), name);
+  }
+  return value != 0 && (std::abs(value) < 1e-3 || std::abs(value) >= 1e4) ? fmt::format("{:.2g}", value)
+                                                                          : fmt::format("{:g}", value);
 }
 
 std::string percent(double per_mille) { return fmt::format("{:.4g}%", kInset + per_mille / 1000 * (100 - 2 * kInset)); }
@@ -63,21 +92,20 @@ class Drawing {
 
   std::string html() {
     choose_lines();
-    std::string inner;
     int y = kGap;
     for (const Line* line : drawn_) {
       line_labels_ += line_label(*line, y + kLine - 4);
       y += kLine;
     }
     const int top = y;
-    for (const Row& row : chart_.rows) y = draw_row(row, y, inner);
+    for (const Row& row : chart_.rows) y = draw_row(row, y);
     const int bottom = y;
     std::string result = "<figure class=\"plot\">\n<figcaption>" + caption() + "</figcaption>\n" + legend();
     result += fmt::format(
         "<svg role=\"img\" aria-labelledby=\"{0}t {0}d\" width=\"100%\" height=\"{1}\">\n"
         "<title id=\"{0}t\">{2}</title>\n<desc id=\"{0}d\">{3}</desc>\n",
         id_, bottom + kAxis, escape(chart_.title), description());
-    return result + axis(top, bottom) + line_labels_ + inner + tracks(bottom) + marks_ + "\n</svg>\n" + beyond() +
+    return result + axis(top, bottom) + line_labels_ + labels() + tracks(bottom) + marks_ + "\n</svg>\n" + beyond() +
            "</figure>\n";
   }
 
@@ -159,7 +187,7 @@ class Drawing {
                            place < 60    ? "start"
                            : place > 940 ? "end"
                                          : "middle",
-                           rounded(tick));
+                           tick_text(tick));
     }
     std::string lines;
     for (const Line* line : drawn_) {
@@ -170,30 +198,39 @@ class Drawing {
     return "<g aria-hidden=\"true\">" + grid + texts + "</g>\n" + lines + "\n";
   }
 
-  [[nodiscard]] std::string line_label(const Line& line, int y) const {
-    const double place = scale_.place(line.value->get<double>());
-    const bool left = place > 500;
-    return fmt::format(
-        "<text class=\"{0}\" x=\"{1}\" y=\"{2}\" dx=\"{3}\" text-anchor=\"{4}\">{5} "
-        "<tspan{6}>{7}</tspan></text>\n",
-        line.is_limit ? "limit" : "ceiling", percent(place), y, left ? -5 : 5, left ? "end" : "start",
-        escape(line.label), value_attribute(*line.value), rounded(*line.value));
+  /// Names of rows beside the line at which the axis begins, and values at its end.
+  [[nodiscard]] std::string labels() const {
+    return fmt::format("<svg x=\"{}%\">{}</svg>\n{}\n", kInset, labels_, values_);
   }
 
-  int draw_row(const Row& row, int y, std::string& inner) {
+  [[nodiscard]] std::string line_label(const Line& line, int y) const {
+    const double place = scale_.place(line.value->get<double>());
+    const std::string number = rounded(*line.value);
+    const int width = width_of(line.label) + width_of(number) + 200;
+    const bool left = width <= place * kLineRoom;
+    const bool right = !left && width <= (1000 - place) * kLineRoom;
+    return fmt::format(
+        "<text class=\"{}\" x=\"{}\" y=\"{}\" dx=\"{}\" text-anchor=\"{}\">{} <tspan{}>{}</tspan></text>\n",
+        line.is_limit ? "limit" : "ceiling", left || right ? percent(place) : "100%", y,
+        left    ? -5
+        : right ? 5
+                : 0,
+        right ? "start" : "end", escape(line.label), value_attribute(*line.value), number);
+  }
+
+  int draw_row(const Row& row, int y) {
     const std::vector<std::string> lines = lines_of(row.label);
     const bool alone = row.marks.size() == 1 && row.marks.front().number != nullptr;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      inner += fmt::format("<text y=\"{}\">{}</text>", y + 12, escape(lines[i]));
+      labels_ += fmt::format("<text x=\"5\" y=\"{}\">{}</text>", y + 12, escape(lines[i]));
       if (i == 0 && alone) {
         const Json& number = *row.marks.front().number;
-        inner += fmt::format("<text class=\"value\" x=\"100%\" y=\"{}\"{}>{}</text>", y + 12, value_attribute(number),
-                             rounded(number));
+        values_ += fmt::format("<text class=\"value\" x=\"100%\" y=\"{}\"{}>{}</text>", y + 12, value_attribute(number),
+                               rounded(number));
       }
       y += kLine;
     }
     for (const Mark& mark : row.marks) draw_mark(row, mark, y + kTrack / 2);
-    inner += "\n";
     return y + kTrack + kGap;
   }
 
@@ -210,13 +247,17 @@ class Drawing {
     if (mark.low && mark.high) paths.intervals += at(*mark.low) + to(*mark.high);
     if (mark.number == nullptr) return;
     if (!many && scale_.kind() == Scale::Kind::from_zero) paths.bars += at(0) + to(mark.value);
+    if (style == "r0" || style == "s0") {  // circles, which a path of dots draws too
+      paths.marks += at(mark.value) + "h0";
+      return;
+    }
     marks_ += fmt::format("<use class=\"{0}\" href=\"#{0}\" x=\"{1}\" y=\"{2}\"/>", style,
                           percent(scale_.place(mark.value)), y);
   }
 
   /// Bars, intervals and samples, in a picture of their own that is as wide as the axis and 1000 units across.
   [[nodiscard]] std::string tracks(int height) const {
-    std::string bars, intervals, samples;
+    std::string bars, intervals, samples, marks;
     const auto add = [](std::string& to, const char* name, const std::string& style, const std::string& path) {
       if (!path.empty()) to += fmt::format("<path class=\"{} {}\" d=\"{}\"/>\n", name, style, path);
     };
@@ -224,11 +265,12 @@ class Drawing {
       add(bars, "bars", style, paths.bars);
       add(intervals, "intervals", style, paths.intervals);
       add(samples, "samples", style, paths.samples);
+      add(marks, "marks", style, paths.marks);
     }
     return fmt::format(
         "<svg x=\"{}%\" width=\"{}%\" height=\"{}\" viewBox=\"0 0 1000 {}\" preserveAspectRatio=\"none\" "
-        "aria-hidden=\"true\">\n{}{}{}</svg>\n",
-        kInset, 100 - 2 * kInset, height, height, bars, samples, intervals);
+        "aria-hidden=\"true\">\n{}{}{}{}</svg>\n",
+        kInset, 100 - 2 * kInset, height, height, bars, samples, intervals, marks);
   }
 
   [[nodiscard]] std::string beyond() const {
@@ -245,10 +287,10 @@ class Drawing {
   std::vector<const Line*> drawn_, beyond_;
   std::string line_labels_;
   struct Paths {
-    std::string bars, intervals, samples;
+    std::string bars, intervals, samples, marks;
   };
   std::map<std::string, Paths> paths_;  ///< by style
-  std::string marks_;
+  std::string marks_, labels_, values_;
 };
 
 std::string small_symbol(const std::string& name) {
@@ -286,7 +328,10 @@ Mark mark_of(const Statistic& statistic, std::size_t series) {
 }
 
 std::string draw(const Chart& chart, const std::string& id) {
-  const bool empty = std::ranges::all_of(chart.rows, [](const Row& row) { return row.marks.empty(); });
+  // Where all is zero, such as losses, there is nothing to see.
+  const bool empty = std::ranges::all_of(chart.rows, [](const Row& row) {
+    return std::ranges::all_of(row.marks, [](const Mark& mark) { return mark.value == 0 && mark.samples.empty(); });
+  });
   return empty ? "" : Drawing(chart, id).html();
 }
 

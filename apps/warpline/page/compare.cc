@@ -75,20 +75,6 @@ std::string ratio(const Json& now, const Json& before, std::size_t column) {
 
 using Group = std::vector<const Document*>;
 
-std::string machine_text(const Document& document) {
-  const Json* host = member(document.json, "host");
-  std::string text = host == nullptr ? "" : escape(string_member(*host, "cpu"));
-  const Json* cpus = host == nullptr ? nullptr : member(*host, "cpus");
-  if (cpus != nullptr && cpus->is_number()) text += ", " + data(*cpus) + " CPUs";
-  if (const Json* gpus = member(document.json, "gpus"); gpus != nullptr && is_object_array(*gpus)) {
-    for (const Json& gpu : *gpus) text += ", " + escape(string_member(gpu, "name"));
-  }
-  if (const Json* gpu = member(document.json, "gpu")) {
-    if (const std::string name = string_member(*gpu, "name"); !name.empty()) text += ", " + escape(name);
-  }
-  return text;
-}
-
 /// The documents as columns; figures that at least two of them have as rows.
 std::string compare(const Group& group) {
   std::vector<std::string> names;
@@ -113,7 +99,7 @@ std::string compare(const Group& group) {
     const std::string link = fmt::format("<a href=\"#{}\">{}</a>", group[i]->id, escape(group[i]->name));
     heads += "<th scope=\"col\">" + link + "</th>";
     runs += "<tr><th scope=\"row\">" + link + "</th><td>" + escape(group[i]->date) + "</td><td>" +
-            machine_text(*group[i]) + "</td><td>" +
+            machine_html(*group[i]) + "</td><td>" +
             (before[i] < group.size() ? "to " + escape(group[before[i]]->name)
                                       : "<span class=\"none\">none: first on its machine</span>") +
             "</td></tr>\n";
@@ -132,7 +118,7 @@ std::string compare(const Group& group) {
       "</caption>\n<thead><tr><th scope=\"col\">figure</th>{1}</tr></thead>\n<tbody>\n",
       caption, heads);
   for (const std::string& name : names) {
-    html += "<tr><th scope=\"row\">" + escape(name) + "</th>";
+    html += "<tr><th scope=\"row\">" + escape(name);
     const std::vector<const Json*>& row = rows.at(name);
     for (std::size_t i = 0; i < group.size(); ++i) {
       html += "<td>";
@@ -142,9 +128,8 @@ std::string compare(const Group& group) {
         while (other < group.size() && row[other] == nullptr) other = before[other];
         if (other < group.size()) html += ratio(number_of(*row[i]), number_of(*row[other]), other);
       }
-      html += "</td>";
     }
-    html += "</tr>\n";
+    html += "\n";
   }
   return "<details>\n<summary>" + caption + "</summary>\n" + html + "</tbody>\n</table>\n</div>\n</details>\n";
 }

@@ -147,6 +147,20 @@ Json machine_facts(const Document& document) {
   return facts;
 }
 
+std::string machine_html(const Document& document) {
+  const Json* host = member(document.json, "host");
+  std::string text = host == nullptr ? "" : escape(string_member(*host, "cpu"));
+  const Json* cpus = host == nullptr ? nullptr : member(*host, "cpus");
+  if (cpus != nullptr && cpus->is_number()) text += ", " + data(*cpus) + " CPUs";
+  if (const Json* gpus = member(document.json, "gpus"); gpus != nullptr && is_object_array(*gpus)) {
+    for (const Json& gpu : *gpus) text += ", " + escape(string_member(gpu, "name"));
+  }
+  if (const Json* gpu = member(document.json, "gpu")) {
+    if (const std::string name = string_member(*gpu, "name"); !name.empty()) text += ", " + escape(name);
+  }
+  return text;
+}
+
 bool same_machine(const Document& a, const Document& b) { return identity(a) == identity(b); }
 
 bool is_head_key(std::string_view key) { return is_among(key, kHeadKeys) || is_among(key, kMachineKeys); }

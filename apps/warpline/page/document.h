@@ -28,6 +28,8 @@ struct Document {
 
 /// What a document says about its machine: objects and scalars by key, in the order of the file.
 [[nodiscard]] Json machine_facts(const Document& document);
+/// One line of HTML about the machine: its processor, how many of them, its GPUs.
+[[nodiscard]] std::string machine_html(const Document& document);
 /// True if both name the same processor, number of processors and GPUs: then their speeds may be compared.
 [[nodiscard]] bool same_machine(const Document& a, const Document& b);
 

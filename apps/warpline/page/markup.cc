@@ -64,7 +64,7 @@ std::string escape(std::string_view text) {
 std::string rounded(double value) {
   const double size = std::abs(value);
   if (size == 0) return "0";
-  if (size >= 1e15 || size < 1e-4) return fmt::format("{:.{}e}", value, kSignificantDigits - 1);
+  if (size >= 1e15 || size < 1e-4) return fmt::format("{:.{}g}", value, kSignificantDigits);
   const int integer_digits = static_cast<int>(std::floor(std::log10(size))) + 1;
   std::string text = fmt::format("{:.{}f}", value, std::clamp(kSignificantDigits - integer_digits, 0, kMostDecimals));
   if (text.find('.') != std::string::npos) {

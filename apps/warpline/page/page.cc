@@ -17,8 +17,6 @@
 namespace warpline::page {
 namespace {
 
-constexpr std::size_t kShortCommit = 10;
-
 struct Counts {
   std::size_t met = 0, missed = 0, other = 0;
 
@@ -118,9 +116,8 @@ std::string head_of(const Document& document) {
   add("file", "<code>" + escape(document.name) + "</code>");
   if (!document.date.empty()) add("date", fmt::format("<time datetime=\"{0}\">{0}</time>", escape(document.date)));
   if (!document.commit.empty()) {
-    add("commit", fmt::format("<code title=\"{}\">{}</code>{}", escape(document.commit),
-                              escape(document.commit.substr(0, kShortCommit)),
-                              document.modified ? ", sources changed since" : ""));
+    add("commit",
+        "<code>" + escape(document.commit) + "</code>" + (document.modified ? ", sources changed since" : ""));
   }
   std::string html = "<dl class=\"facts\">\n" + items + "</dl>\n";
   const std::string question = string_member(document.json, "question");
@@ -147,7 +144,10 @@ std::string machine_of(const Document& document) {
       html += facts(single);
     }
   }
-  return html.empty() ? "" : "<details class=\"machine\">\n<summary>The machine</summary>\n" + html + "</details>\n";
+  const std::string line = machine_html(document);
+  return html.empty() ? ""
+                      : "<details class=\"machine\">\n<summary>The machine" + (line.empty() ? "" : ": " + line) +
+                            "</summary>\n" + html + "</details>\n";
 }
 
 std::string article(const Document& document, const std::vector<Verdict>& verdicts) {
@@ -157,7 +157,7 @@ std::string article(const Document& document, const std::vector<Verdict>& verdic
   std::string items;
   for (const Verdict& verdict : verdicts) items += verdict_item(verdict, nullptr);
   if (!items.empty()) html += "<section>\n<h3>Verdicts</h3>\n<ul class=\"verdicts\">\n" + items + "</ul>\n</section>\n";
-  return html + body(document) + "<p class=\"up\"><a href=\"#verdicts\">Back to the verdicts</a></p>\n</article>\n";
+  return html + body(document) + "<p class=\"up\"><a href=\"#top\">Back to the top</a></p>\n</article>\n";
 }
 
 }  // namespace

@@ -152,7 +152,9 @@ std::vector<std::string> labels(const Json& array) {
     std::vector<std::string> parts;
     for (const Json& element : array) {
       const Json* value = member(element, key);
-      parts.push_back(value == nullptr || !is_scalar(*value) || value->is_null() ? "" : label_part(key, *value));
+      parts.push_back(value == nullptr || !is_scalar(*value) || value->is_null() || value->is_number_float()
+                          ? ""
+                          : label_part(key, *value));
     }
     if (std::ranges::all_of(parts, [&](const std::string& part) { return part == parts.front(); })) continue;
     ++keys;

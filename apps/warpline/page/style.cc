@@ -61,6 +61,7 @@ summary { cursor: pointer; color: var(--accent); padding: .15rem 0; }
 .sum .missed, .badge.missed { background: var(--missed-back); color: var(--missed); }
 td.met { color: var(--met); } td.missed { color: var(--missed); font-weight: 650; }
 .badge { display: inline-block; padding: 0 .55rem; border-radius: 1rem; font-size: .82rem; line-height: 1.6; white-space: nowrap; }
+.badge::before { content: "– " / ""; } .badge.met::before { content: "✓ " / ""; } .badge.missed::before { content: "✗ " / ""; }
 .badge.neutral { background: var(--other-back); color: var(--ink); }
 ul.verdicts { list-style: none; padding: 0; margin: .4rem 0; }
 ul.verdicts li { display: flex; gap: .7rem; align-items: baseline; padding: .3rem 0; border-top: 1px solid var(--rule); }
@@ -102,6 +103,7 @@ line.ceiling { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 3; } 
 .plot path { fill: none; vector-effect: non-scaling-stroke; }
 .plot path.bars { stroke-width: 7; opacity: .18; }
 .plot path.intervals { stroke-width: 3; stroke-linecap: round; opacity: .65; }
+.plot path.marks { stroke-width: 10; stroke-linecap: round; }
 .plot path.samples { stroke-width: 3; stroke-linecap: round; opacity: .35; }
 .hollow { fill: var(--card); stroke-width: 2; }
 .r0, .s0 { fill: var(--accent); stroke: var(--accent); } .r1, .s1 { fill: var(--peer); stroke: var(--peer); }

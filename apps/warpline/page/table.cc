@@ -26,21 +26,20 @@ std::string last_key(const std::string& path) { return path.substr(path.rfind('.
 
 }  // namespace
 
+// The end tags of rows and cells are optional in HTML, and there are many of them.
 std::string draw(const Table& table) {
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{0}\">\n<table>\n<caption>{0}"
       "</caption>\n<thead><tr>",
       escape(table.caption));
-  for (const std::string& heading : table.headings) html += "<th scope=\"col\">" + escape(heading) + "</th>";
-  html += "</tr></thead>\n<tbody>\n";
+  for (const std::string& heading : table.headings) html += "<th scope=\"col\">" + escape(heading);
+  html += "\n<tbody>\n";
   for (const std::vector<std::string>& row : table.rows) {
     html += "<tr>";
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      html += i == 0 ? "<th scope=\"row\">" + row[i] + "</th>" : "<td>" + row[i] + "</td>";
-    }
-    html += "</tr>\n";
+    for (std::size_t i = 0; i < row.size(); ++i) html += (i == 0 ? "<th scope=\"row\">" : "<td>") + row[i];
+    html += "\n";
   }
-  return html + "</tbody>\n</table>\n</div>\n";
+  return html + "</table>\n</div>\n";
 }
 
 std::string cell(std::string_view key, const Json& value) {

@@ -57,7 +57,8 @@ std::string evidence_among(const Json& object, std::string_view verdict) {
   std::string text;
   std::size_t parts = 0;
   for (const auto& [key, value] : object.items()) {
-    if (key == verdict || !is_scalar(value) || key == "command" || ++parts > kMostEvidence) continue;
+    if (key == verdict || key == "expected" || key == "command" || !is_scalar(value) || ++parts > kMostEvidence)
+      continue;
     add(text, escape(words(key)) + " " + scalar(value));
   }
   return text;
@@ -114,7 +115,8 @@ class Collector {
     if (value.is_array()) {
       const std::vector<std::string> names = labels(value);
       for (std::size_t i = 0; i < value.size(); ++i) {
-        if (value[i].is_structured()) walk(value[i], names[i].empty() ? subject : joined(names[i]), false);
+        const bool named = !names[i].empty() && member(value[i], "expected") == nullptr;
+        if (value[i].is_structured()) walk(value[i], named ? joined(names[i]) : subject, false);
       }
       return;
     }
@@ -138,7 +140,7 @@ class Collector {
     const std::string word = word_of(value);
     if (occurrences_[key] > kMany && state_of(word) != State::missed) return;
     const std::string expected = string_member(object, "expected");
-    const std::string what = expected.empty() ? subject : subject + " · " + expected;
+    const std::string what = expected.empty() ? subject : subject == words(key) ? expected : subject + " · " + expected;
     note(state_of(word), word, what, value.is_string() ? evidence_beside(object) : evidence_among(object, key));
   }
 
@@ -165,9 +167,7 @@ std::vector<Verdict> verdicts_of(const Document& document) { return Collector().
 
 std::string badge(State state, std::string_view word) {
   const char* name = state == State::met ? "met" : state == State::missed ? "missed" : "neutral";
-  const char* sign = state == State::met ? "✓" : state == State::missed ? "✗" : "–";
-  return fmt::format("<span class=\"badge {}\"><span aria-hidden=\"true\">{} </span>{}</span>", name, sign,
-                     escape(word));
+  return fmt::format("<span class=\"badge {}\">{}</span>", name, escape(word));
 }
 
 }  // namespace warpline::page

@@ -34,7 +34,7 @@ struct Verdict {
 /// as those of all runs of a matrix, they are counted by word, and only the missed ones are told one by one.
 [[nodiscard]] std::vector<Verdict> verdicts_of(const Document& document);
 
-/// The word of a state in a coloured box, with its sign.
+/// The word of a state in a coloured box; its sign comes from the style sheet.
 [[nodiscard]] std::string badge(State state, std::string_view word);
 
 }  // namespace warpline::page
