@@ -57,7 +57,8 @@ std::string evidence_among(const Json& object, std::string_view verdict) {
   std::string text;
   std::size_t parts = 0;
   for (const auto& [key, value] : object.items()) {
-    if (key == verdict || key == "expected" || key == "command" || !is_scalar(value) || ++parts > kMostEvidence)
+    if (key == verdict || key == "expected" || key == "schema_version" || key == "command" || !is_scalar(value) ||
+        ++parts > kMostEvidence)
       continue;
     add(text, escape(words(key)) + " " + scalar(value));
   }
