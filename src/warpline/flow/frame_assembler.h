@@ -78,6 +78,7 @@ class FrameAssembler {
     if (view_.words->handed == published_) [[likely]]
       return;
     published_ = view_.words->handed;
+    fence_payloads();
     core_.publish();
   }
 
