@@ -84,6 +84,7 @@ warpline_folder(bench/l3forward USES base memory packet port datapath route rout
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
 warpline_folder(examples        USES base ethdev_transport forward machine message packet runtime transport)
 warpline_folder(tests/examples  USES packet)
+warpline_folder(tests/flow      USES base flow)
 warpline_folder(tests/frames    USES base packet workload)
 warpline_folder(tests/fuzz USES config flow message packet page rate route runtime vnic_api)
 warpline_folder(tests/memory    USES memory port runtime)
