@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our side of bench/frames/run: SPEAD packets of a file, in memory, into frames of one heap.
 //
-//     frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES
+//     frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies]
 //
 // PACKETS holds packets of PACKET_BYTES one behind the other, whole heaps from counter 1 on, or their counters do not
 // matter. Each line on standard input is one measurement: all packets once, the time of it in seconds on standard
@@ -16,11 +16,13 @@
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "warpline/base/large_vector.h"
 #include "warpline/base/prefetch.h"
 #include "warpline/flow/frame_assembler.h"
+#include "warpline/flow/payload_copy.h"
 #include "warpline/packet/byte_order.h"
 
 namespace {
@@ -81,11 +83,32 @@ int measure(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, 
   return 0;
 }
 
+int measure_copies(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, std::size_t payload) {
+  const std::size_t count = packets.size() / packet_bytes;
+  LargeVector<std::uint8_t> memory(count * payload);
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + kAhead < count) prefetch_bytes<false>(packets.data() + (i + kAhead) * packet_bytes, packet_bytes);
+      flow::stream_payload(memory.data() + i * payload, packets.data() + (i + 1) * packet_bytes - payload,
+                           static_cast<std::uint32_t>(payload));
+    }
+    flow::fence_payloads();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint8_t* const sent = packets.data() + (i + 1) * packet_bytes - payload;
+      if (std::memcmp(memory.data() + i * payload, sent, payload) != 0) return 4;
+    }
+    std::cout << taken.count() << std::endl;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 5) {
-    std::cerr << "frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES\n";
+  if (count != 5 && (count != 6 || std::string_view(arguments[5]) != "copies")) {
+    std::cerr << "frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies]\n";
     return 2;
   }
   std::ifstream file(arguments[1], std::ios::binary);
@@ -94,5 +117,6 @@ int main(int count, char** arguments) {
     std::cerr << "cannot read " << arguments[1] << '\n';
     return 2;
   }
+  if (count == 6) return measure_copies(packets, std::stoul(arguments[2]), std::stoul(arguments[4]));
   return measure(packets, std::stoul(arguments[2]), std::stoul(arguments[3]), std::stoul(arguments[4]));
 }
