@@ -4,20 +4,24 @@
 #include <cstdint>
 #include <cstring>
 
+#include "warpline/base/host_device.h"
+
 namespace warpline::traffic {
 
 /// memcmp and memcpy for lengths that are mostly a few bytes, where calling them would cost more than the work.
 inline constexpr std::uint32_t kSmall = 32;
 
 template <typename Word>
-[[nodiscard]] inline Word load(const std::uint8_t* bytes) {
+[[nodiscard]] WARPLINE_HD inline Word load(const std::uint8_t* bytes) {
   Word word;
   std::memcpy(&word, bytes, sizeof(Word));
   return word;
 }
 
-[[nodiscard]] inline bool same_bytes(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t n) {
+[[nodiscard]] WARPLINE_HD inline bool same_bytes(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t n) {
+#if !defined(__CUDA_ARCH__)
   if (n > kSmall) return std::memcmp(a, b, n) == 0;
+#endif
   std::uint64_t difference = 0;
   std::uint32_t i = 0;
   for (; i + 8 <= n; i += 8) difference |= load<std::uint64_t>(a + i) ^ load<std::uint64_t>(b + i);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <utility>
 
 #include "warpline/base/random.h"
 #include "warpline/base/units.h"
@@ -109,8 +111,12 @@ Result<TrafficPlan> TrafficPlan::make(const TrafficSettings& settings, std::uint
   plan.header_bytes_ = std::holds_alternative<Ipv4Address>(settings.src_ip) ? kIpv4Headers : kIpv6Headers;
   WARPLINE_CHECK(plan.read_sizes(settings));
   plan.key_ = mix64(seed);
-  plan.make_templates(settings);
-  plan.make_pattern(seed);
+  auto owned = std::make_shared<Owned>();
+  owned->templates = plan.make_templates(settings);
+  make_pattern(seed, *owned);
+  std::copy_n(owned->templates.front().bytes.begin(), plan.macs_.size(), plan.macs_.begin());
+  plan.tables_ = {owned->templates.data(), owned->pattern.data(), owned->sums.data()};
+  plan.owned_ = std::move(owned);
   return plan;
 }
 
@@ -138,43 +144,30 @@ Result<void> TrafficPlan::read_sizes(const TrafficSettings& settings) {
   return {};
 }
 
-void TrafficPlan::make_templates(const TrafficSettings& settings) {
-  templates_.reserve(std::size_t{flows_} * kind_count_);
+std::vector<HeaderTemplate> TrafficPlan::make_templates(const TrafficSettings& settings) const {
+  std::vector<HeaderTemplate> templates;
+  templates.reserve(template_count());
   for (std::uint32_t flow = 0; flow < flows_; ++flow) {
     for (std::uint32_t kind = 0; kind < kind_count_; ++kind) {
-      templates_.push_back(
+      templates.push_back(
           header_bytes_ == kIpv4Headers
               ? make_template<Ipv4Address>(settings, packet::Ipv4View::kHeaderLength, flow, sizes_[kind])
               : make_template<Ipv6Address>(settings, packet::Ipv6View::kHeaderLength, flow, sizes_[kind]));
     }
   }
-  std::copy_n(templates_.front().bytes.begin(), macs_.size(), macs_.begin());
+  return templates;
 }
 
-void TrafficPlan::make_pattern(std::uint64_t seed) {
+void TrafficPlan::make_pattern(std::uint64_t seed, Owned& owned) {
   Random random(seed);
-  pattern_.resize(kPatternBytes);
-  for (std::uint8_t& byte : pattern_) byte = static_cast<std::uint8_t>(random.next() >> 56);
-  pattern_sums_.resize(kPatternBytes / 2 + 1);
-  for (std::size_t word = 0; word < kPatternBytes / 2; ++word) {
+  owned.pattern.resize(kPatternBytes);
+  for (std::uint8_t& byte : owned.pattern) byte = static_cast<std::uint8_t>(random.next() >> 56);
+  owned.sums.resize(kPatternSums);
+  for (std::size_t word = 0; word + 1 < kPatternSums; ++word) {
     std::uint16_t value;
-    std::memcpy(&value, &pattern_[2 * word], sizeof(value));
-    pattern_sums_[word + 1] = pattern_sums_[word] + value;
+    std::memcpy(&value, &owned.pattern[2 * word], sizeof(value));
+    owned.sums[word + 1] = owned.sums[word] + value;
   }
-}
-
-bool TrafficPlan::looks_ours(const std::uint8_t* head) const {
-  const std::uint8_t* expected = templates_.front().bytes.data();
-  const auto same = [&](std::uint32_t offset, std::uint32_t length) {
-    return std::memcmp(head + offset, expected + offset, length) == 0;
-  };
-  const bool ipv4 = header_bytes_ == kIpv4Headers;
-  const std::uint32_t protocol = kEthernet + (ipv4 ? packet::Ipv4View::kProtocol : packet::Ipv6View::kNextHeader);
-  const std::uint32_t destination =
-      kEthernet + (ipv4 ? packet::Ipv4View::kDestination : packet::Ipv6View::kDestination);
-  const std::uint32_t port = header_bytes_ - packet::UdpView::kHeaderLength + packet::UdpView::kDestinationPort;
-  return same(packet::EthernetView::kEtherType, 2) && same(protocol, 1) && same(destination, ipv4 ? 4 : 16) &&
-         same(port, 2);
 }
 
 }  // namespace warpline::traffic

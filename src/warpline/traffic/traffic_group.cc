@@ -38,13 +38,14 @@ bool TrafficGroup::sending() const {
 }
 
 bool TrafficGroup::all_came_back() const {
+  const std::uint64_t arrived = options_.arrived ? options_.arrived() : 0;
   std::uint64_t sent = 0;
   std::uint64_t distinct = 0;
   for (const auto& member : members_) {
     sent += member->counters.tx.get();
     distinct += member->checker->counters().distinct.get();
   }
-  return distinct >= sent;
+  return (options_.arrived ? arrived : distinct) >= sent;
 }
 
 bool TrafficGroup::received_enough() const {
@@ -95,6 +96,13 @@ std::uint64_t TrafficGroup::returned_of(std::uint16_t stream) const {
     frames += count.load(std::memory_order_relaxed);
   }
   return frames;
+}
+
+std::uint64_t TrafficGroup::share_on_the_way() const {
+  const std::uint64_t arrived = options_.arrived();
+  std::uint64_t made = 0;
+  for (const auto& member : members_) made += member->counters.generated.get();
+  return (made - std::min(made, arrived) + options_.workers - 1) / options_.workers;
 }
 
 Tally TrafficGroup::through() const {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -42,6 +43,9 @@ class TrafficGroup {
     bool sends = true;
     bool receives = true;      ///< without sending: until `packets` came, or stop()
     std::uint32_t window = 0;  ///< frames of a stream on their way at most (closed loop); 0: open loop
+    /// Where frames do not come back here: how many of all streams have got to their end, lost ones not counted. Closes
+    /// the loop, and ends the drain. Any thread.
+    std::function<std::uint64_t()> arrived = {};
     std::uint16_t burst = 64;
     Rate rate{};  ///< rate of each worker
     Nanos drain{200'000'000};
@@ -122,6 +126,8 @@ class TrafficGroup {
   [[nodiscard]] std::uint64_t overtaken() const;
   void note_returned(std::uint16_t worker);
   [[nodiscard]] std::uint64_t returned_of(std::uint16_t stream) const;
+  /// Frames made and not arrived, an equal share of each stream: nobody knows whose they are.
+  [[nodiscard]] std::uint64_t share_on_the_way() const;
 
   TrafficPlan plan_;
   Options options_;

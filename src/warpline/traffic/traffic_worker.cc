@@ -60,7 +60,7 @@ bool TrafficWorker::poll() {
   const std::uint16_t received = group_.options().receives ? receive(behind) : std::uint16_t{0};
   if (!group_.options().sends && (group_.stopped() || group_.received_enough())) {
     finish();
-  } else if (sent != 0 || member_.counters.delivered.get() != delivered) {
+  } else if (sent != 0 || member_.counters.delivered.get() != delivered || more_arrived()) {
     quiet_.restart(now);
   } else {
     wait_for_the_rest(now);
@@ -98,7 +98,18 @@ std::uint16_t TrafficWorker::send(std::uint64_t now) {
   return sent;
 }
 
+bool TrafficWorker::more_arrived() {
+  if (!group_.options().arrived) return false;
+  const std::uint64_t before = arrived_;
+  arrived_ = group_.options().arrived();
+  return arrived_ != before;
+}
+
 std::uint64_t TrafficWorker::on_their_way() const {
+  if (group_.options().arrived) {
+    const std::uint64_t share = group_.share_on_the_way();
+    return share - std::min(share, written_off_);
+  }
   const std::uint64_t made = generator_.next().sequence;
   return made - std::min(made, group_.returned_of(place_.number) + written_off_);
 }

@@ -47,6 +47,8 @@ class TrafficWorker {
   [[nodiscard]] std::uint16_t allowance(std::uint64_t now);
   /// Frames of the stream made and not come back.
   [[nodiscard]] std::uint64_t on_their_way() const;
+  /// Whether frames got to an end elsewhere since it was last asked.
+  [[nodiscard]] bool more_arrived();
   /// Where the last of what was sent is: until nothing more will be known.
   void watch_completion(std::uint64_t now);
   void finish();
@@ -65,6 +67,7 @@ class TrafficWorker {
   bool left_ = false;  ///< nothing more will be known
   bool generating_ = true;
   QuietTime quiet_;                ///< since a frame last went out or came back good
+  std::uint64_t arrived_ = 0;      ///< frames that had got to an end elsewhere, when last asked
   std::uint64_t written_off_ = 0;  ///< frames that do not hold the closed loop up any more
   std::uint16_t unsent_ = 0;
   std::uint16_t unsent_at_ = 0;  ///< where in unsent_mbufs_ they begin
