@@ -19,6 +19,7 @@ class BatchClock {
 
   /// `before` packets were in the batch, `after` are now.
   [[nodiscard]] bool closes(std::uint16_t before, std::uint16_t after) {
+    at_once_ = before == 0;
     if (after == burst_) [[likely]]
       return true;
     if (after == 0) return false;
@@ -28,10 +29,17 @@ class BatchClock {
     return now - opened_ >= deadline_;
   }
 
+  /// A batch of so many packets goes to the engine: what closes a batch by its size and age has no use for it.
+  void submitted(std::uint64_t /*now*/, std::uint16_t /*packets*/) {}
+  /// Returns how many ticks the first packet of the batch that has just closed waited, at `now`: 0 if no poll left the
+  /// batch open.
+  [[nodiscard]] std::uint64_t waited(std::uint64_t now) const { return at_once_ ? 0 : now - opened_; }
+
  private:
   std::uint16_t burst_;
   std::uint64_t deadline_;
   std::uint64_t opened_ = 0;
+  bool at_once_ = true;
 };
 
 /// Bounds how many packets all loops together receive. Any thread; relaxed, since nothing is ordered by it.

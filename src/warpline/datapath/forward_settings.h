@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "warpline/base/enum_names.h"
@@ -63,6 +64,7 @@ struct DatapathSettings {
   ForwardSettings forward;                ///< loops and work
   std::uint32_t lcores = 0;               ///< RuntimeSettings::lcores
   std::uint64_t packets = 0;              ///< to receive, then the run is done; 0: no bound
+  std::string loopback_faults;  ///< what goes wrong on a loopback's wire to here, as net_vnic's devargs name it
 };
 
 }  // namespace warpline::datapath

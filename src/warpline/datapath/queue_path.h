@@ -70,6 +70,7 @@ struct QueuePath {
   memory::Recycler* recycler = nullptr;  ///< of the lcore that receives and sends, if there is anything to recycle
   std::uint16_t recycle_index = 0;       ///< of both rx and tx there
   bool yields = false;                   ///< its lcores share a core with others, so they give it up when idle
+  Histogram* batching = nullptr;  ///< set: nanoseconds that the first packet of each batch waited for it to close
 
   /// Receives up to `room` packets, after what has been sent was recycled. Returns how many. With room for none, it is
   /// a poll all the same: software devices work while they are called.

@@ -18,11 +18,14 @@ namespace warpline::datapath {
 
 /// The first half of a pipeline: receives into the open burst of the ring and publishes it when it is full or due.
 /// Owner: the path's receiving lcore, the ring's producer.
-template <handoff::Engine E>
+/// `Clock`: when a batch closes.
+template <handoff::Engine E, typename Clock = BatchClock>
 class ReceiveStage final : public Stage {
  public:
   ReceiveStage(QueuePath& path, PacketBudget& budget, handoff::BurstRing& ring, E& engine)
-      : path_(path), budget_(budget), ring_(ring), engine_(engine), clock_(path.burst, path.deadline_ticks) {}
+      : ReceiveStage(path, budget, ring, engine, BatchClock(path.burst, path.deadline_ticks)) {}
+  ReceiveStage(QueuePath& path, PacketBudget& budget, handoff::BurstRing& ring, E& engine, const Clock& clock)
+      : path_(path), budget_(budget), ring_(ring), engine_(engine), clock_(clock) {}
 
   std::uint16_t poll() override {
     const bool timed = sampler_.due();
@@ -59,7 +62,12 @@ class ReceiveStage final : public Stage {
   }
 
   void publish(handoff::Burst& burst) {
-    burst.set_stamp(ticks_now());
+    const std::uint64_t now = ticks_now();
+    burst.set_stamp(now);
+    clock_.submitted(now, burst.packet_count());
+    if (path_.batching != nullptr) {
+      path_.batching->record(static_cast<std::uint64_t>(ticks_to_nanos(clock_.waited(now))));
+    }
     path_.received.bursts.add(1);
     const gpu::TraceRange range("publish");
     ring_.publish();
@@ -137,7 +145,7 @@ class ReceiveStage final : public Stage {
   PacketBudget& budget_;
   handoff::BurstRing& ring_;
   E& engine_;
-  BatchClock clock_;
+  Clock clock_;
   StageSampler sampler_;
 };
 

@@ -68,6 +68,8 @@ std::vector<std::string> ForwardPorts::specs() const {
       std::bit_ceil(std::max(settings_.forward.pipelines * window() * (max_frame_ + kFrameOverhead), 1U << 20));
   for (const int index : {0, 1}) {
     specs.push_back(fmt::format("net_vnic{},wire=net_vnic{},buffer={}", index, 1 - index, buffer));
+    // Faults are of the frames that a port sends: of the far one.
+    if (index == 1 && !settings_.loopback_faults.empty()) specs.back() += "," + settings_.loopback_faults;
   }
   return specs;
 }
@@ -116,6 +118,7 @@ Result<void> ForwardPorts::make_pools(std::uint16_t index) {
 
 /// Any port may transmit from any other's pool, so all memory is known to all before one starts.
 Result<void> ForwardPorts::start() {
+  if (hands_over_ && !settings_.loopback_faults.empty()) return port::built_without_vnic("--loopback with --faults");
   if (hands_over_ && (settings_.pool.split != 0 || settings_.pool.memory == memory::MemoryKind::device)) {
     return port::built_without_vnic(settings_.pool.split != 0 ? "--loopback with --split"
                                                               : "--loopback with --memory device");

@@ -15,8 +15,6 @@
 namespace warpline::forward {
 namespace {
 
-constexpr Nanos kDefaultDeadline{20'000};
-
 std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings& settings,
                                                const datapath::ForwardLayout& layout, const datapath::PathRoute& route,
                                                const std::vector<ForwardPort>& ports) {
@@ -51,19 +49,6 @@ std::vector<handoff::LanePlacement> lane_placements(const datapath::ForwardLayou
   return lanes;
 }
 
-[[maybe_unused]] handoff::GpuEngineSetup gpu_setup(const StageParts& parts) {
-  const datapath::ForwardSettings& forward = parts.settings.forward;
-  return {.kind = forward.engine,
-          .gpu = forward.gpu_of(parts.layout.paths[parts.index].queue),
-          .ctas = forward.ctas,
-          .burst = forward.burst,
-          .deadline = forward.deadline.value_or(kDefaultDeadline),
-          .watchdog = forward.watchdog,
-          .failover = forward.on_gpu_failure == datapath::GpuFailure::failover,
-          .attendant = parts.lanes.empty() ? handoff::LanePlacement{} : parts.lanes.front(),
-          .name = fmt::format("engine{}", parts.index)};
-}
-
 /// The stages of one of the built-in workloads, with any engine.
 template <handoff::PacketWork Work>
 Result<std::unique_ptr<datapath::PathStages>> make_stages(const StageParts& parts, const Work& work) {
@@ -72,7 +57,7 @@ Result<std::unique_ptr<datapath::PathStages>> make_stages(const StageParts& part
 #if WARPLINE_DEVICE_CODE
   WARPLINE_TRY(auto ring, make_ring(parts));
   return {std::make_unique<datapath::RingStages<handoff::GpuEngine<Work>, Work>>(
-      parts.path, parts.budget, std::move(ring), work, gpu_setup(parts))};
+      parts.path, parts.budget, std::move(ring), work, gpu_engine_setup(parts))};
 #else
   return gpu::built_without_cuda(fmt::format("the {} engine", name(engine)));
 #endif

@@ -14,6 +14,7 @@
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/path_stages.h"
 #include "warpline/datapath/queue_path.h"
+#include "warpline/handoff/gpu_attendant.h"
 #include "warpline/workload/frame_limits.h"
 #include "warpline/workload/workload.h"
 
@@ -32,6 +33,23 @@ struct StageParts {
 
 /// Makes the stages of one path.
 using StageMaker = std::function<Result<std::unique_ptr<datapath::PathStages>>(const StageParts& parts)>;
+
+/// How long a packet waits for its batch to fill where the settings do not say, if anything is won by waiting.
+inline constexpr Nanos kDefaultDeadline{20'000};
+
+/// A GPU engine for the path, as its settings say.
+[[nodiscard]] inline handoff::GpuEngineSetup gpu_engine_setup(const StageParts& parts) {
+  const datapath::ForwardSettings& forward = parts.settings.forward;
+  return {.kind = forward.engine,
+          .gpu = forward.gpu_of(parts.layout.paths[parts.index].queue),
+          .ctas = forward.ctas,
+          .burst = forward.burst,
+          .deadline = forward.deadline.value_or(kDefaultDeadline),
+          .watchdog = forward.watchdog,
+          .failover = forward.on_gpu_failure == datapath::GpuFailure::failover,
+          .attendant = parts.lanes.empty() ? handoff::LanePlacement{} : parts.lanes.front(),
+          .name = fmt::format("engine{}", parts.index)};
+}
 
 /// The burst ring between the stages of a path.
 [[nodiscard]] inline Result<std::unique_ptr<handoff::BurstRing>> make_ring(const StageParts& parts) {

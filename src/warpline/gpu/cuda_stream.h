@@ -36,6 +36,15 @@ class CudaStream {
   /// that is not pinned makes it wait.
   [[nodiscard]] Result<void> copy(void* to, const void* from, std::size_t bytes) const;
 
+  // For the data path: false when CUDA refuses; failure() may say why.
+
+  /// Queues a copy of pinned host memory into GPU memory.
+  [[nodiscard]] bool queue_copy(void* to, const void* from, std::size_t bytes) const;
+  /// Queues that `word`, in GPU memory, gets that value behind all that was queued before. Needs check_word_writes().
+  [[nodiscard]] bool queue_word(std::uint64_t* word, std::uint64_t value) const;
+  /// An environment error where the driver cannot write words so.
+  [[nodiscard]] static Result<void> check_word_writes();
+
  private:
   struct Destroy {
     void operator()(CUstream_st* stream) const;
@@ -44,5 +53,9 @@ class CudaStream {
 
   std::unique_ptr<CUstream_st, Destroy> stream_;
 };
+
+/// Copies from any host memory into that of a GPU, or back, and waits for it, as cudaMemcpy does on the default stream.
+/// False when CUDA refuses.
+[[nodiscard]] bool copy_and_wait(void* to, const void* from, std::size_t bytes);
 
 }  // namespace warpline::gpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include "warpline/gpu/cuda_error.h"
@@ -8,6 +9,24 @@
 #include "warpline/gpu/device.h"
 
 namespace warpline::gpu {
+namespace {
+
+/// The driver's cuStreamWriteValue64, which the CUDA runtime does not have; null where there is none.
+decltype(&cuStreamWriteValue64) find_write_value() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  const cudaError_t code =
+      cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &function, 12000, cudaEnableDefault, &found);
+  if (code != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
+  return reinterpret_cast<decltype(&cuStreamWriteValue64)>(function);
+}
+
+decltype(&cuStreamWriteValue64) write_value() {
+  static const auto function = find_write_value();
+  return function;
+}
+
+}  // namespace
 
 Result<CudaStream> CudaStream::create() {
   cudaStream_t stream = nullptr;
@@ -41,6 +60,25 @@ Result<void> CudaStream::copy(void* to, const void* from, std::size_t bytes) con
     return cuda_error(fmt::format("a copy of {} bytes", bytes), code);
   }
   return {};
+}
+
+bool CudaStream::queue_copy(void* to, const void* from, std::size_t bytes) const {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_.get()) == cudaSuccess;
+}
+
+bool CudaStream::queue_word(std::uint64_t* word, std::uint64_t value) const {
+  return write_value()(stream_.get(), reinterpret_cast<CUdeviceptr>(word), value, CU_STREAM_WRITE_VALUE_DEFAULT) ==
+         CUDA_SUCCESS;
+}
+
+Result<void> CudaStream::check_word_writes() {
+  if (write_value() != nullptr) return {};
+  return environment_error("words that change behind a copy", "the driver has no cuStreamWriteValue64",
+                           "install a newer NVIDIA driver, or use --path zerocopy");
+}
+
+bool copy_and_wait(void* to, const void* from, std::size_t bytes) {
+  return cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess;
 }
 
 void CudaStream::Destroy::operator()(CUstream_st* stream) const {

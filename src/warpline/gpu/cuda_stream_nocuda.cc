@@ -9,6 +9,10 @@ CudaStream::State CudaStream::query() const { return State::failed; }
 Result<void> CudaStream::wait() const { return built_without_cuda("work on the GPU"); }
 std::optional<Error> CudaStream::failure() const { return built_without_cuda("work on the GPU"); }
 Result<void> CudaStream::copy(void*, const void*, std::size_t) const { return built_without_cuda("work on the GPU"); }
+bool CudaStream::queue_copy(void*, const void*, std::size_t) const { return false; }
+bool CudaStream::queue_word(std::uint64_t*, std::uint64_t) const { return false; }
+Result<void> CudaStream::check_word_writes() { return built_without_cuda("words that change behind a copy"); }
+bool copy_and_wait(void*, const void*, std::size_t) { return false; }
 void CudaStream::Destroy::operator()(CUstream_st*) const {}
 
 }  // namespace warpline::gpu

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "warpline/base/result.h"
 #include "warpline/handoff/ring_layout.h"
@@ -108,13 +109,20 @@ class alignas(kRingLine) Burst {
     const int missing = for_work() - worked_;
     return static_cast<std::uint16_t>(missing < 0 ? -missing : missing);
   }
-  /// f(void* packet, Verdict verdict) for each packet in the order of append().
+  /// f(void* packet, Verdict verdict) or f(void* packet, Verdict verdict, std::uint32_t bytes) for each packet in the
+  /// order of append().
   template <typename F>
   void for_each(F&& f) const {
     const Segment* first = segments_;
     for (std::uint16_t i = 0; i < packet_count_; ++i) {
-      f(packets_[i], first->verdict);
-      first += first->more + 1;
+      const Verdict verdict = first->verdict;
+      std::uint32_t bytes = 0;
+      for (std::uint16_t pieces = first->more + 1; pieces != 0; --pieces) bytes += (first++)->length;
+      if constexpr (std::is_invocable_v<F, void*, Verdict, std::uint32_t>) {
+        f(packets_[i], verdict, bytes);
+      } else {
+        f(packets_[i], verdict);
+      }
     }
   }
 
@@ -173,6 +181,9 @@ class BurstRing {
     open_->bytes_ = 0;
     return open_;
   }
+  /// Returns the sequence of the burst of acquire(), and its slot.
+  [[nodiscard]] std::uint64_t next_sequence() const { return next_; }
+  [[nodiscard]] std::uint64_t next_slot() const { return next_ & view_.slot_mask; }
   /// Hands the burst of acquire(), not empty, to the engine. Release: everything written before is visible to the lane
   /// that takes it, and through the lane to the consumer.
   void publish() {

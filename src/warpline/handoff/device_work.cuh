@@ -112,7 +112,9 @@ __global__ void next_kernel(DeviceLanes lanes, W work, W* states, std::uint64_t*
   __shared__ std::uint64_t word;
   if (threadIdx.x == 0) {
     sequence = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(*next).fetch_add(1);
-    word = load_ready(lanes.view, sequence);
+    do {  // published; what the burst holds may still be on its way here, if the ready words are
+      word = load_ready(lanes.view, sequence);
+    } while (!has_sequence(word, sequence));
   }
   __syncthreads();
   const std::uint64_t slot = sequence & lanes.view.slot_mask;

@@ -39,6 +39,9 @@ struct GpuEngineSetup {
   bool failover = false;      ///< a host thread works on when the GPU fails
   LanePlacement attendant{};  ///< the host thread that launches and watches
   std::string name = "gpu";
+  /// Ready words in GPU memory, one per slot, if what a burst holds arrives behind publish(): kernels wait for these.
+  /// Null: the ring's own.
+  RingWord* ready = nullptr;
 };
 
 /// The memory that the kernels of one engine share with the host, and the host thread that launches them and sees to it

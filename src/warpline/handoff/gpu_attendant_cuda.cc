@@ -53,7 +53,9 @@ Result<void> GpuAttendant::prepare(std::span<const std::byte> states,
 }
 
 DeviceLanes GpuAttendant::device_lanes() const {
-  return {.view = ring_.engine_view(),
+  EngineView view = ring_.engine_view();
+  if (setup_.ready != nullptr) view.ready = setup_.ready;
+  return {.view = view,
           .counters = lane_counters(),
           .kept = reinterpret_cast<LaneWords*>(kept_->data()),
           .began = began(),
