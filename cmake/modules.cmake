@@ -4,6 +4,17 @@
 
 include(warpline_module)
 
+# warpline_user_header(VARIABLE default CLASS module scope): a header of the builder's own, which defines CLASS, for the
+# sources of a module to include by the macro VARIABLE.
+function(warpline_user_header variable default class module scope)
+  set(${variable} ${default} CACHE STRING "header that defines ${class}")
+  cmake_path(ABSOLUTE_PATH ${variable} BASE_DIRECTORY ${PROJECT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE header)
+  if(NOT EXISTS ${header} OR IS_DIRECTORY ${header})
+    message(FATAL_ERROR "${variable}: there is no file ${header}")
+  endif()
+  target_compile_definitions(warpline_${module} ${scope} ${variable}="${header}")
+endfunction()
+
 # Of fmt and OpenSSL alone.
 warpline_module(base       LEVEL 0 EXTERNAL fmt::fmt)
 warpline_module(batching   LEVEL 1 USES base)
@@ -29,12 +40,7 @@ warpline_module(runtime  LEVEL 2 USES base machine EXTERNAL PkgConfig::dpdk PkgC
 target_compile_definitions(warpline_runtime PRIVATE ALLOW_EXPERIMENTAL_API)
 
 # What --workload user does. A header of your own: -DWARPLINE_USER_WORKLOAD=PATH, absolute or from the project's root.
-set(WARPLINE_USER_WORKLOAD examples/decrement_ttl.h CACHE STRING "header that defines UserWork")
-cmake_path(ABSOLUTE_PATH WARPLINE_USER_WORKLOAD BASE_DIRECTORY ${PROJECT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE user_workload)
-if(NOT EXISTS ${user_workload} OR IS_DIRECTORY ${user_workload})
-  message(FATAL_ERROR "WARPLINE_USER_WORKLOAD: there is no file ${user_workload}")
-endif()
-target_compile_definitions(warpline_workload INTERFACE WARPLINE_USER_WORKLOAD="${user_workload}")
+warpline_user_header(WARPLINE_USER_WORKLOAD examples/decrement_ttl.h UserWork workload INTERFACE)
 
 warpline_module(port LEVEL 3 USES base gpu machine runtime vnic_api EXTERNAL ${DPDK_NET_RING_LIBRARY} PkgConfig::dpdk)
 target_compile_definitions(warpline_port PRIVATE ALLOW_EXPERIMENTAL_API)
@@ -49,6 +55,11 @@ warpline_module(forward LEVEL 6 USES base packet gpu machine runtime memory hand
 warpline_module(router  LEVEL 6 USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(traffic LEVEL 6 USES base packet runtime memory port datapath EXTERNAL PkgConfig::dpdk)
 
+warpline_module(ingest LEVEL 7 USES base batching flow packet gpu machine runtime memory handoff port workload datapath forward traffic
+                EXTERNAL PkgConfig::dpdk)
+# What ingest's --consumer user does. A header of your own: -DWARPLINE_USER_CONSUMER=PATH, absolute or from the project's root.
+warpline_user_header(WARPLINE_USER_CONSUMER examples/take_udp.h UserConsumer ingest PUBLIC)
+
 warpline_module(report  LEVEL 7 USES base machine memory runtime port workload datapath forward router traffic
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # What the report says about the program.
@@ -58,7 +69,8 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/src/warpline/report/facts.cc P
 warpline_module(service LEVEL 8 USES base packet gpu memory handoff message transport ethdev_transport report
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # The command line: options, files and environment become the settings of the modules above.
-warpline_module(config  LEVEL 8 FOLDER apps/warpline/config USES base datapath memory message port report router runtime traffic workload
+warpline_module(config  LEVEL 8 FOLDER apps/warpline/config
+                USES base datapath ingest memory message port report router runtime traffic workload
                 EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 target_include_directories(warpline_config PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
@@ -78,11 +90,12 @@ target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpl
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
-warpline_folder(apps/warpline   USES base bench config copies datapath doctor ethdev_transport forward gpu machine memory page port protection rate report route router runtime service traffic transport workload)
+warpline_folder(apps/warpline   USES base bench config copies datapath doctor ethdev_transport forward gpu ingest machine memory page port
+                                     protection rate report route router runtime service traffic transport workload)
 warpline_folder(bench/frames    USES base flow packet)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
-warpline_folder(examples        USES base ethdev_transport forward machine message packet runtime transport)
+warpline_folder(examples        USES base ethdev_transport forward ingest machine message packet runtime transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/flow      USES base flow)
 warpline_folder(tests/frames    USES base packet workload)

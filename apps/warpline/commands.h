@@ -13,6 +13,7 @@ inline constexpr int kInterrupted = 130;  ///< exit code after SIGINT or SIGTERM
 
 Result<int> run_forward(const config::LoadedConfig& loaded);
 Result<int> run_l3forward(const config::LoadedConfig& loaded);
+Result<int> run_ingest(const config::LoadedConfig& loaded);
 Result<int> run_generate(const config::LoadedConfig& loaded);
 Result<int> run_message(const config::LoadedConfig& loaded);
 Result<int> run_bench(const config::LoadedConfig& loaded);

@@ -38,6 +38,8 @@ Result<int> run(const std::vector<std::string>& arguments) {
       return run_forward(loaded);
     case config::Command::l3forward:
       return run_l3forward(loaded);
+    case config::Command::ingest:
+      return run_ingest(loaded);
     case config::Command::generate:
       return run_generate(loaded);
     case config::Command::message:

@@ -8,15 +8,12 @@
 #include "warpline/report/run_end.h"
 
 namespace warpline {
-namespace {
 
-bool asked_to_recycle(const config::LoadedConfig& loaded) {
-  return std::ranges::any_of(loaded.settings, [](const config::Setting& setting) {
-    return setting.name == "forward.recycle" && setting.origin.source != config::Source::built_in;
+bool is_given(const config::LoadedConfig& loaded, std::string_view setting) {
+  return std::ranges::any_of(loaded.settings, [&](const config::Setting& known) {
+    return known.name == setting && known.origin.source != config::Source::built_in;
   });
 }
-
-}  // namespace
 
 report::RunReport report_of(const config::LoadedConfig& loaded, const report::LiveResult& live,
                             const runtime::LcorePlan& plan, const runtime::Eal& eal,
@@ -33,7 +30,7 @@ report::RunReport report_of(const config::LoadedConfig& loaded, const report::Li
 }
 
 std::vector<std::string> recycling_notes(const config::LoadedConfig& loaded, const memory::Recycling& recycling) {
-  return asked_to_recycle(loaded) ? recycling.notes : std::vector<std::string>{};
+  return is_given(loaded, "forward.recycle") ? recycling.notes : std::vector<std::string>{};
 }
 
 void add_recycling(report::RunReport& report, const config::LoadedConfig& loaded, const memory::Recycling& recycling,
@@ -42,7 +39,7 @@ void add_recycling(report::RunReport& report, const config::LoadedConfig& loaded
   report.recycle = report::recycle_totals(way, recycling, ports);
   for (const std::string& note : recycling_notes(loaded, recycling)) report.notes.push_back(note);
   auto nothing = report::nothing_recycled(way, *report.recycle, report.totals.rx.packets);
-  if (nothing && asked_to_recycle(loaded)) report.notes.push_back(*std::move(nothing));
+  if (nothing && is_given(loaded, "forward.recycle")) report.notes.push_back(*std::move(nothing));
 }
 
 }  // namespace warpline

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/config.h"
@@ -17,6 +18,9 @@
 namespace warpline {
 
 // What the commands that drive ports have in common.
+
+/// Whether the user set it: by a flag, the environment or a file. `setting` is named as in the file, "forward.ctas".
+[[nodiscard]] bool is_given(const config::LoadedConfig& loaded, std::string_view setting);
 
 /// The part of a report that every run has: what was asked, how long it took, its rate, its ports, cores and notes.
 [[nodiscard]] report::RunReport report_of(const config::LoadedConfig& loaded, const report::LiveResult& live,

@@ -96,6 +96,8 @@ class Package(unittest.TestCase):
                 self.assertIsNotNone(counted, said)
                 received, sent, dropped = map(int, counted.groups())
                 self.assertEqual((received, sent + dropped), (1000, 1000))
+                said = run(build / "ingest_sizes", "--packets", "1000", "net_null0,size=60")
+                self.assertRegex(said, r"received 1000, consumed 1000, dropped 0\nbelow 64 bytes: 1000\n")
                 if os.geteuid() == 0:  # network namespaces need it
                     self.greet_through_a_port(build)
                 needed = run("ldd", build / "hello_client")

@@ -34,6 +34,9 @@ OPTIONAL = {
     "gpu": dict,
     # Beyond the contract: what the count workload and each device counted, what ran where, and what cost rate.
     "counted": dict,
+    "ingest": dict,
+    "delays_ns": dict,
+    "cycles_per_packet": NUMBER,
     "routing": dict,
     "recycle": dict,
     "queues": list,

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "config/check_ingest.h"
 #include "config/check_message.h"
 #include "warpline/workload/with_workload.h"
 
@@ -38,7 +39,9 @@ class Checker {
   std::vector<Error> run() && {
     const bool forward = config_.command == "forward";
     if (config_.command == "report") check_report();
-    if (!forward && config_.command != "l3forward" && config_.command != "generate") return std::move(problems_);
+    const bool ingest = config_.command == "ingest";
+    if (!forward && !ingest && config_.command != "l3forward" && config_.command != "generate")
+      return std::move(problems_);
     check_ports();
     check_pool();
     check_bounds();
@@ -48,6 +51,12 @@ class Checker {
       return std::move(problems_);
     }
     check_single_addresses();
+    if (ingest) {
+      check_burst();
+      std::ranges::move(check_ingest(config_, given_), std::back_inserter(problems_));
+      if (config_.forward.loopback) check_traffic();
+      return std::move(problems_);
+    }
     if (!forward || config_.forward.loopback || config_.forward.tx_first != 0) check_traffic();
     return std::move(problems_);
   }
@@ -73,12 +82,14 @@ class Checker {
       refuse(fmt::format("cannot combine {} with {}", place("loopback"), place("port")),
              "loopback makes its own pair of ports", "leave one out");
     }
-    if (needs_port_ && config_.command != "forward" && config_.ports.empty()) {
+    const bool has_loopback = config_.command == "forward" || config_.command == "ingest";
+    if (needs_port_ && !has_loopback && config_.ports.empty()) {
       refuse(fmt::format("{} has no port", config_.command), "--port is not given",
              "add --port SPEC, such as --port net_null0");
     }
-    if (needs_port_ && config_.command == "forward" && config_.ports.empty() && !config_.forward.loopback) {
-      refuse("forward has no port", "neither --port nor --loopback is given", "add --port SPEC or --loopback");
+    if (needs_port_ && has_loopback && config_.ports.empty() && !config_.forward.loopback) {
+      refuse(fmt::format("{} has no port", config_.command), "neither --port nor --loopback is given",
+             "add --port SPEC or --loopback");
     }
     if (config_.command == "forward" && config_.ports.size() > 1 && config_.ports.size() % 2 != 0) {
       refuse(fmt::format("cannot pair {} ports", config_.ports.size()), "the last one has no partner to send to",
@@ -207,13 +218,15 @@ class Checker {
   }
 
   void check_burst() {
+    if (config_.command == "ingest" && config_.ingest.adaptive) return;  // never more than the ring holds
     const datapath::ForwardSettings& forward = config_.forward;
     const std::vector<port::PortSettings> made = {config_.port_defaults};
     for (const port::PortSettings& port : config_.ports.empty() ? made : config_.ports) {
       if (forward.burst <= port.rx_ring) continue;
+      const std::string_view option = config_.command == "ingest" ? "batch" : "burst";
       refuse(
-          fmt::format("cannot combine {} {} with {} {}", place("burst"), forward.burst, place("rx-ring"), port.rx_ring),
-          "a batch is more than the ring holds", fmt::format("use --burst {}", port.rx_ring));
+          fmt::format("cannot combine {} {} with {} {}", place(option), forward.burst, place("rx-ring"), port.rx_ring),
+          "a batch is more than the ring holds", fmt::format("use --{} {}", option, port.rx_ring));
     }
   }
 

@@ -12,6 +12,7 @@
 #include "warpline/base/enum_names.h"
 #include "warpline/base/units.h"
 #include "warpline/datapath/forward_settings.h"
+#include "warpline/ingest/ingest_settings.h"
 #include "warpline/memory/pool_settings.h"
 #include "warpline/message/cc_config.h"
 #include "warpline/port/port_settings.h"
@@ -110,6 +111,7 @@ struct Config {
   runtime::RuntimeSettings runtime;
   datapath::ForwardSettings forward;
   router::RouterSettings l3forward;
+  ingest::IngestSettings ingest;
   traffic::TrafficSettings traffic;
   MessageConfig message;
   report::RunSettings run;
@@ -119,7 +121,7 @@ struct Config {
 
   /// What the datapath takes of it.
   [[nodiscard]] datapath::DatapathSettings datapath() const {
-    return {ports, port_defaults, pool, forward, runtime.lcores, run.packets};
+    return {ports, port_defaults, pool, forward, runtime.lcores, run.packets, ingest.faults};
   }
   bool operator==(const Config&) const = default;
 };

@@ -32,13 +32,15 @@ const Refusal kRefusals[] = {
     {"",
      "",
      {},
-     "no command is given: warpline has several; choose forward, l3forward, generate, message, bench, report, "
-     "config or doctor; --help explains"},
+     "no command is given: warpline has several; choose forward, l3forward, ingest, generate, message, bench, report, "
+     "config or doctor; --help "
+     "explains"},
     {"forwrad",
      "",
      {},
-     "unknown command 'forwrad': there are forward, l3forward, generate, message, bench, report, config, doctor; did "
-     "you mean forward?"},
+     "unknown command 'forwrad': there are forward, l3forward, ingest, generate, message, bench, report, config, "
+     "doctor; "
+     "did you mean forward?"},
     {"bench",
      "",
      {},
@@ -57,7 +59,7 @@ const Refusal kRefusals[] = {
     {"config show forwrd",
      "",
      {},
-     "unknown command 'forwrd': there are forward, l3forward, generate, message; did you mean forward?"},
+     "unknown command 'forwrd': there are forward, l3forward, ingest, generate, message; did you mean forward?"},
     {"forward", "", {}, "forward has no port: neither --port nor --loopback is given; add --port SPEC or --loopback"},
     {"generate", "", {}, "generate has no port: --port is not given; add --port SPEC, such as --port net_null0"},
     {"forward --brust 64", "", {}, "unknown option '--brust': forward has no such option; did you mean --burst?"},

@@ -15,8 +15,8 @@ struct Heading {
 };
 constexpr Heading kHeadings[] = {
     {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},           {"runtime", "Cores and memory"},
-    {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"traffic", "Traffic"},
-    {"bench", "Benchmark"},     {"report", "Page"},        {"message", "Messages"},
+    {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"ingest", "Ingest"},
+    {"traffic", "Traffic"},     {"bench", "Benchmark"},    {"report", "Page"},       {"message", "Messages"},
 };
 
 std::string text_of(const nlohmann::json& value) {
@@ -52,7 +52,8 @@ std::string line(const Option& option) {
 
 std::string usage(Command command, std::optional<MessageRole> role) {
   if (command == Command::config) {
-    return "Usage: warpline config show|check [forward|l3forward|generate|message [server|client]] [options of that "
+    return "Usage: warpline config show|check [forward|l3forward|ingest|generate|message [server|client]] [options of "
+           "that "
            "command]\n\n"
            "show prints every value with where it came from, and the plan of cores.\n"
            "check names every problem, one a line, and ends with 2 when there is one.\n";

@@ -39,7 +39,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
   if (arguments.empty()) {
     return usage_error(
         "no command is given", "warpline has several",
-        "choose forward, l3forward, generate, message, bench, report, config or doctor; --help explains");
+        "choose forward, l3forward, ingest, generate, message, bench, report, config or doctor; --help explains");
   }
   std::vector<std::string> known;
   for (const Command command : kCommands) known.emplace_back(name(command));
@@ -59,7 +59,8 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
     line.task = task == "show" ? Task::show : Task::check;
     line.command = Command::forward;
     if (next < arguments.size() && !arguments[next].starts_with('-')) {
-      WARPLINE_TRY(line.command, parse_command(arguments[next++], {"forward", "l3forward", "generate", "message"}));
+      WARPLINE_TRY(line.command,
+                   parse_command(arguments[next++], {"forward", "l3forward", "ingest", "generate", "message"}));
     }
   }
   if (line.command == Command::message) {

@@ -68,8 +68,9 @@ Access<port::PortSettings> port_addresses() {
 
 /// Options that every command which moves packets has.
 void add_common(std::vector<Option>& table) {
-  const std::vector<Command> movers = {Command::forward, Command::l3forward, Command::generate};
-  const std::vector<Command> all = {Command::forward, Command::l3forward, Command::generate, Command::message};
+  const std::vector<Command> movers = {Command::forward, Command::l3forward, Command::ingest, Command::generate};
+  const std::vector<Command> all = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
+                                    Command::message};
   table.insert(
       table.end(),
       {{"port", 0, "port", "spec", all, Arity::list, "SPEC",
@@ -107,7 +108,7 @@ void add_common(std::vector<Option>& table) {
         0,
         "runtime",
         "no-hugepages",
-        {Command::forward, Command::l3forward, Command::generate, Command::message, Command::bench},
+        {Command::forward, Command::l3forward, Command::ingest, Command::generate, Command::message, Command::bench},
         Arity::flag,
         "",
         "do not use hugepages, slower",
@@ -126,13 +127,15 @@ void add_common(std::vector<Option>& table) {
 void add_forward(std::vector<Option>& table) {
   const std::vector<Command> forward = {Command::forward};
   const std::vector<Command> forwarders = {Command::forward, Command::l3forward};
+  const std::vector<Command> engines = {Command::forward, Command::ingest};
+  const std::vector<Command> datapaths = {Command::forward, Command::l3forward, Command::ingest};
   table.insert(
       table.end(),
-      {{"pipelines", 'p', "forward", "pipelines", forwarders, Arity::single, "N", "queue pairs per port",
+      {{"pipelines", 'p', "forward", "pipelines", datapaths, Arity::single, "N", "queue pairs per port",
         count<Config>(of(&Config::forward, &datapath::ForwardSettings::pipelines), 1, 256)},
        {"burst", 'b', "forward", "burst", forwarders, Arity::single, "N", "maximum packets per batch",
         count<Config>(of(&Config::forward, &datapath::ForwardSettings::burst), 1, 512)},
-       {"deadline", 0, "forward", "deadline", forwarders, Arity::single, "US",
+       {"deadline", 0, "forward", "deadline", datapaths, Arity::single, "US",
         "wait for a batch to fill; automatic: 0 or 20us",
         optional_nanos<Config>(of(&Config::forward, &datapath::ForwardSettings::deadline), kMicro, Nanos{0},
                                Nanos{kSecond})},
@@ -146,21 +149,21 @@ void add_forward(std::vector<Option>& table) {
         "time per packet of the spin workload",
         nanos<Config>(of(&Config::forward, &datapath::ForwardSettings::packet_time), 1, Nanos{0},
                       Nanos{kSecond / 100})},
-       {"ctas", 0, "forward", "ctas", forward, Arity::single, "N",
+       {"ctas", 0, "forward", "ctas", engines, Arity::single, "N",
         "engine threads (default 1) or CTAs of a persistent kernel (16)",
         count<Config>(of(&Config::forward, &datapath::ForwardSettings::ctas), 1, 256)},
-       {"ring-slots", 0, "forward", "ring-slots", forward, Arity::single, "N", "bursts in flight",
+       {"ring-slots", 0, "forward", "ring-slots", engines, Arity::single, "N", "bursts in flight",
         power_of_two<Config>(of(&Config::forward, &datapath::ForwardSettings::ring_slots), 2, 1024)},
-       {"tx-retries", 0, "forward", "tx-retries", forwarders, Arity::single, "N",
+       {"tx-retries", 0, "forward", "tx-retries", datapaths, Arity::single, "N",
         "retries before the unsent rest of a burst is dropped",
         count<Config>(of(&Config::forward, &datapath::ForwardSettings::tx_retries), 0, 1'000'000)},
        {"tx-first", 0, "forward", "tx-first", forward, Arity::single, "N",
         "packets that each port sends before it forwards",
         count<Config>(of(&Config::forward, &datapath::ForwardSettings::tx_first), 0, 1'000'000)},
-       {"gpu", 'g', "forward", "gpu", forward, Arity::list, "ID",
+       {"gpu", 'g', "forward", "gpu", engines, Arity::list, "ID",
         "GPU of all pipelines, or one per pipeline; repeatable",
         counts<Config>(of(&Config::forward, &datapath::ForwardSettings::gpus), 0, 1023)},
-       {"watchdog", 0, "forward", "watchdog", forward, Arity::single, "MS",
+       {"watchdog", 0, "forward", "watchdog", engines, Arity::single, "MS",
         "a GPU without progress for so long has failed",
         nanos<Config>(of(&Config::forward, &datapath::ForwardSettings::watchdog), kMilli, Nanos{kMilli},
                       Nanos{3600 * kSecond})},
@@ -170,9 +173,9 @@ void add_forward(std::vector<Option>& table) {
        {"recycle", 0, "forward", "recycle", forwarders, Arity::single, "WAY",
         "how sent buffers return to the receive ring",
         choice<Config>(of(&Config::forward, &datapath::ForwardSettings::recycle))},
-       {"nvtx", 0, "forward", "nvtx", forward, Arity::flag, "", "mark the stages of a burst for NVIDIA's profilers",
+       {"nvtx", 0, "forward", "nvtx", engines, Arity::flag, "", "mark the stages of a burst for NVIDIA's profilers",
         boolean<Config>(of(&Config::forward, &datapath::ForwardSettings::nvtx))},
-       {"loopback", 0, "forward", "loopback", forward, Arity::flag, "",
+       {"loopback", 0, "forward", "loopback", engines, Arity::flag, "",
         "generate and check on the far side of a pair of software NICs",
         boolean<Config>(of(&Config::forward, &datapath::ForwardSettings::loopback))}});
 }
@@ -184,6 +187,53 @@ void add_l3forward(std::vector<Option>& table) {
                  text<Config>(of(&Config::l3forward, &router::RouterSettings::routes))},
                 {"lookup", 0, "l3forward", "lookup", l3forward, Arity::single, "KIND", "how next hops are looked up",
                  choice<Config>(of(&Config::l3forward, &router::RouterSettings::lookup))}});
+}
+
+/// "adaptive", or the packets of a batch.
+Access<Config> batch_size() {
+  constexpr std::uint16_t kLargest = 512;
+  return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
+            config.ingest.adaptive = texts.front() == "adaptive";
+            if (config.ingest.adaptive) {
+              config.forward.burst = kLargest;
+              return {};
+            }
+            WARPLINE_TRY(const std::uint64_t packets, parse_bounded(texts.front(), 1, kLargest));
+            config.forward.burst = static_cast<std::uint16_t>(packets);
+            return {};
+          },
+          [](const Config& config) {
+            return config.ingest.adaptive ? nlohmann::json("adaptive") : nlohmann::json(config.forward.burst);
+          },
+          fmt::format("1..{} or adaptive", kLargest)};
+}
+
+void add_ingest(std::vector<Option>& table) {
+  using ingest::IngestSettings;
+  const std::vector<Command> ingest = {Command::ingest};
+  table.insert(
+      table.end(),
+      {{"path", 0, "ingest", "path", ingest, Arity::single, "KIND", "how packets get to where the consumer reads them",
+        choice<Config>(of(&Config::ingest, &IngestSettings::path))},
+       {"engine", 0, "ingest", "engine", ingest, Arity::single, "KIND",
+        "what runs the consumer; auto: persistent with a GPU, else inline",
+        optional_choice<Config>(of(&Config::ingest, &IngestSettings::engine))},
+       {"memory", 'm', "ingest", "memory", ingest, Arity::single, "KIND",
+        "where the consumer finds packets; auto: by path and engine",
+        optional_choice<Config>(of(&Config::ingest, &IngestSettings::memory))},
+       {"batch", 'b', "ingest", "batch", ingest, Arity::single, "N",
+        "maximum packets per batch; adaptive: what the consumer was measured to take, up to 512", batch_size()},
+       {"gpu-memory", 0, "ingest", "gpu-memory", ingest, Arity::single, "BYTES",
+        "budget for packets with the consumer, all queues together; auto: 64Mi per queue",
+        optional_bytes<Config>(of(&Config::ingest, &IngestSettings::gpu_memory))},
+       {"consumer", 0, "ingest", "consumer", ingest, Arity::single, "KIND",
+        "what is done with each packet; auto: verify with --loopback or --verify, else sum",
+        choice<Config>(of(&Config::ingest, &IngestSettings::consumer))},
+       {"transmit", 0, "ingest", "transmit", ingest, Arity::flag, "", "send what the consumer passes",
+        boolean<Config>(of(&Config::ingest, &IngestSettings::transmit))},
+       {"faults", 0, "ingest", "faults", ingest, Arity::single, "ARGS",
+        "what goes wrong on the loopback's wire, as net_vnic names it: loss=0.01,corrupt=0.001",
+        text<Config>(of(&Config::ingest, &IngestSettings::faults))}});
 }
 
 /// What forward does with its packet buffers, and message with its own.
@@ -203,14 +253,21 @@ void add_forward_pool(std::vector<Option>& table) {
                               scalar<Config>(
                                   of(&Config::pool, &memory::PoolSettings::split), parse_split,
                                   [](std::uint16_t bytes) { return bytes; }, "0, 22..9014")},
-                             {"pool", 0, "pool", "sharing", forward, Arity::single, "HOW",
+                             {"pool",
+                              0,
+                              "pool",
+                              "sharing",
+                              {Command::forward, Command::ingest},
+                              Arity::single,
+                              "HOW",
                               "one pool for a port's queues, or one per queue",
                               choice<Config>(of(&Config::pool, &memory::PoolSettings::sharing))}});
 }
 
 template <typename F>
 Option traffic(std::string_view name, std::string_view argument, std::string_view help, F access) {
-  return {name, 0, "traffic", name, {Command::forward, Command::generate}, Arity::single, argument, help, access};
+  return {name,          0,        "traffic", name,  {Command::forward, Command::ingest, Command::generate},
+          Arity::single, argument, help,      access};
 }
 
 void add_traffic(std::vector<Option>& table) {
@@ -349,7 +406,8 @@ void add_rate_search(std::vector<Option>& table) {
 
 Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<port::PortSettings> access,
              Arity arity = Arity::single) {
-  const std::vector<Command> all = {Command::forward, Command::l3forward, Command::generate, Command::message};
+  const std::vector<Command> all = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
+                                    Command::message};
   return {name, 0, "port", name, all, arity, argument, help, std::move(access)};
 }
 
@@ -394,6 +452,7 @@ std::string_view summary(Command command) {
   constexpr std::string_view kSummaries[] = {
       "receive, process, transmit",
       "receive, route, transmit",
+      "receive into GPU memory and hand over to a consumer that checks every byte",
       "send traffic at a rate and check what comes back",
       "reliable messages and requests over UDP: server or client",
       "make one of the published tables; bench list names them",
@@ -421,6 +480,7 @@ const std::vector<Option>& options() {
     add_forward_pool(made);
     add_forward(made);
     add_l3forward(made);
+    add_ingest(made);
     add_traffic(made);
     add_message_options(made);
     add_bench(made);

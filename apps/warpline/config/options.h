@@ -17,12 +17,14 @@
 
 namespace warpline::config {
 
-enum class Command : std::uint8_t { forward, l3forward, generate, message, bench, report, config, doctor };
+enum class Command : std::uint8_t { forward, l3forward, ingest, generate, message, bench, report, config, doctor };
 constexpr auto names_of(Command) {
-  return enum_names<Command>({"forward", "l3forward", "generate", "message", "bench", "report", "config", "doctor"});
+  return enum_names<Command>(
+      {"forward", "l3forward", "ingest", "generate", "message", "bench", "report", "config", "doctor"});
 }
-inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::generate, Command::message,
-                                        Command::bench,   Command::report,    Command::config,   Command::doctor};
+inline constexpr Command kCommands[] = {Command::forward,  Command::l3forward, Command::ingest,
+                                        Command::generate, Command::message,   Command::bench,
+                                        Command::report,   Command::config,    Command::doctor};
 
 /// One line for people: what the command is for.
 [[nodiscard]] std::string_view summary(Command command);

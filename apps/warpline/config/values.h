@@ -189,6 +189,38 @@ Access<T> choice(Ref ref) {
       [](E value) { return std::string(name(value)); }, fmt::format("{}", fmt::join(known, "|")));
 }
 
+/// The same, or "auto" for an unset one.
+template <typename T, typename Ref>
+Access<T> optional_choice(Ref ref) {
+  using Value = std::remove_cvref_t<decltype(ref(std::declval<T&>()))>;
+  using E = typename Value::value_type;
+  std::vector<std::string_view> known = {"auto"};
+  known.insert(known.end(), kEnumNames<E>.begin(), kEnumNames<E>.end());
+  return scalar<T>(
+      ref,
+      [known](std::string_view text) -> Result<Value> {
+        WARPLINE_TRY(const std::size_t index, parse_choice(text, known));
+        return index == 0 ? Value{} : Value{static_cast<E>(index - 1)};
+      },
+      [](const Value& value) { return value ? std::string(name(*value)) : std::string("auto"); },
+      fmt::format("{}", fmt::join(known, "|")));
+}
+
+/// Bytes, or "auto" for an unset value.
+template <typename T, typename Ref>
+Access<T> optional_bytes(Ref ref) {
+  using Value = std::optional<Bytes>;
+  return scalar<T>(
+      ref,
+      [](std::string_view text) -> Result<Value> {
+        if (text == "auto") return Value{};
+        WARPLINE_TRY(const Bytes bytes, parse_bytes(text));
+        return Value{bytes};
+      },
+      [](const Value& value) { return value ? nlohmann::json(value->value) : nlohmann::json("auto"); },
+      "bytes or auto");
+}
+
 template <typename T, typename Ref>
 Access<T> text(Ref ref) {
   return scalar<T>(

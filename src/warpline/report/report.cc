@@ -100,6 +100,7 @@ Json RunReport::to_json() const {
   if (gpu) json["gpu"] = to_json(*gpu);
   if (recycle) json["recycle"] = to_json(*recycle);
   if (routing) json["routing"] = to_json(*routing);
+  if (ingest) ingest->add_to(json);
   for (const traffic::QueueTotals& queue : queues) json["queues"].push_back(to_json(queue));
   for (const PortTotals& port : ports) json["ports"].push_back(to_json(port));
   json["lcores"] = lcores;

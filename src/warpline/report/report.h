@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "warpline/base/run_totals.h"
+#include "warpline/report/ingest_report.h"
 #include "warpline/traffic/queue_totals.h"
 #include "warpline/workload/count.h"
 
@@ -70,6 +71,7 @@ struct RunReport {
   std::optional<GpuTotals> gpu;
   std::optional<RecycleTotals> recycle;
   std::optional<RoutingTotals> routing;
+  std::optional<IngestReport> ingest;
   std::vector<traffic::QueueTotals> queues;  ///< of a generator
   std::vector<PortTotals> ports;
   std::vector<std::string> lcores;  ///< one line a worker: what runs where

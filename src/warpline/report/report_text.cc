@@ -69,6 +69,7 @@ std::string RunReport::to_text() const {
   }
   if (recycle) add_row(text, "recycled", recycle->to_text());
   if (routing) add_row(text, "routing", routing->to_text());
+  if (ingest) text += ingest->to_text();
   for (const traffic::QueueTotals& queue : queues) text += report::to_text(queue);
   for (const PortTotals& port : ports) {
     text += fmt::format("  port {}: rx {}, tx {}, missed {}, no buffer {}, errors {}\n", port.name, port.rx.packets,

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/check_ingest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "warpline/ingest/batch_slots.h"
+
+namespace warpline::config {
+namespace {
+
+using ingest::ConsumerKind;
+using ingest::IngestPath;
+
+class IngestChecker {
+ public:
+  IngestChecker(const Config& config, const GivenOptions& given) : config_(config), given_(given) {}
+
+  std::vector<Error> run() && {
+    check_place();
+    check_engine();
+    check_budget();
+    check_consumer();
+    check_loopback();
+    return std::move(problems_);
+  }
+
+ private:
+  [[nodiscard]] std::string place(std::string_view option) const { return given_(option).place; }
+
+  void refuse(std::string what, std::string why, std::string fix) {
+    problems_.push_back(usage_error(std::move(what), std::move(why), std::move(fix)));
+  }
+
+  void refuse_idle(std::string_view option, std::string why, std::string fix) {
+    const GivenOption given = given_(option);
+    if (given.source != Source::flag && given.source != Source::environment) return;
+    refuse(fmt::format("cannot use {}", given.place), std::move(why), std::move(fix));
+  }
+
+  /// Path, engine and memory: the path says where the consumer finds packets, if a GPU runs it.
+  void check_place() {
+    const ingest::IngestSettings& ingest = config_.ingest;
+    const std::string path = fmt::format("{} {}", place("path"), name(ingest.path));
+    const bool on_host = ingest.memory == memory::MemoryKind::host || (ingest.engine && !runs_on_gpu(*ingest.engine));
+    if (ingest.path == IngestPath::device && on_host) {
+      const bool by_memory = ingest.memory == memory::MemoryKind::host;
+      refuse(fmt::format(
+                 "cannot combine {} with {}", path,
+                 by_memory ? place("memory") + " host" : fmt::format("{} {}", place("engine"), name(*ingest.engine))),
+             "the NIC writes these packets into GPU memory, which the CPU cannot read",
+             "use --path zerocopy or copy, or an engine on a GPU");
+      return;
+    }
+    if (ingest.engine && runs_on_gpu(*ingest.engine) && ingest.memory == memory::MemoryKind::host) {
+      refuse(fmt::format("cannot combine {} {} with {} host", place("engine"), name(*ingest.engine), place("memory")),
+             "a GPU cannot read ordinary host memory", "leave --memory out, or use --engine inline or thread");
+      return;
+    }
+    if (!ingest.memory || *ingest.memory == memory::MemoryKind::host) return;
+    if (ingest.engine && !runs_on_gpu(*ingest.engine)) {
+      refuse(fmt::format("cannot combine {} {} with {} {}", place("engine"), name(*ingest.engine), place("memory"),
+                         name(*ingest.memory)),
+             "the CPU runs the consumer, and finds packets in host memory", "use -m host, or an engine on a GPU");
+      return;
+    }
+    const memory::MemoryKind needed =
+        ingest.path == IngestPath::zerocopy ? memory::MemoryKind::pinned : memory::MemoryKind::device;
+    if (*ingest.memory != needed) {
+      refuse(fmt::format("cannot combine {} with {} {}", path, place("memory"), name(*ingest.memory)),
+             fmt::format("that path's packets are in {} memory", name(needed)), "leave --memory out");
+    }
+  }
+
+  void check_engine() {
+    const ingest::IngestSettings& ingest = config_.ingest;
+    const bool lanes =
+        !ingest.engine || *ingest.engine == EngineKind::thread || *ingest.engine == EngineKind::persistent;
+    if (!lanes && config_.forward.ctas > 1) {
+      refuse(fmt::format("cannot use {} {}", place("ctas"), config_.forward.ctas),
+             *ingest.engine == EngineKind::inline_ ? "the inline engine has no threads"
+                                                   : "a launch takes what its bursts need",
+             "add --engine thread or --engine persistent");
+    }
+    const bool cpu = ingest.memory == memory::MemoryKind::host || (ingest.engine && !runs_on_gpu(*ingest.engine));
+    if (cpu) {
+      refuse_idle("gpu", "the consumer does not run on a GPU", "leave it out, or add --engine persistent");
+      refuse_idle("watchdog", "it is for engines on a GPU", "leave it out, or add --engine persistent");
+    }
+    const datapath::ForwardSettings& forward = config_.forward;
+    if (forward.gpus.size() != 1 && forward.gpus.size() != forward.pipelines) {
+      refuse(fmt::format("cannot use {} with {} GPUs", place("gpu"), forward.gpus.size()),
+             fmt::format("the number of pipelines is {}", forward.pipelines), "name one GPU, or one for each pipeline");
+    }
+  }
+
+  /// A batch, and a second one beside it, of the longest frames that the MTU allows.
+  void check_budget() {
+    if (!config_.ingest.gpu_memory) return;
+    const std::vector<port::PortSettings> made = {config_.port_defaults};
+    const std::uint64_t paths = config_.forward.pipelines * std::max<std::uint64_t>(config_.ports.size(), 1);
+    for (const port::PortSettings& port : config_.ports.empty() ? made : config_.ports) {
+      const auto slots = ingest::slots_within(Bytes{config_.ingest.gpu_memory->value / paths},
+                                              ingest::batch_bytes(config_.forward.burst, port.mtu), 2);
+      if (slots) continue;
+      Error error = slots.error();
+      error.what = fmt::format("cannot use {} {}", place("gpu-memory"), config_.ingest.gpu_memory->value);
+      problems_.push_back(std::move(error));
+      return;
+    }
+  }
+
+  void check_consumer() {
+    const ingest::IngestSettings& ingest = config_.ingest;
+    const bool verifies = ingest.consumer == ConsumerKind::automatic || ingest.consumer == ConsumerKind::verify;
+    if (config_.run.verify && !verifies) {
+      refuse(fmt::format("cannot combine {} with {} {}", place("verify"), place("consumer"), name(ingest.consumer)),
+             "that consumer does not know what was sent", "leave one out");
+    }
+  }
+
+  void check_loopback() {
+    const datapath::ForwardSettings& forward = config_.forward;
+    if (!forward.loopback && !config_.ingest.faults.empty()) {
+      refuse(fmt::format("cannot use {}", place("faults")), "they are of the wire that --loopback makes",
+             "add --loopback, or name them in --port net_vnic0,...");
+    }
+    const bool compares = config_.run.verify || config_.ingest.consumer == ConsumerKind::verify;
+    if (forward.loopback || compares) return;
+    for (const Option& option : options()) {
+      if (option.section != "traffic" || !option.taken_by(Command::ingest)) continue;
+      refuse_idle(option.name, "ingest makes traffic only with --loopback, and compares with it only with --verify",
+                  "add one of them, or leave it out");
+    }
+  }
+
+  const Config& config_;
+  const GivenOptions& given_;
+  std::vector<Error> problems_;
+};
+
+}  // namespace
+
+std::vector<Error> check_ingest(const Config& config, const GivenOptions& given) {
+  return IngestChecker(config, given).run();
+}
+
+}  // namespace warpline::config

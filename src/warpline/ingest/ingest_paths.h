@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "warpline/base/histogram.h"
+#include "warpline/base/run_totals.h"
+#include "warpline/forward/make_stages.h"
+#include "warpline/ingest/ingest_settings.h"
+#include "warpline/ingest/ingest_stages.h"
+#include "warpline/ingest/pattern_memory.h"
+#include "warpline/traffic/traffic.h"
+
+namespace warpline::ingest {
+
+/// What the paths of an ingest run counted beyond a RunTotals.
+struct IngestTotals {
+  Tally delivered;                        ///< that the consumer took
+  std::uint64_t copies = 0;               ///< batches copied
+  std::uint64_t copied_bytes = 0;         ///< of these
+  StageTotals submit{.name = "submit"};   ///< what it costs to queue a copy
+  LatencyTotals batching;                 ///< the first packet of a batch, until the batch closes
+  LatencyTotals gpu;                      ///< from a batch closed to its consumer seen done
+  LatencyTotals sending;                  ///< from then to all of it given to the transmit queue
+  Bytes gpu_memory;                       ///< that packets are copied into
+  std::uint32_t slots = 0;                ///< batches that may be with the consumer at a time, of each path
+  std::optional<ConsumerTally> consumed;  ///< what the consumer counted itself; after the run
+};
+
+/// The stages of all paths of one ingest run, made while a Forwarder is created with one of the makers. The control
+/// thread makes and asks; the Forwarder that owns the stages and this object go together.
+class IngestPaths {
+ public:
+  explicit IngestPaths(const IngestSettings& settings) : settings_(settings) {}
+  IngestPaths(const IngestPaths&) = delete;
+  IngestPaths& operator=(const IngestPaths&) = delete;
+
+  /// What the built-in consumers check. `plan` outlives the makers' use; unset options.gpu: worked out per path.
+  [[nodiscard]] forward::StageMaker verifying(const traffic::TrafficPlan& plan, const PatternMemory::Options& options);
+  [[nodiscard]] forward::StageMaker summing();
+  /// UserConsumer of the header that the build names.
+  [[nodiscard]] forward::StageMaker user();
+  /// A consumer of one's own, on host threads.
+  template <Consumer Work>
+  [[nodiscard]] forward::StageMaker consuming(const Work& work) {
+    return [this, work](const forward::StageParts& parts) { return keep(consume_on_host(parts, settings_, work)); };
+  }
+
+  [[nodiscard]] const IngestSettings& settings() const { return settings_; }
+  /// While the stages live. Exact after the run.
+  [[nodiscard]] IngestTotals totals(const std::vector<std::unique_ptr<datapath::QueuePath>>& paths) const;
+  [[nodiscard]] Tally delivered() const;
+  /// The consumers' own counts, once the engines have ended.
+  [[nodiscard]] std::optional<ConsumerTally> consumed() const;
+
+ private:
+  [[nodiscard]] Result<std::unique_ptr<datapath::PathStages>> keep(Result<std::unique_ptr<IngestStages>> made);
+  /// The memory that the path's engine compares with, made when it is first asked for.
+  [[nodiscard]] Result<const PatternSource*> source_for(const forward::StageParts& parts,
+                                                        const traffic::TrafficPlan& plan,
+                                                        PatternMemory::Options options);
+
+  struct Held {
+    std::optional<int> gpu;
+    std::unique_ptr<PatternMemory> memory;
+  };
+
+  IngestSettings settings_;
+  std::vector<Held> patterns_;
+  std::vector<IngestStages*> stages_;
+};
+
+}  // namespace warpline::ingest

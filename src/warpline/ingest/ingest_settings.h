@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "warpline/base/enum_names.h"
+#include "warpline/base/kinds.h"
+#include "warpline/base/units.h"
+#include "warpline/memory/pool_settings.h"
+
+namespace warpline::ingest {
+
+/// How packets get to where the consumer reads them.
+enum class IngestPath : std::uint8_t {
+  copy,        ///< gathered into pinned memory, then one asynchronous copy per batch
+  zerocopy,    ///< not at all: the consumer reads the mbufs, which a GPU reaches because they are pinned
+  device,      ///< the NIC writes them into GPU memory
+  copy_naive,  ///< pageable memory and two synchronous copies per batch: a baseline
+};
+constexpr auto names_of(IngestPath) { return enum_names<IngestPath>({"copy", "zerocopy", "device", "copy-naive"}); }
+
+/// What is done with each packet.
+enum class ConsumerKind : std::uint8_t {
+  automatic,  ///< verify where the program makes the traffic or --verify is given, else sum
+  verify,     ///< compares every byte with what the generator sends, and finds duplicates
+  sum,        ///< counts packets and bytes, and sums all bytes
+  user,       ///< the functor of the header that the build names
+};
+constexpr auto names_of(ConsumerKind) { return enum_names<ConsumerKind>({"auto", "verify", "sum", "user"}); }
+
+/// What `ingest` is set beyond DatapathSettings.
+struct IngestSettings {
+  IngestPath path = IngestPath::copy;
+  ConsumerKind consumer = ConsumerKind::automatic;
+  std::optional<EngineKind> engine;          ///< unset: persistent with a GPU, else inline
+  std::optional<memory::MemoryKind> memory;  ///< where the consumer finds packets; unset: by path and engine
+  std::optional<Bytes> gpu_memory;           ///< budget of all queues together; unset: kDefaultBudget each
+  bool adaptive = false;                     ///< batches close by what the consumer was measured to take
+  bool transmit = false;                     ///< packets that the consumer passes leave again
+  std::string faults;                        ///< of a loopback's far side, as net_vnic's devargs name them
+  bool operator==(const IngestSettings&) const = default;
+};
+
+/// Budget of one queue.
+inline constexpr Bytes kDefaultBudget{64U << 20};
+
+}  // namespace warpline::ingest

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/ingest/ingest_stages.h"
+
+namespace warpline::ingest {
+
+Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const IngestSettings& settings) {
+  const datapath::ForwardSettings& forward = parts.settings.forward;
+  const std::uint64_t paths = parts.layout.paths.size();
+  const Bytes budget{settings.gpu_memory ? settings.gpu_memory->value / paths : kDefaultBudget.value};
+  const std::uint64_t slot_bytes = batch_bytes(forward.burst, parts.mtu);
+  IngestParts made{parts,
+                   nullptr,
+                   nullptr,
+                   {.max_frame = longest_frame(parts.mtu), .keeps_mbufs = settings.transmit},
+                   settings.transmit,
+                   settings.adaptive};
+  WARPLINE_TRY(const std::uint32_t slots, slots_within(budget, slot_bytes, forward.ring_slots));
+  const bool copies = settings.path == IngestPath::copy || settings.path == IngestPath::copy_naive;
+  const std::uint16_t pieces = copies ? 1 : kMaxSegments;
+  WARPLINE_TRY(made.ring, handoff::BurstRing::create({.slots = slots,
+                                                      .packets = forward.burst,
+                                                      .segments = static_cast<std::uint16_t>(forward.burst * pieces)}));
+  if (!copies) return made;
+  BatchSlotsShape shape{
+      .slots = slots, .slot_bytes = slot_bytes, .gpu = {}, .naive = settings.path == IngestPath::copy_naive};
+  if (runs_on_gpu(forward.engine)) shape.gpu = forward.gpu_of(parts.layout.paths[parts.index].queue);
+  WARPLINE_TRY(made.slots, BatchSlots::create(shape));
+  return made;
+}
+
+}  // namespace warpline::ingest

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Receiving for a consumer: every byte of every packet is checked where it lies, and every packet is accounted for."""
+
+import itertools
+import signal
+import unittest
+
+from support.case import LIVE_ROW, Case, needs_vnic
+
+PATHS = ("copy", "zerocopy", "copy-naive")
+ENGINES = (("--engine", "inline"), ("--engine", "thread"), ("--engine", "thread", "--ctas", 3, "--ring-slots", 4))
+BATCHES = (1, 32, 256)
+SIZES = ("60", "64", "1514", "9014", "imix")
+PACKETS = 3000
+
+
+class IngestCase(Case):
+    def ingest(self, *arguments, packets=PACKETS, code=0):
+        outcome = self.warpline(
+            "ingest", "--loopback", "-m", "host", "--packets", packets, "--json", "--share-cores", *arguments
+        )
+        report = self.report_of(outcome, code)
+        self.assertTrue(report["conserved"], outcome)
+        return report
+
+    def assert_all_taken(self, report, packets=PACKETS):
+        verify = report["verify"]
+        self.assertEqual((verify["bad"], verify["missing"], verify["duplicated"]), (0, 0, 0), report)
+        self.assertEqual(report["generated"]["packets"], packets)
+        self.assertEqual(report["delivered"], report["generated"])
+        self.assertEqual(report["ingest"]["consumed"]["packets"], packets)
+        self.assertEqual(report["ingest"]["consumed"]["bytes"], report["generated"]["bytes"])
+        self.assertEqual(report["ingest"]["offered"]["packets"], packets)
+        self.assertEqual((report["drops"], report["in_flight"]), ({}, 0))
+
+
+class Ingest(IngestCase):
+    def test_every_path_engine_batch_and_size(self):
+        for path, engine, batch, size in itertools.product(PATHS, ENGINES, BATCHES, SIZES):
+            with self.subTest(path=path, engine=engine, batch=batch, size=size):
+                mtu = ("--mtu", 9000) if size == "9014" else ()
+                self.assert_all_taken(
+                    self.ingest("--path", path, *engine, "--batch", batch, "--size", size, *mtu, packets=800), 800
+                )
+
+    def test_the_report_of_a_path_that_copies(self):
+        report = self.ingest("--path", "copy", "--batch", 32, "--deadline", "1s", packets=3200)
+        copies = report["ingest"]["copies"]
+        self.assertEqual((copies["count"], copies["bytes"]), (100, 3200 * 64))
+        self.assertGreater(copies["submit_ns"], 0)
+        self.assertEqual(report["delays_ns"]["batching"]["count"], 100)
+        self.assertEqual(report["delays_ns"]["gpu"]["count"], 100)
+        self.assertNotIn("sending", report["delays_ns"])
+        self.assertGreater(report["cycles_per_packet"], 0)
+
+    def test_a_path_that_lends_copies_nothing(self):
+        report = self.ingest("--path", "zerocopy")
+        self.assertNotIn("copies", report["ingest"])
+
+    def test_the_budget_bounds_the_batches_with_the_consumer(self):
+        batch_bytes = 32 * 1536  # 1500 and 22 bytes, rounded up to sixteens
+        for path, batches, slots in itertools.product(("copy", "zerocopy"), (2, 3, 4, 9), (2, 16)):
+            with self.subTest(path=path, batches=batches, slots=slots):
+                report = self.ingest(
+                    *("--path", path, "--batch", 32, "--gpu-memory", batches * batch_bytes, "--ring-slots", slots),
+                    *("--engine", "thread"),
+                )
+                self.assertEqual(report["ingest"]["slots"], min(slots, 1 << (batches.bit_length() - 1)))
+                self.assert_all_taken(report)
+
+    def test_several_queues(self):
+        for path in PATHS:
+            with self.subTest(path=path):
+                self.assert_all_taken(self.ingest("--path", path, "--pipelines", 3, "--flows", 1000))
+
+    def test_the_sum_is_the_same_on_every_way(self):
+        sums = set()
+        for path, engine, batch in itertools.product(PATHS, ENGINES, (7, 64)):
+            report = self.report_of(
+                self.warpline(
+                    *("ingest", "--port", "net_vnic0,wire=source,size=300,flows=7,seed=3", "--packets", 6400, "--json"),
+                    *("-m", "host", "--share-cores", "--path", path, *engine, "--batch", batch),
+                )
+            )
+            self.assertTrue(report["conserved"])
+            self.assertEqual(report["ingest"]["consumer"], "sum")
+            self.assertEqual(report["ingest"]["consumed"]["packets"], 6400)
+            self.assertEqual(report["ingest"]["consumed"]["bytes"], 6400 * 300)
+            sums.add(report["ingest"]["consumed"]["sum"])
+        self.assertEqual(len(sums), 1)
+
+    def test_the_full_loop(self):
+        for path, engine in itertools.product(PATHS, ENGINES):
+            with self.subTest(path=path, engine=engine):
+                report = self.ingest("--path", path, *engine, "--transmit")
+                verify = report["verify"]
+                self.assertEqual((verify["bad"], verify["missing"], verify["duplicated"]), (0, 0, 0))
+                self.assertEqual(report["delivered"]["packets"], PACKETS)  # by the far side
+                self.assertEqual(report["ingest"]["delivered"]["packets"], PACKETS)
+                self.assertEqual(report["tx"]["packets"], 2 * PACKETS)
+                self.assertGreater(report["delays_ns"]["sending"]["count"], 0)
+
+    def test_a_consumer_of_ones_own(self):
+        report = self.ingest("--consumer", "user")
+        self.assertEqual(report["ingest"]["consumed"]["packets"], PACKETS)
+
+    def test_an_open_loop_that_is_too_fast_loses_at_the_port_by_name(self):
+        """The consumer shares its core with everything else, so it cannot keep up with a rate that is not to be had."""
+        report = self.ingest("--rate", "400gbit", "--rx-ring", 64, "--batch", 16, packets=400_000)
+        ingest = report["ingest"]
+        missed = ingest["port_drops"]["missed"]
+        self.assertEqual(report["verify"]["missing"], 0)
+        self.assertEqual(ingest["offered"]["packets"], 400_000)
+        self.assertEqual(ingest["delivered"]["packets"] + missed, 400_000)
+
+    def test_giants_are_dropped_by_name(self):
+        outcome = self.warpline(
+            *("ingest", "--port", "net_vnic0,wire=static,size=3000", "--mtu", 1500, "--data-room", 4096, "--json"),
+            *("-m", "host", "--path", "copy", "--packets", 1000),
+        )
+        report = self.report_of(outcome)
+        self.assertTrue(report["conserved"])
+        self.assertEqual(report["delivered"]["packets"] + report["drops"].get("giant", 0), report["rx"]["packets"])
+
+
+@needs_vnic
+class Faults(IngestCase):
+    """What net_vnic does to the frames on purpose, the consumer finds, frame by frame."""
+
+    def found(self, faults, path, engine, batch):
+        report = self.report_of(
+            self.warpline(
+                *("ingest", "--loopback", "-m", "host", "--packets", 5000, "--json", "--share-cores", "--flows", 5),
+                *("--path", path, *engine, "--batch", batch, "--faults", faults, "--drain", "50ms"),
+            ),
+            4 if faults.startswith(("loss", "dup", "corrupt", "truncate")) else 0,
+        )
+        self.assertTrue(report["conserved"])
+        verify = report["verify"]
+        return report, verify, report["ingest"]["faults"]
+
+    def test_each_fault(self):
+        for path, engine, batch in itertools.product(PATHS, ENGINES[:2], (1, 32)):
+            with self.subTest(path=path, engine=engine, batch=batch):
+                _, verify, done = self.found("loss=0.01", path, engine, batch)
+                self.assertEqual((verify["missing"], verify["bad"], verify["duplicated"]), (done["fault_loss"], 0, 0))
+                _, verify, done = self.found("duplicate=0.01", path, engine, batch)
+                self.assertEqual(
+                    (verify["duplicated"], verify["missing"], verify["bad"]), (done["fault_duplicate"], 0, 0)
+                )
+                report, verify, done = self.found("corrupt=0.01", path, engine, batch)
+                unstamped = report["drops"].get("unstamped", 0)
+                self.assertEqual(verify["missing"], done["fault_corrupt"])
+                self.assertEqual(verify["bad"] + unstamped, done["fault_corrupt"])
+                report, verify, done = self.found("reorder=0.05", path, engine, batch)
+                self.assertGreater(done["fault_reorder"], 0)
+                self.assert_all_taken(report, 5000)
+
+
+class Signals(Case):
+    def test_an_interrupt_drains_and_reports(self):
+        for path in PATHS:
+            with self.subTest(path=path):
+                program = self.start(
+                    *("ingest", "--loopback", "-m", "host", "--json", "--share-cores", "--path", path),
+                    *("--interval", 0.05),
+                )
+                program.wait_for("stderr", LIVE_ROW)
+                program.signal(signal.SIGINT)
+                report = self.report_of(program.finish(), 130)
+                self.assertTrue(report["conserved"])
+                self.assertEqual(report["delivered"], report["generated"])
+
+
+class BadInput(Case):
+    def test_what_does_not_fit_together_is_refused(self):
+        loopback = ("ingest", "--loopback")
+        for arguments, fragments in (
+            (("ingest",), ("ingest has no port", "--loopback")),
+            ((*loopback, "--port", "net_null0"), ("cannot combine", "--port")),
+            ((*loopback, "--path", "device", "-m", "host"), ("--path device", "host", "GPU memory")),
+            ((*loopback, "--path", "device", "--engine", "inline"), ("--path device", "--engine inline")),
+            ((*loopback, "--engine", "persistent", "-m", "host"), ("--engine persistent", "ordinary host memory")),
+            ((*loopback, "--engine", "thread", "-m", "pinned"), ("--engine thread", "pinned")),
+            ((*loopback, "--path", "zerocopy", "-m", "device"), ("--path zerocopy", "pinned memory")),
+            ((*loopback, "--engine", "inline", "--ctas", 4), ("--ctas 4", "no threads")),
+            ((*loopback, "--gpu-memory", "64Ki", "--batch", 64), ("--gpu-memory 65536", "one batch takes")),
+            ((*loopback, "--batch", 512, "--rx-ring", 256), ("--batch 512", "--rx-ring 256")),
+            ((*loopback, "--batch", 0), ("--batch", "0")),
+            ((*loopback, "--consumer", "sum", "--verify"), ("--verify", "--consumer sum")),
+            (("ingest", "--port", "net_null0", "--faults", "loss=0.1"), ("--faults", "--loopback")),
+            (("ingest", "--port", "net_null0", "--rate", "1gbit"), ("--rate", "--loopback")),
+            ((*loopback, "-m", "host", "--gpu", 0), ("--gpu", "does not run on a GPU")),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_one_line_error(self.warpline(*arguments), 2, *fragments)
+
+
+if __name__ == "__main__":
+    unittest.main()
