@@ -70,7 +70,7 @@ warpline_module(service LEVEL 8 USES base packet gpu memory handoff message tran
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # The command line: options, files and environment become the settings of the modules above.
 warpline_module(config  LEVEL 8 FOLDER apps/warpline/config
-                USES base datapath ingest memory message port report router runtime traffic workload
+                USES base datapath flow ingest memory message port report router runtime traffic workload
                 EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 target_include_directories(warpline_config PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
@@ -90,8 +90,8 @@ target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpl
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
-warpline_folder(apps/warpline   USES base bench config copies datapath doctor ethdev_transport forward gpu ingest machine memory page port
-                                     protection rate report route router runtime service traffic transport workload)
+warpline_folder(apps/warpline   USES base bench config copies datapath doctor ethdev_transport flow forward gpu ingest machine memory
+                                     page port protection rate report route router runtime service traffic transport workload)
 warpline_folder(bench/frames    USES base flow packet)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)

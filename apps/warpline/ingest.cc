@@ -110,7 +110,7 @@ class IngestCommand {
         ingest.path == IngestPath::device || (ingest.memory && *ingest.memory != memory::MemoryKind::host);
     if (ingest.engine) {
       forward.engine = *ingest.engine;
-    } else if (ingest.memory == memory::MemoryKind::host) {
+    } else if (ingest.memory == memory::MemoryKind::host || !ingest.frame.empty()) {
       forward.engine = EngineKind::inline_;
     } else {
       const auto gpus = gpu::list_gpus();
@@ -133,6 +133,7 @@ class IngestCommand {
 
   void choose_consumer() {
     consumer_ = config_.ingest.consumer;
+    if (!config_.ingest.frame.empty()) consumer_ = ConsumerKind::sum;  // of bytes that nobody compares
     if (consumer_ != ConsumerKind::automatic) return;
     consumer_ = config_.forward.loopback || config_.run.verify ? ConsumerKind::verify : ConsumerKind::sum;
   }
@@ -148,6 +149,7 @@ class IngestCommand {
   }
 
   [[nodiscard]] forward::StageMaker stage_maker() {
+    if (!config_.ingest.frame.empty()) return paths_.assembling();
     switch (consumer_) {
       case ConsumerKind::automatic:
       case ConsumerKind::verify:
@@ -264,7 +266,8 @@ class IngestCommand {
     const std::span<const port::Port> ports = ports_->ports();
     const std::span<const port::Port> near = config_.forward.loopback ? ports.first(1) : ports;
     report.ingest = ingest_report(*forwarder_, paths_, near, report.totals);
-    report.ingest->consumer = name(consumer_);
+    report.ingest->consumer = config_.ingest.frame.empty() ? name(consumer_) : "frames";
+    if (const auto frames = paths_.end_frames()) add_frames(*report.ingest, *frames);
     report.ingest->engine = name(config_.forward.engine);
     report.ingest->memory_bytes += ports_->gpu_memory().value;
     if (on_gpu()) report.gpu = gpu_totals(config_.forward, report.ingest->memory_bytes);

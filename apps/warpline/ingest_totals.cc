@@ -96,6 +96,15 @@ report::IngestReport ingest_report(const forward::Forwarder& forwarder, const in
   return report;
 }
 
+void add_frames(report::IngestReport& report, const flow::AssemblerCounts& counts) {
+  report.frames = {{"complete", counts.complete}, {"incomplete", counts.incomplete}, {"missing", counts.missing},
+                   {"skipped", counts.skipped},   {"restarts", counts.restarts},     {"streams", counts.streams}};
+  for (std::size_t i = 0; i < flow::kPlacements; ++i) {
+    if (counts.placements[i] == 0) continue;
+    report.frame_packets.emplace_back(flow::name(static_cast<flow::Placement>(i)), counts.placements[i]);
+  }
+}
+
 report::GpuTotals gpu_totals(const datapath::ForwardSettings& forward, std::uint64_t memory_bytes) {
   report::GpuTotals totals;
   totals.engine = name(forward.engine);

@@ -36,7 +36,8 @@ class IngestCase(Case):
 
 class Ingest(IngestCase):
     def test_every_path_engine_batch_and_size(self):
-        for path, engine, batch, size in itertools.product(PATHS, ENGINES, BATCHES, SIZES):
+        kinds = [(32, size) for size in SIZES] + [(batch, "64") for batch in BATCHES if batch != 32]
+        for path, engine, (batch, size) in itertools.product(PATHS, ENGINES, kinds):
             with self.subTest(path=path, engine=engine, batch=batch, size=size):
                 mtu = ("--mtu", 9000) if size == "9014" else ()
                 self.assert_all_taken(
@@ -99,6 +100,32 @@ class Ingest(IngestCase):
                 self.assertEqual(report["ingest"]["delivered"]["packets"], PACKETS)
                 self.assertEqual(report["tx"]["packets"], 2 * PACKETS)
                 self.assertGreater(report["delays_ns"]["sending"]["count"], 0)
+
+    def frames(self, *arguments, code=0):
+        """The generator's sequence number is the third to eighth byte of the payload, its pattern follows the stamp."""
+        return self.report_of(
+            self.warpline(
+                *("ingest", "--loopback", "-m", "host", "--packets", 3200, "--json", "--share-cores", "--size", 200),
+                *("--frame", "packets=16,seq=2:48:le,payload=18:140"), *arguments,
+            ),
+            code,
+        )["ingest"]  # fmt: skip
+
+    def test_packets_become_frames(self):
+        for path, engine in itertools.product(PATHS, ENGINES[:2]):
+            with self.subTest(path=path, engine=engine):
+                frames = self.frames("--path", path, *engine)["frames"]
+                self.assertEqual((frames["complete"], frames["incomplete"], frames["missing"]), (200, 0, 0))
+                self.assertEqual(frames["packets"], {"placed": 3200})
+
+    @needs_vnic
+    def test_frames_know_what_the_wire_lost_and_doubled(self):
+        ingest = self.frames("--faults", "loss=0.01,duplicate=0.01", "--drain", "50ms")
+        frames, faults = ingest["frames"], ingest["faults"]
+        self.assertEqual(frames["missing"] + 16 * frames["skipped"], faults["fault_loss"])
+        doubled = frames["packets"].get("duplicate", 0) + frames["packets"].get("late", 0)
+        self.assertEqual(doubled, faults["fault_duplicate"])
+        self.assertEqual(frames["packets"]["placed"], 3200 - faults["fault_loss"])
 
     def test_a_consumer_of_ones_own(self):
         report = self.ingest("--consumer", "user")

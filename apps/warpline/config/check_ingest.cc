@@ -24,6 +24,7 @@ class IngestChecker {
     check_engine();
     check_budget();
     check_consumer();
+    check_frame();
     check_loopback();
     return std::move(problems_);
   }
@@ -119,6 +120,25 @@ class IngestChecker {
     if (config_.run.verify && !verifies) {
       refuse(fmt::format("cannot combine {} with {} {}", place("verify"), place("consumer"), name(ingest.consumer)),
              "that consumer does not know what was sent", "leave one out");
+    }
+  }
+
+  /// One thread per queue assembles frames.
+  void check_frame() {
+    const ingest::IngestSettings& ingest = config_.ingest;
+    if (ingest.frame.empty()) return;
+    if (ingest.engine && runs_on_gpu(*ingest.engine)) {
+      refuse(fmt::format("cannot combine {} with {} {}", place("frame"), place("engine"), name(*ingest.engine)),
+             "frames are assembled by the CPU", "use --engine inline or thread");
+    }
+    if (config_.forward.ctas > 1) {
+      refuse(fmt::format("cannot combine {} with {} {}", place("frame"), place("ctas"), config_.forward.ctas),
+             "one thread per queue assembles frames", "use --ctas 1");
+    }
+    if (ingest.consumer != ConsumerKind::automatic || config_.run.verify) {
+      const std::string_view other = config_.run.verify ? "verify" : "consumer";
+      refuse(fmt::format("cannot combine {} with {}", place("frame"), place(other)),
+             "the packets go into frames and to no other consumer", "leave one out");
     }
   }
 

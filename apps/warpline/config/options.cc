@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "config/values.h"
+#include "warpline/flow/frame_description.h"
 
 namespace warpline::config {
 namespace {
@@ -189,6 +190,17 @@ void add_l3forward(std::vector<Option>& table) {
                  choice<Config>(of(&Config::l3forward, &router::RouterSettings::lookup))}});
 }
 
+/// Empty, or text that parse_frame_description() takes.
+Access<Config> frame_description() {
+  return scalar<Config>(
+      of(&Config::ingest, &ingest::IngestSettings::frame),
+      [](std::string_view text) -> Result<std::string> {
+        if (!text.empty()) WARPLINE_CHECK(flow::parse_frame_description(text));
+        return std::string(text);
+      },
+      [](const std::string& value) { return value; });
+}
+
 /// "adaptive", or the packets of a batch.
 Access<Config> batch_size() {
   constexpr std::uint16_t kLargest = 512;
@@ -211,29 +223,27 @@ Access<Config> batch_size() {
 void add_ingest(std::vector<Option>& table) {
   using ingest::IngestSettings;
   const std::vector<Command> ingest = {Command::ingest};
-  table.insert(
-      table.end(),
-      {{"path", 0, "ingest", "path", ingest, Arity::single, "KIND", "how packets get to where the consumer reads them",
-        choice<Config>(of(&Config::ingest, &IngestSettings::path))},
-       {"engine", 0, "ingest", "engine", ingest, Arity::single, "KIND",
-        "what runs the consumer; auto: persistent with a GPU, else inline",
-        optional_choice<Config>(of(&Config::ingest, &IngestSettings::engine))},
-       {"memory", 'm', "ingest", "memory", ingest, Arity::single, "KIND",
-        "where the consumer finds packets; auto: by path and engine",
-        optional_choice<Config>(of(&Config::ingest, &IngestSettings::memory))},
-       {"batch", 'b', "ingest", "batch", ingest, Arity::single, "N",
-        "maximum packets per batch; adaptive: what the consumer was measured to take, up to 512", batch_size()},
-       {"gpu-memory", 0, "ingest", "gpu-memory", ingest, Arity::single, "BYTES",
-        "budget for packets with the consumer, all queues together; auto: 64Mi per queue",
-        optional_bytes<Config>(of(&Config::ingest, &IngestSettings::gpu_memory))},
-       {"consumer", 0, "ingest", "consumer", ingest, Arity::single, "KIND",
-        "what is done with each packet; auto: verify with --loopback or --verify, else sum",
-        choice<Config>(of(&Config::ingest, &IngestSettings::consumer))},
-       {"transmit", 0, "ingest", "transmit", ingest, Arity::flag, "", "send what the consumer passes",
-        boolean<Config>(of(&Config::ingest, &IngestSettings::transmit))},
-       {"faults", 0, "ingest", "faults", ingest, Arity::single, "ARGS",
-        "what goes wrong on the loopback's wire, as net_vnic names it: loss=0.01,corrupt=0.001",
-        text<Config>(of(&Config::ingest, &IngestSettings::faults))}});
+  table.insert(table.end(),
+               {{"path", 0, "ingest", "path", ingest, Arity::single, "KIND", "how packets reach the consumer",
+                 choice<Config>(of(&Config::ingest, &IngestSettings::path))},
+                {"engine", 0, "ingest", "engine", ingest, Arity::single, "KIND", "what runs the consumer",
+                 optional_choice<Config>(of(&Config::ingest, &IngestSettings::engine))},
+                {"memory", 'm', "ingest", "memory", ingest, Arity::single, "KIND", "where the consumer finds packets",
+                 optional_choice<Config>(of(&Config::ingest, &IngestSettings::memory))},
+                {"batch", 'b', "ingest", "batch", ingest, Arity::single, "N",
+                 "maximum packets per batch, or by what the consumer takes", batch_size()},
+                {"gpu-memory", 0, "ingest", "gpu-memory", ingest, Arity::single, "BYTES",
+                 "budget for packets with the consumer; auto: 64Mi per queue",
+                 optional_bytes<Config>(of(&Config::ingest, &IngestSettings::gpu_memory))},
+                {"consumer", 0, "ingest", "consumer", ingest, Arity::single, "KIND", "what is done with each packet",
+                 choice<Config>(of(&Config::ingest, &IngestSettings::consumer))},
+                {"transmit", 0, "ingest", "transmit", ingest, Arity::flag, "", "send what the consumer passes",
+                 boolean<Config>(of(&Config::ingest, &IngestSettings::transmit))},
+                {"frame", 0, "ingest", "frame", ingest, Arity::single, "TEXT",
+                 "packets become frames: packets=N,seq=OFFSET:BITS,payload=OFFSET:LEN", frame_description()},
+                {"faults", 0, "ingest", "faults", ingest, Arity::single, "ARGS",
+                 "what goes wrong on the loopback's wire, as net_vnic names it: loss=0.01,corrupt=0.001",
+                 text<Config>(of(&Config::ingest, &IngestSettings::faults))}});
 }
 
 /// What forward does with its packet buffers, and message with its own.

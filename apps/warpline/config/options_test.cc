@@ -55,6 +55,9 @@ std::string other_value(const Option& option) {
       {"cc", "dctcp"},
       {"reliability", "go-back-n"},
       {"role", "transmit"},
+      {"path", "zerocopy"},
+      {"consumer", "sum"},
+      {"frame", "packets=4,seq=0:32,payload=8:64"},
   };
   const bool counts_requests = option.name == "rate" && option.section == "message";
   if (const auto found = kTexts.find(option.name); !counts_requests && found != kTexts.end()) return found->second;
@@ -83,7 +86,8 @@ TEST(Options, NamesAreUniqueInACommandAndKeysInAFile) {
 }
 
 TEST(Options, EachHasAFlagAVariableAndALineInTheHelp) {
-  for (const Command command : {Command::forward, Command::l3forward, Command::generate, Command::message}) {
+  for (const Command command :
+       {Command::forward, Command::l3forward, Command::ingest, Command::generate, Command::message}) {
     const std::string base = "config check " + std::string(name(command)) + " ";
     for (const Option& option : options()) {
       if (!option.taken_by(command)) continue;

@@ -56,6 +56,32 @@ forward::StageMaker IngestPaths::user() {
   return [this](const forward::StageParts& parts) { return keep(consume(parts, settings_, UserConsumer{})); };
 }
 
+forward::StageMaker IngestPaths::assembling() {
+  return [this](const forward::StageParts& parts) -> Result<std::unique_ptr<datapath::PathStages>> {
+    WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(settings_.frame));
+    WARPLINE_TRY(auto sink, FrameSink::create(description, share_of_budget(settings_, parts.layout.paths.size())));
+    frames_.push_back(std::move(sink));
+    return keep(consume_on_host(parts, settings_, AssembleFrames{frames_.back().get()}));
+  };
+}
+
+std::optional<flow::AssemblerCounts> IngestPaths::end_frames() {
+  if (frames_.empty()) return std::nullopt;
+  flow::AssemblerCounts sum{};
+  for (const auto& sink : frames_) {
+    sink->end();
+    const flow::AssemblerCounts counts = sink->counts();
+    for (std::size_t i = 0; i < flow::kPlacements; ++i) sum.placements[i] += counts.placements[i];
+    sum.complete += counts.complete;
+    sum.incomplete += counts.incomplete;
+    sum.missing += counts.missing;
+    sum.skipped += counts.skipped;
+    sum.restarts += counts.restarts;
+    sum.streams += counts.streams;
+  }
+  return sum;
+}
+
 Tally IngestPaths::delivered() const {
   Tally sum;
   for (const IngestStages* stages : stages_) {

@@ -9,6 +9,7 @@
 #include "warpline/base/histogram.h"
 #include "warpline/base/run_totals.h"
 #include "warpline/forward/make_stages.h"
+#include "warpline/ingest/frame_sink.h"
 #include "warpline/ingest/ingest_settings.h"
 #include "warpline/ingest/ingest_stages.h"
 #include "warpline/ingest/pattern_memory.h"
@@ -43,6 +44,8 @@ class IngestPaths {
   [[nodiscard]] forward::StageMaker summing();
   /// UserConsumer of the header that the build names.
   [[nodiscard]] forward::StageMaker user();
+  /// Frames as settings().frame, a valid description, says; on one host thread per path.
+  [[nodiscard]] forward::StageMaker assembling();
   /// A consumer of one's own, on host threads.
   template <Consumer Work>
   [[nodiscard]] forward::StageMaker consuming(const Work& work) {
@@ -53,6 +56,8 @@ class IngestPaths {
   /// While the stages live. Exact after the run.
   [[nodiscard]] IngestTotals totals(const std::vector<std::unique_ptr<datapath::QueuePath>>& paths) const;
   [[nodiscard]] Tally delivered() const;
+  /// Hands over what is not complete and returns what became of packets and frames, if there are any. After the run.
+  [[nodiscard]] std::optional<flow::AssemblerCounts> end_frames();
   /// The consumers' own counts, once the engines have ended.
   [[nodiscard]] std::optional<ConsumerTally> consumed() const;
 
@@ -70,6 +75,7 @@ class IngestPaths {
 
   IngestSettings settings_;
   std::vector<Held> patterns_;
+  std::vector<std::unique_ptr<FrameSink>> frames_;
   std::vector<IngestStages*> stages_;
 };
 

@@ -39,7 +39,8 @@ struct IngestSettings {
   std::optional<Bytes> gpu_memory;           ///< budget of all queues together; unset: kDefaultBudget each
   bool adaptive = false;                     ///< batches close by what the consumer was measured to take
   bool transmit = false;                     ///< packets that the consumer passes leave again
-  std::string faults;                        ///< of a loopback's far side, as net_vnic's devargs name them
+  std::string frame;   ///< packets become frames, as parse_frame_description() has it; empty: they do not
+  std::string faults;  ///< of a loopback's far side, as net_vnic's devargs name them
   bool operator==(const IngestSettings&) const = default;
 };
 

@@ -37,6 +37,8 @@ void IngestReport::add_to(nlohmann::ordered_json& json) const {
   if (consumed) {
     object["consumed"] = {{"packets", consumed->packets}, {"bytes", consumed->bytes}, {"sum", consumed->sum}};
   }
+  for (const auto& [kind, count] : frames) object["frames"][kind] = count;
+  for (const auto& [placement, count] : frame_packets) object["frames"]["packets"][placement] = count;
   for (const auto& [fault, count] : faults) object["faults"][fault] = count;
   json["ingest"] = std::move(object);
   json["delays_ns"]["batching"] = report::to_json(batching);
@@ -61,6 +63,10 @@ std::string IngestReport::to_text() const {
                     copies->count == 0 ? 0.0 : static_cast<double>(copies->bytes) / static_cast<double>(copies->count),
                     copies->submit_ns / 1e3));
   }
+  std::string handed;
+  for (const auto& [kind, count] : frames) handed += fmt::format("{}{} {}", handed.empty() ? "" : ", ", count, kind);
+  for (const auto& [placement, count] : frame_packets) handed += fmt::format(", {} packets {}", count, placement);
+  if (!handed.empty()) row("frames", handed);
   row("batching us", describe_delay(batching));
   row("consumer us", describe_delay(gpu));
   if (sending.count != 0) row("sending us", describe_delay(sending));

@@ -43,6 +43,9 @@ struct IngestReport {
   std::optional<Consumed> consumed;
   /// What net_vnic did on purpose, by the names of its counters.
   std::vector<std::pair<std::string, std::uint64_t>> faults;
+  /// With frames: frames handed over or not and packets missing of them, and what became of each packet, by name.
+  std::vector<std::pair<std::string, std::uint64_t>> frames;
+  std::vector<std::pair<std::string, std::uint64_t>> frame_packets;
   LatencyTotals batching;        ///< ns that the first packet of a batch waited for it to close
   LatencyTotals gpu;             ///< ns from then until its consumer was seen done
   LatencyTotals sending;         ///< ns from then until all of it was given to the transmit queue
