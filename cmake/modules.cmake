@@ -47,7 +47,7 @@ target_compile_definitions(warpline_port PRIVATE ALLOW_EXPERIMENTAL_API)
 warpline_module(doctor LEVEL 4 USES base gpu machine runtime port)
 warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgConfig::dpdk)
 
-warpline_module(datapath LEVEL 5 USES base packet gpu machine runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
+warpline_module(datapath LEVEL 5 USES base batching packet gpu machine runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
 warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
                 USES base packet runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
 

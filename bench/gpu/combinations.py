@@ -26,7 +26,7 @@ def others(cpus, gpus):
     return {
         "workload": ("none", "mac-swap", "count", "checksum", "spin"),
         "pipelines": (1, 2, max(3, min(14, cpus - 2))),
-        "burst": (1, 33, 64, 512),
+        "burst": (1, 33, 64, 512, "adaptive"),
         "size": (60, 1514, 9014),
         "recycle": ("off", "fast-free", "cache", "direct", "auto"),
         "slots": (0, 2, 64),

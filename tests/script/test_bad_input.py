@@ -141,6 +141,8 @@ class Gpus(Case):
             (("-b", 0), ("--burst", "'0'", "512")),
             (("-b", 513), ("--burst", "'513'", "512")),
             (("-b", 512, "--rx-ring", 256), ("--burst 512", "--rx-ring 256", "--burst 256")),
+            (("-b", "adaptiv"), ("--burst", "'adaptiv'")),
+            (("-b", "adaptive", "--deadline", 5), ("--burst adaptive", "--deadline", "--engine")),
             (("--engine", "thread", "--ctas", 0), ("--ctas", "'0'")),
             (("--engine", "persistent", "--ctas", 0), ("--ctas", "'0'")),
             (("--split", 1514), ("--split 1514", "--mtu 1500")),

@@ -82,6 +82,15 @@ class Loopback(Case):
                 stages = {stage["name"]: stage for stage in report["stages"]}
                 self.assertGreater(stages["work"]["batch_mean"], threads)
 
+    def test_batches_that_adapt(self):
+        for engine, model in ENGINES:
+            with self.subTest(engine=engine, model=model):
+                report = self.verified("--engine", engine, "--model", model, "--burst", "adaptive")
+                self.assertEqual(report["config"]["forward"]["burst"], "adaptive")
+        for more in (("--ctas", 3, "--pipelines", 2), ("--ring-slots", 128), ("--rx-ring", 64), ("--deadline", "1s")):
+            with self.subTest(more=more):
+                self.verified("--engine", "thread", "--burst", "adaptive", *more)
+
     def test_several_pipelines_and_engine_threads(self):
         for pipelines, ctas in ((2, 1), (3, 2), (4, 1)):
             with self.subTest(pipelines=pipelines, ctas=ctas):

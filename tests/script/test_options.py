@@ -13,8 +13,8 @@ class Precedence(Case):
         self.assertEqual(outcome.code, 0, outcome)
         return outcome.report["config"]
 
-    def write_file(self, text):
-        path = self.scratch.path / "settings.toml"
+    def write_file(self, text, name="settings.toml"):
+        path = self.scratch.path / name
         path.write_text(text, encoding="utf-8")
         return path
 
@@ -32,6 +32,9 @@ class Precedence(Case):
             (("--config", file), {}, 16, "settings.toml:2"),
             (("--config", file), environment, 48, "WARPLINE_FORWARD_BURST"),
             (("--config", file, "--burst", 96), environment, 96, "flag"),
+            (("--config", file, "--burst", "adaptive"), environment, "adaptive", "flag"),
+            (("--config", file), {"WARPLINE_FORWARD_BURST": "adaptive"}, "adaptive", "WARPLINE_FORWARD_BURST"),
+            (("--config", self.write_file('[forward]\nburst = "adaptive"\n', "adaptive.toml")), {}, "adaptive", "adaptive.toml:2"),
         ):
             with self.subTest(value=value):
                 line = self.origin_and_value(*arguments, env=env)
@@ -40,11 +43,12 @@ class Precedence(Case):
                 self.assertEqual(self.effective(*arguments, env=env)["forward"]["burst"], value)
 
     def test_what_show_prints_configures_the_same_again(self):
-        first = self.effective("--port", "net_null0", "--burst", 7, "--deadline", "5us", "--workload", "checksum")
         path = self.scratch.path / "again.json"
-        for shape in (first, {"schema_version": 1, "config": first}):
-            path.write_text(json.dumps(shape), encoding="utf-8")
-            self.assertEqual(self.effective("--config", path), first)
+        for burst in (("--burst", 7, "--deadline", "5us"), ("--burst", "adaptive")):
+            first = self.effective("--port", "net_null0", *burst, "--workload", "checksum")
+            for shape in (first, {"schema_version": 1, "config": first}):
+                path.write_text(json.dumps(shape), encoding="utf-8")
+                self.assertEqual(self.effective("--config", path), first)
 
     def test_the_environment_configures_a_run(self):
         outcome = self.warpline(

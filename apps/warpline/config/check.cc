@@ -220,6 +220,7 @@ class Checker {
   void check_burst() {
     if (config_.command == "ingest" && config_.ingest.adaptive) return;  // never more than the ring holds
     const datapath::ForwardSettings& forward = config_.forward;
+    if (forward.adaptive_burst) return check_adaptive_burst();
     const std::vector<port::PortSettings> made = {config_.port_defaults};
     for (const port::PortSettings& port : config_.ports.empty() ? made : config_.ports) {
       if (forward.burst <= port.rx_ring) continue;
@@ -227,6 +228,21 @@ class Checker {
       refuse(
           fmt::format("cannot combine {} {} with {} {}", place(option), forward.burst, place("rx-ring"), port.rx_ring),
           "a batch is more than the ring holds", fmt::format("use --{} {}", option, port.rx_ring));
+    }
+  }
+
+  void check_adaptive_burst() {
+    const datapath::ForwardSettings& forward = config_.forward;
+    if (config_.command == "l3forward") {
+      refuse(fmt::format("cannot use {} adaptive", place("burst")), "a router has no engine beside it to adapt to",
+             "use a number; a batch is what has come, and so many packets at most");
+      return;
+    }
+    const bool one_core = forward.engine == EngineKind::inline_ && forward.model != datapath::ModelKind::pipeline;
+    if (one_core && forward.deadline && forward.deadline->value != 0) {
+      refuse(fmt::format("cannot combine {} adaptive with {}", place("burst"), place("deadline")),
+             "the core that receives also works, so no packet waits for others",
+             "leave the deadline out, or add --model pipeline or another --engine");
     }
   }
 

@@ -93,10 +93,22 @@ const Refusal kRefusals[] = {
      "",
      {},
      "--burst: cannot read '': it is no non-negative number; write it like 64, 10K, 2Mi or 1.5G"},
-    {"forward --loopback --burst adaptive",
+    {"forward --loopback --burst adaptiv",
      "",
      {},
-     "--burst: cannot read 'adaptive': it is no non-negative number; write it like 64, 10K, 2Mi or 1.5G"},
+     "--burst: cannot read 'adaptiv': it is no non-negative number; write it like 64, 10K, 2Mi or 1.5G"},
+    {"forward --loopback --burst adaptive --deadline 5",
+     "",
+     {},
+     "cannot combine --burst adaptive with --deadline: the core that receives also works, so no packet waits for "
+     "others; "
+     "leave the deadline out, or add --model pipeline or another --engine"},
+    {"l3forward --port net_null0 --address 10.0.0.1/24 --burst adaptive",
+     "",
+     {},
+     "cannot use --burst adaptive: a router has no engine beside it to adapt to; use a number; a batch is what has "
+     "come, "
+     "and so many packets at most"},
     {"forward --loopback --ring-slots 3", "", {}, "--ring-slots: cannot use '3': it is no power of two; the next is 4"},
     {"forward --loopback --deadline 2s",
      "",

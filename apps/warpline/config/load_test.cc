@@ -15,6 +15,8 @@ TEST(Load, FlagBeforeEnvironmentBeforeFileBeforeDefault) {
   EXPECT_EQ(shown(load_line("forward --loopback --config a.toml", file), "forward.burst"), "16 file a.toml:3");
   EXPECT_EQ(shown(load_line("forward --loopback --config a.toml", file, environment), "forward.burst"),
             "48 environment WARPLINE_FORWARD_BURST");
+  EXPECT_EQ(shown(load_line("forward --loopback --config a.toml -b adaptive", file, environment), "forward.burst"),
+            "\"adaptive\" flag");
   EXPECT_EQ(shown(load_line("forward --loopback --config a.toml -b 96", file, environment), "forward.burst"),
             "96 flag");
 }

@@ -67,6 +67,25 @@ Access<port::PortSettings> port_addresses() {
       });
 }
 
+/// A number, or "adaptive" for batches as large as load and engine ask.
+Access<Config> burst() {
+  constexpr std::uint16_t kMost = 512;
+  return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
+            datapath::ForwardSettings& forward = config.forward;
+            forward.adaptive_burst = texts.front() == "adaptive";
+            forward.burst = kMost;
+            if (forward.adaptive_burst) return {};
+            WARPLINE_TRY(const std::uint64_t packets, parse_bounded(texts.front(), 1, kMost));
+            forward.burst = static_cast<std::uint16_t>(packets);
+            return {};
+          },
+          [](const Config& config) {
+            const datapath::ForwardSettings& forward = config.forward;
+            return forward.adaptive_burst ? nlohmann::json("adaptive") : nlohmann::json(forward.burst);
+          },
+          fmt::format("1..{} or adaptive", kMost)};
+}
+
 /// Options that every command which moves packets has.
 void add_common(std::vector<Option>& table) {
   const std::vector<Command> movers = {Command::forward, Command::l3forward, Command::ingest, Command::generate};
@@ -134,10 +153,10 @@ void add_forward(std::vector<Option>& table) {
       table.end(),
       {{"pipelines", 'p', "forward", "pipelines", datapaths, Arity::single, "N", "queue pairs per port",
         count<Config>(of(&Config::forward, &datapath::ForwardSettings::pipelines), 1, 256)},
-       {"burst", 'b', "forward", "burst", forwarders, Arity::single, "N", "maximum packets per batch",
-        count<Config>(of(&Config::forward, &datapath::ForwardSettings::burst), 1, 512)},
+       {"burst", 'b', "forward", "burst", forwarders, Arity::single, "N", "maximum packets per batch, or adaptive",
+        burst()},
        {"deadline", 0, "forward", "deadline", datapaths, Arity::single, "US",
-        "wait for a batch to fill; automatic: 0 or 20us",
+        "wait for a batch to fill; automatic: 0 to 100us",
         optional_nanos<Config>(of(&Config::forward, &datapath::ForwardSettings::deadline), kMicro, Nanos{0},
                                Nanos{kSecond})},
        {"engine", 0, "forward", "engine", forward, Arity::single, "KIND", "what processes the packets",

@@ -93,7 +93,9 @@ void choose_forward(Config& config) {
   forward.pipelines = number<std::uint16_t>(1, 256);
   forward.burst = number<std::uint16_t>(1, std::min<std::uint16_t>(512, config.port_defaults.rx_ring));
   for (const port::PortSettings& port : config.ports) forward.burst = std::min(forward.burst, port.rx_ring);
-  if (*rc::gen::arbitrary<bool>()) forward.deadline = time(0, 1'000'000'000);
+  forward.adaptive_burst = coin();
+  if (forward.adaptive_burst) forward.burst = 512;
+  if (!forward.adaptive_burst && coin()) forward.deadline = time(0, 1'000'000'000);
   forward.engine = static_cast<EngineKind>(number<int>(0, 4));
   forward.model = coin() ? datapath::ModelKind::automatic : datapath::ModelKind::pipeline;
   forward.workload = static_cast<WorkloadKind>(number<std::size_t>(0, kEnumNames<WorkloadKind>.size() - 1));

@@ -34,8 +34,9 @@ constexpr auto names_of(GpuFailure) { return enum_names<GpuFailure>({"stop", "fa
 struct ForwardSettings {
   std::uint16_t pipelines = 1;    ///< queue pairs a port, each with its own loop
   std::uint16_t burst = 64;       ///< packets a batch at most
+  bool adaptive_burst = false;    ///< batches are as large as load and engine ask, and `burst` at most
   std::optional<Nanos> deadline;  ///< longest that a packet waits for its batch to fill; unset: 0 where nothing is won
-                                  ///< by waiting, in run-to-completion inline, else 20 us
+                                  ///< by waiting, in run-to-completion inline, else 20 us, or 100 us if batches adapt
   EngineKind engine = EngineKind::inline_;  ///< who does the work
   ModelKind model = ModelKind::automatic;   ///< automatic: pipeline for the thread engine, else run-to-completion
   WorkloadKind workload = WorkloadKind::mac_swap;  ///< what is done to each packet

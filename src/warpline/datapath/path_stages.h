@@ -72,8 +72,14 @@ class RingStages final : public PathStages {
              EngineArguments&&... arguments)
       : ring_(std::move(ring)),
         engine_(*ring_, work, std::forward<EngineArguments>(arguments)...),
-        receive_(path, budget, *ring_, engine_),
-        transmit_(path, *ring_) {}
+        transmit_(path, *ring_) {
+    if (path.adapts) {
+      receive_ = std::make_unique<ReceiveStage<E, AdaptiveBursts>>(
+          path, budget, *ring_, engine_, AdaptiveBursts(*ring_, path.burst, path.deadline_ticks));
+    } else {
+      receive_ = std::make_unique<ReceiveStage<E>>(path, budget, *ring_, engine_);
+    }
+  }
 
   Result<void> prepare() override { return engine_.prepare(); }
   Result<void> start() override { return engine_.start(); }
@@ -81,7 +87,7 @@ class RingStages final : public PathStages {
     engine_.stop(kEnginePatience);
     transmit_.reclaim();
   }
-  Stage* receiving() override { return &receive_; }
+  Stage* receiving() override { return receive_.get(); }
   Stage* transmitting() override { return &transmit_; }
   std::optional<Error> failure() const override { return engine_.failure(); }
   std::vector<const handoff::LaneCounters*> lanes() const override {
@@ -105,7 +111,7 @@ class RingStages final : public PathStages {
  private:
   std::unique_ptr<handoff::BurstRing> ring_;
   E engine_;
-  ReceiveStage<E> receive_;
+  std::unique_ptr<Stage> receive_;
   TransmitStage transmit_;
 };
 

@@ -64,6 +64,7 @@ struct QueuePath {
   port::PortQueue reply;  ///< a transmit queue of the receiving port
   std::uint16_t burst;
   std::uint64_t deadline_ticks;
+  bool adapts = false;  ///< batches to an engine close when AdaptiveBatch says, at `burst` packets at most
   std::uint32_t tx_retries;
   std::optional<packet::Responder> responder;  ///< set: ARP, ND and echo for the port's address are answered
   bool counts_bytes = true;                    ///< false: as far as no stage looks at the packets anyway

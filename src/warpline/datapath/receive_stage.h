@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 #include <rte_mbuf.h>
 
+#include "warpline/datapath/adaptive_bursts.h"
 #include "warpline/datapath/batch.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/stage_loop.h"
@@ -16,9 +18,9 @@
 
 namespace warpline::datapath {
 
-/// The first half of a pipeline: receives into the open burst of the ring and publishes it when it is full or due.
-/// Owner: the path's receiving lcore, the ring's producer.
-/// `Clock`: when a batch closes.
+/// The first half of a pipeline: receives into the open burst of the ring and publishes it when `Clock` says: full or
+/// due (BatchClock), or by what the engine makes of it (AdaptiveBursts). Owner: the path's receiving lcore, the ring's
+/// producer.
 template <handoff::Engine E, typename Clock = BatchClock>
 class ReceiveStage final : public Stage {
  public:

@@ -15,6 +15,8 @@
 namespace warpline::forward {
 namespace {
 
+constexpr Nanos kAdaptiveDeadline{100'000};  // a packet waits so long only if the engine is behind
+
 std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings& settings,
                                                const datapath::ForwardLayout& layout, const datapath::PathRoute& route,
                                                const std::vector<ForwardPort>& ports) {
@@ -26,8 +28,14 @@ std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings&
   path->tx = {ports[route.tx_port].id, route.queue};
   path->reply = {rx.id, reply_queue};
   path->burst = settings.forward.burst;
+  if (settings.forward.adaptive_burst && route.rx_port < settings.ports.size()) {
+    path->burst = std::min(path->burst, settings.ports[route.rx_port].rx_ring);
+  }
   const bool waits = layout.model == datapath::ModelKind::pipeline || settings.forward.engine != EngineKind::inline_;
-  path->deadline_ticks = nanos_to_ticks(settings.forward.deadline.value_or(waits ? kDefaultDeadline : Nanos{0}));
+  const bool adapts = settings.forward.adaptive_burst;
+  const Nanos automatic = adapts ? kAdaptiveDeadline : kDefaultDeadline;
+  path->deadline_ticks = nanos_to_ticks(settings.forward.deadline.value_or(waits ? automatic : Nanos{0}));
+  path->adapts = adapts;
   path->tx_retries = settings.forward.tx_retries;
   // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway.
   path->counts_bytes = settings.forward.loopback ||

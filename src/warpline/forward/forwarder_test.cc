@@ -150,6 +150,7 @@ struct Way {
   datapath::ModelKind model;
   std::uint16_t lanes;
   std::uint16_t burst;
+  bool adaptive = false;
 };
 
 class EveryWay : public ::testing::TestWithParam<Way> {
@@ -160,6 +161,7 @@ class EveryWay : public ::testing::TestWithParam<Way> {
     settings.forward.model = GetParam().model;
     settings.forward.ctas = GetParam().lanes;
     settings.forward.burst = GetParam().burst;
+    settings.forward.adaptive_burst = GetParam().adaptive;
     settings.forward.workload = workload;
     settings.forward.ring_slots = 4;
     return settings;
@@ -253,11 +255,18 @@ INSTANTIATE_TEST_SUITE_P(Forwarder, EveryWay,
                                            Way{EngineKind::inline_, datapath::ModelKind::pipeline, 1, 32},
                                            Way{EngineKind::thread, datapath::ModelKind::pipeline, 1, 64},
                                            Way{EngineKind::thread, datapath::ModelKind::pipeline, 3, 7},
-                                           Way{EngineKind::thread, datapath::ModelKind::run_to_completion, 2, 512}),
+                                           Way{EngineKind::thread, datapath::ModelKind::run_to_completion, 2, 512},
+                                           Way{EngineKind::inline_, datapath::ModelKind::run_to_completion, 1, 512,
+                                               true},
+                                           Way{EngineKind::inline_, datapath::ModelKind::pipeline, 1, 512, true},
+                                           Way{EngineKind::thread, datapath::ModelKind::pipeline, 1, 512, true},
+                                           Way{EngineKind::thread, datapath::ModelKind::pipeline, 3, 512, true},
+                                           Way{EngineKind::thread, datapath::ModelKind::run_to_completion, 2, 7, true}),
                          [](const auto& how) {
                            return std::string(how.param.engine == EngineKind::thread ? "thread" : "inline") +
                                   (how.param.model == datapath::ModelKind::pipeline ? "Pipeline" : "ToCompletion") +
-                                  std::to_string(how.param.lanes) + "x" + std::to_string(how.param.burst);
+                                  std::to_string(how.param.lanes) + "x" + std::to_string(how.param.burst) +
+                                  (how.param.adaptive ? "Adaptive" : "");
                          });
 
 TEST(Forwarder, APacketBudgetIsNeverExceeded) {

@@ -233,6 +233,11 @@ class BurstRing {
     for (std::uint64_t i = released_.load(std::memory_order_acquire); i != end; ++i) count += !view_of(i).is_done(i);
     return count;
   }
+  /// Whether the engine is done with the burst that was published after `earlier` others; one of the last slots().
+  [[nodiscard]] bool is_done(std::uint64_t earlier) const {
+    const std::uint64_t sequence = view_.first_sequence + earlier;
+    return view_of(sequence).is_done(sequence);
+  }
   [[nodiscard]] std::uint32_t slots() const { return slots_; }
   /// Returns the view of the ring for the engine that it was made for.
   [[nodiscard]] const EngineView& engine_view() const { return view_; }
