@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/adaptive.h"
 #include "bench/table.h"
 #include "commands.h"
 #include "warpline/base/output.h"
@@ -74,10 +75,34 @@ Result<int> make_table(const config::LoadedConfig& loaded) {
   return table.exit_code();
 }
 
+Result<int> make_adaptive_table(const config::LoadedConfig& loaded) {
+  const config::BenchConfig& bench = loaded.config.bench;
+  const Nanos limit{kStartNanos + 4 * bench.seconds.value};
+  WARPLINE_TRY(const bench::AdaptiveBenchTable table, bench::run_adaptive_bench(
+                                                          bench,
+                                                          [&](std::vector<std::string> arguments) {
+                                                            if (!loaded.config.runtime.hugepages)
+                                                              arguments.emplace_back("--no-hugepages");
+                                                            return bench::run_child(bench::kThisProgram, arguments, limit);
+                                                          },
+                                                          [](const std::string& line) { put_line(stderr, line); }));
+  if (loaded.json) {
+    Json json = {
+        {"schema_version", 1}, {"command", "bench"}, {"build", report::build_facts()}, {"host", report::host_facts()}};
+    json["config"] = loaded.to_json();
+    json["table"] = table.to_json();
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{}", table.to_markdown());
+  }
+  return table.exit_code();
+}
+
 }  // namespace
 
 Result<int> run_bench(const config::LoadedConfig& loaded) {
   if (loaded.config.bench.name == "list") return list(loaded.json);
+  if (loaded.config.bench.name == "adaptive") return make_adaptive_table(loaded);
   if (loaded.config.bench.name == "memcpy") return run_bench_memcpy(loaded);
   if (loaded.config.bench.name == "rate") return run_bench_rate(loaded);
   if (loaded.config.bench.name == "recycle") return run_bench_recycle(loaded);

@@ -14,7 +14,7 @@ class Bench(Case):
         self.assertEqual((outcome.code, outcome.stderr), (0, ""), outcome)
         self.assertRegex(outcome.stdout, "(?m)^forward-size ")
         names = [bench["name"] for bench in self.warpline("bench", "list", "--json").report["benches"]]
-        self.assertEqual(names, ["forward-size", "forward-burst", "memcpy", "rate", "recycle"])
+        self.assertEqual(names, ["forward-size", "forward-burst", "adaptive", "memcpy", "rate", "recycle"])
 
     def test_a_wrong_name_or_row_is_refused(self):
         outcome = self.warpline("bench", "forward-sice")
