@@ -35,14 +35,14 @@ using IpAddress = std::variant<Ipv4Address, Ipv6Address>;
 
 /// An interface's own address and the length of its prefix, such as 10.0.0.1/24 or fd00::1/64.
 struct InterfaceAddress {
-  IpAddress address;               ///< the interface's own, host bits included
+  IpAddress address{};             ///< the interface's own, host bits included
   std::uint8_t prefix_length = 0;  ///< bits: 0 to 32, of IPv6 0 to 128
   auto operator<=>(const InterfaceAddress&) const = default;
 };
 
 /// A UDP or TCP port of an address, such as 10.0.0.1:7000 or [fd00::1]:7000.
 struct SocketAddress {
-  IpAddress address;       ///< of the host
+  IpAddress address{};     ///< of the host
   std::uint16_t port = 0;  ///< in host byte order
   auto operator<=>(const SocketAddress&) const = default;
 };

@@ -32,11 +32,12 @@ constexpr auto names_of(GpuFailure) { return enum_names<GpuFailure>({"stop", "fa
 
 /// The loops of a forwarder or a router, and what they do with each packet.
 struct ForwardSettings {
-  std::uint16_t pipelines = 1;    ///< queue pairs a port, each with its own loop
-  std::uint16_t burst = 64;       ///< packets a batch at most
-  bool adaptive_burst = false;    ///< batches are as large as load and engine ask, and `burst` at most
-  std::optional<Nanos> deadline;  ///< longest that a packet waits for its batch to fill; unset: 0 where nothing is won
-                                  ///< by waiting, in run-to-completion inline, else 20 us, or 100 us if batches adapt
+  std::uint16_t pipelines = 1;  ///< queue pairs a port, each with its own loop
+  std::uint16_t burst = 64;     ///< packets a batch at most
+  bool adaptive_burst = false;  ///< batches are as large as load and engine ask, and `burst` at most
+  std::optional<Nanos>
+      deadline{};  ///< longest that a packet waits for its batch to fill; unset: 0 where nothing is won
+                   ///< by waiting, in run-to-completion inline, else 20 us, or 100 us if batches adapt
   EngineKind engine = EngineKind::inline_;  ///< who does the work
   ModelKind model = ModelKind::automatic;   ///< automatic: pipeline for the thread engine, else run-to-completion
   WorkloadKind workload = WorkloadKind::mac_swap;  ///< what is done to each packet
@@ -59,13 +60,13 @@ struct ForwardSettings {
 
 /// What a forwarder or a router is made from.
 struct DatapathSettings {
-  std::vector<port::PortSettings> ports;  ///< of a loopback none
-  port::PortSettings loopback_port;       ///< of a loopback: the set-up of both its software NICs; its spec is not read
-  memory::PoolSettings pool;              ///< where packets are placed
-  ForwardSettings forward;                ///< loops and work
-  std::uint32_t lcores = 0;               ///< RuntimeSettings::lcores
-  std::uint64_t packets = 0;              ///< to receive, then the run is done; 0: no bound
-  std::string loopback_faults;  ///< what goes wrong on a loopback's wire to here, as net_vnic's devargs name it
+  std::vector<port::PortSettings> ports{};  ///< of a loopback none
+  port::PortSettings loopback_port{};  ///< of a loopback: the set-up of both its software NICs; its spec is not read
+  memory::PoolSettings pool{};         ///< where packets are placed
+  ForwardSettings forward{};           ///< loops and work
+  std::uint32_t lcores = 0;            ///< RuntimeSettings::lcores
+  std::uint64_t packets = 0;           ///< to receive, then the run is done; 0: no bound
+  std::string loopback_faults{};       ///< what goes wrong on a loopback's wire to here, as net_vnic's devargs name it
 };
 
 }  // namespace warpline::datapath

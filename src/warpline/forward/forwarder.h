@@ -19,10 +19,10 @@ namespace warpline::forward {
 
 /// A started port, as the forwarder needs to know it.
 struct ForwardPort {
-  std::uint16_t id;                         ///< of the ethdev, as DPDK numbers them
-  std::uint16_t mtu;                        ///< bytes of layer-3 packet
-  MacAddress mac;                           ///< its own
-  std::optional<InterfaceAddress> address;  ///< set: ARP, ND and echo for it are answered
+  std::uint16_t id{};                         ///< of the ethdev, as DPDK numbers them
+  std::uint16_t mtu{};                        ///< bytes of layer-3 packet
+  MacAddress mac{};                           ///< its own
+  std::optional<InterfaceAddress> address{};  ///< set: ARP, ND and echo for it are answered
 };
 
 /// All paths between the ports of one `forward` run. Control thread: create, prepare, start, launch run() on every

@@ -32,7 +32,7 @@ struct PoolDemand {
 
 /// What a pool is to be.
 struct PoolShape {
-  std::string name;
+  std::string name{};
   std::uint32_t size = 0;        ///< buffers
   std::uint32_t cache = 0;       ///< buffers each lcore keeps to itself; cut to what fits the size and DPDK
   std::uint32_t data_room = 0;   ///< bytes of a buffer; headroom comes on top

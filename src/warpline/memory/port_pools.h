@@ -19,13 +19,13 @@ namespace warpline::memory {
 
 /// What the packets that one port receives are to be placed in.
 struct PortPoolsPlan {
-  std::string name;                 ///< what the pools' names begin with, at most 16 bytes
-  PoolSettings settings;            ///< kind of memory, sharing, split and caches; its size and data room are not read
-  std::uint32_t size = 0;           ///< buffers of each pool
-  std::uint32_t data_room = 0;      ///< bytes of a buffer without headroom
-  std::uint16_t queues = 1;         ///< receive queues
-  std::vector<std::uint16_t> gpus;  ///< that reach the memory: one for all queues, or one each
-  int node = runtime::kAnyNode;     ///< NUMA node of the port
+  std::string name{};           ///< what the pools' names begin with, at most 16 bytes
+  PoolSettings settings{};      ///< kind of memory, sharing, split and caches; its size and data room are not read
+  std::uint32_t size = 0;       ///< buffers of each pool
+  std::uint32_t data_room = 0;  ///< bytes of a buffer without headroom
+  std::uint16_t queues = 1;     ///< receive queues
+  std::vector<std::uint16_t> gpus{};  ///< that reach the memory: one for all queues, or one each
+  int node = runtime::kAnyNode;       ///< NUMA node of the port
 };
 
 /// Host memory that the plan's pools take of pages of that size, bookkeeping included: for Eal::start.

@@ -18,17 +18,17 @@ namespace warpline::memory {
 
 /// `rx` is to take back the buffers of what `tx` has sent.
 struct RecycleLink {
-  port::PortQueue rx;
-  port::PortQueue tx;
+  port::PortQueue rx{};
+  port::PortQueue tx{};
   rte_mempool* sent = nullptr;  ///< that all packets sent on `tx` are of; null: not known before they come
 };
 
 struct RecyclePlan {
   RecycleWay way = RecycleWay::automatic;
-  std::vector<RecycleQueues> lcores;
+  std::vector<RecycleQueues> lcores{};
   /// For RecycleWay::direct; those that cannot be are refused in words. Without any, direct links each RX queue with
   /// where its first packets leave, for good. RecycleWay::automatic finds links itself and heeds none.
-  std::vector<RecycleLink> links;
+  std::vector<RecycleLink> links{};
 };
 
 /// What recycling was set up to.

@@ -60,7 +60,7 @@ struct EndpointConfig {
   std::uint32_t datagram_bytes = 1472;  ///< the most UDP payload of one packet, 256 to 65507; both ends use the smaller
   Reliability reliability = Reliability::selective;  ///< of sessions opened here
   std::uint32_t credits = 32;                        ///< go_back_n: packets in flight
-  CcConfig cc;                                       ///< its mtu is set from datagram_bytes
+  CcConfig cc{};                                     ///< its mtu is set from datagram_bytes
 
   Nanos initial_rto{5'000'000};   ///< retransmission timeout until the first round trip was measured
   Nanos min_rto{1'000'000};       ///< least retransmission timeout
@@ -74,8 +74,8 @@ struct EndpointConfig {
   Nanos connect_timeout{1'000'000'000};  ///< a handshake that is not answered for so long is given up
   Nanos max_clock_step{60'000'000'000};  ///< a longer step of the clock is a jump: counted, and cut to this
 
-  Placer placer;                           ///< needed where messages are received into device memory
-  BufferSource buffers;                    ///< null functions: the endpoint's own memory is used
+  Placer placer{};                         ///< needed where messages are received into device memory
+  BufferSource buffers{};                  ///< null functions: the endpoint's own memory is used
   PacketProtection* protection = nullptr;  ///< null: packets are not encrypted. Outlives the endpoint
 };
 

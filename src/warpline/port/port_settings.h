@@ -12,18 +12,19 @@ namespace warpline::port {
 
 /// How one port is to be set up. What the device cannot do is masked by the runtime and reported, never silently lost.
 struct PortSettings {
-  std::string spec;                             ///< PCI address or vdev string
-  std::uint16_t rx_ring = 1024;                 ///< descriptors a receive queue
-  std::uint16_t tx_ring = 1024;                 ///< descriptors a transmit queue
-  std::optional<std::uint16_t> rx_free_thresh;  ///< unset: the driver's own
-  std::optional<std::uint16_t> tx_free_thresh;  ///< free descriptors below which sent buffers are collected
-  std::optional<std::uint16_t> tx_rs_thresh;    ///< descriptors after which the device reports what it has sent
-  std::vector<std::string> rx_offloads;  ///< names as DPDK prints them, lower case: "ipv4_cksum", "scatter", "rss_hash"
-  std::vector<std::string> tx_offloads;  ///< names likewise: "mbuf_fast_free", "multi_segs"
-  std::uint16_t mtu = 1500;              ///< bytes of layer-3 packet
-  std::vector<std::uint8_t> rss_key;     ///< empty: the driver's own
+  std::string spec{};                             ///< PCI address or vdev string
+  std::uint16_t rx_ring = 1024;                   ///< descriptors a receive queue
+  std::uint16_t tx_ring = 1024;                   ///< descriptors a transmit queue
+  std::optional<std::uint16_t> rx_free_thresh{};  ///< unset: the driver's own
+  std::optional<std::uint16_t> tx_free_thresh{};  ///< free descriptors below which sent buffers are collected
+  std::optional<std::uint16_t> tx_rs_thresh{};    ///< descriptors after which the device reports what it has sent
+  std::vector<std::string>
+      rx_offloads{};  ///< names as DPDK prints them, lower case: "ipv4_cksum", "scatter", "rss_hash"
+  std::vector<std::string> tx_offloads{};                      ///< names likewise: "mbuf_fast_free", "multi_segs"
+  std::uint16_t mtu = 1500;                                    ///< bytes of layer-3 packet
+  std::vector<std::uint8_t> rss_key{};                         ///< empty: the driver's own
   std::vector<std::string> rss_fields = {"ip", "udp", "tcp"};  ///< what is hashed to choose a receive queue
-  std::vector<InterfaceAddress> addresses;                     ///< answers ARP, ND and echo for them
+  std::vector<InterfaceAddress> addresses{};                   ///< answers ARP, ND and echo for them
   bool promiscuous = true;                                     ///< takes frames to other stations too
   auto operator<=>(const PortSettings&) const = default;
 };

@@ -12,9 +12,9 @@ namespace warpline::route {
 
 /// What a router knows of one of its ports.
 struct RouterPort {
-  MacAddress mac;
+  MacAddress mac{};
   std::uint16_t mtu = 1500;
-  std::vector<InterfaceAddress> addresses;
+  std::vector<InterfaceAddress> addresses{};
 };
 
 enum class HopKind : std::uint8_t {
@@ -29,7 +29,7 @@ enum class HopKind : std::uint8_t {
 struct NextHop {
   HopKind kind = HopKind::none;
   std::uint16_t port = 0;  ///< for on_link and gateway
-  IpAddress gateway;       ///< for gateway
+  IpAddress gateway{};     ///< for gateway
   auto operator<=>(const NextHop&) const = default;
 };
 
@@ -37,7 +37,7 @@ struct NextHop {
 /// RouteSet::hops.
 template <typename Address>
 struct Route {
-  Address prefix;
+  Address prefix{};
   std::uint8_t length = 0;
   std::uint32_t hop = 0;
   std::uint32_t line = 0;  ///< of the file that it came from; 0: the router's own

@@ -40,9 +40,9 @@ struct alignas(64) RouteCounters {
 
 /// A started port.
 struct RoutePort {
-  std::uint16_t id;
-  route::RouterPort own;
-  rte_mempool* sending;  ///< where requests come from
+  std::uint16_t id{};
+  route::RouterPort own{};
+  rte_mempool* sending{};  ///< where requests come from
 };
 
 /// What one lcore has to route with, and all of routing that is not the common way: packets to the router, to

@@ -18,7 +18,7 @@ constexpr auto names_of(LookupKind) { return enum_names<LookupKind>({"lpm", "fib
 
 /// What l3forward has beyond ForwardSettings.
 struct RouterSettings {
-  std::string routes;                   ///< a file, read again at SIGHUP; empty: only what is on the ports' links
+  std::string routes{};                 ///< a file, read again at SIGHUP; empty: only what is on the ports' links
   LookupKind lookup = LookupKind::lpm;  ///< the tables that are made of the routes
   bool operator==(const RouterSettings&) const = default;
 };

@@ -11,7 +11,7 @@ struct RuntimeSettings {
   std::uint32_t lcores = 0;  ///< cores the workers may use; 0: one each, as far as the machine goes
   bool share_cores = false;  ///< more lcores than cores is meant
   bool hugepages = true;     ///< false: never; true: where the machine has them
-  std::string eal;           ///< further EAL arguments, separated by spaces
+  std::string eal{};         ///< further EAL arguments, separated by spaces
   bool operator==(const RuntimeSettings&) const = default;
 };
 

@@ -27,7 +27,7 @@ struct MessageMemorySetup {
   memory::MemoryKind kind = memory::MemoryKind::device;  ///< or pinned
   std::uint16_t gpu = 0;                                 ///< CUDA ordinal
   std::uint32_t longest = 0;                             ///< bytes of the longest message cut from the pattern
-  std::vector<std::uint64_t> rooms;                      ///< bytes that each worker receives into
+  std::vector<std::uint64_t> rooms{};                    ///< bytes that each worker receives into
   bool server = false;                                   ///< rooms are for what peers send
   bool hashes = false;                                   ///< workers look at bytes
 

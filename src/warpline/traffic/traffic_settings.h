@@ -23,7 +23,7 @@ struct TrafficSettings {
   TrafficRole role = TrafficRole::both;
   std::string size = "64";   ///< frame bytes without FCS: "60".."9014", or "imix" (7 x 60, 4 x 590, 1 x 1514)
   std::uint32_t flows = 64;  ///< distinct UDP 5-tuples
-  Rate rate;                 ///< of each port
+  Rate rate{};               ///< of each port
   std::uint16_t burst = 64;
   MacAddress src_mac{{0x02, 0, 0, 0, 0, 0x01}};
   MacAddress dst_mac{{0x02, 0, 0, 0, 0, 0x02}};

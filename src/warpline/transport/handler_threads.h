@@ -21,13 +21,13 @@ namespace warpline::transport {
 
 /// A request of a peer as its handler sees it, and the answer that the handler gives.
 struct HandledRequest {
-  message::SessionId session;    ///< that the request came by
-  std::uint16_t code = 0;        ///< as the peer gave it with the request
-  message::ConstBuffer data;     ///< there until the answer has left
-  std::span<std::uint8_t> room;  ///< for the answer; the handler's until it returns
+  message::SessionId session{};    ///< that the request came by
+  std::uint16_t code = 0;          ///< as the peer gave it with the request
+  message::ConstBuffer data{};     ///< there until the answer has left
+  std::span<std::uint8_t> room{};  ///< for the answer; the handler's until it returns
 
   /// The answer: in `room`, or part of `data`, or bytes that stay. Empty unless the handler says otherwise.
-  message::ConstBuffer answer;
+  message::ConstBuffer answer{};
   std::uint16_t answer_code = 0;  ///< handed to the peer with the answer
   bool declined = false;          ///< no answer: the peer is told that its request was given back
 };

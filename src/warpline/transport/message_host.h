@@ -30,8 +30,8 @@ class MessageHost {
  public:
   /// What a host is opened with.
   struct Settings {
-    SocketAddress local;                  ///< of the socket that open() makes; port 0: the kernel chooses one
-    message::EndpointConfig endpoint;     ///< a secret of zeros: one is drawn
+    SocketAddress local{};                ///< of the socket that open() makes; port 0: the kernel chooses one
+    message::EndpointConfig endpoint{};   ///< a secret of zeros: one is drawn
     std::uint32_t answer_bytes = 65'536;  ///< the longest answer that is given or taken
   };
 

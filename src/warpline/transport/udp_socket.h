@@ -14,7 +14,7 @@ namespace warpline::transport {
 
 /// What a UdpSocket is opened with.
 struct UdpSocketConfig {
-  SocketAddress local;                   ///< port 0: the kernel chooses one
+  SocketAddress local{};                 ///< port 0: the kernel chooses one
   std::uint32_t datagram_bytes = 1472;   ///< the most UDP payload that is sent or received
   std::uint32_t batch = 64;              ///< datagrams a system call
   bool share_port = false;               ///< several sockets on one port, each with flows of its own (SO_REUSEPORT)

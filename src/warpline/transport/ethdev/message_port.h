@@ -21,15 +21,16 @@ namespace warpline::transport {
 
 /// What a MessagePort is opened with, beyond its port's settings.
 struct MessagePortConfig {
-  std::uint16_t workers = 1;          ///< queue pairs, each with a thread and an endpoint of its own
-  std::uint16_t udp_port = 0;         ///< of all workers, or of the first
-  bool own_ports = false;             ///< worker i has udp_port + i: what peers answer then finds it
-  std::optional<IpAddress> gateway;   ///< next hop to peers that are not on the port's link
-  std::optional<std::uint16_t> vlan;  ///< the tag's control word; what is sent and taken has that tag, or none if unset
+  std::uint16_t workers = 1;           ///< queue pairs, each with a thread and an endpoint of its own
+  std::uint16_t udp_port = 0;          ///< of all workers, or of the first
+  bool own_ports = false;              ///< worker i has udp_port + i: what peers answer then finds it
+  std::optional<IpAddress> gateway{};  ///< next hop to peers that are not on the port's link
+  std::optional<std::uint16_t>
+      vlan{};                         ///< the tag's control word; what is sent and taken has that tag, or none if unset
   std::uint32_t max_sessions = 1024;  ///< of each endpoint
   std::uint32_t datagram_bytes = 1472;                       ///< the most UDP payload that is sent or received
   bool udp_checksum = true;                                  ///< over IPv4; IPv6 always has one
-  memory::PoolSettings pool;                                 ///< memory: host, or pinned for `gpu`
+  memory::PoolSettings pool{};                               ///< memory: host, or pinned for `gpu`
   std::uint16_t gpu = 0;                                     ///< CUDA ordinal
   memory::GpuMemory gpus = memory::GpuMemory::of_machine();  ///< how memory is got from the GPU, and pinned for it
 };

@@ -34,13 +34,14 @@ struct MessageSteering {
 };
 
 struct MessageQueueSetup {
-  port::PortQueue place;
+  port::PortQueue place{};
   std::uint16_t worker = 0;
-  MessageSteering steering;
+  MessageSteering steering{};
   rte_mempool* pool = nullptr;  ///< received frames and heads of sent ones
   rte_mempool* payloads =
       nullptr;  ///< mbufs for external buffers, with MessageQueue::private_bytes(); null: payload is copied
-  std::span<rte_ring* const> handover;  ///< one a worker, for datagrams that came by another's queue; empty: one worker
+  std::span<rte_ring* const>
+      handover{};  ///< one a worker, for datagrams that came by another's queue; empty: one worker
   std::uint32_t max_sessions = 0;
   std::uint32_t datagram_bytes = 1472;
   UdpChecksum checksum = UdpChecksum::software;
