@@ -54,7 +54,7 @@ class DirectStages final : public PathStages {
  public:
   DirectStages(QueuePath& path, PacketBudget& budget, const Work& work) : stage_(path, budget, work) {}
   Stage* receiving() override { return &stage_; }
-  std::optional<workload::FrameTally> tally() const override { return tally_of(stage_.work()); }
+  [[nodiscard]] std::optional<workload::FrameTally> tally() const override { return tally_of(stage_.work()); }
 
  private:
   RunToCompletion<Work> stage_;
@@ -89,13 +89,13 @@ class RingStages final : public PathStages {
   }
   Stage* receiving() override { return receive_.get(); }
   Stage* transmitting() override { return &transmit_; }
-  std::optional<Error> failure() const override { return engine_.failure(); }
-  std::vector<const handoff::LaneCounters*> lanes() const override {
+  [[nodiscard]] std::optional<Error> failure() const override { return engine_.failure(); }
+  [[nodiscard]] std::vector<const handoff::LaneCounters*> lanes() const override {
     std::vector<const handoff::LaneCounters*> all;
     for (std::uint32_t lane = 0; lane < engine_.lanes(); ++lane) all.push_back(&engine_.counters(lane));
     return all;
   }
-  std::optional<workload::FrameTally> tally() const override {
+  [[nodiscard]] std::optional<workload::FrameTally> tally() const override {
     std::optional<workload::FrameTally> sum;
     engine_.for_each_worker_state([&sum](const Work& work) {
       const std::optional<workload::FrameTally> tally = tally_of(work);
