@@ -16,6 +16,7 @@ enum class EngineKind : std::uint8_t {
   persistent,  ///< a GPU, with one kernel that stays
 };
 
+/// What users write for each engine.
 constexpr auto names_of(EngineKind) {
   return enum_names<EngineKind>({"inline", "thread", "launch", "graph", "persistent"});
 }
@@ -40,6 +41,7 @@ enum class WorkloadKind : std::uint8_t {
   WARPLINE_WORKLOADS(WARPLINE_ENUMERATOR)
 #undef WARPLINE_ENUMERATOR
 };
+/// What users write for each workload.
 constexpr auto names_of(WorkloadKind) {
 #define WARPLINE_NAME(enumerator, name, functor) name,
   return enum_names<WorkloadKind>({WARPLINE_WORKLOADS(WARPLINE_NAME)});
