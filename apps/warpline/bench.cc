@@ -83,7 +83,8 @@ Result<int> make_adaptive_table(const config::LoadedConfig& loaded) {
                                                           [&](std::vector<std::string> arguments) {
                                                             if (!loaded.config.runtime.hugepages)
                                                               arguments.emplace_back("--no-hugepages");
-                                                            return bench::run_child(bench::kThisProgram, arguments, limit);
+                                                            return bench::run_child(bench::kThisProgram, arguments,
+                                                                                    limit);
                                                           },
                                                           [](const std::string& line) { put_line(stderr, line); }));
   if (loaded.json) {
