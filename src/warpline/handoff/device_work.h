@@ -29,6 +29,7 @@ struct DeviceLanes {
   LaneWords* kept;         ///< one a lane, in device memory: from one kernel to the next
   std::uint32_t* began;    ///< one a lane, in memory that host and device see: 1 once a persistent kernel's CTA runs
   double ticks_per_nano;   ///< of the host's time-stamp counter
+  std::ptrdiff_t pull;     ///< bytes from where a burst's packets are to be to where they lie; 0: they are there
 };
 
 /// The kernels that do one PacketWork. Defined by WARPLINE_DEVICE_WORK(W) in one .cu file (handoff/device_work.cuh).

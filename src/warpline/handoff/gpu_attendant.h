@@ -42,6 +42,10 @@ struct GpuEngineSetup {
   /// Ready words in GPU memory, one per slot, if what a burst holds arrives behind publish(): kernels wait for these.
   /// Null: the ring's own.
   RingWord* ready = nullptr;
+  /// Bytes from where the descriptors say that packets are, in GPU memory, to where they lie, in pinned memory: a CTA
+  /// copies them before it works on them. A burst's packets lie one behind the other, from multiples of 16 on.
+  /// 0: they are there.
+  std::ptrdiff_t pull = 0;
 };
 
 /// The memory that the kernels of one engine share with the host, and the host thread that launches them and sees to it

@@ -59,7 +59,8 @@ DeviceLanes GpuAttendant::device_lanes() const {
           .counters = lane_counters(),
           .kept = reinterpret_cast<LaneWords*>(kept_->data()),
           .began = began(),
-          .ticks_per_nano = ticks_per_second() / 1e9};
+          .ticks_per_nano = ticks_per_second() / 1e9,
+          .pull = setup_.pull};
 }
 
 Result<void> GpuAttendant::launch() {

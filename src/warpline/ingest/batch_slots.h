@@ -33,6 +33,7 @@ struct BatchSlotsShape {
   std::uint32_t slots = 16;      ///< batches, a power of two
   std::uint64_t slot_bytes = 0;  ///< of a batch, a multiple of kSlotAlignment
   std::optional<int> gpu = {};   ///< CUDA ordinal whose memory the consumer reads; unset: host memory
+  bool pulled = false;           ///< the consumer's kernel copies each batch, because it stays and waits for it anyway
   bool naive = false;            ///< pageable staging and two synchronous copies a batch, the staging cleared after
 };
 
@@ -56,6 +57,8 @@ class BatchSlots {
   [[nodiscard]] virtual std::optional<Error> failure() const { return std::nullopt; }
   /// Ready words in GPU memory, one per slot, which change behind the copies; null: the burst ring's own are enough.
   [[nodiscard]] virtual handoff::RingWord* ready_words() const { return nullptr; }
+  /// Returns the bytes from a place to its staging memory, if the consumer's kernel copies; 0: submit() does.
+  [[nodiscard]] virtual std::ptrdiff_t pull() const { return 0; }
   /// Returns the bytes of GPU memory that the slots take.
   [[nodiscard]] virtual Bytes gpu_bytes() const { return {}; }
 

@@ -21,7 +21,10 @@ template <Consumer Work>
   handoff::GpuEngineSetup setup = forward::gpu_engine_setup(parts);
   // Several threads share a frame.
   setup.burst = std::max(setup.burst, static_cast<std::uint16_t>(setup.threads));
-  if (made.slots != nullptr) setup.ready = made.slots->ready_words();
+  if (made.slots != nullptr) {
+    setup.ready = made.slots->ready_words();
+    setup.pull = made.slots->pull();
+  }
   return make_consuming<handoff::GpuEngine<Work>>(std::move(made), work, std::move(setup));
 }
 

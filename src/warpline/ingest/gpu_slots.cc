@@ -85,6 +85,25 @@ class StreamSlots final : public GpuSlots {
   std::vector<gpu::CudaStream> streams_;
 };
 
+/// One asynchronous copy a batch, by the consumer's own kernel, which waits for the batch in any case: no stream, no
+/// copy engine and no driver is between, so to submit one costs the CPU nothing, and none waits for another's turn.
+class PulledSlots final : public BatchSlots {
+ public:
+  PulledSlots(const BatchSlotsShape& shape, gpu::DeviceBuffer memory, gpu::PinnedBuffer staging)
+      : BatchSlots(shape), memory_(std::move(memory)), pinned_(std::move(staging)) {
+    places_ = memory_.data();
+    staging_ = pinned_.data();
+  }
+
+  bool submit(std::uint64_t /*slot*/, std::size_t /*bytes*/, std::uint64_t /*word*/) override { return true; }
+  std::ptrdiff_t pull() const override { return staging_ - places_; }
+  Bytes gpu_bytes() const override { return {memory_.size()}; }
+
+ private:
+  gpu::DeviceBuffer memory_;
+  gpu::PinnedBuffer pinned_;
+};
+
 /// The loop of the study of 2020: pageable memory, a synchronous copy of the batch, a second one of how many packets
 /// that was (here the ready word, which says so), and the staging memory cleared.
 class NaiveSlots final : public GpuSlots {
@@ -113,6 +132,10 @@ Result<std::unique_ptr<BatchSlots>> create_gpu_slots(const BatchSlotsShape& shap
   const std::uint64_t bytes = shape.slots * shape.slot_bytes;
   WARPLINE_CHECK(gpu::use_gpu(*shape.gpu));
   WARPLINE_TRY(gpu::DeviceBuffer memory, gpu::DeviceBuffer::create(Bytes{bytes}));
+  if (shape.pulled) {
+    WARPLINE_TRY(gpu::PinnedBuffer staging, gpu::PinnedBuffer::create(Bytes{bytes}));
+    return {std::make_unique<PulledSlots>(shape, std::move(memory), std::move(staging))};
+  }
   WARPLINE_TRY(gpu::DeviceBuffer words, gpu::DeviceBuffer::create(Bytes{shape.slots * sizeof(handoff::RingWord)}));
   if (shape.naive) {
     NaiveSlots::Pages pages(static_cast<std::byte*>(std::calloc(1, bytes)), &std::free);

@@ -28,6 +28,7 @@ Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const In
   BatchSlotsShape shape{
       .slots = slots, .slot_bytes = slot_bytes, .gpu = {}, .naive = settings.path == IngestPath::copy_naive};
   if (runs_on_gpu(forward.engine)) shape.gpu = forward.gpu_of(parts.layout.paths[parts.index].queue);
+  shape.pulled = forward.engine == EngineKind::persistent && !shape.naive;
   WARPLINE_TRY(made.slots, BatchSlots::create(shape));
   return made;
 }
