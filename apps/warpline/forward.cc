@@ -145,7 +145,7 @@ class ForwardRun {
                                        .warmup = config_.run.warmup,
                                        .window = ports_->window(),
                                        .burst = config_.traffic.burst,
-                                       .rate = traffic::share_of(config_.traffic.rate, pipelines()),
+                                       .rate = traffic::share_of(config_.traffic.rate, config_.forward.pipelines),
                                        .drain = config_.traffic.drain});
     for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
       if (layout_.roles[role].kind != datapath::RoleKind::far_side) continue;

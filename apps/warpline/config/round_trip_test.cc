@@ -7,6 +7,7 @@
 #include "config/load.h"
 #include "config/options.h"
 #include "config/tree.h"
+#include "warpline/workload/with_workload.h"
 
 namespace warpline::config {
 namespace {
