@@ -4,7 +4,8 @@
 # which it compiles for that alone. First two definitions are planted, which it has to refuse. Exit 77: no GCC.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-if ! c++ -dM -E -x c++ /dev/null | grep -q __GNUC__ || c++ -dM -E -x c++ /dev/null | grep -q __clang__; then
+macros=$(c++ -dM -E -x c++ /dev/null)
+if [[ $macros != *__GNUC__* || $macros == *__clang__* ]]; then
   echo "skipped: only GCC compares types when it links"
   exit 77
 fi
