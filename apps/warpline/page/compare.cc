@@ -150,7 +150,8 @@ std::string comparisons(const std::vector<Document>& documents) {
   std::string html;
   for (Group& group : groups) {
     if (group.size() < 2) continue;
-    std::ranges::stable_sort(group, {}, [](const Document* document) { return document->date; });
+    // Runs of one date stay in the order given: all lie in one vector.
+    std::ranges::sort(group, {}, [](const Document* document) { return std::pair(document->date, document); });
     html += compare(group);
   }
   if (html.empty()) return "";

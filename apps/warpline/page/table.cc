@@ -131,7 +131,11 @@ RecordTable table_of(std::string caption, std::string first_heading, const std::
     result.common.clear();
   }
   // Commands are long; what one looks for comes first.
-  std::ranges::stable_partition(shown, [](const std::string& path) { return !is_command(path); });
+  const auto commands = [](const std::string& path) { return is_command(path); };
+  std::vector<std::string> last;
+  std::ranges::copy_if(shown, std::back_inserter(last), commands);
+  std::erase_if(shown, commands);
+  shown.insert(shown.end(), last.begin(), last.end());
   for (const std::string& path : shown) {
     std::string heading = words(path);
     std::ranges::replace(heading, '.', ' ');
