@@ -16,7 +16,7 @@ constexpr const char* kSource =
     "Susoon/Research_Report, DPDK_Summary.md (2020): i7-6800K, synchronous cudaMemcpy; its benchmark as committed "
     "allocates the device's side by cudaHostAlloc, so it copied from host to host memory";
 
-/// Of the study: milliseconds for 2 MiB in so many copies.
+/// What the study had: milliseconds for 2 MiB in so many copies.
 constexpr std::pair<std::size_t, double> kPublished[] = {{32'768, 53.08}, {1, 0.208}};
 
 /// Small cases are run so often a round that a timing is no accident of one wake-up.

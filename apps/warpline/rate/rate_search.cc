@@ -159,7 +159,7 @@ std::optional<std::size_t> RateSearch::advance(const SearchGoal& goal, Approach&
   }
 }
 
-/// Of all goals' candidates the one of the coarsest target comes first, of these the smallest load: what fails there
+/// The coarsest target's candidate comes first of all goals', and of these the smallest load: what fails there
 /// would make trials at larger loads worthless.
 void RateSearch::choose() {
   next_.reset();

@@ -52,7 +52,7 @@ class FrameAssembler {
 
   /// Places one packet of one piece: a datagram, or an Ethernet frame.
   Placement take(std::span<const std::uint8_t> packet, std::uint64_t time) {
-    // Of a packet's bytes nothing is written.
+    // Nothing is written to a packet's bytes.
     Segment segment{const_cast<std::uint8_t*>(packet.data()), static_cast<std::uint32_t>(packet.size()), 0,
                     Verdict::forward};
     return take(FrameRef{&segment, 1, segment.length}, time);

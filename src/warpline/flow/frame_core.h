@@ -83,7 +83,7 @@ struct AssemblerView {
   std::uint8_t* masks;        ///< their masks
   std::uint64_t data_stride;  ///< bytes from frame to frame
   std::uint64_t mask_stride;  ///< bytes from mask to mask
-  // Of an assembler that takes batches.
+  // What follows is for an assembler that takes batches.
   std::uint32_t batch;       ///< descriptors of a batch at most
   BatchControl* control;     ///< of the batch being taken
   BatchEntry* entries;       ///< [batch]
