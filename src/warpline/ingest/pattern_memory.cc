@@ -39,6 +39,10 @@ Places places_for(const traffic::TrafficPlan& plan, const PatternMemory::Options
 
 }  // namespace
 
+void PatternMemory::FreeAligned::operator()(std::byte* memory) const {
+  operator delete[](memory, std::align_val_t{kAlignment});
+}
+
 Result<std::unique_ptr<PatternMemory>> PatternMemory::create(const traffic::TrafficPlan& plan, const Options& options) {
   const Places places = places_for(plan, options);
   std::unique_ptr<PatternMemory> memory(new PatternMemory);

@@ -35,7 +35,11 @@ class PatternMemory {
  private:
   PatternMemory() = default;
 
-  std::unique_ptr<std::byte[]> host_;
+  struct FreeAligned {
+    void operator()(std::byte* memory) const;
+  };
+
+  std::unique_ptr<std::byte[], FreeAligned> host_;
   std::optional<gpu::DeviceBuffer> device_;
   const PatternSource* source_ = nullptr;
 };
