@@ -75,8 +75,8 @@ function(warpline_folder folder)
   endforeach()
 endfunction()
 
-# warpline_rooms(FOLDER ROOM...): the subfolders that hold all sources of a folder outside src/, lowest first. A source
-# includes headers of its own room and of those before it; setup/check_layers.py holds every #include against that.
+# warpline_rooms(FOLDER ROOM...): the subfolders that hold the sources of a folder, lowest first. A source includes
+# headers of its own room and of those before it; setup/check_layers.py holds every #include against that.
 function(warpline_rooms folder)
   foreach(room IN LISTS ARGN)
     if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/${room})

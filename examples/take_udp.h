@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "warpline/ingest/consumer.h"
+#include "warpline/ingest/consumers/consumer.h"
 #include "warpline/packet/byte_order.h"
 #include "warpline/packet/frame_bytes.h"
 #include "warpline/packet/parse.h"

@@ -100,21 +100,29 @@ def row_of(path):
     return "/".join(path.parts[:2]) if path.parts[0] in FOLDERS_WITH_SOURCES else path.parts[0]
 
 
+def rooms_prefix(folder):
+    """How an #include of a header in one of the folder's rooms begins."""
+    return (folder.removeprefix("src/") if folder.startswith("src/") else folder.rsplit("/", 1)[-1]) + "/"
+
+
 def header_in_rooms(target, all_rooms):
-    """(folder, room) of the header that an #include names, from the folder above; the room None where it is in none."""
+    """(folder, room) of the header that an #include names; the room None where it is in none, both where no folder has rooms."""
     for folder, rooms in all_rooms.items():
-        name = folder.rsplit("/", 1)[-1]
-        if target.startswith(name + "/"):
-            room = target.split("/")[1]
+        prefix = rooms_prefix(folder)
+        if target.startswith(prefix):
+            room = target.removeprefix(prefix).split("/")[0]
             return folder, room if room in rooms else None
     return None, None
 
 
 def check_rooms(path, text, all_rooms):
-    """A room includes itself and those before it; programs include the first, tests any."""
+    """A room includes itself and those before it. Of a folder outside src/ programs include the first room, tests any; below src/
+    a source beside the rooms is above them, and internal/ says who else may include them."""
     own = innermost(str(path), {folder: folder for folder in all_rooms})
-    here = str(path.relative_to(own)).split("/")[0] if own else None
-    if own and here not in all_rooms[own]:
+    below_src = own is not None and own.startswith("src/")
+    here = path.relative_to(own).parts[0] if own else None
+    beside = below_src and len(path.relative_to(own).parts) == 1
+    if own and not beside and here not in all_rooms[own]:
         yield f"{path}: {own} has no room {here} (warpline_rooms in cmake/modules.cmake)"
         return
     for match in INCLUDE.finditer(text):
@@ -122,15 +130,15 @@ def check_rooms(path, text, all_rooms):
         where = f"{path}:{line_of(text, match.start())}"
         folder, room = header_in_rooms(target, all_rooms)
         if own and folder is None and not target.startswith("warpline/"):
-            yield f'{where}: "{target}" is not written as "{own.rsplit("/", 1)[-1]}/room/file.h"'
-        if folder is None:
+            yield f'{where}: "{target}" is not written as "{rooms_prefix(own)}room/file.h"'
+        if folder is None or own == folder and beside:
             continue
         rooms = all_rooms[folder]
-        if room is None:
+        if room is None and not folder.startswith("src/"):
             yield f"{where}: {target} lies in no room of {folder}"
-        elif own == folder and rooms.index(room) > rooms.index(here):
-            yield f"{where}: {folder}/{here} may not include {room}, which is above it (cmake/modules.cmake)"
-        elif own != folder and path.parts[0] != "tests" and room != rooms[0]:
+        elif own == folder and (room is None or rooms.index(room) > rooms.index(here)):
+            yield f"{where}: {folder}/{here} may not include {room or target}, which is above it (cmake/modules.cmake)"
+        elif own != folder and not folder.startswith("src/") and path.parts[0] != "tests" and room != rooms[0]:
             yield f"{where}: of {folder} only {rooms[0]} may be included"
 
 
@@ -143,7 +151,7 @@ def check_includes(root, path, text, graph, folders, all_rooms):
         target = match.group(1)
         where = f"{path}:{line_of(text, match.start())}"
         used = included_module(target, graph)
-        of_driver = header_in_rooms(target, all_rooms)[0] is not None
+        of_driver = (header_in_rooms(target, all_rooms)[0] or "").startswith("drivers/")
         if path.parts[0] == "src" and not of_driver and not (root / "src" / target).is_file():
             yield f'{where}: "{target}" is not written as "warpline/module/file.h" of an existing header'
         if used is None or used == module:

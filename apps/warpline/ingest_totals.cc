@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/gpu/device.h"
 #include "warpline/report/forward_totals.h"
 

@@ -25,12 +25,12 @@
 #include <rte_mempool.h>
 
 #include "unchecked_stage.h"
-#include "warpline/base/clock.h"
 #include "warpline/base/random.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/datapath/run_to_completion.h"
 #include "warpline/memory/packet_pool.h"
 #include "warpline/packet/checksum.h"
-#include "warpline/packet/ipv4.h"
+#include "warpline/packet/headers/ipv4.h"
 #include "warpline/packet/udp_frame.h"
 #include "warpline/port/port.h"
 #include "warpline/route/route_file.h"

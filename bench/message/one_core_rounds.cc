@@ -22,7 +22,7 @@
 #include "runs.h"
 #include "warpline/base/bootstrap.h"
 #include "warpline/base/random.h"
-#include "warpline/packet/ethernet.h"
+#include "warpline/packet/headers/ethernet.h"
 #include "warpline/report/facts.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/service/worker.h"

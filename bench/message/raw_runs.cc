@@ -9,9 +9,9 @@
 #include <rte_mbuf.h>
 
 #include "runs.h"
-#include "warpline/base/clock.h"
-#include "warpline/base/counter.h"
-#include "warpline/packet/ethernet.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/time/clock.h"
+#include "warpline/packet/headers/ethernet.h"
 
 namespace warpline {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runs.h"
-#include "warpline/base/counter.h"
+#include "warpline/base/statistics/counter.h"
 #include "warpline/service/app.h"
 
 namespace warpline {

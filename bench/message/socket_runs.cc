@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "runs.h"
-#include "warpline/base/clock.h"
-#include "warpline/base/counter.h"
-#include "warpline/base/histogram.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/statistics/histogram.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/transport/udp_socket.h"
 
 namespace warpline {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "fuzz/packet_input.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 using namespace warpline;
 

@@ -7,7 +7,7 @@
 
 #include "fuzz/packet_input.h"
 #include "warpline/message/endpoint.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 using namespace warpline;
 

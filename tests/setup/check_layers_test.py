@@ -23,6 +23,7 @@ warpline_folder(apps/warpline USES base packet)
 warpline_folder(tests/sim     USES base)
 warpline_folder(drivers/nic   USES base)
 warpline_rooms(drivers/nic api rings engine)
+warpline_rooms(src/warpline/packet/internal core send)
 """
 
 
@@ -150,6 +151,23 @@ class CheckLayersTest(unittest.TestCase):
     def test_a_program_that_includes_more_than_the_first_room(self):
         self.write("apps/warpline/main.cc", HEAD + '#include "nic/rings/ring.h"\n')
         self.expect("apps/warpline/main.cc:2", "of drivers/nic only api may be included")
+
+    def test_rooms_of_a_module_and_what_lies_beside_them(self):
+        self.write("src/warpline/packet/internal/core/table.h", HEADER)
+        self.write("src/warpline/packet/internal/send/send.h", HEADER + '#include "warpline/packet/internal/core/table.h"\n')
+        self.write("src/warpline/packet/internal/state.h", HEADER + '#include "warpline/packet/internal/send/send.h"\n')
+        self.write("src/warpline/packet/packet.cc", HEAD + '#include "warpline/packet/internal/state.h"\n')
+        self.assertEqual(check_layers.check(self.root), [])
+
+    def test_a_room_of_a_module_that_includes_one_above_it(self):
+        self.write("src/warpline/packet/internal/send/send.h", HEADER)
+        self.write("src/warpline/packet/internal/core/bad.h", HEADER + '#include "warpline/packet/internal/send/send.h"\n')
+        self.expect("core/bad.h:3", "src/warpline/packet/internal/core may not include send, which is above it")
+
+    def test_a_room_of_a_module_that_includes_what_lies_beside(self):
+        self.write("src/warpline/packet/internal/state.h", HEADER)
+        self.write("src/warpline/packet/internal/send/bad.cc", HEAD + '#include "warpline/packet/internal/state.h"\n')
+        self.expect("send/bad.cc:2", "may not include warpline/packet/internal/state.h, which is above it")
 
     def test_a_graph_that_points_upwards(self):
         self.write(

@@ -11,7 +11,7 @@
 
 #include "sim/allocations.h"
 #include "sim/chance.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::sim {
 namespace {

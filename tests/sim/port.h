@@ -8,8 +8,8 @@
 
 #include "sim/event_queue.h"
 #include "sim/packet.h"
-#include "warpline/base/histogram.h"
 #include "warpline/base/random.h"
+#include "warpline/base/statistics/histogram.h"
 
 namespace warpline::sim {
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "warpline/base/random.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 #include "warpline/packet/udp_frame.h"
 #include "wireshark/message_packets.h"
 

@@ -11,7 +11,7 @@
 #include <random>
 
 #include "bench/recycle_rig.h"
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 
 namespace warpline::bench {
 namespace {

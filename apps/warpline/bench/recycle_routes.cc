@@ -6,7 +6,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/packet/udp_frame.h"
 
 namespace warpline::bench {

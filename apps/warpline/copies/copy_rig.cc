@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "warpline/base/random.h"
-#include "warpline/gpu/copy_batch.h"
+#include "warpline/gpu/memory/copy_batch.h"
 
 namespace warpline::copies {
 namespace {

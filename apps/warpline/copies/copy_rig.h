@@ -9,8 +9,8 @@
 #include "copies/copy_case.h"
 #include "warpline/base/result.h"
 #include "warpline/gpu/cuda_stream.h"
-#include "warpline/gpu/device_buffer.h"
-#include "warpline/gpu/pinned_buffer.h"
+#include "warpline/gpu/memory/device_buffer.h"
+#include "warpline/gpu/memory/pinned_buffer.h"
 
 namespace warpline::copies {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "rate/rate_run.h"
-#include "warpline/base/run_totals.h"
+#include "warpline/base/statistics/run_totals.h"
 #include "warpline/base/units.h"
 
 namespace warpline::rate {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "vnic/engine/hardware.h"
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 
 namespace warpline::vnic {
 

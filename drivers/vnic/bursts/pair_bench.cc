@@ -7,7 +7,7 @@
 #include <string>
 
 #include "vnic/api/driver_testing.h"
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 
 namespace {
 

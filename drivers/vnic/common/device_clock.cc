@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vnic/common/device_clock.h"
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 
 namespace warpline::vnic {
 namespace {

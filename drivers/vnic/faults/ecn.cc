@@ -3,10 +3,10 @@
 
 #include "warpline/packet/byte_order.h"
 #include "warpline/packet/checksum.h"
-#include "warpline/packet/ethernet.h"
-#include "warpline/packet/ipv4.h"
-#include "warpline/packet/ipv6.h"
-#include "warpline/packet/vlan.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/ipv4.h"
+#include "warpline/packet/headers/ipv6.h"
+#include "warpline/packet/headers/vlan.h"
 
 namespace warpline::vnic {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "vnic/common/counters.h"
-#include "warpline/packet/ethernet.h"
+#include "warpline/packet/headers/ethernet.h"
 
 namespace warpline::vnic {
 

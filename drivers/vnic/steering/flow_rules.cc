@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "warpline/packet/ethernet.h"
-#include "warpline/packet/ipv4.h"
-#include "warpline/packet/ipv6.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/ipv4.h"
+#include "warpline/packet/headers/ipv6.h"
 
 namespace warpline::vnic {
 namespace {

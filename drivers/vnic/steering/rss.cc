@@ -6,8 +6,8 @@
 #include <rte_ethdev.h>
 
 #include "warpline/packet/byte_order.h"
-#include "warpline/packet/ipv4.h"
-#include "warpline/packet/ipv6.h"
+#include "warpline/packet/headers/ipv4.h"
+#include "warpline/packet/headers/ipv6.h"
 
 namespace warpline::vnic {
 namespace {

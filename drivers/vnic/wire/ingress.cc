@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <new>
 
-#include "warpline/packet/ethernet.h"
+#include "warpline/packet/headers/ethernet.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
 

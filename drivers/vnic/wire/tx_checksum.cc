@@ -6,11 +6,11 @@
 #include "vnic/rings/descriptor.h"
 #include "warpline/packet/byte_order.h"
 #include "warpline/packet/checksum.h"
-#include "warpline/packet/ethernet.h"
-#include "warpline/packet/ipv4.h"
-#include "warpline/packet/ipv6.h"
-#include "warpline/packet/tcp.h"
-#include "warpline/packet/udp.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/ipv4.h"
+#include "warpline/packet/headers/ipv6.h"
+#include "warpline/packet/headers/tcp.h"
+#include "warpline/packet/headers/udp.h"
 
 namespace warpline::vnic {
 namespace {

@@ -5,11 +5,11 @@
 #include <set>
 #include <string>
 
-#include "warpline/base/clock.h"
-#include "warpline/base/counter.h"
 #include "warpline/base/frame.h"
 #include "warpline/base/random.h"
 #include "warpline/base/result.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/time/clock.h"
 
 namespace warpline {
 namespace {

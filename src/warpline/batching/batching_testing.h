@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "warpline/base/histogram.h"
 #include "warpline/base/random.h"
+#include "warpline/base/statistics/histogram.h"
 #include "warpline/batching/adaptive_batch.h"
 
 // A queue of packets, an engine, and a policy between them, in virtual time: picoseconds, seeded.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/batching/adaptive_batch.h"
 #include "warpline/handoff/burst_ring.h"
 

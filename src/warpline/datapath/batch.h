@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 
 namespace warpline::datapath {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "warpline/base/histogram.h"
-#include "warpline/base/run_totals.h"
+#include "warpline/base/statistics/histogram.h"
+#include "warpline/base/statistics/run_totals.h"
 #include "warpline/datapath/queue_path.h"
 
 namespace warpline::datapath {

@@ -9,8 +9,8 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "warpline/base/counter.h"
-#include "warpline/base/histogram.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/statistics/histogram.h"
 #include "warpline/datapath/stage.h"
 #include "warpline/memory/recycler.h"
 #include "warpline/packet/responder.h"

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "warpline/base/clock.h"
-#include "warpline/base/counter.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/time/clock.h"
 
 namespace warpline::datapath {
 

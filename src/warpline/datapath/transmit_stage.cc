@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/datapath/transmit_stage.h"
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/datapath/transmit.h"
 #include "warpline/gpu/trace.h"
 

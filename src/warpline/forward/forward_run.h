@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "warpline/base/result.h"
-#include "warpline/base/run_totals.h"
+#include "warpline/base/statistics/run_totals.h"
 #include "warpline/datapath/forward_settings.h"
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/run_inputs.h"

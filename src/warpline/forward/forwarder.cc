@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/datapath/recycle_plan.h"
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/handoff/gpu_engine.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "warpline/forward/nic_copies.h"
-#include "warpline/gpu/host_registration.h"
-#include "warpline/handoff/copy_lane.h"
+#include "warpline/gpu/memory/host_registration.h"
 #include "warpline/handoff/gpu_engine.h"
+#include "warpline/handoff/lanes/copy_lane.h"
 #include "warpline/port/vnic.h"
 
 namespace warpline::forward {

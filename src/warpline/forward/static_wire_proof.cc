@@ -10,7 +10,7 @@
 
 #include "warpline/base/buffer_mark.h"
 #include "warpline/packet/byte_order.h"
-#include "warpline/packet/ethernet.h"
+#include "warpline/packet/headers/ethernet.h"
 
 namespace warpline::forward {
 namespace {

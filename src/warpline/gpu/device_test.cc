@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "warpline/gpu/cuda_stream.h"
-#include "warpline/gpu/device_buffer.h"
-#include "warpline/gpu/host_registration.h"
-#include "warpline/gpu/pinned_buffer.h"
+#include "warpline/gpu/memory/device_buffer.h"
+#include "warpline/gpu/memory/host_registration.h"
+#include "warpline/gpu/memory/pinned_buffer.h"
 
 namespace warpline::gpu {
 namespace {

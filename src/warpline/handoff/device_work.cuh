@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "warpline/base/device_clock.h"
+#include "warpline/base/time/device_clock.h"
 #include "warpline/handoff/device_ring.cuh"
 #include "warpline/handoff/device_work.h"
 #include "warpline/handoff/work_burst.h"

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string_view>
 
-#include "warpline/base/counter.h"
 #include "warpline/base/frame.h"
 #include "warpline/base/result.h"
+#include "warpline/base/statistics/counter.h"
 #include "warpline/base/units.h"
 #include "warpline/handoff/ring_layout.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/gpu/device.h"
 #include "warpline/handoff/gpu_attendant.h"
 

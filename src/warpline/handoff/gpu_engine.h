@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/gpu/device.h"
 #include "warpline/handoff/burst_ring.h"
 #include "warpline/handoff/device_work.h"
 #include "warpline/handoff/engine.h"
 #include "warpline/handoff/gpu_attendant.h"
-#include "warpline/handoff/host_lane.h"
+#include "warpline/handoff/lanes/host_lane.h"
 
 namespace warpline::handoff {
 

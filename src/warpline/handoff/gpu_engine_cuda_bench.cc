@@ -11,7 +11,7 @@
 #include <string>
 
 #include "warpline/gpu/device.h"
-#include "warpline/gpu/host_registration.h"
+#include "warpline/gpu/memory/host_registration.h"
 #include "warpline/handoff/gpu_engine.h"
 #include "warpline/handoff/gpu_engine_testing.h"
 

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "warpline/gpu/device.h"
-#include "warpline/gpu/host_registration.h"
-#include "warpline/handoff/copy_lane.h"
-#include "warpline/handoff/copy_lane_testing.h"
+#include "warpline/gpu/memory/host_registration.h"
 #include "warpline/handoff/engine_testing.h"
 #include "warpline/handoff/gpu_engine.h"
 #include "warpline/handoff/gpu_engine_testing.h"
-#include "warpline/handoff/hash_pieces.h"
+#include "warpline/handoff/lanes/copy_lane.h"
+#include "warpline/handoff/lanes/copy_lane_testing.h"
+#include "warpline/handoff/lanes/hash_pieces.h"
 
 namespace warpline::handoff {
 namespace {

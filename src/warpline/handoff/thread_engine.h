@@ -14,7 +14,7 @@
 #include "warpline/base/give_way.h"
 #include "warpline/handoff/burst_ring.h"
 #include "warpline/handoff/engine.h"
-#include "warpline/handoff/host_lane.h"
+#include "warpline/handoff/lanes/host_lane.h"
 
 namespace warpline::handoff {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/gpu/trace.h"
 #include "warpline/handoff/engine.h"
 

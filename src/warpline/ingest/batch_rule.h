@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/batching/adaptive_batch.h"
 #include "warpline/datapath/batch.h"
 

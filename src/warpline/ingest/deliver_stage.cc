@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/datapath/transmit.h"
 #include "warpline/gpu/trace.h"
 

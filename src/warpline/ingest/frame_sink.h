@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
-#include "warpline/base/clock.h"
 #include "warpline/base/frame.h"
 #include "warpline/base/result.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/base/units.h"
 #include "warpline/flow/frame_assembler.h"
 #include "warpline/flow/frame_description.h"

@@ -8,7 +8,7 @@
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/datapath/batch.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/stage_loop.h"

@@ -9,8 +9,8 @@
 
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
-#include "warpline/gpu/device_buffer.h"
-#include "warpline/gpu/pinned_buffer.h"
+#include "warpline/gpu/memory/device_buffer.h"
+#include "warpline/gpu/memory/pinned_buffer.h"
 #include "warpline/ingest/batch_slots.h"
 
 namespace warpline::ingest {

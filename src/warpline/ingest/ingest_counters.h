@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "warpline/base/counter.h"
-#include "warpline/base/histogram.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/statistics/histogram.h"
 #include "warpline/datapath/stage.h"
 
 namespace warpline::ingest {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "warpline/gpu/cuda_error.h"
-#include "warpline/ingest/built_in_consumers.h"
-#include "warpline/ingest/consume_anywhere.h"
+#include "warpline/ingest/consumers/built_in_consumers.h"
+#include "warpline/ingest/consumers/consume_anywhere.h"
 
 namespace warpline::ingest {
 namespace {

@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "warpline/base/histogram.h"
-#include "warpline/base/run_totals.h"
+#include "warpline/base/statistics/histogram.h"
+#include "warpline/base/statistics/run_totals.h"
 #include "warpline/forward/make_stages.h"
+#include "warpline/ingest/consumers/pattern_memory.h"
 #include "warpline/ingest/frame_sink.h"
 #include "warpline/ingest/ingest_settings.h"
 #include "warpline/ingest/ingest_stages.h"
-#include "warpline/ingest/pattern_memory.h"
 #include "warpline/traffic/traffic.h"
 
 namespace warpline::ingest {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "warpline/base/result.h"
-#include "warpline/base/run_totals.h"
+#include "warpline/base/statistics/run_totals.h"
 #include "warpline/forward/forward_run.h"
 #include "warpline/ingest/ingest_paths.h"
 

@@ -14,7 +14,7 @@
 #include "warpline/handoff/inline_engine.h"
 #include "warpline/handoff/thread_engine.h"
 #include "warpline/ingest/batch_slots.h"
-#include "warpline/ingest/consumer.h"
+#include "warpline/ingest/consumers/consumer.h"
 #include "warpline/ingest/deliver_stage.h"
 #include "warpline/ingest/gather_stage.h"
 #include "warpline/ingest/ingest_settings.h"

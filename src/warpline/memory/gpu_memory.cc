@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "warpline/gpu/device.h"
-#include "warpline/gpu/device_buffer.h"
-#include "warpline/gpu/host_registration.h"
+#include "warpline/gpu/memory/device_buffer.h"
+#include "warpline/gpu/memory/host_registration.h"
 
 namespace warpline::memory {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "warpline/base/counter.h"
+#include "warpline/base/statistics/counter.h"
 #include "warpline/memory/recycle_hook.h"
 #include "warpline/memory/recycle_watch.h"
 #include "warpline/port/port_queue.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "warpline/base/counter.h"
+#include "warpline/base/statistics/counter.h"
 #include "warpline/base/units.h"
 #include "warpline/message/types.h"
 

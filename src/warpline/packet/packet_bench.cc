@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "warpline/packet/ethernet.h"
 #include "warpline/packet/frame_testing.h"
+#include "warpline/packet/headers/ethernet.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/responder.h"
 #include "warpline/packet/verify.h"

@@ -2,7 +2,7 @@
 // Holds the packet module to what a GPU can run: nothing here may need more than WARPLINE_HD gives.
 
 #include "warpline/base/frame.h"
-#include "warpline/packet/ethernet.h"
+#include "warpline/packet/headers/ethernet.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/responder.h"
 #include "warpline/packet/verify.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "warpline/message/loopback_testing.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 #include "warpline/protection/packet_protection.h"
 
 namespace warpline::protection {

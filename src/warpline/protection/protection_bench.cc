@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "warpline/base/perf_counters.h"
+#include "warpline/base/statistics/perf_counters.h"
 #include "warpline/protection/packet_protection.h"
 
 namespace warpline::protection {

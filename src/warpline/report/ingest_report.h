@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "warpline/base/run_totals.h"
+#include "warpline/base/statistics/run_totals.h"
 
 namespace warpline::report {
 

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "warpline/base/run_totals.h"
+#include "warpline/base/statistics/run_totals.h"
 #include "warpline/report/ingest_report.h"
 #include "warpline/traffic/queue_totals.h"
 #include "warpline/workload/count.h"

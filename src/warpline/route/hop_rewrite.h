@@ -6,9 +6,9 @@
 
 #include "warpline/base/address.h"
 #include "warpline/base/host_device.h"
-#include "warpline/packet/ethernet.h"
-#include "warpline/packet/ipv4.h"
-#include "warpline/packet/ipv6.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/ipv4.h"
+#include "warpline/packet/headers/ipv6.h"
 
 namespace warpline::route {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "warpline/base/address.h"
-#include "warpline/packet/ipv4.h"
+#include "warpline/packet/headers/ipv4.h"
 
 namespace warpline::route {
 

@@ -15,7 +15,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "warpline/packet/ipv4.h"
+#include "warpline/packet/headers/ipv4.h"
 #include "warpline/route/prefix.h"
 
 namespace warpline::route {

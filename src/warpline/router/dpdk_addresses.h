@@ -8,7 +8,7 @@
 #include <rte_ip6.h>
 #endif
 
-#include "warpline/packet/ipv6.h"
+#include "warpline/packet/headers/ipv6.h"
 
 namespace warpline::router {
 

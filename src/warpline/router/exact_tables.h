@@ -7,8 +7,8 @@
 #include <rte_hash.h>
 
 #include "warpline/packet/byte_order.h"
-#include "warpline/packet/ipv4.h"
-#include "warpline/packet/ipv6.h"
+#include "warpline/packet/headers/ipv4.h"
+#include "warpline/packet/headers/ipv6.h"
 #include "warpline/route/prefix.h"
 #include "warpline/router/lpm_tables.h"
 #include "warpline/router/route_lookup.h"

@@ -10,8 +10,8 @@
 
 #include "warpline/datapath/batch.h"
 #include "warpline/packet/byte_order.h"
-#include "warpline/packet/ipv4.h"
-#include "warpline/packet/ipv6.h"
+#include "warpline/packet/headers/ipv4.h"
+#include "warpline/packet/headers/ipv6.h"
 #include "warpline/router/route_lookup.h"
 
 namespace warpline::router {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "warpline/packet/ethernet.h"
-#include "warpline/packet/ipv4.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/ipv4.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/memory/mbuf_frame.h"
 #include "warpline/route/prefix.h"
 

@@ -6,8 +6,8 @@
 
 #include <rte_mbuf.h>
 
-#include "warpline/base/clock.h"
-#include "warpline/base/counter.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/base/units.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/packet/parse.h"

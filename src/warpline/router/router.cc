@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/route/route_file.h"
 #include "warpline/router/exact_tables.h"
 #include "warpline/router/fib_tables.h"

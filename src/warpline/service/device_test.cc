@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "warpline/handoff/hash_pieces.h"
+#include "warpline/handoff/lanes/hash_pieces.h"
 #include "warpline/message/receive_memory.h"
 #include "warpline/service/worker.h"
 #include "warpline/transport/device_memory_testing.h"

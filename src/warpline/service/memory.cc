@@ -7,7 +7,7 @@
 
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
-#include "warpline/handoff/gpu_lane.h"
+#include "warpline/handoff/lanes/gpu_lane.h"
 
 namespace warpline::service {
 namespace {

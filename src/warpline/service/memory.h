@@ -11,8 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "warpline/gpu/host_registration.h"
-#include "warpline/gpu/pinned_buffer.h"
+#include "warpline/gpu/memory/host_registration.h"
+#include "warpline/gpu/memory/pinned_buffer.h"
 #include "warpline/memory/gpu_memory.h"
 #include "warpline/message/receive_memory.h"
 #include "warpline/service/app.h"

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "warpline/base/counter.h"
-#include "warpline/base/histogram.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/statistics/histogram.h"
 #include "warpline/message/counters.h"
 #include "warpline/message/types.h"
 #include "warpline/transport/transport.h"

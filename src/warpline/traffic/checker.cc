@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/traffic/small_bytes.h"
 
 namespace warpline::traffic {

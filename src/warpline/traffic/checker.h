@@ -7,8 +7,8 @@
 
 #include <rte_mbuf.h>
 
-#include "warpline/base/counter.h"
-#include "warpline/base/histogram.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/statistics/histogram.h"
 #include "warpline/base/verdict.h"
 #include "warpline/traffic/sequence_window.h"
 #include "warpline/traffic/traffic.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "warpline/base/random.h"
-#include "warpline/packet/ethernet.h"
+#include "warpline/packet/headers/ethernet.h"
 #include "warpline/runtime/eal_environment.h"
 #include "warpline/traffic/generator.h"
 #include "warpline/traffic/test_pool.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "warpline/base/run_totals.h"
+#include "warpline/base/statistics/run_totals.h"
 
 namespace warpline::traffic {
 

@@ -6,7 +6,7 @@
 
 #include <rte_ethdev.h>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 
 namespace warpline::traffic {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "warpline/base/run_totals.h"
+#include "warpline/base/statistics/run_totals.h"
 #include "warpline/port/port_queue.h"
 #include "warpline/traffic/generator.h"
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "warpline/packet/ethernet.h"
+#include "warpline/packet/headers/ethernet.h"
 #include "warpline/traffic/checker.h"
 #include "warpline/traffic/generator.h"
 #include "warpline/traffic/test_pool.h"

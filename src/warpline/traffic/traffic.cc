@@ -11,10 +11,10 @@
 #include "warpline/base/random.h"
 #include "warpline/base/units.h"
 #include "warpline/packet/checksum.h"
-#include "warpline/packet/ethernet.h"
-#include "warpline/packet/ipv4.h"
-#include "warpline/packet/ipv6.h"
-#include "warpline/packet/udp.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/ipv4.h"
+#include "warpline/packet/headers/ipv6.h"
+#include "warpline/packet/headers/udp.h"
 
 namespace warpline::traffic {
 namespace {

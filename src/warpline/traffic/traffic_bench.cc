@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "warpline/base/clock.h"
-#include "warpline/base/perf_counters.h"
+#include "warpline/base/statistics/perf_counters.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/memory/packet_pool.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/traffic/checker.h"

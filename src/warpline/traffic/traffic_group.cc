@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 
 namespace warpline::traffic {
 

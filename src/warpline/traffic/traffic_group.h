@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "warpline/base/counter.h"
-#include "warpline/base/histogram.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/statistics/histogram.h"
 #include "warpline/base/units.h"
 #include "warpline/traffic/checker.h"
 #include "warpline/traffic/queue_totals.h"

@@ -7,8 +7,8 @@
 #include <rte_ethdev.h>
 #include <rte_prefetch.h>
 
-#include "warpline/base/clock.h"
 #include "warpline/base/give_way.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/datapath/queue_path.h"
 
 namespace warpline::traffic {

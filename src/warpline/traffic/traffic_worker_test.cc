@@ -10,7 +10,7 @@
 
 #include <rte_ethdev.h>
 
-#include "warpline/packet/ethernet.h"
+#include "warpline/packet/headers/ethernet.h"
 #include "warpline/port/port.h"
 #include "warpline/port/ring_pair.h"
 #include "warpline/traffic/test_pool.h"

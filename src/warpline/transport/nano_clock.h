@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "warpline/base/clock.h"
+#include "warpline/base/time/clock.h"
 #include "warpline/base/units.h"
 
 namespace warpline::transport {

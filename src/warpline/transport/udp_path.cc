@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include "warpline/packet/byte_order.h"
-#include "warpline/packet/ethernet.h"
-#include "warpline/packet/ipv4.h"
-#include "warpline/packet/ipv6.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/ipv4.h"
+#include "warpline/packet/headers/ipv6.h"
+#include "warpline/packet/headers/udp.h"
+#include "warpline/packet/headers/vlan.h"
 #include "warpline/packet/parse.h"
-#include "warpline/packet/udp.h"
-#include "warpline/packet/vlan.h"
 
 namespace warpline::transport {
 

@@ -8,9 +8,9 @@
 #include "warpline/base/host_device.h"
 #include "warpline/base/kinds.h"
 #include "warpline/packet/byte_order.h"
-#include "warpline/packet/ethernet.h"
 #include "warpline/packet/frame_bytes.h"
-#include "warpline/packet/vlan.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/vlan.h"
 #include "warpline/workload/workload.h"
 
 namespace warpline::workload {

@@ -6,8 +6,8 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 #include "warpline/base/kinds.h"
-#include "warpline/packet/ethernet.h"
 #include "warpline/packet/frame_bytes.h"
+#include "warpline/packet/headers/ethernet.h"
 #include "warpline/workload/workload.h"
 
 namespace warpline::workload {

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "warpline/base/clock.h"
-#include "warpline/base/device_clock.h"
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 #include "warpline/base/kinds.h"
+#include "warpline/base/time/clock.h"
+#include "warpline/base/time/device_clock.h"
 #include "warpline/base/units.h"
 #include "warpline/workload/workload.h"
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "warpline/message/config.h"
-#include "warpline/message/internal/endpoint_core.h"
+#include "warpline/message/internal/core/endpoint_core.h"
+#include "warpline/message/internal/datagrams/receiver.h"
+#include "warpline/message/internal/datagrams/sender.h"
 #include "warpline/message/internal/receive/reassembly.h"
-#include "warpline/message/internal/receive/receiver.h"
 #include "warpline/message/internal/send/packet_writer.h"
 #include "warpline/message/internal/send/recovery.h"
-#include "warpline/message/internal/send/sender.h"
 #include "warpline/message/internal/session/handshake.h"
 #include "warpline/message/internal/session/session_life.h"
 #include "warpline/message/internal/session/watch.h"

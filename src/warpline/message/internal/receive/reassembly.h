@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "warpline/message/datagram.h"
-#include "warpline/message/internal/endpoint_core.h"
+#include "warpline/message/internal/core/endpoint_core.h"
 #include "warpline/message/internal/transfer/transfers.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "warpline/message/two_testing.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 namespace {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "warpline/message/internal/endpoint_core.h"
-#include "warpline/message/internal/send/sent_packets.h"
-#include "warpline/message/internal/session/session.h"
+#include "warpline/message/internal/core/endpoint_core.h"
+#include "warpline/message/internal/core/session.h"
+#include "warpline/message/internal/parts/sent_packets.h"
 #include "warpline/message/internal/transfer/transfers.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 

@@ -5,11 +5,11 @@
 
 #include "warpline/message/datagram.h"
 #include "warpline/message/endpoint.h"
-#include "warpline/message/internal/endpoint_core.h"
+#include "warpline/message/internal/core/endpoint_core.h"
 #include "warpline/message/internal/session/handshake_tokens.h"
 #include "warpline/message/internal/session/session_life.h"
 #include "warpline/message/internal/transfer/transfers.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 

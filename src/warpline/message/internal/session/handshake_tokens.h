@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "warpline/base/units.h"
-#include "warpline/message/internal/session/siphash.h"
+#include "warpline/message/internal/parts/siphash.h"
 #include "warpline/message/types.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 

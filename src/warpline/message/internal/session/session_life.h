@@ -2,7 +2,7 @@
 #pragma once
 
 #include "warpline/message/counters.h"
-#include "warpline/message/internal/endpoint_core.h"
+#include "warpline/message/internal/core/endpoint_core.h"
 #include "warpline/message/internal/send/packet_writer.h"
 #include "warpline/message/internal/send/recovery.h"
 #include "warpline/message/internal/transfer/transfers.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How sessions and messages begin and end.
-#include "warpline/message/internal/session/session.h"
+#include "warpline/message/internal/core/session.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "warpline/message/two_testing.h"
-#include "warpline/packet/message_header.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 namespace {

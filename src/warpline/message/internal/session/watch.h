@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "warpline/message/internal/endpoint_core.h"
+#include "warpline/message/internal/core/endpoint_core.h"
 #include "warpline/message/internal/send/recovery.h"
 #include "warpline/message/internal/session/session_life.h"
 #include "warpline/message/internal/transfer/transfers.h"

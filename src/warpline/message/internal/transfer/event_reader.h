@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "warpline/message/internal/endpoint_core.h"
+#include "warpline/message/internal/core/endpoint_core.h"
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/message/types.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "warpline/message/endpoint.h"
-#include "warpline/message/internal/endpoint_core.h"
+#include "warpline/message/internal/core/endpoint_core.h"
 #include "warpline/message/internal/transfer/transfers.h"
 
 namespace warpline::message {

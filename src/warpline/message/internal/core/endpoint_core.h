@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "warpline/message/config.h"
+#include "warpline/message/internal/core/endpoint_context.h"
+#include "warpline/message/internal/core/event_queue.h"
+#include "warpline/message/internal/core/grants.h"
+#include "warpline/message/internal/core/message_pool.h"
+#include "warpline/message/internal/core/ready_queue.h"
+#include "warpline/message/internal/core/session_table.h"
+#include "warpline/message/internal/core/stray_replies.h"
+#include "warpline/message/internal/core/timers.h"
+#include "warpline/message/internal/parts/index_pool.h"
+#include "warpline/message/internal/parts/sent_packets.h"
+
+namespace warpline::message {
+
+/// What there is in an endpoint: each part keeps its own invariants, and knows only parts above itself. Those who do
+/// something with them have them all: one reference instead of ten, since each more is a load in every function.
+struct EndpointCore {
+  EndpointCore(const EndpointConfig& config, Nanos now)
+      : context(config, now),
+        sessions(config, sip_key(config.secret)),
+        messages(context.config),
+        blocks(config.max_sent_packets / SentBlock::kPackets),
+        timers(context, sessions),
+        ready(sessions, blocks),
+        events(sessions, messages),
+        grants(context, sessions, messages, timers) {}
+
+  EndpointContext context;
+  SessionTable sessions;
+  MessagePool messages;
+  IndexPool<SentBlock> blocks;
+  Timers timers;
+  ReadyQueue ready;
+  EventQueue events;
+  Grants grants;
+  StrayReplies strays;
+};
+
+}  // namespace warpline::message

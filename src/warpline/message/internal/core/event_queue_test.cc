@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/message/internal/core/event_queue.h"
+
+#include <gtest/gtest.h>
+
+namespace warpline::message {
+namespace {
+
+class EventQueueTest : public ::testing::Test {
+ protected:
+  static EndpointConfig config() {
+    EndpointConfig config;
+    config.max_sessions = 2;
+    config.max_messages = 8;
+    return config;
+  }
+  std::uint32_t message(TransferRole role) {
+    const std::uint32_t index = messages_.take(role, SessionId{0, 1}, 1);
+    messages_[index].state = MessageState::delivered;
+    return index;
+  }
+
+  const EndpointConfig config_ = config();
+  SessionTable sessions_{config_, SipKey{1, 2}};
+  MessagePool messages_{config_};
+  EventQueue events_{sessions_, messages_};
+};
+
+TEST_F(EventQueueTest, keeps_the_order_of_events_of_all_kinds) {
+  Session& session = *sessions_.take(PeerAddress{});
+  const std::uint32_t sent = message(TransferRole::own_message);
+  events_.add_opened(session);
+  events_.add(sent);
+  events_.add_lost(session);
+  EXPECT_EQ(events_.take(true).of, EventLink::Of::opened);
+  EXPECT_EQ(events_.take(true).index, sent);
+  EXPECT_EQ(events_.take(true).of, EventLink::Of::lost);
+  EXPECT_EQ(events_.take(true).index, kNone);
+}
+
+TEST_F(EventQueueTest, tells_nothing_of_a_forgotten_session) {
+  Session& session = *sessions_.take(PeerAddress{});
+  session.forgotten = true;
+  events_.add_lost(session);
+  EXPECT_EQ(events_.take(true).index, kNone);
+}
+
+TEST_F(EventQueueTest, without_requests_hands_out_what_is_behind_them) {
+  const std::uint32_t first = message(TransferRole::peer_request);
+  const std::uint32_t second = message(TransferRole::peer_request);
+  const std::uint32_t sent = message(TransferRole::own_message);
+  for (const std::uint32_t index : {first, second, sent}) events_.add(index);
+  EXPECT_EQ(events_.take(false).index, sent);
+  EXPECT_EQ(events_.take(false).index, kNone);
+  EXPECT_EQ(events_.take(true).index, first);
+  EXPECT_EQ(events_.take(true).index, second);
+  EXPECT_EQ(events_.take(true).index, kNone);
+}
+
+TEST_F(EventQueueTest, goes_on_after_the_last_one_has_left) {
+  Session& session = *sessions_.take(PeerAddress{});
+  const std::uint32_t request = message(TransferRole::peer_request);
+  const std::uint32_t sent = message(TransferRole::own_message);
+  events_.add_opened(session);
+  EXPECT_EQ(events_.take(true).of, EventLink::Of::opened);
+  events_.add(request);
+  EXPECT_EQ(events_.take(false).index, kNone);
+  events_.add(sent);
+  EXPECT_EQ(events_.take(false).index, sent);
+  events_.add_lost(session);
+  EXPECT_EQ(events_.take(true).index, request);
+  EXPECT_EQ(events_.take(true).of, EventLink::Of::lost);
+  EXPECT_EQ(events_.take(true).index, kNone);
+}
+
+}  // namespace
+}  // namespace warpline::message

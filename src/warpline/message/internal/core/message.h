@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "warpline/base/units.h"
+#include "warpline/message/internal/parts/fragment_window.h"
+#include "warpline/message/internal/parts/index_pool.h"
+#include "warpline/message/types.h"
+
+namespace warpline::message {
+
+/// Whose message this is and which way it goes; `free`: its place in the pool is.
+enum class TransferRole : std::uint8_t {
+  free,
+  own_request,
+  own_message,
+  peer_request,
+  peer_message,
+};
+
+enum class MessageState : std::uint8_t {
+  sending,      ///< own, or a response: fragments are left to be sent or acknowledged
+  awaiting,     ///< own request, at the peer: its response is awaited or arriving
+  withdrawing,  ///< own, ended early: the peer is being told
+  ended,        ///< own, or a response: nothing more goes out
+  arriving,     ///< the peer's: fragments are missing
+  held_back,    ///< the peer's: whole, waits for its turn (ordered sessions)
+  delivered,    ///< the peer's: with the application, or its event is due
+  withdrawn,    ///< request of the peer: void, but the application still has it
+};
+
+/// What begins anew with each message.
+struct MessageFields {
+  // What is being sent: the request, the message or the response.
+  const std::uint8_t* out = nullptr;
+  std::uint32_t out_length = 0;
+  std::uint32_t next_fragment = 0;  ///< to be sent for the first time
+  std::uint32_t fragments = 0;      ///< to be sent
+
+  std::uint32_t session = kNone;
+  std::uint32_t session_generation = 0;
+  std::uint32_t epoch = 0;     ///< the session's; if that differs now, the session is no longer this message's
+  std::uint32_t sequence = 0;  ///< sequence number in the slot
+  std::uint32_t send_next = kNone;
+  std::uint32_t event_next = kNone;
+
+  TransferRole role = TransferRole::free;
+  MessageState state = MessageState::ended;
+  MessageStatus status = MessageStatus::ok;
+  std::uint8_t slot = 0;
+  bool has_slot = false;
+  bool queued_to_send = false;
+  bool event_due = false;      ///< in the queue of events
+  bool finishing = false;      ///< its end waits for the transport
+  bool withdrawn_due = false;  ///< that event, not the usual one
+  bool more = false;
+  bool deferred = false;  ///< own: the peer had no room for it, and gets it again later
+  std::uint8_t busy = 0;  ///< how often
+  bool refuse = false;    ///< the response is a refusal
+  bool out_device = false;
+  bool in_device = false;
+  bool in_own_memory = false;    ///< `in` is of the endpoint's receive memory
+  bool in_source = false;        ///< `in` is of the BufferSource
+  bool out_own_memory = false;   ///< `out` is of the endpoint's receive memory
+  bool tells_sent = false;       ///< a response that ends with an event
+  bool in_begun = false;         ///< a fragment of the response has arrived
+  bool unread = false;           ///< counts as such in its session
+  std::uint8_t grant_epoch = 0;  ///< when `owed` changed last
+  std::uint16_t code = 0;        ///< application's code of what is sent
+  std::uint16_t in_code = 0;     ///< code of what is received
+  std::uint16_t order = 0;
+  std::uint32_t owed = 0;          ///< bytes received of it that are granted and have not arrived
+  std::uint32_t in_transport = 0;  ///< packets handed out whose payload the transport may still read
+
+  // What is being received: the peer's message, or the response.
+  std::uint8_t* in = nullptr;
+  std::uint32_t in_length = 0;    ///< bytes of the message or response
+  std::uint32_t in_capacity = 0;  ///< bytes of the response's buffer
+
+  std::uint64_t context = 0;
+  Nanos deadline = kNever;
+  std::uint32_t granted = 0xffffffff;  ///< bytes that may be sent; once something is received, of that
+};
+
+/// A message under way, own or of the peer; a request and its response are one.
+struct Message : MessageFields {
+  std::uint32_t generation = 1;  ///< counts the uses of this place in the pool
+
+  /// A message needs one of these at a time: a single fragment's bytes, or the window of many fragments.
+  union {
+    std::array<std::uint8_t, kInlineBytes> bytes;
+    FragmentWindow window;
+  };
+
+  Message() : bytes() {}
+  void begin_window() { new (&window) FragmentWindow(); }
+};
+
+}  // namespace warpline::message

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/message/config.h"
+#include "warpline/message/internal/core/message.h"
+#include "warpline/message/internal/core/session.h"
+#include "warpline/message/internal/parts/index_pool.h"
+#include "warpline/message/receive_memory.h"
+#include "warpline/message/types.h"
+
+namespace warpline::message {
+
+/// All messages under way and the memory that holds their bytes, where the application's does not. Whatever memory a
+/// message was given is given back with it, if not before. A message's generation makes ids of its predecessors
+/// unknown.
+class MessagePool {
+ public:
+  /// `config` outlives this.
+  explicit MessagePool(const EndpointConfig& config);
+
+  [[nodiscard]] Message& operator[](std::uint32_t index) { return messages_[index]; }
+  [[nodiscard]] const Message& operator[](std::uint32_t index) const { return messages_[index]; }
+  [[nodiscard]] std::uint32_t capacity() const { return messages_.capacity(); }
+  [[nodiscard]] std::uint32_t available() const { return messages_.available(); }
+  [[nodiscard]] std::uint64_t free_bytes() const { return memory_.free_bytes(); }
+
+  /// The message that the application names; nullptr if it is gone.
+  [[nodiscard]] Message* find(const MessageId& id);
+
+  /// A new message of a session; kNone if there is none left.
+  [[nodiscard]] std::uint32_t take(TransferRole role, SessionId session, std::uint32_t epoch);
+  void give(std::uint32_t index);
+
+  /// Memory for `length` bytes that come, of the application's `code`, where the message's session says. False if there
+  /// is none.
+  [[nodiscard]] bool take_in(Message& message, std::uint16_t code, std::uint32_t length);
+  void give_in(Message& message);
+  /// Takes over the bytes to be sent: into the message, into memory of this pool, or where they are.
+  [[nodiscard]] CallStatus take_out(Message& message, ConstBuffer bytes, bool copy);
+
+  /// Whether a message of `length` bytes that comes before its turn may have memory: messages whose turn it is must
+  /// find some, since it is for them that all the others wait.
+  [[nodiscard]] bool has_to_spare(std::uint32_t length) const;
+
+ private:
+  const EndpointConfig& config_;
+  IndexPool<Message> messages_;
+  ReceiveMemory memory_;
+};
+
+/// First in, first out, of messages linked by send_next; the list lies in their session.
+inline void append(MessagePool& messages, MessageList& list, std::uint32_t index) {
+  messages[index].send_next = kNone;
+  (list.last == kNone ? list.first : messages[list.last].send_next) = index;
+  list.last = index;
+}
+
+}  // namespace warpline::message

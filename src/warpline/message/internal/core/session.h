@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "warpline/base/units.h"
+#include "warpline/message/internal/cc/congestion_control.h"
+#include "warpline/message/internal/parts/index_pool.h"
+#include "warpline/message/internal/parts/pacing_wheel.h"
+#include "warpline/message/internal/parts/packet_window.h"
+#include "warpline/message/internal/parts/rtt_estimator.h"
+#include "warpline/message/internal/parts/sent_packets.h"
+#include "warpline/message/types.h"
+#include "warpline/packet/headers/message_header.h"
+
+namespace warpline::message {
+
+enum class SessionPhase : std::uint8_t { free, opening, established, lost };
+
+/// A message of the peer that found no room, or go-back-n, is not taken at all: it is told so beyond all windows.
+struct BusyNotice {
+  std::uint32_t sequence = 0;
+  std::uint8_t slot = 0;
+  std::uint16_t refusal = 0;  ///< a RefusalCode; 0: there is no room now
+};
+inline constexpr std::uint32_t kBusyNotices = 4;
+
+/// First in, first out, linked through the messages.
+struct MessageList {
+  std::uint32_t first = kNone;
+  std::uint32_t last = kNone;
+};
+
+struct SlotUse {
+  std::uint32_t sequence = 0;
+  std::uint32_t message = kNone;
+};
+
+inline constexpr std::uint32_t kSlots = 64;  ///< messages of one end of a session under way at once
+inline constexpr std::uint16_t kOrderSpan = 64;
+
+/// By slot; slot 0 lies last, beside the first of what follows.
+class SlotsBackwards {
+ public:
+  [[nodiscard]] SlotUse& operator[](std::uint32_t slot) { return uses_[kSlots - 1 - slot]; }
+  [[nodiscard]] const SlotUse& operator[](std::uint32_t slot) const { return uses_[kSlots - 1 - slot]; }
+  [[nodiscard]] auto begin() { return uses_.begin(); }
+  [[nodiscard]] auto end() { return uses_.end(); }
+  void fill(const SlotUse& use) { uses_.fill(use); }
+
+ private:
+  std::array<SlotUse, kSlots> uses_;
+};
+
+/// One end of a session. SessionLife and Handshake begin all of it; then each group of fields is of whom its comment
+/// names. Times are the endpoint's inner clock. Of thousands of sessions none is in the cache: what each request uses
+/// lies together, from the end of `sent` to the beginning of `received`, see prefetch().
+struct alignas(64) Session {
+  // Recovery's.
+  SentPackets sent;
+  std::uint64_t first_in_flight = 0;  ///< none before it is in flight
+  std::uint64_t acked_end = 0;        ///< all below were seen as acknowledged or given up
+  std::uint64_t newest_acked = 0;     ///< largest number acknowledged, plus one
+  std::uint64_t room_number = 0;      ///< packet that said `room`
+  std::uint32_t room = 0;             ///< bytes of own messages that the peer takes
+  std::uint32_t in_flight_bytes = 0;
+  std::uint32_t in_flight_packets = 0;
+  std::uint32_t own_in_flight = 0;  ///< bytes of own messages
+  std::uint32_t lost_packets = 0;   ///< in the state lost
+  std::uint32_t marked_seen = 0;
+  Nanos last_sent;   ///< of those that want an acknowledgement
+  Nanos latest_rtt;  ///< with the peer's delay
+  Nanos reorder_at = kNever;
+  Nanos max_ack_delay;  ///< of the peer
+  RttEstimator rtt;
+  CcOutput allowed;
+  CongestionControl congestion{CcConfig{}};
+
+  // Told apart by every packet.
+  std::uint64_t cookie = 0;
+  PeerAddress peer;
+  SessionPhase phase = SessionPhase::free;
+  std::uint8_t unanswered = 0;  ///< probes and timeouts since the last acknowledgement
+  std::uint8_t busy_count = 0;
+  std::uint8_t reorder_windows = 1;  ///< RFC 8985, section 6.2: quarters of the least round trip
+  bool confirmed = false;            ///< the peer has shown the cookie
+  bool ordered = false;
+  bool go_back_n = false;
+  bool denied = false;       ///< a reset, which proves nothing here, came since the peer was heard
+  bool peer_grants = false;  ///< what is long goes there as it is granted
+  bool bundles = false;      ///< small messages go there several in a packet
+  bool forgotten = false;
+  bool reordering = false;
+  // Ready to send: who wants something sent sets these, who writes it clears them.
+  bool ready = false;
+  bool starved = false;  ///< found no block of sent packets
+  bool ack_now = false;
+  bool ack_listed = false;
+  bool ping = false;
+  bool probe = false;  ///< one packet may leave beyond the window
+  bool accept_due = false;
+  bool reply_turn = false;  ///< responses and own messages take turns
+  bool room_blocked = false;
+  std::uint32_t generation = 0;  ///< of the id
+  std::uint32_t epoch = 0;       ///< counts handshakes; messages of another are not the session's any more
+  std::uint32_t remote = 0;      ///< the peer's id for it
+  std::uint32_t fragment_bytes = 0;
+  std::uint32_t datagram_bytes = 0;
+  std::uint32_t ready_next = kNone;
+  MessageList replies;
+  MessageList own;
+  std::uint64_t free_slots = ~std::uint64_t{0};
+
+  // Timers', and when something is due for them.
+  Nanos quiet_from;      ///< heard last, or began to wait
+  Nanos armed = kNever;  ///< when `timer` fires
+  WheelHandle timer;
+  Nanos first_deadline = kNever;  ///< of requests; never later than the earliest
+  Nanos retry_at = kNever;        ///< of deferred messages
+
+  // Received.
+  Nanos largest_at;  ///< when the packet with the largest number arrived
+  Nanos ack_at;
+  std::uint32_t ack_next = kNone;
+  std::uint32_t unacknowledged = 0;  ///< packets that wait for an acknowledgement
+  std::uint32_t marked = 0;
+  std::uint32_t unread = 0;  ///< bytes of messages that the application has not given back
+  std::uint32_t room_told = 0;
+  std::uint16_t expected_order = 0;  ///< of the peer
+  PacketWindow received;
+
+  // From here on what few requests use, but for the slots, which are of Transfers and Reassembly.
+  std::uint32_t unfinished = 0;   ///< ends that wait for the transport
+  std::uint16_t next_order = 0;   ///< of the next own message
+  std::uint16_t first_order = 0;  ///< the oldest own message not done
+  std::uint64_t orders_done = 0;  ///< bit i: first_order + i is done
+  std::uint64_t orders_void = 0;  ///< bit i: expected_order + i will not come
+  MessageList held_back;          ///< of the peer, by order
+  SlotsBackwards outgoing;
+  std::array<SlotUse, kSlots> incoming;
+
+  std::uint64_t next_lost = 0;  ///< none before it is lost
+  Nanos send_at;                ///< pacing: not before
+  bool paced = false;           ///< waits in the wheel
+  Nanos widened;                ///< when reorder_windows grew last
+  std::uint32_t starved_next = kNone;
+  std::uint32_t wanting_next = kNone;
+  std::array<BusyNotice, kBusyNotices> busy;  ///< due
+  bool starved_listed = false;                ///< and is called when there are more
+  bool wants_grants = false;                  ///< messages of the peer may wait for grants
+  std::uint8_t grant_turn = 0;                ///< slot of the peer's, or kSlots and one of ours, that is next
+
+  // Handshake, idleness and end.
+  WheelHandle idle_timer;  ///< always in the wheel while established
+  bool opened_here = false;
+  bool hello_due = false;     ///< the next hello
+  bool opened_event = false;  ///< in the queue of events
+  bool lost_event = false;
+  bool lost_pending = false;  ///< to be queued when all messages have ended
+  LossReason reason = LossReason::none;
+  std::uint32_t opened_next = kNone;
+  std::uint32_t lost_next = kNone;
+  std::uint32_t token_time = 0;
+  Nanos opened;
+  Nanos next_hello = kNever;
+  Nanos hello_wait;
+  std::uint64_t nonce = 0;
+  std::uint64_t server_nonce = 0;
+  std::uint64_t token = 0;
+  std::uint64_t context = 0;
+};
+
+/// What a request or its response uses of a session that is not in the cache when there are many.
+inline void prefetch(const Session& session) {
+  const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+  constexpr std::uintptr_t kLine = 64;
+  const std::uintptr_t begin = address(&session) + SentPackets::kSeldomUsed;
+  const std::uintptr_t end = address(&session.received) + PacketWindow::kOftenUsed;
+  for (std::uintptr_t line = begin; line < end; line += kLine) {
+    __builtin_prefetch(reinterpret_cast<const void*>(line), 1);
+  }
+  __builtin_prefetch(session.incoming.data(), 1);
+}
+
+/// What the peer is told: it counts all below as given up. Go-back-n gives up all that a timeout found lost at once,
+/// though it is still to be sent again.
+[[nodiscard]] inline std::uint64_t floor_of(const Session& session) {
+  const std::uint64_t floor = session.sent.floor();
+  return session.go_back_n && session.first_in_flight > floor ? session.first_in_flight : floor;
+}
+
+/// Whether something is to be sent, if the windows allow it.
+[[nodiscard]] inline bool has_work(const Session& session) {
+  return session.lost_packets != 0 || session.replies.first != kNone || session.own.first != kNone || session.ack_now ||
+         session.ping || session.busy_count != 0 || session.probe || session.accept_due;
+}
+
+/// Whether the peer's silence means something.
+[[nodiscard]] inline bool awaits(const Session& session) {
+  return session.in_flight_packets != 0 || session.free_slots != ~std::uint64_t{0} || session.replies.first != kNone;
+}
+
+/// Something is to be awaited: silence counts from now, if nothing was before.
+inline void begin_waiting(Session& session, Nanos now) {
+  if (!awaits(session)) session.quiet_from = now;
+}
+
+/// Bytes that the peer may send beyond what the application has not given back.
+[[nodiscard]] inline std::uint32_t room_of(const Session& session, std::uint32_t receive_window) {
+  return session.unread >= receive_window ? 0 : receive_window - session.unread;
+}
+
+/// Bytes of a message that may be sent before any grant.
+[[nodiscard]] inline std::uint32_t first_granted(const Session& session) {
+  return session.peer_grants ? session.fragment_bytes : 0xffffffffU;
+}
+
+static_assert(sizeof(Session) <= 2048 - 128, "an idle session takes 2 KiB, with its places in the wheel and the table");
+
+}  // namespace warpline::message

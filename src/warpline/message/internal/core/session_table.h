@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "warpline/base/large_vector.h"
+#include "warpline/message/config.h"
+#include "warpline/message/internal/core/peer_table.h"
+#include "warpline/message/internal/core/session.h"
+#include "warpline/message/internal/parts/siphash.h"
+#include "warpline/message/types.h"
+
+namespace warpline::message {
+
+/// The sessions of an endpoint, in use or free, and all names that they go by: index, id, the id on the wire, and for
+/// established ones the peer with its own id. A session stays where it is; its generation makes old ids unknown.
+class SessionTable {
+ public:
+  SessionTable(const EndpointConfig& config, SipKey key);
+
+  [[nodiscard]] Session& operator[](std::uint32_t index) { return sessions_[index]; }
+  [[nodiscard]] const Session& operator[](std::uint32_t index) const { return sessions_[index]; }
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(sessions_.size()); }
+  [[nodiscard]] std::uint32_t available() const { return static_cast<std::uint32_t>(free_.size()); }
+
+  [[nodiscard]] std::uint32_t index_of(const Session& session) const {
+    return static_cast<std::uint32_t>(&session - sessions_.data());
+  }
+  [[nodiscard]] SessionId id_of(const Session& session) const { return {index_of(session), session.generation}; }
+  [[nodiscard]] std::uint32_t wire_id(const Session& session) const { return endpoint_ << 24 | index_of(session); }
+
+  /// The index that a wire_id() of any endpoint holds; it may be beyond size().
+  [[nodiscard]] static std::uint32_t index_in(std::uint32_t wire_id) { return wire_id & 0xffffffU; }
+  /// The session of this endpoint, in use or not, that a packet names; or nullptr.
+  [[nodiscard]] Session* named(std::uint32_t wire_id) {
+    const std::uint32_t index = index_in(wire_id);
+    return wire_id >> 24 == endpoint_ && index < size() ? &sessions_[index] : nullptr;
+  }
+  /// The session, lost or not, that the application names; nullptr if it was forgotten or never was.
+  [[nodiscard]] Session* find(SessionId id);
+  /// The established session with this peer, whose id for it is `remote`; or nullptr.
+  [[nodiscard]] Session* find(const PeerAddress& peer, std::uint32_t remote);
+
+  /// A session with this peer, its fields as of a new one; nullptr if all are in use.
+  [[nodiscard]] Session* take(const PeerAddress& peer);
+  /// Frees a session; one with events in the queue when they have left it: whoever takes them there calls this again.
+  void give(Session& session);
+
+  /// An established session can be found by its peer until it is hidden.
+  void show(const Session& session) { peers_.insert(session.peer, session.remote, index_of(session)); }
+  void hide(const Session& session) { peers_.erase(session.peer, session.remote, index_of(session)); }
+
+ private:
+  std::uint32_t endpoint_;  ///< EndpointConfig::endpoint
+  LargeVector<Session> sessions_;
+  std::vector<std::uint32_t> free_;
+  PeerTable peers_;
+};
+
+/// First in, first out, linked through the sessions by kNext. A session is in it once at most, kListed says whether:
+/// add() leaves one that is. A session that ends stays; whoever takes it out sees what has become of it.
+template <std::uint32_t Session::* kNext, bool Session::* kListed>
+class SessionQueue {
+ public:
+  explicit SessionQueue(SessionTable& sessions) : sessions_(sessions) {}
+
+  [[nodiscard]] bool empty() const { return first_ == kNone; }
+  [[nodiscard]] Session& front() { return sessions_[first_]; }
+  [[nodiscard]] const Session& front() const { return sessions_[first_]; }
+
+  void add(Session& session) {
+    if (session.*kListed) return;
+    session.*kListed = true;
+    session.*kNext = kNone;
+    const std::uint32_t index = sessions_.index_of(session);
+    (last_ == kNone ? first_ : sessions_[last_].*kNext) = index;
+    last_ = index;
+  }
+
+  Session& take() {
+    Session& session = sessions_[first_];
+    first_ = session.*kNext;
+    if (first_ == kNone) last_ = kNone;
+    session.*kListed = false;
+    return session;
+  }
+
+ private:
+  SessionTable& sessions_;
+  std::uint32_t first_ = kNone;
+  std::uint32_t last_ = kNone;
+};
+
+}  // namespace warpline::message

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/message/internal/core/session_table.h"
+
+#include <gtest/gtest.h>
+
+namespace warpline::message {
+namespace {
+
+class SessionTableTest : public ::testing::Test {
+ protected:
+  static EndpointConfig config() {
+    EndpointConfig config;
+    config.max_sessions = 3;
+    config.endpoint = 7;
+    return config;
+  }
+  Session& taken() {
+    Session& session = *table_.take(PeerAddress{});
+    session.phase = SessionPhase::established;
+    return session;
+  }
+
+  SessionTable table_{config(), SipKey{1, 2}};
+};
+
+TEST_F(SessionTableTest, knows_a_session_by_all_its_names_and_only_while_it_is_in_use) {
+  Session& session = taken();
+  session.remote = 99;
+  const SessionId id = table_.id_of(session);
+  EXPECT_EQ(table_.find(id), &session);
+  EXPECT_EQ(table_.named(table_.wire_id(session)), &session);
+  EXPECT_EQ(table_.named(table_.wire_id(session) ^ 1U << 24), nullptr) << "of another endpoint";
+  EXPECT_EQ(table_.find(session.peer, 99), nullptr);
+  table_.show(session);
+  EXPECT_EQ(table_.find(session.peer, 99), &session);
+  table_.hide(session);
+  EXPECT_EQ(table_.find(session.peer, 99), nullptr);
+  table_.give(session);
+  EXPECT_EQ(table_.find(id), nullptr);
+  EXPECT_EQ(&taken(), &session);
+  EXPECT_EQ(table_.find(id), nullptr) << "the same place, but another session";
+}
+
+TEST_F(SessionTableTest, has_no_more_than_there_are) {
+  for (int i = 0; i < 3; ++i) taken();
+  EXPECT_EQ(table_.take(PeerAddress{}), nullptr);
+  EXPECT_EQ(table_.available(), 0U);
+}
+
+TEST_F(SessionTableTest, frees_a_session_when_its_events_have_left_the_queue) {
+  Session& session = taken();
+  session.lost_event = true;
+  table_.give(session);
+  EXPECT_EQ(table_.available(), 2U);
+  session.lost_event = false;
+  table_.give(session);
+  EXPECT_EQ(table_.available(), 3U);
+}
+
+TEST_F(SessionTableTest, queue_is_first_in_first_out_and_has_each_once) {
+  SessionQueue<&Session::ready_next, &Session::ready> queue(table_);
+  Session& first = taken();
+  Session& second = taken();
+  queue.add(first);
+  queue.add(second);
+  queue.add(first);
+  EXPECT_EQ(&queue.take(), &first);
+  queue.add(first);
+  EXPECT_EQ(&queue.take(), &second);
+  EXPECT_EQ(&queue.take(), &first);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST_F(SessionTableTest, queue_keeps_its_place_for_a_session_that_is_used_anew) {
+  SessionQueue<&Session::ready_next, &Session::ready> queue(table_);
+  Session& first = taken();
+  Session& second = taken();
+  queue.add(first);
+  queue.add(second);
+  table_.give(first);
+  EXPECT_EQ(&taken(), &first);
+  queue.add(first);
+  EXPECT_EQ(&queue.take(), &first);
+  EXPECT_EQ(&queue.take(), &second);
+  EXPECT_TRUE(queue.empty());
+}
+
+}  // namespace
+}  // namespace warpline::message

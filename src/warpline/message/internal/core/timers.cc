@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/message/internal/core/timers.h"
+
+#include <algorithm>
+
+namespace warpline::message {
+namespace {
+
+constexpr Nanos kTick{1000};
+constexpr std::uint8_t kMaxBackoff = 20;
+constexpr std::int64_t kPollingSlack = 15'000;  ///< nanoseconds
+constexpr std::uint32_t kFewSessions = 8;       ///< with a timer: disarm() leaves it
+
+Nanos doubled(Nanos time, unsigned times, Nanos most) {
+  return time.value > most.value >> times ? most : Nanos{time.value << times};
+}
+
+}  // namespace
+
+Timers::Timers(const EndpointContext& endpoint, SessionTable& sessions)
+    : endpoint_(endpoint), sessions_(sessions), wheel_(3 * sessions.size(), kTick, endpoint.now()) {}
+
+void Timers::move(Session& session, Nanos at) {
+  if (session.armed == kNever) {
+    ++armed_;
+  } else {
+    wheel_.cancel(session.timer);
+  }
+  session.timer = wheel_.schedule(entry(session, Timer::due), at);
+  session.armed = at;
+}
+
+void Timers::disarm(Session& session) {
+  if (session.armed == kNever || armed_ <= kFewSessions || next_due(session) != kNever) return;
+  wheel_.cancel(session.timer);
+  session.armed = kNever;
+  --armed_;
+}
+
+void Timers::pace(Session& session) {
+  if (session.paced) return;
+  session.paced = wheel_.schedule(entry(session, Timer::pacing), session.send_at).scheduled();
+}
+
+void Timers::watch_idle(Session& session, Nanos at) {
+  session.idle_timer = wheel_.schedule(entry(session, Timer::idle), at);
+}
+
+void Timers::cancel(Session& session) {
+  if (wheel_.cancel(session.timer)) --armed_;
+  wheel_.cancel(session.idle_timer);
+  session.armed = kNever;
+}
+
+Nanos Timers::probe_timeout(const Session& session) const {
+  const EndpointConfig& config = endpoint_.config;
+  const unsigned backoff = std::min<std::uint8_t>(session.unanswered == 0 ? 0 : session.unanswered - 1, kMaxBackoff);
+  // With backoff, which eRPC lacks: on a path slower than the timeout all would be sent again for ever.
+  if (session.go_back_n) return doubled(config.fixed_rto, backoff, std::max(config.fixed_rto, config.max_rto));
+  if (!session.rtt.known()) return doubled(config.initial_rto, backoff, config.max_rto);
+  const std::int64_t timeout = session.rtt.timeout(Nanos{1000}).value + session.max_ack_delay.value;
+  const Nanos rto = doubled(Nanos{std::max(timeout, config.min_rto.value)}, backoff, config.max_rto);
+  if (session.unanswered != 0) return rto;
+  // RFC 8985, section 7.2, and some more for a peer that polls.
+  const std::int64_t probe = 2 * session.rtt.smoothed().value + session.max_ack_delay.value + kPollingSlack;
+  return std::min(Nanos{probe}, rto);
+}
+
+Nanos Timers::patience_with(const Session& session) const {
+  const std::int64_t timeout = endpoint_.config.peer_timeout.value;
+  return Nanos{session.denied ? timeout / 8 : timeout};
+}
+
+Nanos Timers::next_due(const Session& session) const {
+  const EndpointConfig& config = endpoint_.config;
+  const auto after = [](Nanos time, std::int64_t wait) { return Nanos{time.value + wait}; };
+  Nanos due = std::min(session.first_deadline, session.retry_at);
+  if (session.phase == SessionPhase::opening) {
+    return std::min({due, session.next_hello, after(session.opened, config.connect_timeout.value)});
+  }
+  if (session.phase != SessionPhase::established) return kNever;
+  if (!session.confirmed) due = std::min(due, after(session.opened, config.connect_timeout.value));
+  due = std::min(due, session.reorder_at);
+  if (session.in_flight_packets != 0) {
+    const Nanos probe = after(session.last_sent, probe_timeout(session).value);
+    const Nanos silent = after(session.quiet_from, patience_with(session).value);
+    return std::min({due, probe, session.unanswered < kUnansweredIsSilent ? std::max(silent, probe) : silent});
+  }
+  // Nothing awaited: what raise_floor() kept in case that it was only late may go.
+  if (session.sent.span() != 0 && session.lost_packets == 0) {
+    due = std::min(due, after(session.last_sent, 2 * session.rtt.smoothed().value + 1000));
+  }
+  const std::int64_t patience = config.peer_timeout.value;
+  if (session.room_blocked && session.own.first != kNone) due = std::min(due, after(session.last_sent, patience / 8));
+  return awaits(session) ? std::min(due, after(session.quiet_from, patience / 4)) : due;
+}
+
+}  // namespace warpline::message

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/message/internal/core/endpoint_context.h"
+#include "warpline/message/internal/core/session_table.h"
+#include "warpline/message/internal/parts/pacing_wheel.h"
+
+namespace warpline::message {
+
+/// When something of a session is due, and the wheel that tells. One timer a session for all that is due, lazy: it is
+/// moved only when something is due earlier, and who is told finds out what is due. A session that awaits nothing has
+/// none: of thousands, each moved to the far end of the wheel and back, none of their neighbours there is in the cache.
+/// Signs of life of such are up to a second timer that stays where it is while requests come and go. A third one is for
+/// pacing.
+class Timers {
+ public:
+  enum class Timer : std::uint8_t { due, idle, pacing };
+
+  /// Signs of life without an answer before silence counts.
+  static constexpr std::uint8_t kUnansweredIsSilent = 2;
+
+  Timers(const EndpointContext& endpoint, SessionTable& sessions);
+
+  /// At `at` at the latest the session's timer fires.
+  void arm(Session& session, Nanos at) {
+    if (at < session.armed) move(session, at);
+  }
+  void arm_next(Session& session) { arm(session, next_due(session)); }
+  /// Nothing is in flight any more. Of many sessions each is then silent for long: to take its timer away costs less
+  /// than to find out, when it fires, that nothing is due. Of few, the next request finds the timer as it is.
+  void disarm(Session& session);
+  /// At Session::send_at the session is told, once.
+  void pace(Session& session);
+  void watch_idle(Session& session, Nanos at);
+  /// The session ends: of its timers only that of pacing may still fire.
+  void cancel(Session& session);
+
+  /// Calls fn(Session&, Timer) for each timer that fires.
+  template <typename Fn>
+  void advance(Fn&& fn) {
+    wheel_.advance(endpoint_.now(), [&](std::uint32_t entry) {
+      Session& session = sessions_[entry / kTimers];
+      const auto timer = static_cast<Timer>(entry % kTimers);
+      if (timer == Timer::due) {
+        session.armed = kNever;
+        --armed_;
+      } else if (timer == Timer::pacing) {
+        session.paced = false;
+      }
+      fn(session, timer);
+    });
+  }
+  [[nodiscard]] Nanos next_deadline() const { return wheel_.next_deadline(); }
+
+  /// How long an acknowledgement may take before something is sent for it.
+  [[nodiscard]] Nanos probe_timeout(const Session& session) const;
+  /// How long a peer may be silent while something is awaited. Less, if somebody says that it is gone: if it is not, it
+  /// answers soon.
+  [[nodiscard]] Nanos patience_with(const Session& session) const;
+  /// When something is due next; kNever if never.
+  [[nodiscard]] Nanos next_due(const Session& session) const;
+
+ private:
+  static constexpr std::uint32_t kTimers = 4;  ///< entries' values are a session's index times this, and the timer
+
+  [[nodiscard]] std::uint32_t entry(const Session& session, Timer timer) const {
+    return sessions_.index_of(session) * kTimers + static_cast<std::uint32_t>(timer);
+  }
+  void move(Session& session, Nanos at);
+
+  const EndpointContext& endpoint_;
+  SessionTable& sessions_;
+  PacingWheel<std::uint32_t> wheel_;
+  std::uint32_t armed_ = 0;  ///< sessions with a Timer::due in the wheel
+};
+
+}  // namespace warpline::message

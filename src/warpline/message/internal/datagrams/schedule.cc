@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session sends next: what was lost, then responses and own messages in turns; acknowledgements travel with
+// them, or alone if there is nothing.
+#include <algorithm>
+
+#include "warpline/message/internal/datagrams/sender.h"
+
+namespace warpline::message {
+namespace {
+
+/// Fragments of one message before the next one's turn.
+constexpr std::uint32_t kTurn = 16;
+
+}  // namespace
+
+/// What joins others leaves when they do, whatever the pacing.
+bool Sender::may_send(Session& session, std::uint32_t bytes, bool joins) {
+  if (session.probe) return true;
+  if (session.go_back_n && session.in_flight_packets >= core_.context.config.credits) return false;
+  const bool fits = session.in_flight_bytes == 0 ||
+                    static_cast<double>(session.in_flight_bytes + bytes) <= session.allowed.window_bytes;
+  if (!fits) return false;
+  if (joins || session.allowed.pacing_gap.value == 0 || session.send_at <= core_.context.now()) return true;
+  core_.timers.pace(session);
+  return false;
+}
+
+bool Sender::send_one(Session& session, Outgoing& out) {
+  Draft draft{out};
+  if (!send_next(session, draft) && !(session.probe && send_probe(session, draft))) return send_bare(session, out);
+  if (!draft.begun()) return true;  // a grant
+  while (draft.limit != 0 && send_next(session, draft)) {
+  }
+  writer_.finish(session, draft);
+  return true;
+}
+
+bool Sender::send_next(Session& session, Draft& draft) {
+  if (session.lost_packets != 0 && send_lost(session, draft)) return true;
+  if (session.lost_packets != 0 && !session.probe) return false;
+  if (!draft.begun()) session.reply_turn = !session.reply_turn;
+  if (session.reply_turn && send_new(session, session.replies, false, draft)) return true;
+  if (send_new(session, session.own, true, draft)) return true;
+  return !session.reply_turn && send_new(session, session.replies, false, draft);
+}
+
+bool Sender::send_lost(Session& session, Draft& draft) {
+  SentPacket* const packet = recovery_.next_lost(session);
+  if (packet == nullptr) {
+    recovery_.raise_floor(session);
+    if (session.sent.span() != 0) core_.timers.arm_next(session);
+    return false;
+  }
+  const bool joins = draft.begun();
+  if (!writer_.fits(core_.messages[packet->message], packet->fragment, draft) ||
+      !may_send(session, packet->bytes, joins)) {
+    return false;
+  }
+  if (!recovery_.reserve(session, Recovery::Purpose::again)) {
+    if (session.in_flight_packets == 0) recovery_.start_over(session);
+    return false;
+  }
+  // A floor that reserve() raised stops before a lost packet.
+  const SentPacket again = *packet;
+  recovery_.resent(session, *packet);
+  core_.context.counters.fragments_repeated.add(1);
+  writer_.write_fragment(session, again.message, again.fragment, session.lost_packets == 0, draft);
+  recovery_.raise_floor(session);
+  return true;
+}
+
+bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draft) {
+  if (list.first == kNone) return false;
+  const std::uint32_t index = transfers_.next_to_send(session, list);
+  if (index == kNone) return false;
+  Message& message = core_.messages[index];
+  const bool cancel = message.state == MessageState::withdrawing;
+  const std::uint32_t fragment = cancel ? kCancelFragment : message.next_fragment;
+  if (!writer_.fits(message, fragment, draft)) return false;
+  const std::uint32_t bytes = writer_.bytes_of(writer_.payload_of(session, message, fragment), draft);
+  if (own) {
+    session.room_blocked = !cancel && session.own_in_flight + bytes > session.room;
+    if (session.room_blocked) {
+      core_.timers.arm_next(session);
+      return false;
+    }
+  }
+  if (!may_send(session, bytes, draft.begun()) || !recovery_.reserve(session, Recovery::Purpose::fresh)) return false;
+  ++message.next_fragment;
+  const bool last = message.next_fragment == message.fragments;
+  if (last) {
+    transfers_.pop(list);
+  } else if (message.next_fragment % kTurn == 0 && list.first != list.last) {
+    transfers_.rotate(list);
+  }
+  const bool tail = last && message.fragments > 1 && message.role != TransferRole::own_request;
+  const bool scarce_slots = message.role == TransferRole::own_message && session.free_slots == 0;
+  writer_.write_fragment(session, index, fragment, tail || scarce_slots, draft);
+  return true;
+}
+
+/// Tail-loss probe (RFC 8985, section 7.3): nothing is new, so the newest packet once more.
+bool Sender::send_probe(Session& session, Draft& draft) {
+  const SentPacket* const newest = recovery_.newest_in_flight(session);
+  if (newest == nullptr || !transfers_.needs(*newest)) {
+    session.probe = false;
+    session.ping = true;
+    return false;
+  }
+  const SentPacket packet = *newest;
+  if (!recovery_.reserve(session, Recovery::Purpose::again)) return false;
+  core_.context.counters.fragments_repeated.add(1);
+  writer_.write_fragment(session, packet.message, packet.fragment, true, draft);
+  return true;
+}
+
+bool Sender::send_bare(Session& session, Outgoing& out) {
+  if (session.busy_count != 0) {
+    if (!recovery_.reserve(session, Recovery::Purpose::acknowledgement)) return false;
+    writer_.write_busy(session, out);
+    return true;
+  }
+  if (session.ping) {
+    if (!recovery_.reserve(session, Recovery::Purpose::again)) return false;
+    writer_.write_ping(session, out);
+    return true;
+  }
+  if (!session.ack_now || !recovery_.may_acknowledge(session)) return false;
+  writer_.write_bare(session, out, packet::kMessageHasAck);
+  return true;
+}
+
+}  // namespace warpline::message

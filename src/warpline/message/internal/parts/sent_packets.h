@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "warpline/base/units.h"
+#include "warpline/message/internal/parts/index_pool.h"
+#include "warpline/message/internal/parts/packet_window.h"
+
+namespace warpline::message {
+
+/// State of a sent packet that is not settled.
+enum class SentState : std::uint8_t {
+  in_flight,
+  lost,    ///< its fragment waits to be sent again
+  resent,  ///< lost, and its fragment was sent again or needs not to be
+};
+
+/// A packet that wants to be acknowledged.
+struct SentPacket {
+  Nanos sent;
+  std::uint32_t message = kNone;  ///< index in the pool of messages; kNone: a ping
+  std::uint32_t generation = 0;   ///< generation of the message
+  std::uint32_t fragment = 0;
+  std::uint16_t bytes = 0;
+  SentState state = SentState::in_flight;
+  bool own = false;  ///< part of a message begun here: counts against the peer's room
+};
+
+struct SentBlock {
+  static constexpr std::uint32_t kPackets = 32;
+  std::array<SentPacket, kPackets> packets;
+  std::uint32_t settled = 0;  ///< bit i: packets[i] is acknowledged, never was, or wants no acknowledgement
+};
+
+/// The packets of one session from floor() to next(), in blocks of a pool that all sessions share. A session with
+/// nothing in flight holds no block.
+class SentPackets {
+ public:
+  static constexpr std::uint32_t kSpan = PacketWindow::kSpan;
+  /// Bytes, the first, that sessions with few packets in flight seldom touch.
+  static constexpr std::size_t kSeldomUsed = 128;
+
+  SentPackets() { older_.fill(kNone); }
+
+  [[nodiscard]] std::uint64_t floor() const { return next_ - span_; }
+  [[nodiscard]] std::uint64_t next() const { return next_; }
+  [[nodiscard]] std::uint32_t span() const { return span_; }
+
+  enum class Place : std::uint8_t { ready, no_number, no_block };
+
+  /// Makes a place for next(), if the window leaves `spare` numbers and the pool as many blocks as it must keep: what
+  /// is new leaves some to what is sent again, by which both become free.
+  [[nodiscard]] Place reserve(IndexPool<SentBlock>& pool, std::uint32_t spare_numbers, std::uint32_t spare_blocks) {
+    if (span() + 1 + spare_numbers >= kSpan) return Place::no_number;
+    if (newest_ != kNone) return Place::ready;
+    if (pool.available() <= spare_blocks) return Place::no_block;
+    newest_ = pool.take();
+    // Numbers before next_ were in a block that was given back meanwhile.
+    pool[newest_].settled = (1U << next_ % SentBlock::kPackets) - 1;
+    return Place::ready;
+  }
+
+  /// The place that reserve() made for next(), which moves on.
+  SentPacket& add(IndexPool<SentBlock>& pool) {
+    SentPacket& packet = pool[newest_].packets[next_ % SentBlock::kPackets];
+    move_on();
+    return packet;
+  }
+
+  /// A packet without acknowledgement takes next(), for which there is a place unless may_skip().
+  std::uint64_t skip(IndexPool<SentBlock>& pool) {
+    const std::uint64_t number = next_;
+    const bool waits = newest_ != kNone || span_ != 0;
+    if (newest_ != kNone) pool[newest_].settled |= 1U << number % SentBlock::kPackets;
+    move_on();
+    if (!waits) span_ = 0;
+    return number;
+  }
+  /// Whether skip() needs no place: nothing is waited for.
+  [[nodiscard]] bool may_skip() const { return span_ == 0 && newest_ == kNone; }
+
+  /// Number in [floor(), next()).
+  [[nodiscard]] SentPacket& at(IndexPool<SentBlock>& pool, std::uint64_t number) {
+    return pool[block_of(number)].packets[number % SentBlock::kPackets];
+  }
+
+  void settle(IndexPool<SentBlock>& pool, std::uint64_t number) {
+    pool[block_of(number)].settled |= 1U << number % SentBlock::kPackets;
+  }
+
+  /// Bits of the 32 packets of which `number` is one that still wait for an acknowledgement.
+  [[nodiscard]] std::uint32_t unsettled(IndexPool<SentBlock>& pool, std::uint64_t number) const {
+    const std::uint32_t block = block_of(number);
+    return block == kNone ? 0 : ~pool[block].settled;
+  }
+
+  /// Moves the floor over all that is settled or, by `let_go(packet)`, not worth waiting for, and gives back blocks.
+  template <typename LetGo>
+  void raise_floor(IndexPool<SentBlock>& pool, LetGo&& let_go) {
+    while (span_ != 0) {
+      const std::uint64_t first = floor();
+      const std::uint32_t in_block = first % SentBlock::kPackets;
+      std::uint32_t& index = group(first) == group(next_) ? newest_ : older_[place(first)];
+      SentBlock& block = pool[index];
+      if ((block.settled >> in_block & 1) == 0 && !let_go(block.packets[in_block])) return;
+      --span_;
+      if (in_block + 1 != SentBlock::kPackets && span_ != 0) continue;
+      pool.give(index);
+      index = kNone;
+    }
+  }
+
+  /// Forgets all packets; numbers go on.
+  void clear(IndexPool<SentBlock>& pool) {
+    for (std::uint32_t& block : older_) {
+      if (block != kNone) pool.give(block);
+      block = kNone;
+    }
+    if (newest_ != kNone) pool.give(newest_);
+    newest_ = kNone;
+    span_ = 0;
+  }
+
+ private:
+  static constexpr std::uint32_t kBlocks = 32;  ///< blocks of 32 packets; a span that begins inside of one needs fewer
+  [[nodiscard]] static std::uint64_t group(std::uint64_t number) { return number / SentBlock::kPackets; }
+  [[nodiscard]] static std::uint32_t place(std::uint64_t number) { return group(number) % kBlocks; }
+  [[nodiscard]] std::uint32_t block_of(std::uint64_t number) const {
+    return group(number) == group(next_) ? newest_ : older_[place(number)];
+  }
+
+  void move_on() {
+    ++span_;
+    if (++next_ % SentBlock::kPackets != 0) return;
+    older_[place(next_ - 1)] = newest_;
+    newest_ = kNone;
+  }
+
+  std::array<std::uint32_t, kBlocks> older_;  ///< blocks by place()
+  std::uint64_t next_ = 0;
+  std::uint32_t span_ = 0;
+  std::uint32_t newest_ = kNone;  ///< block of next_
+  static_assert(sizeof(older_) == kSeldomUsed);
+};
+
+}  // namespace warpline::message

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/packet/headers/message_header.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace warpline::packet {
+namespace {
+
+/// A session's packet with everything that one can have.
+std::vector<std::uint8_t> full_packet() {
+  MessageHeader header;
+  header.flags = kMessageHasAck | kMessageHasFragment | kMessagePrompt | kMessageProtected;
+  header.ack_words = 2;
+  header.session = 0x01020304;
+  header.cookie = 0x1122334455667788;
+  header.packet_number = 0x0a0b0c0d0e0f;
+  header.floor_distance = 0x0102;
+  header.payload_length = 3;
+  std::vector<std::uint8_t> bytes(header.length() + 3 + kMessageTagLength);
+  emit(header, bytes.data());
+  emit(MessageAck{7, 8, 9, 10}, bytes.data() + 28);
+  MessageFragment fragment;
+  fragment.kind = FragmentKind::response;
+  fragment.more = true;
+  fragment.slot = 5;
+  fragment.code = 0x0607;
+  fragment.sequence = 11;
+  fragment.offset = 12;
+  fragment.total = 15;
+  fragment.order = 13;
+  emit(fragment, bytes.data() + 28 + 16 + 16);
+  return bytes;
+}
+
+TEST(MessageHeader, lies_where_the_document_says) {
+  const std::vector<std::uint8_t> bytes = full_packet();
+  ASSERT_EQ(bytes.size(), 28U + 16 + 16 + 20 + 3 + 16);
+  const std::vector<std::uint8_t> fixed(bytes.begin(), bytes.begin() + 28);
+  EXPECT_EQ(fixed,
+            (std::vector<std::uint8_t>{0x57, 0x14, 0x27, 2, 1,    2,    3,    4,    0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
+                                       0x77, 0x88, 0,    0, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 1,    2,    0,    3}));
+  const std::vector<std::uint8_t> fragment(bytes.begin() + 60, bytes.begin() + 80);
+  EXPECT_EQ(fragment, (std::vector<std::uint8_t>{0x82, 5, 6, 7, 0, 0, 0, 11, 0, 0, 0, 12, 0, 0, 0, 15, 0, 13, 0, 0}));
+}
+
+TEST(MessageHeader, comes_back_as_it_was) {
+  const std::vector<std::uint8_t> bytes = full_packet();
+  MessageHeader header;
+  ASSERT_EQ(parse(bytes.data(), static_cast<std::uint32_t>(bytes.size()), header), MessageParse::ok);
+  EXPECT_EQ(header.cookie, 0x1122334455667788U);
+  EXPECT_EQ(header.packet_number, 0x0a0b0c0d0e0fU);
+  EXPECT_EQ(header.floor_distance, 0x0102);
+  EXPECT_EQ(load_ack(bytes.data() + 28), (MessageAck{7, 8, 9, 10}));
+  MessageFragment fragment;
+  ASSERT_EQ(parse(bytes.data() + 60, header.payload_length, fragment), MessageParse::ok);
+  EXPECT_TRUE(fragment.more);
+  EXPECT_EQ(fragment.kind, FragmentKind::response);
+}
+
+TEST(MessageHeader, of_any_other_length_is_refused) {
+  std::vector<std::uint8_t> bytes = full_packet();
+  const auto whole = static_cast<std::uint32_t>(bytes.size());
+  MessageHeader header;
+  for (std::uint32_t length = 0; length < whole; ++length) {
+    const std::vector<std::uint8_t> cut(bytes.begin(), bytes.begin() + length);
+    EXPECT_EQ(parse(cut.data(), length, header), MessageParse::truncated) << length;
+  }
+  bytes.push_back(0);
+  EXPECT_EQ(parse(bytes.data(), whole + 1, header), MessageParse::malformed);
+}
+
+TEST(MessageHeader, that_contradicts_itself_is_refused) {
+  const auto changed = [](std::size_t at, std::uint8_t value) {
+    std::vector<std::uint8_t> bytes = full_packet();
+    bytes[at] = value;
+    MessageHeader header;
+    return parse(bytes.data(), static_cast<std::uint32_t>(bytes.size()), header);
+  };
+  EXPECT_EQ(changed(2, 0xa7), MessageParse::malformed);  // protected, and another follows
+  EXPECT_EQ(changed(2, 0x26), MessageParse::malformed);  // words without acknowledgement
+  EXPECT_EQ(changed(2, 0x25), MessageParse::malformed);  // payload without fragment
+  EXPECT_EQ(changed(3, 17), MessageParse::malformed);    // more words than there may be
+  EXPECT_EQ(changed(3, 16), MessageParse::truncated);    // more than there are
+}
+
+TEST(MessageFragment, must_lie_inside_of_its_message) {
+  MessageFragment fragment;
+  fragment.offset = 10;
+  fragment.total = 14;
+  std::vector<std::uint8_t> bytes(MessageFragment::kLength);
+  emit(fragment, bytes.data());
+  EXPECT_EQ(parse(bytes.data(), 4, fragment), MessageParse::ok);
+  EXPECT_EQ(parse(bytes.data(), 5, fragment), MessageParse::malformed);
+  bytes[0] = 0;
+  EXPECT_EQ(parse(bytes.data(), 4, fragment), MessageParse::malformed);
+  bytes[0] = 9;
+  EXPECT_EQ(parse(bytes.data(), 4, fragment), MessageParse::malformed);
+}
+
+TEST(MessageFragment, of_a_bundle_is_a_whole_message) {
+  MessageFragment fragment;
+  fragment.total = 14;
+  std::vector<std::uint8_t> bytes(MessageFragment::kLength);
+  emit(fragment, bytes.data());
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 14, fragment), MessageParse::ok);
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 99, fragment), MessageParse::ok);
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 13, fragment), MessageParse::malformed);
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength - 1, fragment), MessageParse::malformed);
+  fragment.offset = 1;
+  emit(fragment, bytes.data());
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 14, fragment), MessageParse::malformed);
+}
+
+TEST(MessagePrefix, tells_foreign_packets) {
+  std::vector<std::uint8_t> bytes{0x57, 0x14, 0, 0};
+  EXPECT_EQ(MessagePrefix::check(bytes.data(), 4), MessageParse::ok);
+  EXPECT_EQ(MessagePrefix::check(bytes.data(), 3), MessageParse::truncated);
+  bytes[1] = 0x24;
+  EXPECT_EQ(MessagePrefix::check(bytes.data(), 4), MessageParse::version);
+  bytes[1] = 0x16;
+  EXPECT_EQ(MessagePrefix::check(bytes.data(), 4), MessageParse::type);
+  bytes[0] = 0x56;
+  EXPECT_EQ(MessagePrefix::check(bytes.data(), 4), MessageParse::not_ours);
+}
+
+TEST(MessageHello, is_longer_than_its_answers) {
+  EXPECT_GE(MessageHello::kLength, MessageChallenge::kLength);
+  EXPECT_GE(MessageHello::kLength, MessageAccept::kLength);
+  EXPECT_GE(MessageHello::kLength, MessageReject::kLength);
+  EXPECT_GE(MessageHeader::kLength, MessageReset::kLength);
+}
+
+}  // namespace
+}  // namespace warpline::packet
