@@ -78,7 +78,10 @@ Table table_of(std::string caption, const std::vector<NamedStatistic>& statistic
                            !any([&](const Statistic& s) { return s.count == nullptr || *s.count != *first_count; });
   const bool counts = !same_counts && any([](const Statistic& s) { return s.count != nullptr; });
   if (same_counts) caption += ", each of " + rounded(*first_count) + " samples";
-  Table table{std::move(caption), {"", "median"}, {}};
+  Table table;
+  table.caption = std::move(caption);
+  table.headings.reserve(6);  // without it GCC 14 warns of an access outside the array, which there is not
+  table.headings.assign({"", "median"});
   if (intervals) {
     const auto first =
         std::ranges::find_if(statistics, [](const NamedStatistic& n) { return n.statistic.low != nullptr; });
