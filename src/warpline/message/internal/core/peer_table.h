@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "warpline/base/large_vector.h"
+#include "warpline/base/siphash.h"
 #include "warpline/message/internal/parts/index_pool.h"
-#include "warpline/message/internal/parts/siphash.h"
 #include "warpline/message/types.h"
 
 namespace warpline::message {

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstdint>
 
+#include "warpline/base/time/pacing_wheel.h"
 #include "warpline/base/units.h"
 #include "warpline/message/internal/cc/congestion_control.h"
 #include "warpline/message/internal/parts/index_pool.h"
-#include "warpline/message/internal/parts/pacing_wheel.h"
 #include "warpline/message/internal/parts/packet_window.h"
 #include "warpline/message/internal/parts/rtt_estimator.h"
 #include "warpline/message/internal/parts/sent_packets.h"

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "warpline/base/large_vector.h"
+#include "warpline/base/siphash.h"
 #include "warpline/message/config.h"
 #include "warpline/message/internal/core/peer_table.h"
 #include "warpline/message/internal/core/session.h"
-#include "warpline/message/internal/parts/siphash.h"
 #include "warpline/message/types.h"
 
 namespace warpline::message {

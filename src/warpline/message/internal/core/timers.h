@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "warpline/base/time/pacing_wheel.h"
 #include "warpline/message/internal/core/endpoint_context.h"
 #include "warpline/message/internal/core/session_table.h"
-#include "warpline/message/internal/parts/pacing_wheel.h"
 
 namespace warpline::message {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "warpline/base/siphash.h"
 #include "warpline/base/units.h"
-#include "warpline/message/internal/parts/siphash.h"
 #include "warpline/message/types.h"
 #include "warpline/packet/headers/message_header.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/message/internal/parts/pacing_wheel.h"
+#include "warpline/base/time/pacing_wheel.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-namespace warpline::message {
+namespace warpline {
 namespace {
 
 constexpr std::int64_t kTick = 512;
@@ -181,4 +181,4 @@ RC_GTEST_PROP(PacingWheel, FiresWhatASortedMapWould, ()) {
 }
 
 }  // namespace
-}  // namespace warpline::message
+}  // namespace warpline

@@ -12,7 +12,7 @@
 #include "warpline/base/large_vector.h"
 #include "warpline/base/units.h"
 
-namespace warpline::message {
+namespace warpline {
 
 /// Names an entry of a PacingWheel until it has fired or was cancelled; a later entry never has the same name.
 struct WheelHandle {
@@ -224,4 +224,4 @@ class PacingWheel {
   LargeVector<Node> nodes_;
 };
 
-}  // namespace warpline::message
+}  // namespace warpline

@@ -4,9 +4,9 @@
 #include <cstdlib>
 
 #include "warpline/base/random.h"
-#include "warpline/message/internal/parts/pacing_wheel.h"
+#include "warpline/base/time/pacing_wheel.h"
 
-namespace warpline::message {
+namespace warpline {
 namespace {
 
 /// As many timers as the argument wait, up to 1 ms ahead; each that fires is scheduled anew. One item is one firing
@@ -43,4 +43,4 @@ void schedule_and_cancel(benchmark::State& state) {
 BENCHMARK(schedule_and_cancel);
 
 }  // namespace
-}  // namespace warpline::message
+}  // namespace warpline

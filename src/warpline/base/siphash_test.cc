@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/message/internal/parts/siphash.h"
+#include "warpline/base/siphash.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
 
-namespace warpline::message {
+namespace warpline {
 namespace {
 
 // Key 00 01 .. 0f, messages 00 01 .. of each length: of the paper's appendix A and its reference implementation.
@@ -24,4 +24,4 @@ TEST(SipHash, gives_the_values_of_its_paper) {
 }
 
 }  // namespace
-}  // namespace warpline::message
+}  // namespace warpline

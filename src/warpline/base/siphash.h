@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-namespace warpline::message {
+namespace warpline {
 
 /// A 128-bit key as two little-endian words.
 struct SipKey {
@@ -69,4 +69,4 @@ template <std::size_t kWords>
   return siphash(key, std::span<const std::uint8_t>(bytes));
 }
 
-}  // namespace warpline::message
+}  // namespace warpline
