@@ -23,6 +23,7 @@ warpline_module(message    LEVEL 2 USES base packet)
 # An endpoint's rooms, lowest first; what lies beside them is above them all.
 warpline_rooms(src/warpline/message/internal parts cc core transfer send receive session datagrams)
 warpline_module(flow       LEVEL 2 USES base packet EXTERNAL fmt::fmt ${WARPLINE_CUDA_LIBRARIES})
+warpline_module(stream     LEVEL 2 USES base packet)
 warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
 warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
 

@@ -1,39 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/packet/udp_frame.h"
 
+#include "warpline/packet/ip_header.h"
+
 namespace warpline::packet {
-namespace {
-
-void emit_l3(const UdpFrame& frame, std::uint32_t udp_length, std::uint8_t* bytes) {
-  if (const auto* source = std::get_if<Ipv4Address>(&frame.source)) {
-    Ipv4Header header;
-    header.type_of_service = frame.type_of_service;
-    header.total_length = static_cast<std::uint16_t>(Ipv4View::kHeaderLength + udp_length);
-    header.identification = frame.identification;
-    header.dont_fragment = true;
-    header.time_to_live = frame.time_to_live;
-    header.protocol = kProtocolUdp;
-    header.source = *source;
-    header.destination = std::get<Ipv4Address>(frame.destination);
-    emit(header, bytes);
-    return;
-  }
-  Ipv6Header header;
-  header.traffic_class = frame.type_of_service;
-  header.payload_length = static_cast<std::uint16_t>(udp_length);
-  header.next_header = kProtocolUdp;
-  header.hop_limit = frame.time_to_live;
-  header.source = std::get<Ipv6Address>(frame.source);
-  header.destination = std::get<Ipv6Address>(frame.destination);
-  emit(header, bytes);
-}
-
-}  // namespace
 
 std::uint32_t udp_headers_length(const UdpFrame& frame) {
-  const bool v4 = std::holds_alternative<Ipv4Address>(frame.source);
-  return EthernetView::kHeaderLength + (v4 ? Ipv4View::kHeaderLength : Ipv6View::kHeaderLength) +
-         UdpView::kHeaderLength;
+  return EthernetView::kHeaderLength + ip_header_length(frame.source) + UdpView::kHeaderLength;
 }
 
 std::uint32_t emit(const UdpFrame& header, std::span<std::uint8_t> out, std::uint32_t payload_length,
@@ -47,11 +20,12 @@ std::uint32_t emit(const UdpFrame& header, std::span<std::uint8_t> out, std::uin
   std::uint8_t* l3 = out.data() + EthernetView::kHeaderLength;
   std::uint8_t* udp = out.data() + headers - UdpView::kHeaderLength;
   emit(EthernetHeader{header.destination_mac, header.source_mac, v4 ? kEtherTypeIpv4 : kEtherTypeIpv6}, out.data());
-  emit_l3(header, udp_length, l3);
+  emit(IpHeader{header.source, header.destination, kProtocolUdp, header.type_of_service, header.time_to_live,
+                header.identification},
+       udp_length, l3);
   const UdpHeader udp_header{header.source_port, header.destination_port, static_cast<std::uint16_t>(udp_length), 0};
   emit(udp_header, udp);
-  ChecksumSum sum = v4 ? pseudo_header_v4(l3 + Ipv4View::kSource, kProtocolUdp, udp_length)
-                       : pseudo_header_v6(l3 + Ipv6View::kSource, kProtocolUdp, udp_length);
+  ChecksumSum sum = pseudo_header(header.source, l3, kProtocolUdp, udp_length);
   sum.add(udp, UdpView::kHeaderLength);
   sum.add(payload_sum);
   const std::uint16_t checksum = sum.checksum();
