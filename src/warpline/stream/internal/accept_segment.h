@@ -13,7 +13,7 @@
 namespace warpline::stream {
 
 /// Bytes of a segment that are to be copied to their place.
-struct Piece {
+struct SegmentPiece {
   std::uint64_t offset = 0;  ///< of the stream
   std::uint32_t skip = 0;    ///< bytes of the payload before it
   std::uint32_t length = 0;  ///< bytes
@@ -26,7 +26,7 @@ struct Acceptance {
 
   Disposition disposition = Disposition::stored;
   std::uint32_t count = 0;  ///< of pieces
-  Piece pieces[kMaxPieces];
+  SegmentPiece pieces[kMaxPieces];
 };
 
 /// Decides on the segments of one connection (RFC 9293, 3.10.7.4, from the sequence number's check on), for host and

@@ -64,7 +64,7 @@ class ByteOracle {
 /// Copies as an acceptance says. A byte that is written twice is an error.
 void place(const Acceptance& acceptance, std::uint64_t begin, std::uint8_t segment, std::vector<std::uint8_t>& bytes) {
   for (std::uint32_t i = 0; i < acceptance.count; ++i) {
-    const Piece& piece = acceptance.pieces[i];
+    const SegmentPiece& piece = acceptance.pieces[i];
     ASSERT_EQ(piece.offset, begin + piece.skip);
     ASSERT_LE(piece.offset + piece.length, bytes.size());
     for (std::uint32_t k = 0; k < piece.length; ++k) {
@@ -152,7 +152,7 @@ RC_GTEST_PROP(SegmentAcceptor, DoesAsTheOracleInAnyOrder, (std::uint64_t seed)) 
     if (acceptance.disposition == Disposition::stored) {
       std::uint64_t end = begin + length;
       if (acceptance.count == Acceptance::kMaxPieces) {
-        const Piece& last = acceptance.pieces[acceptance.count - 1];
+        const SegmentPiece& last = acceptance.pieces[acceptance.count - 1];
         const std::uint64_t cut = last.offset + last.length;
         if (cut < end) end = cut;
       }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "warpline/base/address.h"
+#include "warpline/base/time/pacing_wheel.h"
+#include "warpline/base/units.h"
+#include "warpline/stream/internal/receive_state.h"
+#include "warpline/stream/internal/segment_reading.h"
+#include "warpline/stream/stream_events.h"
+
+namespace warpline::stream {
+
+inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};
+
+/// A connection, from the peer's SYN on. It sends no bytes, and its FIN only behind the peer's, so that TIME-WAIT is
+/// the peer's part.
+struct Connection {
+  /// How far it is with what we send, which is a SYN and a FIN (RFC 9293, 3.3.2).
+  enum class Phase : std::uint8_t {
+    free,          ///< the place is none's
+    syn_received,  ///< our SYN is on its way
+    established,   ///< our SYN arrived; ESTABLISHED and CLOSE-WAIT
+    last_ack,      ///< our FIN is on its way, behind the peer's
+    over,          ///< reset or timed out, known to the application alone
+  };
+
+  ConnectionKey key;
+  MacAddress peer_mac;
+  Phase phase = Phase::free;
+  ConnectionState state = ConnectionState::open;
+  bool selective = false;     ///< whether SACK was agreed upon
+  std::uint8_t scale = 0;     ///< of the windows that we announce
+  bool touched = false;       ///< a segment of it came in this burst
+  bool wants_event = false;   ///< it stands in the queue of events
+  bool wants_reply = false;   ///< it stands in the queue of replies
+  bool wants_probe = false;   ///< the peer is to be asked for a sign of life
+  std::uint8_t attempts = 0;  ///< retransmissions of our SYN or FIN so far
+  std::uint8_t probes = 0;    ///< questions for a sign of life since the last one
+  std::uint32_t generation = 0;
+  std::uint32_t initial = 0;      ///< the sequence number of our SYN
+  std::uint32_t next_free = 0;    ///< place in the list of free ones
+  std::uint64_t consumed = 0;     ///< bytes that the application has released
+  std::uint64_t announced = 0;    ///< the window's end as the peer last heard of it
+  Nanos acknowledge_at = kNever;  ///< when a delayed acknowledgement is due
+  Nanos retransmit_at = kNever;   ///< when our SYN or FIN is sent again
+  Nanos last_heard{};             ///< when a segment of the peer's last fitted
+  Nanos last_challenge{};         ///< when a challenge was last sent
+  Nanos timer_at = kNever;        ///< when `timer` fires
+  WheelHandle timer;
+  ReceiveState receive;
+
+  /// Returns the next sequence number that we would send.
+  [[nodiscard]] std::uint32_t send_next() const { return initial + 1 + (phase == Phase::last_ack ? 1 : 0); }
+};
+
+}  // namespace warpline::stream

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "warpline/packet/byte_order.h"
+#include "warpline/stream/internal/receiver_core.h"
+
+namespace warpline::stream {
+namespace {
+
+SocketAddress socket_address(const std::uint64_t (&address)[2], std::uint16_t port) {
+  SocketAddress socket;
+  socket.port = port;
+  if (address[0] == 0 && address[1] >> 32 == 0xffff) {
+    Ipv4Address v4;
+    packet::store_be32(v4.bytes.data(), static_cast<std::uint32_t>(address[1]));
+    socket.address = v4;
+  } else {
+    Ipv6Address v6;
+    for (std::size_t i = 0; i < 2; ++i) packet::store_be64(v6.bytes.data() + 8 * i, address[i]);
+    socket.address = v6;
+  }
+  return socket;
+}
+
+ConnectionKey key_of_station(const IpAddress& address) {
+  ConnectionKey key;
+  if (const auto* v4 = std::get_if<Ipv4Address>(&address)) {
+    key.local[1] = 0xffff'0000'0000 | packet::load_be32(v4->bytes.data());
+  } else {
+    const auto& bytes = std::get<Ipv6Address>(address).bytes;
+    for (std::size_t i = 0; i < 2; ++i) key.local[i] = packet::load_be64(bytes.data() + 8 * i);
+  }
+  return key;
+}
+
+std::uint64_t secret_word(const ReceiverSettings& settings, std::uint64_t purpose) {
+  return siphash(sip_key(settings.secret), std::array{purpose});
+}
+
+constexpr Nanos kWheelTick{1'000'000};
+
+}  // namespace
+
+ReceiverCore::ReceiverCore(const ReceiverSettings& settings, RingMemory rings, Nanos now)
+    : settings_(settings),
+      station_(key_of_station(settings.address)),
+      rings_(std::move(rings)),
+      cookies_(settings.secret),
+      table_(settings.connections, secret_word(settings, 0)),
+      wheel_(settings.connections, kWheelTick, now),
+      touched_(settings.connections),
+      events_(settings.connections),
+      replies_(settings.connections),
+      strangers_(kStrangerReplies),
+      timestamp_base_(static_cast<std::uint32_t>(secret_word(settings, 1))),
+      cookies_until_{now.value - 1},
+      resets_since_(now) {
+  while (settings_.ring_bytes >> scale_ > 0xffff) ++scale_;
+}
+
+Connection* ReceiverCore::named(ConnectionId id) {
+  if (id.index >= table_.capacity()) return nullptr;
+  Connection& connection = table_[id.index];
+  const bool known = connection.generation == id.generation &&
+                     (connection.phase == Phase::established || connection.phase == Phase::over);
+  return known ? &connection : nullptr;
+}
+
+const Connection* ReceiverCore::named(ConnectionId id) const { return const_cast<ReceiverCore*>(this)->named(id); }
+
+std::optional<StreamEvent> ReceiverCore::poll() {
+  while (!events_.empty()) {
+    const std::uint32_t index = events_.pop();
+    Connection& connection = table_[index];
+    connection.wants_event = false;
+    if (connection.phase != Phase::established && connection.phase != Phase::over) continue;
+    return StreamEvent{{index, connection.generation}, connection.state, connection.receive.next - connection.consumed};
+  }
+  return std::nullopt;
+}
+
+std::optional<StreamView> ReceiverCore::view(ConnectionId id) const {
+  const Connection* const connection = named(id);
+  if (connection == nullptr) return std::nullopt;
+  const std::uint8_t* const ring = rings_.ring(id.index) + (connection->consumed & (settings_.ring_bytes - 1));
+  return StreamView{socket_address(connection->key.remote, connection->key.remote_port),
+                    socket_address(connection->key.local, connection->key.local_port),
+                    connection->state,
+                    {ring, connection->receive.next - connection->consumed},
+                    connection->consumed};
+}
+
+bool ReceiverCore::release(ConnectionId id, std::uint64_t bytes) {
+  Connection* const connection = named(id);
+  if (connection == nullptr || bytes > connection->receive.next - connection->consumed) return false;
+  connection->consumed += bytes;
+  ReceiveState& state = connection->receive;
+  state.window_end = connection->consumed + settings_.ring_bytes;
+  if (connection->phase != Phase::established || state.end_reached) return true;
+  // The peer is told when that at least doubles what it may send, and is worth a segment (RFC 9293, 3.8.6.2.2).
+  const std::uint64_t left = connection->announced - std::min(connection->announced, state.next);
+  const std::uint64_t free = state.window_end - state.next;
+  const std::uint64_t segment = std::min<std::uint64_t>(settings_.ring_bytes / 2, settings_.mtu);
+  if (left < settings_.ring_bytes / 2 && free >= 2 * left && free - left >= segment) want_reply(*connection);
+  return true;
+}
+
+void ReceiverCore::close(ConnectionId id, Nanos now) {
+  Connection* const connection = named(id);
+  if (connection == nullptr) return;
+  if (connection->phase == Phase::over) {
+    table_.release(*connection);
+    return;
+  }
+  if (!connection->receive.end_reached) {
+    reset_peer(*connection, now);
+    counters_.aborted.add(1);
+    remove(*connection);
+    return;
+  }
+  connection->phase = Phase::last_ack;
+  connection->receive.newest_acknowledgement = connection->send_next();
+  connection->attempts = 0;
+  connection->retransmit_at = Nanos{now.value + settings_.first_retransmission.value};
+  arm(*connection, connection->retransmit_at);
+  want_reply(*connection);
+}
+
+Nanos ReceiverCore::next_due(const Connection& connection) const {
+  Nanos due = std::min(connection.acknowledge_at, connection.retransmit_at);
+  if (connection.phase == Phase::established && settings_.keepalive_idle.value != 0) {
+    const std::int64_t patience =
+        settings_.keepalive_idle.value + connection.probes * settings_.keepalive_interval.value;
+    due = std::min(due, Nanos{connection.last_heard.value + patience});
+  }
+  return due;
+}
+
+void ReceiverCore::arm(Connection& connection, Nanos at) {
+  if (at >= connection.timer_at) return;
+  if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
+  connection.timer = wheel_.schedule(table_.index_of(connection), at);
+  connection.timer_at = at;
+}
+
+void ReceiverCore::advance(Nanos now) {
+  wheel_.advance(now, [&](std::uint32_t index) {
+    Connection& connection = table_[index];
+    connection.timer_at = kNever;
+    do_what_is_due(connection, now);
+  });
+}
+
+void ReceiverCore::do_what_is_due(Connection& connection, Nanos now) {
+  if (connection.acknowledge_at <= now) want_reply(connection);
+  if (connection.retransmit_at <= now) {
+    if (connection.attempts == settings_.retransmissions) {
+      remove(connection);  // what it had is with the application already, or it never was one
+      return;
+    }
+    ++connection.attempts;
+    connection.retransmit_at =
+        Nanos{now.value + (settings_.first_retransmission.value << std::min<std::uint8_t>(connection.attempts, 16))};
+    want_reply(connection);
+  }
+  const bool asks = connection.phase == Phase::established && settings_.keepalive_idle.value != 0;
+  if (asks && connection.last_heard.value + settings_.keepalive_idle.value +
+                      connection.probes * settings_.keepalive_interval.value <=
+                  now.value) {
+    if (connection.probes >= settings_.keepalive_probes) {
+      if (connection.state == ConnectionState::open) counters_.timed_out.add(1);
+      end_by(connection, connection.state == ConnectionState::open ? ConnectionState::timed_out : connection.state);
+      return;
+    }
+    ++connection.probes;
+    connection.wants_probe = true;
+    want_reply(connection);
+  }
+  const Nanos due = next_due(connection);
+  if (due != kNever) arm(connection, due);
+}
+
+/// The connection ends; the application finds what had come until it closes it.
+void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
+  if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
+  connection.timer_at = kNever;
+  table_.unlink(connection);
+  connection.phase = Phase::over;
+  connection.state = state;
+  want_event(connection);
+}
+
+void ReceiverCore::remove(Connection& connection) {
+  if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
+  if (connection.phase == Phase::syn_received) --half_open_;
+  table_.unlink(connection);
+  table_.release(connection);
+}
+
+}  // namespace warpline::stream

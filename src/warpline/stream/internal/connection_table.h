@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "warpline/stream/internal/connection.h"
+
+namespace warpline::stream {
+
+/// Connections by their ends: open addressing with linear probing, at most half full. Memory is taken by the
+/// constructor alone; one thread.
+class ConnectionTable {
+ public:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  /// Has place for `capacity` connections. `secret` keeps peers from aiming at one place.
+  ConnectionTable(std::uint32_t capacity, std::uint64_t secret)
+      : secret_(secret), connections_(capacity), places_(std::bit_ceil(std::size_t{capacity} * 2), kNone) {
+    for (std::uint32_t i = 0; i < capacity; ++i) connections_[i].next_free = i + 1 < capacity ? i + 1 : kNone;
+  }
+
+  [[nodiscard]] Connection& operator[](std::uint32_t index) { return connections_[index]; }
+  [[nodiscard]] const Connection& operator[](std::uint32_t index) const { return connections_[index]; }
+  [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(connections_.size()); }
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+  [[nodiscard]] std::uint32_t index_of(const Connection& connection) const {
+    return static_cast<std::uint32_t>(&connection - connections_.data());
+  }
+
+  /// Returns the connection of these ends, or nullptr.
+  [[nodiscard]] Connection* find(const ConnectionKey& key) {
+    for (std::size_t at = home(key);; at = next(at)) {
+      if (places_[at] == kNone) return nullptr;
+      if (connections_[places_[at]].key == key) return &connections_[places_[at]];
+    }
+  }
+
+  /// Returns a new connection of ends that have none, otherwise as when it was made; nullptr if there is no place.
+  [[nodiscard]] Connection* add(const ConnectionKey& key) {
+    if (free_ == kNone) return nullptr;
+    const std::uint32_t index = free_;
+    Connection& connection = connections_[index];
+    free_ = connection.next_free;
+    const Connection before = connection;
+    connection = Connection{};
+    connection.key = key;
+    connection.generation = before.generation;
+    // Queues may still hold the place: what they tell of the one before does no harm to the next.
+    connection.touched = before.touched;
+    connection.wants_event = before.wants_event;
+    connection.wants_reply = before.wants_reply;
+    std::size_t at = home(key);
+    while (places_[at] != kNone) at = next(at);
+    places_[at] = index;
+    ++size_;
+    return &connection;
+  }
+
+  /// Forgets the ends of a connection: they may have another one. It keeps its place until release().
+  void unlink(const Connection& connection) {
+    std::size_t hole = home(connection.key);
+    const std::uint32_t index = index_of(connection);
+    while (places_[hole] != index) hole = next(hole);
+    // Entries behind that would no longer be found move up (Knuth, volume 3, 6.4, algorithm R).
+    for (std::size_t at = next(hole); places_[at] != kNone; at = next(at)) {
+      const std::size_t wanted = home(connections_[places_[at]].key);
+      if (((at - wanted) & mask()) < ((at - hole) & mask())) continue;
+      places_[hole] = places_[at];
+      hole = at;
+    }
+    places_[hole] = kNone;
+  }
+
+  /// Frees the place of a connection that is no longer linked; its name is void.
+  void release(Connection& connection) {
+    connection.phase = Connection::Phase::free;
+    ++connection.generation;
+    connection.next_free = free_;
+    free_ = index_of(connection);
+    --size_;
+  }
+
+ private:
+  [[nodiscard]] std::size_t mask() const { return places_.size() - 1; }
+  [[nodiscard]] std::size_t home(const ConnectionKey& key) const { return key.hash(secret_) & mask(); }
+  [[nodiscard]] std::size_t next(std::size_t at) const { return (at + 1) & mask(); }
+
+  std::uint64_t secret_;
+  std::vector<Connection> connections_;
+  std::vector<std::uint32_t> places_;  ///< of the hash: an index of connections_ or kNone
+  std::uint32_t free_ = 0;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace warpline::stream

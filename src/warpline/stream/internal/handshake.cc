@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "warpline/packet/byte_order.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/stream/internal/receiver_core.h"
+#include "warpline/stream/internal/sequence.h"
+
+namespace warpline::stream {
+namespace {
+
+MacAddress sender_of(FrameRef frame) {
+  return packet::load_address<MacAddress>(packet::EthernetView(frame.data()).source());
+}
+
+}  // namespace
+
+bool ReceiverCore::listens_on(std::uint16_t port) const {
+  return std::ranges::find(settings_.ports, port) != settings_.ports.end();
+}
+
+Disposition ReceiverCore::take_stranger(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
+                                        Nanos now) {
+  if ((segment.flags & packet::kTcpRst) != 0) return Disposition::no_connection;
+  if (!listens_on(segment.key.local_port)) {
+    reset_stranger(segment, frame, now);
+    return Disposition::no_listener;
+  }
+  const bool syn = (segment.flags & packet::kTcpSyn) != 0;
+  const bool ack = (segment.flags & packet::kTcpAck) != 0;
+  if (syn && !ack) return take_first_syn(segment, offered, frame, now);
+  if (!ack) return Disposition::no_acknowledgement;
+  if (!syn && now <= cookies_until_) return take_cookie(segment, frame, now);
+  reset_stranger(segment, frame, now);
+  return Disposition::no_connection;
+}
+
+Disposition ReceiverCore::take_first_syn(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
+                                         Nanos now) {
+  constexpr std::int64_t kCookieLife = 128'000'000'000;
+  const std::uint32_t own_initial = cookies_.make(segment.key, segment.sequence, offered, now);
+  if (table_.size() == table_.capacity()) return Disposition::no_place;
+  if (half_open_ < settings_.half_open) {
+    Connection* const connection = table_.add(segment.key);
+    connection->phase = Phase::syn_received;
+    ++half_open_;
+    set_up(*connection, segment.sequence, own_initial, offered, frame);
+    connection->receive.timestamp = segment.timestamp;
+    connection->retransmit_at = Nanos{now.value + settings_.first_retransmission.value};
+    arm(*connection, connection->retransmit_at);
+    want_reply(*connection);
+    return Disposition::handled;
+  }
+  packet::TcpFrame answer = frame_to(segment.key, sender_of(frame));
+  answer.tcp.sequence = own_initial;
+  answer.tcp.acknowledgement = segment.sequence + 1;
+  answer.tcp.window = static_cast<std::uint16_t>(std::min<std::uint64_t>(settings_.ring_bytes, 0xffff));
+  write_syn(offered, segment.timestamp, now, answer.tcp);
+  queue_stranger(answer);
+  cookies_until_ = Nanos{now.value + kCookieLife};
+  counters_.cookies.add(1);
+  return Disposition::handled;
+}
+
+Disposition ReceiverCore::take_cookie(const SegmentReading& segment, FrameRef frame, Nanos now) {
+  const std::uint32_t own_initial = segment.acknowledgement - 1;
+  const std::uint32_t peer_initial = segment.sequence - 1;
+  const auto agreed = cookies_.check(segment.key, peer_initial, own_initial, now);
+  // No reset: behind a first segment that was lost this may be the second of a handshake that is right.
+  if (!agreed) return Disposition::wrong_cookie;
+  if (table_.size() == table_.capacity()) return Disposition::no_place;
+  Connection* const connection = table_.add(segment.key);
+  set_up(*connection, peer_initial, own_initial, *agreed, frame);
+  connection->receive.timestamp = segment.timestamp;
+  establish(*connection, now);
+  return deliver(*connection, segment, frame, now);
+}
+
+Disposition ReceiverCore::take_syn_again(Connection& connection, const SegmentReading& segment,
+                                         const SynOptions& offered, FrameRef frame, Nanos now) {
+  if (connection.phase != Phase::syn_received) {
+    challenge(connection, now);  // RFC 5961, section 4
+    return Disposition::blind_reset;
+  }
+  if (segment.sequence + 1 == connection.receive.initial && (segment.flags & packet::kTcpAck) == 0) {
+    want_reply(connection);
+    return Disposition::handled;
+  }
+  // Nothing is proven yet: a new SYN begins anew (RFC 9293, 3.10.7.4, fourth, SYN-RECEIVED).
+  remove(connection);
+  return take_stranger(segment, offered, frame, now);
+}
+
+Disposition ReceiverCore::finish_handshake(Connection& connection, const SegmentReading& segment, FrameRef frame,
+                                           Nanos now) {
+  const std::int64_t offset = offset_near(0, segment.sequence, connection.receive.initial);
+  if (offset < 0 || offset >= static_cast<std::int64_t>(connection.receive.window_end)) {
+    want_reply(connection);
+    return Disposition::outside_window;
+  }
+  if ((segment.flags & packet::kTcpAck) == 0) return Disposition::no_acknowledgement;
+  if (segment.acknowledgement != connection.initial + 1) {
+    reset_stranger(segment, frame, now);
+    return Disposition::wrong_acknowledgement;
+  }
+  --half_open_;
+  establish(connection, now);
+  return deliver(connection, segment, frame, now);
+}
+
+void ReceiverCore::set_up(Connection& connection, std::uint32_t peer_initial, std::uint32_t own_initial,
+                          const SynOptions& offered, FrameRef frame) {
+  connection.peer_mac = sender_of(frame);
+  connection.selective = offered.selective;
+  connection.scale = offered.window_scale ? scale_ : 0;
+  connection.initial = own_initial;
+  connection.receive.initial = peer_initial + 1;
+  connection.receive.timestamps = offered.timestamps;
+  connection.receive.window_end = settings_.ring_bytes;
+  connection.announced = std::min<std::uint64_t>(settings_.ring_bytes, 0xffff);
+}
+
+void ReceiverCore::establish(Connection& connection, Nanos now) {
+  connection.phase = Phase::established;
+  connection.attempts = 0;
+  connection.retransmit_at = kNever;
+  connection.last_heard = now;
+  connection.receive.oldest_acknowledgement = connection.initial + 1;
+  connection.receive.newest_acknowledgement = connection.initial + 1;
+  counters_.opened.add(1);
+  arm(connection, next_due(connection));
+  want_event(connection);
+}
+
+}  // namespace warpline::stream

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "warpline/packet/frame_bytes.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/stream/internal/accept_segment.h"
+#include "warpline/stream/internal/receiver_core.h"
+
+namespace warpline::stream {
+
+void ReceiverCore::receive(FrameRef frame, bool checksums_are_right, Nanos now) {
+  counters_.dispositions[static_cast<std::size_t>(take(frame, checksums_are_right, now))].add(1);
+}
+
+Disposition ReceiverCore::take(FrameRef frame, bool checksums_are_right, Nanos now) {
+  if (frame.head_length() < packet::EthernetView::kHeaderLength) return Disposition::malformed;
+  const packet::EthernetView ethernet(frame.data());
+  const bool from_a_station = (ethernet.source()[0] & 1) == 0;
+  if (!from_a_station || std::memcmp(ethernet.destination(), settings_.mac.bytes.data(), 6) != 0) {
+    return Disposition::unrelated;
+  }
+  SynOptions offered;
+  const SegmentReading segment = read_segment(frame, checksums_are_right, offered);
+  if (segment.disposition != Disposition::stored) return segment.disposition;
+  const bool for_us = segment.key.local[0] == station_.local[0] && segment.key.local[1] == station_.local[1];
+  if (!for_us) return Disposition::unrelated;
+  Connection* const connection = table_.find(segment.key);
+  if (connection == nullptr) return take_stranger(segment, offered, frame, now);
+  if ((segment.flags & packet::kTcpRst) != 0) return take_reset(*connection, segment, now);
+  if ((segment.flags & packet::kTcpSyn) != 0) return take_syn_again(*connection, segment, offered, frame, now);
+  if (connection->phase == Phase::syn_received) return finish_handshake(*connection, segment, frame, now);
+  return deliver(*connection, segment, frame, now);
+}
+
+Disposition ReceiverCore::deliver(Connection& connection, const SegmentReading& segment, FrameRef frame, Nanos now) {
+  ReceiveState& state = connection.receive;
+  const bool had_ended = state.end_reached;
+  const std::uint64_t had = state.next;
+  const bool urgent = state.acknowledge_now;
+  const Acceptance acceptance = SegmentAcceptor(state).accept(segment);
+  std::uint8_t* const ring = rings_.ring(table_.index_of(connection));
+  for (std::uint32_t i = 0; i < acceptance.count; ++i) {
+    const SegmentPiece& piece = acceptance.pieces[i];
+    std::uint8_t* const to = ring + (piece.offset & (settings_.ring_bytes - 1));
+    // The parser has seen that the payload lies in the frame.
+    static_cast<void>(packet::gather(frame, segment.payload_offset + piece.skip, piece.length, to));
+    counters_.bytes.add(piece.length);
+  }
+  if (acceptance.disposition == Disposition::wrong_acknowledgement) {
+    state.acknowledge_now = urgent;
+    challenge(connection, now);
+    return acceptance.disposition;
+  }
+  touch(connection);
+  if (is_drop(acceptance.disposition) && acceptance.disposition != Disposition::duplicate)
+    return acceptance.disposition;
+  connection.last_heard = now;
+  connection.probes = 0;
+  if (connection.phase == Phase::last_ack && segment.acknowledgement == connection.send_next()) {
+    remove(connection);
+    return Disposition::handled;
+  }
+  if (state.end_reached && !had_ended) {
+    connection.state = ConnectionState::finished;
+    counters_.finished.add(1);
+  }
+  if (state.next != had || state.end_reached != had_ended) want_event(connection);
+  return acceptance.disposition;
+}
+
+Disposition ReceiverCore::take_reset(Connection& connection, const SegmentReading& segment, Nanos now) {
+  const ReceiveState& state = connection.receive;
+  const std::uint64_t expected = state.next + (state.end_reached ? 1 : 0);
+  const std::int64_t offset = offset_near(state.next, segment.sequence, state.initial);
+  if (offset != static_cast<std::int64_t>(expected)) {
+    const bool in_window =
+        offset > static_cast<std::int64_t>(expected) && offset < static_cast<std::int64_t>(state.window_end);
+    if (in_window && connection.phase != Phase::syn_received) challenge(connection, now);
+    return Disposition::blind_reset;
+  }
+  if (connection.phase == Phase::established && connection.state == ConnectionState::open) {
+    counters_.reset.add(1);
+    end_by(connection, ConnectionState::reset);
+  } else if (connection.phase == Phase::established) {
+    end_by(connection, connection.state);  // all bytes came: nothing is lost but the farewell
+  } else {
+    remove(connection);
+  }
+  return Disposition::handled;
+}
+
+void ReceiverCore::touch(Connection& connection) {
+  if (connection.touched) return;
+  connection.touched = true;
+  touched_.push(table_.index_of(connection));
+}
+
+void ReceiverCore::end_burst(Nanos now) {
+  while (!touched_.empty()) {
+    Connection& connection = table_[touched_.pop()];
+    if (!connection.touched) continue;
+    connection.touched = false;
+    const ReceiveState& state = connection.receive;
+    const std::uint64_t unacknowledged = state.next - state.acknowledged;
+    if (state.acknowledge_now || (unacknowledged != 0 && unacknowledged >= std::uint64_t{2} * state.largest)) {
+      want_reply(connection);
+    } else if (unacknowledged != 0 && connection.acknowledge_at == kNever) {
+      connection.acknowledge_at = Nanos{now.value + settings_.delayed_acknowledgement.value};
+      arm(connection, connection.acknowledge_at);
+    }
+  }
+}
+
+}  // namespace warpline::stream

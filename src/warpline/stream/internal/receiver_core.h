@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "warpline/base/frame.h"
+#include "warpline/base/time/pacing_wheel.h"
+#include "warpline/packet/tcp_frame.h"
+#include "warpline/stream/internal/connection_table.h"
+#include "warpline/stream/internal/handshake_cookie.h"
+#include "warpline/stream/internal/segment_reading.h"
+#include "warpline/stream/ring_memory.h"
+#include "warpline/stream/stream_receiver.h"
+
+namespace warpline::stream {
+
+/// A queue of connections. A flag of each says that it stands in the queue, so that none is in it twice and it is never
+/// full; who takes one out clears the flag.
+class ConnectionQueue {
+ public:
+  explicit ConnectionQueue(std::uint32_t capacity) : indices_(capacity) {}
+
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  void push(std::uint32_t index) { indices_[(first_ + size_++) % indices_.size()] = index; }
+  [[nodiscard]] std::uint32_t pop() {
+    const std::uint32_t index = indices_[first_];
+    first_ = (first_ + 1) % indices_.size();
+    --size_;
+    return index;
+  }
+
+ private:
+  std::vector<std::uint32_t> indices_;
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
+};
+
+/// What a StreamReceiver is made of. A connection's segments go to receive.cc, its beginning to handshake.cc, its end
+/// and its timers to connection_life.cc, and what is sent is written by replies.cc.
+class ReceiverCore {
+ public:
+  ReceiverCore(const ReceiverSettings& settings, RingMemory rings, Nanos now);
+
+  void receive(FrameRef frame, bool checksums_are_right, Nanos now);
+  void end_burst(Nanos now);
+  void advance(Nanos now);
+  [[nodiscard]] Nanos next_deadline() const { return wheel_.next_deadline(); }
+  [[nodiscard]] std::uint32_t next_reply(std::span<std::uint8_t> out, Nanos now);
+  [[nodiscard]] std::optional<StreamEvent> poll();
+  [[nodiscard]] std::optional<StreamView> view(ConnectionId id) const;
+  bool release(ConnectionId id, std::uint64_t bytes);
+  void close(ConnectionId id, Nanos now);
+  [[nodiscard]] const ReceiverCounters& counters() const { return counters_; }
+  [[nodiscard]] std::uint32_t connections() const { return table_.size(); }
+
+ private:
+  using Phase = Connection::Phase;
+
+  static constexpr std::size_t kStrangerReplies = 256;
+
+  // receive.cc
+  [[nodiscard]] Disposition take(FrameRef frame, bool checksums_are_right, Nanos now);
+  [[nodiscard]] Disposition deliver(Connection& connection, const SegmentReading& segment, FrameRef frame, Nanos now);
+  [[nodiscard]] Disposition take_reset(Connection& connection, const SegmentReading& segment, Nanos now);
+  void touch(Connection& connection);
+
+  // handshake.cc
+  [[nodiscard]] Disposition take_stranger(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
+                                          Nanos now);
+  [[nodiscard]] Disposition take_first_syn(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
+                                           Nanos now);
+  [[nodiscard]] Disposition take_cookie(const SegmentReading& segment, FrameRef frame, Nanos now);
+  [[nodiscard]] Disposition take_syn_again(Connection& connection, const SegmentReading& segment,
+                                           const SynOptions& offered, FrameRef frame, Nanos now);
+  [[nodiscard]] Disposition finish_handshake(Connection& connection, const SegmentReading& segment, FrameRef frame,
+                                             Nanos now);
+  void set_up(Connection& connection, std::uint32_t peer_initial, std::uint32_t own_initial, const SynOptions& offered,
+              FrameRef frame);
+  void establish(Connection& connection, Nanos now);
+  [[nodiscard]] bool listens_on(std::uint16_t port) const;
+
+  // connection_life.cc
+  [[nodiscard]] Connection* named(ConnectionId id);
+  [[nodiscard]] const Connection* named(ConnectionId id) const;
+  [[nodiscard]] Nanos next_due(const Connection& connection) const;
+  void arm(Connection& connection, Nanos at);
+  void do_what_is_due(Connection& connection, Nanos now);
+  void end_by(Connection& connection, ConnectionState state);
+  void remove(Connection& connection);
+
+  // replies.cc
+  void want_reply(Connection& connection);
+  void want_event(Connection& connection);
+  void challenge(Connection& connection, Nanos now);
+  void reset_stranger(const SegmentReading& segment, FrameRef frame, Nanos now);
+  void reset_peer(const Connection& connection, Nanos now);
+  void queue_stranger(const packet::TcpFrame& frame);
+  [[nodiscard]] packet::TcpFrame frame_to(const ConnectionKey& ends, const MacAddress& peer_mac) const;
+  void write_syn(const SynOptions& agreed, std::uint32_t peer_timestamp, Nanos now, packet::TcpHeader& tcp) const;
+  [[nodiscard]] packet::TcpFrame frame_of(Connection& connection, Nanos now);
+  [[nodiscard]] std::uint16_t announce_window(Connection& connection) const;
+  [[nodiscard]] std::uint32_t timestamp_at(Nanos now) const;
+
+  ReceiverSettings settings_;
+  ConnectionKey station_;  ///< `local` is the address that is listened on
+  RingMemory rings_;
+  HandshakeCookies cookies_;
+  ConnectionTable table_;
+  PacingWheel<std::uint32_t> wheel_;
+  ReceiverCounters counters_;
+  ConnectionQueue touched_;
+  ConnectionQueue events_;
+  ConnectionQueue replies_;
+  std::vector<packet::TcpFrame> strangers_;  ///< replies to segments that have no connection
+  std::size_t first_stranger_ = 0;
+  std::size_t stranger_count_ = 0;
+  std::uint32_t half_open_ = 0;
+  std::uint8_t scale_ = 0;            ///< that brings a ring's size into 16 bits
+  std::uint32_t timestamp_base_ = 0;  ///< so that timestamps do not tell how long the machine is up
+  Nanos cookies_until_{};             ///< until then a first acknowledgement may answer a cookie
+  Nanos resets_since_{};              ///< begin of the second in which resets are counted
+  std::uint32_t resets_ = 0;          ///< in that second
+};
+
+}  // namespace warpline::stream

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/stream/ring_memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace warpline::stream {
+namespace {
+
+Error no_room(const char* step, std::size_t bytes) {
+  return environment_error("cannot map " + std::to_string(bytes >> 20) + " MiB of rings",
+                           std::string(step) + ": " + std::generic_category().message(errno),
+                           "ask for fewer connections or smaller rings");
+}
+
+}  // namespace
+
+Result<RingMemory> RingMemory::create(std::uint32_t count, std::size_t bytes) {
+  const std::size_t all = bytes * count;
+  void* const begin = mmap(nullptr, 2 * all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (begin == MAP_FAILED) return no_room("mmap", all);
+  RingMemory memory(static_cast<std::uint8_t*>(begin), count, bytes);
+  const int file = memfd_create("warpline-rings", MFD_CLOEXEC);
+  if (file < 0) return no_room("memfd_create", all);
+  bool mapped = ftruncate(file, static_cast<off_t>(all)) == 0;
+  for (std::uint32_t i = 0; mapped && i < 2 * count; ++i) {
+    mapped = mmap(memory.begin_ + i * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                  static_cast<off_t>(i / 2 * bytes)) != MAP_FAILED;
+  }
+  const int error = errno;
+  close(file);
+  errno = error;
+  if (!mapped) return no_room("mmap", all);
+  return memory;
+}
+
+RingMemory::RingMemory(RingMemory&& other) noexcept
+    : begin_(std::exchange(other.begin_, nullptr)), count_(other.count_), bytes_(other.bytes_) {}
+
+RingMemory& RingMemory::operator=(RingMemory&& other) noexcept {
+  std::swap(begin_, other.begin_);
+  std::swap(count_, other.count_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+RingMemory::~RingMemory() {
+  if (begin_ != nullptr) munmap(begin_, 2 * bytes_ * count_);
+}
+
+}  // namespace warpline::stream

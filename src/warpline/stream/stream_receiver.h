@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "warpline/base/address.h"
+#include "warpline/base/frame.h"
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/stream/receiver_counters.h"
+#include "warpline/stream/receiver_settings.h"
+#include "warpline/stream/stream_events.h"
+
+namespace warpline::stream {
+
+class ReceiverCore;
+
+/// What is known of a connection.
+struct StreamView {
+  SocketAddress peer;                             ///< the sender
+  SocketAddress local;                            ///< the address and port that it connected to
+  ConnectionState state = ConnectionState::open;  ///< how it stands
+  std::span<const std::uint8_t> bytes;            ///< what can be read, in one piece; until release() of it
+  std::uint64_t begin = 0;                        ///< the first of `bytes`, counted from the stream's beginning
+};
+
+/// Receives the bytes of TCP connections (RFC 9293, 7323, 2018, 2883, 5961) that peers open, each into a ring of its
+/// own, where they are stored once, at their place, in whichever order segments come. Does no I/O and knows no clock:
+/// it takes frames and times and returns frames and events. Sends no bytes of its own.
+///
+/// What it acknowledged it has stored, and the window that it announces is free space of the ring: nothing is
+/// overwritten before the application has released it. One thread makes all calls; times never go back.
+class StreamReceiver {
+ public:
+  /// Takes all memory that it ever needs. Errors: usage, for settings that make no sense; environment, if the system
+  /// has no memory.
+  [[nodiscard]] static Result<StreamReceiver> create(const ReceiverSettings& settings, Nanos now);
+  StreamReceiver(StreamReceiver&&) noexcept;
+  StreamReceiver& operator=(StreamReceiver&&) noexcept;
+  ~StreamReceiver();
+
+  /// Takes a frame, which it copies from and does not keep. `checksums_are_right`: the device that received it has seen
+  /// to that. Ends each burst with end_burst().
+  void receive(FrameRef frame, bool checksums_are_right, Nanos now);
+  /// Decides what is acknowledged of the frames since the last call.
+  void end_burst(Nanos now);
+  /// Does what is due. To be called when next_deadline() has come.
+  void advance(Nanos now);
+  /// Returns when advance() has something to do; it may turn out to be later.
+  [[nodiscard]] Nanos next_deadline() const;
+
+  /// Writes the next frame to be sent into `out`, which has at least kReplyBytes. Returns its length; 0 if there is
+  /// none.
+  [[nodiscard]] std::uint32_t next_reply(std::span<std::uint8_t> out, Nanos now);
+  /// Bytes of the longest frame that next_reply() writes: IPv6 with all options.
+  static constexpr std::size_t kReplyBytes = 14 + 40 + 60;
+
+  /// Returns the next event; none if nothing happened. A connection has one at a time, so that `readable` is what there
+  /// is now.
+  [[nodiscard]] std::optional<StreamEvent> poll();
+  /// Returns how a connection stands; none if it is closed.
+  [[nodiscard]] std::optional<StreamView> view(ConnectionId connection) const;
+  /// Gives the first `bytes` of what can be read back: their place is free. False if there are not so many.
+  bool release(ConnectionId connection, std::uint64_t bytes);
+  /// Ends a connection, whose name is void from now on. One whose bytes all came is closed in order; any other one is
+  /// aborted by a reset, so that the peer does not believe that what it sent was read.
+  void close(ConnectionId connection, Nanos now);
+
+  [[nodiscard]] const ReceiverCounters& counters() const;
+  [[nodiscard]] std::uint32_t connections() const;  ///< that have a place now
+
+ private:
+  explicit StreamReceiver(std::unique_ptr<ReceiverCore> core);
+  std::unique_ptr<ReceiverCore> core_;
+};
+
+}  // namespace warpline::stream

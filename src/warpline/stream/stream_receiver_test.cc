@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/stream/stream_receiver.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "warpline/stream/stream_receiver_testing.h"
+
+namespace warpline::stream {
+namespace {
+
+using testing::kPort;
+using testing::milliseconds;
+using testing::pattern_at;
+using testing::Peer;
+using testing::replies_of;
+using testing::Reply;
+using testing::small_settings;
+
+constexpr std::uint8_t kFinAck = packet::kTcpFin | packet::kTcpAck;
+
+StreamReceiver receiver_with(const ReceiverSettings& settings) {
+  return std::move(StreamReceiver::create(settings, milliseconds(1))).value();
+}
+
+/// Releases all that can be read; how many bytes, or nothing if one is wrong.
+std::optional<std::uint64_t> consume(StreamReceiver& receiver, ConnectionId id) {
+  const auto view = receiver.view(id);
+  if (!view) return std::nullopt;
+  for (std::size_t i = 0; i < view->bytes.size(); ++i) {
+    if (view->bytes[i] != pattern_at(view->begin + i)) return std::nullopt;
+  }
+  return receiver.release(id, view->bytes.size()) ? std::optional(view->bytes.size()) : std::nullopt;
+}
+
+std::uint64_t window_of(const Reply& reply, std::uint8_t scale) { return std::uint64_t{reply.tcp().window} << scale; }
+
+class ReceiverTest : public ::testing::Test {
+ protected:
+  ConnectionId open(Peer& peer) {
+    EXPECT_TRUE(peer.open(now_));
+    const auto event = receiver_.poll();
+    EXPECT_TRUE(event);
+    return event ? event->connection : ConnectionId{};
+  }
+
+  Nanos now_ = milliseconds(1);
+  StreamReceiver receiver_ = receiver_with(small_settings());
+};
+
+TEST_F(ReceiverTest, OpensAndStores) {
+  Peer peer(receiver_, 40000, 0xffff'fff0);
+  const ConnectionId id = open(peer);
+  peer.send(0, 100, now_);
+  peer.send(100, 50, now_);
+  receiver_.end_burst(now_);
+  const auto event = receiver_.poll();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->connection, id);
+  EXPECT_EQ(event->readable, 150U);
+  const auto view = receiver_.view(id);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(to_string(view->peer), "10.0.0.2:40000");
+  EXPECT_EQ(to_string(view->local), "10.0.0.1:5001");
+  EXPECT_EQ(consume(receiver_, id), 150U);
+  EXPECT_EQ(receiver_.counters().opened.get(), 1U);
+  EXPECT_EQ(receiver_.counters().bytes.get(), 150U);
+}
+
+TEST_F(ReceiverTest, AnswersASynWithWhatWasOfferedOnly) {
+  Peer plain(receiver_, 40000, 5);
+  plain.offers_options = false;
+  plain.send_syn(now_);
+  std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].mss, 1460);
+  EXPECT_FALSE(replies[0].scale);
+  EXPECT_FALSE(replies[0].selective);
+  EXPECT_FALSE(replies[0].has_timestamp);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, 6U);
+
+  Peer full(receiver_, 40001, 5);
+  full.send_syn(now_);
+  replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].scale, 1);
+  EXPECT_TRUE(replies[0].selective);
+  EXPECT_TRUE(replies[0].has_timestamp);
+  EXPECT_EQ(replies[0].timestamp_echo, 1001U);
+}
+
+TEST_F(ReceiverTest, AcknowledgesTwoSegmentsAtOnceAndOneLater) {
+  Peer peer(receiver_, 40000, 7);
+  open(peer);
+  peer.send(0, 1000, now_);
+  receiver_.end_burst(now_);
+  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+  EXPECT_GT(receiver_.next_deadline(), now_);
+  now_ = milliseconds(45);
+  receiver_.advance(now_);
+  std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(1000));
+  peer.send(1000, 1000, now_);
+  peer.send(2000, 1000, now_);
+  receiver_.end_burst(now_);
+  replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(3000));
+}
+
+TEST_F(ReceiverTest, TellsHolesAndDuplicatesTheLatestFirst) {
+  Peer peer(receiver_, 40000, 7);
+  open(peer);
+  peer.send(1000, 100, now_);
+  peer.send(3000, 100, now_);
+  peer.send(2000, 100, now_);
+  peer.send(3000, 50, now_);
+  receiver_.end_burst(now_);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  const auto block = [&](std::uint64_t begin, std::uint64_t end) {
+    return std::pair(peer.sequence(begin), peer.sequence(end));
+  };
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(0));
+  // With timestamps three blocks find place: the duplicate (RFC 2883), then ranges.
+  EXPECT_EQ(replies[0].blocks, (std::vector{block(3000, 3050), block(2000, 2100), block(3000, 3100)}));
+}
+
+TEST_F(ReceiverTest, ClosesTheWindowAndOpensItAgain) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  const std::uint64_t ring = small_settings().ring_bytes;
+  std::uint64_t sent = 0;
+  while (sent < ring) {
+    peer.send(sent, 1024, now_);
+    sent += 1024;
+  }
+  receiver_.end_burst(now_);
+  std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_FALSE(replies.empty());
+  EXPECT_EQ(window_of(replies.back(), 1), 0U);
+  peer.send(sent, 1, now_);  // a probe
+  receiver_.end_burst(now_);
+  replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(ring));
+  EXPECT_EQ(receiver_.counters().get(Disposition::outside_window), 1U);
+
+  ASSERT_TRUE(receiver_.release(id, 100));
+  EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "a window too small for a segment was announced";
+  ASSERT_TRUE(receiver_.release(id, 30000));
+  replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(window_of(replies[0], 1), 30100U);
+  EXPECT_FALSE(receiver_.release(id, ring)) << "more than there is";
+}
+
+TEST_F(ReceiverTest, GoesAroundTheRingInOnePiece) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  std::uint64_t sent = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 7; ++i, sent += 1001) peer.send(sent, 1001, now_);
+    receiver_.end_burst(now_);
+    static_cast<void>(replies_of(receiver_, now_));
+    ASSERT_EQ(consume(receiver_, id), 7007U);
+  }
+}
+
+TEST_F(ReceiverTest, EndsInOrder) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  peer.send(0, 10, now_, kFinAck);
+  receiver_.end_burst(now_);
+  std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(11));
+  const auto event = receiver_.poll();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->state, ConnectionState::finished);
+  EXPECT_EQ(consume(receiver_, id), 10U);
+  receiver_.close(id, now_);
+  EXPECT_FALSE(receiver_.view(id));
+  replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_TRUE(replies[0].has(kFinAck));
+  EXPECT_EQ(replies[0].tcp().sequence, peer.acknowledgement);
+  // Lost: it is sent again, at 1 s and 2 s more.
+  for (const int at : {1002, 3003}) {
+    now_ = milliseconds(at);
+    receiver_.advance(now_);
+    replies = replies_of(receiver_, now_);
+    ASSERT_EQ(replies.size(), 1U) << at;
+    EXPECT_TRUE(replies[0].has(kFinAck));
+  }
+  peer.acknowledgement += 1;
+  peer.send(11, 0, now_);
+  EXPECT_EQ(receiver_.connections(), 0U);
+}
+
+TEST_F(ReceiverTest, GivesUpOnAPeerThatDoesNotAcknowledgeTheEnd) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  peer.send(0, 0, now_, kFinAck);
+  receiver_.close(id, now_);
+  for (int second = 1; second < 300; ++second) {
+    now_ = milliseconds(1000 * second);
+    receiver_.advance(now_);
+    static_cast<void>(replies_of(receiver_, now_));
+  }
+  EXPECT_EQ(receiver_.connections(), 0U);
+}
+
+TEST_F(ReceiverTest, AbortsWhatIsClosedBeforeItsEnd) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  peer.send(0, 10, now_);
+  receiver_.close(id, now_);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_TRUE(replies[0].has(packet::kTcpRst));
+  EXPECT_EQ(replies[0].tcp().sequence, peer.acknowledgement);
+  EXPECT_EQ(receiver_.connections(), 0U);
+  EXPECT_EQ(receiver_.counters().aborted.get(), 1U);
+}
+
+TEST_F(ReceiverTest, BelievesExactResetsOnly) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  peer.send(0, 10, now_);
+  receiver_.end_burst(now_);
+  static_cast<void>(receiver_.poll());
+  peer.send_raw(peer.sequence(11), packet::kTcpRst, {}, now_);  // in the window: challenged
+  std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
+  peer.send_raw(peer.sequence(11), packet::kTcpRst, {}, now_);  // too soon after the other
+  peer.send_raw(peer.sequence(0x7000'0000), packet::kTcpRst, {}, now_);
+  peer.send_raw(peer.sequence(9), packet::kTcpRst, {}, now_);
+  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+  EXPECT_EQ(receiver_.counters().get(Disposition::blind_reset), 4U);
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
+  peer.send_raw(peer.sequence(10), packet::kTcpRst, {}, now_);
+  const auto event = receiver_.poll();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->state, ConnectionState::reset);
+  EXPECT_EQ(consume(receiver_, id), 10U);  // what had come can still be read
+  receiver_.close(id, now_);
+  EXPECT_EQ(receiver_.connections(), 0U);
+}
+
+TEST_F(ReceiverTest, ChallengesASynInsideAConnection) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  peer.send_raw(peer.sequence(5), packet::kTcpSyn, {}, now_);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
+}
+
+TEST_F(ReceiverTest, ResetsStrangersSoOftenOnly) {
+  ReceiverSettings settings = small_settings();
+  settings.resets_per_second = 3;
+  receiver_ = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  peer.header().tcp.destination_port = 9;
+  for (int i = 0; i < 5; ++i) peer.send_syn(now_);
+  std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 3U);
+  EXPECT_TRUE(replies[0].has(packet::kTcpRst | packet::kTcpAck));
+  EXPECT_EQ(replies[0].tcp().acknowledgement, 8U);
+  EXPECT_EQ(receiver_.counters().get(Disposition::no_listener), 5U);
+  EXPECT_EQ(receiver_.counters().refused_replies.get(), 2U);
+  now_ = milliseconds(1002);
+  peer.header().tcp.destination_port = kPort;
+  peer.acknowledgement = 77;
+  peer.send(0, 10, now_);
+  replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().flags, packet::kTcpRst);
+  EXPECT_EQ(replies[0].tcp().sequence, 77U);
+  EXPECT_EQ(receiver_.counters().get(Disposition::no_connection), 1U);
+}
+
+TEST_F(ReceiverTest, ForgetsHalfOpenConnections) {
+  Peer peer(receiver_, 40000, 7);
+  peer.send_syn(now_);
+  std::size_t syns = replies_of(receiver_, now_).size();
+  for (int second = 1; second < 300; ++second) {
+    now_ = milliseconds(1000 * second);
+    receiver_.advance(now_);
+    syns += replies_of(receiver_, now_).size();
+  }
+  EXPECT_EQ(syns, 1U + small_settings().retransmissions);
+  EXPECT_EQ(receiver_.connections(), 0U);
+}
+
+TEST_F(ReceiverTest, KeepsOpeningUnderAFloodOfSyns) {
+  Peer settled(receiver_, 39999, 1);
+  const ConnectionId id = open(settled);
+  for (std::uint32_t i = 0; i < 10000; ++i) {
+    Peer attacker(receiver_, static_cast<std::uint16_t>(1 + i), i);
+    attacker.header().source = Ipv4Address{{10, 9, 9, 9}};
+    attacker.send_syn(now_);
+    static_cast<void>(replies_of(receiver_, now_));
+  }
+  EXPECT_EQ(receiver_.connections(), 1 + small_settings().half_open);
+  EXPECT_EQ(receiver_.counters().cookies.get(), 10000U - small_settings().half_open);
+  Peer peer(receiver_, 40000, 99);
+  ASSERT_TRUE(peer.open(now_));
+  EXPECT_EQ(receiver_.counters().opened.get(), 2U);
+  peer.send(1000, 10, now_);
+  receiver_.end_burst(now_);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].blocks.size(), 1U) << "the cookie forgot that SACK was offered";
+  EXPECT_TRUE(replies[0].has_timestamp);
+  settled.send(0, 10, now_);
+  EXPECT_EQ(consume(receiver_, id), 10U);
+}
+
+TEST_F(ReceiverTest, OpensNothingForAGuessedCookie) {
+  for (std::uint32_t i = 0; i < small_settings().half_open + 1; ++i) {
+    Peer attacker(receiver_, static_cast<std::uint16_t>(1 + i), i);
+    attacker.send_syn(now_);
+  }
+  static_cast<void>(replies_of(receiver_, now_));
+  const std::uint32_t before = receiver_.connections();
+  Random random(3);
+  Peer attacker(receiver_, 40000, 7);
+  for (int i = 0; i < 100000; ++i) {
+    attacker.acknowledgement = static_cast<std::uint32_t>(random.next());
+    attacker.send(0, 1, now_);
+  }
+  EXPECT_EQ(receiver_.connections(), before);
+  EXPECT_EQ(receiver_.counters().get(Disposition::wrong_cookie), 100000U);
+  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+}
+
+TEST_F(ReceiverTest, TellsOfAPeerThatGivesNoSignOfLife) {
+  ReceiverSettings settings = small_settings();
+  settings.keepalive_idle = milliseconds(10'000);
+  settings.keepalive_interval = milliseconds(1'000);
+  settings.keepalive_probes = 3;
+  receiver_ = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  std::size_t probes = 0;
+  for (int second = 1; second < 20; ++second) {
+    now_ = milliseconds(1000 * second + 5);
+    receiver_.advance(now_);
+    for (const Reply& reply : replies_of(receiver_, now_)) {
+      ++probes;
+      EXPECT_EQ(reply.tcp().sequence, peer.acknowledgement - 1);
+      if (second == 11) peer.send(0, 0, now_);
+    }
+  }
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
+  for (int second = 20; second < 40; ++second) {
+    now_ = milliseconds(1000 * second + 5);
+    receiver_.advance(now_);
+    probes += replies_of(receiver_, now_).size();
+  }
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::timed_out);
+  EXPECT_EQ(receiver_.counters().timed_out.get(), 1U);
+}
+
+TEST_F(ReceiverTest, RefusesBlindSegments) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  Random random(5);
+  for (int i = 0; i < 1'000'000; ++i) {
+    constexpr std::uint8_t kKinds[] = {packet::kTcpRst, packet::kTcpSyn, packet::kTcpAck};
+    // All numbers but the one that fits, which a stranger would meet once in 2^32.
+    std::uint32_t sequence = static_cast<std::uint32_t>(random.next());
+    if (sequence == peer.sequence(0)) ++sequence;
+    peer.offers_options = true;
+    const std::uint8_t kind = kKinds[random.below(3)];
+    const std::uint32_t right = peer.acknowledgement;
+    peer.acknowledgement = static_cast<std::uint32_t>(random.next());
+    if (kind == packet::kTcpAck && peer.acknowledgement == right) ++peer.acknowledgement;
+    const std::uint8_t byte = 0xbd;
+    peer.send_raw(sequence, kind, {&byte, kind == packet::kTcpAck ? 1U : 0U}, now_);
+    peer.acknowledgement = right;
+  }
+  ASSERT_TRUE(receiver_.view(id));
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
+  EXPECT_EQ(receiver_.counters().bytes.get(), 0U);
+  peer.send(0, 100, now_);
+  EXPECT_EQ(consume(receiver_, id), 100U);
+}
+
+TEST(ReceiverSettingsTest, AreRefusedWhereTheyMakeNoSense) {
+  const auto refused = [](auto change) {
+    ReceiverSettings settings = small_settings();
+    change(settings);
+    const auto receiver = StreamReceiver::create(settings, Nanos{});
+    return !receiver.ok() && receiver.error().kind == ErrorKind::usage;
+  };
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ports.clear(); }));
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ports = {0}; }));
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.connections = 0; }));
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ring_bytes = 100'000; }));
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ring_bytes = 32 << 10; }));
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.delayed_acknowledgement = milliseconds(501); }));
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.secret = {}; }));
+}
+
+/// A wire that loses, repeats and overtakes between several peers and a receiver whose application pauses: peers send
+/// what was not acknowledged again until all of it is.
+RC_GTEST_PROP(ReceiverProperty, DeliversEveryByteOnceOverAnyWire, (std::uint64_t seed)) {
+  Random random(seed);
+  StreamReceiver receiver = receiver_with(small_settings());
+  Nanos now = milliseconds(1);
+  constexpr std::uint64_t kBytes = 150'000;
+  struct Sender {
+    Peer peer;
+    ConnectionId id;
+    std::uint64_t acknowledged = 0;
+    std::uint64_t allowed = 0;
+    std::uint64_t read = 0;
+    bool done = false;
+  };
+  std::deque<Sender> senders;
+  for (std::uint16_t i = 0; i < 3; ++i) {
+    Sender& sender = senders.emplace_back(
+        Sender{Peer(receiver, static_cast<std::uint16_t>(40000 + i), static_cast<std::uint32_t>(random.next())), {}});
+    sender.peer.offers_options = random.below(3) != 0;
+    RC_ASSERT(sender.peer.open(now));
+    sender.id = receiver.poll()->connection;
+    sender.allowed = 65535;
+  }
+  for (int round = 0; round < 20000 && !std::ranges::all_of(senders, &Sender::done); ++round) {
+    now = Nanos{now.value + 5'000'000};
+    for (int i = 0; i < 16; ++i) {
+      Sender& sender = senders[random.below(senders.size())];
+      const std::uint64_t end = std::min(sender.allowed, kBytes);
+      if (sender.acknowledged >= end && sender.acknowledged < kBytes) continue;
+      const std::uint64_t ahead = std::min<std::uint64_t>(end - sender.acknowledged, 20000);
+      const std::uint64_t at = sender.acknowledged + (ahead == 0 || random.below(2) == 0 ? 0 : random.below(ahead));
+      const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(random.below(1461), kBytes - at));
+      const std::uint8_t flags = at + length == kBytes ? kFinAck : packet::kTcpAck;
+      if (random.below(10) != 0) sender.peer.send(at, length, now, flags);
+      if (random.below(10) == 0) sender.peer.send(at, length, now, flags);
+    }
+    receiver.end_burst(now);
+    receiver.advance(now);
+    for (const Reply& reply : replies_of(receiver, now)) {
+      if (random.below(5) == 0) continue;
+      Sender& sender = senders[reply.tcp().destination_port - 40000U];
+      const std::uint64_t acknowledged = reply.tcp().acknowledgement - sender.peer.sequence(0);
+      RC_ASSERT(acknowledged <= kBytes + 1);
+      sender.acknowledged = std::max(sender.acknowledged, std::min(acknowledged, kBytes));
+      const std::uint64_t window = std::uint64_t{reply.tcp().window} << (sender.peer.offers_options ? 1 : 0);
+      RC_ASSERT(acknowledged + window <= sender.read + small_settings().ring_bytes + 1);
+      sender.allowed = std::max(sender.allowed, acknowledged + window);
+    }
+    for (Sender& sender : senders) {
+      if (sender.done || random.below(3) != 0) continue;
+      const auto bytes = consume(receiver, sender.id);
+      RC_ASSERT(bytes);
+      sender.read += *bytes;
+      sender.done = receiver.view(sender.id)->state == ConnectionState::finished && sender.read == kBytes;
+    }
+  }
+  for (const Sender& sender : senders) RC_ASSERT(sender.read == kBytes);
+  RC_ASSERT(receiver.counters().bytes.get() == 3 * kBytes);
+}
+
+}  // namespace
+}  // namespace warpline::stream
