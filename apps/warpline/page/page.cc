@@ -7,11 +7,12 @@
 #include <cctype>
 #include <set>
 
-#include "page/body.h"
+#include "page/body/body.h"
 #include "page/chart.h"
 #include "page/compare.h"
 #include "page/markup.h"
 #include "page/shape.h"
+#include "page/table.h"
 #include "page/verdict.h"
 
 namespace warpline::page {

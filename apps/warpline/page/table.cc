@@ -155,4 +155,22 @@ RecordTable table_of(std::string caption, std::string first_heading, const std::
   return result;
 }
 
+std::string facts(const Json& object) {
+  std::string html = "<dl class=\"facts\">\n";
+  for (const auto& [key, value] : object.items()) {
+    html += "<div><dt>" + escape(words(key)) + "</dt><dd>";
+    if (value.is_object() && !as_statistic(value)) {
+      std::string parts;
+      for (const Leaf& leaf : leaves(value)) {
+        parts += (parts.empty() ? "" : ", ") + escape(words(leaf.path)) + " " + cell("", *leaf.value);
+      }
+      html += parts.empty() ? "<span class=\"none\">none</span>" : parts;
+    } else {
+      html += cell(key, value);
+    }
+    html += "</dd></div>\n";
+  }
+  return html + "</dl>\n";
+}
+
 }  // namespace warpline::page

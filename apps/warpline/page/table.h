@@ -22,6 +22,10 @@ struct Table {
 /// `cell` returns what a table shows of a leaf: a statistic as "median [low, high]", strings of a verdict as a badge.
 [[nodiscard]] std::string cell(std::string_view key, const Json& value);
 
+/// `facts` returns the scalars and short lists of an object as a description list; objects in it are lists of their
+/// own.
+[[nodiscard]] std::string facts(const Json& object);
+
 /// `NamedStatistic` is a statistic under its name.
 struct NamedStatistic {
   std::string name;

@@ -10,8 +10,4 @@ namespace warpline::page {
 /// `body` returns all of a document below its head as HTML: sections, tables and charts by the shape of its JSON.
 [[nodiscard]] std::string body(const Document& document);
 
-/// `facts` returns the scalars and short lists of an object as a description list; objects in it are lists of their
-/// own.
-[[nodiscard]] std::string facts(const Json& object);
-
 }  // namespace warpline::page
