@@ -95,7 +95,7 @@ target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpl
 warpline_folder(drivers/vnic    USES base packet vnic_api)
 warpline_folder(apps/warpline   USES base bench config copies datapath doctor ethdev_transport flow forward gpu ingest machine memory
                                      page port protection rate report route router runtime service traffic transport workload)
-warpline_folder(bench/frames    USES base flow packet)
+warpline_folder(bench/frames    USES base flow ingest packet)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
 warpline_folder(examples        USES base ethdev_transport forward ingest machine message packet runtime transport)
