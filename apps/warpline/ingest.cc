@@ -124,6 +124,7 @@ class IngestCommand {
     }
     if (forward.engine == EngineKind::persistent && !is_given(loaded_, "forward.ctas")) forward.ctas = kPersistentCtas;
     const std::uint16_t ring = config_.ports.empty() ? config_.port_defaults.rx_ring : config_.ports.front().rx_ring;
+    forward.adaptive_burst = ingest.adaptive;
     if (ingest.adaptive) forward.burst = std::min(forward.burst, ring);
     forward.model = datapath::ModelKind::run_to_completion;
     forward.workload = WorkloadKind::user;  // the consumer reads all bytes, so they are counted

@@ -91,6 +91,12 @@ class Loopback(Case):
             with self.subTest(more=more):
                 self.verified("--engine", "thread", "--burst", "adaptive", *more)
 
+    def test_jumbo_batches_that_adapt_leave_no_receive_queue_without_buffers(self):
+        """The work is slow, so that bursts take all that they may hold, and the pool is made for no more than that."""
+        more = ("--mtu", 9000, "--size", 9014, "--ring-slots", 64, "--workload", "spin", "--packet-time", "2us")
+        report = self.verified("--engine", "thread", "--burst", "adaptive", "--rx-ring", 128, *more)
+        self.assertEqual(sum(report["drops"].values()), 0)
+
     def test_several_pipelines_and_engine_threads(self):
         for pipelines, ctas in ((2, 1), (3, 2), (4, 1)):
             with self.subTest(pipelines=pipelines, ctas=ctas):

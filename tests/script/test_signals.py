@@ -40,7 +40,13 @@ class Signals(Case):
     def test_while_it_still_sets_up(self):
         """As soon as DPDK has a folder for its files: the set-up ends, then the run; or, on a slow machine, the step of it
         that takes too long is named."""
-        for command in (("forward", "--loopback"), ("generate", "--port", "net_null0")):
+        jumbo = ("--loopback", "--pipelines", 4, "--mtu", 9000, "--size", 9014, "--ring-slots", 64)
+        for command in (
+            ("forward", "--loopback"),
+            ("generate", "--port", "net_null0"),
+            ("forward", *jumbo, "--engine", "thread", "--burst", "adaptive"),
+            ("ingest", *jumbo, "--path", "zerocopy", "--batch", "adaptive", "--gpu-memory", "1Gi"),
+        ):
             with self.subTest(command=command):
                 program = self.start(*command, "--json")
                 while not any((self.scratch.root / "run").iterdir()) and program.process.poll() is None:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -55,6 +56,13 @@ struct ForwardSettings {
 
   /// The CUDA ordinal of one pipeline's GPU.
   [[nodiscard]] std::uint16_t gpu_of(std::size_t pipeline) const { return gpus[gpus.size() == 1 ? 0 : pipeline]; }
+  /// Returns the packets that all bursts of one pipeline hold at most. A ring full of bursts of 512 is no state that an
+  /// engine needs: those that adapt become large where few are in flight, so four of the largest, or 32 packets in
+  /// every slot, are their bound. The receiving stage keeps it (BurstAllowance), and pools are made for it.
+  [[nodiscard]] std::uint32_t most_held() const {
+    const std::uint32_t all = std::uint32_t{burst} * ring_slots;
+    return adaptive_burst ? std::min(all, std::max(4U * burst, 32U * ring_slots)) : all;
+  }
   bool operator==(const ForwardSettings&) const = default;
 };
 

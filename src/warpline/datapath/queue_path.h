@@ -23,7 +23,7 @@ struct alignas(64) ReceiveCounters {
   Counter packets;
   Counter bytes;  ///< see QueuePath::counts_bytes
   Counter bursts;
-  Counter ring_full;  ///< polls that found no free burst: the engine or the transmit side is behind
+  Counter ring_full;  ///< polls that found no free burst, or no place in one: the engine or the transmit side is behind
   StageSamples receive;
 };
 
@@ -64,7 +64,8 @@ struct QueuePath {
   port::PortQueue reply;  ///< a transmit queue of the receiving port
   std::uint16_t burst;
   std::uint64_t deadline_ticks;
-  bool adapts = false;  ///< batches to an engine close when AdaptiveBatch says, at `burst` packets at most
+  bool adapts = false;          ///< batches to an engine close when AdaptiveBatch says, at `burst` packets at most
+  std::uint32_t most_held = 0;  ///< packets in bursts that wait for others; 0: as many as the ring of bursts takes
   std::uint32_t tx_retries;
   std::optional<packet::Responder> responder;  ///< set: ARP, ND and echo for the port's address are answered
   bool counts_bytes = true;                    ///< false: as far as no stage looks at the packets anyway

@@ -9,6 +9,7 @@
 
 #include "warpline/datapath/adaptive_bursts.h"
 #include "warpline/datapath/batch.h"
+#include "warpline/datapath/burst_allowance.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/stage_loop.h"
 #include "warpline/gpu/trace.h"
@@ -27,7 +28,7 @@ class ReceiveStage final : public Stage {
   ReceiveStage(QueuePath& path, PacketBudget& budget, handoff::BurstRing& ring, E& engine)
       : ReceiveStage(path, budget, ring, engine, BatchClock(path.burst, path.deadline_ticks)) {}
   ReceiveStage(QueuePath& path, PacketBudget& budget, handoff::BurstRing& ring, E& engine, const Clock& clock)
-      : path_(path), budget_(budget), ring_(ring), engine_(engine), clock_(clock) {}
+      : path_(path), budget_(budget), ring_(ring), engine_(engine), allowance_(ring, path.most_held), clock_(clock) {}
 
   std::uint16_t poll() override {
     const bool timed = sampler_.due();
@@ -38,7 +39,11 @@ class ReceiveStage final : public Stage {
       return 0;
     }
     const std::uint16_t before = burst->packet_count();
-    receive_into(*burst, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.receive(mbufs, room); });
+    const auto free = static_cast<std::uint16_t>(path_.burst - before);
+    const std::uint16_t allowed = allowance_.room(free, before);
+    if (allowed == 0 && free != 0) [[unlikely]]
+      path_.received.ring_full.add(1);
+    receive_into(*burst, allowed, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.receive(mbufs, room); });
     const std::uint16_t after = burst->packet_count();
     if (clock_.closes(before, after)) {
       publish(*burst);
@@ -50,7 +55,8 @@ class ReceiveStage final : public Stage {
 
   bool drain() override {
     while (handoff::Burst* burst = ring_.acquire()) {
-      receive_into(*burst, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
+      receive_into(*burst, path_.burst - burst->packet_count(),
+                   [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
       if (burst->empty()) return end();
       publish(*burst);
     }
@@ -67,6 +73,7 @@ class ReceiveStage final : public Stage {
     const std::uint64_t now = ticks_now();
     burst.set_stamp(now);
     clock_.submitted(now, burst.packet_count());
+    allowance_.published(burst.packet_count());
     if (path_.batching != nullptr) {
       path_.batching->record(static_cast<std::uint64_t>(ticks_to_nanos(clock_.waited(now))));
     }
@@ -76,11 +83,12 @@ class ReceiveStage final : public Stage {
     engine_.on_published();
   }
 
-  /// Receives right into the burst: `receive` puts up to so many packets at its tail and returns how many.
+  /// Receives `most` packets at most right into the burst: `receive` puts up to so many at its tail and returns how
+  /// many.
   template <typename F>
-  void receive_into(handoff::Burst& burst, F&& receive) {
+  void receive_into(handoff::Burst& burst, std::uint16_t most, F&& receive) {
     const gpu::TraceRange range("rx");
-    const std::uint16_t room = budget_.claim(path_.burst - burst.packet_count());
+    const std::uint16_t room = budget_.claim(most);
     auto** const mbufs = reinterpret_cast<rte_mbuf**>(burst.tail());
     const std::uint16_t received = receive(mbufs, room);
     budget_.give_back(room - received);
@@ -147,6 +155,7 @@ class ReceiveStage final : public Stage {
   PacketBudget& budget_;
   handoff::BurstRing& ring_;
   E& engine_;
+  BurstAllowance allowance_;
   Clock clock_;
   StageSampler sampler_;
 };

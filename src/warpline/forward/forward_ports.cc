@@ -18,19 +18,19 @@ namespace warpline::forward {
 Bytes ForwardPorts::host_memory() const {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
   std::uint64_t bytes = kRingsAndQueues;
-  const auto add = [&](const port::PortSettings& port, const memory::PoolSettings& pool) {
-    bytes += memory::host_bytes(pools_plan("", port, pool, runtime::kAnyNode)).value;
+  const auto add = [&](Side side, const port::PortSettings& port, const memory::PoolSettings& pool) {
+    bytes += memory::host_bytes(pools_plan(side, "", port, pool, runtime::kAnyNode)).value;
   };
-  for (const port::PortSettings& port : settings_.ports) add(port, settings_.pool);
+  for (const port::PortSettings& port : settings_.ports) add(Side::near, port, settings_.pool);
   if (settings_.forward.loopback) {
-    add(settings_.loopback_port, settings_.pool);
-    add(settings_.loopback_port, far_pool());
+    add(Side::near, settings_.loopback_port, settings_.pool);
+    add(Side::far, settings_.loopback_port, far_pool());
   }
   return Bytes{bytes};
 }
 
 Result<void> ForwardPorts::open() {
-  if (settings_.forward.loopback && port::vnic_calls() == nullptr) {
+  if (hands_over_) {
     WARPLINE_CHECK(open_rings());
   } else {
     for (const std::string& spec : specs()) {
@@ -83,7 +83,6 @@ Result<void> ForwardPorts::open_rings() {
     WARPLINE_TRY(port::Port port, port::Port::adopt(id));
     ports_.push_back(std::move(port));
   }
-  hands_over_ = true;
   return {};
 }
 
@@ -102,10 +101,12 @@ Result<void> ForwardPorts::configure(std::uint16_t index) {
 Result<void> ForwardPorts::make_pools(std::uint16_t index) {
   const port::Port& port = ports_[index];
   const memory::PoolSettings pool = is_far(index) ? far_pool() : settings_.pool;
-  memory::PortPoolsPlan plan = pools_plan(fmt::format("port{}", index), port.settings_in_force(), pool, port.node());
+  const Side side = is_far(index) ? Side::far : Side::near;
+  memory::PortPoolsPlan plan =
+      pools_plan(side, fmt::format("port{}", index), port.settings_in_force(), pool, port.node());
   if (one_pool_) {
     for (const port::Port& other : ports_ | std::views::drop(1)) {
-      const memory::PortPoolsPlan more = pools_plan("", other.settings_in_force(), pool, port.node());
+      const memory::PortPoolsPlan more = pools_plan(side, "", other.settings_in_force(), pool, port.node());
       if (pool.size == 0) plan.size += more.size;
       plan.data_room = std::max(plan.data_room, more.data_room);
     }
@@ -160,18 +161,22 @@ Bytes ForwardPorts::gpu_memory() const {
   return {bytes};
 }
 
-/// Buffers for what `port` receives, wherever they can be.
-std::uint32_t ForwardPorts::buffers(const port::PortSettings& port, const memory::PoolSettings& pool) const {
+/// Returns the buffers for what `port` receives, wherever they can be. The far side of a loopback keeps none in bursts,
+/// unless the near one gets those very buffers.
+std::uint32_t ForwardPorts::buffers(Side side, const port::PortSettings& port, const memory::PoolSettings& pool) const {
   if (pool.size != 0) return pool.size;
   const bool shared = pool.sharing == memory::PoolSharing::shared;
   const std::uint32_t queues = shared ? settings_.forward.pipelines : 1;
   // If all ports share one pool, each port counts only its own descriptors.
   const bool elsewhere = layout_.mixes_ports && !one_pool_;
   const auto senders = elsewhere ? static_cast<std::uint32_t>(settings_.ports.size()) : 1U;
-  const std::uint32_t bursts = settings_.forward.ring_slots + 2U;
+  // What a queue gave beyond a burst's room waits for the next one.
+  const std::uint32_t beyond = settings_.forward.adaptive_burst ? port::kLeastRequest : 2U * settings_.forward.burst;
+  const bool in_bursts = side == Side::near || hands_over_;
+  const std::uint32_t held = in_bursts ? settings_.forward.most_held() + beyond : 0;
   memory::PoolDemand demand{.rx_descriptors = port.rx_ring * queues,
                             .tx_descriptors = port.tx_ring * queues * senders,
-                            .in_flight = settings_.forward.burst * bursts * queues,
+                            .in_flight = held * queues,
                             .lcores = static_cast<std::uint32_t>(layout_.roles.size()) + 1,
                             .cache = pool.cache};
   if (settings_.forward.loopback) demand.in_flight += (window() + far_burst_) * queues;
@@ -179,11 +184,11 @@ std::uint32_t ForwardPorts::buffers(const port::PortSettings& port, const memory
   return memory::pool_size(demand);
 }
 
-memory::PortPoolsPlan ForwardPorts::pools_plan(const std::string& name, const port::PortSettings& port,
+memory::PortPoolsPlan ForwardPorts::pools_plan(Side side, const std::string& name, const port::PortSettings& port,
                                                const memory::PoolSettings& pool, int node) const {
   return {.name = name,
           .settings = pool,
-          .size = buffers(port, pool),
+          .size = buffers(side, port, pool),
           .data_room = pool.data_room != 0 ? pool.data_room : memory::data_room(port.mtu),
           .queues = settings_.forward.pipelines,
           .gpus = settings_.forward.gpus,

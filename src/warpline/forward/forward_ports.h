@@ -13,6 +13,7 @@
 #include "warpline/memory/port_pools.h"
 #include "warpline/memory/recycle_setup.h"
 #include "warpline/port/port.h"
+#include "warpline/port/vnic.h"
 
 namespace warpline::forward {
 
@@ -29,6 +30,7 @@ class ForwardPorts {
         layout_(layout),
         max_frame_(max_frame),
         far_burst_(far_burst),
+        hands_over_(settings.forward.loopback && port::vnic_calls() == nullptr),
         copies_(settings.forward.gpus) {}
 
   /// Host memory that the pools will take: for Eal::start, which comes before open().
@@ -68,8 +70,11 @@ class ForwardPorts {
   }
   [[nodiscard]] const memory::PortPools& pools_of(std::size_t port) const { return pools_[one_pool_ ? 0 : port]; }
   [[nodiscard]] bool is_far(std::size_t port) const { return settings_.forward.loopback && port == 1; }
-  [[nodiscard]] std::uint32_t buffers(const port::PortSettings& port, const memory::PoolSettings& pool) const;
-  [[nodiscard]] memory::PortPoolsPlan pools_plan(const std::string& name, const port::PortSettings& port,
+  /// Whose packets a pool is for.
+  enum class Side : std::uint8_t { near, far };
+  [[nodiscard]] std::uint32_t buffers(Side side, const port::PortSettings& port,
+                                      const memory::PoolSettings& pool) const;
+  [[nodiscard]] memory::PortPoolsPlan pools_plan(Side side, const std::string& name, const port::PortSettings& port,
                                                  const memory::PoolSettings& pool, int node) const;
   [[nodiscard]] memory::PoolSettings far_pool() const;
 
@@ -77,8 +82,8 @@ class ForwardPorts {
   const datapath::ForwardLayout& layout_;
   std::uint32_t max_frame_;
   std::uint16_t far_burst_;
-  bool one_pool_ = false;    ///< all ports receive into the same pools, for their packets leave by any of them
-  bool hands_over_ = false;  ///< a loopback's ports are rings, which pass the sender's own buffers on
+  bool one_pool_ = false;  ///< all ports receive into the same pools, for their packets leave by any of them
+  bool hands_over_;        ///< a loopback's ports are rings, which pass the sender's own buffers on
   std::vector<memory::PortPools> pools_;
   std::vector<port::Port> ports_;
   NicCopies copies_;

@@ -36,6 +36,7 @@ std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings&
   const Nanos automatic = adapts ? kAdaptiveDeadline : kDefaultDeadline;
   path->deadline_ticks = nanos_to_ticks(settings.forward.deadline.value_or(waits ? automatic : Nanos{0}));
   path->adapts = adapts;
+  if (adapts) path->most_held = settings.forward.most_held();
   path->tx_retries = settings.forward.tx_retries;
   // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway.
   path->counts_bytes = settings.forward.loopback ||

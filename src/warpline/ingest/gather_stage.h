@@ -10,6 +10,7 @@
 
 #include "warpline/base/time/clock.h"
 #include "warpline/datapath/batch.h"
+#include "warpline/datapath/burst_allowance.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/stage_loop.h"
 #include "warpline/gpu/trace.h"
@@ -43,6 +44,7 @@ class GatherStage final : public datapath::Stage {
         slots_(slots),
         counters_(counters),
         settings_(settings),
+        allowance_(ring, settings.keeps_mbufs ? path.most_held : 0),
         clock_(rule) {}
 
   std::uint16_t poll() override {
@@ -56,7 +58,11 @@ class GatherStage final : public datapath::Stage {
       return 0;
     }
     const std::uint16_t before = burst->packet_count();
-    gather(*burst, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.receive(mbufs, room); });
+    const auto free = static_cast<std::uint16_t>(path_.burst - before);
+    const std::uint16_t allowed = allowance_.room(free, before);
+    if (allowed == 0 && free != 0) [[unlikely]]
+      path_.received.ring_full.add(1);
+    gather(*burst, allowed, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.receive(mbufs, room); });
     const std::uint16_t after = burst->packet_count();
     if (clock_.closes(before, after)) {
       if (timed) sampler_.lap(path_.received.receive, after);
@@ -68,7 +74,8 @@ class GatherStage final : public datapath::Stage {
 
   bool drain() override {
     while (handoff::Burst* burst = failed_ ? nullptr : ring_.acquire()) {
-      gather(*burst, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
+      gather(*burst, path_.burst - burst->packet_count(),
+             [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
       if (burst->empty()) return end();
       submit(*burst, false);
     }
@@ -91,9 +98,9 @@ class GatherStage final : public datapath::Stage {
   }
 
   template <typename F>
-  void gather(handoff::Burst& burst, F&& receive) {
+  void gather(handoff::Burst& burst, std::uint16_t most, F&& receive) {
     const gpu::TraceRange range("rx");
-    const std::uint16_t room = budget_.claim(path_.burst - burst.packet_count());
+    const std::uint16_t room = budget_.claim(most);
     const std::uint16_t received = receive(mbufs_.data(), room);
     budget_.give_back(room - received);
     if (received == 0) return;
@@ -139,6 +146,7 @@ class GatherStage final : public datapath::Stage {
     const std::uint64_t now = ticks_now();
     burst.set_stamp(now);
     clock_.submitted(now, burst.packet_count());
+    allowance_.published(burst.packet_count());
     counters_.batching.record(static_cast<std::uint64_t>(ticks_to_nanos(clock_.waited(now))));
     const std::uint64_t word = handoff::pack_ring_word(ring_.next_sequence(), burst.segment_count());
     if (!slots_.submit(ring_.next_slot(), filled_, word)) [[unlikely]] {
@@ -160,6 +168,7 @@ class GatherStage final : public datapath::Stage {
   BatchSlots& slots_;
   GatherCounters& counters_;
   GatherSettings settings_;
+  datapath::BurstAllowance allowance_;
   SharedRule clock_;
   datapath::StageSampler sampler_;
   std::size_t filled_ = 0;  ///< bytes of the open batch, alignment included

@@ -41,8 +41,9 @@ class StepWatch {
  public:
   struct Limits {
     std::chrono::nanoseconds named_after = std::chrono::seconds(10);  ///< a step says that it still runs
-    /// After an interrupt, a step of set-up ends the process with exit code 130, naming itself.
-    std::chrono::nanoseconds given_up_after = std::chrono::milliseconds(900);
+    /// After an interrupt, a step of set-up ends the process with exit code 130, naming itself. The rest of a second is
+    /// the system's, which takes back gigabytes.
+    std::chrono::nanoseconds given_up_after = std::chrono::milliseconds(500);
   };
 
   explicit StepWatch(const Limits& limits);

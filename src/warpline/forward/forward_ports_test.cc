@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/forward/forward_ports.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace warpline::forward {
+namespace {
+
+/// Returns the host memory of a loopback of four pipelines of jumbo frames.
+std::uint64_t jumbo_memory(std::uint16_t burst, bool adaptive, std::uint16_t slots) {
+  datapath::DatapathSettings settings;
+  settings.loopback_port.mtu = 9000;
+  settings.forward.loopback = true;
+  settings.forward.pipelines = 4;
+  settings.forward.ring_slots = slots;
+  settings.forward.burst = burst;
+  settings.forward.adaptive_burst = adaptive;
+  const datapath::ForwardLayout layout = datapath::lay_out_forward(settings, {runtime::kAnyNode}, 8);
+  return ForwardPorts(settings, layout, 9014, 64).host_memory().value;
+}
+
+/// With many slots a pool for a ring full of the largest bursts took gigabytes, and seconds to be made.
+TEST(ForwardPorts, BurstsThatAdaptTakeTheMemoryOfDefaultOnes) {
+  for (const std::uint16_t slots : {64, 256}) {
+    EXPECT_LE(jumbo_memory(512, true, slots), jumbo_memory(64, false, slots)) << slots;
+    EXPECT_LT(4 * jumbo_memory(512, true, slots), jumbo_memory(512, false, slots)) << slots;
+  }
+}
+
+TEST(ForwardPorts, FewSlotsOfBurstsThatAdaptTakeNoMoreThanTheRingHolds) {
+  for (const std::uint16_t slots : {1, 2, 4}) {
+    EXPECT_EQ(jumbo_memory(512, true, slots), jumbo_memory(512, false, slots)) << slots;
+  }
+}
+
+}  // namespace
+}  // namespace warpline::forward
