@@ -110,7 +110,7 @@ class IngestCommand {
         ingest.path == IngestPath::device || (ingest.memory && *ingest.memory != memory::MemoryKind::host);
     if (ingest.engine) {
       forward.engine = *ingest.engine;
-    } else if (ingest.memory == memory::MemoryKind::host || !ingest.frame.empty()) {
+    } else if (ingest.memory == memory::MemoryKind::host) {
       forward.engine = EngineKind::inline_;
     } else {
       const auto gpus = gpu::list_gpus();
@@ -122,7 +122,9 @@ class IngestCommand {
     } else {
       config_.pool.memory = ingest.path == IngestPath::device ? memory::MemoryKind::device : memory::MemoryKind::pinned;
     }
-    if (forward.engine == EngineKind::persistent && !is_given(loaded_, "forward.ctas")) forward.ctas = kPersistentCtas;
+    if (forward.engine == EngineKind::persistent && !is_given(loaded_, "forward.ctas")) {
+      forward.ctas = ingest.frame.empty() ? kPersistentCtas : 1;
+    }
     const std::uint16_t ring = config_.ports.empty() ? config_.port_defaults.rx_ring : config_.ports.front().rx_ring;
     forward.adaptive_burst = ingest.adaptive;
     if (ingest.adaptive) forward.burst = std::min(forward.burst, ring);
@@ -139,13 +141,14 @@ class IngestCommand {
     consumer_ = config_.forward.loopback || config_.run.verify ? ConsumerKind::verify : ConsumerKind::sum;
   }
 
-  /// Where the NIC writes GPU memory, its pools are what the budget is for.
+  /// Where the NIC writes GPU memory, its pools are what the budget is for, or half of it with frames.
   Result<void> check_device_pool() const {
-    const std::optional<Bytes>& budget = config_.ingest.gpu_memory;
     const Bytes taken = ports_->gpu_memory();
-    if (!budget || taken <= *budget) return {};
-    return usage_error(fmt::format("cannot keep {} bytes of GPU memory", budget->value),
-                       fmt::format("the packet buffers of the ports take {}", taken.value),
+    const Bytes budget = ingest::share_of_budget(config_.ingest, 1).packets;
+    if (!config_.ingest.gpu_memory || taken <= budget) return {};
+    return usage_error(fmt::format("cannot keep {} bytes of GPU memory", config_.ingest.gpu_memory->value),
+                       fmt::format("the packet buffers of the ports take {}{}", taken.value,
+                                   config_.ingest.frame.empty() ? "" : ", and half of it is for frames"),
                        "use a larger --gpu-memory, or a smaller --rx-ring, --tx-ring, --pool-cache or --data-room");
   }
 
@@ -266,9 +269,12 @@ class IngestCommand {
     report.totals = totals();
     const std::span<const port::Port> ports = ports_->ports();
     const std::span<const port::Port> near = config_.forward.loopback ? ports.first(1) : ports;
+    std::optional<Error> failure = forwarder_->failure();
+    const Result<std::optional<ingest::FrameTotals>> frames = paths_.end_frames();
+    if (!frames && !failure) failure = frames.error();
     report.ingest = ingest_report(*forwarder_, paths_, near, report.totals);
     report.ingest->consumer = config_.ingest.frame.empty() ? name(consumer_) : "frames";
-    if (const auto frames = paths_.end_frames()) add_frames(*report.ingest, *frames);
+    if (frames && *frames) add_frames(*report.ingest, **frames);
     report.ingest->engine = name(config_.forward.engine);
     report.ingest->memory_bytes += ports_->gpu_memory().value;
     if (on_gpu()) report.gpu = gpu_totals(config_.forward, report.ingest->memory_bytes);
@@ -289,7 +295,6 @@ class IngestCommand {
         if (counter.starts_with("fault_") && value != 0) report.ingest->faults.emplace_back(counter, value);
       }
     }
-    const std::optional<Error> failure = forwarder_->failure();
     if (failure) report.notes.push_back(failure->message());
     print(report, config_.run);
     if (failure) {

@@ -96,9 +96,16 @@ report::IngestReport ingest_report(const forward::Forwarder& forwarder, const in
   return report;
 }
 
-void add_frames(report::IngestReport& report, const flow::AssemblerCounts& counts) {
-  report.frames = {{"complete", counts.complete}, {"incomplete", counts.incomplete}, {"missing", counts.missing},
-                   {"skipped", counts.skipped},   {"restarts", counts.restarts},     {"streams", counts.streams}};
+void add_frames(report::IngestReport& report, const ingest::FrameTotals& frames) {
+  const flow::AssemblerCounts& counts = frames.counts;
+  report.frames = {{"complete", counts.complete},
+                   {"incomplete", counts.incomplete},
+                   {"missing", counts.missing},
+                   {"skipped", counts.skipped},
+                   {"restarts", counts.restarts},
+                   {"streams", counts.streams},
+                   {"longest_open_ns", frames.longest_open}};
+  report.consumed = {.packets = frames.consumed.packets, .bytes = frames.consumed.bytes, .sum = frames.consumed.sum};
   for (std::size_t i = 0; i < flow::kPlacements; ++i) {
     if (counts.placements[i] == 0) continue;
     report.frame_packets.emplace_back(flow::name(static_cast<flow::Placement>(i)), counts.placements[i]);

@@ -29,8 +29,8 @@ struct IngestSources {
 [[nodiscard]] report::IngestReport ingest_report(const forward::Forwarder& forwarder, const ingest::IngestPaths& paths,
                                                  std::span<const port::Port> near, const RunTotals& totals);
 
-/// Adds what became of frames and of the packets that were to be in them.
-void add_frames(report::IngestReport& report, const flow::AssemblerCounts& counts);
+/// Adds what became of frames and of the packets that were to be in them, and what the consumer of frames counted.
+void add_frames(report::IngestReport& report, const ingest::FrameTotals& frames);
 
 /// The GPUs of a run with an engine there.
 [[nodiscard]] report::GpuTotals gpu_totals(const datapath::ForwardSettings& forward, std::uint64_t memory_bytes);

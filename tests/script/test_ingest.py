@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receiving for a consumer: every byte of every packet is checked where it lies, and every packet is accounted for."""
 
+import ipaddress
 import itertools
+import random
 import signal
 import unittest
 
+from support import frames, pcap
 from support.case import LIVE_ROW, Case, needs_vnic
 
 PATHS = ("copy", "zerocopy", "copy-naive")
@@ -12,6 +15,28 @@ ENGINES = (("--engine", "inline"), ("--engine", "thread"), ("--engine", "thread"
 BATCHES = (1, 32, 256)
 SIZES = ("60", "64", "1514", "9014", "imix")
 PACKETS = 3000
+
+
+MASK = (1 << 64) - 1
+
+
+def word_sum(word, index):
+    x = word + (index + 1) * 0x9E3779B97F4A7C15 & MASK
+    x = (x ^ x >> 32) * 0x94D049BB133111EB & MASK
+    return x ^ x >> 29
+
+
+def frame_sum(index, payloads, length, packets):
+    """Of a frame with these payloads by their place, of the one stream with numbers from 0 on."""
+    salt = word_sum(index * packets, 0)
+    total = word_sum(index, salt) + word_sum(packets - len(payloads), salt + 1)
+    for slot, payload in payloads.items():
+        begin = slot * length
+        filled = bytes(begin % 8) + payload
+        filled += bytes(-len(filled) % 8)
+        for at in range(0, len(filled), 8):
+            total += word_sum(int.from_bytes(filled[at : at + 8], "little"), salt + 2 + begin // 8 + at // 8)
+    return total
 
 
 class IngestCase(Case):
@@ -126,6 +151,48 @@ class Ingest(IngestCase):
         doubled = frames["packets"].get("duplicate", 0) + frames["packets"].get("late", 0)
         self.assertEqual(doubled, faults["fault_duplicate"])
         self.assertEqual(frames["packets"]["placed"], 3200 - faults["fault_loss"])
+
+    def test_every_byte_of_a_frame_is_summed_where_it_lies(self):
+        """Packets of a capture, some of them lost, doubled and exchanged, against a model of frames of 8 times 21 bytes."""
+        chance = random.Random(4)
+        numbers = [n for n in range(8 * 50) if chance.random() > 0.05]
+        numbers += chance.sample(range(8 * 48, 8 * 50), 3)
+        for _ in range(40):
+            i = chance.randrange(1, len(numbers) - 6)
+            numbers[i], numbers[i + 5] = numbers[i + 5], numbers[i]
+        payloads = {n: chance.randbytes(21) for n in range(8 * 50)}
+        ends = ipaddress.ip_address("10.0.0.1"), ipaddress.ip_address("10.0.0.2")
+        sent = []
+        for n in numbers:
+            datagram = frames.udp(*ends, 5, 6, n.to_bytes(8, "big") + payloads[n])
+            sent.append(frames.ethernet(bytes(6), bytes(6), 0x0800, frames.ip(*ends, frames.UDP, datagram)))
+        capture = pcap.write(self.scratch.path / "frames.pcap", sent)
+        made = {}
+        for n in numbers:
+            made.setdefault(n // 8, {})[n % 8] = payloads[n]
+        expected = {
+            "packets": len(set(numbers)),
+            "bytes": 21 * len(set(numbers)),
+            "sum": sum(frame_sum(index, there, 21, 8) for index, there in made.items()) & MASK,
+        }
+        for path, engine, batch in itertools.product(PATHS, ENGINES[:2], (1, 64)):
+            with self.subTest(path=path, engine=engine, batch=batch):
+                ingest = self.report_of(
+                    self.warpline(
+                        *("ingest", "--port", f"net_pcap0,rx_pcap={capture}", "-m", "host", "--json", "--share-cores"),
+                        *("--path", path, *engine, "--batch", batch, "--frame", "packets=8,seq=0:64,payload=8:21"),
+                    )
+                )["ingest"]
+                self.assertEqual(ingest["consumed"], expected)
+                self.assertEqual(ingest["frames"]["missing"], sum(8 - len(there) for there in made.values()))
+
+    def test_frames_that_do_not_fit_the_budget_are_refused(self):
+        outcome = self.warpline(
+            *("ingest", "--loopback", "-m", "host", "--share-cores", "--gpu-memory", "4Mi"),
+            *("--frame", "packets=1024,seq=0:64,payload=8:1024"),
+        )
+        self.assertEqual(outcome.code, 2, outcome)
+        self.assertIn("use a larger --gpu-memory, of which half is for frames", outcome.stderr)
 
     def test_a_consumer_of_ones_own(self):
         report = self.ingest("--consumer", "user")

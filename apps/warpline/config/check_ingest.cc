@@ -104,7 +104,7 @@ class IngestChecker {
     const std::vector<port::PortSettings> made = {config_.port_defaults};
     const std::uint64_t paths = config_.forward.pipelines * std::max<std::uint64_t>(config_.ports.size(), 1);
     for (const port::PortSettings& port : config_.ports.empty() ? made : config_.ports) {
-      const auto slots = ingest::slots_within(Bytes{config_.ingest.gpu_memory->value / paths},
+      const auto slots = ingest::slots_within(ingest::share_of_budget(config_.ingest, paths).packets,
                                               ingest::batch_bytes(config_.forward.burst, port.mtu), 2);
       if (slots) continue;
       Error error = slots.error();
@@ -123,17 +123,13 @@ class IngestChecker {
     }
   }
 
-  /// One thread per queue assembles frames.
+  /// One thread or CTA per queue assembles frames.
   void check_frame() {
     const ingest::IngestSettings& ingest = config_.ingest;
     if (ingest.frame.empty()) return;
-    if (ingest.engine && runs_on_gpu(*ingest.engine)) {
-      refuse(fmt::format("cannot combine {} with {} {}", place("frame"), place("engine"), name(*ingest.engine)),
-             "frames are assembled by the CPU", "use --engine inline or thread");
-    }
     if (config_.forward.ctas > 1) {
       refuse(fmt::format("cannot combine {} with {} {}", place("frame"), place("ctas"), config_.forward.ctas),
-             "one thread per queue assembles frames", "use --ctas 1");
+             "one thread or CTA per queue assembles frames", "use --ctas 1");
     }
     if (ingest.consumer != ConsumerKind::automatic || config_.run.verify) {
       const std::string_view other = config_.run.verify ? "verify" : "consumer";

@@ -21,8 +21,9 @@ struct PacketBatch {
 
 /// What take_batch() does when no frame is free for a packet.
 enum class WhenFull : std::uint8_t {
-  stop,  ///< It ends before that packet: the caller gives the rest again.
-  drop,  ///< The packet is dropped as `no_frame`.
+  stop,   ///< It ends before that packet, which counts as `no_frame`: the caller gives the rest again.
+  drop,   ///< The packet is dropped as `no_frame`.
+  retry,  ///< As stop, but nothing is counted: the caller frees frames and gives the rest at once.
 };
 
 /// Takes a batch by a team of threads: all of them call it with the same arguments. The result, to the last byte and
@@ -54,7 +55,7 @@ class BatchAssembler {
   WARPLINE_HD BatchAssembler(Team& team, const AssemblerView& view) : team_(team), view_(view), core_(view) {}
 
   /// Takes at most `view.batch` descriptors. Returns, to each thread, how many were decided: all, or with
-  /// WhenFull::stop those before the first packet for which no frame is free.
+  /// WhenFull::stop or retry those before the first packet for which no frame is free.
   WARPLINE_HD std::uint32_t take(const PacketBatch& batch, WhenFull when_full) {
     BatchControl& control = *view_.control;
     team_.once([&] {
@@ -207,8 +208,8 @@ class BatchAssembler {
     const bool alone = ++control.events > kMaxEvents;
     for (;;) {
       const PlaceStep step = decide_one(batch, control.begin);
-      if (step.placement == Placement::no_frame && when_full == WhenFull::stop) {
-        ++control.placements[static_cast<std::size_t>(step.placement)];
+      if (step.placement == Placement::no_frame && when_full != WhenFull::drop) {
+        if (when_full == WhenFull::stop) ++control.placements[static_cast<std::size_t>(step.placement)];
         control.begin = batch.count;
         return;
       }

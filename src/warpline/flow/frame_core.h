@@ -130,11 +130,7 @@ class FrameCore {
   }
   /// Returns where the payload of a packet belongs.
   [[nodiscard]] WARPLINE_HD std::uint8_t* payload_at(std::uint32_t buffer, std::uint32_t slot) const {
-    const FramePlan& plan = view_.plan;
-    std::uint8_t* const frame = view_.data + buffer * view_.data_stride;
-    if (plan.packets_per_unit == 1) return frame + std::uint64_t{slot} * plan.unit_bytes;
-    const std::uint32_t unit = slot / plan.packets_per_unit;
-    return frame + std::uint64_t{unit} * plan.unit_bytes + plan.part_offset(slot - unit * plan.packets_per_unit);
+    return view_.data + buffer * view_.data_stride + view_.plan.slot_offset(slot);
   }
 
   /// Looks for frames that the consumer has released.

@@ -115,6 +115,11 @@ AssemblerMemory FrameLayout::parts_of(std::span<std::byte> memory) const {
 }
 
 AssemblerView FrameLayout::view(const AssemblerMemory& memory) const {
+  begin_queue(memory.queue);
+  return place(memory);
+}
+
+AssemblerView FrameLayout::place(const AssemblerMemory& memory) const {
   AssemblerView view{};
   view.plan = plan_;
   cut_state(plan_, batch_, memory.state.data(), view);
@@ -123,10 +128,15 @@ AssemblerView FrameLayout::view(const AssemblerMemory& memory) const {
   view.masks = view.data + frames_ * data_stride_;
   view.data_stride = data_stride_;
   view.mask_stride = mask_stride_;
-  *view.queue.handed_to = 0;
-  *view.queue.freed_to = frames_;
-  for (std::uint32_t i = 0; i < frames_; ++i) view.queue.freed[i] = i;
   return view;
+}
+
+void FrameLayout::begin_queue(std::span<std::byte> queue) const {
+  FrameQueueView view{};
+  cut_queue(frames_, queue.data(), view);
+  *view.handed_to = 0;
+  *view.freed_to = frames_;
+  for (std::uint32_t i = 0; i < frames_; ++i) view.freed[i] = i;
 }
 
 }  // namespace warpline::flow

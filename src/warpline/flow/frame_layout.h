@@ -41,6 +41,10 @@ class FrameLayout {
   /// Makes the view of memory that has the sizes above, and writes the queue's beginning: all frames are free. The
   /// state and the frames are not touched, so that they may be a GPU's.
   [[nodiscard]] AssemblerView view(const AssemblerMemory& memory) const;
+  /// Makes the view and touches nothing: all of the memory may be a GPU's.
+  [[nodiscard]] AssemblerView place(const AssemblerMemory& memory) const;
+  /// Writes the queue's beginning to `queue`, queue_memory() bytes that may be copied to where the queue is.
+  void begin_queue(std::span<std::byte> queue) const;
 
  private:
   explicit FrameLayout(const FramePlan& plan, std::uint32_t batch, std::uint64_t frames);

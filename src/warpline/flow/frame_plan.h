@@ -63,6 +63,18 @@ struct FramePlan {
     return left < payload_length ? left : payload_length;
   }
 
+  /// Returns where the payload of packet `slot` of a frame begins in the frame.
+  [[nodiscard]] WARPLINE_HD std::uint64_t slot_offset(std::uint32_t slot) const {
+    if (packets_per_unit == 1) return std::uint64_t{slot} * unit_bytes;
+    const std::uint32_t unit = slot / packets_per_unit;
+    return std::uint64_t{unit} * unit_bytes + part_offset(slot - unit * packets_per_unit);
+  }
+
+  /// Returns the payload bytes of packet `slot` of a frame.
+  [[nodiscard]] WARPLINE_HD std::uint32_t slot_bytes(std::uint32_t slot) const {
+    return part_bytes(packets_per_unit == 1 ? 0 : slot % packets_per_unit);
+  }
+
   /// Returns where packet `part` begins in its unit.
   [[nodiscard]] WARPLINE_HD std::uint32_t part_offset(std::uint32_t part) const {
     return part == 0 ? 0 : first_bytes + (part - 1) * payload_length;

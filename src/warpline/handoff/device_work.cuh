@@ -11,7 +11,8 @@
 namespace warpline::handoff {
 
 /// work_burst() by all threads of a CTA, one frame each at a time. Every thread gets the counts. Ends with a barrier.
-/// Work that a CTA does better in another way has an overload of its own.
+/// Work that a CTA does better in another way has an overload of its own; work that needs its bursts one after the
+/// other has, instead, a work_burst_in_order(burst, sequence, work) that sees to it.
 template <PacketWork W>
 __device__ BurstCounts work_burst_together(BurstView burst, W& work) {
   constexpr unsigned kWarp = 32;
@@ -98,7 +99,12 @@ __device__ void serve_burst_together(const DeviceLanes& lanes, std::uint64_t seq
   Segment* const segments = view.segments + (sequence & view.slot_mask) * view.segments_per_slot;
   const BurstView burst{segments, count_of(word)};
   if (lanes.pull != 0) pull_together(burst, lanes.pull);
-  const BurstCounts done = work_burst_together(burst, work);
+  BurstCounts done;
+  if constexpr (requires { work_burst_in_order(burst, sequence, work); }) {
+    done = work_burst_in_order(burst, sequence, work);
+  } else {
+    done = work_burst_together(burst, work);
+  }
   if (threadIdx.x == 0) {
     store_done(view, sequence, done);
     count.add(done.worked, lanes.ticks_per_nano);

@@ -7,6 +7,12 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/ingest/consumers/built_in_consumers.h"
 #include "warpline/ingest/consumers/consume_anywhere.h"
+#include "warpline/ingest/frames/host_frames.h"
+
+#if WARPLINE_DEVICE_CODE
+#include "warpline/flow/frame_gpu.h"
+#include "warpline/ingest/frames/gpu_frames.h"
+#endif
 
 namespace warpline::ingest {
 namespace {
@@ -21,6 +27,37 @@ Result<std::unique_ptr<IngestStages>> consume(const forward::StageParts& parts, 
   return consume_on_host(parts, settings, work);
 #endif
 }
+
+/// What to do about frames that do not fit is said in terms of the whole budget.
+Error too_small_for_frames(Error error) {
+  if (error.kind == ErrorKind::usage)
+    error.fix =
+        "use a larger --gpu-memory, of which half is for frames, or describe "
+        "a smaller window, smaller frames or fewer streams";
+  return error;
+}
+
+#if WARPLINE_DEVICE_CODE
+/// The stages of a path whose frames lie in GPU memory. All bursts of a path pass one assembler, so that a kernel that
+/// stays has one CTA for it.
+Result<std::unique_ptr<IngestStages>> assemble_on_gpu(const forward::StageParts& parts, const IngestSettings& settings,
+                                                      const flow::FrameDescription& description, Bytes memory,
+                                                      std::vector<std::unique_ptr<FrameSink>>& sinks) {
+  WARPLINE_TRY(IngestParts made, make_ingest_parts(parts, settings));
+  handoff::GpuEngineSetup setup = gpu_consumer_setup(parts, made);
+  const handoff::EngineView& ring = made.ring->engine_view();
+  auto frames = GpuFrames::create(
+      description, memory, {.gpu = setup.gpu, .batch = ring.segments_per_slot, .first_sequence = ring.first_sequence});
+  if (!frames) return too_small_for_frames(std::move(frames).error());
+  const AssembleOnGpu work = (*frames)->work();
+  sinks.push_back(*std::move(frames));
+  setup.ctas = 1;
+  setup.burst = static_cast<std::uint16_t>(flow::kFrameThreads);
+  setup.threads = flow::kFrameThreads;
+  setup.failover = false;
+  return make_consuming<handoff::GpuEngine<AssembleOnGpu>>(std::move(made), work, std::move(setup));
+}
+#endif
 
 }  // namespace
 
@@ -57,29 +94,34 @@ forward::StageMaker IngestPaths::user() {
 }
 
 forward::StageMaker IngestPaths::assembling() {
-  return [this](const forward::StageParts& parts) -> Result<std::unique_ptr<datapath::PathStages>> {
-    WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(settings_.frame));
-    WARPLINE_TRY(auto sink, FrameSink::create(description, share_of_budget(settings_, parts.layout.paths.size())));
-    frames_.push_back(std::move(sink));
-    return keep(consume_on_host(parts, settings_, AssembleFrames{frames_.back().get()}));
-  };
+  return [this](const forward::StageParts& parts) { return keep(assemble(parts)); };
 }
 
-std::optional<flow::AssemblerCounts> IngestPaths::end_frames() {
-  if (frames_.empty()) return std::nullopt;
-  flow::AssemblerCounts sum{};
-  for (const auto& sink : frames_) {
-    sink->end();
-    const flow::AssemblerCounts counts = sink->counts();
-    for (std::size_t i = 0; i < flow::kPlacements; ++i) sum.placements[i] += counts.placements[i];
-    sum.complete += counts.complete;
-    sum.incomplete += counts.incomplete;
-    sum.missing += counts.missing;
-    sum.skipped += counts.skipped;
-    sum.restarts += counts.restarts;
-    sum.streams += counts.streams;
+Result<std::unique_ptr<IngestStages>> IngestPaths::assemble(const forward::StageParts& parts) {
+  WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(settings_.frame));
+  const Bytes memory = share_of_budget(settings_, parts.layout.paths.size()).frames;
+  if (runs_on_gpu(parts.settings.forward.engine)) {
+#if WARPLINE_DEVICE_CODE
+    return assemble_on_gpu(parts, settings_, description, memory, frames_);
+#else
+    return gpu::built_without_cuda("frames in GPU memory");
+#endif
   }
-  return sum;
+  auto frames = HostFrames::create(description, memory);
+  if (!frames) return too_small_for_frames(std::move(frames).error());
+  const AssembleOnHost work{frames->get()};
+  frames_.push_back(*std::move(frames));
+  return consume_on_host(parts, settings_, work);
+}
+
+Result<std::optional<FrameTotals>> IngestPaths::end_frames() {
+  if (frames_.empty()) return std::optional<FrameTotals>{};
+  FrameTotals sum;
+  for (const auto& sink : frames_) {
+    WARPLINE_TRY(const FrameTotals totals, sink->end());
+    sum.merge(totals);
+  }
+  return std::optional(sum);
 }
 
 Tally IngestPaths::delivered() const {
@@ -125,6 +167,7 @@ IngestTotals IngestPaths::totals(const std::vector<std::unique_ptr<datapath::Que
     gpu.merge(path->sent.latency);
     if (totals.copies != 0) totals.submit.packets += path->received.packets.get();
   }
+  for (const auto& sink : frames_) totals.gpu_memory.value += sink->gpu_bytes().value;
   for (const Held& held : patterns_) totals.gpu_memory.value += held.memory->gpu_bytes().value;
   totals.submit.calls = totals.copies;
   totals.batching = LatencyTotals::of(batching);

@@ -10,7 +10,7 @@
 #include "warpline/base/statistics/run_totals.h"
 #include "warpline/forward/make_stages.h"
 #include "warpline/ingest/consumers/pattern_memory.h"
-#include "warpline/ingest/frame_sink.h"
+#include "warpline/ingest/frames/frame_sink.h"
 #include "warpline/ingest/ingest_settings.h"
 #include "warpline/ingest/ingest_stages.h"
 #include "warpline/traffic/traffic.h"
@@ -26,7 +26,7 @@ struct IngestTotals {
   LatencyTotals batching;                 ///< the first packet of a batch, until the batch closes
   LatencyTotals gpu;                      ///< from a batch closed to its consumer seen done
   LatencyTotals sending;                  ///< from then to all of it given to the transmit queue
-  Bytes gpu_memory;                       ///< that packets are copied into
+  Bytes gpu_memory;                       ///< that packets are copied into, and frames
   std::uint32_t slots = 0;                ///< batches that may be with the consumer at a time, of each path
   std::optional<ConsumerTally> consumed;  ///< what the consumer counted itself; after the run
 };
@@ -44,7 +44,8 @@ class IngestPaths {
   [[nodiscard]] forward::StageMaker summing();
   /// UserConsumer of the header that the build names.
   [[nodiscard]] forward::StageMaker user();
-  /// Frames as settings().frame, a valid description, says; on one host thread per path.
+  /// Frames as settings().frame, a valid description, says: in host memory by one thread per path, or in the memory of
+  /// the path's GPU, by one CTA at a time.
   [[nodiscard]] forward::StageMaker assembling();
   /// A consumer of one's own, on host threads.
   template <Consumer Work>
@@ -56,13 +57,15 @@ class IngestPaths {
   /// While the stages live. Exact after the run.
   [[nodiscard]] IngestTotals totals(const std::vector<std::unique_ptr<datapath::QueuePath>>& paths) const;
   [[nodiscard]] Tally delivered() const;
-  /// Hands over what is not complete and returns what became of packets and frames, if there are any. After the run.
-  [[nodiscard]] std::optional<flow::AssemblerCounts> end_frames();
+  /// Hands over what is not complete and returns what became of packets and frames, if there are any. Once, after the
+  /// run. The environment error of a GPU that failed.
+  [[nodiscard]] Result<std::optional<FrameTotals>> end_frames();
   /// The consumers' own counts, once the engines have ended.
   [[nodiscard]] std::optional<ConsumerTally> consumed() const;
 
  private:
   [[nodiscard]] Result<std::unique_ptr<datapath::PathStages>> keep(Result<std::unique_ptr<IngestStages>> made);
+  [[nodiscard]] Result<std::unique_ptr<IngestStages>> assemble(const forward::StageParts& parts);
   /// The memory that the path's engine compares with, made when it is first asked for.
   [[nodiscard]] Result<const PatternSource*> source_for(const forward::StageParts& parts,
                                                         const traffic::TrafficPlan& plan,

@@ -36,7 +36,7 @@ struct IngestSettings {
   ConsumerKind consumer = ConsumerKind::automatic;
   std::optional<EngineKind> engine;          ///< unset: persistent with a GPU, else inline
   std::optional<memory::MemoryKind> memory;  ///< where the consumer finds packets; unset: by path and engine
-  std::optional<Bytes> gpu_memory;           ///< budget of all queues together; unset: kDefaultBudget each
+  std::optional<Bytes> gpu_memory;           ///< budget of all queues and their frames; unset: kDefaultBudget each
   bool adaptive = false;                     ///< batches close by what the consumer was measured to take
   bool transmit = false;                     ///< packets that the consumer passes leave again
   std::string frame;   ///< packets become frames, as parse_frame_description() has it; empty: they do not
@@ -46,5 +46,16 @@ struct IngestSettings {
 
 /// Budget of one queue.
 inline constexpr Bytes kDefaultBudget{64U << 20};
+
+/// One path's share of the budget.
+struct BudgetShare {
+  Bytes packets;  ///< with the consumer
+  Bytes frames;   ///< that packets become, with all that assembles them: half of the budget, or nothing
+};
+[[nodiscard]] inline BudgetShare share_of_budget(const IngestSettings& settings, std::uint64_t paths) {
+  const std::uint64_t all = settings.gpu_memory ? settings.gpu_memory->value / paths : kDefaultBudget.value;
+  const std::uint64_t frames = settings.frame.empty() ? 0 : all / 2;
+  return {.packets = {all - frames}, .frames = {frames}};
+}
 
 }  // namespace warpline::ingest

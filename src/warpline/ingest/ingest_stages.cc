@@ -3,14 +3,10 @@
 
 namespace warpline::ingest {
 
-Bytes share_of_budget(const IngestSettings& settings, std::uint64_t paths) {
-  return {settings.gpu_memory ? settings.gpu_memory->value / paths : kDefaultBudget.value};
-}
-
 Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const IngestSettings& settings) {
   const datapath::ForwardSettings& forward = parts.settings.forward;
   const std::uint64_t paths = parts.layout.paths.size();
-  const Bytes budget = share_of_budget(settings, paths);
+  const Bytes budget = share_of_budget(settings, paths).packets;
   const std::uint64_t slot_bytes = batch_bytes(forward.burst, parts.mtu);
   IngestParts made{parts,
                    nullptr,

@@ -49,9 +49,6 @@ struct IngestParts {
   bool adaptive = false;
 };
 
-/// Returns one path's share of the budget.
-[[nodiscard]] Bytes share_of_budget(const IngestSettings& settings, std::uint64_t paths);
-
 /// Makes the ring of a path and, if it copies, its slots, within its share of the budget.
 [[nodiscard]] Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const IngestSettings& settings);
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/ingest/frames/host_frames.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "warpline/ingest/frames/frame_sum.h"
+
+namespace warpline::ingest {
+
+Result<std::unique_ptr<HostFrames>> HostFrames::create(const flow::FrameDescription& description, Bytes memory) {
+  constexpr std::size_t kAlignment = flow::FrameLayout::kAlignment;
+  const std::size_t size = memory.value / kAlignment * kAlignment;
+  Memory bytes(static_cast<std::byte*>(std::aligned_alloc(kAlignment, size)));
+  if (!bytes) {
+    return environment_error(fmt::format("{} bytes for frames", size), "there is not enough memory",
+                             "use a smaller --gpu-memory");
+  }
+  WARPLINE_TRY(const flow::FramePlan plan, flow::make_frame_plan(description, flow::PacketForm::ethernet));
+  WARPLINE_TRY(flow::FrameAssembler assembler,
+               flow::FrameAssembler::create(description, flow::PacketForm::ethernet, std::span(bytes.get(), size)));
+  return std::unique_ptr<HostFrames>(new HostFrames(std::move(bytes), plan, std::move(assembler)));
+}
+
+Result<FrameTotals> HostFrames::end() {
+  assembler_.flush();
+  consume_all();
+  totals_.counts = assembler_.counts();
+  return totals_;
+}
+
+void HostFrames::consume(const flow::Frame& frame) {
+  const std::uint64_t salt = frame_salt(frame);
+  ConsumerTally& consumed = totals_.consumed;
+  consumed.sum += frame_head_sum(frame);
+  for (std::uint32_t slot = 0; slot < plan_.packets; ++slot) {
+    if (frame.mask[slot] == 0) continue;
+    consumed.bytes += plan_.slot_bytes(slot);
+    consumed.sum += payload_sum(plan_, frame, salt, slot);
+  }
+  consumed.packets += frame.present;
+  totals_.longest_open =
+      std::max(totals_.longest_open, static_cast<std::uint64_t>(ticks_to_nanos(ticks_now() - frame.time)));
+}
+
+}  // namespace warpline::ingest
