@@ -117,11 +117,7 @@ class IngestCommand {
       if (!gpus && wants_gpu) return gpus.error();
       forward.engine = gpus ? EngineKind::persistent : EngineKind::inline_;
     }
-    if (!on_gpu() || ingest.path == IngestPath::copy || ingest.path == IngestPath::copy_naive) {
-      config_.pool.memory = memory::MemoryKind::host;
-    } else {
-      config_.pool.memory = ingest.path == IngestPath::device ? memory::MemoryKind::device : memory::MemoryKind::pinned;
-    }
+    config_.pool.memory = ingest::pool_memory(ingest.path, on_gpu());
     if (forward.engine == EngineKind::persistent && !is_given(loaded_, "forward.ctas")) {
       forward.ctas = ingest.frame.empty() ? kPersistentCtas : 1;
     }

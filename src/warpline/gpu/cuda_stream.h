@@ -9,6 +9,7 @@
 #include "warpline/base/result.h"
 
 struct CUstream_st;
+struct CUevent_st;
 
 namespace warpline::gpu {
 
@@ -52,6 +53,30 @@ class CudaStream {
   explicit CudaStream(CUstream_st* stream) : stream_(stream) {}
 
   std::unique_ptr<CUstream_st, Destroy> stream_;
+};
+
+/// Owns a CUDA event without a time: it marks a place on a stream. One thread at a time.
+class CudaEvent {
+ public:
+  /// On the calling thread's GPU.
+  [[nodiscard]] static Result<CudaEvent> create();
+
+  // For the data path: false when CUDA refuses.
+
+  /// Marks what is on the stream so far.
+  [[nodiscard]] bool record(const CudaStream& stream) const;
+  /// What is put on that stream from now on waits for what was marked.
+  [[nodiscard]] bool hold_back(const CudaStream& stream) const;
+  /// Never waits: idle once all that was marked has been done.
+  [[nodiscard]] CudaStream::State query() const;
+
+ private:
+  struct Destroy {
+    void operator()(CUevent_st* event) const;
+  };
+  explicit CudaEvent(CUevent_st* event) : event_(event) {}
+
+  std::unique_ptr<CUevent_st, Destroy> event_;
 };
 
 /// Copies from any host memory into that of a GPU, or back, and waits for it, as cudaMemcpy does on the default stream.

@@ -77,6 +77,32 @@ Result<void> CudaStream::check_word_writes() {
                            "install a newer NVIDIA driver, or use --path zerocopy");
 }
 
+Result<CudaEvent> CudaEvent::create() {
+  cudaEvent_t event = nullptr;
+  if (const cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming); code != cudaSuccess) {
+    return cuda_error("a CUDA event", code);
+  }
+  return CudaEvent(event);
+}
+
+bool CudaEvent::record(const CudaStream& stream) const {
+  return cudaEventRecord(event_.get(), stream.get()) == cudaSuccess;
+}
+
+bool CudaEvent::hold_back(const CudaStream& stream) const {
+  return cudaStreamWaitEvent(stream.get(), event_.get(), 0) == cudaSuccess;
+}
+
+CudaStream::State CudaEvent::query() const {
+  const cudaError_t code = cudaEventQuery(event_.get());
+  if (code == cudaSuccess) return CudaStream::State::idle;
+  return code == cudaErrorNotReady ? CudaStream::State::busy : CudaStream::State::failed;
+}
+
+void CudaEvent::Destroy::operator()(CUevent_st* event) const {
+  if (!gpus_abandoned()) (void)cudaEventDestroy(event);
+}
+
 bool copy_and_wait(void* to, const void* from, std::size_t bytes) {
   return cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess;
 }

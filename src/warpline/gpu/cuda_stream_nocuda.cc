@@ -12,6 +12,11 @@ Result<void> CudaStream::copy(void*, const void*, std::size_t) const { return bu
 bool CudaStream::queue_copy(void*, const void*, std::size_t) const { return false; }
 bool CudaStream::queue_word(std::uint64_t*, std::uint64_t) const { return false; }
 Result<void> CudaStream::check_word_writes() { return built_without_cuda("words that change behind a copy"); }
+Result<CudaEvent> CudaEvent::create() { return built_without_cuda("a CUDA event"); }
+bool CudaEvent::record(const CudaStream&) const { return false; }
+bool CudaEvent::hold_back(const CudaStream&) const { return false; }
+CudaStream::State CudaEvent::query() const { return CudaStream::State::failed; }
+void CudaEvent::Destroy::operator()(CUevent_st*) const {}
 bool copy_and_wait(void*, const void*, std::size_t) { return false; }
 void CudaStream::Destroy::operator()(CUstream_st*) const {}
 

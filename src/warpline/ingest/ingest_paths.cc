@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "warpline/gpu/cuda_error.h"
+#include "warpline/ingest/batches/stream_engine.h"
 #include "warpline/ingest/consumers/built_in_consumers.h"
-#include "warpline/ingest/consumers/consume_anywhere.h"
 #include "warpline/ingest/frames/host_frames.h"
 
 #if WARPLINE_DEVICE_CODE
@@ -91,6 +91,20 @@ forward::StageMaker IngestPaths::summing() {
 
 forward::StageMaker IngestPaths::user() {
   return [this](const forward::StageParts& parts) { return keep(consume(parts, settings_, UserConsumer{})); };
+}
+
+forward::StageMaker IngestPaths::batching(GpuBatchConsumer& consumer) {
+  return [this, &consumer](const forward::StageParts& parts) -> Result<std::unique_ptr<datapath::PathStages>> {
+    WARPLINE_TRY(IngestParts made, make_ingest_parts(parts, settings_, true));
+    const handoff::GpuEngineSetup like = forward::gpu_engine_setup(parts);
+    StreamEngineSetup setup{.gpu = like.gpu,
+                            .path = parts.index,
+                            .pull = made.slots == nullptr ? 0 : made.slots->pull(),
+                            .watchdog = like.watchdog,
+                            .lane = like.attendant,
+                            .name = like.name};
+    return keep(make_consuming<StreamEngine>(std::move(made), BatchWork{&consumer}, std::move(setup)));
+  };
 }
 
 forward::StageMaker IngestPaths::assembling() {

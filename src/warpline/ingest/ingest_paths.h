@@ -9,6 +9,8 @@
 #include "warpline/base/statistics/histogram.h"
 #include "warpline/base/statistics/run_totals.h"
 #include "warpline/forward/make_stages.h"
+#include "warpline/ingest/batches/gpu_batch.h"
+#include "warpline/ingest/consumers/consume_anywhere.h"
 #include "warpline/ingest/consumers/pattern_memory.h"
 #include "warpline/ingest/frames/frame_sink.h"
 #include "warpline/ingest/ingest_settings.h"
@@ -52,6 +54,15 @@ class IngestPaths {
   [[nodiscard]] forward::StageMaker consuming(const Work& work) {
     return [this, work](const forward::StageParts& parts) { return keep(consume_on_host(parts, settings_, work)); };
   }
+
+  /// A consumer of one's own, by any engine; on a GPU by the kernels that a .cu file of the program defines for it with
+  /// WARPLINE_DEVICE_WORK.
+  template <Consumer Work>
+  [[nodiscard]] forward::StageMaker consuming_anywhere(const Work& work) {
+    return [this, work](const forward::StageParts& parts) { return keep(consume_anywhere(parts, settings_, work)); };
+  }
+  /// Kernels of one's own for each batch in GPU memory. `consumer` outlives the stages.
+  [[nodiscard]] forward::StageMaker batching(GpuBatchConsumer& consumer);
 
   [[nodiscard]] const IngestSettings& settings() const { return settings_; }
   /// While the stages live. Exact after the run.

@@ -12,9 +12,9 @@
 
 namespace warpline::ingest {
 
-/// Receives from ports and hands every packet to a consumer of one's own on host threads, with all that this needs:
-/// cores are planned, DPDK is started, ports are opened. One a process, since DPDK is. One thread makes all calls but
-/// totals().
+/// Receives from ports and hands every packet to a consumer of one's own, on host threads or on a GPU, with all that
+/// this needs: cores are planned, DPDK is started, ports are opened. One a process, since DPDK is. One thread makes all
+/// calls but totals().
 class IngestRun {
  public:
   /// Receives from `settings.ports` from here on; each path's engine gets a copy of `consumer`. The engine of
@@ -24,10 +24,34 @@ class IngestRun {
                                                                 const IngestSettings& ingest, const Work& consumer,
                                                                 const runtime::RuntimeSettings& runtime = {}) {
     std::unique_ptr<IngestRun> run(new IngestRun(ingest));
-    prepare(settings, ingest);
+    WARPLINE_CHECK(prepare(settings, ingest));
     WARPLINE_TRY(run->forward_, forward::ForwardRun::start(settings, runtime, run->paths_.consuming(consumer)));
     return run;
   }
+
+  /// The same with any engine: on a GPU for a consumer whose kernels some .cu file of the program defines by
+  /// WARPLINE_DEVICE_WORK (handoff/device_work.cuh). Such a program links the archive warpline::dataplane_static, since
+  /// its kernels and the engines that launch them need the same CUDA runtime. A machine without a GPU is an environment
+  /// error.
+  template <Consumer Work>
+  [[nodiscard]] static Result<std::unique_ptr<IngestRun>> start_anywhere(datapath::DatapathSettings settings,
+                                                                         const IngestSettings& ingest,
+                                                                         const Work& consumer,
+                                                                         const runtime::RuntimeSettings& runtime = {}) {
+    std::unique_ptr<IngestRun> run(new IngestRun(ingest));
+    WARPLINE_CHECK(prepare(settings, ingest));
+    WARPLINE_TRY(run->forward_,
+                 forward::ForwardRun::start(settings, runtime, run->paths_.consuming_anywhere(consumer)));
+    return run;
+  }
+
+  /// The same for work of one's own on a CUDA stream, batch by batch in GPU memory or, of a path that lends, pinned
+  /// memory. `consumer` outlives the run; settings.forward.engine is of no account. A machine without a GPU is an
+  /// environment error.
+  [[nodiscard]] static Result<std::unique_ptr<IngestRun>> start_batches(datapath::DatapathSettings settings,
+                                                                        const IngestSettings& ingest,
+                                                                        GpuBatchConsumer& consumer,
+                                                                        const runtime::RuntimeSettings& runtime = {});
 
   /// Returns once `stop` is set or settings.packets have been received, and what was in hand was consumed.
   [[nodiscard]] Result<void> run(const std::atomic<bool>& stop) { return forward_->run(stop); }
@@ -39,8 +63,8 @@ class IngestRun {
 
  private:
   explicit IngestRun(const IngestSettings& settings) : transmits_(settings.transmit), paths_(settings) {}
-  /// Sets what an ingest path needs of the datapath.
-  static void prepare(datapath::DatapathSettings& settings, const IngestSettings& ingest);
+  /// Sets what an ingest path needs of the datapath. An environment error when there is no GPU for the engine.
+  [[nodiscard]] static Result<void> prepare(datapath::DatapathSettings& settings, const IngestSettings& ingest);
 
   bool transmits_;
   IngestPaths paths_;

@@ -21,6 +21,12 @@ enum class IngestPath : std::uint8_t {
 };
 constexpr auto names_of(IngestPath) { return enum_names<IngestPath>({"copy", "zerocopy", "device", "copy-naive"}); }
 
+/// Returns where ports receive into for a path, with a consumer on a GPU or on the host.
+[[nodiscard]] constexpr memory::MemoryKind pool_memory(IngestPath path, bool on_gpu) {
+  if (!on_gpu || path == IngestPath::copy || path == IngestPath::copy_naive) return memory::MemoryKind::host;
+  return path == IngestPath::device ? memory::MemoryKind::device : memory::MemoryKind::pinned;
+}
+
 /// What is done with each packet.
 enum class ConsumerKind : std::uint8_t {
   automatic,  ///< verify where the program makes the traffic or --verify is given, else sum

@@ -3,7 +3,7 @@
 
 namespace warpline::ingest {
 
-Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const IngestSettings& settings) {
+Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const IngestSettings& settings, bool pulls) {
   const datapath::ForwardSettings& forward = parts.settings.forward;
   const std::uint64_t paths = parts.layout.paths.size();
   const Bytes budget = share_of_budget(settings, paths).packets;
@@ -24,7 +24,7 @@ Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const In
   BatchSlotsShape shape{
       .slots = slots, .slot_bytes = slot_bytes, .gpu = {}, .naive = settings.path == IngestPath::copy_naive};
   if (runs_on_gpu(forward.engine)) shape.gpu = forward.gpu_of(parts.layout.paths[parts.index].queue);
-  shape.pulled = forward.engine == EngineKind::persistent && !shape.naive;
+  shape.pulled = (pulls || forward.engine == EngineKind::persistent) && !shape.naive;
   WARPLINE_TRY(made.slots, BatchSlots::create(shape));
   return made;
 }

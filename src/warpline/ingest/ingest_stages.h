@@ -49,8 +49,10 @@ struct IngestParts {
   bool adaptive = false;
 };
 
-/// Makes the ring of a path and, if it copies, its slots, within its share of the budget.
-[[nodiscard]] Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const IngestSettings& settings);
+/// Makes the ring of a path and, if it copies, its slots, within its share of the budget. `pulls`: the engine copies
+/// batches into GPU memory itself, as a persistent kernel does.
+[[nodiscard]] Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const IngestSettings& settings,
+                                                    bool pulls = false);
 
 /// A ring between `Begin`, a receiving stage, and a DeliverStage, with an engine beside it.
 template <handoff::Engine E, Consumer Work, typename Begin>

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/ingest/batches/stream_engine.h"
+
+#include <fmt/format.h>
+
+#include "warpline/base/time/clock.h"
+#include "warpline/gpu/device.h"
+#include "warpline/gpu/trace.h"
+#include "warpline/handoff/progress_watch.h"
+
+namespace warpline::ingest {
+namespace {
+
+constexpr Nanos kWatchPeriod{1'000'000};
+
+using State = gpu::CudaStream::State;
+using handoff::RingStop;
+
+}  // namespace
+
+Result<void> StreamEngine::prepare() {
+  WARPLINE_CHECK(gpu::use_gpu(setup_.gpu));
+  WARPLINE_TRY(registration_, gpu::HostRegistration::create(ring_.engine_region()));
+  WARPLINE_TRY(stream_, gpu::CudaStream::create());
+  WARPLINE_TRY(copies_, gpu::CudaStream::create());
+  for (std::uint32_t i = 0; i < ring_.slots(); ++i) {
+    WARPLINE_TRY(gpu::CudaEvent copied, gpu::CudaEvent::create());
+    WARPLINE_TRY(gpu::CudaEvent done, gpu::CudaEvent::create());
+    slots_.push_back({.copied = std::move(copied), .done = std::move(done)});
+  }
+  prepared_ = true;
+  return {};
+}
+
+Result<void> StreamEngine::start() {
+  if (!prepared_) WARPLINE_CHECK(prepare());
+  WARPLINE_TRY(thread_, handoff::start_lane_thread(setup_.name, setup_.lane.cpu, [this] { run(); }));
+  return {};
+}
+
+handoff::EngineLeft StreamEngine::stop(Nanos timeout) {
+  if (thread_.joinable()) {
+    const handoff::EngineView& view = ring_.engine_view();
+    view.request_stop(RingStop::drain);
+    if (!await_end(timeout)) {
+      view.request_stop(RingStop::now);
+      if (!await_end(kStopPatience)) called_hung_.store(true, std::memory_order_relaxed);
+    }
+    thread_.join();
+  }
+  return {ring_.undone()};
+}
+
+bool StreamEngine::await_end(Nanos timeout) const {
+  const std::uint64_t begin = ticks_now();
+  const std::uint64_t patience = timeout.value > 0 ? nanos_to_ticks(timeout) : 0;
+  while (!ended_.load(std::memory_order_acquire)) {
+    if (ticks_now() - begin > patience) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+void StreamEngine::run() {
+  failure_ = serve();
+  if (failure_) {
+    if (!refused_) gpu::abandon_gpus();
+    failed_.store(true, std::memory_order_release);
+  }
+  ended_.store(true, std::memory_order_release);
+}
+
+std::optional<Error> StreamEngine::serve() {
+  if (const Result<void> used = gpu::use_gpu(setup_.gpu); !used) return used.error();
+  const handoff::EngineView& view = ring_.engine_view();
+  handoff::ProgressWatch watch(view, nanos_to_ticks(setup_.watchdog));
+  std::uint64_t next = view.first_sequence;
+  std::uint64_t oldest = next;  // of those that were given
+  for (std::uint64_t next_look = 0;;) {
+    const RingStop stop = view.stop_requested();
+    bool moved = false;
+    for (; oldest != next; ++oldest) {
+      const State state = slot_of(oldest).done.query();
+      if (state == State::failed) return fault();
+      if (state == State::busy) break;
+      complete(oldest);
+      moved = true;
+    }
+    if (refused_ || stop == RingStop::now) {
+      // What was put on the stream reads packets until it has been done.
+      const State state = stream_->query();
+      if (state == State::failed) return fault();
+      if (oldest == next && state == State::idle) {
+        if (!refused_) return std::nullopt;
+        return environment_error(what(), "the consumer did not take a batch", "see what it says");
+      }
+    } else if (const handoff::BurstView burst = view.take(next)) {
+      if (!give(next, burst)) return fault();
+      if (!refused_) ++next;
+      moved = true;
+    } else if (stop == RingStop::drain && oldest == next) {
+      return std::nullopt;
+    }
+    if (const std::uint64_t now = ticks_now(); now >= next_look) {
+      next_look = now + nanos_to_ticks(kWatchPeriod);
+      if (gpu::gpus_abandoned()) return fault();
+      if (called_hung_.load(std::memory_order_relaxed) || watch.stalled(now)) {
+        return environment_error(what(),
+                                 fmt::format("batches wait and none was done for {} ms: a kernel of the consumer hangs",
+                                             setup_.watchdog.value / 1'000'000),
+                                 "look at it with compute-sanitizer, or set a longer watchdog");
+      }
+    }
+    if (!moved) handoff::lane_idle(setup_.lane.yield);
+  }
+}
+
+bool StreamEngine::give(std::uint64_t sequence, handoff::BurstView burst) {
+  const gpu::TraceRange range("engine");
+  Slot& slot = slot_of(sequence);
+  slot.count = burst.count;
+  slot.worked = 0;
+  for (std::uint32_t i = 0; i < burst.count; i += burst.segments[i].more + 1U) {
+    slot.worked = static_cast<std::uint16_t>(slot.worked + (burst.segments[i].verdict == Verdict::forward));
+  }
+  slot.given = ticks_now();
+  if (setup_.pull != 0 && !copy(burst, slot)) return false;
+  refused_ = !work_.consumer->consume({.segments = burst.segments,
+                                       .count = burst.count,
+                                       .path = setup_.path,
+                                       .sequence = sequence,
+                                       .gpu = setup_.gpu,
+                                       .stream = stream_->get()});
+  return refused_ || slot.done.record(*stream_);
+}
+
+bool StreamEngine::copy(handoff::BurstView burst, const Slot& slot) const {
+  std::uint8_t* const first = burst.segments[0].data;
+  const Segment& last = burst.segments[burst.count - 1];
+  const auto bytes = static_cast<std::size_t>(last.data + last.length - first);
+  if (bytes != 0 && !copies_->queue_copy(first, first + setup_.pull, bytes)) return false;
+  return slot.copied.record(*copies_) && slot.copied.hold_back(*stream_);
+}
+
+void StreamEngine::complete(std::uint64_t sequence) {
+  const handoff::EngineView& view = ring_.engine_view();
+  const Slot& slot = slot_of(sequence);
+  const Segment* const segments = view.segments + (sequence & view.slot_mask) * view.segments_per_slot;
+  handoff::BurstCounts counts;
+  for (std::uint32_t i = 0; i < slot.count; i += segments[i].more + 1U) {
+    const bool dropped = segments[i].verdict != Verdict::forward;
+    counts.exceptions = static_cast<std::uint16_t>(counts.exceptions + dropped);
+  }
+  counts.worked = slot.worked;
+  if (counters_.bursts.get() % handoff::kLaneSampling == 0) {
+    counters_.sampled_packets.add(counts.worked);
+    counters_.sampled_ticks.add(ticks_now() - slot.given);
+  }
+  counters_.bursts.add(1);
+  counters_.packets.add(counts.worked);
+  view.complete(sequence, counts);
+}
+
+std::string StreamEngine::what() const {
+  return fmt::format("the consumer of batches of {} on GPU {}", setup_.name, setup_.gpu);
+}
+
+Error StreamEngine::fault() const {
+  if (gpu::gpus_abandoned()) {
+    return environment_error(what(), "another engine found the GPU hung or faulty and gave it up",
+                             "see what it reports");
+  }
+  for (const auto& stream : {&stream_, &copies_}) {
+    if (const std::optional<Error> error = (*stream)->failure())
+      return environment_error(what(), error->why, error->fix);
+  }
+  return environment_error(what(), "CUDA refused a copy or an event", "start the program again");
+}
+
+}  // namespace warpline::ingest
