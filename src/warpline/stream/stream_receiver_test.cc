@@ -171,6 +171,39 @@ TEST_F(ReceiverTest, GoesAroundTheRingInOnePiece) {
   }
 }
 
+TEST_F(ReceiverTest, TellsHowFarUrgentBytesGo) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  peer.header().tcp.urgent = 300;
+  peer.send(0, 100, now_, packet::kTcpAck | packet::kTcpUrg);
+  const auto event = receiver_.poll();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(receiver_.view(id)->urgent_end, 300U);
+  peer.header().tcp.urgent = 10;
+  peer.send(100, 100, now_, packet::kTcpAck | packet::kTcpUrg);
+  peer.send(200, 100, now_);
+  EXPECT_EQ(receiver_.view(id)->urgent_end, 300U);
+  EXPECT_EQ(consume(receiver_, id), 300U);  // in their place among the others
+}
+
+TEST_F(ReceiverTest, AnswersNobodyWhoIsNoHost) {
+  for (const std::uint8_t first : {0, 127, 224, 255}) {
+    Peer peer(receiver_, 40000, 7);
+    peer.header().source = Ipv4Address{{first, 0, 0, 1}};
+    peer.send_syn(now_);
+  }
+  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+  EXPECT_EQ(receiver_.counters().get(Disposition::unrelated), 4U);
+}
+
+TEST_F(ReceiverTest, ForgetsTimestampsOfLongAgo) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  now_ = Nanos{now_.value + 25LL * 24 * 3600 * 1'000'000'000};  // the peer's clock has gone half around
+  peer.send(0, 100, now_);
+  EXPECT_EQ(consume(receiver_, id), 100U);
+}
+
 TEST_F(ReceiverTest, EndsInOrder) {
   Peer peer(receiver_, 40000, 7);
   const ConnectionId id = open(peer);

@@ -43,6 +43,7 @@ struct Connection {
   std::uint32_t initial = 0;      ///< the sequence number of our SYN
   std::uint32_t next_free = 0;    ///< place in the list of free ones
   std::uint64_t consumed = 0;     ///< bytes that the application has released
+  std::uint64_t urgent_end = 0;   ///< behind the last byte that the peer called urgent
   std::uint64_t announced = 0;    ///< the window's end as the peer last heard of it
   Nanos acknowledge_at = kNever;  ///< when a delayed acknowledgement is due
   Nanos retransmit_at = kNever;   ///< when our SYN or FIN is sent again

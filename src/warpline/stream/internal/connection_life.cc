@@ -89,6 +89,7 @@ std::optional<StreamView> ReceiverCore::view(ConnectionId id) const {
                     socket_address(connection->key.local, connection->key.local_port),
                     connection->state,
                     {ring, connection->receive.next - connection->consumed},
+                    connection->urgent_end,
                     connection->consumed};
 }
 

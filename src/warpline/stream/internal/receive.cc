@@ -8,6 +8,20 @@
 #include "warpline/stream/internal/receiver_core.h"
 
 namespace warpline::stream {
+namespace {
+
+/// Whether the peer's address is one that a host may have: not unspecified, loopback, group or broadcast (RFC
+/// 9293, 3.9.2.3).
+bool is_host(const ConnectionKey& key) {
+  if (key.remote[0] == 0 && key.remote[1] >> 32 == 0xffff) {
+    const auto first = static_cast<std::uint8_t>(key.remote[1] >> 24);
+    return first != 0 && first != 127 && first < 224;
+  }
+  const bool unspecified_or_loopback = key.remote[0] == 0 && key.remote[1] <= 1;
+  return !unspecified_or_loopback && key.remote[0] >> 56 != 0xff;
+}
+
+}  // namespace
 
 void ReceiverCore::receive(FrameRef frame, bool checksums_are_right, Nanos now) {
   counters_.dispositions[static_cast<std::size_t>(take(frame, checksums_are_right, now))].add(1);
@@ -23,6 +37,7 @@ Disposition ReceiverCore::take(FrameRef frame, bool checksums_are_right, Nanos n
   SynOptions offered;
   const SegmentReading segment = read_segment(frame, checksums_are_right, offered);
   if (segment.disposition != Disposition::stored) return segment.disposition;
+  if (!is_host(segment.key)) return Disposition::unrelated;
   const bool for_us = segment.key.local[0] == station_.local[0] && segment.key.local[1] == station_.local[1];
   if (!for_us) return Disposition::unrelated;
   Connection* const connection = table_.find(segment.key);
@@ -35,6 +50,9 @@ Disposition ReceiverCore::take(FrameRef frame, bool checksums_are_right, Nanos n
 
 Disposition ReceiverCore::deliver(Connection& connection, const SegmentReading& segment, FrameRef frame, Nanos now) {
   ReceiveState& state = connection.receive;
+  // RFC 7323, 5.5: what was heard so long ago may have wrapped around.
+  constexpr std::int64_t kOldestTimestamp = 24LL * 24 * 3600 * 1'000'000'000;
+  if (now.value - connection.last_heard.value > kOldestTimestamp) state.timestamp = segment.timestamp;
   const bool had_ended = state.end_reached;
   const std::uint64_t had = state.next;
   const bool urgent = state.acknowledge_now;
@@ -56,6 +74,7 @@ Disposition ReceiverCore::deliver(Connection& connection, const SegmentReading& 
   if (is_drop(acceptance.disposition) && acceptance.disposition != Disposition::duplicate)
     return acceptance.disposition;
   connection.last_heard = now;
+  if (segment.urgent != 0) take_urgent(connection, segment);
   connection.probes = 0;
   if (connection.phase == Phase::last_ack && segment.acknowledgement == connection.send_next()) {
     remove(connection);
@@ -88,6 +107,15 @@ Disposition ReceiverCore::take_reset(Connection& connection, const SegmentReadin
     remove(connection);
   }
   return Disposition::handled;
+}
+
+/// RFC 9293, 3.8.5: the pointer only moves on, and the application is told before the bytes are there.
+void ReceiverCore::take_urgent(Connection& connection, const SegmentReading& segment) {
+  const ReceiveState& state = connection.receive;
+  const std::int64_t end = offset_near(state.next, segment.sequence, state.initial) + segment.urgent;
+  if (end <= static_cast<std::int64_t>(connection.urgent_end)) return;
+  connection.urgent_end = static_cast<std::uint64_t>(end);
+  want_event(connection);
 }
 
 void ReceiverCore::touch(Connection& connection) {

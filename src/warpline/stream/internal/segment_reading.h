@@ -36,7 +36,7 @@ struct SegmentReading {
   Disposition disposition = Disposition::stored;  ///< `stored`, or why the frame is none for a connection
   std::uint8_t flags = 0;                         ///< packet::kTcpFin and the others
   bool has_timestamp = false;                     ///< whether it carries the timestamps option
-  std::uint16_t window = 0;                       ///< unscaled
+  std::uint16_t urgent = 0;                       ///< urgent data ends so many bytes behind `sequence`; 0: none
   std::uint32_t sequence = 0;
   std::uint32_t acknowledgement = 0;
   std::uint32_t timestamp = 0;       ///< TSval
@@ -148,7 +148,7 @@ WARPLINE_HD inline void read_timestamp(const packet::TcpView& tcp, SegmentReadin
     return reading;
   }
   reading.flags = tcp.flags();
-  reading.window = tcp.window();
+  reading.urgent = (reading.flags & packet::kTcpUrg) != 0 ? tcp.urgent() : 0;
   reading.sequence = tcp.sequence();
   reading.acknowledgement = tcp.acknowledgement();
   reading.payload_offset = parsed.payload_offset;
