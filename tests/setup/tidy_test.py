@@ -47,8 +47,7 @@ class TidyTest(unittest.TestCase):
         self.git("commit", "-m", "change")
 
     def look(self, *files):
-        key = tidy.Flags("one.dir", "clang++ -std=c++20")
-        return tidy.look_at(tidy.TREE, 0, key, list(files))
+        return tidy.look_at(tidy.TREE, "clang++ -std=c++20 -Wshadow", list(files))
 
     def test_what_changed_since_the_base_newest_first(self):
         self.git("init")
@@ -72,33 +71,49 @@ class TidyTest(unittest.TestCase):
             tidy.changed_files("")
         self.assertEqual(ended.exception.code, 77)
 
-    def test_batches_are_of_one_target_and_a_header_goes_with_the_nearest_source(self):
-        near, far = tidy.Flags("near.dir", "c++ -DNEAR"), tidy.Flags("far.dir", "c++ -DFAR")
-        flags = {f"src/near/{i}.cc": near for i in range(9)} | {"src/far/a.cc": far}
-        made = tidy.batches(["src/far/a.cc", "src/near/view.h", *(f"src/near/{i}.cc" for i in range(9))], flags)
-        self.assertEqual([(key.target, len(files)) for key, files in made], [("far.dir", 1), ("near.dir", 8), ("near.dir", 2)])
+    def test_batches_have_the_options_of_all_their_files_and_a_header_those_of_the_nearest_source(self):
+        few, more, other = ("c++ -DNEAR -O1 -DGTEST_HAS_PTHREAD=1", "c++ -DNEAR -isystem /a/../b", "c++ -DFAR")
+        flags = {source: tidy.Flags(command, tidy.options_that_decide(command))
+                 for source, command in [("src/few/a.cc", few), ("src/more/b.cc", more), ("src/other/c.cc", other)]}
+        self.assertEqual(flags["src/few/a.cc"].reads, {"-DNEAR"})
+        self.assertEqual(flags["src/more/b.cc"].reads, {"-DNEAR", "-isystem /b"})
+        files = ["src/few/view.h", "src/more/b.cc", "src/other/c.cc"]
+        self.assertEqual(tidy.batches(files, flags), [(more, files[:2]), (other, files[2:])])
+        many = [f"src/other/{i}.h" for i in range(tidy.BATCH + 1)]
+        self.assertEqual([len(part) for _, part in tidy.batches(many, flags)], [tidy.BATCH, 1])
 
     @unittest.skipUnless(tidy.tool("clang-tidy"), "there is no clang-tidy")
     def test_a_finding_names_its_file_once_and_a_sound_batch_has_none(self):
         self.write("src/sound.cc")
         self.write("src/other.cc", SOUND.replace("twice", "thrice"))
-        self.assertEqual(tidy.findings(self.look("src/sound.cc", "src/other.cc")), [])
-        shutil.rmtree(tidy.TREE / "0")
+        self.assertEqual(self.look("src/sound.cc", "src/other.cc"), [])
         self.write("src/unbraced.h", "#pragma once\n" + UNBRACED.replace("int most(int a, int b);\n", "inline int most(int a, int b);\n"))
-        found = tidy.findings(self.look("src/sound.cc", "src/unbraced.h"))
+        found = self.look("src/sound.cc", "src/unbraced.h")
         self.assertTrue(found)
         self.assertRegex(found[0], r"^src/unbraced\.h:\d+:\d+: error: .*\[readability-braces-around-statements")
 
     @unittest.skipUnless(tidy.tool("clang-tidy"), "there is no clang-tidy")
-    def test_files_whose_names_clash_are_looked_at_one_by_one(self):
+    def test_a_file_whose_names_clash_is_looked_at_alone(self):
         self.write("src/a.cc", "static const int kSame = 1;\nint a();\nint a() { return kSame; }\n")
-        self.write("src/b.cc", "static const int kSame = 2;\nint b();\nint b() { return kSame; }\n")
-        self.assertEqual(tidy.findings(self.look("src/a.cc", "src/b.cc")), [])
+        self.write("src/b.cc", UNBRACED + "static const int kSame = 2;\nint b();\nint b() { return kSame; }\n")
+        self.write("src/c.cc")
+        found = self.look("src/a.cc", "src/b.cc", "src/c.cc")
+        self.assertTrue(found)
+        for finding in found:
+            self.assertRegex(finding, r"^src/b\.cc:\d+:\d+: error: .*\[readability-braces-around-statements")
+
+    @unittest.skipUnless(tidy.tool("clang-tidy"), "there is no clang-tidy")
+    def test_the_compiler_s_warnings_count_where_the_file_alone_has_them(self):
+        self.write("src/a.cc", "static const int kSame = 1;\nint a();\nint a() { return kSame; }\n")
+        self.write("src/b.cc", "int b();\nint b() {\n  const int kSame = 2;\n  return kSame;\n}\n")
+        self.write("src/c.cc", "int c(int number);\nint c(int number) {\n  {\n    const int number = 1;\n    return number;\n  }\n}\n")
+        found = self.look("src/a.cc", "src/b.cc", "src/c.cc")
+        self.assertEqual([finding.split(":")[0] for finding in found if "clang-diagnostic-shadow" in finding], ["src/c.cc"])
 
     @unittest.skipUnless(tidy.tool("clang-tidy"), "there is no clang-tidy")
     def test_what_does_not_compile_is_a_finding(self):
         self.write("src/broken.cc", "int broken( {\n")
-        self.assertIn("clang-diagnostic-error", "".join(tidy.findings(self.look("src/broken.cc"))))
+        self.assertIn("clang-diagnostic-error", "".join(self.look("src/broken.cc")))
 
 
 if __name__ == "__main__":
