@@ -22,9 +22,9 @@ Result<MacAddress> parse_mac(std::string_view text) {
   MacAddress mac;
   if (text.size() != 17) return error;
   for (std::size_t i = 0; i < mac.bytes.size(); ++i) {
-    const std::string_view digits = text.substr(3 * i, 2);
-    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + 2, mac.bytes[i], 16);
-    if (failure != std::errc{} || end != digits.data() + 2) return error;
+    const char* const digits = &text[3 * i];
+    const auto [end, failure] = std::from_chars(digits, digits + 2, mac.bytes[i], 16);
+    if (failure != std::errc{} || end != digits + 2) return error;
     if (i + 1 < mac.bytes.size() && text[3 * i + 2] != ':') return error;
   }
   return mac;

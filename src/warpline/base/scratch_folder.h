@@ -50,7 +50,7 @@ class ScratchFolder {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// Writes a file, with the folders it is in; its whole path.
-  std::string write(const std::string& name, const std::string& bytes) const {
+  std::string write(const std::string& name, const std::string& bytes) {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << bytes;
     return path_ / name;

@@ -11,13 +11,13 @@ namespace {
 
 using testing::HasSubstr;
 
-void reserve(const ScratchFolder& sys, const std::string& folder, int reserved, int free) {
+void reserve(ScratchFolder& sys, const std::string& folder, int reserved, int free) {
   sys.write(folder + "/nr_hugepages", std::to_string(reserved) + "\n");
   sys.write(folder + "/free_hugepages", std::to_string(free) + "\n");
 }
 
 TEST(Hugepages, AreReadNodeByNode) {
-  const ScratchFolder sys;
+  ScratchFolder sys;
   sys.write("devices/system/node/online", "0-1\n");
   reserve(sys, "devices/system/node/node0/hugepages/hugepages-2048kB", 100, 40);
   reserve(sys, "devices/system/node/node1/hugepages/hugepages-2048kB", 10, 10);
@@ -30,7 +30,7 @@ TEST(Hugepages, AreReadNodeByNode) {
 }
 
 TEST(Hugepages, OfAKernelWithoutNuma) {
-  const ScratchFolder sys;
+  ScratchFolder sys;
   reserve(sys, "kernel/mm/hugepages/hugepages-2048kB", 8, 8);
   EXPECT_EQ(free_bytes(read_hugepages(sys.path())).value, 8ULL << 21);
 }

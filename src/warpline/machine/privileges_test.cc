@@ -9,7 +9,7 @@ namespace warpline::machine {
 namespace {
 
 TEST(Privileges, ReadsTheEffectiveSet) {
-  const ScratchFolder proc;
+  ScratchFolder proc;
   proc.write("self/status", "Name:\tx\nCapPrm:\tffffffffffffffff\nCapEff:\t0000000000003000\n");
   const Privileges some = read_privileges(proc.path());
   EXPECT_TRUE(some.net_raw);
@@ -20,7 +20,7 @@ TEST(Privileges, ReadsTheEffectiveSet) {
 }
 
 TEST(Privileges, AUserNamespaceGivesNoneOverTheMachine) {
-  const ScratchFolder proc;
+  ScratchFolder proc;
   proc.write("self/status", "CapEff:\tffffffffffffffff\n");
   proc.write("self/uid_map", "         0          0 4294967295\n");
   EXPECT_TRUE(read_privileges(proc.path()).ipc_lock);

@@ -12,7 +12,7 @@
 namespace warpline::port {
 namespace {
 
-constexpr int kPatience_s = 9;
+constexpr int kPatienceSeconds = 9;
 constexpr int kLooksASecond = 100;
 
 std::vector<std::string> names_of_down(std::span<const Port> ports) {
@@ -28,10 +28,10 @@ std::vector<std::string> names_of_down(std::span<const Port> ports) {
 std::vector<std::string> wait_for_links(std::span<const Port> ports, const std::atomic<bool>& stop) {
   std::vector<std::string> down = names_of_down(ports);
   if (!down.empty()) {
-    put_line(stderr,
-             fmt::format("warpline: note: waiting up to {} s for the link of {}", kPatience_s, fmt::join(down, ", ")));
+    put_line(stderr, fmt::format("warpline: note: waiting up to {} s for the link of {}", kPatienceSeconds,
+                                 fmt::join(down, ", ")));
   }
-  for (int look = 0; look < kPatience_s * kLooksASecond && !down.empty(); ++look) {
+  for (int look = 0; look < kPatienceSeconds * kLooksASecond && !down.empty(); ++look) {
     if (stop.load(std::memory_order_relaxed)) break;
     const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000'000 / kLooksASecond};
     nanosleep(&pause, nullptr);

@@ -99,7 +99,7 @@ TEST_F(PortTest, MovesAndIsClosedOnce) {
 }
 
 TEST_F(PortTest, MoreQueuesThanTheDeviceHasIsAUsageErrorThatSaysHowMany) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   const std::string in = folder.write("in.pcap", pcap_bytes({std::string(60, 'a')}));
   auto port = Port::open("net_pcap0,rx_pcap=" + in + ",tx_pcap=" + (folder.path() / "out.pcap").string());
   ASSERT_TRUE(port.ok()) << port.error().message();
@@ -176,7 +176,7 @@ TEST_F(PortTest, AnRssKeyThatTheDeviceCannotTakeIsReported) {
 }
 
 TEST_F(PortTest, JumboFramesPassDriversThatCannotSetAnMtu) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   const std::string in = folder.write("in.pcap", pcap_bytes({std::string(9014, 'a')}));
   PortSettings wanted = settings("net_pcap0,rx_pcap=" + in);
   wanted.mtu = 9000;
@@ -239,7 +239,7 @@ TEST_F(PortTest, RingPairRefusesWhatRingsCannotBe) {
 }
 
 TEST_F(PortTest, PcapInPcapOut) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   std::vector<std::string> frames;
   for (int i = 0; i < 100; ++i) frames.emplace_back(60 + i * 90, static_cast<char>(i));
   const std::string in = folder.write("in.pcap", pcap_bytes(frames));

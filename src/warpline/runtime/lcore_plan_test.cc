@@ -120,14 +120,15 @@ TEST(LcorePlan, NoProcessorIsAnEnvironmentError) {
 
 TEST(LcorePlan, ProcessorsThatEalDoesNotKnowAreNotToldToIt) {
   machine::Topology topology;
-  for (int id : {0, 300, 301}) topology.cpus.push_back({id, id, 0});
+  for (const int id : {0, 300, 301}) topology.cpus.push_back({id, id, 0});
   const LcorePlan plan = planned(topology, {on(0), on(0)});
   EXPECT_EQ(cpus_of(plan), (std::vector<int>{300, 301}));
   EXPECT_EQ(eal_lcores(plan), "0@(0),1@0,2@0");
 }
 
 TEST(LcorePlan, PrintsALineForEachWorker) {
-  LcorePlan plan = planned(machine::Topology::made_up(1, 4, 1), {{.name = "rx 0", .queues = "port 0 rx 0", .node = 0}});
+  const LcorePlan plan =
+      planned(machine::Topology::made_up(1, 4, 1), {{.name = "rx 0", .queues = "port 0 rx 0", .node = 0}});
   EXPECT_THAT(format(plan), HasSubstr("rx 0             1     1     1     0  port 0 rx 0\n"));
 }
 

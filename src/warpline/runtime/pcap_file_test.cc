@@ -22,7 +22,7 @@ void expect_refused(const std::string& path, const std::string& why) {
 }
 
 TEST(PcapFile, CountsWhatIsThere) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   const auto facts = check_pcap(folder.write("a.pcap", pcap_bytes({std::string(60, 'a'), std::string(9014, 'b')})));
   ASSERT_TRUE(facts.ok()) << facts.error().message();
   EXPECT_EQ(facts->packets, 2U);
@@ -38,28 +38,28 @@ TEST(PcapFile, RefusesAFolder) {
 }
 
 TEST(PcapFile, RefusesAnEmptyFile) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   expect_refused(folder.write("a.pcap", ""), "the file is empty");
 }
 
 TEST(PcapFile, RefusesACaptureOfNothing) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   expect_refused(folder.write("a.pcap", pcap_bytes({})), "it holds no packets");
 }
 
 TEST(PcapFile, RefusesAnotherLinkType) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   expect_refused(folder.write("a.pcap", pcap_bytes({"x"}, 113)), "LINUX_SLL");
   expect_refused(folder.write("b.pcap", pcap_bytes({"x"}, 101)), "RAW");
 }
 
 TEST(PcapFile, RefusesWhatIsNoCapture) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   expect_refused(folder.write("a.pcap", std::string(200, 'x')), "unknown file format");
 }
 
 TEST(PcapFile, RefusesEveryTruncation) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   const std::string whole = pcap_bytes({std::string(60, 'a'), std::string(60, 'b')});
   const std::size_t ends[] = {24, 24 + 16 + 60, whole.size()};
   for (std::size_t length = 0; length < whole.size(); ++length) {

@@ -45,7 +45,7 @@ TEST(PortSpec, RefusesWhatIsNeither) {
 }
 
 TEST(PortSpec, KnowsTheNodeOfADevice) {
-  const ScratchFolder sys;
+  ScratchFolder sys;
   sys.write("bus/pci/devices/0000:3b:00.0/numa_node", "1\n");
   sys.write("bus/pci/devices/0000:3c:00.0/numa_node", "-1\n");
   sys.write("class/net/eth1/device/numa_node", "3\n");
@@ -57,7 +57,7 @@ TEST(PortSpec, KnowsTheNodeOfADevice) {
 }
 
 TEST(PortSpec, AMissingInterfaceIsAnsweredWithThoseThatThereAre) {
-  const ScratchFolder sys;
+  ScratchFolder sys;
   sys.write("class/net/eth1/ifindex", "1");
   sys.write("class/net/veth0/ifindex", "2");
   expect_error(check_port_spec("net_af_packet0,iface=eth7", sys.path()), ErrorKind::usage, "there are: eth1, veth0");
@@ -66,7 +66,7 @@ TEST(PortSpec, AMissingInterfaceIsAnsweredWithThoseThatThereAre) {
 }
 
 TEST(PortSpec, PcapsAreReadBeforeDpdkSeesThem) {
-  const ScratchFolder folder;
+  ScratchFolder folder;
   const std::string good = folder.write("good.pcap", pcap_bytes({std::string(60, 'a')}));
   const std::string bad = folder.write("bad.pcap", pcap_bytes({}));
   EXPECT_TRUE(check_port_spec("net_pcap0,rx_pcap=" + good).ok());
@@ -76,7 +76,7 @@ TEST(PortSpec, PcapsAreReadBeforeDpdkSeesThem) {
 }
 
 TEST(PortSpec, APciDeviceMustBeThereWithADriverThatDpdkUses) {
-  const ScratchFolder sys;
+  ScratchFolder sys;
   const auto device = [&sys](const std::string& address, const std::string& driver) {
     sys.write("bus/pci/devices/" + address + "/vendor", "0x15b3");
     if (driver.empty()) return;

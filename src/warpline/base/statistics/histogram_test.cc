@@ -57,7 +57,7 @@ RC_GTEST_PROP(HistogramProperty, QuantileIsWithinOneBucketOfTheSortedValue, (std
 }
 
 RC_GTEST_PROP(HistogramProperty, MergeEqualsRecordingAll,
-              (std::vector<std::uint64_t> left, std::vector<std::uint64_t> right)) {
+              (const std::vector<std::uint64_t>& left, const std::vector<std::uint64_t>& right)) {
   Histogram one;
   Histogram two;
   Histogram all;
