@@ -85,7 +85,7 @@ class PacingWheel {
       }
       current_ = due;
       cascade();
-      Slot& slot = slots_[due % kSlots];
+      const Slot& slot = slots_[due % kSlots];
       while (slot.first != kNone && fired < limit) {
         const std::uint32_t index = slot.first;
         unlink(index);
@@ -203,7 +203,7 @@ class PacingWheel {
     for (unsigned level = kLevels - 1; level > 0; --level) {
       const unsigned in_level = static_cast<unsigned>(current_ >> (level * kSlotBits)) % kSlots;
       if ((occupied_[level] >> in_level & 1) == 0) continue;
-      Slot& slot = slots_[level * kSlots + in_level];
+      const Slot& slot = slots_[level * kSlots + in_level];
       while (slot.first != kNone) {
         const std::uint32_t index = slot.first;
         unlink(index);

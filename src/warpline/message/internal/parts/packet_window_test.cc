@@ -19,7 +19,7 @@ struct Model {
   std::set<std::uint64_t> arrived;
   std::uint64_t base = 0;
 
-  Answer ask(std::uint64_t number, std::uint64_t floor) const {
+  [[nodiscard]] Answer ask(std::uint64_t number, std::uint64_t floor) const {
     if (number < base) return Answer::stale;
     if (number - std::max(base, floor) >= PacketWindow::kSpan) return Answer::beyond;
     return arrived.count(number) != 0 ? Answer::duplicate : Answer::fresh;
@@ -29,7 +29,7 @@ struct Model {
     base = std::max(base, floor);
     while (arrived.count(base) != 0) ++base;
   }
-  bool gap() const { return !arrived.empty() && *arrived.rbegin() >= base; }
+  [[nodiscard]] bool gap() const { return !arrived.empty() && *arrived.rbegin() >= base; }
 };
 
 RC_GTEST_PROP(PacketWindow, is_a_set_with_a_floor, ()) {

@@ -184,7 +184,7 @@ void Reassembly::deliver_in_order(Session& session) {
     session.orders_void >>= 1;
     ++session.expected_order;
     if (!here) continue;
-    Message& message = core_.messages[index];
+    const Message& message = core_.messages[index];
     session.held_back.first = message.send_next;
     if (message.state == MessageState::withdrawn) {
       transfers_.free(index);

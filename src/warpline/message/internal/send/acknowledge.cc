@@ -71,7 +71,7 @@ void Recovery::acknowledge_group(Session& session, std::uint64_t first, std::uin
 
 void Recovery::acknowledge_packet(Session& session, std::uint64_t number, Tally& tally) {
   if (number >= session.sent.next()) return;
-  SentPacket& packet = session.sent.at(core_.blocks, number);
+  const SentPacket& packet = session.sent.at(core_.blocks, number);
   if (packet.state == SentState::in_flight) {
     leave_flight(session, packet);
     tally.bytes += packet.bytes;

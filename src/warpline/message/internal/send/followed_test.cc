@@ -157,7 +157,7 @@ TEST(Followed, what_is_malformed_ends_the_datagram) {
   EXPECT_EQ(counters.dropped(MessageDrop::malformed), 1U);
 
   // The first one says that another follows, but there is none.
-  std::vector<std::uint8_t> alone(whole.begin(), whole.begin() + header.packet_length());
+  const std::vector<std::uint8_t> alone(whole.begin(), whole.begin() + header.packet_length());
   many.net.inject(many.server, many.client.address, alone);
   EXPECT_EQ(counters.packets_in.get(), taken + 1);
   EXPECT_EQ(counters.dropped(MessageDrop::truncated), 1U);

@@ -60,13 +60,13 @@ void traffic_over(const Case& c, std::uint64_t seed) {
   }
 }
 
-class Reliability_ : public ::testing::TestWithParam<Case> {};
+class ReliableDelivery : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Reliability_, all_arrives_once) {
+TEST_P(ReliableDelivery, all_arrives_once) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) traffic_over(GetParam(), seed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, Reliability_,
+INSTANTIATE_TEST_SUITE_P(Networks, ReliableDelivery,
                          ::testing::Values(with("clean", [](Case&) {}),  //
                                            with("loss", [](Case& c) { c.impairment.loss = 10'000; }),
                                            with("heavy_loss", [](Case& c) { c.impairment.loss = 200'000; }),

@@ -206,7 +206,7 @@ TEST(PeerLost, ends_every_request_within_the_configured_time_and_reconnects) {
   EndpointConfig config = small();
   config.peer_timeout = Nanos{200'000'000};
   Two two(config);
-  for (std::uint32_t length : {0U, 32U, 5000U, 1U << 20}) ASSERT_EQ(two.request(length).status, CallStatus::ok);
+  for (const std::uint32_t length : {0U, 32U, 5000U, 1U << 20}) ASSERT_EQ(two.request(length).status, CallStatus::ok);
   two.net.run_for(Nanos{30'000});
   two.server.dead = true;
   const Nanos died = two.net.now;
@@ -281,7 +281,7 @@ TEST(Handshake, fails_with_a_reason) {
   deaf.accept = false;
   EndpointConfig narrow = small();
   narrow.max_sessions = 1;
-  Loopback::Host& refuser = net.add(deaf);
+  const Loopback::Host& refuser = net.add(deaf);
   Loopback::Host& full = net.add(narrow);
   static_cast<void>(net.connect(client, full));
   const auto outcome = [&](PeerAddress peer) {
