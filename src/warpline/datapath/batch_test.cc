@@ -39,7 +39,7 @@ TEST(PacketBudget, WithoutABoundGrantsEverything) {
   EXPECT_EQ(budget.claim(512), 512);
 }
 
-RC_GTEST_PROP(PacketBudgetProperty, NeverGrantsMoreThanItHas, (std::vector<std::uint16_t> wishes)) {
+RC_GTEST_PROP(PacketBudgetProperty, NeverGrantsMoreThanItHas, (const std::vector<std::uint16_t>& wishes)) {
   const std::uint64_t packets = *rc::gen::inRange<std::uint64_t>(1, 10'000);
   PacketBudget budget(packets);
   std::uint64_t received = 0;

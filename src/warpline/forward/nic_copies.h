@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "warpline/base/result.h"
 #include "warpline/port/port.h"
@@ -15,7 +15,7 @@ namespace warpline::forward {
 class NicCopies {
  public:
   /// `gpus`: one for all queues, or one for each.
-  explicit NicCopies(std::vector<std::uint16_t> gpus);
+  explicit NicCopies(std::span<const std::uint16_t> gpus);
   ~NicCopies();
 
   /// Prepares lanes for all queues of the port, before it is started; it can be started once. Ports of hardware do

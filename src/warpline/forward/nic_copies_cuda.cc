@@ -47,7 +47,7 @@ void collect(void* regions, void* begin, std::size_t length) {
 /// any kernel runs, waits for its queue to open it, and copies from start() on. Control thread.
 class NicCopies::Lanes {
  public:
-  explicit Lanes(std::vector<std::uint16_t> gpus) : gpus_(std::move(gpus)) {}
+  explicit Lanes(std::span<const std::uint16_t> gpus) : gpus_(gpus.begin(), gpus.end()) {}
 
   Result<void> install(const port::Port& port, const port::VnicCalls& vnic) {
     const rte_net_vnic_copy_engine engine{
@@ -109,7 +109,7 @@ class NicCopies::Lanes {
   Prepared opened_;
 };
 
-NicCopies::NicCopies(std::vector<std::uint16_t> gpus) : lanes_(std::make_unique<Lanes>(std::move(gpus))) {}
+NicCopies::NicCopies(std::span<const std::uint16_t> gpus) : lanes_(std::make_unique<Lanes>(gpus)) {}
 NicCopies::~NicCopies() = default;
 
 Result<void> NicCopies::start() { return lanes_->start(); }

@@ -6,7 +6,7 @@ namespace warpline::forward {
 
 class NicCopies::Lanes {};
 
-NicCopies::NicCopies(std::vector<std::uint16_t> /*gpus*/) {}
+NicCopies::NicCopies(std::span<const std::uint16_t> /*gpus*/) {}
 NicCopies::~NicCopies() = default;
 Result<void> NicCopies::start() { return {}; }
 void NicCopies::stop() {}

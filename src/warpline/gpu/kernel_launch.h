@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "warpline/base/result.h"
@@ -35,8 +36,9 @@ class KernelLaunch {
  private:
   template <typename T>
   void add(const T& argument) {
-    values_.push_back(std::make_unique<std::byte[]>(sizeof(T)));
-    std::memcpy(values_.back().get(), &argument, sizeof(T));
+    const auto bytes = std::as_bytes(std::span(&argument, 1));
+    values_.push_back(std::make_unique<std::byte[]>(bytes.size()));
+    std::ranges::copy(bytes, values_.back().get());
     addresses_.push_back(values_.back().get());
   }
 

@@ -29,7 +29,7 @@ using namespace testing;
 
 static_assert(Engine<GpuEngine<Touch>>);
 
-const auto name_of = [](const ::testing::TestParamInfo<EngineKind>& kind) { return std::string(name(kind.param)); };
+std::string name_of(const ::testing::TestParamInfo<EngineKind>& kind) { return std::string(name(kind.param)); }
 
 class GpuEngineTest : public ::testing::TestWithParam<EngineKind> {
  protected:
@@ -140,7 +140,7 @@ TEST_P(GpuEngineTest, StopsAnIdleEngineAndOneThatNeverStarted) {
 
 TEST_P(GpuEngineTest, OneFrameOfAMillionThatIsSkippedIsSeen) {
   std::vector<std::uint8_t, PageAllocator<std::uint8_t>> packets(kMillion);
-  Result<gpu::HostRegistration> registration =
+  const Result<gpu::HostRegistration> registration =
       gpu::HostRegistration::create(std::as_writable_bytes(std::span(packets)));
   ASSERT_TRUE(registration.ok());
   expect_skip_is_seen(

@@ -20,7 +20,7 @@ class EthdevRecycling {
   /// Descriptors of a batch: only a transmit queue whose tx_rs_thresh is the same gives any. 0: any batch.
   [[nodiscard]] virtual std::uint16_t requirement() const = 0;
   /// Owner: the lcore that polls both. Both ports are started.
-  virtual std::uint16_t move(port::PortQueue rx, port::PortQueue tx) = 0;
+  [[nodiscard]] virtual std::uint16_t move(port::PortQueue rx, port::PortQueue tx) = 0;
 };
 
 /// How buffers get into one receive queue.
@@ -29,7 +29,7 @@ struct RecycleHook {
   decltype(port::VnicCalls::recycle_mbufs) vnic = nullptr;
 
   [[nodiscard]] bool there() const { return ethdev != nullptr || vnic != nullptr; }
-  std::uint16_t move(port::PortQueue rx, port::PortQueue tx) const {
+  [[nodiscard]] std::uint16_t move(port::PortQueue rx, port::PortQueue tx) const {
     if (ethdev != nullptr) return ethdev->move(rx, tx);
     return vnic(rx.port, rx.queue, tx.port, tx.queue);
   }

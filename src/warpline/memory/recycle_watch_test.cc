@@ -22,20 +22,21 @@ struct Traffic {
 unsigned run_window(RecycleWatch& watch, const Traffic& traffic) {
   unsigned decisions = 0;
   for (std::uint32_t packets = 0; packets < RecycleWatch::kWindow; packets += kBurst * 8) {
-    for (std::uint8_t tx = 0; tx < traffic.eighths.size(); ++tx) {
-      for (std::uint32_t burst = 0; burst < traffic.eighths[tx]; ++burst) {
+    for (std::uint8_t tx = 0; const std::uint32_t eighths : traffic.eighths) {
+      for (std::uint32_t burst = 0; burst < eighths; ++burst) {
         if (watch.mapped().has(tx)) watch.came_back(kBurst * traffic.come_back / 8);
         if (watch.left(tx, kBurst)) {
           ++decisions;
           static_cast<void>(watch.decide());
         }
       }
+      ++tx;
     }
   }
   return decisions;
 }
 
-RecycleWatch::Mapping mapping(std::vector<std::uint8_t> tx) {
+RecycleWatch::Mapping mapping(const std::vector<std::uint8_t>& tx) {
   RecycleWatch::Mapping mapping;
   for (const std::uint8_t queue : tx) mapping.tx[mapping.count++] = queue;
   return mapping;
@@ -98,7 +99,7 @@ TEST(RecycleWatch, AShareNearTheBoundDoesNotFlutter) {
 
 TEST(RecycleWatch, WhatDoesNotComeBackIsLeftAndTriedEverMoreSeldom) {
   RecycleWatch watch;
-  const int kWindows = 2000;
+  constexpr int kWindows = 2000;
   int mapped = 0;
   for (int window = 0; window < kWindows; ++window) {
     run_window(watch, {{8}, 2});

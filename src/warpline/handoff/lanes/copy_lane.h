@@ -50,7 +50,7 @@ class CopyLane {
       const auto length = static_cast<std::uint32_t>(copies[i].length);
       pieces[0].data = static_cast<std::uint8_t*>(copies[i].to);
       pieces[0].length = length;
-      pieces[1].data = static_cast<std::uint8_t*>(const_cast<void*>(copies[i].from));
+      pieces[1].data = const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(copies[i].from));
       pieces[1].length = length;
     }
     ring_->publish();
