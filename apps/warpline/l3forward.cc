@@ -40,7 +40,7 @@ class L3ForwardRun {
   }
 
   Result<int> run() {
-    WARPLINE_TRY(route::RouteSet routes, plan());
+    WARPLINE_TRY(const route::RouteSet routes, plan());
     ports_.emplace(config_.datapath(), layout_, 0, config_.traffic.burst);
     const Bytes memory{ports_->host_memory().value + router::route_memory(config_.l3forward.lookup, routes).value};
     WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, plan_, inputs_.specs, memory));
@@ -50,8 +50,8 @@ class L3ForwardRun {
     report::announce(recycling_notes(loaded_, ports_->recycling()));
     link_notes_ = report::await_links(ports_->ports());
     report::announce(link_notes_);
-    WARPLINE_TRY(router_, router::Router::create(config_.datapath(), config_.l3forward, layout_, plan_, route_ports(),
-                                                 std::move(routes)));
+    WARPLINE_TRY(router_,
+                 router::Router::create(config_.datapath(), config_.l3forward, layout_, plan_, route_ports(), routes));
     router_->recycle_with(ports_->recycling());
     WARPLINE_CHECK(launch());
     const report::LiveResult live = supervise();

@@ -21,8 +21,8 @@ namespace warpline::bench {
 namespace {
 
 constexpr std::size_t kErrorsKept = 4096;
-constexpr double kLookForStop_s = 0.02;
-constexpr double kPatience_s = 0.5;  ///< with a child that was interrupted
+constexpr double kLookForStopSeconds = 0.02;
+constexpr double kPatienceSeconds = 0.5;  ///< with a child that was interrupted
 
 /// What the child writes, and the end of the pipe to read it from. Closed when the child has closed its own.
 class Drain {
@@ -86,7 +86,7 @@ bool collect(Drain& output, Drain& errors, double deadline_s, const std::atomic<
   while (output.reader() >= 0 || errors.reader() >= 0) {
     double left_s = deadline_s - report::monotonic_seconds();
     if (left_s <= 0 || (stop != nullptr && stop->load(std::memory_order_relaxed))) return false;
-    if (stop != nullptr) left_s = std::min(left_s, kLookForStop_s);
+    if (stop != nullptr) left_s = std::min(left_s, kLookForStopSeconds);
     std::array<pollfd, 2> waited{pollfd{output.reader(), POLLIN, 0}, pollfd{errors.reader(), POLLIN, 0}};
     if (poll(waited.data(), waited.size(), static_cast<int>(left_s * 1e3) + 1) < 0 && errno != EINTR) return false;
     if (waited[0].revents != 0) output.read_some(run.output);
@@ -114,7 +114,7 @@ Result<ChildRun> run_child(const std::string& program, const std::vector<std::st
   bool ended = collect(output, errors, deadline_s, stop, run);
   if (!ended && stop != nullptr && stop->load(std::memory_order_relaxed)) {
     kill(child, SIGINT);
-    ended = collect(output, errors, report::monotonic_seconds() + kPatience_s, nullptr, run);
+    ended = collect(output, errors, report::monotonic_seconds() + kPatienceSeconds, nullptr, run);
   }
   run.timed_out = !ended;
   if (run.timed_out) kill(child, SIGKILL);

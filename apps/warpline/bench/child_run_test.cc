@@ -40,7 +40,7 @@ TEST(ChildRun, KillsWhatHangs) {
 }
 
 TEST(ChildRun, IsInterruptedWhereItsParentStops) {
-  std::atomic<bool> stop{true};
+  const std::atomic<bool> stop{true};
   const auto run = run_child("/bin/sh", {"-c", "exec sleep 1000"}, kLong, &stop);
   ASSERT_TRUE(run.ok());
   EXPECT_EQ(run->code, 128 + SIGINT);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/options.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -14,7 +15,7 @@ namespace {
 
 /// A value other than the default for each option, in the environment's form.
 std::string other_value(const Option& option) {
-  static const std::map<std::string_view, std::string> kTexts = {
+  static const std::map<std::string_view, std::string> texts = {
       {"port", "net_null7"},
       {"config", "a.toml"},
       {"eal", "--log-level=8"},
@@ -60,7 +61,7 @@ std::string other_value(const Option& option) {
       {"frame", "packets=4,seq=0:32,payload=8:64"},
   };
   const bool counts_requests = option.name == "rate" && option.section == "message";
-  if (const auto found = kTexts.find(option.name); !counts_requests && found != kTexts.end()) return found->second;
+  if (const auto found = texts.find(option.name); !counts_requests && found != texts.end()) return found->second;
   return option.arity == Arity::flag ? "true" : "128";
 }
 
@@ -98,7 +99,7 @@ TEST(Options, EachHasAFlagAVariableAndALineInTheHelp) {
       if (option.name == "json" || option.name == "config") continue;
       const std::string value = other_value(option);
       const std::string ports = option.name == "address" ? " --port net_null0" : "";
-      const auto flagged = load_line(base + option.flag() + "=" + value + ports);
+      const auto flagged = load_line(fmt::format("{}{}={}{}", base, option.flag(), value, ports));
       const auto exported = load_line(base + ports, "", {{option.variable(command), value}});
       ASSERT_TRUE(flagged.ok() && exported.ok()) << option.name;
       EXPECT_EQ(value_in(option, flagged->config), value_in(option, exported->config)) << option.name;

@@ -29,7 +29,7 @@ void* counted_realloc(void* memory, std::size_t bytes, const char* /*file*/, int
 void counted_free(void* memory, const char* /*file*/, int /*line*/) { std::free(memory); }
 
 /// OpenSSL takes it only before it has allocated anything.
-const bool counting = CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free) == 1;
+const bool kCounting = CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free) == 1;
 
 constexpr std::uint32_t kSlots = 4;
 constexpr message::SessionNonces kSession{.client = 11, .server = 22, .client_session = 33, .server_session = 44};
@@ -67,7 +67,7 @@ class TwoEnds : public testing::Test {
 
 TEST_F(TwoEnds, BothWays) {
   const Sealed plain;
-  for (std::uint64_t number : {0UL, 1UL, 5UL, 2UL, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+  for (const std::uint64_t number : {0UL, 1UL, 5UL, 2UL, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
     for (const bool from_client : {true, false}) {
       message::PacketProtection& sender = from_client ? *client_ : *server_;
       message::PacketProtection& receiver = from_client ? *server_ : *client_;
@@ -186,7 +186,7 @@ TEST_F(TwoEnds, KeysChangeAndPacketsMayCrossTheChange) {
 }
 
 TEST_F(TwoEnds, NoAllocationOnTheWayOfAPacket) {
-  ASSERT_TRUE(counting);
+  ASSERT_TRUE(kCounting);
   Sealed packet;
   const std::size_t before = allocations;
   for (const std::uint64_t number : {std::uint64_t{1}, std::uint64_t{1} << kPacketsAKeyLog2, std::uint64_t{2}}) {
@@ -200,7 +200,7 @@ TEST_F(TwoEnds, NoAllocationOnTheWayOfAPacket) {
 }
 
 TEST_F(TwoEnds, ALiveSessionIsSmall) {
-  ASSERT_TRUE(counting);
+  ASSERT_TRUE(kCounting);
   message::SessionNonces another = kSession;
   ++another.server;
   // The derivation's own memory, given back at once, is in this.

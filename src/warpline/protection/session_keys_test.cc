@@ -55,13 +55,13 @@ TEST(SessionKeys, EverythingThatIsToldApartChangesAllSecrets) {
   };
   add(key, nonces);
   add(AesKey{}, nonces);
-  for (std::uint64_t message::SessionNonces::* field :
+  for (std::uint64_t message::SessionNonces::* const field :
        {&message::SessionNonces::client, &message::SessionNonces::server}) {
     message::SessionNonces other = nonces;
     other.*field ^= std::uint64_t{1} << 63;
     add(key, other);
   }
-  for (std::uint32_t message::SessionNonces::* field :
+  for (std::uint32_t message::SessionNonces::* const field :
        {&message::SessionNonces::client_session, &message::SessionNonces::server_session}) {
     message::SessionNonces other = nonces;
     other.*field ^= 1;

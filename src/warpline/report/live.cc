@@ -13,7 +13,7 @@
 namespace warpline::report {
 namespace {
 
-constexpr double kFirstLine_s = 0.25;
+constexpr double kFirstLineSeconds = 0.25;
 constexpr int kRowsAHeader = 20;
 
 /// `now - before`, field by field.
@@ -45,7 +45,7 @@ class LivePrinter {
  public:
   LivePrinter(const RunSettings& settings, std::FILE* out, std::FILE* err)
       : interval_s_(static_cast<double>(settings.interval.value) / 1e9),
-        next_s_(std::min(interval_s_, kFirstLine_s)),
+        next_s_(std::min(interval_s_, kFirstLineSeconds)),
         json_(settings.json_stream),
         file_(settings.json_stream ? out : err) {}
 
@@ -177,9 +177,9 @@ double monotonic_seconds() {
 
 LiveResult run_live(const RunSettings& settings, const LiveHooks& hooks, const std::atomic<bool>& stop_requested,
                     std::FILE* out, std::FILE* err) {
-  constexpr double kShortestSleep_s = 100e-6;
-  constexpr double kLongestSleep_s = 10e-3;
-  constexpr double kIdleSleep_s = 1e-3;  ///< while nothing has gone through
+  constexpr double kShortestSleepSeconds = 100e-6;
+  constexpr double kLongestSleepSeconds = 10e-3;
+  constexpr double kIdleSleepSeconds = 1e-3;  ///< while nothing has gone through
   const double bound_s = static_cast<double>(settings.seconds.value) / 1e9;
   LivePrinter printer(settings, out, err);
   RateClock clock(settings.warmup);
@@ -205,8 +205,8 @@ LiveResult run_live(const RunSettings& settings, const LiveHooks& hooks, const s
     }
     // The last progress must not seem later than it was: once stopped, every look counts. Nor the first one earlier.
     const double measured_s = clock.measured_s(elapsed_s);
-    const double look_s = measured_s > 0 ? measured_s / 100 : kIdleSleep_s;
-    sleep_for(stopped ? kShortestSleep_s : std::clamp(look_s, kShortestSleep_s, kLongestSleep_s));
+    const double look_s = measured_s > 0 ? measured_s / 100 : kIdleSleepSeconds;
+    sleep_for(stopped ? kShortestSleepSeconds : std::clamp(look_s, kShortestSleepSeconds, kLongestSleepSeconds));
   }
 }
 

@@ -73,7 +73,7 @@ class LiveRun : public testing::Test {
 
   static std::string text_of(std::FILE* file) {
     std::string text;
-    std::rewind(file);
+    EXPECT_EQ(std::fseek(file, 0, SEEK_SET), 0);
     for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
     return text;
   }
@@ -107,15 +107,15 @@ TEST_F(LiveRun, LeavesTheWarmUpOutOfTheRate) {
 }
 
 TEST_F(LiveRun, LeavesIdleTimeBeforeAndBehindOutOfTheRate) {
-  constexpr double kHour_s = 3600;
+  constexpr double kHourSeconds = 3600;
   FakeRun fake{.turns = 9, .packets = 100, .idle = 3, .most = 400};
   LiveHooks hooks = fake.hooks();
-  hooks.started_s -= kHour_s;  // nothing went through since then
+  hooks.started_s -= kHourSeconds;  // nothing went through since then
   const LiveResult result = run_live({}, hooks, stop_, out_.get(), err_.get());
-  EXPECT_GE(result.duration_s, kHour_s);
+  EXPECT_GE(result.duration_s, kHourSeconds);
   EXPECT_EQ(result.rate.tally, (Tally{400, 25'600}));
   EXPECT_GT(result.rate.seconds, 0);
-  EXPECT_LT(result.rate.seconds, kHour_s / 2);
+  EXPECT_LT(result.rate.seconds, kHourSeconds / 2);
 }
 
 TEST_F(LiveRun, OnePacketHasNoRate) {

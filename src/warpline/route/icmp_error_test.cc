@@ -24,7 +24,7 @@ bool may_send(const packet::FrameBytes& bytes, IcmpReason reason = IcmpReason::t
 packet::FrameBytes error_about(const packet::FrameBytes& offender, const IcmpError& error) {
   const std::uint32_t headers =
       std::holds_alternative<Ipv4Address>(error.own) ? kIcmpV4ErrorHeaders : kIcmpV6ErrorHeaders;
-  packet::FrameBytes room(headers - packet::EthernetView::kHeaderLength);
+  const packet::FrameBytes room(headers - packet::EthernetView::kHeaderLength);
   packet::FrameBytes bytes = room + offender;
   const auto have = static_cast<std::uint32_t>(offender.size() - packet::EthernetView::kHeaderLength);
   bytes.resize(headers + write_icmp_error(error, bytes.data() + headers, have));

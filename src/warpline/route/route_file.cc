@@ -229,9 +229,7 @@ class RouteBuilder {
   /// "via ADDR", "port N" or both. Most lines of a long file have one of a few hops: their text is remembered.
   Result<std::uint32_t> read_hop(Words words, const IpAddress& destination) {
     if (words.empty()) return error("it does not say where to", kHow);
-    const std::string_view text(
-        words.front().data(),
-        static_cast<std::size_t>(words.back().data() - words.front().data()) + words.back().size());
+    const std::string_view text(words.front().begin(), words.back().end());
     auto& known = known_[destination.index()];
     if (const auto found = known.find(text); found != known.end()) return found->second;
     WARPLINE_TRY(const NextHop hop, parse_hop(words, destination));

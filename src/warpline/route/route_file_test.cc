@@ -96,7 +96,7 @@ TEST(RouteFile, LinesLeadToGatewaysAndLinks) {
 }
 
 TEST(RouteFile, WrongLinesAreNamedWithTheirReason) {
-  const struct {
+  constexpr struct {
     const char* line;
     const char* message;
   } kCases[] = {

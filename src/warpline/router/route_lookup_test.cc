@@ -61,7 +61,9 @@ std::vector<Address> targets(Random& random, const std::vector<route::Route<Addr
   for (std::size_t i = 0; i < routes.size() && all.size() < datapath::kMaxBurst; ++i) {
     all.push_back(routes[i].prefix);  // the edges: the first address, and the one before it
     Address before = routes[i].prefix;
-    for (std::size_t byte = before.bytes.size(); byte-- > 0 && before.bytes[byte]-- == 0;) {
+    for (auto byte = before.bytes.rbegin(); byte != before.bytes.rend(); ++byte) {
+      --*byte;
+      if (*byte != 0xff) break;
     }
     all.push_back(before);
   }

@@ -117,7 +117,7 @@ Router::Router(const datapath::DatapathSettings& settings, const RouterSettings&
 Result<std::unique_ptr<Router>> Router::create(const datapath::DatapathSettings& settings,
                                                const RouterSettings& routing, const datapath::ForwardLayout& layout,
                                                const runtime::LcorePlan& plan, std::vector<RoutePort> ports,
-                                               route::RouteSet routes) {
+                                               const route::RouteSet& routes) {
   std::unique_ptr<Router> router =
       with_lookup(routing.lookup, [&]<typename Lookup>(Lookup*) -> std::unique_ptr<Router> {
         return std::make_unique<RouterBy<Lookup>>(settings, routing, layout, plan, std::move(ports));

@@ -29,11 +29,9 @@ class Router {
   static constexpr std::uint32_t kNeighbours = 65'536;
 
   /// `ports` in the order of the layout. `layout` and `plan` outlive the router.
-  [[nodiscard]] static Result<std::unique_ptr<Router>> create(const datapath::DatapathSettings& settings,
-                                                              const RouterSettings& routing,
-                                                              const datapath::ForwardLayout& layout,
-                                                              const runtime::LcorePlan& plan,
-                                                              std::vector<RoutePort> ports, route::RouteSet routes);
+  [[nodiscard]] static Result<std::unique_ptr<Router>> create(
+      const datapath::DatapathSettings& settings, const RouterSettings& routing, const datapath::ForwardLayout& layout,
+      const runtime::LcorePlan& plan, std::vector<RoutePort> ports, const route::RouteSet& routes);
   virtual ~Router() = default;
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;

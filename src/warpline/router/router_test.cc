@@ -77,7 +77,7 @@ class RouterTest : public testing::TestWithParam<LookupKind> {
     layout_ = lay_out_routing(settings_, {runtime::kAnyNode, runtime::kAnyNode}, 1);
     plan_ = *runtime::plan_lcores(*machine::Topology::of_machine(), layout_.requests, {});
     plan_.workers[0].gives_way = true;
-    auto router = Router::create(settings_, routing_, layout_, plan_, std::move(ports), *std::move(routes));
+    auto router = Router::create(settings_, routing_, layout_, plan_, std::move(ports), *routes);
     ASSERT_TRUE(router.ok()) << router.error().message();
     router_ = *std::move(router);
     lcore_ = std::thread([this] { router_->run(0); });

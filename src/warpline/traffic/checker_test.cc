@@ -59,7 +59,7 @@ void send_through(Bench& bench, std::uint32_t length) {
 }
 
 TEST(Checker, AcceptsEverySize) {
-  memory::PacketPool pool = make_test_pool(kBuffers, 9216);
+  const memory::PacketPool pool = make_test_pool(kBuffers, 9216);
   for (std::uint32_t size = kMinFrameBytes; size <= kMaxFrameBytes; ++size) {
     const auto plan = TrafficPlan::make(traffic_of_size(std::to_string(size), 1), 1);
     ASSERT_TRUE(plan.ok());
@@ -263,7 +263,7 @@ RC_GTEST_PROP(Checker, CountsWhatSetsCount, ()) {
 }
 
 TEST(Generator, KeepsCountingWhereAnEmptyPoolStoppedIt) {
-  memory::PacketPool pool = make_test_pool(7, 640);
+  const memory::PacketPool pool = make_test_pool(7, 640);
   const auto plan = TrafficPlan::make(traffic_of_size("1500"), 1);
   Generator generator(*plan, 0, *pool.get());
   Checker checker(*plan, {});
@@ -280,7 +280,7 @@ TEST(Generator, KeepsCountingWhereAnEmptyPoolStoppedIt) {
 }
 
 TEST(Generator, RefusesPoolsThatHoldNoFrame) {
-  memory::PacketPool pool = make_test_pool(63, 512);
+  const memory::PacketPool pool = make_test_pool(63, 512);
   EXPECT_TRUE(Generator::check_pool(*TrafficPlan::make(traffic_of_size("8192"), 1), *pool.get()).ok());
   const auto refused = Generator::check_pool(*TrafficPlan::make(traffic_of_size("8193"), 1), *pool.get());
   ASSERT_FALSE(refused.ok());

@@ -76,8 +76,8 @@ std::set<std::string> sources(const TrafficSettings& settings, std::size_t addre
   std::set<std::string> distinct;
   for (std::uint32_t flow = 0; flow < settings.flows; ++flow) {
     std::vector<std::uint8_t> frame = frame_of(*plan, flow);
-    std::string key(frame.begin() + address, frame.begin() + address + length);
-    const auto udp = frame.begin() + plan->head_bytes() - kStampBytes - 8;
+    std::string key(frame.data() + address, frame.data() + address + length);
+    const std::uint8_t* const udp = frame.data() + plan->head_bytes() - kStampBytes - 8;
     key.append(udp, udp + 2);
     EXPECT_EQ(verdict_of(frame), Verdict::forward);
     distinct.insert(key);

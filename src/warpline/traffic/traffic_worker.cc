@@ -15,13 +15,13 @@ namespace warpline::traffic {
 namespace {
 
 /// The longest that a worker may be off its core and still keep the rate: a scheduler's time slice.
-constexpr double kCatchUp_s = 0.005;
+constexpr double kCatchUpSeconds = 0.005;
 
 /// What counts at most of a turn in which nothing came: more than a scheduler's time slice, far less than a drain.
 constexpr Nanos kLongestGap{10'000'000};
 
 std::uint32_t limiter_depth(const TrafficGroup& group, std::uint32_t burst) {
-  return std::max(2 * burst, frames_in(group.options().rate, kCatchUp_s, group.plan().max_frame_bytes()));
+  return std::max(2 * burst, frames_in(group.options().rate, kCatchUpSeconds, group.plan().max_frame_bytes()));
 }
 
 }  // namespace

@@ -268,7 +268,8 @@ TEST(TrafficWorker, ReceivesWhatAnotherSends) {
     std::array<rte_mbuf*, 30> mbufs;
     ASSERT_EQ(other.fill(mbufs.data(), 30, 1).packets, 30);
     for (rte_mbuf* mbuf : mbufs) {
-      if (++sequence == 5 || sequence == 17) {
+      ++sequence;
+      if (sequence == 5 || sequence == 17) {
         rte_pktmbuf_free(mbuf);
       } else {
         wire.send(mbuf);
