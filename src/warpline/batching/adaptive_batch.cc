@@ -9,7 +9,6 @@ constexpr double kGain = 0.25;             // of the time alone
 constexpr std::uint32_t kDelays = 4;       // in a row
 constexpr std::uint32_t kLongestGap = 64;  // submissions
 constexpr double kPiece = 0.1;             // packets' cost by the fixed one, of a piece that is worth a lane
-constexpr double kPlenty = 4;              // the same of a batch whose fixed cost is a fifth of it
 
 /// Returns `end - begin`, which may be negative.
 double span(std::uint64_t begin, std::uint64_t end) {
@@ -60,7 +59,6 @@ void AdaptiveBatch::finished(std::uint64_t now) {
 void AdaptiveBatch::learn(double packets, double took) {
   cost_.add(packets, took);
   piece_ = packets_for(kPiece * cost_.fixed());
-  plenty_ = packets_for(kPlenty * cost_.fixed());
 }
 
 /// A batch beside `others`, at least `depth_`, was not delayed. Until the first delay it doubles, to be there soon.

@@ -37,9 +37,11 @@ struct AdaptiveBatchSettings {
 /// the engine can carry at all. Beyond a full batch rule 2 keeps as many of them in the engine as it takes.
 ///
 /// What an engine of several lanes changes. Packets are divided between the lanes that are free, unless the pieces
-/// become so small that their fixed cost counts, and a lane is not given more than a fixed cost of a fifth needs
-/// while others wait for less than their share. Submissions keep a distance, the longer the more lanes are busy, so
-/// that lanes become free one after another and not all at once.
+/// become so small that their fixed cost counts. Submissions keep a distance, the longer the more lanes are busy, so
+/// that lanes become free one after another and not all at once. And batches stay even: one takes no more than a
+/// twentieth longer than batches lately did, unless what waits, divided between all lanes, is more. Batches are told
+/// in order, so those behind a large one seem to be in flight until it has finished; what gathers meanwhile would make
+/// the next ones as large, and the engine would stay there, with a few large batches on its way and lanes without work.
 ///
 /// How `depth` is measured. The cost a + c n is learned from batches that were alone in the engine (CostLine). A batch
 /// behind others was delayed by them if it took over a quarter longer than that, and gained less than a quarter of it
@@ -96,6 +98,8 @@ class AdaptiveBatch {
       --until_trial_;
     }
     const double alone = cost_.at(count);
+    usual_ += (alone - usual_) / depth_;
+    even_ = packets_for(kEven * usual_ - cost_.fixed());
     last_ = count;
     last_at_ = now;
     gap_ = depth_ > 1 ? static_cast<std::uint64_t>(alone / (depth_ * (depth_ - 1))) : 0;
@@ -116,6 +120,7 @@ class AdaptiveBatch {
  private:
   static constexpr std::uint32_t kRemembered = 2 * kMostInFlight;
   static constexpr std::uint32_t kCrowd = 4;  ///< so many times the last batch is not kept at a distance from it
+  static constexpr double kEven = 1.05;       ///< of the usual time is what an even batch takes at most
   static constexpr double kTrial = 0.6;       ///< of the batch before: then about as long is left of that
 
   struct Flight {
@@ -137,7 +142,7 @@ class AdaptiveBatch {
   /// Returns how much of what waits one lane takes.
   [[nodiscard]] std::uint32_t whole(std::uint32_t waiting) const {
     const bool serial = depth_ == 1 && !starting_;
-    return std::min({waiting, largest_, serial ? largest_ : std::max(plenty_, waiting / depth_)});
+    return std::min({waiting, largest_, serial ? largest_ : std::max(even_, (waiting + depth_ - 1) / depth_)});
   }
   /// Returns how much of it one of `free` lanes takes.
   [[nodiscard]] std::uint32_t share(std::uint32_t waiting, std::uint32_t free) const {
@@ -156,9 +161,8 @@ class AdaptiveBatch {
   // What is known of the engine.
   CostLine cost_;
   std::uint32_t depth_ = 1;
-  std::uint32_t piece_ = 1;   ///< packets below which a batch is not divided between lanes
-  std::uint32_t plenty_ = 1;  ///< packets of which a lane takes more only if all lanes have so many
-  bool starting_ = true;      ///< no batch has been delayed by others so far
+  std::uint32_t piece_ = 1;  ///< packets below which a batch is not divided between lanes
+  bool starting_ = true;     ///< no batch has been delayed by others so far
 
   // Trials.
   std::uint32_t trial_gap_ = 0;    ///< submissions between two
@@ -170,6 +174,8 @@ class AdaptiveBatch {
   // Batches.
   std::uint32_t last_ = 0;      ///< packets of the last one
   std::uint64_t last_at_ = 0;   ///< its submission
+  double usual_ = 0;            ///< time that batches take alone, a mean over about as many as there are lanes
+  std::uint32_t even_ = 1;      ///< packets of which a lane takes more only if all lanes have so many
   std::uint64_t gap_ = 0;       ///< distance that the next one keeps from it for each batch in flight
   std::uint64_t next_ = 0;      ///< number of batches submitted
   std::uint64_t oldest_ = 0;    ///< number of batches finished

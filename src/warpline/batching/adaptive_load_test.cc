@@ -129,6 +129,30 @@ TEST(AdaptiveLoad, FindsTheLanesOfAnEngine) {
   }
 }
 
+/// Once a run is long enough that what gathered before the lanes were found is gone.
+TEST(AdaptiveLoad, LanesSettleNearTheBestFixedBatch) {
+  for (const double fixed : kFixedCosts) {
+    for (const std::uint32_t lanes : {4U, 16U}) {
+      const SimEngine engine{.fixed = fixed, .per_packet = 0.07, .slots = lanes, .lanes = lanes};
+      for (const double load : {0.3, 0.5, 0.7, 0.9}) {
+        for (const Arrivals kind : kArrivals) {
+          const double rate = engine.rate(512) * load;
+          if (rate > kMostPackets) continue;
+          const auto count = static_cast<std::size_t>(std::max(80'000.0, rate * 1200 * fixed));
+          Random random(1);
+          const std::vector<Time> packets = arrivals(kind, rate, count, random);
+          const SimSettings settings{.queue = 32'768, .from = packets[count / 4 * 3]};
+          AdaptiveBatch adaptive({512, kDeadline, engine.slots});
+          const Score ours = score(engine, packets, settings, adaptive);
+          const Score best = best_fixed(engine, packets, rate, 512, settings);
+          EXPECT_GE(ours.delivered, 0.95 * best.delivered) << LoadCase{engine, kind, load, 512};
+          EXPECT_LE(ours.p99, (kind == Arrivals::bursts ? 2.5 : 1.6) * best.p99) << LoadCase{engine, kind, load, 512};
+        }
+      }
+    }
+  }
+}
+
 TEST(AdaptiveLoad, FindsTheStagesOfAPipeline) {
   for (const double fixed : kFixedCosts) {
     for (const double per_packet : kPacketCosts) {
