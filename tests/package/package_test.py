@@ -22,6 +22,8 @@ from support.namespaces import Namespace, veth
 
 BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release")
 PATIENCE_S = 300
+NVCC = subprocess.run([ROOT / "setup/nvcc", "--print"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
+HAS_KERNELS = bool(NVCC) and "WARPLINE_DEVICE_CODE=1" in (BUILD / "build.ninja").read_text()
 CCACHE = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
 
 
@@ -102,6 +104,25 @@ class Package(unittest.TestCase):
                     self.greet_through_a_port(build)
                 needed = run("ldd", build / "hello_client")
                 self.assertEqual("libwarpline_message.so" in needed, kind == "OFF", needed)
+
+    @unittest.skipUnless(HAS_KERNELS, "no nvcc, or this build has no kernels")
+    def test_examples_with_kernels(self):
+        """Consumers of one's own in GPU memory. Without a GPU they say so in one line and end with 3."""
+        for kind in ("OFF", "ON"):
+            with self.subTest(static=kind):
+                build, _ = self.configure(self.all, f"kernels_{kind}", f"-DEXAMPLES_STATIC={kind}", f"-DCMAKE_CUDA_COMPILER={NVCC}")
+                run("cmake", "--build", build, "--target", "ingest_batches", "ingest_functor")
+                port = ("--packets", "1000", "net_null0,size=60")
+                for command in ([build / "ingest_batches", *port], [build / "ingest_functor", "persistent", *port]):
+                    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+                    if Path("/dev/nvidiactl").exists():
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                        self.assertRegex(done.stdout, r"received 1000, consumed 1000, dropped 0\n(below 64 bytes|small): 1000")
+                    else:
+                        self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+                        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                said = run(build / "ingest_functor", "inline", *port)
+                self.assertRegex(said, r"received 1000, consumed 1000, dropped 0\nsmall: 1000 packets of 60000 bytes\n")
 
     def test_an_example_by_pkg_config(self):
         environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}

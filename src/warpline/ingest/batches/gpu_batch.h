@@ -25,7 +25,10 @@ struct GpuBatch {
 };
 
 /// Puts work of its own on a stream for every batch. One object for all paths: each path has a thread of its own that
-/// calls consume(), so with several paths calls come at the same time.
+/// calls consume(), so with several paths calls come at the same time. Its kernels are loaded when they are first
+/// launched, and beside kernels that stay, as those that play a software NIC's DMA engine (--path device), CUDA may
+/// wait with that: there, load them before the run, by asking CUDA for their attributes or with
+/// CUDA_MODULE_LOADING=EAGER.
 class GpuBatchConsumer {
  public:
   virtual ~GpuBatchConsumer() = default;
