@@ -16,6 +16,10 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_batches(datapath::DatapathSe
 }
 
 Result<void> IngestRun::prepare(datapath::DatapathSettings& settings, const IngestSettings& ingest) {
+  if (!ingest.frame.empty()) {
+    return usage_error("frames", "a consumer of one's own takes packets or batches of them",
+                       "leave IngestSettings::frame empty, and give the packets to a flow::FrameAssembler");
+  }
   const bool on_gpu = runs_on_gpu(settings.forward.engine);
   if (on_gpu) {
     if (const auto gpus = gpu::list_gpus(); !gpus) return gpus.error();
