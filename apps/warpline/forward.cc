@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "commands.h"
+#include "forward_frame.h"
 #include "run_frame.h"
 #include "warpline/base/give_way.h"
-#include "warpline/datapath/run_inputs.h"
-#include "warpline/forward/forward_ports.h"
-#include "warpline/forward/forwarder.h"
 #include "warpline/forward/static_wire_proof.h"
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/trace.h"
@@ -25,10 +23,8 @@
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
-#include "warpline/runtime/workers.h"
 #include "warpline/traffic/generator.h"
 #include "warpline/traffic/send_frames.h"
-#include "warpline/traffic/traffic_worker.h"
 #include "warpline/workload/with_workload.h"
 
 namespace warpline {
@@ -41,28 +37,23 @@ class ForwardRun {
   explicit ForwardRun(const config::LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
   ForwardRun(const ForwardRun&) = delete;
   ForwardRun& operator=(const ForwardRun&) = delete;
-  /// Workers that were launched before an error are ended. All kernels end before any memory is given back, which waits
-  /// for those that run on the same GPU: the engines', and those that copy for software NICs.
   ~ForwardRun() {
     leaving_.emplace("giving back ports and memory", runtime::SetupStep::Of::clean_up);
-    if (far_) far_->stop();
-    if (forwarder_) forwarder_->stop();
-    workers_.reset();
-    if (forwarder_) forwarder_->finish();
-    if (ports_) ports_->stop();
+    wind_up(far_.get(), forwarder_.get(), workers_, ports_);
   }
 
   Result<int> run() {
     WARPLINE_CHECK(plan());
     if (config_.forward.nvtx) WARPLINE_CHECK(gpu::start_tracing());
-    ports_.emplace(config_.datapath(), layout_, traffic_ ? traffic_->max_frame_bytes() : 0, config_.traffic.burst);
-    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, plan_, inputs_.specs, ports_->host_memory()));
+    ports_.emplace(config_.datapath(), plan_.layout, traffic_ ? traffic_->max_frame_bytes() : 0, config_.traffic.burst);
+    WARPLINE_TRY(runtime::Eal eal,
+                 runtime::Eal::start(config_.runtime, plan_.lcores, plan_.inputs.specs, ports_->host_memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
     link_notes_ = report::await_links(ports_->ports());
     if (config_.forward.loopback) WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, ports_->sending_pool(1)));
     WARPLINE_CHECK(prepare());
-    report::announce(report::notes_of(plan_, *eal_, ports_->ports()));
+    report::announce(report::notes_of(plan_.lcores, *eal_, ports_->ports()));
     report::announce(recycling_notes(loaded_, ports_->recycling()));
     report::announce(link_notes_);
     WARPLINE_CHECK(launch());
@@ -76,18 +67,11 @@ class ForwardRun {
  private:
   /// All that can be decided, and refused, before DPDK starts.
   Result<void> plan() {
-    std::vector<int> nodes;
-    if (config_.forward.loopback) nodes = {runtime::kAnyNode};
     if (config_.forward.loopback || config_.forward.tx_first != 0) {
       WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
       traffic_.emplace(std::move(traffic));
     }
-    WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports));
-    config_.run.packets = inputs_.bound(config_.run.packets);
-    nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
-    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-    layout_ = datapath::lay_out_forward(config_.datapath(), nodes, topology.cpus.size());
-    WARPLINE_TRY(plan_, runtime::place_workers(config_.runtime, topology, layout_.requests));
+    WARPLINE_TRY(plan_, plan_forwarding(config_));
     return {};
   }
 
@@ -106,7 +90,8 @@ class ForwardRun {
 
   /// The last that can be refused: with one line, so notes come after it.
   Result<void> prepare() {
-    WARPLINE_TRY(forwarder_, forward::Forwarder::create(config_.datapath(), layout_, plan_, ports_->near()));
+    WARPLINE_TRY(forwarder_,
+                 forward::Forwarder::create(config_.datapath(), plan_.layout, plan_.lcores, ports_->near()));
     forwarder_->recycle_with(ports_->recycling());
     if (config_.forward.loopback) make_far_side();
     return forwarder_->prepare();
@@ -120,52 +105,24 @@ class ForwardRun {
     WARPLINE_CHECK(forwarder_->start());
     if (config_.forward.tx_first != 0) WARPLINE_CHECK(send_first());
     if (effect() != workload::FrameEffect::unknown) proof_.emplace(ports_->ports(), ports_->pools());
-    workers_.emplace(plan_);
+    workers_.emplace(plan_.lcores);
     started_s_ = report::monotonic_seconds();
-    for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
-      if (layout_.roles[role].kind == datapath::RoleKind::engine) continue;
-      if (layout_.roles[role].kind == datapath::RoleKind::far_side) {
-        traffic::TrafficWorker& worker = *far_workers_[layout_.roles[role].paths.front()];
-        WARPLINE_CHECK(workers_->launch(role, [&worker] { worker.run(); }));
-      } else {
-        WARPLINE_CHECK(workers_->launch(role, [this, role] { forwarder_->run(role); }));
-      }
-    }
-    return {};
+    return launch_roles(plan_, *forwarder_, far_workers_, *workers_);
   }
 
   void make_far_side() {
-    const traffic::MacRule macs =
-        effect() == workload::FrameEffect::macs_swapped ? traffic::MacRule::swapped : traffic::MacRule::unchanged;
-    far_ = std::make_unique<traffic::TrafficGroup>(
-        *std::move(traffic_),
-        traffic::TrafficGroup::Options{.workers = config_.forward.pipelines,
-                                       .macs = macs,
-                                       .packets = config_.run.packets,
-                                       .warmup = config_.run.warmup,
-                                       .window = ports_->window(),
-                                       .burst = config_.traffic.burst,
-                                       .rate = traffic::share_of(config_.traffic.rate, config_.forward.pipelines),
-                                       .drain = config_.traffic.drain});
-    for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
-      if (layout_.roles[role].kind != datapath::RoleKind::far_side) continue;
-      const std::uint16_t queue = layout_.roles[role].paths.front();
-      far_workers_.push_back(std::make_unique<traffic::TrafficWorker>(
-          *far_,
-          traffic::TrafficWorker::Place{.number = queue,
-                                        .port = ports_->ports()[1].id(),
-                                        .queue = queue,
-                                        .yields = plan_.workers[role].gives_way},
-          ports_->sending_pool(1)));
-    }
+    traffic::TrafficGroup::Options options = far_options(config_, *ports_);
+    if (effect() == workload::FrameEffect::macs_swapped) options.macs = traffic::MacRule::swapped;
+    far_ = std::make_unique<traffic::TrafficGroup>(*std::move(traffic_), options);
+    far_workers_ = far_workers(*far_, plan_, *ports_);
   }
 
   report::LiveResult supervise() {
     const auto stop = [this] { far_ ? far_->stop() : forwarder_->stop(); };
     const auto done = [this] {
-      if (far_ ? far_->done() : inputs_.used_up(config_.run.packets, forwarder_->received(), ports_->ports()))
-        forwarder_->stop();
-      if (config_.forward.on_gpu_failure == datapath::GpuFailure::stop && forwarder_->failure()) give_up();
+      stop_if_done(plan_, config_.run.packets, far_.get(), *forwarder_, ports_->ports());
+      if (config_.forward.on_gpu_failure == datapath::GpuFailure::stop && forwarder_->failure())
+        give_up(far_.get(), *forwarder_);
       if (uses_gpu() && !capturing_ && forwarded().packets >= config_.run.warmup) {
         capturing_ = true;
         gpu::start_profiler_capture();
@@ -179,13 +136,6 @@ class ForwardRun {
                              .done = done,
                              .stop = stop},
                             runtime::StopOnSignal::requested());
-  }
-
-  /// Nothing comes out of an engine any more: what is in it stays there.
-  void give_up() {
-    if (far_) far_->stop();
-    forwarder_->stop();
-    forwarder_->abandon();
   }
 
   [[nodiscard]] RunTotals totals() const {
@@ -271,7 +221,7 @@ class ForwardRun {
   }
 
   int report(const report::LiveResult& live) {
-    report::RunReport report = report_of(loaded_, live, plan_, *eal_, ports_->ports());
+    report::RunReport report = report_of(loaded_, live, plan_.lcores, *eal_, ports_->ports());
     report.totals = totals();
     if (far_ && !std::holds_alternative<std::monostate>(config_.traffic.rate)) report.queues = far_queues();
     report.counted = report::counted_by(*forwarder_);
@@ -301,9 +251,7 @@ class ForwardRun {
   runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
   const config::LoadedConfig& loaded_;
   config::Config config_;
-  datapath::RunInputs inputs_;
-  datapath::ForwardLayout layout_;
-  runtime::LcorePlan plan_;
+  ForwardPlan plan_;
   std::optional<traffic::TrafficPlan> traffic_;
   Tally first_;                          ///< of --tx-first, sent
   std::vector<std::string> link_notes_;  ///< of links that were down when the run began
@@ -314,7 +262,7 @@ class ForwardRun {
   std::optional<forward::StaticWireProof> proof_;
   std::unique_ptr<forward::Forwarder> forwarder_;
   std::unique_ptr<traffic::TrafficGroup> far_;
-  std::vector<std::unique_ptr<traffic::TrafficWorker>> far_workers_;
+  FarWorkers far_workers_;
   std::optional<runtime::Workers> workers_;
   double started_s_ = 0;
   bool capturing_ = false;  ///< by a profiler: from the end of the warm-up on

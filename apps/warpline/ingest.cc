@@ -9,13 +9,11 @@
 #include <vector>
 
 #include "commands.h"
+#include "forward_frame.h"
 #include "ingest_totals.h"
 #include "run_frame.h"
 #include "warpline/base/give_way.h"
 #include "warpline/base/time/clock.h"
-#include "warpline/datapath/run_inputs.h"
-#include "warpline/forward/forward_ports.h"
-#include "warpline/forward/forwarder.h"
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/trace.h"
 #include "warpline/ingest/ingest_paths.h"
@@ -25,9 +23,7 @@
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
-#include "warpline/runtime/workers.h"
 #include "warpline/traffic/generator.h"
-#include "warpline/traffic/traffic_worker.h"
 
 namespace warpline {
 namespace {
@@ -45,21 +41,17 @@ class IngestCommand {
       : loaded_(loaded), config_(loaded.config), paths_(config_.ingest) {}
   IngestCommand(const IngestCommand&) = delete;
   IngestCommand& operator=(const IngestCommand&) = delete;
-  /// Workers that were launched before an error are ended. All kernels end before any memory is given back.
   ~IngestCommand() {
     leaving_.emplace("giving back ports and memory", runtime::SetupStep::Of::clean_up);
-    if (far_) far_->stop();
-    if (forwarder_) forwarder_->stop();
-    workers_.reset();
-    if (forwarder_) forwarder_->finish();
-    if (ports_) ports_->stop();
+    wind_up(far_.get(), forwarder_.get(), workers_, ports_);
   }
 
   Result<int> run() {
     WARPLINE_CHECK(plan());
     if (config_.forward.nvtx) WARPLINE_CHECK(gpu::start_tracing());
-    ports_.emplace(config_.datapath(), layout_, traffic_ ? traffic_->max_frame_bytes() : 0, config_.traffic.burst);
-    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, plan_, inputs_.specs, ports_->host_memory()));
+    ports_.emplace(config_.datapath(), plan_.layout, traffic_ ? traffic_->max_frame_bytes() : 0, config_.traffic.burst);
+    WARPLINE_TRY(runtime::Eal eal,
+                 runtime::Eal::start(config_.runtime, plan_.lcores, plan_.inputs.specs, ports_->host_memory()));
     eal_.emplace(std::move(eal));
     WARPLINE_CHECK(ports_->open());
     WARPLINE_CHECK(check_device_pool());
@@ -70,7 +62,7 @@ class IngestCommand {
     link_notes_ = report::await_links(ports_->ports());
     if (config_.forward.loopback) WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, ports_->sending_pool(1)));
     WARPLINE_CHECK(prepare());
-    report::announce(report::notes_of(plan_, *eal_, ports_->ports()));
+    report::announce(report::notes_of(plan_.lcores, *eal_, ports_->ports()));
     report::announce(link_notes_);
     WARPLINE_CHECK(launch());
     const report::LiveResult live = supervise();
@@ -87,18 +79,11 @@ class IngestCommand {
   Result<void> plan() {
     WARPLINE_CHECK(choose_engine());
     choose_consumer();
-    std::vector<int> nodes;
-    if (config_.forward.loopback) nodes = {runtime::kAnyNode};
     if (config_.forward.loopback || consumer_ == ConsumerKind::verify) {
       WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
       traffic_.emplace(std::move(traffic));
     }
-    WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports));
-    config_.run.packets = inputs_.bound(config_.run.packets);
-    nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
-    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-    layout_ = datapath::lay_out_forward(config_.datapath(), nodes, topology.cpus.size());
-    WARPLINE_TRY(plan_, runtime::place_workers(config_.runtime, topology, layout_.requests));
+    WARPLINE_TRY(plan_, plan_forwarding(config_));
     return {};
   }
 
@@ -167,8 +152,8 @@ class IngestCommand {
 
   /// The last that can be refused: with one line, so notes come after it.
   Result<void> prepare() {
-    WARPLINE_TRY(forwarder_,
-                 forward::Forwarder::create(config_.datapath(), layout_, plan_, ports_->near(), stage_maker()));
+    WARPLINE_TRY(forwarder_, forward::Forwarder::create(config_.datapath(), plan_.layout, plan_.lcores, ports_->near(),
+                                                        stage_maker()));
     forwarder_->recycle_with(ports_->recycling());
     if (config_.forward.loopback) make_far_side();
     return forwarder_->prepare();
@@ -180,45 +165,19 @@ class IngestCommand {
       WARPLINE_CHECK(ports_->start_copies());
     }
     WARPLINE_CHECK(forwarder_->start());
-    workers_.emplace(plan_);
+    workers_.emplace(plan_.lcores);
     started_s_ = report::monotonic_seconds();
-    for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
-      if (layout_.roles[role].kind == datapath::RoleKind::engine) continue;
-      if (layout_.roles[role].kind == datapath::RoleKind::far_side) {
-        traffic::TrafficWorker& worker = *far_workers_[layout_.roles[role].paths.front()];
-        WARPLINE_CHECK(workers_->launch(role, [&worker] { worker.run(); }));
-      } else {
-        WARPLINE_CHECK(workers_->launch(role, [this, role] { forwarder_->run(role); }));
-      }
-    }
-    return {};
+    return launch_roles(plan_, *forwarder_, far_workers_, *workers_);
   }
 
   /// Without a rate the far side keeps as much on its way as fits, so that nothing is lost; with one it sends at that,
   /// and what is too much is the port's to drop.
   void make_far_side() {
-    const bool open_loop = is_given(loaded_, "traffic.rate") && !transmits();
-    traffic::TrafficGroup::Options options{.workers = config_.forward.pipelines,
-                                           .macs = traffic::MacRule::unchanged,
-                                           .packets = config_.run.packets,
-                                           .warmup = config_.run.warmup,
-                                           .window = open_loop ? 0 : ports_->window(),
-                                           .burst = config_.traffic.burst,
-                                           .rate = traffic::share_of(config_.traffic.rate, config_.forward.pipelines),
-                                           .drain = config_.traffic.drain};
+    traffic::TrafficGroup::Options options = far_options(config_, *ports_);
+    if (is_given(loaded_, "traffic.rate") && !transmits()) options.window = 0;
     if (!transmits()) options.arrived = [this] { return arrived(); };
     far_ = std::make_unique<traffic::TrafficGroup>(*traffic_, options);
-    for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
-      if (layout_.roles[role].kind != datapath::RoleKind::far_side) continue;
-      const std::uint16_t queue = layout_.roles[role].paths.front();
-      far_workers_.push_back(std::make_unique<traffic::TrafficWorker>(
-          *far_,
-          traffic::TrafficWorker::Place{.number = queue,
-                                        .port = ports_->ports()[1].id(),
-                                        .queue = queue,
-                                        .yields = plan_.workers[role].gives_way},
-          ports_->sending_pool(1)));
-    }
+    far_workers_ = far_workers(*far_, plan_, *ports_);
   }
 
   /// Packets that the consumer has taken or refused.
@@ -230,9 +189,8 @@ class IngestCommand {
 
   report::LiveResult supervise() {
     const auto done = [this] {
-      if (far_ ? far_->done() : inputs_.used_up(config_.run.packets, forwarder_->received(), ports_->ports()))
-        forwarder_->stop();
-      if (forwarder_->failure()) give_up();
+      stop_if_done(plan_, config_.run.packets, far_.get(), *forwarder_, ports_->ports());
+      if (forwarder_->failure()) give_up(far_.get(), *forwarder_);
       return !workers_->running();
     };
     return report::run_live(config_.run,
@@ -242,13 +200,6 @@ class IngestCommand {
                              .done = done,
                              .stop = [this] { far_ ? far_->stop() : forwarder_->stop(); }},
                             runtime::StopOnSignal::requested());
-  }
-
-  /// Nothing comes out of an engine any more: what is in it stays there.
-  void give_up() {
-    if (far_) far_->stop();
-    forwarder_->stop();
-    forwarder_->abandon();
   }
 
   [[nodiscard]] RunTotals totals() const {
@@ -261,7 +212,7 @@ class IngestCommand {
   }
 
   int report(const report::LiveResult& live) {
-    report::RunReport report = report_of(loaded_, live, plan_, *eal_, ports_->ports());
+    report::RunReport report = report_of(loaded_, live, plan_.lcores, *eal_, ports_->ports());
     report.totals = totals();
     const std::span<const port::Port> ports = ports_->ports();
     const std::span<const port::Port> near = config_.forward.loopback ? ports.first(1) : ports;
@@ -308,9 +259,7 @@ class IngestCommand {
   config::Config config_;
   ConsumerKind consumer_ = ConsumerKind::automatic;
   bool static_wires_ = false;  ///< which bring the same buffers again and again
-  datapath::RunInputs inputs_;
-  datapath::ForwardLayout layout_;
-  runtime::LcorePlan plan_;
+  ForwardPlan plan_;
   std::optional<traffic::TrafficPlan> traffic_;
   std::vector<std::string> link_notes_;  ///< of links that were down when the run began
 
@@ -320,7 +269,7 @@ class IngestCommand {
   ingest::IngestPaths paths_;
   std::unique_ptr<forward::Forwarder> forwarder_;
   std::unique_ptr<traffic::TrafficGroup> far_;
-  std::vector<std::unique_ptr<traffic::TrafficWorker>> far_workers_;
+  FarWorkers far_workers_;
   std::optional<runtime::Workers> workers_;
   double started_s_ = 0;
 };
