@@ -116,7 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   pair.sessions[0].push_back(pair.hosts[0].connect(pair.addresses[1], session_options, pair.now).session);
   if ((first & 4) != 0) {  // most of the time past the handshake
     for (int i = 0; i < 6; ++i) {
-      for (std::size_t side : {0, 1}) {
+      for (const std::size_t side : {0, 1}) {
         pair.transmit(side);
         for (auto& bytes : pair.wire[side]) pair.receive(1 - side, bytes, 0);
         pair.wire[side].clear();
@@ -232,7 +232,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static_cast<void>(host.next_deadline());
   }
   // Both ends are closed: everything that was begun must have ended, and all memory be back.
-  for (std::size_t side : {0, 1}) {
+  for (const std::size_t side : {0, 1}) {
     for (const message::SessionId session : pair.sessions[side])
       static_cast<void>(pair.hosts[side].close(session, pair.now));
     for (const std::uint64_t token : pair.tokens[side]) pair.hosts[side].transmitted(token);

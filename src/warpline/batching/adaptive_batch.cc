@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/batching/adaptive_batch.h"
 
+#include <cmath>
+
 namespace warpline::batching {
 namespace {
 
@@ -73,7 +75,7 @@ void AdaptiveBatch::raise(std::uint32_t others) {
 void AdaptiveBatch::lower() {
   starting_ = false;
   delays_ = 0;
-  if (depth_ > 1) depth_ = std::clamp(static_cast<std::uint32_t>(depth_ / least_delay_ + 0.5), 1U, depth_ - 1);
+  if (depth_ > 1) depth_ = std::clamp(static_cast<std::uint32_t>(std::lround(depth_ / least_delay_)), 1U, depth_ - 1);
 }
 
 }  // namespace warpline::batching

@@ -158,8 +158,8 @@ void expect_same(std::uint64_t seed, Take&& take, const MemorySource& source = h
   const Traffic traffic = make_traffic(description, random, 7 + random.below(80), source);
   std::vector<std::uint32_t> held;
   for (std::size_t begin = 0; begin < traffic.segments().size();) {
-    PacketBatch batch{traffic.segments().data() + begin, batch_of(traffic, begin, 1 + random.below(kBatch - 16)),
-                      begin};
+    const PacketBatch batch{traffic.segments().data() + begin, batch_of(traffic, begin, 1 + random.below(kBatch - 16)),
+                            begin};
     const std::uint32_t taken = take_in_order(in_order, batch, when_full);
     ASSERT_EQ(take(other.view, batch, retries ? WhenFull::retry : when_full), taken) << text;
     begin += taken;

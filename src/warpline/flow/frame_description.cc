@@ -41,8 +41,8 @@ Error refused(std::string_view key, std::string why, std::string fix) {
 class Entries {
  public:
   static Result<Entries> split(std::string_view text) {
-    static const std::vector<std::string> kKnown = {"format", "from", "heap", "first",  "jump",    "packets", "payload",
-                                                    "rate",   "seq",  "step", "stream", "streams", "restart", "window"};
+    static const std::vector<std::string> known = {"format", "from", "heap", "first",  "jump",    "packets", "payload",
+                                                   "rate",   "seq",  "step", "stream", "streams", "restart", "window"};
     Entries entries;
     for (std::size_t begin = 0; begin <= text.size();) {
       const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -53,9 +53,9 @@ class Entries {
         return usage_error(fmt::format("cannot read '{}' of the frame description", entry), "it is not KEY=VALUE",
                            fmt::format("write it like {}", kExample));
       }
-      if (std::ranges::find(kKnown, key) == kKnown.end()) {
+      if (std::ranges::find(known, key) == known.end()) {
         return usage_error(fmt::format("cannot read '{}' of the frame description", entry), "there is no such key",
-                           fmt::format("did you mean {}?", nearest(key, kKnown)));
+                           fmt::format("did you mean {}?", nearest(key, known)));
       }
       if (entries.find(key)) return refused(key, "it is given twice", "give it once");
       entries.entries_.push_back({key, entry.substr(equals + 1)});

@@ -79,7 +79,7 @@ TEST(PacketReading, NumbersAtFixedPlaces) {
 
 TEST(PacketReading, ShortPacketsAreNamed) {
   const FramePlan plan = plan_of("packets=4,seq=0:64,payload=8:20,stream=4:16");
-  FrameBytes bytes = packet::counting(31);
+  const FrameBytes bytes = packet::counting(31);
   expect_cuts_do_no_harm(plan, bytes, 28);
   EXPECT_EQ(reading_of(plan, packet::counting(27)).placement, Placement::too_short);
   EXPECT_EQ(reading_of(plan, bytes).key, 0x0405U);

@@ -26,7 +26,7 @@ struct ArrivalTable {
 
   /// True if `sequence` arrives for the first time. False: it has arrived before, or is kWindow or more behind the
   /// highest that arrived in its entry, and nobody knows.
-  WARPLINE_HD bool mark(std::uint16_t stream, std::uint64_t sequence) const {
+  [[nodiscard]] WARPLINE_HD bool mark(std::uint16_t stream, std::uint64_t sequence) const {
     std::uint32_t* const entry = rounds + (stream * kWindow + sequence % kWindow);
     const auto round = static_cast<std::uint32_t>(sequence / kWindow + 1);
 #if defined(__CUDA_ARCH__)

@@ -19,13 +19,15 @@ namespace {
 /// What both kinds of GPU slots have: places for packets and ready words in GPU memory.
 class GpuSlots : public BatchSlots {
  public:
-  std::optional<Error> failure() const override {
+  [[nodiscard]] std::optional<Error> failure() const override {
     if (!refused_.load(std::memory_order_acquire)) return std::nullopt;
     if (std::optional<Error> error = cause()) return error;
     return environment_error("a copy into GPU memory", "CUDA refused it", "start the program again");
   }
-  handoff::RingWord* ready_words() const override { return reinterpret_cast<handoff::RingWord*>(words_.data()); }
-  Bytes gpu_bytes() const override { return {memory_.size() + words_.size()}; }
+  [[nodiscard]] handoff::RingWord* ready_words() const override {
+    return reinterpret_cast<handoff::RingWord*>(words_.data());
+  }
+  [[nodiscard]] Bytes gpu_bytes() const override { return {memory_.size() + words_.size()}; }
 
  protected:
   GpuSlots(const BatchSlotsShape& shape, gpu::DeviceBuffer memory, gpu::DeviceBuffer words)
@@ -73,7 +75,7 @@ class StreamSlots final : public GpuSlots {
   }
 
  protected:
-  std::optional<Error> cause() const override {
+  [[nodiscard]] std::optional<Error> cause() const override {
     for (const gpu::CudaStream& stream : streams_) {
       if (std::optional<Error> error = stream.failure()) return error;
     }
@@ -96,8 +98,8 @@ class PulledSlots final : public BatchSlots {
   }
 
   bool submit(std::uint64_t /*slot*/, std::size_t /*bytes*/, std::uint64_t /*word*/) override { return true; }
-  std::ptrdiff_t pull() const override { return staging_ - places_; }
-  Bytes gpu_bytes() const override { return {memory_.size()}; }
+  [[nodiscard]] std::ptrdiff_t pull() const override { return staging_ - places_; }
+  [[nodiscard]] Bytes gpu_bytes() const override { return {memory_.size()}; }
 
  private:
   gpu::DeviceBuffer memory_;

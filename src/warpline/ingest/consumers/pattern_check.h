@@ -78,7 +78,7 @@ class PatternCheck {
 
  private:
   /// The bytes behind the head, in whatever segments.
-  WARPLINE_HD bool rest_matches(FrameRef frame, const traffic::Stamp& stamp) const {
+  [[nodiscard]] WARPLINE_HD bool rest_matches(FrameRef frame, const traffic::Stamp& stamp) const {
     const std::uint8_t* expected = source_->pattern.pattern(stamp);
     std::uint32_t skip = source_->pattern.head_bytes();
     for (std::uint16_t i = 0; i < frame.count; ++i) {

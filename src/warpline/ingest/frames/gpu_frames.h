@@ -62,7 +62,7 @@ class GpuFrames final : public FrameSink {
 
   [[nodiscard]] AssembleOnGpu work() const { return {view_, words_}; }
   Result<FrameTotals> end() override;
-  Bytes gpu_bytes() const override { return {memory_.size()}; }
+  [[nodiscard]] Bytes gpu_bytes() const override { return {memory_.size()}; }
 
  private:
   GpuFrames(int gpu, gpu::DeviceBuffer memory, const flow::AssemblerView& view, GpuFrameWords* words);

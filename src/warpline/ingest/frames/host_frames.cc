@@ -19,9 +19,9 @@ Result<std::unique_ptr<HostFrames>> HostFrames::create(const flow::FrameDescript
                              "use a smaller --gpu-memory");
   }
   WARPLINE_TRY(const flow::FramePlan plan, flow::make_frame_plan(description, flow::PacketForm::ethernet));
-  WARPLINE_TRY(flow::FrameAssembler assembler,
+  WARPLINE_TRY(const flow::FrameAssembler assembler,
                flow::FrameAssembler::create(description, flow::PacketForm::ethernet, std::span(bytes.get(), size)));
-  return std::unique_ptr<HostFrames>(new HostFrames(std::move(bytes), plan, std::move(assembler)));
+  return std::unique_ptr<HostFrames>(new HostFrames(std::move(bytes), plan, assembler));
 }
 
 Result<FrameTotals> HostFrames::end() {

@@ -37,8 +37,8 @@ class HostFrames final : public FrameSink {
   };
   using Memory = std::unique_ptr<std::byte, FreeMemory>;
 
-  HostFrames(Memory memory, const flow::FramePlan& plan, flow::FrameAssembler assembler)
-      : memory_(std::move(memory)), plan_(plan), assembler_(std::move(assembler)), frames_(assembler_.queue()) {}
+  HostFrames(Memory memory, const flow::FramePlan& plan, const flow::FrameAssembler& assembler)
+      : memory_(std::move(memory)), plan_(plan), assembler_(assembler), frames_(assembler_.queue()) {}
 
   void consume_all() {
     while (const flow::Frame* const frame = frames_.next()) {
