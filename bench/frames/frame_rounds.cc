@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our side of bench/frames/run: SPEAD packets of a file, in memory, into frames of one heap.
 //
-//     frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies]
+//     frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies | LOSS DUPLICATE REORDER]
 //
-// PACKETS holds packets of PACKET_BYTES one behind the other, whole heaps from counter 1 on, or their counters do not
-// matter. Each line on standard input is one measurement: all packets once, the time of it in seconds on standard
-// output. Then every payload is compared with its packet's: a difference ends the program with 4.
+// PACKETS holds packets of PACKET_BYTES one behind the other, whole heaps with counters that follow each other. Of a
+// packet, LOSS, DUPLICATE and REORDER are how likely it is that it is lost, comes twice, or is overtaken by others.
+// Each line on standard input is one measurement: all packets that arrive once, the time of one in seconds on standard
+// output. Then every payload is compared with its packet's, and each mask: a difference ends the program with 4.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,10 +19,12 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "warpline/base/large_vector.h"
 #include "warpline/base/prefetch.h"
+#include "warpline/base/random.h"
 #include "warpline/flow/frame_assembler.h"
 #include "warpline/flow/payload_copy.h"
 #include "warpline/packet/byte_order.h"
@@ -31,10 +35,77 @@ using namespace warpline;
 
 constexpr std::size_t kAhead = 4;
 
-int measure(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, std::size_t heap, std::size_t payload) {
-  const std::size_t per_heap = heap / payload;
+/// How likely it is that a packet is lost, comes twice, or is overtaken.
+struct Faults {
+  double loss = 0;
+  double duplicate = 0;
+  double reorder = 0;
+};
+
+/// What arrives of some packets, one behind the other as they came, as a port's buffers are.
+struct Arrivals {
+  std::vector<std::uint8_t> bytes;
+  std::vector<bool> there;  ///< of each packet sent
+  std::size_t count = 0;    ///< of packets that arrive
+  std::size_t again = 0;    ///< of these, the second of two
+};
+
+/// A packet that comes twice does so at once; one that is overtaken, by up to kOvertaken others.
+Arrivals arrivals_of(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, const Faults& faults) {
+  constexpr std::size_t kOvertaken = 64;
   const std::size_t count = packets.size() / packet_bytes;
-  const std::size_t heaps = count / per_heap;
+  Random random(1);
+  const auto happens = [&](double likely) { return static_cast<double>(random.below(1'000'000)) < likely * 1e6; };
+  Arrivals arrivals{.bytes = {}, .there = std::vector<bool>(count, false)};
+  std::vector<std::pair<std::size_t, std::size_t>> order;  // when, which
+  for (std::size_t i = 0; i < count; ++i) {
+    if (happens(faults.loss)) continue;
+    const std::size_t when = happens(faults.reorder) ? i + 1 + random.below(kOvertaken) : i;
+    order.emplace_back(when, i);
+    arrivals.there[i] = true;
+    if (!happens(faults.duplicate)) continue;
+    order.emplace_back(when, i);
+    ++arrivals.again;
+  }
+  std::ranges::stable_sort(order, {}, &std::pair<std::size_t, std::size_t>::first);
+  arrivals.count = order.size();
+  arrivals.bytes.reserve(order.size() * packet_bytes);
+  for (const auto& [when, i] : order) {
+    const auto from = packets.begin() + static_cast<std::ptrdiff_t>(i * packet_bytes);
+    arrivals.bytes.insert(arrivals.bytes.end(), from, from + static_cast<std::ptrdiff_t>(packet_bytes));
+  }
+  return arrivals;
+}
+
+/// What a frame must be: the payloads that came, in their places, and no others in its mask.
+struct Expected {
+  const std::vector<std::uint8_t>& packets;
+  const Arrivals& arrivals;
+  std::size_t packet_bytes;
+  std::size_t payload;
+  std::size_t per_heap;
+
+  [[nodiscard]] bool is(const flow::Frame& frame, std::size_t heap) const {
+    std::size_t present = 0;
+    for (std::size_t i = 0; i < per_heap; ++i) {
+      const std::size_t packet = heap * per_heap + i;
+      if (frame.mask[i] != (arrivals.there[packet] ? 1 : 0)) return false;
+      if (frame.mask[i] == 0) continue;
+      const std::uint8_t* const sent = packets.data() + (packet + 1) * packet_bytes - payload;
+      if (std::memcmp(frame.data + i * payload, sent, payload) != 0) return false;
+      ++present;
+    }
+    return frame.present == present && frame.missing == per_heap - present;
+  }
+};
+
+int measure(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, std::size_t heap, std::size_t payload,
+            const Faults& faults) {
+  const std::size_t per_heap = heap / payload;
+  const std::size_t heaps = packets.size() / packet_bytes / per_heap;
+  const Arrivals arrivals = arrivals_of(packets, packet_bytes, faults);
+  const Expected expected{packets, arrivals, packet_bytes, payload, per_heap};
+  const std::uint64_t first_heap = packet::load_be64(packets.data() + 8) & 0xffff'ffff'ffff;
   const auto description =
       flow::parse_frame_description(fmt::format("format=spead,packets={},payload={},window=2", per_heap, payload));
   if (!description.ok()) {
@@ -53,32 +124,36 @@ int measure(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, 
       return 2;
     }
     flow::FrameQueue frames = assembler->queue();
+    const std::uint8_t* const bytes = arrivals.bytes.data();
     const auto begin = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < arrivals.count; ++i) {
       // As whoever takes packets off a port in bursts does.
-      if (i + kAhead < count) prefetch_bytes<false>(packets.data() + (i + kAhead) * packet_bytes, packet_bytes);
-      const auto placement = assembler->take({packets.data() + i * packet_bytes, packet_bytes}, 0);
-      if (placement != flow::Placement::placed) {
-        std::cerr << "packet " << i << " is " << name(placement) << '\n';
-        return 4;
-      }
+      if (i + kAhead < arrivals.count) prefetch_bytes<false>(bytes + (i + kAhead) * packet_bytes, packet_bytes);
+      static_cast<void>(assembler->take({bytes + i * packet_bytes, packet_bytes}, 0));
     }
+    assembler->flush();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    const flow::AssemblerCounts counts = assembler->counts();
+    const auto count = [&](flow::Placement placement) {
+      return counts.placements[static_cast<std::size_t>(placement)];
+    };
+    if (count(flow::Placement::placed) != arrivals.count - arrivals.again ||
+        count(flow::Placement::duplicate) != arrivals.again) {
+      std::cerr << "packets are not where they belong\n";
+      return 4;
+    }
     std::size_t seen = 0;
     for (const flow::Frame* frame = frames.next(); frame != nullptr; frame = frames.next(), ++seen) {
-      for (std::size_t i = 0; i < per_heap; ++i) {
-        const std::uint8_t* const sent = packets.data() + (seen * per_heap + i + 1) * packet_bytes - payload;
-        if (frame->missing != 0 || std::memcmp(frame->data + i * payload, sent, payload) != 0) {
-          std::cerr << "a frame differs from its heap\n";
-          return 4;
-        }
+      if (!expected.is(*frame, frame->first_sequence - first_heap)) {
+        std::cerr << "a frame differs from its heap\n";
+        return 4;
       }
     }
     if (seen != heaps) {
       std::cerr << seen << " frames of " << heaps << " heaps\n";
       return 4;
     }
-    std::cout << taken.count() << std::endl;
+    std::cout << taken.count() / static_cast<double>(arrivals.count) << std::endl;
   }
   return 0;
 }
@@ -99,7 +174,7 @@ int measure_copies(const std::vector<std::uint8_t>& packets, std::size_t packet_
       const std::uint8_t* const sent = packets.data() + (i + 1) * packet_bytes - payload;
       if (std::memcmp(memory.data() + i * payload, sent, payload) != 0) return 4;
     }
-    std::cout << taken.count() << std::endl;
+    std::cout << taken.count() / static_cast<double>(count) << std::endl;
   }
   return 0;
 }
@@ -107,8 +182,9 @@ int measure_copies(const std::vector<std::uint8_t>& packets, std::size_t packet_
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 5 && (count != 6 || std::string_view(arguments[5]) != "copies")) {
-    std::cerr << "frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies]\n";
+  const bool copies = count == 6 && std::string_view(arguments[5]) == "copies";
+  if (count != 5 && count != 8 && !copies) {
+    std::cerr << "frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies | LOSS DUPLICATE REORDER]\n";
     return 2;
   }
   std::ifstream file(arguments[1], std::ios::binary);
@@ -117,6 +193,8 @@ int main(int count, char** arguments) {
     std::cerr << "cannot read " << arguments[1] << '\n';
     return 2;
   }
-  if (count == 6) return measure_copies(packets, std::stoul(arguments[2]), std::stoul(arguments[4]));
-  return measure(packets, std::stoul(arguments[2]), std::stoul(arguments[3]), std::stoul(arguments[4]));
+  if (copies) return measure_copies(packets, std::stoul(arguments[2]), std::stoul(arguments[4]));
+  Faults faults;
+  if (count == 8) faults = {std::stod(arguments[5]), std::stod(arguments[6]), std::stod(arguments[7])};
+  return measure(packets, std::stoul(arguments[2]), std::stoul(arguments[3]), std::stoul(arguments[4]), faults);
 }

@@ -5,7 +5,7 @@ spead2_rounds.py make PACKETS HEAPS HEAP_BYTES PAYLOAD_BYTES: writes the packets
 random bytes, all as long, and prints the length of one.
 
 spead2_rounds.py receive PACKETS HEAPS HEAP_BYTES PAYLOAD_BYTES: each line on standard input is one measurement: a stream
-receives all packets out of memory. Prints the seconds; then every heap is compared, and a difference ends it with 4. Heaps
+receives all packets out of memory. Prints the seconds of a packet; then every heap is compared, and a difference ends it with 4. Heaps
 lie in buffers that were touched before, copied as spead2 does it for data that is not read soon, and its ring has room for
 all, so that Python has no part in what is timed but the start and the end.
 """
@@ -41,7 +41,7 @@ def make(path, heaps, length, payload):
     print(HEADER + payload)
 
 
-def receive(path, heaps, length):
+def receive(path, heaps, length, payload):
     packets = path.read_bytes()
     expected = heap_data(heaps, length)
     pool = spead2.MemoryPool(length, length + 1, heaps + 8, heaps + 8)
@@ -67,7 +67,7 @@ def receive(path, heaps, length):
         stream.stop()
         if seen != heaps:
             sys.exit(4)
-        print(taken, flush=True)
+        print(taken / (heaps * length // payload), flush=True)
 
 
 if __name__ == "__main__":
@@ -76,4 +76,4 @@ if __name__ == "__main__":
     if what == "make":
         make(Path(packets_path), count, heap_bytes, payload_bytes)
     else:
-        receive(Path(packets_path), count, heap_bytes)
+        receive(Path(packets_path), count, heap_bytes, payload_bytes)
