@@ -5,10 +5,14 @@
 package_test.py BUILD: installs the libraries of that build folder and builds the examples against them.
 """
 
+import functools
+import itertools
+import math
 import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -37,6 +41,19 @@ def run(*command, ok=True, **options):
 def install(prefix, *components):
     for component in components:
         run("cmake", "--install", BUILD, "--prefix", prefix, "--component", component)
+
+
+@functools.cache
+def tone(channel):
+    """The 1024 bytes of a packet, over and over: signed 16-bit samples of a tone, whose channel is a multiple of four."""
+    return struct.pack("<512h", *(round(8000 * math.cos(2 * math.pi * channel * i / 2048)) for i in range(512)))
+
+
+def spead_packet(heap, packet, payload):
+    """SPEAD-64-48: packet of a heap of 16 KiB, with the array of the whole heap as its one item."""
+    items = [(1, heap), (2, 16384), (3, packet * 1024), (4, 1024)]
+    words = [1 << 63 | which << 48 | value for which, value in items] + [0x1600 << 48]
+    return struct.pack(">IHH5Q", 0x53040206, 0, len(words), *words) + payload
 
 
 class Package(unittest.TestCase):
@@ -87,6 +104,42 @@ class Package(unittest.TestCase):
             finally:
                 serving.kill()
 
+    def spectra_of_a_tone(self, build):
+        """SPEAD packets of two tones, the second with losses: frames lie in the memory of earlier ones, whose tone a
+        packet that is not masked would show."""
+        near, far = Namespace("near", ipv6=False), Namespace("far", ipv6=False)
+        self.addCleanup(near.remove)
+        self.addCleanup(far.remove)
+        veth(near, "left0", far, "right0")
+        far.ip("address", "add", "10.9.0.1/24", "dev", "right0")
+        far.ip("neigh", "add", "10.9.0.2", "lladdr", near.mac("left0").hex(":"), "dev", "right0", "nud", "permanent")
+        lost = {(heap, (heap * 5 + i) % 16) for heap in range(20, 36) for i in range(heap % 3)}
+        packets = [place for place in itertools.product(range(1, 41), range(16)) if place not in lost]
+        command = near.command(build / "spead_spectrum", "--packets", len(packets), "net_af_packet0,iface=left0,framecnt=2048")
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiving:
+            try:
+                while receiving.stdout.readline() != "receiving\n":
+                    self.assertIsNone(receiving.poll())
+                with far.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+                    for heap, packet in packets:
+                        sender.sendto(spead_packet(heap, packet, tone(100 if heap < 20 else 300)), ("10.9.0.2", 8888))
+                *lines, counts = receiving.communicate(timeout=PATIENCE_S)[0].splitlines()
+            finally:
+                receiving.kill()
+        self.assertEqual(receiving.returncode, 0)
+        said = {int(line.split()[1].strip(":")): line for line in lines}
+        self.assertEqual(sorted(said), list(range(1, 41)))
+        for heap, line in said.items():
+            missing = [packet for of, packet in lost if of == heap]
+            left_out = len({packet // 4 for packet in missing})
+            channel = 100 if heap < 20 else 300
+            self.assertRegex(
+                line,
+                f"{len(missing)} packets lost, {4 - left_out} spectra, {left_out} left out, channel {channel} has (99.9|100.0)",
+            )
+        incomplete = len({heap for heap, _ in lost})
+        self.assertEqual(counts, f"{40 - incomplete} frames complete, {incomplete} not, {len(lost)} packets missing")
+
     def test_examples_by_cmake(self):
         for kind in ("OFF", "ON"):
             with self.subTest(static=kind):
@@ -102,6 +155,8 @@ class Package(unittest.TestCase):
                 self.assertRegex(said, r"received 1000, consumed 1000, dropped 0\nbelow 64 bytes: 1000\n")
                 if os.geteuid() == 0:  # network namespaces need it
                     self.greet_through_a_port(build)
+                    if kind == "OFF" and (build / "spead_spectrum").exists():  # where FFTW is
+                        self.spectra_of_a_tone(build)
                 needed = run("ldd", build / "hello_client")
                 self.assertEqual("libwarpline_message.so" in needed, kind == "OFF", needed)
 
