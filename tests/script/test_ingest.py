@@ -144,13 +144,19 @@ class Ingest(IngestCase):
                 self.assertEqual(frames["packets"], {"placed": 3200})
 
     @needs_vnic
-    def test_frames_know_what_the_wire_lost_and_doubled(self):
-        ingest = self.frames("--faults", "loss=0.01,duplicate=0.01", "--drain", "50ms")
-        frames, faults = ingest["frames"], ingest["faults"]
-        self.assertEqual(frames["missing"] + 16 * frames["skipped"], faults["fault_loss"])
-        doubled = frames["packets"].get("duplicate", 0) + frames["packets"].get("late", 0)
-        self.assertEqual(doubled, faults["fault_duplicate"])
-        self.assertEqual(frames["packets"]["placed"], 3200 - faults["fault_loss"])
+    def test_frames_know_what_the_wire_lost_doubled_and_reordered(self):
+        for path, (engine, batch) in itertools.product(PATHS, zip((*ENGINES[:2], ENGINES[0]), BATCHES)):
+            with self.subTest(path=path, engine=engine, batch=batch):
+                ingest = self.frames(
+                    *("--path", path, *engine, "--batch", batch, "--drain", "50ms"),
+                    *("--faults", "loss=0.03,duplicate=0.01,reorder=0.05"),
+                )
+                frames, faults = ingest["frames"], ingest["faults"]
+                self.assertGreater(faults["fault_reorder"], 0)
+                self.assertEqual(frames["missing"] + 16 * frames["skipped"], faults["fault_loss"])
+                doubled = frames["packets"].get("duplicate", 0) + frames["packets"].get("late", 0)
+                self.assertEqual(doubled, faults["fault_duplicate"])
+                self.assertEqual(frames["packets"]["placed"], 3200 - faults["fault_loss"])
 
     def test_every_byte_of_a_frame_is_summed_where_it_lies(self):
         """Packets of a capture, some of them lost, doubled and exchanged, against a model of frames of 8 times 21 bytes."""
@@ -221,11 +227,12 @@ class Ingest(IngestCase):
 class Faults(IngestCase):
     """What net_vnic does to the frames on purpose, the consumer finds, frame by frame."""
 
-    def found(self, faults, path, engine, batch):
+    def found(self, faults, path, engine, batch, size):
         report = self.report_of(
             self.warpline(
                 *("ingest", "--loopback", "-m", "host", "--packets", 5000, "--json", "--share-cores", "--flows", 5),
                 *("--path", path, *engine, "--batch", batch, "--faults", faults, "--drain", "50ms"),
+                *("--size", size, *(("--mtu", 9000) if size == "9014" else ())),
             ),
             4 if faults.startswith(("loss", "dup", "corrupt", "truncate")) else 0,
         )
@@ -234,19 +241,22 @@ class Faults(IngestCase):
         return report, verify, report["ingest"]["faults"]
 
     def test_each_fault(self):
-        for path, engine, batch in itertools.product(PATHS, ENGINES[:2], (1, 32)):
+        """Sizes take turns, another at each fault of each cell: all of them meet all faults, paths and batches."""
+        sizes = itertools.cycle(SIZES)
+        for path, engine, batch in itertools.product(PATHS, ENGINES[:2], BATCHES):
             with self.subTest(path=path, engine=engine, batch=batch):
-                _, verify, done = self.found("loss=0.01", path, engine, batch)
-                self.assertEqual((verify["missing"], verify["bad"], verify["duplicated"]), (done["fault_loss"], 0, 0))
-                _, verify, done = self.found("duplicate=0.01", path, engine, batch)
+                cell = (path, engine, batch)
+                # More are lost than doubled, or the run would end when as many have come as were sent.
+                _, verify, done = self.found("loss=0.02,duplicate=0.01", *cell, next(sizes))
                 self.assertEqual(
-                    (verify["duplicated"], verify["missing"], verify["bad"]), (done["fault_duplicate"], 0, 0)
+                    (verify["missing"], verify["duplicated"], verify["bad"]),
+                    (done["fault_loss"], done["fault_duplicate"], 0),
                 )
-                report, verify, done = self.found("corrupt=0.01", path, engine, batch)
+                report, verify, done = self.found("corrupt=0.01", *cell, next(sizes))
                 unstamped = report["drops"].get("unstamped", 0)
                 self.assertEqual(verify["missing"], done["fault_corrupt"])
                 self.assertEqual(verify["bad"] + unstamped, done["fault_corrupt"])
-                report, verify, done = self.found("reorder=0.05", path, engine, batch)
+                report, verify, done = self.found("reorder=0.05", *cell, next(sizes))
                 self.assertGreater(done["fault_reorder"], 0)
                 self.assert_all_taken(report, 5000)
 
