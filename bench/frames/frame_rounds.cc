@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our side of bench/frames/run: SPEAD packets of a file, in memory, into frames of one heap.
 //
-//     frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies | LOSS DUPLICATE REORDER]
+//     frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies]
 //
-// PACKETS holds packets of PACKET_BYTES one behind the other, whole heaps with counters that follow each other. Of a
-// packet, LOSS, DUPLICATE and REORDER are how likely it is that it is lost, comes twice, or is overtaken by others.
-// Each line on standard input is one measurement: all packets that arrive once, the time of one in seconds on standard
-// output. Then every payload is compared with its packet's, and each mask: a difference ends the program with 4.
+// PACKETS holds packets of PACKET_BYTES one behind the other, whole heaps with counters that follow each other. Each
+// line on standard input is one measurement: all packets that arrive once, the time of one in seconds on standard
+// output. A line "LOSS DUPLICATE REORDER" tells how likely it is that a packet is lost, comes twice, or is overtaken by
+// others; an empty one, that none is. Then every payload is compared with its packet's, and each mask: a difference
+// ends the program with 4.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +18,8 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,14 +47,14 @@ struct Faults {
 
 /// What arrives of some packets, one behind the other as they came, as a port's buffers are.
 struct Arrivals {
-  std::vector<std::uint8_t> bytes;
-  std::vector<bool> there;  ///< of each packet sent
-  std::size_t count = 0;    ///< of packets that arrive
-  std::size_t again = 0;    ///< of these, the second of two
+  LargeVector<std::uint8_t> bytes;  // as of a port's pool, in huge pages
+  std::vector<bool> there;          ///< of each packet sent
+  std::size_t count = 0;            ///< of packets that arrive
+  std::size_t again = 0;            ///< of these, the second of two
 };
 
 /// A packet that comes twice does so at once; one that is overtaken, by up to kOvertaken others.
-Arrivals arrivals_of(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, const Faults& faults) {
+Arrivals arrivals_of(const LargeVector<std::uint8_t>& packets, std::size_t packet_bytes, const Faults& faults) {
   constexpr std::size_t kOvertaken = 64;
   const std::size_t count = packets.size() / packet_bytes;
   Random random(1);
@@ -79,7 +82,7 @@ Arrivals arrivals_of(const std::vector<std::uint8_t>& packets, std::size_t packe
 
 /// What a frame must be: the payloads that came, in their places, and no others in its mask.
 struct Expected {
-  const std::vector<std::uint8_t>& packets;
+  const LargeVector<std::uint8_t>& packets;
   const Arrivals& arrivals;
   std::size_t packet_bytes;
   std::size_t payload;
@@ -99,12 +102,16 @@ struct Expected {
   }
 };
 
-int measure(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, std::size_t heap, std::size_t payload,
-            const Faults& faults) {
+/// What a line asks for: "LOSS DUPLICATE REORDER", each 0 if it is not there.
+Faults faults_of(const std::string& line) {
+  Faults faults;
+  std::istringstream(line) >> faults.loss >> faults.duplicate >> faults.reorder;
+  return faults;
+}
+
+int measure(const LargeVector<std::uint8_t>& packets, std::size_t packet_bytes, std::size_t heap, std::size_t payload) {
   const std::size_t per_heap = heap / payload;
   const std::size_t heaps = packets.size() / packet_bytes / per_heap;
-  const Arrivals arrivals = arrivals_of(packets, packet_bytes, faults);
-  const Expected expected{packets, arrivals, packet_bytes, payload, per_heap};
   const std::uint64_t first_heap = packet::load_be64(packets.data() + 8) & 0xffff'ffff'ffff;
   const auto description =
       flow::parse_frame_description(fmt::format("format=spead,packets={},payload={},window=2", per_heap, payload));
@@ -114,7 +121,11 @@ int measure(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, 
   }
   // All frames stay, to be compared when the time is taken.
   LargeVector<std::byte> memory((heaps + 3) * (heap + per_heap + 4096) + 65536);
+  std::map<std::string, Arrivals> made;
   for (std::string line; std::getline(std::cin, line);) {
+    if (!made.contains(line)) made[line] = arrivals_of(packets, packet_bytes, faults_of(line));
+    const Arrivals& arrivals = made[line];
+    const Expected expected{packets, arrivals, packet_bytes, payload, per_heap};
     auto* const aligned =
         reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 255) / 256 * 256);
     auto assembler = flow::FrameAssembler::create(*description, flow::PacketForm::datagram,
@@ -158,7 +169,7 @@ int measure(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, 
   return 0;
 }
 
-int measure_copies(const std::vector<std::uint8_t>& packets, std::size_t packet_bytes, std::size_t payload) {
+int measure_copies(const LargeVector<std::uint8_t>& packets, std::size_t packet_bytes, std::size_t payload) {
   const std::size_t count = packets.size() / packet_bytes;
   LargeVector<std::uint8_t> memory(count * payload);
   for (std::string line; std::getline(std::cin, line);) {
@@ -183,18 +194,16 @@ int measure_copies(const std::vector<std::uint8_t>& packets, std::size_t packet_
 
 int main(int count, char** arguments) {
   const bool copies = count == 6 && std::string_view(arguments[5]) == "copies";
-  if (count != 5 && count != 8 && !copies) {
-    std::cerr << "frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies | LOSS DUPLICATE REORDER]\n";
+  if (count != 5 && !copies) {
+    std::cerr << "frame_rounds PACKETS PACKET_BYTES HEAP_BYTES PAYLOAD_BYTES [copies]\n";
     return 2;
   }
   std::ifstream file(arguments[1], std::ios::binary);
-  const std::vector<std::uint8_t> packets{std::istreambuf_iterator<char>(file), {}};
+  const LargeVector<std::uint8_t> packets{std::istreambuf_iterator<char>(file), {}};
   if (!file || packets.empty()) {
     std::cerr << "cannot read " << arguments[1] << '\n';
     return 2;
   }
   if (copies) return measure_copies(packets, std::stoul(arguments[2]), std::stoul(arguments[4]));
-  Faults faults;
-  if (count == 8) faults = {std::stod(arguments[5]), std::stod(arguments[6]), std::stod(arguments[7])};
-  return measure(packets, std::stoul(arguments[2]), std::stoul(arguments[3]), std::stoul(arguments[4]), faults);
+  return measure(packets, std::stoul(arguments[2]), std::stoul(arguments[3]), std::stoul(arguments[4]));
 }

@@ -10,6 +10,7 @@ lie in buffers that were touched before, copied as spead2 does it for data that 
 all, so that Python has no part in what is timed but the start and the end.
 """
 
+import mmap
 import sys
 import time
 from pathlib import Path
@@ -41,8 +42,15 @@ def make(path, heaps, length, payload):
     print(HEADER + payload)
 
 
+def in_huge_pages(data):
+    memory = mmap.mmap(-1, len(data), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    memory.write(data)
+    return memory
+
+
 def receive(path, heaps, length, payload):
-    packets = path.read_bytes()
+    packets = in_huge_pages(path.read_bytes())
     expected = heap_data(heaps, length)
     pool = spead2.MemoryPool(length, length + 1, heaps + 8, heaps + 8)
     config = spead2.recv.StreamConfig(
