@@ -87,13 +87,18 @@ target_include_directories(warpline_copies PUBLIC ${PROJECT_SOURCE_DIR}/apps/war
 warpline_module(rate    LEVEL 10 FOLDER apps/warpline/rate USES base bench config traffic EXTERNAL nlohmann_json::nlohmann_json)
 target_include_directories(warpline_rate PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
+# What reaches a consumer by the size of batches.
+warpline_module(batches LEVEL 10 FOLDER apps/warpline/batches USES base bench config ingest
+                EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
+target_include_directories(warpline_batches PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+
 # The page that `report` makes: text from text, without DPDK.
 warpline_module(page    LEVEL 1 FOLDER apps/warpline/page USES base EXTERNAL nlohmann_json::nlohmann_json)
 target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
-warpline_folder(apps/warpline   USES base bench config copies datapath doctor ethdev_transport flow forward gpu ingest machine memory
+warpline_folder(apps/warpline   USES base batches bench config copies datapath doctor ethdev_transport flow forward gpu ingest machine memory
                                      page port protection rate report route router runtime service traffic transport workload)
 warpline_folder(bench/frames    USES base flow ingest packet)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)

@@ -102,8 +102,15 @@ Result<int> make_adaptive_table(const config::LoadedConfig& loaded) {
 }  // namespace
 
 Result<int> run_bench(const config::LoadedConfig& loaded) {
+  const config::BenchConfig& bench = loaded.config.bench;
+  if (bench.name != "copy-batch" && !(bench.sizes.empty() && bench.batches.empty() && bench.paths.empty())) {
+    return usage_error("cannot use --size, --batch or --path",
+                       fmt::format("bench {} does not receive in batches", bench.name),
+                       "leave them out, or make bench copy-batch");
+  }
   if (loaded.config.bench.name == "list") return list(loaded.json);
   if (loaded.config.bench.name == "adaptive") return make_adaptive_table(loaded);
+  if (loaded.config.bench.name == "copy-batch") return run_bench_copy_batch(loaded);
   if (loaded.config.bench.name == "memcpy") return run_bench_memcpy(loaded);
   if (loaded.config.bench.name == "rate") return run_bench_rate(loaded);
   if (loaded.config.bench.name == "recycle") return run_bench_recycle(loaded);

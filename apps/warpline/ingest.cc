@@ -108,6 +108,7 @@ class IngestCommand {
     }
     const std::uint16_t ring = config_.ports.empty() ? config_.port_defaults.rx_ring : config_.ports.front().rx_ring;
     forward.adaptive_burst = ingest.adaptive;
+    forward.frees_at_once = ingest::copies(ingest.path) && !transmits();
     if (ingest.adaptive) forward.burst = std::min(forward.burst, ring);
     forward.model = datapath::ModelKind::run_to_completion;
     forward.workload = WorkloadKind::user;  // the consumer reads all bytes, so they are counted

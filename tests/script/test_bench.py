@@ -14,7 +14,7 @@ class Bench(Case):
         self.assertEqual((outcome.code, outcome.stderr), (0, ""), outcome)
         self.assertRegex(outcome.stdout, "(?m)^forward-size ")
         names = [bench["name"] for bench in self.warpline("bench", "list", "--json").report["benches"]]
-        self.assertEqual(names, ["forward-size", "forward-burst", "adaptive", "memcpy", "rate", "recycle"])
+        self.assertEqual(names, ["forward-size", "forward-burst", "adaptive", "copy-batch", "memcpy", "rate", "recycle"])
 
     def test_a_wrong_name_or_row_is_refused(self):
         outcome = self.warpline("bench", "forward-sice")
@@ -47,6 +47,41 @@ class Bench(Case):
         self.assertIn("| frame | burst | host |", outcome.stdout)
         self.assertRegex(outcome.stdout, r"(?m)^\| 64 B \| 64 \| \d+ Gbit/s")
         self.assertIn("l2fwd-nv's README", outcome.stdout)
+
+    @needs_vnic
+    def test_packets_received_by_size_and_batch(self):
+        few = ("--size", "64,1514", "--batch", "32,2048,adaptive", "--engine", "inline", "--seconds", "20ms")
+        outcome = self.warpline("bench", "copy-batch", *few, "--json")
+        self.assertEqual(outcome.code, 0, outcome)
+        table = outcome.report["table"]
+        self.assertEqual([(row["size"], row["batch"]) for row in table["rows"]],
+                         [(size, batch) for size in (64, 1514) for batch in ("32", "2048", "adaptive")])
+        for row in table["rows"]:
+            lent = [] if row["batch"] == "2048" else ["zerocopy, inline"]
+            self.assertEqual(list(row["columns"]), ["copy, inline", *lent, "copy-naive, inline"])
+            for cell in row["columns"].values():
+                self.assertGreater(cell["verified_packets"], 0)
+                self.assertGreater(cell["taken"]["median"], 0)
+                self.assertLessEqual(cell["taken"]["median"], 1)
+        self.assertAlmostEqual(table["rows"][0]["published"]["launch"], 0.09, delta=0.005)
+        if "gpu" not in outcome.report:
+            self.assertIn("the consumer ran on the CPU", table["notes"][0])
+        page = self.scratch.root / "page.html"
+        report = self.scratch.root / "copy_batch.json"
+        report.write_text(outcome.stdout, encoding="utf-8")
+        self.assertEqual(self.warpline("report", report, "--html", page).code, 0)
+        self.assertIn("copy-naive, inline", page.read_text(encoding="utf-8"))
+
+    def test_packets_received_refuses_what_it_has_not(self):
+        for arguments, reason in (
+            (("--batch", 65536), "there are 32, 64"),
+            (("--path", "device"), "there are copy, zerocopy, copy-naive"),
+            (("--rows", 64), "use --size"),
+        ):
+            outcome = self.warpline("bench", "copy-batch", *arguments)
+            self.assertEqual(outcome.code, 2, outcome)
+            self.assertIn(reason, outcome.stderr)
+        self.assertEqual(self.warpline("bench", "memcpy", "--size", 64).code, 2)
 
     @needs_vnic
     def test_recycling_one_factor_at_a_time(self):

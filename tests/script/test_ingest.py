@@ -83,6 +83,22 @@ class Ingest(IngestCase):
         report = self.ingest("--path", "zerocopy")
         self.assertNotIn("copies", report["ingest"])
 
+    @needs_vnic
+    def test_copied_batches_are_as_large_as_a_slot(self):
+        for path, engine in (("copy", "inline"), ("copy", "thread"), ("copy-naive", "inline")):
+            outcome = self.warpline(
+                *("ingest", "--port", "net_vnic0,wire=static", "--verify", "--packets", 100_000, "--rx-ring", 256, "--json"),
+                *("--path", path, "--engine", engine, "--batch", 32768, "--deadline", "1s", "--gpu-memory", "256Mi"),
+                *("-m", "host", "--share-cores"),
+            )
+            report = self.report_of(outcome)
+            self.assertTrue(report["conserved"], outcome)
+            self.assertEqual((report["verify"]["checked"], report["verify"]["bad"]), (100_000, 0))
+            self.assertEqual(report["ingest"]["copies"]["count"], 4)  # three full ones, and what is left at the end
+        outcome = self.warpline("ingest", "--loopback", "--path", "zerocopy", "--batch", 1024)
+        self.assertEqual(outcome.code, 2, outcome)
+        self.assertIn("use --batch 512", outcome.stderr)
+
     def test_the_budget_bounds_the_batches_with_the_consumer(self):
         batch_bytes = 32 * 1536  # 1500 and 22 bytes, rounded up to sixteens
         for path, batches, slots in itertools.product(("copy", "zerocopy"), (2, 3, 4, 9), (2, 16)):
@@ -289,7 +305,8 @@ class BadInput(Case):
             ((*loopback, "--path", "zerocopy", "-m", "device"), ("--path zerocopy", "pinned memory")),
             ((*loopback, "--engine", "inline", "--ctas", 4), ("--ctas 4", "no threads")),
             ((*loopback, "--gpu-memory", "64Ki", "--batch", 64), ("--gpu-memory 65536", "one batch takes")),
-            ((*loopback, "--batch", 512, "--rx-ring", 256), ("--batch 512", "--rx-ring 256")),
+            ((*loopback, "--path", "zerocopy", "--batch", 512, "--rx-ring", 256), ("--batch 512", "--rx-ring 256")),
+            ((*loopback, "--transmit", "--batch", 1024), ("--batch 1024", "--transmit")),
             ((*loopback, "--batch", 0), ("--batch", "0")),
             ((*loopback, "--consumer", "sum", "--verify"), ("--verify", "--consumer sum")),
             (("ingest", "--port", "net_null0", "--faults", "loss=0.1"), ("--faults", "--loopback")),

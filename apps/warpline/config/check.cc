@@ -218,7 +218,8 @@ class Checker {
   }
 
   void check_burst() {
-    if (config_.command == "ingest" && config_.ingest.adaptive) return;  // never more than the ring holds
+    // Never more than the ring holds, or checked by check_ingest().
+    if (config_.command == "ingest" && (config_.ingest.adaptive || ingest::copies(config_.ingest.path))) return;
     const datapath::ForwardSettings& forward = config_.forward;
     if (forward.adaptive_burst) return check_adaptive_burst();
     const std::vector<port::PortSettings> made = {config_.port_defaults};

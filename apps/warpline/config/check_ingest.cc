@@ -22,6 +22,7 @@ class IngestChecker {
   std::vector<Error> run() && {
     check_place();
     check_engine();
+    check_batch();
     check_budget();
     check_consumer();
     check_frame();
@@ -96,6 +97,18 @@ class IngestChecker {
       refuse(fmt::format("cannot use {} with {} GPUs", place("gpu"), forward.gpus.size()),
              fmt::format("the number of pipelines is {}", forward.pipelines), "name one GPU, or one for each pipeline");
     }
+  }
+
+  /// Buffers that stay with the consumer are of a receive ring; copies are not.
+  void check_batch() {
+    const std::uint16_t batch = config_.forward.burst;
+    const bool lent = !ingest::copies(config_.ingest.path) || config_.ingest.transmit;
+    if (!lent || batch <= ingest::kLargestLentBatch) return;
+    refuse(fmt::format("cannot combine {} {} with {}", place("batch"), batch,
+                       config_.ingest.transmit ? place("transmit")
+                                               : fmt::format("{} {}", place("path"), name(config_.ingest.path))),
+           "the packets' buffers would stay with the consumer",
+           fmt::format("use --batch {}, or --path copy without --transmit", ingest::kLargestLentBatch));
   }
 
   /// A batch, and a second one beside it, of the longest frames that the MTU allows.

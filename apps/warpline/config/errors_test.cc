@@ -44,12 +44,14 @@ const Refusal kRefusals[] = {
     {"bench",
      "",
      {},
-     "cannot run bench: there are list, forward-size, forward-burst, adaptive, memcpy, rate, recycle; did you mean "
+     "cannot run bench: there are list, forward-size, forward-burst, adaptive, copy-batch, memcpy, rate, recycle; did "
+     "you mean "
      "bench list?"},
     {"bench forward-bust",
      "",
      {},
-     "unknown benchmark 'forward-bust': there are list, forward-size, forward-burst, adaptive, memcpy, rate, recycle; "
+     "unknown benchmark 'forward-bust': there are list, forward-size, forward-burst, adaptive, copy-batch, memcpy, "
+     "rate, recycle; "
      "did you "
      "mean bench "
      "forward-burst?"},

@@ -222,21 +222,20 @@ Access<Config> frame_description() {
 
 /// "adaptive", or the packets of a batch.
 Access<Config> batch_size() {
-  constexpr std::uint16_t kLargest = 512;
   return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
             config.ingest.adaptive = texts.front() == "adaptive";
             if (config.ingest.adaptive) {
-              config.forward.burst = kLargest;
+              config.forward.burst = ingest::kLargestLentBatch;
               return {};
             }
-            WARPLINE_TRY(const std::uint64_t packets, parse_bounded(texts.front(), 1, kLargest));
+            WARPLINE_TRY(const std::uint64_t packets, parse_bounded(texts.front(), 1, ingest::kLargestCopiedBatch));
             config.forward.burst = static_cast<std::uint16_t>(packets);
             return {};
           },
           [](const Config& config) {
             return config.ingest.adaptive ? nlohmann::json("adaptive") : nlohmann::json(config.forward.burst);
           },
-          fmt::format("1..{} or adaptive", kLargest)};
+          fmt::format("1..{} or adaptive", ingest::kLargestCopiedBatch)};
 }
 
 void add_ingest(std::vector<Option>& table) {
@@ -348,18 +347,24 @@ void add_bench(std::vector<Option>& table) {
   table.insert(
       table.end(),
       {{"rounds", 0, "bench", "rounds", bench, Arity::single, "N",
-        "runs per cell, one per round; 0: recycle 30, memcpy 9, the others 5",
+        "runs per cell; 0: recycle 30, memcpy 9, copy-batch 1, others 5",
         count<Config>(of(&Config::bench, &BenchConfig::rounds), 0, 1000)},
        {"seconds", 0, "bench", "seconds", bench, Arity::single, "S", "duration of each run",
         nanos<Config>(of(&Config::bench, &BenchConfig::seconds), kSecond, Nanos{10 * kMilli}, Nanos{3600 * kSecond})},
        {"pipelines", 'p', "bench", "pipelines", bench, Arity::single, "N",
         "queue pairs; 0: four, or as many as the machine has pairs of cores",
         count<Config>(of(&Config::bench, &BenchConfig::pipelines), 0, 256)},
-       {"engine", 0, "bench", "engine", bench, Arity::single, "KIND", "adaptive: the engine",
+       {"engine", 0, "bench", "engine", bench, Arity::single, "KIND", "adaptive, copy-batch: the engine",
         choice<Config>(of(&Config::bench, &BenchConfig::engine))},
        {"rows", 0, "bench", "rows", bench, Arity::list, "N",
         "only these rows: sizes, bursts or loads; rate: one search for each frame size",
         counts<Config>(of(&Config::bench, &BenchConfig::rows), 1, 9014)},
+       {"size", 0, "bench", "size", bench, Arity::list, "BYTES", "copy-batch: only frames of these sizes",
+        counts<Config>(of(&Config::bench, &BenchConfig::sizes), 1, 9014)},
+       {"batch", 0, "bench", "batch", bench, Arity::list, "N", "copy-batch: only these batches, packets or adaptive",
+        names<Config>(of(&Config::bench, &BenchConfig::batches), "")},
+       {"path", 0, "bench", "path", bench, Arity::list, "PATH", "copy-batch: only these paths, as ingest has them",
+        names<Config>(of(&Config::bench, &BenchConfig::paths), "")},
        {"only", 0, "bench", "only", bench, Arity::list, "FACTOR",
         "recycle: only these factors: burst, ring, cache, ...",
         names<Config>(of(&Config::bench, &BenchConfig::only), "")},

@@ -52,14 +52,16 @@ struct ForwardSettings {
   GpuFailure on_gpu_failure = GpuFailure::stop;                ///< whether the run then ends or goes on
   memory::RecycleWay recycle = memory::RecycleWay::automatic;  ///< how sent buffers come back to the receive queues
   bool nvtx = false;                                           ///< NVTX ranges for the stages of a burst
-  bool loopback = false;  ///< between two software NICs of the program's own, no ports
+  bool frees_at_once = false;  ///< packets are copied as they are received, so bursts hold no buffers
+  bool loopback = false;       ///< between two software NICs of the program's own, no ports
 
   /// The CUDA ordinal of one pipeline's GPU.
   [[nodiscard]] std::uint16_t gpu_of(std::size_t pipeline) const { return gpus[gpus.size() == 1 ? 0 : pipeline]; }
-  /// Returns the packets that all bursts of one pipeline hold at most. A ring full of bursts of 512 is no state that an
+  /// Returns the buffers that all bursts of one pipeline hold at most. A ring full of bursts of 512 is no state that an
   /// engine needs: those that adapt become large where few are in flight, so four of the largest, or 32 packets in
   /// every slot, are their bound. The receiving stage keeps it (BurstAllowance), and pools are made for it.
   [[nodiscard]] std::uint32_t most_held() const {
+    if (frees_at_once) return 0;
     const std::uint32_t all = std::uint32_t{burst} * ring_slots;
     return adaptive_burst ? std::min(all, std::max(4U * burst, 32U * ring_slots)) : all;
   }

@@ -8,6 +8,7 @@
 #include <ranges>
 #include <utility>
 
+#include "warpline/datapath/batch.h"
 #include "warpline/datapath/recycle_plan.h"
 #include "warpline/port/ring_pair.h"
 #include "warpline/port/vnic.h"
@@ -170,8 +171,9 @@ std::uint32_t ForwardPorts::buffers(Side side, const port::PortSettings& port, c
   // If all ports share one pool, each port counts only its own descriptors.
   const bool elsewhere = layout_.mixes_ports && !one_pool_;
   const auto senders = elsewhere ? static_cast<std::uint32_t>(settings_.ports.size()) : 1U;
-  // What a queue gave beyond a burst's room waits for the next one.
-  const std::uint32_t beyond = settings_.forward.adaptive_burst ? port::kLeastRequest : 2U * settings_.forward.burst;
+  // What was just received and is being copied, or waits for the next burst because this one has no room.
+  const std::uint32_t bound = settings_.forward.adaptive_burst ? port::kLeastRequest : 2U * settings_.forward.burst;
+  const std::uint32_t beyond = settings_.forward.frees_at_once ? std::uint32_t{datapath::kMaxBurst} : bound;
   const bool in_bursts = side == Side::near || hands_over_;
   const std::uint32_t held = in_bursts ? settings_.forward.most_held() + beyond : 0;
   memory::PoolDemand demand{.rx_descriptors = port.rx_ring * queues,

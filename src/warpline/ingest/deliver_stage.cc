@@ -2,6 +2,7 @@
 #include "warpline/ingest/deliver_stage.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "warpline/base/time/clock.h"
 #include "warpline/datapath/transmit.h"
@@ -59,6 +60,7 @@ void DeliverStage::set_exceptions_aside(const handoff::Burst& burst) {
     if (verdict == Verdict::forward) {
       mbufs_[kept++] = mbuf;
       bytes += length;
+      if (kept == mbufs_.size()) pass_on(mbufs_.data(), std::exchange(kept, 0), std::exchange(bytes, 0));
     } else if (mbuf != nullptr) {
       datapath::set_aside(path_, mbuf, verdict);
     } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +59,7 @@ class GatherStage final : public datapath::Stage {
       return 0;
     }
     const std::uint16_t before = burst->packet_count();
-    const auto free = static_cast<std::uint16_t>(path_.burst - before);
+    const std::uint16_t free = std::min<std::uint16_t>(datapath::kMaxBurst, path_.burst - before);
     const std::uint16_t allowed = allowance_.room(free, before);
     if (allowed == 0 && free != 0) [[unlikely]]
       path_.received.ring_full.add(1);
@@ -74,7 +75,7 @@ class GatherStage final : public datapath::Stage {
 
   bool drain() override {
     while (handoff::Burst* burst = failed_ ? nullptr : ring_.acquire()) {
-      gather(*burst, path_.burst - burst->packet_count(),
+      gather(*burst, std::min<std::uint16_t>(datapath::kMaxBurst, path_.burst - burst->packet_count()),
              [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
       if (burst->empty()) return end();
       submit(*burst, false);

@@ -21,9 +21,14 @@ enum class IngestPath : std::uint8_t {
 };
 constexpr auto names_of(IngestPath) { return enum_names<IngestPath>({"copy", "zerocopy", "device", "copy-naive"}); }
 
+/// Returns whether the consumer reads copies of the packets, not the buffers that they were received into.
+[[nodiscard]] constexpr bool copies(IngestPath path) {
+  return path == IngestPath::copy || path == IngestPath::copy_naive;
+}
+
 /// Returns where ports receive into for a path, with a consumer on a GPU or on the host.
 [[nodiscard]] constexpr memory::MemoryKind pool_memory(IngestPath path, bool on_gpu) {
-  if (!on_gpu || path == IngestPath::copy || path == IngestPath::copy_naive) return memory::MemoryKind::host;
+  if (!on_gpu || copies(path)) return memory::MemoryKind::host;
   return path == IngestPath::device ? memory::MemoryKind::device : memory::MemoryKind::pinned;
 }
 
@@ -49,6 +54,11 @@ struct IngestSettings {
   std::string faults;  ///< of a loopback's far side, as net_vnic's devargs name them
   bool operator==(const IngestSettings&) const = default;
 };
+
+/// The most packets of a batch: of copies as many as a ready word counts in whole powers of two, of buffers that stay
+/// with the consumer as many as a loop handles at once.
+inline constexpr std::uint16_t kLargestCopiedBatch = 32'768;
+inline constexpr std::uint16_t kLargestLentBatch = 512;
 
 /// Budget of one queue.
 inline constexpr Bytes kDefaultBudget{64U << 20};

@@ -15,12 +15,12 @@ Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const In
                    settings.transmit,
                    settings.adaptive};
   WARPLINE_TRY(const std::uint32_t slots, slots_within(budget, slot_bytes, forward.ring_slots));
-  const bool copies = settings.path == IngestPath::copy || settings.path == IngestPath::copy_naive;
-  const std::uint16_t pieces = copies ? 1 : kMaxSegments;
+  const bool copied = copies(settings.path);
+  const std::uint16_t pieces = copied ? 1 : kMaxSegments;
   WARPLINE_TRY(made.ring, handoff::BurstRing::create({.slots = slots,
                                                       .packets = forward.burst,
                                                       .segments = static_cast<std::uint16_t>(forward.burst * pieces)}));
-  if (!copies) return made;
+  if (!copied) return made;
   BatchSlotsShape shape{
       .slots = slots, .slot_bytes = slot_bytes, .gpu = {}, .naive = settings.path == IngestPath::copy_naive};
   if (runs_on_gpu(forward.engine)) shape.gpu = forward.gpu_of(parts.layout.paths[parts.index].queue);
