@@ -251,7 +251,7 @@ void add_ingest(std::vector<Option>& table) {
                 {"batch", 'b', "ingest", "batch", ingest, Arity::single, "N",
                  "maximum packets per batch, or by what the consumer takes", batch_size()},
                 {"gpu-memory", 0, "ingest", "gpu-memory", ingest, Arity::single, "BYTES",
-                 "budget for packets with the consumer and their frames; auto: 64Mi per queue",
+                 "budget for packets in hand and frames; auto: 64Mi per queue",
                  optional_bytes<Config>(of(&Config::ingest, &IngestSettings::gpu_memory))},
                 {"consumer", 0, "ingest", "consumer", ingest, Arity::single, "KIND", "what is done with each packet",
                  choice<Config>(of(&Config::ingest, &IngestSettings::consumer))},
