@@ -129,7 +129,7 @@ int main(int count, char** arguments) {
     sched_setaffinity(0, sizeof(cpus), &cpus);
     flow::FrameQueue frames = assembler->queue();
     for (std::string line; outcome == 0 && std::getline(std::cin, line);) {
-      std::cout << "ready" << std::endl;
+      std::cout << "ready\n" << std::flush;
       const Measured measured = watch(*assembler);
       while (const flow::Frame* const frame = frames.next()) {
         if (!is_as_sent(*frame, shape, pattern.data())) outcome = 4;
@@ -137,7 +137,8 @@ int main(int count, char** arguments) {
       }
       std::cout << fmt::format(R"({{"packets": {}, "timed": {}, "seconds": {}}})", measured.packets, measured.timed,
                                measured.seconds)
-                << std::endl;
+                << '\n'
+                << std::flush;
     }
     stop = true;
   });

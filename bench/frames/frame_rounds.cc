@@ -70,7 +70,7 @@ Arrivals arrivals_of(const LargeVector<std::uint8_t>& packets, std::size_t packe
     order.emplace_back(when, i);
     ++arrivals.again;
   }
-  std::ranges::stable_sort(order, {}, &std::pair<std::size_t, std::size_t>::first);
+  std::ranges::sort(order);
   arrivals.count = order.size();
   arrivals.bytes.reserve(order.size() * packet_bytes);
   for (const auto& [when, i] : order) {
@@ -164,7 +164,7 @@ int measure(const LargeVector<std::uint8_t>& packets, std::size_t packet_bytes, 
       std::cerr << seen << " frames of " << heaps << " heaps\n";
       return 4;
     }
-    std::cout << taken.count() / static_cast<double>(arrivals.count) << std::endl;
+    std::cout << taken.count() / static_cast<double>(arrivals.count) << '\n' << std::flush;
   }
   return 0;
 }
@@ -185,7 +185,7 @@ int measure_copies(const LargeVector<std::uint8_t>& packets, std::size_t packet_
       const std::uint8_t* const sent = packets.data() + (i + 1) * packet_bytes - payload;
       if (std::memcmp(memory.data() + i * payload, sent, payload) != 0) return 4;
     }
-    std::cout << taken.count() / static_cast<double>(count) << std::endl;
+    std::cout << taken.count() / static_cast<double>(count) << '\n' << std::flush;
   }
   return 0;
 }
