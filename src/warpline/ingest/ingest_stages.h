@@ -66,14 +66,14 @@ class ConsumingStages : public IngestStages {
   }
   datapath::Stage* receiving() override { return &*begin_; }
   datapath::Stage* transmitting() override { return &deliver_; }
-  std::optional<Error> failure() const override { return engine_.failure(); }
-  std::vector<const handoff::LaneCounters*> lanes() const override {
+  [[nodiscard]] std::optional<Error> failure() const override { return engine_.failure(); }
+  [[nodiscard]] std::vector<const handoff::LaneCounters*> lanes() const override {
     std::vector<const handoff::LaneCounters*> all;
     for (std::uint32_t lane = 0; lane < engine_.lanes(); ++lane) all.push_back(&engine_.counters(lane));
     return all;
   }
-  std::uint32_t slots() const override { return ring_->slots(); }
-  std::optional<ConsumerTally> consumed() const override {
+  [[nodiscard]] std::uint32_t slots() const override { return ring_->slots(); }
+  [[nodiscard]] std::optional<ConsumerTally> consumed() const override {
     std::optional<ConsumerTally> sum;
     engine_.for_each_worker_state([&sum](const Work& work) {
       const std::optional<ConsumerTally> tally = consumer_tally(work);
@@ -137,11 +137,11 @@ class CopyingStages final : public ConsumingStages<E, Work, GatherStage<E>> {
     ConsumingStages<E, Work, GatherStage<E>>::finish();
     this->begin_->reclaim();
   }
-  std::optional<Error> failure() const override {
+  [[nodiscard]] std::optional<Error> failure() const override {
     if (std::optional<Error> error = this->engine_.failure()) return error;
     return slots_->failure();
   }
-  Bytes gpu_bytes() const override { return slots_->gpu_bytes(); }
+  [[nodiscard]] Bytes gpu_bytes() const override { return slots_->gpu_bytes(); }
 
  private:
   std::unique_ptr<BatchSlots> slots_;  ///< goes after engine and lcores have ended, whose batches lie there
