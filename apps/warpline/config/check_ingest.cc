@@ -99,16 +99,24 @@ class IngestChecker {
     }
   }
 
-  /// Buffers that stay with the consumer are of a receive ring; copies are not.
+  /// What stays with the consumer is bounded by what a loop handles at once; copies are not.
   void check_batch() {
+    const ingest::IngestSettings& ingest = config_.ingest;
     const std::uint16_t batch = config_.forward.burst;
-    const bool lent = !ingest::copies(config_.ingest.path) || config_.ingest.transmit;
-    if (!lent || batch <= ingest::kLargestLentBatch) return;
-    refuse(fmt::format("cannot combine {} {} with {}", place("batch"), batch,
-                       config_.ingest.transmit ? place("transmit")
-                                               : fmt::format("{} {}", place("path"), name(config_.ingest.path))),
-           "the packets' buffers would stay with the consumer",
-           fmt::format("use --batch {}, or --path copy without --transmit", ingest::kLargestLentBatch));
+    if (batch <= ingest::kLargestLentBatch) return;
+    std::string other;
+    if (!ingest.frame.empty()) {
+      other = place("frame");
+    } else if (ingest.transmit) {
+      other = place("transmit");
+    } else if (!ingest::copies(ingest.path)) {
+      other = fmt::format("{} {}", place("path"), name(ingest.path));
+    } else {
+      return;
+    }
+    refuse(fmt::format("cannot combine {} {} with {}", place("batch"), batch, other),
+           "so many packets are for a consumer that reads copies and gives nothing back",
+           fmt::format("use --batch {}, or --path copy alone", ingest::kLargestLentBatch));
   }
 
   /// A batch, and a second one beside it, of the longest frames that the MTU allows.
