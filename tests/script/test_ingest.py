@@ -115,6 +115,7 @@ class Ingest(IngestCase):
             with self.subTest(path=path):
                 self.assert_all_taken(self.ingest("--path", path, "--pipelines", 3, "--flows", 1000))
 
+    @needs_vnic
     def test_the_sum_is_the_same_on_every_way(self):
         sums = set()
         for path, engine, batch in itertools.product(PATHS, ENGINES, (7, 64)):
@@ -229,6 +230,7 @@ class Ingest(IngestCase):
         self.assertEqual(ingest["offered"]["packets"], 400_000)
         self.assertEqual(ingest["delivered"]["packets"] + missed, 400_000)
 
+    @needs_vnic
     def test_giants_are_dropped_by_name(self):
         outcome = self.warpline(
             *("ingest", "--port", "net_vnic0,wire=static,size=3000", "--mtu", 1500, "--data-room", 4096, "--json"),

@@ -76,10 +76,10 @@ class Message(MessageCase):
     def test_a_client_of_two_servers(self):
         first, second = (f"127.0.0.1:{free_port()}" for _ in range(2))
         servers = [self.server("--listen", address) for address in (first, second)]
-        outcome = self.client("--connect", f"{first},{second}", "-P", 4, "-n", 400, "--verify").finish()
-        self.all_answered(outcome, 400)
+        outcome = self.client("--connect", f"{first},{second}", "-P", 4, "-n", 20_000, "--verify").finish()
+        self.all_answered(outcome, 20_000)
         served = [self.stopped(server)["requests"]["served"] for server in servers]
-        self.assertEqual(sum(served), 400)
+        self.assertEqual(sum(served), 20_000)
         self.assertGreater(min(served), 0)
 
     def test_requests_at_a_rate(self):
