@@ -7,8 +7,6 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
-#include <cstring>
-#include <random>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -19,7 +17,7 @@
 #include <rte_mempool.h>
 #include <rte_version.h>
 
-#include "warpline/base/random.h"
+#include "warpline/port/station_address.h"
 #include "warpline/runtime/setup_step.h"
 
 namespace warpline::transport {
@@ -83,17 +81,6 @@ bool confuses_pieces(const std::string& driver) {
   return driver == "net_memif" && RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0);
 }
 
-/// The device's own; of a device without one, such as net_ring, one made up (IEEE 802: locally administered).
-MacAddress station_address(const port::Port& port) {
-  MacAddress mac = port.mac();
-  if (mac != MacAddress{}) return mac;
-  std::uint64_t random = std::random_device{}();
-  random = mix64(random << 16 | port.id());
-  std::memcpy(mac.bytes.data(), &random, mac.bytes.size());
-  mac.bytes[0] = 0x02;
-  return mac;
-}
-
 }  // namespace
 
 Bytes MessagePort::memory(const port::PortSettings& port, const MessagePortConfig& config) {
@@ -123,7 +110,7 @@ Result<std::unique_ptr<MessagePort>> MessagePort::open(const port::PortSettings&
   const bool worth_it = info.default_txconf.tx_rs_thresh != 0 || wanted.mtu > RTE_ETHER_MTU;
   if (worth_it && !setup.tx_rs_thresh) setup.tx_rs_thresh = 1;
   WARPLINE_CHECK(made->port_->configure(setup, {.rx = config.workers, .tx = config.workers}));
-  made->link_ = std::make_unique<MessageLink>(station_address(*made->port_), wanted.mtu, wanted.addresses,
+  made->link_ = std::make_unique<MessageLink>(port::station_address(*made->port_), wanted.mtu, wanted.addresses,
                                               config.gateway, config.vlan);
   WARPLINE_CHECK(made->make_pools(made->port_->settings_in_force(), config));
   // The offloads in force are known from here on.
