@@ -17,10 +17,10 @@ struct ReceiverCounters {
   Counter finished;                                 ///< connections whose bytes all came
   Counter reset;                                    ///< connections that the peer aborted
   Counter timed_out;                                ///< connections whose peer gave no sign of life any more
-  Counter aborted;                                  ///< connections that abort() ended
-  Counter acknowledgements;                         ///< sent for bytes, holes and probes
-  Counter cookies;                                  ///< SYNs that a cookie answered
-  Counter refused_replies;                          ///< resets and challenges not sent because there had been too many
+  Counter aborted;           ///< connections that abort() or close() ended before their bytes had all come
+  Counter acknowledgements;  ///< sent for bytes, holes and probes
+  Counter cookies;           ///< SYNs that a cookie answered
+  Counter refused_replies;   ///< resets and challenges not sent because there had been too many
 
   /// Returns the frames to which this happened. Any thread.
   [[nodiscard]] std::uint64_t get(Disposition disposition) const {

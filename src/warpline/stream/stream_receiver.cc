@@ -57,6 +57,7 @@ std::optional<StreamEvent> StreamReceiver::poll() { return core_->poll(); }
 std::optional<StreamView> StreamReceiver::view(ConnectionId connection) const { return core_->view(connection); }
 bool StreamReceiver::release(ConnectionId connection, std::uint64_t bytes) { return core_->release(connection, bytes); }
 void StreamReceiver::close(ConnectionId connection, Nanos now) { core_->close(connection, now); }
+void StreamReceiver::abort(ConnectionId connection, Nanos now) { core_->abort(connection, now); }
 const ReceiverCounters& StreamReceiver::counters() const { return core_->counters(); }
 std::uint32_t StreamReceiver::connections() const { return core_->connections(); }
 

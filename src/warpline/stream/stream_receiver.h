@@ -69,6 +69,8 @@ class StreamReceiver {
   /// Ends a connection, whose name is void from now on. One whose bytes all came is closed in order; any other one is
   /// aborted by a reset, so that the peer does not believe that what it sent was read.
   void close(ConnectionId connection, Nanos now);
+  /// Ends a connection by a reset, also one whose bytes all came: for who could not make use of them.
+  void abort(ConnectionId connection, Nanos now);
 
   [[nodiscard]] const ReceiverCounters& counters() const;
   [[nodiscard]] std::uint32_t connections() const;  ///< that have a place now

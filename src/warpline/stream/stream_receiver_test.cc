@@ -204,6 +204,23 @@ TEST_F(ReceiverTest, ForgetsTimestampsOfLongAgo) {
   EXPECT_EQ(consume(receiver_, id), 100U);
 }
 
+TEST_F(ReceiverTest, IsAbortedAlsoBehindItsEnd) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  peer.send(0, 100, now_, packet::kTcpAck | packet::kTcpFin);
+  receiver_.end_burst(now_);
+  static_cast<void>(replies_of(receiver_, now_));
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::finished);
+  receiver_.abort(id, now_);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_TRUE(replies[0].has(packet::kTcpRst));
+  EXPECT_EQ(replies[0].tcp().sequence, peer.acknowledgement);
+  EXPECT_FALSE(receiver_.view(id));
+  EXPECT_EQ(receiver_.connections(), 0U);
+  EXPECT_EQ(receiver_.counters().aborted.get(), 0U);
+}
+
 TEST_F(ReceiverTest, EndsInOrder) {
   Peer peer(receiver_, 40000, 7);
   const ConnectionId id = open(peer);

@@ -115,18 +115,25 @@ void ReceiverCore::close(ConnectionId id, Nanos now) {
     table_.release(*connection);
     return;
   }
-  if (!connection->receive.end_reached) {
-    reset_peer(*connection, now);
-    counters_.aborted.add(1);
-    remove(*connection);
-    return;
-  }
+  if (!connection->receive.end_reached) return abort(id, now);
   connection->phase = Phase::last_ack;
   connection->receive.newest_acknowledgement = connection->send_next();
   connection->attempts = 0;
   connection->retransmit_at = Nanos{now.value + settings_.first_retransmission.value};
   arm(*connection, connection->retransmit_at);
   want_reply(*connection);
+}
+
+void ReceiverCore::abort(ConnectionId id, Nanos now) {
+  Connection* const connection = named(id);
+  if (connection == nullptr) return;
+  if (connection->phase == Phase::over) {
+    table_.release(*connection);
+    return;
+  }
+  reset_peer(*connection, now);
+  if (!connection->receive.end_reached) counters_.aborted.add(1);
+  remove(*connection);
 }
 
 Nanos ReceiverCore::next_due(const Connection& connection) const {

@@ -53,6 +53,7 @@ class ReceiverCore {
   [[nodiscard]] std::optional<StreamView> view(ConnectionId id) const;
   bool release(ConnectionId id, std::uint64_t bytes);
   void close(ConnectionId id, Nanos now);
+  void abort(ConnectionId id, Nanos now);
   [[nodiscard]] const ReceiverCounters& counters() const { return counters_; }
   [[nodiscard]] std::uint32_t connections() const { return table_.size(); }
 
