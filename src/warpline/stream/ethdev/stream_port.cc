@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/stream/ethdev/stream_port.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rte_ethdev.h>
+
+#include "warpline/memory/pool_shape.h"
+#include "warpline/packet/responder.h"
+#include "warpline/port/station_address.h"
+#include "warpline/runtime/setup_step.h"
+
+namespace warpline::stream {
+namespace {
+
+/// Frames that the queue has in hand beside those in the device's rings: a burst, what is not sent yet, one to write.
+constexpr std::uint32_t kInHand = 4 * StreamQueue::kBurst;
+
+std::uint32_t buffers(const port::PortSettings& port, const memory::PoolSettings& pool) {
+  if (pool.size != 0) return pool.size;
+  return memory::pool_size({.rx_descriptors = port.rx_ring,
+                            .tx_descriptors = port.tx_ring,
+                            .in_flight = kInHand,
+                            .lcores = 2,
+                            .cache = pool.cache});
+}
+
+std::uint32_t room(const port::PortSettings& port, const memory::PoolSettings& pool) {
+  return pool.data_room != 0 ? pool.data_room : memory::data_room(port.mtu);
+}
+
+Result<void> check(const port::PortSettings& port, const memory::PoolSettings& pool) {
+  if (port.addresses.empty()) {
+    return usage_error(fmt::format("cannot listen on port {}", port.spec), "it has no address", "give it one");
+  }
+  if (pool.data_room != 0 && pool.data_room < StreamReceiver::kReplyBytes) {
+    return usage_error(fmt::format("cannot use buffers of {} bytes", pool.data_room), "what is sent lies in one",
+                       fmt::format("use {} or more", StreamReceiver::kReplyBytes));
+  }
+  return {};
+}
+
+/// Has the device check what it can.
+void ask_for_checksums(const rte_eth_dev_info& info, std::vector<std::string>& offloads) {
+  const std::pair<std::uint64_t, const char*> wanted[] = {{RTE_ETH_RX_OFFLOAD_IPV4_CKSUM, "ipv4_cksum"},
+                                                          {RTE_ETH_RX_OFFLOAD_TCP_CKSUM, "tcp_cksum"}};
+  for (const auto& [bit, name] : wanted) {
+    const bool there = std::ranges::find(offloads, name) != offloads.end();
+    if ((info.rx_offload_capa & bit) != 0 && !there) offloads.emplace_back(name);
+  }
+}
+
+}  // namespace
+
+Bytes StreamPort::memory(const port::PortSettings& port, const memory::PoolSettings& pool) {
+  constexpr std::uint64_t kRingsAndQueues = 16U << 20;
+  return Bytes{kRingsAndQueues + memory::pool_bytes(buffers(port, pool), room(port, pool)).value};
+}
+
+Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& wanted, const memory::PoolSettings& pool,
+                                                     ReceiverSettings receiver, Nanos now,
+                                                     std::optional<std::uint16_t> adopted) {
+  static std::atomic<unsigned> made{0};
+  WARPLINE_CHECK(check(wanted, pool));
+  std::unique_ptr<StreamPort> opened(new StreamPort());
+  WARPLINE_TRY(port::Port port, adopted ? port::Port::adopt(*adopted) : port::Port::open(wanted.spec));
+  rte_eth_dev_info info{};
+  if (rte_eth_dev_info_get(port.id(), &info) != 0) {
+    return environment_error(fmt::format("port {}: the device does not answer", port.name()), "it is gone",
+                             "run `warpline doctor`");
+  }
+  port::PortSettings setup = wanted;
+  ask_for_checksums(info, setup.rx_offloads);
+  WARPLINE_CHECK(port.configure(setup, {.rx = 1, .tx = 1}));
+  setup = port.settings_in_force();
+  {
+    const runtime::SetupStep step(fmt::format("allocating the buffers of port {}", port.name()));
+    WARPLINE_TRY(memory::PacketPool packets, memory::PacketPool::make({.name = fmt::format("stream{}", made++),
+                                                                       .size = buffers(setup, pool),
+                                                                       .cache = pool.cache,
+                                                                       .data_room = room(setup, pool),
+                                                                       .node = port.node()}));
+    opened->pool_.emplace(std::move(packets));
+  }
+  receiver.mac = port::station_address(port);
+  receiver.address = wanted.addresses.front().address;
+  receiver.mtu = setup.mtu;
+  {
+    const runtime::SetupStep step("mapping the rings of connections");
+    WARPLINE_TRY(StreamReceiver streams, StreamReceiver::create(receiver, now));
+    opened->queue_ =
+        std::make_unique<StreamQueue>(port::PortQueue{port.id(), 0}, opened->pool_->get(), std::move(streams),
+                                      packet::Responder(receiver.mac, wanted.addresses.front()));
+  }
+  opened->port_.emplace(std::move(port));
+  WARPLINE_CHECK(opened->port_->attach(opened->pool_->get()));
+  WARPLINE_CHECK(opened->port_->start());
+  return opened;
+}
+
+void StreamPort::close() {
+  if (queue_) queue_->close();
+  port_.reset();
+}
+
+}  // namespace warpline::stream

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/memory/pool_settings.h"
+#include "warpline/port/port.h"
+#include "warpline/stream/ethdev/stream_queue.h"
+#include "warpline/stream/receiver_settings.h"
+
+namespace warpline::stream {
+
+/// A port that receives streams: the ethdev, its pool and one StreamQueue. Set-up and clean-up by the control thread;
+/// the queue belongs to its lcore in between.
+class StreamPort {
+ public:
+  /// Returns the memory of DPDK that open() takes: for Eal::start. Rings of connections are not of DPDK.
+  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool);
+  /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is listened on
+  /// and answered for; what `receiver` says of MAC address, address and MTU is the port's. `now` is of the clock that
+  /// the queue's calls are given. Errors: usage, for settings that make no sense; environment, for what the machine
+  /// lacks.
+  [[nodiscard]] static Result<std::unique_ptr<StreamPort>> open(const port::PortSettings& port,
+                                                                const memory::PoolSettings& pool,
+                                                                ReceiverSettings receiver, Nanos now,
+                                                                std::optional<std::uint16_t> adopted = {});
+  ~StreamPort() { close(); }
+
+  [[nodiscard]] StreamQueue& queue() { return *queue_; }            ///< the port owns it
+  [[nodiscard]] const port::Port& port() const { return *port_; }   ///< of DPDK, with its counters; until close()
+  [[nodiscard]] rte_mempool* pool() const { return pool_->get(); }  ///< of all frames, received and sent
+  /// Stops and closes the device. After the lcore has ended; the queue's counters stay.
+  void close();
+  /// Returns how many buffers are not back in the pool: 0 after close() unless somebody lost them.
+  [[nodiscard]] std::uint32_t leaked() const { return pool_ ? pool_->in_use() : 0; }
+
+ private:
+  StreamPort() = default;
+
+  std::optional<memory::PacketPool> pool_;
+  std::unique_ptr<StreamQueue> queue_;
+  std::optional<port::Port> port_;
+};
+
+}  // namespace warpline::stream
