@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "message_layout.h"
 #include "run_frame.h"
+#include "stream_layout.h"
 #include "traffic_layout.h"
 #include "warpline/base/give_way.h"
 #include "warpline/datapath/layout.h"
@@ -45,6 +46,7 @@ Result<runtime::LcorePlan> plan_of(const config::Config& config) {
   const auto requests = [&] {
     if (config.command == "generate") return traffic_requests(nodes, config.traffic.queues);
     if (config.command == "message") return message_requests(config, nodes.front());
+    if (config.command == "stream") return stream_requests(nodes.front());
     if (config.command == "l3forward")
       return router::lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
     return datapath::lay_out_forward(config.datapath(), nodes, topology.cpus.size()).requests;

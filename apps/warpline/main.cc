@@ -44,6 +44,8 @@ Result<int> run(const std::vector<std::string>& arguments) {
       return run_generate(loaded);
     case config::Command::message:
       return run_message(loaded);
+    case config::Command::stream:
+      return run_stream(loaded);
     case config::Command::bench:
       return run_bench(loaded);
     case config::Command::report:

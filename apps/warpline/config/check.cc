@@ -12,6 +12,7 @@
 
 #include "config/check_ingest.h"
 #include "config/check_message.h"
+#include "config/check_stream.h"
 #include "warpline/workload/with_workload.h"
 
 namespace warpline::config {
@@ -40,6 +41,12 @@ class Checker {
     const bool forward = config_.command == "forward";
     if (config_.command == "report") check_report();
     const bool ingest = config_.command == "ingest";
+    if (config_.command == "stream") {
+      check_ports();
+      check_pool();
+      std::ranges::move(check_stream(config_, given_, needs_port_), std::back_inserter(problems_));
+      return std::move(problems_);
+    }
     if (!forward && !ingest && config_.command != "l3forward" && config_.command != "generate")
       return std::move(problems_);
     check_ports();

@@ -19,8 +19,8 @@ struct GivenOption {
 };
 using GivenOptions = std::function<GivenOption(std::string_view option)>;
 
-/// What no single option can know: contradictions between values, each one usage error. `config.command` is forward,
-/// l3forward or generate; other commands have nothing to contradict. Without `needs_port`, having no port is fine.
+/// What no single option can know: contradictions between values, each one usage error. Commands that move no packets
+/// have nothing to contradict. Without `needs_port`, having no port is fine.
 [[nodiscard]] std::vector<Error> check_config(const Config& config, const GivenOptions& given, bool needs_port = true);
 
 }  // namespace warpline::config

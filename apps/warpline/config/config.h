@@ -63,6 +63,15 @@ struct MessageConfig {
   bool operator==(const MessageConfig&) const = default;
 };
 
+/// What `stream receive` does with TCP connections.
+struct StreamConfig {
+  std::vector<std::uint16_t> listen{};  ///< ports
+  std::string output{};                 ///< folder, one file a connection; empty: bytes are counted
+  std::uint32_t connections = 64;       ///< at once
+  std::uint64_t ring = 4U << 20;        ///< bytes that wait for the consumer, of each connection: its largest window
+  bool operator==(const StreamConfig&) const = default;
+};
+
 /// What `bench` measures, each cell of a table once a round: `forward` in child processes, or for "recycle" the loops
 /// themselves.
 struct BenchConfig {
@@ -118,6 +127,7 @@ struct Config {
   ingest::IngestSettings ingest;
   traffic::TrafficSettings traffic;
   MessageConfig message;
+  StreamConfig stream;
   report::RunSettings run;
   BenchConfig bench;
   ReportConfig report;

@@ -17,6 +17,7 @@ constexpr Heading kHeadings[] = {
     {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},           {"runtime", "Cores and memory"},
     {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"ingest", "Ingest"},
     {"traffic", "Traffic"},     {"bench", "Benchmark"},    {"report", "Page"},       {"message", "Messages"},
+    {"stream", "Streams"},
 };
 
 std::string text_of(const nlohmann::json& value) {
@@ -52,9 +53,8 @@ std::string line(const Option& option) {
 
 std::string usage(Command command, std::optional<MessageRole> role) {
   if (command == Command::config) {
-    return "Usage: warpline config show|check [forward|l3forward|ingest|generate|message [server|client]] [options of "
-           "that "
-           "command]\n\n"
+    return "Usage: warpline config show|check [COMMAND] [options of that command]\n\n"
+           "COMMAND is forward, l3forward, ingest, generate, message [server|client] or stream [receive].\n"
            "show prints every value with where it came from, and the plan of cores.\n"
            "check names every problem, one a line, and ends with 2 when there is one.\n";
   }
@@ -67,6 +67,9 @@ std::string usage(Command command, std::optional<MessageRole> role) {
   if (command == Command::message) {
     return fmt::format("Usage: warpline message {} [options]\n\n{}\n", role ? name(*role) : "server|client",
                        summary(command));
+  }
+  if (command == Command::stream) {
+    return fmt::format("Usage: warpline stream receive [options]\n\n{}\n", summary(command));
   }
   return fmt::format("Usage: warpline {} [options]\n\n{}\n", name(command), summary(command));
 }

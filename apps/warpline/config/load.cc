@@ -37,9 +37,9 @@ Result<Command> parse_command(const std::string& text, const std::vector<std::st
 
 Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
-    return usage_error(
-        "no command is given", "warpline has several",
-        "choose forward, l3forward, ingest, generate, message, bench, report, config or doctor; --help explains");
+    return usage_error("no command is given", "warpline has several",
+                       "choose forward, l3forward, ingest, generate, message, stream, bench, report, config or doctor; "
+                       "--help explains");
   }
   std::vector<std::string> known;
   for (const Command command : kCommands) known.emplace_back(name(command));
@@ -59,8 +59,8 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
     line.task = task == "show" ? Task::show : Task::check;
     line.command = Command::forward;
     if (next < arguments.size() && !arguments[next].starts_with('-')) {
-      WARPLINE_TRY(line.command,
-                   parse_command(arguments[next++], {"forward", "l3forward", "ingest", "generate", "message"}));
+      WARPLINE_TRY(line.command, parse_command(arguments[next++],
+                                               {"forward", "l3forward", "ingest", "generate", "message", "stream"}));
     }
   }
   if (line.command == Command::message) {
@@ -73,6 +73,14 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
                          fmt::format("did you mean message {}?", nearest(role, roles)));
     }
     line.role = role == "server" ? MessageRole::server : MessageRole::client;
+  }
+  if (line.command == Command::stream) {
+    const bool given = next < arguments.size() && !arguments[next].starts_with('-');
+    const std::string role = given ? arguments[next++] : line.task == Task::run ? "" : "receive";
+    if (role != "receive") {
+      return usage_error(role.empty() ? "cannot run stream" : fmt::format("unknown command 'stream {}'", role),
+                         "there is stream receive", "did you mean stream receive?");
+    }
   }
   if (line.command == Command::bench) {
     line.bench = next < arguments.size() ? arguments[next++] : "";

@@ -59,8 +59,9 @@ using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 /// Works out the configuration of a command line: flag before environment before file before default.
 ///
 /// `arguments` is the command line without the program's name: "forward ...", "l3forward ...", "generate ...",
-/// "message server|client ...", "doctor ...", "config show [COMMAND] ..." or "config check [COMMAND] ..."; COMMAND is
-/// forward when left out. Pure but for `read_file`, which is called at most once, for `--config`.
+/// "message server|client ...", "stream receive ...", "doctor ...", "config show [COMMAND] ..." or "config check
+/// [COMMAND] ..."; COMMAND is forward when left out. Pure but for `read_file`, which is called at most once, for
+/// `--config`.
 ///
 /// Ports: the list is that of the highest source that names any (`--port`, WARPLINE_..._PORT, `[[port]]`). A port's
 /// set-up is, value by value: the flag, the environment variable, the `[[port]]` table with this port's spec,

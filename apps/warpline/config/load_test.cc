@@ -191,6 +191,7 @@ TEST(Load, TellsWhichCommandToRun) {
       {"l3forward --port net_null0 --address 10.0.0.1/24 --routes r.toml", Command::l3forward},
       {"generate --port net_null0", Command::generate},
       {"message server", Command::message},
+      {"stream receive --port net_null0 --address 10.0.0.1/24 --listen 5001", Command::stream},
       {"bench list", Command::bench},
       {"config show generate", Command::config},
       {"config check", Command::config},

@@ -89,8 +89,12 @@ Access<Config> burst() {
 /// Options that every command which moves packets has.
 void add_common(std::vector<Option>& table) {
   const std::vector<Command> movers = {Command::forward, Command::l3forward, Command::ingest, Command::generate};
-  const std::vector<Command> all = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
-                                    Command::message};
+  const std::vector<Command> all = {Command::forward,  Command::l3forward, Command::ingest,
+                                    Command::generate, Command::message,   Command::stream};
+  const std::vector<Command> timed = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
+                                      Command::stream};
+  const std::vector<Command> seeded = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
+                                       Command::message};
   table.insert(
       table.end(),
       {{"port", 0, "port", "spec", all, Arity::list, "SPEC",
@@ -98,7 +102,7 @@ void add_common(std::vector<Option>& table) {
        {"config", 0, "", "", all, Arity::single, "FILE", "read options from a TOML or JSON file", {}},
        {"packets", 0, "run", "packets", movers, Arity::single, "N", "stop after N packets; 0: no bound",
         unbounded<Config>(of(&Config::run, &report::RunSettings::packets))},
-       {"seconds", 0, "run", "seconds", movers, Arity::single, "S", "stop after S; 0: no bound",
+       {"seconds", 0, "run", "seconds", timed, Arity::single, "S", "stop after S; 0: no bound",
         nanos<Config>(of(&Config::run, &report::RunSettings::seconds), kSecond, Nanos{0}, kHundredDays)},
        {"warmup", 0, "run", "warmup", movers, Arity::single, "N", "packets before measuring begins",
         unbounded<Config>(of(&Config::run, &report::RunSettings::warmup))},
@@ -116,9 +120,9 @@ void add_common(std::vector<Option>& table) {
        {"interval", 0, "run", "interval", all, Arity::single, "S", "seconds between lines of the live table",
         nanos<Config>(of(&Config::run, &report::RunSettings::interval), kSecond, Nanos{kSecond / 100},
                       Nanos{3600 * kSecond})},
-       {"seed", 0, "run", "seed", all, Arity::single, "N", "seed for all random choices",
+       {"seed", 0, "run", "seed", seeded, Arity::single, "N", "seed for all random choices",
         unbounded<Config>(of(&Config::run, &report::RunSettings::seed))},
-       {"verify", 0, "run", "verify", all, Arity::flag, "", "check every byte of stamped frames",
+       {"verify", 0, "run", "verify", seeded, Arity::flag, "", "check every byte of stamped frames",
         boolean<Config>(of(&Config::run, &report::RunSettings::verify)), ',', MessageRole::client},
        {"lcores", 0, "runtime", "lcores", all, Arity::single, "N", "cores that workers may use; 0: one each",
         count<Config>(of(&Config::runtime, &runtime::RuntimeSettings::lcores), 0, 1024)},
@@ -128,7 +132,8 @@ void add_common(std::vector<Option>& table) {
         0,
         "runtime",
         "no-hugepages",
-        {Command::forward, Command::l3forward, Command::ingest, Command::generate, Command::message, Command::bench},
+        {Command::forward, Command::l3forward, Command::ingest, Command::generate, Command::message, Command::stream,
+         Command::bench},
         Arity::flag,
         "",
         "do not use hugepages, slower",
@@ -442,8 +447,8 @@ void add_rate_search(std::vector<Option>& table) {
 
 Option setup(std::string_view name, std::string_view argument, std::string_view help, Access<port::PortSettings> access,
              Arity arity = Arity::single) {
-  const std::vector<Command> all = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
-                                    Command::message};
+  const std::vector<Command> all = {Command::forward,  Command::l3forward, Command::ingest,
+                                    Command::generate, Command::message,   Command::stream};
   return {name, 0, "port", name, all, arity, argument, help, std::move(access)};
 }
 
@@ -491,6 +496,7 @@ std::string_view summary(Command command) {
       "receive into GPU memory and hand over to a consumer that checks every byte",
       "send traffic at a rate and check what comes back",
       "reliable messages and requests over UDP: server or client",
+      "receive the bytes of TCP connections, into files or to be counted",
       "make one of the published tables; bench list names them",
       "draw the JSON of runs and benchmarks as one page for a browser",
       "show or check the effective configuration with the origin of each value",
@@ -519,6 +525,7 @@ const std::vector<Option>& options() {
     add_ingest(made);
     add_traffic(made);
     add_message_options(made);
+    add_stream_options(made);
     add_bench(made);
     add_report(made);
     add_rate_search(made);

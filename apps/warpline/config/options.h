@@ -17,14 +17,25 @@
 
 namespace warpline::config {
 
-enum class Command : std::uint8_t { forward, l3forward, ingest, generate, message, bench, report, config, doctor };
+enum class Command : std::uint8_t {
+  forward,
+  l3forward,
+  ingest,
+  generate,
+  message,
+  stream,
+  bench,
+  report,
+  config,
+  doctor
+};
 constexpr auto names_of(Command) {
   return enum_names<Command>(
-      {"forward", "l3forward", "ingest", "generate", "message", "bench", "report", "config", "doctor"});
+      {"forward", "l3forward", "ingest", "generate", "message", "stream", "bench", "report", "config", "doctor"});
 }
-inline constexpr Command kCommands[] = {Command::forward,  Command::l3forward, Command::ingest,
-                                        Command::generate, Command::message,   Command::bench,
-                                        Command::report,   Command::config,    Command::doctor};
+inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
+                                        Command::message, Command::stream,    Command::bench,  Command::report,
+                                        Command::config,  Command::doctor};
 
 /// One line for people: what the command is for.
 [[nodiscard]] std::string_view summary(Command command);
@@ -79,6 +90,9 @@ struct Option {
 
 /// Those of `message` alone.
 void add_message_options(std::vector<Option>& table);
+
+/// Those of `stream` alone.
+void add_stream_options(std::vector<Option>& table);
 
 /// Every option of the program, in the order of the help.
 [[nodiscard]] const std::vector<Option>& options();

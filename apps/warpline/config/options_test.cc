@@ -59,7 +59,9 @@ std::string other_value(const Option& option) {
       {"path", "zerocopy"},
       {"consumer", "sum"},
       {"frame", "packets=4,seq=0:32,payload=8:64"},
+      {"ring", "128Ki"},
   };
+  if (option.section == "stream" && option.name == "listen") return "7000";
   const bool counts_requests = option.name == "rate" && option.section == "message";
   if (const auto found = texts.find(option.name); !counts_requests && found != texts.end()) return found->second;
   return option.arity == Arity::flag ? "true" : "128";
@@ -88,7 +90,7 @@ TEST(Options, NamesAreUniqueInACommandAndKeysInAFile) {
 
 TEST(Options, EachHasAFlagAVariableAndALineInTheHelp) {
   for (const Command command :
-       {Command::forward, Command::l3forward, Command::ingest, Command::generate, Command::message}) {
+       {Command::forward, Command::l3forward, Command::ingest, Command::generate, Command::message, Command::stream}) {
     const std::string base = "config check " + std::string(name(command)) + " ";
     for (const Option& option : options()) {
       if (!option.taken_by(command)) continue;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/options.h"
+#include "config/values.h"
+
+namespace warpline::config {
+namespace {
+
+template <typename F>
+auto of(F StreamConfig::* field) {
+  return field_of(&Config::stream, field);
+}
+
+}  // namespace
+
+void add_stream_options(std::vector<Option>& table) {
+  const auto option = [&](std::string_view name, Arity arity, std::string_view argument, std::string_view help,
+                          Access<Config> access) {
+    table.push_back({name, 0, "stream", name, {Command::stream}, arity, argument, help, std::move(access)});
+  };
+  option("listen", Arity::list, "PORT", "TCP port to listen on; repeatable",
+         counts<Config>(of(&StreamConfig::listen), 1, 65'535));
+  option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",
+         text<Config>(of(&StreamConfig::output)));
+  option("connections", Arity::single, "N", "maximum at once",
+         count<Config>(of(&StreamConfig::connections), 1, 16'384));
+  option("ring", Arity::single, "BYTES", "memory per connection and its window",
+         power_of_two<Config>(of(&StreamConfig::ring), 64 << 10, 1 << 30));
+}
+
+}  // namespace warpline::config

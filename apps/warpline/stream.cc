@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "commands.h"
+#include "stream_layout.h"
+#include "warpline/base/output.h"
+#include "warpline/machine/topology.h"
+#include "warpline/report/run_end.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/port_spec.h"
+#include "warpline/runtime/setup_step.h"
+#include "warpline/runtime/stop.h"
+#include "warpline/runtime/workers.h"
+#include "warpline/service/streams/stream_consumer.h"
+#include "warpline/service/streams/stream_report.h"
+#include "warpline/service/streams/stream_worker.h"
+#include "warpline/service/streams/stream_writer.h"
+#include "warpline/stream/ethdev/stream_port.h"
+#include "warpline/transport/nano_clock.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::chrono::milliseconds kGlance{2};  ///< the control loop's period
+
+Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& config) {
+  stream::ReceiverSettings settings;
+  settings.ports = config.listen;
+  settings.connections = config.connections;
+  settings.half_open = std::max<std::uint32_t>(config.connections / 2, 1);
+  settings.ring_bytes = config.ring;
+  if (::getrandom(settings.secret.data(), settings.secret.size(), 0) != static_cast<ssize_t>(settings.secret.size())) {
+    return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
+  }
+  return settings;
+}
+
+/// One run of `stream receive`. Members are destroyed in reverse: the lcore ends before what it works on, the writer
+/// before the rings that it reads, the port before its EAL.
+class StreamRun {
+ public:
+  explicit StreamRun(const config::LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+
+  Result<int> run() {
+    WARPLINE_CHECK(open_port());
+    if (!config_.stream.output.empty()) {
+      WARPLINE_TRY(writer_, service::StreamWriter::start(config_.stream.output, config_.stream.connections));
+    }
+    consumer_.emplace(config_.stream.connections, config_.stream.ring, writer_.get());
+    worker_.emplace(port_->queue(), *consumer_, writer_.get(), clock_, stop_, lcores_.workers.front().gives_way);
+    started_ = clock_.now();
+    lcore_.emplace(lcores_);
+    WARPLINE_CHECK(lcore_->launch(0, [this] { worker_->run(); }));
+    const port::PortSettings& port = config_.ports.front();
+    for (const std::uint16_t listen : config_.stream.listen) {
+      put_line(stderr, "warpline: listening on " + to_string(SocketAddress{port.addresses.front().address, listen}));
+    }
+    watch();
+    stop_.store(true, std::memory_order_relaxed);
+    lcore_->wait();
+    if (writer_) writer_->stop();
+    const int code = report();
+    if (writer_ && writer_->failure()) return *writer_->failure();
+    return code;
+  }
+
+ private:
+  Result<void> open_port() {
+    const port::PortSettings& port = config_.ports.front();
+    WARPLINE_CHECK(runtime::check_port_spec(port.spec));
+    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+    WARPLINE_TRY(lcores_,
+                 runtime::place_workers(config_.runtime, topology, stream_requests(runtime::port_node(port.spec))));
+    WARPLINE_TRY(const stream::ReceiverSettings settings, receiver_settings(config_.stream));
+    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, {port.spec},
+                                                       stream::StreamPort::memory(port, config_.pool)));
+    eal_.emplace(std::move(eal));
+    WARPLINE_TRY(port_, stream::StreamPort::open(port, config_.pool, settings, clock_.now()));
+    report::announce(report::notes_of(lcores_, *eal_, ports()));
+    link_notes_ = report::await_links(ports());
+    report::announce(link_notes_);
+    return {};
+  }
+
+  [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
+  [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now().value - started_.value) / 1e9; }
+
+  /// Prints a line an interval until the end is there, or asked for.
+  void watch() {
+    const double interval = static_cast<double>(config_.run.interval.value) / 1e9;
+    const double end = static_cast<double>(config_.run.seconds.value) / 1e9;
+    service::StreamInterval line;
+    bool header = false;
+    while (!worker_->done()) {
+      std::this_thread::sleep_for(kGlance);
+      const double now = seconds();
+      interrupted_ = runtime::StopOnSignal::requested().load(std::memory_order_relaxed);
+      if (interrupted_ || (end != 0 && now >= end)) break;
+      if (now - line.time_s < interval) continue;
+      line.seconds = now - line.time_s;
+      line.time_s = now;
+      line.before = std::exchange(line.now, service::StreamTotals::of(port_->queue()));
+      if (config_.run.json_stream) {
+        put_line(stdout, line.json());
+        if (std::ferror(stdout) != 0) break;  // nobody reads on
+      } else {
+        if (!std::exchange(header, true)) put_line(stderr, service::StreamInterval::header());
+        put_line(stderr, line.row());
+      }
+    }
+  }
+
+  int report() {
+    service::StreamReport report;
+    report.config = loaded_.to_json();
+    report.duration_s = seconds();
+    report.receiving_s = worker_->receiving_s();
+    report.totals = service::StreamTotals::of(port_->queue());
+    if (writer_) report.written = {writer_->files(), writer_->bytes()};
+    for (const runtime::PlacedWorker& worker : lcores_.workers) {
+      report.lcores.push_back(fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
+    }
+    report.notes = report::notes_of(lcores_, *eal_, ports());
+    report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
+    for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
+    report.device = port_->port().counters();
+    {
+      const runtime::SetupStep step("closing the port", runtime::SetupStep::Of::clean_up);
+      port_->close();
+    }
+    report.leaked = port_->leaked();
+    if (config_.run.json) {
+      fmt::print("{}\n", report.to_json().dump());
+    } else if (!config_.run.json_stream) {
+      fmt::print("{}", report.to_text());
+    }
+    std::fflush(stdout);
+    if (!report.conserved()) return static_cast<int>(ErrorKind::verification);
+    return interrupted_ ? kInterrupted : 0;
+  }
+
+  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
+  const config::LoadedConfig& loaded_;
+  const config::Config& config_;
+  transport::NanoClock clock_;
+  runtime::LcorePlan lcores_;
+  std::vector<std::string> link_notes_;  ///< of a link that was down when the run began
+  std::optional<runtime::Eal> eal_;
+  std::unique_ptr<stream::StreamPort> port_;
+  std::unique_ptr<service::StreamWriter> writer_;
+  std::optional<service::StreamConsumer> consumer_;
+  std::atomic<bool> stop_{false};
+  std::optional<service::StreamWorker> worker_;
+  std::optional<runtime::Workers> lcore_;
+  Nanos started_;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+Result<int> run_stream(const config::LoadedConfig& loaded) { return StreamRun(loaded).run(); }
+
+}  // namespace warpline

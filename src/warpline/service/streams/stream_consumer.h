@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "warpline/service/streams/stream_writer.h"
+#include "warpline/stream/stream_receiver.h"
+
+namespace warpline::service {
+
+/// What `stream receive` does with the bytes of connections: counts them and gives their place back at once, or has
+/// them written first. A connection is closed behind its last byte. The lcore's.
+class StreamConsumer {
+ public:
+  /// For a receiver of so many connections with rings of so many bytes; without a `writer` bytes are but counted.
+  StreamConsumer(std::uint32_t connections, std::uint64_t ring_bytes, StreamWriter* writer);
+
+  /// Does what is to be done since the last call. True if there was something.
+  bool turn(stream::StreamReceiver& receiver, Nanos now);
+  /// True if nothing that could be read is still to be written.
+  [[nodiscard]] bool settled() const { return unanswered_ == 0; }
+  /// Aborts up to `most` of the connections that are left, so that their peers learn that not all was received or
+  /// written. Returns how many; 0: none is left. Nothing else is called afterwards.
+  std::uint32_t abort_some(stream::StreamReceiver& receiver, std::uint32_t most, Nanos now);
+
+ private:
+  /// A connection as the writer knows it.
+  struct Outlet {
+    stream::ConnectionId id;
+    std::uint64_t submitted = 0;  ///< bytes of the stream that were handed to the writer
+    std::uint32_t pieces = 0;     ///< of these, unanswered
+    bool known = false;
+    bool ending = false;  ///< the writer was told that nothing follows
+  };
+
+  void handle(stream::StreamReceiver& receiver, const stream::StreamEvent& event, Nanos now);
+  void take_answer(stream::StreamReceiver& receiver, const StreamWriter::Done& answer, Nanos now);
+  void submit(stream::StreamReceiver& receiver, Outlet& outlet);
+
+  StreamWriter* writer_;
+  std::uint64_t largest_;  ///< bytes of a piece, so that place becomes free while others are written
+  std::vector<Outlet> outlets_;
+  std::uint64_t unanswered_ = 0;  ///< pieces and ends, of all connections
+  std::uint32_t next_abort_ = 0;
+};
+
+}  // namespace warpline::service

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/service/streams/stream_report.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <numeric>
+#include <string_view>
+
+#include "warpline/base/units.h"
+#include "warpline/report/facts.h"
+
+namespace warpline::service {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using stream::Disposition;
+
+double goodput(std::uint64_t bytes, double seconds) {
+  return seconds > 0 ? static_cast<double>(bytes) * 8e-9 / seconds : 0;
+}
+
+/// Frames by the reason of their drop, those below the receiver and the device's among them; without zeros.
+Json drops_of(const StreamTotals& totals, const port::PortCounters& device) {
+  Json drops = Json::object();
+  const auto add = [&](std::string_view reason, std::uint64_t count) {
+    if (count != 0) drops[std::string(reason)] = count;
+  };
+  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
+    const auto disposition = static_cast<Disposition>(i);
+    if (stream::is_drop(disposition)) add(stream::name(disposition), totals.dispositions[i]);
+  }
+  add("not_answered", totals.not_answered);
+  add("too_many_pieces", totals.too_many_pieces);
+  add("missed_by_device", device.rx_missed);
+  add("errors_of_device", device.rx_errors);
+  add("no_mbuf_for_device", device.rx_no_mbuf);
+  return drops;
+}
+
+Json connections_of(const StreamTotals& totals) {
+  return {{"opened", totals.opened},
+          {"finished", totals.finished},
+          {"reset", totals.reset},
+          {"timed_out", totals.timed_out},
+          {"aborted", totals.aborted}};
+}
+
+}  // namespace
+
+StreamTotals StreamTotals::of(const stream::StreamQueue& queue) {
+  const stream::StreamQueueCounters& frames = queue.counters();
+  const stream::ReceiverCounters& streams = queue.receiver().counters();
+  StreamTotals totals;
+  // What ends after it began: `open()` is never less than nothing.
+  totals.finished = streams.finished.get();
+  totals.reset = streams.reset.get();
+  totals.timed_out = streams.timed_out.get();
+  totals.aborted = streams.aborted.get();
+  std::atomic_thread_fence(std::memory_order_acquire);
+  totals.opened = streams.opened.get();
+  totals.received = frames.received.get();
+  totals.received_bytes = frames.received_bytes.get();
+  totals.sent = frames.sent.get();
+  totals.sent_bytes = frames.sent_bytes.get();
+  totals.answered = frames.answered.get();
+  totals.not_answered = frames.not_answered.get();
+  totals.too_many_pieces = frames.too_many_pieces.get();
+  totals.no_mbuf = frames.no_mbuf.get();
+  for (std::size_t i = 0; i < stream::kDispositions; ++i) totals.dispositions[i] = streams.dispositions[i].get();
+  totals.bytes = streams.bytes.get();
+  totals.acknowledgements = streams.acknowledgements.get();
+  totals.cookies = streams.cookies.get();
+  totals.refused_replies = streams.refused_replies.get();
+  return totals;
+}
+
+std::uint64_t StreamTotals::dropped() const {
+  std::uint64_t sum = not_answered + too_many_pieces;
+  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
+    if (stream::is_drop(static_cast<Disposition>(i))) sum += dispositions[i];
+  }
+  return sum;
+}
+
+bool StreamTotals::conserved() const {
+  return received ==
+         std::accumulate(dispositions.begin(), dispositions.end(), answered + not_answered + too_many_pieces);
+}
+
+std::string StreamInterval::header() {
+  return fmt::format("{:>9} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}", "seconds", "Gbit/s", "open", "opened",
+                     "finished", "reset", "frames", "dropped");
+}
+
+std::string StreamInterval::row() const {
+  return fmt::format("{:>9.2f} {:>10.3f} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}", time_s,
+                     goodput(now.bytes - before.bytes, seconds), now.open(), now.opened - before.opened,
+                     now.finished - before.finished, now.reset - before.reset, now.received - before.received,
+                     now.dropped() - before.dropped());
+}
+
+std::string StreamInterval::json() const {
+  const Json line = {{"time_s", time_s},
+                     {"interval_s", seconds},
+                     {"open", now.open()},
+                     {"opened", now.opened - before.opened},
+                     {"finished", now.finished - before.finished},
+                     {"reset", now.reset - before.reset},
+                     {"bytes", now.bytes - before.bytes},
+                     {"rate", {{"gbps", goodput(now.bytes - before.bytes, seconds)}}},
+                     {"frames", now.received - before.received},
+                     {"dropped", now.dropped() - before.dropped()}};
+  return line.dump();
+}
+
+double StreamReport::gbps() const { return goodput(totals.bytes, receiving_s); }
+
+nlohmann::ordered_json StreamReport::to_json() const {
+  Json frames = {{"answered", totals.answered}};
+  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
+    const auto disposition = static_cast<Disposition>(i);
+    if (!stream::is_drop(disposition)) frames[std::string(stream::name(disposition))] = totals.dispositions[i];
+  }
+  Json object = {
+      {"schema_version", 1},
+      {"command", "stream receive"},
+      {"build", report::build_facts()},
+      {"host", report::host_facts()},
+      {"config", config},
+      {"duration_s", duration_s},
+      {"receiving_s", receiving_s},
+      {"rx", {{"packets", totals.received}, {"bytes", totals.received_bytes}}},
+      {"tx", {{"packets", totals.sent}, {"bytes", totals.sent_bytes}}},
+      {"delivered",
+       {{"packets", totals.dispositions[static_cast<std::size_t>(Disposition::stored)]}, {"bytes", totals.bytes}}},
+      {"frames", frames},
+      {"drops", drops_of(totals, device)},
+      {"connections", connections_of(totals)},
+      {"acknowledgements", totals.acknowledgements},
+      {"cookies", totals.cookies},
+      {"refused_replies", totals.refused_replies},
+      {"no_mbuf", totals.no_mbuf},
+      {"rate", {{"gbps", gbps()}}},
+      {"leaked_buffers", leaked},
+      {"conserved", conserved()}};
+  if (written) object["written"] = {{"files", written->files}, {"bytes", written->bytes}};
+  if (!lcores.empty()) object["lcores"] = lcores;
+  if (!notes.empty()) object["notes"] = notes;
+  return object;
+}
+
+std::string StreamReport::to_text() const {
+  std::string text = fmt::format("stream receive: {:.2f} s\n", duration_s);
+  const auto line = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("  {:<12} {}\n", label, value);
+  };
+  line("payload", fmt::format("{} bytes in {:.3f} s from the first to the last, {:.3f} Gbit/s", totals.bytes,
+                              receiving_s, gbps()));
+  if (written) line("written", fmt::format("{} bytes in {} files", written->bytes, written->files));
+  line("connections", fmt::format("{} opened, {} finished, {} reset, {} timed out, {} aborted", totals.opened,
+                                  totals.finished, totals.reset, totals.timed_out, totals.aborted));
+  line("frames", fmt::format("{} received, {} sent, {} of them acknowledgements", totals.received, totals.sent,
+                             totals.acknowledgements));
+  const Json drops = drops_of(totals, device);
+  for (const auto& [reason, count] : drops.items()) line("dropped", fmt::format("{} {}", count.dump(), reason));
+  if (!conserved()) line("not conserved", fmt::format("{} buffers leaked", leaked));
+  for (const std::string& lcore : lcores) line("", lcore);
+  for (const std::string& note : notes) line("note", note);
+  return text;
+}
+
+}  // namespace warpline::service

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "warpline/port/port.h"
+#include "warpline/stream/disposition.h"
+#include "warpline/stream/ethdev/stream_queue.h"
+
+namespace warpline::service {
+
+/// What a StreamQueue and its receiver have counted, at one moment.
+struct StreamTotals {
+  std::uint64_t received = 0, received_bytes = 0;  ///< frames
+  std::uint64_t sent = 0, sent_bytes = 0;          ///< frames
+  std::uint64_t answered = 0, not_answered = 0, too_many_pieces = 0, no_mbuf = 0;
+  std::array<std::uint64_t, stream::kDispositions> dispositions{};
+  std::uint64_t bytes = 0;  ///< of payload
+  std::uint64_t opened = 0, finished = 0, reset = 0, timed_out = 0, aborted = 0;
+  std::uint64_t acknowledgements = 0, cookies = 0, refused_replies = 0;
+
+  [[nodiscard]] static StreamTotals of(const stream::StreamQueue& queue);
+  [[nodiscard]] std::uint64_t open() const { return opened - finished - reset - timed_out - aborted; }
+  /// Returns the frames that were dropped by the program, for whichever reason.
+  [[nodiscard]] std::uint64_t dropped() const;
+  /// True if every frame received is accounted for. Of a queue that rests.
+  [[nodiscard]] bool conserved() const;
+};
+
+/// A line of people's table or of --json-stream: what happened between two samples.
+struct StreamInterval {
+  double time_s = 0;
+  double seconds = 0;
+  StreamTotals before, now;
+
+  [[nodiscard]] static std::string header();
+  [[nodiscard]] std::string row() const;
+  [[nodiscard]] std::string json() const;
+};
+
+/// What a run of `stream receive` reports at its end.
+struct StreamReport {
+  /// What was written to files.
+  struct Written {
+    std::uint64_t files = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  nlohmann::json config;
+  double duration_s = 0;
+  double receiving_s = 0;  ///< from the first byte of payload to the last
+  StreamTotals totals;
+  std::optional<Written> written;
+  port::PortCounters device;
+  std::uint32_t leaked = 0;  ///< packet buffers not given back
+  std::vector<std::string> lcores;
+  std::vector<std::string> notes;
+
+  [[nodiscard]] bool conserved() const { return totals.conserved() && leaked == 0; }
+  [[nodiscard]] double gbps() const;  ///< goodput: bits of payload, 10^9 a second
+  [[nodiscard]] nlohmann::ordered_json to_json() const;
+  [[nodiscard]] std::string to_text() const;
+};
+
+}  // namespace warpline::service

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/service/streams/stream_worker.h"
+
+#include "warpline/base/give_way.h"
+
+namespace warpline::service {
+namespace {
+
+constexpr std::int64_t kWriting = 300'000'000;    ///< ns that the last bytes have to be written
+constexpr std::int64_t kFarewells = 100'000'000;  ///< ns that the last replies have, and their answers
+constexpr std::uint32_t kAborts = 64;             ///< at a time: their resets find place in the receiver's queue
+
+}  // namespace
+
+void StreamWorker::run() {
+  Turns turns(gives_way_);
+  while (!stop_.load(std::memory_order_relaxed) && (writer_ == nullptr || !writer_->failed())) {
+    turns.end(turn(clock_.now()));
+  }
+  wind_up();
+  done_.store(true, std::memory_order_release);
+}
+
+bool StreamWorker::turn(Nanos now) {
+  bool worked = queue_.receive(now);
+  if (const std::uint64_t bytes = queue_.receiver().counters().bytes.get(); bytes != bytes_) {
+    const auto time = static_cast<std::uint64_t>(now.value);
+    if (bytes_ == 0) {
+      first_byte_.add(time);
+      last_byte_.add(time);
+    }
+    last_byte_.add(time - last_byte_.get());
+    bytes_ = bytes;
+  }
+  worked = consumer_.turn(queue_.receiver(), now) || worked;
+  return queue_.send(now) || worked;
+}
+
+/// Nothing is received until all that had come is written; then the answers to the last replies alone.
+void StreamWorker::wind_up() {
+  stream::StreamReceiver& receiver = queue_.receiver();
+  const Nanos begin = clock_.now();
+  Nanos now = begin;
+  const auto fails = [&] { return writer_ != nullptr && writer_->failed(); };
+  do {
+    (void)consumer_.turn(receiver, now);
+    (void)queue_.send(now);
+    if (consumer_.settled() || fails()) break;
+    idle(true);
+    now = clock_.now();
+  } while (now.value - begin.value < kWriting);
+  const bool settled = consumer_.settled() && !fails();
+  if (!settled && writer_ != nullptr) writer_->abandon();
+  const Nanos written = now;
+  while (consumer_.abort_some(receiver, kAborts, now) != 0) {
+    while (now.value - written.value < kFarewells && queue_.send(now)) now = clock_.now();
+  }
+  // Our FINs are acknowledged; what the writer may still read is not overwritten.
+  while (settled && receiver.connections() != 0 && now.value - written.value < kFarewells) {
+    (void)queue_.receive(now);
+    (void)queue_.send(now);
+    idle(gives_way_);
+    now = clock_.now();
+  }
+}
+
+}  // namespace warpline::service

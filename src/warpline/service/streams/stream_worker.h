@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "warpline/base/statistics/counter.h"
+#include "warpline/service/streams/stream_consumer.h"
+#include "warpline/stream/ethdev/stream_queue.h"
+#include "warpline/transport/nano_clock.h"
+
+namespace warpline::service {
+
+/// The loop of the lcore that receives streams: a queue and what is done with its bytes.
+class StreamWorker {
+ public:
+  /// `gives_way`: other threads need its core, as of Turns. Ends when `stop` is set or `writer`, if any, has failed.
+  StreamWorker(stream::StreamQueue& queue, StreamConsumer& consumer, StreamWriter* writer,
+               const transport::NanoClock& clock, const std::atomic<bool>& stop, bool gives_way)
+      : queue_(queue), consumer_(consumer), writer_(writer), clock_(clock), stop_(stop), gives_way_(gives_way) {}
+
+  /// Until the end, on the calling thread: what had come then is written, and connections that are left are aborted.
+  /// Takes half a second for that at most.
+  void run();
+
+  [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }  ///< any thread
+  /// Seconds from the first byte of payload to the last one so far; any thread.
+  [[nodiscard]] double receiving_s() const { return static_cast<double>(last_byte_.get() - first_byte_.get()) / 1e9; }
+
+ private:
+  [[nodiscard]] bool turn(Nanos now);
+  void wind_up();
+
+  stream::StreamQueue& queue_;
+  StreamConsumer& consumer_;
+  StreamWriter* writer_;
+  const transport::NanoClock& clock_;
+  const std::atomic<bool>& stop_;
+  bool gives_way_;
+  std::uint64_t bytes_ = 0;
+  Counter first_byte_;  ///< ns of the clock
+  Counter last_byte_;   ///< likewise
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace warpline::service

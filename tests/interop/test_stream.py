@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes of the kernel's TCP connections, received by `warpline stream receive` through veth pairs and a TAP device."""
+
+import hashlib
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import unittest
+
+from support.case import Case
+from support.namespaces import Namespace, veth
+from support.program import IS_ROOT
+
+PORT = 5001
+COMMON = ("--no-hugepages", "--share-cores", "--lcores", 1, "--pool-cache", 32, "--json", "--interval", "20ms")
+ENDS = ("finished", "reset", "timed_out", "aborted")
+PATIENCE = 30  # seconds that a socket waits for anything
+# linux/tcp.h: bytes of struct tcp_info, and where it counts timeouts in a row, and segments sent again.
+TCP_INFO, RETRANSMITS, TOTAL_RETRANS = 104, 2, 100
+
+
+def random_bytes(seed, length):
+    return random.Random(seed).randbytes(length)
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class StreamCase(Case):
+    def receiver(self, *arguments, **options):
+        program = self.start("stream", "receive", "--listen", PORT, *COMMON, *arguments, **options)
+        program.wait_for("stderr", r"listening on ")
+        return program
+
+    def stream_report(self, outcome, code=0):
+        self.assertEqual(outcome.code, code, outcome)
+        self.assertEqual(outcome.left, [], outcome)
+        report = outcome.report
+        self.assertEqual((report["schema_version"], report["command"]), (1, "stream receive"), outcome)
+        self.assertTrue(report["conserved"], outcome)
+        self.assertEqual(report["leaked_buffers"], 0, outcome)
+        connections = report["connections"]
+        self.assertEqual(connections["opened"], sum(connections[end] for end in ENDS), outcome)
+        own_drops = sum(n for reason, n in report["drops"].items() if "device" not in reason)
+        self.assertEqual(report["rx"]["packets"], sum(report["frames"].values()) + own_drops, outcome)
+        return report
+
+    def stopped(self, program):
+        """The report of a receiver that runs until it is told to end."""
+        program.signal(signal.SIGINT)
+        return self.stream_report(program.finish(), code=130)
+
+    def outputs(self, folder="out"):
+        return {path.name: path.read_bytes() for path in (self.scratch.path / folder).iterdir()}
+
+
+@unittest.skipUnless(IS_ROOT, "network namespaces need root")
+class Veth(StreamCase):
+    def setUp(self):
+        super().setUp()
+        self.near, self.far = Namespace("near"), Namespace("far")
+        self.addCleanup(self.near.remove)
+        self.addCleanup(self.far.remove)
+        veth(self.near, "left0", self.far, "right0")
+        self.near.ip("address", "add", "10.9.0.1/24", "dev", "left0")
+        self.near.ip("address", "add", "fd00:9::1/64", "dev", "left0", "nodad")
+
+    def listener(self, *arguments, address="10.9.0.2/24", ring=""):
+        return self.receiver(
+            "--port", f"net_af_packet0,iface=right0{ring}", "--address", address, *arguments, netns=self.far.name
+        )
+
+    def connect(self, address="10.9.0.2"):
+        with self.near.entered():
+            sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+        sock.settimeout(PATIENCE)
+        sock.connect((address, PORT))
+        return sock
+
+    def farewell(self, sock):
+        """Ends what is sent, and waits for the other end: all bytes are where they belong then."""
+        sock.shutdown(socket.SHUT_WR)
+        self.assertEqual(sock.recv(1), b"")
+        sock.close()
+
+    def send(self, data, address="10.9.0.2"):
+        """The name of the file that the bytes are to be found in."""
+        sock = self.connect(address)
+        name = "{}_{}-{}_{}".format(*sock.getsockname()[:2], *sock.getpeername()[:2])
+        sock.sendall(data)
+        self.farewell(sock)
+        return name
+
+    def send_all(self, pieces, threads):
+        """[(name, digest)] of all that was sent, so many connections at once."""
+        sent, failures, lock = [], [], threading.Lock()
+        todo = iter(pieces)
+
+        def work():
+            try:
+                while True:
+                    with lock:
+                        data = next(todo, None)
+                    if data is None:
+                        return
+                    name = self.send(data)
+                    with lock:
+                        sent.append((name, digest(data)))
+            except (OSError, AssertionError) as failure:
+                failures.append(failure)
+
+        workers = [threading.Thread(target=work) for _ in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual(failures, [])
+        return sent
+
+    def received_as_sent(self, sent):
+        """Ports that were used again have files with a number behind the name."""
+        files = sorted((re.sub(r"-\d+$", "", name), digest(data)) for name, data in self.outputs().items())
+        self.assertEqual(files, sorted(sent))
+
+    def test_one_long_connection(self):
+        data = random_bytes(1, 64 << 20)
+        program = self.listener("--output", "out")
+        sent = [(self.send(data), digest(data))]
+        report = self.stopped(program)
+        self.received_as_sent(sent)
+        self.assertEqual(report["delivered"]["bytes"], len(data))
+        self.assertEqual(report["written"], {"files": 1, "bytes": len(data)})
+        self.assertEqual(report["connections"]["finished"], 1)
+        self.assertGreater(report["rate"]["gbps"], 0)
+        self.assertGreater(report["acknowledgements"], 0)
+
+    def test_many_at_once_of_odd_sizes(self):
+        lengths = [0, 1, 1447, 1448, 1449, 65535, 65536, 65537] * 25
+        program = self.listener("--output", "out", "--connections", 200, "--ring", "64Ki")
+        socks = [self.connect() for _ in lengths]
+        sent = []
+        for i, (sock, length) in enumerate(zip(socks, lengths)):
+            data = random_bytes(i, length)
+            name = "{}_{}-{}_{}".format(*sock.getsockname(), *sock.getpeername())
+            sent.append((name, digest(data)))
+            sock.sendall(data)
+            sock.shutdown(socket.SHUT_WR)
+        for sock in socks:
+            self.assertEqual(sock.recv(1), b"")
+            sock.close()
+        report = self.stopped(program)
+        self.received_as_sent(sent)
+        self.assertEqual(report["connections"]["finished"], len(lengths))
+        self.assertEqual(report["delivered"]["bytes"], sum(lengths))
+
+    def test_churn(self):
+        program = self.listener("--output", "out", "--connections", 8)
+        sent = self.send_all((random_bytes(i, i % 3000) for i in range(500)), threads=4)
+        report = self.stopped(program)
+        self.received_as_sent(sent)
+        self.assertEqual(report["connections"]["finished"], 500)
+
+    def test_counts_without_output(self):
+        program = self.listener()
+        self.send(random_bytes(2, 5_000_000))
+        report = self.stopped(program)
+        self.assertEqual(report["delivered"]["bytes"], 5_000_000)
+        self.assertNotIn("written", report)
+
+    def test_ipv6(self):
+        program = self.listener("--output", "out", address="fd00:9::2/64")
+        data = random_bytes(3, 3_000_001)
+        sent = [(self.send(data, "fd00:9::2"), digest(data))]
+        self.stopped(program)
+        self.received_as_sent(sent)
+
+    def test_a_sender_that_stops(self):
+        program = self.listener("--output", "out")
+        script = f"import socket; s = socket.create_connection(('10.9.0.2', {PORT}), 30)\n"
+        script += "print('here', flush=True)\nfor i in range(400): s.sendall(bytes([i & 255]) * 50_000)\n"
+        script += "s.shutdown(1); s.recv(1)"
+        sender = subprocess.Popen(
+            self.near.command("python3", "-c", script), stdout=subprocess.PIPE, start_new_session=True
+        )
+        self.addCleanup(sender.stdout.close)
+        try:
+            sender.stdout.readline()
+            os.killpg(sender.pid, signal.SIGSTOP)
+            program.wait_for("stderr", r"^ *\d+\.\d+ +0\.000 +1 ")  # open and silent
+            os.killpg(sender.pid, signal.SIGCONT)
+            self.assertEqual(sender.wait(PATIENCE), 0)
+        finally:
+            if sender.poll() is None:
+                os.killpg(sender.pid, signal.SIGKILL)
+                sender.wait()
+        report = self.stopped(program)
+        (data,) = self.outputs().values()
+        self.assertEqual(digest(data), digest(b"".join(bytes([i & 255]) * 50_000 for i in range(400))))
+        self.assertEqual(report["connections"]["finished"], 1)
+
+    def test_a_receiver_that_stops(self):
+        program = self.listener("--output", "out")
+        data = random_bytes(4, 16 << 20)
+        sock = self.connect()
+        name = "{}_{}-{}_{}".format(*sock.getsockname(), *sock.getpeername())
+        sender = threading.Thread(target=lambda: (sock.sendall(data), sock.shutdown(socket.SHUT_WR)))
+        sender.start()
+        program.signal(signal.SIGSTOP)
+        try:
+            # Until the sender's timer has sent again in vain, twice.
+            while sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO)[RETRANSMITS] < 2:
+                sender.join(0.01)
+        finally:
+            program.signal(signal.SIGCONT)
+        self.assertEqual(sock.recv(1), b"")
+        sender.join()
+        sock.close()
+        self.stopped(program)
+        self.received_as_sent([(name, digest(data))])
+
+    def test_a_ring_that_loses_frames(self):
+        """The kernel's ring in front of net_af_packet holds 32 frames: bursts lose some, at their end and amidst."""
+        program = self.listener("--output", "out", ring=",framecnt=32,framesz=2048,blocksz=4096")
+        sock = self.connect()
+        name = "{}_{}-{}_{}".format(*sock.getsockname(), *sock.getpeername())
+        sent = hashlib.sha256()
+        for i in range(200):
+            data = random_bytes(i, 1 << 20)
+            sent.update(data)
+            sock.sendall(data)
+            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO)
+            (sent_again,) = struct.unpack_from("I", info, TOTAL_RETRANS)
+            if i >= 7 and sent_again >= 10:
+                break
+        self.assertGreaterEqual(sent_again, 10)
+        self.farewell(sock)
+        self.stopped(program)
+        self.received_as_sent([(name, sent.hexdigest())])
+
+    def test_a_reset_by_the_sender(self):
+        program = self.listener("--output", "out")
+        sock = self.connect()
+        sock.sendall(b"x" * 1000)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        program.wait_for("stderr", r"^ *\d+\.\d+ +\d+\.\d+ +1 ")
+        sock.close()
+        program.wait_for("stderr", r"^ *\d+\.\d+ +\d+\.\d+ +0 +\d+ +\d+ +1 ")
+        report = self.stopped(program)
+        self.assertEqual(report["connections"]["reset"], 1)
+        self.assertEqual(report["delivered"]["bytes"], 1000)
+        self.assertEqual(list(self.outputs().values()), [b"x" * 1000])
+
+    def test_an_interrupt_resets_what_is_open(self):
+        program = self.listener("--output", "out")
+        socks = [self.connect() for _ in range(3)]
+        for sock in socks:
+            sock.sendall(b"abc")
+        program.wait_for("stderr", r"^ *\d+\.\d+ +\d+\.\d+ +3 ")
+        report = self.stopped(program)
+        for sock in socks:
+            with self.assertRaises(ConnectionResetError):
+                sock.recv(1)
+            sock.close()
+        self.assertEqual(report["connections"]["aborted"], 3)
+        self.assertEqual(list(self.outputs().values()), [b"abc"] * 3)
+
+    def test_a_port_that_nobody_listens_on(self):
+        program = self.listener()
+        with self.near.entered():
+            sock = socket.socket()
+        sock.settimeout(PATIENCE)
+        self.addCleanup(sock.close)
+        with self.assertRaises(ConnectionRefusedError):
+            sock.connect(("10.9.0.2", PORT + 1))
+        self.assertEqual(self.stopped(program)["drops"]["no_listener"], 1)
+
+    def test_files_that_exist_are_left_alone(self):
+        (self.scratch.path / "out").mkdir()
+        with self.near.entered():
+            sock = socket.socket()
+        sock.settimeout(PATIENCE)
+        sock.bind(("10.9.0.1", 40_000))
+        existing = self.scratch.path / "out" / f"10.9.0.1_40000-10.9.0.2_{PORT}"
+        existing.write_bytes(b"old")
+        program = self.listener("--output", "out")
+        sock.connect(("10.9.0.2", PORT))
+        sock.sendall(b"new")
+        self.farewell(sock)
+        self.stopped(program)
+        self.assertEqual(self.outputs(), {existing.name: b"old", existing.name + "-2": b"new"})
+
+    def test_a_full_disk(self):
+        folder = self.scratch.path / "out"
+        folder.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], check=True)
+        self.addCleanup(subprocess.run, ["umount", folder], check=True)
+        program = self.listener("--output", "out")
+        sock = self.connect()
+        self.addCleanup(sock.close)
+        with self.assertRaises(ConnectionError):
+            while True:
+                sock.sendall(b"x" * 100_000)
+        outcome = program.finish()
+        self.stream_report(outcome, code=3)
+        self.assertIn("No space left on device", outcome.stderr.splitlines()[-1])
+
+    def test_netcat(self):
+        if shutil.which("nc") is None:
+            self.skipTest("there is no nc")
+        program = self.listener("--output", "out")
+        data = random_bytes(5, 1_000_000)
+        subprocess.run(self.near.command("nc", "-N", "10.9.0.2", PORT), input=data, check=True, timeout=PATIENCE)
+        self.stopped(program)
+        self.assertEqual([digest(found) for found in self.outputs().values()], [digest(data)])
+
+
+@unittest.skipUnless(IS_ROOT, "network namespaces need root")
+class Tap(StreamCase):
+    def test_a_long_connection(self):
+        space = Namespace("tap")
+        self.addCleanup(space.remove)
+        program = self.receiver(
+            "--port", "net_tap0,iface=tap0", "--address", "10.9.0.2/24", "--output", "out", netns=space.name
+        )
+        space.ip("link", "set", "tap0", "up")
+        space.ip("address", "add", "10.9.0.1/24", "dev", "tap0")
+        data = random_bytes(6, 8 << 20)
+        with space.entered():
+            sock = socket.create_connection(("10.9.0.2", PORT), PATIENCE)
+        sock.sendall(data)
+        sock.shutdown(socket.SHUT_WR)
+        self.assertEqual(sock.recv(1), b"")
+        sock.close()
+        self.assertEqual(self.stopped(program)["connections"]["finished"], 1)
+        self.assertEqual([digest(found) for found in self.outputs().values()], [digest(data)])
+
+
+if __name__ == "__main__":
+    unittest.main()
