@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames of a StreamReceiver through a port: answered, received, replied to, kept while the device takes none, and
+// every buffer given back.
+#include "warpline/stream/ethdev/stream_port.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <rte_ethdev.h>
+
+#include "warpline/packet/headers/arp.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/tcp.h"
+#include "warpline/packet/parse.h"
+#include "warpline/packet/tcp_frame.h"
+#include "warpline/packet/verify.h"
+#include "warpline/port/ring_pair.h"
+#include "warpline/runtime/eal_environment.h"
+
+namespace warpline {
+namespace {
+
+const auto* const kEal = testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(1));
+
+using RawFrame = std::vector<std::uint8_t>;
+
+constexpr MacAddress kPeer{{2, 0, 0, 0, 0, 9}};
+constexpr Ipv4Address kPeerIp{{10, 0, 0, 9}};
+constexpr Ipv4Address kOurIp{{10, 0, 0, 1}};
+
+RawFrame arp_request() {
+  packet::ArpPacket arp;
+  arp.operation = packet::kArpRequest;
+  arp.sender_mac = kPeer;
+  arp.sender_ip = kPeerIp;
+  arp.target_ip = kOurIp;
+  RawFrame frame(60);
+  std::memset(frame.data(), 0xff, 6);
+  std::memcpy(frame.data() + 6, kPeer.bytes.data(), 6);
+  packet::store_be16(frame.data() + 12, packet::kEtherTypeArp);
+  packet::emit(arp, frame.data() + packet::EthernetView::kHeaderLength);
+  return frame;
+}
+
+class StreamPorts : public testing::Test {
+ protected:
+  static constexpr std::uint16_t kRing = 64;
+
+  void SetUp() override {
+    const auto ids = *port::make_ring_pair(1, kRing, runtime::kAnyNode);
+    port::PortSettings settings;
+    settings.rx_ring = settings.tx_ring = kRing;
+    settings.addresses = {{kOurIp, 24}};
+    stream::ReceiverSettings receiver;
+    receiver.ports = {80};
+    receiver.connections = receiver.half_open = 256;
+    receiver.ring_bytes = 64 << 10;
+    receiver.secret[1] = 5;
+    auto opened = stream::StreamPort::open(settings, {.cache = 32}, receiver, now_, ids.first);
+    ASSERT_TRUE(opened.ok()) << opened.error().message();
+    ours_ = std::move(opened).value();
+    static unsigned made = 0;
+    pool_.emplace(*memory::PacketPool::make("peer" + std::to_string(made++), 1023, 32, 2048, runtime::kAnyNode));
+    theirs_.emplace(*port::Port::adopt(ids.second));
+    ASSERT_TRUE(theirs_->configure(settings, {}).ok());
+    ASSERT_TRUE(theirs_->attach(pool_->get()).ok());
+    ASSERT_TRUE(theirs_->start().ok());
+  }
+
+  void TearDown() override {
+    const stream::StreamQueueCounters& frames = ours_->queue().counters();
+    std::uint64_t accounted = frames.answered.get() + frames.not_answered.get() + frames.too_many_pieces.get();
+    for (const Counter& count : ours_->queue().receiver().counters().dispositions) accounted += count.get();
+    EXPECT_EQ(frames.received.get(), accounted);
+    take();
+    ours_->close();
+    theirs_.reset();
+    EXPECT_EQ(ours_->leaked(), 0U);
+    EXPECT_EQ(pool_->in_use(), 0U);
+  }
+
+  void give(std::span<const std::uint8_t> bytes) {
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
+    ASSERT_NE(mbuf, nullptr);
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
+    ASSERT_EQ(rte_eth_tx_burst(theirs_->id(), 0, &mbuf, 1), 1);
+  }
+
+  std::vector<RawFrame> take() {
+    std::vector<RawFrame> frames;
+    rte_mbuf* burst[kRing];
+    while (const std::uint16_t count = rte_eth_rx_burst(theirs_->id(), 0, burst, kRing)) {
+      for (std::uint16_t i = 0; i < count; ++i) {
+        const auto* const bytes = rte_pktmbuf_mtod(burst[i], const std::uint8_t*);
+        frames.emplace_back(bytes, bytes + burst[i]->data_len);
+        rte_pktmbuf_free(burst[i]);
+      }
+    }
+    return frames;
+  }
+
+  void turn() {
+    now_.value += 1000;
+    (void)ours_->queue().receive(now_);
+    (void)ours_->queue().send(now_);
+  }
+
+  /// Asks for the port's MAC address, as a neighbour does.
+  void resolve() {
+    give(arp_request());
+    turn();
+    const std::vector<RawFrame> answers = take();
+    ASSERT_EQ(answers.size(), 1U);
+    std::memcpy(mac_.bytes.data(), answers[0].data() + 6, 6);
+  }
+
+  void give_segment(std::uint16_t port, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgement,
+                    std::span<const std::uint8_t> payload = {}) {
+    packet::TcpFrame frame;
+    frame.destination_mac = mac_;
+    frame.source_mac = kPeer;
+    frame.source = kPeerIp;
+    frame.destination = kOurIp;
+    frame.tcp.source_port = port;
+    frame.tcp.destination_port = 80;
+    frame.tcp.flags = flags;
+    frame.tcp.sequence = sequence;
+    frame.tcp.acknowledgement = acknowledgement;
+    RawFrame bytes(packet::tcp_headers_length(frame) + payload.size());
+    packet::ChecksumSum sum;
+    const auto length = static_cast<std::uint32_t>(payload.size());
+    sum.add(payload.data(), length);
+    const std::uint32_t headers = packet::emit(frame, bytes, length, sum);
+    std::copy(payload.begin(), payload.end(), bytes.begin() + headers);
+    give(bytes);
+  }
+
+  static packet::TcpHeader tcp_of(RawFrame& frame) {
+    Segment segment{frame.data(), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
+    const packet::ParsedFrame parsed = packet::parse(frame_at(&segment));
+    EXPECT_EQ(packet::verify_checksums(frame_at(&segment), parsed), Verdict::forward);
+    packet::TcpHeader tcp;
+    EXPECT_EQ(packet::parse(frame.data() + parsed.l4_offset, packet::l4_total(parsed), tcp), Verdict::forward);
+    return tcp;
+  }
+
+  Nanos now_{1};
+  MacAddress mac_;
+  std::unique_ptr<stream::StreamPort> ours_;
+  std::optional<memory::PacketPool> pool_;
+  std::optional<port::Port> theirs_;
+};
+
+TEST_F(StreamPorts, AnswersNeighboursAndReceivesAConnection) {
+  resolve();
+  give_segment(1, packet::kTcpSyn, 100, 0);
+  turn();
+  std::vector<RawFrame> replies = take();
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_GE(replies[0].size(), 60U);  // the shortest frame of Ethernet
+  const packet::TcpHeader answer = tcp_of(replies[0]);
+  EXPECT_EQ(answer.flags, packet::kTcpSyn | packet::kTcpAck);
+  const RawFrame payload = {1, 2, 3, 4, 5};
+  give_segment(1, packet::kTcpAck, 101, answer.sequence + 1, payload);
+  turn();
+  const auto event = ours_->queue().receiver().poll();
+  ASSERT_TRUE(event);
+  const auto view = ours_->queue().receiver().view(event->connection);
+  EXPECT_EQ(RawFrame(view->bytes.begin(), view->bytes.end()), payload);
+  now_.value += 1'000'000'000;  // the acknowledgement was delayed
+  turn();
+  replies = take();
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(tcp_of(replies[0]).acknowledgement, 106U);
+  EXPECT_EQ(ours_->queue().counters().answered.get(), 1U);
+  EXPECT_EQ(ours_->queue().counters().sent.get(), 3U);
+}
+
+TEST_F(StreamPorts, KeepsRepliesUntilTheDeviceTakesThem) {
+  resolve();
+  constexpr std::uint16_t kOpenings = 200;
+  for (std::uint16_t i = 0; i < kOpenings; ++i) {
+    give_segment(static_cast<std::uint16_t>(1000 + i), packet::kTcpSyn, 100, 0);
+    if (i % 50 == 49) turn();
+  }
+  turn();
+  // The peer has read nothing so far: its ring is full, and the rest waits here.
+  EXPECT_LE(ours_->queue().counters().sent.get(), std::uint64_t{kRing} + 1);
+  std::vector<bool> answered(kOpenings);
+  for (int i = 0; i < 10; ++i) {
+    for (RawFrame& frame : take()) {
+      const packet::TcpHeader tcp = tcp_of(frame);
+      ASSERT_GE(tcp.destination_port, 1000);
+      ASSERT_LT(tcp.destination_port, 1000 + kOpenings);
+      EXPECT_FALSE(answered[tcp.destination_port - 1000U]) << "twice";
+      answered[tcp.destination_port - 1000U] = true;
+    }
+    turn();
+  }
+  EXPECT_EQ(std::count(answered.begin(), answered.end(), true), kOpenings);
+}
+
+TEST_F(StreamPorts, DropsAnswersForWhichThereIsNoRoom) {
+  resolve();
+  for (int i = 0; i < 200; ++i) {
+    give_segment(static_cast<std::uint16_t>(1000 + i), packet::kTcpSyn, 100, 0);
+    if (i % 50 == 49) turn();
+  }
+  for (int i = 0; i < 100; ++i) {
+    give(arp_request());
+    if (i % 50 == 49) turn();
+  }
+  EXPECT_GT(ours_->queue().counters().not_answered.get(), 0U);
+  EXPECT_EQ(ours_->queue().counters().answered.get() + ours_->queue().counters().not_answered.get(), 101U);
+}
+
+TEST(StreamPort, RefusesWhatItCannotListenWith) {
+  port::PortSettings settings;
+  settings.spec = "net_null0";
+  EXPECT_EQ(stream::StreamPort::open(settings, {}, {}, Nanos{1}).error().kind, ErrorKind::usage);
+  settings.addresses = {{kOurIp, 24}};
+  EXPECT_EQ(stream::StreamPort::open(settings, {.data_room = 64}, {}, Nanos{1}).error().kind, ErrorKind::usage);
+}
+
+}  // namespace
+}  // namespace warpline
