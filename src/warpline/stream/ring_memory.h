@@ -15,7 +15,7 @@ class RingMemory {
  public:
   /// Maps `count` rings of `bytes` each, a multiple of the page size. Errors: environment, if the system has no room.
   [[nodiscard]] static Result<RingMemory> create(std::uint32_t count, std::size_t bytes);
-  RingMemory(RingMemory&& other) noexcept;
+  RingMemory(RingMemory&& other) noexcept;  ///< owns what the other did, which owns nothing then
   RingMemory& operator=(RingMemory&& other) noexcept;
   ~RingMemory();
 

@@ -13,8 +13,8 @@ namespace warpline::stream {
 
 /// Names a connection of one StreamReceiver as long as it lives; a later one never has the same name.
 struct ConnectionId {
-  std::uint32_t index = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t generation = 0;
+  std::uint32_t index = std::numeric_limits<std::uint32_t>::max();  ///< its place: below ReceiverSettings::connections
+  std::uint32_t generation = 0;                                     ///< how many had the place before it
   auto operator<=>(const ConnectionId&) const = default;
 };
 

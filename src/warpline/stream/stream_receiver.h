@@ -39,7 +39,7 @@ class StreamReceiver {
   /// Takes all memory that it ever needs. Errors: usage, for settings that make no sense; environment, if the system
   /// has no memory.
   [[nodiscard]] static Result<StreamReceiver> create(const ReceiverSettings& settings, Nanos now);
-  StreamReceiver(StreamReceiver&&) noexcept;
+  StreamReceiver(StreamReceiver&&) noexcept;  ///< the other one is only good to be destroyed or assigned to
   StreamReceiver& operator=(StreamReceiver&&) noexcept;
   ~StreamReceiver();
 
@@ -72,8 +72,8 @@ class StreamReceiver {
   /// Ends a connection by a reset, also one whose bytes all came: for who could not make use of them.
   void abort(ConnectionId connection, Nanos now);
 
-  [[nodiscard]] const ReceiverCounters& counters() const;
-  [[nodiscard]] std::uint32_t connections() const;  ///< that have a place now
+  [[nodiscard]] const ReceiverCounters& counters() const;  ///< any thread may read them
+  [[nodiscard]] std::uint32_t connections() const;         ///< that have a place now
 
  private:
   explicit StreamReceiver(std::unique_ptr<ReceiverCore> core);

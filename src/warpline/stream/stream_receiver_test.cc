@@ -417,6 +417,7 @@ TEST_F(ReceiverTest, TellsOfAPeerThatGivesNoSignOfLife) {
     probes += replies_of(receiver_, now_).size();
   }
   EXPECT_EQ(receiver_.view(id)->state, ConnectionState::timed_out);
+  EXPECT_EQ(probes, 5U);  // at 10 and 11 s, answered, then three from 21 s on
   EXPECT_EQ(receiver_.counters().timed_out.get(), 1U);
 }
 
