@@ -11,9 +11,9 @@
 namespace warpline::ingest {
 
 Result<std::unique_ptr<HostFrames>> HostFrames::create(const flow::FrameDescription& description, Bytes memory) {
-  constexpr std::size_t kAlignment = flow::FrameLayout::kAlignment;
-  const std::size_t size = memory.value / kAlignment * kAlignment;
-  Memory bytes(static_cast<std::byte*>(std::aligned_alloc(kAlignment, size)));
+  constexpr std::size_t kFrameAlignment = flow::FrameLayout::kAlignment;
+  const std::size_t size = memory.value / kFrameAlignment * kFrameAlignment;
+  Memory bytes(static_cast<std::byte*>(std::aligned_alloc(kFrameAlignment, size)));
   if (!bytes) {
     return environment_error(fmt::format("{} bytes for frames", size), "there is not enough memory",
                              "use a smaller --gpu-memory");
