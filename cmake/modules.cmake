@@ -23,7 +23,7 @@ warpline_module(message    LEVEL 2 USES base packet)
 # An endpoint's rooms, lowest first; what lies beside them is above them all.
 warpline_rooms(src/warpline/message/internal parts cc core transfer send receive session datagrams)
 warpline_module(flow       LEVEL 2 USES base packet EXTERNAL fmt::fmt ${WARPLINE_CUDA_LIBRARIES})
-warpline_module(stream     LEVEL 2 EXCEPT ethdev USES base packet)
+warpline_module(stream     LEVEL 2 USES base packet)
 warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
 warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
 
@@ -53,8 +53,7 @@ warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgCo
 warpline_module(datapath LEVEL 5 USES base batching packet gpu machine runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
 warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
                 USES base packet runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
-warpline_module(ethdev_stream LEVEL 5 FOLDER src/warpline/stream/ethdev
-                USES base packet runtime memory port stream EXTERNAL PkgConfig::dpdk)
+warpline_module(stream_port LEVEL 5 USES base packet runtime memory port stream EXTERNAL PkgConfig::dpdk)
 
 warpline_module(forward LEVEL 6 USES base packet gpu machine runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(router  LEVEL 6 USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
@@ -71,7 +70,7 @@ warpline_module(report  LEVEL 7 USES base machine memory runtime port workload d
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/warpline/report/facts.cc PROPERTIES COMPILE_DEFINITIONS
                             "WARPLINE_VERSION=\"${PROJECT_VERSION}\";WARPLINE_BUILD_TYPE=\"$<CONFIG>\"")
 
-warpline_module(service LEVEL 8 USES base packet gpu memory handoff message port transport ethdev_transport stream ethdev_stream report
+warpline_module(service LEVEL 8 USES base packet gpu memory handoff message port transport ethdev_transport stream stream_port report
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # The command line: options, files and environment become the settings of the modules above.
 warpline_module(config  LEVEL 8 FOLDER apps/warpline/config
@@ -100,8 +99,8 @@ target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpl
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
-warpline_folder(apps/warpline   USES base batches bench config copies datapath doctor ethdev_stream ethdev_transport flow forward gpu ingest machine memory
-                                     page port protection rate report route router runtime service stream traffic transport workload)
+warpline_folder(apps/warpline   USES base batches bench config copies datapath doctor ethdev_transport flow forward gpu ingest machine memory
+                                     page port protection rate report route router runtime service stream stream_port traffic transport workload)
 warpline_folder(bench/frames    USES base flow ingest packet)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
@@ -116,7 +115,7 @@ warpline_folder(tests/proof     USES handoff datapath forward runtime workload)
 warpline_folder(tests/receive   USES memory datapath forward port runtime)
 warpline_folder(tests/recycle   USES base memory packet port datapath router runtime)
 warpline_folder(tests/sim       USES base message packet)
-warpline_folder(tests/stream    USES base ethdev_stream memory packet port runtime stream)
+warpline_folder(tests/stream    USES base stream_port memory packet port runtime stream)
 warpline_folder(tests/vnic      USES base packet runtime vnic_api)
 warpline_folder(tests/wireshark USES base packet)
 

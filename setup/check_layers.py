@@ -16,7 +16,7 @@ CHECKED_FOLDERS = ("src", "apps", "drivers", "bench", "tests", "examples", "setu
 MAX_LINES = 600
 # Modules that call DPDK; drivers/ lies outside src/ and apps/.
 DPDK_MODULES = {"runtime", "port", "doctor", "memory", "datapath", "ethdev_transport", "forward", "router", "traffic", "report"}
-DPDK_MODULES |= {"ethdev_stream", "ingest", "service", "bench", "vnic_api"}
+DPDK_MODULES |= {"stream_port", "ingest", "service", "bench", "vnic_api"}
 CUDA_MODULE = "gpu"
 
 MODULE = re.compile(r"^warpline_module\(([^)]*)\)", re.M)

@@ -28,7 +28,7 @@
 #include "warpline/service/streams/stream_report.h"
 #include "warpline/service/streams/stream_worker.h"
 #include "warpline/service/streams/stream_writer.h"
-#include "warpline/stream/ethdev/stream_port.h"
+#include "warpline/stream_port/stream_port.h"
 #include "warpline/transport/nano_clock.h"
 
 namespace warpline {
@@ -86,9 +86,9 @@ class StreamRun {
                  runtime::place_workers(config_.runtime, topology, stream_requests(runtime::port_node(port.spec))));
     WARPLINE_TRY(const stream::ReceiverSettings settings, receiver_settings(config_.stream));
     WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, {port.spec},
-                                                       stream::StreamPort::memory(port, config_.pool)));
+                                                       stream_port::StreamPort::memory(port, config_.pool)));
     eal_.emplace(std::move(eal));
-    WARPLINE_TRY(port_, stream::StreamPort::open(port, config_.pool, settings, clock_.now()));
+    WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now()));
     report::announce(report::notes_of(lcores_, *eal_, ports()));
     link_notes_ = report::await_links(ports());
     report::announce(link_notes_);
@@ -159,7 +159,7 @@ class StreamRun {
   runtime::LcorePlan lcores_;
   std::vector<std::string> link_notes_;  ///< of a link that was down when the run began
   std::optional<runtime::Eal> eal_;
-  std::unique_ptr<stream::StreamPort> port_;
+  std::unique_ptr<stream_port::StreamPort> port_;
   std::unique_ptr<service::StreamWriter> writer_;
   std::optional<service::StreamConsumer> consumer_;
   std::atomic<bool> stop_{false};

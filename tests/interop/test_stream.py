@@ -101,13 +101,13 @@ class Veth(StreamCase):
     def send_all(self, pieces, threads):
         """[(name, digest)] of all that was sent, so many connections at once."""
         sent, failures, lock = [], [], threading.Lock()
-        todo = iter(pieces)
+        waiting = iter(pieces)
 
         def work():
             try:
                 while True:
                     with lock:
-                        data = next(todo, None)
+                        data = next(waiting, None)
                     if data is None:
                         return
                     name = self.send(data)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames of a StreamReceiver through a port: answered, received, replied to, kept while the device takes none, and
 // every buffer given back.
-#include "warpline/stream/ethdev/stream_port.h"
+#include "warpline/stream_port/stream_port.h"
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ class StreamPorts : public testing::Test {
     receiver.connections = receiver.half_open = 256;
     receiver.ring_bytes = 64 << 10;
     receiver.secret[1] = 5;
-    auto opened = stream::StreamPort::open(settings, {.cache = 32}, receiver, now_, ids.first);
+    auto opened = stream_port::StreamPort::open(settings, {.cache = 32}, receiver, now_, ids.first);
     ASSERT_TRUE(opened.ok()) << opened.error().message();
     ours_ = std::move(opened).value();
     static unsigned made = 0;
@@ -75,7 +75,7 @@ class StreamPorts : public testing::Test {
   }
 
   void TearDown() override {
-    const stream::StreamQueueCounters& frames = ours_->queue().counters();
+    const stream_port::StreamQueueCounters& frames = ours_->queue().counters();
     std::uint64_t accounted = frames.answered.get() + frames.not_answered.get() + frames.too_many_pieces.get();
     for (const Counter& count : ours_->queue().receiver().counters().dispositions) accounted += count.get();
     EXPECT_EQ(frames.received.get(), accounted);
@@ -153,7 +153,7 @@ class StreamPorts : public testing::Test {
 
   Nanos now_{1};
   MacAddress mac_;
-  std::unique_ptr<stream::StreamPort> ours_;
+  std::unique_ptr<stream_port::StreamPort> ours_;
   std::optional<memory::PacketPool> pool_;
   std::optional<port::Port> theirs_;
 };
@@ -224,9 +224,9 @@ TEST_F(StreamPorts, DropsAnswersForWhichThereIsNoRoom) {
 TEST(StreamPort, RefusesWhatItCannotListenWith) {
   port::PortSettings settings;
   settings.spec = "net_null0";
-  EXPECT_EQ(stream::StreamPort::open(settings, {}, {}, Nanos{1}).error().kind, ErrorKind::usage);
+  EXPECT_EQ(stream_port::StreamPort::open(settings, {}, {}, Nanos{1}).error().kind, ErrorKind::usage);
   settings.addresses = {{kOurIp, 24}};
-  EXPECT_EQ(stream::StreamPort::open(settings, {.data_room = 64}, {}, Nanos{1}).error().kind, ErrorKind::usage);
+  EXPECT_EQ(stream_port::StreamPort::open(settings, {.data_room = 64}, {}, Nanos{1}).error().kind, ErrorKind::usage);
 }
 
 }  // namespace

@@ -48,8 +48,8 @@ Json connections_of(const StreamTotals& totals) {
 
 }  // namespace
 
-StreamTotals StreamTotals::of(const stream::StreamQueue& queue) {
-  const stream::StreamQueueCounters& frames = queue.counters();
+StreamTotals StreamTotals::of(const stream_port::StreamQueue& queue) {
+  const stream_port::StreamQueueCounters& frames = queue.counters();
   const stream::ReceiverCounters& streams = queue.receiver().counters();
   StreamTotals totals;
   // What ends after it began: `open()` is never less than nothing.

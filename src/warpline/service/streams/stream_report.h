@@ -11,7 +11,7 @@
 
 #include "warpline/port/port.h"
 #include "warpline/stream/disposition.h"
-#include "warpline/stream/ethdev/stream_queue.h"
+#include "warpline/stream_port/stream_queue.h"
 
 namespace warpline::service {
 
@@ -25,7 +25,7 @@ struct StreamTotals {
   std::uint64_t opened = 0, finished = 0, reset = 0, timed_out = 0, aborted = 0;
   std::uint64_t acknowledgements = 0, cookies = 0, refused_replies = 0;
 
-  [[nodiscard]] static StreamTotals of(const stream::StreamQueue& queue);
+  [[nodiscard]] static StreamTotals of(const stream_port::StreamQueue& queue);
   [[nodiscard]] std::uint64_t open() const { return opened - finished - reset - timed_out - aborted; }
   /// Returns the frames that were dropped by the program, for whichever reason.
   [[nodiscard]] std::uint64_t dropped() const;

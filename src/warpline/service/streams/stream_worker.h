@@ -6,7 +6,7 @@
 
 #include "warpline/base/statistics/counter.h"
 #include "warpline/service/streams/stream_consumer.h"
-#include "warpline/stream/ethdev/stream_queue.h"
+#include "warpline/stream_port/stream_queue.h"
 #include "warpline/transport/nano_clock.h"
 
 namespace warpline::service {
@@ -15,7 +15,7 @@ namespace warpline::service {
 class StreamWorker {
  public:
   /// `gives_way`: other threads need its core, as of Turns. Ends when `stop` is set or `writer`, if any, has failed.
-  StreamWorker(stream::StreamQueue& queue, StreamConsumer& consumer, StreamWriter* writer,
+  StreamWorker(stream_port::StreamQueue& queue, StreamConsumer& consumer, StreamWriter* writer,
                const transport::NanoClock& clock, const std::atomic<bool>& stop, bool gives_way)
       : queue_(queue), consumer_(consumer), writer_(writer), clock_(clock), stop_(stop), gives_way_(gives_way) {}
 
@@ -31,7 +31,7 @@ class StreamWorker {
   [[nodiscard]] bool turn(Nanos now);
   void wind_up();
 
-  stream::StreamQueue& queue_;
+  stream_port::StreamQueue& queue_;
   StreamConsumer& consumer_;
   StreamWriter* writer_;
   const transport::NanoClock& clock_;

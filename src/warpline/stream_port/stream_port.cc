@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/stream/ethdev/stream_port.h"
+#include "warpline/stream_port/stream_port.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 #include "warpline/port/station_address.h"
 #include "warpline/runtime/setup_step.h"
 
-namespace warpline::stream {
+namespace warpline::stream_port {
 namespace {
 
 /// Frames that the queue has in hand beside those in the device's rings: a burst, what is not sent yet, one to write.
@@ -39,9 +39,9 @@ Result<void> check(const port::PortSettings& port, const memory::PoolSettings& p
   if (port.addresses.empty()) {
     return usage_error(fmt::format("cannot listen on port {}", port.spec), "it has no address", "give it one");
   }
-  if (pool.data_room != 0 && pool.data_room < StreamReceiver::kReplyBytes) {
+  if (pool.data_room != 0 && pool.data_room < stream::StreamReceiver::kReplyBytes) {
     return usage_error(fmt::format("cannot use buffers of {} bytes", pool.data_room), "what is sent lies in one",
-                       fmt::format("use {} or more", StreamReceiver::kReplyBytes));
+                       fmt::format("use {} or more", stream::StreamReceiver::kReplyBytes));
   }
   return {};
 }
@@ -64,7 +64,7 @@ Bytes StreamPort::memory(const port::PortSettings& port, const memory::PoolSetti
 }
 
 Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& wanted, const memory::PoolSettings& pool,
-                                                     ReceiverSettings receiver, Nanos now,
+                                                     stream::ReceiverSettings receiver, Nanos now,
                                                      std::optional<std::uint16_t> adopted) {
   static std::atomic<unsigned> made{0};
   WARPLINE_CHECK(check(wanted, pool));
@@ -93,7 +93,7 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& w
   receiver.mtu = setup.mtu;
   {
     const runtime::SetupStep step("mapping the rings of connections");
-    WARPLINE_TRY(StreamReceiver streams, StreamReceiver::create(receiver, now));
+    WARPLINE_TRY(stream::StreamReceiver streams, stream::StreamReceiver::create(receiver, now));
     opened->queue_ =
         std::make_unique<StreamQueue>(port::PortQueue{port.id(), 0}, opened->pool_->get(), std::move(streams),
                                       packet::Responder(receiver.mac, wanted.addresses.front()));
@@ -109,4 +109,4 @@ void StreamPort::close() {
   port_.reset();
 }
 
-}  // namespace warpline::stream
+}  // namespace warpline::stream_port

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/stream/ethdev/stream_queue.h"
+#include "warpline/stream_port/stream_queue.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 #include "warpline/memory/mbuf_frame.h"
 
-namespace warpline::stream {
+namespace warpline::stream_port {
 namespace {
 
 constexpr std::uint16_t kFramesAhead = 4;                                   ///< whose headers are fetched early
@@ -29,7 +29,7 @@ bool device_found_right(const rte_mbuf* mbuf) {
 
 }  // namespace
 
-StreamQueue::StreamQueue(port::PortQueue place, rte_mempool* pool, StreamReceiver receiver,
+StreamQueue::StreamQueue(port::PortQueue place, rte_mempool* pool, stream::StreamReceiver receiver,
                          const packet::Responder& responder)
     : place_(place), pool_(pool), receiver_(std::move(receiver)), responder_(responder) {}
 
@@ -86,7 +86,7 @@ void StreamQueue::write_replies(Nanos now) {
       return;
     }
     auto* const bytes = rte_pktmbuf_mtod(spare_, std::uint8_t*);
-    const std::uint32_t length = receiver_.next_reply({bytes, StreamReceiver::kReplyBytes}, now);
+    const std::uint32_t length = receiver_.next_reply({bytes, stream::StreamReceiver::kReplyBytes}, now);
     if (length == 0) return;
     if (length < kShortest) std::memset(bytes + length, 0, kShortest - length);
     const auto padded = static_cast<std::uint16_t>(std::max(length, kShortest));
@@ -115,4 +115,4 @@ bool StreamQueue::send(Nanos now) {
   return sent != 0;
 }
 
-}  // namespace warpline::stream
+}  // namespace warpline::stream_port

@@ -10,10 +10,10 @@
 #include "warpline/memory/packet_pool.h"
 #include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
-#include "warpline/stream/ethdev/stream_queue.h"
 #include "warpline/stream/receiver_settings.h"
+#include "warpline/stream_port/stream_queue.h"
 
-namespace warpline::stream {
+namespace warpline::stream_port {
 
 /// A port that receives streams: the ethdev, its pool and one StreamQueue. Set-up and clean-up by the control thread;
 /// the queue belongs to its lcore in between.
@@ -27,7 +27,7 @@ class StreamPort {
   /// lacks.
   [[nodiscard]] static Result<std::unique_ptr<StreamPort>> open(const port::PortSettings& port,
                                                                 const memory::PoolSettings& pool,
-                                                                ReceiverSettings receiver, Nanos now,
+                                                                stream::ReceiverSettings receiver, Nanos now,
                                                                 std::optional<std::uint16_t> adopted = {});
   ~StreamPort() { close(); }
 
@@ -47,4 +47,4 @@ class StreamPort {
   std::optional<port::Port> port_;
 };
 
-}  // namespace warpline::stream
+}  // namespace warpline::stream_port

@@ -12,7 +12,7 @@
 #include "warpline/port/port_queue.h"
 #include "warpline/stream/stream_receiver.h"
 
-namespace warpline::stream {
+namespace warpline::stream_port {
 
 /// What a StreamQueue counts, in frames. Its thread writes, any thread reads. Every frame received is answered, not
 /// answered, in too many pieces, or counted by the StreamReceiver under its disposition.
@@ -36,7 +36,8 @@ class StreamQueue {
 
   /// `pool` is where frames to be sent come from, with room for StreamReceiver::kReplyBytes in each buffer; `responder`
   /// answers for the receiver's address.
-  StreamQueue(port::PortQueue place, rte_mempool* pool, StreamReceiver receiver, const packet::Responder& responder);
+  StreamQueue(port::PortQueue place, rte_mempool* pool, stream::StreamReceiver receiver,
+              const packet::Responder& responder);
   StreamQueue(const StreamQueue&) = delete;
   StreamQueue& operator=(const StreamQueue&) = delete;
   ~StreamQueue() { close(); }
@@ -48,8 +49,8 @@ class StreamQueue {
   /// Gives the buffers back that it holds. At the end; nothing is sent any more.
   void close();
 
-  [[nodiscard]] StreamReceiver& receiver() { return receiver_; }              ///< by the queue's thread
-  [[nodiscard]] const StreamReceiver& receiver() const { return receiver_; }  ///< its counters: any thread
+  [[nodiscard]] stream::StreamReceiver& receiver() { return receiver_; }              ///< by the queue's thread
+  [[nodiscard]] const stream::StreamReceiver& receiver() const { return receiver_; }  ///< its counters: any thread
   [[nodiscard]] const StreamQueueCounters& counters() const { return counters_; }
 
  private:
@@ -59,7 +60,7 @@ class StreamQueue {
 
   port::PortQueue place_;
   rte_mempool* pool_;
-  StreamReceiver receiver_;
+  stream::StreamReceiver receiver_;
   packet::Responder responder_;
   StreamQueueCounters counters_;
   rte_mbuf* spare_ = nullptr;  ///< for the next reply
@@ -68,4 +69,4 @@ class StreamQueue {
   std::uint16_t unsent_end_ = 0;
 };
 
-}  // namespace warpline::stream
+}  // namespace warpline::stream_port
