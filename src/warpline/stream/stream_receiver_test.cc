@@ -196,6 +196,20 @@ TEST_F(ReceiverTest, AnswersNobodyWhoIsNoHost) {
   EXPECT_EQ(receiver_.counters().get(Disposition::unrelated), 4U);
 }
 
+TEST_F(ReceiverTest, AnswersNobodyWithAnAddressOfTheOtherFamily) {
+  ReceiverSettings settings = small_settings();
+  settings.address = *parse_ip("fd00::1");
+  receiver_ = receiver_with(settings);
+  for (const char* source : {"::ffff:a00:2", "fd00::2"}) {
+    Peer peer(receiver_, 40000, 7);
+    peer.header().destination = settings.address;
+    peer.header().source = *parse_ip(source);
+    peer.send_syn(now_);
+  }
+  EXPECT_EQ(receiver_.counters().get(Disposition::unrelated), 1U);
+  EXPECT_EQ(replies_of(receiver_, now_).size(), 1U);
+}
+
 TEST_F(ReceiverTest, ForgetsTimestampsOfLongAgo) {
   Peer peer(receiver_, 40000, 7);
   const ConnectionId id = open(peer);

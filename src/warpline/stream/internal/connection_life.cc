@@ -3,35 +3,15 @@
 #include <array>
 #include <utility>
 
-#include "warpline/packet/byte_order.h"
+#include "warpline/stream/internal/address_words.h"
 #include "warpline/stream/internal/receiver_core.h"
 
 namespace warpline::stream {
 namespace {
 
-SocketAddress socket_address(const std::uint64_t (&address)[2], std::uint16_t port) {
-  SocketAddress socket;
-  socket.port = port;
-  if (address[0] == 0 && address[1] >> 32 == 0xffff) {
-    Ipv4Address v4;
-    packet::store_be32(v4.bytes.data(), static_cast<std::uint32_t>(address[1]));
-    socket.address = v4;
-  } else {
-    Ipv6Address v6;
-    for (std::size_t i = 0; i < 2; ++i) packet::store_be64(v6.bytes.data() + 8 * i, address[i]);
-    socket.address = v6;
-  }
-  return socket;
-}
-
 ConnectionKey key_of_station(const IpAddress& address) {
   ConnectionKey key;
-  if (const auto* v4 = std::get_if<Ipv4Address>(&address)) {
-    key.local[1] = 0xffff'0000'0000 | packet::load_be32(v4->bytes.data());
-  } else {
-    const auto& bytes = std::get<Ipv6Address>(address).bytes;
-    for (std::size_t i = 0; i < 2; ++i) key.local[i] = packet::load_be64(bytes.data() + 8 * i);
-  }
+  store_words(address, key.local);
   return key;
 }
 
@@ -85,8 +65,8 @@ std::optional<StreamView> ReceiverCore::view(ConnectionId id) const {
   const Connection* const connection = named(id);
   if (connection == nullptr) return std::nullopt;
   const std::uint8_t* const ring = rings_.ring(id.index) + (connection->consumed & (settings_.ring_bytes - 1));
-  return StreamView{socket_address(connection->key.remote, connection->key.remote_port),
-                    socket_address(connection->key.local, connection->key.local_port),
+  return StreamView{{address_of(connection->key.remote), connection->key.remote_port},
+                    {address_of(connection->key.local), connection->key.local_port},
                     connection->state,
                     {ring, connection->receive.next - connection->consumed},
                     connection->urgent_end,

@@ -5,6 +5,7 @@
 #include "warpline/packet/frame_bytes.h"
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/stream/internal/accept_segment.h"
+#include "warpline/stream/internal/address_words.h"
 #include "warpline/stream/internal/receiver_core.h"
 
 namespace warpline::stream {
@@ -13,7 +14,9 @@ namespace {
 /// Whether the peer's address is one that a host may have: not unspecified, loopback, group or broadcast (RFC
 /// 9293, 3.9.2.3).
 bool is_host(const ConnectionKey& key) {
-  if (key.remote[0] == 0 && key.remote[1] >> 32 == 0xffff) {
+  // IPv4's as IPv6's are for programs (RFC 4291, 2.5.5.2): no frame has them.
+  if (is_ipv4(key.remote) != is_ipv4(key.local)) return false;
+  if (is_ipv4(key.remote)) {
     const auto first = static_cast<std::uint8_t>(key.remote[1] >> 24);
     return first != 0 && first != 127 && first < 224;
   }

@@ -3,6 +3,7 @@
 
 #include "warpline/packet/byte_order.h"
 #include "warpline/packet/headers/ethernet.h"
+#include "warpline/stream/internal/address_words.h"
 #include "warpline/stream/internal/receiver_core.h"
 #include "warpline/stream/internal/sequence.h"
 
@@ -90,17 +91,6 @@ void write_blocks(const ReceiveState& state, OptionWriter& options) {
   }
 }
 
-IpAddress ip_address(const std::uint64_t (&address)[2], bool v4) {
-  if (v4) {
-    Ipv4Address short_one;
-    packet::store_be32(short_one.bytes.data(), static_cast<std::uint32_t>(address[1]));
-    return short_one;
-  }
-  Ipv6Address long_one;
-  for (std::size_t i = 0; i < 2; ++i) packet::store_be64(long_one.bytes.data() + 8 * i, address[i]);
-  return long_one;
-}
-
 }  // namespace
 
 void ReceiverCore::want_reply(Connection& connection) {
@@ -177,7 +167,7 @@ packet::TcpFrame ReceiverCore::frame_to(const ConnectionKey& ends, const MacAddr
   frame.destination_mac = peer_mac;
   frame.source_mac = settings_.mac;
   frame.source = settings_.address;
-  frame.destination = ip_address(ends.remote, std::holds_alternative<Ipv4Address>(settings_.address));
+  frame.destination = address_of(ends.remote);
   frame.tcp.source_port = ends.local_port;
   frame.tcp.destination_port = ends.remote_port;
   return frame;

@@ -10,6 +10,7 @@
 #include "warpline/packet/parse.h"
 #include "warpline/packet/verify.h"
 #include "warpline/stream/disposition.h"
+#include "warpline/stream/internal/address_words.h"
 
 namespace warpline::stream {
 
@@ -54,9 +55,10 @@ struct SynOptions {
   bool operator==(const SynOptions&) const = default;
 };
 
-/// Reads the options of a SYN that packet::TcpView::check() found well formed.
-[[nodiscard]] WARPLINE_HD inline SynOptions read_syn_options(const packet::TcpView& tcp) {
-  SynOptions offered;
+/// Calls fn(option) with the first byte of each option but NOPs, of a header that packet::TcpView::check() found well
+/// formed.
+template <typename F>
+WARPLINE_HD void for_each_option(const packet::TcpView& tcp, F&& fn) {
   const std::uint8_t* const options = tcp.options();
   const std::uint32_t length = tcp.options_length();
   for (std::uint32_t at = 0; at < length && options[at] != packet::kTcpOptionEnd;) {
@@ -64,46 +66,40 @@ struct SynOptions {
       ++at;
       continue;
     }
-    offered.window_scale |= options[at] == packet::kTcpOptionWindowScale;
-    offered.selective |= options[at] == packet::kTcpOptionSackPermitted;
-    offered.timestamps |= options[at] == packet::kTcpOptionTimestamps;
+    fn(options + at);
     at += options[at + 1];
   }
+}
+
+[[nodiscard]] WARPLINE_HD inline SynOptions read_syn_options(const packet::TcpView& tcp) {
+  SynOptions offered;
+  for_each_option(tcp, [&offered](const std::uint8_t* option) {
+    offered.window_scale |= *option == packet::kTcpOptionWindowScale;
+    offered.selective |= *option == packet::kTcpOptionSackPermitted;
+    offered.timestamps |= *option == packet::kTcpOptionTimestamps;
+  });
   return offered;
 }
 
-/// Fills in the timestamps option, if the header has it. Most stacks send it alone behind two NOPs (RFC 7323, appendix
-/// A).
+/// Fills in the timestamps option, if the header has it: the first, should there be several.
 WARPLINE_HD inline void read_timestamp(const packet::TcpView& tcp, SegmentReading& reading) {
-  const std::uint8_t* const options = tcp.options();
-  const std::uint32_t length = tcp.options_length();
-  constexpr std::uint32_t kUsual = 0x0101080a;
-  std::uint32_t at = length >= 12 && packet::load_be32(options) == kUsual ? 2 : 0;
-  while (at < length && options[at] != packet::kTcpOptionEnd) {
-    if (options[at] == packet::kTcpOptionNop) {
-      ++at;
-      continue;
-    }
-    if (options[at] == packet::kTcpOptionTimestamps) {
-      reading.has_timestamp = true;
-      reading.timestamp = packet::load_be32(options + at + 2);
-      reading.timestamp_echo = packet::load_be32(options + at + 6);
-      return;
-    }
-    at += options[at + 1];
-  }
+  for_each_option(tcp, [&reading](const std::uint8_t* option) {
+    if (*option != packet::kTcpOptionTimestamps || reading.has_timestamp) return;
+    reading.has_timestamp = true;
+    reading.timestamp = packet::load_be32(option + 2);
+    reading.timestamp_echo = packet::load_be32(option + 6);
+  });
 }
 
 /// Reads the ends of a segment. False if the addresses do not lie in the frame.
 [[nodiscard]] WARPLINE_HD inline bool read_key(FrameRef frame, const packet::ParsedFrame& parsed,
                                                const packet::TcpView& tcp, ConnectionKey& key) {
-  constexpr std::uint64_t kMapped = 0xffff'0000'0000;
   std::uint8_t scratch[32];
   if (parsed.l3 == packet::L3Kind::ipv4) {
     const std::uint8_t* const bytes = packet::bytes_at(frame, parsed.l3_offset + packet::Ipv4View::kSource, 8, scratch);
     if (bytes == nullptr) return false;
-    key.remote[1] = kMapped | packet::load_be32(bytes);
-    key.local[1] = kMapped | packet::load_be32(bytes + 4);
+    key.remote[1] = kMappedIpv4 | packet::load_be32(bytes);
+    key.local[1] = kMappedIpv4 | packet::load_be32(bytes + 4);
   } else {
     const std::uint8_t* const bytes =
         packet::bytes_at(frame, parsed.l3_offset + packet::Ipv6View::kSource, 32, scratch);
