@@ -120,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint8_t choice = input.byte();
     const auto cuts = input.cuts();
     const packet::FrameBytes bytes =
-        (choice & 7) == 7 ? input.frame({segment(input, acknowledgement)}) : segment(input, acknowledgement);
+        (choice & 7) == 7 ? input.frame({any_segment(input, acknowledgement)}) : any_segment(input, acknowledgement);
     packet::SegmentedFrame pieces(bytes, cuts);
     receiver.receive(pieces.ref(), (choice & 8) != 0, now);
     require(pieces.bytes() == bytes, "a frame is not written to");
