@@ -104,7 +104,7 @@ warpline_folder(apps/warpline   USES base batches bench config copies datapath d
 warpline_folder(bench/frames    USES base flow ingest packet)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
-warpline_folder(examples        USES base ethdev_transport flow forward gpu handoff ingest machine message packet runtime transport)
+warpline_folder(examples        USES base ethdev_transport flow forward gpu handoff ingest machine message packet runtime stream transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/flow      USES base flow)
 warpline_folder(tests/frames    USES base packet workload)

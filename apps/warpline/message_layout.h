@@ -28,7 +28,7 @@ class MessagePlan {
  public:
   explicit MessagePlan(const config::Config& config);
 
-  [[nodiscard]] bool client() const { return config_.message.role == config::MessageRole::client; }
+  [[nodiscard]] bool client() const { return config_.role == config::Role::client; }
   [[nodiscard]] bool on_socket() const { return config_.ports.empty() || config_.ports.front().spec == "socket"; }
   /// Most UDP payload of a packet.
   [[nodiscard]] std::uint32_t datagram_bytes() const;

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include "stream_layout.h"
 #include "warpline/base/output.h"
 #include "warpline/machine/topology.h"
+#include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/port_spec.h"
@@ -25,16 +27,25 @@
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/streams/stream_consumer.h"
+#include "warpline/service/streams/stream_proxy.h"
 #include "warpline/service/streams/stream_report.h"
 #include "warpline/service/streams/stream_worker.h"
 #include "warpline/service/streams/stream_writer.h"
 #include "warpline/stream_port/stream_port.h"
 #include "warpline/transport/nano_clock.h"
+#include "warpline/transport/udp_socket.h"
 
 namespace warpline {
 namespace {
 
 constexpr std::chrono::milliseconds kGlance{2};  ///< the control loop's period
+
+/// Fills `secret` with random bytes.
+template <std::size_t kBytes>
+Result<void> draw(std::array<std::uint8_t, kBytes>& secret) {
+  if (::getrandom(secret.data(), kBytes, 0) == static_cast<ssize_t>(kBytes)) return {};
+  return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
+}
 
 Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& config) {
   stream::ReceiverSettings settings;
@@ -42,25 +53,20 @@ Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& c
   settings.connections = config.connections;
   settings.half_open = std::max<std::uint32_t>(config.connections / 2, 1);
   settings.ring_bytes = config.ring;
-  if (::getrandom(settings.secret.data(), settings.secret.size(), 0) != static_cast<ssize_t>(settings.secret.size())) {
-    return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
-  }
+  WARPLINE_CHECK(draw(settings.secret));
   return settings;
 }
 
-/// One run of `stream receive`. Members are destroyed in reverse: the lcore ends before what it works on, the writer
-/// before the rings that it reads, the port before its EAL.
+/// One run of `stream receive` or `stream proxy`. Members are destroyed in reverse: the lcore ends before what it works
+/// on, the writer before the rings that it reads, the port before its EAL.
 class StreamRun {
  public:
   explicit StreamRun(const config::LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
 
   Result<int> run() {
     WARPLINE_CHECK(open_port());
-    if (!config_.stream.output.empty()) {
-      WARPLINE_TRY(writer_, service::StreamWriter::start(config_.stream.output, config_.stream.connections));
-    }
-    consumer_.emplace(config_.stream.connections, config_.stream.ring, writer_.get());
-    worker_.emplace(port_->queue(), *consumer_, writer_.get(), clock_, stop_, lcores_.workers.front().gives_way);
+    WARPLINE_CHECK(config_.role == config::Role::proxy ? make_proxy() : make_consumer());
+    worker_.emplace(port_->queue(), *application_, clock_, stop_, lcores_.workers.front().gives_way);
     started_ = clock_.now();
     lcore_.emplace(lcores_);
     WARPLINE_CHECK(lcore_->launch(0, [this] { worker_->run(); }));
@@ -95,6 +101,40 @@ class StreamRun {
     return {};
   }
 
+  Result<void> make_consumer() {
+    if (!config_.stream.output.empty()) {
+      WARPLINE_TRY(writer_, service::StreamWriter::start(config_.stream.output, config_.stream.connections));
+    }
+    application_ =
+        std::make_unique<service::StreamConsumer>(config_.stream.connections, config_.stream.ring, writer_.get());
+    return {};
+  }
+
+  Result<void> make_proxy() {
+    const config::StreamConfig& stream = config_.stream;
+    const SocketAddress& server = *stream.connect;
+    message::EndpointConfig settings;
+    settings.accept = false;
+    settings.max_sessions = 2 * stream.connections;  // those of connections that ended say goodbye meanwhile
+    settings.max_messages = std::max<std::uint32_t>(16 * stream.connections, 4096);
+    WARPLINE_CHECK(draw(settings.secret));
+    if (!stream.key.empty()) {
+      WARPLINE_TRY(protection_, protection::load_protection(stream.key, settings.max_sessions));
+      settings.protection = protection_.get();
+    }
+    const bool v6 = std::holds_alternative<Ipv6Address>(server.address);
+    WARPLINE_TRY(socket_,
+                 transport::UdpSocket::open({.local = {v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}}, 0},
+                                             .datagram_bytes = settings.datagram_bytes}));
+    WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(settings, clock_.now()));
+    auto proxy = std::make_unique<service::StreamProxy>(std::move(endpoint), *socket_,
+                                                        message::peer_address(server.address, server.port),
+                                                        stream.connections, stream.ring);
+    proxy_ = proxy.get();
+    application_ = std::move(proxy);
+    return {};
+  }
+
   [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
   [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now().value - started_.value) / 1e9; }
 
@@ -125,11 +165,20 @@ class StreamRun {
 
   int report() {
     service::StreamReport report;
+    report.command = fmt::format("stream {}", name(config_.role));
     report.config = loaded_.to_json();
     report.duration_s = seconds();
     report.receiving_s = worker_->receiving_s();
     report.totals = service::StreamTotals::of(port_->queue());
     if (writer_) report.written = {writer_->files(), writer_->bytes()};
+    if (proxy_ != nullptr) {
+      const service::RelayCounters& counters = proxy_->counters();
+      report.relayed = {.connections = counters.connections.get(),
+                        .bytes = counters.delivered.get(),
+                        .ended = counters.ended.get(),
+                        .lost_sessions = counters.lost_sessions.get(),
+                        .no_session = counters.no_session.get()};
+    }
     for (const runtime::PlacedWorker& worker : lcores_.workers) {
       report.lcores.push_back(fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
     }
@@ -161,7 +210,10 @@ class StreamRun {
   std::optional<runtime::Eal> eal_;
   std::unique_ptr<stream_port::StreamPort> port_;
   std::unique_ptr<service::StreamWriter> writer_;
-  std::optional<service::StreamConsumer> consumer_;
+  std::unique_ptr<message::PacketProtection> protection_;
+  std::unique_ptr<transport::UdpSocket> socket_;
+  std::unique_ptr<service::StreamApplication> application_;
+  const service::StreamProxy* proxy_ = nullptr;  ///< `application_`, if it is one
   std::atomic<bool> stop_{false};
   std::optional<service::StreamWorker> worker_;
   std::optional<runtime::Workers> lcore_;

@@ -30,7 +30,7 @@ class MessageChecker {
     }
     check_key();
     check_memory();
-    if (!message.go_back_n && message.role == MessageRole::client) {
+    if (!message.go_back_n && config_.role == Role::client) {
       for (const auto option : {"rto", "credits"}) {
         refuse_idle(option, "selective repeat finds its own", "add --reliability go-back-n");
       }
@@ -93,7 +93,7 @@ class MessageChecker {
 
   void check_role() {
     const MessageConfig& message = config_.message;
-    if (message.role == MessageRole::client) {
+    if (config_.role == Role::client) {
       refuse_idle("listen", "a client listens nowhere", "leave it out, or use message server");
       if (message.connect.empty()) {
         refuse("message client has no server", "--connect is not given",
@@ -115,7 +115,7 @@ class MessageChecker {
       return;
     }
     for (const Option& option : options()) {
-      if (!option.taken_by(Command::message) || option.is_for(MessageRole::server)) continue;
+      if (!option.taken_by(Command::message) || option.is_for(Role::server)) continue;
       refuse_idle(option.name, "the client says what is done", "leave it out, or use message client");
     }
   }
@@ -140,7 +140,7 @@ class MessageChecker {
       refuse(fmt::format("cannot use {} {}", place("gateway"), to_string(*message.gateway)),
              "the port has no address of that IP version", "add one to --address: A/LEN+B/LEN");
     }
-    if (message.role == MessageRole::client) {
+    if (config_.role == Role::client) {
       for (const SocketAddress& server : message.connect) {
         if (families[server.address.index()]) continue;
         refuse(fmt::format("cannot use {} {}", place("connect"), to_string(server)),

@@ -23,9 +23,9 @@
 
 namespace warpline::config {
 
-/// Which end of a session.
-enum class MessageRole : std::uint8_t { server, client };
-constexpr auto names_of(MessageRole) { return enum_names<MessageRole>({"server", "client"}); }
+/// Which part a command that has several is asked for, as in `message server` and `stream receive`.
+enum class Role : std::uint8_t { server, client, receive, proxy };
+constexpr auto names_of(Role) { return enum_names<Role>({"server", "client", "receive", "proxy"}); }
 
 /// What the client of `message` does: one request at a time a session, compared; many short ones; one at a time, for
 /// its round trip; long ones, for goodput; rounds of requests to all sessions at once, for long responses.
@@ -35,7 +35,6 @@ constexpr auto names_of(MessageTest) {
 }
 
 struct MessageConfig {
-  MessageRole role = MessageRole::server;
   SocketAddress listen{Ipv4Address{}, 24'240};
   std::vector<SocketAddress> connect;  ///< servers; sessions go to each in turn
   std::optional<IpAddress> gateway;    ///< of an ethdev port, for what is not on its link
@@ -63,12 +62,14 @@ struct MessageConfig {
   bool operator==(const MessageConfig&) const = default;
 };
 
-/// What `stream receive` does with TCP connections.
+/// What `stream` does with TCP connections.
 struct StreamConfig {
-  std::vector<std::uint16_t> listen{};  ///< ports
-  std::string output{};                 ///< folder, one file a connection; empty: bytes are counted
-  std::uint32_t connections = 64;       ///< at once
-  std::uint64_t ring = 4U << 20;        ///< bytes that wait for the consumer, of each connection: its largest window
+  std::vector<std::uint16_t> listen{};     ///< ports
+  std::string output{};                    ///< folder, one file a connection; empty: bytes are counted
+  std::optional<SocketAddress> connect{};  ///< proxy: the server of messages
+  std::string key{};                       ///< proxy: a file, as protection/key_file.h has it; empty: no encryption
+  std::uint32_t connections = 64;          ///< at once
+  std::uint64_t ring = 4U << 20;           ///< bytes that wait for the consumer, of each connection: its largest window
   bool operator==(const StreamConfig&) const = default;
 };
 
@@ -118,6 +119,7 @@ struct RateSearchSettings {
 /// Everything a command needs to know. Made only by config/load.h, so every value has passed its checks.
 struct Config {
   std::string command;
+  Role role = Role::server;  ///< of commands that have some
   std::vector<port::PortSettings> ports;
   port::PortSettings port_defaults;  ///< set-up of ports that the program makes itself (loopback); its spec is empty
   memory::PoolSettings pool;

@@ -51,10 +51,10 @@ std::string line(const Option& option) {
   return fmt::format("  {:<26} {}{}\n", head, option.help, value_note(option));
 }
 
-std::string usage(Command command, std::optional<MessageRole> role) {
+std::string usage(Command command, std::optional<Role> role) {
   if (command == Command::config) {
     return "Usage: warpline config show|check [COMMAND] [options of that command]\n\n"
-           "COMMAND is forward, l3forward, ingest, generate, message [server|client] or stream [receive].\n"
+           "COMMAND is forward, l3forward, ingest, generate, message [server|client] or stream [receive|proxy].\n"
            "show prints every value with where it came from, and the plan of cores.\n"
            "check names every problem, one a line, and ends with 2 when there is one.\n";
   }
@@ -64,12 +64,13 @@ std::string usage(Command command, std::optional<MessageRole> role) {
   if (command == Command::report) {
     return fmt::format("Usage: warpline report FILES... --html FILE\n\n{}\n", summary(command));
   }
-  if (command == Command::message) {
-    return fmt::format("Usage: warpline message {} [options]\n\n{}\n", role ? name(*role) : "server|client",
+  if (const std::span<const Role> roles = roles_of(command); !roles.empty()) {
+    std::vector<std::string_view> names;
+    for (const Role each : roles) {
+      if (!role || each == *role) names.push_back(name(each));
+    }
+    return fmt::format("Usage: warpline {} {} [options]\n\n{}\n", name(command), fmt::join(names, "|"),
                        summary(command));
-  }
-  if (command == Command::stream) {
-    return fmt::format("Usage: warpline stream receive [options]\n\n{}\n", summary(command));
   }
   return fmt::format("Usage: warpline {} [options]\n\n{}\n", name(command), summary(command));
 }
@@ -86,7 +87,7 @@ std::string program_help() {
   return text;
 }
 
-std::string command_help(Command command, std::optional<MessageRole> role) {
+std::string command_help(Command command, std::optional<Role> role) {
   std::string text = usage(command, role);
   for (const Heading& heading : kHeadings) {
     std::string lines;
@@ -111,8 +112,8 @@ std::optional<std::string> requested_text(const std::vector<std::string>& argume
   if (!asks("--help") && !asks("-h")) return std::nullopt;
   for (const Command command : kCommands) {
     if (arguments[0] != name(command)) continue;
-    for (const MessageRole role : {MessageRole::server, MessageRole::client}) {
-      if (command == Command::message && arguments[1] == name(role)) return command_help(command, role);
+    for (const Role role : roles_of(command)) {
+      if (arguments[1] == name(role)) return command_help(command, role);
     }
     return command_help(command);
   }

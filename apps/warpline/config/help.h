@@ -11,8 +11,8 @@
 namespace warpline::config {
 
 [[nodiscard]] std::string program_help();
-/// `role`: of `message`, whose options are named; both if not given.
-[[nodiscard]] std::string command_help(Command command, std::optional<MessageRole> role = std::nullopt);
+/// `role`: of a command that has some, the one whose options are named; all if not given.
+[[nodiscard]] std::string command_help(Command command, std::optional<Role> role = std::nullopt);
 
 /// What -h, --help or --version anywhere before "--" asks for; none when they are not there. An option's value is
 /// not looked at ("--eal=-h").

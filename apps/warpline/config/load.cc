@@ -23,7 +23,7 @@ struct CommandLine {
   Command command = Command::forward;  ///< whose options follow
   Task task = Task::run;
   std::string bench;  ///< which one
-  MessageRole role = MessageRole::server;
+  Role role = Role::server;
   std::vector<std::string> options;
 };
 
@@ -63,24 +63,20 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
                                                {"forward", "l3forward", "ingest", "generate", "message", "stream"}));
     }
   }
-  if (line.command == Command::message) {
-    const std::vector<std::string> roles(kEnumNames<MessageRole>.begin(), kEnumNames<MessageRole>.end());
+  if (const std::span<const Role> roles = roles_of(line.command); !roles.empty()) {
+    const std::string_view command = name(line.command);
+    std::vector<std::string> names;
+    for (const Role role : roles) names.emplace_back(name(role));
     const bool given = next < arguments.size() && !arguments[next].starts_with('-');
-    const std::string role = given ? arguments[next++] : line.task == Task::run ? "" : "server";
-    if (std::ranges::find(roles, role) == roles.end()) {
-      return usage_error(role.empty() ? "cannot run message" : fmt::format("unknown command 'message {}'", role),
-                         "there are message server and message client",
-                         fmt::format("did you mean message {}?", nearest(role, roles)));
+    const std::string text = given ? arguments[next++] : line.task == Task::run ? "" : names.front();
+    const auto found = std::ranges::find(names, text);
+    if (found == names.end()) {
+      return usage_error(
+          text.empty() ? fmt::format("cannot run {}", command) : fmt::format("unknown command '{} {}'", command, text),
+          fmt::format("there are {0} {1}", command, fmt::join(names, fmt::format(" and {} ", command))),
+          fmt::format("did you mean {} {}?", command, text.empty() ? names.front() : nearest(text, names)));
     }
-    line.role = role == "server" ? MessageRole::server : MessageRole::client;
-  }
-  if (line.command == Command::stream) {
-    const bool given = next < arguments.size() && !arguments[next].starts_with('-');
-    const std::string role = given ? arguments[next++] : line.task == Task::run ? "" : "receive";
-    if (role != "receive") {
-      return usage_error(role.empty() ? "cannot run stream" : fmt::format("unknown command 'stream {}'", role),
-                         "there is stream receive", "did you mean stream receive?");
-    }
+    line.role = roles[static_cast<std::size_t>(found - names.begin())];
   }
   if (line.command == Command::bench) {
     line.bench = next < arguments.size() ? arguments[next++] : "";
@@ -126,7 +122,7 @@ class Loader {
     loaded_.task = line_.task;
     loaded_.config.command = name(line_.command);
     if (line_.command == Command::bench) loaded_.config.bench.name = line_.bench;
-    loaded_.config.message.role = line_.role;
+    loaded_.config.role = line_.role;
   }
 
   Result<LoadedConfig> load(const Environment& environment, const ReadFile& read_file) && {

@@ -75,11 +75,11 @@ Access<Config> reliability() {
 }  // namespace
 
 void add_message_options(std::vector<Option>& table) {
-  std::optional<MessageRole> role;
+  std::vector<Role> roles;
   const auto option = [&](std::string_view name, char short_name, Arity arity, std::string_view argument,
                           std::string_view help, Access<Config> access) {
     table.push_back(
-        {name, short_name, "message", name, {Command::message}, arity, argument, help, std::move(access), ',', role});
+        {name, short_name, "message", name, {Command::message}, arity, argument, help, std::move(access), ',', roles});
   };
   const auto single = [&](std::string_view name, char short_name, std::string_view argument, std::string_view help,
                           Access<Config> access) {
@@ -109,10 +109,10 @@ void add_message_options(std::vector<Option>& table) {
          count<Config>(of(&MessageConfig::gpu), 0, 1023));
   single("sessions", 0, "N", "maximum per worker", count<Config>(of(&MessageConfig::sessions), 1, 1 << 20));
 
-  role = MessageRole::server;
+  roles = {Role::server};
   single("listen", 0, "ADDR:PORT", "address to receive on", listen_address());
 
-  role = MessageRole::client;
+  roles = {Role::client};
   option("connect", 0, Arity::list, "ADDR:PORT", "server to talk to; repeatable", server_addresses());
   single("test", 0, "KIND", "traffic to make", choice<Config>(of(&MessageConfig::test)));
   single("length", 'l', "BYTES", "size of a message", automatic_count(&MessageConfig::length, 0, kLongestMessage));

@@ -2,6 +2,7 @@
 #include "config/options.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "config/values.h"
@@ -122,8 +123,17 @@ void add_common(std::vector<Option>& table) {
                       Nanos{3600 * kSecond})},
        {"seed", 0, "run", "seed", seeded, Arity::single, "N", "seed for all random choices",
         unbounded<Config>(of(&Config::run, &report::RunSettings::seed))},
-       {"verify", 0, "run", "verify", seeded, Arity::flag, "", "check every byte of stamped frames",
-        boolean<Config>(of(&Config::run, &report::RunSettings::verify)), ',', MessageRole::client},
+       {"verify",
+        0,
+        "run",
+        "verify",
+        seeded,
+        Arity::flag,
+        "",
+        "check every byte of stamped frames",
+        boolean<Config>(of(&Config::run, &report::RunSettings::verify)),
+        ',',
+        {Role::client}},
        {"lcores", 0, "runtime", "lcores", all, Arity::single, "N", "cores that workers may use; 0: one each",
         count<Config>(of(&Config::runtime, &runtime::RuntimeSettings::lcores), 0, 1024)},
        {"share-cores", 0, "runtime", "share-cores", all, Arity::flag, "", "allow --lcores above the number of cores",
@@ -388,9 +398,18 @@ void add_bench(std::vector<Option>& table) {
 
 void add_report(std::vector<Option>& table) {
   const std::vector<Command> report = {Command::report};
-  table.push_back({"files", 0, "report", "files", report, Arity::list, "FILES",
-                   "JSON of runs and benchmarks; repeatable", paths<Config>(of(&Config::report, &ReportConfig::files)),
-                   ':', std::nullopt, true});
+  table.push_back({"files",
+                   0,
+                   "report",
+                   "files",
+                   report,
+                   Arity::list,
+                   "FILES",
+                   "JSON of runs and benchmarks; repeatable",
+                   paths<Config>(of(&Config::report, &ReportConfig::files)),
+                   ':',
+                   {},
+                   true});
   table.push_back({"html", 0, "report", "html", report, Arity::single, "FILE", "where the page is written",
                    text<Config>(of(&Config::report, &ReportConfig::html))});
 }
@@ -496,7 +515,7 @@ std::string_view summary(Command command) {
       "receive into GPU memory and hand over to a consumer that checks every byte",
       "send traffic at a rate and check what comes back",
       "reliable messages and requests over UDP: server or client",
-      "receive the bytes of TCP connections, into files or to be counted",
+      "take TCP connections: receive them into files, or hand them on as messages",
       "make one of the published tables; bench list names them",
       "draw the JSON of runs and benchmarks as one page for a browser",
       "show or check the effective configuration with the origin of each value",
@@ -506,7 +525,19 @@ std::string_view summary(Command command) {
   return kSummaries[static_cast<std::size_t>(command)];
 }
 
+std::span<const Role> roles_of(Command command) {
+  static constexpr std::array kMessage{Role::server, Role::client};
+  static constexpr std::array kStream{Role::receive, Role::proxy};
+  if (command == Command::message) return kMessage;
+  if (command == Command::stream) return kStream;
+  return {};
+}
+
 bool Option::taken_by(Command command) const { return std::ranges::find(commands, command) != commands.end(); }
+
+bool Option::is_for(std::optional<Role> asked) const {
+  return roles.empty() || !asked || std::ranges::find(roles, *asked) != roles.end();
+}
 
 std::string Option::variable(Command command) const {
   std::string result = "WARPLINE_" + std::string(warpline::name(command)) + "_" + std::string(name);

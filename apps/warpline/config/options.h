@@ -37,6 +37,9 @@ inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Co
                                         Command::message, Command::stream,    Command::bench,  Command::report,
                                         Command::config,  Command::doctor};
 
+/// The roles of a command; none for most.
+[[nodiscard]] std::span<const Role> roles_of(Command command);
+
 /// One line for people: what the command is for.
 [[nodiscard]] std::string_view summary(Command command);
 
@@ -73,12 +76,12 @@ struct Option {
   std::string_view help;
   std::variant<std::monostate, Access<Config>, Access<port::PortSettings>> access;  ///< monostate: `--config` alone
   char separator = ',';
-  std::optional<MessageRole> role = std::nullopt;  ///< of `message`, the only one that takes it
-  bool positional = false;                         ///< a list whose values stand on the command line without a flag
+  std::vector<Role> roles = {};  ///< of commands that have some, those that take it; none: all
+  bool positional = false;       ///< a list whose values stand on the command line without a flag
 
   [[nodiscard]] bool taken_by(Command command) const;
-  /// False if `message` is asked for in the other role.
-  [[nodiscard]] bool is_for(std::optional<MessageRole> asked) const { return !role || !asked || *role == *asked; }
+  /// False if the command is asked for in a role that does not take it.
+  [[nodiscard]] bool is_for(std::optional<Role> asked) const;
   [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<port::PortSettings>>(access); }
   /// "--burst"; of what stands without a flag its name in the help, "FILES"
   [[nodiscard]] std::string flag() const { return positional ? std::string(argument) : "--" + std::string(name); }

@@ -162,8 +162,8 @@ TEST(Help, NamesTheOptionsOfOneMessageRole) {
   for (const Option& option : options()) {
     if (!option.taken_by(Command::message)) continue;
     const std::string flag = option.flag() + " ";
-    EXPECT_EQ(server.find(flag) != std::string::npos, option.role != MessageRole::client) << option.name;
-    EXPECT_EQ(client.find(flag) != std::string::npos, option.role != MessageRole::server) << option.name;
+    EXPECT_EQ(server.find(flag) != std::string::npos, option.is_for(Role::server)) << option.name;
+    EXPECT_EQ(client.find(flag) != std::string::npos, option.is_for(Role::client)) << option.name;
   }
   EXPECT_NE(client.find("message client [options]"), std::string::npos);
 }

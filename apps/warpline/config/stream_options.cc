@@ -10,21 +10,43 @@ auto of(F StreamConfig::* field) {
   return field_of(&Config::stream, field);
 }
 
+/// An address that is not there is an empty text.
+Access<Config> server_address() {
+  return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
+            if (texts.front().empty()) {
+              config.stream.connect.reset();
+              return {};
+            }
+            WARPLINE_TRY(config.stream.connect, parse_socket_address(texts.front()));
+            return {};
+          },
+          [](const Config& config) { return config.stream.connect ? to_string(*config.stream.connect) : ""; },
+          {}};
+}
+
 }  // namespace
 
 void add_stream_options(std::vector<Option>& table) {
+  std::vector<Role> roles = {Role::receive, Role::proxy};
   const auto option = [&](std::string_view name, Arity arity, std::string_view argument, std::string_view help,
                           Access<Config> access) {
-    table.push_back({name, 0, "stream", name, {Command::stream}, arity, argument, help, std::move(access)});
+    table.push_back({name, 0, "stream", name, {Command::stream}, arity, argument, help, std::move(access), ',', roles});
   };
   option("listen", Arity::list, "PORT", "TCP port to listen on; repeatable",
          counts<Config>(of(&StreamConfig::listen), 1, 65'535));
-  option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",
-         text<Config>(of(&StreamConfig::output)));
   option("connections", Arity::single, "N", "maximum at once",
          count<Config>(of(&StreamConfig::connections), 1, 16'384));
   option("ring", Arity::single, "BYTES", "memory per connection and its window",
          power_of_two<Config>(of(&StreamConfig::ring), 64 << 10, 1 << 30));
+
+  roles = {Role::receive};
+  option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",
+         text<Config>(of(&StreamConfig::output)));
+
+  roles = {Role::proxy};
+  option("connect", Arity::single, "ADDR:PORT", "server that takes the messages", server_address());
+  option("key", Arity::single, "FILE", "encrypt messages: 32 hex digits that both ends have",
+         text<Config>(of(&StreamConfig::key)));
 }
 
 }  // namespace warpline::config

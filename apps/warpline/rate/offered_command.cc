@@ -99,7 +99,7 @@ Result<void> OfferedCommand::take(const LoadedConfig& loaded) {
       interfaces_ = static_cast<std::uint32_t>(config.ports.size());
       break;
     case config::Command::message:
-      if (config.message.role != config::MessageRole::client) {
+      if (config.role != config::Role::client) {
         return no_load("message server", "search from its client: --of \"message client ...\"");
       }
       source_ = LoadSource::client;

@@ -4,25 +4,26 @@
 #include <cstdint>
 #include <vector>
 
+#include "warpline/service/streams/stream_application.h"
 #include "warpline/service/streams/stream_writer.h"
 #include "warpline/stream/stream_receiver.h"
 
 namespace warpline::service {
 
 /// What `stream receive` does with the bytes of connections: counts them and gives their place back at once, or has
-/// them written first. A connection is closed behind its last byte. The lcore's.
-class StreamConsumer {
+/// them written first. A connection is closed behind its last byte.
+class StreamConsumer final : public StreamApplication {
  public:
   /// For a receiver of so many connections with rings of so many bytes; without a `writer` bytes are but counted.
   StreamConsumer(std::uint32_t connections, std::uint64_t ring_bytes, StreamWriter* writer);
 
-  /// Does what is to be done since the last call. True if there was something.
-  bool turn(stream::StreamReceiver& receiver, Nanos now);
-  /// True if nothing that could be read is still to be written.
-  [[nodiscard]] bool settled() const { return unanswered_ == 0; }
-  /// Aborts up to `most` of the connections that are left, so that their peers learn that not all was received or
-  /// written. Returns how many; 0: none is left. Nothing else is called afterwards.
-  std::uint32_t abort_some(stream::StreamReceiver& receiver, std::uint32_t most, Nanos now);
+  bool turn(stream::StreamReceiver& receiver, Nanos now) override;
+  [[nodiscard]] bool settled() const override { return unanswered_ == 0; }
+  [[nodiscard]] bool failed() const override { return writer_ != nullptr && writer_->failed(); }
+  void abandon() override {
+    if (writer_ != nullptr) writer_->abandon();
+  }
+  std::uint32_t abort_some(stream::StreamReceiver& receiver, std::uint32_t most, Nanos now) override;
 
  private:
   /// A connection as the writer knows it.

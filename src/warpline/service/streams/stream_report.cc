@@ -124,7 +124,7 @@ nlohmann::ordered_json StreamReport::to_json() const {
   }
   Json object = {
       {"schema_version", 1},
-      {"command", "stream receive"},
+      {"command", command},
       {"build", report::build_facts()},
       {"host", report::host_facts()},
       {"config", config},
@@ -145,19 +145,31 @@ nlohmann::ordered_json StreamReport::to_json() const {
       {"leaked_buffers", leaked},
       {"conserved", conserved()}};
   if (written) object["written"] = {{"files", written->files}, {"bytes", written->bytes}};
+  if (relayed) {
+    object["relayed"] = {{"connections", relayed->connections},
+                         {"bytes", relayed->bytes},
+                         {"ended", relayed->ended},
+                         {"lost_sessions", relayed->lost_sessions},
+                         {"no_session", relayed->no_session}};
+  }
   if (!lcores.empty()) object["lcores"] = lcores;
   if (!notes.empty()) object["notes"] = notes;
   return object;
 }
 
 std::string StreamReport::to_text() const {
-  std::string text = fmt::format("stream receive: {:.2f} s\n", duration_s);
+  std::string text = fmt::format("{}: {:.2f} s\n", command, duration_s);
   const auto line = [&](std::string_view label, const std::string& value) {
     text += fmt::format("  {:<12} {}\n", label, value);
   };
   line("payload", fmt::format("{} bytes in {:.3f} s from the first to the last, {:.3f} Gbit/s", totals.bytes,
                               receiving_s, gbps()));
   if (written) line("written", fmt::format("{} bytes in {} files", written->bytes, written->files));
+  if (relayed) {
+    line("handed on", fmt::format("{} bytes of {} connections, {} of them to their end, {} sessions lost, {} refused",
+                                  relayed->bytes, relayed->connections, relayed->ended, relayed->lost_sessions,
+                                  relayed->no_session));
+  }
   line("connections", fmt::format("{} opened, {} finished, {} reset, {} timed out, {} aborted", totals.opened,
                                   totals.finished, totals.reset, totals.timed_out, totals.aborted));
   line("frames", fmt::format("{} received, {} sent, {} of them acknowledgements", totals.received, totals.sent,

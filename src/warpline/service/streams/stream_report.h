@@ -44,7 +44,7 @@ struct StreamInterval {
   [[nodiscard]] std::string json() const;
 };
 
-/// What a run of `stream receive` reports at its end.
+/// What a run of `stream receive` or `stream proxy` reports at its end.
 struct StreamReport {
   /// What was written to files.
   struct Written {
@@ -52,11 +52,18 @@ struct StreamReport {
     std::uint64_t bytes = 0;
   };
 
+  /// What was handed on as messages.
+  struct Relayed {
+    std::uint64_t connections = 0, bytes = 0, ended = 0, lost_sessions = 0, no_session = 0;
+  };
+
+  std::string command = "stream receive";
   nlohmann::json config;
   double duration_s = 0;
   double receiving_s = 0;  ///< from the first byte of payload to the last
   StreamTotals totals;
   std::optional<Written> written;
+  std::optional<Relayed> relayed;
   port::PortCounters device;
   std::uint32_t leaked = 0;  ///< packet buffers not given back
   std::vector<std::string> lcores;

@@ -6,7 +6,7 @@
 namespace warpline::service {
 namespace {
 
-constexpr std::int64_t kWriting = 300'000'000;    ///< ns that the last bytes have to be written
+constexpr std::int64_t kSettling = 300'000'000;   ///< ns that the last bytes have to be settled
 constexpr std::int64_t kFarewells = 100'000'000;  ///< ns that the last replies have, and their answers
 constexpr std::uint32_t kAborts = 64;             ///< at a time: their resets find place in the receiver's queue
 
@@ -14,7 +14,7 @@ constexpr std::uint32_t kAborts = 64;             ///< at a time: their resets f
 
 void StreamWorker::run() {
   Turns turns(gives_way_);
-  while (!stop_.load(std::memory_order_relaxed) && (writer_ == nullptr || !writer_->failed())) {
+  while (!stop_.load(std::memory_order_relaxed) && !application_.failed()) {
     turns.end(turn(clock_.now()));
   }
   wind_up();
@@ -32,31 +32,30 @@ bool StreamWorker::turn(Nanos now) {
     last_byte_.add(time - last_byte_.get());
     bytes_ = bytes;
   }
-  worked = consumer_.turn(queue_.receiver(), now) || worked;
+  worked = application_.turn(queue_.receiver(), now) || worked;
   return queue_.send(now) || worked;
 }
 
-/// Nothing is received until all that had come is written; then the answers to the last replies alone.
+/// Nothing is received until all that had come is settled; then the answers to the last replies alone.
 void StreamWorker::wind_up() {
   stream::StreamReceiver& receiver = queue_.receiver();
   const Nanos begin = clock_.now();
   Nanos now = begin;
-  const auto fails = [&] { return writer_ != nullptr && writer_->failed(); };
   do {
-    (void)consumer_.turn(receiver, now);
+    (void)application_.turn(receiver, now);
     (void)queue_.send(now);
-    if (consumer_.settled() || fails()) break;
+    if (application_.settled() || application_.failed()) break;
     idle(true);
     now = clock_.now();
-  } while (now.value - begin.value < kWriting);
-  const bool settled = consumer_.settled() && !fails();
-  if (!settled && writer_ != nullptr) writer_->abandon();
-  const Nanos written = now;
-  while (consumer_.abort_some(receiver, kAborts, now) != 0) {
-    while (now.value - written.value < kFarewells && queue_.send(now)) now = clock_.now();
+  } while (now.value - begin.value < kSettling);
+  const bool settled = application_.settled() && !application_.failed();
+  if (!settled) application_.abandon();
+  const Nanos settled_at = now;
+  while (application_.abort_some(receiver, kAborts, now) != 0) {
+    while (now.value - settled_at.value < kFarewells && queue_.send(now)) now = clock_.now();
   }
-  // Our FINs are acknowledged; what the writer may still read is not overwritten.
-  while (settled && receiver.connections() != 0 && now.value - written.value < kFarewells) {
+  // Our FINs are acknowledged; what the writer may still read is not oversettled_at.
+  while (settled && receiver.connections() != 0 && now.value - settled_at.value < kFarewells) {
     (void)queue_.receive(now);
     (void)queue_.send(now);
     idle(gives_way_);

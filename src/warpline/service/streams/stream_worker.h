@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "warpline/base/statistics/counter.h"
-#include "warpline/service/streams/stream_consumer.h"
+#include "warpline/service/streams/stream_application.h"
 #include "warpline/stream_port/stream_queue.h"
 #include "warpline/transport/nano_clock.h"
 
@@ -14,12 +14,12 @@ namespace warpline::service {
 /// The loop of the lcore that receives streams: a queue and what is done with its bytes.
 class StreamWorker {
  public:
-  /// `gives_way`: other threads need its core, as of Turns. Ends when `stop` is set or `writer`, if any, has failed.
-  StreamWorker(stream_port::StreamQueue& queue, StreamConsumer& consumer, StreamWriter* writer,
-               const transport::NanoClock& clock, const std::atomic<bool>& stop, bool gives_way)
-      : queue_(queue), consumer_(consumer), writer_(writer), clock_(clock), stop_(stop), gives_way_(gives_way) {}
+  /// `gives_way`: other threads need its core, as of Turns. Ends when `stop` is set or `application` has failed.
+  StreamWorker(stream_port::StreamQueue& queue, StreamApplication& application, const transport::NanoClock& clock,
+               const std::atomic<bool>& stop, bool gives_way)
+      : queue_(queue), application_(application), clock_(clock), stop_(stop), gives_way_(gives_way) {}
 
-  /// Until the end, on the calling thread: what had come then is written, and connections that are left are aborted.
+  /// Until the end, on the calling thread: what had come then is settled, and connections that are left are aborted.
   /// Takes half a second for that at most.
   void run();
 
@@ -32,8 +32,7 @@ class StreamWorker {
   void wind_up();
 
   stream_port::StreamQueue& queue_;
-  StreamConsumer& consumer_;
-  StreamWriter* writer_;
+  StreamApplication& application_;
   const transport::NanoClock& clock_;
   const std::atomic<bool>& stop_;
   bool gives_way_;
