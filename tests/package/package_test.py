@@ -22,6 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 sys.dont_write_bytecode = True
+from support import pcap
+from support.frames import ethernet, ip, udp
 from support.namespaces import Namespace, veth
 
 BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release")
@@ -140,6 +142,20 @@ class Package(unittest.TestCase):
         incomplete = len({heap for heap, _ in lost})
         self.assertEqual(counts, f"{40 - incomplete} frames complete, {incomplete} not, {len(lost)} packets missing")
 
+    def frames_of_a_capture(self, build):
+        """Ten frames of 16 packets, of which two lack one: the sum is of the bytes that came, in whichever memory."""
+        lost = {35, 150}
+        packets = {i: bytes((i * 7 + k) % 251 for k in range(1024)) for i in range(160) if i not in lost}
+        sent = [
+            ethernet("02:00:00:00:00:02", "02:00:00:00:00:01", 0x0800, ip("10.9.0.1", "10.9.0.2", 17, udp("10.9.0.1", "10.9.0.2", 7, 8, datagram)))
+            for datagram in (struct.pack(">Q", number) + payload for number, payload in packets.items())
+        ]
+        captured = pcap.write(self.work / "frames.pcap", sent)
+        said = run(build / "ingest_frames", f"net_pcap0,rx_pcap={captured},tx_pcap={self.work / 'out.pcap'}")
+        memory = "GPU" if Path("/dev/nvidiactl").exists() else "host"
+        total = sum(map(sum, packets.values()))
+        self.assertIn(f"in {memory} memory: 8 frames complete, 2 not, 2 packets missing, sum of bytes {total}\n", said)
+
     def test_examples_by_cmake(self):
         for kind in ("OFF", "ON"):
             with self.subTest(static=kind):
@@ -166,7 +182,8 @@ class Package(unittest.TestCase):
         for kind in ("OFF", "ON"):
             with self.subTest(static=kind):
                 build, _ = self.configure(self.all, f"kernels_{kind}", f"-DEXAMPLES_STATIC={kind}", f"-DCMAKE_CUDA_COMPILER={NVCC}")
-                run("cmake", "--build", build, "--target", "ingest_batches", "ingest_functor")
+                run("cmake", "--build", build, "--target", "ingest_batches", "ingest_frames", "ingest_functor")
+                self.frames_of_a_capture(build)
                 port = ("--packets", "1000", "net_null0,size=60")
                 for command in ([build / "ingest_batches", *port], [build / "ingest_functor", "persistent", *port]):
                     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)

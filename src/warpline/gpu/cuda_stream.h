@@ -64,7 +64,9 @@ class CudaEvent {
   // For the data path: false when CUDA refuses.
 
   /// Marks what is on the stream so far.
-  [[nodiscard]] bool record(const CudaStream& stream) const;
+  [[nodiscard]] bool record(const CudaStream& stream) const { return record(stream.get()); }
+  /// The same for a cudaStream_t that somebody else owns.
+  [[nodiscard]] bool record(CUstream_st* stream) const;
   /// What is put on that stream from now on waits for what was marked.
   [[nodiscard]] bool hold_back(const CudaStream& stream) const;
   /// Never waits: idle once all that was marked has been done.

@@ -85,9 +85,7 @@ Result<CudaEvent> CudaEvent::create() {
   return CudaEvent(event);
 }
 
-bool CudaEvent::record(const CudaStream& stream) const {
-  return cudaEventRecord(event_.get(), stream.get()) == cudaSuccess;
-}
+bool CudaEvent::record(CUstream_st* stream) const { return cudaEventRecord(event_.get(), stream) == cudaSuccess; }
 
 bool CudaEvent::hold_back(const CudaStream& stream) const {
   return cudaStreamWaitEvent(stream.get(), event_.get(), 0) == cudaSuccess;

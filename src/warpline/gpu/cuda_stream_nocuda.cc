@@ -13,7 +13,7 @@ bool CudaStream::queue_copy(void*, const void*, std::size_t) const { return fals
 bool CudaStream::queue_word(std::uint64_t*, std::uint64_t) const { return false; }
 Result<void> CudaStream::check_word_writes() { return built_without_cuda("words that change behind a copy"); }
 Result<CudaEvent> CudaEvent::create() { return built_without_cuda("a CUDA event"); }
-bool CudaEvent::record(const CudaStream&) const { return false; }
+bool CudaEvent::record(CUstream_st*) const { return false; }
 bool CudaEvent::hold_back(const CudaStream&) const { return false; }
 CudaStream::State CudaEvent::query() const { return CudaStream::State::failed; }
 void CudaEvent::Destroy::operator()(CUevent_st*) const {}

@@ -25,8 +25,16 @@ class KernelLaunch {
     (add(arguments), ...);
   }
 
+  /// Changes the argument at that place, from 0, for launches from now on: `argument` is of the parameter's type.
+  template <typename T>
+  void set(std::size_t place, const T& argument) {
+    std::ranges::copy(std::as_bytes(std::span(&argument, 1)), values_[place].get());
+  }
+
   /// Queues it on the stream. False when CUDA refuses; CudaStream::failure() says why.
-  [[nodiscard]] bool operator()(const CudaStream& stream);
+  [[nodiscard]] bool operator()(const CudaStream& stream) { return on(stream.get()); }
+  /// The same for a cudaStream_t that somebody else owns.
+  [[nodiscard]] bool on(CUstream_st* stream);
 
   /// The __global__ function.
   [[nodiscard]] const void* kernel() const { return kernel_; }

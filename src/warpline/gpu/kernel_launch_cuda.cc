@@ -7,8 +7,8 @@
 
 namespace warpline::gpu {
 
-bool KernelLaunch::operator()(const CudaStream& stream) {
-  return cudaLaunchKernel(kernel_, dim3(ctas_), dim3(threads_), addresses_.data(), 0, stream.get()) == cudaSuccess;
+bool KernelLaunch::on(CUstream_st* stream) {
+  return cudaLaunchKernel(kernel_, dim3(ctas_), dim3(threads_), addresses_.data(), 0, stream) == cudaSuccess;
 }
 
 Result<std::uint32_t> KernelLaunch::ctas_per_multiprocessor() const {

@@ -12,6 +12,7 @@
 #if WARPLINE_DEVICE_CODE
 #include "warpline/flow/frame_gpu.h"
 #include "warpline/ingest/frames/gpu_frames.h"
+#include "warpline/ingest/frames/stream_frames.h"
 #endif
 
 namespace warpline::ingest {
@@ -26,6 +27,17 @@ Result<std::unique_ptr<IngestStages>> consume(const forward::StageParts& parts, 
   if (runs_on_gpu(parts.settings.forward.engine)) return gpu::built_without_cuda("receiving into GPU memory");
   return consume_on_host(parts, settings, work);
 #endif
+}
+
+/// The engine that gives a path's batches to work on a stream.
+StreamEngineSetup stream_setup(const forward::StageParts& parts, const IngestParts& made) {
+  const handoff::GpuEngineSetup like = forward::gpu_engine_setup(parts);
+  return {.gpu = like.gpu,
+          .path = parts.index,
+          .pull = made.slots == nullptr ? 0 : made.slots->pull(),
+          .watchdog = like.watchdog,
+          .lane = like.attendant,
+          .name = like.name};
 }
 
 /// What to do about frames that do not fit is said in terms of the whole budget.
@@ -56,6 +68,29 @@ Result<std::unique_ptr<IngestStages>> assemble_on_gpu(const forward::StageParts&
   setup.threads = flow::kFrameThreads;
   setup.failover = false;
   return make_consuming<handoff::GpuEngine<AssembleOnGpu>>(std::move(made), work, std::move(setup));
+}
+
+/// The stages of a path whose frames in GPU memory are a consumer's on a stream.
+Result<std::unique_ptr<IngestStages>> assemble_on_stream(const forward::StageParts& parts,
+                                                         const IngestSettings& settings,
+                                                         const flow::FrameDescription& description, Bytes memory,
+                                                         FrameConsumer& consumer,
+                                                         std::vector<std::unique_ptr<FrameSink>>& sinks) {
+  WARPLINE_TRY(IngestParts made, make_ingest_parts(parts, settings, true));
+  StreamEngineSetup setup = stream_setup(parts, made);
+  const handoff::EngineView& ring = made.ring->engine_view();
+  auto frames = StreamFrames::create(description, memory,
+                                     {.gpu = setup.gpu,
+                                      .path = setup.path,
+                                      .batch = ring.segments_per_slot,
+                                      .slots = made.ring->slots(),
+                                      .first_sequence = ring.first_sequence,
+                                      .watchdog = setup.watchdog},
+                                     consumer);
+  if (!frames) return too_small_for_frames(std::move(frames).error());
+  const BatchWork work{.consumer = nullptr, .assembly = frames->get()};
+  sinks.push_back(*std::move(frames));
+  return make_consuming<StreamEngine>(std::move(made), work, std::move(setup));
 }
 #endif
 
@@ -96,36 +131,37 @@ forward::StageMaker IngestPaths::user() {
 forward::StageMaker IngestPaths::batching(GpuBatchConsumer& consumer) {
   return [this, &consumer](const forward::StageParts& parts) -> Result<std::unique_ptr<datapath::PathStages>> {
     WARPLINE_TRY(IngestParts made, make_ingest_parts(parts, settings_, true));
-    const handoff::GpuEngineSetup like = forward::gpu_engine_setup(parts);
-    StreamEngineSetup setup{.gpu = like.gpu,
-                            .path = parts.index,
-                            .pull = made.slots == nullptr ? 0 : made.slots->pull(),
-                            .watchdog = like.watchdog,
-                            .lane = like.attendant,
-                            .name = like.name};
+    StreamEngineSetup setup = stream_setup(parts, made);
     return keep(make_consuming<StreamEngine>(std::move(made), BatchWork{&consumer}, std::move(setup)));
   };
 }
 
 forward::StageMaker IngestPaths::assembling() {
-  return [this](const forward::StageParts& parts) { return keep(assemble(parts)); };
+  return [this](const forward::StageParts& parts) { return keep(assemble(parts, nullptr)); };
 }
 
-Result<std::unique_ptr<IngestStages>> IngestPaths::assemble(const forward::StageParts& parts) {
+forward::StageMaker IngestPaths::framing(FrameConsumer& consumer) {
+  return [this, &consumer](const forward::StageParts& parts) { return keep(assemble(parts, &consumer)); };
+}
+
+Result<std::unique_ptr<IngestStages>> IngestPaths::assemble(const forward::StageParts& parts, FrameConsumer* consumer) {
   WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(settings_.frame));
   const Bytes memory = share_of_budget(settings_, parts.layout.paths.size()).frames;
   if (runs_on_gpu(parts.settings.forward.engine)) {
 #if WARPLINE_DEVICE_CODE
+    if (consumer != nullptr) return assemble_on_stream(parts, settings_, description, memory, *consumer, frames_);
     return assemble_on_gpu(parts, settings_, description, memory, frames_);
 #else
     return gpu::built_without_cuda("frames in GPU memory");
 #endif
   }
-  auto frames = HostFrames::create(description, memory);
+  auto frames = HostFrames::create(description, memory, consumer, parts.index);
   if (!frames) return too_small_for_frames(std::move(frames).error());
   const AssembleOnHost work{frames->get()};
   frames_.push_back(*std::move(frames));
-  return consume_on_host(parts, settings_, work);
+  auto made = consume_on_host(parts, settings_, work);
+  if (made) (*made)->watch(*frames_.back());
+  return made;
 }
 
 Result<std::optional<FrameTotals>> IngestPaths::end_frames() {

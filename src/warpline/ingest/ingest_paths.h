@@ -12,6 +12,7 @@
 #include "warpline/ingest/batches/gpu_batch.h"
 #include "warpline/ingest/consumers/consume_anywhere.h"
 #include "warpline/ingest/consumers/pattern_memory.h"
+#include "warpline/ingest/frames/frame_consumer.h"
 #include "warpline/ingest/frames/frame_sink.h"
 #include "warpline/ingest/ingest_settings.h"
 #include "warpline/ingest/ingest_stages.h"
@@ -61,6 +62,9 @@ class IngestPaths {
   [[nodiscard]] forward::StageMaker consuming_anywhere(const Work& work) {
     return [this, work](const forward::StageParts& parts) { return keep(consume_anywhere(parts, settings_, work)); };
   }
+  /// Frames as assembling() has them for a consumer of one's own, in host memory or, with an engine on a GPU, for work
+  /// on a stream. `consumer` outlives the stages.
+  [[nodiscard]] forward::StageMaker framing(FrameConsumer& consumer);
   /// Kernels of one's own for each batch in GPU memory. `consumer` outlives the stages.
   [[nodiscard]] forward::StageMaker batching(GpuBatchConsumer& consumer);
 
@@ -76,7 +80,8 @@ class IngestPaths {
 
  private:
   [[nodiscard]] Result<std::unique_ptr<datapath::PathStages>> keep(Result<std::unique_ptr<IngestStages>> made);
-  [[nodiscard]] Result<std::unique_ptr<IngestStages>> assemble(const forward::StageParts& parts);
+  [[nodiscard]] Result<std::unique_ptr<IngestStages>> assemble(const forward::StageParts& parts,
+                                                               FrameConsumer* consumer);
   /// The memory that the path's engine compares with, made when it is first asked for.
   [[nodiscard]] Result<const PatternSource*> source_for(const forward::StageParts& parts,
                                                         const traffic::TrafficPlan& plan,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/ingest/ingest_run.h"
 
+#include <fmt/format.h>
+
+#include "warpline/flow/frame_description.h"
 #include "warpline/gpu/device.h"
 
 namespace warpline::ingest {
@@ -15,10 +18,33 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_batches(datapath::DatapathSe
   return run;
 }
 
-Result<void> IngestRun::prepare(datapath::DatapathSettings& settings, const IngestSettings& ingest) {
-  if (!ingest.frame.empty()) {
-    return usage_error("frames", "a consumer of one's own takes packets or batches of them",
-                       "leave IngestSettings::frame empty, and give the packets to a flow::FrameAssembler");
+Result<std::unique_ptr<IngestRun>> IngestRun::start_frames(datapath::DatapathSettings settings,
+                                                           const IngestSettings& ingest, FrameConsumer& consumer,
+                                                           const runtime::RuntimeSettings& runtime) {
+  WARPLINE_CHECK(flow::parse_frame_description(ingest.frame));
+  const EngineKind engine = settings.forward.engine;
+  if (runs_on_gpu(engine) && engine != EngineKind::launch) {
+    return usage_error(fmt::format("frames by the {} engine", name(engine)),
+                       "a consumer's work is put on a stream, batch by batch", "use the engine launch");
+  }
+  settings.forward.ctas = 1;  // all packets of a path pass one assembler
+  std::unique_ptr<IngestRun> run(new IngestRun(ingest));
+  WARPLINE_CHECK(prepare(settings, ingest, true));
+  WARPLINE_TRY(run->forward_, forward::ForwardRun::start(settings, runtime, run->paths_.framing(consumer)));
+  return run;
+}
+
+Result<void> IngestRun::run(const std::atomic<bool>& stop) {
+  WARPLINE_CHECK(forward_->run(stop));
+  WARPLINE_TRY(const std::optional<FrameTotals> totals, paths_.end_frames());
+  if (totals) frames_ = totals->counts;
+  return {};
+}
+
+Result<void> IngestRun::prepare(datapath::DatapathSettings& settings, const IngestSettings& ingest, bool frames) {
+  if (!ingest.frame.empty() && !frames) {
+    return usage_error("frames", "this consumer takes packets or batches of them",
+                       "use start_frames(), or leave IngestSettings::frame empty");
   }
   const bool on_gpu = runs_on_gpu(settings.forward.engine);
   if (on_gpu) {

@@ -7,7 +7,9 @@
 
 #include "warpline/base/result.h"
 #include "warpline/base/statistics/run_totals.h"
+#include "warpline/flow/frame_core.h"
 #include "warpline/forward/forward_run.h"
+#include "warpline/ingest/frames/frame_consumer.h"
 #include "warpline/ingest/ingest_paths.h"
 
 namespace warpline::ingest {
@@ -53,21 +55,35 @@ class IngestRun {
                                                                         GpuBatchConsumer& consumer,
                                                                         const runtime::RuntimeSettings& runtime = {});
 
-  /// Returns once `stop` is set or settings.packets have been received, and what was in hand was consumed.
-  [[nodiscard]] Result<void> run(const std::atomic<bool>& stop) { return forward_->run(stop); }
+  /// Puts packets into frames, as IngestSettings::frame says, for a consumer of one's own: in GPU memory, with a stream
+  /// for its work, if settings.forward.engine is launch; in host memory, where the consumer is called with each frame,
+  /// if it is inline or thread. `consumer` outlives the run. A machine without a GPU is an environment error for
+  /// launch.
+  [[nodiscard]] static Result<std::unique_ptr<IngestRun>> start_frames(datapath::DatapathSettings settings,
+                                                                       const IngestSettings& ingest,
+                                                                       FrameConsumer& consumer,
+                                                                       const runtime::RuntimeSettings& runtime = {});
+
+  /// Returns once `stop` is set or settings.packets have been received, and what was in hand was consumed: of frames
+  /// also those that are not complete. Once.
+  [[nodiscard]] Result<void> run(const std::atomic<bool>& stop);
 
   /// What all ports received, the consumer took and was dropped why. Any thread; exact after run().
   [[nodiscard]] RunTotals totals() const;
   /// What the copies of the consumer counted, if it counts. After run().
   [[nodiscard]] std::optional<ConsumerTally> consumed() const { return paths_.consumed(); }
+  /// What became of packets and frames, if there were any and all of them could be handed over. After run().
+  [[nodiscard]] std::optional<flow::AssemblerCounts> frames() const { return frames_; }
 
  private:
   explicit IngestRun(const IngestSettings& settings) : transmits_(settings.transmit), paths_(settings) {}
   /// Sets what an ingest path needs of the datapath. An environment error when there is no GPU for the engine.
-  [[nodiscard]] static Result<void> prepare(datapath::DatapathSettings& settings, const IngestSettings& ingest);
+  [[nodiscard]] static Result<void> prepare(datapath::DatapathSettings& settings, const IngestSettings& ingest,
+                                            bool frames = false);
 
   bool transmits_;
   IngestPaths paths_;
+  std::optional<flow::AssemblerCounts> frames_;
   std::unique_ptr<forward::ForwardRun> forward_;
 };
 

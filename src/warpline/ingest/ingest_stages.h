@@ -16,6 +16,7 @@
 #include "warpline/ingest/batch_slots.h"
 #include "warpline/ingest/consumers/consumer.h"
 #include "warpline/ingest/deliver_stage.h"
+#include "warpline/ingest/frames/frame_sink.h"
 #include "warpline/ingest/gather_stage.h"
 #include "warpline/ingest/ingest_settings.h"
 
@@ -35,8 +36,18 @@ class IngestStages : public datapath::PathStages {
 
   [[nodiscard]] std::optional<workload::FrameTally> tally() const override { return std::nullopt; }
 
+  /// What fails there is a failure of these stages. It outlives them.
+  void watch(const FrameSink& frames) { frames_ = &frames; }
+
  protected:
+  [[nodiscard]] std::optional<Error> frames_failure() const {
+    return frames_ == nullptr ? std::nullopt : frames_->failure();
+  }
+
   std::unique_ptr<IngestCounters> counters_ = std::make_unique<IngestCounters>();
+
+ private:
+  const FrameSink* frames_ = nullptr;
 };
 
 /// What the stages of one path are made from, worked out of settings.
@@ -66,7 +77,10 @@ class ConsumingStages : public IngestStages {
   }
   datapath::Stage* receiving() override { return &*begin_; }
   datapath::Stage* transmitting() override { return &deliver_; }
-  [[nodiscard]] std::optional<Error> failure() const override { return engine_.failure(); }
+  [[nodiscard]] std::optional<Error> failure() const override {
+    if (std::optional<Error> error = engine_.failure()) return error;
+    return frames_failure();
+  }
   [[nodiscard]] std::vector<const handoff::LaneCounters*> lanes() const override {
     std::vector<const handoff::LaneCounters*> all;
     for (std::uint32_t lane = 0; lane < engine_.lanes(); ++lane) all.push_back(&engine_.counters(lane));
@@ -138,7 +152,7 @@ class CopyingStages final : public ConsumingStages<E, Work, GatherStage<E>> {
     this->begin_->reclaim();
   }
   [[nodiscard]] std::optional<Error> failure() const override {
-    if (std::optional<Error> error = this->engine_.failure()) return error;
+    if (std::optional<Error> error = ConsumingStages<E, Work, GatherStage<E>>::failure()) return error;
     return slots_->failure();
   }
   [[nodiscard]] Bytes gpu_bytes() const override { return slots_->gpu_bytes(); }

@@ -75,30 +75,36 @@ std::optional<Error> StreamEngine::serve() {
   const handoff::EngineView& view = ring_.engine_view();
   handoff::ProgressWatch watch(view, nanos_to_ticks(setup_.watchdog));
   std::uint64_t next = view.first_sequence;
-  std::uint64_t oldest = next;  // of those that were given
+  oldest_ = next;
   for (std::uint64_t next_look = 0;;) {
     const RingStop stop = view.stop_requested();
     bool moved = false;
-    for (; oldest != next; ++oldest) {
-      const State state = slot_of(oldest).done.query();
+    if (work_.assembly != nullptr && !refused_) {
+      const BatchAssembly::State state = work_.assembly->poll();
+      if (state == BatchAssembly::State::failed) return fault();
+      refused_ = state == BatchAssembly::State::refused;
+    }
+    for (; oldest_ != next; ++oldest_) {
+      const State state = slot_of(oldest_).done.query();
       if (state == State::failed) return fault();
-      if (state == State::busy) break;
-      complete(oldest);
+      if (state == State::busy || !took_oldest()) break;
+      complete(oldest_);
       moved = true;
     }
     if (refused_ || stop == RingStop::now) {
       // What was put on the stream reads packets until it has been done.
       const State state = stream_->query();
       if (state == State::failed) return fault();
-      if (oldest == next && state == State::idle) {
+      if (state == State::idle && (oldest_ == next || !took_oldest())) {
         if (!refused_) return std::nullopt;
-        return environment_error(what(), "the consumer did not take a batch", "see what it says");
+        const char* const refused = work_.assembly == nullptr ? "batch" : "frame";
+        return environment_error(what(), fmt::format("the consumer did not take a {}", refused), "see what it says");
       }
     } else if (const handoff::BurstView burst = view.take(next)) {
       if (!give(next, burst)) return fault();
       if (!refused_) ++next;
       moved = true;
-    } else if (stop == RingStop::drain && oldest == next) {
+    } else if (stop == RingStop::drain && oldest_ == next) {
       return std::nullopt;
     }
     if (const std::uint64_t now = ticks_now(); now >= next_look) {
@@ -125,12 +131,17 @@ bool StreamEngine::give(std::uint64_t sequence, handoff::BurstView burst) {
   }
   slot.given = ticks_now();
   if (setup_.pull != 0 && !copy(burst, slot)) return false;
-  refused_ = !work_.consumer->consume({.segments = burst.segments,
-                                       .count = burst.count,
-                                       .path = setup_.path,
-                                       .sequence = sequence,
-                                       .gpu = setup_.gpu,
-                                       .stream = stream_->get()});
+  const GpuBatch batch{.segments = burst.segments,
+                       .count = burst.count,
+                       .path = setup_.path,
+                       .sequence = sequence,
+                       .gpu = setup_.gpu,
+                       .stream = stream_->get()};
+  if (work_.assembly != nullptr) {
+    if (!work_.assembly->take(batch)) return false;
+  } else {
+    refused_ = !work_.consumer->consume(batch);
+  }
   return refused_ || slot.done.record(*stream_);
 }
 

@@ -18,15 +18,18 @@
 #include "warpline/handoff/burst_ring.h"
 #include "warpline/handoff/engine.h"
 #include "warpline/handoff/lanes/host_lane.h"
+#include "warpline/ingest/batches/batch_assembly.h"
 #include "warpline/ingest/batches/gpu_batch.h"
 
 namespace warpline::ingest {
 
-/// What a StreamEngine does: it calls a consumer of batches, which says of no packet alone what is done with it.
+/// What a StreamEngine does: it calls a consumer of batches, or what assembles them, one of the two. Neither says of a
+/// packet alone what is done with it.
 struct BatchWork {
   static constexpr bool kStateless = true;
 
   GpuBatchConsumer* consumer;
+  BatchAssembly* assembly = nullptr;
 
   Verdict operator()(FrameRef /*frame*/) const { return Verdict::forward; }
   void merge(const BatchWork& /*other*/) {}
@@ -43,9 +46,9 @@ struct StreamEngineSetup {
   std::string name = "stream";
 };
 
-/// An engine whose work is what a GpuBatchConsumer puts on a CUDA stream. Each batch is given to it as it comes, while
-/// those before it may be in work, and is done when an event behind its work says so. Batches are copied on a stream of
-/// their own, so that the next one's copy and this one's work go side by side.
+/// An engine whose work is what a GpuBatchConsumer, or a BatchAssembly, puts on a CUDA stream. Each batch is given to
+/// it as it comes, while those before it may be in work, and is done when an event behind its work says so. Batches are
+/// copied on a stream of their own, so that the next one's copy and this one's work go side by side.
 class StreamEngine {
  public:
   StreamEngine(handoff::BurstRing& ring, const BatchWork& work, StreamEngineSetup setup)
@@ -88,6 +91,8 @@ class StreamEngine {
   /// The thread's life, and why it ended early.
   void run();
   [[nodiscard]] std::optional<Error> serve();
+  /// Whether the batch at `oldest_` has been done to its end.
+  [[nodiscard]] bool took_oldest() const { return work_.assembly == nullptr || work_.assembly->took(oldest_); }
   /// False when CUDA refuses; sets refused_ when the consumer does.
   [[nodiscard]] bool give(std::uint64_t sequence, handoff::BurstView burst);
   [[nodiscard]] bool copy(handoff::BurstView burst, const Slot& slot) const;
@@ -105,6 +110,7 @@ class StreamEngine {
   std::vector<Slot> slots_;
   handoff::LaneCounters counters_;
   std::thread thread_;
+  std::uint64_t oldest_ = 0;  ///< sequence of the oldest batch that is not complete
   bool prepared_ = false;
   bool refused_ = false;
   std::optional<Error> failure_;  ///< the thread writes it before failed_

@@ -16,6 +16,14 @@ namespace warpline::ingest {
 /// Descriptors that a CTA holds in its own memory: batches of more are read where they lie.
 inline constexpr unsigned kHeldByAssembler = 512;
 
+/// Returns a batch's descriptors where a CTA reads them fastest: in `held`, if they have room there. All threads call
+/// it, and a barrier has to follow before they are read.
+__device__ inline Segment* held_by_cta(Segment (&held)[kHeldByAssembler], Segment* segments, std::uint32_t count) {
+  if (count > kHeldByAssembler) return segments;
+  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) held[i] = segments[i];
+  return held;
+}
+
 /// Consumes the frames handed over since the last call and frees them, by all threads of a CTA: every byte that
 /// arrived is summed, a packet by a warp. Ends with a barrier.
 __device__ inline void consume_handed(const flow::AssemblerView& view, GpuFrameWords& words) {
@@ -79,11 +87,7 @@ __device__ inline handoff::BurstCounts work_burst_in_order(handoff::BurstView bu
   using Turn = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
   __shared__ Segment held[kHeldByAssembler];
   __shared__ std::uint64_t now;
-  Segment* segments = burst.segments;
-  if (burst.count <= kHeldByAssembler) {
-    for (unsigned i = threadIdx.x; i < burst.count; i += blockDim.x) held[i] = burst.segments[i];
-    segments = held;
-  }
+  Segment* const segments = held_by_cta(held, burst.segments, burst.count);
   if (threadIdx.x == 0) {
     while (Turn(work.words->turn).load(cuda::memory_order_acquire) != sequence) {
     }

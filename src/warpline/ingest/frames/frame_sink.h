@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
@@ -30,8 +31,8 @@ struct FrameTotals {
   }
 };
 
-/// Assembles the packets of one path into frames, sums each frame that is handed over and frees it: in host memory, or
-/// in a GPU's.
+/// Assembles the packets of one path into frames, in host memory or in a GPU's. Each frame that is handed over is
+/// summed, or given to a consumer of one's own, and freed.
 class FrameSink {
  public:
   FrameSink() = default;
@@ -39,9 +40,12 @@ class FrameSink {
   FrameSink& operator=(const FrameSink&) = delete;
   virtual ~FrameSink() = default;
 
-  /// Hands over what is not complete, consumes it and returns what there was. Once, after the path's last packet, when
-  /// all engines have ended. The environment error of a GPU that failed.
+  /// Hands over what is not complete, consumes it and returns what there was, without bytes and sum if the consumer is
+  /// one's own. Once, after the path's last packet, when all engines have ended. The environment error of a GPU that
+  /// failed, or of a consumer that did not go on.
   [[nodiscard]] virtual Result<FrameTotals> end() = 0;
+  /// Why frames are not taken any more, if a consumer of one's own did not go on. Any thread.
+  [[nodiscard]] virtual std::optional<Error> failure() const { return std::nullopt; }
   /// Returns the bytes of GPU memory that frames and their assembler take.
   [[nodiscard]] virtual Bytes gpu_bytes() const { return {}; }
 };

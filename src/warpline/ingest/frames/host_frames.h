@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "warpline/flow/frame_description.h"
 #include "warpline/flow/frame_plan.h"
 #include "warpline/flow/frame_queue.h"
+#include "warpline/ingest/frames/frame_consumer.h"
 #include "warpline/ingest/frames/frame_sink.h"
 
 namespace warpline::ingest {
@@ -21,15 +24,21 @@ namespace warpline::ingest {
 /// Frames in host memory, by one thread.
 class HostFrames final : public FrameSink {
  public:
-  /// Takes `memory` bytes at most. A usage error if that is too little for the description.
+  /// Takes `memory` bytes at most. A usage error if that is too little for the description. Frames are summed, or
+  /// given to `consumer`, which outlives this, as those of queue `path`.
   [[nodiscard]] static Result<std::unique_ptr<HostFrames>> create(const flow::FrameDescription& description,
-                                                                  Bytes memory);
+                                                                  Bytes memory, FrameConsumer* consumer = nullptr,
+                                                                  std::uint32_t path = 0);
 
-  void take(FrameRef packet) {
+  /// False once the consumer did not go on: nothing is taken any more.
+  [[nodiscard]] bool take(FrameRef packet) {
+    if (refused_.load(std::memory_order_relaxed)) [[unlikely]]
+      return false;
     (void)assembler_.take(packet, ticks_now());
-    consume_all();
+    return consume_all();
   }
   Result<FrameTotals> end() override;
+  [[nodiscard]] std::optional<Error> failure() const override;
 
  private:
   struct FreeMemory {
@@ -37,22 +46,33 @@ class HostFrames final : public FrameSink {
   };
   using Memory = std::unique_ptr<std::byte, FreeMemory>;
 
-  HostFrames(Memory memory, const flow::FramePlan& plan, const flow::FrameAssembler& assembler)
-      : memory_(std::move(memory)), plan_(plan), assembler_(assembler), frames_(assembler_.queue()) {}
+  HostFrames(Memory memory, const flow::FramePlan& plan, const flow::FrameAssembler& assembler, FrameConsumer* consumer,
+             std::uint32_t path)
+      : memory_(std::move(memory)),
+        plan_(plan),
+        assembler_(assembler),
+        frames_(assembler_.queue()),
+        consumer_(consumer),
+        path_(path) {}
 
-  void consume_all() {
+  [[nodiscard]] bool consume_all() {
     while (const flow::Frame* const frame = frames_.next()) {
-      consume(*frame);
+      if (!consume(*frame)) return false;
       frames_.release(frame->buffer);
     }
+    return true;
   }
-  void consume(const flow::Frame& frame);
+  [[nodiscard]] bool consume(const flow::Frame& frame);
+  void sum_up(const flow::Frame& frame);
 
   Memory memory_;
   flow::FramePlan plan_;
   flow::FrameAssembler assembler_;
   flow::FrameQueue frames_;
+  FrameConsumer* consumer_;
+  std::uint32_t path_;
   FrameTotals totals_;
+  std::atomic<bool> refused_{false};
 };
 
 /// The consumer that gives each packet to a HostFrames, which has a name for what became of it.
@@ -61,10 +81,7 @@ struct AssembleOnHost {
 
   HostFrames* frames;
 
-  Verdict operator()(FrameRef frame) const {
-    frames->take(frame);
-    return Verdict::forward;
-  }
+  Verdict operator()(FrameRef frame) const { return frames->take(frame) ? Verdict::forward : Verdict::engine_stopped; }
   void merge(const AssembleOnHost& /*other*/) {}
 };
 

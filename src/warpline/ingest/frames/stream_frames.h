@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/flow/frame_core.h"
+#include "warpline/flow/frame_description.h"
+#include "warpline/flow/frame_queue.h"
+#include "warpline/gpu/cuda_stream.h"
+#include "warpline/gpu/gpu_place.h"
+#include "warpline/gpu/kernel_launch.h"
+#include "warpline/gpu/memory/device_buffer.h"
+#include "warpline/gpu/memory/pinned_buffer.h"
+#include "warpline/ingest/batches/batch_assembly.h"
+#include "warpline/ingest/frames/frame_consumer.h"
+#include "warpline/ingest/frames/frame_sink.h"
+
+namespace warpline::ingest {
+
+/// Which batch is taken next and how many of its descriptors have been, in GPU memory. A batch for which no frame is
+/// free stops there, those behind it on the stream leave it alone, and all of them are launched again.
+struct BatchTurn {
+  std::uint64_t sequence;
+  std::uint32_t taken;
+};
+
+/// Frames in the memory of a GPU for a FrameConsumer: a StreamEngine gives the batches of one path, a kernel for each
+/// assembles them on the engine's stream, and the frames that it hands over are the consumer's on a stream of their
+/// own. No kernel waits for frames to be given back: what the consumer does needs the GPU, too. Frames are as
+/// HostFrames makes them. Needs device code.
+class StreamFrames final : public FrameSink, public BatchAssembly {
+ public:
+  struct Place {
+    int gpu = 0;                       ///< CUDA ordinal
+    std::uint32_t path = 0;            ///< queue that batches come from
+    std::uint32_t batch = 0;           ///< descriptors of a batch at most
+    std::uint32_t slots = 1;           ///< batches that are given at a time, a power of two
+    std::uint64_t first_sequence = 1;  ///< of the burst ring
+    Nanos watchdog{1'000'000'000};     ///< longest time that the consumer's last frames may take
+  };
+
+  /// Takes `memory` bytes at most, all that it will ever have: frames and their assembler's state in that GPU's memory,
+  /// the queue of frames in pinned memory. `consumer` outlives it. A usage error if the memory is too little for the
+  /// description.
+  [[nodiscard]] static Result<std::unique_ptr<StreamFrames>> create(const flow::FrameDescription& description,
+                                                                    Bytes memory, const Place& place,
+                                                                    FrameConsumer& consumer);
+
+  bool take(const GpuBatch& batch) override;
+  State poll() override;
+  [[nodiscard]] bool took(std::uint64_t sequence) const override;
+
+  Result<FrameTotals> end() override;
+  [[nodiscard]] Bytes gpu_bytes() const override { return {memory_.size()}; }
+
+ private:
+  /// Frames that the consumer has at a time, at most.
+  static constexpr std::uint32_t kMostInWork = 64;
+
+  struct InWork {
+    gpu::CudaEvent done;  ///< behind the consumer's work
+    std::uint32_t buffer = 0;
+    std::uint64_t time = 0;
+  };
+  /// A batch as it was given, until it has been taken.
+  struct Given {
+    GpuBatch batch{};
+    std::uint64_t time = 0;  ///< ticks
+  };
+
+  StreamFrames(const Place& place, FrameConsumer& consumer, gpu::DeviceBuffer memory, gpu::PinnedBuffer shared,
+               const flow::AssemblerView& view, std::uint64_t* told);
+
+  [[nodiscard]] bool launch(std::uint64_t sequence);
+  /// Gives frames back that the stream has passed.
+  [[nodiscard]] bool give_back();
+  /// Gives frames that were handed over to the consumer.
+  [[nodiscard]] State hand_out();
+  [[nodiscard]] Error failed() const;
+  [[nodiscard]] bool idle() const { return returned_ == handed_; }
+
+  Place place_;
+  FrameConsumer& consumer_;
+  gpu::DeviceBuffer memory_;
+  gpu::PinnedBuffer shared_;
+  flow::AssemblerView view_;
+  std::uint64_t* told_;  ///< in pinned memory: the batch to be taken next, as the kernels say
+  flow::FrameQueue queue_;
+  gpu::KernelLaunch assemble_;
+  gpu::KernelLaunch flush_;
+  // Made before kernels run that stay: beside them no kernel that is new to the GPU might begin.
+  std::optional<gpu::GpuPlace> assemble_place_;
+  std::optional<gpu::GpuPlace> flush_place_;
+  std::optional<gpu::CudaStream> stream_;     ///< the consumer's
+  std::optional<gpu::CudaEvent> assembled_;   ///< behind all that was launched
+  std::vector<InWork> in_work_;               ///< frames [returned_, handed_)
+  std::vector<Given> given_;                  ///< by sequence
+  std::uint64_t next_;                        ///< sequence of the batch that is given next
+  std::uint64_t handed_ = 0;                  ///< frames that the consumer got
+  std::uint64_t returned_ = 0;                ///< of these
+  std::uint64_t returned_before_launch_ = 0;  ///< when the last kernel was launched
+  std::uint64_t present_ = 0;                 ///< packets in frames that the consumer got
+  std::uint64_t longest_open_ = 0;            ///< ticks
+  bool refused_ = false;
+};
+
+/// Returns the __global__ function (AssemblerView, PacketBatch, sequence, BatchTurn*, std::uint64_t* told), for one CTA
+/// of flow::kFrameThreads, that takes a batch if it is that one's turn.
+[[nodiscard]] const void* take_in_turn_kernel();
+/// Returns the __global__ function (AssemblerView), for one thread, that hands over what is not complete.
+[[nodiscard]] const void* flush_frames_kernel();
+
+}  // namespace warpline::ingest

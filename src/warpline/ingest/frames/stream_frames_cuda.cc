@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "warpline/base/time/clock.h"
+#include "warpline/flow/frame_gpu.h"
+#include "warpline/flow/frame_layout.h"
+#include "warpline/flow/frame_plan.h"
+#include "warpline/gpu/device.h"
+#include "warpline/ingest/frames/stream_frames.h"
+
+namespace warpline::ingest {
+namespace {
+
+/// Beside the assembler: the turn in GPU memory, the word that tells of it in pinned memory.
+constexpr std::uint64_t kTurnRoom = flow::FrameLayout::kAlignment;
+static_assert(sizeof(BatchTurn) <= kTurnRoom);
+
+constexpr std::size_t kBatchArgument = 1;
+constexpr std::size_t kSequenceArgument = 2;
+
+}  // namespace
+
+Result<std::unique_ptr<StreamFrames>> StreamFrames::create(const flow::FrameDescription& description, Bytes memory,
+                                                           const Place& place, FrameConsumer& consumer) {
+  WARPLINE_TRY(const flow::FramePlan plan, flow::make_frame_plan(description, flow::PacketForm::ethernet));
+  const Bytes room{memory.value - std::min(memory.value, 2 * kTurnRoom)};
+  WARPLINE_TRY(const flow::FrameLayout layout, flow::FrameLayout::fit(plan, room, place.batch));
+  WARPLINE_CHECK(gpu::use_gpu(place.gpu));
+  const std::uint64_t assembler = layout.frame_memory() + layout.state_memory();
+  WARPLINE_TRY(gpu::DeviceBuffer buffer, gpu::DeviceBuffer::create(Bytes{assembler + kTurnRoom}));
+  WARPLINE_TRY(gpu::PinnedBuffer shared, gpu::PinnedBuffer::create(Bytes{layout.queue_memory() + kTurnRoom}));
+  const std::span<std::byte> here(buffer.data() + kTurnRoom, assembler);
+  const flow::AssemblerView view = layout.view({.frames = here.first(layout.frame_memory()),
+                                                .state = here.subspan(layout.frame_memory()),
+                                                .queue = shared.bytes().subspan(kTurnRoom, layout.queue_memory())});
+  auto* const told = reinterpret_cast<std::uint64_t*>(shared.data());
+  *told = place.first_sequence;
+  const BatchTurn turn{.sequence = place.first_sequence, .taken = 0};
+  if (!gpu::copy_and_wait(buffer.data(), &turn, sizeof(turn))) {
+    return environment_error("a copy into GPU memory", "CUDA refused it", "start the program again");
+  }
+  std::unique_ptr<StreamFrames> frames(
+      new StreamFrames(place, consumer, std::move(buffer), std::move(shared), view, told));
+  WARPLINE_TRY(frames->assemble_place_, gpu::GpuPlace::claim(place.gpu, frames->assemble_, 1));
+  WARPLINE_TRY(frames->flush_place_, gpu::GpuPlace::claim(place.gpu, frames->flush_, 1));
+  WARPLINE_TRY(frames->stream_, gpu::CudaStream::create());
+  WARPLINE_TRY(frames->assembled_, gpu::CudaEvent::create());
+  for (std::uint32_t i = std::min(layout.frames(), kMostInWork); i != 0; --i) {
+    WARPLINE_TRY(gpu::CudaEvent done, gpu::CudaEvent::create());
+    frames->in_work_.push_back({.done = std::move(done)});
+  }
+  return frames;
+}
+
+StreamFrames::StreamFrames(const Place& place, FrameConsumer& consumer, gpu::DeviceBuffer memory,
+                           gpu::PinnedBuffer shared, const flow::AssemblerView& view, std::uint64_t* told)
+    : place_(place),
+      consumer_(consumer),
+      memory_(std::move(memory)),
+      shared_(std::move(shared)),
+      view_(view),
+      told_(told),
+      queue_(view.queue),
+      assemble_(take_in_turn_kernel(), 1, flow::kFrameThreads, view_, flow::PacketBatch{}, place.first_sequence,
+                reinterpret_cast<BatchTurn*>(memory_.data()), told),
+      flush_(flush_frames_kernel(), 1, 1, view_),
+      given_(place.slots),
+      next_(place.first_sequence) {}
+
+bool StreamFrames::launch(std::uint64_t sequence) {
+  const Given& given = given_[sequence % given_.size()];
+  assemble_.set(kBatchArgument, flow::PacketBatch{given.batch.segments, given.batch.count, given.time});
+  assemble_.set(kSequenceArgument, sequence);
+  return assemble_.on(given.batch.stream) && assembled_->record(given.batch.stream);
+}
+
+bool StreamFrames::take(const GpuBatch& batch) {
+  given_[next_ % given_.size()] = {batch, ticks_now()};
+  // A kernel that is still at work may have looked for free frames before.
+  if (took(next_ - 1)) returned_before_launch_ = returned_;
+  return launch(next_++);
+}
+
+bool StreamFrames::took(std::uint64_t sequence) const { return flow::load_acquire(told_) > sequence; }
+
+BatchAssembly::State StreamFrames::poll() {
+  if (!give_back()) return State::failed;
+  if (const State state = hand_out(); state != State::going) return state;
+  if (took(next_ - 1) || returned_ == returned_before_launch_) return State::going;
+  const gpu::CudaStream::State launched = assembled_->query();
+  if (launched == gpu::CudaStream::State::failed) return State::failed;
+  if (launched == gpu::CudaStream::State::busy) return State::going;
+  returned_before_launch_ = returned_;
+  for (std::uint64_t sequence = flow::load_acquire(told_); sequence != next_; ++sequence) {
+    if (!launch(sequence)) return State::failed;
+  }
+  return State::going;
+}
+
+bool StreamFrames::give_back() {
+  for (; returned_ != handed_; ++returned_) {
+    const InWork& oldest = in_work_[returned_ % in_work_.size()];
+    const gpu::CudaStream::State state = oldest.done.query();
+    if (state == gpu::CudaStream::State::failed) return false;
+    if (state == gpu::CudaStream::State::busy) return true;
+    longest_open_ = std::max(longest_open_, ticks_now() - oldest.time);
+    queue_.release(oldest.buffer);
+  }
+  return true;
+}
+
+BatchAssembly::State StreamFrames::hand_out() {
+  while (handed_ - returned_ < in_work_.size()) {
+    const flow::Frame* const frame = queue_.next();
+    if (frame == nullptr) break;
+    InWork& work = in_work_[handed_ % in_work_.size()];
+    work.buffer = frame->buffer;
+    work.time = frame->time;
+    present_ += frame->present;
+    if (!consumer_.consume({.frame = *frame, .path = place_.path, .gpu = place_.gpu, .stream = stream_->get()})) {
+      refused_ = true;
+      return State::refused;
+    }
+    if (!work.done.record(*stream_)) return State::failed;
+    ++handed_;
+  }
+  return State::going;
+}
+
+Error StreamFrames::failed() const {
+  if (std::optional<Error> error = stream_->failure()) return *std::move(error);
+  return environment_error("the frames in GPU memory", "CUDA refused a launch or an event", "start the program again");
+}
+
+Result<FrameTotals> StreamFrames::end() {
+  constexpr const char* kWhat = "the consumer of frames in GPU memory";
+  if (gpu::gpus_abandoned()) {
+    return environment_error("the frames in GPU memory", "a GPU hung or failed", "see what its engine reports");
+  }
+  WARPLINE_CHECK(gpu::use_gpu(place_.gpu));
+  if (!refused_ && !flush_(*stream_)) return failed();
+  const std::uint64_t patience = nanos_to_ticks(place_.watchdog);
+  for (std::uint64_t seen = returned_, since = ticks_now(); !refused_;) {
+    const gpu::CudaStream::State flushed = stream_->query();
+    if (flushed == gpu::CudaStream::State::failed || !give_back()) return failed();
+    const State state = hand_out();
+    if (state == State::failed) return failed();
+    if (state == State::refused) {
+      return environment_error(kWhat, "the consumer did not take a frame", "see what it says");
+    }
+    if (flushed == gpu::CudaStream::State::idle && idle()) break;
+    if (returned_ != seen) {
+      seen = returned_;
+      since = ticks_now();
+    } else if (ticks_now() - since > patience) {
+      gpu::abandon_gpus();
+      return environment_error(
+          kWhat, fmt::format("a frame was not done for {} ms: a kernel hangs", place_.watchdog.value / 1'000'000),
+          "look at it with compute-sanitizer, or set a longer watchdog");
+    }
+    std::this_thread::yield();
+  }
+  FrameTotals totals;
+  WARPLINE_CHECK(stream_->copy(&totals.counts, &view_.words->counts, sizeof(totals.counts)));
+  WARPLINE_CHECK(stream_->wait());
+  totals.consumed.packets = present_;
+  totals.longest_open = static_cast<std::uint64_t>(ticks_to_nanos(longest_open_));
+  return totals;
+}
+
+}  // namespace warpline::ingest

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames in a GPU's memory for work on a stream, against those of the host. Skipped where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "warpline/base/random.h"
+#include "warpline/gpu/device.h"
+#include "warpline/gpu/memory/device_buffer.h"
+#include "warpline/gpu/memory/pinned_buffer.h"
+#include "warpline/ingest/batch_slots.h"
+#include "warpline/ingest/batches/stream_engine.h"
+#include "warpline/ingest/frames/gpu_frames_testing.h"
+#include "warpline/ingest/frames/stream_frames.h"
+#include "warpline/ingest/frames/stream_frames_testing.h"
+
+namespace warpline::ingest {
+namespace {
+
+/// Sums all frames in GPU memory, once the gate is open; stops taking frames when told to.
+class SummingFrames final : public FrameConsumer {
+ public:
+  explicit SummingFrames(const flow::FrameDescription& description)
+      : plan_(*flow::make_frame_plan(description, flow::PacketForm::ethernet)),
+        gate_(*gpu::PinnedBuffer::create(Bytes{64})),
+        sum_(*gpu::DeviceBuffer::create(Bytes{64})) {}
+
+  bool consume(const ReadyFrame& ready) override {
+    EXPECT_EQ(ready.path, 3U);
+    EXPECT_EQ(ready.gpu, 0);
+    if (seen == most) return false;
+    ++seen;
+    return queue_frame_sum(ready, plan_, reinterpret_cast<std::uint64_t*>(gate_.data()),
+                           reinterpret_cast<std::uint64_t*>(sum_.data()));
+  }
+  void open() const {
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(gate_.data())).store(1, std::memory_order_release);
+  }
+  [[nodiscard]] std::uint64_t sum() const {
+    std::uint64_t sum = 0;
+    EXPECT_TRUE(gpu::copy_and_wait(&sum, sum_.data(), sizeof(sum)));
+    return sum;
+  }
+
+  std::atomic<std::uint64_t> seen{0};
+  std::uint64_t most = ~std::uint64_t{0};
+
+ private:
+  flow::FramePlan plan_;
+  gpu::PinnedBuffer gate_;
+  gpu::DeviceBuffer sum_;
+};
+
+/// A ring with an engine whose frames are a SummingFrames's.
+class FramePath {
+ public:
+  FramePath(const flow::FrameDescription& description, SummingFrames& consumer, bool copies) {
+    constexpr std::uint16_t kDescriptors = 2 * kFrameBurst;
+    ring = *handoff::BurstRing::create({.slots = kFrameSlots, .packets = kFrameBurst, .segments = kDescriptors});
+    memory_ = *gpu::PinnedBuffer::create(Bytes{std::uint64_t{kFrameSlots} * kFrameBurst * kFrameStride});
+    if (copies) {
+      slots_ = *BatchSlots::create(
+          {.slots = kFrameSlots, .slot_bytes = std::uint64_t{kFrameBurst} * kFrameStride, .gpu = 0, .pulled = true});
+    }
+    frames = *StreamFrames::create(description, least_memory(description, kDescriptors),
+                                   {.path = 3, .batch = kDescriptors, .slots = kFrameSlots}, consumer);
+    engine.emplace(*ring, BatchWork{.consumer = nullptr, .assembly = frames.get()},
+                   StreamEngineSetup{.path = 3,
+                                     .pull = copies ? slots_->pull() : 0,
+                                     .watchdog = Nanos{20'000'000'000},
+                                     .lane = {std::nullopt, true}});
+    EXPECT_TRUE(engine->start().ok());
+  }
+
+  void pass(const std::vector<Arrived>& packets, Random& random) {
+    pass_packets(*ring, *engine, packets, slots_.get(), memory_->data(), random);
+  }
+
+  std::unique_ptr<handoff::BurstRing> ring;
+  std::unique_ptr<StreamFrames> frames;
+  std::optional<StreamEngine> engine;
+
+ private:
+  std::optional<gpu::PinnedBuffer> memory_;
+  std::unique_ptr<BatchSlots> slots_;
+};
+
+class StreamFramesTest : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (!gpu::list_gpus()) GTEST_SKIP() << "no GPU";
+    ASSERT_TRUE(gpu::use_gpu(0).ok());
+    ASSERT_TRUE(load_frame_sum());
+  }
+};
+
+TEST_P(StreamFramesTest, AreTheHostsWhateverTheConsumersPace) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Random random(seed);
+    const std::string text = random_frames(random);
+    SCOPED_TRACE(text);
+    const flow::FrameDescription description = *flow::parse_frame_description(text);
+    const std::vector<Arrived> packets = arrive(description, random);
+    SummingFrames consumer(description);
+    FramePath path(description, consumer, GetParam());
+    // Of a closed gate no frame comes back: memory runs out, batches stop in the middle, and go on when it opens.
+    std::thread opener([&] {
+      while (seed % 2 == 0 && consumer.seen < 2 && !path.engine->failure()) std::this_thread::yield();
+      consumer.open();
+    });
+    path.pass(packets, random);
+    opener.join();
+    EXPECT_EQ(path.engine->stop(Nanos{5'000'000'000}).bursts, 0U);
+    EXPECT_FALSE(path.engine->failure());
+    const Result<FrameTotals> there = path.frames->end();
+    ASSERT_TRUE(there.ok()) << there.error().message();
+    const FrameTotals here = frames_on_host(description, packets);
+    EXPECT_EQ(consumer.sum(), here.consumed.sum);
+    EXPECT_EQ(consumer.seen, here.counts.complete + here.counts.incomplete);
+    EXPECT_EQ(there->consumed.packets, here.consumed.packets);
+    EXPECT_EQ(std::memcmp(&there->counts, &here.counts, sizeof(here.counts)), 0);
+  }
+}
+
+TEST_P(StreamFramesTest, KeepAFrameUntilTheStreamHasPassedIt) {
+  const flow::FrameDescription description =
+      *flow::parse_frame_description("packets=4,seq=4:64,payload=12:64,window=2");
+  std::vector<Arrived> packets;
+  for (std::int64_t i = 0; i < 4 * 100; ++i) {
+    packets.push_back(
+        {.bytes = packet::ipv4_frame(17, packet::udp_datagram(flow::numbered_packet(description, 0, i)))});
+  }
+  SummingFrames consumer(description);
+  FramePath path(description, consumer, GetParam());
+  Random random(1);
+  std::atomic<bool> passed = false;
+  std::thread passing([&] {
+    path.pass(packets, random);
+    passed = true;
+  });
+  while (consumer.seen < 3) std::this_thread::yield();
+  EXPECT_FALSE(passed) << "frames are few, and none has come back";
+  EXPECT_LT(consumer.seen, 100U);
+  consumer.open();
+  passing.join();
+  EXPECT_EQ(path.engine->stop(Nanos{5'000'000'000}).bursts, 0U);
+  ASSERT_TRUE(path.frames->end().ok());
+  EXPECT_EQ(consumer.seen, 100U);
+  EXPECT_EQ(consumer.sum(), frames_on_host(description, packets).consumed.sum);
+}
+
+TEST_P(StreamFramesTest, EndWithAnErrorWhenTheConsumerDoesNotGoOn) {
+  Random random(4);
+  const flow::FrameDescription description = *flow::parse_frame_description(random_frames(random));
+  SummingFrames consumer(description);
+  consumer.open();
+  consumer.most = 2;
+  FramePath path(description, consumer, GetParam());
+  path.pass(arrive(description, random), random);
+  ASSERT_TRUE(path.engine->failure());
+  EXPECT_EQ(path.engine->failure()->why, "the consumer did not take a frame");
+  (void)path.engine->stop(Nanos{5'000'000'000});
+  EXPECT_FALSE(gpu::gpus_abandoned());
+  EXPECT_EQ(consumer.seen, 2U);
+}
+
+INSTANTIATE_TEST_SUITE_P(, StreamFramesTest, ::testing::Bool(),
+                         [](const auto& copies) { return std::string(copies.param ? "copied" : "lent"); });
+
+}  // namespace
+}  // namespace warpline::ingest
