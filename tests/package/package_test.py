@@ -28,6 +28,8 @@ from support.namespaces import Namespace, veth
 
 BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release")
 PATIENCE_S = 300
+VERSION = re.search(r"^project\(warpline VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M).group(1)
+INTERFACE = VERSION.rsplit(".", 1)[0]
 NVCC = subprocess.run([ROOT / "setup/nvcc", "--print"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
 HAS_KERNELS = bool(NVCC) and "WARPLINE_DEVICE_CODE=1" in (BUILD / "build.ninja").read_text()
 CCACHE = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
@@ -209,7 +211,7 @@ class Package(unittest.TestCase):
             strangers = [line for line in names if "warpline::" not in line]
             self.assertEqual(strangers, [], library)
             self.assertGreater(len(names), 10)
-            self.assertIn(f"{library.name}.0.1", run("readelf", "-d", library))
+            self.assertIn(f"soname: [{library.name}.{INTERFACE}]", run("readelf", "-d", library))
 
     def test_a_component_that_is_not_there_is_named(self):
         small = self.work / "small"
@@ -220,11 +222,22 @@ class Package(unittest.TestCase):
         source = self.project("find_package(warpline CONFIG REQUIRED COMPONENTS message)")
         self.configure(small, "having", source=source)
 
+    def test_one_version_names_all(self):
+        """The macros, pkg-config and the files of the libraries have the project's."""
+        macros = dict(re.findall(r"#define WARPLINE_VERSION_(MAJOR|MINOR|PATCH) (\d+)", (self.all / "include/warpline/version.h").read_text()))
+        self.assertEqual(".".join(macros[part] for part in ("MAJOR", "MINOR", "PATCH")), VERSION)
+        for component in ("packet", "message", "dataplane"):
+            description = (self.libraries / f"pkgconfig/warpline-{component}.pc").read_text()
+            self.assertIn(f"\nVersion: {VERSION}\n", description)
+            self.assertTrue((self.libraries / f"libwarpline_{component}.so.{VERSION}").is_file())
+
     def test_another_version_is_named(self):
-        source = self.project("find_package(warpline 0.2 CONFIG REQUIRED COMPONENTS message)")
+        major, minor = INTERFACE.split(".")
+        other = f"{major}.{int(minor) + 1}"
+        source = self.project(f"find_package(warpline {other} CONFIG REQUIRED COMPONENTS message)")
         _, said = self.configure(self.all, "newer", source=source, ok=False)
-        self.assertIn("0.1.0", said)
-        self.assertIn("0.2", said)
+        self.assertIn(VERSION, said)
+        self.assertIn(other, said)
 
     def test_messages_need_no_dpdk(self):
         """Not even to be configured: pkg-config, which DPDK is found by, fails here."""
