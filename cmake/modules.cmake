@@ -22,6 +22,8 @@ warpline_module(packet     LEVEL 1 USES base)
 warpline_module(message    LEVEL 2 USES base packet)
 # An endpoint's rooms, lowest first; what lies beside them is above them all.
 warpline_rooms(src/warpline/message/internal parts cc core transfer send receive session datagrams)
+# What is looked for in streams of bytes.
+warpline_module(inspect    LEVEL 1 USES base EXTERNAL fmt::fmt ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(flow       LEVEL 2 USES base packet EXTERNAL fmt::fmt ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(stream     LEVEL 2 USES base packet)
 warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
