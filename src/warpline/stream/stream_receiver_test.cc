@@ -230,9 +230,23 @@ TEST_F(ReceiverTest, IsAbortedAlsoBehindItsEnd) {
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_TRUE(replies[0].has(packet::kTcpRst));
   EXPECT_EQ(replies[0].tcp().sequence, peer.acknowledgement);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(101));
   EXPECT_FALSE(receiver_.view(id));
   EXPECT_EQ(receiver_.connections(), 0U);
   EXPECT_EQ(receiver_.counters().aborted.get(), 0U);
+}
+
+TEST_F(ReceiverTest, AcknowledgesTheBytesBeforeAnEndAtOnce) {
+  Peer peer(receiver_, 40000, 7);
+  open(peer);
+  peer.send(100, 0, now_, kFinAck);
+  receiver_.end_burst(now_);
+  EXPECT_EQ(replies_of(receiver_, now_).size(), 1U);
+  peer.send(0, 100, now_);
+  receiver_.end_burst(now_);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, peer.sequence(101));
 }
 
 TEST_F(ReceiverTest, EndsInOrder) {

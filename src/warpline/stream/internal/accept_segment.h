@@ -57,8 +57,10 @@ class SegmentAcceptor {
     }
     if (has(segment, packet::kTcpFin) && !take_end(end)) return refuse(Disposition::behind_end);
     const Acceptance acceptance = take_bytes(begin, end);
-    state_.end_reached |= state_.next == state_.end;
-    if (has(segment, packet::kTcpFin)) state_.acknowledge_now = true;
+    const bool ends = state_.next == state_.end && !state_.end_reached;
+    state_.end_reached |= ends;
+    // The end may have been told before: bytes up to it close a gap, too.
+    if (ends || has(segment, packet::kTcpFin)) state_.acknowledge_now = true;
     return acceptance;
   }
 

@@ -146,11 +146,10 @@ void ReceiverCore::reset_stranger(const SegmentReading& segment, FrameRef frame,
 void ReceiverCore::reset_peer(const Connection& connection, Nanos now) {
   packet::TcpFrame answer = frame_to(connection.key, connection.peer_mac);
   answer.tcp.sequence = connection.send_next();
-  answer.tcp.acknowledgement = sequence_of(connection.receive.next, connection.receive.initial);
+  const ReceiveState& state = connection.receive;
+  answer.tcp.acknowledgement = sequence_of(state.next, state.initial) + (state.end_reached ? 1 : 0);
   answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
-  if (connection.receive.timestamps) {
-    OptionWriter(answer.tcp).timestamps(timestamp_at(now), connection.receive.timestamp);
-  }
+  if (state.timestamps) OptionWriter(answer.tcp).timestamps(timestamp_at(now), state.timestamp);
   queue_stranger(answer);
 }
 
