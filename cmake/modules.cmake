@@ -98,6 +98,8 @@ target_include_directories(warpline_batches PUBLIC ${PROJECT_SOURCE_DIR}/apps/wa
 # The page that `report` makes: text from text, without DPDK.
 warpline_module(page    LEVEL 1 FOLDER apps/warpline/page USES base EXTERNAL nlohmann_json::nlohmann_json)
 target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+# Keys, numbers and text as HTML; what a file says; scales, charts and tables; all of a document below its head.
+warpline_rooms(apps/warpline/page text document draw body)
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)

@@ -26,6 +26,7 @@ FOLDERS_WITH_SOURCES = {"drivers", "apps", "bench", "tests"}  # each of their fo
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 CUDA_USE = re.compile(r"\bcuda[A-Z]\w*\s*\(|#\s*include\s+<cuda_runtime")
 DPDK_USE = re.compile(r"\brte_[a-z]")
+MODULES_WITH_ROOMS = ("src/", "apps/")  # where a folder in rooms is a module, whose headers lie beside its rooms
 FIELDS = ("LEVEL", "FOLDER", "EXCEPT", "USES", "EXTERNAL")
 
 
@@ -116,12 +117,12 @@ def header_in_rooms(target, all_rooms):
 
 
 def check_rooms(path, text, all_rooms):
-    """A room includes itself and those before it. Of a folder outside src/ programs include the first room, tests any; below src/
-    a source beside the rooms is above them, and internal/ says who else may include them."""
+    """A room includes itself and those before it. Of a driver programs include the first room, tests any; of a module
+    a source beside the rooms is above them, and in src/ internal/ says who else may include them."""
     own = innermost(str(path), {folder: folder for folder in all_rooms})
-    below_src = own is not None and own.startswith("src/")
+    of_module = own is not None and own.startswith(MODULES_WITH_ROOMS)
     here = path.relative_to(own).parts[0] if own else None
-    beside = below_src and len(path.relative_to(own).parts) == 1
+    beside = of_module and len(path.relative_to(own).parts) == 1
     if own and not beside and here not in all_rooms[own]:
         yield f"{path}: {own} has no room {here} (warpline_rooms in cmake/modules.cmake)"
         return
@@ -134,11 +135,11 @@ def check_rooms(path, text, all_rooms):
         if folder is None or own == folder and beside:
             continue
         rooms = all_rooms[folder]
-        if room is None and not folder.startswith("src/"):
+        if room is None and not folder.startswith(MODULES_WITH_ROOMS):
             yield f"{where}: {target} lies in no room of {folder}"
         elif own == folder and (room is None or rooms.index(room) > rooms.index(here)):
             yield f"{where}: {folder}/{here} may not include {room or target}, which is above it (cmake/modules.cmake)"
-        elif own != folder and not folder.startswith("src/") and path.parts[0] != "tests" and room != rooms[0]:
+        elif own != folder and not folder.startswith(MODULES_WITH_ROOMS) and path.parts[0] != "tests" and room != rooms[0]:
             yield f"{where}: of {folder} only {rooms[0]} may be included"
 
 

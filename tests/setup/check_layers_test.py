@@ -19,11 +19,13 @@ warpline_module(packet  LEVEL 1 USES base)
 warpline_module(runtime LEVEL 2 USES base
                 EXTERNAL PkgConfig::dpdk)
 warpline_module(nested  LEVEL 2 FOLDER src/warpline/packet/nested USES base packet)
-warpline_folder(apps/warpline USES base packet)
+warpline_module(page    LEVEL 1 FOLDER apps/warpline/page USES base EXTERNAL json::json)
+warpline_folder(apps/warpline USES base packet page)
 warpline_folder(tests/sim     USES base)
 warpline_folder(drivers/nic   USES base)
 warpline_rooms(drivers/nic api rings engine)
 warpline_rooms(src/warpline/packet/internal core send)
+warpline_rooms(apps/warpline/page text draw)
 """
 
 
@@ -168,6 +170,15 @@ class CheckLayersTest(unittest.TestCase):
         self.write("src/warpline/packet/internal/state.h", HEADER)
         self.write("src/warpline/packet/internal/send/bad.cc", HEAD + '#include "warpline/packet/internal/state.h"\n')
         self.expect("send/bad.cc:2", "may not include warpline/packet/internal/state.h, which is above it")
+
+    def test_rooms_of_a_programs_module(self):
+        self.write("apps/warpline/page/text/unit.h", HEADER)
+        self.write("apps/warpline/page/draw/chart.h", HEADER + '#include "page/text/unit.h"\n')
+        self.write("apps/warpline/page/page.h", HEADER + '#include "page/draw/chart.h"\n')
+        self.write("apps/warpline/report.cc", HEAD + '#include "page/page.h"\n#include "page/draw/chart.h"\n')
+        self.assertEqual(check_layers.check(self.root), [])
+        self.write("apps/warpline/page/text/bad.h", HEADER + '#include "page/draw/chart.h"\n')
+        self.expect("text/bad.h:3", "apps/warpline/page/text may not include draw, which is above it")
 
     def test_a_graph_that_points_upwards(self):
         self.write(

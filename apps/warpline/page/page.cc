@@ -8,12 +8,12 @@
 #include <set>
 
 #include "page/body/body.h"
-#include "page/chart.h"
 #include "page/compare.h"
-#include "page/markup.h"
-#include "page/shape.h"
-#include "page/table.h"
-#include "page/verdict.h"
+#include "page/document/shape.h"
+#include "page/document/verdict.h"
+#include "page/draw/chart.h"
+#include "page/draw/table.h"
+#include "page/text/markup.h"
 
 namespace warpline::page {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "page/document.h"
+#include "page/document/document.h"
 
 namespace warpline::page {
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "page/verdict.h"
+#include "page/document/verdict.h"
 
 namespace warpline::page {
 namespace {

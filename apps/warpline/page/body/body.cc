@@ -10,11 +10,11 @@
 #include "page/body/figures.h"
 #include "page/body/pieces.h"
 #include "page/body/records.h"
-#include "page/markup.h"
-#include "page/names.h"
-#include "page/shape.h"
-#include "page/table.h"
-#include "page/unit.h"
+#include "page/document/shape.h"
+#include "page/draw/table.h"
+#include "page/text/markup.h"
+#include "page/text/names.h"
+#include "page/text/unit.h"
 
 namespace warpline::page {
 namespace {

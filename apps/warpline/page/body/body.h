@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "page/document.h"
+#include "page/document/document.h"
 
 namespace warpline::page {
 

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "page/body/records.h"
-#include "page/chart.h"
-#include "page/markup.h"
-#include "page/names.h"
-#include "page/shape.h"
-#include "page/table.h"
-#include "page/unit.h"
+#include "page/document/shape.h"
+#include "page/draw/chart.h"
+#include "page/draw/table.h"
+#include "page/text/markup.h"
+#include "page/text/names.h"
+#include "page/text/unit.h"
 
 namespace warpline::page {
 namespace {

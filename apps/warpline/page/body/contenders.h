@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "page/body/pieces.h"
-#include "page/json.h"
+#include "page/text/json.h"
 
 // Rows that have the same figures for several contenders.
 

@@ -5,13 +5,13 @@
 #include <map>
 #include <utility>
 
-#include "page/document.h"
-#include "page/markup.h"
-#include "page/names.h"
-#include "page/shape.h"
-#include "page/table.h"
-#include "page/unit.h"
-#include "page/verdict.h"
+#include "page/document/document.h"
+#include "page/document/shape.h"
+#include "page/document/verdict.h"
+#include "page/draw/table.h"
+#include "page/text/markup.h"
+#include "page/text/names.h"
+#include "page/text/unit.h"
 
 namespace warpline::page {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "page/body/pieces.h"
-#include "page/chart.h"
-#include "page/json.h"
+#include "page/draw/chart.h"
+#include "page/text/json.h"
 
 // Numbers and statistics that are no rows of a table of records: as facts, bars, and plots with their table.
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "page/markup.h"
+#include "page/text/markup.h"
 
 namespace warpline::page {
 

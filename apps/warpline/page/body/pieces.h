@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "page/chart.h"
-#include "page/json.h"
+#include "page/draw/chart.h"
+#include "page/text/json.h"
 
 // What all parts of a document's body are made of.
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <iterator>
 
-#include "page/chart.h"
-#include "page/document.h"
-#include "page/markup.h"
-#include "page/names.h"
-#include "page/shape.h"
-#include "page/unit.h"
+#include "page/document/document.h"
+#include "page/document/shape.h"
+#include "page/draw/chart.h"
+#include "page/text/markup.h"
+#include "page/text/names.h"
+#include "page/text/unit.h"
 
 namespace warpline::page {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "page/body/pieces.h"
-#include "page/json.h"
-#include "page/table.h"
+#include "page/draw/table.h"
+#include "page/text/json.h"
 
 namespace warpline::page {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/scale.h"
+#include "page/draw/scale.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

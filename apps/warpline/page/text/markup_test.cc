@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/markup.h"
+#include "page/text/markup.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

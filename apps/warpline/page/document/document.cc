@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/document.h"
+#include "page/document/document.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "page/markup.h"
-#include "page/names.h"
-#include "page/shape.h"
+#include "page/document/shape.h"
+#include "page/text/markup.h"
+#include "page/text/names.h"
 
 namespace warpline::page {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "page/document.h"
+#include "page/document/document.h"
 
 namespace warpline::page {
 

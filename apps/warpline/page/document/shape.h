@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "page/json.h"
+#include "page/text/json.h"
 
 // What a piece of JSON is, told by its shape alone, so that a new benchmark is drawn without a line of code.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/chart.h"
+#include "page/draw/chart.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "page/markup.h"
-#include "page/scale.h"
+#include "page/draw/scale.h"
+#include "page/text/markup.h"
 
 namespace warpline::page {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/shape.h"
+#include "page/document/shape.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "page/json.h"
+#include "page/text/json.h"
 
 // Texts and numbers as HTML. Whatever comes from a file goes through here, so that no text of it can become markup.
 

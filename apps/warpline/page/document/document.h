@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "page/json.h"
+#include "page/text/json.h"
 #include "warpline/base/result.h"
 
 namespace warpline::page {

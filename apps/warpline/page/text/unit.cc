@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/unit.h"
+#include "page/text/unit.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/table.h"
+#include "page/draw/table.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "page/markup.h"
-#include "page/verdict.h"
+#include "page/document/verdict.h"
+#include "page/text/markup.h"
 
 namespace warpline::page {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "page/json.h"
-#include "page/shape.h"
+#include "page/document/shape.h"
+#include "page/text/json.h"
 
 namespace warpline::page {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page/shape.h"
+#include "page/document/shape.h"
 
 #include <algorithm>
 #include <set>
 
-#include "page/markup.h"
-#include "page/names.h"
+#include "page/text/markup.h"
+#include "page/text/names.h"
 
 namespace warpline::page {
 namespace {
