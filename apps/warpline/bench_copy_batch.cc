@@ -10,7 +10,7 @@
 #include "batches/copy_batch_table.h"
 #include "bench/child_run.h"
 #include "commands.h"
-#include "run_frame.h"
+#include "frame/run_frame.h"
 #include "warpline/base/output.h"
 #include "warpline/gpu/device.h"
 #include "warpline/report/facts.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "commands.h"
+#include "frame/run_frame.h"
 #include "message_layout.h"
-#include "run_frame.h"
 #include "stream_layout.h"
 #include "traffic_layout.h"
 #include "warpline/base/give_way.h"

@@ -8,16 +8,14 @@
 #include <vector>
 
 #include "commands.h"
-#include "run_frame.h"
+#include "frame/run_frame.h"
 #include "traffic_layout.h"
-#include "warpline/base/give_way.h"
 #include "warpline/datapath/run_inputs.h"
 #include "warpline/memory/packet_pool.h"
 #include "warpline/port/link_wait.h"
 #include "warpline/port/port.h"
 #include "warpline/report/live.h"
 #include "warpline/report/run_end.h"
-#include "warpline/runtime/eal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
@@ -27,19 +25,25 @@ namespace warpline {
 namespace {
 
 /// One `generate` run. Worker w serves port w / queues, queue w % queues. Members are destroyed in reverse: lcores end
-/// before the workers that they run, ports close before their pools, the EAL goes last.
-class GenerateRun {
+/// before the workers that they run, ports close before their pools.
+class GenerateRun : RunFrame {
  public:
-  explicit GenerateRun(const config::LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+  explicit GenerateRun(const config::LoadedConfig& loaded) : RunFrame(loaded) {}
+  GenerateRun(const GenerateRun&) = delete;
+  GenerateRun& operator=(const GenerateRun&) = delete;
+  /// Workers that were launched before an error are ended.
+  ~GenerateRun() {
+    if (group_) group_->stop();
+  }
 
   Result<int> run() {
     WARPLINE_CHECK(plan());
-    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, plan_, inputs_.specs, memory()));
-    eal_.emplace(std::move(eal));
+    WARPLINE_CHECK(start_eal(inputs_.specs, memory()));
     WARPLINE_CHECK(open_ports());
-    report::announce(report::notes_of(plan_, *eal_, ports_));
+    report::announce(notes(ports_));
     WARPLINE_CHECK(check_links());
-    WARPLINE_CHECK(launch());
+    make_workers();
+    WARPLINE_CHECK(launch(workers_, [this](std::size_t worker) { traffic_[worker]->run(); }));
     const report::LiveResult live = report::run_live(config_.run,
                                                      {.started_s = started_s_,
                                                       .sample = [this] { return totals(); },
@@ -57,8 +61,7 @@ class GenerateRun {
     WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
     WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports));
     const std::vector<runtime::WorkerRequest> requests = traffic_requests(inputs_.nodes, queues());
-    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-    WARPLINE_TRY(plan_, runtime::place_workers(config_.runtime, topology, requests));
+    WARPLINE_CHECK(place(requests));
     group_ = std::make_unique<traffic::TrafficGroup>(
         std::move(traffic),
         traffic::TrafficGroup::Options{.workers = static_cast<std::uint16_t>(requests.size()),
@@ -126,26 +129,17 @@ class GenerateRun {
     return {};
   }
 
-  Result<void> launch() {
-    for (std::uint16_t i = 0; i < plan_.workers.size(); ++i) {
+  void make_workers() {
+    for (std::uint16_t i = 0; i < lcores_.workers.size(); ++i) {
       const std::size_t port = i / queues();
       traffic_.push_back(std::make_unique<traffic::TrafficWorker>(
           *group_,
           traffic::TrafficWorker::Place{.number = i,
                                         .port = ports_[port].id(),
                                         .queue = static_cast<std::uint16_t>(i % queues()),
-                                        .yields = plan_.workers[i].gives_way},
+                                        .yields = lcores_.workers[i].gives_way},
           *pools_[port].get()));
     }
-    workers_.emplace(plan_);
-    started_s_ = report::monotonic_seconds();
-    for (std::size_t i = 0; i < traffic_.size(); ++i) {
-      if (Result<void> launched = workers_->launch(i, [worker = traffic_[i].get()] { worker->run(); }); !launched) {
-        group_->stop();
-        return launched;
-      }
-    }
-    return {};
   }
 
   [[nodiscard]] RunTotals totals() const {
@@ -159,9 +153,9 @@ class GenerateRun {
   }
 
   int report(const report::LiveResult& live) {
-    report::RunReport report = report_of(loaded_, live, plan_, *eal_, ports_);
+    report::RunReport report = begin_report(live, ports_);
     report.totals = totals();
-    for (std::uint16_t i = 0; i < plan_.workers.size(); ++i) {
+    for (std::uint16_t i = 0; i < lcores_.workers.size(); ++i) {
       traffic::QueueTotals queue = group_->queue_totals(i);
       queue.port = ports_[i / queues()].name();
       queue.queue = static_cast<std::uint16_t>(i % queues());
@@ -179,18 +173,12 @@ class GenerateRun {
     return report::exit_code(report, live.interrupted);
   }
 
-  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
-  const config::LoadedConfig& loaded_;
-  const config::Config& config_;
   datapath::RunInputs inputs_;
-  runtime::LcorePlan plan_;
-  std::optional<runtime::Eal> eal_;
   std::vector<memory::PacketPool> pools_;
   std::vector<port::Port> ports_;
   std::unique_ptr<traffic::TrafficGroup> group_;
   std::vector<std::unique_ptr<traffic::TrafficWorker>> traffic_;
   std::optional<runtime::Workers> workers_;
-  double started_s_ = 0;
 };
 
 }  // namespace

@@ -3,27 +3,19 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "commands.h"
-#include "forward_frame.h"
+#include "frame/forward_frame.h"
 #include "ingest_totals.h"
-#include "run_frame.h"
-#include "warpline/base/give_way.h"
 #include "warpline/base/time/clock.h"
 #include "warpline/gpu/device.h"
-#include "warpline/gpu/trace.h"
 #include "warpline/ingest/ingest_paths.h"
 #include "warpline/ingest/static_frames.h"
 #include "warpline/report/live.h"
 #include "warpline/report/run_end.h"
-#include "warpline/runtime/eal.h"
-#include "warpline/runtime/setup_step.h"
-#include "warpline/runtime/stop.h"
-#include "warpline/traffic/generator.h"
 
 namespace warpline {
 namespace {
@@ -33,40 +25,31 @@ using ingest::IngestPath;
 
 constexpr std::uint16_t kPersistentCtas = 16;
 
-/// One `ingest` run, from the command line to the report. Members are destroyed in reverse: lcores end before the
-/// stages that they run, ports close before their pools, the EAL goes last.
-class IngestCommand {
+/// One `ingest` run, from the command line to the report.
+class IngestCommand : ForwarderFrame {
  public:
-  explicit IngestCommand(const config::LoadedConfig& loaded)
-      : loaded_(loaded), config_(loaded.config), paths_(config_.ingest) {}
+  explicit IngestCommand(const config::LoadedConfig& loaded) : ForwarderFrame(loaded), paths_(config_.ingest) {}
   IngestCommand(const IngestCommand&) = delete;
   IngestCommand& operator=(const IngestCommand&) = delete;
-  ~IngestCommand() {
-    leaving_.emplace("giving back ports and memory", runtime::SetupStep::Of::clean_up);
-    wind_up(far_.get(), forwarder_.get(), workers_, ports_);
-  }
+  ~IngestCommand() { end(); }  // before the paths that the stages use are gone
 
   Result<int> run() {
-    WARPLINE_CHECK(plan());
-    if (config_.forward.nvtx) WARPLINE_CHECK(gpu::start_tracing());
-    ports_.emplace(config_.datapath(), plan_.layout, traffic_ ? traffic_->max_frame_bytes() : 0, config_.traffic.burst);
-    WARPLINE_TRY(runtime::Eal eal,
-                 runtime::Eal::start(config_.runtime, plan_.lcores, plan_.inputs.specs, ports_->host_memory()));
-    eal_.emplace(std::move(eal));
-    WARPLINE_CHECK(ports_->open());
+    WARPLINE_CHECK(choose_engine());
+    choose_consumer();
+    WARPLINE_CHECK(plan_forwarding(config_.forward.loopback || verifies()));
+    WARPLINE_CHECK(open());
     WARPLINE_CHECK(check_device_pool());
     static_wires_ = ingest::on_static_wires(config_.ports);
-    if (static_wires_ && consumer_ == ConsumerKind::verify) {
-      ingest::fill_with_frames(ports_->pools(), *traffic_, ticks_now());
-    }
-    link_notes_ = report::await_links(ports_->ports());
-    if (config_.forward.loopback) WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, ports_->sending_pool(1)));
-    WARPLINE_CHECK(prepare());
-    report::announce(report::notes_of(plan_.lcores, *eal_, ports_->ports()));
-    report::announce(link_notes_);
-    WARPLINE_CHECK(launch());
-    const report::LiveResult live = supervise();
-    workers_->wait();
+    if (static_wires_ && verifies()) ingest::fill_with_frames(ports_->pools(), *traffic_, ticks_now());
+    WARPLINE_CHECK(prepare(stage_maker(), [this](FarOptions& far) { change_far(far); }));
+    announce(ports());
+    WARPLINE_CHECK(launch_forwarding());
+    const report::LiveResult live = supervise({.totals = [this] { return totals(); },
+                                               .through = [this] { return paths_.delivered(); },
+                                               .look =
+                                                   [this] {
+                                                     if (forwarder_->failure()) give_up();
+                                                   }});
     forwarder_->finish();
     return report(live);
   }
@@ -74,18 +57,7 @@ class IngestCommand {
  private:
   [[nodiscard]] bool transmits() const { return config_.ingest.transmit; }
   [[nodiscard]] bool on_gpu() const { return runs_on_gpu(config_.forward.engine); }
-
-  /// All that can be decided, and refused, before DPDK starts.
-  Result<void> plan() {
-    WARPLINE_CHECK(choose_engine());
-    choose_consumer();
-    if (config_.forward.loopback || consumer_ == ConsumerKind::verify) {
-      WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
-      traffic_.emplace(std::move(traffic));
-    }
-    WARPLINE_TRY(plan_, plan_forwarding(config_));
-    return {};
-  }
+  [[nodiscard]] bool verifies() const { return consumer_ == ConsumerKind::verify; }
 
   /// What "auto" comes to on this machine, and where packets are received into for it.
   Result<void> choose_engine() {
@@ -151,34 +123,11 @@ class IngestCommand {
     __builtin_unreachable();
   }
 
-  /// The last that can be refused: with one line, so notes come after it.
-  Result<void> prepare() {
-    WARPLINE_TRY(forwarder_, forward::Forwarder::create(config_.datapath(), plan_.layout, plan_.lcores, ports_->near(),
-                                                        stage_maker()));
-    forwarder_->recycle_with(ports_->recycling());
-    if (config_.forward.loopback) make_far_side();
-    return forwarder_->prepare();
-  }
-
-  Result<void> launch() {
-    {
-      const runtime::SetupStep step("starting the GPU's copies");
-      WARPLINE_CHECK(ports_->start_copies());
-    }
-    WARPLINE_CHECK(forwarder_->start());
-    workers_.emplace(plan_.lcores);
-    started_s_ = report::monotonic_seconds();
-    return launch_roles(plan_, *forwarder_, far_workers_, *workers_);
-  }
-
   /// Without a rate the far side keeps as much on its way as fits, so that nothing is lost; with one it sends at that,
   /// and what is too much is the port's to drop.
-  void make_far_side() {
-    traffic::TrafficGroup::Options options = far_options(config_, *ports_);
-    if (is_given(loaded_, "traffic.rate") && !transmits()) options.window = 0;
-    if (!transmits()) options.arrived = [this] { return arrived(); };
-    far_ = std::make_unique<traffic::TrafficGroup>(*traffic_, options);
-    far_workers_ = far_workers(*far_, plan_, *ports_);
+  void change_far(FarOptions& far) const {
+    if (is_given(loaded_, "traffic.rate") && !transmits()) far.window = 0;
+    if (!transmits()) far.arrived = [this] { return arrived(); };
   }
 
   /// Packets that the consumer has taken or refused.
@@ -188,35 +137,20 @@ class IngestCommand {
     return packets;
   }
 
-  report::LiveResult supervise() {
-    const auto done = [this] {
-      stop_if_done(plan_, config_.run.packets, far_.get(), *forwarder_, ports_->ports());
-      if (forwarder_->failure()) give_up(far_.get(), *forwarder_);
-      return !workers_->running();
-    };
-    return report::run_live(config_.run,
-                            {.started_s = started_s_,
-                             .sample = [this] { return totals(); },
-                             .progress = [this] { return paths_.delivered(); },
-                             .done = done,
-                             .stop = [this] { far_ ? far_->stop() : forwarder_->stop(); }},
-                            runtime::StopOnSignal::requested());
-  }
-
   [[nodiscard]] RunTotals totals() const {
     return ingest_run_totals({.forwarder = *forwarder_,
                               .paths = paths_,
                               .far = far_.get(),
-                              .near_port = ports_->ports().front(),
+                              .near_port = ports().front(),
                               .transmits = transmits(),
-                              .verifies = consumer_ == ConsumerKind::verify});
+                              .verifies = verifies()});
   }
 
   int report(const report::LiveResult& live) {
-    report::RunReport report = report_of(loaded_, live, plan_.lcores, *eal_, ports_->ports());
+    report::RunReport report = begin_report(live, ports());
     report.totals = totals();
-    const std::span<const port::Port> ports = ports_->ports();
-    const std::span<const port::Port> near = config_.forward.loopback ? ports.first(1) : ports;
+    const std::span<const port::Port> all = ports();
+    const std::span<const port::Port> near = config_.forward.loopback ? all.first(1) : all;
     std::optional<Error> failure = forwarder_->failure();
     const Result<std::optional<ingest::FrameTotals>> frames = paths_.end_frames();
     if (!frames && !failure) failure = frames.error();
@@ -225,26 +159,20 @@ class IngestCommand {
     if (frames && *frames) add_frames(*report.ingest, **frames);
     report.ingest->engine = name(config_.forward.engine);
     report.ingest->memory_bytes += ports_->gpu_memory().value;
-    if (on_gpu()) report.gpu = gpu_totals(config_.forward, report.ingest->memory_bytes);
-    report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
-    if (consumer_ == ConsumerKind::verify) {
+    if (on_gpu()) report.gpu = gpu_totals(report.ingest->memory_bytes);
+    if (verifies()) {
       report.notes.push_back("the consumer runs on several packets at a time, so reordered ones are not counted");
     }
-    if (consumer_ == ConsumerKind::verify && !far_ && !static_wires_) {
+    if (verifies() && !far_ && !static_wires_) {
       report.notes.push_back("missing packets are not known here: they are what was sent elsewhere, less what came");
     }
-    for (const port::Port& port : near) {
+    for (const port::Port& port : all) {
       for (const auto& [counter, value] : port.extended_counters()) {
         if (counter.starts_with("fault_") && value != 0) report.ingest->faults.emplace_back(counter, value);
       }
     }
-    if (far_) {
-      for (const auto& [counter, value] : ports[1].extended_counters()) {
-        if (counter.starts_with("fault_") && value != 0) report.ingest->faults.emplace_back(counter, value);
-      }
-    }
     if (failure) report.notes.push_back(failure->message());
-    print(report, config_.run);
+    report::print(report, config_.run);
     if (failure) {
       spdlog::error("{}", failure->message());
       return static_cast<int>(failure->kind);
@@ -255,24 +183,9 @@ class IngestCommand {
   /// Streams of a `generate` that runs elsewhere: one per queue that it sends on.
   static constexpr std::uint16_t kAnyStream = 32;
 
-  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
-  const config::LoadedConfig& loaded_;
-  config::Config config_;
   ConsumerKind consumer_ = ConsumerKind::automatic;
   bool static_wires_ = false;  ///< which bring the same buffers again and again
-  ForwardPlan plan_;
-  std::optional<traffic::TrafficPlan> traffic_;
-  std::vector<std::string> link_notes_;  ///< of links that were down when the run began
-
-  std::optional<runtime::SetupStep> leaving_;  ///< names a clean-up that hangs, from the destructor on
-  std::optional<runtime::Eal> eal_;
-  std::optional<forward::ForwardPorts> ports_;
   ingest::IngestPaths paths_;
-  std::unique_ptr<forward::Forwarder> forwarder_;
-  std::unique_ptr<traffic::TrafficGroup> far_;
-  FarWorkers far_workers_;
-  std::optional<runtime::Workers> workers_;
-  double started_s_ = 0;
 };
 
 }  // namespace

@@ -112,16 +112,4 @@ void add_frames(report::IngestReport& report, const ingest::FrameTotals& frames)
   }
 }
 
-report::GpuTotals gpu_totals(const datapath::ForwardSettings& forward, std::uint64_t memory_bytes) {
-  report::GpuTotals totals;
-  totals.engine = name(forward.engine);
-  for (const std::uint16_t ordinal : forward.gpus) {
-    const Result<gpu::GpuFacts> gpu = gpu::find_gpu(ordinal);
-    totals.name += fmt::format("{}{}", totals.name.empty() ? "" : ", ", gpu ? gpu->name : "a GPU that failed");
-  }
-  if (forward.engine == EngineKind::persistent) totals.ctas = std::min(forward.ctas, forward.ring_slots);
-  totals.memory_bytes = memory_bytes;
-  return totals;
-}
-
 }  // namespace warpline

@@ -32,7 +32,4 @@ struct IngestSources {
 /// Adds what became of frames and of the packets that were to be in them, and what the consumer of frames counted.
 void add_frames(report::IngestReport& report, const ingest::FrameTotals& frames);
 
-/// The GPUs of a run with an engine there.
-[[nodiscard]] report::GpuTotals gpu_totals(const datapath::ForwardSettings& forward, std::uint64_t memory_bytes);
-
 }  // namespace warpline

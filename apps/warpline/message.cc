@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <random>
@@ -11,14 +10,13 @@
 #include <vector>
 
 #include "commands.h"
+#include "frame/interval_loop.h"
+#include "frame/run_frame.h"
 #include "message_layout.h"
-#include "run_frame.h"
-#include "warpline/base/give_way.h"
 #include "warpline/base/output.h"
 #include "warpline/gpu/device.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
-#include "warpline/runtime/eal.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
@@ -30,14 +28,12 @@
 namespace warpline {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{2};  ///< the control loop's period
-
 /// One run of `message`, server or client. Members are destroyed in reverse: threads end before what they run,
-/// endpoints before what carries them, the port before its EAL.
-class MessageRun {
+/// endpoints before what carries them. On sockets there are neither ports nor lcores.
+class MessageRun : RunFrame {
  public:
   explicit MessageRun(const config::LoadedConfig& loaded)
-      : loaded_(loaded), config_(loaded.config), plan_(loaded.config), workers_(config_.message.workers) {}
+      : RunFrame(loaded), plan_(config_), parts_(config_.message.workers) {}
 
   Result<int> run() {
     WARPLINE_CHECK(read_key());
@@ -50,9 +46,9 @@ class MessageRun {
       const runtime::SetupStep step("allocating the memory of messages");
       WARPLINE_TRY(gpu_memory_, service::MessageMemory::make(plan_.memory(), pattern_, port_.get()));
     }
-    for (std::uint16_t i = 0; i < workers_.size(); ++i) WARPLINE_CHECK(make_worker(i));
+    for (std::uint16_t i = 0; i < parts_.size(); ++i) WARPLINE_CHECK(make_worker(i));
     if (gpu_memory_) WARPLINE_CHECK(gpu_memory_->start());
-    WARPLINE_CHECK(launch());
+    WARPLINE_CHECK(launch_parts());
     if (!plan_.client()) put_line(stderr, "warpline: listening on " + to_string(config_.message.listen));
     watch();
     finish();
@@ -77,17 +73,17 @@ class MessageRun {
 
   Result<void> read_key() {
     if (config_.message.key.empty()) return {};
-    for (std::uint16_t i = 0; i < workers_.size(); ++i) {
+    for (std::uint16_t i = 0; i < parts_.size(); ++i) {
       WARPLINE_TRY(const message::EndpointConfig endpoint, plan_.endpoint(i));
-      WARPLINE_TRY(workers_[i].protection, protection::load_protection(config_.message.key, endpoint.max_sessions));
+      WARPLINE_TRY(parts_[i].protection, protection::load_protection(config_.message.key, endpoint.max_sessions));
     }
     return {};
   }
 
   Result<void> open_sockets() {
-    for (Part& part : workers_) {
+    for (Part& part : parts_) {
       transport::UdpSocketConfig socket{.local = config_.message.listen, .datagram_bytes = plan_.datagram_bytes()};
-      socket.share_port = workers_.size() > 1;
+      socket.share_port = parts_.size() > 1;
       if (plan_.client()) {
         const bool v6 = std::holds_alternative<Ipv6Address>(config_.message.connect.front().address);
         socket.local = {v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}}, 0};
@@ -104,29 +100,24 @@ class MessageRun {
   Result<void> open_port() {
     const port::PortSettings& port = config_.ports.front();
     WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-    WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, topology,
-                                                 message_requests(config_, runtime::port_node(port.spec))));
+    WARPLINE_CHECK(place(message_requests(config_, runtime::port_node(port.spec))));
     const auto own_port = static_cast<std::uint16_t>(49'152 + std::random_device{}() % 8192);
     const transport::MessagePortConfig setup = plan_.port(own_port);
     const Bytes memory{transport::MessagePort::memory(port, setup).value + pattern_bytes() +
                        (for_gpu() ? plan_.memory().port_bytes() : 0) + (4U << 20)};
-    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, {port.spec}, memory));
-    eal_.emplace(std::move(eal));
+    WARPLINE_CHECK(start_eal({port.spec}, memory));
     WARPLINE_TRY(port_, transport::MessagePort::open(port, setup));
     WARPLINE_TRY(const std::span<std::uint8_t> bytes, port_->allocate(pattern_bytes()));
     pattern_ = service::MessagePattern(bytes);
-    for (std::uint16_t i = 0; i < workers_.size(); ++i) workers_[i].transport = &port_->queue(i);
-    report::announce(report::notes_of(lcores_, *eal_, ports()));
-    link_notes_ = report::await_links(ports());
-    report::announce(link_notes_);
+    for (std::uint16_t i = 0; i < parts_.size(); ++i) parts_[i].transport = &port_->queue(i);
+    announce(ports());
     return {};
   }
 
   [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
 
   Result<void> make_worker(std::uint16_t number) {
-    Part& part = workers_[number];
+    Part& part = parts_[number];
     WARPLINE_TRY(message::EndpointConfig endpoint_config, plan_.endpoint(number));
     endpoint_config.protection = part.protection.get();
     service::MessageStore store;
@@ -149,35 +140,31 @@ class MessageRun {
     return {};
   }
 
-  Result<void> launch() {
+  Result<void> launch_parts() {
     started_ = clock_.now();
-    if (port_) lcore_workers_.emplace(lcores_);
-    for (std::size_t i = 0; i < workers_.size(); ++i) {
-      service::MessageWorker* const worker = workers_[i].worker.get();
-      if (!port_) {
-        workers_[i].thread = std::thread([worker] { worker->run(); });
-      } else if (Result<void> launched = lcore_workers_->launch(i, [worker] { worker->run(); }); !launched) {
-        stop_ = true;
-        return launched;
-      }
+    if (port_) {
+      Result<void> launched = launch(workers_, [this](std::size_t i) { parts_[i].worker->run(); });
+      if (!launched) stop_ = true;
+      return launched;
     }
+    for (Part& part : parts_) part.thread = std::thread([worker = part.worker.get()] { worker->run(); });
     return {};
   }
 
   [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now().value - started_.value) / 1e9; }
   [[nodiscard]] bool all_done() const {
-    return std::ranges::all_of(workers_, [](const Part& part) { return part.worker->done(); });
+    return std::ranges::all_of(parts_, [](const Part& part) { return part.worker->done(); });
   }
 
   [[nodiscard]] service::MessageTotals totals() const {
     service::MessageTotals totals;
-    for (const Part& part : workers_) totals.add(part.app->tally());
+    for (const Part& part : parts_) totals.add(part.app->tally());
     return totals;
   }
 
   [[nodiscard]] service::PacketTotals packets() const {
     service::PacketTotals packets;
-    for (const Part& part : workers_) {
+    for (const Part& part : parts_) {
       packets.add(part.worker->endpoint().counters());
       packets.add(part.transport->counters());
     }
@@ -188,67 +175,53 @@ class MessageRun {
   [[nodiscard]] bool gives_way(std::uint16_t worker) const { return !port_ || lcores_.workers[worker].gives_way; }
 
   void merge_latency(Histogram& into) const {
-    for (const Part& part : workers_) into.merge(part.app->tally().latency);
+    for (const Part& part : parts_) into.merge(part.app->tally().latency);
   }
 
   [[nodiscard]] std::uint64_t packets_lost() const {
     std::uint64_t lost = 0;
-    for (const Part& part : workers_) lost += part.worker->endpoint().counters().packets_lost.get();
+    for (const Part& part : parts_) lost += part.worker->endpoint().counters().packets_lost.get();
     return lost;
   }
 
   /// Prints a line an interval until the end is there, or asked for.
   void watch() {
-    const double interval = static_cast<double>(config_.run.interval.value) / 1e9;
-    const double end = static_cast<double>(config_.run.seconds.value) / 1e9;
-    double last = 0;
     double aged = 0;
     service::MessageTotals before;
     std::uint64_t lost_before = 0;
-    bool header = false;
-    while (!all_done()) {
-      std::this_thread::sleep_for(kLook);
-      const double now = seconds();
-      if (port_ && now - aged >= 1) {
-        aged = now;
-        port_->age(clock_.now());
-      }
-      interrupted_ = runtime::StopOnSignal::requested().load(std::memory_order_relaxed);
-      if (interrupted_ || (end != 0 && now >= end)) break;
-      if (now - last < interval) continue;
+    const IntervalLoop loop{.seconds = [this] { return seconds(); },
+                            .done = [this] { return all_done(); },
+                            .look =
+                                [&](double now) {
+                                  if (!port_ || now - aged < 1) return;
+                                  aged = now;
+                                  port_->age(clock_.now());
+                                }};
+    interrupted_ = loop.run(config_.run, [&](double now, double since_last) {
       const service::MessageTotals totals = this->totals();
       const std::uint64_t lost = packets_lost();
       auto latency = std::make_unique<Histogram>();
       merge_latency(*latency);
-      const service::MessageInterval line{.time_s = now,
-                                          .seconds = now - last,
-                                          .done = totals.done() - before.done(),
-                                          .bytes_out = totals.bytes_out - before.bytes_out,
-                                          .bytes_in = totals.bytes_in - before.bytes_in,
-                                          .lost_packets = lost - lost_before,
-                                          .p50 = latency->quantile(0.5),
-                                          .p99 = latency->quantile(0.99)};
-      if (config_.run.json_stream) {
-        put_line(stdout, line.json());
-        if (std::ferror(stdout) != 0) break;  // nobody reads on
-      } else {
-        if (!std::exchange(header, true)) put_line(stderr, service::MessageInterval::header());
-        put_line(stderr, line.row());
-      }
-      last = now;
-      before = totals;
-      lost_before = lost;
-    }
+      const service::MessageTotals then = std::exchange(before, totals);
+      return service::MessageInterval{.time_s = now,
+                                      .seconds = since_last,
+                                      .done = totals.done() - then.done(),
+                                      .bytes_out = totals.bytes_out - then.bytes_out,
+                                      .bytes_in = totals.bytes_in - then.bytes_in,
+                                      .lost_packets = lost - std::exchange(lost_before, lost),
+                                      .p50 = latency->quantile(0.5),
+                                      .p99 = latency->quantile(0.99)};
+    });
     measured_ = totals();
     measured_s_ = seconds();
   }
 
   void finish() {
     stop_.store(true, std::memory_order_relaxed);
-    for (Part& part : workers_) {
+    for (Part& part : parts_) {
       if (part.thread.joinable()) part.thread.join();
     }
-    if (lcore_workers_) lcore_workers_->wait();
+    if (workers_) workers_->wait();
   }
 
   int report() {
@@ -263,7 +236,7 @@ class MessageRun {
     auto latency = std::make_unique<Histogram>();
     merge_latency(*latency);
     report.latency = latency.get();
-    for (const Part& part : workers_) {
+    for (const Part& part : parts_) {
       const auto& losses = part.app->tally().losses;
       report.losses.insert(report.losses.end(), losses.begin(), losses.end());
     }
@@ -275,21 +248,15 @@ class MessageRun {
         report.lcores.push_back(
             fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
       }
-      report.notes = report::notes_of(lcores_, *eal_, ports());
-      report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
+      report.notes = notes(ports());
       for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
       const runtime::SetupStep step("giving back the memory of messages", runtime::SetupStep::Of::clean_up);
-      for (Part& part : workers_) part.worker.reset();
+      for (Part& part : parts_) part.worker.reset();
       gpu_memory_.reset();
       port_->close();
       report.leaked = port_->leaked();
     }
-    if (config_.run.json) {
-      fmt::print("{}\n", report.to_json().dump());
-    } else if (!config_.run.json_stream) {
-      fmt::print("{}", report.to_text());
-    }
-    std::fflush(stdout);
+    report::print(report, config_.run);
     return exit_code(report);
   }
 
@@ -316,22 +283,16 @@ class MessageRun {
     return config_.message.requests != 0 && report.totals.done() >= config_.message.requests;
   }
 
-  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
-  const config::LoadedConfig& loaded_;
-  const config::Config& config_;
   MessagePlan plan_;
   transport::NanoClock clock_;
   std::vector<std::uint8_t> memory_;
-  runtime::LcorePlan lcores_;
-  std::vector<std::string> link_notes_;  ///< of a link that was down when the run began
-  std::optional<runtime::Eal> eal_;
   std::unique_ptr<transport::MessagePort> port_;
   service::MessagePattern pattern_;
   std::atomic<bool> stop_{false};
-  std::vector<Part> workers_;
+  std::vector<Part> parts_;
   std::unique_ptr<service::MessageMemory> gpu_memory_;  ///< goes before the sockets whose buffers it has opened
   std::vector<const service::MessageClient*> clients_;
-  std::optional<runtime::Workers> lcore_workers_;
+  std::optional<runtime::Workers> workers_;  ///< of a port
   Nanos started_;
   service::MessageTotals measured_;
   double measured_s_ = 0;

@@ -54,15 +54,6 @@ void add_port(RunReport& report, const port::Port& port) {
   }
 }
 
-void print(const RunReport& report, const RunSettings& settings) {
-  if (settings.json) {
-    fmt::print("{}\n", report.to_json().dump());
-  } else if (!settings.json_stream) {
-    fmt::print("{}", report.to_text());
-  }
-  std::fflush(stdout);
-}
-
 int exit_code(const RunReport& report, bool interrupted) {
   constexpr int kVerificationFailed = 4;
   constexpr int kInterrupted = 130;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,9 +31,17 @@ void announce(const std::vector<std::string>& notes);
 /// Adds what the device counted and what it refused to be set up to.
 void add_port(RunReport& report, const port::Port& port);
 
-/// The report on stdout: one JSON object with --json, a table for people otherwise; with --json-stream alone nothing,
-/// since stdout then holds interval lines only.
-void print(const RunReport& report, const RunSettings& settings);
+/// Prints a report, of packets or of something else, on stdout: one JSON object with --json, a table for people
+/// otherwise; with --json-stream alone nothing, since stdout then holds interval lines only.
+template <typename Report>
+void print(const Report& report, const RunSettings& settings) {
+  if (settings.json) {
+    fmt::print("{}\n", report.to_json().dump());
+  } else if (!settings.json_stream) {
+    fmt::print("{}", report.to_text());
+  }
+  std::fflush(stdout);
+}
 
 /// The exit code of a run that came to its report: 4 if packets are unaccounted for or wrong, 130 if it was
 /// interrupted, 0 otherwise.

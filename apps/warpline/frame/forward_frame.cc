@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frame/forward_frame.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "warpline/gpu/device.h"
+#include "warpline/gpu/trace.h"
+#include "warpline/machine/topology.h"
+#include "warpline/report/live.h"
+#include "warpline/traffic/generator.h"
+
+namespace warpline {
+
+Result<void> PathsFrame::plan_paths(LayOut& lay_out) {
+  std::vector<int> nodes;
+  if (config_.forward.loopback) nodes = {runtime::kAnyNode};
+  WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports));
+  config_.run.packets = inputs_.bound(config_.run.packets);
+  nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
+  WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+  layout_ = lay_out(config_.datapath(), nodes, topology.cpus.size());
+  WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, topology, layout_.requests));
+  return {};
+}
+
+Result<void> PathsFrame::open_ports(std::uint32_t max_frame, Bytes beside) {
+  ports_.emplace(config_.datapath(), layout_, max_frame, config_.traffic.burst);
+  WARPLINE_CHECK(start_eal(inputs_.specs, Bytes{ports_->host_memory().value + beside.value}));
+  return ports_->open();
+}
+
+Result<void> ForwarderFrame::plan_forwarding(bool makes_traffic) {
+  if (makes_traffic) {
+    WARPLINE_TRY(traffic::TrafficPlan traffic, traffic::TrafficPlan::make(config_.traffic, config_.run.seed));
+    traffic_.emplace(std::move(traffic));
+  }
+  return plan_paths(datapath::lay_out_forward);
+}
+
+Result<void> ForwarderFrame::open() {
+  if (config_.forward.nvtx) WARPLINE_CHECK(gpu::start_tracing());
+  return open_ports(traffic_ ? traffic_->max_frame_bytes() : 0);
+}
+
+Result<void> ForwarderFrame::prepare(const forward::StageMaker& make_stages,
+                                     const std::function<void(FarOptions&)>& change_far) {
+  await_links(ports());
+  if (config_.forward.loopback) WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, ports_->sending_pool(1)));
+  WARPLINE_TRY(forwarder_,
+               forward::Forwarder::create(config_.datapath(), layout_, lcores_, ports_->near(), make_stages));
+  forwarder_->recycle_with(ports_->recycling());
+  if (config_.forward.loopback) {
+    FarOptions options = far_options();
+    change_far(options);
+    far_ = std::make_unique<traffic::TrafficGroup>(*traffic_, options);
+    make_far_workers();
+  }
+  return forwarder_->prepare();
+}
+
+traffic::TrafficGroup::Options ForwarderFrame::far_options() const {
+  return {.workers = config_.forward.pipelines,
+          .macs = traffic::MacRule::unchanged,
+          .packets = config_.run.packets,
+          .warmup = config_.run.warmup,
+          .window = ports_->window(),
+          .burst = config_.traffic.burst,
+          .rate = traffic::share_of(config_.traffic.rate, config_.forward.pipelines),
+          .drain = config_.traffic.drain};
+}
+
+void ForwarderFrame::make_far_workers() {
+  for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
+    if (layout_.roles[role].kind != datapath::RoleKind::far_side) continue;
+    const std::uint16_t queue = layout_.roles[role].paths.front();
+    far_workers_.push_back(std::make_unique<traffic::TrafficWorker>(
+        *far_,
+        traffic::TrafficWorker::Place{
+            .number = queue, .port = ports()[1].id(), .queue = queue, .yields = lcores_.workers[role].gives_way},
+        ports_->sending_pool(1)));
+  }
+}
+
+Result<void> ForwarderFrame::launch_forwarding(const std::function<Result<void>()>& before) {
+  {
+    const runtime::SetupStep step("starting the GPU's copies");
+    WARPLINE_CHECK(ports_->start_copies());
+  }
+  WARPLINE_CHECK(forwarder_->start());
+  if (before) WARPLINE_CHECK(before());
+  workers_.emplace(lcores_);
+  started_s_ = report::monotonic_seconds();
+  return launch_roles();
+}
+
+Result<void> ForwarderFrame::launch_roles() {
+  for (std::size_t role = 0; role < layout_.roles.size(); ++role) {
+    if (layout_.roles[role].kind == datapath::RoleKind::engine) continue;
+    if (layout_.roles[role].kind == datapath::RoleKind::far_side) {
+      traffic::TrafficWorker& worker = *far_workers_[layout_.roles[role].paths.front()];
+      WARPLINE_CHECK(workers_->launch(role, [&worker] { worker.run(); }));
+    } else {
+      WARPLINE_CHECK(workers_->launch(role, [this, role] { forwarder_->run(role); }));
+    }
+  }
+  return {};
+}
+
+report::LiveResult ForwarderFrame::supervise(const Shown& shown) {
+  const auto done = [&] {
+    stop_if_done();
+    if (shown.look) shown.look();
+    return !workers_->running();
+  };
+  const report::LiveResult live = report::run_live(config_.run,
+                                                   {.started_s = started_s_,
+                                                    .sample = shown.totals,
+                                                    .progress = shown.through,
+                                                    .done = done,
+                                                    .stop = [this] { far_ ? far_->stop() : forwarder_->stop(); }},
+                                                   runtime::StopOnSignal::requested());
+  workers_->wait();
+  return live;
+}
+
+void ForwarderFrame::stop_if_done() {
+  const bool done = far_ ? far_->done() : inputs_.used_up(config_.run.packets, forwarder_->received(), ports());
+  if (done) forwarder_->stop();
+}
+
+void ForwarderFrame::stop() {
+  if (far_) far_->stop();
+  if (forwarder_) forwarder_->stop();
+}
+
+void ForwarderFrame::give_up() {
+  stop();
+  forwarder_->abandon();
+}
+
+report::GpuTotals ForwarderFrame::gpu_totals(std::uint64_t memory_bytes) const {
+  const datapath::ForwardSettings& forward = config_.forward;
+  report::GpuTotals totals;
+  totals.engine = name(forward.engine);
+  for (const std::uint16_t ordinal : forward.gpus) {
+    const Result<gpu::GpuFacts> gpu = gpu::find_gpu(ordinal);
+    totals.name += fmt::format("{}{}", totals.name.empty() ? "" : ", ", gpu ? gpu->name : "a GPU that failed");
+  }
+  if (forward.engine == EngineKind::persistent) totals.ctas = std::min(forward.ctas, forward.ring_slots);
+  totals.memory_bytes = memory_bytes;
+  return totals;
+}
+
+void ForwarderFrame::end() {
+  if (leaving_) return;
+  leaving_.emplace("giving back ports and memory", runtime::SetupStep::Of::clean_up);
+  stop();
+  workers_.reset();
+  if (forwarder_) forwarder_->finish();
+  if (ports_) ports_->stop();
+  far_workers_.clear();
+  far_.reset();
+  forwarder_.reset();
+}
+
+}  // namespace warpline

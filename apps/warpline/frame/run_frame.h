@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "config/load.h"
+#include "warpline/base/result.h"
+#include "warpline/memory/recycle_setup.h"
+#include "warpline/port/port.h"
+#include "warpline/report/live.h"
+#include "warpline/report/report.h"
+#include "warpline/runtime/eal.h"
+#include "warpline/runtime/lcore_plan.h"
+#include "warpline/runtime/setup_step.h"
+#include "warpline/runtime/stop.h"
+#include "warpline/runtime/workers.h"
+
+namespace warpline {
+
+/// Returns true if the user set it: by a flag, the environment or a file. `setting` is named as in the file,
+/// "forward.ctas".
+[[nodiscard]] bool is_given(const config::LoadedConfig& loaded, std::string_view setting);
+
+/// `RunFrame` is what the run of every command that drives ports consists of, in the order of the run: plan (place()),
+/// start_eal(), open the ports, announce(), launch(), supervise, begin_report(). A command derives from it, has the
+/// ports and what works on them as members of its own, and its `std::optional<runtime::Workers>` as the last of these:
+/// members are destroyed in reverse, so lcores end before what they run, ports close before the EAL ends, and the
+/// handler of signals goes last. The control thread makes all calls.
+class RunFrame {
+ public:
+  RunFrame(const RunFrame&) = delete;
+  RunFrame& operator=(const RunFrame&) = delete;
+
+ protected:
+  explicit RunFrame(const config::LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+  ~RunFrame() = default;
+
+  /// Places these workers on the processors of the machine, as far as the settings let them: `lcores_`.
+  [[nodiscard]] Result<void> place(const std::vector<runtime::WorkerRequest>& workers);
+
+  /// Starts DPDK: `eal_`. `memory` is what all pools and rings of the run will need.
+  [[nodiscard]] Result<void> start_eal(const std::vector<std::string>& port_specs, Bytes memory);
+
+  /// Waits until the links of started ports are up, but not for ever. Those that stay down are noted in the report.
+  void await_links(std::span<const port::Port> ports);
+
+  /// Says on stderr what costs rate or latency, then what `recycling` could not do, if the command recycles, and which
+  /// links are down: it waits for these, unless await_links() was called before.
+  void announce(std::span<const port::Port> ports, const memory::Recycling* recycling = nullptr);
+
+  /// Starts `run` on the lcore of each worker of the plan, with the worker's index; the clock of the run starts, too.
+  /// After an error the caller stops the workers that were launched.
+  [[nodiscard]] Result<void> launch(std::optional<runtime::Workers>& workers,
+                                    const std::function<void(std::size_t)>& run);
+
+  /// Returns the part of the report that every run has: what was asked, how long it took, its rate, ports, cores,
+  /// notes.
+  [[nodiscard]] report::RunReport begin_report(const report::LiveResult& live, std::span<const port::Port> ports) const;
+
+  /// Returns the notes of the run so far: what costs rate or latency, and the links that were down.
+  [[nodiscard]] std::vector<std::string> notes(std::span<const port::Port> ports) const;
+
+  /// Adds what came of recycling on `ports`. `report` has its totals.
+  void add_recycling(report::RunReport& report, const memory::Recycling& recycling,
+                     std::span<const port::Port> ports) const;
+
+  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
+  const config::LoadedConfig& loaded_;
+  config::Config config_;                      ///< of `loaded_`, and what the plan makes of it
+  std::optional<runtime::SetupStep> leaving_;  ///< names a clean-up that hangs, that of the EAL too; set as it begins
+  runtime::LcorePlan lcores_;
+  std::optional<runtime::Eal> eal_;
+  double started_s_ = 0;  ///< by report::monotonic_seconds()
+
+ private:
+  /// Returns what recycling could not do, each one line. That it does what the ports let it goes without saying, unless
+  /// somebody asked for it.
+  [[nodiscard]] std::vector<std::string> recycling_notes(const memory::Recycling& recycling) const;
+
+  std::optional<std::vector<std::string>> down_links_;  ///< when the run began; unset before that was looked at
+};
+
+}  // namespace warpline
