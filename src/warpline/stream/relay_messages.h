@@ -25,15 +25,15 @@ enum class RelayCode : std::uint16_t {
 
 /// The ends of a relayed connection.
 struct RelayedBegin {
-  static constexpr std::size_t kBytes = 36;
-  SocketAddress peer;   ///< who connected
-  SocketAddress local;  ///< to where
+  static constexpr std::size_t kBytes = 36;  ///< of the encoded message
+  SocketAddress peer;                        ///< who connected
+  SocketAddress local;                       ///< to where
   bool operator==(const RelayedBegin&) const = default;
 };
 
 /// How a relayed connection ended.
 struct RelayedEnd {
-  static constexpr std::size_t kBytes = 9;
+  static constexpr std::size_t kBytes = 9;            ///< of the encoded message
   ConnectionState state = ConnectionState::finished;  ///< anything but `open`
   std::uint64_t bytes = 0;                            ///< of the whole stream, as far as it came
   bool operator==(const RelayedEnd&) const = default;
