@@ -35,12 +35,15 @@ struct SimEngine {
   double stalls = 0;    ///< share of batches that take `stall` longer
   double stall = 50;    ///< microseconds
   double overhead = 0;  ///< microseconds of the submitting thread per submission
+  double receive = 0;   ///< microseconds of that thread per packet that it takes from the port
+  double told = 0;      ///< microseconds of that thread per batch that it takes back
 
   /// Returns packets per microsecond with batches of `packets`.
   [[nodiscard]] double rate(double packets) const {
     const double time = fixed + per_packet * packets;
     double rate = std::min(lanes * packets / time, slots * packets / (time + latency));
-    if (overhead > 0) rate = std::min(rate, packets / overhead);
+    const double thread = overhead + told + receive * packets;
+    if (thread > 0) rate = std::min(rate, packets / thread);
     return rate;
   }
 };
@@ -133,7 +136,7 @@ void simulate(const SimEngine& engine, std::span<const Time> arrivals, Policy& p
   std::deque<Flight> flights;
   std::vector<Time> lanes(engine.lanes, 0);
   std::vector<Time> queue(settings.queue);
-  std::size_t head = 0, waiting = 0, next = 0;
+  std::size_t head = 0, waiting = 0, next = 0, received = 0;
   Time now = 0, last_finish = 0, room_since = 0;
   const auto counted = [&settings](Time arrival) { return arrival >= settings.from && arrival < settings.until; };
   for (;;) {
@@ -144,10 +147,14 @@ void simulate(const SimEngine& engine, std::span<const Time> arrivals, Policy& p
         continue;
       }
       queue[(head + waiting++) % settings.queue] = arrivals[next];
+      ++received;
     }
+    now += static_cast<Time>(engine.receive * kPicosPerMicro * static_cast<double>(received));
+    received = 0;
     while (!flights.empty() && flights.front().seen <= now) {
       flights.pop_front();
       policy.finished(now);
+      now += static_cast<Time>(engine.told * kPicosPerMicro);
       if (flights.size() + 1 == engine.slots) room_since = now;
     }
     const bool room = flights.size() < engine.slots;

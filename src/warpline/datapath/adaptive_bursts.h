@@ -10,29 +10,52 @@
 
 namespace warpline::datapath {
 
-/// Says when the open burst of a ring closes, in place of a BatchClock: by an AdaptiveBatch that sees bursts published
-/// and done. Owner: the ring's producer.
+/// When the oldest of the packets that wait for an AdaptiveBatch came, and what that decides. Those that a batch leaves
+/// are taken to have come evenly since the oldest did.
+class WaitingAge {
+ public:
+  /// `before` packets waited, `waiting` do now. Returns how many of them are to be submitted at once.
+  [[nodiscard]] std::uint16_t due(const batching::AdaptiveBatch& batch, std::uint16_t before, std::uint16_t waiting) {
+    if (waiting == 0) return 0;
+    const std::uint64_t now = ticks_now();
+    if (before == 0) oldest_ = now;
+    const auto count = static_cast<std::uint16_t>(batch.decide(now, waiting, oldest_).count);
+    if (count == 0) return 0;
+    taken_ = oldest_;
+    oldest_ += (now - oldest_) * count / waiting;
+    return count;
+  }
+  /// Returns how many ticks the first packet that due() said last waited, at `now`.
+  [[nodiscard]] std::uint64_t waited(std::uint64_t now) const { return now - taken_; }
+
+ private:
+  std::uint64_t oldest_ = 0;  ///< ticks
+  std::uint64_t taken_ = 0;   ///< ticks
+};
+
+/// Says of packets that wait how many are the next burst of a ring, and when, in place of a BatchClock: by an
+/// AdaptiveBatch that sees bursts published and done. Owner: the ring's producer.
 class AdaptiveBursts {
  public:
+  static constexpr bool kFills = false;
+  static constexpr bool kHolds = true;
+
   AdaptiveBursts(const handoff::BurstRing& ring, std::uint16_t burst, std::uint64_t deadline_ticks)
       : ring_(ring), batch_({.largest = burst, .deadline = deadline_ticks, .most_in_flight = most_in_flight()}) {}
 
-  /// `before` packets were in the burst, `after` are now. One that closes is published at once. After every
-  /// BurstRing::acquire(): a slot that comes back from there is noticed before it is published again.
-  [[nodiscard]] bool closes(std::uint16_t before, std::uint16_t after) {
+  /// `before` packets waited, `waiting` do now. Returns how many of them are to be published at once, 0 if none are
+  /// yet. After every BurstRing::acquire(): a slot that comes back from there is noticed before it is published again.
+  [[nodiscard]] std::uint16_t due(std::uint16_t before, std::uint16_t waiting) {
     look();
-    if (after == 0) return false;
-    const std::uint64_t now = ticks_now();
-    if (before == 0) opened_ = now;
-    return batch_.decide(now, after, opened_).count != 0;
+    return age_.due(batch_, before, waiting);
   }
   /// The open burst is published with so many packets: as closes() said, or because the run ends.
   void submitted(std::uint64_t now, std::uint16_t packets) {
     look();
     if (batch_.in_flight() < most_in_flight()) batch_.submitted(now, packets);
   }
-  /// Returns how many ticks the first packet of the burst that has just closed waited, at `now`.
-  [[nodiscard]] std::uint64_t waited(std::uint64_t now) const { return now - opened_; }
+  /// Returns how many ticks the first packet of the burst that due() has just made waited, at `now`.
+  [[nodiscard]] std::uint64_t waited(std::uint64_t now) const { return age_.waited(now); }
 
   [[nodiscard]] const batching::AdaptiveBatch& batch() const { return batch_; }
 
@@ -51,7 +74,7 @@ class AdaptiveBursts {
   const handoff::BurstRing& ring_;
   batching::AdaptiveBatch batch_;
   std::uint64_t finished_ = 0;  ///< bursts
-  std::uint64_t opened_ = 0;    ///< ticks, when the open burst's first packet was received
+  WaitingAge age_;
 };
 
 }  // namespace warpline::datapath

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace warpline::datapath {
 namespace {
@@ -17,14 +19,16 @@ class AdaptiveBurstsTest : public ::testing::Test {
  protected:
   AdaptiveBurstsTest() : ring_(*handoff::BurstRing::create({.slots = 4, .packets = 8, .segments = 8})) {}
 
-  /// Puts `count` packets into the open burst and returns whether it closed, and was published.
+  /// `count` packets come. Returns whether a burst was published.
   bool receive(std::uint16_t count) {
     handoff::Burst* const burst = ring_->acquire();
     if (burst == nullptr) return false;
-    const std::uint16_t before = burst->packet_count();
-    for (std::uint16_t i = 0; i < count; ++i) burst->append(nullptr, bytes_.data(), 64);
-    if (!bursts_.closes(before, burst->packet_count())) return false;
-    bursts_.submitted(ticks_now(), burst->packet_count());
+    const std::uint16_t before = std::exchange(waiting_, static_cast<std::uint16_t>(waiting_ + count));
+    last_ = bursts_.due(before, std::min<std::uint16_t>(waiting_, 8));
+    if (last_ == 0) return false;
+    for (std::uint16_t i = 0; i < last_; ++i) burst->append(nullptr, bytes_.data(), 64);
+    waiting_ = static_cast<std::uint16_t>(waiting_ - last_);
+    bursts_.submitted(ticks_now(), last_);
     ring_->publish();
     return true;
   }
@@ -38,6 +42,8 @@ class AdaptiveBurstsTest : public ::testing::Test {
   AdaptiveBursts bursts_{*ring_, 8, kLong};
   std::array<std::uint8_t, 64> bytes_{};
   std::uint64_t next_ = 1;
+  std::uint16_t waiting_ = 0;
+  std::uint16_t last_ = 0;  ///< packets of the last burst
 };
 
 TEST_F(AdaptiveBurstsTest, PublishesAtOnceWhileTheEngineIsIdle) {

@@ -15,6 +15,9 @@ inline constexpr std::uint16_t kMaxBurst = 512;
 /// Reads the clock only while a batch is partly full.
 class BatchClock {
  public:
+  static constexpr bool kFills = true;   ///< packets are put into the open batch as they come
+  static constexpr bool kHolds = false;  ///< packets wait until it is said how many of them are a batch
+
   BatchClock(std::uint16_t burst, std::uint64_t deadline_ticks) : burst_(burst), deadline_(deadline_ticks) {}
 
   /// `before` packets were in the batch, `after` are now.

@@ -14,6 +14,18 @@ std::uint16_t QueuePath::take_held(rte_mbuf** mbufs, std::uint16_t room) {
   return count;
 }
 
+void QueuePath::hold(std::uint16_t room) {
+  if (recycler != nullptr) recycler->poll(recycle_index);
+  if (held.first != 0) {
+    std::copy(held.mbufs.data() + held.first, held.mbufs.data() + held.end, held.mbufs.data());
+    held.end = held_count();
+    held.first = 0;
+  }
+  const std::uint16_t request = room == 0 ? 0 : std::max(room, port::kLeastRequest);
+  held.end =
+      static_cast<std::uint16_t>(held.end + rte_eth_rx_burst(rx.port, rx.queue, held.mbufs.data() + held.end, request));
+}
+
 /// Where there is too little room for a request that every driver answers, packets come by way of `held`.
 std::uint16_t QueuePath::receive_few(rte_mbuf** mbufs, std::uint16_t room) {
   if (room == 0) return rte_eth_rx_burst(rx.port, rx.queue, mbufs, 0);

@@ -11,6 +11,7 @@
 
 #include "warpline/base/statistics/counter.h"
 #include "warpline/base/statistics/histogram.h"
+#include "warpline/datapath/batch.h"
 #include "warpline/datapath/stage.h"
 #include "warpline/memory/recycler.h"
 #include "warpline/packet/responder.h"
@@ -43,11 +44,12 @@ struct alignas(64) TransmitCounters {
   Histogram latency;  ///< nanoseconds from a batch closed to its work seen done
 };
 
-/// Packets that came beyond the room there was: the next ones to be received. Owner: the lcore that receives.
+/// Packets that came beyond the room there was, or that wait for a batch to be made of them: the next ones to be
+/// received. Owner: the lcore that receives.
 struct alignas(64) HeldPackets {
   std::uint16_t first = 0;
   std::uint16_t end = 0;
-  std::array<rte_mbuf*, port::kLeastRequest> mbufs;
+  std::array<rte_mbuf*, kMaxBurst + port::kLeastRequest> mbufs;
 };
 
 /// One queue pair's way through the program: what it receives, where that leaves, and what was counted on the way.
@@ -83,6 +85,10 @@ struct QueuePath {
     return receive_few(mbufs, room);
   }
   [[nodiscard]] bool holds_any() const { return held.first != held.end; }
+  [[nodiscard]] std::uint16_t held_count() const { return static_cast<std::uint16_t>(held.end - held.first); }
+  /// Receives up to `room` packets, or kLeastRequest, behind those that are held. With those they are kMaxBurst at
+  /// most.
+  void hold(std::uint16_t room);
   /// Up to `room` of the packets that are held, without a look at the queue.
   std::uint16_t take_held(rte_mbuf** mbufs, std::uint16_t room);
   /// After each batch: so many packets left by `tx`.

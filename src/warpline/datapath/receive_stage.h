@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <type_traits>
@@ -19,9 +20,9 @@
 
 namespace warpline::datapath {
 
-/// The first half of a pipeline: receives into the open burst of the ring and publishes it when `Clock` says: full or
-/// due (BatchClock), or by what the engine makes of it (AdaptiveBursts). Owner: the path's receiving lcore, the ring's
-/// producer.
+/// The first half of a pipeline: receives into the open burst of the ring and publishes it when `Clock` says, full or
+/// due (BatchClock), or keeps packets back until it says how many are a burst, by what the engine makes of it
+/// (AdaptiveBursts). Owner: the path's receiving lcore, the ring's producer.
 template <handoff::Engine E, typename Clock = BatchClock>
 class ReceiveStage final : public Stage {
  public:
@@ -38,25 +39,18 @@ class ReceiveStage final : public Stage {
       path_.received.ring_full.add(1);
       return 0;
     }
-    const std::uint16_t before = burst->packet_count();
-    const auto free = static_cast<std::uint16_t>(path_.burst - before);
-    const std::uint16_t allowed = allowance_.room(free, before);
-    if (allowed == 0 && free != 0) [[unlikely]]
-      path_.received.ring_full.add(1);
-    receive_into(*burst, allowed, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.receive(mbufs, room); });
-    const std::uint16_t after = burst->packet_count();
-    if (clock_.closes(before, after)) {
-      publish(*burst);
-      if (timed) sampler_.lap(path_.received.receive, after);
-      sampler_.count_burst();
+    if constexpr (!Clock::kHolds) {
+      return fill(*burst, timed);
+    } else if constexpr (!Clock::kFills) {
+      return hold(*burst, timed);
+    } else {
+      return clock_.adapts() ? hold(*burst, timed) : fill(*burst, timed);
     }
-    return after - before;
   }
 
   bool drain() override {
     while (handoff::Burst* burst = ring_.acquire()) {
-      receive_into(*burst, path_.burst - burst->packet_count(),
-                   [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
+      receive_held(*burst, path_.burst - burst->packet_count());
       if (burst->empty()) return end();
       publish(*burst);
     }
@@ -67,6 +61,46 @@ class ReceiveStage final : public Stage {
   bool end() {
     path_.receive_ended.store(true, std::memory_order_release);
     return true;
+  }
+
+  std::uint16_t fill(handoff::Burst& burst, bool timed) {
+    const std::uint16_t before = burst.packet_count();
+    const std::uint16_t allowed = allowed_beside(before);
+    receive_into(burst, allowed, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.receive(mbufs, room); });
+    const std::uint16_t after = burst.packet_count();
+    if (clock_.closes(before, after)) publish(burst, timed);
+    return after - before;
+  }
+
+  std::uint16_t hold(handoff::Burst& burst, bool timed) {
+    const std::uint16_t before = path_.held_count();
+    path_.hold(allowed_beside(before));
+    const std::uint16_t waiting = path_.held_count();
+    if (const std::uint16_t count = clock_.due(before, std::min(waiting, path_.burst)); count != 0) {
+      receive_held(burst, count);
+      if (!burst.empty()) publish(burst, timed);  // else the run's packets are used up
+    }
+    return waiting - before;
+  }
+
+  /// Returns how many packets may come beside those that are in the open burst, or wait for one.
+  std::uint16_t allowed_beside(std::uint16_t open) {
+    const auto free = static_cast<std::uint16_t>(path_.burst - std::min(path_.burst, open));
+    const std::uint16_t allowed = allowance_.room(free, open);
+    if (allowed == 0 && free != 0) [[unlikely]]
+      path_.received.ring_full.add(1);
+    return allowed;
+  }
+
+  void receive_held(handoff::Burst& burst, std::uint16_t most) {
+    receive_into(burst, most, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
+  }
+
+  void publish(handoff::Burst& burst, bool timed) {
+    const std::uint16_t packets = burst.packet_count();
+    publish(burst);
+    if (timed) sampler_.lap(path_.received.receive, packets);
+    sampler_.count_burst();
   }
 
   void publish(handoff::Burst& burst) {

@@ -7,6 +7,7 @@
 
 #include "warpline/base/time/clock.h"
 #include "warpline/batching/adaptive_batch.h"
+#include "warpline/datapath/adaptive_bursts.h"
 #include "warpline/datapath/batch.h"
 
 namespace warpline::ingest {
@@ -30,17 +31,17 @@ class BatchRule {
         .most_in_flight = std::min(settings.slots, batching::AdaptiveBatch::kMostInFlight)});
   }
 
-  /// As BatchClock. Of packets that wait the adaptive rule submits all that are in the open batch: what it would leave
-  /// for another lane is less than one batch.
-  [[nodiscard]] bool closes(std::uint16_t before, std::uint16_t after) {
-    if (!adaptive_) return clock_.closes(before, after);
-    if (after == 0) return false;
-    const std::uint64_t now = ticks_now();
-    if (before == 0) opened_ = now;
-    return adaptive_->decide(now, after, opened_).count != 0;
+  [[nodiscard]] bool adapts() const { return adaptive_.has_value(); }
+  /// As BatchClock, of a rule that does not adapt.
+  [[nodiscard]] bool closes(std::uint16_t before, std::uint16_t after) { return clock_.closes(before, after); }
+  /// As datapath::AdaptiveBursts, of a rule that adapts.
+  [[nodiscard]] std::uint16_t due(std::uint16_t before, std::uint16_t waiting) {
+    return age_.due(*adaptive_, before, waiting);
   }
   /// Returns how many ticks the first packet of the batch that has just closed waited, at `now`.
-  [[nodiscard]] std::uint64_t waited(std::uint64_t now) const { return adaptive_ ? now - opened_ : clock_.waited(now); }
+  [[nodiscard]] std::uint64_t waited(std::uint64_t now) const {
+    return adaptive_ ? age_.waited(now) : clock_.waited(now);
+  }
 
   /// A batch of so many packets goes to the consumer.
   void submitted(std::uint64_t now, std::uint16_t packets) {
@@ -56,14 +57,19 @@ class BatchRule {
 
   datapath::BatchClock clock_;
   std::optional<batching::AdaptiveBatch> adaptive_;
-  std::uint64_t opened_ = 0;
+  datapath::WaitingAge age_;
 };
 
 /// A BatchRule that two stages share, as a receiving stage has its clock.
 class SharedRule {
  public:
+  static constexpr bool kFills = true;
+  static constexpr bool kHolds = true;
+
   explicit SharedRule(BatchRule& rule) : rule_(&rule) {}
+  [[nodiscard]] bool adapts() const { return rule_->adapts(); }
   [[nodiscard]] bool closes(std::uint16_t before, std::uint16_t after) { return rule_->closes(before, after); }
+  [[nodiscard]] std::uint16_t due(std::uint16_t before, std::uint16_t waiting) { return rule_->due(before, waiting); }
   [[nodiscard]] std::uint64_t waited(std::uint64_t now) const { return rule_->waited(now); }
   void submitted(std::uint64_t now, std::uint16_t packets) { rule_->submitted(now, packets); }
 

@@ -58,25 +58,12 @@ class GatherStage final : public datapath::Stage {
       path_.received.ring_full.add(1);
       return 0;
     }
-    const std::uint16_t before = burst->packet_count();
-    const std::uint16_t free = std::min<std::uint16_t>(datapath::kMaxBurst, path_.burst - before);
-    const std::uint16_t allowed = allowance_.room(free, before);
-    if (allowed == 0 && free != 0) [[unlikely]]
-      path_.received.ring_full.add(1);
-    gather(*burst, allowed, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.receive(mbufs, room); });
-    const std::uint16_t after = burst->packet_count();
-    if (clock_.closes(before, after)) {
-      if (timed) sampler_.lap(path_.received.receive, after);
-      submit(*burst, timed);
-      sampler_.count_burst();
-    }
-    return after - before;
+    return clock_.adapts() ? hold(*burst, timed) : fill(*burst, timed);
   }
 
   bool drain() override {
     while (handoff::Burst* burst = failed_ ? nullptr : ring_.acquire()) {
-      gather(*burst, std::min<std::uint16_t>(datapath::kMaxBurst, path_.burst - burst->packet_count()),
-             [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
+      gather_held(*burst, std::min<std::uint16_t>(datapath::kMaxBurst, path_.burst - burst->packet_count()));
       if (burst->empty()) return end();
       submit(*burst, false);
     }
@@ -96,6 +83,47 @@ class GatherStage final : public datapath::Stage {
   bool end() {
     path_.receive_ended.store(true, std::memory_order_release);
     return true;
+  }
+
+  std::uint16_t fill(handoff::Burst& burst, bool timed) {
+    const std::uint16_t before = burst.packet_count();
+    gather(burst, allowed_beside(before),
+           [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.receive(mbufs, room); });
+    const std::uint16_t after = burst.packet_count();
+    if (clock_.closes(before, after)) close(burst, timed);
+    return after - before;
+  }
+
+  /// Of packets that wait so many are gathered as are a batch.
+  std::uint16_t hold(handoff::Burst& burst, bool timed) {
+    const std::uint16_t before = path_.held_count();
+    path_.hold(allowed_beside(before));
+    const std::uint16_t waiting = path_.held_count();
+    if (const std::uint16_t count = clock_.due(before, std::min(waiting, path_.burst)); count != 0) {
+      gather_held(burst, count);
+      if (!burst.empty()) close(burst, timed);  // else the run's packets are used up
+    }
+    return waiting - before;
+  }
+
+  /// Returns how many packets may come beside those that are in the open batch, or wait for one.
+  std::uint16_t allowed_beside(std::uint16_t open) {
+    const auto free = static_cast<std::uint16_t>(
+        std::min<std::uint16_t>(datapath::kMaxBurst, path_.burst - std::min(path_.burst, open)));
+    const std::uint16_t allowed = allowance_.room(free, open);
+    if (allowed == 0 && free != 0) [[unlikely]]
+      path_.received.ring_full.add(1);
+    return allowed;
+  }
+
+  void close(handoff::Burst& burst, bool timed) {
+    if (timed) sampler_.lap(path_.received.receive, burst.packet_count());
+    submit(burst, timed);
+    sampler_.count_burst();
+  }
+
+  void gather_held(handoff::Burst& burst, std::uint16_t most) {
+    gather(burst, most, [this](rte_mbuf** mbufs, std::uint16_t room) { return path_.take_held(mbufs, room); });
   }
 
   template <typename F>

@@ -72,7 +72,9 @@ class HeldEngine {
 /// A path that copies, on one end of a wire, and the test on the other.
 class Path {
  public:
-  explicit Path(std::uint32_t slots, bool keeps_mbufs = false) {
+  explicit Path(std::uint32_t slots, bool keeps_mbufs = false, bool adapts = false)
+      : rule({.burst = kBatch, .deadline_ticks = std::uint64_t{1} << 50, .adaptive = adapts, .slots = slots}) {
+    if (!adapts) rule = BatchRule({.burst = kBatch});
     static int pools = 0;
     pool_.emplace(*memory::PacketPool::make("ingest" + std::to_string(pools++), 2047, 0, 2048, runtime::kAnyNode));
     const auto ids = *port::make_ring_pair(1, kRing, runtime::kAnyNode);
@@ -128,7 +130,7 @@ class Path {
   datapath::PacketBudget budget{0};
   IngestCounters counters;
   std::vector<int> seen;
-  BatchRule rule{{.burst = kBatch}};
+  BatchRule rule;
   std::unique_ptr<handoff::BurstRing> ring;
   std::unique_ptr<BatchSlots> memory;
   std::optional<HeldEngine> engine;
@@ -156,6 +158,29 @@ TEST(GatherStage, TakesNothingWhileNoSlotIsFreeAndOverwritesNothing) {
   EXPECT_EQ(path.counters.gather.copies.get(), 3U);
   EXPECT_EQ(path.counters.gather.copied_bytes.get(), 12U * 112) << "each begins at a multiple of sixteen";
   EXPECT_EQ(path.in_use(), 0U);
+}
+
+TEST(GatherStage, ThatAdaptsKeepsWhatABatchLeavesForTheNextOnes) {
+  for (const bool keeps : {false, true}) {
+    Path path(4, keeps, true);
+    std::vector<int> sent;
+    for (int number = 1; number < 200; number += 9) {
+      path.send(number, 9);
+      for (int i = number; i < number + 9; ++i) sent.push_back(i);
+      path.gather->poll();
+      if (number % 4 == 0 && path.engine->consume()) path.deliver->poll();
+      (void)path.came_back();
+    }
+    EXPECT_LT(path.path.received.packets.get(), sent.size()) << "some wait, held or at the port";
+    while (path.path.received.packets.get() < sent.size() || path.ring->in_flight() != 0) {
+      path.gather->poll();
+      while (path.engine->consume()) path.deliver->poll();
+      (void)path.came_back();
+    }
+    EXPECT_EQ(path.seen, sent);
+    EXPECT_FALSE(path.path.holds_any());
+    EXPECT_EQ(path.in_use(), 0U);
+  }
 }
 
 TEST(GatherStage, PutsPiecesTogetherAndDropsGiantsByName) {
