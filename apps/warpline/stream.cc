@@ -115,6 +115,8 @@ class StreamRun {
     const SocketAddress& server = *stream.connect;
     message::EndpointConfig settings;
     settings.accept = false;
+    settings.peer_timeout = stream.peer_timeout;
+    settings.connect_timeout = stream.peer_timeout;
     settings.max_sessions = 2 * stream.connections;  // those of connections that ended say goodbye meanwhile
     settings.max_messages = std::max<std::uint32_t>(16 * stream.connections, 4096);
     WARPLINE_CHECK(draw(settings.secret));

@@ -6,6 +6,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import unittest
 import zlib
 
@@ -13,6 +14,7 @@ from support.messages import free_port
 from support.program import IS_ROOT
 from support.streams import COMMON, PORT, VethCase, random_bytes
 
+TCP_INFO, BACKOFF = 104, 4  # linux/tcp.h: bytes of struct tcp_info, and where it has how often a timer was doubled
 TAKER = os.environ.get("WARPLINE_RELAYED_STREAMS", "")
 
 
@@ -110,7 +112,7 @@ class Proxy(VethCase):
     def test_a_server_that_dies(self):
         port = free_port()
         taker = self.taker(port)
-        program = self.proxy(port, "--ring", "64Ki")
+        program = self.proxy(port, "--ring", "64Ki", "--peer-timeout", "200ms")
         sock = self.connect()
         sock.sendall(b"y" * 1000)
         os.killpg(taker.process.pid, signal.SIGKILL)
@@ -122,8 +124,30 @@ class Proxy(VethCase):
         self.assertEqual(relayed["lost_sessions"], 1)
         self.assertEqual(relayed["ended"], 0)
 
+    def test_a_server_that_stands_still(self):
+        port = free_port()
+        taker = self.taker(port)
+        program = self.proxy(port, "--ring", "64Ki", "--peer-timeout", "30s")
+        data = random_bytes(8, 8 << 20)
+        sock = self.connect()
+        wanted = self.expected(sock, data)
+        sock.sendall(data[:1000])
+        os.killpg(taker.process.pid, signal.SIGSTOP)
+        sender = threading.Thread(target=lambda: (sock.sendall(data[1000:]), sock.shutdown(socket.SHUT_WR)))
+        sender.start()
+        # Until the sender has asked twice whether the window is still closed.
+        while sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO)[BACKOFF] < 2:
+            sender.join(0.01)
+        self.assertTrue(sender.is_alive())
+        os.killpg(taker.process.pid, signal.SIGCONT)
+        sender.join()
+        self.assertEqual(sock.recv(1), b"")
+        sock.close()
+        self.assertEqual(taker.line(), wanted)
+        self.assertEqual(self.proxy_report(program)["relayed"]["lost_sessions"], 0)
+
     def test_nobody_there(self):
-        program = self.proxy(free_port())
+        program = self.proxy(free_port(), "--peer-timeout", "200ms")
         sock = self.connect()
         with self.assertRaises(ConnectionResetError):
             sock.recv(1)

@@ -68,6 +68,7 @@ struct StreamConfig {
   std::string output{};                    ///< folder, one file a connection; empty: bytes are counted
   std::optional<SocketAddress> connect{};  ///< proxy: the server of messages
   std::string key{};                       ///< proxy: a file, as protection/key_file.h has it; empty: no encryption
+  Nanos peer_timeout{10'000'000'000};      ///< proxy: silence of the server after which its connections are reset
   std::uint32_t connections = 64;          ///< at once
   std::uint64_t ring = 4U << 20;           ///< bytes that wait for the consumer, of each connection: its largest window
   bool operator==(const StreamConfig&) const = default;

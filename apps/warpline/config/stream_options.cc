@@ -47,6 +47,8 @@ void add_stream_options(std::vector<Option>& table) {
   option("connect", Arity::single, "ADDR:PORT", "server that takes the messages", server_address());
   option("key", Arity::single, "FILE", "encrypt messages: 32 hex digits that both ends have",
          text<Config>(of(&StreamConfig::key)));
+  option("peer-timeout", Arity::single, "MS", "silence of the server after which its connections are reset",
+         nanos<Config>(of(&StreamConfig::peer_timeout), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));
 }
 
 }  // namespace warpline::config
