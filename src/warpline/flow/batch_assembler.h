@@ -11,23 +11,23 @@
 
 namespace warpline::flow {
 
-/// Packets in the order of their arrival, as the burst ring has them: a descriptor per segment, in memory that whoever
-/// takes the batch reads. Packets with another verdict than `forward` are left alone.
+/// `PacketBatch` is packets in the order of their arrival, as the burst ring has them: a descriptor per segment, in
+/// memory that the assembling threads read. Packets with another verdict than `forward` are left alone.
 struct PacketBatch {
   Segment* segments;
   std::uint32_t count;  ///< descriptors
   std::uint64_t time;   ///< when they arrived
 };
 
-/// What take_batch() does when no frame is free for a packet.
+/// `WhenFull` says what the assembler does when no frame is free for a packet.
 enum class WhenFull : std::uint8_t {
   stop,   ///< It ends before that packet, which counts as `no_frame`: the caller gives the rest again.
   drop,   ///< The packet is dropped as `no_frame`.
   retry,  ///< As stop, but nothing is counted: the caller frees frames and gives the rest at once.
 };
 
-/// Takes a batch by a team of threads: all of them call it with the same arguments. The result, to the last byte and
-/// count, is that of FrameAssembler::take() for one packet after the other.
+/// `BatchAssembler` assembles a batch by a team of threads: all of them call it with the same arguments. The result, to
+/// the last byte and count, is that of FrameAssembler::take() for one packet after the other.
 ///
 /// A round looks at all packets at the same time, up to the first that changes more than its own place (opens a frame,
 /// moves a window, begins a stream, lies far away). Those before it claim their places, and of several that claim one
@@ -44,7 +44,7 @@ enum class WhenFull : std::uint8_t {
 template <typename Team>
 class BatchAssembler {
  public:
-  /// A payload to be copied.
+  /// `CopyJob` is a payload that is to be copied.
   struct CopyJob {
     std::uint8_t* to;  ///< nullptr: there is none
     FrameRef from;
@@ -54,7 +54,7 @@ class BatchAssembler {
 
   WARPLINE_HD BatchAssembler(Team& team, const AssemblerView& view) : team_(team), view_(view), core_(view) {}
 
-  /// Takes at most `view.batch` descriptors. Returns, to each thread, how many were decided: all, or with
+  /// Assembles at most `view.batch` descriptors. Returns, to each thread, how many were decided: all, or with
   /// WhenFull::stop or retry those before the first packet for which no frame is free.
   WARPLINE_HD std::uint32_t take(const PacketBatch& batch, WhenFull when_full) {
     BatchControl& control = *view_.control;
@@ -96,10 +96,11 @@ class BatchAssembler {
  private:
   using Kind = BatchEntry::Kind;
 
-  /// Rounds of a batch. One thread decides what is left after so many events, so that garbage costs no more than that.
+  /// A batch has so many rounds at most. One thread decides what is left after them, so garbage costs no more than
+  /// that.
   static constexpr std::uint32_t kMaxEvents = 32;
 
-  /// Between streams and cells the places are numbered through.
+  /// The places are numbered across cells and streams.
   [[nodiscard]] WARPLINE_HD std::uint32_t* claim_of(const BatchEntry& entry) const {
     const std::uint64_t cell = std::uint64_t{entry.stream} * view_.plan.window + entry.cell;
     return view_.claims + cell * view_.plan.packets + entry.slot;
@@ -189,7 +190,7 @@ class BatchAssembler {
     return cell.state == CellState::before || cell.state == CellState::awaited;
   }
 
-  /// One thread: hands over what the round completed, in the order of the packets that did it, and decides the event.
+  /// Hands over what the round completed, in the order of the packets that did it, and decides the event. One thread.
   WARPLINE_HD void decide_event(const PacketBatch& batch, WhenFull when_full) {
     BatchControl& control = *view_.control;
     control.opened = 0;

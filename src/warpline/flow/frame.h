@@ -5,7 +5,7 @@
 
 namespace warpline::flow {
 
-/// A frame that an assembler has handed over. The memory is the consumer's until it releases the frame.
+/// `Frame` is one that an assembler has handed over. The memory is the consumer's until it releases the frame.
 struct Frame {
   std::uint8_t* data;            ///< payloads in the order of their sequence numbers; undefined where one is missing
   std::uint8_t* mask;            ///< one byte per packet: 1 if its payload is there, else 0

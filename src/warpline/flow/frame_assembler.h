@@ -16,8 +16,8 @@
 
 namespace warpline::flow {
 
-/// Assembles frames in host memory. take() and flush() are one thread's, queue() another's or the same; counts() may be
-/// read by any. Nothing is allocated after create().
+/// `FrameAssembler` assembles frames in host memory. take() and flush() are one thread's, queue() another's or the
+/// same; any thread may read counts(). Nothing is allocated after create().
 ///
 ///     auto assembler = FrameAssembler::create(description, PacketForm::datagram, memory);
 ///     FrameQueue frames = assembler->queue();

@@ -14,7 +14,7 @@
 
 namespace warpline::flow {
 
-/// What an assembler counts, since it was made.
+/// `AssemblerCounts` is what an assembler has counted since it was made.
 struct AssemblerCounts {
   std::uint64_t placements[kPlacements];  ///< packets, by Placement; `no_frame` counts each time that one was refused
   std::uint64_t complete;                 ///< frames handed over with all packets
@@ -25,7 +25,8 @@ struct AssemblerCounts {
   std::uint64_t streams;                  ///< streams that appeared
 };
 
-/// What an assembler and its consumer share, in memory that both reach: two rings with place for every frame in memory.
+/// `FrameQueueView` is what assembler and consumer share, in memory that both reach: two rings, each with room for all
+/// frames.
 struct FrameQueueView {
   Frame* handed;             ///< frames handed over
   std::uint32_t* freed;      ///< frames in memory that are free again
@@ -34,7 +35,7 @@ struct FrameQueueView {
   std::uint32_t mask;        ///< places of each ring, a power of two, less one
 };
 
-/// What an assembler alone reads and writes.
+/// `AssemblerWords` is what an assembler alone reads and writes.
 struct AssemblerWords {
   std::uint64_t handed;      ///< frames handed over, also those that are not published
   std::uint64_t taken;       ///< frames taken off the ring of free ones
@@ -42,7 +43,7 @@ struct AssemblerWords {
   AssemblerCounts counts;
 };
 
-/// What a batch knows of one descriptor.
+/// `BatchEntry` is what a batch knows of one descriptor.
 struct BatchEntry {
   enum class Kind : std::uint8_t {
     none,     ///< no packet of frames begins here
@@ -59,7 +60,7 @@ struct BatchEntry {
   std::uint32_t slot;
 };
 
-/// What the threads of a batch share.
+/// `BatchControl` is what the threads of a batch share.
 struct BatchControl {
   std::uint32_t begin;      ///< the first descriptor that is not decided
   std::uint32_t event;      ///< the first event from there on
@@ -70,7 +71,7 @@ struct BatchControl {
   std::uint32_t placements[kPlacements];
 };
 
-/// An assembler's state as addresses: what host or device work on. Trivially copyable; owns nothing.
+/// `AssemblerView` is an assembler's state as addresses, for host and device. Trivially copyable; owns nothing.
 struct AssemblerView {
   FramePlan plan;
   FrameQueueView queue;
@@ -91,7 +92,7 @@ struct AssemblerView {
   std::uint32_t* claims;     ///< [plan.streams][plan.window][plan.packets], all 0 between batches
 };
 
-/// What is done with one packet. `placed` says where its payload goes.
+/// `PlaceStep` is what is done with one packet. `placed` says where its payload goes.
 struct PlaceStep {
   Placement placement;
   bool opened = false;  ///< the frame has got memory: its mask is to be cleared before commit()
@@ -101,7 +102,7 @@ struct PlaceStep {
   std::uint32_t slot = 0;    ///< packet of the frame
 };
 
-/// Places packets one after the other, by one thread at a time: what this does is what every assembler does.
+/// `FrameCore` places packets one after the other, by one thread at a time: every assembler does what it does.
 /// decide() moves windows and hands frames over, commit() enters the packet, publish() lets the consumer see it all.
 class FrameCore {
  public:
@@ -186,7 +187,8 @@ class FrameCore {
     for (std::uint32_t i = 0; i < view_.words->counts.streams; ++i) flush_stream(i);
   }
 
-  /// Lets the consumer see what was handed over. By the thread that copied, or after a barrier of all that did.
+  /// Lets the consumer see what was handed over. The caller is the thread that copied, or behind a barrier of all that
+  /// did.
   WARPLINE_HD void publish() { store_release(view_.queue.handed_to, view_.words->handed); }
 
  private:

@@ -10,13 +10,13 @@
 
 namespace warpline::flow {
 
-/// The order of a field's bytes.
+/// `ByteOrder` is the order of a field's bytes.
 enum class ByteOrder : std::uint8_t {
   big,     ///< The first byte is the most significant one (network order).
   little,  ///< The first byte is the least significant one.
 };
 
-/// What the headers of the packets look like.
+/// `HeaderFormat` says what the headers of the packets look like.
 enum class HeaderFormat : std::uint8_t {
   fixed,   ///< Fields lie at the same offsets in every packet.
   spead,   ///< SPEAD-64-48: one heap is spread over several packets, found by its items.
@@ -24,21 +24,21 @@ enum class HeaderFormat : std::uint8_t {
 };
 constexpr auto names_of(HeaderFormat) { return enum_names<HeaderFormat>({"fixed", "spead", "vita49"}); }
 
-/// The byte that offsets count from.
+/// `FrameOrigin` is the byte that offsets count from.
 enum class FrameOrigin : std::uint8_t {
   udp,       ///< The first byte behind the UDP header.
   ethernet,  ///< The first byte of the Ethernet frame.
 };
 constexpr auto names_of(FrameOrigin) { return enum_names<FrameOrigin>({"udp", "ethernet"}); }
 
-/// How packets are told apart when several sources send.
+/// `StreamKind` says how packets are told apart when several sources send.
 enum class StreamKind : std::uint8_t {
   one,         ///< All packets belong to one stream.
   five_tuple,  ///< Packets of the same addresses, ports and protocol belong together.
   field,       ///< Packets of the same number in a field belong together.
 };
 
-/// An unsigned number in a header: the low `bits` bits of the whole bytes from `offset` on.
+/// `NumberField` is an unsigned number in a header: the low `bits` bits of the whole bytes from `offset` on.
 struct NumberField {
   std::uint32_t offset = 0;          ///< bytes from the FrameOrigin
   std::uint32_t bits = 0;            ///< 1 to 64; 0 means that the field is not set
@@ -51,8 +51,8 @@ struct NumberField {
   bool operator==(const NumberField&) const = default;
 };
 
-/// How packets become frames in memory: what `--frame` says. parse_frame_description() makes valid ones only;
-/// docs/frames.md describes the text.
+/// `FrameDescription` says how packets become frames in memory, as `--frame` does. parse_frame_description() makes
+/// valid ones only; docs/frames.md describes the text.
 struct FrameDescription {
   HeaderFormat format = HeaderFormat::fixed;
   FrameOrigin origin = FrameOrigin::udp;

@@ -7,8 +7,8 @@
 
 namespace warpline::flow {
 
-/// Copies by one warp. `to` and `from` need no alignment: each word that is written is cut out of two that are read,
-/// and no word is read that has none of the bytes. All lanes call it.
+/// Copies bytes by one warp. `to` and `from` need no alignment: each word that is written is cut out of two that are
+/// read, and no word is read that has none of the bytes. All lanes call it.
 __device__ inline void copy_by_warp(std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) {
   constexpr std::uint32_t kWarp = 32;
   constexpr std::uint32_t kWord = sizeof(std::uint32_t);
@@ -45,7 +45,7 @@ __device__ inline void copy_by_warp(std::uint8_t* to, const std::uint8_t* from, 
   for (std::uint32_t i = chunks * kChunk + lane; i < length; i += kWarp) to[i] = from[i];
 }
 
-/// The threads of a CTA, a whole number of warps, as BatchAssembler wants a team.
+/// `CtaTeam` is the threads of a CTA, a whole number of warps, as BatchAssembler wants a team.
 class CtaTeam {
  public:
   template <typename F>
@@ -91,8 +91,8 @@ class CtaTeam {
   }
 };
 
-/// BatchAssembler::take() by all threads of a CTA, for kernels that are launched and kernels that stay. Ends with a
-/// barrier.
+/// Calls BatchAssembler::take() by all threads of a CTA, in kernels that are launched and kernels that stay. Ends with
+/// a barrier.
 __device__ inline std::uint32_t take_batch_together(const AssemblerView& view, const PacketBatch& batch,
                                                     WhenFull when_full) {
   CtaTeam team;

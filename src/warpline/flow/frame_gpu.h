@@ -6,7 +6,7 @@
 
 namespace warpline::flow {
 
-/// Threads of the CTA that takes batches of an assembler.
+/// `kFrameThreads` is the number of threads of the CTA that assembles batches.
 inline constexpr unsigned kFrameThreads = 512;
 
 /// Returns the address of the __global__ function (AssemblerView, PacketBatch, WhenFull, std::uint32_t* taken), for one

@@ -12,19 +12,19 @@
 
 namespace warpline::flow {
 
-/// The memory of an assembler, each part aligned to FrameLayout::kAlignment.
+/// `AssemblerMemory` is the memory of an assembler, each part aligned to FrameLayout::kAlignment.
 struct AssemblerMemory {
   std::span<std::byte> frames;  ///< payloads and masks: where the consumer wants them, say on a GPU
   std::span<std::byte> state;   ///< zeroed; where the assembler runs
   std::span<std::byte> queue;   ///< what assembler and consumer share: host memory that both reach
 };
 
-/// How an assembler's memory is laid out: as many frames as a budget has room for.
+/// `FrameLayout` says how an assembler's memory is laid out: as many frames as a budget has room for.
 class FrameLayout {
  public:
   static constexpr std::size_t kAlignment = 256;
 
-  /// `batch` is how many packets a batch has at most, 0 for an assembler that takes packets one at a time. A usage
+  /// `batch` is how many packets a batch has at most, 0 for an assembler that is given packets one at a time. A usage
   /// error if the budget has no room for the windows of all streams and one frame for the consumer.
   [[nodiscard]] static Result<FrameLayout> fit(const FramePlan& plan, Bytes budget, std::uint32_t batch = 0);
 

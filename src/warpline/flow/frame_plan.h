@@ -9,13 +9,13 @@
 
 namespace warpline::flow {
 
-/// What an assembler is given of each packet.
+/// `PacketForm` is what an assembler is given of each packet.
 enum class PacketForm : std::uint8_t {
   ethernet,  ///< the whole Ethernet frame
   datagram,  ///< the payload of a UDP datagram, as sockets have it
 };
 
-/// A FrameDescription made ready for the data path of host and device. Trivially copyable.
+/// `FramePlan` is a FrameDescription made ready for the data path of host and device. Trivially copyable.
 ///
 /// A frame has `units` units of `unit_bytes` bytes and `packets_per_unit` packets. A unit is what one sequence number
 /// stands for: a SPEAD heap, else one packet.

@@ -9,9 +9,9 @@
 
 namespace warpline::flow {
 
-/// The consumer's side of an assembler: takes frames as they are handed over and gives them back when done, in any
-/// order, say when a CUDA event tells that a kernel has read one. One thread at a time; another than the assembler's
-/// may it be.
+/// `FrameQueue` is the consumer's side of an assembler: it receives frames as they are handed over and gives them back
+/// when they were used, in any order, say when a CUDA event tells that a kernel has read one. One thread at a time
+/// makes all calls, the assembler's or another.
 class FrameQueue {
  public:
   explicit FrameQueue(const FrameQueueView& view) : view_(view), freed_(*view.freed_to) {}

@@ -9,7 +9,7 @@
 
 namespace warpline::flow {
 
-/// What a window knows of a frame.
+/// `CellState` is what a window knows of a frame.
 enum class CellState : std::uint32_t {
   before,   ///< No packet came, and none has to: the frame is older than the stream's first packet.
   awaited,  ///< No packet came so far.
@@ -18,7 +18,7 @@ enum class CellState : std::uint32_t {
   passed,   ///< The window was flushed: the frame, if there was one, was handed over with packets missing.
 };
 
-/// One frame of a stream's window.
+/// `WindowCell` is one frame of a stream's window.
 struct WindowCell {
   CellState state;
   std::uint32_t buffer;   ///< CellState::open: which of the frames in memory
@@ -27,7 +27,7 @@ struct WindowCell {
   std::uint64_t time;     ///< CellState::open: when the first packet to arrive did
 };
 
-/// A stream's window: the head, which is the newest frame, and those before it.
+/// `StreamState` is a stream's window: the head, which is the newest frame, and those before it.
 struct StreamState {
   std::uint64_t key;
   std::uint64_t head_number;  ///< sequence number of the head's first unit
@@ -39,7 +39,7 @@ struct StreamState {
   std::uint32_t run_length;  ///< packets too far from the window that followed each other
 };
 
-/// Where a packet lies, seen from the head of its stream's window.
+/// `Region` says where a packet lies, seen from the head of its stream's window.
 enum class Region : std::uint8_t {
   window,  ///< in a frame of the window
   ahead,   ///< in a newer frame, near enough for a packet alone: the window moves

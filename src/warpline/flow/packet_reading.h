@@ -14,7 +14,7 @@
 
 namespace warpline::flow {
 
-/// What a packet's header says of its place.
+/// `PacketReading` is what a packet's header says of its place.
 struct PacketReading {
   Placement placement = Placement::placed;  ///< `placed`, or why the packet is in no frame
   std::uint32_t part = 0;                   ///< packet of its unit
@@ -23,7 +23,7 @@ struct PacketReading {
   std::uint64_t key = 0;                    ///< of its stream
 };
 
-/// The bytes of a packet that offsets of the description count in.
+/// `PacketExtent` is the bytes of a packet that offsets of the description count in.
 struct PacketExtent {
   std::uint32_t begin = 0;   ///< bytes from the FrameRef's first byte on
   std::uint32_t length = 0;  ///< bytes
@@ -68,12 +68,12 @@ struct PacketExtent {
   return mix64(key ^ packet::load_be32(bytes));
 }
 
-/// SPEAD-64-48 (SPEAD protocol, revision of 2010): an 8-byte header, then items of 8 bytes, each a mode bit, 15 bits of
-/// identifier and 48 of value or address; then the payload. Every packet has the first four items.
+/// SPEAD-64-48 (SPEAD protocol, revision of 2010) is an 8-byte header, then items of 8 bytes, each a mode bit, 15 bits
+/// of identifier and 48 of value or address; then the payload. Every packet has the first four items.
 struct SpeadItems {
   static constexpr std::uint32_t kHeader = 8;
   static constexpr std::uint32_t kItem = 8;
-  /// Magic 0x53, version 4, 2 bytes of item identifier, 6 of address: 64-48.
+  /// The first bytes are magic 0x53, version 4, 2 bytes of item identifier and 6 of address: 64-48.
   static constexpr std::uint32_t kMagic = 0x53040206;
   static constexpr std::uint64_t kImmediate = 0x8000;
   static constexpr std::uint64_t kHeapCounter = kImmediate | 1;
@@ -138,8 +138,8 @@ WARPLINE_HD inline void read_spead(const FramePlan& plan, FrameRef frame, Packet
   reading.payload_offset = header;
 }
 
-/// VITA-49.0 (ANSI/VITA 49.0-2015, section 6): signal data packets, with the payload behind whatever the header
-/// announces.
+/// VITA-49.0 (ANSI/VITA 49.0-2015, section 6) is read as signal data packets, with the payload behind whatever the
+/// header announces.
 WARPLINE_HD inline void read_vita(const FramePlan& plan, FrameRef frame, PacketExtent extent, PacketReading& reading) {
   constexpr std::uint32_t kWord = 4;
   constexpr std::uint32_t kSampleCount = 1;

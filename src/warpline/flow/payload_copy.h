@@ -13,8 +13,8 @@
 
 namespace warpline::flow {
 
-/// Payloads from so many bytes on are written past the caches: a frame is read much later, by somebody else, and a line
-/// that is written whole need not be fetched before.
+/// Payloads of at least so many bytes are written past the caches, because a frame is read much later, on another core,
+/// and a line that is written whole need not be fetched before.
 inline constexpr std::uint32_t kStreamedPayload = 256;
 
 /// Copies `length` bytes without leaving them in the caches, where `to` is aligned to 16 bytes; fence_payloads() comes
@@ -41,7 +41,7 @@ inline void stream_payload(std::uint8_t* to, const std::uint8_t* from, std::uint
   std::memcpy(to, from, length);
 }
 
-/// Makes streamed payloads visible to who sees what this thread writes from now on.
+/// Makes streamed payloads visible to threads that see what this one writes from now on.
 inline void fence_payloads() {
 #if defined(__x86_64__)
   _mm_sfence();

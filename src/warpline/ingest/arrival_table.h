@@ -9,8 +9,8 @@
 
 namespace warpline::ingest {
 
-/// Which of the latest kWindow sequence numbers of each stream have arrived, for any number of threads of a host or of
-/// a GPU at a time. A view of words that its maker owns and has zeroed; trivially copyable.
+/// `ArrivalTable` knows which of the latest kWindow sequence numbers of each stream have arrived, for any number of
+/// host or GPU threads at a time. It is a view of words that its maker owns and has zeroed; trivially copyable.
 ///
 /// A sequence number has the entry `sequence % kWindow` of its stream, which holds the highest round, sequence /
 /// kWindow, that arrived there. One atomic maximum says of each arrival what it is, in whatever order they come.
@@ -24,8 +24,8 @@ struct ArrivalTable {
     return streams * kWindow * sizeof(std::uint32_t);
   }
 
-  /// True if `sequence` arrives for the first time. False: it has arrived before, or is kWindow or more behind the
-  /// highest that arrived in its entry, and nobody knows.
+  /// Returns true if `sequence` arrives for the first time, false if it has arrived before or lies kWindow or more
+  /// behind the highest that arrived in its entry, of which nothing is known.
   [[nodiscard]] WARPLINE_HD bool mark(std::uint16_t stream, std::uint64_t sequence) const {
     std::uint32_t* const entry = rounds + (stream * kWindow + sequence % kWindow);
     const auto round = static_cast<std::uint32_t>(sequence / kWindow + 1);

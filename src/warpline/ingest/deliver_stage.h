@@ -16,13 +16,13 @@
 
 namespace warpline::ingest {
 
-/// The end of an ingest path: takes the batches that the consumer is done with, in the order in which they came, counts
-/// them and gives their buffers back or, with `transmits`, sends what the consumer passed in bursts of kSendBurst. The
-/// slot of a batch becomes free here and nowhere else, so nothing is overwritten before it was consumed.
-/// Owner: the path's receiving or transmitting lcore, the ring's consumer.
+/// `DeliverStage` is the end of an ingest path: it collects the batches that the consumer is done with, in their order,
+/// counts them and gives their buffers back or, with `transmits`, sends what the consumer passed in bursts of
+/// kSendBurst. The slot of a batch becomes free here and nowhere else, so nothing is overwritten before it was
+/// consumed. Its owner is the path's receiving or transmitting lcore, the ring's consumer.
 class DeliverStage final : public datapath::Stage {
  public:
-  /// Packets that leave at once, as the study of 2020 sends them.
+  /// `kSendBurst` packets are sent at once, as in the study of 2020.
   static constexpr std::uint16_t kSendBurst = 32;
 
   DeliverStage(datapath::QueuePath& path, handoff::BurstRing& ring, DeliverCounters& counters, BatchRule& rule,
@@ -32,7 +32,7 @@ class DeliverStage final : public datapath::Stage {
   std::uint16_t poll() override;
   bool drain() override;
 
-  /// After the engine has stopped, by the control thread: accounts for what never came back from it.
+  /// Accounts for what never came back from the engine. The control thread calls it after the engine has stopped.
   void reclaim();
 
  private:

@@ -23,16 +23,16 @@
 
 namespace warpline::ingest {
 
-/// What a GatherStage is set.
+/// `GatherSettings` is what a GatherStage is set.
 struct GatherSettings {
   std::uint32_t max_frame = 0;  ///< bytes; a longer frame is a giant
   bool keeps_mbufs = false;     ///< they are sent later; else they are freed as soon as they are copied
 };
 
-/// The beginning of an ingest path that copies: receives, gathers the packets' bytes into the slot of the open batch
-/// and has each batch copied, in one piece, to where the consumer reads it. No packet is taken from the port while no
-/// slot is free: what then overflows is the port's to drop and to count. Owner: the path's receiving lcore, the ring's
-/// producer.
+/// `GatherStage` is the beginning of an ingest path that copies: it receives, gathers the packets' bytes into the slot
+/// of the open batch and has each batch copied, in one piece, to where the consumer reads it. No packet is received
+/// while no slot is free, so the port drops and counts what then overflows. Its owner is the path's receiving lcore,
+/// the ring's producer.
 template <handoff::Engine E>
 class GatherStage final : public datapath::Stage {
  public:
@@ -70,7 +70,7 @@ class GatherStage final : public datapath::Stage {
     return (failed_ || !path_.holds_any()) && end();
   }
 
-  /// After the lcores have ended: what is left in a batch that could not be submitted is dropped.
+  /// Drops what is left in a batch that could not be submitted. It is called after the lcores have ended.
   void reclaim() {
     if (!failed_) return;
     failed_ = false;

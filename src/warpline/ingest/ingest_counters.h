@@ -9,7 +9,7 @@
 
 namespace warpline::ingest {
 
-/// Written by the lcore that receives and gathers.
+/// `GatherCounters` are written by the lcore that receives and gathers.
 struct alignas(64) GatherCounters {
   Counter copies;                 ///< batches copied, one asynchronous copy each
   Counter copied_bytes;           ///< of these, the alignment between packets included
@@ -17,14 +17,14 @@ struct alignas(64) GatherCounters {
   Histogram batching;             ///< nanoseconds that the first packet of each batch waited for it to close
 };
 
-/// Written by the lcore that takes batches back from the consumer.
+/// `DeliverCounters` are written by the lcore that receives batches back from the consumer.
 struct alignas(64) DeliverCounters {
   Counter packets;    ///< that the consumer took
   Counter bytes;      ///< of these
   Histogram sending;  ///< nanoseconds from a batch seen done to all of it given to the transmit queue
 };
 
-/// What one path of an ingest run counts beyond its QueuePath.
+/// `IngestCounters` is what one path of an ingest run counts beyond its QueuePath.
 struct IngestCounters {
   GatherCounters gather;
   DeliverCounters deliver;

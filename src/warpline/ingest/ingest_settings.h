@@ -12,7 +12,7 @@
 
 namespace warpline::ingest {
 
-/// How packets get to where the consumer reads them.
+/// `IngestPath` is how packets get to where the consumer reads them.
 enum class IngestPath : std::uint8_t {
   copy,        ///< gathered into pinned memory, then one asynchronous copy per batch
   zerocopy,    ///< not at all: the consumer reads the mbufs, which a GPU reaches because they are pinned
@@ -32,7 +32,7 @@ constexpr auto names_of(IngestPath) { return enum_names<IngestPath>({"copy", "ze
   return path == IngestPath::device ? memory::MemoryKind::device : memory::MemoryKind::pinned;
 }
 
-/// What is done with each packet.
+/// `ConsumerKind` is what is done with each packet.
 enum class ConsumerKind : std::uint8_t {
   automatic,  ///< verify where the program makes the traffic or --verify is given, else sum
   verify,     ///< compares every byte with what the generator sends, and finds duplicates
@@ -41,7 +41,7 @@ enum class ConsumerKind : std::uint8_t {
 };
 constexpr auto names_of(ConsumerKind) { return enum_names<ConsumerKind>({"auto", "verify", "sum", "user"}); }
 
-/// What `ingest` is set beyond DatapathSettings.
+/// `IngestSettings` has what `ingest` is set beyond DatapathSettings.
 struct IngestSettings {
   IngestPath path = IngestPath::copy;
   ConsumerKind consumer = ConsumerKind::automatic;
@@ -55,15 +55,15 @@ struct IngestSettings {
   bool operator==(const IngestSettings&) const = default;
 };
 
-/// The most packets of a batch: of copies as many as a ready word counts in whole powers of two, of buffers that stay
-/// with the consumer as many as a loop handles at once.
+/// Returns the maximum packets of a batch: of copies as many as a ready word counts in whole powers of two, of buffers
+/// that stay with the consumer as many as a loop handles at once.
 inline constexpr std::uint16_t kLargestCopiedBatch = 32'768;
 inline constexpr std::uint16_t kLargestLentBatch = 512;
 
-/// Budget of one queue.
+/// `kDefaultBudget` is the budget of one queue.
 inline constexpr Bytes kDefaultBudget{64U << 20};
 
-/// One path's share of the budget.
+/// `BudgetShare` is one path's share of the budget.
 struct BudgetShare {
   Bytes packets;  ///< with the consumer
   Bytes frames;   ///< that packets become, with all that assembles them: half of the budget, or nothing

@@ -11,7 +11,7 @@
 
 namespace warpline::ingest {
 
-/// One word of a frame_sum(): `index` counts the frame's 8-byte words from 0.
+/// Returns one word of a frame_sum(): `index` counts the frame's 8-byte words from 0.
 [[nodiscard]] WARPLINE_HD inline std::uint64_t word_sum(std::uint64_t word, std::uint64_t index) {
   std::uint64_t x = word + (index + 1) * 0x9e3779b97f4a7c15U;
   x ^= x >> 32;
@@ -19,13 +19,13 @@ namespace warpline::ingest {
   return x ^ x >> 29;
 }
 
-/// What a frame's length adds to its frame_sum().
+/// Returns what a frame's length adds to its frame_sum().
 [[nodiscard]] WARPLINE_HD inline std::uint64_t length_sum(std::uint32_t length) {
   return word_sum(length, ~std::uint64_t{0} - 1);
 }
 
-/// Sums every byte of a frame, its place in the frame included: the sum of word_sum() over its 8-byte words, the last
-/// one filled up with zeros, and of the length. Any split into segments gives the same. Words are in the machine's
+/// Sums every byte of a frame together with its place in the frame: the sum of word_sum() over its 8-byte words, the
+/// last one filled up with zeros, and of the length. Any split into segments gives the same. Words are in the machine's
 /// order.
 [[nodiscard]] WARPLINE_HD inline std::uint64_t frame_sum(FrameRef frame) {
   std::uint64_t sum = length_sum(frame.length);
@@ -51,7 +51,7 @@ namespace warpline::ingest {
   return held == 0 ? sum : sum + word_sum(word, index);
 }
 
-/// Counts packets and bytes and sums all of them, for traffic that nobody here made.
+/// `ByteSum` counts packets and bytes and sums all of them, for traffic that the program did not make.
 class ByteSum {
  public:
   static constexpr bool kStateless = false;
@@ -60,7 +60,7 @@ class ByteSum {
     add(frame.length, frame_sum(frame));
     return Verdict::forward;
   }
-  /// One packet of `bytes` with that frame_sum().
+  /// Adds one packet of `bytes` with that frame_sum().
   WARPLINE_HD void add(std::uint32_t bytes, std::uint64_t sum) {
     ++tally_.packets;
     tally_.bytes += bytes;

@@ -11,7 +11,7 @@
 
 namespace warpline::ingest {
 
-/// The engine on a GPU that a path's settings and parts want.
+/// Makes the engine on a GPU that a path's settings and parts want.
 [[nodiscard]] inline handoff::GpuEngineSetup gpu_consumer_setup(const forward::StageParts& parts,
                                                                 const IngestParts& made) {
   handoff::GpuEngineSetup setup = forward::gpu_engine_setup(parts);
@@ -24,8 +24,8 @@ namespace warpline::ingest {
   return setup;
 }
 
-/// consume_on_host(), or the same on a GPU, for a consumer whose kernels some .cu file defines by WARPLINE_DEVICE_WORK
-/// (handoff/device_work.cuh).
+/// Does what consume_on_host() does, or the same on a GPU, for a consumer whose kernels some .cu file defines by
+/// WARPLINE_DEVICE_WORK (handoff/device_work.cuh).
 template <Consumer Work>
 [[nodiscard]] Result<std::unique_ptr<IngestStages>> consume_anywhere(const forward::StageParts& parts,
                                                                      const IngestSettings& settings, const Work& work) {

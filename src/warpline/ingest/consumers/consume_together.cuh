@@ -14,14 +14,14 @@ namespace warpline::ingest {
 
 inline constexpr unsigned kWarpLanes = 32;
 inline constexpr unsigned kFewestLanes = 4;
-/// Threads of a CTA that consumes.
+/// A CTA that consumes has `kConsumerThreads` threads.
 inline constexpr unsigned kConsumerThreads = 256;
-/// Descriptors that a CTA holds at a time: the largest batch.
+/// A CTA holds so many descriptors at a time: the largest batch.
 inline constexpr unsigned kHeldDescriptors = 512;
-/// Chunks of a frame that hold its head.
+/// The head of a frame lies in so many chunks.
 inline constexpr unsigned kHeadChunks = (PatternCheck::kMaxHead + sizeof(uint4) - 1) / sizeof(uint4);
 
-/// The lanes of a warp that share a frame, seen by one of them.
+/// `FrameLanes` are the lanes of a warp that share a frame, seen by one of them.
 struct FrameLanes {
   unsigned lane;   ///< of this thread, from 0
   unsigned lanes;  ///< a power of two
@@ -29,7 +29,7 @@ struct FrameLanes {
   uint4* head;     ///< room for kHeadChunks, of these lanes alone
 };
 
-/// What one lane sees of a frame: the chunks lane, lane + lanes, ...
+/// `LaneBytes` is what one lane sees of a frame: the chunks lane, lane + lanes, ...
 struct LaneBytes {
   const uint4* chunks;
   std::uint32_t length;
@@ -38,8 +38,8 @@ struct LaneBytes {
   [[nodiscard]] __device__ uint4 load(unsigned chunk) const { return chunk < count() ? chunks[chunk] : uint4{}; }
 };
 
-/// Whether a chunk's bytes from `begin` on are those of the pattern, as far as the frame goes. Patterns begin at even
-/// places and heads have even lengths, so two bytes at a time.
+/// Returns true if a chunk's bytes from `begin` on are those of the pattern, as far as the frame goes. Patterns begin
+/// at even places and heads have even lengths, so it compares two bytes at a time.
 [[nodiscard]] inline __device__ bool chunk_matches(const uint4& chunk, unsigned index, std::uint32_t head_bytes,
                                                    std::uint32_t length, const std::uint8_t* pattern) {
   const unsigned words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
@@ -55,7 +55,7 @@ struct LaneBytes {
   return same;
 }
 
-/// The verdict, which lane 0 alone has settled.
+/// Returns the verdict, which lane 0 alone has settled.
 [[nodiscard]] inline __device__ Verdict consume(const FrameLanes& lanes, const LaneBytes& bytes, PatternCheck& work) {
   constexpr unsigned kUnderWay = 4;
   const traffic::FramePattern& pattern = work.source().pattern;

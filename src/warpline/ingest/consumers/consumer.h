@@ -10,7 +10,7 @@
 
 namespace warpline::ingest {
 
-/// What a consumer counted itself, where it ran.
+/// `ConsumerTally` is what a consumer counted itself, where it ran.
 struct ConsumerTally {
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;
@@ -24,9 +24,9 @@ struct ConsumerTally {
   bool operator==(const ConsumerTally&) const = default;
 };
 
-/// What is done with each packet: a small value that an engine copies to each of its workers, as a Workload is. The
-/// verdict `forward` takes the packet, any other one drops it by that name. Afterwards the copies are merged.
-/// One that counts may have a `ConsumerTally tally() const`, which is reported.
+/// A `Consumer` is what is done with each packet: a small value that an engine copies to each of its workers, as a
+/// Workload is. The verdict `forward` consumes the packet, any other one drops it by that name. Afterwards the copies
+/// are merged. A consumer that counts may have a `ConsumerTally tally() const`, which is reported.
 template <typename W>
 concept Consumer = handoff::PacketWork<W> && std::copyable<W> && requires(W work, const W other) {
   { work.merge(other) } -> std::same_as<void>;

@@ -13,7 +13,7 @@
 
 namespace warpline::ingest {
 
-/// What a PatternCheck compares with, in memory that it reads: a host's, or a GPU's.
+/// `PatternSource` is what a PatternCheck compares with, in memory that it reads: a host's, or a GPU's.
 struct PatternSource {
   traffic::FramePattern pattern;  ///< with tables in the same memory
   ArrivalTable arrivals;          ///< without entries, duplicates are not looked for
@@ -21,19 +21,19 @@ struct PatternSource {
   std::uint64_t started = 0;      ///< ticks; what is stamped before is of an earlier run
 };
 
-/// Compares every byte of every packet with what the generator sends, and finds those that come a second time; counts
-/// packets and bytes that are right. As traffic/checker.h, for any number of workers at a time, on a host or a GPU;
-/// that a frame is reordered none of them can know.
+/// `PatternCheck` compares every byte of every packet with what the generator sends, finds packets that come a second
+/// time, and counts packets and bytes that are right. It does what traffic/checker.h does, for any number of workers at
+/// a time, on a host or a GPU, none of which can know that a frame is reordered.
 class PatternCheck {
  public:
   static constexpr bool kStateless = false;
-  /// Headers over IPv6, and the stamp.
+  /// A head has at most so many bytes: headers over IPv6, and the stamp.
   static constexpr std::uint32_t kMaxHead = 62 + traffic::kStampBytes;
 
   explicit PatternCheck(const PatternSource* source) : source_(source) {}
 
-  /// forward, or unstamped, corrupt or duplicate. A packet whose place in the arrival table was taken by a later round
-  /// counts as duplicate, so as missing, too.
+  /// Returns forward, unstamped, corrupt or duplicate. A packet whose place in the arrival table was taken by a later
+  /// round counts as duplicate, so as missing, too.
   WARPLINE_HD Verdict operator()(FrameRef frame) {
     const PatternSource& source = *source_;
     const std::uint32_t head_bytes = source.pattern.head_bytes();
@@ -45,7 +45,7 @@ class PatternCheck {
     return settle(stamp, frame.length, head_matches(head, stamp, frame.length) && rest_matches(frame, stamp));
   }
 
-  /// Whose frame it is: forward and its stamp, or unstamped, or corrupt where the stamp cannot be read.
+  /// Returns whose frame it is: forward and its stamp, or unstamped, or corrupt if the stamp cannot be read.
   WARPLINE_HD Verdict identify(const std::uint8_t* head, traffic::Stamp& stamp) const {
     const PatternSource& source = *source_;
     if (!source.pattern.read_stamp(head, stamp)) {
@@ -54,7 +54,7 @@ class PatternCheck {
     return stamp.stream() < source.streams && stamp.ticks >= source.started ? Verdict::forward : Verdict::unstamped;
   }
 
-  /// Length, MAC addresses and headers are those of the stamp's frame.
+  /// Returns true if length, MAC addresses and headers are those of the stamp's frame.
   WARPLINE_HD bool head_matches(const std::uint8_t* head, const traffic::Stamp& stamp, std::uint32_t length) const {
     const traffic::FramePattern& pattern = source_->pattern;
     const traffic::FramePlace place = pattern.place(stamp.sequence());
@@ -62,7 +62,7 @@ class PatternCheck {
            pattern.headers_match(place, stamp, head);
   }
 
-  /// The verdict on a frame whose bytes are `intact` or not, after it was counted.
+  /// Counts a frame whose bytes are `intact` or not, and returns the verdict on it.
   WARPLINE_HD Verdict settle(const traffic::Stamp& stamp, std::uint32_t length, bool intact) {
     if (!intact) return Verdict::corrupt;
     const ArrivalTable& arrivals = source_->arrivals;
@@ -77,7 +77,7 @@ class PatternCheck {
   [[nodiscard]] const ConsumerTally& tally() const { return tally_; }
 
  private:
-  /// The bytes behind the head, in whatever segments.
+  /// Compares the bytes behind the head, in whatever segments.
   [[nodiscard]] WARPLINE_HD bool rest_matches(FrameRef frame, const traffic::Stamp& stamp) const {
     const std::uint8_t* expected = source_->pattern.pattern(stamp);
     std::uint32_t skip = source_->pattern.head_bytes();

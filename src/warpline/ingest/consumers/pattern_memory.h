@@ -14,7 +14,7 @@
 
 namespace warpline::ingest {
 
-/// Owns what a PatternCheck compares with, in host memory or in that of one GPU.
+/// `PatternMemory` owns what a PatternCheck compares with, in host memory or in that of one GPU.
 class PatternMemory {
  public:
   struct Options {
@@ -23,11 +23,11 @@ class PatternMemory {
     bool finds_duplicates = true;  ///< false: frames come again and again, as on a static wire
     std::optional<int> gpu = {};   ///< CUDA ordinal; unset: host memory
   };
-  /// Copies the plan's tables. An environment error when there is no memory, or no such GPU.
+  /// Copies the plan's tables. It is an environment error if there is no memory, or no such GPU.
   [[nodiscard]] static Result<std::unique_ptr<PatternMemory>> create(const traffic::TrafficPlan& plan,
                                                                      const Options& options);
 
-  /// Where workers read it.
+  /// Returns the source where workers read it.
   [[nodiscard]] const PatternSource* source() const { return source_; }
   /// Returns the bytes of GPU memory that it takes.
   [[nodiscard]] Bytes gpu_bytes() const { return {device_ ? device_->size() : 0}; }
