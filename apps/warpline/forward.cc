@@ -108,18 +108,6 @@ class ForwardRun : ForwarderFrame {
     return runs_on_gpu(config_.forward.engine) || config_.pool.memory != memory::MemoryKind::host;
   }
 
-  /// far_queues is what the generator and checker of a loopback did, each worker with a queue pair of its own: whether
-  /// the rate that was asked for was kept.
-  [[nodiscard]] std::vector<traffic::QueueTotals> far_queues() const {
-    std::vector<traffic::QueueTotals> queues;
-    for (std::uint16_t i = 0; i < far_->options().workers; ++i) {
-      traffic::QueueTotals& queue = queues.emplace_back(far_->queue_totals(i));
-      queue.port = ports()[1].name();
-      queue.queue = i;
-    }
-    return queues;
-  }
-
   /// On a static wire the frames themselves say what was done to them.
   void prove(report::RunReport& report) const {
     if (proof_->by_buffers() && forwarder_->failure()) {
@@ -141,7 +129,7 @@ class ForwardRun : ForwarderFrame {
   int report(const report::LiveResult& live) {
     report::RunReport report = begin_report(live, ports());
     report.totals = totals();
-    if (far_ && !std::holds_alternative<std::monostate>(config_.traffic.rate)) report.queues = far_queues();
+    report.queues = far_queues();
     report.counted = report::counted_by(*forwarder_);
     if (uses_gpu()) report.gpu = gpu_totals(ports_->gpu_memory().value);
     if (proof_) prove(report);

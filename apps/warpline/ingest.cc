@@ -154,6 +154,7 @@ class IngestCommand : ForwarderFrame {
     std::optional<Error> failure = forwarder_->failure();
     const Result<std::optional<ingest::FrameTotals>> frames = paths_.end_frames();
     if (!frames && !failure) failure = frames.error();
+    report.queues = far_queues();
     report.ingest = ingest_report(*forwarder_, paths_, near, report.totals);
     report.ingest->consumer = config_.ingest.frame.empty() ? name(consumer_) : "frames";
     if (frames && *frames) add_frames(*report.ingest, **frames);

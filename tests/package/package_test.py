@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 sys.dont_write_bytecode = True
 from support import pcap
-from support.frames import ethernet, ip, udp
+from support.frames import ethernet, ip, mac, udp
 from support.namespaces import Namespace, veth
 
 BUILD = Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "build/release")
@@ -148,9 +148,10 @@ class Package(unittest.TestCase):
         """Ten frames of 16 packets, of which two lack one: the sum is of the bytes that came, in whichever memory."""
         lost = {35, 150}
         packets = {i: bytes((i * 7 + k) % 251 for k in range(1024)) for i in range(160) if i not in lost}
+        ends = "10.9.0.1", "10.9.0.2"
         sent = [
-            ethernet("02:00:00:00:00:02", "02:00:00:00:00:01", 0x0800, ip("10.9.0.1", "10.9.0.2", 17, udp("10.9.0.1", "10.9.0.2", 7, 8, datagram)))
-            for datagram in (struct.pack(">Q", number) + payload for number, payload in packets.items())
+            ethernet(mac("02:00:00:00:00:02"), mac("02:00:00:00:00:01"), 0x0800, ip(*ends, 17, udp(*ends, 7, 8, struct.pack(">Q", number) + payload)))
+            for number, payload in packets.items()
         ]
         captured = pcap.write(self.work / "frames.pcap", sent)
         said = run(build / "ingest_frames", f"net_pcap0,rx_pcap={captured},tx_pcap={self.work / 'out.pcap'}")

@@ -60,6 +60,18 @@ class Rate(Case):
         self.assertEqual(table["goals"][0]["loss_ratio"], 0.1)
 
     @needs_vnic
+    def test_packets_for_a_consumer(self):
+        """Of its own traffic, and of a wire's; what a port drops because no batch is free is lost."""
+        table = self.search("ingest --loopback --no-hugepages --engine inline", "--loss-ratio", "50%")
+        self.check(table["rows"][0], table["goals"])
+        for trial in table["rows"][0]["trials"]:
+            self.assertEqual(trial["verify"]["bad"], 0)
+        table = self.search("ingest --port net_vnic0,wire=static --verify --no-hugepages --engine inline", "--loss-ratio", "50%")
+        self.check(table["rows"][0], table["goals"])
+        lost = [trial for trial in table["rows"][0]["trials"] if trial["lost"]]
+        self.assertIn("net_vnic0 missed", {reason for trial in lost for reason in trial["drops"]})
+
+    @needs_vnic
     def test_a_generator_whose_frames_come_back(self):
         table = self.search("generate --port net_vnic0 --port net_vnic1 --no-hugepages", "--loss-ratio", "50%")
         self.assertEqual(table["interfaces"], 2)

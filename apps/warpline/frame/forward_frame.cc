@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <variant>
 
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/trace.h"
@@ -133,6 +134,17 @@ void ForwarderFrame::stop_if_done() {
 void ForwarderFrame::stop() {
   if (far_) far_->stop();
   if (forwarder_) forwarder_->stop();
+}
+
+std::vector<traffic::QueueTotals> ForwarderFrame::far_queues() const {
+  std::vector<traffic::QueueTotals> queues;
+  if (!far_ || std::holds_alternative<std::monostate>(config_.traffic.rate)) return queues;
+  for (std::uint16_t i = 0; i < far_->options().workers; ++i) {
+    traffic::QueueTotals& queue = queues.emplace_back(far_->queue_totals(i));
+    queue.port = ports()[1].name();
+    queue.queue = i;
+  }
+  return queues;
 }
 
 void ForwarderFrame::give_up() {

@@ -83,6 +83,10 @@ class ForwarderFrame : protected PathsFrame {
   /// Ends a run whose engine gives nothing back any more: what is in it stays there.
   void give_up();
 
+  /// Returns what the generator and checker of a loopback did at a rate, each worker with a queue pair of its own:
+  /// whether the rate that was asked for was kept. Nothing without a loopback or a rate.
+  [[nodiscard]] std::vector<traffic::QueueTotals> far_queues() const;
+
   /// Returns the GPUs of the run. `memory_bytes` is what the run took of their memory.
   [[nodiscard]] report::GpuTotals gpu_totals(std::uint64_t memory_bytes) const;
 

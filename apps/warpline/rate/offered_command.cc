@@ -74,7 +74,7 @@ Result<void> OfferedCommand::take_ports(const LoadedConfig& loaded) {
     interfaces_ += supplied ? 1 : 0;
   }
   if (interfaces_ != 0) return {};
-  const std::string loopback = name == "forward" ? "add --loopback, or " : "";
+  const std::string loopback = name == "forward" || name == "ingest" ? "add --loopback, or " : "";
   return no_load(name, loopback +
                            "use a port such as net_vnic0,wire=source; or search from the other end of its "
                            "cable: --of \"generate ...\"");
@@ -87,6 +87,9 @@ Result<void> OfferedCommand::take(const LoadedConfig& loaded) {
       if (config.forward.tx_first != 0) {
         return usage_error("cannot use --tx-first in --of", "what circulates on a wire has no rate", "leave it out");
       }
+      if (!config.forward.loopback) return take_ports(loaded);
+      break;
+    case config::Command::ingest:
       if (!config.forward.loopback) return take_ports(loaded);
       break;
     case config::Command::l3forward:
@@ -105,7 +108,7 @@ Result<void> OfferedCommand::take(const LoadedConfig& loaded) {
       source_ = LoadSource::client;
       break;
     default:
-      return no_load(std::string(name(loaded.command)), "use forward, l3forward, generate or message client");
+      return no_load(std::string(name(loaded.command)), "use forward, ingest, l3forward, generate or message client");
   }
   return {};
 }

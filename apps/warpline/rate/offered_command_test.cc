@@ -36,6 +36,9 @@ TEST(OfferedCommand, AGeneratorIsToldTheRate) {
               ElementsAre("generate", "--port", "net_null0", "--port", "net_null1", "--rate", "1234567.125pps",
                           "--seconds", "250ms", "--json"));
   EXPECT_EQ(parse("generate --port net_null0 --port net_null1")->interfaces(), 2U);
+  EXPECT_THAT(arguments("ingest --loopback --path zerocopy --batch adaptive"),
+              ElementsAre("ingest", "--loopback", "--path", "zerocopy", "--batch", "adaptive", "--rate",
+                          "1234567.125pps", "--seconds", "250ms", "--json"));
   EXPECT_THAT(parse("forward --loopback")->arguments(kQuarterSecond, 128),
               ElementsAre("forward", "--loopback", "--rate", "1234567.125pps", "--size", "128", "--seconds", "250ms",
                           "--json"));
@@ -56,6 +59,15 @@ TEST(OfferedCommand, WiresThatSupplyFramesAreToldTheRate) {
                   "net_vnic2,wire=static,size=128,rate=1234567.125pps", "--seconds", "250ms", "--json"));
 }
 
+TEST(OfferedCommand, AConsumersWiresAreToldTheRate) {
+  const auto command = parse("ingest --port net_vnic0,wire=static --verify");
+  ASSERT_TRUE(command.ok());
+  EXPECT_EQ(command->source(), LoadSource::wire);
+  EXPECT_THAT(command->arguments(kQuarterSecond, std::nullopt),
+              ElementsAre("ingest", "--verify", "--port", "net_vnic0,wire=static,rate=1234567.125pps", "--seconds",
+                          "250ms", "--json"));
+}
+
 TEST(OfferedCommand, AClientIsToldRequests) {
   EXPECT_THAT(arguments("message client --connect 127.0.0.1:7000"),
               ElementsAre("message", "client", "--connect", "127.0.0.1:7000", "--rate", "1234567", "--seconds", "250ms",
@@ -68,6 +80,7 @@ TEST(OfferedCommand, WhatOffersNoLoadIsRefused) {
   expect_refused(parse("bench list"), "nothing offers it load");
   expect_refused(parse("message server"), "message client");
   expect_refused(parse("forward --port net_null0"), "--loopback");
+  expect_refused(parse("ingest --port net_null0"), "--loopback");
   expect_refused(parse("l3forward --port net_null0 --address 10.0.0.1/24"), "wire=source");
   expect_refused(parse("generate --port net_null0 --role transmit"), "--role transmit");
   expect_refused(parse("forward --port net_vnic0,wire=source --tx-first 5"), "--tx-first");
@@ -78,6 +91,7 @@ TEST(OfferedCommand, WhatTheSearchSetsIsRefused) {
   expect_refused(parse("forward --loopback --seconds 5"), "--seconds");
   expect_refused(parse("forward --loopback --json"), "--json");
   expect_refused(parse("forward --loopback --packets 10"), "--packets");
+  expect_refused(parse("ingest --loopback --packets 10"), "--packets");
   expect_refused(parse("forward --loopback", {{"WARPLINE_FORWARD_PACKETS", "10"}}), "--packets");
   expect_refused(parse("message client --connect 127.0.0.1:7000 -n 5"), "--requests");
   expect_refused(parse("forward --port net_vnic0,wire=source,rate=5pps"), "rate=");
