@@ -96,6 +96,18 @@ Result<void> set_flows(const Value& value, Devargs& args) {
   return {};
 }
 
+/// `step=10@100ms`: ten times the rate from 100 ms on.
+Result<void> set_step(const Value& value, Devargs& args) {
+  constexpr std::uint64_t kMostTimes = 1'000'000;
+  const std::size_t at = value.text.find('@');
+  if (at == std::string_view::npos) return value.refuse("it has no time", "write step=10@100ms");
+  WARPLINE_TRY(const std::uint64_t times, (Value{value.key, value.text.substr(0, at)}.number(1, kMostTimes)));
+  WARPLINE_TRY(const Nanos after, parse_nanos(value.text.substr(at + 1), 1));
+  args.step = static_cast<double>(times);
+  args.step_nanos = static_cast<double>(after.value);
+  return {};
+}
+
 Result<void> set_pcap(const Value& value, Devargs& args) {
   if (value.text.empty()) return value.refuse("no file is named");
   args.pcap = value.text;
@@ -156,6 +168,7 @@ constexpr Key kKeys[] = {{"wire", set_wire},
                          {"cpu", set_cpu},
                          {"size", set_size},
                          {"flows", set_flows},
+                         {"step", set_step},
                          {"pcap", set_pcap},
                          {"buffer", set_buffer},
                          {"queues", set_queues},
@@ -212,9 +225,12 @@ Result<void> parse(std::string_view text, Devargs& args) {
   if (!args.pcap.empty() && args.wire != WireKind::source) {
     return usage_error(fmt::format("cannot replay {}", args.pcap), "only a source does", "add wire=source");
   }
+  const bool supplies = args.wire == WireKind::source || args.wire == WireKind::fixed;
+  if (args.step != 1 && (!supplies || rate.data() == nullptr)) {
+    return usage_error("cannot step", "only the rate of a source or a static wire does", "add wire=source,rate=1Mpps");
+  }
   // Whose rate it is, and in frames of which size, is known when all has been read.
   if (rate.data() == nullptr) return {};
-  const bool supplies = args.wire == WireKind::source || args.wire == WireKind::fixed;
   return supplies ? set_supply_rate(rate, args) : set_fault(args.faults, "rate", rate);
 }
 

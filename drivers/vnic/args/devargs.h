@@ -30,10 +30,12 @@ struct Devargs {
   WireKind wire = WireKind::loopback;
   std::string peer;  ///< name of the port at the other end
   EngineKind engine = EngineKind::inline_;
-  int engine_cpu = -1;                    ///< `cpu=`: of the engine's thread; -1: anywhere
-  std::uint32_t size = 64;                ///< of made frames, bytes without FCS
-  std::uint32_t flows = 64;               ///< of made frames
-  double packets_per_s = 0;               ///< of made frames and static ones; 0: as fast as asked for
+  int engine_cpu = -1;       ///< `cpu=`: of the engine's thread; -1: anywhere
+  std::uint32_t size = 64;   ///< of made frames, bytes without FCS
+  std::uint32_t flows = 64;  ///< of made frames
+  double packets_per_s = 0;  ///< of made frames and static ones; 0: as fast as asked for
+  double step = 1;           ///< times that rate, from `step_nanos` after the first frame on
+  double step_nanos = 0;
   std::string pcap;                       ///< replayed instead of made frames
   std::uint32_t buffer = 1 << 20;         ///< bytes of a queue's packet buffer
   std::uint16_t queues = kDefaultQueues;  ///< most queue pairs that the port offers

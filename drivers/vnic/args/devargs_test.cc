@@ -56,6 +56,18 @@ TEST(DevargsTest, ARateIsTheWiresButForASupply) {
   EXPECT_EQ(args.faults.bits_per_s, 0U);
 }
 
+TEST(DevargsTest, TheRateOfASupplyMayStep) {
+  Devargs args;
+  ASSERT_EQ(parse_devargs("wire=static,step=10@100ms,rate=3Mpps", args), 0);
+  EXPECT_EQ(args.step, 10);
+  EXPECT_EQ(args.step_nanos, 1e8);
+  for (const char* wrong :
+       {"wire=static,rate=3Mpps,step=10", "wire=static,rate=3Mpps,step=0@1ms", "step=10@1ms", "wire=source,step=10@1ms",
+        "rate=1gbit,step=10@1ms", "wire=source,rate=1Mpps,step=10@soon"}) {
+    EXPECT_NE(parse_devargs(wrong, args), 0) << wrong;
+  }
+}
+
 TEST(DevargsTest, AWireMayBeAPort) {
   Devargs args;
   ASSERT_EQ(parse_devargs("wire=net_vnic7", args), 0);

@@ -174,7 +174,8 @@ int Engine::reset(RxQueue& queue) {
   if (hardware_.args.wire == WireKind::fixed) {
     // The port's rate, in equal parts.
     const double queues = std::max<std::uint16_t>(1, hardware_.rx_queues);
-    state.schedule.start(hardware_.args.packets_per_s / queues);
+    const Devargs& args = hardware_.args;
+    state.schedule.start(SupplyRate(args.packets_per_s / queues, args.step, args.step_nanos));
   }
   if (copies_) {
     if (const int error = state.copies->lane.open(copy_engine_, RTE_NET_VNIC_RX, queue.id); error != 0) return error;

@@ -204,7 +204,7 @@ RTE_PMD_REGISTER_VDEV(net_vnic, driver);
 RTE_PMD_REGISTER_PARAM_STRING(
     net_vnic,
     "wire=loopback|source|sink|static|net_vnicN engine=inline|thread cpu=<int> size=<bytes> "
-    "flows=<int> rate=<rate> pcap=<path> buffer=<bytes> queues=<int> fast_free=0|1 seed=<int> "
+    "flows=<int> rate=<rate> step=<int>@<time> pcap=<path> buffer=<bytes> queues=<int> fast_free=0|1 seed=<int> "
     "loss=<0..1> burst_loss_enter=<0..1> burst_loss_leave=<0..1> burst_loss=<0..1> "
     "duplicate=<0..1> reorder=<0..1> reorder_depth=<int> corrupt=<0..1> truncate=<0..1> "
     "delay=<time> jitter=<time> queue_bytes=<bytes> ecn_bytes=<bytes> stall=<0..1> "

@@ -32,7 +32,7 @@ std::unique_ptr<Source> Source::open(const Devargs& args, int& status, std::stri
     status = -EINVAL;
   }
   if (status != 0) return nullptr;
-  if (args.packets_per_s > 0) source->nanos_per_frame_ = 1e9 / args.packets_per_s;
+  source->rate_ = SupplyRate(args.packets_per_s, args.step, args.step_nanos);
   return source;
 }
 
@@ -94,12 +94,12 @@ void Source::become(std::uint32_t flow) {
 
 bool Source::next(std::uint64_t now_nanos, Frame& frame) {
   frame.nanos = now_nanos;
-  if (nanos_per_frame_ != 0) {
+  if (!rate_.endless()) {
     const double elapsed = static_cast<double>(now_nanos - start_nanos_);
-    const auto arrived = static_cast<std::uint64_t>(elapsed / nanos_per_frame_) + 1;
+    const auto arrived = static_cast<std::uint64_t>(rate_.frames_by(elapsed)) + 1;
     if (scheduled_ >= arrived) return false;
     if (arrived - scheduled_ > kMaxBacklog) scheduled_ = arrived - kMaxBacklog;
-    const double offset = static_cast<double>(scheduled_) * nanos_per_frame_;
+    const double offset = rate_.nanos_of(static_cast<double>(scheduled_));
     frame.nanos = std::min(start_nanos_ + static_cast<std::uint64_t>(offset), now_nanos);
     ++scheduled_;
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "vnic/sources/supply_rate.h"
 #include "warpline/base/address.h"
 
 namespace warpline::vnic {
@@ -51,7 +52,7 @@ class Source {
   /// Makes handed_ a frame of that flow.
   void become(std::uint32_t flow);
 
-  double nanos_per_frame_ = 0;  ///< 0: there is always one
+  SupplyRate rate_;
   std::uint64_t start_nanos_ = 0;
   std::uint64_t scheduled_ = 0;  ///< frames since start_nanos_, made or skipped
 
