@@ -53,6 +53,7 @@ Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& c
   settings.connections = config.connections;
   settings.half_open = std::max<std::uint32_t>(config.connections / 2, 1);
   settings.ring_bytes = config.ring;
+  settings.populate_rings = config.populate;
   WARPLINE_CHECK(draw(settings.secret));
   return settings;
 }

@@ -38,6 +38,8 @@ void add_stream_options(std::vector<Option>& table) {
          count<Config>(of(&StreamConfig::connections), 1, 16'384));
   option("ring", Arity::single, "BYTES", "memory per connection and its window",
          power_of_two<Config>(of(&StreamConfig::ring), 64 << 10, 1 << 30));
+  option("populate", Arity::flag, "", "take the memory of all rings at the start, not as bytes come",
+         boolean<Config>(of(&StreamConfig::populate)));
 
   roles = {Role::receive};
   option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",

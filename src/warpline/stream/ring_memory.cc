@@ -20,7 +20,7 @@ Error no_room(const char* step, std::size_t bytes) {
 
 }  // namespace
 
-Result<RingMemory> RingMemory::create(std::uint32_t count, std::size_t bytes) {
+Result<RingMemory> RingMemory::create(std::uint32_t count, std::size_t bytes, bool populate) {
   const std::size_t all = bytes * count;
   void* const begin = mmap(nullptr, 2 * all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (begin == MAP_FAILED) return no_room("mmap", all);
@@ -36,6 +36,7 @@ Result<RingMemory> RingMemory::create(std::uint32_t count, std::size_t bytes) {
   close(file);
   errno = error;
   if (!mapped) return no_room("mmap", all);
+  if (populate && madvise(memory.begin_, 2 * all, MADV_POPULATE_WRITE) != 0) return no_room("madvise", all);
   return memory;
 }
 

@@ -9,12 +9,13 @@
 namespace warpline::stream {
 
 /// Rings of equal size in host memory, each mapped twice, one mapping behind the other: bytes that go around a ring's
-/// end lie in one piece. Pages are taken from the system as they are first written. Move-only owner; made on a control
-/// thread.
+/// end lie in one piece. Pages are taken from the system as they are first written, unless that was done before.
+/// Move-only owner; made on a control thread.
 class RingMemory {
  public:
-  /// Maps `count` rings of `bytes` each, a multiple of the page size. Errors: environment, if the system has no room.
-  [[nodiscard]] static Result<RingMemory> create(std::uint32_t count, std::size_t bytes);
+  /// Maps `count` rings of `bytes` each, a multiple of the page size; `populate`: takes their pages at once. Errors:
+  /// environment, if the system has no room.
+  [[nodiscard]] static Result<RingMemory> create(std::uint32_t count, std::size_t bytes, bool populate = false);
   RingMemory(RingMemory&& other) noexcept;  ///< owns what the other did, which owns nothing then
   RingMemory& operator=(RingMemory&& other) noexcept;
   ~RingMemory();

@@ -37,7 +37,8 @@ Result<void> check(const ReceiverSettings& settings) {
 
 Result<StreamReceiver> StreamReceiver::create(const ReceiverSettings& settings, Nanos now) {
   WARPLINE_CHECK(check(settings));
-  WARPLINE_TRY(RingMemory rings, RingMemory::create(settings.connections, settings.ring_bytes));
+  WARPLINE_TRY(RingMemory rings,
+               RingMemory::create(settings.connections, settings.ring_bytes, settings.populate_rings));
   return StreamReceiver(std::make_unique<ReceiverCore>(settings, std::move(rings), now));
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <deque>
@@ -169,6 +170,29 @@ TEST_F(ReceiverTest, GoesAroundTheRingInOnePiece) {
     static_cast<void>(replies_of(receiver_, now_));
     ASSERT_EQ(consume(receiver_, id), 7007U);
   }
+}
+
+TEST_F(ReceiverTest, TakesTheMemoryOfItsRingsAtOnceIfAsked) {
+  const auto pages = [](bool populate) {
+    ReceiverSettings settings = small_settings();
+    settings.ring_bytes = 1 << 20;
+    settings.populate_rings = populate;
+    rusage before{}, after{};
+    StreamReceiver receiver = receiver_with(settings);
+    Peer peer(receiver, 40000, 7);
+    EXPECT_TRUE(peer.open(milliseconds(1)));
+    const ConnectionId id = receiver.poll()->connection;
+    getrusage(RUSAGE_THREAD, &before);
+    for (std::uint64_t sent = 0; sent < 512 << 10; sent += 1024) {
+      peer.send(sent, 1024, milliseconds(1));
+      receiver.end_burst(milliseconds(1));
+      EXPECT_EQ(consume(receiver, id), 1024U);
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    return after.ru_minflt - before.ru_minflt;
+  };
+  EXPECT_LT(pages(true), 64);
+  EXPECT_GE(pages(false), 128);
 }
 
 TEST_F(ReceiverTest, TellsHowFarUrgentBytesGo) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "warpline/base/prefetch.h"
 #include "warpline/packet/frame_bytes.h"
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/stream/internal/accept_segment.h"
@@ -59,8 +60,10 @@ Disposition ReceiverCore::deliver(Connection& connection, const SegmentReading& 
   const bool had_ended = state.end_reached;
   const std::uint64_t had = state.next;
   const bool urgent = state.acknowledge_now;
-  const Acceptance acceptance = SegmentAcceptor(state).accept(segment);
   std::uint8_t* const ring = rings_.ring(table_.index_of(connection));
+  // Most segments are the next one. Of many connections the processor cannot guess where their bytes go.
+  prefetch_bytes<true>(ring + (state.next & (settings_.ring_bytes - 1)), std::min(segment.payload_length, kPrefetched));
+  const Acceptance acceptance = SegmentAcceptor(state).accept(segment);
   for (std::uint32_t i = 0; i < acceptance.count; ++i) {
     const SegmentPiece& piece = acceptance.pieces[i];
     std::uint8_t* const to = ring + (piece.offset & (settings_.ring_bytes - 1));
