@@ -25,7 +25,8 @@ set(bundled)
 set(lines)
 foreach(target IN LISTS executables)
   # A GPU host is news to these alone, and there is not room for all.
-  if(target MATCHES "_(test|bench)$" AND NOT target MATCHES "^(copies|flow|forward|gpu|handoff|ingest|inspect|memory|workload)_")
+  if(target MATCHES "_(test|bench)$"
+     AND NOT target MATCHES "^(copies|flow|forward|gpu|handoff|ingest|inspect|memory|stream|workload)_")
     continue()
   endif()
   if(target STREQUAL "warpline")

@@ -25,7 +25,7 @@ warpline_rooms(src/warpline/message/internal parts cc core transfer send receive
 # What is looked for in streams of bytes.
 warpline_module(inspect    LEVEL 1 USES base EXTERNAL fmt::fmt ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(flow       LEVEL 2 USES base packet EXTERNAL fmt::fmt ${WARPLINE_CUDA_LIBRARIES})
-warpline_module(stream     LEVEL 2 USES base packet)
+warpline_module(stream     LEVEL 2 USES base packet EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
 warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
 

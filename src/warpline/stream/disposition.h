@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "warpline/base/host_device.h"
+
 namespace warpline::stream {
 
 /// What became of a frame that reached a receiver of streams. All but the first three drop it, and each has a counter.
@@ -44,7 +46,7 @@ inline constexpr std::size_t kDispositions = 0
     ;
 
 /// True for all but `stored`, `no_payload` and `handled`.
-[[nodiscard]] constexpr bool is_drop(Disposition disposition) { return disposition > Disposition::handled; }
+[[nodiscard]] WARPLINE_HD constexpr bool is_drop(Disposition disposition) { return disposition > Disposition::handled; }
 
 /// Returns the disposition's name as it stands in reports.
 [[nodiscard]] constexpr std::string_view name(Disposition disposition) {

@@ -29,6 +29,18 @@ struct Acceptance {
   SegmentPiece pieces[kMaxPieces];
 };
 
+/// Segments of one connection that came one after the other, each of which begins where the one before it ended. All of
+/// them are plain() ones, and each joins() the one before it.
+struct SegmentRun {
+  std::uint32_t sequence = 0;    ///< of the first byte
+  std::uint32_t timestamp = 0;   ///< of the first segment
+  std::uint32_t length = 0;      ///< bytes of all segments, below 2^31
+  std::uint32_t largest = 0;     ///< bytes of the largest segment
+  std::uint32_t last_count = 0;  ///< how many of `last_begins` there are: as many as there are segments, if they fit
+  std::uint32_t
+      last_begins[ReceiveState::kRecent]{};  ///< where the last segments begin, from the run's begin; latest first
+};
+
 /// Decides on the segments of one connection (RFC 9293, 3.10.7.4, from the sequence number's check on), for host and
 /// device. SYN and RST are for who owns the connection: they do not come here.
 class SegmentAcceptor {
@@ -36,7 +48,7 @@ class SegmentAcceptor {
   WARPLINE_HD explicit SegmentAcceptor(ReceiveState& state) : state_(state) {}
 
   /// Decides, and enters what is to be copied as arrived: the caller copies before anybody is told of `next`.
-  [[nodiscard]] WARPLINE_HD Acceptance accept(const SegmentReading& segment) {
+  [[nodiscard]] WARPLINE_HD Acceptance accept(const SegmentFields& segment) {
     if (state_.timestamps) {
       if (!segment.has_timestamp) return {Disposition::no_timestamp, 0, {}};
       if (serial_distance(state_.timestamp, segment.timestamp) < 0) return refuse(Disposition::old_timestamp);
@@ -64,8 +76,63 @@ class SegmentAcceptor {
     return acceptance;
   }
 
+  /// Whether a segment may be part of a run: nothing but bytes, with an acknowledgement that is believed.
+  [[nodiscard]] WARPLINE_HD static bool plain(const ReceiveState& state, const SegmentFields& segment) {
+    return segment.payload_length != 0 && (segment.flags & kSpecialFlags) == packet::kTcpAck &&
+           (segment.has_timestamp || !state.timestamps) &&
+           segment.acknowledgement - state.oldest_acknowledgement <=
+               state.newest_acknowledgement - state.oldest_acknowledgement;
+  }
+
+  /// Whether a plain segment goes on where the one before it ended, with a timestamp that follows on that one's.
+  [[nodiscard]] WARPLINE_HD static bool joins(const ReceiveState& state, const SegmentFields& before,
+                                              const SegmentFields& segment) {
+    if (before.sequence + before.payload_length != segment.sequence) return false;
+    return !state.timestamps || segment.timestamp - before.timestamp < kTimestampStep;
+  }
+
+  /// Accepts a run of at most kLongestRun segments as if accept() had had one after the other: all of them are
+  /// `stored`, whole. False, and nothing changed, where that is not so, or is not plain to see.
+  [[nodiscard]] WARPLINE_HD bool accept_run(const SegmentRun& run) {
+    if (state_.end != ReceiveState::kNoEnd) return false;
+    if (state_.timestamps && run.timestamp - state_.timestamp >= kTimestampStart) return false;
+    const std::int64_t offset = offset_near(state_.next, run.sequence, state_.initial);
+    if (offset < static_cast<std::int64_t>(state_.next)) return false;
+    const auto begin = static_cast<std::uint64_t>(offset);
+    const ByteRange taken{begin, begin + run.length};
+    if (taken.end > state_.window_end) return false;
+    ReceivedRanges& ranges = state_.ranges;
+    const bool had_holes = ranges.count() != 0;
+    if (begin == state_.next) {
+      if (had_holes && ranges[0].begin < taken.end) return false;
+      if (state_.timestamps && begin == state_.acknowledged) state_.timestamp = run.timestamp;
+      state_.next = had_holes ? ranges.absorb_up_to(taken.end) : taken.end;
+    } else {
+      const std::uint32_t before = ranges.first_reaching(begin);
+      const bool grows = before < ranges.count() && ranges[before].begin < begin;
+      if (grows && ranges[before].end != begin) return false;
+      const std::uint32_t behind = before + (grows ? 1 : 0);
+      if (behind < ranges.count() && ranges[behind].begin < taken.end) return false;
+      if (!grows && ranges.count() == ReceivedRanges::kMax) return false;
+      (void)ranges.insert(taken);
+      for (std::uint32_t i = run.last_count; i != 0; --i) note_recent(begin + run.last_begins[i - 1]);
+    }
+    if (run.largest > state_.largest) state_.largest = run.largest;
+    if (had_holes || ranges.count() != 0 || !state_.duplicate.empty()) state_.acknowledge_now = true;
+    return true;
+  }
+
+  static constexpr std::uint32_t kLongestRun = 64;
+
  private:
-  [[nodiscard]] WARPLINE_HD static bool has(const SegmentReading& segment, std::uint8_t flag) {
+  static constexpr std::uint8_t kSpecialFlags =
+      packet::kTcpAck | packet::kTcpFin | packet::kTcpSyn | packet::kTcpRst | packet::kTcpUrg;
+  // The timestamps of a run are none older than that of the state, if its first lies so far behind that one at most,
+  // and each other one so far behind the one before it: the sum stays below 2^31.
+  static constexpr std::uint32_t kTimestampStart = 1U << 30;
+  static constexpr std::uint32_t kTimestampStep = (1U << 30) / kLongestRun;
+
+  [[nodiscard]] WARPLINE_HD static bool has(const SegmentFields& segment, std::uint8_t flag) {
     return (segment.flags & flag) != 0;
   }
 

@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "warpline/base/random.h"
+#include "warpline/stream/overlap_testing.h"
 
 namespace warpline::stream {
 namespace {
+
+using testing::for_each_overlap;
 
 constexpr std::uint32_t kInitial = 0xffff'fff0;  // sequence numbers wrap at byte 16
 
@@ -82,28 +85,6 @@ void expect_as_oracle(const ReceiveState& state, const ByteOracle& oracle, const
   for (std::uint32_t i = 0; i < ranges.size(); ++i) ASSERT_EQ(state.ranges[i], ranges[i]);
 }
 
-/// Every way in which `segments` ranges can lie to each other: their ends in every order, equal ones among them. Calls
-/// visit(begins and ends) for each, and returns how many there are.
-template <typename Visit>
-std::size_t for_each_overlap(std::uint32_t segments, const Visit& visit) {
-  const std::uint32_t points = 2 * segments;
-  std::vector<std::uint32_t> at(points, 0);
-  std::size_t visited = 0;
-  while (true) {
-    const std::uint32_t most = *std::ranges::max_element(at);
-    bool counts = true;
-    for (std::uint32_t i = 0; i < segments; ++i) counts = counts && at[2 * i] < at[2 * i + 1];
-    for (std::uint32_t value = 0; value < most; ++value) counts = counts && std::ranges::find(at, value) != at.end();
-    if (counts) {
-      visit(at);
-      ++visited;
-    }
-    std::uint32_t digit = 0;
-    while (digit < points && ++at[digit] == points) at[digit++] = 0;
-    if (digit == points) return visited;
-  }
-}
-
 void expect_overlaps_right(std::uint32_t segments, std::size_t known_count) {
   // The first point at the stream's first byte, or behind a hole; points apart by more than a byte.
   for (const std::uint64_t origin : {0U, 3U}) {
@@ -161,6 +142,106 @@ RC_GTEST_PROP(SegmentAcceptor, DoesAsTheOracleInAnyOrder, (std::uint64_t seed)) 
     place(acceptance, begin, number, bytes);
     expect_as_oracle(state, oracle, bytes);
   }
+}
+
+/// Segments of a stream that come in any order, most of them one behind the other.
+std::vector<SegmentFields> segments_in_disorder(Random& random, std::size_t count) {
+  std::vector<SegmentFields> segments;
+  std::uint64_t at = 0;
+  std::uint32_t timestamp = 1000;
+  while (segments.size() < count) {
+    const std::uint64_t fate = random.below(40);
+    if (fate == 0) at += 1 + random.below(60);
+    if (fate == 1) at -= random.below(std::min<std::uint64_t>(at, 60) + 1);
+    const auto length = static_cast<std::uint32_t>(fate == 2 ? 0 : 1 + random.below(30));
+    SegmentFields segment = segment_of(at, length);
+    timestamp += static_cast<std::uint32_t>(random.below(3));
+    segment.has_timestamp = fate != 3;
+    segment.timestamp = fate == 4 ? 990 : timestamp;
+    segment.acknowledgement = fate == 5 ? 7 : 0;
+    if (fate == 6) segment.flags |= packet::kTcpUrg;
+    if (fate == 7 && random.below(10) == 0) segment.flags |= packet::kTcpFin;
+    segments.push_back(segment);
+    at += length;
+    if (fate == 8) std::swap(segments.back(), segments[random.below(segments.size())]);
+    if (fate == 9) segments.push_back(segments[random.below(segments.size())]);
+  }
+  return segments;
+}
+
+/// Returns how many segments from `first` on are one run, and describes it; 0 if not even the first is plain.
+std::size_t find_run(const ReceiveState& state, const std::vector<SegmentFields>& segments, std::size_t first,
+                     SegmentRun& run) {
+  std::size_t end = first;
+  while (end < segments.size() && end - first < SegmentAcceptor::kLongestRun &&
+         SegmentAcceptor::plain(state, segments[end]) &&
+         (end == first || SegmentAcceptor::joins(state, segments[end - 1], segments[end]))) {
+    ++end;
+  }
+  if (end == first) return 0;
+  run.sequence = segments[first].sequence;
+  run.timestamp = segments[first].timestamp;
+  for (std::size_t i = first; i < end; ++i) {
+    run.length += segments[i].payload_length;
+    run.largest = std::max(run.largest, segments[i].payload_length);
+  }
+  for (std::size_t i = end; i > first && run.last_count < ReceiveState::kRecent; --i) {
+    run.last_begins[run.last_count++] = segments[i - 1].sequence - run.sequence;
+  }
+  return end - first;
+}
+
+bool same_states(const ReceiveState& a, const ReceiveState& b) {
+  bool same = a.next == b.next && a.end == b.end && a.timestamp == b.timestamp && a.end_reached == b.end_reached &&
+              a.acknowledge_now == b.acknowledge_now && a.largest == b.largest && a.duplicate == b.duplicate &&
+              std::ranges::equal(a.recent, b.recent) && a.ranges.count() == b.ranges.count();
+  for (std::uint32_t i = 0; same && i < a.ranges.count(); ++i) same = a.ranges[i] == b.ranges[i];
+  return same;
+}
+
+/// Returns how many segments were accepted in runs.
+std::size_t expect_runs_right(std::uint64_t seed) {
+  Random random(seed);
+  ReceiveState one = state_with_window(200 + random.below(3000));
+  one.timestamps = random.below(2) == 0;
+  one.timestamp = 1000;
+  ReceiveState by_runs = one;
+  const std::vector<SegmentFields> segments = segments_in_disorder(random, 400);
+  std::size_t in_runs = 0;
+  for (std::size_t at = 0; at < segments.size();) {
+    SegmentRun run;
+    const std::size_t count = find_run(by_runs, segments, at, run);
+    const bool taken = count != 0 && SegmentAcceptor(by_runs).accept_run(run);
+    const std::size_t end = at + (taken ? count : 1);
+    if (!taken) static_cast<void>(SegmentAcceptor(by_runs).accept(segments[at]));
+    if (taken) in_runs += count;
+    for (; at < end; ++at) {
+      const std::uint64_t begin = static_cast<std::uint64_t>(offset_near(one.next, segments[at].sequence, kInitial));
+      const Acceptance acceptance = SegmentAcceptor(one).accept(segments[at]);
+      if (!taken) continue;
+      EXPECT_EQ(acceptance.disposition, Disposition::stored);
+      EXPECT_EQ(acceptance.count, 1U);
+      EXPECT_EQ(acceptance.pieces[0].offset, begin);
+      EXPECT_EQ(acceptance.pieces[0].length, segments[at].payload_length);
+    }
+    EXPECT_TRUE(same_states(one, by_runs));
+    if (random.below(4) == 0) {
+      one.acknowledged = by_runs.acknowledged = one.next;
+      one.acknowledge_now = by_runs.acknowledge_now = false;
+      one.duplicate = by_runs.duplicate = {};
+    }
+  }
+  return in_runs;
+}
+
+TEST(SegmentAcceptor, AcceptsRunsAsOneSegmentAfterTheOther) {
+  std::size_t in_runs = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    in_runs += expect_runs_right(seed);
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(in_runs, 20'000U);
 }
 
 TEST(SegmentAcceptor, CutsASegmentThatCoversTooManyGaps) {

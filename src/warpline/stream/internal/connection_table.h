@@ -3,18 +3,17 @@
 
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "warpline/stream/internal/connection.h"
+#include "warpline/stream/internal/key_places.h"
 
 namespace warpline::stream {
 
-/// Connections by their ends: open addressing with linear probing, at most half full. Memory is taken by the
-/// constructor alone; one thread.
+/// Connections by their ends. Memory is taken by the constructor alone; one thread.
 class ConnectionTable {
  public:
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kNone = KeyPlaces::kNone;
 
   /// Has place for `capacity` connections. `secret` keeps peers from aiming at one place.
   ConnectionTable(std::uint32_t capacity, std::uint64_t secret)
@@ -32,10 +31,8 @@ class ConnectionTable {
 
   /// Returns the connection of these ends, or nullptr.
   [[nodiscard]] Connection* find(const ConnectionKey& key) {
-    for (std::size_t at = home(key);; at = next(at)) {
-      if (places_[at] == kNone) return nullptr;
-      if (connections_[places_[at]].key == key) return &connections_[places_[at]];
-    }
+    const std::uint32_t index = by_ends().find(key, key_of());
+    return index == kNone ? nullptr : &connections_[index];
   }
 
   /// Returns a new connection of ends that have none, otherwise as when it was made; nullptr if there is no place.
@@ -52,27 +49,13 @@ class ConnectionTable {
     connection.touched = before.touched;
     connection.wants_event = before.wants_event;
     connection.wants_reply = before.wants_reply;
-    std::size_t at = home(key);
-    while (places_[at] != kNone) at = next(at);
-    places_[at] = index;
+    by_ends().insert(key, index);
     ++size_;
     return &connection;
   }
 
   /// Forgets the ends of a connection: they may have another one. It keeps its place until release().
-  void unlink(const Connection& connection) {
-    std::size_t hole = home(connection.key);
-    const std::uint32_t index = index_of(connection);
-    while (places_[hole] != index) hole = next(hole);
-    // Entries behind that would no longer be found move up (Knuth, volume 3, 6.4, algorithm R).
-    for (std::size_t at = next(hole); places_[at] != kNone; at = next(at)) {
-      const std::size_t wanted = home(connections_[places_[at]].key);
-      if (((at - wanted) & mask()) < ((at - hole) & mask())) continue;
-      places_[hole] = places_[at];
-      hole = at;
-    }
-    places_[hole] = kNone;
-  }
+  void unlink(const Connection& connection) { by_ends().erase(index_of(connection), key_of()); }
 
   /// Frees the place of a connection that is no longer linked; its name is void.
   void release(Connection& connection) {
@@ -84,13 +67,17 @@ class ConnectionTable {
   }
 
  private:
-  [[nodiscard]] std::size_t mask() const { return places_.size() - 1; }
-  [[nodiscard]] std::size_t home(const ConnectionKey& key) const { return key.hash(secret_) & mask(); }
-  [[nodiscard]] std::size_t next(std::size_t at) const { return (at + 1) & mask(); }
+  struct KeyOf {
+    const Connection* connections;
+    [[nodiscard]] const ConnectionKey& operator()(std::uint32_t index) const { return connections[index].key; }
+  };
+
+  [[nodiscard]] KeyPlaces by_ends() { return {places_.data(), places_.size() - 1, secret_}; }
+  [[nodiscard]] KeyOf key_of() const { return {connections_.data()}; }
 
   std::uint64_t secret_;
   std::vector<Connection> connections_;
-  std::vector<std::uint32_t> places_;  ///< of the hash: an index of connections_ or kNone
+  std::vector<std::uint32_t> places_;  ///< of KeyPlaces: at most half of them taken
   std::uint32_t free_ = 0;
   std::uint32_t size_ = 0;
 };

@@ -5,9 +5,9 @@
 #include "warpline/base/prefetch.h"
 #include "warpline/packet/frame_bytes.h"
 #include "warpline/packet/headers/ethernet.h"
-#include "warpline/stream/internal/accept_segment.h"
 #include "warpline/stream/internal/address_words.h"
 #include "warpline/stream/internal/receiver_core.h"
+#include "warpline/stream/internal/take_segment.h"
 
 namespace warpline::stream {
 namespace {
@@ -54,16 +54,14 @@ Disposition ReceiverCore::take(FrameRef frame, bool checksums_are_right, Nanos n
 
 Disposition ReceiverCore::deliver(Connection& connection, const SegmentReading& segment, FrameRef frame, Nanos now) {
   ReceiveState& state = connection.receive;
-  // RFC 7323, 5.5: what was heard so long ago may have wrapped around.
-  constexpr std::int64_t kOldestTimestamp = 24LL * 24 * 3600 * 1'000'000'000;
-  if (now.value - connection.last_heard.value > kOldestTimestamp) state.timestamp = segment.timestamp;
+  if (is_forgotten(connection.last_heard, now)) state.timestamp = segment.timestamp;
   const bool had_ended = state.end_reached;
   const std::uint64_t had = state.next;
-  const bool urgent = state.acknowledge_now;
   std::uint8_t* const ring = rings_.ring(table_.index_of(connection));
   // Most segments are the next one. Of many connections the processor cannot guess where their bytes go.
   prefetch_bytes<true>(ring + (state.next & (settings_.ring_bytes - 1)), std::min(segment.payload_length, kPrefetched));
-  const Acceptance acceptance = SegmentAcceptor(state).accept(segment);
+  BurstNotes notes;
+  const Acceptance acceptance = take_segment(state, segment, notes);
   for (std::uint32_t i = 0; i < acceptance.count; ++i) {
     const SegmentPiece& piece = acceptance.pieces[i];
     std::uint8_t* const to = ring + (piece.offset & (settings_.ring_bytes - 1));
@@ -71,17 +69,15 @@ Disposition ReceiverCore::deliver(Connection& connection, const SegmentReading& 
     static_cast<void>(packet::gather(frame, segment.payload_offset + piece.skip, piece.length, to));
     counters_.bytes.add(piece.length);
   }
-  if (acceptance.disposition == Disposition::wrong_acknowledgement) {
-    state.acknowledge_now = urgent;
-    challenge(connection, now);
-    return acceptance.disposition;
-  }
-  touch(connection);
-  if (is_drop(acceptance.disposition) && acceptance.disposition != Disposition::duplicate)
-    return acceptance.disposition;
+  if (notes.challenges != 0) challenge(connection, now);
+  if (notes.touched) touch(connection);
+  if (!notes.heard) return acceptance.disposition;
   connection.last_heard = now;
-  if (segment.urgent != 0) take_urgent(connection, segment);
   connection.probes = 0;
+  if (notes.urgent_end > connection.urgent_end) {
+    connection.urgent_end = notes.urgent_end;
+    want_event(connection);
+  }
   if (connection.phase == Phase::last_ack && segment.acknowledgement == connection.send_next()) {
     remove(connection);
     return Disposition::handled;
@@ -115,15 +111,6 @@ Disposition ReceiverCore::take_reset(Connection& connection, const SegmentReadin
   return Disposition::handled;
 }
 
-/// RFC 9293, 3.8.5: the pointer only moves on, and the application is told before the bytes are there.
-void ReceiverCore::take_urgent(Connection& connection, const SegmentReading& segment) {
-  const ReceiveState& state = connection.receive;
-  const std::int64_t end = offset_near(state.next, segment.sequence, state.initial) + segment.urgent;
-  if (end <= static_cast<std::int64_t>(connection.urgent_end)) return;
-  connection.urgent_end = static_cast<std::uint64_t>(end);
-  want_event(connection);
-}
-
 void ReceiverCore::touch(Connection& connection) {
   if (connection.touched) return;
   connection.touched = true;
@@ -136,10 +123,9 @@ void ReceiverCore::end_burst(Nanos now) {
     if (!connection.touched) continue;
     connection.touched = false;
     const ReceiveState& state = connection.receive;
-    const std::uint64_t unacknowledged = state.next - state.acknowledged;
-    if (state.acknowledge_now || (unacknowledged != 0 && unacknowledged >= std::uint64_t{2} * state.largest)) {
+    if (wants_acknowledgement(state)) {
       want_reply(connection);
-    } else if (unacknowledged != 0 && connection.acknowledge_at == kNever) {
+    } else if (state.next != state.acknowledged && connection.acknowledge_at == kNever) {
       connection.acknowledge_at = Nanos{now.value + settings_.delayed_acknowledgement.value};
       arm(connection, connection.acknowledge_at);
     }

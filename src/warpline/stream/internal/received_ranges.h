@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "warpline/base/host_device.h"
@@ -20,6 +21,11 @@ struct ByteRange {
 class ReceivedRanges {
  public:
   static constexpr std::uint32_t kMax = 32;
+
+  /// Returns the bytes of an object with `count` ranges that tell all: the rest of it is as it may.
+  [[nodiscard]] WARPLINE_HD static constexpr std::size_t bytes(std::uint32_t count) {
+    return sizeof(ReceivedRanges) - (kMax - count) * sizeof(ByteRange);
+  }
 
   [[nodiscard]] WARPLINE_HD std::uint32_t count() const { return count_; }
   [[nodiscard]] WARPLINE_HD const ByteRange& operator[](std::uint32_t i) const { return ranges_[i]; }

@@ -66,7 +66,6 @@ class ReceiverCore {
   [[nodiscard]] Disposition take(FrameRef frame, bool checksums_are_right, Nanos now);
   [[nodiscard]] Disposition deliver(Connection& connection, const SegmentReading& segment, FrameRef frame, Nanos now);
   [[nodiscard]] Disposition take_reset(Connection& connection, const SegmentReading& segment, Nanos now);
-  void take_urgent(Connection& connection, const SegmentReading& segment);
   void touch(Connection& connection);
 
   // handshake.cc

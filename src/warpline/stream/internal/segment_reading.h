@@ -20,7 +20,11 @@ struct ConnectionKey {
   std::uint64_t remote[2] = {};
   std::uint16_t local_port = 0;   ///< in host byte order
   std::uint16_t remote_port = 0;  ///< in host byte order
-  bool operator==(const ConnectionKey&) const = default;
+
+  [[nodiscard]] WARPLINE_HD constexpr bool operator==(const ConnectionKey& other) const {
+    return local[0] == other.local[0] && local[1] == other.local[1] && remote[0] == other.remote[0] &&
+           remote[1] == other.remote[1] && local_port == other.local_port && remote_port == other.remote_port;
+  }
 
   /// Returns a hash that who does not know `secret` cannot aim at.
   [[nodiscard]] WARPLINE_HD constexpr std::uint64_t hash(std::uint64_t secret) const {
@@ -32,8 +36,8 @@ struct ConnectionKey {
   }
 };
 
-/// What a TCP segment's headers say, in host byte order.
-struct SegmentReading {
+/// What a TCP segment's headers say of its place in a stream, in host byte order.
+struct SegmentFields {
   Disposition disposition = Disposition::stored;  ///< `stored`, or why the frame is none for a connection
   std::uint8_t flags = 0;                         ///< packet::kTcpFin and the others
   bool has_timestamp = false;                     ///< whether it carries the timestamps option
@@ -44,7 +48,11 @@ struct SegmentReading {
   std::uint32_t timestamp_echo = 0;  ///< TSecr
   std::uint32_t payload_offset = 0;  ///< bytes from the FrameRef's first byte on
   std::uint32_t payload_length = 0;  ///< bytes
-  ConnectionKey key;                 ///< the ends; of a frame whose disposition is `malformed` or `unrelated` none
+};
+
+/// What a TCP segment's headers say.
+struct SegmentReading : SegmentFields {
+  ConnectionKey key;  ///< the ends; of a frame whose disposition is `malformed` or `unrelated` none
 };
 
 /// What a SYN offers (RFC 7323, RFC 2018). The peer's maximum segment size does not matter to who sends no bytes.

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <cuda/atomic>
+
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/stream/gpu/copy_by_warp.cuh"
+#include "warpline/stream/gpu/stream_lanes.h"
+#include "warpline/stream/internal/lane_layout.h"
+
+namespace warpline::stream {
+
+/// What a CTA keeps of the burst in hand, in shared memory.
+struct LaneBurst {
+  SegmentFields fields[LaneShape::kMostBurst];      ///< of each descriptor that begins a frame
+  std::uint32_t connection[LaneShape::kMostBurst];  ///< KeyPlaces::kNone: no segment for a connection
+  std::uint32_t touched[LaneShape::kMostBurst];     ///< connections that the burst brought segments of
+  std::uint32_t touched_count;
+  std::uint32_t pieces;
+  std::uint32_t for_host;
+  unsigned long long bytes;
+  std::uint32_t dispositions[kDispositions];
+};
+
+/// The head of a frame, fetched in words of 16 bytes: headers are read from it byte by byte, which over the bus would
+/// be a way of its own for each byte.
+struct FrameHead {
+  static constexpr unsigned kWords = 6;
+  uint4 words[kWords];
+  Segment parts[2];
+
+  /// Returns the frame of a descriptor, its head lying here.
+  __device__ FrameRef fetch(const Segment& frame) {
+    const auto at = reinterpret_cast<std::uintptr_t>(frame.data);
+    const auto skip = static_cast<std::uint32_t>(at % sizeof(uint4));
+    const auto* const source = reinterpret_cast<const uint4*>(at - skip);
+    uint4 held[kWords];
+#pragma unroll
+    for (unsigned i = 0; i < kWords; ++i) {
+      held[i] = i * sizeof(uint4) < skip + frame.length ? source[i] : uint4{0, 0, 0, 0};
+    }
+#pragma unroll
+    for (unsigned i = 0; i < kWords; ++i) words[i] = held[i];
+    const std::uint32_t here = min(static_cast<std::uint32_t>(sizeof(words)) - skip, frame.length);
+    parts[0] = {reinterpret_cast<std::uint8_t*>(words) + skip, here, 1, frame.verdict};
+    parts[1] = {frame.data + here, frame.length - here, 0, frame.verdict};
+    return {parts, 2, frame.length};
+  }
+};
+
+/// The phases of a burst, each by all threads of the CTA; between two of them lies a barrier.
+class LaneBurstWork {
+ public:
+  __device__ LaneBurstWork(const LaneView& lane, LaneBurst& burst, std::uint64_t sequence, std::uint32_t count)
+      : lane_(lane),
+        burst_(burst),
+        slot_(SlotLayout(lane.shape).slot(lane.slots, sequence)),
+        order_(*slot_.order),
+        sequence_(static_cast<std::uint32_t>(sequence)),
+        count_(count) {}
+
+  /// Takes the burst. Ends with a barrier, behind which everything that it wrote is there for whoever sees what the
+  /// calling thread then stores by a release.
+  __device__ void take() {
+    begin();
+    if (order_.changes != 0 || order_.tells != 0) carry_out_orders();
+    __syncthreads();
+    read_frames();
+    __syncthreads();
+    if (threadIdx.x < kWarp) decide();
+    __syncthreads();
+    copy_pieces();
+    __threadfence_system();
+    __syncthreads();
+    // The bytes are there: that they can be read is said first to consumers on the GPU, then to the host.
+    for (std::uint32_t i = threadIdx.x; i < burst_.touched_count; i += blockDim.x) {
+      const std::uint32_t index = burst_.touched[i];
+      cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(lane_.committed[index])
+          .store(lane_.connections[index].state.next, cuda::memory_order_relaxed);
+    }
+    __syncthreads();
+    write_records();
+    __syncthreads();
+  }
+
+ private:
+  __device__ void begin() {
+    if (threadIdx.x < kDispositions) burst_.dispositions[threadIdx.x] = 0;
+    if (threadIdx.x == 0) {
+      burst_.touched_count = 0;
+      burst_.pieces = 0;
+      burst_.for_host = 0;
+      burst_.bytes = 0;
+    }
+  }
+
+  [[nodiscard]] __device__ auto key_of() const {
+    return [connections = lane_.connections](std::uint32_t index) -> const ConnectionKey& {
+      return connections[index].key;
+    };
+  }
+  [[nodiscard]] __device__ KeyPlaces places() const { return {lane_.places, lane_.place_mask, lane_.secret}; }
+
+  /// The bounds are the host's promise; a lane holds to them all the same.
+  __device__ void carry_out_orders() {
+    if (threadIdx.x == 0) {
+      const std::uint32_t changes = min(order_.changes, lane_.shape.changes);
+      for (std::uint32_t i = 0; i < changes; ++i) change(slot_.changes[i]);
+    }
+    __syncthreads();
+    const std::uint32_t tells = min(order_.tells, lane_.shape.connections);
+    for (std::uint32_t i = threadIdx.x; i < tells; i += blockDim.x) {
+      const WindowTell tell = slot_.tells[i];
+      LaneConnection& connection = lane_.connections[tell.connection];
+      if (!connection.known || connection.generation != tell.generation) continue;
+      ReceiveState& state = connection.state;
+      if (tell.window_end > state.window_end) state.window_end = tell.window_end;
+      if (tell.acknowledged > state.acknowledged) state.acknowledged = tell.acknowledged;
+    }
+  }
+
+  __device__ void change(const ConnectionChange& change) {
+    LaneConnection& connection = lane_.connections[change.connection];
+    if (connection.known) {
+      places().erase(change.connection, key_of());
+      connection.known = false;
+    }
+    if (!change.add) return;
+    connection = LaneConnection{};
+    connection.key = change.key;
+    connection.generation = change.generation;
+    connection.last_heard = change.last_heard;
+    connection.known = true;
+    ReceiveState& state = connection.state;
+    state.initial = change.initial;
+    state.timestamps = change.timestamps;
+    state.timestamp = change.timestamp;
+    state.oldest_acknowledgement = state.newest_acknowledgement = change.acknowledgement;
+    state.window_end = change.window_end;
+    lane_.committed[change.connection] = 0;
+    places().insert(change.key, change.connection);
+  }
+
+  /// A thread a descriptor.
+  __device__ void read_frames() {
+    for (std::uint32_t begin = 0; begin < count_; begin += blockDim.x) {
+      const std::uint32_t i = begin + threadIdx.x;
+      Segment mine{nullptr, 0, 0, Verdict::forward};
+      if (i < count_) mine = slot_.segments[i];
+      // A frame begins where the descriptor before ends one.
+      unsigned more_before = __shfl_up_sync(kWholeWarp, static_cast<unsigned>(mine.more), 1);
+      if (threadIdx.x % kWarp == 0) more_before = i == 0 || i >= count_ ? 0 : slot_.segments[i - 1].more;
+      if (i >= count_) continue;
+      lane_.segments[i] = mine;
+      if (more_before != 0) {
+        burst_.connection[i] = KeyPlaces::kNone;
+        slot_.outcomes[i] = kGoesOn;
+      } else {
+        read_frame(i, mine);
+      }
+    }
+  }
+
+  __device__ void read_frame(std::uint32_t i, const Segment& mine) {
+    FrameHead head;
+    const FrameRef frame = mine.more == 0 ? head.fetch(mine) : frame_at(slot_.segments + i);
+    const bool checksums_are_right = (slot_.checksums_right[i / 32] >> i % 32 & 1) != 0;
+    SynOptions offered;
+    const SegmentReading reading = read_segment(frame, checksums_are_right, offered);
+    std::uint32_t index = KeyPlaces::kNone;
+    const bool special = (reading.flags & (packet::kTcpSyn | packet::kTcpRst)) != 0;
+    if (reading.disposition == Disposition::stored && !special && is_for_us(frame)) {
+      index = places().find(reading.key, key_of());
+    }
+    burst_.connection[i] = index;
+    if (index != KeyPlaces::kNone) {
+      burst_.fields[i] = reading;
+    } else if (reading.disposition == Disposition::wrong_checksum && is_for_us(frame)) {
+      slot_.outcomes[i] = static_cast<std::uint8_t>(Disposition::wrong_checksum);
+      atomicAdd(&burst_.dispositions[static_cast<unsigned>(Disposition::wrong_checksum)], 1);
+    } else {
+      slot_.outcomes[i] = kForHost;
+      atomicAdd(&burst_.for_host, 1);
+    }
+  }
+
+  /// As the host's receiver has it.
+  [[nodiscard]] __device__ bool is_for_us(FrameRef frame) const {
+    if (frame.head_length() < packet::EthernetView::kHeaderLength) return false;
+    const packet::EthernetView ethernet(frame.data());
+    bool same = (ethernet.source()[0] & 1) == 0;
+#pragma unroll
+    for (unsigned i = 0; i < 6; ++i) same = same && ethernet.destination()[i] == lane_.mac.bytes[i];
+    return same;
+  }
+
+  /// By the first warp: decides on 32 descriptors at a time, in their order. Those of one connection are a group, whose
+  /// segments are accepted as runs where that can be, and else one by one; groups go on beside each other.
+  __device__ void decide() {
+    const unsigned lane = threadIdx.x;
+    for (std::uint32_t base = 0; base < count_; base += kWarp) {
+      const std::uint32_t i = base + lane;
+      const std::uint32_t index = i < count_ ? burst_.connection[i] : KeyPlaces::kNone;
+      const bool active = index != KeyPlaces::kNone;
+      unsigned todo = __ballot_sync(kWholeWarp, active);
+      if (todo == 0) continue;
+      const unsigned group = __match_any_sync(kWholeWarp, index);
+      const unsigned before = group & ((1U << lane) - 1);
+      bool plain = false;
+      bool joined = false;
+      if (active) {
+        const ReceiveState& state = lane_.connections[index].state;
+        plain = SegmentAcceptor::plain(state, burst_.fields[i]);
+        joined = plain && before != 0 &&
+                 SegmentAcceptor::joins(state, burst_.fields[base + kWarp - 1 - __clz(before)], burst_.fields[i]);
+      }
+      const unsigned plain_ones = __ballot_sync(kWholeWarp, plain);
+      const unsigned joined_ones =
+          __ballot_sync(kWholeWarp, joined && (plain_ones & 1U << (kWarp - 1 - __clz(before))));
+      Disposition disposition = Disposition::stored;
+      while (todo != 0) {
+        // The group's first segment that is left, and those that join it.
+        const unsigned left = active ? group & todo : 0;
+        const unsigned first = left == 0 ? lane : __ffs(left) - 1;
+        const unsigned breaks = left & ~joined_ones & ~(1U << first);
+        const unsigned run = breaks == 0 ? left : left & ((1U << (__ffs(breaks) - 1)) - 1);
+        const std::uint32_t length = (run >> lane & 1) != 0 ? burst_.fields[i].payload_length : 0;
+        const std::uint32_t largest = __reduce_max_sync(group, length);
+        bool taken = false;
+        std::uint64_t begin = 0;
+        if (left != 0 && lane == first) {
+          LaneConnection& connection = touch(index);
+          if ((plain_ones >> lane & 1) != 0 && !is_forgotten(connection.last_heard, order_.now)) {
+            taken = accept_run(connection, base, run, largest, begin);
+          }
+          if (!taken) disposition = accept(connection, i);
+        }
+        const bool in_run = (__shfl_sync(kWholeWarp, static_cast<unsigned>(taken), first) & run >> lane & 1) != 0;
+        begin = __shfl_sync(kWholeWarp, begin, first);
+        if (in_run) {
+          const SegmentFields& fields = burst_.fields[i];
+          const std::uint64_t offset = begin + (fields.sequence - burst_.fields[base + first].sequence);
+          queue(index, i, {offset, 0, fields.payload_length});
+        }
+        todo &= ~__ballot_sync(kWholeWarp, in_run || (left != 0 && lane == first));
+      }
+      if (active) {
+        slot_.outcomes[i] = static_cast<std::uint8_t>(disposition);
+        atomicAdd(&burst_.dispositions[static_cast<unsigned>(disposition)], 1);
+      }
+      __syncwarp();
+    }
+  }
+
+  __device__ LaneConnection& touch(std::uint32_t index) {
+    LaneConnection& connection = lane_.connections[index];
+    if (connection.burst != sequence_) {
+      connection.burst = sequence_;
+      connection.notes = {};
+      burst_.touched[atomicAdd(&burst_.touched_count, 1)] = index;
+    }
+    return connection;
+  }
+
+  /// By the lane of the run's first segment: `run` has a bit for each of its segments, from `base` on.
+  __device__ bool accept_run(LaneConnection& connection, std::uint32_t base, unsigned run, std::uint32_t largest,
+                             std::uint64_t& begin) {
+    const SegmentFields& first = burst_.fields[base + __ffs(run) - 1];
+    const SegmentFields& last = burst_.fields[base + kWarp - 1 - __clz(run)];
+    SegmentRun segments;
+    segments.sequence = first.sequence;
+    segments.timestamp = first.timestamp;
+    segments.length = last.sequence + last.payload_length - first.sequence;
+    segments.largest = largest;
+    for (unsigned rest = run; rest != 0 && segments.last_count != ReceiveState::kRecent;) {
+      const unsigned at = kWarp - 1 - __clz(rest);
+      segments.last_begins[segments.last_count++] = burst_.fields[base + at].sequence - first.sequence;
+      rest &= ~(1U << at);
+    }
+    const std::uint64_t near = connection.state.next;
+    if (!SegmentAcceptor(connection.state).accept_run(segments)) return false;
+    begin = static_cast<std::uint64_t>(offset_near(near, first.sequence, connection.state.initial));
+    connection.notes.touched = true;
+    connection.notes.heard = true;
+    connection.last_heard = order_.now;
+    return true;
+  }
+
+  /// By one lane.
+  __device__ Disposition accept(LaneConnection& connection, std::uint32_t i) {
+    const SegmentFields& fields = burst_.fields[i];
+    if (is_forgotten(connection.last_heard, order_.now)) connection.state.timestamp = fields.timestamp;
+    const Acceptance acceptance = take_segment(connection.state, fields, connection.notes);
+    if (connection.notes.heard) connection.last_heard = order_.now;
+    for (std::uint32_t k = 0; k < acceptance.count; ++k) queue(burst_.connection[i], i, acceptance.pieces[k]);
+    return acceptance.disposition;
+  }
+
+  /// Has a part of the payload of frame `i` copied. The window's check, which the acceptor has made, is what proves
+  /// that it finds place in the ring.
+  __device__ void queue(std::uint32_t index, std::uint32_t i, const SegmentPiece& piece) {
+    const std::uint64_t ring = lane_.shape.ring_bytes;
+    std::uint8_t* to = lane_.rings + 2 * ring * index + (piece.offset & (ring - 1));
+    std::uint32_t skip = burst_.fields[i].payload_offset + piece.skip;
+    std::uint32_t left = piece.length;
+    for (std::uint32_t k = i; left != 0 && k < count_; ++k) {
+      const Segment segment = lane_.segments[k];
+      if (skip >= segment.length) {
+        skip -= segment.length;
+        continue;
+      }
+      const std::uint32_t here = min(left, segment.length - skip);
+      lane_.pieces[atomicAdd(&burst_.pieces, 1)] = {to, segment.data + skip, here};
+      to += here;
+      left -= here;
+      skip = 0;
+    }
+  }
+
+  /// A warp a piece.
+  __device__ void copy_pieces() {
+    const unsigned lane = threadIdx.x % kWarp;
+    const unsigned warp = threadIdx.x / kWarp;
+    const unsigned warps = blockDim.x / kWarp;
+    unsigned long long bytes = 0;
+    for (std::uint32_t base = warp; base < burst_.pieces; base += warps * kWarp) {
+      // A lane has one piece ready for the warp.
+      const std::uint32_t mine = base + lane * warps;
+      CopyPiece piece{nullptr, nullptr, 0};
+      if (mine < burst_.pieces) piece = lane_.pieces[mine];
+      bytes += piece.length;
+      for (unsigned k = 0; k < kWarp && base + k * warps < burst_.pieces; ++k) {
+        const std::uint64_t to = __shfl_sync(kWholeWarp, reinterpret_cast<std::uint64_t>(piece.to), k);
+        const std::uint64_t from = __shfl_sync(kWholeWarp, reinterpret_cast<std::uint64_t>(piece.from), k);
+        const std::uint32_t length = __shfl_sync(kWholeWarp, piece.length, k);
+        copy_by_warp(reinterpret_cast<std::uint8_t*>(to), reinterpret_cast<const std::uint8_t*>(from), length);
+      }
+    }
+    if (bytes != 0) atomicAdd(&burst_.bytes, bytes);
+  }
+
+  /// A warp a record, and the last one the result.
+  __device__ void write_records() {
+    const unsigned lane = threadIdx.x % kWarp;
+    const unsigned warps = blockDim.x / kWarp;
+    for (std::uint32_t i = threadIdx.x / kWarp; i < burst_.touched_count; i += warps) {
+      const std::uint32_t index = burst_.touched[i];
+      LaneConnection& connection = lane_.connections[index];
+      ReceiveState& state = connection.state;
+      ConnectionRecord& record = slot_.records[i];
+      const std::size_t bytes = offsetof(ReceiveState, ranges) + ReceivedRanges::bytes(state.ranges.count());
+      const auto* const from = reinterpret_cast<const std::uint64_t*>(&state);
+      auto* const to = reinterpret_cast<std::uint64_t*>(&record.state);
+      for (unsigned k = lane; k < bytes / sizeof(std::uint64_t); k += kWarp) to[k] = from[k];
+      __syncwarp();
+      if (lane != 0) continue;
+      record.connection = index;
+      record.generation = connection.generation;
+      record.notes = connection.notes;
+      record.acknowledge = connection.notes.touched && wants_acknowledgement(state);
+      if (record.acknowledge) state.acknowledged = state.next;
+      state.acknowledge_now = false;
+      state.duplicate = {};
+    }
+    if (threadIdx.x != 0) return;
+    slot_.result->records = burst_.touched_count;
+    slot_.result->for_host = burst_.for_host;
+    slot_.result->bytes = burst_.bytes;
+    for (unsigned i = 0; i < kDispositions; ++i) slot_.result->dispositions[i] = burst_.dispositions[i];
+  }
+
+  const LaneView& lane_;
+  LaneBurst& burst_;
+  BurstSlot slot_;
+  BurstOrder order_;
+  std::uint32_t sequence_;
+  std::uint32_t count_;
+};
+
+}  // namespace warpline::stream

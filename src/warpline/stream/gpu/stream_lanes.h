@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace warpline::stream {
+
+/// Threads of a lane's CTA.
+inline constexpr unsigned kLaneThreads = 512;
+
+/// Returns the address of the __global__ function (const LaneView* lanes, std::uint64_t first, std::uint64_t end), for
+/// CTAs of kLaneThreads: CTA i takes the bursts `[first, end)` of lane i, one after the other, each when it is ready,
+/// or ends when it is told to stop and no burst is ready. With `end` = `first` + 1 a launch is a burst. Where no device
+/// code is built it is not defined.
+[[nodiscard]] const void* stream_lanes_kernel();
+
+}  // namespace warpline::stream

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU's lanes against the host's. Skipped where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "warpline/stream/gpu/copy_by_warp.cuh"
+#include "warpline/stream/gpu/lane_testing.h"
+#include "warpline/stream/gpu/stream_lanes.h"
+#include "warpline/stream/overlap_testing.h"
+
+namespace warpline::stream::testing {
+namespace {
+
+/// Memory that host and GPU read and write in turns.
+std::shared_ptr<std::byte> managed(std::size_t size) {
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMallocManaged(&memory, size), cudaSuccess);
+  EXPECT_EQ(cudaMemset(memory, 0, size), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  return {static_cast<std::byte*>(memory), [](std::byte* data) { cudaFree(data); }};
+}
+
+/// Memory of the host that the GPU reaches over the bus.
+std::shared_ptr<std::byte> pinned(std::size_t size) {
+  void* memory = nullptr;
+  EXPECT_EQ(cudaHostAlloc(&memory, size, cudaHostAllocDefault), cudaSuccess);
+  std::memset(memory, 0, size);
+  return {static_cast<std::byte*>(memory), [](std::byte* data) { cudaFreeHost(data); }};
+}
+
+std::shared_ptr<std::byte> zeroed(std::size_t size) {
+  return {new std::byte[size](), [](const std::byte* data) { delete[] data; }};
+}
+
+bool no_gpu() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) != cudaSuccess || count == 0;
+}
+
+/// One burst by a launch.
+void take_on_gpu(const LaneView* lanes, std::uint64_t sequence) {
+  std::uint64_t end = sequence + 1;
+  void* arguments[] = {&lanes, &sequence, &end};
+  ASSERT_EQ(cudaLaunchKernel(stream_lanes_kernel(), dim3(1), dim3(kLaneThreads), arguments, 0, nullptr), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+std::uint64_t expect_lane_as_host(const LaneShape& shape, std::uint64_t seed, const LaneFaults& faults,
+                                  std::uint32_t longest, std::uint64_t bursts) {
+  TestLane on_gpu(shape, pinned, managed);
+  TestLane on_host(shape, zeroed, zeroed);
+  const std::shared_ptr<std::byte> views = pinned(sizeof(LaneView));
+  std::memcpy(views.get(), &on_gpu.view(), sizeof(LaneView));
+  LaneTraffic traffic(shape, seed, faults, longest, pinned);
+  HostLane host(on_host.view());
+  std::uint64_t stored = 0;
+  for (std::uint64_t sequence = 1; sequence <= bursts; ++sequence) {
+    SCOPED_TRACE(sequence);
+    const BurstSlot slot = on_gpu.slot(sequence);
+    const std::uint32_t count = traffic.fill(slot, on_host.slot(sequence));
+    on_gpu.make_ready(sequence, count);
+    take_on_gpu(reinterpret_cast<const LaneView*>(views.get()), sequence);
+    EXPECT_EQ(on_gpu.view().done[sequence & (shape.slots - 1)].value, sequence << 32);
+    host.take(sequence, count);
+    expect_same_answers(slot, on_host.slot(sequence), count);
+    if (::testing::Test::HasFatalFailure()) return 0;
+    stored += slot.result->dispositions[0];
+    traffic.learn(slot);
+  }
+  for (std::uint32_t i = 0; i < shape.connections; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(on_gpu.view().committed[i], on_host.view().committed[i]);
+    expect_same_states(on_gpu.view().connections[i].state, on_host.view().connections[i].state);
+  }
+  EXPECT_EQ(std::memcmp(on_gpu.rings().data(), on_host.rings().data(), on_host.rings_bytes()), 0);
+  return stored;
+}
+
+TEST(StreamLanes, DoAsTheHostDoes) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU";
+  std::uint64_t stored = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const LaneFaults faults{random.below(2) * random.below(300), random.below(2) * random.below(300),
+                            random.below(2) * random.below(300), random.below(2) * random.below(200)};
+    const LaneShape shape{.connections = 1 + static_cast<std::uint32_t>(random.below(seed % 2 == 0 ? 3 : 100)),
+                          .burst = static_cast<std::uint32_t>(32 + random.below(993)),
+                          .slots = 2,
+                          .changes = 100,
+                          .ring_bytes = 1U << (10 + random.below(7))};
+    stored += expect_lane_as_host(shape, seed, faults, static_cast<std::uint32_t>(1 + random.below(1448)), 40);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(stored, 10'000U);
+}
+
+/// Every way in which four segments, or fewer, can lie to each other: each way is a connection of its own.
+TEST(StreamLanes, TakeEveryOverlapAsTheHostDoes) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU";
+  constexpr std::uint32_t kUnit = 3;
+  constexpr std::uint32_t kAtOnce = 256;
+  const std::size_t known[] = {13, 409, 23917};
+  for (std::uint32_t segments = 2; segments <= 4; ++segments) {
+    std::vector<std::vector<std::uint32_t>> ways;
+    for_each_overlap(segments, [&](const std::vector<std::uint32_t>& at) { ways.push_back(at); });
+    ASSERT_EQ(ways.size(), known[segments - 2]);
+    const LaneShape shape{.connections = kAtOnce, .burst = 1024, .slots = 2, .changes = kAtOnce, .ring_bytes = 64};
+    TestLane on_gpu(shape, pinned, managed);
+    TestLane on_host(shape, zeroed, zeroed);
+    const std::shared_ptr<std::byte> views = pinned(sizeof(LaneView));
+    std::memcpy(views.get(), &on_gpu.view(), sizeof(LaneView));
+    HostLane host(on_host.view());
+    OverlapTraffic traffic(pinned);
+    std::uint64_t sequence = 0;
+    for (std::size_t first = 0; first < ways.size(); first += kAtOnce) {
+      ++sequence;
+      const std::span<const std::vector<std::uint32_t>> some(ways.data() + first,
+                                                             std::min<std::size_t>(kAtOnce, ways.size() - first));
+      const std::uint32_t count = traffic.fill(on_gpu.slot(sequence), on_host.slot(sequence), some, kUnit);
+      on_gpu.make_ready(sequence, count);
+      take_on_gpu(reinterpret_cast<const LaneView*>(views.get()), sequence);
+      host.take(sequence, count);
+      expect_same_answers(on_gpu.slot(sequence), on_host.slot(sequence), count);
+      ASSERT_EQ(std::memcmp(on_gpu.rings().data(), on_host.rings().data(), on_host.rings_bytes()), 0);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+__global__ void copy_pieces_one_by_one(const CopyPiece* pieces, std::uint32_t count) {
+  const std::uint32_t i = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
+  if (i < count) copy_by_warp(pieces[i].to, pieces[i].from, pieces[i].length);
+}
+
+TEST(CopyByWarp, CopiesFromAnyPlaceToAnyPlaceAndNothingElse) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU";
+  constexpr std::uint32_t kRoom = 9216;
+  const std::uint32_t lengths[] = {1, 2, 15, 16, 17, 31, 33, 511, 512, 513, 1448, 2047, 2048, 2049, 8944};
+  const std::size_t count = 16 * 16 * std::size(lengths);
+  const std::shared_ptr<std::byte> from = managed(kRoom);
+  const std::shared_ptr<std::byte> to = managed(count * kRoom);
+  const std::shared_ptr<std::byte> list = managed(count * sizeof(CopyPiece));
+  for (std::uint32_t i = 0; i < kRoom; ++i) from.get()[i] = static_cast<std::byte>(mix64(i) | 1);
+  auto* const pieces = reinterpret_cast<CopyPiece*>(list.get());
+  std::uint32_t made = 0;
+  for (std::uint32_t a = 0; a < 16; ++a) {
+    for (std::uint32_t b = 0; b < 16; ++b) {
+      for (const std::uint32_t length : lengths) {
+        pieces[made] = {reinterpret_cast<std::uint8_t*>(to.get()) + std::size_t{made} * kRoom + 32 + a,
+                        reinterpret_cast<const std::uint8_t*>(from.get()) + b, length};
+        ++made;
+      }
+    }
+  }
+  copy_pieces_one_by_one<<<(made + 15) / 16, 512>>>(pieces, made);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  for (std::uint32_t i = 0; i < made; ++i) {
+    const auto* const room = reinterpret_cast<const std::uint8_t*>(to.get()) + std::size_t{i} * kRoom;
+    const CopyPiece& piece = pieces[i];
+    ASSERT_EQ(std::memcmp(piece.to, piece.from, piece.length), 0) << i;
+    const bool clean =
+        std::all_of(room, static_cast<const std::uint8_t*>(piece.to), [](std::uint8_t byte) { return byte == 0; }) &&
+        std::all_of(piece.to + piece.length, const_cast<std::uint8_t*>(room) + kRoom,
+                    [](std::uint8_t byte) { return byte == 0; });
+    ASSERT_TRUE(clean) << i;
+  }
+}
+
+}  // namespace
+}  // namespace warpline::stream::testing

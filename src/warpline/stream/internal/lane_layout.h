@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "warpline/base/address.h"
+#include "warpline/base/frame.h"
+#include "warpline/base/host_device.h"
+#include "warpline/base/units.h"
+#include "warpline/stream/gpu/lane_shape.h"
+#include "warpline/stream/internal/key_places.h"
+#include "warpline/stream/internal/take_segment.h"
+
+namespace warpline::stream {
+
+// What host and GPU tell each other on a lane: the segments of a receive queue, a burst at a time, by one CTA. The host
+// owns handshakes, timers, ends and replies, and so the list of connections; the lane owns what of each connection's
+// bytes has arrived. A burst's slot lies in pinned memory:
+//
+//   the host writes:  BurstOrder, Segment[burst], one bit a descriptor (checksums are right), ConnectionChange[],
+//                     WindowTell[]; then the slot's ready word
+//   the lane writes:  the bytes of streams and how far they reach, then ConnectionRecord[], BurstResult and one byte a
+//                     descriptor; then the slot's done word, with which the frames are the host's again
+//
+// Words hold the burst's sequence, counted from 1, in their upper half; ready words the descriptors' number in the
+// lower.
+
+/// A connection that the lane is to receive for from now on, or no more.
+struct ConnectionChange {
+  std::uint32_t connection = 0;
+  std::uint32_t generation = 0;
+  bool add = false;                   ///< else remove; what follows is for those that are added
+  bool timestamps = false;            ///< as in ReceiveState, which is otherwise as when it was made
+  std::uint32_t initial = 0;          ///< likewise, as are the following
+  std::uint32_t acknowledgement = 0;  ///< the only one that is believed
+  std::uint32_t timestamp = 0;
+  std::uint64_t window_end = 0;
+  Nanos last_heard{};
+  ConnectionKey key;
+};
+
+/// What a connection's peer was told, or may be told next.
+struct WindowTell {
+  std::uint32_t connection = 0;
+  std::uint32_t generation = 0;
+  std::uint64_t window_end = 0;
+  std::uint64_t acknowledged = 0;
+};
+
+/// The head of a burst's slot.
+struct BurstOrder {
+  Nanos now{};
+  std::uint32_t changes = 0;  ///< how many; they come before all tells
+  std::uint32_t tells = 0;
+};
+
+/// What a burst did to one connection, with its state as it was when the burst had been taken. Of the state's ranges
+/// only those are written that there are.
+struct alignas(16) ConnectionRecord {
+  std::uint32_t connection = 0;
+  std::uint32_t generation = 0;
+  BurstNotes notes;
+  bool acknowledge = false;  ///< whether an acknowledgement is due: the lane takes it for sent
+  alignas(16) ReceiveState state;
+};
+
+/// What a burst did in all.
+struct BurstResult {
+  std::uint32_t records = 0;
+  std::uint32_t for_host = 0;  ///< frames whose outcome is kForHost
+  std::uint64_t bytes = 0;     ///< stored
+  std::uint32_t dispositions[kDispositions]{};
+};
+
+/// The outcome of a descriptor is a Disposition or one of these.
+inline constexpr std::uint8_t kForHost =
+    0xfe;                                      ///< no segment for a connection of the lane's: the host is to look at it
+inline constexpr std::uint8_t kGoesOn = 0xff;  ///< it goes on with the frame of the descriptor before it
+
+/// A slot's parts.
+struct BurstSlot {
+  BurstOrder* order;
+  Segment* segments;
+  std::uint32_t* checksums_right;
+  ConnectionChange* changes;
+  WindowTell* tells;
+  BurstResult* result;
+  std::uint8_t* outcomes;
+  ConnectionRecord* records;
+};
+
+/// Where the parts of a lane's memory lie that host and GPU share.
+class SlotLayout {
+ public:
+  explicit WARPLINE_HD SlotLayout(const LaneShape& shape) : shape_(shape) {
+    constexpr std::size_t kLine = 64;
+    std::size_t end = 0;
+    const auto place = [&end](std::size_t bytes) {
+      const std::size_t at = end;
+      end = (end + bytes + kLine - 1) / kLine * kLine;
+      return at;
+    };
+    place(sizeof(BurstOrder));
+    segments_ = place(shape.burst * sizeof(Segment));
+    checksums_ = place((shape.burst + 31) / 32 * sizeof(std::uint32_t));
+    changes_ = place(shape.changes * sizeof(ConnectionChange));
+    tells_ = place(shape.connections * sizeof(WindowTell));
+    result_ = place(sizeof(BurstResult));
+    outcomes_ = place(shape.burst);
+    records_ = place(shape.burst * sizeof(ConnectionRecord));
+    stride_ = end;
+  }
+
+  /// Returns the bytes of all slots.
+  [[nodiscard]] WARPLINE_HD std::size_t total() const { return stride_ * shape_.slots; }
+  [[nodiscard]] WARPLINE_HD BurstSlot slot(std::byte* slots, std::uint64_t sequence) const {
+    std::byte* const at = slots + stride_ * (sequence & (shape_.slots - 1));
+    return {reinterpret_cast<BurstOrder*>(at),
+            reinterpret_cast<Segment*>(at + segments_),
+            reinterpret_cast<std::uint32_t*>(at + checksums_),
+            reinterpret_cast<ConnectionChange*>(at + changes_),
+            reinterpret_cast<WindowTell*>(at + tells_),
+            reinterpret_cast<BurstResult*>(at + result_),
+            reinterpret_cast<std::uint8_t*>(at + outcomes_),
+            reinterpret_cast<ConnectionRecord*>(at + records_)};
+  }
+
+ private:
+  LaneShape shape_;
+  std::size_t segments_, checksums_, changes_, tells_, result_, outcomes_, records_, stride_;
+};
+
+/// A word alone on its line of the cache.
+struct alignas(64) LaneWord {
+  std::uint64_t value;
+};
+
+/// A connection as the lane knows it.
+struct LaneConnection {
+  ReceiveState state;
+  BurstNotes notes;  ///< of `burst`
+  ConnectionKey key;
+  std::uint32_t generation;
+  std::uint32_t burst;  ///< sequence of the last burst that brought a segment of it; 0: none did
+  Nanos last_heard;
+  bool known;  ///< whether it is the lane's
+};
+
+/// Bytes on their way from a frame into a ring.
+struct CopyPiece {
+  std::uint8_t* to;
+  const std::uint8_t* from;
+  std::uint32_t length;
+};
+
+/// All that a lane works with; a kernel has it from memory of its GPU.
+struct LaneView {
+  LaneShape shape;
+  MacAddress mac;
+  std::uint64_t secret;
+  std::size_t place_mask;  ///< one less than there are places
+  // In pinned memory.
+  LaneWord* ready;
+  LaneWord* done;
+  LaneWord* stop;  ///< not 0: the lane ends when there is no burst
+  std::byte* slots;
+  // In memory of the GPU.
+  LaneConnection* connections;
+  std::uint32_t* places;
+  CopyPiece* pieces;         ///< kMostPieces for each descriptor of a burst
+  Segment* segments;         ///< the burst's descriptors
+  std::uint64_t* committed;  ///< of each connection: how many bytes of its stream can be read
+  std::uint8_t* rings;       ///< of connection i from 2 * ring_bytes * i on, each mapped twice
+};
+
+/// A frame in pieces is cut where its descriptors are, and where gaps are.
+inline constexpr std::uint32_t kMostPieces = Acceptance::kMaxPieces + 1;
+
+[[nodiscard]] constexpr std::size_t places_of(const LaneShape& shape) {
+  return std::bit_ceil(std::size_t{shape.connections} * 2);
+}
+
+/// Where the parts of a lane's memory lie: what host and GPU share, and what is the lane's alone. Both begin as zeros,
+/// but for the places, which are KeyPlaces::kNone.
+class LaneLayout {
+ public:
+  explicit LaneLayout(const LaneShape& shape) : shape_(shape) {
+    std::size_t end = 0;
+    const auto place = [&end](std::size_t bytes) {
+      const std::size_t at = end;
+      end = (end + bytes + 255) / 256 * 256;
+      return at;
+    };
+    connections_ = place(shape.connections * sizeof(LaneConnection));
+    places_ = place(places_of(shape) * sizeof(std::uint32_t));
+    pieces_ = place(std::size_t{shape.burst} * kMostPieces * sizeof(CopyPiece));
+    segments_ = place(shape.burst * sizeof(Segment));
+    committed_ = place(shape.connections * sizeof(std::uint64_t));
+    own_ = end;
+  }
+
+  [[nodiscard]] std::size_t shared_bytes() const { return words() + SlotLayout(shape_).total(); }
+  [[nodiscard]] std::size_t own_bytes() const { return own_; }
+  [[nodiscard]] std::size_t places_begin() const { return places_; }  ///< in the lane's own memory
+
+  /// Returns the lane of that memory. `rings` is as LaneView has it.
+  [[nodiscard]] LaneView view(std::byte* shared, std::byte* own, std::uint8_t* rings, const MacAddress& mac,
+                              std::uint64_t secret) const {
+    auto* const word = reinterpret_cast<LaneWord*>(shared);
+    return {.shape = shape_,
+            .mac = mac,
+            .secret = secret,
+            .place_mask = places_of(shape_) - 1,
+            .ready = word + 1,
+            .done = word + 1 + shape_.slots,
+            .stop = word,
+            .slots = shared + words(),
+            .connections = reinterpret_cast<LaneConnection*>(own + connections_),
+            .places = reinterpret_cast<std::uint32_t*>(own + places_),
+            .pieces = reinterpret_cast<CopyPiece*>(own + pieces_),
+            .segments = reinterpret_cast<Segment*>(own + segments_),
+            .committed = reinterpret_cast<std::uint64_t*>(own + committed_),
+            .rings = rings};
+  }
+
+ private:
+  [[nodiscard]] std::size_t words() const { return (1 + 2 * std::size_t{shape_.slots}) * sizeof(LaneWord); }
+
+  LaneShape shape_;
+  std::size_t connections_, places_, pieces_, segments_, committed_, own_;
+};
+
+}  // namespace warpline::stream
