@@ -186,7 +186,8 @@ class Veth(VethCase):
         socks = [self.connect() for _ in range(3)]
         for sock in socks:
             sock.sendall(b"abc")
-        program.wait_for("stderr", r"^ *\d+\.\d+ +\d+\.\d+ +3 ")
+        while any(self.unacknowledged(sock) for sock in socks):
+            program.process.poll()
         report = self.stopped(program)
         for sock in socks:
             with self.assertRaises(ConnectionResetError):

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of `warpline stream` and what every report of theirs must hold."""
 
+import fcntl
 import hashlib
 import random
 import signal
 import socket
+import sys
+import termios
 
 from support.case import Case
 from support.namespaces import Namespace, veth
@@ -74,6 +77,10 @@ class VethCase(StreamCase):
         sock.settimeout(PATIENCE)
         sock.connect((address, PORT))
         return sock
+
+    def unacknowledged(self, sock):
+        """Bytes that the other end has not told to have."""
+        return int.from_bytes(fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
     def farewell(self, sock):
         """Ends what is sent, and waits for the other end: all bytes are where they belong then."""
