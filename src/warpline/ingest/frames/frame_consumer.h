@@ -9,6 +9,9 @@ struct CUstream_st;
 
 namespace warpline::ingest {
 
+/// So many frames of a path are on a GPU's stream at a time, at most: then the next one waits.
+inline constexpr std::uint32_t kMostFramesInWork = 64;
+
 /// A frame that packets have been placed in, for who asked for frames. It lies in the memory of a GPU, or in that of
 /// the host where the CPU makes frames.
 struct ReadyFrame {

@@ -59,9 +59,6 @@ class StreamFrames final : public FrameSink, public BatchAssembly {
   [[nodiscard]] Bytes gpu_bytes() const override { return {memory_.size()}; }
 
  private:
-  /// Frames that the consumer has at a time, at most.
-  static constexpr std::uint32_t kMostInWork = 64;
-
   struct InWork {
     gpu::CudaEvent done;  ///< behind the consumer's work
     std::uint32_t buffer = 0;

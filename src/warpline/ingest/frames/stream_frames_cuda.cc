@@ -50,7 +50,7 @@ Result<std::unique_ptr<StreamFrames>> StreamFrames::create(const flow::FrameDesc
   WARPLINE_TRY(frames->flush_place_, gpu::GpuPlace::claim(place.gpu, frames->flush_, 1));
   WARPLINE_TRY(frames->stream_, gpu::CudaStream::create());
   WARPLINE_TRY(frames->assembled_, gpu::CudaEvent::create());
-  for (std::uint32_t i = std::min(layout.frames(), kMostInWork); i != 0; --i) {
+  for (std::uint32_t i = std::min(layout.frames(), kMostFramesInWork); i != 0; --i) {
     WARPLINE_TRY(gpu::CudaEvent done, gpu::CudaEvent::create());
     frames->in_work_.push_back({.done = std::move(done)});
   }
