@@ -53,6 +53,18 @@ struct Connection {
   WheelHandle timer;
   ReceiveState receive;
 
+  /// Makes it a new one of these ends. Queues may still hold the place: what they tell of the one before does no harm
+  /// to the next.
+  void renew(const ConnectionKey& ends) {
+    const Connection before = *this;
+    *this = Connection{};
+    key = ends;
+    generation = before.generation;
+    touched = before.touched;
+    wants_event = before.wants_event;
+    wants_reply = before.wants_reply;
+  }
+
   /// Returns the next sequence number that we would send.
   [[nodiscard]] std::uint32_t send_next() const { return initial + 1 + (phase == Phase::last_ack ? 1 : 0); }
 };

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "warpline/stream/internal/connection.h"
 #include "warpline/stream/internal/key_places.h"
+#include "warpline/stream/internal/segment_reading.h"
 
 namespace warpline::stream {
 
-/// Connections by their ends. Memory is taken by the constructor alone; one thread.
+/// Connections by their ends. Memory is taken by the constructor alone; one thread. `Connection` has `key`,
+/// `generation`, `next_free`, a `phase` that may be Phase::free, and renew(key), which makes it as new but for its
+/// generation and what queues hold of it.
+template <typename Connection>
 class ConnectionTable {
  public:
   static constexpr std::uint32_t kNone = KeyPlaces::kNone;
@@ -41,14 +44,7 @@ class ConnectionTable {
     const std::uint32_t index = free_;
     Connection& connection = connections_[index];
     free_ = connection.next_free;
-    const Connection before = connection;
-    connection = Connection{};
-    connection.key = key;
-    connection.generation = before.generation;
-    // Queues may still hold the place: what they tell of the one before does no harm to the next.
-    connection.touched = before.touched;
-    connection.wants_event = before.wants_event;
-    connection.wants_reply = before.wants_reply;
+    connection.renew(key);
     by_ends().insert(key, index);
     ++size_;
     return &connection;

@@ -9,6 +9,8 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/time/pacing_wheel.h"
 #include "warpline/packet/tcp_frame.h"
+#include "warpline/stream/internal/connection.h"
+#include "warpline/stream/internal/connection_queue.h"
 #include "warpline/stream/internal/connection_table.h"
 #include "warpline/stream/internal/handshake_cookie.h"
 #include "warpline/stream/internal/segment_reading.h"
@@ -16,27 +18,6 @@
 #include "warpline/stream/stream_receiver.h"
 
 namespace warpline::stream {
-
-/// A queue of connections. A flag of each says that it stands in the queue, so that none is in it twice and it is never
-/// full; who takes one out clears the flag.
-class ConnectionQueue {
- public:
-  explicit ConnectionQueue(std::uint32_t capacity) : indices_(capacity) {}
-
-  [[nodiscard]] bool empty() const { return size_ == 0; }
-  void push(std::uint32_t index) { indices_[(first_ + size_++) % indices_.size()] = index; }
-  [[nodiscard]] std::uint32_t pop() {
-    const std::uint32_t index = indices_[first_];
-    first_ = (first_ + 1) % indices_.size();
-    --size_;
-    return index;
-  }
-
- private:
-  std::vector<std::uint32_t> indices_;
-  std::size_t first_ = 0;
-  std::size_t size_ = 0;
-};
 
 /// What a StreamReceiver is made of. A connection's segments go to receive.cc, its beginning to handshake.cc, its end
 /// and its timers to connection_life.cc, and what is sent is written by replies.cc.
@@ -109,7 +90,7 @@ class ReceiverCore {
   ConnectionKey station_;  ///< `local` is the address that is listened on
   RingMemory rings_;
   HandshakeCookies cookies_;
-  ConnectionTable table_;
+  ConnectionTable<Connection> table_;
   PacingWheel<std::uint32_t> wheel_;
   ReceiverCounters counters_;
   ConnectionQueue touched_;

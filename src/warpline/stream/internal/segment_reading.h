@@ -122,10 +122,10 @@ WARPLINE_HD inline void read_timestamp(const packet::TcpView& tcp, SegmentReadin
   return true;
 }
 
-/// Reads a frame and, unless the device that received it has done so, checks its checksums. `syn` is filled in if the
-/// segment has the flag.
-[[nodiscard]] WARPLINE_HD inline SegmentReading read_segment(FrameRef frame, bool checksums_are_right,
-                                                             SynOptions& syn) {
+/// Reads a frame and, unless the device that received it has done so, checks its checksums. Calls with_header(tcp) with
+/// the header of a segment that is for a connection.
+template <typename F>
+[[nodiscard]] WARPLINE_HD SegmentReading read_segment_with(FrameRef frame, bool checksums_are_right, F&& with_header) {
   SegmentReading reading;
   const packet::ParsedFrame parsed = packet::parse(frame);
   if (is_drop(parsed.verdict)) {
@@ -158,8 +158,16 @@ WARPLINE_HD inline void read_timestamp(const packet::TcpView& tcp, SegmentReadin
   reading.payload_offset = parsed.payload_offset;
   reading.payload_length = parsed.payload_length;
   read_timestamp(tcp, reading);
-  if ((reading.flags & packet::kTcpSyn) != 0) syn = read_syn_options(tcp);
+  with_header(tcp);
   return reading;
+}
+
+/// The same. `syn` is filled in if the segment has the flag.
+[[nodiscard]] WARPLINE_HD inline SegmentReading read_segment(FrameRef frame, bool checksums_are_right,
+                                                             SynOptions& syn) {
+  return read_segment_with(frame, checksums_are_right, [&syn](const packet::TcpView& tcp) {
+    if ((tcp.flags() & packet::kTcpSyn) != 0) syn = read_syn_options(tcp);
+  });
 }
 
 }  // namespace warpline::stream

@@ -5,11 +5,11 @@
 #include <cstdint>
 
 #include "warpline/base/time/pacing_wheel.h"
+#include "warpline/base/time/rtt_estimator.h"
 #include "warpline/base/units.h"
 #include "warpline/message/internal/cc/congestion_control.h"
 #include "warpline/message/internal/parts/index_pool.h"
 #include "warpline/message/internal/parts/packet_window.h"
-#include "warpline/message/internal/parts/rtt_estimator.h"
 #include "warpline/message/internal/parts/sent_packets.h"
 #include "warpline/message/types.h"
 #include "warpline/packet/headers/message_header.h"

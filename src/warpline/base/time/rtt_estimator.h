@@ -6,7 +6,7 @@
 
 #include "warpline/base/units.h"
 
-namespace warpline::message {
+namespace warpline {
 
 /// Smoothed round trip and its variation (RFC 6298, section 2) of samples without the peer's delay.
 class RttEstimator {
@@ -39,4 +39,4 @@ class RttEstimator {
   std::int64_t min_ = 0;
 };
 
-}  // namespace warpline::message
+}  // namespace warpline

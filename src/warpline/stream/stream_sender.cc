@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/stream/stream_sender.h"
+
+#include <utility>
+#include <variant>
+
+#include "warpline/stream/internal/send/sender_core.h"
+
+namespace warpline::stream {
+namespace {
+
+Result<void> check(const SenderSettings& settings) {
+  const auto wrong = [](const char* what, const char* why) { return usage_error(what, why); };
+  if (settings.connections == 0 || settings.connections > 1U << 20) {
+    return wrong("the number of connections", "must be from 1 to 1048576");
+  }
+  if (settings.first_port == 0) return wrong("port 0", "nobody can answer it");
+  if (settings.mtu < (std::holds_alternative<Ipv4Address>(settings.address) ? 576 : 1280)) {
+    return wrong("the MTU", "must be 576 bytes at least, over IPv6 1280");
+  }
+  if (settings.window_bytes < settings.mtu || settings.window_bytes > 1 << 30) {
+    return wrong("the window of a connection", "must be from one segment to 1 GiB");
+  }
+  const bool in_order = settings.smallest_timeout.value > 0 && settings.first_timeout >= settings.smallest_timeout &&
+                        settings.largest_timeout >= settings.first_timeout;
+  if (!in_order) return wrong("the times of retransmissions", "must be some time away, and in order");
+  if (settings.connect_timeout.value <= 0 || settings.user_timeout.value <= 0 || settings.time_wait.value < 0 ||
+      settings.fin_wait.value < 0) {
+    return wrong("the times after which connections are given up", "must not be negative");
+  }
+  if (settings.secret == decltype(settings.secret){}) {
+    return wrong("the secret", "must be random: with a known one anybody can write into connections blindly");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<StreamSender> StreamSender::create(const SenderSettings& settings, const PayloadSource& source, Nanos now) {
+  WARPLINE_CHECK(check(settings));
+  return StreamSender(std::make_unique<SenderCore>(settings, source, now));
+}
+
+StreamSender::StreamSender(std::unique_ptr<SenderCore> core) : core_(std::move(core)) {}
+StreamSender::StreamSender(StreamSender&&) noexcept = default;
+StreamSender& StreamSender::operator=(StreamSender&&) noexcept = default;
+StreamSender::~StreamSender() = default;
+
+std::optional<ConnectionId> StreamSender::connect(const SocketAddress& peer, const MacAddress& next_hop, Nanos now,
+                                                  std::uint16_t port) {
+  return core_->connect(peer, next_hop, now, port);
+}
+bool StreamSender::offer(ConnectionId connection, std::uint64_t bytes) { return core_->offer(connection, bytes); }
+void StreamSender::close(ConnectionId connection) { core_->close(connection); }
+void StreamSender::abort(ConnectionId connection, Nanos now) { core_->abort(connection, now); }
+void StreamSender::receive(FrameRef frame, bool checksums_are_right, Nanos now) {
+  core_->receive(frame, checksums_are_right, now);
+}
+void StreamSender::advance(Nanos now) { core_->advance(now); }
+Nanos StreamSender::next_deadline() const { return core_->next_deadline(); }
+std::uint32_t StreamSender::next_frame(std::span<std::uint8_t> out, Nanos now) { return core_->next_frame(out, now); }
+std::uint32_t StreamSender::frame_bytes() const { return core_->frame_bytes(); }
+std::optional<SendEvent> StreamSender::poll() { return core_->poll(); }
+std::optional<SendView> StreamSender::view(ConnectionId connection) const { return core_->view(connection); }
+const SenderCounters& StreamSender::counters() const { return core_->counters(); }
+std::uint32_t StreamSender::connections() const { return core_->connections(); }
+std::uint32_t StreamSender::lingering() const { return core_->lingering(); }
+
+}  // namespace warpline::stream

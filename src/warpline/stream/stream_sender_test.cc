@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/stream/stream_sender.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "warpline/stream/stream_sender_testing.h"
+
+namespace warpline::stream {
+namespace {
+
+using testing::frames_of;
+using testing::kOurMac;
+using testing::kPort;
+using testing::milliseconds;
+using testing::pattern_at;
+using testing::PatternSource;
+using testing::PeerOfSender;
+using testing::sender_settings;
+using testing::SentFrame;
+
+const SocketAddress kPeer{Ipv4Address{{10, 0, 0, 1}}, kPort};
+constexpr std::uint32_t kSegment = 1448;  // of 1500 bytes of MTU with timestamps
+constexpr std::uint8_t kReset = packet::kTcpRst;
+constexpr std::uint8_t kFinWithAck = packet::kTcpFin | packet::kTcpAck;
+
+const PatternSource kSource;
+
+class SenderTest : public ::testing::Test {
+ protected:
+  void use(const SenderSettings& settings) {
+    sender_ = std::move(StreamSender::create(settings, kSource, now_)).value();
+  }
+  ConnectionId connect() {
+    const auto id = sender_.connect(kPeer, kOurMac, now_);
+    EXPECT_TRUE(id);
+    return id.value_or(ConnectionId{});
+  }
+  /// Opens a connection; its first acknowledgement is taken.
+  ConnectionId open() {
+    const ConnectionId id = connect();
+    const std::vector<SentFrame> syn = frames_of(sender_, now_);
+    EXPECT_EQ(syn.size(), 1U);
+    peer_.take_syn(syn.at(0));
+    now_.value += 1'000'000;
+    peer_.answer_syn(now_);
+    EXPECT_EQ(frames_of(sender_, now_).size(), 1U);
+    EXPECT_EQ(last_state(), SendState::open);
+    return id;
+  }
+  std::optional<SendState> last_state() {
+    std::optional<SendState> state;
+    while (const auto event = sender_.poll()) state = event->state;
+    return state;
+  }
+  std::vector<SentFrame> frames() { return frames_of(sender_, now_); }
+  /// Lets time pass, and has done what is due.
+  void wait(Nanos span) {
+    const Nanos end{now_.value + span.value};
+    while (sender_.next_deadline() <= end) {
+      now_ = std::max(now_, sender_.next_deadline());
+      sender_.advance(now_);
+      if (sender_.next_deadline() <= now_) now_.value += 1000;
+    }
+    now_ = end;
+  }
+  [[nodiscard]] std::uint64_t offset_of(const SentFrame& frame) const { return frame.tcp().sequence - peer_.number(0); }
+  std::vector<std::uint64_t> offsets(const std::vector<SentFrame>& frames) const {
+    std::vector<std::uint64_t> found;
+    for (const SentFrame& frame : frames) {
+      if (!frame.payload.empty()) found.push_back(offset_of(frame));
+    }
+    return found;
+  }
+
+  Nanos now_ = milliseconds(1);
+  StreamSender sender_ = std::move(StreamSender::create(sender_settings(), kSource, now_)).value();
+  PeerOfSender peer_{sender_};
+};
+
+TEST_F(SenderTest, OffersAllOptionsInItsSyn) {
+  connect();
+  const std::vector<SentFrame> syn = frames();
+  ASSERT_EQ(syn.size(), 1U);
+  EXPECT_EQ(syn[0].tcp().flags, packet::kTcpSyn);
+  EXPECT_EQ(syn[0].segment.mss, 1460);
+  EXPECT_EQ(syn[0].segment.scale, 0);
+  EXPECT_TRUE(syn[0].segment.selective);
+  EXPECT_TRUE(syn[0].segment.has_timestamp);
+  EXPECT_EQ(syn[0].tcp().destination_port, kPort);
+  EXPECT_TRUE(frames().empty());
+}
+
+TEST_F(SenderTest, SendsBytesAndEnds) {
+  const ConnectionId id = open();
+  EXPECT_TRUE(sender_.offer(id, 2000));
+  sender_.close(id);
+  EXPECT_FALSE(sender_.offer(id, 1));
+  const std::vector<SentFrame> sent = frames();
+  ASSERT_EQ(sent.size(), 3U);
+  EXPECT_EQ(offsets(sent), (std::vector<std::uint64_t>{0, kSegment}));
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    const auto& payload = sent[i / kSegment].payload;
+    ASSERT_EQ(payload[i % kSegment], pattern_at(i));
+  }
+  EXPECT_FALSE(sent[0].has(packet::kTcpPsh));
+  EXPECT_TRUE(sent[1].has(packet::kTcpPsh));
+  EXPECT_TRUE(sent[2].has(kFinWithAck));
+  now_ = milliseconds(3);
+  peer_.acknowledge(2000, now_);
+  auto event = sender_.poll();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->acknowledged, 2000U);
+  EXPECT_EQ(event->state, SendState::open);
+  peer_.acknowledge(2001, now_);
+  event = sender_.poll();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->acknowledged, 2000U);
+  EXPECT_EQ(event->state, SendState::finished);
+  EXPECT_FALSE(sender_.view(id));
+  // FIN-WAIT-2, then TIME-WAIT, which answers a FIN that comes again.
+  for (int i = 0; i < 2; ++i) {
+    peer_.send_plain(peer_.next(), peer_.number(2001), kFinWithAck, now_);
+    const std::vector<SentFrame> answer = frames();
+    ASSERT_EQ(answer.size(), 1U);
+    EXPECT_EQ(answer[0].tcp().acknowledgement, peer_.next() + 1);
+  }
+  EXPECT_EQ(sender_.lingering(), 1U);
+  wait(Nanos{sender_settings().time_wait.value - 1'000'000});
+  EXPECT_EQ(sender_.connections(), 1U);
+  wait(milliseconds(10));
+  EXPECT_EQ(sender_.connections(), 0U);
+  EXPECT_EQ(sender_.lingering(), 0U);
+  EXPECT_EQ(sender_.counters().finished.get(), 1U);
+  EXPECT_EQ(sender_.counters().acknowledged.get(), 2000U);
+}
+
+TEST_F(SenderTest, SendsNothingThatThePeerDidNotAgreeTo) {
+  peer_.selective = peer_.timestamps = peer_.scaled = false;
+  peer_.mss = 0;
+  const ConnectionId id = open();
+  sender_.offer(id, 1000);
+  const std::vector<SentFrame> sent = frames();
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].payload.size(), 536U);  // RFC 9293, 3.7.1
+  EXPECT_FALSE(sent[0].segment.has_timestamp);
+  EXPECT_EQ(sender_.view(id)->peer_window, 0xffffU);
+}
+
+TEST_F(SenderTest, SegmentsAreNoLargerThanThePeersMssAndTheMtu) {
+  SenderSettings settings = sender_settings();
+  settings.mtu = 9000;
+  use(settings);
+  peer_.mss = 1000;
+  const ConnectionId id = open();
+  sender_.offer(id, 5000);
+  EXPECT_EQ(frames()[0].payload.size(), 988U);
+  peer_.mss = 0xffff;
+  PeerOfSender other(sender_);
+  other.mss = 0xffff;
+  const ConnectionId second = connect();
+  other.take_syn(frames().at(0));
+  other.answer_syn(now_);
+  sender_.offer(second, 20'000);
+  const std::vector<SentFrame> sent = frames();
+  EXPECT_EQ(sent[0].payload.size(), 8948U);
+}
+
+TEST_F(SenderTest, NeverSendsMoreThanTheWindow) {
+  const ConnectionId id = open();
+  peer_.header().tcp.window = 1000 / 16;  // scaled by 2^4: 992
+  peer_.acknowledge(0, now_);
+  sender_.offer(id, 1 << 20);
+  std::uint64_t sent = 0;
+  for (const SentFrame& frame : frames()) sent += frame.payload.size();
+  EXPECT_LE(sent, 992U);
+  peer_.header().tcp.window = 0xffff;
+  peer_.acknowledge(sent, now_);
+  sent = 0;
+  for (const SentFrame& frame : frames()) sent += frame.payload.size();
+  EXPECT_GE(sent, 9U * kSegment);  // what congestion control allows
+  EXPECT_LE(sent, 12U * kSegment);
+}
+
+TEST_F(SenderTest, BeginsWithTenSegmentsAndDoubles) {
+  const ConnectionId id = open();
+  sender_.offer(id, 1 << 20);
+  EXPECT_EQ(frames().size(), 10U);
+  now_.value += 10'000'000;
+  peer_.acknowledge(10 * kSegment, now_);
+  EXPECT_EQ(frames().size(), 20U);
+}
+
+TEST_F(SenderTest, AFixedWindowStaysWhatItIs) {
+  SenderSettings settings = sender_settings();
+  settings.congestion = CongestionKind::fixed;
+  settings.window_bytes = 30 * kSegment;
+  use(settings);
+  const ConnectionId id = open();
+  sender_.offer(id, 1 << 20);
+  EXPECT_EQ(frames().size(), 30U);
+  wait(milliseconds(1500));
+  EXPECT_GT(sender_.counters().timeouts.get(), 0U);
+  EXPECT_EQ(sender_.view(id)->window, 30 * kSegment);
+}
+
+TEST_F(SenderTest, SendsAgainWhatSelectiveAcknowledgementsMiss) {
+  const ConnectionId id = open();
+  sender_.offer(id, 10 * kSegment);
+  const std::vector<SentFrame> sent = frames();
+  ASSERT_EQ(sent.size(), 10U);
+  now_.value += 10'000'000;
+  peer_.acknowledge(kSegment, now_, {{3 * kSegment, 4 * kSegment}});
+  EXPECT_TRUE(offsets(frames()).empty());  // it may come late
+  peer_.acknowledge(kSegment, now_, {{3 * kSegment, 6 * kSegment}});
+  const std::vector<SentFrame> again = frames();
+  EXPECT_EQ(offsets(again), (std::vector<std::uint64_t>{kSegment, 2 * kSegment}));
+  EXPECT_EQ(again[0].payload, sent[1].payload);
+  EXPECT_EQ(sender_.counters().recoveries.get(), 1U);
+  EXPECT_LT(sender_.view(id)->window, 10U * kSegment);
+  peer_.acknowledge(10 * kSegment, now_);
+  EXPECT_EQ(sender_.view(id)->acknowledged, 10 * kSegment);
+  EXPECT_EQ(sender_.counters().retransmitted.get(), 2U);
+  EXPECT_EQ(sender_.counters().timeouts.get(), 0U);
+}
+
+TEST_F(SenderTest, WaitsForWhatComesLateOnceItHasSeenThat) {
+  const ConnectionId id = open();
+  sender_.offer(id, 10 * kSegment);
+  (void)frames();
+  now_.value += 40'000'000;
+  peer_.acknowledge(0, now_, {{kSegment, 2 * kSegment}});
+  peer_.acknowledge(2 * kSegment, now_);  // the first came behind the second
+  (void)frames();
+  peer_.acknowledge(2 * kSegment, now_, {{4 * kSegment, 8 * kSegment}});
+  EXPECT_TRUE(offsets(frames()).empty());
+  wait(milliseconds(15));  // a quarter of a round trip
+  EXPECT_EQ(offsets(frames()), (std::vector<std::uint64_t>{2 * kSegment, 3 * kSegment}));
+}
+
+TEST_F(SenderTest, ProbesTheTail) {
+  const ConnectionId id = open();
+  sender_.offer(id, 3 * kSegment);
+  (void)frames();
+  now_.value += 10'000'000;
+  peer_.acknowledge(kSegment, now_);
+  wait(milliseconds(100));
+  const std::vector<SentFrame> probe = frames();
+  ASSERT_EQ(offsets(probe), (std::vector<std::uint64_t>{2 * kSegment}));
+  peer_.echo = probe[0].segment.timestamp;  // it is this one that arrives
+  EXPECT_EQ(sender_.counters().tail_probes.get(), 1U);
+  EXPECT_EQ(sender_.counters().timeouts.get(), 0U);
+  now_.value += 10'000'000;
+  peer_.acknowledge(kSegment, now_, {{2 * kSegment, 3 * kSegment}});
+  EXPECT_EQ(offsets(frames()), (std::vector<std::uint64_t>{kSegment}));
+}
+
+TEST_F(SenderTest, TimesOutAndBacksOff) {
+  const ConnectionId id = open();
+  sender_.offer(id, 5 * kSegment);
+  (void)frames();
+  std::vector<std::int64_t> times;
+  const Nanos begin = now_;
+  while (times.size() < 4) {
+    wait(milliseconds(1));
+    const std::uint64_t timeouts = sender_.counters().timeouts.get();
+    if (timeouts > times.size()) {
+      times.push_back(now_.value - begin.value);
+      EXPECT_EQ(offsets(frames()), (std::vector<std::uint64_t>{0}));  // one segment, the oldest
+    } else {
+      (void)frames();
+    }
+  }
+  EXPECT_GE(times[0], 200'000'000);
+  for (int i = 2; i < 4; ++i) {
+    const double ratio =
+        static_cast<double>(times[i] - times[i - 1]) / static_cast<double>(times[i - 1] - times[i - 2]);
+    EXPECT_NEAR(ratio, 2, 0.1);
+  }
+  EXPECT_EQ(sender_.view(id)->window, kSegment);
+  peer_.acknowledge(kSegment, now_);
+  EXPECT_EQ(offsets(frames()), (std::vector<std::uint64_t>{kSegment, 2 * kSegment}));  // slow start
+}
+
+TEST_F(SenderTest, FindsLossesWithoutSelectiveAcknowledgements) {
+  peer_.selective = false;
+  const ConnectionId id = open();
+  peer_.acknowledge(0, now_);  // with a window that is scaled
+  sender_.offer(id, 10 * kSegment);
+  (void)frames();
+  now_.value += 10'000'000;
+  for (int i = 0; i < 2; ++i) peer_.acknowledge(0, now_);
+  EXPECT_TRUE(offsets(frames()).empty());
+  peer_.acknowledge(0, now_);
+  EXPECT_EQ(offsets(frames()), (std::vector<std::uint64_t>{0}));
+  peer_.acknowledge(4 * kSegment, now_);  // another hole (RFC 6582)
+  EXPECT_EQ(offsets(frames()), (std::vector<std::uint64_t>{4 * kSegment}));
+  peer_.acknowledge(10 * kSegment, now_);
+  EXPECT_EQ(sender_.counters().timeouts.get(), 0U);
+  EXPECT_EQ(sender_.counters().recoveries.get(), 1U);
+}
+
+TEST_F(SenderTest, SendsAgainWhatThePeerSaidToHaveAndThrewAway) {
+  const ConnectionId id = open();
+  sender_.offer(id, 3 * kSegment);
+  (void)frames();
+  now_.value += 10'000'000;
+  peer_.acknowledge(0, now_, {{kSegment, 3 * kSegment}});
+  wait(milliseconds(5));
+  (void)frames();
+  peer_.acknowledge(kSegment, now_);  // and not three
+  std::set<std::uint64_t> again;
+  for (int i = 0; i < 5; ++i) {
+    wait(milliseconds(1000));
+    for (const std::uint64_t offset : offsets(frames())) again.insert(offset);
+    if (again.contains(kSegment)) peer_.acknowledge(2 * kSegment, now_);
+  }
+  EXPECT_TRUE(again.contains(kSegment));
+  EXPECT_TRUE(again.contains(2 * kSegment));
+}
+
+TEST_F(SenderTest, AsksAClosedWindowAsLongAsItTakes) {
+  const ConnectionId id = open();
+  peer_.header().tcp.window = 0;
+  peer_.acknowledge(0, now_);
+  sender_.offer(id, 5000);
+  EXPECT_TRUE(frames().empty());
+  std::uint32_t probes = 0;
+  for (int i = 0; i < 2000; ++i) {  // longer than the user timeout
+    wait(milliseconds(1000));
+    for (const SentFrame& frame : frames()) {
+      EXPECT_TRUE(frame.payload.empty());
+      EXPECT_EQ(frame.tcp().sequence + 1, peer_.number(0));
+      ++probes;
+      peer_.acknowledge(0, now_);
+    }
+  }
+  EXPECT_GE(probes, 30U);
+  EXPECT_LE(probes, 50U);  // they become rarer
+  EXPECT_EQ(sender_.view(id)->state, SendState::open);
+  peer_.header().tcp.window = 0xffff;
+  peer_.acknowledge(0, now_);
+  EXPECT_EQ(frames().size(), 4U);
+}
+
+TEST_F(SenderTest, SendsNoSmallSegmentsIntoASmallWindow) {
+  const ConnectionId id = open();
+  sender_.offer(id, 1 << 20);
+  const std::size_t first = frames().size();
+  peer_.header().tcp.window = 16 / 16;
+  peer_.acknowledge(first * kSegment, now_);
+  EXPECT_TRUE(frames().empty());
+  wait(milliseconds(400));  // RFC 9293, 3.8.6.2.1: not for ever
+  const std::vector<SentFrame> sent = frames();
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].payload.size(), 16U);
+}
+
+TEST_F(SenderTest, ToleratesAWindowThatShrinks) {
+  const ConnectionId id = open();
+  sender_.offer(id, 10 * kSegment);
+  (void)frames();
+  peer_.header().tcp.window = 0;
+  peer_.acknowledge(kSegment, now_);
+  wait(milliseconds(2000));
+  EXPECT_EQ(offsets(frames()).front(), kSegment);
+  EXPECT_EQ(sender_.view(id)->state, SendState::open);
+}
+
+TEST_F(SenderTest, HoldsShortSegmentsBackIfAsked) {
+  SenderSettings settings = sender_settings();
+  settings.nagle = true;
+  use(settings);
+  const ConnectionId id = open();
+  sender_.offer(id, 100);
+  EXPECT_EQ(frames().size(), 1U);
+  sender_.offer(id, 100);
+  EXPECT_TRUE(frames().empty());
+  peer_.acknowledge(100, now_);
+  EXPECT_EQ(offsets(frames()), (std::vector<std::uint64_t>{100}));
+}
+
+TEST_F(SenderTest, GivesUpOnAPeerThatDoesNotAnswer) {
+  connect();
+  std::uint32_t syns = 0;
+  for (int i = 0; i < 179; ++i) {
+    for (const SentFrame& frame : frames()) syns += frame.has(packet::kTcpSyn) ? 1 : 0;
+    wait(milliseconds(1000));
+  }
+  EXPECT_EQ(last_state(), std::nullopt);
+  wait(milliseconds(2000));
+  EXPECT_EQ(last_state(), SendState::timed_out);
+  EXPECT_EQ(syns, 8U);
+  EXPECT_EQ(sender_.connections(), 0U);
+}
+
+TEST_F(SenderTest, GivesUpOnAPeerThatFallsSilent) {
+  const ConnectionId id = open();
+  sender_.offer(id, 100);
+  for (int i = 0; i < 299; ++i) {
+    (void)frames();
+    wait(milliseconds(1000));
+  }
+  EXPECT_EQ(last_state(), std::nullopt);
+  wait(milliseconds(62'000));
+  EXPECT_EQ(last_state(), SendState::timed_out);
+  EXPECT_FALSE(sender_.view(id));
+}
+
+TEST_F(SenderTest, IsRefused) {
+  connect();
+  peer_.take_syn(frames().at(0));
+  peer_.send_plain(0, peer_.number(5), kReset | packet::kTcpAck, now_);  // acknowledges another SYN
+  peer_.send_plain(0, 0, kReset, now_);                                  // nothing says whose
+  EXPECT_EQ(last_state(), std::nullopt);
+  peer_.send_plain(0, peer_.number(0), kReset | packet::kTcpAck, now_);
+  EXPECT_EQ(last_state(), SendState::refused);
+  EXPECT_EQ(sender_.connections(), 0U);
+}
+
+TEST_F(SenderTest, BelievesExactResets) {
+  open();
+  peer_.send_plain(peer_.next() + 1, peer_.number(0), kReset, now_);
+  std::vector<SentFrame> answer = frames();
+  ASSERT_EQ(answer.size(), 1U);  // RFC 5961: a challenge
+  EXPECT_EQ(answer[0].tcp().flags, packet::kTcpAck);
+  peer_.send_plain(peer_.next() - 1, peer_.number(0), kReset, now_);
+  EXPECT_TRUE(frames().empty());
+  EXPECT_EQ(last_state(), std::nullopt);
+  peer_.send_plain(peer_.next(), peer_.number(0), kReset, now_);
+  EXPECT_EQ(last_state(), SendState::reset);
+}
+
+TEST_F(SenderTest, ChallengesSynsAndStrangeAcknowledgements) {
+  const ConnectionId id = open();
+  peer_.send_plain(peer_.next(), peer_.number(0), packet::kTcpSyn, now_);
+  EXPECT_EQ(frames().size(), 1U);
+  now_.value += 200'000'000;
+  peer_.acknowledge(1000, now_);  // never sent
+  EXPECT_EQ(frames().size(), 1U);
+  EXPECT_EQ(sender_.counters().get(Disposition::wrong_acknowledgement), 1U);
+  EXPECT_EQ(sender_.view(id)->state, SendState::open);
+}
+
+TEST_F(SenderTest, RefusesOldTimestamps) {
+  const ConnectionId id = open();
+  sender_.offer(id, 1000);
+  (void)frames();
+  peer_.clock = 99;
+  peer_.acknowledge(1000, now_);
+  EXPECT_EQ(sender_.view(id)->acknowledged, 0U);
+  EXPECT_EQ(sender_.counters().get(Disposition::old_timestamp), 1U);
+  peer_.timestamps = false;
+  peer_.acknowledge(1000, now_);
+  EXPECT_EQ(sender_.counters().get(Disposition::no_timestamp), 1U);
+  peer_.timestamps = true;
+  peer_.clock = 100;
+  peer_.acknowledge(1000, now_);
+  EXPECT_EQ(sender_.view(id)->acknowledged, 1000U);
+}
+
+TEST_F(SenderTest, OldAcknowledgementsDoNotMoveTheWindow) {
+  const ConnectionId id = open();
+  sender_.offer(id, 3000);
+  (void)frames();
+  peer_.acknowledge(3000, now_);
+  peer_.header().tcp.window = 1;
+  peer_.acknowledge(1000, now_);
+  EXPECT_EQ(sender_.view(id)->peer_window, 0xffffU << 4);
+}
+
+TEST_F(SenderTest, OpensFromBothSides) {
+  const ConnectionId id = connect();
+  peer_.take_syn(frames().at(0));
+  peer_.answer_syn(now_, packet::kTcpSyn);
+  const std::vector<SentFrame> answer = frames();
+  ASSERT_EQ(answer.size(), 1U);
+  EXPECT_EQ(answer[0].tcp().flags, packet::kTcpSyn | packet::kTcpAck);
+  EXPECT_EQ(answer[0].tcp().sequence + 1, peer_.number(0));
+  peer_.acknowledge(0, now_);
+  EXPECT_EQ(last_state(), SendState::open);
+  sender_.offer(id, 100);
+  EXPECT_EQ(offsets(frames()), (std::vector<std::uint64_t>{0}));
+}
+
+TEST_F(SenderTest, ClosesFromBothSidesAtOnce) {
+  const ConnectionId id = open();
+  sender_.close(id);
+  EXPECT_TRUE(frames().at(0).has(kFinWithAck));
+  peer_.send_plain(peer_.next(), peer_.number(0), kFinWithAck, now_);
+  EXPECT_EQ(frames().at(0).tcp().acknowledgement, peer_.next() + 1);
+  peer_.send_plain(peer_.next() + 1, peer_.number(1), packet::kTcpAck, now_);
+  EXPECT_EQ(last_state(), SendState::finished);
+  EXPECT_EQ(sender_.connections(), 1U);  // TIME-WAIT
+}
+
+TEST_F(SenderTest, SendsOnWhenThePeerHasEnded) {
+  const ConnectionId id = open();
+  peer_.send_plain(peer_.next(), peer_.number(0), kFinWithAck, now_);
+  (void)frames();
+  sender_.offer(id, 100);
+  sender_.close(id);
+  EXPECT_EQ(frames().size(), 2U);
+  peer_.send_plain(peer_.next() + 1, peer_.number(101), packet::kTcpAck, now_);
+  EXPECT_EQ(last_state(), SendState::finished);
+  wait(milliseconds(5));
+  EXPECT_EQ(sender_.connections(), 0U);  // LAST-ACK needs no TIME-WAIT
+}
+
+TEST_F(SenderTest, AcknowledgesAndThrowsAwayWhatPeersSend) {
+  open();
+  const std::uint8_t bytes[10] = {};
+  peer_.send_plain(peer_.next() + 5, peer_.number(0), packet::kTcpAck, now_, bytes);
+  EXPECT_EQ(frames().at(0).tcp().acknowledgement, peer_.next());
+  peer_.send_plain(peer_.next(), peer_.number(0), packet::kTcpAck, now_, bytes);
+  peer_.send_plain(peer_.next() + 5, peer_.number(0), packet::kTcpAck, now_, bytes);
+  EXPECT_EQ(frames().at(0).tcp().acknowledgement, peer_.next() + 15);
+  EXPECT_EQ(sender_.counters().ignored_bytes.get(), 15U);
+  EXPECT_EQ(sender_.counters().get(Disposition::too_many_holes), 1U);
+}
+
+TEST_F(SenderTest, AbortsByAReset) {
+  const ConnectionId id = open();
+  sender_.offer(id, 100);
+  (void)frames();
+  sender_.abort(id, now_);
+  const std::vector<SentFrame> sent = frames();
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_TRUE(sent[0].has(kReset));
+  EXPECT_EQ(sent[0].tcp().sequence, peer_.number(100));
+  EXPECT_FALSE(sender_.view(id));
+  EXPECT_EQ(sender_.connections(), 0U);
+  peer_.acknowledge(100, now_);  // to nobody: a reset (RFC 9293, 3.5.2)
+  EXPECT_TRUE(frames().at(0).has(kReset));
+}
+
+TEST_F(SenderTest, GivesEachConnectionAPortAndANumberOfItsOwn) {
+  SenderSettings settings = sender_settings();
+  settings.connections = 4096;
+  settings.first_port = 61'000;  // 4,536 ports
+  settings.window_bytes = 9000;
+  use(settings);
+  std::set<std::uint16_t> ports;
+  std::set<std::uint32_t> numbers;
+  for (int i = 0; i < 4096; ++i) connect();
+  EXPECT_FALSE(sender_.connect(kPeer, kOurMac, now_));
+  for (const SentFrame& syn : frames()) {
+    ports.insert(syn.tcp().source_port);
+    numbers.insert(syn.tcp().sequence);
+  }
+  EXPECT_EQ(ports.size(), 4096U);
+  EXPECT_GE(*ports.begin(), 61'000);
+  EXPECT_GT(numbers.size(), 4090U);
+}
+
+TEST_F(SenderTest, NumbersOfTheSameEndsGrowWithTime) {
+  const auto id = sender_.connect(kPeer, kOurMac, now_, 40'000);
+  ASSERT_TRUE(id);
+  EXPECT_FALSE(sender_.connect(kPeer, kOurMac, now_, 40'000));
+  const std::uint32_t first = frames().at(0).tcp().sequence;
+  sender_.abort(*id, now_);
+  now_.value += 4'000'000;
+  ASSERT_TRUE(sender_.connect(kPeer, kOurMac, now_, 40'000));
+  EXPECT_EQ(frames().at(0).tcp().sequence - first, 1000U);  // RFC 9293, 3.4.1: every 4 us
+}
+
+TEST(SenderSettingsTest, AreRefusedWhereTheyMakeNoSense) {
+  const auto refused = [](auto change) {
+    SenderSettings settings = sender_settings();
+    change(settings);
+    const auto made = StreamSender::create(settings, kSource, Nanos{1});
+    return !made.ok() && made.error().kind == ErrorKind::usage;
+  };
+  EXPECT_FALSE(refused([](SenderSettings&) {}));
+  EXPECT_TRUE(refused([](SenderSettings& s) { s.connections = 0; }));
+  EXPECT_TRUE(refused([](SenderSettings& s) { s.first_port = 0; }));
+  EXPECT_TRUE(refused([](SenderSettings& s) { s.mtu = 500; }));
+  EXPECT_TRUE(refused([](SenderSettings& s) { s.window_bytes = 1000; }));
+  EXPECT_TRUE(refused([](SenderSettings& s) { s.secret = {}; }));
+  EXPECT_TRUE(refused([](SenderSettings& s) { s.smallest_timeout = Nanos{0}; }));
+  EXPECT_TRUE(refused([](SenderSettings& s) { s.connect_timeout = Nanos{0}; }));
+}
+
+}  // namespace
+}  // namespace warpline::stream

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// StreamSender and StreamReceiver against each other: 720 cells of loss, round trip, ring and fault, everything else
+// drawn. Each byte arrives once and in its place, and both ends know of the end.
+#include "simulation.h"
+
+#include <gtest/gtest.h>
+
+namespace warpline::stream {
+namespace {
+
+enum class Fault : std::uint8_t { none, bursts, reordering, duplicates, corruption };
+
+class StreamCells : public testing::TestWithParam<std::tuple<double, int>> {};
+
+TEST_P(StreamCells, ArriveByteByByte) {
+  const auto [loss, round_trip_ms] = GetParam();
+  std::uint64_t seed = static_cast<std::uint64_t>(loss * 1e6) * 1000 + static_cast<std::uint64_t>(round_trip_ms);
+  for (const std::uint64_t ring : {64U << 10, 1U << 20}) {
+    for (const Fault fault : {Fault::none, Fault::bursts, Fault::reordering, Fault::duplicates, Fault::corruption}) {
+      for (int repetition = 0; repetition < 3; ++repetition) {
+        StreamScenario cell = draw_stream_scenario(seed++);
+        cell.breaker = Breaker::nobody;
+        cell.ring = ring;
+        if (loss >= 0.2) cell.half_open = 64;  // no segment may come in the 128 s that a cookie is good for
+        cell.bytes = std::max<std::uint64_t>(cell.bytes, 20'000);
+        cell.wire = {.loss = loss,
+                     .burst_begin = fault == Fault::bursts ? 0.01 : 0,
+                     .reorder = fault == Fault::reordering ? 0.1 : 0,
+                     .duplicate = fault == Fault::duplicates ? 0.1 : 0,
+                     .corrupt = fault == Fault::corruption ? 0.05 : 0,
+                     .delay = round_trip_ms * 500'000LL,
+                     .lateness = round_trip_ms * 250'000LL + 100'000,
+                     .bytes_per_second = cell.wire.bytes_per_second,
+                     .queue = cell.wire.queue};
+        const StreamOutcome outcome = run(cell);
+        ASSERT_TRUE(outcome.failures.empty()) << describe(cell) << outcome.failures.front();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, StreamCells,
+                         testing::Combine(testing::Values(0.0, 0.001, 0.01, 0.05, 0.2, 0.5),
+                                          testing::Values(0, 1, 30, 300)));
+
+TEST(StreamSimulation, IsAFunctionOfItsScenario) {
+  const StreamScenario scenario = draw_stream_scenario(12);
+  const StreamOutcome first = run(scenario);
+  const StreamOutcome second = run(scenario);
+  EXPECT_EQ(first.frames, second.frames);
+  EXPECT_EQ(first.seconds, second.seconds);
+}
+
+TEST(StreamSimulation, FillsALongPathWithoutLoss) {
+  StreamScenario scenario;
+  scenario.bytes = 20'000'000;
+  scenario.window = scenario.ring = 4 << 20;
+  scenario.wire = {.delay = 10'000'000, .bytes_per_second = 125e6};
+  const StreamOutcome outcome = run(scenario);
+  ASSERT_TRUE(outcome.failures.empty()) << outcome.failures.front();
+  EXPECT_EQ(outcome.retransmitted, 0U);
+}
+
+TEST(StreamSimulation, RepairsSparseLossWithoutTimeouts) {
+  StreamScenario scenario;
+  scenario.bytes = 5'000'000;
+  scenario.window = scenario.ring = 1 << 20;
+  scenario.wire = {.loss = 0.001, .delay = 1'000'000, .bytes_per_second = 125e6};
+  std::uint64_t timeouts = 0;
+  std::uint64_t retransmitted = 0;
+  for (scenario.seed = 1; scenario.seed <= 10; ++scenario.seed) {
+    const StreamOutcome outcome = run(scenario);
+    ASSERT_TRUE(outcome.failures.empty()) << outcome.failures.front();
+    timeouts += outcome.timeouts;
+    retransmitted += outcome.retransmitted;
+  }
+  EXPECT_GT(retransmitted, 20U);
+  EXPECT_LE(timeouts, 1U);  // a SYN or the last FIN may be what is lost
+}
+
+}  // namespace
+}  // namespace warpline::stream

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// warpline_stream_sim --seeds A..B: scenarios of everything, and which of them fail; --seed N: one, told of.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+#include "simulation.h"
+
+namespace warpline::stream {
+namespace {
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool run_one(std::uint64_t seed, bool tell) {
+  const StreamScenario scenario = draw_stream_scenario(seed);
+  const StreamOutcome outcome = run(scenario);
+  if (tell || !outcome.failures.empty()) {
+    fmt::print("{}  {} frames, {} segments again, {} timeouts, {:.3f} s of virtual time\n", describe(scenario),
+               outcome.frames, outcome.retransmitted, outcome.timeouts, outcome.seconds);
+  }
+  for (const std::string& failure : outcome.failures) fmt::print("  FAILED {}\n", failure);
+  std::fflush(stdout);
+  return outcome.failures.empty();
+}
+
+int main(int count, char** words) {
+  constexpr int kUsage = 2;
+  constexpr int kVerification = 4;
+  const std::string_view what = count == 3 ? words[1] : "";
+  const std::string_view range = count == 3 ? words[2] : "";
+  if (what == "--seed") {
+    if (const auto seed = number(range)) return run_one(*seed, true) ? 0 : kVerification;
+  }
+  if (what == "--seeds") {
+    const std::size_t dots = range.find("..");
+    const auto first = number(range.substr(0, dots));
+    const auto last = dots == std::string_view::npos ? std::nullopt : number(range.substr(dots + 2));
+    if (first && last && *first <= *last) {
+      std::uint64_t failed = 0;
+      for (std::uint64_t seed = *first; seed <= *last; ++seed) failed += run_one(seed, false) ? 0 : 1;
+      fmt::print("{} seeds, {} failed\n", *last - *first + 1, failed);
+      return failed == 0 ? 0 : kVerification;
+    }
+  }
+  fmt::print(stderr, "usage: warpline_stream_sim --seed N | --seeds A..B\n");
+  return kUsage;
+}
+
+}  // namespace
+}  // namespace warpline::stream
+
+int main(int count, char** words) { return warpline::stream::main(count, words); }
