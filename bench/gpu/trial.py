@@ -15,7 +15,7 @@ from combinations import refusal, setup_of
 
 REFUSED = (2, 3)  # exit codes: usage, environment
 INTERRUPTED = 130
-NOTE = "warpline: note: "  # of a run's set-up, no part of a refusal
+NOTES = ("warpline: note: ", "warpline: still ")  # of a run's set-up, such as on a machine that is slow: no part of a refusal
 LIVE_ROW = re.compile(rb"^ *\d+\.\d+ +\d+ ", re.M)  # of the table of a run under way: packets flow
 
 
@@ -48,7 +48,7 @@ def judged(row, done, limits, good_code=0):
     if done["timed_out"]:
         return "failed", "hang"
     if done["code"] in REFUSED:
-        lines = [line for line in done["stderr"].splitlines() if line.strip() and not line.startswith(NOTE)]
+        lines = [line for line in done["stderr"].splitlines() if line.strip() and not line.startswith(NOTES)]
         if len(lines) != 1:
             return "failed", f"exit code {done['code']} with {len(lines)} lines"
         if limits.judge and done["seconds"] > limits.refusal:
