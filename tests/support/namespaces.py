@@ -13,9 +13,9 @@ import subprocess
 
 CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
-# linux/ethtool.h: turn off checksum, scatter-gather, segmentation and receive aggregation, so that what a socket
-# writes is what is on the wire.
-ETHTOOL_OFF = {"rx-checksum": 0x15, "tx-checksum": 0x17, "scatter-gather": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+# linux/ethtool.h: set checksums, scatter-gather, segmentation and receive aggregation, which are turned off so that what
+# a socket writes is what is on the wire.
+ETHTOOL_SET = {"rx-checksum": 0x15, "tx-checksum": 0x17, "scatter-gather": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 
 libc = ctypes.CDLL(None, use_errno=True)
 serial = itertools.count()
@@ -64,9 +64,12 @@ class Namespace:
         return ["ip", "netns", "exec", self.name, *map(str, arguments)]
 
     def no_offloads(self, interface):
+        self.set_offloads(interface, 0)
+
+    def set_offloads(self, interface, on):
         with self.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
-            for number in ETHTOOL_OFF.values():
-                value = array.array("B", struct.pack("II", number, 0))
+            for number in ETHTOOL_SET.values():
+                value = array.array("B", struct.pack("II", number, on))
                 request = struct.pack("16sP", interface.encode(), value.buffer_info()[0])
                 try:
                     fcntl.ioctl(handle, SIOCETHTOOL, request)
