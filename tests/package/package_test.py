@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -108,6 +109,36 @@ class Package(unittest.TestCase):
             finally:
                 serving.kill()
 
+    def lines_of_streams(self, build):
+        """Connections of the kernel's TCP to a port of DPDK's: two that end, one that is aborted."""
+        near, far = Namespace("near", ipv6=False), Namespace("far", ipv6=False)
+        self.addCleanup(near.remove)
+        self.addCleanup(far.remove)
+        veth(near, "left0", far, "right0")
+        far.ip("address", "add", "10.9.0.1/24", "dev", "right0")
+        command = near.command(build / "stream_lines", "net_af_packet0,iface=left0", "10.9.0.2/24", 5001)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiving:
+            try:
+                while receiving.stdout.readline() != "listening\n":
+                    self.assertIsNone(receiving.poll())
+                for count in (1, 100_000):
+                    with far.entered(), socket.create_connection(("10.9.0.2", 5001), PATIENCE_S) as sender:
+                        port = sender.getsockname()[1]
+                        sender.sendall(b"one more line\n" * count)
+                        sender.shutdown(socket.SHUT_WR)
+                        self.assertEqual(sender.recv(1), b"")
+                    said = receiving.stdout.readline()
+                    self.assertEqual(said, f"10.9.0.1:{port} finished: {14 * count} bytes, {count} lines\n")
+                with far.entered():
+                    sender = socket.create_connection(("10.9.0.2", 5001), PATIENCE_S)
+                sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                sender.close()
+                self.assertRegex(receiving.stdout.readline(), r"^10\.9\.0\.1:\d+ reset: 0 bytes, 0 lines$")
+                receiving.send_signal(signal.SIGINT)
+                self.assertEqual(receiving.wait(PATIENCE_S), 0)
+            finally:
+                receiving.kill()
+
     def spectra_of_a_tone(self, build):
         """SPEAD packets of two tones, the second with losses: frames lie in the memory of earlier ones, whose tone a
         packet that is not masked would show."""
@@ -174,6 +205,7 @@ class Package(unittest.TestCase):
                 self.assertRegex(said, r"received 1000, consumed 1000, dropped 0\nbelow 64 bytes: 1000\n")
                 if os.geteuid() == 0:  # network namespaces need it
                     self.greet_through_a_port(build)
+                    self.lines_of_streams(build)
                     if kind == "OFF" and (build / "spead_spectrum").exists():  # where FFTW is
                         self.spectra_of_a_tone(build)
                 needed = run("ldd", build / "hello_client")
