@@ -244,10 +244,7 @@ class MessageRun : RunFrame {
     report.verify = config_.run.verify;
     if (gpu_memory_) report.gpu = gpu_memory_->facts();
     if (port_) {
-      for (const runtime::PlacedWorker& worker : lcores_.workers) {
-        report.lcores.push_back(
-            fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
-      }
+      report.lcores = lcore_lines();
       report.notes = notes(ports());
       for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
       const runtime::SetupStep step("giving back the memory of messages", runtime::SetupStep::Of::clean_up);

@@ -5,26 +5,22 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "commands.h"
+#include "frame/interval_loop.h"
+#include "frame/run_frame.h"
 #include "stream_layout.h"
 #include "warpline/base/output.h"
-#include "warpline/machine/topology.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
-#include "warpline/runtime/eal.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
-#include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/streams/stream_consumer.h"
 #include "warpline/service/streams/stream_proxy.h"
@@ -37,8 +33,6 @@
 
 namespace warpline {
 namespace {
-
-constexpr std::chrono::milliseconds kGlance{2};  ///< the control loop's period
 
 /// Fills `secret` with random bytes.
 template <std::size_t kBytes>
@@ -59,18 +53,17 @@ Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& c
 }
 
 /// One run of `stream receive` or `stream proxy`. Members are destroyed in reverse: the lcore ends before what it works
-/// on, the writer before the rings that it reads, the port before its EAL.
-class StreamRun {
+/// on, the writer before the rings that it reads.
+class StreamRun : RunFrame {
  public:
-  explicit StreamRun(const config::LoadedConfig& loaded) : loaded_(loaded), config_(loaded.config) {}
+  explicit StreamRun(const config::LoadedConfig& loaded) : RunFrame(loaded) {}
 
   Result<int> run() {
     WARPLINE_CHECK(open_port());
     WARPLINE_CHECK(config_.role == config::Role::proxy ? make_proxy() : make_consumer());
     worker_.emplace(port_->queue(), *application_, clock_, stop_, lcores_.workers.front().gives_way);
     started_ = clock_.now();
-    lcore_.emplace(lcores_);
-    WARPLINE_CHECK(lcore_->launch(0, [this] { worker_->run(); }));
+    WARPLINE_CHECK(launch(lcore_, [this](std::size_t) { worker_->run(); }));
     const port::PortSettings& port = config_.ports.front();
     for (const std::uint16_t listen : config_.stream.listen) {
       put_line(stderr, "warpline: listening on " + to_string(SocketAddress{port.addresses.front().address, listen}));
@@ -88,17 +81,11 @@ class StreamRun {
   Result<void> open_port() {
     const port::PortSettings& port = config_.ports.front();
     WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-    WARPLINE_TRY(lcores_,
-                 runtime::place_workers(config_.runtime, topology, stream_requests(runtime::port_node(port.spec))));
+    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec))));
     WARPLINE_TRY(const stream::ReceiverSettings settings, receiver_settings(config_.stream));
-    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, {port.spec},
-                                                       stream_port::StreamPort::memory(port, config_.pool)));
-    eal_.emplace(std::move(eal));
+    WARPLINE_CHECK(start_eal({port.spec}, stream_port::StreamPort::memory(port, config_.pool)));
     WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now()));
-    report::announce(report::notes_of(lcores_, *eal_, ports()));
-    link_notes_ = report::await_links(ports());
-    report::announce(link_notes_);
+    announce(ports());
     return {};
   }
 
@@ -143,27 +130,14 @@ class StreamRun {
 
   /// Prints a line an interval until the end is there, or asked for.
   void watch() {
-    const double interval = static_cast<double>(config_.run.interval.value) / 1e9;
-    const double end = static_cast<double>(config_.run.seconds.value) / 1e9;
-    service::StreamInterval line;
-    bool header = false;
-    while (!worker_->done()) {
-      std::this_thread::sleep_for(kGlance);
-      const double now = seconds();
-      interrupted_ = runtime::StopOnSignal::requested().load(std::memory_order_relaxed);
-      if (interrupted_ || (end != 0 && now >= end)) break;
-      if (now - line.time_s < interval) continue;
-      line.seconds = now - line.time_s;
-      line.time_s = now;
-      line.before = std::exchange(line.now, service::StreamTotals::of(port_->queue()));
-      if (config_.run.json_stream) {
-        put_line(stdout, line.json());
-        if (std::ferror(stdout) != 0) break;  // nobody reads on
-      } else {
-        if (!std::exchange(header, true)) put_line(stderr, service::StreamInterval::header());
-        put_line(stderr, line.row());
-      }
-    }
+    service::StreamTotals before;
+    const IntervalLoop loop{
+        .seconds = [this] { return seconds(); }, .done = [this] { return worker_->done(); }, .look = nullptr};
+    interrupted_ = loop.run(config_.run, [&](double now, double since_last) {
+      const service::StreamTotals totals = service::StreamTotals::of(port_->queue());
+      return service::StreamInterval{
+          .time_s = now, .seconds = since_last, .before = std::exchange(before, totals), .now = totals};
+    });
   }
 
   int report() {
@@ -182,11 +156,8 @@ class StreamRun {
                         .lost_sessions = counters.lost_sessions.get(),
                         .no_session = counters.no_session.get()};
     }
-    for (const runtime::PlacedWorker& worker : lcores_.workers) {
-      report.lcores.push_back(fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
-    }
-    report.notes = report::notes_of(lcores_, *eal_, ports());
-    report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
+    report.lcores = lcore_lines();
+    report.notes = notes(ports());
     for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
     report.device = port_->port().counters();
     {
@@ -194,23 +165,12 @@ class StreamRun {
       port_->close();
     }
     report.leaked = port_->leaked();
-    if (config_.run.json) {
-      fmt::print("{}\n", report.to_json().dump());
-    } else if (!config_.run.json_stream) {
-      fmt::print("{}", report.to_text());
-    }
-    std::fflush(stdout);
+    report::print(report, config_.run);
     if (!report.conserved()) return static_cast<int>(ErrorKind::verification);
     return interrupted_ ? kInterrupted : 0;
   }
 
-  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
-  const config::LoadedConfig& loaded_;
-  const config::Config& config_;
   transport::NanoClock clock_;
-  runtime::LcorePlan lcores_;
-  std::vector<std::string> link_notes_;  ///< of a link that was down when the run began
-  std::optional<runtime::Eal> eal_;
   std::unique_ptr<stream_port::StreamPort> port_;
   std::unique_ptr<service::StreamWriter> writer_;
   std::unique_ptr<message::PacketProtection> protection_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frame/run_frame.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -62,6 +64,14 @@ std::vector<std::string> RunFrame::notes(std::span<const port::Port> ports) cons
   std::vector<std::string> notes = report::notes_of(lcores_, *eal_, ports);
   if (down_links_) notes.insert(notes.end(), down_links_->begin(), down_links_->end());
   return notes;
+}
+
+std::vector<std::string> RunFrame::lcore_lines() const {
+  std::vector<std::string> lines;
+  for (const runtime::PlacedWorker& worker : lcores_.workers) {
+    lines.push_back(fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
+  }
+  return lines;
 }
 
 std::vector<std::string> RunFrame::recycling_notes(const memory::Recycling& recycling) const {

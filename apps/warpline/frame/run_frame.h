@@ -67,6 +67,9 @@ class RunFrame {
   /// Returns the notes of the run so far: what costs rate or latency, and the links that were down.
   [[nodiscard]] std::vector<std::string> notes(std::span<const port::Port> ports) const;
 
+  /// Returns a line for each worker: which lcore and processor it had.
+  [[nodiscard]] std::vector<std::string> lcore_lines() const;
+
   /// Adds what came of recycling on `ports`. `report` has its totals.
   void add_recycling(report::RunReport& report, const memory::Recycling& recycling,
                      std::span<const port::Port> ports) const;
