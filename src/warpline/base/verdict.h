@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "warpline/base/enum_list.h"
 #include "warpline/base/host_device.h"
 
 namespace warpline {
@@ -59,39 +60,23 @@ namespace warpline {
   X(duplicate, "reached the checker a second time")
 
 /// What becomes of a packet: enumerators as listed in WARPLINE_VERDICTS.
-enum class Verdict : std::uint16_t {
-#define WARPLINE_VERDICT(name, meaning) name,
-  WARPLINE_VERDICTS(WARPLINE_VERDICT)
-#undef WARPLINE_VERDICT
-};
+enum class Verdict : std::uint16_t { WARPLINE_VERDICTS(WARPLINE_ENUM_VALUE) };
 
 /// How many verdicts there are.
-inline constexpr std::size_t kVerdicts = 0
-#define WARPLINE_VERDICT(name, meaning) +1
-    WARPLINE_VERDICTS(WARPLINE_VERDICT)
-#undef WARPLINE_VERDICT
-    ;
+inline constexpr std::size_t kVerdicts = 0 WARPLINE_VERDICTS(WARPLINE_ENUM_COUNT);
 
 /// True for all but `forward` and `reply`.
 [[nodiscard]] WARPLINE_HD constexpr bool is_drop(Verdict verdict) { return verdict > Verdict::reply; }
 
 /// The verdict's name as it stands in reports.
 [[nodiscard]] constexpr std::string_view name(Verdict verdict) {
-  constexpr std::string_view kNames[] = {
-#define WARPLINE_VERDICT(name, meaning) #name,
-      WARPLINE_VERDICTS(WARPLINE_VERDICT)
-#undef WARPLINE_VERDICT
-  };
+  constexpr std::string_view kNames[] = {WARPLINE_VERDICTS(WARPLINE_ENUM_NAME)};
   return kNames[static_cast<std::size_t>(verdict)];
 }
 
 /// One line for people: what the verdict means.
 [[nodiscard]] constexpr std::string_view meaning(Verdict verdict) {
-  constexpr std::string_view kMeanings[] = {
-#define WARPLINE_VERDICT(name, meaning) meaning,
-      WARPLINE_VERDICTS(WARPLINE_VERDICT)
-#undef WARPLINE_VERDICT
-  };
+  constexpr std::string_view kMeanings[] = {WARPLINE_VERDICTS(WARPLINE_ENUM_MEANING)};
   return kMeanings[static_cast<std::size_t>(verdict)];
 }
 

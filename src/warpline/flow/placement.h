@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "warpline/base/enum_list.h"
+
 namespace warpline::flow {
 
 /// What became of a packet that was to be placed in a frame. All but the first two drop it, and each has a counter.
@@ -20,36 +22,20 @@ namespace warpline::flow {
   X(no_stream, "it belongs to a stream for which the table has no place")
 
 /// What became of a packet: enumerators as listed in WARPLINE_PLACEMENTS.
-enum class Placement : std::uint8_t {
-#define WARPLINE_PLACEMENT(name, meaning) name,
-  WARPLINE_PLACEMENTS(WARPLINE_PLACEMENT)
-#undef WARPLINE_PLACEMENT
-};
+enum class Placement : std::uint8_t { WARPLINE_PLACEMENTS(WARPLINE_ENUM_VALUE) };
 
 /// How many placements there are.
-inline constexpr std::size_t kPlacements = 0
-#define WARPLINE_PLACEMENT(name, meaning) +1
-    WARPLINE_PLACEMENTS(WARPLINE_PLACEMENT)
-#undef WARPLINE_PLACEMENT
-    ;
+inline constexpr std::size_t kPlacements = 0 WARPLINE_PLACEMENTS(WARPLINE_ENUM_COUNT);
 
 /// Returns the placement's name as it stands in reports.
 [[nodiscard]] constexpr std::string_view name(Placement placement) {
-  constexpr std::string_view kNames[] = {
-#define WARPLINE_PLACEMENT(name, meaning) #name,
-      WARPLINE_PLACEMENTS(WARPLINE_PLACEMENT)
-#undef WARPLINE_PLACEMENT
-  };
+  constexpr std::string_view kNames[] = {WARPLINE_PLACEMENTS(WARPLINE_ENUM_NAME)};
   return kNames[static_cast<std::size_t>(placement)];
 }
 
 /// Returns one line for people: what the placement means.
 [[nodiscard]] constexpr std::string_view meaning(Placement placement) {
-  constexpr std::string_view kMeanings[] = {
-#define WARPLINE_PLACEMENT(name, meaning) meaning,
-      WARPLINE_PLACEMENTS(WARPLINE_PLACEMENT)
-#undef WARPLINE_PLACEMENT
-  };
+  constexpr std::string_view kMeanings[] = {WARPLINE_PLACEMENTS(WARPLINE_ENUM_MEANING)};
   return kMeanings[static_cast<std::size_t>(placement)];
 }
 

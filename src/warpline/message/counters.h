@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "warpline/base/enum_list.h"
 #include "warpline/base/statistics/counter.h"
 #include "warpline/base/units.h"
 #include "warpline/message/types.h"
@@ -37,18 +38,10 @@ namespace warpline::message {
   X(not_accepting, "a session offered to an endpoint that takes none")
 
 /// Enumerators as listed in WARPLINE_MESSAGE_DROPS.
-enum class MessageDrop : std::uint8_t {
-#define WARPLINE_MESSAGE_DROP(name, meaning) name,
-  WARPLINE_MESSAGE_DROPS(WARPLINE_MESSAGE_DROP)
-#undef WARPLINE_MESSAGE_DROP
-};
+enum class MessageDrop : std::uint8_t { WARPLINE_MESSAGE_DROPS(WARPLINE_ENUM_VALUE) };
 
 /// How many reasons there are.
-inline constexpr std::size_t kMessageDrops = 0
-#define WARPLINE_MESSAGE_DROP(name, meaning) +1
-    WARPLINE_MESSAGE_DROPS(WARPLINE_MESSAGE_DROP)
-#undef WARPLINE_MESSAGE_DROP
-    ;
+inline constexpr std::size_t kMessageDrops = 0 WARPLINE_MESSAGE_DROPS(WARPLINE_ENUM_COUNT);
 
 [[nodiscard]] std::string_view name(MessageDrop reason);     ///< the enumerator, as in the report
 [[nodiscard]] std::string_view meaning(MessageDrop reason);  ///< its sentence, for people

@@ -49,20 +49,12 @@ std::string_view name(LossReason reason) {
 }
 
 std::string_view name(MessageDrop reason) {
-  constexpr std::string_view kNames[] = {
-#define WARPLINE_MESSAGE_DROP(name, meaning) #name,
-      WARPLINE_MESSAGE_DROPS(WARPLINE_MESSAGE_DROP)
-#undef WARPLINE_MESSAGE_DROP
-  };
+  constexpr std::string_view kNames[] = {WARPLINE_MESSAGE_DROPS(WARPLINE_ENUM_NAME)};
   return kNames[static_cast<std::size_t>(reason)];
 }
 
 std::string_view meaning(MessageDrop reason) {
-  constexpr std::string_view kMeanings[] = {
-#define WARPLINE_MESSAGE_DROP(name, meaning) meaning,
-      WARPLINE_MESSAGE_DROPS(WARPLINE_MESSAGE_DROP)
-#undef WARPLINE_MESSAGE_DROP
-  };
+  constexpr std::string_view kMeanings[] = {WARPLINE_MESSAGE_DROPS(WARPLINE_ENUM_MEANING)};
   return kMeanings[static_cast<std::size_t>(reason)];
 }
 

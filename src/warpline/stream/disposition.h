@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "warpline/base/enum_list.h"
 #include "warpline/base/host_device.h"
 
 namespace warpline::stream {
@@ -32,39 +33,23 @@ namespace warpline::stream {
   X(unrelated, "no TCP segment, a fragment, or not addressed to this station")
 
 /// What became of a frame: enumerators as listed in WARPLINE_DISPOSITIONS.
-enum class Disposition : std::uint8_t {
-#define WARPLINE_DISPOSITION(name, meaning) name,
-  WARPLINE_DISPOSITIONS(WARPLINE_DISPOSITION)
-#undef WARPLINE_DISPOSITION
-};
+enum class Disposition : std::uint8_t { WARPLINE_DISPOSITIONS(WARPLINE_ENUM_VALUE) };
 
 /// How many dispositions there are.
-inline constexpr std::size_t kDispositions = 0
-#define WARPLINE_DISPOSITION(name, meaning) +1
-    WARPLINE_DISPOSITIONS(WARPLINE_DISPOSITION)
-#undef WARPLINE_DISPOSITION
-    ;
+inline constexpr std::size_t kDispositions = 0 WARPLINE_DISPOSITIONS(WARPLINE_ENUM_COUNT);
 
 /// True for all but `stored`, `no_payload` and `handled`.
 [[nodiscard]] WARPLINE_HD constexpr bool is_drop(Disposition disposition) { return disposition > Disposition::handled; }
 
 /// Returns the disposition's name as it stands in reports.
 [[nodiscard]] constexpr std::string_view name(Disposition disposition) {
-  constexpr std::string_view kNames[] = {
-#define WARPLINE_DISPOSITION(name, meaning) #name,
-      WARPLINE_DISPOSITIONS(WARPLINE_DISPOSITION)
-#undef WARPLINE_DISPOSITION
-  };
+  constexpr std::string_view kNames[] = {WARPLINE_DISPOSITIONS(WARPLINE_ENUM_NAME)};
   return kNames[static_cast<std::size_t>(disposition)];
 }
 
 /// Returns one line for people: what the disposition means.
 [[nodiscard]] constexpr std::string_view meaning(Disposition disposition) {
-  constexpr std::string_view kMeanings[] = {
-#define WARPLINE_DISPOSITION(name, meaning) meaning,
-      WARPLINE_DISPOSITIONS(WARPLINE_DISPOSITION)
-#undef WARPLINE_DISPOSITION
-  };
+  constexpr std::string_view kMeanings[] = {WARPLINE_DISPOSITIONS(WARPLINE_ENUM_MEANING)};
   return kMeanings[static_cast<std::size_t>(disposition)];
 }
 
