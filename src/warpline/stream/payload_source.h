@@ -13,7 +13,7 @@ namespace warpline::stream {
 class PayloadSource {
  public:
   PayloadSource() = default;
-  PayloadSource(const PayloadSource&) = default;
+  PayloadSource(const PayloadSource&) = default;  ///< copies what a derived class refers to
   PayloadSource& operator=(const PayloadSource&) = default;
   virtual ~PayloadSource() = default;
 

@@ -14,7 +14,7 @@ namespace warpline::stream {
 /// one far from it. Streams are told apart by a number, such as the sender's port. Immutable: any thread.
 class SeededPayload {
  public:
-  explicit SeededPayload(std::uint64_t seed);
+  explicit SeededPayload(std::uint64_t seed);  ///< makes the table of `seed`, which both ends are given
 
   /// Copies bytes `[offset, offset + length)` of a stream to `to`, and adds them to `sum`.
   void copy(std::uint64_t stream, std::uint64_t offset, std::uint32_t length, std::uint8_t* to,

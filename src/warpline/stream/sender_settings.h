@@ -29,7 +29,7 @@ struct SenderSettings {
   /// Most bytes of a connection on their way at once, from one segment to 1 GiB; with CongestionKind::fixed just so
   /// many. For each of the MTU's size 40 bytes of memory are kept, of every connection.
   std::uint64_t window_bytes = 4 << 20;
-  CongestionKind congestion = CongestionKind::cubic;
+  CongestionKind congestion = CongestionKind::cubic;  ///< how the window is decided
   bool nagle = false;  ///< a short segment waits until all before it is acknowledged (RFC 9293, 3.7.4)
   std::array<std::uint8_t, 16> secret{};  ///< random, and known to nobody else: for sequence numbers and ports
 
