@@ -10,9 +10,8 @@
 #include "bench/adaptive.h"
 #include "bench/table.h"
 #include "commands.h"
+#include "frame/bench_frame.h"
 #include "warpline/base/output.h"
-#include "warpline/gpu/device.h"
-#include "warpline/report/facts.h"
 #include "warpline/runtime/stop.h"
 
 namespace warpline {
@@ -34,23 +33,15 @@ int list(bool json) {
   return 0;
 }
 
-Json gpu_json(const gpu::GpuFacts& gpu) {
-  return {{"name", gpu.name},
-          {"pci", gpu.pci},
-          {"memory_bytes", gpu.memory.value},
-          {"multiprocessors", gpu.multiprocessors}};
-}
-
 /// By its end signals have their default actions again, which end the children too.
-Result<gpu::GpuFacts> look_for_gpu(std::uint16_t ordinal) {
+Result<gpu::GpuFacts> gpu_of_table(std::uint16_t ordinal) {
   const runtime::StopOnSignal on_signal;
-  const runtime::SetupStep step(fmt::format("asking CUDA for GPU {}", ordinal));
-  return gpu::find_gpu(ordinal);
+  return look_for_gpu(ordinal);
 }
 
 Result<int> make_table(const config::LoadedConfig& loaded) {
   const config::BenchConfig& bench = loaded.config.bench;
-  const Result<gpu::GpuFacts> gpu = look_for_gpu(bench.gpu);
+  const Result<gpu::GpuFacts> gpu = gpu_of_table(bench.gpu);
   if (runtime::StopOnSignal::requested().load()) return kInterrupted;
   WARPLINE_TRY(bench::BenchPlan plan, bench::plan_bench(bench, std::thread::hardware_concurrency(), gpu.ok()));
   const Nanos limit{kStartNanos + 4 * bench.seconds.value};
@@ -62,16 +53,7 @@ Result<int> make_table(const config::LoadedConfig& loaded) {
       },
       [](const std::string& line) { put_line(stderr, line); });
   if (!gpu) table.notes.push_back("no column for a GPU: " + gpu.error().message());
-  if (loaded.json) {
-    Json json = {
-        {"schema_version", 1}, {"command", "bench"}, {"build", report::build_facts()}, {"host", report::host_facts()}};
-    if (gpu) json["gpu"] = gpu_json(*gpu);
-    json["config"] = loaded.to_json();
-    json["table"] = table.to_json();
-    fmt::print("{}\n", json.dump(2));
-  } else {
-    fmt::print("{}", table.to_markdown());
-  }
+  print_table(loaded, table, gpu ? &*gpu : nullptr);
   return table.exit_code();
 }
 
@@ -87,15 +69,7 @@ Result<int> make_adaptive_table(const config::LoadedConfig& loaded) {
                                                                                     limit);
                                                           },
                                                           [](const std::string& line) { put_line(stderr, line); }));
-  if (loaded.json) {
-    Json json = {
-        {"schema_version", 1}, {"command", "bench"}, {"build", report::build_facts()}, {"host", report::host_facts()}};
-    json["config"] = loaded.to_json();
-    json["table"] = table.to_json();
-    fmt::print("{}\n", json.dump(2));
-  } else {
-    fmt::print("{}", table.to_markdown());
-  }
+  print_table(loaded, table);
   return table.exit_code();
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `warpline bench copy-batch`: what reaches the consumer by packet size and batch, each run a child that is this
 // program.
-#include <fmt/format.h>
-
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,11 +8,9 @@
 #include "batches/copy_batch_table.h"
 #include "bench/child_run.h"
 #include "commands.h"
+#include "frame/bench_frame.h"
 #include "frame/run_frame.h"
 #include "warpline/base/output.h"
-#include "warpline/gpu/device.h"
-#include "warpline/report/facts.h"
-#include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 
 namespace warpline {
@@ -23,18 +19,13 @@ namespace {
 /// Nanoseconds that a run may take in addition to its seconds: DPDK, memory, CUDA's context, draining.
 constexpr std::int64_t kBesidesRunning = 20'000'000'000;
 
-Result<gpu::GpuFacts> gpu_to_receive_into(std::uint16_t ordinal) {
-  const runtime::SetupStep step(fmt::format("asking CUDA for GPU {}", ordinal));
-  return gpu::find_gpu(ordinal);
-}
-
 }  // namespace
 
 Result<int> run_bench_copy_batch(const config::LoadedConfig& loaded) {
   const config::BenchConfig& bench = loaded.config.bench;
   const runtime::StopOnSignal on_signal;
   const std::atomic<bool>& stop = runtime::StopOnSignal::requested();
-  const Result<gpu::GpuFacts> gpu = gpu_to_receive_into(bench.gpu);
+  const Result<gpu::GpuFacts> gpu = look_for_gpu(bench.gpu);
   if (!gpu && is_given(loaded, "bench.gpu")) return gpu.error();
   std::optional<EngineKind> engine;
   if (is_given(loaded, "bench.engine")) engine = bench.engine;
@@ -49,16 +40,7 @@ Result<int> run_bench_copy_batch(const config::LoadedConfig& loaded) {
       },
       [](const std::string& line) { put_line(stderr, line); });
   if (!gpu) table.notes.push_back("the consumer ran on the CPU, in host memory: " + gpu.error().message());
-  if (loaded.json) {
-    nlohmann::ordered_json json = {
-        {"schema_version", 1}, {"command", "bench"}, {"build", report::build_facts()}, {"host", report::host_facts()}};
-    if (gpu) json["gpu"] = {{"name", gpu->name}, {"pci", gpu->pci}, {"memory_bytes", gpu->memory.value}};
-    json["config"] = loaded.to_json();
-    json["table"] = table.to_json();
-    fmt::print("{}\n", json.dump(1));
-  } else {
-    fmt::print("{}", table.to_markdown());
-  }
+  print_table(loaded, table, gpu ? &*gpu : nullptr);
   return stop.load() ? kInterrupted : table.exit_code();
 }
 

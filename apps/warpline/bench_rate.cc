@@ -8,11 +8,11 @@
 
 #include "bench/child_run.h"
 #include "commands.h"
+#include "frame/bench_frame.h"
 #include "rate/offered_command.h"
 #include "rate/rate_run.h"
 #include "rate/rate_search.h"
 #include "warpline/base/output.h"
-#include "warpline/report/facts.h"
 #include "warpline/runtime/stop.h"
 
 namespace warpline {
@@ -56,18 +56,6 @@ std::vector<std::string> rate_notes(const rate::OfferedCommand& command) {
   return notes;
 }
 
-void print_rates(const rate::RateTable& table, const config::LoadedConfig& loaded) {
-  if (!loaded.json) {
-    fmt::print("{}", table.to_markdown());
-    return;
-  }
-  nlohmann::ordered_json json = {
-      {"schema_version", 1}, {"command", "bench"}, {"build", report::build_facts()}, {"host", report::host_facts()}};
-  json["config"] = loaded.to_json();
-  json["table"] = table.to_json();
-  fmt::print("{}\n", json.dump(1));
-}
-
 }  // namespace
 
 Result<int> run_bench_rate(const config::LoadedConfig& loaded) {
@@ -101,7 +89,7 @@ Result<int> run_bench_rate(const config::LoadedConfig& loaded) {
         stop, [](const std::string& line) { put_line(stderr, line); }));
     if (stop.load() || table.rows.back().failure) break;
   }
-  print_rates(table, loaded);
+  print_table(loaded, table);
   if (stop.load()) return kInterrupted;
   if (table.rows.back().failure) return *table.rows.back().failure;
   return 0;

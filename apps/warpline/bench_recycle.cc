@@ -10,9 +10,9 @@
 #include "bench/recycle.h"
 #include "bench/recycle_rig.h"
 #include "commands.h"
+#include "frame/bench_frame.h"
 #include "warpline/base/give_way.h"
 #include "warpline/base/output.h"
-#include "warpline/report/facts.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
@@ -54,15 +54,7 @@ Result<int> make_recycle_table(const config::LoadedConfig& loaded) {
   if (!table->ok()) return table->error();
   bench::RecycleBenchTable& made = **table;
   made.hugepages = eal.hugepages();
-  if (loaded.json) {
-    nlohmann::ordered_json json = {
-        {"schema_version", 1}, {"command", "bench"}, {"build", report::build_facts()}, {"host", report::host_facts()}};
-    json["config"] = loaded.to_json();
-    json["table"] = made.to_json();
-    fmt::print("{}\n", json.dump(1));
-  } else {
-    fmt::print("{}", made.to_markdown());
-  }
+  print_table(loaded, made);
   return runtime::StopOnSignal::signal() != 0 ? kInterrupted : made.exit_code();
 }
 
