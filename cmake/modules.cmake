@@ -106,6 +106,7 @@ warpline_folder(drivers/vnic    USES base packet vnic_api)
 warpline_folder(apps/warpline   USES base batches bench config copies datapath doctor ethdev_transport flow forward gpu ingest machine memory
                                      page port protection rate report route router runtime service stream stream_port traffic transport workload)
 warpline_folder(bench/frames    USES base flow ingest packet)
+warpline_folder(bench/gpu       USES base packet stream)
 warpline_folder(bench/inspect   USES base inspect)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)

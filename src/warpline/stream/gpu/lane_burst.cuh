@@ -18,7 +18,9 @@ struct LaneBurst {
   std::uint32_t connection[LaneShape::kMostBurst];  ///< KeyPlaces::kNone: no segment for a connection
   std::uint32_t touched[LaneShape::kMostBurst];     ///< connections that the burst brought segments of
   std::uint32_t touched_count;
-  std::uint32_t pieces;
+  std::uint32_t pieces;        ///< that the first warp has listed
+  std::uint32_t ready_pieces;  ///< of these, those that the other warps may copy
+  std::uint32_t decided;       ///< 1 when all pieces are listed
   std::uint32_t for_host;
   unsigned long long bytes;
   std::uint32_t dispositions[kDispositions];
@@ -57,7 +59,6 @@ class LaneBurstWork {
       : lane_(lane),
         burst_(burst),
         slot_(SlotLayout(lane.shape).slot(lane.slots, sequence)),
-        order_(*slot_.order),
         sequence_(static_cast<std::uint32_t>(sequence)),
         count_(count) {}
 
@@ -65,14 +66,24 @@ class LaneBurstWork {
   /// calling thread then stores by a release.
   __device__ void take() {
     begin();
-    if (order_.changes != 0 || order_.tells != 0) carry_out_orders();
+    // All that the host wrote is asked for at once: each way over the bus takes longer than all of them side by side.
+    const std::uint32_t i = threadIdx.x;
+    Segment mine{nullptr, 0, 0, Verdict::forward};
+    if (i < count_) mine = slot_.segments[i];
+    const std::uint32_t right = i < count_ ? slot_.checksums_right[i / 32] : 0;
+    WindowTell tell;
+    if (i < lane_.shape.connections && i < kTellsAtOnce) tell = slot_.tells[i];
+    order_ = *slot_.order;
     __syncthreads();
-    read_frames();
+    if (order_.changes != 0 || order_.tells != 0) carry_out_orders(tell);
+    read_frames(mine, right);
     __syncthreads();
-    if (threadIdx.x < kWarp) decide();
-    __syncthreads();
-    copy_pieces();
-    __threadfence_system();
+    if (threadIdx.x < kWarp) {
+      decide();
+    } else {
+      copy_pieces();
+    }
+    __threadfence();
     __syncthreads();
     // The bytes are there: that they can be read is said first to consumers on the GPU, then to the host.
     for (std::uint32_t i = threadIdx.x; i < burst_.touched_count; i += blockDim.x) {
@@ -91,6 +102,8 @@ class LaneBurstWork {
     if (threadIdx.x == 0) {
       burst_.touched_count = 0;
       burst_.pieces = 0;
+      burst_.ready_pieces = 0;
+      burst_.decided = 0;
       burst_.for_host = 0;
       burst_.bytes = 0;
     }
@@ -103,8 +116,9 @@ class LaneBurstWork {
   }
   [[nodiscard]] __device__ KeyPlaces places() const { return {lane_.places, lane_.place_mask, lane_.secret}; }
 
-  /// The bounds are the host's promise; a lane holds to them all the same.
-  __device__ void carry_out_orders() {
+  /// `mine` is the tell of the thread's number. Ends with a barrier.
+  __device__ void carry_out_orders(const WindowTell& mine) {
+    // The bounds are the host's promise; a lane holds to them all the same.
     if (threadIdx.x == 0) {
       const std::uint32_t changes = min(order_.changes, lane_.shape.changes);
       for (std::uint32_t i = 0; i < changes; ++i) change(slot_.changes[i]);
@@ -112,13 +126,14 @@ class LaneBurstWork {
     __syncthreads();
     const std::uint32_t tells = min(order_.tells, lane_.shape.connections);
     for (std::uint32_t i = threadIdx.x; i < tells; i += blockDim.x) {
-      const WindowTell tell = slot_.tells[i];
+      const WindowTell tell = i < kTellsAtOnce ? mine : slot_.tells[i];
       LaneConnection& connection = lane_.connections[tell.connection];
       if (!connection.known || connection.generation != tell.generation) continue;
       ReceiveState& state = connection.state;
       if (tell.window_end > state.window_end) state.window_end = tell.window_end;
       if (tell.acknowledged > state.acknowledged) state.acknowledged = tell.acknowledged;
     }
+    __syncthreads();
   }
 
   __device__ void change(const ConnectionChange& change) {
@@ -143,30 +158,25 @@ class LaneBurstWork {
     places().insert(change.key, change.connection);
   }
 
-  /// A thread a descriptor.
-  __device__ void read_frames() {
-    for (std::uint32_t begin = 0; begin < count_; begin += blockDim.x) {
-      const std::uint32_t i = begin + threadIdx.x;
-      Segment mine{nullptr, 0, 0, Verdict::forward};
-      if (i < count_) mine = slot_.segments[i];
-      // A frame begins where the descriptor before ends one.
-      unsigned more_before = __shfl_up_sync(kWholeWarp, static_cast<unsigned>(mine.more), 1);
-      if (threadIdx.x % kWarp == 0) more_before = i == 0 || i >= count_ ? 0 : slot_.segments[i - 1].more;
-      if (i >= count_) continue;
-      lane_.segments[i] = mine;
-      if (more_before != 0) {
-        burst_.connection[i] = KeyPlaces::kNone;
-        slot_.outcomes[i] = kGoesOn;
-      } else {
-        read_frame(i, mine);
-      }
+  /// A thread a descriptor: a CTA has at least as many as a burst. `right` is the word of checksums_right with its bit.
+  __device__ void read_frames(const Segment& mine, std::uint32_t right) {
+    const std::uint32_t i = threadIdx.x;
+    // A frame begins where the descriptor before ends one.
+    unsigned more_before = __shfl_up_sync(kWholeWarp, static_cast<unsigned>(mine.more), 1);
+    if (i % kWarp == 0) more_before = i == 0 || i >= count_ ? 0 : slot_.segments[i - 1].more;
+    if (i >= count_) return;
+    lane_.segments[i] = mine;
+    if (more_before != 0) {
+      burst_.connection[i] = KeyPlaces::kNone;
+      slot_.outcomes[i] = kGoesOn;
+    } else {
+      read_frame(i, mine, (right >> i % 32 & 1) != 0);
     }
   }
 
-  __device__ void read_frame(std::uint32_t i, const Segment& mine) {
+  __device__ void read_frame(std::uint32_t i, const Segment& mine, bool checksums_are_right) {
     FrameHead head;
     const FrameRef frame = mine.more == 0 ? head.fetch(mine) : frame_at(slot_.segments + i);
-    const bool checksums_are_right = (slot_.checksums_right[i / 32] >> i % 32 & 1) != 0;
     SynOptions offered;
     const SegmentReading reading = read_segment(frame, checksums_are_right, offered);
     std::uint32_t index = KeyPlaces::kNone;
@@ -206,6 +216,7 @@ class LaneBurstWork {
       const bool active = index != KeyPlaces::kNone;
       unsigned todo = __ballot_sync(kWholeWarp, active);
       if (todo == 0) continue;
+      const Segment mine = active ? lane_.segments[i] : Segment{nullptr, 0, 0, Verdict::forward};
       const unsigned group = __match_any_sync(kWholeWarp, index);
       const unsigned before = group & ((1U << lane) - 1);
       bool plain = false;
@@ -239,19 +250,37 @@ class LaneBurstWork {
         }
         const bool in_run = (__shfl_sync(kWholeWarp, static_cast<unsigned>(taken), first) & run >> lane & 1) != 0;
         begin = __shfl_sync(kWholeWarp, begin, first);
-        if (in_run) {
-          const SegmentFields& fields = burst_.fields[i];
-          const std::uint64_t offset = begin + (fields.sequence - burst_.fields[base + first].sequence);
-          queue(index, i, {offset, 0, fields.payload_length});
+        const SegmentFields& fields = burst_.fields[i < count_ ? i : base];
+        const std::uint64_t offset = begin + (fields.sequence - burst_.fields[base + first].sequence);
+        const bool whole = in_run && mine.more == 0;
+        const unsigned whole_ones = __ballot_sync(kWholeWarp, whole);
+        if (whole_ones != 0) {
+          std::uint32_t at = lane == 0 ? atomicAdd(&burst_.pieces, __popc(whole_ones)) : 0;
+          at = __shfl_sync(kWholeWarp, at, 0) + __popc(whole_ones & ((1U << lane) - 1));
+          if (whole)
+            lane_.pieces[at] = {place_of(index, offset), mine.data + fields.payload_offset, fields.payload_length};
         }
+        if (in_run && !whole) queue(index, i, {offset, 0, fields.payload_length});
         todo &= ~__ballot_sync(kWholeWarp, in_run || (left != 0 && lane == first));
       }
-      if (active) {
-        slot_.outcomes[i] = static_cast<std::uint8_t>(disposition);
-        atomicAdd(&burst_.dispositions[static_cast<unsigned>(disposition)], 1);
+      if (active) slot_.outcomes[i] = static_cast<std::uint8_t>(disposition);
+      const bool stored = active && disposition == Disposition::stored;
+      const unsigned stored_ones = __ballot_sync(kWholeWarp, stored);
+      if (active && !stored) atomicAdd(&burst_.dispositions[static_cast<unsigned>(disposition)], 1);
+      __threadfence_block();
+      __syncwarp();
+      if (lane == 0) {
+        atomicAdd(&burst_.dispositions[static_cast<unsigned>(Disposition::stored)], __popc(stored_ones));
+        SharedCount(burst_.ready_pieces).store(burst_.pieces, cuda::memory_order_release);
       }
       __syncwarp();
     }
+    if (lane == 0) SharedCount(burst_.decided).store(1, cuda::memory_order_release);
+  }
+
+  [[nodiscard]] __device__ std::uint8_t* place_of(std::uint32_t index, std::uint64_t offset) const {
+    const std::uint64_t ring = lane_.shape.ring_bytes;
+    return lane_.rings + 2 * ring * index + (offset & (ring - 1));
   }
 
   __device__ LaneConnection& touch(std::uint32_t index) {
@@ -301,8 +330,7 @@ class LaneBurstWork {
   /// Has a part of the payload of frame `i` copied. The window's check, which the acceptor has made, is what proves
   /// that it finds place in the ring.
   __device__ void queue(std::uint32_t index, std::uint32_t i, const SegmentPiece& piece) {
-    const std::uint64_t ring = lane_.shape.ring_bytes;
-    std::uint8_t* to = lane_.rings + 2 * ring * index + (piece.offset & (ring - 1));
+    std::uint8_t* to = place_of(index, piece.offset);
     std::uint32_t skip = burst_.fields[i].payload_offset + piece.skip;
     std::uint32_t left = piece.length;
     for (std::uint32_t k = i; left != 0 && k < count_; ++k) {
@@ -319,19 +347,34 @@ class LaneBurstWork {
     }
   }
 
-  /// A warp a piece.
+  /// By all warps but the first, a warp a piece, while that one decides on further ones.
   __device__ void copy_pieces() {
     const unsigned lane = threadIdx.x % kWarp;
-    const unsigned warp = threadIdx.x / kWarp;
-    const unsigned warps = blockDim.x / kWarp;
+    const unsigned warps = blockDim.x / kWarp - 1;
+    const SharedCount ready(burst_.ready_pieces);
+    const SharedCount decided(burst_.decided);
     unsigned long long bytes = 0;
-    for (std::uint32_t base = warp; base < burst_.pieces; base += warps * kWarp) {
+    std::uint32_t next = threadIdx.x / kWarp - 1;
+    while (true) {
+      std::uint32_t end = 0;
+      if (lane == 0) {
+        bool last = false;
+        while (true) {
+          last = decided.load(cuda::memory_order_acquire) != 0;
+          end = ready.load(cuda::memory_order_acquire);
+          if (last || next < end) break;
+          __nanosleep(50);
+        }
+        if (next >= end) end = 0;
+      }
+      end = __shfl_sync(kWholeWarp, end, 0);
+      if (end == 0) break;
       // A lane has one piece ready for the warp.
-      const std::uint32_t mine = base + lane * warps;
+      const std::uint32_t mine = next + lane * warps;
       CopyPiece piece{nullptr, nullptr, 0};
-      if (mine < burst_.pieces) piece = lane_.pieces[mine];
+      if (mine < end) piece = lane_.pieces[mine];
       bytes += piece.length;
-      for (unsigned k = 0; k < kWarp && base + k * warps < burst_.pieces; ++k) {
+      for (unsigned k = 0; k < kWarp && next < end; ++k, next += warps) {
         const std::uint64_t to = __shfl_sync(kWholeWarp, reinterpret_cast<std::uint64_t>(piece.to), k);
         const std::uint64_t from = __shfl_sync(kWholeWarp, reinterpret_cast<std::uint64_t>(piece.from), k);
         const std::uint32_t length = __shfl_sync(kWholeWarp, piece.length, k);
@@ -341,7 +384,7 @@ class LaneBurstWork {
     if (bytes != 0) atomicAdd(&burst_.bytes, bytes);
   }
 
-  /// A warp a record, and the last one the result.
+  /// A warp a record; then the result.
   __device__ void write_records() {
     const unsigned lane = threadIdx.x % kWarp;
     const unsigned warps = blockDim.x / kWarp;
@@ -364,12 +407,17 @@ class LaneBurstWork {
       state.acknowledge_now = false;
       state.duplicate = {};
     }
+    // Words that lie beside each other cross the bus together.
+    if (threadIdx.x < kDispositions) slot_.result->dispositions[threadIdx.x] = burst_.dispositions[threadIdx.x];
     if (threadIdx.x != 0) return;
     slot_.result->records = burst_.touched_count;
     slot_.result->for_host = burst_.for_host;
     slot_.result->bytes = burst_.bytes;
-    for (unsigned i = 0; i < kDispositions; ++i) slot_.result->dispositions[i] = burst_.dispositions[i];
   }
+
+  using SharedCount = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_block>;
+
+  static constexpr std::uint32_t kTellsAtOnce = 64;  ///< asked for before it is known whether there are any
 
   const LaneView& lane_;
   LaneBurst& burst_;

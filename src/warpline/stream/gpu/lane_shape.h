@@ -7,7 +7,7 @@ namespace warpline::stream {
 
 /// How large a lane is.
 struct LaneShape {
-  static constexpr std::uint32_t kMostBurst = 1024;
+  static constexpr std::uint32_t kMostBurst = 512;
 
   std::uint32_t connections = 64;      ///< at once
   std::uint32_t burst = 256;           ///< descriptors of a burst at most: up to kMostBurst

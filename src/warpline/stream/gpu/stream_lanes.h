@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "warpline/stream/gpu/lane_shape.h"
+
 namespace warpline::stream {
 
-/// Threads of a lane's CTA.
-inline constexpr unsigned kLaneThreads = 512;
+/// Threads of a lane's CTA: one for each descriptor of a burst.
+inline constexpr unsigned kLaneThreads = LaneShape::kMostBurst;
 
 /// Returns the address of the __global__ function (const LaneView* lanes, std::uint64_t first, std::uint64_t end), for
 /// CTAs of kLaneThreads: CTA i takes the bursts `[first, end)` of lane i, one after the other, each when it is ready,

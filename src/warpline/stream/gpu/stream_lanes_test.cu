@@ -89,7 +89,7 @@ TEST(StreamLanes, DoAsTheHostDoes) {
     const LaneFaults faults{random.below(2) * random.below(300), random.below(2) * random.below(300),
                             random.below(2) * random.below(300), random.below(2) * random.below(200)};
     const LaneShape shape{.connections = 1 + static_cast<std::uint32_t>(random.below(seed % 2 == 0 ? 3 : 100)),
-                          .burst = static_cast<std::uint32_t>(32 + random.below(993)),
+                          .burst = static_cast<std::uint32_t>(32 + random.below(481)),
                           .slots = 2,
                           .changes = 100,
                           .ring_bytes = 1U << (10 + random.below(7))};
@@ -103,13 +103,13 @@ TEST(StreamLanes, DoAsTheHostDoes) {
 TEST(StreamLanes, TakeEveryOverlapAsTheHostDoes) {
   if (no_gpu()) GTEST_SKIP() << "no GPU";
   constexpr std::uint32_t kUnit = 3;
-  constexpr std::uint32_t kAtOnce = 256;
+  constexpr std::uint32_t kAtOnce = 128;
   const std::size_t known[] = {13, 409, 23917};
   for (std::uint32_t segments = 2; segments <= 4; ++segments) {
     std::vector<std::vector<std::uint32_t>> ways;
     for_each_overlap(segments, [&](const std::vector<std::uint32_t>& at) { ways.push_back(at); });
     ASSERT_EQ(ways.size(), known[segments - 2]);
-    const LaneShape shape{.connections = kAtOnce, .burst = 1024, .slots = 2, .changes = kAtOnce, .ring_bytes = 64};
+    const LaneShape shape{.connections = kAtOnce, .burst = 512, .slots = 2, .changes = kAtOnce, .ring_bytes = 64};
     TestLane on_gpu(shape, pinned, managed);
     TestLane on_host(shape, zeroed, zeroed);
     const std::shared_ptr<std::byte> views = pinned(sizeof(LaneView));
