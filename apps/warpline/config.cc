@@ -46,7 +46,7 @@ Result<runtime::LcorePlan> plan_of(const config::Config& config) {
   const auto requests = [&] {
     if (config.command == "generate") return traffic_requests(nodes, config.traffic.queues);
     if (config.command == "message") return message_requests(config, nodes.front());
-    if (config.command == "stream") return stream_requests(nodes.front());
+    if (config.command == "stream") return stream_requests(nodes.front(), config.stream.pipelines);
     if (config.command == "l3forward")
       return router::lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
     return datapath::lay_out_forward(config.datapath(), nodes, topology.cpus.size()).requests;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,10 +61,14 @@ class StreamRun : RunFrame {
 
   Result<int> run() {
     WARPLINE_CHECK(open_port());
-    WARPLINE_CHECK(config_.role == config::Role::proxy ? make_proxy() : make_consumer());
-    worker_.emplace(port_->queue(), *application_, clock_, stop_, lcores_.workers.front().gives_way);
+    for (std::size_t i = 0; i < port_->queues(); ++i) {
+      Lane& lane = lanes_.emplace_back();
+      WARPLINE_CHECK(config_.role == config::Role::proxy ? make_proxy(lane) : make_consumer(lane));
+      lane.worker = std::make_unique<service::StreamWorker>(port_->queue(i), *lane.application, clock_, stop_,
+                                                            lcores_.workers[i].gives_way);
+    }
     started_ = clock_.now();
-    WARPLINE_CHECK(launch(lcore_, [this](std::size_t) { worker_->run(); }));
+    WARPLINE_CHECK(launch(lcore_, [this](std::size_t i) { lanes_[i].worker->run(); }));
     const port::PortSettings& port = config_.ports.front();
     for (const std::uint16_t listen : config_.stream.listen) {
       put_line(stderr, "warpline: listening on " + to_string(SocketAddress{port.addresses.front().address, listen}));
@@ -71,34 +76,50 @@ class StreamRun : RunFrame {
     watch();
     stop_.store(true, std::memory_order_relaxed);
     lcore_->wait();
-    if (writer_) writer_->stop();
+    for (const Lane& lane : lanes_) {
+      if (lane.writer) lane.writer->stop();
+    }
     const int code = report();
-    if (writer_ && writer_->failure()) return *writer_->failure();
+    for (const Lane& lane : lanes_) {
+      if (lane.writer && lane.writer->failure()) return *lane.writer->failure();
+    }
     return code;
   }
 
  private:
+  /// What belongs to a queue of the port. Its lcore works on all of it.
+  struct Lane {
+    std::unique_ptr<service::StreamWriter> writer;
+    std::unique_ptr<message::PacketProtection> protection;  ///< proxy: of its messages
+    std::unique_ptr<transport::UdpSocket> socket;           ///< proxy: where they leave
+    std::unique_ptr<service::StreamApplication> application;
+    const service::StreamProxy* proxy = nullptr;  ///< `application`, if it is one
+    std::unique_ptr<service::StreamWorker> worker;
+  };
+
   Result<void> open_port() {
     const port::PortSettings& port = config_.ports.front();
     WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec))));
+    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), config_.stream.pipelines)));
     WARPLINE_TRY(const stream::ReceiverSettings settings, receiver_settings(config_.stream));
-    WARPLINE_CHECK(start_eal({port.spec}, stream_port::StreamPort::memory(port, config_.pool)));
-    WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now()));
+    WARPLINE_CHECK(
+        start_eal({port.spec}, stream_port::StreamPort::memory(port, config_.pool, config_.stream.pipelines)));
+    WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now(), std::nullopt,
+                                                      config_.stream.pipelines));
     announce(ports());
     return {};
   }
 
-  Result<void> make_consumer() {
+  Result<void> make_consumer(Lane& lane) {
     if (!config_.stream.output.empty()) {
-      WARPLINE_TRY(writer_, service::StreamWriter::start(config_.stream.output, config_.stream.connections));
+      WARPLINE_TRY(lane.writer, service::StreamWriter::start(config_.stream.output, config_.stream.connections));
     }
-    application_ =
-        std::make_unique<service::StreamConsumer>(config_.stream.connections, config_.stream.ring, writer_.get());
+    lane.application =
+        std::make_unique<service::StreamConsumer>(config_.stream.connections, config_.stream.ring, lane.writer.get());
     return {};
   }
 
-  Result<void> make_proxy() {
+  Result<void> make_proxy(Lane& lane) {
     const config::StreamConfig& stream = config_.stream;
     const SocketAddress& server = *stream.connect;
     message::EndpointConfig settings;
@@ -109,19 +130,19 @@ class StreamRun : RunFrame {
     settings.max_messages = std::max<std::uint32_t>(16 * stream.connections, 4096);
     WARPLINE_CHECK(draw(settings.secret));
     if (!stream.key.empty()) {
-      WARPLINE_TRY(protection_, protection::load_protection(stream.key, settings.max_sessions));
-      settings.protection = protection_.get();
+      WARPLINE_TRY(lane.protection, protection::load_protection(stream.key, settings.max_sessions));
+      settings.protection = lane.protection.get();
     }
     const bool v6 = std::holds_alternative<Ipv6Address>(server.address);
-    WARPLINE_TRY(socket_,
+    WARPLINE_TRY(lane.socket,
                  transport::UdpSocket::open({.local = {v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}}, 0},
                                              .datagram_bytes = settings.datagram_bytes}));
     WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(settings, clock_.now()));
-    auto proxy = std::make_unique<service::StreamProxy>(std::move(endpoint), *socket_,
+    auto proxy = std::make_unique<service::StreamProxy>(std::move(endpoint), *lane.socket,
                                                         message::peer_address(server.address, server.port),
                                                         stream.connections, stream.ring);
-    proxy_ = proxy.get();
-    application_ = std::move(proxy);
+    lane.proxy = proxy.get();
+    lane.application = std::move(proxy);
     return {};
   }
 
@@ -131,13 +152,27 @@ class StreamRun : RunFrame {
   /// Prints a line an interval until the end is there, or asked for.
   void watch() {
     service::StreamTotals before;
-    const IntervalLoop loop{
-        .seconds = [this] { return seconds(); }, .done = [this] { return worker_->done(); }, .look = nullptr};
+    const auto done = [this] {
+      return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.worker->done(); });
+    };
+    const IntervalLoop loop{.seconds = [this] { return seconds(); }, .done = done, .look = nullptr};
     interrupted_ = loop.run(config_.run, [&](double now, double since_last) {
-      const service::StreamTotals totals = service::StreamTotals::of(port_->queue());
+      const service::StreamTotals totals = service::StreamTotals::of(*port_);
       return service::StreamInterval{
           .time_s = now, .seconds = since_last, .before = std::exchange(before, totals), .now = totals};
     });
+  }
+
+  /// Returns the seconds from the first byte of payload to the last, of whichever queues.
+  [[nodiscard]] double receiving_s() const {
+    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t last = 0;
+    for (const Lane& lane : lanes_) {
+      if (lane.worker->last_byte() == 0) continue;
+      first = std::min(first, lane.worker->first_byte());
+      last = std::max(last, lane.worker->last_byte());
+    }
+    return last == 0 ? 0 : static_cast<double>(last - first) / 1e9;
   }
 
   int report() {
@@ -145,16 +180,23 @@ class StreamRun : RunFrame {
     report.command = fmt::format("stream {}", name(config_.role));
     report.config = loaded_.to_json();
     report.duration_s = seconds();
-    report.receiving_s = worker_->receiving_s();
-    report.totals = service::StreamTotals::of(port_->queue());
-    if (writer_) report.written = {writer_->files(), writer_->bytes()};
-    if (proxy_ != nullptr) {
-      const service::RelayCounters& counters = proxy_->counters();
-      report.relayed = {.connections = counters.connections.get(),
-                        .bytes = counters.delivered.get(),
-                        .ended = counters.ended.get(),
-                        .lost_sessions = counters.lost_sessions.get(),
-                        .no_session = counters.no_session.get()};
+    report.receiving_s = receiving_s();
+    report.totals = service::StreamTotals::of(*port_);
+    for (const Lane& lane : lanes_) {
+      if (!lane.writer) continue;
+      if (!report.written) report.written.emplace();
+      report.written->files += lane.writer->files();
+      report.written->bytes += lane.writer->bytes();
+    }
+    for (const Lane& lane : lanes_) {
+      if (lane.proxy == nullptr) continue;
+      if (!report.relayed) report.relayed.emplace();
+      const service::RelayCounters& counters = lane.proxy->counters();
+      report.relayed->connections += counters.connections.get();
+      report.relayed->bytes += counters.delivered.get();
+      report.relayed->ended += counters.ended.get();
+      report.relayed->lost_sessions += counters.lost_sessions.get();
+      report.relayed->no_session += counters.no_session.get();
     }
     report.lcores = lcore_lines();
     report.notes = notes(ports());
@@ -172,13 +214,8 @@ class StreamRun : RunFrame {
 
   transport::NanoClock clock_;
   std::unique_ptr<stream_port::StreamPort> port_;
-  std::unique_ptr<service::StreamWriter> writer_;
-  std::unique_ptr<message::PacketProtection> protection_;
-  std::unique_ptr<transport::UdpSocket> socket_;
-  std::unique_ptr<service::StreamApplication> application_;
-  const service::StreamProxy* proxy_ = nullptr;  ///< `application_`, if it is one
   std::atomic<bool> stop_{false};
-  std::optional<service::StreamWorker> worker_;
+  std::vector<Lane> lanes_;  ///< by queue
   std::optional<runtime::Workers> lcore_;
   Nanos started_;
   bool interrupted_ = false;

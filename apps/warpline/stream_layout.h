@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "warpline/runtime/lcore_plan.h"
 
 namespace warpline {
 
-/// The worker of `stream receive`. `node`: NUMA node of the port.
-[[nodiscard]] inline std::vector<runtime::WorkerRequest> stream_requests(int node) {
-  return {{.name = "stream 0", .queues = "queue 0", .node = node}};
+/// The workers of `stream`, one for each queue of the port. `node`: its NUMA node.
+[[nodiscard]] inline std::vector<runtime::WorkerRequest> stream_requests(int node, std::uint16_t queues) {
+  std::vector<runtime::WorkerRequest> requests;
+  for (std::uint16_t i = 0; i < queues; ++i) {
+    requests.push_back({.name = "stream " + std::to_string(i), .queues = "queue " + std::to_string(i), .node = node});
+  }
+  return requests;
 }
 
 }  // namespace warpline

@@ -129,6 +129,15 @@ class Veth(VethCase):
         self.assertEqual(digest(data), digest(b"".join(bytes([i & 255]) * 50_000 for i in range(400))))
         self.assertEqual(report["connections"]["finished"], 1)
 
+    def test_two_queues(self):
+        program = self.listener("--output", "out", "--pipelines", 2, ring=",qpairs=2")
+        sent = self.send_all([random_bytes(i, 100_000 + i) for i in range(40)], threads=8)
+        report = self.stopped(program)
+        self.received_as_sent(sent)
+        self.assertEqual(report["connections"]["finished"], 40)
+        self.assertEqual(report["written"]["files"], 40)
+        self.assertEqual(len(report["lcores"]), 2)
+
     def test_a_receiver_that_stops(self):
         program = self.listener("--output", "out")
         data = random_bytes(4, 16 << 20)

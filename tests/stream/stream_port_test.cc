@@ -52,9 +52,10 @@ RawFrame arp_request() {
 class StreamPorts : public testing::Test {
  protected:
   static constexpr std::uint16_t kRing = 64;
+  static constexpr std::uint16_t kQueues = 2;
 
   void SetUp() override {
-    const auto ids = *port::make_ring_pair(1, kRing, runtime::kAnyNode);
+    const auto ids = *port::make_ring_pair(kQueues, kRing, runtime::kAnyNode);
     port::PortSettings settings;
     settings.rx_ring = settings.tx_ring = kRing;
     settings.addresses = {{kOurIp, 24}};
@@ -63,40 +64,42 @@ class StreamPorts : public testing::Test {
     receiver.connections = receiver.half_open = 256;
     receiver.ring_bytes = 64 << 10;
     receiver.secret[1] = 5;
-    auto opened = stream_port::StreamPort::open(settings, {.cache = 32}, receiver, now_, ids.first);
+    auto opened = stream_port::StreamPort::open(settings, {.cache = 32}, receiver, now_, ids.first, kQueues);
     ASSERT_TRUE(opened.ok()) << opened.error().message();
     ours_ = std::move(opened).value();
     static unsigned made = 0;
     pool_.emplace(*memory::PacketPool::make("peer" + std::to_string(made++), 1023, 32, 2048, runtime::kAnyNode));
     theirs_.emplace(*port::Port::adopt(ids.second));
-    ASSERT_TRUE(theirs_->configure(settings, {}).ok());
+    ASSERT_TRUE(theirs_->configure(settings, {.rx = kQueues, .tx = kQueues}).ok());
     ASSERT_TRUE(theirs_->attach(pool_->get()).ok());
     ASSERT_TRUE(theirs_->start().ok());
   }
 
   void TearDown() override {
-    const stream_port::StreamQueueCounters& frames = ours_->queue().counters();
-    std::uint64_t accounted = frames.answered.get() + frames.not_answered.get() + frames.too_many_pieces.get();
-    for (const Counter& count : ours_->queue().receiver().counters().dispositions) accounted += count.get();
-    EXPECT_EQ(frames.received.get(), accounted);
-    take();
+    for (std::uint16_t i = 0; i < kQueues; ++i) {
+      const stream_port::StreamQueueCounters& frames = ours_->queue(i).counters();
+      std::uint64_t accounted = frames.answered.get() + frames.not_answered.get() + frames.too_many_pieces.get();
+      for (const Counter& count : ours_->queue(i).receiver().counters().dispositions) accounted += count.get();
+      EXPECT_EQ(frames.received.get(), accounted);
+      take(i);
+    }
     ours_->close();
     theirs_.reset();
     EXPECT_EQ(ours_->leaked(), 0U);
     EXPECT_EQ(pool_->in_use(), 0U);
   }
 
-  void give(std::span<const std::uint8_t> bytes) {
+  void give(std::span<const std::uint8_t> bytes, std::uint16_t queue = 0) {
     rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_->get());
     ASSERT_NE(mbuf, nullptr);
     std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(bytes.size())), bytes.data(), bytes.size());
-    ASSERT_EQ(rte_eth_tx_burst(theirs_->id(), 0, &mbuf, 1), 1);
+    ASSERT_EQ(rte_eth_tx_burst(theirs_->id(), queue, &mbuf, 1), 1);
   }
 
-  std::vector<RawFrame> take() {
+  std::vector<RawFrame> take(std::uint16_t queue = 0) {
     std::vector<RawFrame> frames;
     rte_mbuf* burst[kRing];
-    while (const std::uint16_t count = rte_eth_rx_burst(theirs_->id(), 0, burst, kRing)) {
+    while (const std::uint16_t count = rte_eth_rx_burst(theirs_->id(), queue, burst, kRing)) {
       for (std::uint16_t i = 0; i < count; ++i) {
         const auto* const bytes = rte_pktmbuf_mtod(burst[i], const std::uint8_t*);
         frames.emplace_back(bytes, bytes + burst[i]->data_len);
@@ -108,8 +111,10 @@ class StreamPorts : public testing::Test {
 
   void turn() {
     now_.value += 1000;
-    (void)ours_->queue().receive(now_);
-    (void)ours_->queue().send(now_);
+    for (std::uint16_t i = 0; i < kQueues; ++i) {
+      (void)ours_->queue(i).receive(now_);
+      (void)ours_->queue(i).send(now_);
+    }
   }
 
   /// Asks for the port's MAC address, as a neighbour does.
@@ -122,7 +127,7 @@ class StreamPorts : public testing::Test {
   }
 
   void give_segment(std::uint16_t port, std::uint8_t flags, std::uint32_t sequence, std::uint32_t acknowledgement,
-                    std::span<const std::uint8_t> payload = {}) {
+                    std::span<const std::uint8_t> payload = {}, std::uint16_t queue = 0) {
     packet::TcpFrame frame;
     frame.destination_mac = mac_;
     frame.source_mac = kPeer;
@@ -139,7 +144,7 @@ class StreamPorts : public testing::Test {
     sum.add(payload.data(), length);
     const std::uint32_t headers = packet::emit(frame, bytes, length, sum);
     std::copy(payload.begin(), payload.end(), bytes.begin() + headers);
-    give(bytes);
+    give(bytes, queue);
   }
 
   static packet::TcpHeader tcp_of(RawFrame& frame) {
@@ -181,6 +186,24 @@ TEST_F(StreamPorts, AnswersNeighboursAndReceivesAConnection) {
   EXPECT_EQ(tcp_of(replies[0]).acknowledgement, 106U);
   EXPECT_EQ(ours_->queue().counters().answered.get(), 1U);
   EXPECT_EQ(ours_->queue().counters().sent.get(), 3U);
+}
+
+TEST_F(StreamPorts, EachQueueHasConnectionsOfItsOwn) {
+  resolve();
+  for (std::uint16_t queue = 0; queue < kQueues; ++queue) {
+    give_segment(7, packet::kTcpSyn, 100, 0, {}, queue);
+    turn();
+    std::vector<RawFrame> replies = take(queue);
+    ASSERT_EQ(replies.size(), 1U);
+    const RawFrame payload(10 + queue, 1);
+    give_segment(7, packet::kTcpAck, 101, tcp_of(replies[0]).sequence + 1, payload, queue);
+    turn();
+    EXPECT_EQ(ours_->queue(queue).receiver().connections(), 1U);
+    EXPECT_EQ(ours_->queue(queue).receiver().counters().bytes.get(), payload.size());
+    give(arp_request(), queue);  // whom the neighbour asks is up to the device
+    turn();
+    EXPECT_EQ(take(queue).size(), 1U);
+  }
 }
 
 TEST_F(StreamPorts, KeepsRepliesUntilTheDeviceTakesThem) {

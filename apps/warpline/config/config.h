@@ -71,6 +71,7 @@ struct StreamConfig {
   Nanos peer_timeout{10'000'000'000};      ///< proxy: silence of the server after which its connections are reset
   std::uint32_t connections = 64;          ///< at once
   std::uint64_t ring = 4U << 20;           ///< bytes that wait for the consumer, of each connection: its largest window
+  std::uint16_t pipelines = 1;             ///< queues of the port, each with a core and connections of its own
   bool populate = false;                   ///< take the memory of all rings at the start
   bool operator==(const StreamConfig&) const = default;
 };

@@ -42,6 +42,9 @@ void add_stream_options(std::vector<Option>& table) {
          boolean<Config>(of(&StreamConfig::populate)));
 
   roles = {Role::receive};
+  option("pipelines", Arity::single, "N", "queue pairs of the port, each with a core and connections of its own",
+         count<Config>(of(&StreamConfig::pipelines), 1, 256));
+  table.back().short_name = 'p';
   option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",
          text<Config>(of(&StreamConfig::output)));
 

@@ -19,15 +19,15 @@
 namespace warpline::stream_port {
 namespace {
 
-/// Frames that the queue has in hand beside those in the device's rings: a burst, what is not sent yet, one to write.
+/// Frames that a queue has in hand beside those in the device's rings: a burst, what is not sent yet, one to write.
 constexpr std::uint32_t kInHand = 4 * StreamQueue::kBurst;
 
-std::uint32_t buffers(const port::PortSettings& port, const memory::PoolSettings& pool) {
+std::uint32_t buffers(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint32_t queues) {
   if (pool.size != 0) return pool.size;
-  return memory::pool_size({.rx_descriptors = port.rx_ring,
-                            .tx_descriptors = port.tx_ring,
-                            .in_flight = kInHand,
-                            .lcores = 2,
+  return memory::pool_size({.rx_descriptors = queues * port.rx_ring,
+                            .tx_descriptors = queues * port.tx_ring,
+                            .in_flight = queues * kInHand,
+                            .lcores = queues + 1,
                             .cache = pool.cache});
 }
 
@@ -58,14 +58,14 @@ void ask_for_checksums(const rte_eth_dev_info& info, std::vector<std::string>& o
 
 }  // namespace
 
-Bytes StreamPort::memory(const port::PortSettings& port, const memory::PoolSettings& pool) {
+Bytes StreamPort::memory(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint16_t queues) {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
-  return Bytes{kRingsAndQueues + memory::pool_bytes(buffers(port, pool), room(port, pool)).value};
+  return Bytes{queues * kRingsAndQueues + memory::pool_bytes(buffers(port, pool, queues), room(port, pool)).value};
 }
 
 Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& wanted, const memory::PoolSettings& pool,
                                                      stream::ReceiverSettings receiver, Nanos now,
-                                                     std::optional<std::uint16_t> adopted) {
+                                                     std::optional<std::uint16_t> adopted, std::uint16_t queues) {
   static std::atomic<unsigned> made{0};
   WARPLINE_CHECK(check(wanted, pool));
   std::unique_ptr<StreamPort> opened(new StreamPort());
@@ -77,12 +77,12 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& w
   }
   port::PortSettings setup = wanted;
   ask_for_checksums(info, setup.rx_offloads);
-  WARPLINE_CHECK(port.configure(setup, {.rx = 1, .tx = 1}));
+  WARPLINE_CHECK(port.configure(setup, {.rx = queues, .tx = queues}));
   setup = port.settings_in_force();
   {
     const runtime::SetupStep step(fmt::format("allocating the buffers of port {}", port.name()));
     WARPLINE_TRY(memory::PacketPool packets, memory::PacketPool::make({.name = fmt::format("stream{}", made++),
-                                                                       .size = buffers(setup, pool),
+                                                                       .size = buffers(setup, pool, queues),
                                                                        .cache = pool.cache,
                                                                        .data_room = room(setup, pool),
                                                                        .node = port.node()}));
@@ -93,10 +93,12 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& w
   receiver.mtu = setup.mtu;
   {
     const runtime::SetupStep step("mapping the rings of connections");
-    WARPLINE_TRY(stream::StreamReceiver streams, stream::StreamReceiver::create(receiver, now));
-    opened->queue_ =
-        std::make_unique<StreamQueue>(port::PortQueue{port.id(), 0}, opened->pool_->get(), std::move(streams),
-                                      packet::Responder(receiver.mac, wanted.addresses.front()));
+    for (std::uint16_t i = 0; i < queues; ++i) {
+      WARPLINE_TRY(stream::StreamReceiver streams, stream::StreamReceiver::create(receiver, now));
+      opened->queues_.push_back(
+          std::make_unique<StreamQueue>(port::PortQueue{port.id(), i}, opened->pool_->get(), std::move(streams),
+                                        packet::Responder(receiver.mac, wanted.addresses.front())));
+    }
   }
   opened->port_.emplace(std::move(port));
   WARPLINE_CHECK(opened->port_->attach(opened->pool_->get()));
@@ -105,7 +107,7 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& w
 }
 
 void StreamPort::close() {
-  if (queue_) queue_->close();
+  for (const auto& queue : queues_) queue->close();
   port_.reset();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
@@ -15,23 +16,28 @@
 
 namespace warpline::stream_port {
 
-/// A port that receives streams: the ethdev, its pool and one StreamQueue. Set-up and clean-up by the control thread;
-/// the queue belongs to its lcore in between.
+/// A port that receives streams: the ethdev, its pool and its StreamQueues, each with a receiver of its own, to which
+/// the device brings all segments of a connection (RSS). Set-up and clean-up by the control thread; in between each
+/// queue belongs to its lcore.
 class StreamPort {
  public:
   /// Returns the memory of DPDK that open() takes: for Eal::start. Rings of connections are not of DPDK.
-  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool);
+  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool,
+                                    std::uint16_t queues = 1);
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is listened on
   /// and answered for; what `receiver` says of MAC address, address and MTU is the port's. `now` is of the clock that
-  /// the queue's calls are given. Errors: usage, for settings that make no sense; environment, for what the machine
+  /// the queues' calls are given. Each queue has as many connections and half-open ones as `receiver` says. Errors:
+  /// usage, for settings that make no sense or more queues than the device has; environment, for what the machine
   /// lacks.
   [[nodiscard]] static Result<std::unique_ptr<StreamPort>> open(const port::PortSettings& port,
                                                                 const memory::PoolSettings& pool,
                                                                 stream::ReceiverSettings receiver, Nanos now,
-                                                                std::optional<std::uint16_t> adopted = {});
+                                                                std::optional<std::uint16_t> adopted = {},
+                                                                std::uint16_t queues = 1);
   ~StreamPort() { close(); }
 
-  [[nodiscard]] StreamQueue& queue() { return *queue_; }            ///< the port owns it
+  [[nodiscard]] StreamQueue& queue(std::size_t i = 0) { return *queues_[i]; }  ///< the port owns it
+  [[nodiscard]] std::size_t queues() const { return queues_.size(); }          ///< of them
   [[nodiscard]] const port::Port& port() const { return *port_; }   ///< of DPDK, with its counters; until close()
   [[nodiscard]] rte_mempool* pool() const { return pool_->get(); }  ///< of all frames, received and sent
   /// Stops and closes the device. After the lcore has ended; the queue's counters stay.
@@ -43,7 +49,7 @@ class StreamPort {
   StreamPort() = default;
 
   std::optional<memory::PacketPool> pool_;
-  std::unique_ptr<StreamQueue> queue_;
+  std::vector<std::unique_ptr<StreamQueue>> queues_;
   std::optional<port::Port> port_;
 };
 

@@ -75,6 +75,23 @@ StreamTotals StreamTotals::of(const stream_port::StreamQueue& queue) {
   return totals;
 }
 
+StreamTotals StreamTotals::of(stream_port::StreamPort& port) {
+  StreamTotals sum;
+  for (std::size_t i = 0; i < port.queues(); ++i) {
+    const StreamTotals queue = of(port.queue(i));
+    for (std::size_t d = 0; d < stream::kDispositions; ++d) sum.dispositions[d] += queue.dispositions[d];
+    for (std::uint64_t StreamTotals::* const count :
+         {&StreamTotals::received, &StreamTotals::received_bytes, &StreamTotals::sent, &StreamTotals::sent_bytes,
+          &StreamTotals::answered, &StreamTotals::not_answered, &StreamTotals::too_many_pieces, &StreamTotals::no_mbuf,
+          &StreamTotals::bytes, &StreamTotals::opened, &StreamTotals::finished, &StreamTotals::reset,
+          &StreamTotals::timed_out, &StreamTotals::aborted, &StreamTotals::acknowledgements, &StreamTotals::cookies,
+          &StreamTotals::refused_replies}) {
+      sum.*count += queue.*count;
+    }
+  }
+  return sum;
+}
+
 std::uint64_t StreamTotals::dropped() const {
   std::uint64_t sum = not_answered + too_many_pieces;
   for (std::size_t i = 0; i < stream::kDispositions; ++i) {

@@ -11,7 +11,7 @@
 
 #include "warpline/port/port.h"
 #include "warpline/stream/disposition.h"
-#include "warpline/stream_port/stream_queue.h"
+#include "warpline/stream_port/stream_port.h"
 
 namespace warpline::service {
 
@@ -26,6 +26,7 @@ struct StreamTotals {
   std::uint64_t acknowledgements = 0, cookies = 0, refused_replies = 0;
 
   [[nodiscard]] static StreamTotals of(const stream_port::StreamQueue& queue);
+  [[nodiscard]] static StreamTotals of(stream_port::StreamPort& port);  ///< of all its queues
   [[nodiscard]] std::uint64_t open() const { return opened - finished - reset - timed_out - aborted; }
   /// Returns the frames that were dropped by the program, for whichever reason.
   [[nodiscard]] std::uint64_t dropped() const;

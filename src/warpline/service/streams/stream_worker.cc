@@ -54,7 +54,7 @@ void StreamWorker::wind_up() {
   while (application_.abort_some(receiver, kAborts, now) != 0) {
     while (now.value - settled_at.value < kFarewells && queue_.send(now)) now = clock_.now();
   }
-  // Our FINs are acknowledged; what the writer may still read is not oversettled_at.
+  // Our FINs are acknowledged; what the writer may still read is not overwritten.
   while (settled && receiver.connections() != 0 && now.value - settled_at.value < kFarewells) {
     (void)queue_.receive(now);
     (void)queue_.send(now);

@@ -24,8 +24,9 @@ class StreamWorker {
   void run();
 
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }  ///< any thread
-  /// Seconds from the first byte of payload to the last one so far; any thread.
-  [[nodiscard]] double receiving_s() const { return static_cast<double>(last_byte_.get() - first_byte_.get()) / 1e9; }
+  /// When the first byte of payload came, and the last one so far: ns of the clock, 0 if none did; any thread.
+  [[nodiscard]] std::uint64_t first_byte() const { return first_byte_.get(); }
+  [[nodiscard]] std::uint64_t last_byte() const { return last_byte_.get(); }  ///< likewise
 
  private:
   [[nodiscard]] bool turn(Nanos now);
