@@ -400,19 +400,21 @@ class Run {
 
 /// From a burst's ready word to its done word, in microseconds: of a lane that stays, with one burst at a time, as the
 /// host sees it.
-std::vector<double> latencies(std::uint32_t frames) {
-  constexpr std::uint32_t kRounds = 4000;
+std::vector<double> latencies(std::uint32_t frames, bool pinned) {
+  constexpr std::uint32_t kRounds = 2000;
   constexpr std::uint32_t kMss = 1448;
   constexpr std::uint64_t kRing = 8 << 20;
   const LaneShape shape{.connections = 1, .burst = kBurst, .slots = 2, .changes = 1, .ring_bytes = kRing};
   const LaneLayout layout(shape);
   std::byte *shared = nullptr, *own = nullptr;
-  std::uint8_t *rings = nullptr, *memory = nullptr;
+  std::uint8_t *rings = nullptr, *memory = nullptr, *made = nullptr;
   LaneView* views = nullptr;
   CHECK(cudaHostAlloc(&shared, layout.shared_bytes(), cudaHostAllocDefault));
   std::memset(shared, 0, layout.shared_bytes());
   CHECK(cudaHostAlloc(&views, sizeof(LaneView), cudaHostAllocDefault));
-  CHECK(cudaHostAlloc(&memory, std::size_t{frames} * 2048, cudaHostAllocDefault));
+  const std::size_t frames_bytes = std::size_t{kRounds} * frames * 2048;
+  CHECK(cudaHostAlloc(&made, frames_bytes, cudaHostAllocDefault));
+  CHECK(cudaMalloc(&memory, frames_bytes));
   CHECK(cudaMalloc(&own, layout.own_bytes()));
   CHECK(cudaMemset(own, 0, layout.own_bytes()));
   CHECK(cudaMemset(own + layout.places_begin(), 0xff, places_of(shape) * sizeof(std::uint32_t)));
@@ -427,8 +429,12 @@ std::vector<double> latencies(std::uint32_t frames) {
   frame.tcp.source_port = 1000;
   frame.tcp.destination_port = 5001;
   frame.tcp.flags = packet::kTcpAck;
-  for (std::uint32_t i = 0; i < frames; ++i)
-    static_cast<void>(packet::emit(frame, {memory + 2048 * i, 54 + kMss}, kMss, {}));
+  for (std::size_t i = 0; i < std::size_t{kRounds} * frames; ++i) {
+    frame.tcp.sequence = static_cast<std::uint32_t>(i * kMss);
+    static_cast<void>(packet::emit(frame, {made + 2048 * i, 54 + kMss}, kMss, {}));
+  }
+  CHECK(cudaMemcpy(memory, made, frames_bytes, cudaMemcpyHostToDevice));
+  std::uint8_t* next = pinned ? made : memory;
   std::uint64_t first = 1, end = kRounds + 1;
   const LaneView* lanes = views;
   void* arguments[] = {&lanes, &first, &end};
@@ -448,8 +454,8 @@ std::vector<double> latencies(std::uint32_t frames) {
     slot.changes[0].key.remote_port = 1000;
     slot.tells[0] = {0, 1, offset + kRing, offset};
     for (std::uint32_t i = 0; i < frames; ++i) {
-      packet::store_be32(memory + 2048 * i + 38, static_cast<std::uint32_t>(offset));
-      slot.segments[i] = {memory + 2048 * i, 54 + kMss, 0, Verdict::forward};
+      slot.segments[i] = {next, 54 + kMss, 0, Verdict::forward};
+      next += 2048;
       slot.checksums_right[i / 32] |= 1U << i % 32;
       offset += kMss;
     }
@@ -471,7 +477,8 @@ std::vector<double> latencies(std::uint32_t frames) {
   }
   CHECK(cudaDeviceSynchronize());
   std::ranges::sort(times);
-  cudaFreeHost(shared), cudaFreeHost(views), cudaFreeHost(memory), cudaFree(own), cudaFree(rings);
+  cudaFreeHost(shared), cudaFreeHost(views), cudaFreeHost(made);
+  cudaFree(memory), cudaFree(own), cudaFree(rings);
   return times;
 }
 
@@ -534,13 +541,16 @@ int main() {
     std::fflush(stdout);
   }
   std::printf("], \"ready_to_record_us\": [");
-  for (const std::uint32_t frames : {1U, 32U, 256U}) {
-    const std::vector<double> times = latencies(frames);
-    const auto at = [&](double part) {
-      return times[static_cast<std::size_t>(part * static_cast<double>(times.size() - 1))];
-    };
-    std::printf("%s{\"frames\": %u, \"p50\": %.2f, \"p90\": %.2f, \"p99\": %.2f, \"p999\": %.2f}",
-                frames == 1 ? "" : ", ", frames, at(0.5), at(0.9), at(0.99), at(0.999));
+  for (const bool pinned : {true, false}) {
+    for (const std::uint32_t frames : {1U, 32U, 256U}) {
+      const std::vector<double> times = latencies(frames, pinned);
+      const auto at = [&](double part) {
+        return times[static_cast<std::size_t>(part * static_cast<double>(times.size() - 1))];
+      };
+      std::printf("%s{\"frames\": %u, \"memory\": \"%s\", \"p50\": %.2f, \"p90\": %.2f, \"p99\": %.2f, \"p999\": %.2f}",
+                  pinned && frames == 1 ? "" : ", ", frames, pinned ? "pinned" : "device", at(0.5), at(0.9), at(0.99),
+                  at(0.999));
+    }
   }
   std::printf("]}\n");
   return failed ? 4 : 0;
