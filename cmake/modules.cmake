@@ -55,7 +55,7 @@ warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgCo
 warpline_module(datapath LEVEL 5 USES base batching packet gpu machine runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
 warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
                 USES base packet runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
-warpline_module(stream_port LEVEL 5 USES base packet runtime memory port stream EXTERNAL PkgConfig::dpdk)
+warpline_module(stream_port LEVEL 5 USES base packet runtime memory port route stream EXTERNAL PkgConfig::dpdk)
 
 warpline_module(forward LEVEL 6 USES base packet gpu machine runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(router  LEVEL 6 USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
@@ -76,7 +76,7 @@ warpline_module(service LEVEL 8 USES base packet gpu memory handoff message port
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # The command line: options, files and environment become the settings of the modules above.
 warpline_module(config  LEVEL 8 FOLDER apps/warpline/config
-                USES base datapath flow ingest memory message port report router runtime traffic workload
+                USES base datapath flow ingest memory message port report route router runtime stream traffic workload
                 EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 target_include_directories(warpline_config PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench

@@ -17,6 +17,7 @@ Result<int> run_ingest(const config::LoadedConfig& loaded);
 Result<int> run_generate(const config::LoadedConfig& loaded);
 Result<int> run_message(const config::LoadedConfig& loaded);
 Result<int> run_stream(const config::LoadedConfig& loaded);
+Result<int> run_stream_send(const config::LoadedConfig& loaded);
 Result<int> run_bench(const config::LoadedConfig& loaded);
 Result<int> run_bench_copy_batch(const config::LoadedConfig& loaded);  ///< a table of runs of `ingest`
 Result<int> run_bench_memcpy(const config::LoadedConfig& loaded);      ///< a table in this process

@@ -45,7 +45,7 @@ Result<int> run(const std::vector<std::string>& arguments) {
     case config::Command::message:
       return run_message(loaded);
     case config::Command::stream:
-      return run_stream(loaded);
+      return loaded.config.role == config::Role::send ? run_stream_send(loaded) : run_stream(loaded);
     case config::Command::bench:
       return run_bench(loaded);
     case config::Command::report:

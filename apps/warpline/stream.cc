@@ -90,6 +90,7 @@ class StreamRun : RunFrame {
   /// What belongs to a queue of the port. Its lcore works on all of it.
   struct Lane {
     std::unique_ptr<service::StreamWriter> writer;
+    std::unique_ptr<service::StreamCheck> check;            ///< of --verify
     std::unique_ptr<message::PacketProtection> protection;  ///< proxy: of its messages
     std::unique_ptr<transport::UdpSocket> socket;           ///< proxy: where they leave
     std::unique_ptr<service::StreamApplication> application;
@@ -114,8 +115,9 @@ class StreamRun : RunFrame {
     if (!config_.stream.output.empty()) {
       WARPLINE_TRY(lane.writer, service::StreamWriter::start(config_.stream.output, config_.stream.connections));
     }
-    lane.application =
-        std::make_unique<service::StreamConsumer>(config_.stream.connections, config_.stream.ring, lane.writer.get());
+    if (config_.run.verify) lane.check = std::make_unique<service::StreamCheck>(config_.run.seed);
+    lane.application = std::make_unique<service::StreamConsumer>(config_.stream.connections, config_.stream.ring,
+                                                                 lane.writer.get(), lane.check.get());
     return {};
   }
 
@@ -189,6 +191,12 @@ class StreamRun : RunFrame {
       report.written->bytes += lane.writer->bytes();
     }
     for (const Lane& lane : lanes_) {
+      if (!lane.check) continue;
+      if (!report.verified) report.verified.emplace();
+      report.verified->checked += lane.check->checked.get();
+      report.verified->bad += lane.check->bad.get();
+    }
+    for (const Lane& lane : lanes_) {
       if (lane.proxy == nullptr) continue;
       if (!report.relayed) report.relayed.emplace();
       const service::RelayCounters& counters = lane.proxy->counters();
@@ -208,7 +216,8 @@ class StreamRun : RunFrame {
     }
     report.leaked = port_->leaked();
     report::print(report, config_.run);
-    if (!report.conserved()) return static_cast<int>(ErrorKind::verification);
+    const bool right = !report.verified || report.verified->bad == 0;
+    if (!right || !report.conserved()) return static_cast<int>(ErrorKind::verification);
     return interrupted_ ? kInterrupted : 0;
   }
 

@@ -4,10 +4,55 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "warpline/route/prefix.h"
+
 namespace warpline::config {
+namespace {
+
+/// What contradicts itself in `stream send` alone.
+std::vector<Error> check_send(const Config& config, const GivenOptions& given, bool needs_port) {
+  std::vector<Error> problems;
+  const config::StreamConfig& stream = config.stream;
+  const auto refuse = [&](std::string what, std::string why, std::string fix) {
+    problems.push_back(usage_error(std::move(what), std::move(why), std::move(fix)));
+  };
+  if (!stream.connect) {
+    if (needs_port) {
+      refuse("stream send has no receiver", "--connect is not given",
+             "add --connect ADDR:PORT, such as --connect 10.0.0.2:5001");
+    }
+    return problems;
+  }
+  const std::string connect = fmt::format("{} {}", given("connect").place, to_string(*stream.connect));
+  if (stream.connect->port == 0) refuse(fmt::format("cannot use {}", connect), "port 0 is nobody's", "name another");
+  for (const port::PortSettings& port : config.ports) {
+    if (port.addresses.empty()) continue;
+    const InterfaceAddress& own = port.addresses.front();
+    if (own.address.index() != stream.connect->address.index()) {
+      refuse(fmt::format("cannot use {}", connect),
+             fmt::format("the port's {} is of the other IP version", to_string(own)),
+             "give the port an address of that version");
+    } else if (own.address == stream.connect->address) {
+      refuse(fmt::format("cannot use {}", connect), "that is the port's own address", "name the receiver's");
+    } else if (!route::is_neighbour(own, stream.gateway ? *stream.gateway : stream.connect->address)) {
+      const std::string hop =
+          stream.gateway ? fmt::format("{} {}", given("gateway").place, to_string(*stream.gateway)) : connect;
+      refuse(fmt::format("cannot use {}", hop), fmt::format("it is no neighbour of {}", to_string(own)),
+             "add --gateway IP, of a router on the port's link");
+    }
+  }
+  if (stream.chunk != 0 && stream.bytes != 0 && stream.chunk > stream.bytes) {
+    refuse(fmt::format("cannot use {} {}", given("chunk").place, stream.chunk),
+           fmt::format("a connection has {} bytes", stream.bytes), "use as many or fewer");
+  }
+  return problems;
+}
+
+}  // namespace
 
 std::vector<Error> check_stream(const Config& config, const GivenOptions& given, bool needs_port) {
   std::vector<Error> problems;
@@ -28,10 +73,12 @@ std::vector<Error> check_stream(const Config& config, const GivenOptions& given,
   }
   for (const port::PortSettings& port : config.ports) {
     if (port.addresses.empty()) {
-      refuse(fmt::format("cannot listen on port {}", port.spec), "it has no address", "add --address ADDR/LEN");
+      refuse(fmt::format("cannot {} port {}", config.role == Role::send ? "send from" : "listen on", port.spec),
+             "it has no address", "add --address ADDR/LEN");
     } else if (port.addresses.size() > 1) {
       refuse(fmt::format("cannot use {} with {} addresses", address, port.addresses.size()),
-             fmt::format("{} listens on one", command), "leave the others out");
+             fmt::format("{} {} one", command, config.role == Role::send ? "sends from" : "listens on"),
+             "leave the others out");
     }
   }
   std::vector<std::uint16_t> listen = config.stream.listen;
@@ -39,7 +86,7 @@ std::vector<Error> check_stream(const Config& config, const GivenOptions& given,
   if (const auto twice = std::ranges::adjacent_find(listen); twice != listen.end()) {
     refuse(fmt::format("cannot use {} {}", given("listen").place, *twice), "it is there twice", "leave one out");
   }
-  if (needs_port && listen.empty()) {
+  if (config.role != Role::send && needs_port && listen.empty()) {
     refuse(fmt::format("{} listens nowhere", command), "--listen is not given",
            "add --listen PORT, such as --listen 5001");
   }
@@ -47,6 +94,11 @@ std::vector<Error> check_stream(const Config& config, const GivenOptions& given,
     refuse("stream proxy has no server", "--connect is not given",
            "add --connect ADDR:PORT, such as --connect 10.0.0.9:24240");
   }
+  if (config.run.verify && !config.stream.output.empty()) {
+    refuse(fmt::format("cannot combine {} with {}", given("verify").place, given("output").place),
+           "bytes are compared or written", "leave one out");
+  }
+  if (config.role == Role::send) std::ranges::move(check_send(config, given, needs_port), std::back_inserter(problems));
   return problems;
 }
 

@@ -19,13 +19,14 @@
 #include "warpline/report/run_settings.h"
 #include "warpline/router/router_settings.h"
 #include "warpline/runtime/runtime_settings.h"
+#include "warpline/stream/sender_settings.h"
 #include "warpline/traffic/traffic_settings.h"
 
 namespace warpline::config {
 
 /// Which part a command that has several is asked for, as in `message server` and `stream receive`.
-enum class Role : std::uint8_t { server, client, receive, proxy };
-constexpr auto names_of(Role) { return enum_names<Role>({"server", "client", "receive", "proxy"}); }
+enum class Role : std::uint8_t { server, client, receive, send, proxy };
+constexpr auto names_of(Role) { return enum_names<Role>({"server", "client", "receive", "send", "proxy"}); }
 
 /// What the client of `message` does: one request at a time a session, compared; many short ones; one at a time, for
 /// its round trip; long ones, for goodput; rounds of requests to all sessions at once, for long responses.
@@ -66,13 +67,19 @@ struct MessageConfig {
 struct StreamConfig {
   std::vector<std::uint16_t> listen{};     ///< ports
   std::string output{};                    ///< folder, one file a connection; empty: bytes are counted
-  std::optional<SocketAddress> connect{};  ///< proxy: the server of messages
+  std::optional<SocketAddress> connect{};  ///< proxy: the server of messages; send: the receiver
   std::string key{};                       ///< proxy: a file, as protection/key_file.h has it; empty: no encryption
   Nanos peer_timeout{10'000'000'000};      ///< proxy: silence of the server after which its connections are reset
   std::uint32_t connections = 64;          ///< at once
   std::uint64_t ring = 4U << 20;           ///< bytes that wait for the consumer, of each connection: its largest window
   std::uint16_t pipelines = 1;             ///< queues of the port, each with a core and connections of its own
   bool populate = false;                   ///< take the memory of all rings at the start
+  std::optional<IpAddress> gateway{};      ///< send: for a receiver that is not on the port's link
+  std::uint64_t bytes = 0;                 ///< send: of each connection; 0: until the end
+  std::uint64_t chunk = 0;                 ///< send: bytes that are acknowledged before the next are sent; 0: all
+  std::uint32_t parallel = 1;              ///< send: connections
+  stream::CongestionKind congestion = stream::CongestionKind::cubic;  ///< send
+  std::uint64_t window = 4U << 20;  ///< send: most bytes of each connection on their way; fixed: just so many
   bool operator==(const StreamConfig&) const = default;
 };
 

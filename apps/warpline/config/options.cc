@@ -515,7 +515,7 @@ std::string_view summary(Command command) {
       "receive into GPU memory and hand over to a consumer that checks every byte",
       "send traffic at a rate and check what comes back",
       "reliable messages and requests over UDP: server or client",
-      "take TCP connections: receive them into files, or hand them on as messages",
+      "take TCP connections and receive them into files or hand them on as messages; open some and send",
       "make one of the published tables; bench list names them",
       "draw the JSON of runs and benchmarks as one page for a browser",
       "show or check the effective configuration with the origin of each value",
@@ -527,7 +527,7 @@ std::string_view summary(Command command) {
 
 std::span<const Role> roles_of(Command command) {
   static constexpr std::array kMessage{Role::server, Role::client};
-  static constexpr std::array kStream{Role::receive, Role::proxy};
+  static constexpr std::array kStream{Role::receive, Role::send, Role::proxy};
   if (command == Command::message) return kMessage;
   if (command == Command::stream) return kStream;
   return {};

@@ -60,8 +60,10 @@ std::string other_value(const Option& option) {
       {"consumer", "sum"},
       {"frame", "packets=4,seq=0:32,payload=8:64"},
       {"ring", "128Ki"},
+      {"congestion", "fixed"},
   };
   if (option.section == "stream" && option.name == "listen") return "7000";
+  if (option.section == "stream" && option.name == "window") return "128Ki";
   const bool counts_requests = option.name == "rate" && option.section == "message";
   if (const auto found = texts.find(option.name); !counts_requests && found != texts.end()) return found->second;
   return option.arity == Arity::flag ? "true" : "128";

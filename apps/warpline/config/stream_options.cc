@@ -24,13 +24,26 @@ Access<Config> server_address() {
           {}};
 }
 
+Access<Config> router_address() {
+  using Value = std::optional<IpAddress>;
+  return scalar<Config>(
+      of(&StreamConfig::gateway),
+      [](std::string_view text) -> Result<Value> {
+        if (text == "none") return Value{};
+        WARPLINE_TRY(const IpAddress gateway, parse_ip(text));
+        return Value{gateway};
+      },
+      [](const Value& value) { return value ? to_string(*value) : std::string("none"); });
+}
+
 }  // namespace
 
 void add_stream_options(std::vector<Option>& table) {
   std::vector<Role> roles = {Role::receive, Role::proxy};
   const auto option = [&](std::string_view name, Arity arity, std::string_view argument, std::string_view help,
-                          Access<Config> access) {
-    table.push_back({name, 0, "stream", name, {Command::stream}, arity, argument, help, std::move(access), ',', roles});
+                          Access<Config> access, char short_name = 0) {
+    table.push_back(
+        {name, short_name, "stream", name, {Command::stream}, arity, argument, help, std::move(access), ',', roles});
   };
   option("listen", Arity::list, "PORT", "TCP port to listen on; repeatable",
          counts<Config>(of(&StreamConfig::listen), 1, 65'535));
@@ -48,8 +61,31 @@ void add_stream_options(std::vector<Option>& table) {
   option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",
          text<Config>(of(&StreamConfig::output)));
 
+  option("verify", Arity::flag, "", "compare every byte with what stream send --seed N makes",
+         boolean<Config>(field_of(&Config::run, &report::RunSettings::verify)));
+
+  roles = {Role::send, Role::receive};
+  option("seed", Arity::single, "N", "seed for the payload",
+         unbounded<Config>(field_of(&Config::run, &report::RunSettings::seed)));
+
+  roles = {Role::send};
+  option("gateway", Arity::single, "IP", "router for a receiver that is not on the port's link; none",
+         router_address());
+  option("bytes", Arity::single, "BYTES", "of each connection; 0: until the end",
+         unbounded<Config>(of(&StreamConfig::bytes)));
+  option("chunk", Arity::single, "BYTES", "acknowledged before the next are sent; 0: all",
+         unbounded<Config>(of(&StreamConfig::chunk)));
+  option("parallel", Arity::single, "N", "connections to open", count<Config>(of(&StreamConfig::parallel), 1, 16'384),
+         'P');
+  option("congestion", Arity::single, "KIND", "control of what is on its way",
+         choice<Config>(of(&StreamConfig::congestion)));
+  option("window", Arity::single, "BYTES", "maximum per connection on its way",
+         count<Config>(of(&StreamConfig::window), 16 << 10, 1 << 30));
+
+  roles = {Role::proxy, Role::send};
+  option("connect", Arity::single, "ADDR:PORT", "receiver, or the proxy's server of messages", server_address());
+
   roles = {Role::proxy};
-  option("connect", Arity::single, "ADDR:PORT", "server that takes the messages", server_address());
   option("key", Arity::single, "FILE", "encrypt messages: 32 hex digits that both ends have",
          text<Config>(of(&StreamConfig::key)));
   option("peer-timeout", Arity::single, "MS", "silence of the server after which its connections are reset",

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <rte_ethdev.h>
 
@@ -15,6 +14,7 @@
 #include "warpline/packet/responder.h"
 #include "warpline/port/station_address.h"
 #include "warpline/runtime/setup_step.h"
+#include "warpline/stream_port/checksum_flags.h"
 
 namespace warpline::stream_port {
 namespace {
@@ -44,16 +44,6 @@ Result<void> check(const port::PortSettings& port, const memory::PoolSettings& p
                        fmt::format("use {} or more", stream::StreamReceiver::kReplyBytes));
   }
   return {};
-}
-
-/// Has the device check what it can.
-void ask_for_checksums(const rte_eth_dev_info& info, std::vector<std::string>& offloads) {
-  const std::pair<std::uint64_t, const char*> wanted[] = {{RTE_ETH_RX_OFFLOAD_IPV4_CKSUM, "ipv4_cksum"},
-                                                          {RTE_ETH_RX_OFFLOAD_TCP_CKSUM, "tcp_cksum"}};
-  for (const auto& [bit, name] : wanted) {
-    const bool there = std::ranges::find(offloads, name) != offloads.end();
-    if ((info.rx_offload_capa & bit) != 0 && !there) offloads.emplace_back(name);
-  }
 }
 
 }  // namespace

@@ -10,22 +10,13 @@
 #include <rte_prefetch.h>
 
 #include "warpline/memory/mbuf_frame.h"
+#include "warpline/stream_port/checksum_flags.h"
 
 namespace warpline::stream_port {
 namespace {
 
 constexpr std::uint16_t kFramesAhead = 4;                                   ///< whose headers are fetched early
 constexpr std::uint32_t kShortest = RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN;  ///< not every device pads to it
-
-/// Whether the device found the checksums right. IPv6's header has none, and no flag.
-bool device_found_right(const rte_mbuf* mbuf) {
-  const std::uint64_t l4 = mbuf->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
-  const std::uint64_t ip = mbuf->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
-  if (l4 != RTE_MBUF_F_RX_L4_CKSUM_GOOD) return false;
-  const auto* const ethernet = rte_pktmbuf_mtod(mbuf, const rte_ether_hdr*);
-  const bool v6 = mbuf->data_len >= sizeof(rte_ether_hdr) && ethernet->ether_type == RTE_BE16(RTE_ETHER_TYPE_IPV6);
-  return v6 || ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
-}
 
 }  // namespace
 

@@ -8,8 +8,9 @@ namespace warpline::service {
 using stream::ConnectionState;
 using stream::StreamReceiver;
 
-StreamConsumer::StreamConsumer(std::uint32_t connections, std::uint64_t ring_bytes, StreamWriter* writer)
-    : writer_(writer), largest_(ring_bytes / StreamWriter::kPieces), outlets_(connections) {}
+StreamConsumer::StreamConsumer(std::uint32_t connections, std::uint64_t ring_bytes, StreamWriter* writer,
+                               StreamCheck* check)
+    : writer_(writer), check_(check), largest_(ring_bytes / StreamWriter::kPieces), outlets_(connections) {}
 
 bool StreamConsumer::turn(StreamReceiver& receiver, Nanos now) {
   bool worked = false;
@@ -38,6 +39,7 @@ void StreamConsumer::handle(StreamReceiver& receiver, const stream::StreamEvent&
     submit(receiver, outlet);
     return;
   }
+  if (check_ != nullptr) check_->take(*receiver.view(event.connection));
   receiver.release(event.connection, event.readable);
   if (event.state == ConnectionState::open) return;
   receiver.close(event.connection, now);

@@ -4,18 +4,37 @@
 #include <cstdint>
 #include <vector>
 
+#include "warpline/base/statistics/counter.h"
 #include "warpline/service/streams/stream_application.h"
 #include "warpline/service/streams/stream_writer.h"
+#include "warpline/stream/seeded_payload.h"
 #include "warpline/stream/stream_receiver.h"
 
 namespace warpline::service {
+
+/// What `stream receive --verify` compares received bytes with: those of `stream send` with the same seed.
+struct StreamCheck {
+  explicit StreamCheck(std::uint64_t seed) : payload(seed) {}
+
+  /// Compares all that can be read. By the lcore.
+  void take(const stream::StreamView& view) {
+    checked.add(view.bytes.size());
+    if (payload.matching(view.peer.port, view.begin, view.bytes) != view.bytes.size()) bad.add(1);
+  }
+
+  stream::SeededPayload payload;
+  Counter checked;  ///< bytes
+  Counter bad;      ///< pieces with a wrong byte
+};
 
 /// What `stream receive` does with the bytes of connections: counts them and gives their place back at once, or has
 /// them written first. A connection is closed behind its last byte.
 class StreamConsumer final : public StreamApplication {
  public:
   /// For a receiver of so many connections with rings of so many bytes; without a `writer` bytes are but counted.
-  StreamConsumer(std::uint32_t connections, std::uint64_t ring_bytes, StreamWriter* writer);
+  /// `check`, if there is one and no writer, compares them before.
+  StreamConsumer(std::uint32_t connections, std::uint64_t ring_bytes, StreamWriter* writer,
+                 StreamCheck* check = nullptr);
 
   bool turn(stream::StreamReceiver& receiver, Nanos now) override;
   [[nodiscard]] bool settled() const override { return unanswered_ == 0; }
@@ -40,6 +59,7 @@ class StreamConsumer final : public StreamApplication {
   void submit(stream::StreamReceiver& receiver, Outlet& outlet);
 
   StreamWriter* writer_;
+  StreamCheck* check_;
   std::uint64_t largest_;  ///< bytes of a piece, so that place becomes free while others are written
   std::vector<Outlet> outlets_;
   std::uint64_t unanswered_ = 0;  ///< pieces and ends, of all connections

@@ -162,6 +162,7 @@ nlohmann::ordered_json StreamReport::to_json() const {
       {"leaked_buffers", leaked},
       {"conserved", conserved()}};
   if (written) object["written"] = {{"files", written->files}, {"bytes", written->bytes}};
+  if (verified) object["verify"] = {{"checked", verified->checked}, {"bad", verified->bad}};
   if (relayed) {
     object["relayed"] = {{"connections", relayed->connections},
                          {"bytes", relayed->bytes},
@@ -182,6 +183,7 @@ std::string StreamReport::to_text() const {
   line("payload", fmt::format("{} bytes in {:.3f} s from the first to the last, {:.3f} Gbit/s", totals.bytes,
                               receiving_s, gbps()));
   if (written) line("written", fmt::format("{} bytes in {} files", written->bytes, written->files));
+  if (verified) line("verified", fmt::format("{} bytes, {} pieces wrong", verified->checked, verified->bad));
   if (relayed) {
     line("handed on", fmt::format("{} bytes of {} connections, {} of them to their end, {} sessions lost, {} refused",
                                   relayed->bytes, relayed->connections, relayed->ended, relayed->lost_sessions,

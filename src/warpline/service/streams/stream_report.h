@@ -59,11 +59,18 @@ struct StreamReport {
   };
 
   std::string command = "stream receive";
+  /// What was compared with what was to come.
+  struct Verified {
+    std::uint64_t checked = 0;  ///< bytes
+    std::uint64_t bad = 0;      ///< pieces with a wrong byte
+  };
+
   nlohmann::json config;
   double duration_s = 0;
   double receiving_s = 0;  ///< from the first byte of payload to the last
   StreamTotals totals;
   std::optional<Written> written;
+  std::optional<Verified> verified;
   std::optional<Relayed> relayed;
   port::PortCounters device;
   std::uint32_t leaked = 0;  ///< packet buffers not given back

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/service/streams/send_report.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <string_view>
+
+#include "warpline/report/facts.h"
+#include "warpline/report/report.h"
+
+namespace warpline::service {
+namespace {
+
+using SendJson = nlohmann::ordered_json;
+
+double rate_of(std::uint64_t bytes, double seconds) {
+  return seconds > 0 ? static_cast<double>(bytes) * 8e-9 / seconds : 0;
+}
+
+/// Frames by the reason of their drop, those below the sender and the device's among them; without zeros.
+SendJson send_drops(const SendTotals& totals, const port::PortCounters& device) {
+  SendJson drops = SendJson::object();
+  const auto add = [&](std::string_view reason, std::uint64_t count) {
+    if (count != 0) drops[std::string(reason)] = count;
+  };
+  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
+    const auto disposition = static_cast<stream::Disposition>(i);
+    if (stream::is_drop(disposition)) add(stream::name(disposition), totals.dispositions[i]);
+  }
+  add("not_answered", totals.not_answered);
+  add("too_many_pieces", totals.too_many_pieces);
+  add("missed_by_device", device.rx_missed);
+  add("errors_of_device", device.rx_errors);
+  add("no_mbuf_for_device", device.rx_no_mbuf);
+  return drops;
+}
+
+std::string in_microseconds(const LatencyTotals& times) {
+  const auto us = [](std::uint64_t nanos) { return static_cast<double>(nanos) / 1e3; };
+  return fmt::format("p50 {:.1f}  p99 {:.1f}  p999 {:.1f}  max {:.1f}, of {}", us(times.p50), us(times.p99),
+                     us(times.p999), us(times.max), times.count);
+}
+
+}  // namespace
+
+SendTotals SendTotals::of(const stream_port::SendQueue& queue) {
+  const stream_port::SendQueueCounters& frames = queue.counters();
+  const stream::SenderCounters& streams = queue.sender().counters();
+  SendTotals totals;
+  totals.received = frames.received.get();
+  totals.received_bytes = frames.received_bytes.get();
+  totals.sent = frames.sent.get();
+  totals.sent_bytes = frames.sent_bytes.get();
+  totals.answered = frames.answered.get();
+  totals.not_answered = frames.not_answered.get();
+  totals.neighbours = frames.neighbours.get();
+  totals.too_many_pieces = frames.too_many_pieces.get();
+  totals.no_mbuf = frames.no_mbuf.get();
+  totals.asked = frames.asked.get();
+  for (std::size_t i = 0; i < stream::kDispositions; ++i) totals.dispositions[i] = streams.dispositions[i].get();
+  totals.bytes = streams.acknowledged.get();
+  totals.bytes_sent = streams.sent.get();
+  totals.segments = streams.segments.get();
+  totals.retransmitted = streams.retransmitted.get();
+  totals.retransmitted_bytes = streams.retransmitted_bytes.get();
+  totals.recoveries = streams.recoveries.get();
+  totals.timeouts = streams.timeouts.get();
+  totals.tail_probes = streams.tail_probes.get();
+  totals.window_probes = streams.window_probes.get();
+  totals.duplicates_told = streams.duplicates_told.get();
+  totals.started = streams.started.get();
+  totals.opened = streams.opened.get();
+  totals.finished = streams.finished.get();
+  totals.refused = streams.refused.get();
+  totals.reset = streams.reset.get();
+  totals.timed_out = streams.timed_out.get();
+  totals.aborted = streams.aborted.get();
+  totals.ignored_bytes = streams.ignored_bytes.get();
+  totals.refused_replies = streams.refused_replies.get();
+  return totals;
+}
+
+std::uint64_t SendTotals::dropped() const {
+  std::uint64_t sum = not_answered + too_many_pieces;
+  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
+    if (stream::is_drop(static_cast<stream::Disposition>(i))) sum += dispositions[i];
+  }
+  return sum;
+}
+
+bool SendTotals::conserved() const {
+  const std::uint64_t below = answered + not_answered + neighbours + too_many_pieces;
+  return received == std::accumulate(dispositions.begin(), dispositions.end(), below) && started == ended();
+}
+
+std::string SendInterval::header() {
+  return fmt::format("{:>9} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}", "seconds", "Gbit/s", "open", "opened",
+                     "finished", "failed", "segments", "again");
+}
+
+std::string SendInterval::row() const {
+  const auto failed = [](const SendTotals& t) { return t.ended() - t.finished; };
+  return fmt::format("{:>9.2f} {:>10.3f} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}", time_s,
+                     rate_of(now.bytes - before.bytes, seconds), now.started - now.ended(), now.opened - before.opened,
+                     now.finished - before.finished, failed(now) - failed(before), now.segments - before.segments,
+                     now.retransmitted - before.retransmitted);
+}
+
+std::string SendInterval::json() const {
+  const SendJson line = {{"time_s", time_s},
+                         {"interval_s", seconds},
+                         {"open", now.started - now.ended()},
+                         {"opened", now.opened - before.opened},
+                         {"finished", now.finished - before.finished},
+                         {"bytes", now.bytes - before.bytes},
+                         {"rate", {{"gbps", rate_of(now.bytes - before.bytes, seconds)}}},
+                         {"segments", now.segments - before.segments},
+                         {"retransmitted", now.retransmitted - before.retransmitted},
+                         {"dropped", now.dropped() - before.dropped()}};
+  return line.dump();
+}
+
+double SendReport::gbps() const { return rate_of(totals.bytes, sending_s); }
+
+nlohmann::ordered_json SendReport::to_json() const {
+  SendJson frames = {{"answered", totals.answered}, {"neighbours", totals.neighbours}};
+  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
+    const auto disposition = static_cast<stream::Disposition>(i);
+    if (!stream::is_drop(disposition)) frames[std::string(stream::name(disposition))] = totals.dispositions[i];
+  }
+  SendJson object = {{"schema_version", 1},
+                     {"command", "stream send"},
+                     {"build", report::build_facts()},
+                     {"host", report::host_facts()},
+                     {"config", config},
+                     {"duration_s", duration_s},
+                     {"sending_s", sending_s},
+                     {"rx", {{"packets", totals.received}, {"bytes", totals.received_bytes}}},
+                     {"tx", {{"packets", totals.sent}, {"bytes", totals.sent_bytes}}},
+                     {"sent", {{"segments", totals.segments}, {"bytes", totals.bytes_sent}}},
+                     {"acknowledged", {{"bytes", totals.bytes}}},
+                     {"retransmitted", {{"segments", totals.retransmitted}, {"bytes", totals.retransmitted_bytes}}},
+                     {"recoveries", totals.recoveries},
+                     {"timeouts", totals.timeouts},
+                     {"tail_probes", totals.tail_probes},
+                     {"window_probes", totals.window_probes},
+                     {"duplicates_told", totals.duplicates_told},
+                     {"frames", frames},
+                     {"drops", send_drops(totals, device)},
+                     {"connections",
+                      {{"started", totals.started},
+                       {"opened", totals.opened},
+                       {"finished", totals.finished},
+                       {"refused", totals.refused},
+                       {"reset", totals.reset},
+                       {"timed_out", totals.timed_out},
+                       {"aborted", totals.aborted}}},
+                     {"ignored_bytes", totals.ignored_bytes},
+                     {"refused_replies", totals.refused_replies},
+                     {"no_mbuf", totals.no_mbuf},
+                     {"rate", {{"gbps", gbps()}}},
+                     {"round_trip_ns", report::to_json(round_trips)},
+                     {"leaked_buffers", leaked},
+                     {"conserved", conserved()}};
+  if (chunks.count != 0) object["chunk_ns"] = report::to_json(chunks);
+  if (!lcores.empty()) object["lcores"] = lcores;
+  if (!notes.empty()) object["notes"] = notes;
+  return object;
+}
+
+std::string SendReport::to_text() const {
+  std::string text = fmt::format("stream send: {:.2f} s\n", duration_s);
+  const auto line = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("  {:<14} {}\n", label, value);
+  };
+  line("payload", fmt::format("{} bytes acknowledged in {:.3f} s, {:.3f} Gbit/s", totals.bytes, sending_s, gbps()));
+  line("connections",
+       fmt::format("{} started, {} opened, {} finished, {} refused, {} reset, {} timed out, {} aborted", totals.started,
+                   totals.opened, totals.finished, totals.refused, totals.reset, totals.timed_out, totals.aborted));
+  line("segments",
+       fmt::format("{} sent, {} sent again in {} recoveries, after {} timeouts and as {} tail probes", totals.segments,
+                   totals.retransmitted, totals.recoveries, totals.timeouts, totals.tail_probes));
+  line("round trip us", in_microseconds(round_trips));
+  if (chunks.count != 0) line("chunk us", in_microseconds(chunks));
+  line("frames", fmt::format("{} sent, {} received", totals.sent, totals.received));
+  const SendJson drops = send_drops(totals, device);
+  for (const auto& [reason, count] : drops.items()) line("dropped", fmt::format("{} {}", count.dump(), reason));
+  if (!conserved()) line("not conserved", fmt::format("{} buffers leaked", leaked));
+  for (const std::string& lcore : lcores) line("", lcore);
+  for (const std::string& note : notes) line("note", note);
+  return text;
+}
+
+}  // namespace warpline::service

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "warpline/base/address.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/base/statistics/histogram.h"
+#include "warpline/stream/seeded_payload.h"
+#include "warpline/stream_port/send_queue.h"
+#include "warpline/transport/nano_clock.h"
+
+namespace warpline::service {
+
+/// Bytes that `stream receive --verify` knows: each connection's stream is numbered by its sender's port.
+class SeededSource final : public stream::PayloadSource {
+ public:
+  /// For a sender of so many connections.
+  SeededSource(std::uint64_t seed, std::uint32_t connections) : payload_(seed), ports_(connections) {}
+
+  /// Enters the port of a new connection. On the sender's thread.
+  void begin(stream::ConnectionId connection, std::uint16_t port) { ports_[connection.index] = port; }
+  void read(stream::ConnectionId connection, std::uint64_t offset, std::uint32_t length, std::uint8_t* to,
+            packet::ChecksumSum& sum) const override {
+    payload_.copy(ports_[connection.index], offset, length, to, sum);
+  }
+
+ private:
+  stream::SeededPayload payload_;
+  std::vector<std::uint16_t> ports_;
+};
+
+/// What `stream send` sends.
+struct SendPlan {
+  SocketAddress peer{};           ///< to whom
+  std::uint32_t connections = 1;  ///< at once
+  std::uint64_t bytes = 0;        ///< of each connection; 0: until it is told to finish
+  std::uint64_t chunk = 0;        ///< bytes of which all are acknowledged before the next are sent; 0: all bytes
+  std::uint64_t ahead = 0;        ///< bytes that are offered before they are acknowledged, where there is no chunk
+};
+
+/// The loop of the lcore that sends streams: opens connections, has their bytes sent, and closes them.
+class SendWorker {
+ public:
+  /// Ends when all connections have ended or `stop` is set. `gives_way`: other threads need its core, as of Turns.
+  SendWorker(stream_port::SendQueue& queue, SeededSource& source, const SendPlan& plan,
+             const transport::NanoClock& clock, const std::atomic<bool>& stop, bool gives_way);
+
+  /// Until the end, on the calling thread; connections that are left are aborted.
+  void run();
+  /// Has connections closed behind what they have offered so far; any thread.
+  void finish() { finishing_.store(true, std::memory_order_relaxed); }
+
+  [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }  ///< any thread
+  /// Returns true if nobody said in time where the next hop is; any thread.
+  [[nodiscard]] bool unresolved() const { return unresolved_.load(std::memory_order_relaxed); }
+  /// Seconds from the first connection's SYN to the last acknowledgement of bytes so far; any thread.
+  [[nodiscard]] double sending_s() const { return static_cast<double>(last_byte_.get() - first_.get()) / 1e9; }
+  /// Nanoseconds from a chunk's offer to its acknowledgement; any thread.
+  [[nodiscard]] const Histogram& chunk_times() const { return chunk_times_; }
+
+ private:
+  struct Flow {
+    stream::ConnectionId id;
+    std::uint64_t offered = 0;
+    std::int64_t chunk_began = 0;  ///< ns
+    bool known = false;
+    bool closed = false;
+  };
+
+  [[nodiscard]] bool turn(Nanos now);
+  void open_some(Nanos now);
+  void handle(const stream::SendEvent& event, Nanos now);
+  void feed(Flow& flow, std::uint64_t acknowledged, Nanos now);
+  void wind_up();
+
+  stream_port::SendQueue& queue_;
+  SeededSource& source_;
+  SendPlan plan_;
+  const transport::NanoClock& clock_;
+  const std::atomic<bool>& stop_;
+  bool gives_way_;
+  std::vector<Flow> flows_;  ///< by the sender's place
+  std::uint32_t opened_ = 0;
+  std::uint32_t ended_ = 0;
+  bool finished_ = false;  ///< finish() was heard
+  std::uint64_t bytes_ = 0;
+  Nanos began_{};
+  Counter first_;      ///< ns of the clock
+  Counter last_byte_;  ///< likewise
+  Histogram chunk_times_;
+  std::atomic<bool> finishing_{false};
+  std::atomic<bool> unresolved_{false};
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace warpline::service

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/memory/pool_settings.h"
+#include "warpline/port/port.h"
+#include "warpline/stream/payload_source.h"
+#include "warpline/stream/sender_settings.h"
+#include "warpline/stream_port/send_queue.h"
+
+namespace warpline::stream_port {
+
+/// A port that sends streams: the ethdev, its pool and one SendQueue. Set-up and clean-up by the control thread; the
+/// queue belongs to its lcore in between.
+class SendPort {
+ public:
+  /// Returns the memory of DPDK that open() takes: for Eal::start.
+  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool);
+  /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is sent from
+  /// and answered for, to a `next_hop` on its link; what `sender` says of MAC address, address and MTU is the port's.
+  /// `source` outlives the port, and `now` is of the clock that the queue's calls are given. Errors: usage, for
+  /// settings that make no sense; environment, for what the machine lacks.
+  [[nodiscard]] static Result<std::unique_ptr<SendPort>> open(const port::PortSettings& port,
+                                                              const memory::PoolSettings& pool,
+                                                              stream::SenderSettings sender,
+                                                              const stream::PayloadSource& source,
+                                                              const IpAddress& next_hop, Nanos now,
+                                                              std::optional<std::uint16_t> adopted = {});
+  ~SendPort() { close(); }
+
+  [[nodiscard]] SendQueue& queue() { return *queue_; }             ///< the port owns it
+  [[nodiscard]] const port::Port& port() const { return *port_; }  ///< of DPDK, with its counters; until close()
+  /// Stops and closes the device. After the lcore has ended; the queue's counters stay.
+  void close();
+  /// Returns how many buffers are not back in the pool: 0 after close() unless somebody lost them.
+  [[nodiscard]] std::uint32_t leaked() const { return pool_ ? pool_->in_use() : 0; }
+
+ private:
+  SendPort() = default;
+
+  std::optional<memory::PacketPool> pool_;
+  std::unique_ptr<SendQueue> queue_;
+  std::optional<port::Port> port_;
+};
+
+}  // namespace warpline::stream_port

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`warpline stream send` to the kernel's TCP through veth pairs and a TAP device, and to `warpline stream receive`."""
+
+import hashlib
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import unittest
+
+from support.namespaces import Namespace
+from support.program import IS_ROOT
+from support.streams import COMMON, PATIENCE, PORT, SeededPayload, VethCase, StreamCase
+
+SEED = 11
+ENDS = ("finished", "refused", "reset", "timed_out", "aborted")
+payload = SeededPayload(SEED)
+
+
+class Server:
+    """A kernel's listener that takes so many connections to their end, and what came by each."""
+
+    def __init__(self, space, address="10.9.0.1", buffer=0):
+        with space.entered():
+            self.listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if buffer:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self.listener.bind((address, PORT))
+        self.listener.listen(4096)
+        self.listener.settimeout(PATIENCE)
+        self.received = []  # (port, bytes, digest)
+
+    def accept(self):
+        sock, peer = self.listener.accept()
+        sock.settimeout(PATIENCE)
+        return sock, peer[1]
+
+    def serve(self, connections):
+        """On a thread of its own."""
+        self.thread = threading.Thread(target=self._serve, args=(connections,))
+        self.thread.start()
+
+    def _serve(self, connections):
+        waiting = selectors.DefaultSelector()
+        waiting.register(self.listener, selectors.EVENT_READ)
+        self.listener.setblocking(False)
+        while len(self.received) < connections:
+            ready = waiting.select(PATIENCE)
+            if not ready:
+                return
+            for key, _ in ready:
+                if key.fileobj is self.listener:
+                    sock, peer = self.listener.accept()
+                    sock.setblocking(False)
+                    waiting.register(sock, selectors.EVENT_READ, [peer[1], 0, hashlib.sha256()])
+                    continue
+                data = key.fileobj.recv(1 << 20)
+                key.data[1] += len(data)
+                key.data[2].update(data)
+                if not data:
+                    waiting.unregister(key.fileobj)
+                    key.fileobj.close()
+                    self.received.append((key.data[0], key.data[1], key.data[2].hexdigest()))
+        waiting.close()
+
+    def close(self):
+        self.listener.close()
+
+
+class SendCase(StreamCase):
+    def sender(self, *arguments, port="net_af_packet0,iface=right0", address="10.9.0.2/24", to="10.9.0.1", **options):
+        target = f"[{to}]:{PORT}" if ":" in to else f"{to}:{PORT}"
+        return self.start(
+            "stream", "send", "--port", port, "--address", address, "--connect", target, "--seed", SEED, *COMMON,
+            *arguments, **options,
+        )
+
+    def send_report(self, outcome, code=0):
+        self.assertEqual(outcome.code, code, outcome)
+        self.assertEqual(outcome.left, [], outcome)
+        report = outcome.report
+        self.assertEqual((report["schema_version"], report["command"]), (1, "stream send"), outcome)
+        self.assertTrue(report["conserved"], outcome)
+        self.assertEqual(report["leaked_buffers"], 0, outcome)
+        connections = report["connections"]
+        self.assertEqual(connections["started"], sum(connections[end] for end in ENDS), outcome)
+        return report
+
+
+@unittest.skipUnless(IS_ROOT, "network namespaces need root")
+class Veth(VethCase, SendCase):
+    def server(self, connections=0, **options):
+        server = Server(self.near, **options)
+        self.addCleanup(server.close)
+        if connections:
+            server.serve(connections)
+        return server
+
+    def finished(self, server, program, connections, length):
+        server.thread.join()
+        report = self.send_report(program.finish())
+        self.assertEqual(report["connections"]["finished"], connections)
+        self.assertEqual(report["acknowledged"]["bytes"], connections * length)
+        self.assertEqual(len(server.received), connections)
+        for port, received, digest in server.received:
+            self.assertEqual((received, digest), (length, payload.digest(port, length)))
+        return report
+
+    def test_one_long_connection(self):
+        server = self.server(1)
+        program = self.sender("--bytes", 64 << 20, netns=self.far.name)
+        report = self.finished(server, program, 1, 64 << 20)
+        self.assertGreater(report["round_trip_ns"]["count"], 0)
+        self.assertGreater(report["rate"]["gbps"], 0)
+
+    def test_many_connections(self):
+        server = self.server(200)
+        program = self.sender("--bytes", 200_000, "-P", 200, netns=self.far.name)
+        self.finished(server, program, 200, 200_000)
+
+    def test_short_connections_follow_each_other(self):
+        for length in (1, 1, 70_000):
+            server = self.server(20)
+            program = self.sender("--bytes", length, "-P", 20, netns=self.far.name)
+            self.finished(server, program, 20, length)
+            server.close()
+
+    def test_ipv6(self):
+        server = self.server(3, address="fd00:9::1")
+        program = self.sender(
+            "--bytes", 1_000_000, "-P", 3, address="fd00:9::2/64", to="fd00:9::1", netns=self.far.name
+        )
+        self.finished(server, program, 3, 1_000_000)
+
+    def test_chunks_are_acknowledged_one_by_one(self):
+        server = self.server(2)
+        program = self.sender("--bytes", 4 << 20, "--chunk", 64 << 10, "-P", 2, netns=self.far.name)
+        report = self.finished(server, program, 2, 4 << 20)
+        self.assertEqual(report["chunk_ns"]["count"], 2 * 64)
+
+    def test_a_fixed_window(self):
+        server = self.server(1)
+        program = self.sender(
+            "--bytes", 8 << 20, "--congestion", "fixed", "--window", "256Ki", netns=self.far.name
+        )
+        self.finished(server, program, 1, 8 << 20)
+
+    def test_a_peer_that_stops_reading(self):
+        server = self.server(buffer=8192)
+        program = self.sender("--bytes", 4 << 20, netns=self.far.name)
+        sock, port = server.accept()
+        program.wait_for("stderr", r"^ *2\.\d+ +0\.000 +1 ")
+        found = hashlib.sha256()
+        while data := sock.recv(1 << 16):
+            found.update(data)
+        sock.close()
+        report = self.send_report(program.finish())
+        self.assertEqual(found.hexdigest(), payload.digest(port, 4 << 20))
+        self.assertGreater(report["window_probes"], 0)
+
+    def test_a_peer_that_resets(self):
+        server = self.server()
+        program = self.sender("--bytes", 64 << 20, netns=self.far.name)
+        sock, _ = server.accept()
+        self.assertEqual(len(sock.recv(1000, socket.MSG_WAITALL)), 1000)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        outcome = program.finish()
+        self.assertEqual(self.send_report(outcome, code=5)["connections"]["reset"], 1)
+        self.assertIn("1 of 1 connections did not finish", outcome.stderr.splitlines()[-1])
+
+    def test_a_peer_whose_process_is_killed(self):
+        script = (
+            "import socket; s = socket.socket(); s.bind(('10.9.0.1', %d)); s.listen(); print('on', flush=True)\n"
+            "c, _ = s.accept()\n"
+            "while c.recv(100): pass" % PORT
+        )
+        child = subprocess.Popen(self.near.command(sys.executable, "-c", script), stdout=subprocess.PIPE)
+        self.addCleanup(child.stdout.close)
+        self.addCleanup(child.wait)
+        child.stdout.readline()
+        program = self.sender("--bytes", 1 << 30, netns=self.far.name)
+        program.wait_for("stderr", r"^ *\d+\.\d+ +\d+\.\d+ +1 ")
+        child.send_signal(signal.SIGKILL)
+        self.assertEqual(self.send_report(program.finish(), code=5)["connections"]["reset"], 1)
+
+    def test_nobody_listens(self):
+        outcome = self.sender("--bytes", 1, "-P", 5, netns=self.far.name).finish()
+        self.assertEqual(self.send_report(outcome, code=5)["connections"]["refused"], 5)
+
+    def test_nobody_is_there(self):
+        outcome = self.sender("--bytes", 1, to="10.9.0.77", netns=self.far.name).finish()
+        self.assertEqual(self.send_report(outcome, code=5)["connections"]["started"], 0)
+        self.assertIn("cannot reach 10.9.0.77", outcome.stderr.splitlines()[-1])
+
+    def test_an_interrupt_resets_what_is_open(self):
+        server = self.server()
+        program = self.sender("-P", 3, netns=self.far.name)
+        socks = [server.accept()[0] for _ in range(3)]
+        program.wait_for("stderr", r"^ *\d+\.\d+ +\d+\.\d+ +3 ")
+        program.signal(signal.SIGINT)
+        report = self.send_report(program.finish(), code=130)
+        self.assertEqual(report["connections"]["aborted"], 3)
+        for sock in socks:
+            with self.assertRaises(ConnectionResetError):
+                while sock.recv(1 << 20):
+                    pass
+            sock.close()
+
+    def test_an_end_by_time_loses_nothing(self):
+        server = self.server(2)
+        program = self.sender("-P", 2, "--seconds", 1, netns=self.far.name)
+        server.thread.join()
+        report = self.send_report(program.finish())
+        self.assertEqual(report["connections"]["finished"], 2)
+        self.assertEqual(report["acknowledged"]["bytes"], sum(length for _, length, _ in server.received))
+        for port, length, digest in server.received:
+            self.assertEqual(digest, payload.digest(port, length))
+
+    def test_to_the_receiver_which_verifies(self):
+        receiver = self.listener("--verify", "--seed", SEED, "--connections", 200)
+        sender = self.sender(
+            "--bytes", 300_000, "-P", 100, port="net_af_packet0,iface=left0", address="10.9.0.3/24", to="10.9.0.2",
+            netns=self.near.name,
+        )
+        self.send_report(sender.finish())
+        report = self.stopped(receiver)
+        self.assertEqual(report["connections"]["finished"], 100)
+        self.assertEqual(report["verify"], {"checked": 100 * 300_000, "bad": 0})
+
+    def test_a_receiver_that_expects_another_seed_says_so(self):
+        receiver = self.listener("--verify", "--seed", SEED + 1)
+        sock = self.connect()
+        self.addCleanup(sock.close)
+        sock.sendall(b"x" * 1000)
+        receiver.wait_for("stderr", r"^ *\d+\.\d+ +\d+\.\d+ +1 ")
+        self.farewell(sock)
+        receiver.signal(signal.SIGINT)
+        self.assertGreater(self.stream_report(receiver.finish(), code=4)["verify"]["bad"], 0)
+
+
+@unittest.skipUnless(IS_ROOT, "network namespaces need root")
+class Tap(SendCase):
+    def test_a_long_connection(self):
+        space = Namespace("tap")
+        self.addCleanup(space.remove)
+        program = self.sender("--bytes", 8 << 20, port="net_tap0,iface=tap0", netns=space.name)
+        program.wait_for("stderr", r"sending to ")
+        space.ip("link", "set", "tap0", "up")
+        space.ip("address", "add", "10.9.0.1/24", "dev", "tap0")
+        server = Server(space)
+        self.addCleanup(server.close)
+        server.serve(1)
+        server.thread.join()
+        self.send_report(program.finish())
+        [(port, length, digest)] = server.received
+        self.assertEqual((length, digest), (8 << 20, payload.digest(port, 8 << 20)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// A SendPort and a StreamPort with a wire between them: clean, and with everything that net_vnic does to frames.
+#include "warpline/stream_port/send_port.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "warpline/port/ring_pair.h"
+#include "warpline/port/vnic.h"
+#include "warpline/stream/seeded_payload.h"
+#include "warpline/stream_port/stream_port.h"
+
+namespace warpline {
+namespace {
+
+constexpr Ipv4Address kSender{{10, 0, 0, 1}};
+constexpr Ipv4Address kReceiver{{10, 0, 0, 2}};
+constexpr std::uint16_t kListener = 5001;
+constexpr std::uint64_t kSeed = 3;
+
+/// Bytes of connections by their places, each the stream of its port.
+struct Source final : stream::PayloadSource {
+  void read(stream::ConnectionId connection, std::uint64_t offset, std::uint32_t length, std::uint8_t* to,
+            packet::ChecksumSum& sum) const override {
+    payload.copy(ports.at(connection.index), offset, length, to, sum);
+  }
+  stream::SeededPayload payload{kSeed};
+  std::map<std::uint32_t, std::uint16_t> ports;
+};
+
+struct WireCase {
+  std::string name;
+  bool vnic = false;
+  std::string faults{};  ///< of net_vnic, each way
+  std::uint32_t connections = 1;
+  std::uint64_t bytes = 0;
+  std::uint16_t mtu = 1500;
+};
+
+class SendPorts : public testing::TestWithParam<WireCase> {
+ protected:
+  void SetUp() override {
+    const WireCase& c = GetParam();
+    if (c.vnic && port::vnic_calls() == nullptr) GTEST_SKIP() << "built without net_vnic";
+    port::PortSettings settings[2];
+    std::optional<std::uint16_t> adopted[2];
+    for (int side = 0; side < 2; ++side) {
+      settings[side].rx_ring = settings[side].tx_ring = 512;
+      settings[side].mtu = c.mtu;
+      settings[side].addresses = {{side == 0 ? kSender : kReceiver, 24}};
+      settings[side].spec = "net_vnic" + std::to_string(side) + ",wire=net_vnic" + std::to_string(1 - side) + c.faults;
+    }
+    if (!c.vnic) {
+      const auto ids = *port::make_ring_pair(1, 512, runtime::kAnyNode);
+      adopted[0] = ids.first;
+      adopted[1] = ids.second;
+    }
+    stream::SenderSettings sender;
+    sender.connections = c.connections;
+    sender.window_bytes = 256 << 10;
+    sender.secret[0] = 1;
+    auto near = stream_port::SendPort::open(settings[0], {.cache = 32}, sender, source_, kReceiver, now_, adopted[0]);
+    ASSERT_TRUE(near.ok()) << near.error().message();
+    near_ = std::move(near).value();
+    stream::ReceiverSettings receiver;
+    receiver.ports = {kListener};
+    receiver.connections = receiver.half_open = 2 * c.connections;
+    receiver.ring_bytes = 256 << 10;
+    receiver.secret[0] = 2;
+    auto far = stream_port::StreamPort::open(settings[1], {.cache = 32}, receiver, now_, adopted[1]);
+    ASSERT_TRUE(far.ok()) << far.error().message();
+    far_ = std::move(far).value();
+  }
+
+  void TearDown() override {
+    if (!near_ || !far_) return;
+    near_->close();
+    far_->close();
+    // What lies in a pair of rings belongs to neither any more.
+    if (GetParam().vnic) {
+      EXPECT_EQ(near_->leaked(), 0U);
+      EXPECT_EQ(far_->leaked(), 0U);
+    }
+  }
+
+  /// Opens what is to be opened as soon as the receiver has said where it is.
+  void open() {
+    while (source_.ports.size() < GetParam().connections && near_->queue().next_hop()) {
+      stream::StreamSender& sender = near_->queue().sender();
+      const auto id = sender.connect({kReceiver, kListener}, *near_->queue().next_hop(), now_);
+      ASSERT_TRUE(id);
+      source_.ports[id->index] = sender.view(*id)->local_port;
+      sender.offer(*id, GetParam().bytes);
+      sender.close(*id);
+    }
+  }
+
+  void consume() {
+    stream::StreamReceiver& receiver = far_->queue().receiver();
+    while (const auto event = receiver.poll()) {
+      const auto view = receiver.view(event->connection);
+      ASSERT_EQ(source_.payload.matching(view->peer.port, view->begin, view->bytes), view->bytes.size());
+      received_ += view->bytes.size();
+      receiver.release(event->connection, view->bytes.size());
+      if (event->state != stream::ConnectionState::open) receiver.close(event->connection, now_);
+    }
+  }
+
+  Nanos now_{1};
+  Source source_;
+  std::unique_ptr<stream_port::SendPort> near_;
+  std::unique_ptr<stream_port::StreamPort> far_;
+  std::uint64_t received_ = 0;
+};
+
+TEST_P(SendPorts, BringEveryByteOverTheWire) {
+  const WireCase& c = GetParam();
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  std::uint32_t finished = 0;
+  while (finished < c.connections || far_->queue().receiver().connections() != 0) {
+    // Time passes faster than it does, so that timers do not keep the test waiting.
+    now_.value += 20'000;
+    near_->queue().receive(now_);
+    open();
+    while (const auto event = near_->queue().sender().poll()) {
+      ASSERT_LE(event->state, stream::SendState::finished);
+      if (event->state == stream::SendState::finished) ++finished;
+    }
+    near_->queue().send(now_);
+    far_->queue().receive(now_);
+    consume();
+    if (HasFatalFailure()) return;
+    far_->queue().send(now_);
+    ASSERT_LT(std::chrono::steady_clock::now(), give_up);
+  }
+  EXPECT_EQ(received_, c.connections * c.bytes);
+  const stream_port::SendQueueCounters& frames = near_->queue().counters();
+  std::uint64_t accounted =
+      frames.answered.get() + frames.not_answered.get() + frames.neighbours.get() + frames.too_many_pieces.get();
+  for (const Counter& count : near_->queue().sender().counters().dispositions) accounted += count.get();
+  EXPECT_EQ(frames.received.get(), accounted);
+  if (!c.faults.empty()) {
+    EXPECT_GT(near_->queue().sender().counters().retransmitted.get(), 0U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Wires, SendPorts,
+    testing::Values(
+        WireCase{.name = "Rings", .bytes = 5'000'000},
+        WireCase{.name = "RingsAndManyConnections", .connections = 300, .bytes = 50'000},
+        WireCase{.name = "Vnic", .vnic = true, .bytes = 5'000'000},
+        WireCase{.name = "VnicWithLongFrames", .vnic = true, .bytes = 5'000'000, .mtu = 9000},
+        WireCase{.name = "Loss", .vnic = true, .faults = ",loss=0.02,seed=1", .connections = 10, .bytes = 300'000},
+        WireCase{.name = "Everything",
+                 .vnic = true,
+                 .faults = ",loss=0.01,reorder=0.02,duplicate=0.01,corrupt=0.01,seed=2",
+                 .connections = 10,
+                 .bytes = 300'000}),
+    [](const auto& wire) { return wire.param.name; });
+
+TEST(SendPort, RefusesWhatItCannotSendBy) {
+  port::PortSettings settings;
+  settings.spec = "net_null0";
+  const Source source;
+  const auto kind = [&](const IpAddress& to, const memory::PoolSettings& pool) {
+    return stream_port::SendPort::open(settings, pool, {}, source, to, Nanos{1}).error().kind;
+  };
+  EXPECT_EQ(kind(kReceiver, {}), ErrorKind::usage);
+  settings.addresses = {{kSender, 24}};
+  EXPECT_EQ(kind(kSender, {}), ErrorKind::usage);
+  EXPECT_EQ(kind(Ipv4Address{{10, 0, 1, 1}}, {}), ErrorKind::usage);
+  EXPECT_EQ(kind(kReceiver, {.data_room = 64}), ErrorKind::usage);
+}
+
+}  // namespace
+}  // namespace warpline
