@@ -402,6 +402,22 @@ TEST_F(ReceiverTest, ForgetsHalfOpenConnections) {
   EXPECT_EQ(receiver_.connections(), 0U);
 }
 
+TEST_F(ReceiverTest, NumbersOfTheSameEndsGrowWithTime) {
+  Peer first(receiver_, 40000, 7);
+  const ConnectionId id = open(first);
+  first.send(0, 0, now_, packet::kTcpAck | packet::kTcpFin);
+  receiver_.end_burst(now_);
+  receiver_.close(id, now_);
+  ASSERT_FALSE(replies_of(receiver_, now_).empty());
+  ++first.acknowledgement;
+  first.send(1, 0, now_);
+  ASSERT_EQ(receiver_.connections(), 0U);
+  now_ = Nanos{now_.value + 1'000'000'000};
+  Peer second(receiver_, 40000, 7);
+  ASSERT_TRUE(second.open(now_));
+  EXPECT_EQ(second.acknowledgement - (first.acknowledgement - 1), 250'000U);
+}
+
 TEST_F(ReceiverTest, KeepsOpeningUnderAFloodOfSyns) {
   Peer settled(receiver_, 39999, 1);
   const ConnectionId id = open(settled);

@@ -20,6 +20,7 @@ std::uint64_t secret_word(const ReceiverSettings& settings, std::uint64_t purpos
 }
 
 constexpr Nanos kWheelTick{1'000'000};
+constexpr std::int64_t kLongestRetransmission = 120'000'000'000;  ///< ns; at least 60 s by RFC 6298, 2.5
 
 }  // namespace
 
@@ -149,8 +150,9 @@ void ReceiverCore::do_what_is_due(Connection& connection, Nanos now) {
       return;
     }
     ++connection.attempts;
-    connection.retransmit_at =
-        Nanos{now.value + (settings_.first_retransmission.value << std::min<std::uint8_t>(connection.attempts, 16))};
+    const std::int64_t doubled = settings_.first_retransmission.value
+                                 << std::min<std::uint8_t>(connection.attempts, 16);
+    connection.retransmit_at = Nanos{now.value + std::min(doubled, kLongestRetransmission)};
     want_reply(connection);
   }
   const bool asks = connection.phase == Phase::established && settings_.keepalive_idle.value != 0;

@@ -38,13 +38,12 @@ Disposition ReceiverCore::take_stranger(const SegmentReading& segment, const Syn
 Disposition ReceiverCore::take_first_syn(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
                                          Nanos now) {
   constexpr std::int64_t kCookieLife = 128'000'000'000;
-  const std::uint32_t own_initial = cookies_.make(segment.key, segment.sequence, offered, now);
   if (table_.size() == table_.capacity()) return Disposition::no_place;
   if (half_open_ < settings_.half_open) {
     Connection* const connection = table_.add(segment.key);
     connection->phase = Phase::syn_received;
     ++half_open_;
-    set_up(*connection, segment.sequence, own_initial, offered, frame);
+    set_up(*connection, segment.sequence, cookies_.next(segment.key, now), offered, frame);
     connection->receive.timestamp = segment.timestamp;
     connection->retransmit_at = Nanos{now.value + settings_.first_retransmission.value};
     arm(*connection, connection->retransmit_at);
@@ -52,7 +51,7 @@ Disposition ReceiverCore::take_first_syn(const SegmentReading& segment, const Sy
     return Disposition::handled;
   }
   packet::TcpFrame answer = frame_to(segment.key, sender_of(frame));
-  answer.tcp.sequence = own_initial;
+  answer.tcp.sequence = cookies_.make(segment.key, segment.sequence, offered, now);
   answer.tcp.acknowledgement = segment.sequence + 1;
   answer.tcp.window = static_cast<std::uint16_t>(std::min<std::uint64_t>(settings_.ring_bytes, 0xffff));
   write_syn(offered, segment.timestamp, now, answer.tcp);

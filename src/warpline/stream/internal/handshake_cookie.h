@@ -11,13 +11,21 @@
 
 namespace warpline::stream {
 
-/// First sequence numbers that nobody else can tell, and that say themselves what the SYN which they answer offered
-/// (RFC 4987, 3.6; RFC 6528): 2 bits of time, 3 of options, 27 of a keyed hash.
+/// First sequence numbers that nobody else can tell (RFC 6528). Cookies among them say themselves what the SYN which
+/// they answer offered (RFC 4987, 3.6): 2 bits of time, 3 of options, 27 of a keyed hash.
 class HandshakeCookies {
  public:
   explicit HandshakeCookies(const std::array<std::uint8_t, 16>& secret) : key_(sip_key(secret)) {}
 
-  /// Returns the number for a SYN with sequence number `peer_initial`.
+  /// Returns a number for a connection of these ends that is remembered: it grows by one each 4 us (RFC 9293, 3.4.1),
+  /// so that segments of one before it, late and doubled, do not fit.
+  [[nodiscard]] std::uint32_t next(const ConnectionKey& ends, Nanos now) const {
+    const std::array<std::uint64_t, 5> words = {ends.local[0], ends.local[1], ends.remote[0], ends.remote[1],
+                                                std::uint64_t{ends.local_port} << 16 | ends.remote_port};
+    return static_cast<std::uint32_t>(siphash(key_, words)) + static_cast<std::uint32_t>(now.value / 4000);
+  }
+
+  /// Returns the cookie for a SYN with sequence number `peer_initial`.
   [[nodiscard]] std::uint32_t make(const ConnectionKey& ends, std::uint32_t peer_initial, const SynOptions& offered,
                                    Nanos now) const {
     const std::uint32_t options =
