@@ -88,7 +88,7 @@ Disposition SenderCore::take_answer(SendConnection& connection, const SegmentRea
 }
 
 void SenderCore::agree(SendConnection& connection, const SegmentReading& segment, const PeerHeader& header) {
-  constexpr std::uint32_t kSmallestMss = 88;  // with all options a segment still has bytes
+  constexpr std::uint32_t kLeastMss = 88;  // with all options a segment still has bytes
   constexpr std::uint32_t kTimestamps = 12;
   const bool v4 = is_ipv4(connection.key.remote);
   const std::uint32_t own = settings_.mtu - (v4 ? 40U : 60U);
@@ -99,7 +99,7 @@ void SenderCore::agree(SendConnection& connection, const SegmentReading& segment
   connection.timestamps = header.offered.timestamps && segment.has_timestamp;
   connection.timestamp = segment.timestamp;
   connection.peer_scale = header.offered.window_scale ? header.scale : 0;
-  connection.segment_bytes = std::max(std::min(own, peers), kSmallestMss) - (connection.timestamps ? kTimestamps : 0);
+  connection.segment_bytes = std::max(std::min(own, peers), kLeastMss) - (connection.timestamps ? kTimestamps : 0);
   connection.congestion = CongestionWindow(settings_.congestion, connection.segment_bytes, settings_.window_bytes);
 }
 
