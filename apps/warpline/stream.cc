@@ -186,19 +186,19 @@ class StreamRun : RunFrame {
     report.totals = service::StreamTotals::of(*port_);
     for (const Lane& lane : lanes_) {
       if (!lane.writer) continue;
-      if (!report.written) report.written.emplace();
+      if (!report.written) report.written = service::StreamReport::Written{};
       report.written->files += lane.writer->files();
       report.written->bytes += lane.writer->bytes();
     }
     for (const Lane& lane : lanes_) {
       if (!lane.check) continue;
-      if (!report.verified) report.verified.emplace();
+      if (!report.verified) report.verified = service::StreamReport::Verified{};
       report.verified->checked += lane.check->checked.get();
       report.verified->bad += lane.check->bad.get();
     }
     for (const Lane& lane : lanes_) {
       if (lane.proxy == nullptr) continue;
-      if (!report.relayed) report.relayed.emplace();
+      if (!report.relayed) report.relayed = service::StreamReport::Relayed{};
       const service::RelayCounters& counters = lane.proxy->counters();
       report.relayed->connections += counters.connections.get();
       report.relayed->bytes += counters.delivered.get();

@@ -108,11 +108,14 @@ TEST_P(StreamFramesTest, AreTheHostsWhateverTheConsumersPace) {
     SummingFrames consumer(description);
     FramePath path(description, consumer, GetParam());
     // Of a closed gate no frame comes back: memory runs out, batches stop in the middle, and go on when it opens.
+    // With the least memory the open frames of all streams leave one for the consumer.
+    std::atomic<bool> passed = false;
     std::thread opener([&] {
-      while (seed % 2 == 0 && consumer.seen < 2 && !path.engine->failure()) std::this_thread::yield();
+      while (seed % 2 == 0 && consumer.seen == 0 && !passed && !path.engine->failure()) std::this_thread::yield();
       consumer.open();
     });
     path.pass(packets, random);
+    passed = true;
     opener.join();
     EXPECT_EQ(path.engine->stop(Nanos{5'000'000'000}).bursts, 0U);
     EXPECT_FALSE(path.engine->failure());
@@ -142,7 +145,7 @@ TEST_P(StreamFramesTest, KeepAFrameUntilTheStreamHasPassedIt) {
     path.pass(packets, random);
     passed = true;
   });
-  while (consumer.seen < 3) std::this_thread::yield();
+  while (consumer.seen < 3 && !path.engine->failure()) std::this_thread::yield();
   EXPECT_FALSE(passed) << "frames are few, and none has come back";
   EXPECT_LT(consumer.seen, 100U);
   consumer.open();

@@ -51,7 +51,7 @@ bool SendWorker::turn(Nanos now) {
   }
   if (!finished_ && finishing_.load(std::memory_order_relaxed)) {
     finished_ = true;
-    for (Flow& flow : flows_) {
+    for (const Flow& flow : flows_) {
       if (flow.known) queue_.sender().close(flow.id);
     }
     ended_ += plan_.connections - opened_;  // those that were never opened
