@@ -37,9 +37,9 @@ class Taker:
 
 @unittest.skipUnless(IS_ROOT, "network namespaces need root")
 class Proxy(VethCase):
-    def proxy(self, port, *arguments):
+    def proxy(self, port, *arguments, ring=""):
         program = self.start(
-            "stream", "proxy", "--port", "net_af_packet0,iface=right0", "--address", "10.9.0.2/24", "--listen", PORT,
+            "stream", "proxy", "--port", f"net_af_packet0,iface=right0{ring}", "--address", "10.9.0.2/24", "--listen", PORT,
             "--connect", f"127.0.0.1:{port}", *COMMON, *arguments, netns=self.far.name
         )  # fmt: skip
         program.wait_for("stderr", r"listening on ")
@@ -95,6 +95,22 @@ class Proxy(VethCase):
             sock.close()
         self.assertEqual(sorted(taker.line() for _ in wanted), sorted(wanted))
         self.assertEqual(self.proxy_report(program)["relayed"]["ended"], 100)
+
+    def test_two_queues(self):
+        port = free_port()
+        taker = self.taker(port)
+        program = self.proxy(port, "--pipelines", 2, ring=",qpairs=2")
+        wanted = []
+        for i in range(20):
+            data = random_bytes(i, 30_000 + i)
+            sock = self.connect()
+            wanted.append(self.expected(sock, data))
+            sock.sendall(data)
+            self.farewell(sock)
+        self.assertEqual(sorted(taker.line() for _ in wanted), sorted(wanted))
+        report = self.proxy_report(program)
+        self.assertEqual(len(report["lcores"]), 2)
+        self.assertEqual(report["relayed"]["ended"], 20)
 
     def test_a_reset_is_told(self):
         port = free_port()

@@ -53,11 +53,10 @@ void add_stream_options(std::vector<Option>& table) {
          power_of_two<Config>(of(&StreamConfig::ring), 64 << 10, 1 << 30));
   option("populate", Arity::flag, "", "take the memory of all rings at the start, not as bytes come",
          boolean<Config>(of(&StreamConfig::populate)));
+  option("pipelines", Arity::single, "N", "queue pairs of the port, each with a core and connections of its own",
+         count<Config>(of(&StreamConfig::pipelines), 1, 256), 'p');
 
   roles = {Role::receive};
-  option("pipelines", Arity::single, "N", "queue pairs of the port, each with a core and connections of its own",
-         count<Config>(of(&StreamConfig::pipelines), 1, 256));
-  table.back().short_name = 'p';
   option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",
          text<Config>(of(&StreamConfig::output)));
 
