@@ -67,7 +67,7 @@ class SenderTest : public ::testing::Test {
     now_ = end;
   }
   [[nodiscard]] std::uint64_t offset_of(const SentFrame& frame) const { return frame.tcp().sequence - peer_.number(0); }
-  std::vector<std::uint64_t> offsets(const std::vector<SentFrame>& frames) const {
+  [[nodiscard]] std::vector<std::uint64_t> offsets(const std::vector<SentFrame>& frames) const {
     std::vector<std::uint64_t> found;
     for (const SentFrame& frame : frames) {
       if (!frame.payload.empty()) found.push_back(offset_of(frame));

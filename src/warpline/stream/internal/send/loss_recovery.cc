@@ -220,7 +220,9 @@ void SenderCore::begin_recovery(SendConnection& connection) {
   connection.tail_probe_at = kNever;
   connection.congestion.on_loss();
   counters_.recoveries.add(1);
-  if (connection.reordering_persist != 0 && --connection.reordering_persist == 0) connection.reordering_steps = 1;
+  if (connection.reordering_persist == 0) return;
+  --connection.reordering_persist;
+  if (connection.reordering_persist == 0) connection.reordering_steps = 1;
 }
 
 /// RFC 6298, section 5; RFC 8985, 6.3. If the peer has thrown away what it had said to have (RFC 2018, section 8), the

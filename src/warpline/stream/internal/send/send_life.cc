@@ -182,7 +182,7 @@ void SenderCore::watch_tail(SendConnection& connection, Nanos now) {
   constexpr std::int64_t kSoonest = 2'000'000;
   connection.tail_probe_at = kNever;
   const SentSegments& segments = connection.segments;
-  const bool undisturbed = connection.recovery == Recovery::none && segments.size() != 0 &&
+  const bool undisturbed = connection.recovery == Recovery::none && !segments.empty() &&
                            segments.size() == segments.count(SegmentFate::flying);
   if (!connection.selective || connection.tail_probed || !undisturbed) return;
   std::int64_t wait = settings_.first_timeout.value;
