@@ -94,7 +94,7 @@ class GatherStage final : public datapath::Stage {
     return after - before;
   }
 
-  /// Of packets that wait so many are gathered as are a batch.
+  /// Gathers as many of the packets that wait as are a batch.
   std::uint16_t hold(handoff::Burst& burst, bool timed) {
     const std::uint16_t before = path_.held_count();
     path_.hold(allowed_beside(before));

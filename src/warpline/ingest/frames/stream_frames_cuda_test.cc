@@ -107,8 +107,8 @@ TEST_P(StreamFramesTest, AreTheHostsWhateverTheConsumersPace) {
     const std::vector<Arrived> packets = arrive(description, random);
     SummingFrames consumer(description);
     FramePath path(description, consumer, GetParam());
-    // Of a closed gate no frame comes back: memory runs out, batches stop in the middle, and go on when it opens.
-    // With the least memory the open frames of all streams leave one for the consumer.
+    // While the gate is closed no frame comes back: memory runs out, batches stop in the middle, and go on when it
+    // opens. With the least memory the open frames of all streams leave one for the consumer.
     std::atomic<bool> passed = false;
     std::thread opener([&] {
       while (seed % 2 == 0 && consumer.seen == 0 && !passed && !path.engine->failure()) std::this_thread::yield();

@@ -214,8 +214,8 @@ class LaneBurstWork {
       const std::uint32_t i = base + lane;
       const std::uint32_t index = i < count_ ? burst_.connection[i] : KeyPlaces::kNone;
       const bool active = index != KeyPlaces::kNone;
-      unsigned todo = __ballot_sync(kWholeWarp, active);
-      if (todo == 0) continue;
+      unsigned undecided = __ballot_sync(kWholeWarp, active);
+      if (undecided == 0) continue;
       const Segment mine = active ? lane_.segments[i] : Segment{nullptr, 0, 0, Verdict::forward};
       const unsigned group = __match_any_sync(kWholeWarp, index);
       const unsigned before = group & ((1U << lane) - 1);
@@ -231,9 +231,9 @@ class LaneBurstWork {
       const unsigned joined_ones =
           __ballot_sync(kWholeWarp, joined && (plain_ones & 1U << (kWarp - 1 - __clz(before))));
       Disposition disposition = Disposition::stored;
-      while (todo != 0) {
+      while (undecided != 0) {
         // The group's first segment that is left, and those that join it.
-        const unsigned left = active ? group & todo : 0;
+        const unsigned left = active ? group & undecided : 0;
         const unsigned first = left == 0 ? lane : __ffs(left) - 1;
         const unsigned breaks = left & ~joined_ones & ~(1U << first);
         const unsigned run = breaks == 0 ? left : left & ((1U << (__ffs(breaks) - 1)) - 1);
@@ -261,7 +261,7 @@ class LaneBurstWork {
             lane_.pieces[at] = {place_of(index, offset), mine.data + fields.payload_offset, fields.payload_length};
         }
         if (in_run && !whole) queue(index, i, {offset, 0, fields.payload_length});
-        todo &= ~__ballot_sync(kWholeWarp, in_run || (left != 0 && lane == first));
+        undecided &= ~__ballot_sync(kWholeWarp, in_run || (left != 0 && lane == first));
       }
       if (active) slot_.outcomes[i] = static_cast<std::uint8_t>(disposition);
       const bool stored = active && disposition == Disposition::stored;
