@@ -2,27 +2,22 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "commands.h"
+#include "frame/interval_loop.h"
+#include "frame/run_frame.h"
 #include "stream_layout.h"
 #include "warpline/base/output.h"
-#include "warpline/machine/topology.h"
 #include "warpline/report/run_end.h"
-#include "warpline/runtime/eal.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
-#include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/streams/send_report.h"
 #include "warpline/service/streams/send_worker.h"
@@ -31,8 +26,6 @@
 
 namespace warpline {
 namespace {
-
-constexpr std::chrono::milliseconds kLook{2};  ///< the control loop's period
 
 Result<stream::SenderSettings> sender_settings(const config::StreamConfig& config) {
   stream::SenderSettings settings;
@@ -46,12 +39,11 @@ Result<stream::SenderSettings> sender_settings(const config::StreamConfig& confi
 }
 
 /// One run of `stream send`. Members are destroyed in reverse: the lcore ends before what it works on, the port before
-/// what it sends and its EAL.
-class SendRun {
+/// what it sends.
+class SendRun : RunFrame {
  public:
   explicit SendRun(const config::LoadedConfig& loaded)
-      : loaded_(loaded),
-        config_(loaded.config),
+      : RunFrame(loaded),
         next_hop_(config_.stream.gateway ? *config_.stream.gateway : config_.stream.connect->address),
         source_(config_.run.seed, config_.stream.parallel) {}
 
@@ -65,8 +57,7 @@ class SendRun {
                                  .ahead = 2 * stream.window};
     worker_.emplace(port_->queue(), source_, plan, clock_, stop_, lcores_.workers.front().gives_way);
     started_ = clock_.now();
-    lcore_.emplace(lcores_);
-    WARPLINE_CHECK(lcore_->launch(0, [this] { worker_->run(); }));
+    WARPLINE_CHECK(launch(lcore_, [this](std::size_t) { worker_->run(); }));
     put_line(stderr, "warpline: sending to " + to_string(*stream.connect));
     watch();
     if (interrupted_ || !worker_->done()) stop_.store(true, std::memory_order_relaxed);
@@ -78,17 +69,11 @@ class SendRun {
   Result<void> open_port() {
     const port::PortSettings& port = config_.ports.front();
     WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-    WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-    WARPLINE_TRY(lcores_,
-                 runtime::place_workers(config_.runtime, topology, stream_requests(runtime::port_node(port.spec), 1)));
+    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), 1)));
     WARPLINE_TRY(const stream::SenderSettings settings, sender_settings(config_.stream));
-    WARPLINE_TRY(runtime::Eal eal, runtime::Eal::start(config_.runtime, lcores_, {port.spec},
-                                                       stream_port::SendPort::memory(port, config_.pool)));
-    eal_.emplace(std::move(eal));
+    WARPLINE_CHECK(start_eal({port.spec}, stream_port::SendPort::memory(port, config_.pool)));
     WARPLINE_TRY(port_, stream_port::SendPort::open(port, config_.pool, settings, source_, next_hop_, clock_.now()));
-    report::announce(report::notes_of(lcores_, *eal_, ports()));
-    link_notes_ = report::await_links(ports());
-    report::announce(link_notes_);
+    announce(ports());
     return {};
   }
 
@@ -98,28 +83,21 @@ class SendRun {
   /// Prints a line an interval until all is sent, or the end is asked for. When its time is over what was offered is
   /// still sent.
   void watch() {
-    const double interval = static_cast<double>(config_.run.interval.value) / 1e9;
     const double end = static_cast<double>(config_.run.seconds.value) / 1e9;
-    service::SendInterval line;
-    bool header = false;
-    while (!worker_->done()) {
-      std::this_thread::sleep_for(kLook);
-      const double now = seconds();
-      interrupted_ = runtime::StopOnSignal::requested().load(std::memory_order_relaxed);
-      if (interrupted_) break;
-      if (end != 0 && now >= end) worker_->finish();
-      if (now - line.time_s < interval) continue;
-      line.seconds = now - line.time_s;
-      line.time_s = now;
-      line.before = std::exchange(line.now, service::SendTotals::of(port_->queue()));
-      if (config_.run.json_stream) {
-        put_line(stdout, line.json());
-        if (std::ferror(stdout) != 0) break;  // nobody reads on
-      } else {
-        if (!std::exchange(header, true)) put_line(stderr, service::SendInterval::header());
-        put_line(stderr, line.row());
-      }
-    }
+    report::RunSettings settings = config_.run;
+    settings.seconds = Nanos{0};
+    service::SendTotals before;
+    const IntervalLoop loop{.seconds = [this] { return seconds(); },
+                            .done = [this] { return worker_->done(); },
+                            .look =
+                                [&](double now) {
+                                  if (end != 0 && now >= end) worker_->finish();
+                                }};
+    interrupted_ = loop.run(settings, [&](double now, double since_last) {
+      const service::SendTotals totals = service::SendTotals::of(port_->queue());
+      return service::SendInterval{
+          .time_s = now, .seconds = since_last, .before = std::exchange(before, totals), .now = totals};
+    });
   }
 
   Result<int> report() {
@@ -130,11 +108,8 @@ class SendRun {
     report.totals = service::SendTotals::of(port_->queue());
     report.round_trips = LatencyTotals::of(port_->queue().sender().counters().round_trips);
     report.chunks = LatencyTotals::of(worker_->chunk_times());
-    for (const runtime::PlacedWorker& worker : lcores_.workers) {
-      report.lcores.push_back(fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
-    }
-    report.notes = report::notes_of(lcores_, *eal_, ports());
-    report.notes.insert(report.notes.end(), link_notes_.begin(), link_notes_.end());
+    report.lcores = lcore_lines();
+    report.notes = notes(ports());
     for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
     report.device = port_->port().counters();
     {
@@ -142,12 +117,7 @@ class SendRun {
       port_->close();
     }
     report.leaked = port_->leaked();
-    if (config_.run.json) {
-      fmt::print("{}\n", report.to_json().dump());
-    } else if (!config_.run.json_stream) {
-      fmt::print("{}", report.to_text());
-    }
-    std::fflush(stdout);
+    report::print(report, config_.run);
     if (!report.conserved()) return static_cast<int>(ErrorKind::verification);
     if (interrupted_) return kInterrupted;
     if (worker_->unresolved()) {
@@ -163,14 +133,8 @@ class SendRun {
     return 0;
   }
 
-  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
-  const config::LoadedConfig& loaded_;
-  const config::Config& config_;
   IpAddress next_hop_;
   transport::NanoClock clock_;
-  runtime::LcorePlan lcores_;
-  std::vector<std::string> link_notes_;  ///< of a link that was down when the run began
-  std::optional<runtime::Eal> eal_;
   service::SeededSource source_;
   std::unique_ptr<stream_port::SendPort> port_;
   std::atomic<bool> stop_{false};
