@@ -16,8 +16,8 @@ from support.namespaces import Namespace
 from support.program import IS_ROOT
 from support.streams import PATIENCE, PORT, StreamCase, VethCase, digest, random_bytes
 
-# linux/tcp.h: bytes of struct tcp_info, and where it counts timeouts in a row, and segments sent again.
-TCP_INFO, RETRANSMITS, TOTAL_RETRANS = 104, 2, 100
+# linux/tcp.h: bytes of struct tcp_info, and where it has how often a timer was doubled, and segments sent again.
+TCP_INFO, BACKOFF, TOTAL_RETRANS = 104, 4, 100
 
 
 @unittest.skipUnless(IS_ROOT, "network namespaces need root")
@@ -143,12 +143,14 @@ class Veth(VethCase):
         data = random_bytes(4, 16 << 20)
         sock = self.connect()
         name = "{}_{}-{}_{}".format(*sock.getsockname(), *sock.getpeername())
-        sender = threading.Thread(target=lambda: (sock.sendall(data), sock.shutdown(socket.SHUT_WR)))
-        sender.start()
+        sock.sendall(data[: 1 << 20])
+        rest = data[1 << 20 :]
+        sender = threading.Thread(target=lambda: (sock.sendall(rest), sock.shutdown(socket.SHUT_WR)))
         program.signal(signal.SIGSTOP)
         try:
-            # Until the sender's timer has sent again in vain, twice.
-            while sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO)[RETRANSMITS] < 2:
+            sender.start()
+            # Until the sender's timer has sent again, or probed a closed window, in vain, twice.
+            while sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO)[BACKOFF] < 2:
                 sender.join(0.01)
         finally:
             program.signal(signal.SIGCONT)
