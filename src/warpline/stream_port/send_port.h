@@ -7,11 +7,11 @@
 
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
-#include "warpline/memory/packet_pool.h"
 #include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
 #include "warpline/stream/payload_source.h"
 #include "warpline/stream/sender_settings.h"
+#include "warpline/stream_port/pooled_port.h"
 #include "warpline/stream_port/send_queue.h"
 
 namespace warpline::stream_port {
@@ -21,7 +21,9 @@ namespace warpline::stream_port {
 class SendPort {
  public:
   /// Returns the memory of DPDK that open() takes: for Eal::start.
-  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool);
+  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool) {
+    return PooledPort::memory(port, pool, 1);
+  }
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is sent from
   /// and answered for, to a `next_hop` on its link; what `sender` says of MAC address, address and MTU is the port's.
   /// `source` outlives the port, and `now` is of the clock that the queue's calls are given. Errors: usage, for
@@ -34,19 +36,20 @@ class SendPort {
                                                               std::optional<std::uint16_t> adopted = {});
   ~SendPort() { close(); }
 
-  [[nodiscard]] SendQueue& queue() { return *queue_; }             ///< the port owns it
-  [[nodiscard]] const port::Port& port() const { return *port_; }  ///< of DPDK, with its counters; until close()
+  [[nodiscard]] SendQueue& queue() { return *queue_; }  ///< the port owns it
+  [[nodiscard]] const port::Port& port() const {
+    return device_.port();
+  }  ///< of DPDK, with its counters; until close()
   /// Stops and closes the device. After the lcore has ended; the queue's counters stay.
   void close();
   /// Returns how many buffers are not back in the pool: 0 after close() unless somebody lost them.
-  [[nodiscard]] std::uint32_t leaked() const { return pool_ ? pool_->in_use() : 0; }
+  [[nodiscard]] std::uint32_t leaked() const { return device_.leaked(); }
 
  private:
-  SendPort() = default;
+  explicit SendPort(PooledPort device) : device_(std::move(device)) {}
 
-  std::optional<memory::PacketPool> pool_;
+  PooledPort device_;
   std::unique_ptr<SendQueue> queue_;
-  std::optional<port::Port> port_;
 };
 
 }  // namespace warpline::stream_port

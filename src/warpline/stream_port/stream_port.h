@@ -8,10 +8,10 @@
 
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
-#include "warpline/memory/packet_pool.h"
 #include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
 #include "warpline/stream/receiver_settings.h"
+#include "warpline/stream_port/pooled_port.h"
 #include "warpline/stream_port/stream_queue.h"
 
 namespace warpline::stream_port {
@@ -23,12 +23,14 @@ class StreamPort {
  public:
   /// Returns the memory of DPDK that open() takes: for Eal::start. Rings of connections are not of DPDK.
   [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool,
-                                    std::uint16_t queues = 1);
+                                    std::uint16_t queues = 1) {
+    return PooledPort::memory(port, pool, queues);
+  }
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is listened on
   /// and answered for; what `receiver` says of MAC address, address and MTU is the port's. `now` is of the clock that
-  /// the queues' calls are given. Each queue has as many connections and half-open ones as `receiver` says. Errors:
-  /// usage, for settings that make no sense or more queues than the device has; environment, for what the machine
-  /// lacks.
+  /// the queues' calls are given. Each queue has as many connections and half-open ones as `receiver` says.
+  /// Errors: usage, for settings that make no sense or more queues than the device has; environment, for what the
+  /// machine lacks.
   [[nodiscard]] static Result<std::unique_ptr<StreamPort>> open(const port::PortSettings& port,
                                                                 const memory::PoolSettings& pool,
                                                                 stream::ReceiverSettings receiver, Nanos now,
@@ -38,19 +40,20 @@ class StreamPort {
 
   [[nodiscard]] StreamQueue& queue(std::size_t i = 0) { return *queues_[i]; }  ///< the port owns it
   [[nodiscard]] std::size_t queues() const { return queues_.size(); }          ///< of them
-  [[nodiscard]] const port::Port& port() const { return *port_; }   ///< of DPDK, with its counters; until close()
-  [[nodiscard]] rte_mempool* pool() const { return pool_->get(); }  ///< of all frames, received and sent
+  [[nodiscard]] const port::Port& port() const {
+    return device_.port();
+  }  ///< of DPDK, with its counters; until close()
+  [[nodiscard]] rte_mempool* pool() const { return device_.pool(); }  ///< of all frames, received and sent
   /// Stops and closes the device. After the lcore has ended; the queue's counters stay.
   void close();
   /// Returns how many buffers are not back in the pool: 0 after close() unless somebody lost them.
-  [[nodiscard]] std::uint32_t leaked() const { return pool_ ? pool_->in_use() : 0; }
+  [[nodiscard]] std::uint32_t leaked() const { return device_.leaked(); }
 
  private:
-  StreamPort() = default;
+  explicit StreamPort(PooledPort device) : device_(std::move(device)) {}
 
-  std::optional<memory::PacketPool> pool_;
+  PooledPort device_;
   std::vector<std::unique_ptr<StreamQueue>> queues_;
-  std::optional<port::Port> port_;
 };
 
 }  // namespace warpline::stream_port

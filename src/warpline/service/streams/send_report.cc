@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
 #include <string_view>
 
 #include "warpline/report/facts.h"
@@ -13,28 +12,6 @@ namespace warpline::service {
 namespace {
 
 using SendJson = nlohmann::ordered_json;
-
-double rate_of(std::uint64_t bytes, double seconds) {
-  return seconds > 0 ? static_cast<double>(bytes) * 8e-9 / seconds : 0;
-}
-
-/// Frames by the reason of their drop, those below the sender and the device's among them; without zeros.
-SendJson send_drops(const SendTotals& totals, const port::PortCounters& device) {
-  SendJson drops = SendJson::object();
-  const auto add = [&](std::string_view reason, std::uint64_t count) {
-    if (count != 0) drops[std::string(reason)] = count;
-  };
-  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
-    const auto disposition = static_cast<stream::Disposition>(i);
-    if (stream::is_drop(disposition)) add(stream::name(disposition), totals.dispositions[i]);
-  }
-  add("not_answered", totals.not_answered);
-  add("too_many_pieces", totals.too_many_pieces);
-  add("missed_by_device", device.rx_missed);
-  add("errors_of_device", device.rx_errors);
-  add("no_mbuf_for_device", device.rx_no_mbuf);
-  return drops;
-}
 
 std::string in_microseconds(const LatencyTotals& times) {
   const auto us = [](std::uint64_t nanos) { return static_cast<double>(nanos) / 1e3; };
@@ -48,17 +25,9 @@ SendTotals SendTotals::of(const stream_port::SendQueue& queue) {
   const stream_port::SendQueueCounters& frames = queue.counters();
   const stream::SenderCounters& streams = queue.sender().counters();
   SendTotals totals;
-  totals.received = frames.received.get();
-  totals.received_bytes = frames.received_bytes.get();
-  totals.sent = frames.sent.get();
-  totals.sent_bytes = frames.sent_bytes.get();
-  totals.answered = frames.answered.get();
-  totals.not_answered = frames.not_answered.get();
+  static_cast<StreamFrameTotals&>(totals) = {frames, streams.dispositions};
   totals.neighbours = frames.neighbours.get();
-  totals.too_many_pieces = frames.too_many_pieces.get();
-  totals.no_mbuf = frames.no_mbuf.get();
   totals.asked = frames.asked.get();
-  for (std::size_t i = 0; i < stream::kDispositions; ++i) totals.dispositions[i] = streams.dispositions[i].get();
   totals.bytes = streams.acknowledged.get();
   totals.bytes_sent = streams.sent.get();
   totals.segments = streams.segments.get();
@@ -81,18 +50,7 @@ SendTotals SendTotals::of(const stream_port::SendQueue& queue) {
   return totals;
 }
 
-std::uint64_t SendTotals::dropped() const {
-  std::uint64_t sum = not_answered + too_many_pieces;
-  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
-    if (stream::is_drop(static_cast<stream::Disposition>(i))) sum += dispositions[i];
-  }
-  return sum;
-}
-
-bool SendTotals::conserved() const {
-  const std::uint64_t below = answered + not_answered + neighbours + too_many_pieces;
-  return received == std::accumulate(dispositions.begin(), dispositions.end(), below) && started == ended();
-}
+bool SendTotals::conserved() const { return received == accounted() + neighbours && started == ended(); }
 
 std::string SendInterval::header() {
   return fmt::format("{:>9} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}", "seconds", "Gbit/s", "open", "opened",
@@ -102,9 +60,9 @@ std::string SendInterval::header() {
 std::string SendInterval::row() const {
   const auto failed = [](const SendTotals& t) { return t.ended() - t.finished; };
   return fmt::format("{:>9.2f} {:>10.3f} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}", time_s,
-                     rate_of(now.bytes - before.bytes, seconds), now.started - now.ended(), now.opened - before.opened,
-                     now.finished - before.finished, failed(now) - failed(before), now.segments - before.segments,
-                     now.retransmitted - before.retransmitted);
+                     goodput_gbps(now.bytes - before.bytes, seconds), now.started - now.ended(),
+                     now.opened - before.opened, now.finished - before.finished, failed(now) - failed(before),
+                     now.segments - before.segments, now.retransmitted - before.retransmitted);
 }
 
 std::string SendInterval::json() const {
@@ -114,21 +72,18 @@ std::string SendInterval::json() const {
                          {"opened", now.opened - before.opened},
                          {"finished", now.finished - before.finished},
                          {"bytes", now.bytes - before.bytes},
-                         {"rate", {{"gbps", rate_of(now.bytes - before.bytes, seconds)}}},
+                         {"rate", {{"gbps", goodput_gbps(now.bytes - before.bytes, seconds)}}},
                          {"segments", now.segments - before.segments},
                          {"retransmitted", now.retransmitted - before.retransmitted},
                          {"dropped", now.dropped() - before.dropped()}};
   return line.dump();
 }
 
-double SendReport::gbps() const { return rate_of(totals.bytes, sending_s); }
+double SendReport::gbps() const { return goodput_gbps(totals.bytes, sending_s); }
 
 nlohmann::ordered_json SendReport::to_json() const {
   SendJson frames = {{"answered", totals.answered}, {"neighbours", totals.neighbours}};
-  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
-    const auto disposition = static_cast<stream::Disposition>(i);
-    if (!stream::is_drop(disposition)) frames[std::string(stream::name(disposition))] = totals.dispositions[i];
-  }
+  totals.add_kept(frames);
   SendJson object = {{"schema_version", 1},
                      {"command", "stream send"},
                      {"build", report::build_facts()},
@@ -147,7 +102,7 @@ nlohmann::ordered_json SendReport::to_json() const {
                      {"window_probes", totals.window_probes},
                      {"duplicates_told", totals.duplicates_told},
                      {"frames", frames},
-                     {"drops", send_drops(totals, device)},
+                     {"drops", totals.drops(device)},
                      {"connections",
                       {{"started", totals.started},
                        {"opened", totals.opened},
@@ -184,7 +139,7 @@ std::string SendReport::to_text() const {
   line("round trip us", in_microseconds(round_trips));
   if (chunks.count != 0) line("chunk us", in_microseconds(chunks));
   line("frames", fmt::format("{} sent, {} received", totals.sent, totals.received));
-  const SendJson drops = send_drops(totals, device);
+  const SendJson drops = totals.drops(device);
   for (const auto& [reason, count] : drops.items()) line("dropped", fmt::format("{} {}", count.dump(), reason));
   if (!conserved()) line("not conserved", fmt::format("{} buffers leaked", leaked));
   for (const std::string& lcore : lcores) line("", lcore);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,19 +9,16 @@
 
 #include "warpline/base/statistics/run_totals.h"
 #include "warpline/port/port.h"
-#include "warpline/stream/disposition.h"
+#include "warpline/service/streams/stream_frame_totals.h"
 #include "warpline/stream_port/send_queue.h"
 
 namespace warpline::service {
 
 /// What a SendQueue and its sender have counted, at one moment.
-struct SendTotals {
-  std::uint64_t received = 0, received_bytes = 0;  ///< frames
-  std::uint64_t sent = 0, sent_bytes = 0;          ///< frames
-  std::uint64_t answered = 0, not_answered = 0, neighbours = 0, too_many_pieces = 0, no_mbuf = 0, asked = 0;
-  std::array<std::uint64_t, stream::kDispositions> dispositions{};
-  std::uint64_t bytes = 0;       ///< of payload, acknowledged
-  std::uint64_t bytes_sent = 0;  ///< of payload, each counted once
+struct SendTotals : StreamFrameTotals {
+  std::uint64_t neighbours = 0, asked = 0;  ///< frames
+  std::uint64_t bytes = 0;                  ///< of payload, acknowledged
+  std::uint64_t bytes_sent = 0;             ///< of payload, each counted once
   std::uint64_t segments = 0, retransmitted = 0, retransmitted_bytes = 0;
   std::uint64_t recoveries = 0, timeouts = 0, tail_probes = 0, window_probes = 0, duplicates_told = 0;
   std::uint64_t started = 0, opened = 0, finished = 0, refused = 0, reset = 0, timed_out = 0, aborted = 0;
@@ -30,8 +26,6 @@ struct SendTotals {
 
   [[nodiscard]] static SendTotals of(const stream_port::SendQueue& queue);
   [[nodiscard]] std::uint64_t ended() const { return finished + refused + reset + timed_out + aborted; }
-  /// Returns the frames that were dropped by the program, for whichever reason.
-  [[nodiscard]] std::uint64_t dropped() const;
   /// True if every frame received and every connection is accounted for. Of a queue that rests.
   [[nodiscard]] bool conserved() const;
 };

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <numeric>
 #include <string_view>
 
 #include "warpline/base/units.h"
@@ -15,28 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using stream::Disposition;
-
-double goodput(std::uint64_t bytes, double seconds) {
-  return seconds > 0 ? static_cast<double>(bytes) * 8e-9 / seconds : 0;
-}
-
-/// Frames by the reason of their drop, those below the receiver and the device's among them; without zeros.
-Json drops_of(const StreamTotals& totals, const port::PortCounters& device) {
-  Json drops = Json::object();
-  const auto add = [&](std::string_view reason, std::uint64_t count) {
-    if (count != 0) drops[std::string(reason)] = count;
-  };
-  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
-    const auto disposition = static_cast<Disposition>(i);
-    if (stream::is_drop(disposition)) add(stream::name(disposition), totals.dispositions[i]);
-  }
-  add("not_answered", totals.not_answered);
-  add("too_many_pieces", totals.too_many_pieces);
-  add("missed_by_device", device.rx_missed);
-  add("errors_of_device", device.rx_errors);
-  add("no_mbuf_for_device", device.rx_no_mbuf);
-  return drops;
-}
 
 Json connections_of(const StreamTotals& totals) {
   return {{"opened", totals.opened},
@@ -59,15 +36,7 @@ StreamTotals StreamTotals::of(const stream_port::StreamQueue& queue) {
   totals.aborted = streams.aborted.get();
   std::atomic_thread_fence(std::memory_order_acquire);
   totals.opened = streams.opened.get();
-  totals.received = frames.received.get();
-  totals.received_bytes = frames.received_bytes.get();
-  totals.sent = frames.sent.get();
-  totals.sent_bytes = frames.sent_bytes.get();
-  totals.answered = frames.answered.get();
-  totals.not_answered = frames.not_answered.get();
-  totals.too_many_pieces = frames.too_many_pieces.get();
-  totals.no_mbuf = frames.no_mbuf.get();
-  for (std::size_t i = 0; i < stream::kDispositions; ++i) totals.dispositions[i] = streams.dispositions[i].get();
+  static_cast<StreamFrameTotals&>(totals) = {frames, streams.dispositions};
   totals.bytes = streams.bytes.get();
   totals.acknowledgements = streams.acknowledgements.get();
   totals.cookies = streams.cookies.get();
@@ -79,30 +48,14 @@ StreamTotals StreamTotals::of(stream_port::StreamPort& port) {
   StreamTotals sum;
   for (std::size_t i = 0; i < port.queues(); ++i) {
     const StreamTotals queue = of(port.queue(i));
-    for (std::size_t d = 0; d < stream::kDispositions; ++d) sum.dispositions[d] += queue.dispositions[d];
-    for (std::uint64_t StreamTotals::* const count :
-         {&StreamTotals::received, &StreamTotals::received_bytes, &StreamTotals::sent, &StreamTotals::sent_bytes,
-          &StreamTotals::answered, &StreamTotals::not_answered, &StreamTotals::too_many_pieces, &StreamTotals::no_mbuf,
-          &StreamTotals::bytes, &StreamTotals::opened, &StreamTotals::finished, &StreamTotals::reset,
-          &StreamTotals::timed_out, &StreamTotals::aborted, &StreamTotals::acknowledgements, &StreamTotals::cookies,
-          &StreamTotals::refused_replies}) {
+    static_cast<StreamFrameTotals&>(sum) += queue;
+    for (const auto count : {&StreamTotals::bytes, &StreamTotals::opened, &StreamTotals::finished, &StreamTotals::reset,
+                             &StreamTotals::timed_out, &StreamTotals::aborted, &StreamTotals::acknowledgements,
+                             &StreamTotals::cookies, &StreamTotals::refused_replies}) {
       sum.*count += queue.*count;
     }
   }
   return sum;
-}
-
-std::uint64_t StreamTotals::dropped() const {
-  std::uint64_t sum = not_answered + too_many_pieces;
-  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
-    if (stream::is_drop(static_cast<Disposition>(i))) sum += dispositions[i];
-  }
-  return sum;
-}
-
-bool StreamTotals::conserved() const {
-  return received ==
-         std::accumulate(dispositions.begin(), dispositions.end(), answered + not_answered + too_many_pieces);
 }
 
 std::string StreamInterval::header() {
@@ -112,7 +65,7 @@ std::string StreamInterval::header() {
 
 std::string StreamInterval::row() const {
   return fmt::format("{:>9.2f} {:>10.3f} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}", time_s,
-                     goodput(now.bytes - before.bytes, seconds), now.open(), now.opened - before.opened,
+                     goodput_gbps(now.bytes - before.bytes, seconds), now.open(), now.opened - before.opened,
                      now.finished - before.finished, now.reset - before.reset, now.received - before.received,
                      now.dropped() - before.dropped());
 }
@@ -125,20 +78,17 @@ std::string StreamInterval::json() const {
                      {"finished", now.finished - before.finished},
                      {"reset", now.reset - before.reset},
                      {"bytes", now.bytes - before.bytes},
-                     {"rate", {{"gbps", goodput(now.bytes - before.bytes, seconds)}}},
+                     {"rate", {{"gbps", goodput_gbps(now.bytes - before.bytes, seconds)}}},
                      {"frames", now.received - before.received},
                      {"dropped", now.dropped() - before.dropped()}};
   return line.dump();
 }
 
-double StreamReport::gbps() const { return goodput(totals.bytes, receiving_s); }
+double StreamReport::gbps() const { return goodput_gbps(totals.bytes, receiving_s); }
 
 nlohmann::ordered_json StreamReport::to_json() const {
   Json frames = {{"answered", totals.answered}};
-  for (std::size_t i = 0; i < stream::kDispositions; ++i) {
-    const auto disposition = static_cast<Disposition>(i);
-    if (!stream::is_drop(disposition)) frames[std::string(stream::name(disposition))] = totals.dispositions[i];
-  }
+  totals.add_kept(frames);
   Json object = {
       {"schema_version", 1},
       {"command", command},
@@ -152,7 +102,7 @@ nlohmann::ordered_json StreamReport::to_json() const {
       {"delivered",
        {{"packets", totals.dispositions[static_cast<std::size_t>(Disposition::stored)]}, {"bytes", totals.bytes}}},
       {"frames", frames},
-      {"drops", drops_of(totals, device)},
+      {"drops", totals.drops(device)},
       {"connections", connections_of(totals)},
       {"acknowledgements", totals.acknowledgements},
       {"cookies", totals.cookies},
@@ -193,7 +143,7 @@ std::string StreamReport::to_text() const {
                                   totals.finished, totals.reset, totals.timed_out, totals.aborted));
   line("frames", fmt::format("{} received, {} sent, {} of them acknowledgements", totals.received, totals.sent,
                              totals.acknowledgements));
-  const Json drops = drops_of(totals, device);
+  const Json drops = totals.drops(device);
   for (const auto& [reason, count] : drops.items()) line("dropped", fmt::format("{} {}", count.dump(), reason));
   if (!conserved()) line("not conserved", fmt::format("{} buffers leaked", leaked));
   for (const std::string& lcore : lcores) line("", lcore);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,17 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "warpline/port/port.h"
-#include "warpline/stream/disposition.h"
+#include "warpline/service/streams/stream_frame_totals.h"
 #include "warpline/stream_port/stream_port.h"
 
 namespace warpline::service {
 
 /// What a StreamQueue and its receiver have counted, at one moment.
-struct StreamTotals {
-  std::uint64_t received = 0, received_bytes = 0;  ///< frames
-  std::uint64_t sent = 0, sent_bytes = 0;          ///< frames
-  std::uint64_t answered = 0, not_answered = 0, too_many_pieces = 0, no_mbuf = 0;
-  std::array<std::uint64_t, stream::kDispositions> dispositions{};
+struct StreamTotals : StreamFrameTotals {
   std::uint64_t bytes = 0;  ///< of payload
   std::uint64_t opened = 0, finished = 0, reset = 0, timed_out = 0, aborted = 0;
   std::uint64_t acknowledgements = 0, cookies = 0, refused_replies = 0;
@@ -28,10 +23,8 @@ struct StreamTotals {
   [[nodiscard]] static StreamTotals of(const stream_port::StreamQueue& queue);
   [[nodiscard]] static StreamTotals of(stream_port::StreamPort& port);  ///< of all its queues
   [[nodiscard]] std::uint64_t open() const { return opened - finished - reset - timed_out - aborted; }
-  /// Returns the frames that were dropped by the program, for whichever reason.
-  [[nodiscard]] std::uint64_t dropped() const;
   /// True if every frame received is accounted for. Of a queue that rests.
-  [[nodiscard]] bool conserved() const;
+  [[nodiscard]] bool conserved() const { return received == accounted(); }
 };
 
 /// A line of people's table or of --json-stream: what happened between two samples.

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/stream_port/pooled_port.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <utility>
+
+#include <rte_ethdev.h>
+
+#include "warpline/memory/pool_shape.h"
+#include "warpline/port/station_address.h"
+#include "warpline/runtime/setup_step.h"
+#include "warpline/stream_port/checksum_flags.h"
+#include "warpline/stream_port/queue_frames.h"
+
+namespace warpline::stream_port {
+namespace {
+
+std::uint32_t buffers(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint32_t queues) {
+  if (pool.size != 0) return pool.size;
+  return memory::pool_size({.rx_descriptors = queues * port.rx_ring,
+                            .tx_descriptors = queues * port.tx_ring,
+                            .in_flight = queues * QueueFrames::kInHand,
+                            .lcores = queues + 1,
+                            .cache = pool.cache});
+}
+
+std::uint32_t room(const port::PortSettings& port, const memory::PoolSettings& pool) {
+  return pool.data_room != 0 ? pool.data_room : memory::data_room(port.mtu);
+}
+
+}  // namespace
+
+PooledPort::PooledPort(memory::PacketPool pool, port::Port port, std::uint16_t mtu)
+    : pool_(std::move(pool)), port_(std::move(port)), station_(port::station_address(*port_)), mtu_(mtu) {}
+
+Bytes PooledPort::memory(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint16_t queues) {
+  constexpr std::uint64_t kRingsAndQueues = 16U << 20;
+  return Bytes{queues * kRingsAndQueues + memory::pool_bytes(buffers(port, pool, queues), room(port, pool)).value};
+}
+
+Result<PooledPort> PooledPort::open(const port::PortSettings& wanted, const memory::PoolSettings& pool,
+                                    std::uint16_t queues, std::string_view name, std::optional<std::uint16_t> adopted) {
+  static std::atomic<unsigned> made{0};
+  WARPLINE_TRY(port::Port port, adopted ? port::Port::adopt(*adopted) : port::Port::open(wanted.spec));
+  rte_eth_dev_info info{};
+  if (rte_eth_dev_info_get(port.id(), &info) != 0) {
+    return environment_error(fmt::format("port {}: the device does not answer", port.name()), "it is gone",
+                             "run `warpline doctor`");
+  }
+  port::PortSettings setup = wanted;
+  ask_for_checksums(info, setup.rx_offloads);
+  WARPLINE_CHECK(port.configure(setup, {.rx = queues, .tx = queues}));
+  setup = port.settings_in_force();
+  const runtime::SetupStep step(fmt::format("allocating the buffers of port {}", port.name()));
+  WARPLINE_TRY(memory::PacketPool packets, memory::PacketPool::make({.name = fmt::format("{}{}", name, made++),
+                                                                     .size = buffers(setup, pool, queues),
+                                                                     .cache = pool.cache,
+                                                                     .data_room = room(setup, pool),
+                                                                     .node = port.node()}));
+  return PooledPort(std::move(packets), std::move(port), setup.mtu);
+}
+
+Result<void> PooledPort::start() {
+  WARPLINE_CHECK(port_->attach(pool_.get()));
+  return port_->start();
+}
+
+}  // namespace warpline::stream_port

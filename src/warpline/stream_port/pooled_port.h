@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "warpline/base/address.h"
+#include "warpline/base/result.h"
+#include "warpline/base/units.h"
+#include "warpline/memory/packet_pool.h"
+#include "warpline/memory/pool_settings.h"
+#include "warpline/port/port.h"
+
+namespace warpline::stream_port {
+
+/// An ethdev that carries streams, and the pool of all its frames. Set-up and clean-up by the control thread.
+class PooledPort {
+ public:
+  /// Returns the memory of DPDK that open() takes.
+  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool,
+                                    std::uint16_t queues);
+  /// Opens `port.spec`, or takes over `adopted`, sets it up with so many queue pairs and makes its pool, whose name
+  /// begins with `name`; it does not start yet. The device checks what checksums it can. Errors: usage, for settings
+  /// that make no sense or more queues than the device has; environment, for what the machine lacks.
+  [[nodiscard]] static Result<PooledPort> open(const port::PortSettings& port, const memory::PoolSettings& pool,
+                                               std::uint16_t queues, std::string_view name,
+                                               std::optional<std::uint16_t> adopted);
+  /// Frames come and go from here on. Errors: environment.
+  [[nodiscard]] Result<void> start();
+  /// Stops and closes the device. After all queues have given their buffers back.
+  void close() { port_.reset(); }
+
+  [[nodiscard]] const port::Port& port() const { return *port_; }       ///< of DPDK, with its counters; until close()
+  [[nodiscard]] rte_mempool* pool() const { return pool_.get(); }       ///< of all frames, received and sent
+  [[nodiscard]] const MacAddress& station() const { return station_; }  ///< the device's MAC address
+  [[nodiscard]] std::uint16_t mtu() const { return mtu_; }              ///< in force, in bytes
+  /// Returns how many buffers are not back in the pool: 0 after close() unless somebody lost them.
+  [[nodiscard]] std::uint32_t leaked() const { return pool_.in_use(); }
+
+ private:
+  PooledPort(memory::PacketPool pool, port::Port port, std::uint16_t mtu);
+
+  memory::PacketPool pool_;
+  std::optional<port::Port> port_;
+  MacAddress station_;
+  std::uint16_t mtu_;
+};
+
+}  // namespace warpline::stream_port

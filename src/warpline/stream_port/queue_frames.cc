@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/stream_port/queue_frames.h"
+
+#include <cstring>
+
+#include <rte_ether.h>
+
+namespace warpline::stream_port {
+namespace {
+
+constexpr std::uint32_t kLeastFrame = RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN;  ///< not every device pads to it
+
+}  // namespace
+
+void QueueFrames::keep_answer(rte_mbuf* mbuf) {
+  if (unsent_end_ == unsent_.size()) {
+    counters_.not_answered.add(1);
+    rte_pktmbuf_free(mbuf);
+    return;
+  }
+  mbuf->ol_flags = 0;
+  unsent_[unsent_end_++] = mbuf;
+  counters_.answered.add(1);
+}
+
+void QueueFrames::append(rte_mbuf* mbuf, std::uint32_t length) {
+  if (length < kLeastFrame) std::memset(rte_pktmbuf_mtod(mbuf, std::uint8_t*) + length, 0, kLeastFrame - length);
+  mbuf->pkt_len = std::max(length, kLeastFrame);
+  mbuf->data_len = static_cast<std::uint16_t>(mbuf->pkt_len);
+  unsent_[unsent_end_++] = mbuf;
+}
+
+bool QueueFrames::send() {
+  // Drivers may look at the first packet before the count.
+  if (unsent_end_ == 0) return false;
+  // Who has taken a packet may have freed it: lengths are read before.
+  std::uint64_t bytes = 0;
+  for (std::uint16_t i = 0; i < unsent_end_; ++i) bytes += unsent_[i]->pkt_len;
+  const std::uint16_t sent = rte_eth_tx_burst(place_.port, place_.queue, unsent_.data(), unsent_end_);
+  for (std::uint16_t i = sent; i < unsent_end_; ++i) bytes -= unsent_[i]->pkt_len;
+  std::copy(unsent_.begin() + sent, unsent_.begin() + unsent_end_, unsent_.begin());
+  unsent_end_ = static_cast<std::uint16_t>(unsent_end_ - sent);
+  counters_.sent.add(sent);
+  counters_.sent_bytes.add(bytes);
+  return sent != 0;
+}
+
+void QueueFrames::close() {
+  rte_pktmbuf_free_bulk(unsent_.data(), unsent_end_);
+  unsent_end_ = 0;
+  rte_pktmbuf_free(std::exchange(spare_, nullptr));
+}
+
+}  // namespace warpline::stream_port

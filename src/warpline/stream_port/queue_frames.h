@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include "warpline/base/frame.h"
+#include "warpline/base/statistics/counter.h"
+#include "warpline/memory/mbuf_frame.h"
+#include "warpline/packet/responder.h"
+#include "warpline/port/port_queue.h"
+
+namespace warpline::stream_port {
+
+/// What a queue counts of the frames that pass it, whatever they are for. Its thread writes, any thread reads.
+struct FrameCounters {
+  Counter received;         ///< from the device
+  Counter received_bytes;   ///< of these, without FCS
+  Counter answered;         ///< asked by ARP, neighbour discovery or echo, and turned into their answers
+  Counter not_answered;     ///< asked likewise, while the device took no more frames
+  Counter too_many_pieces;  ///< came in more pieces than are looked at
+  Counter sent;             ///< that the device took: those of connections, answers and questions
+  Counter sent_bytes;       ///< of these, without FCS
+  Counter no_mbuf;          ///< turns that ended since no buffer was left for a frame
+};
+
+/// The frames of one queue pair of an ethdev: bursts that it received, answers to neighbours, and frames that wait for
+/// the device to take them. One thread makes all calls; none waits, allocates or enters the kernel but in the device's
+/// driver.
+class QueueFrames {
+ public:
+  static constexpr std::uint16_t kBurst = 64;
+  /// Frames that a queue has in hand beside those in the device's rings: a burst, what waits, and one to write.
+  static constexpr std::uint32_t kInHand = 4 * kBurst;
+
+  /// `pool` is where frames to be written come from; `responder` answers for the port. The queue's owner has the
+  /// counters.
+  QueueFrames(port::PortQueue place, rte_mempool* pool, const packet::Responder& responder, FrameCounters& counters)
+      : place_(place), pool_(pool), responder_(responder), counters_(counters) {}
+  QueueFrames(const QueueFrames&) = delete;
+  QueueFrames& operator=(const QueueFrames&) = delete;
+  ~QueueFrames() { close(); }
+
+  /// Takes a burst from the device and calls take(frame, mbuf) for each of it, which frees the mbuf or hands it to
+  /// answer(). Returns how many there were.
+  template <typename Take>
+  std::uint16_t receive(Take&& take) {
+    std::array<rte_mbuf*, kBurst> burst;
+    const std::uint16_t count = rte_eth_rx_burst(place_.port, place_.queue, burst.data(), kBurst);
+    const std::uint16_t ahead = std::min(count, kFramesAhead);
+    for (std::uint16_t i = 0; i < ahead; ++i) rte_prefetch0(rte_pktmbuf_mtod(burst[i], void*));
+    for (std::uint16_t i = 0; i < count; ++i) {
+      if (i + ahead < count) rte_prefetch0(rte_pktmbuf_mtod(burst[i + ahead], void*));
+      rte_mbuf* const mbuf = burst[i];
+      counters_.received_bytes.add(mbuf->pkt_len);
+      Segment segments[kMaxSegments];
+      if (memory::segments_of(mbuf, segments) == 0) [[unlikely]] {
+        counters_.too_many_pieces.add(1);
+        rte_pktmbuf_free(mbuf);
+      } else {
+        take(frame_at(segments), mbuf);
+      }
+    }
+    if (count != 0) counters_.received.add(count);
+    return count;
+  }
+
+  /// Turns a received frame that asks the station for something into its answer, which waits to be sent, or is freed
+  /// where there is no room. False, and nothing done, if it does not ask.
+  [[nodiscard]] bool answer(FrameRef frame, rte_mbuf* mbuf) {
+    if (!responder_.answer(frame)) [[likely]]
+      return false;
+    keep_answer(mbuf);
+    return true;
+  }
+
+  /// Writes one frame: write(span) fills a buffer and returns the length, 0 for none. False if none was written, also
+  /// for want of room or of buffers. Room for the answers to a burst is left, so that connections do not keep the
+  /// neighbours waiting.
+  template <typename Write>
+  [[nodiscard]] bool write(Write&& write) {
+    if (unsent_end_ >= kBurst) return false;
+    if (spare_ == nullptr) spare_ = rte_pktmbuf_alloc(pool_);
+    if (spare_ == nullptr) [[unlikely]] {
+      counters_.no_mbuf.add(1);
+      return false;
+    }
+    const std::span<std::uint8_t> room{rte_pktmbuf_mtod(spare_, std::uint8_t*), rte_pktmbuf_tailroom(spare_)};
+    const std::uint32_t length = write(room);
+    if (length == 0) return false;
+    append(std::exchange(spare_, nullptr), length);
+    return true;
+  }
+
+  /// Sends what waits, as much as the device takes: the rest waits for the next call. True if it took a frame.
+  bool send();
+
+  /// Gives the buffers back that it holds. At the end; nothing is sent any more.
+  void close();
+
+ private:
+  static constexpr std::uint16_t kFramesAhead = 4;  ///< whose headers are fetched early
+
+  void keep_answer(rte_mbuf* mbuf);
+  void append(rte_mbuf* mbuf, std::uint32_t length);
+
+  port::PortQueue place_;
+  rte_mempool* pool_;
+  packet::Responder responder_;
+  FrameCounters& counters_;
+  rte_mbuf* spare_ = nullptr;                 ///< the buffer that the next frame is written into
+  std::array<rte_mbuf*, 2 * kBurst> unsent_;  ///< those before unsent_end_: that the device has not taken yet
+  std::uint16_t unsent_end_ = 0;
+};
+
+}  // namespace warpline::stream_port
