@@ -125,9 +125,10 @@ class SendRun : RunFrame {
                    "check the address, the cable, and --gateway"};
     }
     const service::SendTotals& totals = report.totals;
-    if (const std::uint64_t failed = totals.refused + totals.reset + totals.timed_out; failed != 0) {
+    if (const std::uint64_t failed = totals.ended() - totals.finished; failed != 0) {
       return Error{ErrorKind::peer, fmt::format("{} of {} connections did not finish", failed, totals.started),
-                   fmt::format("{} refused, {} reset, {} timed out", totals.refused, totals.reset, totals.timed_out),
+                   fmt::format("{} refused, {} reset, {} timed out, {} left when the time was over", totals.refused,
+                               totals.reset, totals.timed_out, totals.aborted),
                    fmt::format("see what listens on {}", to_string(*config_.stream.connect))};
     }
     return 0;

@@ -13,6 +13,7 @@ import unittest
 
 from support.namespaces import Namespace
 from support.program import IS_ROOT
+from support.raw_peer import RawPeer
 from support.streams import COMMON, PATIENCE, PORT, SeededPayload, VethCase, StreamCase
 
 SEED = 11
@@ -220,6 +221,33 @@ class Veth(VethCase, SendCase):
         self.assertEqual(report["acknowledged"]["bytes"], sum(length for _, length, _ in server.received))
         for port, length, digest in server.received:
             self.assertEqual(digest, payload.digest(port, length))
+
+    def test_an_end_by_time_before_anybody_is_there(self):
+        outcome = self.sender("--seconds", 0.2, to="10.9.0.77", netns=self.far.name).finish()
+        self.assertEqual(self.send_report(outcome, code=5)["connections"]["started"], 0)
+        self.assertIn("cannot reach 10.9.0.77", outcome.stderr.splitlines()[-1])
+
+    def test_an_end_by_time_before_connections_are_open(self):
+        self.near.ip("address", "del", "10.9.0.1/24", "dev", "left0")  # its kernel would refuse
+        peer = RawPeer(self.near, "left0", "10.9.0.1", "10.9.0.2")
+        self.addCleanup(peer.close)
+        program = self.sender("--seconds", 1, "-P", 3, netns=self.far.name)
+        ports = set()
+        while len(ports) < 3:
+            ports.add(peer.segment().source)
+        outcome = program.finish()
+        self.assertEqual(self.send_report(outcome, code=5)["connections"]["aborted"], 3)
+        self.assertIn("3 left when the time was over", outcome.stderr.splitlines()[-1])
+
+    def test_an_end_by_time_with_a_peer_that_does_not_read(self):
+        server = self.server(buffer=8192)
+        program = self.sender("--seconds", 1, netns=self.far.name)
+        sock, _ = server.accept()
+        self.addCleanup(sock.close)
+        outcome = program.finish()
+        report = self.send_report(outcome, code=5)
+        self.assertEqual(report["connections"]["aborted"], 1)
+        self.assertGreater(report["acknowledged"]["bytes"], 0)
 
     def test_to_the_receiver_which_verifies(self):
         receiver = self.listener("--verify", "--seed", SEED, "--connections", 200)

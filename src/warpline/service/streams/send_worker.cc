@@ -10,6 +10,7 @@ namespace warpline::service {
 namespace {
 
 constexpr std::int64_t kResolving = 10'000'000'000;  ///< ns that the next hop has to answer
+constexpr std::int64_t kStanding = 10'000'000'000;   ///< ns without progress, once all is to come to an end
 constexpr std::int64_t kLastSegments = 200'000'000;  ///< ns in which peers' FINs are still acknowledged
 constexpr std::int64_t kLastResets = 100'000'000;    ///< ns that resets have to leave
 constexpr std::uint32_t kOpenings = 64;              ///< a turn
@@ -33,10 +34,11 @@ void SendWorker::run() {
   while (!stop_.load(std::memory_order_relaxed) && ended_ != plan_.connections) {
     const Nanos now = clock_.now();
     turns.end(turn(now));
-    if (!queue_.next_hop() && now.value - began_.value > kResolving) {
+    if (!queue_.next_hop() && (finished_ || now.value - began_.value > kResolving)) {
       unresolved_.store(true, std::memory_order_relaxed);
       break;
     }
+    if (finished_ && now.value - progress_at_.value > kStanding) break;
   }
   wind_up();
   done_.store(true, std::memory_order_release);
@@ -49,15 +51,27 @@ bool SendWorker::turn(Nanos now) {
     handle(*event, now);
     worked = true;
   }
-  if (!finished_ && finishing_.load(std::memory_order_relaxed)) {
-    finished_ = true;
-    for (const Flow& flow : flows_) {
-      if (flow.known) queue_.sender().close(flow.id);
-    }
-    ended_ += plan_.connections - opened_;  // those that were never opened
-    opened_ = plan_.connections;
-  }
+  if (!finished_ && finishing_.load(std::memory_order_relaxed)) end_all(now);
   return queue_.send(now) || worked;
+}
+
+/// What was offered is still sent; a connection that is not open yet has nothing.
+void SendWorker::end_all(Nanos now) {
+  finished_ = true;
+  progress_at_ = now;
+  for (Flow& flow : flows_) {
+    if (!flow.known) continue;
+    const auto view = queue_.sender().view(flow.id);
+    if (view && view->state == stream::SendState::opening) {
+      queue_.sender().abort(flow.id, now);
+      flow.known = false;
+      ++ended_;
+    } else {
+      queue_.sender().close(flow.id);
+    }
+  }
+  ended_ += plan_.connections - opened_;  // those that were never begun
+  opened_ = plan_.connections;
 }
 
 void SendWorker::open_some(Nanos now) {
@@ -79,6 +93,7 @@ void SendWorker::handle(const stream::SendEvent& event, Nanos now) {
   if (const std::uint64_t bytes = queue_.sender().counters().acknowledged.get(); bytes != bytes_) {
     bytes_ = bytes;
     last_byte_.add(static_cast<std::uint64_t>(now.value) - last_byte_.get());
+    progress_at_ = now;
   }
   if (event.state > stream::SendState::open) {
     flow.known = false;

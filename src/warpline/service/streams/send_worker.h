@@ -50,7 +50,8 @@ class SendWorker {
 
   /// Until the end, on the calling thread; connections that are left are aborted.
   void run();
-  /// Has connections closed behind what they have offered so far; any thread.
+  /// Has connections closed behind what they have offered so far; those that are not open yet are given up, and what
+  /// peers take none of for ten seconds is left. Any thread.
   void finish() { finishing_.store(true, std::memory_order_relaxed); }
 
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }  ///< any thread
@@ -71,6 +72,7 @@ class SendWorker {
   };
 
   [[nodiscard]] bool turn(Nanos now);
+  void end_all(Nanos now);
   void open_some(Nanos now);
   void handle(const stream::SendEvent& event, Nanos now);
   void feed(Flow& flow, std::uint64_t acknowledged, Nanos now);
@@ -88,8 +90,9 @@ class SendWorker {
   bool finished_ = false;  ///< finish() was heard
   std::uint64_t bytes_ = 0;
   Nanos began_{};
-  Counter first_;      ///< ns of the clock
-  Counter last_byte_;  ///< likewise
+  Nanos progress_at_{};  ///< when a peer last acknowledged bytes, or finish() was heard
+  Counter first_;        ///< ns of the clock
+  Counter last_byte_;    ///< likewise
   Histogram chunk_times_;
   std::atomic<bool> finishing_{false};
   std::atomic<bool> unresolved_{false};
