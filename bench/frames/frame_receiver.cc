@@ -41,7 +41,7 @@ struct KeepFrames {
   flow::FrameAssembler* assembler;
 
   Verdict operator()(FrameRef frame) const {
-    (void)assembler->take(frame, 0);
+    (void)assembler->place(frame, 0);
     return Verdict::forward;
   }
   void merge(const KeepFrames& /*other*/) {}

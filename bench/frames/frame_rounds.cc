@@ -140,7 +140,7 @@ int measure(const LargeVector<std::uint8_t>& packets, std::size_t packet_bytes, 
     for (std::size_t i = 0; i < arrivals.count; ++i) {
       // As whoever takes packets off a port in bursts does.
       if (i + kAhead < arrivals.count) prefetch_bytes<false>(bytes + (i + kAhead) * packet_bytes, packet_bytes);
-      static_cast<void>(assembler->take({bytes + i * packet_bytes, packet_bytes}, 0));
+      static_cast<void>(assembler->place({bytes + i * packet_bytes, packet_bytes}, 0));
     }
     assembler->flush();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;

@@ -82,7 +82,7 @@ int hear(const std::string& text, std::size_t wanted) {
   for (std::uint64_t time = 0; seen < wanted; ++time) {
     const ssize_t length = recv(socket, packet.data(), packet.size(), 0);
     if (length < 0 || (time == 0 && !set_patience(socket, 1))) break;
-    assembler->take({packet.data(), static_cast<std::size_t>(length)}, time);
+    assembler->place({packet.data(), static_cast<std::size_t>(length)}, time);
     print(frames, description->frame_bytes(), seen);
   }
   assembler->flush();

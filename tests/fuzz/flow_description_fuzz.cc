@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t at = end + 1; at < size; ++packets) {
     const std::size_t length = std::min<std::size_t>(std::size_t{data[at]} * 8, size - at - 1);
     const std::vector<std::uint8_t> packet(data + at + 1, data + at + 1 + length);
-    static_cast<void>(assembler->take(packet, packets));
+    static_cast<void>(assembler->place(packet, packets));
     if (const Frame* frame = frames.next(); frame != nullptr) frames.release(frame->buffer);
     at += 1 + length;
   }

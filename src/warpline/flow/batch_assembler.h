@@ -27,7 +27,7 @@ enum class WhenFull : std::uint8_t {
 };
 
 /// `BatchAssembler` assembles a batch by a team of threads: all of them call it with the same arguments. The result, to
-/// the last byte and count, is that of FrameAssembler::take() for one packet after the other.
+/// the last byte and count, is that of FrameAssembler::place() for one packet after the other.
 ///
 /// A round looks at all packets at the same time, up to the first that changes more than its own place (opens a frame,
 /// moves a window, begins a stream, lies far away). Those before it claim their places, and of several that claim one
@@ -56,7 +56,7 @@ class BatchAssembler {
 
   /// Assembles at most `view.batch` descriptors. Returns, to each thread, how many were decided: all, or with
   /// WhenFull::stop or retry those before the first packet for which no frame is free.
-  WARPLINE_HD std::uint32_t take(const PacketBatch& batch, WhenFull when_full) {
+  WARPLINE_HD std::uint32_t place(const PacketBatch& batch, WhenFull when_full) {
     BatchControl& control = *view_.control;
     team_.once([&] {
       core_.refresh();
@@ -77,9 +77,9 @@ class BatchAssembler {
         team_.once([&] { core_.commit(step_of(view_.entries[control.event])); });
       }
     }
-    const std::uint32_t taken = control.taken;
-    team_.copy_each(taken, [&](std::uint32_t i) { return copy_of(batch, i); });
-    team_.for_each(taken, [&](std::uint32_t i) {
+    const std::uint32_t decided = control.decided;
+    team_.copy_each(decided, [&](std::uint32_t i) { return copy_of(batch, i); });
+    team_.for_each(decided, [&](std::uint32_t i) {
       const BatchEntry& entry = view_.entries[i];
       if (entry.kind != Kind::none)
         team_.add_to_word(&control.placements[static_cast<std::size_t>(entry.placement)], 1);
@@ -90,7 +90,7 @@ class BatchAssembler {
       }
       core_.publish();
     });
-    return taken;
+    return decided;
   }
 
  private:
@@ -204,7 +204,7 @@ class BatchAssembler {
       const BatchEntry& entry = view_.entries[view_.completed[i]];
       core_.complete(entry.stream, entry.cell);
     }
-    control.begin = control.taken = control.event;
+    control.begin = control.decided = control.event;
     if (control.event == batch.count) return;
     const bool alone = ++control.events > kMaxEvents;
     for (;;) {
@@ -214,7 +214,7 @@ class BatchAssembler {
         control.begin = batch.count;
         return;
       }
-      control.taken = ++control.begin;
+      control.decided = ++control.begin;
       if (!alone) {
         if (step.placement == Placement::placed) {
           control.opened = step.opened ? 1 : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches, taken by teams of threads in any order, against one packet after the other.
+// Batches, placed by teams of threads in any order, against one packet after the other.
 #include "warpline/flow/batch_assembler.h"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ TEST(BatchAssembler, AnyOrderIsAsOneAfterTheOther) {
     SCOPED_TRACE(seed);
     ShuffledTeam team(seed);
     expect_same(seed, [&](const AssemblerView& view, const PacketBatch& batch, WhenFull when_full) {
-      return BatchAssembler(team, view).take(batch, when_full);
+      return BatchAssembler(team, view).place(batch, when_full);
     });
     if (HasFatalFailure()) return;
   }
@@ -113,19 +113,19 @@ TEST(BatchAssembler, ThreadsAreAsOneAfterTheOther) {
     SCOPED_TRACE(seed);
     expect_same(seed, [](const AssemblerView& view, const PacketBatch& batch, WhenFull when_full) {
       std::barrier<> barrier(kThreads);
-      std::uint32_t taken[kThreads] = {};
+      std::uint32_t decided[kThreads] = {};
       {
         std::vector<std::jthread> threads;
         for (std::uint32_t i = 0; i < kThreads; ++i) {
           threads.emplace_back([&, i] {
             ThreadTeam team(barrier, i, kThreads);
-            taken[i] = BatchAssembler(team, view).take(batch, when_full);
+            decided[i] = BatchAssembler(team, view).place(batch, when_full);
           });
         }
       }
-      EXPECT_EQ(taken[0], taken[1]);
-      EXPECT_EQ(taken[0], taken[2]);
-      return taken[0];
+      EXPECT_EQ(decided[0], decided[1]);
+      EXPECT_EQ(decided[0], decided[2]);
+      return decided[0];
     });
     if (HasFatalFailure()) return;
   }
@@ -159,8 +159,8 @@ TEST(BatchAssembler, EveryOrderOfAFewPackets) {
       for (const PacketBatch& batch :
            {PacketBatch{segments.data(), first, 1},
             PacketBatch{segments.data() + first, static_cast<std::uint32_t>(order.size()) - first, 2}}) {
-        take_in_order(in_order, batch, WhenFull::stop);
-        BatchAssembler(team, other.view).take(batch, WhenFull::stop);
+        place_in_order(in_order, batch, WhenFull::stop);
+        BatchAssembler(team, other.view).place(batch, WhenFull::stop);
       }
       ASSERT_TRUE(equal(one.parts.frames, other.parts.frames));
       ASSERT_EQ(*one.view.queue.handed_to, *other.view.queue.handed_to);

@@ -119,11 +119,11 @@ class Traffic {
   return static_cast<std::uint32_t>(end - begin);
 }
 
-/// What FrameAssembler::take() makes of a batch; returns as BatchAssembler::take() does.
-inline std::uint32_t take_in_order(FrameAssembler& assembler, const PacketBatch& batch, WhenFull when_full) {
+/// What FrameAssembler::place() makes of a batch; returns as BatchAssembler::place() does.
+inline std::uint32_t place_in_order(FrameAssembler& assembler, const PacketBatch& batch, WhenFull when_full) {
   for (std::uint32_t i = 0; i < batch.count; ++i) {
     if ((i != 0 && batch.segments[i - 1].more != 0) || batch.segments[i].verdict != Verdict::forward) continue;
-    const Placement placement = assembler.take(frame_at(batch.segments + i), batch.time);
+    const Placement placement = assembler.place(frame_at(batch.segments + i), batch.time);
     if (placement == Placement::no_frame && when_full == WhenFull::stop) return i;
   }
   return batch.count;
@@ -133,10 +133,10 @@ inline std::uint32_t take_in_order(FrameAssembler& assembler, const PacketBatch&
   return std::ranges::equal(a, b);
 }
 
-/// Takes the same batches by `take` and in order; all bytes of frames, masks and handed-over frames are the same, and
-/// all counts, but for those of `no_frame` where `take` is told to retry instead of stop.
-template <typename Take>
-void expect_same(std::uint64_t seed, Take&& take, const MemorySource& source = host_memory) {
+/// Places the same batches by `place` and in order; all bytes of frames, masks and handed-over frames are the same, and
+/// all counts, but for those of `no_frame` where `place` is told to retry instead of stop.
+template <typename Place>
+void expect_same(std::uint64_t seed, Place&& place, const MemorySource& source = host_memory) {
   Random random(seed);
   const std::string text =
       "packets=" + std::to_string(1 + random.below(12)) +
@@ -160,9 +160,9 @@ void expect_same(std::uint64_t seed, Take&& take, const MemorySource& source = h
   for (std::size_t begin = 0; begin < traffic.segments().size();) {
     const PacketBatch batch{traffic.segments().data() + begin, batch_of(traffic, begin, 1 + random.below(kBatch - 16)),
                             begin};
-    const std::uint32_t taken = take_in_order(in_order, batch, when_full);
-    ASSERT_EQ(take(other.view, batch, retries ? WhenFull::retry : when_full), taken) << text;
-    begin += taken;
+    const std::uint32_t decided = place_in_order(in_order, batch, when_full);
+    ASSERT_EQ(place(other.view, batch, retries ? WhenFull::retry : when_full), decided) << text;
+    begin += decided;
     while (const Frame* frame = one_queue.next()) {
       const Frame* const same = other_queue.next();
       ASSERT_NE(same, nullptr) << text;
@@ -179,7 +179,7 @@ void expect_same(std::uint64_t seed, Take&& take, const MemorySource& source = h
     }
     ASSERT_EQ(other_queue.next(), nullptr) << text;
     ASSERT_TRUE(equal(one.parts.frames, other.parts.frames)) << text;
-    for (const std::size_t keep = taken == batch.count ? random.below(4) : 0; held.size() > keep; held.pop_back()) {
+    for (const std::size_t keep = decided == batch.count ? random.below(4) : 0; held.size() > keep; held.pop_back()) {
       one_queue.release(held.back());
       other_queue.release(held.back());
     }

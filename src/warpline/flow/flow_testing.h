@@ -92,7 +92,7 @@ class ModelAssembler {
  public:
   ModelAssembler(const FrameDescription& description, std::uint32_t frames) : d_(description), free_(frames) {}
 
-  Placement take(std::uint32_t key, std::int64_t position, const std::string& payload, std::uint64_t time) {
+  Placement place(std::uint32_t key, std::int64_t position, const std::string& payload, std::uint64_t time) {
     const std::int64_t n = d_.packets;
     const std::int64_t index = position >= 0 ? position / n : -((-position + n - 1) / n);
     const auto slot = static_cast<std::uint32_t>(position - index * n);

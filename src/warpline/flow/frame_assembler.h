@@ -16,12 +16,12 @@
 
 namespace warpline::flow {
 
-/// `FrameAssembler` assembles frames in host memory. take() and flush() are one thread's, queue() another's or the
+/// `FrameAssembler` assembles frames in host memory. place() and flush() are one thread's, queue() another's or the
 /// same; any thread may read counts(). Nothing is allocated after create().
 ///
 ///     auto assembler = FrameAssembler::create(description, PacketForm::datagram, memory);
 ///     FrameQueue frames = assembler->queue();
-///     if (assembler->take(packet, now) == Placement::no_frame) ...   // consume first, or drop it by that name
+///     if (assembler->place(packet, now) == Placement::no_frame) ...   // consume first, or drop it by that name
 ///     while (const Frame* frame = frames.next()) { use(*frame); frames.release(frame->buffer); }
 class FrameAssembler {
  public:
@@ -35,7 +35,7 @@ class FrameAssembler {
 
   /// Places one packet that arrived at `time`. The packet may go when this returns. With `no_frame` nothing has
   /// changed: the caller tries again when the consumer has released a frame, or drops the packet by that name.
-  Placement take(FrameRef packet, std::uint64_t time) {
+  Placement place(FrameRef packet, std::uint64_t time) {
     if (!core_.has_free()) core_.refresh();
     const PacketReading reading = read_packet(view_.plan, packet);
     const PlaceStep step = core_.decide(reading, time);
@@ -51,11 +51,11 @@ class FrameAssembler {
   }
 
   /// Places one packet of one piece: a datagram, or an Ethernet frame.
-  Placement take(std::span<const std::uint8_t> packet, std::uint64_t time) {
+  Placement place(std::span<const std::uint8_t> packet, std::uint64_t time) {
     // Nothing is written to a packet's bytes.
     Segment segment{const_cast<std::uint8_t*>(packet.data()), static_cast<std::uint32_t>(packet.size()), 0,
                     Verdict::forward};
-    return take(FrameRef{&segment, 1, segment.length}, time);
+    return place(FrameRef{&segment, 1, segment.length}, time);
   }
 
   /// Hands over all frames that packets have come for: the run ends, or the source is silent. Their other packets are

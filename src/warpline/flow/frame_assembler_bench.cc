@@ -51,7 +51,7 @@ void assemble(benchmark::State& state, const std::string& more) {
     packets.number(round++);
     state.ResumeTiming();
     for (std::uint64_t i = 0; i < kFrames * kPackets; ++i) {
-      if (assembler.take({packets.at(i), kHeader + kPayload}, round) != Placement::placed) std::abort();
+      if (assembler.place({packets.at(i), kHeader + kPayload}, round) != Placement::placed) std::abort();
       if (i % 32 != 31) continue;
       while (const Frame* frame = queue.next()) queue.release(frame->buffer);
     }

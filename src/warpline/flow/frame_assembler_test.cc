@@ -44,8 +44,8 @@ struct Bench {
     }
   }
 
-  Placement take(std::int64_t position, std::uint64_t time = 0, std::uint32_t key = kKey) {
-    return assembler.take(numbered_packet(description, key, position), time);
+  Placement place(std::int64_t position, std::uint64_t time = 0, std::uint32_t key = kKey) {
+    return assembler.place(numbered_packet(description, key, position), time);
   }
 
   /// Takes what was handed over and releases it.
@@ -75,9 +75,9 @@ std::vector<std::string> masks(const std::vector<SeenFrame>& frames) {
 
 TEST(FrameAssembler, AFrameIsHandedOverWhenItIsComplete) {
   Bench bench(plain());
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(bench.take(8 + i, 100 + static_cast<std::uint64_t>(i)), Placement::placed);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(bench.place(8 + i, 100 + static_cast<std::uint64_t>(i)), Placement::placed);
   EXPECT_EQ(bench.queue.next(), nullptr);
-  EXPECT_EQ(bench.take(11, 103), Placement::placed);
+  EXPECT_EQ(bench.place(11, 103), Placement::placed);
   const Frame* const frame = bench.queue.next();
   ASSERT_NE(frame, nullptr);
   EXPECT_EQ(frame->index, 2);
@@ -86,23 +86,23 @@ TEST(FrameAssembler, AFrameIsHandedOverWhenItIsComplete) {
   EXPECT_EQ(frame->key, kKey);
   EXPECT_EQ(frame->missing, 0U);
   for (std::uint64_t i = 0; i < 4 * 24; ++i) EXPECT_EQ(frame->data[i], payload_byte(kKey, 8 + i / 24, i % 24));
-  EXPECT_EQ(bench.take(9), Placement::duplicate) << "its frame is complete";
+  EXPECT_EQ(bench.place(9), Placement::duplicate) << "its frame is complete";
 }
 
 TEST(FrameAssembler, TheWindowPassesWhatIsIncomplete) {
   Bench bench(plain(",window=2"));
-  EXPECT_EQ(bench.take(0), Placement::placed);
-  EXPECT_EQ(bench.take(2), Placement::placed);
-  EXPECT_EQ(bench.take(5), Placement::placed);
+  EXPECT_EQ(bench.place(0), Placement::placed);
+  EXPECT_EQ(bench.place(2), Placement::placed);
+  EXPECT_EQ(bench.place(5), Placement::placed);
   EXPECT_THAT(masks(bench.consume()), ElementsAre());
-  EXPECT_EQ(bench.take(8), Placement::placed) << "frame 2 of a window of 2: frame 0 is passed";
+  EXPECT_EQ(bench.place(8), Placement::placed) << "frame 2 of a window of 2: frame 0 is passed";
   EXPECT_THAT(masks(bench.consume()), ElementsAre("0:1010"));
-  EXPECT_EQ(bench.take(1), Placement::late);
-  EXPECT_EQ(bench.take(4), Placement::placed) << "frame 1 is in the window";
-  EXPECT_EQ(bench.take(5), Placement::duplicate);
+  EXPECT_EQ(bench.place(1), Placement::late);
+  EXPECT_EQ(bench.place(4), Placement::placed) << "frame 1 is in the window";
+  EXPECT_EQ(bench.place(5), Placement::duplicate);
   bench.assembler.flush();
   EXPECT_THAT(masks(bench.consume()), ElementsAre("1:1100", "2:1000"));
-  EXPECT_EQ(bench.take(6), Placement::late) << "frame 1 was flushed";
+  EXPECT_EQ(bench.place(6), Placement::late) << "frame 1 was flushed";
   const AssemblerCounts counts = bench.assembler.counts();
   EXPECT_EQ(counts.incomplete, 3U);
   EXPECT_EQ(counts.missing, 7U);
@@ -112,8 +112,8 @@ TEST(FrameAssembler, TheWindowPassesWhatIsIncomplete) {
 
 TEST(FrameAssembler, FramesWithoutAnyPacketAreSkipped) {
   Bench bench(plain(",window=2,jump=8"));
-  EXPECT_EQ(bench.take(0), Placement::placed);
-  EXPECT_EQ(bench.take(4 * 7), Placement::placed);
+  EXPECT_EQ(bench.place(0), Placement::placed);
+  EXPECT_EQ(bench.place(4 * 7), Placement::placed);
   bench.assembler.flush();
   EXPECT_THAT(masks(bench.consume()), ElementsAre("0:1000", "7:1000"));
   EXPECT_EQ(bench.assembler.counts().skipped, 6U);
@@ -121,9 +121,9 @@ TEST(FrameAssembler, FramesWithoutAnyPacketAreSkipped) {
 
 TEST(FrameAssembler, PacketsBeforeTheFirstOneHavePlacesInTheWindow) {
   Bench bench(plain());
-  EXPECT_EQ(bench.take(1), Placement::placed);
-  EXPECT_EQ(bench.take(0), Placement::placed);
-  EXPECT_EQ(bench.take(-1), Placement::placed) << "sequence numbers come round";
+  EXPECT_EQ(bench.place(1), Placement::placed);
+  EXPECT_EQ(bench.place(0), Placement::placed);
+  EXPECT_EQ(bench.place(-1), Placement::placed) << "sequence numbers come round";
   bench.assembler.flush();
   EXPECT_THAT(masks(bench.consume()), ElementsAre("-1:0001", "0:1100"));
   EXPECT_EQ(bench.assembler.counts().skipped, 0U);
@@ -131,22 +131,22 @@ TEST(FrameAssembler, PacketsBeforeTheFirstOneHavePlacesInTheWindow) {
 
 TEST(FrameAssembler, AlonePacketFarAwayIsDropped) {
   Bench bench(plain(",window=2,jump=2"));
-  EXPECT_EQ(bench.take(100), Placement::placed);
-  EXPECT_EQ(bench.take(112), Placement::out_of_window) << "three frames on";
-  EXPECT_EQ(bench.take(101), Placement::placed);
-  EXPECT_EQ(bench.take(87), Placement::out_of_window);
-  EXPECT_EQ(bench.take(88), Placement::late);
+  EXPECT_EQ(bench.place(100), Placement::placed);
+  EXPECT_EQ(bench.place(112), Placement::out_of_window) << "three frames on";
+  EXPECT_EQ(bench.place(101), Placement::placed);
+  EXPECT_EQ(bench.place(87), Placement::out_of_window);
+  EXPECT_EQ(bench.place(88), Placement::late);
   EXPECT_EQ(bench.assembler.counts().restarts, 0U);
 }
 
 TEST(FrameAssembler, ASourceThatRestartsIsFollowed) {
   Bench bench(plain(",window=2,restart=3"));
-  EXPECT_EQ(bench.take(100), Placement::placed);
-  EXPECT_EQ(bench.take(0), Placement::out_of_window);
-  EXPECT_EQ(bench.take(1), Placement::out_of_window);
-  EXPECT_EQ(bench.take(2), Placement::placed);
-  EXPECT_EQ(bench.take(1), Placement::placed) << "the frame is in the window now";
-  EXPECT_EQ(bench.take(3), Placement::placed);
+  EXPECT_EQ(bench.place(100), Placement::placed);
+  EXPECT_EQ(bench.place(0), Placement::out_of_window);
+  EXPECT_EQ(bench.place(1), Placement::out_of_window);
+  EXPECT_EQ(bench.place(2), Placement::placed);
+  EXPECT_EQ(bench.place(1), Placement::placed) << "the frame is in the window now";
+  EXPECT_EQ(bench.place(3), Placement::placed);
   bench.assembler.flush();
   const std::vector<SeenFrame> frames = bench.consume();
   ASSERT_EQ(frames.size(), 2U);
@@ -160,9 +160,9 @@ TEST(FrameAssembler, GarbageDoesNotRestartASource) {
   Bench bench(plain(",window=2,restart=3"));
   Random random(1);
   for (std::int64_t i = 0; i < 1000; ++i) {
-    EXPECT_EQ(bench.take(i), Placement::placed);
-    EXPECT_EQ(bench.take(static_cast<std::int64_t>(random.next() | 1ULL << 40)), Placement::out_of_window);
-    EXPECT_EQ(bench.take(static_cast<std::int64_t>(random.next() | 1ULL << 40)), Placement::out_of_window);
+    EXPECT_EQ(bench.place(i), Placement::placed);
+    EXPECT_EQ(bench.place(static_cast<std::int64_t>(random.next() | 1ULL << 40)), Placement::out_of_window);
+    EXPECT_EQ(bench.place(static_cast<std::int64_t>(random.next() | 1ULL << 40)), Placement::out_of_window);
     bench.consume();
   }
   EXPECT_EQ(bench.assembler.counts().complete, 250U);
@@ -172,15 +172,15 @@ TEST(FrameAssembler, GarbageDoesNotRestartASource) {
 TEST(FrameAssembler, NothingIsWrittenUnderAConsumer) {
   Bench bench(plain(",window=2,streams=1"), 3);
   std::int64_t position = 0;
-  while (bench.take(position) == Placement::placed) ++position;
-  EXPECT_EQ(position, 12) << "three frames are with the consumer, and the first packet of the fourth is not taken";
-  EXPECT_EQ(bench.take(12), Placement::no_frame);
+  while (bench.place(position) == Placement::placed) ++position;
+  EXPECT_EQ(position, 12) << "three frames are with the consumer, and the first packet of the fourth is not placed";
+  EXPECT_EQ(bench.place(12), Placement::no_frame);
   const Frame first = *bench.queue.next();
   const Frame second = *bench.queue.next();
   const SeenFrame before = seen(first, bench.description);
   bench.queue.release(second.buffer);
-  EXPECT_EQ(bench.take(12), Placement::placed) << "frames are released in any order";
-  EXPECT_EQ(bench.take(16), Placement::no_frame);
+  EXPECT_EQ(bench.place(12), Placement::placed) << "frames are released in any order";
+  EXPECT_EQ(bench.place(16), Placement::no_frame);
   EXPECT_EQ(seen(first, bench.description), before);
   EXPECT_EQ(bench.assembler.counts().placements[static_cast<std::size_t>(Placement::no_frame)], 3U);
 }
@@ -189,7 +189,7 @@ TEST(FrameAssembler, StreamsStandSideBySide) {
   Bench bench(plain(",window=2,streams=3"));
   for (std::int64_t i = 0; i < 4; ++i) {
     for (std::uint32_t key = 0; key < 4; ++key) {
-      EXPECT_EQ(bench.take(i + key, 0, key), key == 3 ? Placement::no_stream : Placement::placed);
+      EXPECT_EQ(bench.place(i + key, 0, key), key == 3 ? Placement::no_stream : Placement::placed);
     }
   }
   bench.assembler.flush();
@@ -201,8 +201,8 @@ TEST(FrameAssembler, StreamsStandSideBySide) {
 
 TEST(FrameAssembler, AFrameOfOnePacketIsCompleteAtOnce) {
   Bench bench(*parse_frame_description("packets=1,seq=4:16,payload=12:5,stream=0:32"));
-  for (std::int64_t i = 65530; i < 65545; ++i) EXPECT_EQ(bench.take(i), Placement::placed);
-  EXPECT_EQ(bench.take(65544), Placement::duplicate);
+  for (std::int64_t i = 65530; i < 65545; ++i) EXPECT_EQ(bench.place(i), Placement::placed);
+  EXPECT_EQ(bench.place(65544), Placement::duplicate);
   const std::vector<SeenFrame> frames = bench.consume();
   ASSERT_EQ(frames.size(), 15U);
   EXPECT_EQ(frames[14].index, 65544);
@@ -229,7 +229,7 @@ TEST(FrameAssembler, UsesNoByteBeyondItsMemory) {
     EXPECT_LE(assembler.layout().total(), size);
     FrameQueue queue = assembler.queue();
     for (std::int64_t i = 0; i < 200; ++i) {
-      assembler.take(numbered_packet(description, 1 + (i & 1), i / 2), 0);
+      assembler.place(numbered_packet(description, 1 + (i & 1), i / 2), 0);
       if (const Frame* frame = queue.next(); frame != nullptr) queue.release(frame->buffer);
     }
     EXPECT_EQ(assembler.counts().complete, 50U);
@@ -255,7 +255,7 @@ TEST(FrameAssembler, AConsumerOnAnotherThreadSeesWholeFrames) {
     }
   });
   for (std::int64_t i = 0; i < kFrames * 4; ++i) {
-    while (bench.take(i) == Placement::no_frame) std::this_thread::yield();
+    while (bench.place(i) == Placement::no_frame) std::this_thread::yield();
   }
   consumer.join();
 }
@@ -328,8 +328,8 @@ void expect_as_model(const FrameDescription& description, std::uint32_t frames, 
     sources[key].erase(sources[key].begin());
     const std::vector<std::uint8_t> packet = numbered_packet(description, key, position);
     const std::string payload(packet.begin() + 12, packet.end());
-    const Placement expected = model.take(key, position, payload, time);
-    ASSERT_EQ(name(bench.assembler.take(packet, time)), name(expected)) << "position " << position;
+    const Placement expected = model.place(key, position, payload, time);
+    ASSERT_EQ(name(bench.assembler.place(packet, time)), name(expected)) << "position " << position;
     if (random.below(3) == 0) consume(random.below(3));
   }
   consume(0);

@@ -66,7 +66,7 @@ struct BatchControl {
   std::uint32_t event;      ///< the first event from there on
   std::uint32_t events;     ///< events so far
   std::uint32_t completed;  ///< frames completed in this round
-  std::uint32_t taken;      ///< descriptors that were decided
+  std::uint32_t decided;    ///< descriptors whose placement is known
   std::uint32_t opened;     ///< whether the event opened a frame, whose mask is to be cleared
   std::uint32_t placements[kPlacements];
 };
@@ -86,7 +86,7 @@ struct AssemblerView {
   std::uint64_t mask_stride;  ///< bytes from mask to mask
   // What follows is for an assembler that takes batches.
   std::uint32_t batch;       ///< descriptors of a batch at most
-  BatchControl* control;     ///< of the batch being taken
+  BatchControl* control;     ///< of the batch that is placed
   BatchEntry* entries;       ///< [batch]
   std::uint32_t* completed;  ///< [batch] descriptors that completed a frame
   std::uint32_t* claims;     ///< [plan.streams][plan.window][plan.packets], all 0 between batches

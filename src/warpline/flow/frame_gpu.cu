@@ -5,13 +5,13 @@
 namespace warpline::flow {
 namespace {
 
-__global__ void take_frame_batch(AssemblerView view, PacketBatch batch, WhenFull when_full, std::uint32_t* taken) {
-  const std::uint32_t count = take_batch_together(view, batch, when_full);
-  if (threadIdx.x == 0) *taken = count;
+__global__ void place_frame_batch(AssemblerView view, PacketBatch batch, WhenFull when_full, std::uint32_t* decided) {
+  const std::uint32_t count = place_batch_together(view, batch, when_full);
+  if (threadIdx.x == 0) *decided = count;
 }
 
 }  // namespace
 
-const void* frame_batch_kernel() { return reinterpret_cast<const void*>(&take_frame_batch); }
+const void* frame_batch_kernel() { return reinterpret_cast<const void*>(&place_frame_batch); }
 
 }  // namespace warpline::flow

@@ -91,12 +91,12 @@ class CtaTeam {
   }
 };
 
-/// Calls BatchAssembler::take() by all threads of a CTA, in kernels that are launched and kernels that stay. Ends with
+/// Calls BatchAssembler::place() by all threads of a CTA, in kernels that are launched and kernels that stay. Ends with
 /// a barrier.
-__device__ inline std::uint32_t take_batch_together(const AssemblerView& view, const PacketBatch& batch,
-                                                    WhenFull when_full) {
+__device__ inline std::uint32_t place_batch_together(const AssemblerView& view, const PacketBatch& batch,
+                                                     WhenFull when_full) {
   CtaTeam team;
-  return BatchAssembler(team, view).take(batch, when_full);
+  return BatchAssembler(team, view).place(batch, when_full);
 }
 
 }  // namespace warpline::flow

@@ -9,10 +9,10 @@ namespace warpline::flow {
 /// `kFrameThreads` is the number of threads of the CTA that assembles batches.
 inline constexpr unsigned kFrameThreads = 512;
 
-/// Returns the address of the __global__ function (AssemblerView, PacketBatch, WhenFull, std::uint32_t* taken), for one
-/// CTA of kFrameThreads: it takes one batch. Batches of one assembler come one after the other, as a stream has them.
-/// `taken`, memory that the GPU reaches, gets what BatchAssembler::take() returns. Where no device code is built it is
-/// not defined.
+/// Returns the address of the __global__ function (AssemblerView, PacketBatch, WhenFull, std::uint32_t* decided), for
+/// one CTA of kFrameThreads: it places one batch. Batches of one assembler come one after the other, as a stream has
+/// them. `decided`, memory that the GPU reaches, gets what BatchAssembler::place() returns. Where no device code is
+/// built it is not defined.
 [[nodiscard]] const void* frame_batch_kernel();
 
 }  // namespace warpline::flow

@@ -33,22 +33,22 @@ bool has_gpu() {
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
 
-std::uint32_t take_on_gpu(AssemblerView view, PacketBatch batch, WhenFull when_full, std::uint32_t* taken) {
-  void* arguments[] = {&view, &batch, &when_full, &taken};
+std::uint32_t place_on_gpu(AssemblerView view, PacketBatch batch, WhenFull when_full, std::uint32_t* decided) {
+  void* arguments[] = {&view, &batch, &when_full, &decided};
   EXPECT_EQ(cudaLaunchKernel(frame_batch_kernel(), dim3(1), dim3(kFrameThreads), arguments, 0, nullptr), cudaSuccess);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  return *taken;
+  return *decided;
 }
 
 void expect_as_host(const MemorySource& source, std::uint64_t seeds) {
   const std::shared_ptr<std::byte> word = pinned_memory(sizeof(std::uint32_t));
-  auto* const taken = reinterpret_cast<std::uint32_t*>(word.get());
+  auto* const decided = reinterpret_cast<std::uint32_t*>(word.get());
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     SCOPED_TRACE(seed);
     expect_same(
         seed,
         [&](const AssemblerView& view, const PacketBatch& batch, WhenFull when_full) {
-          return take_on_gpu(view, batch, when_full, taken);
+          return place_on_gpu(view, batch, when_full, decided);
         },
         source);
     if (::testing::Test::HasFailure()) return;

@@ -12,7 +12,7 @@ namespace warpline::flow {
 /// What became of a packet that was to be placed in a frame. All but the first two drop it, and each has a counter.
 #define WARPLINE_PLACEMENTS(X)                                                                            \
   X(placed, "its payload is in its frame")                                                                \
-  X(no_frame, "not taken: no frame is free until the consumer releases one")                              \
+  X(no_frame, "not placed: no frame is free until the consumer releases one")                             \
   X(duplicate, "its payload is in its frame already")                                                     \
   X(late, "the window has passed its frame")                                                              \
   X(out_of_window, "its number is further from the window than a packet alone may lie")                   \

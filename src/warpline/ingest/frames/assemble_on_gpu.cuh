@@ -94,10 +94,11 @@ __device__ inline handoff::BurstCounts work_burst_in_order(handoff::BurstView bu
     now = device_nanos();
   }
   __syncthreads();
-  for (std::uint32_t taken = 0;;) {
-    taken += flow::take_batch_together(work.view, {segments + taken, burst.count - taken, now}, flow::WhenFull::retry);
+  for (std::uint32_t decided = 0;;) {
+    decided +=
+        flow::place_batch_together(work.view, {segments + decided, burst.count - decided, now}, flow::WhenFull::retry);
     consume_handed(work.view, *work.words);
-    if (taken >= burst.count) break;
+    if (decided >= burst.count) break;
   }
   const handoff::BurstCounts counts = count_frames(segments, burst.count);
   // Cumulative: what all threads wrote before the barriers is visible to who acquires this.

@@ -96,7 +96,7 @@ FrameTotals totals_of(const std::vector<int>& positions, const char* text) {
   for (const int position : positions) {
     packet::SegmentedFrame packet(
         packet::ipv4_frame(17, packet::udp_datagram(flow::numbered_packet(description, 5, position))));
-    EXPECT_TRUE(frames->take(packet.ref()));
+    EXPECT_TRUE(frames->assemble(packet.ref()));
   }
   return *frames->end();
 }

@@ -75,7 +75,7 @@ inline FrameTotals frames_on_host(const flow::FrameDescription& description, con
   for (const Arrived& arrived : packets) {
     packet::SegmentedFrame packet(arrived.bytes);
     if (arrived.preset == Verdict::forward) {
-      EXPECT_TRUE(frames->take(packet.ref()));
+      EXPECT_TRUE(frames->assemble(packet.ref()));
     }
   }
   return *frames->end();

@@ -30,11 +30,12 @@ class HostFrames final : public FrameSink {
                                                                   Bytes memory, FrameConsumer* consumer = nullptr,
                                                                   std::uint32_t path = 0);
 
-  /// False once the consumer did not go on: nothing is taken any more.
-  [[nodiscard]] bool take(FrameRef packet) {
+  /// Places the packet and consumes the frames that are handed over. Returns false once the consumer did not go on;
+  /// nothing is placed any more then.
+  [[nodiscard]] bool assemble(FrameRef packet) {
     if (refused_.load(std::memory_order_relaxed)) [[unlikely]]
       return false;
-    (void)assembler_.take(packet, ticks_now());
+    (void)assembler_.place(packet, ticks_now());
     return consume_all();
   }
   Result<FrameTotals> end() override;
@@ -81,7 +82,9 @@ struct AssembleOnHost {
 
   HostFrames* frames;
 
-  Verdict operator()(FrameRef frame) const { return frames->take(frame) ? Verdict::forward : Verdict::engine_stopped; }
+  Verdict operator()(FrameRef frame) const {
+    return frames->assemble(frame) ? Verdict::forward : Verdict::engine_stopped;
+  }
   void merge(const AssembleOnHost& /*other*/) {}
 };
 

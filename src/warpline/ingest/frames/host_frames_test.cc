@@ -48,7 +48,7 @@ TEST(FramesForAConsumer, ComeCompleteAndAtTheEndWithWhatTheyLack) {
   for (const int position : {0, 1, 2, 3, 4, 6, 7}) {
     EXPECT_EQ(kept.frames.size(), position < 4 ? 0U : 1U);
     packet::SegmentedFrame packet(packet_of_frames(position));
-    EXPECT_TRUE(frames->take(packet.ref()));
+    EXPECT_TRUE(frames->assemble(packet.ref()));
   }
   const Result<FrameTotals> totals = frames->end();
   ASSERT_TRUE(totals.ok());
@@ -69,7 +69,7 @@ TEST(FramesForAConsumer, ThatDoesNotGoOnAreAFailure) {
   EXPECT_FALSE(frames->failure());
   for (int position = 0; position < 12; ++position) {
     packet::SegmentedFrame packet(packet_of_frames(position));
-    EXPECT_EQ(frames->take(packet.ref()), position < 7);
+    EXPECT_EQ(frames->assemble(packet.ref()), position < 7);
   }
   ASSERT_TRUE(frames->failure());
   EXPECT_EQ(frames->failure()->kind, ErrorKind::environment);

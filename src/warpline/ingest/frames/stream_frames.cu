@@ -15,7 +15,7 @@ __global__ void take_in_turn(flow::AssemblerView view, flow::PacketBatch batch, 
   const std::uint32_t all = batch.count;
   __syncthreads();
   batch.count -= from;
-  const std::uint32_t taken = from + flow::take_batch_together(view, batch, flow::WhenFull::retry);
+  const std::uint32_t taken = from + flow::place_batch_together(view, batch, flow::WhenFull::retry);
   if (threadIdx.x != 0) return;
   turn->taken = taken < all ? taken : 0;
   if (taken < all) return;
