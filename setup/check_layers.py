@@ -5,6 +5,7 @@
 check_layers.py [ROOT]: one line a violation, exit 1 if there is any.
 """
 
+import collections
 import pathlib
 import re
 import sys
@@ -14,6 +15,8 @@ CODE = {".h", ".cc", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".awk", ".cmake"}
 CHECKED_FOLDERS = ("src", "apps", "drivers", "bench", "tests", "examples", "setup", "cmake", ".ci")
 MAX_LINES = 600
+MAX_SOURCES = 25  # of a folder
+BESIDE_SOURCES = re.compile(r"_(test|bench|testing)\.\w+$")  # what lies beside them does not count, nor do subfolders
 # Modules that call DPDK; drivers/ lies outside src/ and apps/.
 DPDK_MODULES = {"runtime", "port", "doctor", "memory", "datapath", "ethdev_transport", "forward", "router", "traffic", "report"}
 DPDK_MODULES |= {"stream_port", "ingest", "service", "bench", "vnic_api"}
@@ -194,6 +197,14 @@ def check_file(root, path, graph, folders, all_rooms):
             yield f"{path}:{line_of(text, match.start())}: CUDA is called outside {CUDA_MODULE} and .cu files"
 
 
+def check_sizes(paths):
+    """A folder with more sources than are taken in at a look holds several concepts."""
+    sources = collections.Counter(path.parent for path in paths if path.suffix in CODE and not BESIDE_SOURCES.search(path.name))
+    for folder, count in sources.items():
+        if count > MAX_SOURCES:
+            yield f"{folder}: {count} sources; split it by concept ({MAX_SOURCES} at most)"
+
+
 def check(root):
     root = pathlib.Path(root)
     declared = (root / "cmake/modules.cmake").read_text()
@@ -201,10 +212,15 @@ def check(root):
     folders, wrong = read_folders(declared, graph)
     all_rooms = read_rooms(declared)
     violations += wrong
-    for folder in CHECKED_FOLDERS:
-        for path in sorted((root / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                violations.extend(check_file(root, path.relative_to(root), graph, folders, all_rooms))
+    paths = [
+        path.relative_to(root)
+        for folder in CHECKED_FOLDERS
+        for path in sorted((root / folder).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    for path in paths:
+        violations.extend(check_file(root, path, graph, folders, all_rooms))
+    violations.extend(check_sizes(paths))
     return violations
 
 

@@ -15,8 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runs.h"
-#include "warpline/base/bootstrap.h"
 #include "warpline/base/random.h"
+#include "warpline/base/statistics/bootstrap.h"
 #include "warpline/gpu/device.h"
 #include "warpline/port/ring_pair.h"
 #include "warpline/report/facts.h"

@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runs.h"
-#include "warpline/base/bootstrap.h"
 #include "warpline/base/random.h"
+#include "warpline/base/statistics/bootstrap.h"
 #include "warpline/report/facts.h"
 #include "warpline/runtime/eal.h"
 

@@ -20,8 +20,8 @@
 
 #include "rotating_client.h"
 #include "runs.h"
-#include "warpline/base/bootstrap.h"
 #include "warpline/base/random.h"
+#include "warpline/base/statistics/bootstrap.h"
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/report/facts.h"
 #include "warpline/runtime/eal.h"

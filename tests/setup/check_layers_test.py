@@ -108,6 +108,18 @@ class CheckLayersTest(unittest.TestCase):
         self.write("src/warpline/base/long.cc", HEAD + "\n" * 600)
         self.expect("src/warpline/base/long.cc", "601 lines")
 
+    def test_a_folder_with_too_many_sources(self):
+        for i in range(25):
+            self.write(f"src/warpline/packet/header_{i}.h", HEADER)
+        self.expect("src/warpline/packet: 26 sources")
+
+    def test_what_lies_beside_sources_does_not_count_nor_do_subfolders(self):
+        for i in range(24):
+            self.write(f"src/warpline/packet/header_{i}.h", HEADER)
+        for beside in ("view_test.cc", "view_bench.cc", "view_testing.h", "kinds/view.h"):
+            self.write(f"src/warpline/packet/{beside}", HEADER)
+        self.assertEqual(check_layers.check(self.root), [])
+
     def test_a_file_without_its_licence(self):
         self.write("setup/tool", "#!/bin/sh\ntrue\n")
         self.expect("setup/tool", "SPDX")

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/bulk_application.h"
+#include "sim/applications/bulk_application.h"
 #include "sim/host.h"
 #include "sim/network.h"
 

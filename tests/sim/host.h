@@ -5,7 +5,7 @@
 #include <deque>
 #include <optional>
 
-#include "sim/application.h"
+#include "sim/applications/application.h"
 #include "sim/network.h"
 #include "sim/trace.h"
 #include "warpline/base/random.h"

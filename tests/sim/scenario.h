@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/applications/rpc_application.h"
 #include "sim/host.h"
 #include "sim/network.h"
-#include "sim/rpc_application.h"
 
 namespace warpline::sim {
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include "warpline/base/bootstrap.h"
+#include "warpline/base/statistics/bootstrap.h"
 
 namespace warpline::batches {
 namespace {

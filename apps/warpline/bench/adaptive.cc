@@ -8,8 +8,8 @@
 #include <random>
 #include <utility>
 
-#include "warpline/base/bootstrap.h"
 #include "warpline/base/kinds.h"
+#include "warpline/base/statistics/bootstrap.h"
 
 namespace warpline::bench {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "bench/recycle_plan.h"
 #include "config/config.h"
-#include "warpline/base/bootstrap.h"
 #include "warpline/base/result.h"
+#include "warpline/base/statistics/bootstrap.h"
 
 namespace warpline::bench {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "config/check.h"
+#include "config/check/check.h"
 #include "config/sources.h"
 #include "config/values.h"
 #include "warpline/base/nearest.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "warpline/base/scratch_folder.h"
+#include "warpline/base/scratch_folder_testing.h"
 
 namespace warpline::datapath {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <rte_build_config.h>
 
-#include "warpline/base/scratch_folder.h"
+#include "warpline/base/scratch_folder_testing.h"
 
 namespace warpline::doctor {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "warpline/base/scratch_folder.h"
+#include "warpline/base/scratch_folder_testing.h"
 
 namespace warpline::machine {
 namespace {

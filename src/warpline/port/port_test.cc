@@ -10,7 +10,7 @@
 #include <rte_mbuf.h>
 
 #include "warpline/base/give_way.h"
-#include "warpline/base/scratch_folder.h"
+#include "warpline/base/scratch_folder_testing.h"
 #include "warpline/port/ring_pair.h"
 #include "warpline/runtime/eal_environment.h"
 #include "warpline/runtime/port_spec.h"

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <thread>
 
-#include "warpline/base/scratch_folder.h"
+#include "warpline/base/scratch_folder_testing.h"
 
 namespace warpline::service {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/rpc_application.h"
+#include "sim/applications/rpc_application.h"
 
 #include <fmt/format.h>
 

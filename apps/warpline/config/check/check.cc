@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/check.h"
+#include "config/check/check.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "config/check_ingest.h"
-#include "config/check_message.h"
-#include "config/check_stream.h"
+#include "config/check/check_ingest.h"
+#include "config/check/check_message.h"
+#include "config/check/check_stream.h"
 #include "warpline/workload/with_workload.h"
 
 namespace warpline::config {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/check_message.h"
+#include "config/check/check_message.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/bulk_application.h"
+#include "sim/applications/bulk_application.h"
 
 #include "sim/host.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "config/check.h"
+#include "config/check/check.h"
 
 namespace warpline::config {
 

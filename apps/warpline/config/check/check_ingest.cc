@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/check_ingest.h"
+#include "config/check/check_ingest.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/application.h"
+#include "sim/applications/application.h"
 #include "sim/ledger.h"
 #include "warpline/base/random.h"
 #include "warpline/message/types.h"

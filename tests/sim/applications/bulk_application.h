@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "sim/application.h"
+#include "sim/applications/application.h"
 
 namespace warpline::sim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/base/bootstrap.h"
+#include "warpline/base/statistics/bootstrap.h"
 
 #include <algorithm>
 #include <cstddef>
