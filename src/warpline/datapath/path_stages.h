@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/datapath/adaptive_bursts.h"
 #include "warpline/datapath/receive_stage.h"
 #include "warpline/datapath/run_to_completion.h"
 #include "warpline/datapath/transmit_stage.h"
