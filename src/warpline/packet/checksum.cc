@@ -11,7 +11,12 @@ namespace {
 #if defined(__x86_64__)
 /// Sums whole blocks of 64 bytes, copies them to `to` if `copies`, and moves `bytes`, `n` and `to` past them.
 template <bool copies>
-[[gnu::target("avx2,prfchw")]] std::uint64_t sum_avx2(std::uint8_t*& to, const std::uint8_t*& bytes, std::uint32_t& n) {
+[[gnu::target("avx2,prfchw")]] std::uint64_t sum_avx2(std::uint8_t*& to_at, const std::uint8_t*& from_at,
+                                                      std::uint32_t& left) {
+  // In registers: what is stored may be any byte, so that the caller's variables would be written each time.
+  std::uint8_t* to = to_at;
+  const std::uint8_t* bytes = from_at;
+  std::uint32_t n = left;
   const __m256i low = _mm256_set1_epi64x(0xffffffff);
   __m256i sum[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
   constexpr std::uint32_t kAhead = 1024;  // what is sent is rarely in the cache, and longer than this piece
@@ -26,6 +31,9 @@ template <bool copies>
     }
     if constexpr (copies) to += 64;
   }
+  to_at = to;
+  from_at = bytes;
+  left = n;
   const __m256i all = _mm256_add_epi64(sum[0], sum[1]);
   alignas(32) std::uint64_t lanes[4];
   _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), all);
