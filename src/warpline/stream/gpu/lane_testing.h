@@ -15,6 +15,7 @@
 #include "warpline/base/random.h"
 #include "warpline/packet/tcp_frame.h"
 #include "warpline/stream/internal/lane_layout.h"
+#include "warpline/stream/lanes/host_lane.h"
 
 namespace warpline::stream::testing {
 
@@ -51,105 +52,6 @@ class TestLane {
   std::shared_ptr<std::byte> shared_;
   std::shared_ptr<std::byte> own_;
   std::shared_ptr<std::byte> rings_;
-  LaneView view_;
-};
-
-/// Takes a burst as a lane does, one segment after the other.
-class HostLane {
- public:
-  explicit HostLane(const LaneView& view) : view_(view) {}
-
-  void take(std::uint64_t sequence, std::uint32_t count) {
-    const BurstSlot slot = SlotLayout(view_.shape).slot(view_.slots, sequence);
-    const auto key_of = [this](std::uint32_t i) -> const ConnectionKey& { return view_.connections[i].key; };
-    KeyPlaces places(view_.places, view_.place_mask, view_.secret);
-    for (std::uint32_t i = 0; i < slot.order->changes; ++i) change(slot.changes[i], places, key_of);
-    for (std::uint32_t i = 0; i < slot.order->tells; ++i) {
-      const WindowTell& tell = slot.tells[i];
-      LaneConnection& connection = view_.connections[tell.connection];
-      if (!connection.known || connection.generation != tell.generation) continue;
-      connection.state.window_end = std::max(connection.state.window_end, tell.window_end);
-      connection.state.acknowledged = std::max(connection.state.acknowledged, tell.acknowledged);
-    }
-    *slot.result = {};
-    std::vector<std::uint32_t> touched;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (i != 0 && slot.segments[i - 1].more != 0) {
-        slot.outcomes[i] = kGoesOn;
-        continue;
-      }
-      const FrameRef frame = frame_at(slot.segments + i);
-      SynOptions offered;
-      const SegmentReading reading = read_segment(frame, (slot.checksums_right[i / 32] >> i % 32 & 1) != 0, offered);
-      const bool mine = frame.head_length() >= 14 && std::memcmp(frame.data(), view_.mac.bytes.data(), 6) == 0 &&
-                        (frame.data()[6] & 1) == 0;
-      if (mine && reading.disposition == Disposition::wrong_checksum) {
-        finish(slot, i, Disposition::wrong_checksum);
-        continue;
-      }
-      const bool special = (reading.flags & (packet::kTcpSyn | packet::kTcpRst)) != 0;
-      const std::uint32_t index = mine && reading.disposition == Disposition::stored && !special
-                                      ? places.find(reading.key, key_of)
-                                      : KeyPlaces::kNone;
-      if (index == KeyPlaces::kNone) {
-        slot.outcomes[i] = kForHost;
-        ++slot.result->for_host;
-        continue;
-      }
-      LaneConnection& connection = view_.connections[index];
-      if (std::ranges::find(touched, index) == touched.end()) {
-        touched.push_back(index);
-        connection.notes = {};
-      }
-      if (is_forgotten(connection.last_heard, slot.order->now)) connection.state.timestamp = reading.timestamp;
-      const Acceptance acceptance = take_segment(connection.state, reading, connection.notes);
-      if (connection.notes.heard) connection.last_heard = slot.order->now;
-      for (std::uint32_t k = 0; k < acceptance.count; ++k) {
-        const SegmentPiece& piece = acceptance.pieces[k];
-        std::uint8_t* const to =
-            view_.rings + 2 * view_.shape.ring_bytes * index + (piece.offset & (view_.shape.ring_bytes - 1));
-        EXPECT_TRUE(packet::gather(frame, reading.payload_offset + piece.skip, piece.length, to));
-        slot.result->bytes += piece.length;
-      }
-      finish(slot, i, acceptance.disposition);
-    }
-    for (const std::uint32_t index : touched) {
-      LaneConnection& connection = view_.connections[index];
-      ConnectionRecord& record = slot.records[slot.result->records++];
-      record = {index, connection.generation, connection.notes, false, connection.state};
-      record.acknowledge = connection.notes.touched && wants_acknowledgement(connection.state);
-      if (record.acknowledge) connection.state.acknowledged = connection.state.next;
-      connection.state.acknowledge_now = false;
-      connection.state.duplicate = {};
-      view_.committed[index] = connection.state.next;
-    }
-  }
-
- private:
-  template <typename KeyOf>
-  void change(const ConnectionChange& change, KeyPlaces& places, const KeyOf& key_of) {
-    LaneConnection& connection = view_.connections[change.connection];
-    if (connection.known) places.erase(change.connection, key_of);
-    connection = LaneConnection{};
-    if (!change.add) return;
-    connection.key = change.key;
-    connection.generation = change.generation;
-    connection.last_heard = change.last_heard;
-    connection.known = true;
-    connection.state.initial = change.initial;
-    connection.state.timestamps = change.timestamps;
-    connection.state.timestamp = change.timestamp;
-    connection.state.oldest_acknowledgement = connection.state.newest_acknowledgement = change.acknowledgement;
-    connection.state.window_end = change.window_end;
-    view_.committed[change.connection] = 0;
-    places.insert(change.key, change.connection);
-  }
-
-  static void finish(const BurstSlot& slot, std::uint32_t i, Disposition disposition) {
-    slot.outcomes[i] = static_cast<std::uint8_t>(disposition);
-    ++slot.result->dispositions[static_cast<std::size_t>(disposition)];
-  }
-
   LaneView view_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "warpline/stream/gpu/lane_shape.h"
+#include "warpline/stream/lanes/lane_shape.h"
 
 namespace warpline::stream {
 

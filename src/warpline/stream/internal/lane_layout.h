@@ -9,9 +9,9 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 #include "warpline/base/units.h"
-#include "warpline/stream/gpu/lane_shape.h"
 #include "warpline/stream/internal/key_places.h"
 #include "warpline/stream/internal/take_segment.h"
+#include "warpline/stream/lanes/lane_shape.h"
 
 namespace warpline::stream {
 

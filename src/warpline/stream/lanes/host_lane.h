@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/stream/disposition.h"
+#include "warpline/stream/internal/lane_layout.h"
+
+namespace warpline::stream {
+
+/// Takes bursts as a lane on a GPU does, one segment after the other, by the CPU: what lanes are compared with, and
+/// what receives where there is no GPU. One thread; the lane's memory is the caller's, and of the host.
+class HostLane {
+ public:
+  explicit HostLane(const LaneView& view) : view_(view) {}
+
+  /// Takes burst `sequence`, of `count` descriptors, which lies in its slot, and writes there what came of it. Neither
+  /// waits for the slot's ready word nor stores its done word.
+  void take(std::uint64_t sequence, std::uint32_t count);
+
+ private:
+  [[nodiscard]] auto key_of() const {
+    return [connections = view_.connections](std::uint32_t i) -> const ConnectionKey& { return connections[i].key; };
+  }
+  [[nodiscard]] KeyPlaces places() const { return {view_.places, view_.place_mask, view_.secret}; }
+  [[nodiscard]] bool is_for_us(FrameRef frame) const;
+  void carry_out_orders(const BurstSlot& slot);
+  void change(const ConnectionChange& change);
+  /// Returns the outcome of the frame whose first descriptor is that one.
+  [[nodiscard]] std::uint8_t take_frame(const BurstSlot& slot, std::uint32_t i);
+  [[nodiscard]] Disposition take_bytes(const BurstSlot& slot, LaneConnection& connection, FrameRef frame,
+                                       const SegmentReading& reading);
+  void write_records(const BurstSlot& slot);
+
+  LaneView view_;
+  std::uint32_t sequence_ = 0;
+  std::uint32_t touched_count_ = 0;
+  std::uint32_t touched_[LaneShape::kMostBurst]{};  ///< connections that the burst brought segments of
+};
+
+}  // namespace warpline::stream
