@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "sim/event_queue.h"
 #include "warpline/packet/headers/tcp.h"
 #include "warpline/packet/parse.h"
+#include "warpline/stream/lanes/step_lane_testing.h"
 #include "warpline/stream/seeded_payload.h"
 #include "warpline/stream/stream_receiver.h"
 #include "warpline/stream/stream_sender.h"
@@ -73,6 +76,14 @@ class Host : public sim::Actor {
     }
     if (!inbox_.empty()) wake(events_.now());
   }
+  /// Moves the oldest frame to who lends it on; none if there is none.
+  [[nodiscard]] std::optional<Bytes> next_frame() {
+    if (inbox_.empty()) return std::nullopt;
+    Bytes frame = std::move(inbox_.front());
+    inbox_.pop_front();
+    return frame;
+  }
+  [[nodiscard]] bool has_frames() const { return !inbox_.empty(); }
   void wake_for(Nanos deadline, Nanos now) {
     if (deadline.value != std::numeric_limits<std::int64_t>::max()) wake(std::max(deadline.value, now.value + 1));
   }
@@ -291,12 +302,23 @@ class ReceivingHost final : public Host {
         payload_(payload),
         out_(out),
         failures_(failures),
-        receiver_(std::move(StreamReceiver::create(settings_of(scenario), start)).value()) {
+        receiver_(make_receiver(start)) {
     break_at_ = random_.below(scenario.bytes + 1);
   }
 
   [[nodiscard]] const StreamReceiver& receiver() const { return receiver_; }
   [[nodiscard]] bool idle() const { return receiver_.connections() == 0; }
+  /// Ends the lane, if there is one. False if a frame that was lent did not come back.
+  [[nodiscard]] bool stop_lane() {
+    if (lane_ == nullptr) return true;
+    while (receiver_.in_flight() != 0) {
+      receiver_.end_burst(Nanos{events_.now()});
+      lane_->stop();
+      (void)receiver_.collect(nullptr, Nanos{events_.now()});
+    }
+    take_back();
+    return lent_.empty();
+  }
 
  private:
   static ReceiverSettings settings_of(const StreamScenario& scenario) {
@@ -315,9 +337,48 @@ class ReceivingHost final : public Host {
     return settings;
   }
 
-  void turn(Nanos now) override {
-    take_frames([&](FrameRef frame) { receiver_.receive(frame, false, now); });
+  StreamReceiver make_receiver(Nanos start) {
+    const ReceiverSettings settings = settings_of(scenario_);
+    if (!scenario_.lane) return std::move(StreamReceiver::create(settings, start)).value();
+    // Small, so that bursts are full and all of them in flight.
+    auto lane = std::move(testing::StepLane::create(lane_shape(settings, kMaxSegments, 4))).value();
+    lane_ = lane.get();
+    return std::move(StreamReceiver::create(settings, start, std::move(lane))).value();
+  }
+
+  void take_back() {
+    std::array<void*, 64> tokens;
+    while (const std::uint32_t count = receiver_.take_back(tokens)) {
+      for (std::uint32_t i = 0; i < count; ++i) {
+        std::erase_if(lent_, [&](const Bytes& frame) { return &frame == tokens[i]; });
+      }
+    }
+  }
+
+  /// Lends frames to the lane, which takes some of the bursts in flight.
+  void take_frames_by_lane(Nanos now) {
+    (void)receiver_.collect(nullptr, now);
+    take_back();
+    for (std::uint32_t i = 0; i < habits_.burst && receiver_.room() != 0; ++i) {
+      auto frame = next_frame();
+      if (!frame) break;
+      Bytes& bytes = lent_.emplace_back(std::move(*frame));
+      Segment segment{bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0, Verdict::forward};
+      receiver_.give(frame_at(&segment), false, &bytes);
+    }
     receiver_.end_burst(now);
+    while (chance(random_, scenario_.lane_pace) && lane_->step()) {
+    }
+    if (has_frames() || receiver_.in_flight() != 0) wake(now.value + between(random_, 1, 1 + habits_.turn));
+  }
+
+  void turn(Nanos now) override {
+    if (lane_ != nullptr) {
+      take_frames_by_lane(now);
+    } else {
+      take_frames([&](FrameRef frame) { receiver_.receive(frame, false, now); });
+      receiver_.end_burst(now);
+    }
     if (receiver_.next_deadline() <= now) receiver_.advance(now);
     while (const auto event = receiver_.poll()) waiting_.push_back(event->connection);
     bool more = false;
@@ -383,6 +444,8 @@ class ReceivingHost final : public Host {
   const SeededPayload& payload_;
   Wire& out_;
   std::vector<std::string>& failures_;
+  testing::StepLane* lane_ = nullptr;  ///< the receiver's, if it has one
+  std::list<Bytes> lent_;              ///< frames
   StreamReceiver receiver_;
   std::vector<ConnectionId> waiting_;
   std::uint64_t break_at_ = 0;
@@ -461,75 +524,9 @@ StreamOutcome run(const StreamScenario& scenario) {
   for (std::size_t i = 0; i < streams.size(); ++i) check_stream(scenario, i, streams[i], outcome.failures);
   const std::uint64_t ended = counters.finished.get() + counters.refused.get() + counters.reset.get() +
                               counters.timed_out.get() + counters.aborted.get();
+  if (!receiver.stop_lane()) outcome.failures.emplace_back("frames that were lent to the lane did not come back");
   if (outcome.failures.empty() && counters.started.get() != ended) outcome.failures.emplace_back("ends do not add up");
   return outcome;
-}
-
-StreamScenario draw_stream_scenario(std::uint64_t seed) {
-  Random random(seed);
-  StreamScenario scenario;
-  scenario.seed = seed;
-  const auto one_of = [&](auto first, auto... others) {
-    const decltype(first) all[] = {first, others...};
-    return all[random.below(1 + sizeof...(others))];
-  };
-  constexpr std::int64_t kMilli = 1'000'000;
-  WireFaults& wire = scenario.wire;
-  wire.loss = one_of(0.0, 0.0, 0.001, 0.01, 0.05, 0.2, 0.5);
-  wire.delay = one_of(std::int64_t{0}, std::int64_t{20'000}, kMilli / 2, 5 * kMilli, 50 * kMilli, 150 * kMilli);
-  wire.jitter = one_of(std::int64_t{0}, std::int64_t{0}, wire.delay / 4);
-  wire.lateness = one_of(std::int64_t{10'000}, 2 * wire.delay + 1, 100 * kMilli);
-  wire.burst_begin = one_of(0.0, 0.0, 0.0, 0.002, 0.02);
-  wire.burst_end = one_of(0.1, 0.3, 0.6);
-  wire.reorder = one_of(0.0, 0.0, 0.01, 0.2);
-  wire.duplicate = one_of(0.0, 0.0, 0.01, 0.2);
-  wire.corrupt = one_of(0.0, 0.0, 0.01, 0.05);
-  wire.bytes_per_second = one_of(0.0, 125e6, 1.25e6);
-  wire.queue = one_of(0U, 20U, 200U);
-  const bool bad = wire.loss >= 0.2 || wire.burst_begin > 0.01;
-  scenario.connections = one_of(1U, 1U, 2U, 5U, 30U);
-  scenario.bytes = one_of(std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{5000}, std::uint64_t{100'000},
-                          std::uint64_t{bad ? 150'000U : 1'000'000U}) /
-                   (scenario.connections > 5 ? 5 : 1);
-  scenario.chunk = one_of(std::uint64_t{0}, std::uint64_t{0}, std::uint64_t{4096}, std::uint64_t{65'536});
-  scenario.sender_mtu = one_of(std::uint16_t{1500}, std::uint16_t{9000}, std::uint16_t{576});
-  scenario.receiver_mtu = one_of(std::uint16_t{1500}, std::uint16_t{9000}, std::uint16_t{1280});
-  scenario.window = one_of(std::uint64_t{9000}, std::uint64_t{64 << 10}, std::uint64_t{1 << 20});
-  scenario.ring = one_of(std::uint64_t{64 << 10}, std::uint64_t{256 << 10}, std::uint64_t{1 << 20});
-  scenario.half_open = one_of(1U, 64U);
-  scenario.congestion = one_of(CongestionKind::cubic, CongestionKind::cubic, CongestionKind::fixed);
-  // Where much is lost, no segment may come in the 128 s that a cookie is good for: then the connection is reset.
-  if (wire.loss >= 0.2 || scenario.congestion == CongestionKind::fixed) scenario.half_open = 64;
-  scenario.nagle = chance(random, 0.2);
-  scenario.wraps = chance(random, 0.3);
-  if (chance(random, 0.1)) scenario.breaker = one_of(Breaker::sender, Breaker::receiver);
-  for (HostHabits* const habits : {&scenario.sender, &scenario.receiver}) {
-    habits->turn = one_of(std::int64_t{100}, std::int64_t{2000}, std::int64_t{50'000});
-    habits->pause = one_of(0.0, 0.0, 0.01, 0.1);
-    habits->pause_time = one_of(std::int64_t{100'000}, 10 * kMilli, 300 * kMilli);
-    habits->burst = one_of(1U, 8U, 64U);
-    habits->in_parts = one_of(0.0, 0.5, 0.95);
-  }
-  return scenario;
-}
-
-std::string describe(const StreamScenario& s) {
-  const auto habits = [](const HostHabits& h) {
-    return fmt::format("turn {} ns, burst {}, pause {} of {} ms, in parts {}", h.turn, h.burst, h.pause,
-                       h.pause_time / 1'000'000, h.in_parts);
-  };
-  return fmt::format(
-      "seed {}: {} connections of {} bytes, chunk {}, MTU {}/{}, window {}, ring {}, half open {}, {}{}{}{}; wire: "
-      "loss {}, bursts {}/{}, delay {} us, jitter {} us, late {} of {} us, twice {}, corrupt {}, {} B/s, queue {}; "
-      "sender: {}; receiver: {}\n",
-      s.seed, s.connections, s.bytes, s.chunk, s.sender_mtu, s.receiver_mtu, s.window, s.ring, s.half_open,
-      s.congestion == CongestionKind::cubic ? "cubic" : "fixed", s.nagle ? ", nagle" : "", s.wraps ? ", wraps" : "",
-      s.breaker == Breaker::nobody   ? ""
-      : s.breaker == Breaker::sender ? ", sender aborts"
-                                     : ", receiver aborts",
-      s.wire.loss, s.wire.burst_begin, s.wire.burst_end, s.wire.delay / 1000, s.wire.jitter / 1000, s.wire.reorder,
-      s.wire.lateness / 1000, s.wire.duplicate, s.wire.corrupt, s.wire.bytes_per_second, s.wire.queue, habits(s.sender),
-      habits(s.receiver));
 }
 
 }  // namespace warpline::stream

@@ -54,6 +54,8 @@ struct StreamScenario {
   WireFaults wire;
   HostHabits sender;
   HostHabits receiver;
+  bool lane = false;     ///< the receiver's segments are taken by a lane
+  double lane_pace = 1;  ///< probability of the lane to take a burst that waits, at each look in a turn
 };
 
 /// How a run went.

@@ -33,13 +33,35 @@ Result<void> check(const ReceiverSettings& settings) {
   return {};
 }
 
+Result<void> check(const ReceiverSettings& settings, const LaneShape& shape) {
+  const auto wrong = [](const char* why) { return usage_error("the lane does not fit the receiver", why); };
+  if (shape.connections != settings.connections || shape.changes < settings.connections) {
+    return wrong("it must have place for as many connections, and for a change of each of them in a burst");
+  }
+  if (shape.ring_bytes != settings.ring_bytes) return wrong("its rings must be as large");
+  if (shape.burst < kMaxSegments || shape.burst > LaneShape::kMostBurst) {
+    return wrong("a burst must have from 16 to 512 descriptors");
+  }
+  if (shape.slots < 2 || !std::has_single_bit(shape.slots)) return wrong("its slots must be a power of two from 2 on");
+  return {};
+}
+
 }  // namespace
 
 Result<StreamReceiver> StreamReceiver::create(const ReceiverSettings& settings, Nanos now) {
   WARPLINE_CHECK(check(settings));
   WARPLINE_TRY(RingMemory rings,
                RingMemory::create(settings.connections, settings.ring_bytes, settings.populate_rings));
-  return StreamReceiver(std::make_unique<ReceiverCore>(settings, std::move(rings), now));
+  return StreamReceiver(std::make_unique<ReceiverCore>(settings, std::move(rings), nullptr, now));
+}
+
+Result<StreamReceiver> StreamReceiver::create(const ReceiverSettings& settings, Nanos now,
+                                              std::unique_ptr<SegmentLane> lane) {
+  WARPLINE_CHECK(check(settings));
+  WARPLINE_CHECK(check(settings, lane->view().shape));
+  auto core = std::make_unique<ReceiverCore>(settings, std::nullopt, std::move(lane), now);
+  WARPLINE_CHECK(core->start());
+  return StreamReceiver(std::move(core));
 }
 
 StreamReceiver::StreamReceiver(std::unique_ptr<ReceiverCore> core) : core_(std::move(core)) {}
@@ -59,6 +81,16 @@ std::optional<StreamView> StreamReceiver::view(ConnectionId connection) const { 
 bool StreamReceiver::release(ConnectionId connection, std::uint64_t bytes) { return core_->release(connection, bytes); }
 void StreamReceiver::close(ConnectionId connection, Nanos now) { core_->close(connection, now); }
 void StreamReceiver::abort(ConnectionId connection, Nanos now) { core_->abort(connection, now); }
+bool StreamReceiver::has_lane() const { return core_->link() != nullptr; }
+std::uint32_t StreamReceiver::room() const { return core_->link()->room(); }
+void StreamReceiver::give(FrameRef frame, bool checksums_are_right, void* token) {
+  core_->link()->add(frame, checksums_are_right, token);
+}
+bool StreamReceiver::collect(OtherFrames* others, Nanos now) { return core_->collect(others, now); }
+std::uint32_t StreamReceiver::take_back(std::span<void*> tokens) { return core_->link()->take_back(tokens); }
+std::uint64_t StreamReceiver::in_flight() const { return core_->link()->held(); }
+std::optional<Error> StreamReceiver::lane_failure() { return core_->link()->lane().failure(); }
+void StreamReceiver::stop_lane() { core_->link()->lane().stop(); }
 const ReceiverCounters& StreamReceiver::counters() const { return core_->counters(); }
 std::uint32_t StreamReceiver::connections() const { return core_->connections(); }
 

@@ -17,15 +17,24 @@
 namespace warpline::stream {
 
 class ReceiverCore;
+class SegmentLane;
 
 /// What is known of a connection.
 struct StreamView {
   SocketAddress peer;                             ///< the sender
   SocketAddress local;                            ///< the address and port that it connected to
   ConnectionState state = ConnectionState::open;  ///< how it stands
-  std::span<const std::uint8_t> bytes;            ///< what can be read, in one piece; until release() of it
-  std::uint64_t urgent_end = 0;  ///< bytes of the stream before it are urgent (RFC 6093); 0: none was called so
-  std::uint64_t begin = 0;       ///< the first of `bytes`, counted from the stream's beginning
+  std::span<const std::uint8_t> bytes;  ///< what can be read, in one piece, until release() of it: where the rings are
+  std::uint64_t urgent_end = 0;         ///< bytes of the stream before it are urgent (RFC 6093); 0: none was called so
+  std::uint64_t begin = 0;              ///< the first of `bytes`, counted from the stream's beginning
+};
+
+/// Where frames go that a lane leaves to the host: the owner's chance to answer those that are no TCP.
+class OtherFrames {
+ public:
+  virtual ~OtherFrames() = default;
+  /// True if the frame, whose token that is, is none for the receiver: it is the owner's again, and no longer counted.
+  [[nodiscard]] virtual bool take(FrameRef frame, void* token) = 0;
 };
 
 /// Receives the bytes of TCP connections (RFC 9293, 7323, 2018, 2883, 5961) that peers open, each into a ring of its
@@ -34,20 +43,47 @@ struct StreamView {
 ///
 /// What it acknowledged it has stored, and the window that it announces is free space of the ring: nothing is
 /// overwritten before the application has released it. One thread makes all calls; times never go back.
+///
+/// With a SegmentLane, a thread of the host or a GPU takes the segments of established connections, into rings of the
+/// lane's. Frames are then lent by give(), a burst at a time, and collect() takes in what became of them; handshakes,
+/// resets, ends, timers and replies stay here. Peers cannot tell the difference.
 class StreamReceiver {
  public:
   /// Takes all memory that it ever needs. Errors: usage, for settings that make no sense; environment, if the system
   /// has no memory.
   [[nodiscard]] static Result<StreamReceiver> create(const ReceiverSettings& settings, Nanos now);
+  /// The same with a lane, of the shape that lane_shape() returns for these settings, which it starts.
+  [[nodiscard]] static Result<StreamReceiver> create(const ReceiverSettings& settings, Nanos now,
+                                                     std::unique_ptr<SegmentLane> lane);
   StreamReceiver(StreamReceiver&&) noexcept;  ///< the other one is only good to be destroyed or assigned to
   StreamReceiver& operator=(StreamReceiver&&) noexcept;
   ~StreamReceiver();
 
   /// Takes a frame, which it copies from and does not keep. `checksums_are_right`: the device that received it has seen
-  /// to that. Ends each burst with end_burst().
+  /// to that. Ends each burst with end_burst(). Not with a lane.
   void receive(FrameRef frame, bool checksums_are_right, Nanos now);
-  /// Decides what is acknowledged of the frames since the last call.
+  /// Decides what is acknowledged of the frames since the last call. With a lane: hands it the frames.
   void end_burst(Nanos now);
+
+  /// Whether it has a lane; what follows up to stop() is for those that have.
+  [[nodiscard]] bool has_lane() const;
+  /// Returns the descriptors, which are pieces of frames, that give() takes now: none while the lane is behind, or
+  /// frames are not taken back.
+  [[nodiscard]] std::uint32_t room() const;
+  /// Lends a frame of no more pieces than room(), in memory that the lane reaches: it stays as it is until take_back()
+  /// tells its token, or OtherFrames. The next end_burst() hands it to the lane.
+  void give(FrameRef frame, bool checksums_are_right, void* token);
+  /// Takes in what became of the bursts that the lane is done with, and decides what is acknowledged. `others`, if
+  /// there is one, is asked about each frame first that is none of a connection of the lane's. True if there was one.
+  bool collect(OtherFrames* others, Nanos now);
+  /// Writes tokens of frames that are their owner's again. Returns how many; fewer than there is place for: no more.
+  [[nodiscard]] std::uint32_t take_back(std::span<void*> tokens);
+  /// Returns how many descriptors it holds: of frames that are lent and that collect() has not seen the end of.
+  [[nodiscard]] std::uint64_t in_flight() const;
+  /// Returns why the lane takes no more, if so.
+  [[nodiscard]] std::optional<Error> lane_failure();
+  /// Ends the lane behind what it was handed, and waits for that: nothing reads frames or writes to rings any more.
+  void stop_lane();
   /// Does what is due. To be called when next_deadline() has come.
   void advance(Nanos now);
   /// Returns when advance() has something to do; it may turn out to be later.

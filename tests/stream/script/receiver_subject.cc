@@ -4,23 +4,56 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace warpline::stream_script {
 
-Result<std::unique_ptr<ReceiverSubject>> ReceiverSubject::create(const Script& script) {
+stream::ReceiverSettings ReceiverSubject::settings_of(const Script& script) {
   stream::ReceiverSettings settings = script.settings;
   settings.mac = stream::testing::kOurMac;
   settings.address = ScriptWire::address(script.ipv6, true);
   settings.ports = {ScriptWire::kPort};
-  WARPLINE_TRY(stream::StreamReceiver receiver, stream::StreamReceiver::create(settings, Nanos{kBegin}));
-  return std::unique_ptr<ReceiverSubject>(new ReceiverSubject(std::move(receiver)));
+  return settings;
+}
+
+Result<std::unique_ptr<ReceiverSubject>> ReceiverSubject::create(const Script& script) {
+  WARPLINE_TRY(stream::StreamReceiver receiver, stream::StreamReceiver::create(settings_of(script), Nanos{kBegin}));
+  return std::unique_ptr<ReceiverSubject>(new ReceiverSubject(std::move(receiver), nullptr));
+}
+
+Result<std::unique_ptr<ReceiverSubject>> LaneSubject::create(const Script& script) {
+  const stream::ReceiverSettings settings = settings_of(script);
+  // Whichever bursts a script has, they are bursts of the lane, too.
+  const stream::LaneShape shape = stream::lane_shape(settings, stream::LaneShape::kMostBurst, 2);
+  WARPLINE_TRY(std::unique_ptr<stream::testing::StepLane> lane, stream::testing::StepLane::create(shape));
+  stream::testing::StepLane* const steps = lane.get();
+  WARPLINE_TRY(stream::StreamReceiver receiver,
+               stream::StreamReceiver::create(settings, Nanos{kBegin}, std::move(lane)));
+  return std::unique_ptr<ReceiverSubject>(new LaneSubject(std::move(receiver), steps));
 }
 
 void ReceiverSubject::end_burst() {
   if (!std::exchange(in_burst_, false)) return;
   receiver_.end_burst(now_);
+  if (lane_ != nullptr) run_lane();
   poll();
+}
+
+/// A frame that finishes a handshake goes to the lane a second time.
+void ReceiverSubject::run_lane() {
+  while (receiver_.in_flight() != 0) {
+    receiver_.end_burst(now_);
+    while (lane_->step()) {
+    }
+    receiver_.collect(nullptr, now_);
+  }
+  std::array<void*, stream::LaneShape::kMostBurst> tokens;
+  while (const std::uint32_t count = receiver_.take_back(tokens)) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::erase_if(lent_, [&](const FrameBytes& frame) { return &frame == tokens[i]; });
+    }
+  }
 }
 
 /// Remembers which connection is whose, as an application does.
@@ -38,9 +71,14 @@ void ReceiverSubject::wait_until(Nanos time) {
 }
 
 void ReceiverSubject::inject(FrameBytes frame) {
-  ::warpline::Segment piece{frame.data(), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
-  receiver_.receive(frame_at(&piece), false, now_);
   in_burst_ = true;
+  FrameBytes& bytes = lane_ != nullptr ? lent_.emplace_back(std::move(frame)) : frame;
+  ::warpline::Segment piece{bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0, Verdict::forward};
+  if (lane_ != nullptr) {
+    receiver_.give(frame_at(&piece), false, &bytes);
+  } else {
+    receiver_.receive(frame_at(&piece), false, now_);
+  }
 }
 
 std::optional<FrameBytes> ReceiverSubject::receive(Nanos until) {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "script_run.h"
+#include "warpline/stream/lanes/step_lane_testing.h"
 #include "warpline/stream/stream_receiver.h"
 
 namespace warpline::stream_script {
 
 /// A StreamReceiver, whose time passes as the script says.
-class ReceiverSubject final : public Subject {
+class ReceiverSubject : public Subject {
  public:
   /// Errors: what StreamReceiver::create() says of the script's settings.
   [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script);
@@ -24,10 +26,15 @@ class ReceiverSubject final : public Subject {
   [[nodiscard]] std::optional<FrameBytes> receive(Nanos until) override;
   [[nodiscard]] std::string act(const Action& action) override;
 
- private:
+ protected:
   static constexpr std::int64_t kBegin = 1'000'000'000;  ///< the receiver's clock at the script's beginning
 
-  explicit ReceiverSubject(stream::StreamReceiver receiver) : receiver_(std::move(receiver)) {}
+  static stream::ReceiverSettings settings_of(const Script& script);
+  ReceiverSubject(stream::StreamReceiver receiver, stream::testing::StepLane* lane)
+      : receiver_(std::move(receiver)), lane_(lane) {}
+
+ private:
+  void run_lane();
   void end_burst();
   void poll();
   [[nodiscard]] std::string accept(const Action& action);
@@ -35,10 +42,22 @@ class ReceiverSubject final : public Subject {
   [[nodiscard]] std::string read(const Action& action, stream::ConnectionId id);
 
   stream::StreamReceiver receiver_;
+  stream::testing::StepLane* lane_;  ///< the receiver's, if it has one
+  std::list<FrameBytes> lent_;       ///< to the receiver, if it has a lane
   Nanos now_{kBegin};
   bool in_burst_ = false;
   std::map<std::uint32_t, stream::ConnectionId> heard_of_;  ///< by peer: connections that an event told of
   std::map<std::uint32_t, stream::ConnectionId> accepted_;  ///< by peer
+};
+
+/// The same with a lane, which takes each of the script's bursts at once.
+class LaneSubject final : public ReceiverSubject {
+ public:
+  /// Errors: as of ReceiverSubject.
+  [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script);
+
+ private:
+  using ReceiverSubject::ReceiverSubject;
 };
 
 }  // namespace warpline::stream_script

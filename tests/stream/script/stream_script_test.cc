@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every script of tests/stream/scripts against a StreamReceiver, and against the kernel's TCP.
+// Every script of tests/stream/scripts against a StreamReceiver, alone and with a lane, and against the kernel's TCP.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -63,6 +63,13 @@ TEST(StreamScripts, HoldForTheReceiver) {
   }
 }
 
+TEST(StreamScripts, HoldForTheReceiverWithALane) {
+  for (const Script& script : all_scripts()) {
+    const std::string failure = outcome<LaneSubject>(script);
+    EXPECT_EQ(failure, "");
+  }
+}
+
 TEST(StreamScripts, HoldForTheKernel) {
   if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
   std::vector<Script> scripts = all_scripts();
@@ -121,6 +128,7 @@ TEST(StreamScripts, FailWhereTheyAreWrong) {
     Result<Script> script = parse_script(std::string(kOpen) + std::string(lines), "wrong");
     ASSERT_TRUE(script.ok()) << script.error().message();
     EXPECT_NE(outcome<ReceiverSubject>(script.value()), "") << lines;
+    EXPECT_NE(outcome<LaneSubject>(script.value()), "") << lines;
   }
   Result<Script> right =
       parse_script(std::string(kOpen) + "< P. 1:11(10) ack 1\n+.04 > . 1:1(0) ack 11\nread 10", "right");

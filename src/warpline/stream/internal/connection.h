@@ -45,6 +45,7 @@ struct Connection {
   std::uint64_t consumed = 0;     ///< bytes that the application has released
   std::uint64_t urgent_end = 0;   ///< behind the last byte that the peer called urgent
   std::uint64_t announced = 0;    ///< the window's end as the peer last heard of it
+  std::uint64_t again_until = 0;  ///< number of its last frame that a lane is to take once more; see LaneLink
   Nanos acknowledge_at = kNever;  ///< when a delayed acknowledgement is due
   Nanos retransmit_at = kNever;   ///< when our SYN or FIN is sent again
   Nanos last_heard{};             ///< when a segment of the peer's last fitted

@@ -24,10 +24,11 @@ constexpr std::int64_t kLongestRetransmission = 120'000'000'000;  ///< ns; at le
 
 }  // namespace
 
-ReceiverCore::ReceiverCore(const ReceiverSettings& settings, RingMemory rings, Nanos now)
+ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingMemory> rings,
+                           std::unique_ptr<SegmentLane> lane, Nanos now)
     : settings_(settings),
       station_(key_of_station(settings.address)),
-      rings_(std::move(rings)),
+      ring_memory_(std::move(rings)),
       cookies_(settings.secret),
       table_(settings.connections, secret_word(settings, 0)),
       wheel_(settings.connections, kWheelTick, now),
@@ -38,7 +39,14 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, RingMemory rings, N
       timestamp_base_(static_cast<std::uint32_t>(secret_word(settings, 1))),
       cookies_until_{now.value - 1},
       resets_since_(now) {
+  if (lane) link_.emplace(std::move(lane));
+  rings_ = link_ ? link_->rings() : ring_memory_->ring(0);
   while (settings_.ring_bytes >> scale_ > 0xffff) ++scale_;
+}
+
+Result<void> ReceiverCore::start() {
+  if (!link_) return {};
+  return link_->lane().start(settings_.mac, secret_word(settings_, 2));
 }
 
 Connection* ReceiverCore::named(ConnectionId id) {
@@ -65,11 +73,11 @@ std::optional<StreamEvent> ReceiverCore::poll() {
 std::optional<StreamView> ReceiverCore::view(ConnectionId id) const {
   const Connection* const connection = named(id);
   if (connection == nullptr) return std::nullopt;
-  const std::uint8_t* const ring = rings_.ring(id.index) + (connection->consumed & (settings_.ring_bytes - 1));
+  const std::uint8_t* const bytes = ring(id.index) + (connection->consumed & (settings_.ring_bytes - 1));
   return StreamView{{address_of(connection->key.remote), connection->key.remote_port},
                     {address_of(connection->key.local), connection->key.local_port},
                     connection->state,
-                    {ring, connection->receive.next - connection->consumed},
+                    {bytes, connection->receive.next - connection->consumed},
                     connection->urgent_end,
                     connection->consumed};
 }
@@ -80,6 +88,7 @@ bool ReceiverCore::release(ConnectionId id, std::uint64_t bytes) {
   connection->consumed += bytes;
   ReceiveState& state = connection->receive;
   state.window_end = connection->consumed + settings_.ring_bytes;
+  tell_lane(*connection);
   if (connection->phase != Phase::established || state.end_reached) return true;
   // The peer is told when that at least doubles what it may send, and is worth a segment (RFC 9293, 3.8.6.2.2).
   const std::uint64_t left = connection->announced - std::min(connection->announced, state.next);
@@ -98,6 +107,7 @@ void ReceiverCore::close(ConnectionId id, Nanos now) {
   }
   if (!connection->receive.end_reached) return abort(id, now);
   connection->phase = Phase::last_ack;
+  change_lane(*connection);
   connection->receive.newest_acknowledgement = connection->send_next();
   connection->attempts = 0;
   connection->retransmit_at = Nanos{now.value + settings_.first_retransmission.value};
@@ -178,6 +188,7 @@ void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
   connection.timer_at = kNever;
   table_.unlink(connection);
   connection.phase = Phase::over;
+  change_lane(connection);
   connection.state = state;
   want_event(connection);
 }
@@ -185,6 +196,7 @@ void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
 void ReceiverCore::remove(Connection& connection) {
   if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
   if (connection.phase == Phase::syn_received) --half_open_;
+  change_lane(connection);
   table_.unlink(connection);
   table_.release(connection);
 }

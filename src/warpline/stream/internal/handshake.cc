@@ -19,8 +19,8 @@ bool ReceiverCore::listens_on(std::uint16_t port) const {
   return std::ranges::find(settings_.ports, port) != settings_.ports.end();
 }
 
-Disposition ReceiverCore::take_stranger(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
-                                        Nanos now) {
+ReceiverCore::Outcome ReceiverCore::take_stranger(const SegmentReading& segment, const SynOptions& offered,
+                                                  FrameRef frame, Nanos now) {
   if ((segment.flags & packet::kTcpRst) != 0) return Disposition::no_connection;
   if (!listens_on(segment.key.local_port)) {
     reset_stranger(segment, frame, now);
@@ -61,7 +61,7 @@ Disposition ReceiverCore::take_first_syn(const SegmentReading& segment, const Sy
   return Disposition::handled;
 }
 
-Disposition ReceiverCore::take_cookie(const SegmentReading& segment, FrameRef frame, Nanos now) {
+ReceiverCore::Outcome ReceiverCore::take_cookie(const SegmentReading& segment, FrameRef frame, Nanos now) {
   const std::uint32_t own_initial = segment.acknowledgement - 1;
   const std::uint32_t peer_initial = segment.sequence - 1;
   const auto agreed = cookies_.check(segment.key, peer_initial, own_initial, now);
@@ -75,8 +75,8 @@ Disposition ReceiverCore::take_cookie(const SegmentReading& segment, FrameRef fr
   return deliver(*connection, segment, frame, now);
 }
 
-Disposition ReceiverCore::take_syn_again(Connection& connection, const SegmentReading& segment,
-                                         const SynOptions& offered, FrameRef frame, Nanos now) {
+ReceiverCore::Outcome ReceiverCore::take_syn_again(Connection& connection, const SegmentReading& segment,
+                                                   const SynOptions& offered, FrameRef frame, Nanos now) {
   if (connection.phase != Phase::syn_received) {
     challenge(connection, now);  // RFC 5961, section 4
     return Disposition::blind_reset;
@@ -90,8 +90,8 @@ Disposition ReceiverCore::take_syn_again(Connection& connection, const SegmentRe
   return take_stranger(segment, offered, frame, now);
 }
 
-Disposition ReceiverCore::finish_handshake(Connection& connection, const SegmentReading& segment, FrameRef frame,
-                                           Nanos now) {
+ReceiverCore::Outcome ReceiverCore::finish_handshake(Connection& connection, const SegmentReading& segment,
+                                                     FrameRef frame, Nanos now) {
   const std::int64_t offset = offset_near(0, segment.sequence, connection.receive.initial);
   if (offset < 0 || offset >= static_cast<std::int64_t>(connection.receive.window_end)) {
     want_reply(connection);
@@ -127,6 +127,7 @@ void ReceiverCore::establish(Connection& connection, Nanos now) {
   connection.receive.oldest_acknowledgement = connection.initial + 1;
   connection.receive.newest_acknowledgement = connection.initial + 1;
   counters_.opened.add(1);
+  change_lane(connection);
   arm(connection, next_due(connection));
   want_event(connection);
 }

@@ -28,10 +28,11 @@ bool is_host(const ConnectionKey& key) {
 }  // namespace
 
 void ReceiverCore::receive(FrameRef frame, bool checksums_are_right, Nanos now) {
-  counters_.dispositions[static_cast<std::size_t>(take(frame, checksums_are_right, now))].add(1);
+  // Without a lane every frame has an outcome at once.
+  if (const Outcome outcome = take(frame, checksums_are_right, now)) count(*outcome);
 }
 
-Disposition ReceiverCore::take(FrameRef frame, bool checksums_are_right, Nanos now) {
+ReceiverCore::Outcome ReceiverCore::take(FrameRef frame, bool checksums_are_right, Nanos now) {
   if (frame.head_length() < packet::EthernetView::kHeaderLength) return Disposition::malformed;
   const packet::EthernetView ethernet(frame.data());
   const bool from_a_station = (ethernet.source()[0] & 1) == 0;
@@ -52,45 +53,64 @@ Disposition ReceiverCore::take(FrameRef frame, bool checksums_are_right, Nanos n
   return deliver(*connection, segment, frame, now);
 }
 
-Disposition ReceiverCore::deliver(Connection& connection, const SegmentReading& segment, FrameRef frame, Nanos now) {
+ReceiverCore::Outcome ReceiverCore::deliver(Connection& connection, const SegmentReading& segment, FrameRef frame,
+                                            Nanos now) {
+  if (is_the_lanes(connection)) {
+    connection.again_until = link_->next_again();
+    return std::nullopt;
+  }
   ReceiveState& state = connection.receive;
   if (is_forgotten(connection.last_heard, now)) state.timestamp = segment.timestamp;
-  const bool had_ended = state.end_reached;
-  const std::uint64_t had = state.next;
-  std::uint8_t* const ring = rings_.ring(table_.index_of(connection));
-  // Most segments are the next one. Of many connections the processor cannot guess where their bytes go.
-  prefetch_bytes<true>(ring + (state.next & (settings_.ring_bytes - 1)), std::min(segment.payload_length, kPrefetched));
+  const ReceiveState::Reach before = state.reach();
+  if (!link_) {
+    // Most segments are the next one. Of many connections the processor cannot guess where their bytes go.
+    std::uint8_t* const next = ring(table_.index_of(connection)) + (state.next & (settings_.ring_bytes - 1));
+    prefetch_bytes<true>(next, std::min(segment.payload_length, kPrefetched));
+  }
   BurstNotes notes;
   const Acceptance acceptance = take_segment(state, segment, notes);
+  // With a lane there are none: what comes here is of connections whose bytes have all come.
   for (std::uint32_t i = 0; i < acceptance.count; ++i) {
     const SegmentPiece& piece = acceptance.pieces[i];
-    std::uint8_t* const to = ring + (piece.offset & (settings_.ring_bytes - 1));
+    std::uint8_t* const to = ring(table_.index_of(connection)) + (piece.offset & (settings_.ring_bytes - 1));
     // The parser has seen that the payload lies in the frame.
     static_cast<void>(packet::gather(frame, segment.payload_offset + piece.skip, piece.length, to));
     counters_.bytes.add(piece.length);
   }
-  if (notes.challenges != 0) challenge(connection, now);
+  note(connection, notes, before, now, now);
+  if (notes.heard && connection.phase == Phase::last_ack && segment.acknowledgement == connection.send_next()) {
+    remove(connection);
+    return Disposition::handled;
+  }
+  return acceptance.disposition;
+}
+
+/// Does for a connection what its segments since `before` mean, the last of which came at `heard`.
+void ReceiverCore::note(Connection& connection, const BurstNotes& notes, const ReceiveState::Reach& before, Nanos heard,
+                        Nanos now) {
+  for (std::uint32_t i = 0; i < notes.challenges; ++i) challenge(connection, now);
   if (notes.touched) touch(connection);
-  if (!notes.heard) return acceptance.disposition;
-  connection.last_heard = now;
+  if (!notes.heard) return;
+  connection.last_heard = heard;
   connection.probes = 0;
   if (notes.urgent_end > connection.urgent_end) {
     connection.urgent_end = notes.urgent_end;
     want_event(connection);
   }
-  if (connection.phase == Phase::last_ack && segment.acknowledgement == connection.send_next()) {
-    remove(connection);
-    return Disposition::handled;
-  }
-  if (state.end_reached && !had_ended) {
+  const ReceiveState::Reach after = connection.receive.reach();
+  if (after.end_reached && !before.end_reached) {
     connection.state = ConnectionState::finished;
     counters_.finished.add(1);
   }
-  if (state.next != had || state.end_reached != had_ended) want_event(connection);
-  return acceptance.disposition;
+  if (after != before) want_event(connection);
 }
 
-Disposition ReceiverCore::take_reset(Connection& connection, const SegmentReading& segment, Nanos now) {
+ReceiverCore::Outcome ReceiverCore::take_reset(Connection& connection, const SegmentReading& segment, Nanos now) {
+  if (is_the_lanes(connection) && connection.again_until > link_->again_done()) {
+    // Segments before it are still on their way to the lane: where the stream stands shows behind them.
+    connection.again_until = link_->next_again();
+    return std::nullopt;
+  }
   const ReceiveState& state = connection.receive;
   const std::uint64_t expected = state.next + (state.end_reached ? 1 : 0);
   const std::int64_t offset = offset_near(state.next, segment.sequence, state.initial);
@@ -118,6 +138,14 @@ void ReceiverCore::touch(Connection& connection) {
 }
 
 void ReceiverCore::end_burst(Nanos now) {
+  if (link_) {
+    submit_burst(now);
+  } else {
+    acknowledge_touched(now);
+  }
+}
+
+void ReceiverCore::acknowledge_touched(Nanos now) {
   while (!touched_.empty()) {
     Connection& connection = table_[touched_.pop()];
     if (!connection.touched) continue;

@@ -14,6 +14,14 @@ struct ReceiveState {
   static constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
   static constexpr std::uint32_t kRecent = 4;
 
+  /// How far a stream has come.
+  struct Reach {
+    std::uint64_t next;
+    bool end_reached;
+    [[nodiscard]] constexpr bool operator==(const Reach&) const = default;
+  };
+  [[nodiscard]] constexpr Reach reach() const { return {next, end_reached}; }
+
   std::uint64_t next = 0;                    ///< first byte that is missing: all before it can be consumed
   std::uint64_t window_end = 0;              ///< behind the last byte that has a place; never moves back
   std::uint64_t end = kNoEnd;                ///< bytes of the whole stream, once a FIN told

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,17 +14,26 @@
 #include "warpline/stream/internal/connection_queue.h"
 #include "warpline/stream/internal/connection_table.h"
 #include "warpline/stream/internal/handshake_cookie.h"
+#include "warpline/stream/internal/lane_link.h"
 #include "warpline/stream/internal/segment_reading.h"
+#include "warpline/stream/internal/take_segment.h"
 #include "warpline/stream/ring_memory.h"
 #include "warpline/stream/stream_receiver.h"
 
 namespace warpline::stream {
 
 /// What a StreamReceiver is made of. A connection's segments go to receive.cc, its beginning to handshake.cc, its end
-/// and its timers to connection_life.cc, and what is sent is written by replies.cc.
+/// and its timers to connection_life.cc, and what is sent is written by replies.cc. With a lane, lane_bursts.cc hands
+/// frames to it and takes in what became of them: then a connection's ReceiveState here follows that of the lane from
+/// when the connection is established until it ends, or all its bytes came and it is closed.
 class ReceiverCore {
  public:
-  ReceiverCore(const ReceiverSettings& settings, RingMemory rings, Nanos now);
+  /// Has rings of its own or a lane, which has them.
+  ReceiverCore(const ReceiverSettings& settings, std::optional<RingMemory> rings, std::unique_ptr<SegmentLane> lane,
+               Nanos now);
+
+  /// Begins with the lane, if there is one.
+  [[nodiscard]] Result<void> start();
 
   void receive(FrameRef frame, bool checksums_are_right, Nanos now);
   void end_burst(Nanos now);
@@ -38,27 +48,54 @@ class ReceiverCore {
   [[nodiscard]] const ReceiverCounters& counters() const { return counters_; }
   [[nodiscard]] std::uint32_t connections() const { return table_.size(); }
 
+  [[nodiscard]] LaneLink* link() { return link_ ? &*link_ : nullptr; }
+  [[nodiscard]] const LaneLink* link() const { return link_ ? &*link_ : nullptr; }
+  bool collect(OtherFrames* others, Nanos now);
+
  private:
   using Phase = Connection::Phase;
+  /// What became of a frame; nothing yet, if the lane is to have it.
+  using Outcome = std::optional<Disposition>;
 
   static constexpr std::size_t kStrangerReplies = 256;
 
   // receive.cc
-  [[nodiscard]] Disposition take(FrameRef frame, bool checksums_are_right, Nanos now);
-  [[nodiscard]] Disposition deliver(Connection& connection, const SegmentReading& segment, FrameRef frame, Nanos now);
-  [[nodiscard]] Disposition take_reset(Connection& connection, const SegmentReading& segment, Nanos now);
+  [[nodiscard]] Outcome take(FrameRef frame, bool checksums_are_right, Nanos now);
+  [[nodiscard]] Outcome deliver(Connection& connection, const SegmentReading& segment, FrameRef frame, Nanos now);
+  [[nodiscard]] Outcome take_reset(Connection& connection, const SegmentReading& segment, Nanos now);
+  void note(Connection& connection, const BurstNotes& notes, const ReceiveState::Reach& before, Nanos heard, Nanos now);
   void touch(Connection& connection);
+  void acknowledge_touched(Nanos now);
+  void count(Disposition disposition) { counters_.dispositions[static_cast<std::size_t>(disposition)].add(1); }
+
+  // lane_bursts.cc
+  void submit_burst(Nanos now);
+  void take_burst(const LaneLink::DoneBurst& burst, OtherFrames* others, Nanos now);
+  void take_record(const ConnectionRecord& record, Nanos taken_at, Nanos now);
+  void take_left(const LaneLink::DoneBurst& burst, std::uint32_t i, OtherFrames* others, Nanos now);
+  [[nodiscard]] bool is_the_lanes(const Connection& connection) const {
+    return link_ && connection.phase == Phase::established;
+  }
+  void tell_lane(const Connection& connection) {
+    if (link_) link_->want_tell(table_.index_of(connection));
+  }
+  void change_lane(const Connection& connection) {
+    if (link_) link_->want_change(table_.index_of(connection));
+  }
+  [[nodiscard]] std::uint8_t* ring(std::uint32_t connection) const {
+    return rings_ + 2 * settings_.ring_bytes * connection;
+  }
 
   // handshake.cc
-  [[nodiscard]] Disposition take_stranger(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
-                                          Nanos now);
+  [[nodiscard]] Outcome take_stranger(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
+                                      Nanos now);
   [[nodiscard]] Disposition take_first_syn(const SegmentReading& segment, const SynOptions& offered, FrameRef frame,
                                            Nanos now);
-  [[nodiscard]] Disposition take_cookie(const SegmentReading& segment, FrameRef frame, Nanos now);
-  [[nodiscard]] Disposition take_syn_again(Connection& connection, const SegmentReading& segment,
-                                           const SynOptions& offered, FrameRef frame, Nanos now);
-  [[nodiscard]] Disposition finish_handshake(Connection& connection, const SegmentReading& segment, FrameRef frame,
-                                             Nanos now);
+  [[nodiscard]] Outcome take_cookie(const SegmentReading& segment, FrameRef frame, Nanos now);
+  [[nodiscard]] Outcome take_syn_again(Connection& connection, const SegmentReading& segment, const SynOptions& offered,
+                                       FrameRef frame, Nanos now);
+  [[nodiscard]] Outcome finish_handshake(Connection& connection, const SegmentReading& segment, FrameRef frame,
+                                         Nanos now);
   void set_up(Connection& connection, std::uint32_t peer_initial, std::uint32_t own_initial, const SynOptions& offered,
               FrameRef frame);
   void establish(Connection& connection, Nanos now);
@@ -87,8 +124,10 @@ class ReceiverCore {
   [[nodiscard]] std::uint32_t timestamp_at(Nanos now) const;
 
   ReceiverSettings settings_;
-  ConnectionKey station_;  ///< `local` is the address that is listened on
-  RingMemory rings_;
+  ConnectionKey station_;                  ///< `local` is the address that is listened on
+  std::optional<RingMemory> ring_memory_;  ///< none with a lane
+  std::optional<LaneLink> link_;
+  std::uint8_t* rings_;  ///< of connection i from 2 * ring_bytes * i on, each mapped twice; a lane's may be a GPU's
   HandshakeCookies cookies_;
   ConnectionTable<Connection> table_;
   PacingWheel<std::uint32_t> wheel_;

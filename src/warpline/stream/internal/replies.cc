@@ -167,6 +167,7 @@ packet::TcpFrame ReceiverCore::frame_of(Connection& connection, Nanos now) {
   if (state.timestamps) options.timestamps(timestamp_at(now), state.timestamp);
   if (connection.selective) write_blocks(state, options);
   state.acknowledged = state.next;
+  tell_lane(connection);
   state.acknowledge_now = false;
   state.duplicate = {};
   connection.acknowledge_at = kNever;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+
+#include "warpline/stream/internal/receiver_core.h"
+
+namespace warpline::stream {
+
+void ReceiverCore::submit_burst(Nanos now) {
+  // What the lane learns is how things stand when the burst leaves. So an order that is too late does no harm, and a
+  // connection that came and went in between is none.
+  link_->submit(
+      now,
+      [this](std::uint32_t index, ConnectionChange& change) {
+        const Connection& connection = table_[index];
+        const ReceiveState& state = connection.receive;
+        change = {.connection = index,
+                  .generation = connection.generation,
+                  .add = is_the_lanes(connection),
+                  .timestamps = state.timestamps,
+                  .initial = state.initial,
+                  .acknowledgement = state.newest_acknowledgement,
+                  .timestamp = state.timestamp,
+                  .window_end = state.window_end,
+                  .last_heard = connection.last_heard,
+                  .key = connection.key};
+      },
+      [this](std::uint32_t index, WindowTell& tell) {
+        const Connection& connection = table_[index];
+        if (!is_the_lanes(connection)) return false;
+        tell = {index, connection.generation, connection.receive.window_end, connection.receive.acknowledged};
+        return true;
+      });
+}
+
+bool ReceiverCore::collect(OtherFrames* others, Nanos now) {
+  bool any = false;
+  while (link_->is_done()) {
+    take_burst(link_->begin_oldest(), others, now);
+    link_->end_oldest();
+    any = true;
+  }
+  if (any) acknowledge_touched(now);
+  return any;
+}
+
+/// What became of segments first, then the frames that are the host's: a reset behind bytes finds them there.
+void ReceiverCore::take_burst(const LaneLink::DoneBurst& burst, OtherFrames* others, Nanos now) {
+  const BurstResult& result = *burst.slot.result;
+  for (std::size_t i = 0; i < kDispositions; ++i) {
+    if (result.dispositions[i] != 0) counters_.dispositions[i].add(result.dispositions[i]);
+  }
+  counters_.bytes.add(result.bytes);
+  const std::uint32_t records = std::min(result.records, burst.count);
+  for (std::uint32_t i = 0; i < records; ++i) take_record(burst.slot.records[i], burst.slot.order->now, now);
+  for (std::uint32_t i = 0; i < burst.count; ++i) {
+    const std::uint8_t outcome = burst.slot.outcomes[i];
+    if (outcome == kForHost) [[unlikely]] {
+      take_left(burst, i, others, now);
+    } else if (outcome != kGoesOn) {
+      link_->give_back(burst.tokens[i]);
+    }
+  }
+}
+
+void ReceiverCore::take_record(const ConnectionRecord& record, Nanos taken_at, Nanos now) {
+  if (record.connection >= table_.capacity()) return;
+  Connection& connection = table_[record.connection];
+  // The lane may have taken segments of a connection that has ended here meanwhile, and of the one before it.
+  const bool known = connection.generation == record.generation &&
+                     (connection.phase == Phase::established || connection.phase == Phase::last_ack);
+  if (!known) return;
+  ReceiveState& state = connection.receive;
+  const ReceiveState& lanes = record.state;
+  const ReceiveState::Reach before = state.reach();
+  // What acknowledgements and windows the peer was told of is known here; what came, there.
+  state.next = lanes.next;
+  state.end = lanes.end;
+  state.end_reached = lanes.end_reached;
+  state.timestamp = lanes.timestamp;
+  state.largest = lanes.largest;
+  state.acknowledge_now |= lanes.acknowledge_now;
+  if (state.duplicate.empty()) state.duplicate = lanes.duplicate;
+  std::copy(std::begin(lanes.recent), std::end(lanes.recent), std::begin(state.recent));
+  std::memcpy(static_cast<void*>(&state.ranges), &lanes.ranges, ReceivedRanges::bytes(lanes.ranges.count()));
+  note(connection, record.notes, before, taken_at, now);
+}
+
+void ReceiverCore::take_left(const LaneLink::DoneBurst& burst, std::uint32_t i, OtherFrames* others, Nanos now) {
+  const FrameRef frame = frame_at(burst.slot.segments + i);
+  void* const token = burst.tokens[i];
+  if (others != nullptr && others->take(frame, token)) return;
+  if (const Outcome outcome = take(frame, LaneLink::checksums_right(burst.slot, i), now)) {
+    count(*outcome);
+    link_->give_back(token);
+  } else {
+    link_->add_again(i);
+  }
+}
+
+}  // namespace warpline::stream

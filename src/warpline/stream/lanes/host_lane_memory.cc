@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/stream/lanes/host_lane_memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace warpline::stream {
+namespace {
+
+constexpr std::align_val_t kAlignment{256};
+
+}  // namespace
+
+void HostLaneMemory::Free::operator()(std::byte* bytes) const { ::operator delete(bytes, kAlignment); }
+
+HostLaneMemory::Block HostLaneMemory::zeroed(std::size_t bytes) {
+  Block block(static_cast<std::byte*>(::operator new(bytes, kAlignment)));
+  std::memset(block.get(), 0, bytes);
+  return block;
+}
+
+Result<HostLaneMemory> HostLaneMemory::create(const LaneShape& shape, bool populate) {
+  WARPLINE_TRY(RingMemory rings, RingMemory::create(shape.connections, shape.ring_bytes, populate));
+  return HostLaneMemory(shape, std::move(rings));
+}
+
+HostLaneMemory::HostLaneMemory(const LaneShape& shape, RingMemory rings)
+    : shared_(zeroed(LaneLayout(shape).shared_bytes())),
+      own_(zeroed(LaneLayout(shape).own_bytes())),
+      rings_(std::move(rings)),
+      view_(LaneLayout(shape).view(shared_.get(), own_.get(), rings_.ring(0), {}, 0)) {
+  std::fill_n(view_.places, places_of(shape), KeyPlaces::kNone);
+}
+
+}  // namespace warpline::stream

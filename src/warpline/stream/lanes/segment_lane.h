@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "warpline/base/address.h"
+#include "warpline/base/result.h"
+#include "warpline/stream/lanes/lane_shape.h"
+#include "warpline/stream/receiver_settings.h"
+
+namespace warpline::stream {
+
+struct LaneView;
+
+/// A lane takes the segments of a StreamReceiver's connections into rings of its own: a burst at a time, in their
+/// order, beside the receiver's thread. It may be a thread of the host or a CTA of a GPU. What is said in memory that
+/// both reach is in internal/lane_layout.h. The receiver owns it and makes all calls, on its thread.
+class SegmentLane {
+ public:
+  SegmentLane() = default;
+  SegmentLane(const SegmentLane&) = delete;
+  SegmentLane& operator=(const SegmentLane&) = delete;
+  virtual ~SegmentLane() = default;
+
+  /// Returns its memory, the same for as long as it lives. Its rings need not be where the CPU reaches.
+  [[nodiscard]] virtual const LaneView& view() const = 0;
+  /// Begins to take bursts, from the first on, of frames for this MAC address. `secret` is of the hash by which it
+  /// finds connections. Once. Errors: environment, if there is no thread or kernel to be had.
+  [[nodiscard]] virtual Result<void> start(const MacAddress& mac, std::uint64_t secret) = 0;
+  /// Sees to it that the burst is taken, whose ready word has been stored. Does not wait.
+  virtual void submit(std::uint64_t sequence) = 0;
+  /// Returns why no burst is taken any more, if so.
+  [[nodiscard]] virtual std::optional<Error> failure() = 0;
+  /// Ends behind the bursts that are ready: when it returns, frames and rings are touched no more. Waits for that.
+  virtual void stop() = 0;
+};
+
+/// Returns the shape of a lane for a receiver with these settings: bursts of up to `burst` descriptors, `slots` of them
+/// at once, a power of two.
+[[nodiscard]] constexpr LaneShape lane_shape(const ReceiverSettings& settings, std::uint32_t burst = 256,
+                                             std::uint32_t slots = 8) {
+  return {.connections = settings.connections,
+          .burst = burst,
+          .slots = slots,
+          .changes = settings.connections,
+          .ring_bytes = settings.ring_bytes};
+}
+
+}  // namespace warpline::stream
