@@ -106,7 +106,7 @@ class StreamRun : RunFrame {
     WARPLINE_CHECK(
         start_eal({port.spec}, stream_port::StreamPort::memory(port, config_.pool, config_.stream.pipelines)));
     WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now(), std::nullopt,
-                                                      config_.stream.pipelines));
+                                                      config_.stream.pipelines, config_.stream.vlan));
     announce(ports());
     return {};
   }

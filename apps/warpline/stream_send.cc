@@ -72,7 +72,8 @@ class SendRun : RunFrame {
     WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), 1)));
     WARPLINE_TRY(const stream::SenderSettings settings, sender_settings(config_.stream));
     WARPLINE_CHECK(start_eal({port.spec}, stream_port::SendPort::memory(port, config_.pool)));
-    WARPLINE_TRY(port_, stream_port::SendPort::open(port, config_.pool, settings, source_, next_hop_, clock_.now()));
+    WARPLINE_TRY(port_, stream_port::SendPort::open(port, config_.pool, settings, source_, next_hop_, clock_.now(),
+                                                    std::nullopt, config_.stream.vlan));
     announce(ports());
     return {};
   }

@@ -40,6 +40,8 @@ struct WireCase {
   std::uint32_t connections = 1;
   std::uint64_t bytes = 0;
   std::uint16_t mtu = 1500;
+  std::uint16_t queues = 1;  ///< of the receiver
+  std::uint16_t vlan = 0;
 };
 
 class SendPorts : public testing::TestWithParam<WireCase> {
@@ -64,7 +66,8 @@ class SendPorts : public testing::TestWithParam<WireCase> {
     sender.connections = c.connections;
     sender.window_bytes = 256 << 10;
     sender.secret[0] = 1;
-    auto near = stream_port::SendPort::open(settings[0], {.cache = 32}, sender, source_, kReceiver, now_, adopted[0]);
+    auto near =
+        stream_port::SendPort::open(settings[0], {.cache = 32}, sender, source_, kReceiver, now_, adopted[0], c.vlan);
     ASSERT_TRUE(near.ok()) << near.error().message();
     near_ = std::move(near).value();
     stream::ReceiverSettings receiver;
@@ -72,7 +75,7 @@ class SendPorts : public testing::TestWithParam<WireCase> {
     receiver.connections = receiver.half_open = 2 * c.connections;
     receiver.ring_bytes = 256 << 10;
     receiver.secret[0] = 2;
-    auto far = stream_port::StreamPort::open(settings[1], {.cache = 32}, receiver, now_, adopted[1]);
+    auto far = stream_port::StreamPort::open(settings[1], {.cache = 32}, receiver, now_, adopted[1], c.queues, c.vlan);
     ASSERT_TRUE(far.ok()) << far.error().message();
     far_ = std::move(far).value();
   }
@@ -100,8 +103,7 @@ class SendPorts : public testing::TestWithParam<WireCase> {
     }
   }
 
-  void consume() {
-    stream::StreamReceiver& receiver = far_->queue().receiver();
+  void consume(stream::StreamReceiver& receiver) {
     while (const auto event = receiver.poll()) {
       const auto view = receiver.view(event->connection);
       ASSERT_EQ(source_.payload.matching(view->peer.port, view->begin, view->bytes), view->bytes.size());
@@ -122,7 +124,13 @@ TEST_P(SendPorts, BringEveryByteOverTheWire) {
   const WireCase& c = GetParam();
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   std::uint32_t finished = 0;
-  while (finished < c.connections || far_->queue().receiver().connections() != 0) {
+  const auto receiving = [&] {
+    for (std::size_t i = 0; i < far_->queues(); ++i) {
+      if (far_->queue(i).receiver().connections() != 0) return true;
+    }
+    return false;
+  };
+  while (finished < c.connections || receiving()) {
     // Time passes faster than it does, so that timers do not keep the test waiting.
     now_.value += 20'000;
     near_->queue().receive(now_);
@@ -132,10 +140,12 @@ TEST_P(SendPorts, BringEveryByteOverTheWire) {
       if (event->state == stream::SendState::finished) ++finished;
     }
     near_->queue().send(now_);
-    far_->queue().receive(now_);
-    consume();
-    if (HasFatalFailure()) return;
-    far_->queue().send(now_);
+    for (std::size_t i = 0; i < far_->queues(); ++i) {
+      far_->queue(i).receive(now_);
+      consume(far_->queue(i).receiver());
+      if (HasFatalFailure()) return;
+      far_->queue(i).send(now_);
+    }
     ASSERT_LT(std::chrono::steady_clock::now(), give_up);
   }
   EXPECT_EQ(received_, c.connections * c.bytes);
@@ -144,6 +154,9 @@ TEST_P(SendPorts, BringEveryByteOverTheWire) {
       frames.answered.get() + frames.not_answered.get() + frames.neighbours.get() + frames.too_many_pieces.get();
   for (const Counter& count : near_->queue().sender().counters().dispositions) accounted += count.get();
   EXPECT_EQ(frames.received.get(), accounted);
+  for (std::size_t i = 0; i < far_->queues(); ++i) {
+    EXPECT_GT(far_->queue(i).receiver().counters().opened.get(), 0U) << "queue " << i;
+  }
   if (!c.faults.empty()) {
     EXPECT_GT(near_->queue().sender().counters().retransmitted.get(), 0U);
   }
@@ -161,7 +174,15 @@ INSTANTIATE_TEST_SUITE_P(
                  .vnic = true,
                  .faults = ",loss=0.01,reorder=0.02,duplicate=0.01,corrupt=0.01,seed=2",
                  .connections = 10,
-                 .bytes = 300'000}),
+                 .bytes = 300'000},
+        WireCase{.name = "EverythingAndTwoQueues",
+                 .vnic = true,
+                 .faults = ",loss=0.01,reorder=0.02,duplicate=0.01,corrupt=0.01,seed=3",
+                 .connections = 40,
+                 .bytes = 100'000,
+                 .queues = 2},
+        WireCase{.name = "RingsInAVlan", .bytes = 500'000, .vlan = 7},
+        WireCase{.name = "VnicInAVlanWithLongFrames", .vnic = true, .bytes = 500'000, .mtu = 9000, .vlan = 4094}),
     [](const auto& wire) { return wire.param.name; });
 
 TEST(SendPort, RefusesWhatItCannotSendBy) {

@@ -78,7 +78,8 @@ class StreamPorts : public testing::Test {
   void TearDown() override {
     for (std::uint16_t i = 0; i < kQueues; ++i) {
       const stream_port::StreamQueueCounters& frames = ours_->queue(i).counters();
-      std::uint64_t accounted = frames.answered.get() + frames.not_answered.get() + frames.too_many_pieces.get();
+      std::uint64_t accounted =
+          frames.answered.get() + frames.not_answered.get() + frames.too_many_pieces.get() + frames.other_vlan.get();
       for (const Counter& count : ours_->queue(i).receiver().counters().dispositions) accounted += count.get();
       EXPECT_EQ(frames.received.get(), accounted);
       take(i);
@@ -186,6 +187,34 @@ TEST_F(StreamPorts, AnswersNeighboursAndReceivesAConnection) {
   EXPECT_EQ(tcp_of(replies[0]).acknowledgement, 106U);
   EXPECT_EQ(ours_->queue().counters().answered.get(), 1U);
   EXPECT_EQ(ours_->queue().counters().sent.get(), 3U);
+}
+
+TEST_F(StreamPorts, DropsFramesOfOtherVlansByName) {
+  const auto tagged = [](std::uint16_t control, std::uint16_t type = packet::kEtherTypeVlan) {
+    RawFrame frame = arp_request();
+    const RawFrame tag = {static_cast<std::uint8_t>(type >> 8), static_cast<std::uint8_t>(type),
+                          static_cast<std::uint8_t>(control >> 8), static_cast<std::uint8_t>(control)};
+    frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+    return frame;
+  };
+  give(tagged(7));
+  give(tagged(0x6007));
+  give(tagged(0, packet::kEtherTypeService));
+  RawFrame nested = tagged(0);
+  nested.insert(nested.begin() + 12, {0x81, 0, 0, 0});
+  give(nested);
+  RawFrame cut = tagged(0);
+  cut.resize(15);
+  give(cut);
+  turn();
+  EXPECT_EQ(ours_->queue().counters().other_vlan.get(), 5U);
+  EXPECT_TRUE(take().empty());
+  // Of priority alone: it is in no VLAN, and neither is the answer.
+  give(tagged(0x6000));
+  turn();
+  const std::vector<RawFrame> answers = take();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(packet::EthernetView(answers[0].data()).ether_type(), packet::kEtherTypeArp);
 }
 
 TEST_F(StreamPorts, EachQueueHasConnectionsOfItsOwn) {

@@ -2,6 +2,7 @@
 """A peer of TCP that is whatever a test makes of it: it writes its segments itself, right or wrong, onto a veth pair."""
 
 import ipaddress
+import socket
 import struct
 import time
 
@@ -10,6 +11,9 @@ from support import frames
 FIN, SYN, RST, PSH, ACK, URG = 1, 2, 4, 8, 16, 32
 NOP, MSS, SCALE, SACK_PERMITTED, SACK = 1, 2, 3, 4, 5
 MASK = (1 << 32) - 1
+# linux/if_packet.h: the kernel takes a tag off what it receives, and tells of it beside.
+SOL_PACKET, PACKET_AUXDATA, TP_STATUS_VLAN_VALID = 263, 8, 1 << 4
+AUXDATA = struct.Struct("=IIIHHHH")
 
 
 def options(mss=None, scale=None, selective=False, blocks=()):
@@ -49,6 +53,7 @@ class RawPeer:
         self.address, self.program = address, program
         self.tag = b"" if vlan is None else struct.pack("!HH", frames.ETHERTYPE_VLAN, vlan)
         self.socket = space.packet_socket(interface, timeout=30)
+        self.socket.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
         self.program_mac = None
 
     def close(self):
@@ -65,9 +70,19 @@ class RawPeer:
         while self.program_mac is None:
             self.take()
 
+    def frame(self):
+        """The next frame, as it was on the wire."""
+        frame, ancillary, _, _ = self.socket.recvmsg(65535, socket.CMSG_SPACE(AUXDATA.size))
+        for level, kind, data in ancillary:
+            if (level, kind) == (SOL_PACKET, PACKET_AUXDATA):
+                status, _, _, _, _, control, _ = AUXDATA.unpack_from(data)
+                if status & TP_STATUS_VLAN_VALID:
+                    return frame[:12] + struct.pack("!HH", frames.ETHERTYPE_VLAN, control) + frame[12:]
+        return frame
+
     def take(self):
         """The next segment; None for what is none. Neighbours are told and remembered on the way."""
-        frame = self.socket.recv(65535)
+        frame = self.frame()
         if frame[6:12] == self.mac or frame[12 : 12 + len(self.tag)] != self.tag:
             return None
         at = 12 + len(self.tag)

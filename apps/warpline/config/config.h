@@ -73,6 +73,7 @@ struct StreamConfig {
   std::uint32_t connections = 64;          ///< at once
   std::uint64_t ring = 4U << 20;           ///< bytes that wait for the consumer, of each connection: its largest window
   std::uint16_t pipelines = 1;             ///< queues of the port, each with a core and connections of its own
+  std::uint16_t vlan = 0;                  ///< ID of the VLAN of all that comes and goes; 0: untagged
   bool populate = false;                   ///< take the memory of all rings at the start
   std::optional<IpAddress> gateway{};      ///< send: for a receiver that is not on the port's link
   std::uint64_t bytes = 0;                 ///< send: of each connection; 0: until the end

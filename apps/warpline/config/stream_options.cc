@@ -56,6 +56,9 @@ void add_stream_options(std::vector<Option>& table) {
   option("pipelines", Arity::single, "N", "queue pairs of the port, each with a core and connections of its own",
          count<Config>(of(&StreamConfig::pipelines), 1, 256), 'p');
 
+  roles = {Role::receive, Role::proxy, Role::send};
+  option("vlan", Arity::single, "ID", "VLAN of the port; 0: untagged", count<Config>(of(&StreamConfig::vlan), 0, 4094));
+
   roles = {Role::receive};
   option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",
          text<Config>(of(&StreamConfig::output)));

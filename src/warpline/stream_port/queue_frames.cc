@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include <rte_ether.h>
-
 namespace warpline::stream_port {
 namespace {
 
@@ -13,20 +11,43 @@ constexpr std::uint32_t kLeastFrame = RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN;  //
 }  // namespace
 
 void QueueFrames::keep_answer(rte_mbuf* mbuf) {
-  if (unsent_end_ == unsent_.size()) {
+  if (unsent_end_ == unsent_.size() || rte_pktmbuf_headroom(mbuf) < packet::VlanView::kHeaderLength) {
     counters_.not_answered.add(1);
     rte_pktmbuf_free(mbuf);
     return;
   }
   mbuf->ol_flags = 0;
+  put_tag_on(mbuf);
   unsent_[unsent_end_++] = mbuf;
   counters_.answered.add(1);
+}
+
+/// A tag whose VLAN is 0 says of priority alone (IEEE 802.1Q, 6.9).
+bool QueueFrames::take_tag_off(rte_mbuf* mbuf, bool stripped) const {
+  constexpr std::uint16_t kVlanId = 0xfff;
+  constexpr std::uint32_t kTagged = packet::EthernetView::kHeaderLength + packet::VlanView::kHeaderLength;
+  const bool tagged = stripped || (mbuf->data_len >= kTagged && rte_vlan_strip(mbuf) == 0);
+  return (tagged ? mbuf->vlan_tci & kVlanId : 0) == vlan_ && !has_tag(mbuf);
+}
+
+/// The frame begins behind as many bytes of headroom at least.
+void QueueFrames::put_tag_on(rte_mbuf* mbuf) const {
+  if (vlan_ == 0) return;
+  constexpr std::uint32_t kAddresses = 2 * RTE_ETHER_ADDR_LEN;
+  mbuf->data_off -= packet::VlanView::kHeaderLength;
+  mbuf->data_len += packet::VlanView::kHeaderLength;
+  mbuf->pkt_len += packet::VlanView::kHeaderLength;
+  auto* const frame = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+  std::memmove(frame, frame + packet::VlanView::kHeaderLength, kAddresses);
+  packet::store_be16(frame + kAddresses, packet::kEtherTypeVlan);
+  packet::store_be16(frame + kAddresses + 2, vlan_);
 }
 
 void QueueFrames::append(rte_mbuf* mbuf, std::uint32_t length) {
   if (length < kLeastFrame) std::memset(rte_pktmbuf_mtod(mbuf, std::uint8_t*) + length, 0, kLeastFrame - length);
   mbuf->pkt_len = std::max(length, kLeastFrame);
   mbuf->data_len = static_cast<std::uint16_t>(mbuf->pkt_len);
+  put_tag_on(mbuf);
   unsent_[unsent_end_++] = mbuf;
 }
 

@@ -8,12 +8,15 @@
 #include <utility>
 
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
 #include "warpline/base/frame.h"
 #include "warpline/base/statistics/counter.h"
 #include "warpline/memory/mbuf_frame.h"
+#include "warpline/packet/headers/ethernet.h"
+#include "warpline/packet/headers/vlan.h"
 #include "warpline/packet/responder.h"
 #include "warpline/port/port_queue.h"
 
@@ -26,6 +29,7 @@ struct FrameCounters {
   Counter answered;         ///< asked by ARP, neighbour discovery or echo, and turned into their answers
   Counter not_answered;     ///< asked likewise, while the device took no more frames
   Counter too_many_pieces;  ///< came in more pieces than are looked at
+  Counter other_vlan;       ///< came in another VLAN than the queue's, or untagged where that has one
   Counter sent;             ///< that the device took: those of connections, answers and questions
   Counter sent_bytes;       ///< of these, without FCS
   Counter no_mbuf;          ///< turns that ended since no buffer was left for a frame
@@ -40,10 +44,12 @@ class QueueFrames {
   /// Frames that a queue has in hand beside those in the device's rings: a burst, what waits, and one to write.
   static constexpr std::uint32_t kInHand = 4 * kBurst;
 
-  /// `pool` is where frames to be written come from; `responder` answers for the port. The queue's owner has the
-  /// counters.
-  QueueFrames(port::PortQueue place, rte_mempool* pool, const packet::Responder& responder, FrameCounters& counters)
-      : place_(place), pool_(pool), responder_(responder), counters_(counters) {}
+  /// `pool` is where frames to be written come from; `responder` answers for the port. Frames of the VLAN `vlan` alone
+  /// are taken, and all that are sent have its tag; 0: those that have no VLAN. Nobody above sees tags. The queue's
+  /// owner has the counters.
+  QueueFrames(port::PortQueue place, rte_mempool* pool, const packet::Responder& responder, std::uint16_t vlan,
+              FrameCounters& counters)
+      : place_(place), pool_(pool), responder_(responder), vlan_(vlan), counters_(counters) {}
   QueueFrames(const QueueFrames&) = delete;
   QueueFrames& operator=(const QueueFrames&) = delete;
   ~QueueFrames() { close(); }
@@ -60,6 +66,11 @@ class QueueFrames {
       if (i + ahead < count) rte_prefetch0(rte_pktmbuf_mtod(burst[i + ahead], void*));
       rte_mbuf* const mbuf = burst[i];
       counters_.received_bytes.add(mbuf->pkt_len);
+      if (!take_tag(mbuf)) [[unlikely]] {
+        counters_.other_vlan.add(1);
+        rte_pktmbuf_free(mbuf);
+        continue;
+      }
       Segment segments[kMaxSegments];
       if (memory::segments_of(mbuf, segments) == 0) [[unlikely]] {
         counters_.too_many_pieces.add(1);
@@ -108,12 +119,27 @@ class QueueFrames {
  private:
   static constexpr std::uint16_t kFramesAhead = 4;  ///< whose headers are fetched early
 
+  /// Takes the tag off, unless the device has or there is none. False if the frame is of another VLAN, or has a tag
+  /// within that one.
+  [[nodiscard]] bool take_tag(rte_mbuf* mbuf) const {
+    const bool stripped = (mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
+    if (!stripped && vlan_ == 0 && !has_tag(mbuf)) [[likely]]
+      return true;
+    return take_tag_off(mbuf, stripped);
+  }
+  [[nodiscard]] static bool has_tag(const rte_mbuf* mbuf) {
+    return mbuf->data_len >= sizeof(rte_ether_hdr) &&
+           packet::is_vlan(packet::EthernetView(rte_pktmbuf_mtod(mbuf, const std::uint8_t*)).ether_type());
+  }
+  [[nodiscard]] bool take_tag_off(rte_mbuf* mbuf, bool stripped) const;
+  void put_tag_on(rte_mbuf* mbuf) const;
   void keep_answer(rte_mbuf* mbuf);
   void append(rte_mbuf* mbuf, std::uint32_t length);
 
   port::PortQueue place_;
   rte_mempool* pool_;
   packet::Responder responder_;
+  std::uint16_t vlan_;  ///< ID, 0: none
   FrameCounters& counters_;
   rte_mbuf* spare_ = nullptr;                 ///< the buffer that the next frame is written into
   std::array<rte_mbuf*, 2 * kBurst> unsent_;  ///< those before unsent_end_: that the device has not taken yet

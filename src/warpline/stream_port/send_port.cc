@@ -32,7 +32,7 @@ Result<void> check_sending(const port::PortSettings& port, const memory::PoolSet
 Result<std::unique_ptr<SendPort>> SendPort::open(const port::PortSettings& port, const memory::PoolSettings& pool,
                                                  stream::SenderSettings sender, const stream::PayloadSource& source,
                                                  const IpAddress& next_hop, Nanos now,
-                                                 std::optional<std::uint16_t> adopted) {
+                                                 std::optional<std::uint16_t> adopted, std::uint16_t vlan) {
   WARPLINE_CHECK(check_sending(port, pool, next_hop));
   WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, 1, "sender", adopted));
   std::unique_ptr<SendPort> opened(new SendPort(std::move(device)));
@@ -43,7 +43,7 @@ Result<std::unique_ptr<SendPort>> SendPort::open(const port::PortSettings& port,
   WARPLINE_TRY(stream::StreamSender streams, stream::StreamSender::create(sender, source, now));
   opened->queue_ =
       std::make_unique<SendQueue>(port::PortQueue{opened->port().id(), 0}, opened->device_.pool(), std::move(streams),
-                                  route::RouterPort{sender.mac, sender.mtu, {own}}, next_hop);
+                                  route::RouterPort{sender.mac, sender.mtu, {own}}, next_hop, vlan);
   WARPLINE_CHECK(opened->device_.start());
   return opened;
 }

@@ -26,14 +26,13 @@ class SendPort {
   }
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is sent from
   /// and answered for, to a `next_hop` on its link; what `sender` says of MAC address, address and MTU is the port's.
-  /// `source` outlives the port, and `now` is of the clock that the queue's calls are given. Errors: usage, for
-  /// settings that make no sense; environment, for what the machine lacks.
-  [[nodiscard]] static Result<std::unique_ptr<SendPort>> open(const port::PortSettings& port,
-                                                              const memory::PoolSettings& pool,
-                                                              stream::SenderSettings sender,
-                                                              const stream::PayloadSource& source,
-                                                              const IpAddress& next_hop, Nanos now,
-                                                              std::optional<std::uint16_t> adopted = {});
+  /// `source` outlives the port, and `now` is of the clock that the queue's calls are given. `vlan`: the VLAN of all
+  /// that comes and goes; 0: frames have no tag. Errors: usage, for settings that make no sense; environment, for what
+  /// the machine lacks.
+  [[nodiscard]] static Result<std::unique_ptr<SendPort>> open(
+      const port::PortSettings& port, const memory::PoolSettings& pool, stream::SenderSettings sender,
+      const stream::PayloadSource& source, const IpAddress& next_hop, Nanos now,
+      std::optional<std::uint16_t> adopted = {}, std::uint16_t vlan = 0);
   ~SendPort() { close(); }
 
   [[nodiscard]] SendQueue& queue() { return *queue_; }  ///< the port owns it

@@ -10,11 +10,11 @@
 namespace warpline::stream_port {
 
 SendQueue::SendQueue(port::PortQueue place, rte_mempool* pool, stream::StreamSender sender,
-                     const route::RouterPort& self, const IpAddress& next_hop)
+                     const route::RouterPort& self, const IpAddress& next_hop, std::uint16_t vlan)
     : sender_(std::move(sender)),
       self_(self),
       next_hop_(next_hop),
-      frames_(place, pool, packet::Responder(self.mac, self.addresses.front()), counters_) {}
+      frames_(place, pool, packet::Responder(self.mac, self.addresses.front()), vlan, counters_) {}
 
 bool SendQueue::receive(Nanos now) {
   const std::uint16_t count = frames_.receive([&](FrameRef frame, rte_mbuf* mbuf) {

@@ -12,7 +12,7 @@
 namespace warpline::stream_port {
 
 /// What a SendQueue counts, in frames. Its thread writes, any thread reads. Every frame received is answered, not
-/// answered, a neighbour's, in too many pieces, or counted by the StreamSender under its disposition.
+/// answered, a neighbour's, in too many pieces, of another VLAN, or counted by the StreamSender under its disposition.
 struct SendQueueCounters : FrameCounters {
   Counter neighbours;  ///< told where a neighbour is
   Counter asked;       ///< questions for the next hop among those sent
@@ -24,9 +24,9 @@ struct SendQueueCounters : FrameCounters {
 class SendQueue {
  public:
   /// `pool` is where frames to be sent come from, with room for StreamSender::frame_bytes() in each buffer; `self` is
-  /// the port, whose first address is the sender's, and `next_hop` a neighbour on its link.
+  /// the port, whose first address is the sender's, and `next_hop` a neighbour on its link. `vlan`: as of QueueFrames.
   SendQueue(port::PortQueue place, rte_mempool* pool, stream::StreamSender sender, const route::RouterPort& self,
-            const IpAddress& next_hop);
+            const IpAddress& next_hop, std::uint16_t vlan = 0);
 
   /// Takes a burst from the device, and has done what is due. True if there was a frame.
   bool receive(Nanos now);

@@ -26,7 +26,8 @@ Result<void> check_listening(const port::PortSettings& port, const memory::PoolS
 
 Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& port, const memory::PoolSettings& pool,
                                                      stream::ReceiverSettings receiver, Nanos now,
-                                                     std::optional<std::uint16_t> adopted, std::uint16_t queues) {
+                                                     std::optional<std::uint16_t> adopted, std::uint16_t queues,
+                                                     std::uint16_t vlan) {
   WARPLINE_CHECK(check_listening(port, pool));
   WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, queues, "stream", adopted));
   std::unique_ptr<StreamPort> opened(new StreamPort(std::move(device)));
@@ -37,9 +38,9 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& p
     const runtime::SetupStep step("mapping the rings of connections");
     for (std::uint16_t i = 0; i < queues; ++i) {
       WARPLINE_TRY(stream::StreamReceiver streams, stream::StreamReceiver::create(receiver, now));
-      opened->queues_.push_back(std::make_unique<StreamQueue>(port::PortQueue{opened->port().id(), i}, opened->pool(),
-                                                              std::move(streams),
-                                                              packet::Responder(receiver.mac, port.addresses.front())));
+      opened->queues_.push_back(
+          std::make_unique<StreamQueue>(port::PortQueue{opened->port().id(), i}, opened->pool(), std::move(streams),
+                                        packet::Responder(receiver.mac, port.addresses.front()), vlan));
     }
   }
   WARPLINE_CHECK(opened->device_.start());

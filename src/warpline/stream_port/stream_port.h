@@ -29,13 +29,13 @@ class StreamPort {
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is listened on
   /// and answered for; what `receiver` says of MAC address, address and MTU is the port's. `now` is of the clock that
   /// the queues' calls are given. Each queue has as many connections and half-open ones as `receiver` says.
-  /// Errors: usage, for settings that make no sense or more queues than the device has; environment, for what the
-  /// machine lacks.
+  /// `vlan`: the VLAN of all that comes and goes; 0: frames have no tag. Errors: usage, for settings that make no sense
+  /// or more queues than the device has; environment, for what the machine lacks.
   [[nodiscard]] static Result<std::unique_ptr<StreamPort>> open(const port::PortSettings& port,
                                                                 const memory::PoolSettings& pool,
                                                                 stream::ReceiverSettings receiver, Nanos now,
                                                                 std::optional<std::uint16_t> adopted = {},
-                                                                std::uint16_t queues = 1);
+                                                                std::uint16_t queues = 1, std::uint16_t vlan = 0);
   ~StreamPort() { close(); }
 
   [[nodiscard]] StreamQueue& queue(std::size_t i = 0) { return *queues_[i]; }  ///< the port owns it

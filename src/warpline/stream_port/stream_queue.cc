@@ -8,8 +8,8 @@
 namespace warpline::stream_port {
 
 StreamQueue::StreamQueue(port::PortQueue place, rte_mempool* pool, stream::StreamReceiver receiver,
-                         const packet::Responder& responder)
-    : receiver_(std::move(receiver)), frames_(place, pool, responder, counters_) {}
+                         const packet::Responder& responder, std::uint16_t vlan)
+    : receiver_(std::move(receiver)), frames_(place, pool, responder, vlan, counters_) {}
 
 bool StreamQueue::receive(Nanos now) {
   const std::uint16_t count = frames_.receive([&](FrameRef frame, rte_mbuf* mbuf) {

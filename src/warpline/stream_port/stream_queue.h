@@ -7,8 +7,8 @@
 
 namespace warpline::stream_port {
 
-/// What a StreamQueue counts, in frames. Every frame received is answered, not answered, in too many pieces, or counted
-/// by the StreamReceiver under its disposition.
+/// What a StreamQueue counts, in frames. Every frame received is answered, not answered, in too many pieces, of
+/// another VLAN, or counted by the StreamReceiver under its disposition.
 using StreamQueueCounters = FrameCounters;
 
 /// The frames of a StreamReceiver by one queue pair of an ethdev. One thread makes all calls: receive(), then what the
@@ -17,9 +17,9 @@ using StreamQueueCounters = FrameCounters;
 class StreamQueue {
  public:
   /// `pool` is where frames to be sent come from, with room for StreamReceiver::kReplyBytes in each buffer; `responder`
-  /// answers for the receiver's address.
+  /// answers for the receiver's address. `vlan`: as of QueueFrames.
   StreamQueue(port::PortQueue place, rte_mempool* pool, stream::StreamReceiver receiver,
-              const packet::Responder& responder);
+              const packet::Responder& responder, std::uint16_t vlan = 0);
 
   /// Takes a burst from the device, and has done what is due. True if there was a frame.
   bool receive(Nanos now);

@@ -18,6 +18,7 @@ StreamFrameTotals::StreamFrameTotals(const stream_port::FrameCounters& frames,
       answered(frames.answered.get()),
       not_answered(frames.not_answered.get()),
       too_many_pieces(frames.too_many_pieces.get()),
+      other_vlan(frames.other_vlan.get()),
       no_mbuf(frames.no_mbuf.get()) {
   for (std::size_t i = 0; i < stream::kDispositions; ++i) dispositions[i] = dispositions_so_far[i].get();
 }
@@ -26,7 +27,7 @@ StreamFrameTotals& StreamFrameTotals::operator+=(const StreamFrameTotals& other)
   for (const auto count :
        {&StreamFrameTotals::received, &StreamFrameTotals::received_bytes, &StreamFrameTotals::sent,
         &StreamFrameTotals::sent_bytes, &StreamFrameTotals::answered, &StreamFrameTotals::not_answered,
-        &StreamFrameTotals::too_many_pieces, &StreamFrameTotals::no_mbuf}) {
+        &StreamFrameTotals::too_many_pieces, &StreamFrameTotals::other_vlan, &StreamFrameTotals::no_mbuf}) {
     this->*count += other.*count;
   }
   for (std::size_t i = 0; i < stream::kDispositions; ++i) dispositions[i] += other.dispositions[i];
@@ -34,7 +35,7 @@ StreamFrameTotals& StreamFrameTotals::operator+=(const StreamFrameTotals& other)
 }
 
 std::uint64_t StreamFrameTotals::dropped() const {
-  std::uint64_t sum = not_answered + too_many_pieces;
+  std::uint64_t sum = not_answered + too_many_pieces + other_vlan;
   for (std::size_t i = 0; i < stream::kDispositions; ++i) {
     if (stream::is_drop(static_cast<Disposition>(i))) sum += dispositions[i];
   }
@@ -42,7 +43,8 @@ std::uint64_t StreamFrameTotals::dropped() const {
 }
 
 std::uint64_t StreamFrameTotals::accounted() const {
-  return std::accumulate(dispositions.begin(), dispositions.end(), answered + not_answered + too_many_pieces);
+  return std::accumulate(dispositions.begin(), dispositions.end(),
+                         answered + not_answered + too_many_pieces + other_vlan);
 }
 
 nlohmann::ordered_json StreamFrameTotals::drops(const port::PortCounters& device) const {
@@ -56,6 +58,7 @@ nlohmann::ordered_json StreamFrameTotals::drops(const port::PortCounters& device
   }
   add("not_answered", not_answered);
   add("too_many_pieces", too_many_pieces);
+  add("other_vlan", other_vlan);
   add("missed_by_device", device.rx_missed);
   add("errors_of_device", device.rx_errors);
   add("no_mbuf_for_device", device.rx_no_mbuf);

@@ -17,7 +17,7 @@ namespace warpline::service {
 struct StreamFrameTotals {
   std::uint64_t received = 0, received_bytes = 0;
   std::uint64_t sent = 0, sent_bytes = 0;
-  std::uint64_t answered = 0, not_answered = 0, too_many_pieces = 0, no_mbuf = 0;
+  std::uint64_t answered = 0, not_answered = 0, too_many_pieces = 0, other_vlan = 0, no_mbuf = 0;
   std::array<std::uint64_t, stream::kDispositions> dispositions{};
 
   StreamFrameTotals() = default;
