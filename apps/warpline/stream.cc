@@ -113,7 +113,8 @@ class StreamRun : RunFrame {
 
   Result<void> make_consumer(Lane& lane) {
     if (!config_.stream.output.empty()) {
-      WARPLINE_TRY(lane.writer, service::StreamWriter::start(config_.stream.output, config_.stream.connections));
+      WARPLINE_TRY(lane.writer, service::StreamWriter::start(config_.stream.output, config_.stream.connections,
+                                                             config_.stream.pipelines));
     }
     if (config_.run.verify) lane.check = std::make_unique<service::StreamCheck>(config_.run.seed);
     lane.application = std::make_unique<service::StreamConsumer>(config_.stream.connections, config_.stream.ring,

@@ -23,9 +23,24 @@ constexpr std::uint64_t kMostNames = 1'000'000;  ///< that are tried for one con
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-Result<void> allow_files(std::uint32_t connections) {
+/// What helps against it.
+std::string remedy(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "make room there, or name another folder by --output";
+    case EMFILE:
+    case ENFILE:
+      return "use fewer --connections, or raise `ulimit -n`";
+    default:
+      return "see that the folder stays there and can be written to, or name another by --output";
+  }
+}
+
+/// Has the system let the program open a file for each of so many connections.
+Result<void> allow_files(std::uint64_t connections) {
   rlimit limit{};
-  const rlim_t wanted = rlim_t{connections} + kOtherFiles;
+  const rlim_t wanted = connections + kOtherFiles;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return {};
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   if (limit.rlim_cur == wanted && setrlimit(RLIMIT_NOFILE, &limit) == 0) return {};
@@ -45,9 +60,10 @@ Result<void> make_folder(const std::string& folder) {
 
 }  // namespace
 
-Result<std::unique_ptr<StreamWriter>> StreamWriter::start(const std::string& folder, std::uint32_t connections) {
+Result<std::unique_ptr<StreamWriter>> StreamWriter::start(const std::string& folder, std::uint32_t connections,
+                                                          std::uint32_t writers) {
   WARPLINE_CHECK(make_folder(folder));
-  WARPLINE_CHECK(allow_files(connections));
+  WARPLINE_CHECK(allow_files(std::uint64_t{connections} * writers));
   std::unique_ptr<StreamWriter> writer(new StreamWriter(folder, connections));
   writer->thread_ = std::thread([running = writer.get()] { running->run(); });
   return writer;
@@ -111,25 +127,25 @@ bool StreamWriter::carry_out(const Order& order) {
 bool StreamWriter::open_file(std::uint32_t connection) {
   const auto& [peer, local] = ends_[connection];
   const std::string name =
-      fmt::format("{}/{}_{}-{}_{}", folder_, to_string(peer.address), peer.port, to_string(local.address), local.port);
+      fmt::format("{}_{}-{}_{}", to_string(peer.address), peer.port, to_string(local.address), local.port);
   for (std::uint64_t i = 1; i <= kMostNames; ++i) {
-    const std::string path = i == 1 ? name : fmt::format("{}-{}", name, i);
+    const std::string path = i == 1 ? fmt::format("{}/{}", folder_, name) : fmt::format("{}/{}-{}", folder_, name, i);
     const int handle = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (handle >= 0) {
       handles_[connection] = handle;
       files_.add(1);
       return true;
     }
-    if (errno != EEXIST) return fail(path);
+    if (errno != EEXIST) return fail(name, errno);
   }
-  return fail(name);
+  return fail(name, EEXIST);
 }
 
 bool StreamWriter::write_all(const Order& order) {
   for (std::uint32_t at = 0; at < order.length;) {
     const ssize_t written = ::write(handles_[order.connection], order.bytes + at, order.length - at);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail("the bytes of a connection");
+    if (written < 0) return fail("the bytes of a connection", errno);
     at += static_cast<std::uint32_t>(written);
     bytes_.add(static_cast<std::uint64_t>(written));
   }
@@ -137,12 +153,11 @@ bool StreamWriter::write_all(const Order& order) {
 }
 
 bool StreamWriter::close_file(std::uint32_t connection) {
-  return close(std::exchange(handles_[connection], -1)) == 0 || fail("the bytes of a connection");
+  return close(std::exchange(handles_[connection], -1)) == 0 || fail("the bytes of a connection", errno);
 }
 
-bool StreamWriter::fail(const std::string& what) {
-  failure_ = environment_error(fmt::format("cannot write {} to '{}'", what, folder_), reason(errno),
-                               "make room there, or name another folder by --output");
+bool StreamWriter::fail(const std::string& what, int error) {
+  failure_ = environment_error(fmt::format("cannot write {} to '{}'", what, folder_), reason(error), remedy(error));
   failed_.store(true, std::memory_order_release);
   return false;
 }

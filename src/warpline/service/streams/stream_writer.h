@@ -34,10 +34,11 @@ class StreamWriter {
     bool ended = false;
   };
 
-  /// Makes the folder if it is not there, and starts the thread. Control thread. Errors: environment, if the folder
-  /// cannot be made or written to, or so many files cannot be open.
-  [[nodiscard]] static Result<std::unique_ptr<StreamWriter>> start(const std::string& folder,
-                                                                   std::uint32_t connections);
+  /// Makes the folder if it is not there, and starts the thread. Control thread. `writers`: how many the program has,
+  /// all with so many connections. Errors: environment, if the folder cannot be made or written to, or so many files
+  /// cannot be open.
+  [[nodiscard]] static Result<std::unique_ptr<StreamWriter>> start(const std::string& folder, std::uint32_t connections,
+                                                                   std::uint32_t writers = 1);
   StreamWriter(const StreamWriter&) = delete;
   StreamWriter& operator=(const StreamWriter&) = delete;
   ~StreamWriter() { stop(); }
@@ -83,7 +84,7 @@ class StreamWriter {
   [[nodiscard]] bool open_file(std::uint32_t connection);
   [[nodiscard]] bool write_all(const Order& order);
   [[nodiscard]] bool close_file(std::uint32_t connection);
-  [[nodiscard]] bool fail(const std::string& what);
+  [[nodiscard]] bool fail(const std::string& what, int error);
 
   std::string folder_;
   std::vector<Ends> ends_;    ///< of each connection; written before begin() is ordered

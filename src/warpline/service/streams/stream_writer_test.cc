@@ -2,6 +2,7 @@
 #include "warpline/service/streams/stream_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <fstream>
 #include <iterator>
@@ -84,6 +85,23 @@ TEST(StreamWriter, FailsWithAReasonWhenItsFolderIsGone) {
   ASSERT_TRUE((*writer)->failure());
   EXPECT_EQ((*writer)->failure()->kind, ErrorKind::environment);
   EXPECT_NE((*writer)->failure()->why.find("No such file"), std::string::npos);
+  EXPECT_EQ((*writer)->failure()->fix.find("make room"), std::string::npos);
+}
+
+TEST(StreamWriter, LetsAllWritersOfTheProgramHaveTheirFiles) {
+  constexpr std::uint32_t kConnections = 200;
+  constexpr std::uint32_t kWriters = 3;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max < 1024) GTEST_SKIP() << "the system lets nobody have so many files";
+  const rlimit few{256, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const ScratchFolder scratch;
+  EXPECT_TRUE(StreamWriter::start(scratch.path().string(), kConnections, kWriters).ok());
+  rlimit raised{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &raised), 0);
+  EXPECT_GE(raised.rlim_cur, kConnections * kWriters);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(StreamWriter, RefusesWhatIsNoFolder) {
