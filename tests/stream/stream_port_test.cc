@@ -279,6 +279,12 @@ TEST(StreamPort, RefusesWhatItCannotListenWith) {
   EXPECT_EQ(stream_port::StreamPort::open(settings, {}, {}, Nanos{1}).error().kind, ErrorKind::usage);
   settings.addresses = {{kOurIp, 24}};
   EXPECT_EQ(stream_port::StreamPort::open(settings, {.data_room = 64}, {}, Nanos{1}).error().kind, ErrorKind::usage);
+  const auto open = [&](std::uint16_t queues, std::uint16_t vlan) {
+    const auto opened = stream_port::StreamPort::open(settings, {}, {}, Nanos{1}, std::nullopt, queues, vlan);
+    return opened.ok() ? std::string() : opened.error().message();
+  };
+  EXPECT_EQ(open(0, 0), "cannot use port net_null0 without queues: frames come and go by them; use one or more");
+  EXPECT_EQ(open(1, 4095), "cannot use VLAN 4095: there is none; use 1 to 4094, or 0 for untagged frames");
 }
 
 }  // namespace

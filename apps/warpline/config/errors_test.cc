@@ -424,7 +424,7 @@ const Refusal kRefusals[] = {
     {"stream receive --port net_null0 --address 10.0.0.1/24 --listen 5001 --connect 10.0.0.2:1",
      "",
      {},
-     "cannot use --connect: it is for stream proxy; leave it out"},
+     "cannot use --connect: it is for stream proxy and stream send; leave it out"},
     {"stream proxy --port net_null0 --address 10.0.0.1/24 --listen 5001",
      "",
      {},

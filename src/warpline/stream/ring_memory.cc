@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -18,10 +22,28 @@ Error no_room(const char* step, std::size_t bytes) {
                            "ask for fewer connections or smaller rings");
 }
 
+/// Who takes more than there is does not get an error but is killed, or another program is.
+Result<void> check_memory(std::size_t bytes) {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    constexpr std::string_view kName = "MemAvailable:";
+    if (!line.starts_with(kName)) continue;
+    const std::uint64_t available = std::strtoull(line.c_str() + kName.size(), nullptr, 10) << 10;
+    if (bytes <= available) return {};
+    return environment_error("cannot take " + std::to_string(bytes >> 20) + " MiB for rings at the start",
+                             "the machine has " + std::to_string(available >> 20) + " MiB left",
+                             "ask for fewer connections or smaller rings, or have pages taken as bytes come");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<RingMemory> RingMemory::create(std::uint32_t count, std::size_t bytes, bool populate) {
   const std::size_t all = bytes * count;
+  if (populate) {
+    WARPLINE_CHECK(check_memory(all));
+  }
   void* const begin = mmap(nullptr, 2 * all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (begin == MAP_FAILED) return no_room("mmap", all);
   RingMemory memory(static_cast<std::uint8_t*>(begin), count, bytes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <utility>
+#include <variant>
 
 #include "warpline/stream/internal/receiver_core.h"
 
@@ -11,24 +12,36 @@ namespace warpline::stream {
 namespace {
 
 Result<void> check(const ReceiverSettings& settings) {
-  const auto wrong = [](const char* what, const char* why) { return usage_error(what, why); };
-  if (settings.ports.empty()) return wrong("no port to listen on", "a receiver needs one at least");
-  if (std::ranges::find(settings.ports, 0) != settings.ports.end()) return wrong("port 0", "nobody can connect to it");
+  const auto wrong = [](const char* what, const char* why, const char* fix) { return usage_error(what, why, fix); };
+  if (settings.ports.empty()) return wrong("cannot listen", "`ports` is empty", "name one port at least");
+  if (std::ranges::find(settings.ports, 0) != settings.ports.end()) {
+    return wrong("cannot listen on port 0", "nobody can connect to it", "use ports from 1 on");
+  }
   if (settings.connections == 0 || settings.connections > 1U << 20) {
-    return wrong("the number of connections", "must be from 1 to 1048576");
+    return wrong("cannot use so many `connections`", "memory is taken for all of them", "use 1 to 1048576");
+  }
+  if (settings.mtu < (std::holds_alternative<Ipv4Address>(settings.address) ? 576 : 1280)) {
+    return wrong("cannot use that `mtu`", "peers may send segments of 576 bytes, over IPv6 of 1280",
+                 "use as many or more");
   }
   if (settings.ring_bytes < 64 << 10 || settings.ring_bytes > 1 << 30 || !std::has_single_bit(settings.ring_bytes)) {
-    return wrong("the ring of a connection", "must be a power of two from 64 KiB to 1 GiB");
+    return wrong("cannot use that `ring_bytes`", "places are found by masks, and windows have 30 bits",
+                 "use a power of two from 64 KiB to 1 GiB");
   }
   if (settings.delayed_acknowledgement.value < 0 || settings.delayed_acknowledgement.value > 500'000'000) {
-    return wrong("the delay of acknowledgements", "must be from 0 to 500 ms (RFC 9293, 3.8.6.3)");
+    return wrong("cannot use that `delayed_acknowledgement`", "peers wait for it (RFC 9293, 3.8.6.3)",
+                 "use 0 to 500 ms");
   }
-  if (settings.first_retransmission.value <= 0) return wrong("the first retransmission", "must be some time away");
+  if (settings.first_retransmission.value <= 0) {
+    return wrong("cannot use that `first_retransmission`", "it would never end", "use more than 0, such as a second");
+  }
   if (settings.keepalive_idle.value < 0 || settings.keepalive_interval.value <= 0) {
-    return wrong("the times of keepalives", "must not be negative, and some time apart");
+    return wrong("cannot use these times of keepalives", "they are negative, or no time apart",
+                 "use `keepalive_idle` of 0 or more and `keepalive_interval` of more than 0");
   }
   if (settings.secret == decltype(settings.secret){}) {
-    return wrong("the secret", "must be random: with a known one anybody can open connections blindly");
+    return wrong("cannot use a `secret` of zeros", "with a known one anybody can open connections blindly",
+                 "fill it with random bytes, such as those of getrandom()");
   }
   return {};
 }

@@ -516,22 +516,6 @@ TEST_F(ReceiverTest, RefusesBlindSegments) {
   EXPECT_EQ(consume(receiver_, id), 100U);
 }
 
-TEST(ReceiverSettingsTest, AreRefusedWhereTheyMakeNoSense) {
-  const auto refused = [](auto change) {
-    ReceiverSettings settings = small_settings();
-    change(settings);
-    const auto receiver = StreamReceiver::create(settings, Nanos{});
-    return !receiver.ok() && receiver.error().kind == ErrorKind::usage;
-  };
-  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ports.clear(); }));
-  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ports = {0}; }));
-  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.connections = 0; }));
-  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ring_bytes = 100'000; }));
-  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.ring_bytes = 32 << 10; }));
-  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.delayed_acknowledgement = milliseconds(501); }));
-  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.secret = {}; }));
-}
-
 /// A wire that loses, repeats and overtakes between several peers and a receiver whose application pauses: peers send
 /// what was not acknowledged again until all of it is.
 RC_GTEST_PROP(ReceiverProperty, DeliversEveryByteOnceOverAnyWire, (std::uint64_t seed)) {

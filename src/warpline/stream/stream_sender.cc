@@ -10,26 +10,34 @@ namespace warpline::stream {
 namespace {
 
 Result<void> check(const SenderSettings& settings) {
-  const auto wrong = [](const char* what, const char* why) { return usage_error(what, why); };
+  const auto wrong = [](const char* what, const char* why, const char* fix) { return usage_error(what, why, fix); };
   if (settings.connections == 0 || settings.connections > 1U << 20) {
-    return wrong("the number of connections", "must be from 1 to 1048576");
+    return wrong("cannot use so many `connections`", "memory is taken for all of them", "use 1 to 1048576");
   }
-  if (settings.first_port == 0) return wrong("port 0", "nobody can answer it");
+  if (settings.first_port == 0) {
+    return wrong("cannot use port 0 as `first_port`", "nobody can answer it", "use ports from 1 on");
+  }
   if (settings.mtu < (std::holds_alternative<Ipv4Address>(settings.address) ? 576 : 1280)) {
-    return wrong("the MTU", "must be 576 bytes at least, over IPv6 1280");
+    return wrong("cannot use that `mtu`", "every link has 576 bytes, with IPv6 1280", "use as many or more");
   }
   if (settings.window_bytes < settings.mtu || settings.window_bytes > 1 << 30) {
-    return wrong("the window of a connection", "must be from one segment to 1 GiB");
+    return wrong("cannot use that `window_bytes`", "a segment must fit, and windows have 30 bits",
+                 "use one MTU to 1 GiB");
   }
   const bool in_order = settings.smallest_timeout.value > 0 && settings.first_timeout >= settings.smallest_timeout &&
                         settings.largest_timeout >= settings.first_timeout;
-  if (!in_order) return wrong("the times of retransmissions", "must be some time away, and in order");
+  if (!in_order) {
+    return wrong("cannot use these times of retransmissions", "they are negative, or not in order",
+                 "use 0 < `smallest_timeout` <= `first_timeout` <= `largest_timeout`");
+  }
   if (settings.connect_timeout.value <= 0 || settings.user_timeout.value <= 0 || settings.time_wait.value < 0 ||
       settings.fin_wait.value < 0) {
-    return wrong("the times after which connections are given up", "must not be negative");
+    return wrong("cannot use these times after which connections are given up", "they are negative",
+                 "use 0 or more, of `connect_timeout` and `user_timeout` more than 0");
   }
   if (settings.secret == decltype(settings.secret){}) {
-    return wrong("the secret", "must be random: with a known one anybody can write into connections blindly");
+    return wrong("cannot use a `secret` of zeros", "with a known one anybody can write into connections blindly",
+                 "fill it with random bytes, such as those of getrandom()");
   }
   return {};
 }

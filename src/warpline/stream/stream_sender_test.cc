@@ -571,7 +571,9 @@ TEST(SenderSettingsTest, AreRefusedWhereTheyMakeNoSense) {
     SenderSettings settings = sender_settings();
     change(settings);
     const auto made = StreamSender::create(settings, kSource, Nanos{1});
-    return !made.ok() && made.error().kind == ErrorKind::usage;
+    if (made.ok()) return false;
+    const Error& error = made.error();
+    return error.kind == ErrorKind::usage && !error.what.empty() && !error.why.empty() && !error.fix.empty();
   };
   EXPECT_FALSE(refused([](SenderSettings&) {}));
   EXPECT_TRUE(refused([](SenderSettings& s) { s.connections = 0; }));

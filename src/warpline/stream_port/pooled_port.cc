@@ -32,6 +32,13 @@ std::uint32_t room(const port::PortSettings& port, const memory::PoolSettings& p
 
 }  // namespace
 
+Result<void> check_vlan(std::uint16_t vlan) {
+  constexpr std::uint16_t kLast = 4094;
+  if (vlan <= kLast) return {};
+  return usage_error(fmt::format("cannot use VLAN {}", vlan), "there is none",
+                     "use 1 to 4094, or 0 for untagged frames");
+}
+
 PooledPort::PooledPort(memory::PacketPool pool, port::Port port, std::uint16_t mtu)
     : pool_(std::move(pool)), port_(std::move(port)), station_(port::station_address(*port_)), mtu_(mtu) {}
 
@@ -43,6 +50,10 @@ Bytes PooledPort::memory(const port::PortSettings& port, const memory::PoolSetti
 Result<PooledPort> PooledPort::open(const port::PortSettings& wanted, const memory::PoolSettings& pool,
                                     std::uint16_t queues, std::string_view name, std::optional<std::uint16_t> adopted) {
   static std::atomic<unsigned> made{0};
+  if (queues == 0) {
+    return usage_error(fmt::format("cannot use port {} without queues", wanted.spec), "frames come and go by them",
+                       "use one or more");
+  }
   WARPLINE_TRY(port::Port port, adopted ? port::Port::adopt(*adopted) : port::Port::open(wanted.spec));
   rte_eth_dev_info info{};
   if (rte_eth_dev_info_get(port.id(), &info) != 0) {

@@ -14,6 +14,9 @@
 
 namespace warpline::stream_port {
 
+/// Errors: usage, if there is no such VLAN. 0 stands for none.
+[[nodiscard]] Result<void> check_vlan(std::uint16_t vlan);
+
 /// An ethdev that carries streams, and the pool of all its frames. Set-up and clean-up by the control thread.
 class PooledPort {
  public:

@@ -34,6 +34,7 @@ Result<std::unique_ptr<SendPort>> SendPort::open(const port::PortSettings& port,
                                                  const IpAddress& next_hop, Nanos now,
                                                  std::optional<std::uint16_t> adopted, std::uint16_t vlan) {
   WARPLINE_CHECK(check_sending(port, pool, next_hop));
+  WARPLINE_CHECK(check_vlan(vlan));
   WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, 1, "sender", adopted));
   std::unique_ptr<SendPort> opened(new SendPort(std::move(device)));
   const InterfaceAddress& own = port.addresses.front();

@@ -29,6 +29,7 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& p
                                                      std::optional<std::uint16_t> adopted, std::uint16_t queues,
                                                      std::uint16_t vlan) {
   WARPLINE_CHECK(check_listening(port, pool));
+  WARPLINE_CHECK(check_vlan(vlan));
   WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, queues, "stream", adopted));
   std::unique_ptr<StreamPort> opened(new StreamPort(std::move(device)));
   receiver.mac = opened->device_.station();

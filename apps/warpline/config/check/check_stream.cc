@@ -2,16 +2,28 @@
 #include "config/check/check_stream.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "warpline/route/prefix.h"
 
 namespace warpline::config {
 namespace {
+
+/// Whether a host may have that address on its link: it is none of a group, and not that of the link or its broadcast.
+bool is_of_a_host(const InterfaceAddress& own) {
+  if (const auto* v6 = std::get_if<Ipv6Address>(&own.address)) return route::is_host(*v6);
+  const auto& v4 = std::get<Ipv4Address>(own.address);
+  const unsigned length = own.prefix_length;
+  if (!route::is_host(v4)) return false;
+  return length >= 31 || (v4 != route::masked(v4, length) && v4 != route::broadcast(v4, length));
+}
 
 /// What contradicts itself in `stream send` alone.
 std::vector<Error> check_send(const Config& config, const GivenOptions& given, bool needs_port) {
@@ -28,7 +40,10 @@ std::vector<Error> check_send(const Config& config, const GivenOptions& given, b
     return problems;
   }
   const std::string connect = fmt::format("{} {}", given("connect").place, to_string(*stream.connect));
-  if (stream.connect->port == 0) refuse(fmt::format("cannot use {}", connect), "port 0 is nobody's", "name another");
+  if (!std::visit([](const auto& address) { return route::is_host(address); }, stream.connect->address)) {
+    refuse(fmt::format("cannot use {}", connect), "no host has that address", "name one host's");
+    return problems;
+  }
   for (const port::PortSettings& port : config.ports) {
     if (port.addresses.empty()) continue;
     const InterfaceAddress& own = port.addresses.front();
@@ -64,8 +79,10 @@ std::vector<Error> check_stream(const Config& config, const GivenOptions& given,
     if (!option.taken_by(Command::stream) || option.is_for(config.role)) continue;
     const GivenOption place = given(option.name);
     if (place.source != Source::flag && place.source != Source::environment) continue;
-    refuse(fmt::format("cannot use {}", place.place), fmt::format("it is for stream {}", name(option.roles.front())),
-           "leave it out");
+    std::vector<std::string_view> names;
+    for (const Role role : option.roles) names.push_back(name(role));
+    refuse(fmt::format("cannot use {}", place.place),
+           fmt::format("it is for stream {}", fmt::join(names, " and stream ")), "leave it out");
   }
   const std::string address = given("address").place;
   if (config.ports.size() > 1) {
@@ -80,6 +97,18 @@ std::vector<Error> check_stream(const Config& config, const GivenOptions& given,
              fmt::format("{} {} one", command, config.role == Role::send ? "sends from" : "listens on"),
              "leave the others out");
     }
+  }
+  for (const port::PortSettings& port : config.ports) {
+    if (port.addresses.empty() || is_of_a_host(port.addresses.front())) continue;
+    refuse(fmt::format("cannot use {} {}", address, to_string(port.addresses.front())), "no host has that address",
+           "name one that a host may have, and its link's length");
+  }
+  for (const port::PortSettings& port : config.ports) {
+    const bool v6 = !port.addresses.empty() && std::holds_alternative<Ipv6Address>(port.addresses.front().address);
+    const int least = v6 ? 1280 : 576;
+    if (port.mtu >= least) continue;
+    refuse(fmt::format("cannot use {} {}", given("mtu").place, port.mtu),
+           fmt::format("TCP over IPv{} needs {} bytes", v6 ? 6 : 4, least), fmt::format("use {} or more", least));
   }
   std::vector<std::uint16_t> listen = config.stream.listen;
   std::ranges::sort(listen);
