@@ -49,6 +49,10 @@ Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& c
   settings.half_open = std::max<std::uint32_t>(config.connections / 2, 1);
   settings.ring_bytes = config.ring;
   settings.populate_rings = config.populate;
+  settings.keepalive_idle = config.keepalive;
+  if (config.keepalive.value != 0) {
+    settings.keepalive_interval = std::min(config.keepalive, settings.keepalive_interval);
+  }
   WARPLINE_CHECK(draw(settings.secret));
   return settings;
 }

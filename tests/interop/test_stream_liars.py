@@ -3,13 +3,14 @@
 twice; and frames with a VLAN's tag."""
 
 import hashlib
+import re
 import signal
 import unittest
 
 from support.program import IS_ROOT
 from support.raw_peer import ACK, FIN, MASK, PSH, RST, SYN, RawPeer, options
 from support.sending import SEED, SendCase
-from support.streams import PORT, SeededPayload, VethCase, random_bytes
+from support.streams import PATIENCE, PORT, SeededPayload, VethCase, random_bytes
 
 payload = SeededPayload(SEED)
 PEER, PROGRAM = "10.9.0.1", "10.9.0.2"
@@ -288,6 +289,26 @@ class Receiver(LiarCase):
                 self.end(peer, theirs, 4, port)
                 self.stopped(program)
                 self.assertEqual(list(self.outputs(f"out{port}").values()), [b"here"])
+
+    def test_vanishes(self):
+        """It answers the second question for a sign of life, and no other."""
+        program, peer, theirs = self.begin("--keepalive", "100ms")
+        peer.send(40_000, PORT, INITIAL + 1, theirs, ACK | PSH, b"here")
+        self.acknowledged(peer, 4)
+        for i in range(2 + 9):
+            peer.segment(lambda segment: segment.sequence == (theirs - 1 & MASK) and not segment.payload)
+            if i == 1:
+                peer.send(40_000, PORT, INITIAL + 5, theirs, ACK)
+        seen = len(program.output["stderr"])
+        with program.news:  # a line of the table that has no connection open
+            free = program.news.wait_for(
+                lambda: any(re.match(r" *[0-9.]+ +0\.000 +0 ", line) for _, line in program.output["stderr"][seen:]),
+                PATIENCE,
+            )
+        self.assertTrue(free)
+        report = self.stopped(program)
+        self.assertEqual(report["connections"]["timed_out"], 1)
+        self.assertEqual(list(self.outputs().values()), [b"here"])
 
     def test_in_a_vlan(self):
         program, peer, theirs = self.begin("--vlan", 7, vlan=7)

@@ -74,6 +74,7 @@ struct StreamConfig {
   std::uint64_t ring = 4U << 20;           ///< bytes that wait for the consumer, of each connection: its largest window
   std::uint16_t pipelines = 1;             ///< queues of the port, each with a core and connections of its own
   std::uint16_t vlan = 0;                  ///< ID of the VLAN of all that comes and goes; 0: untagged
+  Nanos keepalive{};                       ///< silence of a peer after which it is asked for a sign of life; 0: never
   bool populate = false;                   ///< take the memory of all rings at the start
   std::optional<IpAddress> gateway{};      ///< send: for a receiver that is not on the port's link
   std::uint64_t bytes = 0;                 ///< send: of each connection; 0: until the end

@@ -56,6 +56,9 @@ void add_stream_options(std::vector<Option>& table) {
   option("pipelines", Arity::single, "N", "queue pairs of the port, each with a core and connections of its own",
          count<Config>(of(&StreamConfig::pipelines), 1, 256), 'p');
 
+  option("keepalive", Arity::single, "S", "silence after which a peer is asked for a sign of life; 0: never",
+         nanos<Config>(of(&StreamConfig::keepalive), kSecond, Nanos{0}, Nanos{86'400 * kSecond}));
+
   roles = {Role::receive, Role::proxy, Role::send};
   option("vlan", Arity::single, "ID", "VLAN of the port; 0: untagged", count<Config>(of(&StreamConfig::vlan), 0, 4094));
 

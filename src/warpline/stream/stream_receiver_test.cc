@@ -491,6 +491,24 @@ TEST_F(ReceiverTest, TellsOfAPeerThatGivesNoSignOfLife) {
   EXPECT_EQ(receiver_.counters().timed_out.get(), 1U);
 }
 
+TEST_F(ReceiverTest, GivesAPeerTimeToAnswerThoughItWasStoppedItself) {
+  ReceiverSettings settings = small_settings();
+  settings.keepalive_idle = milliseconds(10'000);
+  settings.keepalive_interval = milliseconds(1'000);
+  settings.keepalive_probes = 3;
+  receiver_ = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  std::size_t probes = 0;
+  for (int millisecond = 0; millisecond < 900; ++millisecond) {
+    now_ = milliseconds(1'000'000 + millisecond);
+    receiver_.advance(now_);
+    probes += replies_of(receiver_, now_).size();
+  }
+  EXPECT_EQ(probes, 1U);
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
+}
+
 TEST_F(ReceiverTest, RefusesBlindSegments) {
   Peer peer(receiver_, 40000, 7);
   const ConnectionId id = open(peer);

@@ -166,14 +166,15 @@ void ReceiverCore::do_what_is_due(Connection& connection, Nanos now) {
     want_reply(connection);
   }
   const bool asks = connection.phase == Phase::established && settings_.keepalive_idle.value != 0;
-  if (asks && connection.last_heard.value + settings_.keepalive_idle.value +
-                      connection.probes * settings_.keepalive_interval.value <=
-                  now.value) {
+  const std::int64_t patience = settings_.keepalive_idle.value + connection.probes * settings_.keepalive_interval.value;
+  if (asks && connection.last_heard.value + patience <= now.value) {
     if (connection.probes >= settings_.keepalive_probes) {
       if (connection.state == ConnectionState::open) counters_.timed_out.add(1);
       end_by(connection, connection.state == ConnectionState::open ? ConnectionState::timed_out : connection.state);
       return;
     }
+    // The next question is an interval away, also if this one comes late, as in a process that was stopped.
+    connection.last_heard = Nanos{now.value - patience};
     ++connection.probes;
     connection.wants_probe = true;
     want_reply(connection);
