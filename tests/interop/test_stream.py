@@ -84,12 +84,17 @@ class Veth(VethCase):
         self.assertEqual(report["connections"]["finished"], len(lengths))
         self.assertEqual(report["delivered"]["bytes"], sum(lengths))
 
-    def test_churn(self):
+    def test_churn_beside_one_that_stands_still(self):
         program = self.listener("--output", "out", "--connections", 8)
+        still = self.connect()
+        name = "{}_{}-{}_{}".format(*still.getsockname(), *still.getpeername())
+        still.sendall(b"still ")
         sent = self.send_all((random_bytes(i, i % 3000) for i in range(500)), threads=4)
+        still.sendall(b"here")
+        self.farewell(still)
         report = self.stopped(program)
-        self.received_as_sent(sent)
-        self.assertEqual(report["connections"]["finished"], 500)
+        self.received_as_sent([*sent, (name, digest(b"still here"))])
+        self.assertEqual(report["connections"]["finished"], 501)
 
     def test_counts_without_output(self):
         program = self.listener()
