@@ -95,6 +95,8 @@ bool ReceiverCore::release(ConnectionId id, std::uint64_t bytes) {
   const std::uint64_t free = state.window_end - state.next;
   const std::uint64_t segment = std::min<std::uint64_t>(settings_.ring_bytes / 2, settings_.mtu);
   if (left < settings_.ring_bytes / 2 && free >= 2 * left && free - left >= segment) want_reply(*connection);
+  // All that the peer had for now is read: it may wait for nothing but the acknowledgement.
+  if (state.pushed && connection->consumed == state.next && state.acknowledged != state.next) want_reply(*connection);
   return true;
 }
 

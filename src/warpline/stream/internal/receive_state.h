@@ -33,6 +33,7 @@ struct ReceiveState {
   bool timestamps = false;                   ///< whether the peer agreed to send them
   bool end_reached = false;                  ///< whether all bytes before the FIN are there
   bool acknowledge_now = false;              ///< whether an acknowledgement must not be delayed (RFC 5681, section 4.2)
+  bool pushed = false;                       ///< whether PSH came since an acknowledgement was last made
   std::uint32_t largest = 0;                 ///< bytes of the largest segment so far
   ByteRange duplicate{};            ///< arrived a second time since the last acknowledgement (RFC 2883); empty if none
   std::uint64_t recent[kRecent]{};  ///< a byte of each of the ranges that grew last, the latest first

@@ -169,6 +169,7 @@ packet::TcpFrame ReceiverCore::frame_of(Connection& connection, Nanos now) {
   state.acknowledged = state.next;
   tell_lane(connection);
   state.acknowledge_now = false;
+  state.pushed = false;
   state.duplicate = {};
   connection.acknowledge_at = kNever;
   connection.wants_probe = false;

@@ -38,6 +38,7 @@ struct BurstNotes {
   notes.touched = true;
   if (is_drop(acceptance.disposition) && acceptance.disposition != Disposition::duplicate) return acceptance;
   notes.heard = true;
+  state.pushed |= (segment.flags & packet::kTcpPsh) != 0;
   if (segment.urgent != 0) {
     // The pointer only moves on, and the application is told before the bytes are there.
     const std::int64_t end = offset_near(state.next, segment.sequence, state.initial) + segment.urgent;
