@@ -95,6 +95,12 @@ warpline_module(batches LEVEL 10 FOLDER apps/warpline/batches USES base bench co
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 target_include_directories(warpline_batches PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
+# Streams from one port of the software NIC to the other.
+warpline_module(transfers LEVEL 10 FOLDER apps/warpline/transfers
+                USES base config machine memory port runtime service stream stream_port transport
+                EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
+target_include_directories(warpline_transfers PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+
 # The page that `report` makes: text from text, without DPDK.
 warpline_module(page    LEVEL 1 FOLDER apps/warpline/page USES base EXTERNAL nlohmann_json::nlohmann_json)
 target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
@@ -104,13 +110,13 @@ warpline_rooms(apps/warpline/page text document draw body)
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
 warpline_folder(apps/warpline   USES base batches bench config copies datapath doctor ethdev_transport flow forward gpu ingest machine memory
-                                     page port protection rate report route router runtime service stream stream_port traffic transport workload)
+                                     page port protection rate report route router runtime service stream stream_port traffic transfers transport workload)
 warpline_folder(bench/frames    USES base flow ingest packet)
 warpline_folder(bench/gpu       USES base packet stream)
 warpline_folder(bench/inspect   USES base inspect)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report runtime service transport)
-warpline_folder(bench/stream    USES base packet stream)
+warpline_folder(bench/stream    USES base machine packet runtime stream transfers)
 warpline_folder(examples        USES base ethdev_transport flow forward gpu handoff ingest machine message packet port runtime stream stream_port transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/flow      USES base flow)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "warpline/base/result.h"
+#include "warpline/base/statistics/run_totals.h"
+#include "warpline/base/units.h"
+#include "warpline/runtime/lcore_plan.h"
+
+namespace warpline::transfers {
+
+/// `Transfer` says which streams go from one port of the software NIC to the port that it is joined to.
+struct Transfer {
+  std::uint16_t mtu = 1500;            ///< of both ports
+  std::uint32_t connections = 1;       ///< at once
+  std::uint64_t bytes = 0;             ///< of each connection; 0: as many as go in `seconds`
+  double seconds = 1;                  ///< from the start of both workers on, where `bytes` does not tell the end
+  std::uint64_t chunk = 0;             ///< bytes of which all are acknowledged before the next are sent; 0: all bytes
+  std::uint64_t ring_bytes = 4 << 20;  ///< of each connection at the receiver, and most bytes of it on their way
+  bool verify = true;                  ///< the receiver compares every byte with what was sent
+  std::uint64_t seed = 1;              ///< of the bytes
+};
+
+/// `TransferFigures` is what a transfer came to.
+struct TransferFigures {
+  std::uint64_t bytes = 0;             ///< of payload that arrived, each counted once
+  double receiving_s = 0;              ///< from the first of them to the last, at the receiver
+  double sending_s = 0;                ///< from the first SYN to the last acknowledgement of bytes, at the sender
+  LatencyTotals chunks;                ///< ns from the offer of a chunk to its acknowledgement
+  std::uint64_t segments = 0;          ///< that carried bytes, each counted once
+  std::uint64_t retransmitted = 0;     ///< segments that were sent again
+  std::uint64_t acknowledgements = 0;  ///< that the receiver sent
+};
+
+/// Returns the two workers of a transfer: the first receives, the second sends.
+[[nodiscard]] std::vector<runtime::WorkerRequest> transfer_workers();
+/// Returns the memory of DPDK that a transfer takes: for Eal::start.
+[[nodiscard]] Bytes transfer_memory();
+
+/// Makes two ports, has the second worker of `lcores` send and the first one receive, and closes the ports. The control
+/// thread calls it, after Eal::start; it returns early, with what was done, once `stop` is set. Errors: verification,
+/// if a byte is wrong or missing or a buffer was lost; peer, if a connection did not finish; and those of ports.
+[[nodiscard]] Result<TransferFigures> run_transfer(const runtime::LcorePlan& lcores, const Transfer& transfer,
+                                                   const std::atomic<bool>& stop);
+
+}  // namespace warpline::transfers
