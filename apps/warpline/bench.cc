@@ -77,10 +77,15 @@ Result<int> make_adaptive_table(const config::LoadedConfig& loaded) {
 
 Result<int> run_bench(const config::LoadedConfig& loaded) {
   const config::BenchConfig& bench = loaded.config.bench;
-  if (bench.name != "copy-batch" && !(bench.sizes.empty() && bench.batches.empty() && bench.paths.empty())) {
+  const bool chunks = bench.name == "stream-chunk";
+  if (bench.name != "copy-batch" && !chunks && !(bench.sizes.empty() && bench.batches.empty() && bench.paths.empty())) {
     return usage_error("cannot use --size, --batch or --path",
                        fmt::format("bench {} does not receive in batches", bench.name),
                        "leave them out, or make bench copy-batch");
+  }
+  if (!chunks && !(bench.chunks.empty() && bench.bytes == 0)) {
+    return usage_error("cannot use --chunk or --bytes", fmt::format("bench {} sends no streams", bench.name),
+                       "leave them out, or make bench stream-chunk");
   }
   if (loaded.config.bench.name == "list") return list(loaded.json);
   if (loaded.config.bench.name == "adaptive") return make_adaptive_table(loaded);
@@ -88,6 +93,7 @@ Result<int> run_bench(const config::LoadedConfig& loaded) {
   if (loaded.config.bench.name == "memcpy") return run_bench_memcpy(loaded);
   if (loaded.config.bench.name == "rate") return run_bench_rate(loaded);
   if (loaded.config.bench.name == "recycle") return run_bench_recycle(loaded);
+  if (chunks) return run_bench_stream_chunk(loaded);
   return make_table(loaded);
 }
 

@@ -19,10 +19,11 @@ Result<int> run_message(const config::LoadedConfig& loaded);
 Result<int> run_stream(const config::LoadedConfig& loaded);
 Result<int> run_stream_send(const config::LoadedConfig& loaded);
 Result<int> run_bench(const config::LoadedConfig& loaded);
-Result<int> run_bench_copy_batch(const config::LoadedConfig& loaded);  ///< a table of runs of `ingest`
-Result<int> run_bench_memcpy(const config::LoadedConfig& loaded);      ///< a table in this process
-Result<int> run_bench_rate(const config::LoadedConfig& loaded);        ///< a search by runs of another command
-Result<int> run_bench_recycle(const config::LoadedConfig& loaded);     ///< a table in a process of its own
+Result<int> run_bench_copy_batch(const config::LoadedConfig& loaded);    ///< a table of runs of `ingest`
+Result<int> run_bench_memcpy(const config::LoadedConfig& loaded);        ///< a table in this process
+Result<int> run_bench_rate(const config::LoadedConfig& loaded);          ///< a search by runs of another command
+Result<int> run_bench_recycle(const config::LoadedConfig& loaded);       ///< a table in a process of its own
+Result<int> run_bench_stream_chunk(const config::LoadedConfig& loaded);  ///< likewise, between two of its ports
 Result<int> run_report(const config::LoadedConfig& loaded);
 Result<int> run_config(const config::LoadedConfig& loaded);
 Result<int> run_doctor(const config::LoadedConfig& loaded);

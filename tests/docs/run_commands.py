@@ -16,7 +16,7 @@ import sys
 
 # What cannot run inside the test: commands that fetch the checkout, and the test itself.
 NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make (test|sanitize)$|make clean$|setup/test$)")
-NEEDS_VNIC = re.compile(r"net_vnic|--loopback .*--split|bench (copy-batch|recycle)")
+NEEDS_VNIC = re.compile(r"net_vnic|--loopback .*--split|bench (copy-batch|recycle|stream-chunk)")
 TIMEOUT_S = 300
 
 

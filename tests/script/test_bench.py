@@ -14,7 +14,8 @@ class Bench(Case):
         self.assertEqual((outcome.code, outcome.stderr), (0, ""), outcome)
         self.assertRegex(outcome.stdout, "(?m)^forward-size ")
         names = [bench["name"] for bench in self.warpline("bench", "list", "--json").report["benches"]]
-        self.assertEqual(names, ["forward-size", "forward-burst", "adaptive", "copy-batch", "memcpy", "rate", "recycle"])
+        self.assertEqual(names, ["forward-size", "forward-burst", "adaptive", "copy-batch", "memcpy", "rate", "recycle",
+                                 "stream-chunk"])
 
     def test_a_wrong_name_or_row_is_refused(self):
         outcome = self.warpline("bench", "forward-sice")
@@ -109,6 +110,50 @@ class Bench(Case):
         self.assertIn("there are base", outcome.stderr)
         outcome = self.warpline("bench", "forward-size", "--only", "burst")
         self.assertEqual(outcome.code, 2, outcome)
+
+    @needs_vnic
+    def test_streams_in_chunks(self):
+        few = ("--chunk", "64Ki,1Mi", "--size", "1500,9000", "--bytes", "8Mi", "--rounds", "2")
+        outcome = self.warpline("bench", "stream-chunk", *few, "--json")
+        self.assertEqual(outcome.code, 0, outcome)
+        table = outcome.report["table"]
+        self.assertEqual([(row["mtu"], row["processing"], row["chunk"]) for row in table["rows"]],
+                         [(mtu, processing, chunk) for mtu in (1500, 9000) for processing in ("placed", "verified")
+                          for chunk in (64 << 10, 1 << 20)])
+        for row in table["rows"]:
+            cell = row["columns"]["cpu"]
+            self.assertEqual(cell["bytes"], 2 * (8 << 20))
+            self.assertEqual(cell["verified_bytes"], cell["bytes"] if row["processing"] == "verified" else 0)
+            self.assertEqual(cell["chunks_a_round"], (8 << 20) // row["chunk"])
+            self.assertEqual(len(cell["goodput_gbps"]["samples"]), 2)
+            self.assertGreater(cell["goodput_gbps"]["min"], 0)
+            self.assertGreater(cell["chunk_p50_us"]["min"], 0)
+            self.assertEqual("chunk_p99_us" in cell, cell["chunks_a_round"] >= 100)
+            self.assertEqual(row["published_gbps"], {"processing": 55, "no processing": 75})
+        page = self.scratch.root / "page.html"
+        report = self.scratch.root / "stream_chunk.json"
+        report.write_text(outcome.stdout, encoding="utf-8")
+        self.assertEqual(self.warpline("report", report, "--html", page).code, 0)
+        self.assertIn("no processing, published", page.read_text(encoding="utf-8"))
+
+    @needs_vnic
+    def test_streams_in_chunks_for_a_time(self):
+        outcome = self.warpline("bench", "stream-chunk", "--chunk", "64Ki", "--size", "9000", "--seconds", "50ms",
+                                "--rounds", "1")
+        self.assertEqual(outcome.code, 0, outcome)
+        self.assertRegex(outcome.stdout, r"(?m)^\| 9000 \| verified \| 64 KiB \| \d+\.\d \[")
+
+    def test_streams_in_chunks_refuse_what_they_have_not(self):
+        for arguments, reason in (
+            (("stream-chunk", "--chunk", "100"), "there are 65536"),
+            (("stream-chunk", "--size", "1400"), "there are 1500, 9000"),
+            (("stream-chunk", "--rows", "64"), "use --chunk"),
+            (("forward-size", "--chunk", "64Ki"), "make bench stream-chunk"),
+            (("recycle", "--bytes", "1Mi"), "make bench stream-chunk"),
+        ):
+            outcome = self.warpline("bench", *arguments)
+            self.assertEqual(outcome.code, 2, outcome)
+            self.assertIn(reason, outcome.stderr)
 
 
 if __name__ == "__main__":

@@ -161,7 +161,8 @@ std::vector<std::pair<std::string, std::string>> list_benches() {
           {"copy-batch", "packets received into GPU memory, by their size and the batch that they are copied in"},
           {"memcpy", "copies between host and GPU memory, by their number and by their size"},
           {"rate", "the highest rate without loss of a command (--of), by repeated trials: MLRsearch, RFC 9971"},
-          {"recycle", "how sent buffers come back: cycles a packet by way, one factor at a time"}};
+          {"recycle", "how sent buffers come back: cycles a packet by way, one factor at a time"},
+          {"stream-chunk", "TCP streams sent in chunks of which each is acknowledged before the next"}};
 }
 
 }  // namespace warpline::bench

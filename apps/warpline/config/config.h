@@ -93,9 +93,11 @@ struct BenchConfig {
   Nanos seconds{500'000'000};              ///< of each run
   std::uint16_t pipelines = 0;             ///< 0: four, or as many as the machine has pairs of cores
   std::vector<std::uint16_t> rows;         ///< frame sizes or bursts; none: those of the table
-  std::vector<std::uint16_t> sizes;        ///< copy-batch: of frames; none: all
+  std::vector<std::uint16_t> sizes;        ///< copy-batch: of frames; stream-chunk: MTUs; none: all
   std::vector<std::string> batches;        ///< copy-batch: packets, or "adaptive"; none: all
   std::vector<std::string> paths;          ///< copy-batch: as ingest --path names them; none: all
+  std::vector<std::uint64_t> chunks;       ///< stream-chunk: bytes; none: all
+  std::uint64_t bytes = 0;                 ///< stream-chunk: of each run; 0: as many as go in `seconds`
   std::vector<std::string> only;           ///< recycle: factors; none: all
   std::vector<std::string> ways;           ///< recycle: as --recycle names them; none: all
   std::uint64_t packets = 0;               ///< recycle: of each measurement; 0: its own

@@ -42,17 +42,13 @@ const Refusal kRefusals[] = {
     {"bench",
      "",
      {},
-     "cannot run bench: there are list, forward-size, forward-burst, adaptive, copy-batch, memcpy, rate, recycle; did "
-     "you mean "
-     "bench list?"},
+     "cannot run bench: there are list, forward-size, forward-burst, adaptive, copy-batch, memcpy, rate, recycle, "
+     "stream-chunk; did you mean bench list?"},
     {"bench forward-bust",
      "",
      {},
      "unknown benchmark 'forward-bust': there are list, forward-size, forward-burst, adaptive, copy-batch, memcpy, "
-     "rate, recycle; "
-     "did you "
-     "mean bench "
-     "forward-burst?"},
+     "rate, recycle, stream-chunk; did you mean bench forward-burst?"},
     {"config", "", {}, "cannot run config: it is not said what to do; write config show or config check"},
     {"config shwo",
      "",

@@ -61,8 +61,8 @@ enum class Arity : std::uint8_t {
 };
 
 /// Tables that `bench` makes, and "list", which names them.
-inline constexpr std::string_view kBenchNames[] = {"list",       "forward-size", "forward-burst", "adaptive",
-                                                   "copy-batch", "memcpy",       "rate",          "recycle"};
+inline constexpr std::string_view kBenchNames[] = {
+    "list", "forward-size", "forward-burst", "adaptive", "copy-batch", "memcpy", "rate", "recycle", "stream-chunk"};
 
 /// One option, declared once in options.cc. Flags, environment variables, file keys, help and JSON come from here.
 struct Option {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transfers/chunk_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+namespace warpline::transfers {
+namespace {
+
+/// As the study that the table is beside: from 64 KiB to 64 MiB.
+constexpr std::uint64_t kChunks[] = {64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
+constexpr std::uint16_t kMtus[] = {1500, 9000};
+
+/// Returns what of `all` is asked for; nothing asked for: all.
+template <typename T>
+Result<std::vector<T>> chosen_of(std::string_view option, std::span<const T> all, const std::vector<T>& wanted) {
+  for (const T& one : wanted) {
+    if (std::ranges::find(all, one) != all.end()) continue;
+    return usage_error(fmt::format("--{}: cannot use {}", option, one), "stream-chunk has no such row",
+                       fmt::format("there are {}", fmt::join(all, ", ")));
+  }
+  return wanted.empty() ? std::vector<T>(all.begin(), all.end()) : wanted;
+}
+
+Result<void> refuse_what_other_tables_have(const config::BenchConfig& bench) {
+  const char* const option = !bench.rows.empty()                            ? "--rows"
+                             : !bench.batches.empty()                       ? "--batch"
+                             : !bench.paths.empty()                         ? "--path"
+                             : !bench.only.empty()                          ? "--only"
+                             : !bench.ways.empty()                          ? "--ways"
+                             : bench.pipelines != 0                         ? "--pipelines"
+                             : bench.packets != 0                           ? "--packets"
+                             : bench.engine != config::BenchConfig{}.engine ? "--engine"
+                                                                            : nullptr;
+  if (option == nullptr) return {};
+  return usage_error(fmt::format("cannot use {}", option), "stream-chunk has chunks, MTUs and one engine, the CPU",
+                     "use --chunk, --size, --bytes or --seconds");
+}
+
+}  // namespace
+
+Transfer ChunkRow::transfer(std::uint64_t bytes, double seconds, std::uint64_t seed) const {
+  Transfer transfer;
+  transfer.mtu = mtu;
+  transfer.chunk = chunk;
+  transfer.bytes = bytes;
+  transfer.seconds = seconds;
+  transfer.verify = processing == Processing::verified;
+  transfer.seed = seed;
+  return transfer;
+}
+
+Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench) {
+  WARPLINE_CHECK(refuse_what_other_tables_have(bench));
+  WARPLINE_TRY(const std::vector<std::uint16_t> mtus, chosen_of<std::uint16_t>("size", kMtus, bench.sizes));
+  WARPLINE_TRY(const std::vector<std::uint64_t> chunks, chosen_of<std::uint64_t>("chunk", kChunks, bench.chunks));
+  std::vector<ChunkRow> rows;
+  for (const std::uint16_t mtu : mtus) {
+    for (const Processing processing : {Processing::placed, Processing::verified}) {
+      for (const std::uint64_t chunk : chunks) rows.push_back({mtu, processing, chunk});
+    }
+  }
+  return rows;
+}
+
+}  // namespace warpline::transfers

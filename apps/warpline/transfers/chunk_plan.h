@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "transfers/transfer.h"
+#include "warpline/base/enum_names.h"
+#include "warpline/base/result.h"
+
+namespace warpline::transfers {
+
+/// `Processing` is what is done with bytes that are in their place in a connection's ring.
+enum class Processing : std::uint8_t {
+  placed,    ///< they are counted, and their place is given back
+  verified,  ///< each is compared with what was sent before
+};
+constexpr auto names_of(Processing) { return enum_names<Processing>({"placed", "verified"}); }
+
+/// `ChunkRow` is what a transfer in chunks is made with.
+struct ChunkRow {
+  std::uint16_t mtu = 1500;
+  Processing processing = Processing::placed;
+  std::uint64_t chunk = 0;  ///< bytes
+
+  /// Returns the transfer of one round, of `bytes` or, if 0, of `seconds`.
+  [[nodiscard]] Transfer transfer(std::uint64_t bytes, double seconds, std::uint64_t seed) const;
+};
+
+/// Returns the rows that `bench` asks for: frames, processing and chunks, the last fastest. Errors: usage, for what
+/// stream-chunk does not have.
+[[nodiscard]] Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench);
+
+}  // namespace warpline::transfers

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transfers/chunk_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace warpline::transfers {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+config::BenchConfig chunks_asked(std::vector<std::uint64_t> chunks, std::vector<std::uint16_t> mtus) {
+  config::BenchConfig bench;
+  bench.name = "stream-chunk";
+  bench.chunks = std::move(chunks);
+  bench.sizes = std::move(mtus);
+  bench.rounds = 3;
+  return bench;
+}
+
+/// Figures of one transfer that sent so many chunks of so many bytes, the whole in a second.
+TransferFigures figures_of(std::uint64_t chunks, std::uint64_t bytes) {
+  TransferFigures figures;
+  figures.bytes = chunks * bytes;
+  figures.sending_s = 1;
+  figures.chunks.count = chunks;
+  figures.chunks.p50 = 2'000;
+  figures.chunks.p99 = 3'000;
+  figures.chunks.p999 = 4'000;
+  return figures;
+}
+
+Result<ChunkTable> table_of(const config::BenchConfig& bench, std::uint64_t chunks) {
+  const std::atomic<bool> stop{false};
+  return run_chunk_table(
+      *plan_chunks(bench), bench,
+      [&](const Transfer& transfer) -> Result<TransferFigures> { return figures_of(chunks, transfer.chunk); }, stop,
+      [](const std::string&) {});
+}
+
+TEST(StreamChunk, HasAllFramesProcessingsAndChunksUnlessAskedForLess) {
+  const auto all = plan_chunks(chunks_asked({}, {}));
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->size(), 2U * 2 * 6);
+  const auto few = plan_chunks(chunks_asked({1 << 20}, {9000}));
+  ASSERT_TRUE(few.ok());
+  ASSERT_EQ(few->size(), 2U);
+  EXPECT_EQ(few->front().processing, Processing::placed);
+  EXPECT_EQ(few->back().processing, Processing::verified);
+  const Transfer transfer = few->back().transfer(8 << 20, 0.5, 7);
+  EXPECT_EQ(transfer.mtu, 9000);
+  EXPECT_EQ(transfer.chunk, 1U << 20);
+  EXPECT_EQ(transfer.bytes, 8U << 20);
+  EXPECT_TRUE(transfer.verify);
+  EXPECT_EQ(transfer.seed, 7U);
+  EXPECT_FALSE(few->front().transfer(0, 0.5, 7).verify);
+}
+
+TEST(StreamChunk, RefusesWhatItHasNot) {
+  EXPECT_EQ(plan_chunks(chunks_asked({100}, {})).error().kind, ErrorKind::usage);
+  EXPECT_THAT(plan_chunks(chunks_asked({}, {1400})).error().message(), HasSubstr("there are 1500, 9000"));
+  config::BenchConfig others = chunks_asked({}, {});
+  others.rows = {64};
+  EXPECT_THAT(plan_chunks(others).error().message(), HasSubstr("--rows"));
+  others = chunks_asked({}, {});
+  others.packets = 5;
+  EXPECT_THAT(plan_chunks(others).error().message(), HasSubstr("--packets"));
+}
+
+TEST(StreamChunk, MeasuresEveryRowOnceARound) {
+  const auto table = table_of(chunks_asked({}, {}), 5000);
+  ASSERT_TRUE(table.ok());
+  for (const ChunkSamples& samples : table->samples) EXPECT_EQ(samples.rounds.size(), 3U);
+  const auto json = table->to_json();
+  ASSERT_EQ(json["rows"].size(), 24U);
+  const auto& row = json["rows"][0];
+  EXPECT_EQ(row["mtu"], 1500);
+  EXPECT_EQ(row["processing"], "placed");
+  const auto& cell = row["columns"]["cpu"];
+  EXPECT_DOUBLE_EQ(cell["goodput_gbps"]["median"], 8e-9 * 5000 * (64 << 10));
+  EXPECT_DOUBLE_EQ(cell["chunk_p999_us"]["median"], 4);
+  EXPECT_EQ(cell["verified_bytes"], 0);
+  EXPECT_EQ(json["rows"][6]["columns"]["cpu"]["verified_bytes"], 3ULL * 5000 * (64 << 10));
+  EXPECT_EQ(row["published_gbps"]["processing"], 55);
+}
+
+TEST(StreamChunk, NamesAQuantileOnlyOfEnoughChunks) {
+  const auto cell = [](std::uint64_t chunks) {
+    return table_of(chunks_asked({64 << 20}, {1500}), chunks)->to_json()["rows"][0]["columns"]["cpu"];
+  };
+  EXPECT_FALSE(cell(99).contains("chunk_p99_us"));
+  EXPECT_TRUE(cell(100).contains("chunk_p99_us"));
+  EXPECT_FALSE(cell(999).contains("chunk_p999_us"));
+  EXPECT_TRUE(cell(1000).contains("chunk_p999_us"));
+  EXPECT_TRUE(cell(1).contains("chunk_p50_us"));
+}
+
+TEST(StreamChunk, IsATableForPeople) {
+  const std::string text = table_of(chunks_asked({1 << 20}, {1500}), 2000)->to_markdown();
+  EXPECT_THAT(text, HasSubstr("| 1500 | verified | 1 MiB | 16.8 [16.8, 16.8] | 2 | 3 | 4 |"));
+  EXPECT_THAT(text, HasSubstr("Published: 55 Gb/s"));
+}
+
+TEST(StreamChunk, EndsWithTheFirstErrorAndWhenItIsStopped) {
+  const config::BenchConfig bench = chunks_asked({1 << 20}, {1500});
+  std::atomic<bool> stop{false};
+  const auto failed = run_chunk_table(
+      *plan_chunks(bench), bench,
+      [](const Transfer&) -> Result<TransferFigures> {
+        return Error{ErrorKind::verification, "a byte is wrong", "", ""};
+      },
+      stop, [](const std::string&) {});
+  EXPECT_EQ(failed.error().kind, ErrorKind::verification);
+  const auto stopped = run_chunk_table(
+      *plan_chunks(bench), bench,
+      [&](const Transfer& transfer) -> Result<TransferFigures> {
+        stop = transfer.verify;
+        return figures_of(1, transfer.chunk);
+      },
+      stop, [](const std::string&) {});
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_THAT(stopped->samples[1].rounds, ElementsAre());
+  EXPECT_THAT(stopped->to_markdown(), Not(HasSubstr("verified |")));
+}
+
+}  // namespace
+}  // namespace warpline::transfers
