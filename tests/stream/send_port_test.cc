@@ -7,8 +7,11 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <rte_ethdev.h>
 
 #include "warpline/port/ring_pair.h"
 #include "warpline/port/vnic.h"
@@ -184,6 +187,28 @@ INSTANTIATE_TEST_SUITE_P(
         WireCase{.name = "RingsInAVlan", .bytes = 500'000, .vlan = 7},
         WireCase{.name = "VnicInAVlanWithLongFrames", .vnic = true, .bytes = 500'000, .mtu = 9000, .vlan = 4094}),
     [](const auto& wire) { return wire.param.name; });
+
+TEST(SendPort, HasSentBuffersCollectedEarlyUnlessToldOtherwise) {
+  if (port::vnic_calls() == nullptr) GTEST_SKIP() << "built without net_vnic";
+  const Source source;
+  const auto threshold = [&](std::uint16_t ring, std::optional<std::uint16_t> asked) -> std::uint16_t {
+    port::PortSettings settings;
+    settings.spec = "net_vnic7";
+    settings.tx_ring = ring;
+    settings.tx_free_thresh = asked;
+    settings.addresses = {{kSender, 24}};
+    stream::SenderSettings sender;
+    sender.connections = 1;
+    sender.secret[0] = 1;
+    const auto opened = stream_port::SendPort::open(settings, {.cache = 32}, sender, source, kReceiver, Nanos{1});
+    if (!opened.ok()) return 0;
+    rte_eth_txq_info queue{};
+    return rte_eth_tx_queue_info_get((*opened)->port().id(), 0, &queue) == 0 ? queue.conf.tx_free_thresh : 0;
+  };
+  EXPECT_EQ(threshold(1024, {}), 896);
+  EXPECT_EQ(threshold(1024, 48), 48);
+  EXPECT_EQ(threshold(256, {}), 32);  // the driver's own: an eighth is less than a burst
+}
 
 TEST(SendPort, RefusesWhatItCannotSendBy) {
   port::PortSettings settings;
