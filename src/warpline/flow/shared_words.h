@@ -7,7 +7,7 @@
 #include "warpline/base/host_device.h"
 
 #if defined(__CUDACC__)
-#include <cuda/atomic>
+#include "warpline/base/device/atomic_words.cuh"
 #endif
 
 namespace warpline::flow {
@@ -18,7 +18,7 @@ namespace warpline::flow {
 /// Returns the word. What its writer wrote before is visible.
 [[nodiscard]] WARPLINE_HD inline std::uint64_t load_acquire(std::uint64_t* word) {
 #if defined(__CUDA_ARCH__)
-  return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(*word).load(cuda::memory_order_acquire);
+  return SystemWord(*word).load_acquire();
 #else
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 #endif
@@ -27,7 +27,7 @@ namespace warpline::flow {
 /// Writes the word, by its one writer. What was written before is visible to who reads it.
 WARPLINE_HD inline void store_release(std::uint64_t* word, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
-  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(*word).store(value, cuda::memory_order_release);
+  SystemWord(*word).store_release(value);
 #else
   std::atomic_ref(*word).store(value, std::memory_order_release);
 #endif

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "warpline/base/result.h"
@@ -28,7 +27,7 @@ class KernelLaunch {
   /// Changes the argument at that place, from 0, for launches from now on: `argument` is of the parameter's type.
   template <typename T>
   void set(std::size_t place, const T& argument) {
-    std::ranges::copy(std::as_bytes(std::span(&argument, 1)), values_[place].get());
+    std::memcpy(values_[place].get(), &argument, sizeof(T));
   }
 
   /// Queues it on the stream. False when CUDA refuses; CudaStream::failure() says why.
@@ -44,9 +43,8 @@ class KernelLaunch {
  private:
   template <typename T>
   void add(const T& argument) {
-    const auto bytes = std::as_bytes(std::span(&argument, 1));
-    values_.push_back(std::make_unique<std::byte[]>(bytes.size()));
-    std::ranges::copy(bytes, values_.back().get());
+    values_.push_back(std::make_unique<std::byte[]>(sizeof(T)));
+    std::memcpy(values_.back().get(), &argument, sizeof(T));
     addresses_.push_back(values_.back().get());
   }
 

@@ -3,31 +3,28 @@
 
 #include <cstdint>
 
-#include <cuda/atomic>
-
+#include "warpline/base/device/atomic_words.cuh"
 #include "warpline/handoff/ring_layout.h"
 
 namespace warpline::handoff {
 
 // The device's side of the burst ring: the words of ring_layout.h, acquired and released at system scope.
 
-using SystemWord = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
-
 /// As EngineView::take, as a ready word.
 __device__ inline std::uint64_t load_ready(const EngineView& view, std::uint64_t sequence) {
-  return SystemWord(view.ready[sequence & view.slot_mask].value).load(cuda::memory_order_acquire);
+  return SystemWord(view.ready[sequence & view.slot_mask].value).load_acquire();
 }
 
 /// As EngineView::stop_requested.
 __device__ inline RingStop load_stop(const EngineView& view) {
-  return static_cast<RingStop>(SystemWord(view.stop->value).load(cuda::memory_order_acquire));
+  return static_cast<RingStop>(SystemWord(view.stop->value).load_acquire());
 }
 
 /// As EngineView::complete. By one thread of the CTA after a barrier of all: release is cumulative, so what the others
 /// wrote before the barrier is visible, too.
 __device__ inline void store_done(const EngineView& view, std::uint64_t sequence, BurstCounts counts) {
   SystemWord(view.done[sequence & view.slot_mask].value)
-      .store(pack_ring_word(sequence, counts.exceptions, counts.worked), cuda::memory_order_release);
+      .store_release(pack_ring_word(sequence, counts.exceptions, counts.worked));
 }
 
 /// A look costs a round trip over PCIe, so the stop word is not looked at each time; a lane that has found nothing for

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "warpline/base/device/atomic_words.cuh"
 #include "warpline/base/time/device_clock.h"
 #include "warpline/handoff/device_ring.cuh"
 #include "warpline/handoff/device_work.h"
@@ -142,7 +143,7 @@ __global__ void next_kernel(DeviceLanes lanes, W work, W* states, std::uint64_t*
   __shared__ std::uint64_t sequence;
   __shared__ std::uint64_t word;
   if (threadIdx.x == 0) {
-    sequence = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(*next).fetch_add(1);
+    sequence = DeviceWord(*next).fetch_add(1);
     do {  // published; what the burst holds may still be on its way here, if the ready words are
       word = load_ready(lanes.view, sequence);
     } while (!has_sequence(word, sequence));

@@ -10,7 +10,7 @@
 namespace warpline::handoff {
 
 /// What an engine sees of a burst ring: plain words and descriptors in one page-aligned region, so that the region can
-/// be registered with CUDA as a whole and a kernel can use cuda::atomic_ref at system scope on the very same words.
+/// be registered with CUDA as a whole and a kernel can use the very same words, atomically at the scope of the system.
 ///
 ///   offset 0            StopWord                    one line
 ///   kRingLine           RingWord ready[slots]       {sequence:32, 0:16, descriptors:16}, the producer writes

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "warpline/base/time/clock.h"
@@ -50,7 +49,7 @@ void serve_burst(const EngineView& view, std::uint64_t sequence, BurstView burst
 inline void fail_undone(const EngineView& view, std::uint64_t end, Verdict verdict) {
   const std::uint64_t slots = std::uint64_t{view.slot_mask} + 1;
   const std::uint64_t published = end - view.first_sequence;
-  for (std::uint64_t sequence = end - std::min(published, slots); sequence != end; ++sequence) {
+  for (std::uint64_t sequence = end - (published < slots ? published : slots); sequence != end; ++sequence) {
     const BurstView burst = view.take(sequence);
     if (!burst || view.is_done(sequence)) continue;
     auto fail = [verdict](FrameRef) { return verdict; };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "warpline/base/frame.h"
@@ -25,7 +24,7 @@ class FrameLimits {
   static constexpr bool kStateless = Work::kStateless;
   static constexpr WorkloadTraits kTraits = [] {
     WorkloadTraits traits = kTraitsOf<Work>;
-    traits.access = std::max(traits.access, FrameAccess::headers);
+    if (traits.access < FrameAccess::headers) traits.access = FrameAccess::headers;
     return traits;
   }();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tests of StreamEngine put on streams.
-#include "warpline/handoff/device_ring.cuh"
+#include "warpline/base/device/atomic_words.cuh"
 #include "warpline/ingest/batches/stream_engine_testing.h"
 #include "warpline/ingest/consumers/byte_sum.h"
 
@@ -8,7 +8,7 @@ namespace warpline::ingest {
 namespace {
 
 __global__ void await_gate(std::uint64_t* gate) {
-  while (handoff::SystemWord(*gate).load(cuda::memory_order_acquire) == 0) __nanosleep(1000);
+  while (SystemWord(*gate).load_acquire() == 0) __nanosleep(1000);
 }
 
 __global__ void sum_batch(Segment* segments, std::uint32_t count, std::uint64_t* sum) {
@@ -16,7 +16,7 @@ __global__ void sum_batch(Segment* segments, std::uint32_t count, std::uint64_t*
     const bool begins = i == 0 || segments[i - 1].more == 0;
     if (!begins || segments[i].verdict != Verdict::forward) continue;
     const FrameRef frame = frame_at(segments + i);
-    cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(*sum).fetch_add(frame_sum(frame));
+    DeviceWord(*sum).add(frame_sum(frame));
     if (frame.data()[0] == kRefusedByte) segments[i].verdict = Verdict::user_drop;
   }
 }

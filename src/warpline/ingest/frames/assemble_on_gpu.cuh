@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include <cuda/atomic>
-
+#include "warpline/base/device/atomic_words.cuh"
 #include "warpline/base/time/device_clock.h"
 #include "warpline/flow/frame_gpu.cuh"
 #include "warpline/handoff/device_work.cuh"
@@ -47,9 +46,8 @@ __device__ inline void consume_handed(const flow::AssemblerView& view, GpuFrameW
   }
   for (unsigned step = kWarp / 2; step != 0; step /= 2) sum += __shfl_xor_sync(~0U, sum, step);
   if (lane == 0) {
-    using Word = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
-    Word(words.sum).fetch_add(sum, cuda::memory_order_relaxed);
-    Word(words.bytes).fetch_add(bytes, cuda::memory_order_relaxed);
+    DeviceWord(words.sum).add(sum);
+    DeviceWord(words.bytes).add(bytes);
   }
   __syncthreads();  // all have read what is freed now
   if (threadIdx.x == 0) {
@@ -84,12 +82,11 @@ __device__ inline handoff::BurstCounts count_frames(const Segment* segments, std
 /// packet those handed over are consumed, and that frees one: the windows never have them all. Ends with a barrier.
 __device__ inline handoff::BurstCounts work_burst_in_order(handoff::BurstView burst, std::uint64_t sequence,
                                                            AssembleOnGpu& work) {
-  using Turn = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
   __shared__ Segment held[kHeldByAssembler];
   __shared__ std::uint64_t now;
   Segment* const segments = held_by_cta(held, burst.segments, burst.count);
   if (threadIdx.x == 0) {
-    while (Turn(work.words->turn).load(cuda::memory_order_acquire) != sequence) {
+    while (DeviceWord(work.words->turn).load_acquire() != sequence) {
     }
     now = device_nanos();
   }
@@ -102,7 +99,7 @@ __device__ inline handoff::BurstCounts work_burst_in_order(handoff::BurstView bu
   }
   const handoff::BurstCounts counts = count_frames(segments, burst.count);
   // Cumulative: what all threads wrote before the barriers is visible to who acquires this.
-  if (threadIdx.x == 0) Turn(work.words->turn).store(sequence + 1, cuda::memory_order_release);
+  if (threadIdx.x == 0) DeviceWord(work.words->turn).store_release(sequence + 1);
   return counts;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -27,7 +26,7 @@ struct FrameTotals {
     counts.restarts += other.counts.restarts;
     counts.streams += other.counts.streams;
     consumed.merge(other.consumed);
-    longest_open = std::max(longest_open, other.longest_open);
+    if (longest_open < other.longest_open) longest_open = other.longest_open;
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tests of StreamFrames put on streams.
-#include "warpline/handoff/device_ring.cuh"
+#include "warpline/base/device/atomic_words.cuh"
 #include "warpline/ingest/frames/frame_sum.h"
 #include "warpline/ingest/frames/stream_frames_testing.h"
 
@@ -8,13 +8,13 @@ namespace warpline::ingest {
 namespace {
 
 __global__ void sum_frame(flow::Frame frame, flow::FramePlan plan, std::uint64_t* gate, std::uint64_t* sum) {
-  while (handoff::SystemWord(*gate).load(cuda::memory_order_acquire) == 0) __nanosleep(1000);
+  while (SystemWord(*gate).load_acquire() == 0) __nanosleep(1000);
   const std::uint64_t salt = frame_salt(frame);
   std::uint64_t all = threadIdx.x == 0 ? frame_head_sum(frame) : 0;
   for (std::uint32_t slot = threadIdx.x; slot < plan.packets; slot += blockDim.x) {
     if (frame.mask[slot] != 0) all += payload_sum(plan, frame, salt, slot);
   }
-  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(*sum).fetch_add(all);
+  DeviceWord(*sum).add(all);
 }
 
 }  // namespace
