@@ -107,6 +107,9 @@ target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpl
 # Keys, numbers and text as HTML; what a file says; scales, charts and tables; all of a document below its head.
 warpline_rooms(apps/warpline/page text document draw body)
 
+# What these do is over before packets are timed, or begins after.
+warpline_outside_runs(batches config doctor page rate report)
+
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
 warpline_folder(apps/warpline   USES base batches bench config copies datapath doctor ethdev_transport flow forward gpu ingest machine memory

@@ -85,6 +85,17 @@ function(warpline_rooms folder)
   endforeach()
 endfunction()
 
+# warpline_outside_runs(NAME...): modules that work before a run and after it, never in it, and that emit no inline function
+# of the data path, of which the linker might keep their copy. A release build compiles them with -O1, which takes the
+# compiler two thirds of the time of -O3.
+function(warpline_outside_runs)
+  foreach(name IN LISTS ARGN)
+    target_compile_options(warpline_${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>
+                           # With -O1 GCC 14 sees values that are not set where they are.
+                           $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
+  endforeach()
+endfunction()
+
 function(warpline_module name)
   cmake_parse_arguments(arg "" "LEVEL;FOLDER;EXCEPT" "USES;EXTERNAL" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/src/warpline/${name})
