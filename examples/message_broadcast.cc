@@ -20,11 +20,12 @@ template <typename F>
 void run(message::Endpoint& endpoint, transport::Transport& transport, const transport::NanoClock& clock, F handle) {
   for (bool goes_on = true; goes_on;) {
     const Nanos now = clock.now();
-    transport::bring(endpoint, transport, now);
+    transport::receive_into(endpoint, transport, now);
     message::MessageEvent events[32];
     const std::size_t count = endpoint.poll(events);
     for (std::size_t i = 0; i < count; ++i) goes_on = handle(events[i], now) && goes_on;
-    if (transport::take(endpoint, transport, now) == 0 && count == 0) transport.wait(now, endpoint.next_deadline());
+    if (transport::transmit_from(endpoint, transport, clock) == 0 && count == 0)
+      transport.wait(now, endpoint.next_deadline());
   }
 }
 
@@ -74,6 +75,6 @@ int main(int argc, char** argv) {
     return event.kind != message::EventKind::sent || --left != 0;
   });
   for (const message::SessionId& peer : peers) (void)endpoint->close(peer, clock.now());
-  (void)transport::take(*endpoint, **socket, clock.now());
+  (void)transport::transmit_from(*endpoint, **socket, clock);
   return failed == 0 ? 0 : 1;
 }

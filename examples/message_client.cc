@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   bool all_answered = true;
   for (std::size_t asked = 0, ended = 0; ended < answers.size();) {
     const Nanos now = clock.now();
-    transport::bring(*endpoint, **socket, now);
+    transport::receive_into(*endpoint, **socket, now);
     message::MessageEvent events[32];
     const std::size_t count = endpoint->poll(events);
     for (std::size_t i = 0; i < count; ++i) {
@@ -62,9 +62,10 @@ int main(int argc, char** argv) {
       if (status != message::CallStatus::ok) return 1;
       ++asked;
     }
-    if (transport::take(*endpoint, **socket, now) == 0 && count == 0) (*socket)->wait(now, endpoint->next_deadline());
+    if (transport::transmit_from(*endpoint, **socket, clock) == 0 && count == 0)
+      (*socket)->wait(now, endpoint->next_deadline());
   }
   (void)endpoint->close(session, clock.now());
-  (void)transport::take(*endpoint, **socket, clock.now());
+  (void)transport::transmit_from(*endpoint, **socket, clock);
   return all_answered ? 0 : 1;
 }

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   std::array<std::uint8_t, kLongest> room;
   while (true) {
     const Nanos now = clock.now();
-    transport::bring(*endpoint, **socket, now);
+    transport::receive_into(*endpoint, **socket, now);
     message::MessageEvent events[32];
     const std::size_t count = threads ? threads->poll(*endpoint, events, now) : endpoint->poll(events);
     for (const message::MessageEvent& event : std::span(events).first(count)) {
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
       const message::CallStatus status = endpoint->respond(event.id, answer, {.copy = true}, now);
       if (status != message::CallStatus::ok) (void)endpoint->release(event.id, now);
     }
-    const std::size_t sent = transport::take(*endpoint, **socket, now);
+    const std::size_t sent = transport::transmit_from(*endpoint, **socket, clock);
     if (count != 0 || sent != 0) continue;
     // Threads cannot wake this one: it looks every 50 us for what they have done.
     const Nanos soon{now.value + 50'000};

@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   while (true) {
     const Nanos now = clock.now();
-    transport::bring(*endpoint, **socket, now);
+    transport::receive_into(*endpoint, **socket, now);
     message::MessageEvent events[32];
     const std::size_t count = endpoint->poll(events);
     for (const message::MessageEvent& event : std::span(events).first(count)) {
@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
       take(event.session, static_cast<stream::RelayCode>(event.code), {event.data, event.length});
       (void)endpoint->release(event.id, now);
     }
-    if (transport::take(*endpoint, **socket, now) == 0 && count == 0) (*socket)->wait(now, endpoint->next_deadline());
+    if (transport::transmit_from(*endpoint, **socket, clock) == 0 && count == 0)
+      (*socket)->wait(now, endpoint->next_deadline());
   }
 }

@@ -145,7 +145,7 @@ class StreamRun : RunFrame {
                  transport::UdpSocket::open({.local = {v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}}, 0},
                                              .datagram_bytes = settings.datagram_bytes}));
     WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(settings, clock_.now()));
-    auto proxy = std::make_unique<service::StreamProxy>(std::move(endpoint), *lane.socket,
+    auto proxy = std::make_unique<service::StreamProxy>(std::move(endpoint), *lane.socket, clock_,
                                                         message::peer_address(server.address, server.port),
                                                         stream.connections, stream.ring);
     lane.proxy = proxy.get();

@@ -14,6 +14,12 @@
 namespace warpline {
 namespace {
 
+/// A clock that shows what the test sets.
+struct StoppedClock {
+  Nanos time;
+  [[nodiscard]] Nanos now() const { return time; }
+};
+
 constexpr std::uint16_t kWorkers = 3;  ///< of the receiving port, each with an endpoint
 constexpr std::uint32_t kPeers = 24;
 constexpr std::uint32_t kLength = 200'000;
@@ -75,7 +81,7 @@ TEST_P(Broadcast, OfOneBufferIsGatheredForEveryPeerAndToldOfOnceForEach) {
   for (int turn = 0; turn < 1'000'000 && (left != 0 || received != kPeers); ++turn) {
     now.value += 5000;
     message::MessageEvent events[16];
-    transport::bring(sender, from->queue(0), now);
+    transport::receive_into(sender, from->queue(0), now);
     for (const message::MessageEvent& event : std::span(events).first(sender.poll(events))) {
       if (event.kind != message::EventKind::sent) continue;
       EXPECT_EQ(event.status, message::MessageStatus::ok);
@@ -83,16 +89,16 @@ TEST_P(Broadcast, OfOneBufferIsGatheredForEveryPeerAndToldOfOnceForEach) {
       // Nobody reads it any more.
       if (--left == 0) std::ranges::fill(buffer, std::uint8_t{0xee});
     }
-    transport::take(sender, from->queue(0), now);
+    transport::transmit_from(sender, from->queue(0), StoppedClock{now});
     for (std::uint16_t i = 0; i < kWorkers; ++i) {
-      transport::bring(peers[i], to->queue(i), now);
+      transport::receive_into(peers[i], to->queue(i), now);
       for (const message::MessageEvent& event : std::span(events).first(peers[i].poll(events))) {
         if (event.kind != message::EventKind::message) continue;
         EXPECT_TRUE(std::ranges::equal(std::span(event.data, event.length), original));
         ++received;
         EXPECT_EQ(peers[i].release(event.id, now), message::CallStatus::ok);
       }
-      transport::take(peers[i], to->queue(i), now);
+      transport::transmit_from(peers[i], to->queue(i), StoppedClock{now});
     }
   }
   EXPECT_EQ(left, 0U);

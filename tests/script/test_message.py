@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages over the kernel's sockets on loopback: every test, both IP versions, peers that go and come back."""
 
+import re
 import signal
 import socket
 import unittest
@@ -159,6 +160,37 @@ class Message(MessageCase):
         report = self.message_report(outcome, code=5)
         self.judge_losses(report)
         self.assertIn("sessions were lost", outcome.stderr)
+
+    def stop_for_a_second(self, program, witness):
+        """One second at least passes in the witness's table."""
+        program.signal(signal.SIGSTOP)
+        try:
+            rows = re.findall(r"^ *(\d+)\.\d+ ", witness.text("stderr"), re.MULTILINE)
+            witness.wait_for("stderr", rf"^ *{int(rows[-1]) + 2}\.\d+ ")
+        finally:
+            program.signal(signal.SIGCONT)
+
+    def test_who_was_stopped_goes_on(self):
+        for stops in ("client", "server"):
+            with self.subTest(stops):
+                here = f"127.0.0.1:{free_port()}"
+                server = self.server("--listen", here)
+                # The client's own absence is longer than its patience; the server has fifteen seconds of it.
+                impatient = ("--peer-timeout", "200ms") if stops == "client" else ()
+                client = self.client("--connect", here, "-P", 4, "--test", "rate", "--verify", *impatient)
+                for program in (client, server):
+                    program.wait_for("stderr", ROW)
+                who, witness = (client, server) if stops == "client" else (server, client)
+                self.stop_for_a_second(who, witness)
+                rows = re.findall(r"^ *(\d+)\.\d+ ", client.text("stderr"), re.MULTILINE)
+                client.wait_for("stderr", rf"^ *{int(rows[-1]) + 1}\.\d+ +[1-9]")  # it asks again, and is answered
+                client.signal(signal.SIGINT)
+                report = self.message_report(client.finish(), code=130)
+                self.assertEqual(report["sessions"]["lost"], {})
+                self.assertEqual(report["sessions"]["connected"], 4)
+                self.assertGreater(report["verify"]["checked"], 0)
+                self.assertEqual(report["protocol"]["timeouts"], 0)
+                self.stopped(server)
 
     def test_a_killed_server_that_comes_back_is_used_again(self):
         client, here = self.lost_server("--reconnect")

@@ -50,16 +50,16 @@ struct MessageConfig {
   bool bidir = false;                        ///< bandwidth: responses are as long as requests
   bool reconnect = false;                    ///< sessions that are lost are opened again, until the end
   message::CcKind cc = message::CcKind::swift;
-  std::string key;                    ///< a file, as protection/key_file.h has it; empty: nothing is encrypted
-  bool go_back_n = false;             ///< for comparison: eRPC's published way instead of selective repeat
-  Nanos rto{5'000'000};               ///< go-back-n: fixed retransmission timeout
-  std::uint32_t credits = 32;         ///< go-back-n: packets in flight
-  Nanos peer_timeout{1'000'000'000};  ///< silence after which a peer is lost
-  std::uint32_t grants = 0;           ///< bytes of long messages on the way here at once, of each worker; 0: any
-  std::uint32_t datagram = 0;         ///< most bytes of a UDP payload; 0: what fits the MTU
-  std::uint16_t workers = 1;          ///< threads, each with an endpoint and a queue pair or socket of its own
-  std::uint16_t gpu = 0;              ///< CUDA ordinal, if messages are in memory of a GPU or pinned for one
-  std::uint32_t sessions = 1024;      ///< most of each worker
+  std::string key;                     ///< a file, as protection/key_file.h has it; empty: nothing is encrypted
+  bool go_back_n = false;              ///< for comparison: eRPC's published way instead of selective repeat
+  Nanos rto{5'000'000};                ///< go-back-n: fixed retransmission timeout
+  std::uint32_t credits = 32;          ///< go-back-n: packets in flight
+  Nanos peer_timeout{15'000'000'000};  ///< silence after which a peer is lost
+  std::uint32_t grants = 0;            ///< bytes of long messages on the way here at once, of each worker; 0: any
+  std::uint32_t datagram = 0;          ///< most bytes of a UDP payload; 0: what fits the MTU
+  std::uint16_t workers = 1;           ///< threads, each with an endpoint and a queue pair or socket of its own
+  std::uint16_t gpu = 0;               ///< CUDA ordinal, if messages are in memory of a GPU or pinned for one
+  std::uint32_t sessions = 1024;       ///< most of each worker
   bool operator==(const MessageConfig&) const = default;
 };
 

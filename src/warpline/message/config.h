@@ -69,7 +69,9 @@ struct EndpointConfig {
   Nanos max_ack_delay{25'000};    ///< an acknowledgement waits at most so long for a packet to travel with
   std::uint32_t ack_packets = 8;  ///< packets that are acknowledged without waiting
 
-  Nanos peer_timeout{1'000'000'000};     ///< silence while something is awaited after which the peer is lost
+  /// Silence while something is awaited after which the peer is lost. Time in which the endpoint itself had no
+  /// processor does not count.
+  Nanos peer_timeout{15'000'000'000};
   Nanos keepalive{5'000'000'000};        ///< between signs of life of an idle session
   Nanos connect_timeout{1'000'000'000};  ///< a handshake that is not answered for so long is given up
   Nanos max_clock_step{60'000'000'000};  ///< a longer step of the clock is a jump: counted, and cut to this

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "warpline/base/units.h"
 #include "warpline/message/types.h"
 
 namespace warpline::message {
@@ -21,6 +22,7 @@ struct Datagram {
   std::uint32_t head_length = 0;  ///< bytes
   std::uint32_t rest_length = 0;  ///< bytes
   PeerAddress from;               ///< the sender's address and port
+  Nanos arrived = kNever;         ///< when it did, by the clock of receive()'s `now`; kNever: then, as far as is known
   std::uint8_t ecn = 0;           ///< IP's two bits (RFC 3168): 3 is Congestion Experienced
   bool rest_device = false;       ///< `rest` is not readable by the CPU
 };

@@ -54,22 +54,22 @@ Endpoint& Endpoint::operator=(Endpoint&&) noexcept = default;
 Endpoint::~Endpoint() = default;
 
 Opened Endpoint::connect(const PeerAddress& peer, const SessionOptions& options, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->handshake.connect(peer, options);
 }
 
 CallStatus Endpoint::reconnect(SessionId session, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->handshake.reconnect(session);
 }
 
 CallStatus Endpoint::close(SessionId session, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->life.close(session);
 }
 
 CallStatus Endpoint::forget(SessionId session, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->life.forget(session);
 }
 
@@ -79,44 +79,44 @@ void Endpoint::prefetch(SessionId session) const {
 
 Submitted Endpoint::request(SessionId session, ConstBuffer message, MutableBuffer response,
                             const RequestOptions& options, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->submissions.request(session, message, response, options);
 }
 
 Submitted Endpoint::send(SessionId session, ConstBuffer message, const SendOptions& options, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->submissions.send(session, message, options);
 }
 
 CallStatus Endpoint::respond(const MessageId& request, ConstBuffer message, const SendOptions& options, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->submissions.respond(request, message, options);
 }
 
 CallStatus Endpoint::cancel(const MessageId& id, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->submissions.cancel(id);
 }
 
 CallStatus Endpoint::release(const MessageId& message, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->submissions.release(message);
 }
 
 void Endpoint::receive(std::span<const Datagram> datagrams, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   state_->receiver.receive(datagrams);
 }
 
 std::size_t Endpoint::transmit(std::span<Outgoing> out, Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   return state_->sender.transmit(out);
 }
 
 void Endpoint::transmitted(std::uint64_t token) { state_->transfers.transmitted(token); }
 
 void Endpoint::advance(Nanos now) {
-  state_->core.context.enter(now);
+  state_->enter(now);
   state_->watch.advance();
 }
 

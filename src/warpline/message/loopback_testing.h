@@ -43,6 +43,7 @@ class Loopback {
     std::vector<MessageEvent> events;                 ///< those that no handler took
     std::function<bool(const MessageEvent&)> handle;  ///< true: taken
     bool dead = false;                                ///< neither sends nor hears
+    bool away = false;                                ///< without a processor: what arrives waits
     std::uint64_t packets = 0;
     std::size_t request_limit = std::numeric_limits<std::size_t>::max();  ///< of each poll
   };
@@ -91,7 +92,7 @@ class Loopback {
   }
 
   /// A datagram as if from `from`.
-  void inject(Host& to, PeerAddress from, std::vector<std::uint8_t> bytes) { receive(to, from, bytes, 0); }
+  void inject(Host& to, PeerAddress from, std::vector<std::uint8_t> bytes) { receive(to, from, bytes, 0, now); }
 
   /// Handshake between two; the sessions of both.
   std::pair<SessionId, SessionId> connect(Host& client, Host& server, SessionOptions options = {}) {
@@ -115,7 +116,7 @@ class Loopback {
     for (bool busy = true; busy;) {
       busy = false;
       for (auto& host : hosts) {
-        if (host->dead) continue;
+        if (host->dead || host->away) continue;
         host->endpoint.advance(now);
         busy |= poll(*host);
         busy |= transmit(*host);
@@ -145,7 +146,7 @@ class Loopback {
   Nanos next_time() {
     Nanos next = flying_.empty() ? kNever : Nanos{flying_.begin()->first};
     for (auto& host : hosts) {
-      if (!host->dead) next = std::min(next, host->endpoint.next_deadline());
+      if (!host->dead && !host->away) next = std::min(next, host->endpoint.next_deadline());
     }
     return next;
   }
@@ -155,12 +156,33 @@ class Loopback {
       Flying packet = std::move(flying_.begin()->second);
       flying_.erase(flying_.begin());
       for (auto& host : hosts) {
-        if (host->address == packet.to && !host->dead) receive(*host, packet.from, packet.bytes, packet.ecn);
+        if (host->address != packet.to || host->dead) continue;
+        if (host->away) {
+          waiting_.emplace_back(host.get(), Arrival{now, packet});
+        } else {
+          receive(*host, packet.from, packet.bytes, packet.ecn, now);
+        }
       }
     }
   }
 
-  void receive(Host& host, PeerAddress from, std::vector<std::uint8_t>& bytes, std::uint8_t ecn) {
+ public:
+  /// The host has a processor again, and reads what came meanwhile.
+  void come_back(Host& host) {
+    host.away = false;
+    for (auto& [to, arrival] : waiting_) {
+      if (to == &host) receive(host, arrival.packet.from, arrival.packet.bytes, arrival.packet.ecn, arrival.at);
+    }
+    std::erase_if(waiting_, [&](const auto& each) { return each.first == &host; });
+  }
+
+ private:
+  struct Arrival {
+    Nanos at;
+    Flying packet;
+  };
+
+  void receive(Host& host, PeerAddress from, std::vector<std::uint8_t>& bytes, std::uint8_t ecn, Nanos arrived) {
     // Exactly as long as it is, so that a sanitizer sees who reads beyond.
     const auto length = static_cast<std::uint32_t>(bytes.size());
     const std::uint32_t most = whole ? length : kMaxHeadBytes + static_cast<std::uint32_t>(random_.below(64));
@@ -174,6 +196,7 @@ class Loopback {
     datagram.rest_length = length - cut;
     datagram.from = from;
     datagram.ecn = ecn;
+    datagram.arrived = arrived;
     host.endpoint.receive({&datagram, 1}, now);
   }
 
@@ -223,6 +246,7 @@ class Loopback {
 
   Random random_;
   std::multimap<std::int64_t, Flying> flying_;
+  std::vector<std::pair<Host*, Arrival>> waiting_;
 };
 
 }  // namespace warpline::message

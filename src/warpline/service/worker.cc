@@ -22,12 +22,12 @@ void MessageWorker::run() {
       transport_.wait(now, std::min(endpoint_.next_deadline(), app_.next_turn()));
     }
   }
-  (void)transport::take(endpoint_, transport_, clock_.now());
+  (void)transport::transmit_from(endpoint_, transport_, clock_);
   done_.store(true, std::memory_order_release);
 }
 
 bool MessageWorker::turn(Nanos now, bool& worked) {
-  if (transport::bring(endpoint_, transport_, now)) {
+  if (transport::receive_into(endpoint_, transport_, now)) {
     app_.note_heard(now);
     worked = true;
   }
@@ -39,7 +39,7 @@ bool MessageWorker::turn(Nanos now, bool& worked) {
     worked = worked || count != 0;
   } while (count == events_.size());
   const bool goes_on = app_.turn(endpoint_, now);
-  worked = transport::take(endpoint_, transport_, now) != 0 || worked;
+  worked = transport::transmit_from(endpoint_, transport_, clock_) != 0 || worked;
   return goes_on;
 }
 

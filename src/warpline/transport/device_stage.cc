@@ -48,7 +48,8 @@ void DeviceStage::place(void* self, std::uint8_t* to, const std::uint8_t* from, 
 std::span<const message::Datagram> DeviceStage::receive(Nanos now) {
   release(now);
   // The next burst would take the place of the one that is still being read.
-  if (!settled()) return {};
+  held_up_ = !settled();
+  if (held_up_) return {};
   return inner_.receive(now);
 }
 

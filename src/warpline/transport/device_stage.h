@@ -37,6 +37,7 @@ class DeviceStage final : public Transport {
   [[nodiscard]] bool quiet() { return pieces_.empty() && lane_.landed() >= batches_; }
 
   std::span<const message::Datagram> receive(Nanos now) override;
+  [[nodiscard]] bool more() const override { return held_up_ || inner_.more(); }
   void read() override;
   [[nodiscard]] bool settled() override;
   [[nodiscard]] bool failed() const override { return lane_.failure().has_value(); }
@@ -64,6 +65,7 @@ class DeviceStage final : public Transport {
   std::uint64_t batches_ = 0;      ///< given to the lane
   std::uint64_t read_until_ = 0;   ///< batches of what arrived last
   std::uint64_t fetch_until_ = 0;  ///< batches of the burst that is held
+  bool held_up_ = false;           ///< the last receive() did not ask the inner transport
   std::size_t held_ = 0;           ///< datagrams of the inner transport's room() that wait for their payload
   std::span<message::Outgoing> room_;
   std::vector<std::uint64_t> fetched_;  ///< tokens of the burst that is held

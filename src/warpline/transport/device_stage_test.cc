@@ -21,6 +21,12 @@ namespace {
 
 constexpr std::uint32_t kRoom = 2048;
 
+/// A clock that shows what the test sets.
+struct StoppedClock {
+  Nanos time;
+  [[nodiscard]] Nanos now() const { return time; }
+};
+
 /// Keeps what is sent, and hands out what it is given; its bursts are of four.
 class Wire final : public Transport {
  public:
@@ -246,7 +252,7 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
   while (left != 0 && now < end_of_patience) {
     now.value += 20'000;
     for (End& end : ends) {
-      bring(*end.endpoint, *end.stage, now);
+      receive_into(*end.endpoint, *end.stage, now);
       message::MessageEvent events[8];
       const std::size_t count = end.stage->settled() ? end.endpoint->poll(events) : 0;
       for (const message::MessageEvent& event : std::span(events).first(count)) {
@@ -264,7 +270,7 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
             << event.length;
         --left;
       }
-      take(*end.endpoint, *end.stage, now);
+      transmit_from(*end.endpoint, *end.stage, StoppedClock{now});
     }
   }
   EXPECT_EQ(left, 0U);
@@ -274,10 +280,10 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
   for (int i = 0; i < 1000 && server.room->free_bytes() != free_before; ++i) {
     now.value += 100'000;
     for (End& end : ends) {
-      bring(*end.endpoint, *end.stage, now);
+      receive_into(*end.endpoint, *end.stage, now);
       message::MessageEvent events[8];
       if (end.stage->settled()) (void)end.endpoint->poll(events);
-      take(*end.endpoint, *end.stage, now);
+      transmit_from(*end.endpoint, *end.stage, StoppedClock{now});
     }
   }
   EXPECT_EQ(server.room->free_bytes(), free_before);

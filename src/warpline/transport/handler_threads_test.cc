@@ -78,22 +78,22 @@ class Handlers : public ::testing::Test {
   void turn() {
     const Nanos now = clock_.now();
     std::array<message::MessageEvent, 16> events;
-    bring(client(), *sockets_[0], now);
+    receive_into(client(), *sockets_[0], now);
     for (const message::MessageEvent& event : std::span(events).first(client().poll(events))) {
       if (event.kind != message::EventKind::response) continue;
       answers_[event.context] = {event.status, event.code, {}};
       if (event.status == message::MessageStatus::ok)
         answers_[event.context].bytes = {event.data, event.data + event.length};
     }
-    take(client(), *sockets_[0], now);
+    transmit_from(client(), *sockets_[0], clock_);
 
-    bring(server(), *sockets_[1], now);
+    receive_into(server(), *sockets_[1], now);
     for (const message::MessageEvent& event : std::span(events).first(threads_->poll(server(), events, now))) {
       EXPECT_NE(event.kind, message::EventKind::request);
       EXPECT_NE(event.kind, message::EventKind::sent);
       withdrawn_ += event.kind == message::EventKind::withdrawn ? 1 : 0;
     }
-    take(server(), *sockets_[1], now);
+    transmit_from(server(), *sockets_[1], clock_);
   }
 
   [[nodiscard]] bool until(const std::function<bool()>& done) {

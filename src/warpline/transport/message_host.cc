@@ -43,11 +43,11 @@ Result<MessageHost> MessageHost::over(Transport& transport, const Settings& sett
 template <typename Handle>
 void MessageHost::turn(const Handle& handle, Nanos until) {
   const Nanos now = clock_.now();
-  const bool came = bring(endpoint_, *transport_, now);
+  const bool came = receive_into(endpoint_, *transport_, now);
   std::array<message::MessageEvent, 32> events;
   const std::size_t count = transport_->settled() ? endpoint_.poll(events) : 0;
   for (const message::MessageEvent& event : std::span(events).first(count)) handle(event);
-  const std::size_t sent = take(endpoint_, *transport_, now);
+  const std::size_t sent = transmit_from(endpoint_, *transport_, clock_);
   if (!came && count == 0 && sent == 0) transport_->wait(now, std::min(until, endpoint_.next_deadline()));
 }
 

@@ -9,10 +9,7 @@
 #include "warpline/base/statistics/counter.h"
 #include "warpline/base/units.h"
 #include "warpline/message/datagram.h"
-
-namespace warpline::message {
-class Endpoint;
-}  // namespace warpline::message
+#include "warpline/message/endpoint.h"
 
 namespace warpline::transport {
 
@@ -42,6 +39,8 @@ class Transport {
 
   /// What arrived, one burst at most. Valid until the next receive().
   virtual std::span<const message::Datagram> receive(Nanos now) = 0;
+  /// Whether the last receive() may have left datagrams behind.
+  [[nodiscard]] virtual bool more() const { return false; }
   /// The endpoint has read what receive() gave it.
   virtual void read() {}
   /// False while bytes that were received are on their way to where the CPU does not write: events must not be polled.
@@ -62,13 +61,42 @@ class Transport {
 
   [[nodiscard]] const TransportCounters& counters() const { return counters_; }  ///< any thread may read them
 
+  /// Whether timers may fire: nothing is left to be read, or there was too much of it for too long. Once after each
+  /// receive().
+  [[nodiscard]] bool drained() {
+    full_bursts_ = more() ? full_bursts_ + 1 : 0;
+    return full_bursts_ % kMostFullBursts == 0;
+  }
+
  protected:
   TransportCounters counters_;  ///< written by the transport's thread
+
+ private:
+  static constexpr std::uint32_t kMostFullBursts = 64;
+  std::uint32_t full_bursts_ = 0;
 };
 
-/// Gives the endpoint what arrived, its tokens, and the time. Returns whether anything came.
-bool bring(message::Endpoint& endpoint, Transport& transport, Nanos now);
-/// Sends what the endpoint has to send. Returns how many datagrams.
-std::size_t take(message::Endpoint& endpoint, Transport& transport, Nanos now);
+/// Gives the endpoint its tokens and a burst of what arrived, and does what is due. While more has arrived nothing is
+/// due, so that no timer fires over an acknowledgement that waits to be read; but for a flood, which ends that after
+/// some bursts. Returns whether anything came. `now` is the time just before.
+bool receive_into(message::Endpoint& endpoint, Transport& transport, Nanos now);
+
+/// Sends what the endpoint has to send; returns how many datagrams. `clock` has `Nanos now()`, which is asked before
+/// each burst: packets are timed from when they leave, not from when the loop's turn began.
+template <typename Clock>
+std::size_t transmit_from(message::Endpoint& endpoint, Transport& transport, const Clock& clock) {
+  std::size_t total = 0;
+  for (std::span<message::Outgoing> room = transport.room(); !room.empty(); room = transport.room()) {
+    const Nanos now = clock.now();
+    const std::size_t count = endpoint.transmit(room, now);
+    if (count != 0) {
+      transport.send(count, now);
+      for (const std::uint64_t token : transport.completed()) endpoint.transmitted(token);
+    }
+    total += count;
+    if (count < room.size()) break;
+  }
+  return total;
+}
 
 }  // namespace warpline::transport

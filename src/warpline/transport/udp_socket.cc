@@ -112,6 +112,7 @@ struct Notes {
   std::uint8_t ecn = 0;
   std::uint32_t segment = 0;   ///< bytes of each of several; 0: it is one
   std::uint32_t overflow = 0;  ///< datagrams lost by this socket so far
+  timespec arrived{};          ///< of CLOCK_REALTIME; 0: it did not say
 };
 
 Notes read_control(msghdr& message) {
@@ -127,11 +128,15 @@ Notes read_control(msghdr& message) {
       notes.segment = static_cast<std::uint32_t>(value);
     if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SO_RXQ_OVFL)
       notes.overflow = static_cast<std::uint32_t>(value);
+    if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_TIMESTAMPNS)
+      std::memcpy(&notes.arrived, CMSG_DATA(header), sizeof(notes.arrived));
   }
   return notes;
 }
 
-constexpr std::size_t kReceiveControl = 3 * CMSG_SPACE(sizeof(int));
+std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
+
+constexpr std::size_t kReceiveControl = 3 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(timespec));
 constexpr std::size_t kSendControl = CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint16_t));
 
 constexpr std::size_t rounded_to_line(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -230,6 +235,7 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config
     if (!set(handle, SOL_SOCKET, forced, buffer)) (void)set(handle, SOL_SOCKET, plain, buffer);
   }
   (void)set(handle, SOL_SOCKET, SO_RXQ_OVFL, 1);
+  (void)set(handle, SOL_SOCKET, SO_TIMESTAMPNS, 1);
   (void)set(handle, IPPROTO_IP, IP_RECVTOS, 1);
   if (v6) (void)set(handle, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
   const bool aggregates = config.aggregate && set(handle, IPPROTO_UDP, UDP_GRO, 1);
@@ -243,8 +249,12 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config
   return std::unique_ptr<UdpSocket>(new UdpSocket(handle, peer_of(bound).port, v6, config, aggregates));
 }
 
-std::span<const message::Datagram> UdpSocket::receive(Nanos) {
+bool UdpSocket::more() const { return buffers_->in_used == kReceiveBatch; }
+
+std::span<const message::Datagram> UdpSocket::receive(Nanos now) {
   Buffers& buffers = *buffers_;
+  timespec real{};
+  (void)::clock_gettime(CLOCK_REALTIME, &real);
   for (std::size_t i = 0; i < buffers.in_used; ++i) {
     buffers.in_messages[i].msg_hdr.msg_namelen = sizeof(AnyAddress);
     buffers.in_messages[i].msg_hdr.msg_controllen = kReceiveControl;
@@ -267,6 +277,7 @@ std::span<const message::Datagram> UdpSocket::receive(Nanos) {
     message::Datagram datagram;
     datagram.from = peer_of(buffers.in[i].from);
     datagram.ecn = notes.ecn;
+    if (notes.arrived.tv_sec != 0) datagram.arrived = {now.value - (nanoseconds(real) - nanoseconds(notes.arrived))};
     auto* data = static_cast<std::uint8_t*>(buffers.in[i].piece.iov_base);
     std::uint32_t left = message.msg_len;
     const std::uint32_t segment = notes.segment == 0 ? left : notes.segment;

@@ -30,7 +30,9 @@ class UdpSocket final : public Transport {
   [[nodiscard]] static Result<std::unique_ptr<UdpSocket>> open(const UdpSocketConfig& config);
   ~UdpSocket() override;
 
+  /// Each datagram with the time at which the kernel had it.
   std::span<const message::Datagram> receive(Nanos now) override;
+  [[nodiscard]] bool more() const override;
   std::span<message::Outgoing> room() override;
   void send(std::size_t count, Nanos now) override;
   std::span<const std::uint64_t> completed() override;

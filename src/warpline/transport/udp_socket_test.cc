@@ -136,6 +136,36 @@ TEST_P(Sockets, CarryTheEcnBits) {
 
 INSTANTIATE_TEST_SUITE_P(Families, Sockets, testing::Combine(testing::Bool(), testing::Bool()));
 
+TEST(UdpSocket, SaysWhenTheKernelHadADatagram) {
+  const NanoClock clock;
+  const auto from = open_socket({.local = any_port(false)});
+  const auto to = open_socket({.local = any_port(false)});
+  std::vector<Nanos> sent;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto bytes = made(i, 100 + i);
+    message::Outgoing& out = from->room()[0];
+    std::copy(bytes.begin(), bytes.end(), out.head);
+    out.head_length = static_cast<std::uint32_t>(bytes.size());
+    out.payload_length = 0;
+    out.to = loopback(false, to->port());
+    sent.push_back(clock.now());
+    from->send(1, clock.now());
+    (void)from->completed();
+  }
+  sent.push_back(clock.now());
+  to->wait(clock.now(), Nanos{10'000'000'000});
+  while (clock.now().value < sent.back().value + 5'000'000) {
+  }
+  const auto datagrams = to->receive(clock.now());
+  ASSERT_EQ(datagrams.size(), 3U);
+  constexpr std::int64_t kSlack = 200'000;  // clocks are compared, and one thread may lose its processor between
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_GE(datagrams[i].arrived.value, sent[i].value - kSlack);
+    EXPECT_LE(datagrams[i].arrived.value, sent[i + 1].value + kSlack);
+  }
+  EXPECT_FALSE(to->more());
+}
+
 TEST(UdpSocket, OneOfIpv6TalksToBothFamilies) {
   const auto both = open_socket({.local = {Ipv6Address{}, 0}});
   for (const bool v6 : {false, true}) {

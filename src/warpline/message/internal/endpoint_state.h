@@ -34,6 +34,15 @@ struct EndpointState {
         watch(core, transfers, recovery, life),
         event_reader(core, transfers) {}
 
+  /// A call begins, at this time of the caller's clock.
+  void enter(Nanos outer) {
+    const Nanos before = core.context.now();
+    if (core.context.enter(outer) && core.context.now().value - before.value > EndpointContext::kUnnoticed)
+        [[unlikely]] {
+      watch.note_absence(before);
+    }
+  }
+
   EndpointCore core;
 
   Transfers transfers;

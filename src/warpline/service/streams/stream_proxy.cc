@@ -6,18 +6,18 @@
 namespace warpline::service {
 
 bool StreamProxy::turn(stream::StreamReceiver& receiver, Nanos now) {
-  bool worked = transport::bring(endpoint_, transport_, now);
+  bool worked = transport::receive_into(endpoint_, transport_, now);
   const std::size_t count = transport_.settled() ? endpoint_.poll(events_) : 0;
   for (const message::MessageEvent& event : std::span(events_).first(count)) {
     relay_.handle(receiver, endpoint_, event, now);
   }
   worked = relay_.turn(receiver, endpoint_, now) || worked || count != 0;
-  return transport::take(endpoint_, transport_, now) != 0 || worked;
+  return transport::transmit_from(endpoint_, transport_, clock_) != 0 || worked;
 }
 
-std::uint32_t StreamProxy::abort_some(stream::StreamReceiver& receiver, std::uint32_t most, Nanos now) {
-  const std::uint32_t aborted = relay_.abort_some(receiver, endpoint_, most, now);
-  (void)transport::take(endpoint_, transport_, now);  // the goodbyes
+std::uint32_t StreamProxy::abort_some(stream::StreamReceiver& receiver, std::uint32_t most, Nanos) {
+  const std::uint32_t aborted = relay_.abort_some(receiver, endpoint_, most, clock_.now());
+  (void)transport::transmit_from(endpoint_, transport_, clock_);  // the goodbyes
   return aborted;
 }
 

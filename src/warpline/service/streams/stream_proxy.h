@@ -8,18 +8,19 @@
 #include "warpline/message/endpoint.h"
 #include "warpline/service/streams/stream_application.h"
 #include "warpline/service/streams/stream_relay.h"
+#include "warpline/transport/nano_clock.h"
 #include "warpline/transport/transport.h"
 
 namespace warpline::service {
 
-/// Hands connections on to a server of messages: a StreamRelay with its endpoint and what carries the endpoint's
-/// datagrams, which outlives it.
+/// Hands connections on to a server of messages: a StreamRelay with its endpoint, and what carries the endpoint's
+/// datagrams and gives the time, which outlive it.
 class StreamProxy final : public StreamApplication {
  public:
   /// The other arguments are as of StreamRelay.
-  StreamProxy(message::Endpoint endpoint, transport::Transport& transport, const message::PeerAddress& server,
-              std::uint32_t connections, std::uint64_t ring_bytes)
-      : endpoint_(std::move(endpoint)), transport_(transport), relay_(server, connections, ring_bytes) {}
+  StreamProxy(message::Endpoint endpoint, transport::Transport& transport, const transport::NanoClock& clock,
+              const message::PeerAddress& server, std::uint32_t connections, std::uint64_t ring_bytes)
+      : endpoint_(std::move(endpoint)), transport_(transport), clock_(clock), relay_(server, connections, ring_bytes) {}
 
   bool turn(stream::StreamReceiver& receiver, Nanos now) override;
   [[nodiscard]] bool settled() const override { return relay_.settled(); }
@@ -34,6 +35,7 @@ class StreamProxy final : public StreamApplication {
  private:
   message::Endpoint endpoint_;
   transport::Transport& transport_;
+  const transport::NanoClock& clock_;
   StreamRelay relay_;
   std::array<message::MessageEvent, 64> events_;
 };

@@ -61,6 +61,8 @@ class MessageQueue final : public Transport {
   ~MessageQueue() override;
 
   std::span<const message::Datagram> receive(Nanos now) override;
+  /// Devices round bursts down, or take them in halves.
+  [[nodiscard]] bool more() const override { return last_burst_ >= kBurst / 2; }
   std::span<message::Outgoing> room() override;
   void send(std::size_t count, Nanos now) override;
   std::span<const std::uint64_t> completed() override;
@@ -118,6 +120,7 @@ class MessageQueue final : public Transport {
 
   std::array<rte_mbuf*, 2 * kBurst> received_{};  ///< given back once there is nothing to do, or no room for more
   std::uint16_t received_count_ = 0;
+  std::uint16_t last_burst_ = 0;  ///< frames that the last receive() found
   std::array<message::Datagram, kBurst> datagrams_;
   std::uint16_t datagram_count_ = 0;
   std::vector<std::uint8_t> scratch_;  ///< for datagrams in more pieces than two, one slot each

@@ -81,6 +81,7 @@ std::span<const message::Datagram> MessageQueue::receive(Nanos now) {
   const auto count = static_cast<std::uint16_t>(
       handed_over + rte_eth_rx_burst(setup_.place.port, setup_.place.queue, burst.data() + handed_over,
                                      static_cast<std::uint16_t>(kBurst - handed_over)));
+  last_burst_ = count;
   if (unsent_at_ != unsent_end_) [[unlikely]]
     give_up(now);
   if (count == 0) {

@@ -21,6 +21,18 @@ class CongestionControl {
   CcOutput on_ack(const CcSample& sample) {
     return std::visit([&](auto& controller) { return controller.on_ack(sample); }, controller_);
   }
+  /// Before packets are found lost: what restore() brings back.
+  void remember() {
+    std::visit([](auto& controller) { controller.remember(); }, controller_);
+  }
+  /// What was found lost since remember() was only late (RFC 3522).
+  CcOutput restore() {
+    return std::visit([](auto& controller) { return controller.restore(); }, controller_);
+  }
+  /// Nothing was sent for longer than the retransmission timeout (RFC 5681, section 4.1).
+  CcOutput on_idle(double initial_window_bytes) {
+    return std::visit([=](auto& controller) { return controller.on_idle(initial_window_bytes); }, controller_);
+  }
   /// Once for each packet found lost, and once for each retransmission timeout (`timeout`).
   CcOutput on_loss(Nanos now, bool timeout) {
     return std::visit([&](auto& controller) { return controller.on_loss(now, timeout); }, controller_);

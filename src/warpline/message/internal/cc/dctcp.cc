@@ -51,6 +51,18 @@ CcOutput Dctcp::on_loss(Nanos now, bool timeout) {
   return output();
 }
 
+CcOutput Dctcp::restore() {
+  window_ = std::max(window_, remembered_.window);
+  slow_start_threshold_ = std::max(slow_start_threshold_, remembered_.slow_start_threshold);
+  return output();
+}
+
+CcOutput Dctcp::on_idle(double initial_window_bytes) {
+  slow_start_threshold_ = std::max(slow_start_threshold_, window_);
+  window_ = std::min(window_, as_float(clamped(initial_window_bytes, mtu_, max_window_)));
+  return output();
+}
+
 void Dctcp::reduce(double factor) {
   window_ = as_float(std::max<double>(window_ * factor, mtu_));
   slow_start_threshold_ = std::max(window_, 2 * mtu_);

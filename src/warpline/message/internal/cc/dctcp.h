@@ -14,6 +14,9 @@ class Dctcp {
 
   CcOutput on_ack(const CcSample& sample);
   CcOutput on_loss(Nanos now, bool timeout);
+  void remember() { remembered_ = {window_, slow_start_threshold_}; }
+  CcOutput restore();
+  CcOutput on_idle(double initial_window_bytes);
   [[nodiscard]] CcOutput output() const { return {window_, Nanos{0}}; }
 
   /// Estimated share of marked bytes, 0 to 1.
@@ -30,6 +33,10 @@ class Dctcp {
 
   float window_;
   float slow_start_threshold_;
+  struct {
+    float window = 0;
+    float slow_start_threshold = 0;
+  } remembered_;
   float alpha_ = 1;           ///< section 4.2: 1 until a window has been observed
   float observed_bytes_ = 0;  ///< acknowledged in this observation window
   float marked_bytes_ = 0;

@@ -77,5 +77,20 @@ TEST(Dctcp, ALossHalvesOnceInARoundTripAndATimeoutLeavesOnePacket) {
   EXPECT_EQ(dctcp.on_loss(Nanos{310'001}, true).window_bytes, kDctcpMtu);
 }
 
+TEST(Dctcp, LossesThatWereLateAreUndone) {
+  Dctcp dctcp(dctcp_config());
+  dctcp.on_ack(round_trip(1, 16, 0, 32 * kDctcpMtu));
+  dctcp.remember();
+  dctcp.on_loss(Nanos{200'000}, false);
+  ASSERT_EQ(dctcp.on_loss(Nanos{310'000}, false).window_bytes, 8 * kDctcpMtu);
+  EXPECT_EQ(dctcp.restore().window_bytes, 32 * kDctcpMtu);
+}
+
+TEST(Dctcp, AfterAWhileWithoutPacketsItBeginsAsAtFirst) {
+  Dctcp dctcp(dctcp_config());
+  dctcp.on_ack(round_trip(1, 16, 0, 32 * kDctcpMtu));
+  EXPECT_EQ(dctcp.on_idle(4 * kDctcpMtu).window_bytes, 4 * kDctcpMtu);
+}
+
 }  // namespace
 }  // namespace warpline::message

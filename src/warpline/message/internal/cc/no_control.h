@@ -14,6 +14,9 @@ class NoControl {
 
   CcOutput on_ack(const CcSample&) { return output(); }
   CcOutput on_loss(Nanos, bool) { return output(); }
+  void remember() {}
+  CcOutput restore() { return output(); }
+  CcOutput on_idle(double) { return output(); }
   [[nodiscard]] CcOutput output() const { return {window_, Nanos{0}}; }
 
  private:

@@ -13,6 +13,8 @@ constexpr double kLossWeight = 1.0 / 256;
 // Next to nothing, in packets, and the round trips in a row that tell a long path.
 constexpr float kNextToNothing = 0.25F;
 constexpr std::uint8_t kLongPathSamples = 5;
+// Packets whose least round trip says that the path is not as long as was learned.
+constexpr std::uint32_t kShortPathPackets = 256;
 constexpr std::uint8_t kTimeoutsUntilReset = 5;  // RETX_RESET_THRESHOLD of algorithm 1
 
 }  // namespace
@@ -21,7 +23,7 @@ Swift::Swift(const CcConfig& config) {
   const CcConfig::Swift& swift = config.swift;
   const double mtu = sane_mtu(config);
   mtu_ = as_float(mtu);
-  base_target_ = as_float(sane_delay(swift.base_target));
+  base_target_ = given_target_ = as_float(sane_delay(swift.base_target));
   scaling_range_ = as_float(clamped(static_cast<double>(swift.scaling_range.value), 0, 10e9));
   const double fewest = clamped(swift.scaling_min_packets, 1e-3, 1e6);
   const double most = clamped(swift.scaling_max_packets, 2 * fewest, 2e6);
@@ -35,9 +37,7 @@ Swift::Swift(const CcConfig& config) {
   max_window_ = as_float(sane_max_window(config) / mtu);
   min_window_ = as_float(clamped(swift.min_window_packets, 1e-4, 1));
   tolerated_loss_ = as_float(clamped(swift.tolerated_loss, 0, 1));
-  const float initial = as_float(clamped(config.initial_window_bytes / mtu, 1, max_window_));
-  fabric_ = {initial, kLongAgo};
-  endpoint_ = {initial, kLongAgo};
+  fabric_ = endpoint_ = as_float(clamped(config.initial_window_bytes / mtu, 1, max_window_));
 }
 
 CcOutput Swift::on_ack(const CcSample& sample) {
@@ -52,24 +52,25 @@ CcOutput Swift::on_ack(const CcSample& sample) {
   if (delay >= target || remote >= endpoint_target_) slow_start_ = false;
   const bool grows = window_filled(sample, output().window_bytes);
   const double acked = grows ? static_cast<double>(sample.acked_bytes) / mtu_ : 0;
-  follow(fabric_, delay, target, acked, sample.now);
-  follow(endpoint_, remote, endpoint_target_, acked, sample.now);
+  follow(fabric_, fabric_decreased_at_, delay, target, acked, sample.now);
+  follow(endpoint_, endpoint_decreased_at_, remote, endpoint_target_, acked, sample.now);
   learn_path(delay, target);
+  if (base_target_ > given_target_) unlearn_path(delay, sample.acked_packets);
   return output();
 }
 
 /// Algorithm 1 of the paper, "On receiving ACK".
-void Swift::follow(Window& window, double delay, double target, double acked_packets, Nanos now) {
+void Swift::follow(float& window, Nanos& decreased_at, double delay, double target, double acked_packets, Nanos now) {
   if (delay < target) {
-    const double increment = slow_start_ ? 1 : increment_ / std::max(window.packets, 1.0F);
-    window.packets = as_float(std::min<double>(window.packets + increment * acked_packets, max_window_));
-  } else if (may_decrease(window, now)) {
-    multiply(window, std::max(1 - decrease_ * (delay - target) / delay, 1.0 - max_decrease_), now);
+    const double increment = slow_start_ ? 1 : increment_ / std::max(window, 1.0F);
+    window = as_float(std::min<double>(window + increment * acked_packets, max_window_));
+  } else if (may_decrease(decreased_at, now)) {
+    multiply(window, decreased_at, std::max(1 - decrease_ * (delay - target) / delay, 1.0 - max_decrease_), now);
   }
 }
 
 void Swift::learn_path(double delay, double target) {
-  if (delay < target || fabric_.packets > kNextToNothing) {
+  if (delay < target || fabric_ > kNextToNothing) {
     above_target_ = 0;
     return;
   }
@@ -78,6 +79,36 @@ void Swift::learn_path(double delay, double target) {
   above_target_ = 0;
   base_target_ = as_float(std::min(path_rtt_ + base_target_ / 2.0, 10e9));
   slow_start_ = true;
+  counted_packets_ = 0;
+}
+
+/// The least delay of many packets bounds the path's: a target far beyond it was learned of a queue, or of a path that
+/// is gone.
+void Swift::unlearn_path(double delay, std::uint32_t acked_packets) {
+  least_delay_ = as_float(counted_packets_ == 0 ? delay : std::min<double>(least_delay_, delay));
+  counted_packets_ = static_cast<std::uint16_t>(counted_packets_ + std::min(acked_packets, kShortPathPackets));
+  if (counted_packets_ < kShortPathPackets) return;
+  counted_packets_ = 0;
+  base_target_ = std::clamp(least_delay_ + given_target_ / 2, given_target_, base_target_);
+}
+
+void Swift::remember() {
+  remembered_window_ = fabric_;
+  remembered_slow_start_ = slow_start_;
+}
+
+CcOutput Swift::restore() {
+  fabric_ = std::max(fabric_, remembered_window_);
+  slow_start_ = slow_start_ || remembered_slow_start_;
+  return output();
+}
+
+CcOutput Swift::on_idle(double initial_window_bytes) {
+  const float initial = as_float(clamped(initial_window_bytes / mtu_, 1, max_window_));
+  fabric_ = std::min(fabric_, initial);
+  endpoint_ = std::min(endpoint_, initial);
+  slow_start_ = true;
+  return output();
 }
 
 /// Algorithm 1 of the paper, "On retransmit timeout" and "On fast recovery".
@@ -87,33 +118,31 @@ CcOutput Swift::on_loss(Nanos now, bool timeout) {
   slow_start_ = false;
   timeouts_ = timeout ? static_cast<std::uint8_t>(std::min<int>(timeouts_ + 1, kTimeoutsUntilReset)) : std::uint8_t{0};
   if (timeouts_ == kTimeoutsUntilReset) {
-    multiply(fabric_, 0, now);
-  } else if (may_decrease(fabric_, now)) {
-    multiply(fabric_, 1.0 - max_decrease_, now);
+    multiply(fabric_, fabric_decreased_at_, 0, now);
+  } else if (may_decrease(fabric_decreased_at_, now)) {
+    multiply(fabric_, fabric_decreased_at_, 1.0 - max_decrease_, now);
   }
   return output();
 }
 
-void Swift::multiply(Window& window, double factor, Nanos now) const {
-  window.packets = as_float(std::max<double>(window.packets * factor, min_window_));
-  window.decreased_at = now;
+void Swift::multiply(float& window, Nanos& decreased_at, double factor, Nanos now) const {
+  window = as_float(std::max<double>(window * factor, min_window_));
+  decreased_at = now;
 }
 
-bool Swift::may_decrease(const Window& window, Nanos now) const {
-  return has_passed(round_trip(), window.decreased_at, now);
-}
+bool Swift::may_decrease(Nanos decreased_at, Nanos now) const { return has_passed(round_trip(), decreased_at, now); }
 
 double Swift::round_trip() const { return rtt_ == 0 ? base_target_ : rtt_; }
 
 double Swift::target_delay() const {
-  const double scaling = scaling_alpha_ / std::sqrt(fabric_.packets) + scaling_beta_;
+  const double scaling = scaling_alpha_ / std::sqrt(fabric_) + scaling_beta_;
   return base_target_ + clamped(scaling, 0, scaling_range_);
 }
 
 Nanos Swift::target() const { return Nanos{static_cast<std::int64_t>(target_delay())}; }
 
 CcOutput Swift::output() const {
-  const double packets = std::min(fabric_.packets, endpoint_.packets);
+  const double packets = std::min(fabric_, endpoint_);
   return {packets * mtu_, packets < 1 ? pacing_gap_of(std::min(round_trip(), target_delay()) / packets) : Nanos{0}};
 }
 

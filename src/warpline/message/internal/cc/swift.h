@@ -16,35 +16,33 @@ namespace warpline::message {
 /// share of losses is taken for corruption and left to what the delay says. A path that is longer than the target
 /// shows by round trips that stay above it though next to nothing is sent: the target is then raised beyond the least
 /// of them. Not before: who took the shortest round trip for the path's would, beginning while the queue is long, take
-/// the queue for the path and keep it long.
+/// the queue for the path and keep it long. When round trips are shorter for a while, the target comes back.
 class Swift {
  public:
   explicit Swift(const CcConfig& config);
 
   CcOutput on_ack(const CcSample& sample);
   CcOutput on_loss(Nanos now, bool timeout);
+  void remember();
+  CcOutput restore();
+  CcOutput on_idle(double initial_window_bytes);
   [[nodiscard]] CcOutput output() const;
 
   /// Returns the target for the round trip minus the peer's delay, at the current window (section 3.5).
   [[nodiscard]] Nanos target() const;
 
  private:
-  /// One of the two windows of section 3.3.
-  struct Window {
-    float packets;
-    Nanos decreased_at;
-  };
-
-  void follow(Window& window, double delay, double target, double acked_packets, Nanos now);
+  void follow(float& window, Nanos& decreased_at, double delay, double target, double acked_packets, Nanos now);
   void learn_path(double delay, double target);
-  void multiply(Window& window, double factor, Nanos now) const;
-  [[nodiscard]] bool may_decrease(const Window& window, Nanos now) const;
+  void unlearn_path(double delay, std::uint32_t acked_packets);
+  void multiply(float& window, Nanos& decreased_at, double factor, Nanos now) const;
+  [[nodiscard]] bool may_decrease(Nanos decreased_at, Nanos now) const;
   [[nodiscard]] double round_trip() const;
   [[nodiscard]] double target_delay() const;
 
   // Constants; times in nanoseconds. float: none of them means more than 24 bits.
   float mtu_;
-  float base_target_;
+  float given_target_;  ///< of the configuration
   float scaling_range_;
   float scaling_alpha_;
   float scaling_beta_;
@@ -56,14 +54,22 @@ class Swift {
   float max_window_;  ///< packets
   float tolerated_loss_;
 
-  float path_rtt_ = 0;             ///< least round trip of those above the target while next to nothing was sent
-  std::uint8_t above_target_ = 0;  ///< how many of these in a row
-  float rtt_ = 0;                  ///< newest; 0: none yet
-  float loss_ = 0;                 ///< share of packets lost, moving average
-  std::uint8_t timeouts_ = 0;      ///< since the last acknowledgement
+  float base_target_;                  ///< given, or learned
+  float least_delay_ = 0;              ///< of the last packets; 0: none yet
+  float remembered_window_ = 0;        ///< packets
+  float path_rtt_ = 0;                 ///< least round trip of those above the target while next to nothing was sent
+  std::uint16_t counted_packets_ = 0;  ///< of which least_delay_ is the least
+  std::uint8_t above_target_ = 0;      ///< how many of these in a row
+  float rtt_ = 0;                      ///< newest; 0: none yet
+  float loss_ = 0;                     ///< share of packets lost, moving average
+  std::uint8_t timeouts_ = 0;          ///< since the last acknowledgement
   bool slow_start_ = true;
-  Window fabric_;
-  Window endpoint_;
+  bool remembered_slow_start_ = false;
+  // The two windows of section 3.3, in packets, and when they were decreased last.
+  float fabric_;
+  float endpoint_;
+  Nanos fabric_decreased_at_ = kLongAgo;
+  Nanos endpoint_decreased_at_ = kLongAgo;
 };
 
 }  // namespace warpline::message

@@ -164,6 +164,33 @@ TEST(Swift, AfterFiveTimeoutsInARowItStartsFromTheSmallestWindow) {
   EXPECT_GT(packets(swift.output()), 1) << "acknowledgements bring it back at once";
 }
 
+TEST(Swift, WhatWasLearnedOfAPathThatIsGoneIsForgotten) {
+  Swift swift = started(swift_config());
+  for (int i = 1; i < 20; ++i) swift.on_ack(ack(i * 10'000, 200));
+  ASSERT_GT(swift.target(), Nanos{200'000});
+  for (int i = 0; i < 512; ++i) swift.on_ack(ack(1'000'000 + i, 20));
+  EXPECT_EQ(swift.target(), Nanos{50'000});
+}
+
+TEST(Swift, LossesThatWereLateAreUndone) {
+  Swift swift = settled(swift_config(), 10, 0);
+  for (int i = 0; i < 10; ++i) swift.on_ack(ack(100 + i, 30));
+  const double before = packets(swift.output());
+  swift.remember();
+  for (int i = 1; i < 4; ++i) swift.on_loss(Nanos{i * 1'000'000}, false);
+  ASSERT_LT(packets(swift.output()), before / 7);
+  EXPECT_NEAR(packets(swift.restore()), before, 1e-4);
+}
+
+TEST(Swift, AfterAWhileWithoutPacketsItBeginsAsAtFirst) {
+  Swift swift(swift_config());
+  for (int i = 0; i < 40; ++i) swift.on_ack(ack(20, 20));
+  ASSERT_GT(packets(swift.output()), 40);
+  EXPECT_NEAR(packets(swift.on_idle(10 * kSwiftMtu)), 10, 1e-4);
+  swift.on_ack(ack(30'000, 20));
+  EXPECT_NEAR(packets(swift.output()), 11, 1e-4) << "it doubles again";
+}
+
 TEST(Swift, AnUnusedWindowDoesNotGrow) {
   Swift swift(swift_config());
   CcSample sample = ack(100, 20);

@@ -18,6 +18,9 @@ class Timely {
 
   CcOutput on_ack(const CcSample& sample);
   CcOutput on_loss(Nanos, bool) { return output(); }
+  void remember() {}
+  CcOutput restore() { return output(); }
+  CcOutput on_idle(double) { return output(); }
   [[nodiscard]] CcOutput output() const;
 
   /// Bytes a second.

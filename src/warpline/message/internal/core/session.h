@@ -113,14 +113,16 @@ struct alignas(64) Session {
   std::uint64_t free_slots = ~std::uint64_t{0};
 
   // Timers', and when something is due for them.
-  Nanos quiet_from;      ///< heard last, or began to wait
+  Nanos quiet_from;      ///< heard last, or began to wait; attended()
   Nanos armed = kNever;  ///< when `timer` fires
   WheelHandle timer;
   Nanos first_deadline = kNever;  ///< of requests; never later than the earliest
   Nanos retry_at = kNever;        ///< of deferred messages
 
   // Received.
-  Nanos largest_at;  ///< when the packet with the largest number arrived
+  Nanos newest_at;                 ///< when the newest packet arrived that wants an acknowledgement
+  std::uint32_t newest = 0;        ///< its number, the lower half
+  std::uint32_t latest_delay = 0;  ///< of the peer in latest_rtt, nanoseconds; Recovery's
   Nanos ack_at;
   std::uint32_t ack_next = kNone;
   std::uint32_t unacknowledged = 0;  ///< packets that wait for an acknowledgement
@@ -140,10 +142,13 @@ struct alignas(64) Session {
   SlotsBackwards outgoing;
   std::array<SlotUse, kSlots> incoming;
 
-  std::uint64_t next_lost = 0;  ///< none before it is lost
-  Nanos send_at;                ///< pacing: not before
-  bool paced = false;           ///< waits in the wheel
-  Nanos widened;                ///< when reorder_windows grew last
+  std::uint64_t next_lost = 0;       ///< none before it is lost
+  Nanos send_at;                     ///< pacing: not before
+  bool paced = false;                ///< waits in the wheel
+  bool widened = false;              ///< reorder_windows grew since `lost_at`
+  std::uint8_t reorder_persist = 0;  ///< times that packets are found lost until it is one again
+  std::uint16_t losses = 0;          ///< packets found lost since `lost_at`, less those that were late
+  Nanos lost_at;                     ///< when packets were found lost first, of those that may yet prove to be late
   std::uint32_t starved_next = kNone;
   std::uint32_t wanting_next = kNone;
   std::array<BusyNotice, kBusyNotices> busy;  ///< due
@@ -155,6 +160,7 @@ struct alignas(64) Session {
   WheelHandle idle_timer;  ///< always in the wheel while established
   bool opened_here = false;
   bool hello_due = false;     ///< the next hello
+  std::uint8_t hellos = 0;    ///< sent
   bool opened_event = false;  ///< in the queue of events
   bool lost_event = false;
   bool lost_pending = false;  ///< to be queued when all messages have ended
@@ -162,9 +168,8 @@ struct alignas(64) Session {
   std::uint32_t opened_next = kNone;
   std::uint32_t lost_next = kNone;
   std::uint32_t token_time = 0;
-  Nanos opened;
+  Nanos opened;  ///< attended()
   Nanos next_hello = kNever;
-  Nanos hello_wait;
   std::uint64_t nonce = 0;
   std::uint64_t server_nonce = 0;
   std::uint64_t token = 0;
@@ -202,8 +207,8 @@ inline void prefetch(const Session& session) {
 }
 
 /// Something is to be awaited: silence counts from now, if nothing was before.
-inline void begin_waiting(Session& session, Nanos now) {
-  if (!awaits(session)) session.quiet_from = now;
+inline void begin_waiting(Session& session, Nanos attended) {
+  if (!awaits(session)) session.quiet_from = attended;
 }
 
 /// Bytes that the peer may send beyond what the application has not given back.

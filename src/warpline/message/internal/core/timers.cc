@@ -7,13 +7,10 @@ namespace warpline::message {
 namespace {
 
 constexpr Nanos kTick{1000};
-constexpr std::uint8_t kMaxBackoff = 20;
-constexpr std::int64_t kPollingSlack = 15'000;  ///< nanoseconds
-constexpr std::uint32_t kFewSessions = 8;       ///< with a timer: disarm() leaves it
-
-Nanos doubled(Nanos time, unsigned times, Nanos most) {
-  return time.value > most.value >> times ? most : Nanos{time.value << times};
-}
+constexpr std::int64_t kPollingSlack = 15'000;           ///< nanoseconds
+constexpr std::uint32_t kFewSessions = 8;                ///< with a timer: disarm() leaves it
+constexpr std::int64_t kDeniedPatience = 1'000'000'000;  ///< nanoseconds at most
+constexpr std::int64_t kRoomPatience = 125'000'000;      ///< nanoseconds at most
 
 }  // namespace
 
@@ -54,7 +51,7 @@ void Timers::cancel(Session& session) {
 
 Nanos Timers::probe_timeout(const Session& session) const {
   const EndpointConfig& config = endpoint_.config;
-  const unsigned backoff = std::min<std::uint8_t>(session.unanswered == 0 ? 0 : session.unanswered - 1, kMaxBackoff);
+  const unsigned backoff = session.unanswered == 0 ? 0 : session.unanswered - 1;
   // With backoff, which eRPC lacks: on a path slower than the timeout all would be sent again for ever.
   if (session.go_back_n) return doubled(config.fixed_rto, backoff, std::max(config.fixed_rto, config.max_rto));
   if (!session.rtt.known()) return doubled(config.initial_rto, backoff, config.max_rto);
@@ -68,31 +65,37 @@ Nanos Timers::probe_timeout(const Session& session) const {
 
 Nanos Timers::patience_with(const Session& session) const {
   const std::int64_t timeout = endpoint_.config.peer_timeout.value;
-  return Nanos{session.denied ? timeout / 8 : timeout};
+  return Nanos{session.denied ? std::min(timeout / 8, kDeniedPatience) : timeout};
 }
+
+Nanos Timers::room_patience() const { return {std::min(endpoint_.config.peer_timeout.value / 8, kRoomPatience)}; }
 
 Nanos Timers::next_due(const Session& session) const {
   const EndpointConfig& config = endpoint_.config;
   const auto after = [](Nanos time, std::int64_t wait) { return Nanos{time.value + wait}; };
+  const auto attended_after = [&](Nanos time, std::int64_t wait) {
+    return endpoint_.when_attended({time.value + wait});
+  };
   Nanos due = std::min(session.first_deadline, session.retry_at);
   if (session.phase == SessionPhase::opening) {
-    return std::min({due, session.next_hello, after(session.opened, config.connect_timeout.value)});
+    return std::min({due, session.next_hello, attended_after(session.opened, config.connect_timeout.value)});
   }
   if (session.phase != SessionPhase::established) return kNever;
-  if (!session.confirmed) due = std::min(due, after(session.opened, config.connect_timeout.value));
+  if (!session.confirmed) due = std::min(due, attended_after(session.opened, config.connect_timeout.value));
   due = std::min(due, session.reorder_at);
   if (session.in_flight_packets != 0) {
     const Nanos probe = after(session.last_sent, probe_timeout(session).value);
-    const Nanos silent = after(session.quiet_from, patience_with(session).value);
+    const Nanos silent = attended_after(session.quiet_from, patience_with(session).value);
     return std::min({due, probe, session.unanswered < kUnansweredIsSilent ? std::max(silent, probe) : silent});
   }
   // Nothing awaited: what raise_floor() kept in case that it was only late may go.
   if (session.sent.span() != 0 && session.lost_packets == 0) {
     due = std::min(due, after(session.last_sent, 2 * session.rtt.smoothed().value + 1000));
   }
-  const std::int64_t patience = config.peer_timeout.value;
-  if (session.room_blocked && session.own.first != kNone) due = std::min(due, after(session.last_sent, patience / 8));
-  return awaits(session) ? std::min(due, after(session.quiet_from, patience / 4)) : due;
+  if (session.room_blocked && session.own.first != kNone) {
+    due = std::min(due, after(session.last_sent, room_patience().value));
+  }
+  return awaits(session) ? std::min(due, attended_after(session.quiet_from, config.peer_timeout.value / 4)) : due;
 }
 
 }  // namespace warpline::message

@@ -9,6 +9,11 @@
 
 namespace warpline::message {
 
+/// A time doubled so often, `most` at most: the backoff of what is not answered.
+[[nodiscard]] constexpr Nanos doubled(Nanos time, unsigned times, Nanos most) {
+  return times >= 63 || time.value > most.value >> times ? most : Nanos{time.value << times};
+}
+
 /// When something of a session is due, and the wheel that tells. One timer a session for all that is due, lazy: it is
 /// moved only when something is due earlier, and who is told finds out what is due. A session that awaits nothing has
 /// none: of thousands, each moved to the far end of the wheel and back, none of their neighbours there is in the cache.
@@ -59,6 +64,8 @@ class Timers {
   /// How long a peer may be silent while something is awaited. Less, if somebody says that it is gone: if it is not, it
   /// answers soon.
   [[nodiscard]] Nanos patience_with(const Session& session) const;
+  /// How long the peer may leave its room closed before it is asked: what said that it is open may be lost.
+  [[nodiscard]] Nanos room_patience() const;
   /// When something is due next; kNever if never.
   [[nodiscard]] Nanos next_due(const Session& session) const;
 

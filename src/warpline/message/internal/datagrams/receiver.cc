@@ -70,6 +70,7 @@ void Receiver::receive(std::span<const Datagram> datagrams) {
   FetchAhead ahead(core_.sessions, datagrams);
   for (const Datagram& datagram : datagrams) {
     ahead.next();
+    core_.context.set_arrival(datagram.arrived);
     receive_one(datagram, ahead);
   }
 }
@@ -161,7 +162,7 @@ Session* Receiver::session_of(const packet::MessageHeader& header, const Datagra
 
 /// The next of its session, or one that was missing.
 void Receiver::take_packet(Session& session, const packet::MessageHeader& header, const Datagram& datagram) {
-  session.quiet_from = core_.context.now();
+  session.quiet_from = core_.context.attended();
   session.denied = false;
   if (header.has(packet::kMessageClose)) {
     core_.context.counters.packets_in.add(1);
@@ -187,7 +188,6 @@ void Receiver::take_packet(Session& session, const packet::MessageHeader& header
     return core_.context.drop(MessageDrop::out_of_order);
   }
   const bool had_gap = session.received.gap();
-  const std::uint64_t end_before = session.received.end();
   std::uint32_t taken = 1;
   if (header.has(packet::kMessageBundle)) {
     taken = take_bundle(session, header, datagram);
@@ -201,7 +201,11 @@ void Receiver::take_packet(Session& session, const packet::MessageHeader& header
   }
   core_.context.counters.packets_in.add(1);
   core_.context.counters.bytes_in.add(header.packet_length());
-  if (session.received.end() > end_before) session.largest_at = core_.context.now();
+  const auto number = static_cast<std::uint32_t>(header.packet_number);
+  if (header.elicits() && static_cast<std::int32_t>(number - session.newest) >= 0) {
+    session.newest = number;
+    session.newest_at = core_.context.arrival();
+  }
   if (datagram.ecn == 3) session.marked += taken;
   if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());
   if (session.in_flight_packets == 0) core_.timers.disarm(session);

@@ -99,18 +99,24 @@ bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draf
   return true;
 }
 
-/// Tail-loss probe (RFC 8985, section 7.3): nothing is new, so the newest packet once more.
+/// Nothing is new, so something in flight once more, or else a ping.
 bool Sender::send_probe(Session& session, Draft& draft) {
-  const SentPacket* const newest = recovery_.newest_in_flight(session);
-  if (newest == nullptr || !transfers_.needs(*newest)) {
+  SentPacket* const probed = recovery_.next_to_probe(session);
+  if (probed == nullptr) {
     session.probe = false;
     session.ping = true;
     return false;
   }
-  const SentPacket packet = *newest;
-  if (!recovery_.reserve(session, Recovery::Purpose::again)) return false;
+  const SentPacket packet = *probed;
+  if (!recovery_.reserve(session, Recovery::Purpose::again)) {
+    recovery_.on_timeout(session);
+    return send_lost(session, draft);
+  }
+  // reserve() may have moved the floor, never over a packet in flight.
+  probed->probed = true;
   core_.context.counters.fragments_repeated.add(1);
   writer_.write_fragment(session, packet.message, packet.fragment, true, draft);
+  recovery_.sent_probe(session);
   return true;
 }
 

@@ -26,7 +26,9 @@ struct SentPacket {
   std::uint32_t fragment = 0;
   std::uint16_t bytes = 0;
   SentState state = SentState::in_flight;
-  bool own = false;  ///< part of a message begun here: counts against the peer's room
+  bool own : 1 = false;     ///< part of a message begun here: counts against the peer's room
+  bool probed : 1 = false;  ///< its fragment was sent once more as a probe
+  bool probe : 1 = false;   ///< it is that probe
 };
 
 struct SentBlock {

@@ -84,6 +84,7 @@ void Recovery::acknowledge_packet(Session& session, std::uint64_t number, Tally&
   } else {
     tally.spurious = true;
     core_.context.counters.losses_spurious.add(1);
+    note_late(session);
     if (packet.state == SentState::lost) --session.lost_packets;
   }
   session.sent.settle(core_.blocks, number);

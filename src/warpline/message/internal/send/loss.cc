@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kPacketThreshold = 3;
 constexpr std::uint8_t kMaxReorderWindows = 64;
+constexpr std::uint8_t kReorderPersist = 16;  ///< RFC 8985, section 6.2, step 4
 
 /// RFC 8985, section 6.2, step 4: how much longer than a round trip a packet may take.
 Nanos reorder_window(const Session& session) {
@@ -24,28 +25,30 @@ void Recovery::after_acknowledgement(Session& session, const Tally& tally, const
   session.unanswered = 0;
   if (tally.newest > session.newest_acked) {
     session.newest_acked = tally.newest;
-    const Nanos rtt{std::max<std::int64_t>(core_.context.now().value - tally.newest_sent.value, 1)};
+    // Who says that it came before the packet left has a clock that was set.
+    const Nanos heard = core_.context.arrival() < tally.newest_sent ? core_.context.now() : core_.context.arrival();
+    const Nanos rtt{std::max<std::int64_t>(heard.value - tally.newest_sent.value, 1)};
     const Nanos delay{std::min<std::int64_t>(ack.delay, rtt.value - 1)};
     session.latest_rtt = rtt;
+    session.latest_delay = static_cast<std::uint32_t>(delay.value);
     // What the peer waited beyond its word counts as distance (RFC 9002, section 5.3).
     session.rtt.sample(Nanos{rtt.value - std::min(delay.value, session.max_ack_delay.value)});
     const CcSample sample{core_.context.now(), rtt, delay, tally.bytes, tally.packets, marked, session.in_flight_bytes};
     session.allowed = session.congestion.on_ack(sample);
   } else if (tally.packets != 0) {
-    const CcSample sample{core_.context.now(),    session.latest_rtt, Nanos{}, tally.bytes, tally.packets, marked,
-                          session.in_flight_bytes};
+    const CcSample sample{
+        core_.context.now(),    session.latest_rtt, Nanos{session.latest_delay}, tally.bytes, tally.packets, marked,
+        session.in_flight_bytes};
     session.allowed = session.congestion.on_ack(sample);
   }
   if (tally.spurious) {
     session.reordering = true;
-    // Once a round trip: one late packet tells as much as its neighbours.
-    const bool again = core_.context.now().value - session.widened.value < session.rtt.smoothed().value;
-    if (!again && session.reorder_windows < kMaxReorderWindows) {
-      ++session.reorder_windows;
-      session.widened = core_.context.now();
-    }
+    // Once: one late packet tells as much as its neighbours.
+    if (!session.widened && session.reorder_windows < kMaxReorderWindows) ++session.reorder_windows;
+    session.widened = true;
+    session.reorder_persist = kReorderPersist;
   }
-  if (!session.go_back_n) detect_losses(session);
+  if (!session.go_back_n) detect_losses(session, core_.context.arrival());
   raise_floor(session);
   if (has_work(session)) core_.ready.add(session);
 }
@@ -59,7 +62,7 @@ void Recovery::raise_floor(Session& session) {
   });
 }
 
-void Recovery::detect_losses(Session& session) {
+void Recovery::detect_losses(Session& session, Nanos heard) {
   session.reorder_at = kNever;
   std::uint64_t number = std::max(session.first_in_flight, session.sent.floor());
   for (; number < session.newest_acked; ++number) {
@@ -73,7 +76,7 @@ void Recovery::detect_losses(Session& session) {
     if (packet.state != SentState::in_flight) continue;
     const bool passed = !session.reordering && session.newest_acked - 1 - number >= kPacketThreshold;
     const Nanos due{packet.sent.value + session.latest_rtt.value + reorder_window(session).value};
-    if (!passed && due > core_.context.now()) {
+    if (!passed && due > heard) {
       session.reorder_at = due;
       core_.timers.arm(session, due);
       break;
@@ -86,10 +89,28 @@ void Recovery::detect_losses(Session& session) {
 void Recovery::mark_lost(Session& session, std::uint64_t number) {
   SentPacket& packet = session.sent.at(core_.blocks, number);
   leave_flight(session, packet);
-  packet.state = SentState::lost;
-  if (session.lost_packets++ == 0) session.next_lost = number;
   core_.context.counters.packets_lost.add(1);
+  note_loss(session);
   session.allowed = session.congestion.on_loss(core_.context.now(), false);
+  // A probe is on its way with the same, and is lost for itself.
+  packet.state = packet.probed ? SentState::resent : SentState::lost;
+  if (!packet.probed && session.lost_packets++ == 0) session.next_lost = number;
+}
+
+void Recovery::note_loss(Session& session) {
+  const std::int64_t since = core_.context.now().value - session.lost_at.value;
+  if (session.losses == 0 || since > 2 * session.rtt.smoothed().value) {
+    session.losses = 0;
+    session.widened = false;
+    session.lost_at = core_.context.now();
+    session.congestion.remember();
+    if (session.reorder_persist != 0 && --session.reorder_persist == 0) session.reorder_windows = 1;
+  }
+  ++session.losses;
+}
+
+void Recovery::note_late(Session& session) {
+  if (session.losses != 0 && --session.losses == 0) session.allowed = session.congestion.restore();
 }
 
 void Recovery::on_timeout(Session& session) {
@@ -105,6 +126,7 @@ void Recovery::on_timeout(Session& session) {
   session.first_in_flight = session.sent.next();
   session.in_flight_bytes = session.in_flight_packets = session.own_in_flight = 0;
   session.reorder_at = kNever;
+  session.losses = 0;
   session.allowed = session.congestion.on_loss(core_.context.now(), true);
 }
 

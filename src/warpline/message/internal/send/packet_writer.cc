@@ -61,7 +61,7 @@ std::uint8_t* PacketWriter::write_header(Session& session, std::uint64_t number,
     header.ack_words = static_cast<std::uint8_t>(words);
     packet::MessageAck ack;
     ack.cumulative = static_cast<std::uint32_t>(received.base());
-    const std::int64_t delay = core_.context.now().value - session.largest_at.value;
+    const std::int64_t delay = core_.context.now().value - session.newest_at.value;
     ack.delay = static_cast<std::uint32_t>(std::min<std::int64_t>(delay, std::numeric_limits<std::uint32_t>::max()));
     ack.marked = session.marked;
     ack.room = session.room_told = room_of(session, core_.context.config.receive_window);
@@ -115,6 +115,7 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   packet.fragment = fragment;
   const bool reply = message.role == TransferRole::peer_request;
   packet.own = !reply;
+  packet.probed = packet.probe = false;
   session.ping = false;
   if (draft.begun()) {
     recovery_.count_in_flight(session, packet, bytes);
@@ -218,7 +219,7 @@ SentPacket& PacketWriter::write_elicitor(Session& session, std::uint8_t flags, c
   const std::uint64_t number = session.sent.next();
   SentPacket& packet = recovery_.add(session);
   packet.message = kNone;
-  packet.own = false;
+  packet.own = packet.probed = packet.probe = false;
   recovery_.sent(session, packet, packet_bytes(0));
   std::uint8_t* end = write_header(session, number, flags, 0, out.head);
   if (fragment != nullptr) {

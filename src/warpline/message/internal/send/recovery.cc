@@ -41,11 +41,17 @@ void Recovery::resent(Session& session, SentPacket& packet) {
   ++session.next_lost;
 }
 
-const SentPacket* Recovery::newest_in_flight(Session& session) {
-  for (std::uint64_t number = session.sent.next(); number-- > session.sent.floor();) {
+SentPacket* Recovery::next_to_probe(Session& session) {
+  const std::uint64_t floor = session.sent.floor();
+  const std::uint32_t span = session.sent.span();
+  const bool newest = session.unanswered <= 1;
+  for (std::uint32_t i = 0; i < span; ++i) {
+    const std::uint64_t number = newest ? floor + span - 1 - i : floor + i;
     if (!waits(session, number)) continue;
-    const SentPacket& packet = session.sent.at(core_.blocks, number);
-    if (packet.state == SentState::in_flight) return &packet;
+    SentPacket& packet = session.sent.at(core_.blocks, number);
+    if (packet.state == SentState::in_flight && !packet.probed && !packet.probe && transfers_.needs(packet)) {
+      return &packet;
+    }
   }
   return nullptr;
 }

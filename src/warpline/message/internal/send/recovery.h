@@ -48,6 +48,7 @@ class Recovery {
   }
   /// The same of the first in its datagram: from now on an acknowledgement is waited for.
   void sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
+    if (session.in_flight_packets == 0) begin_again_slowly(session);
     count_in_flight(session, packet, bytes);
     session.last_sent = core_.context.now();
     session.probe = false;
@@ -59,8 +60,11 @@ class Recovery {
   [[nodiscard]] SentPacket* next_lost(Session& session);
   /// Its fragment is sent again.
   void resent(Session& session, SentPacket& packet);
-  /// The newest packet in flight; nullptr if there is none.
-  [[nodiscard]] const SentPacket* newest_in_flight(Session& session);
+  /// A packet in flight to be sent once more to hear of the peer: at first the newest (RFC 8985, section 7.3), then the
+  /// oldest. None twice; nullptr if there is none.
+  [[nodiscard]] SentPacket* next_to_probe(Session& session);
+  /// The fragment written last is such a packet's.
+  void sent_probe(Session& session) { session.sent.at(core_.blocks, session.sent.next() - 1).probe = true; }
   /// The last resort: what is lost cannot be sent again, since there is no number or place for it and nothing in flight
   /// that will free one. All packets are forgotten, and their places with them.
   void start_over(Session& session);
@@ -74,8 +78,10 @@ class Recovery {
   void forget(Session& session);
 
   // Time.
-  void detect_losses(Session& session);
-  /// After a timeout (RFC 6298, section 5.4): all that is in flight counts as lost.
+  /// Finds what is lost, all that arrived here until `heard` being known.
+  void detect_losses(Session& session, Nanos heard);
+  /// Go-back-n's timeout (RFC 6298, section 5.4), or there is no number or place left to probe with: all that is in
+  /// flight counts as lost.
   void on_timeout(Session& session);
   /// Lets go of packets at the front that are settled or not worth waiting for.
   void raise_floor(Session& session);
@@ -93,7 +99,20 @@ class Recovery {
   void acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, Tally& tally);
   void acknowledge_packet(Session& session, std::uint64_t number, Tally& tally);
   void after_acknowledgement(Session& session, const Tally& tally, const packet::MessageAck& ack, std::uint32_t marked);
+  /// After a while without packets nobody knows what the path bears (RFC 5681, section 4.1).
+  void begin_again_slowly(Session& session) {
+    const std::int64_t idle = core_.context.now().value - session.last_sent.value;
+    if (!session.rtt.known() || idle < core_.context.config.min_rto.value ||
+        idle < session.rtt.timeout(Nanos{}).value + session.max_ack_delay.value) {
+      return;
+    }
+    session.allowed = session.congestion.on_idle(core_.context.config.cc.initial_window_bytes);
+  }
   void mark_lost(Session& session, std::uint64_t number);
+  /// Packets were found lost: what the congestion controller had before may come back.
+  void note_loss(Session& session);
+  /// One of these was late, not lost (RFC 3522). If all were, so was what the congestion controller made of them.
+  void note_late(Session& session);
   [[nodiscard]] bool waits(const Session& session, std::uint64_t number) const {
     return (session.sent.unsettled(core_.blocks, number) >> (number % SentBlock::kPackets) & 1) != 0;
   }

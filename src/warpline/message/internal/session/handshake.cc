@@ -69,10 +69,11 @@ void Handshake::begin_hello(Session& session) {
   session.nonce = tokens_.nonce();
   session.token = 0;
   session.token_time = 0;
-  session.hello_wait = core_.context.config.initial_rto;
+  session.hellos = 0;
   session.next_hello = core_.context.now();
   session.hello_due = true;
-  core_.timers.arm(session, Nanos{session.opened.value + core_.context.config.connect_timeout.value});
+  core_.timers.arm(session,
+                   core_.context.when_attended({session.opened.value + core_.context.config.connect_timeout.value}));
   core_.ready.add(session);
 }
 
@@ -86,8 +87,9 @@ void Handshake::write_hello(Session& session, Outgoing& out) {
   hello.terms = own_terms(session);
   packet::emit(hello, out.head);
   out.head_length = packet::MessageHello::kLength;
-  session.next_hello = core_.context.in(session.hello_wait);
-  session.hello_wait = std::min(Nanos{session.hello_wait.value * 2}, core_.context.config.max_rto);
+  const EndpointConfig& config = core_.context.config;
+  session.next_hello = core_.context.in(doubled(config.initial_rto, session.hellos, config.max_rto));
+  if (session.hellos != 0xff) ++session.hellos;
   core_.timers.arm(session, session.next_hello);
 }
 
@@ -190,7 +192,7 @@ void Handshake::receive_challenge(const Datagram& datagram) {
   if (session->token == challenge.token) return;  // a repeated one: the next hello is under way
   session->token = challenge.token;
   session->token_time = challenge.token_time;
-  session->hello_wait = core_.context.config.initial_rto;
+  session->hellos = 0;
   session->hello_due = true;
   core_.ready.add(*session);
 }
@@ -216,7 +218,7 @@ void Handshake::receive_accept(const Datagram& datagram) {
 
 void Handshake::establish(Session& session, const packet::MessageTerms& peer) {
   session.phase = SessionPhase::established;
-  session.quiet_from = core_.context.now();
+  session.quiet_from = core_.context.attended();
   core_.timers.watch_idle(session, core_.context.in(core_.context.config.keepalive));
   core_.timers.arm_next(session);
   session.hello_due = false;

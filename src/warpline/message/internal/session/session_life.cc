@@ -15,6 +15,7 @@ void SessionLife::begin(Session& session) {
   session.datagram_bytes = core_.context.config.datagram_bytes;
   session.fragment_bytes = core_.context.config.datagram_bytes;
   session.received = PacketWindow{};
+  session.newest = 0;
   session.unacknowledged = 0;
   session.marked = session.marked_seen = 0;
   session.unread = 0;
@@ -25,12 +26,16 @@ void SessionLife::begin(Session& session) {
   session.room_number = 0;
   session.reordering = false;
   session.reorder_windows = 1;
+  session.reorder_persist = 0;
+  session.losses = 0;
+  session.widened = false;
   session.reorder_at = kNever;
   session.rtt = RttEstimator{};
   session.send_at = Nanos{};
   session.unanswered = 0;
   session.ack_now = session.ping = session.probe = session.accept_due = session.room_blocked = false;
-  session.opened = session.quiet_from = session.last_sent = core_.context.now();
+  session.opened = session.quiet_from = core_.context.attended();
+  session.last_sent = core_.context.now();
   session.first_deadline = session.retry_at = kNever;
   session.busy_count = 0;
   session.free_slots = ~std::uint64_t{0};

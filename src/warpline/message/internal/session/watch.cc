@@ -19,12 +19,19 @@ void Watch::advance() {
   });
 }
 
+Nanos Watch::next_due() {
+  if (core_.ready.has_any() || !core_.strays.empty() || core_.grants.due()) return kAtOnce;
+  return std::min({core_.timers.next_deadline(), core_.grants.next_tick(), core_.ready.next_acknowledgement()});
+}
+
 Nanos Watch::next_deadline() {
-  const Nanos acknowledgement = core_.ready.next_acknowledgement();
-  if (core_.ready.has_any() || !core_.strays.empty() || core_.grants.due())
-    return core_.context.outer(core_.context.now());
-  const Nanos due = std::min({core_.timers.next_deadline(), core_.grants.next_tick(), acknowledgement});
-  return due == kNever ? kNever : core_.context.outer(due);
+  const Nanos due = next_due();
+  return core_.context.outer(due == kAtOnce ? core_.context.now() : due);
+}
+
+void Watch::note_absence(Nanos before) {
+  const std::int64_t due = std::max(next_due(), before).value;
+  core_.context.note_late(before, core_.context.now().value - due);
 }
 
 void Watch::on_timer(Session& session) {
@@ -36,7 +43,7 @@ void Watch::on_timer(Session& session) {
   if (over()) return;
   if (session.first_deadline <= core_.context.now()) transfers_.expire(session);
   const auto late = [&] {
-    return core_.context.now().value - session.opened.value >= core_.context.config.connect_timeout.value;
+    return core_.context.attended().value - session.opened.value >= core_.context.config.connect_timeout.value;
   };
   if (session.phase == SessionPhase::opening) {
     if (late()) return life_.lose(session, LossReason::no_answer);
@@ -49,7 +56,7 @@ void Watch::on_timer(Session& session) {
     if (session.retry_at <= core_.context.now()) transfers_.retry_deferred(session);
     if (!session.confirmed && late()) return life_.lose(session, LossReason::no_answer);
     if (session.reorder_at <= core_.context.now()) {
-      recovery_.detect_losses(session);
+      recovery_.detect_losses(session, core_.context.now());
       if (session.lost_packets != 0) core_.ready.add(session);
     }
     if (session.in_flight_packets == 0 && session.sent.span() != 0) recovery_.raise_floor(session);
@@ -68,42 +75,44 @@ void Watch::ping(Session& session) {
 }
 
 void Watch::watch_idle(Session& session) {
+  const EndpointContext& context = core_.context;
   const bool idle = !awaits(session);
-  if (idle && core_.context.now().value - session.quiet_from.value >= core_.context.config.keepalive.value) {
-    session.quiet_from = core_.context.now();
+  if (idle && context.attended().value - session.quiet_from.value >= context.config.keepalive.value) {
+    session.quiet_from = context.attended();
     ping(session);
   }
-  const Nanos from = idle ? session.quiet_from : core_.context.now();
-  core_.timers.watch_idle(session, Nanos{from.value + core_.context.config.keepalive.value});
+  const Nanos from = idle ? session.quiet_from : context.attended();
+  core_.timers.watch_idle(session, context.when_attended({from.value + context.config.keepalive.value}));
   core_.timers.arm_next(session);
 }
 
 void Watch::on_silence(Session& session) {
   if (!awaits(session)) return;
-  const std::int64_t quiet = core_.context.now().value - session.quiet_from.value;
+  const std::int64_t quiet = core_.context.attended().value - session.quiet_from.value;
   const bool in_flight = session.in_flight_packets != 0;
   if (quiet >= core_.timers.patience_with(session).value && session.unanswered >= Timers::kUnansweredIsSilent) {
     return life_.lose(session, session.denied ? LossReason::restarted : LossReason::silent);
   }
-  const bool blocked_long = session.room_blocked && core_.context.now().value - session.last_sent.value >=
-                                                        core_.context.config.peer_timeout.value / 8;
+  const bool blocked_long =
+      session.room_blocked && core_.context.now().value - session.last_sent.value >= core_.timers.room_patience().value;
   if (!in_flight && !session.ping && (quiet >= core_.context.config.peer_timeout.value / 4 || blocked_long))
     ping(session);
 }
 
-/// The first time a probe for a lost tail (RFC 8985, section 7), then timeouts with backoff (RFC 6298, section 5).
+/// A probe, for a lost tail (RFC 8985, section 7) or a peer that is away, then again with backoff; nothing counts as
+/// lost until an acknowledgement says so (RFC 9002, section 6.2). Go-back-n has a timeout instead (RFC 6298, section
+/// 5).
 void Watch::on_probe_timeout(Session& session) {
   session.last_sent = core_.context.now();
-  if (session.unanswered == 0 && !session.go_back_n) {
-    session.unanswered = 1;
-    session.probe = true;
-    core_.context.counters.probes.add(1);
-    return core_.ready.add(session);
-  }
   if (session.unanswered < 0xff) ++session.unanswered;
-  core_.context.counters.timeouts.add(1);
-  recovery_.on_timeout(session);
-  session.ping = true;  // unless a fragment goes out first
+  if (session.go_back_n) {
+    core_.context.counters.timeouts.add(1);
+    recovery_.on_timeout(session);
+    session.ping = true;  // unless a fragment goes out first
+  } else {
+    core_.context.counters.probes.add(1);
+    session.probe = true;
+  }
   core_.ready.add(session);
 }
 

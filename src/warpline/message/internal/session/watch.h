@@ -19,8 +19,13 @@ class Watch {
   void advance();
   /// When there is something to do next, by the caller's clock: a time in the past if at once, kNever if never.
   [[nodiscard]] Nanos next_deadline();
+  /// The owner called last at `before`: it is late if something was due meanwhile.
+  void note_absence(Nanos before);
 
  private:
+  /// The same by the inner clock; kAtOnce if at once.
+  [[nodiscard]] Nanos next_due();
+  static constexpr Nanos kAtOnce{0};
   void on_timer(Session& session);
   void on_silence(Session& session);
   void on_probe_timeout(Session& session);

@@ -21,7 +21,7 @@ Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer by
     transfers_.free(index);
     return {status, {}};
   }
-  begin_waiting(*session, core_.context.now());
+  begin_waiting(*session, core_.context.attended());
   message.state = MessageState::sending;
   transfers_.take_slot(*session, index);
   return {CallStatus::ok, {index, message.generation, false}};
@@ -73,7 +73,7 @@ CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const Se
   Session& session = core_.sessions[message->session];
   const CallStatus status = transfers_.set_out(*message, session, bytes, options.copy);
   if (status != CallStatus::ok) return status;
-  begin_waiting(session, core_.context.now());
+  begin_waiting(session, core_.context.attended());
   transfers_.no_longer_unread(*message);
   // The request's buffer stays while the response may be part of it.
   message->tells_sent = message->out != message->bytes.data() && !message->out_own_memory;

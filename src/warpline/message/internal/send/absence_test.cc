@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has no processor for a while, or is thought to be gone, and what that does to the others.
+#include <gtest/gtest.h>
+
+#include "warpline/message/endpoint.h"
+#include "warpline/message/loopback_testing.h"
+
+namespace warpline::message {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+class Absence : public testing::Test {
+ protected:
+  /// Client and server, with a session.
+  void SetUp() override {
+    EndpointConfig config;
+    config.max_sessions = 4;
+    config.receive_bytes = 16 << 20;
+    config.receive_window = 8 << 20;
+    config.peer_timeout = Nanos{1000 * kMs};
+    config.max_rto = Nanos{50 * kMs};
+    client_ = &net_.add(config);
+    server_ = &net_.add(config);
+    server_->handle = [this](const MessageEvent& event) {
+      if (event.kind != EventKind::message) return false;
+      bytes_arrived_ += event.length;
+      EXPECT_EQ(server_->endpoint.release(event.id, net_.now), CallStatus::ok);
+      return true;
+    };
+    std::tie(session_, std::ignore) = net_.connect(*client_, *server_);
+  }
+
+  void send(const std::vector<std::uint8_t>& bytes) {
+    const ConstBuffer buffer{bytes.data(), static_cast<std::uint32_t>(bytes.size())};
+    ASSERT_EQ(client_->endpoint.send(session_, buffer, {}, net_.now).status, CallStatus::ok);
+  }
+  [[nodiscard]] const EndpointCounters& counters() const { return client_->endpoint.counters(); }
+  [[nodiscard]] SessionFacts facts() const { return client_->endpoint.facts(session_); }
+  [[nodiscard]] bool lost() const {
+    return std::ranges::any_of(client_->events, [](const auto& event) { return event.kind == EventKind::lost; });
+  }
+
+  Loopback net_{1};
+  Loopback::Host* client_ = nullptr;
+  Loopback::Host* server_ = nullptr;
+  SessionId session_;
+  std::size_t bytes_arrived_ = 0;
+};
+
+TEST_F(Absence, OfThePeerLosesNothingAndSendsNothingMoreThanTwice) {
+  const auto bytes = pattern(2'000'000, 1);
+  send(bytes);
+  ASSERT_TRUE(net_.run([&] { return facts().in_flight_packets >= 16; }));
+  const std::uint32_t in_flight = facts().in_flight_packets;
+  const double window = facts().window_bytes;
+  server_->away = true;
+  net_.run_for(Nanos{31 * kMs});
+  EXPECT_GE(counters().probes.get(), 3U);
+  EXPECT_EQ(counters().packets_lost.get(), 0U);
+  EXPECT_LE(counters().fragments_repeated.get(), counters().probes.get());
+  EXPECT_LE(counters().fragments_repeated.get(), in_flight);
+  net_.come_back(*server_);
+  const Nanos back = net_.now;
+  ASSERT_TRUE(net_.run([&] { return bytes_arrived_ == bytes.size(); }));
+  EXPECT_EQ(counters().packets_lost.get(), 0U);
+  EXPECT_GE(facts().window_bytes, window / 2);
+  EXPECT_LT(net_.now.value - back.value, 10 * kMs);
+}
+
+TEST_F(Absence, OfThePeerIsHeldAgainstItWhenItLasts) {
+  const auto bytes = pattern(100, 1);
+  send(bytes);
+  server_->dead = true;
+  net_.run_for(Nanos{900 * kMs});
+  EXPECT_FALSE(lost());
+  net_.run_for(Nanos{1000 * kMs});
+  EXPECT_TRUE(lost());
+  EXPECT_LE(counters().fragments_repeated.get(), 1U) << "then pings";
+}
+
+TEST_F(Absence, OfOneselfIsNotThePeersSilence) {
+  const auto bytes = pattern(100, 1);
+  net_.run_for(Nanos{10 * kMs});
+  server_->dead = true;
+  send(bytes);
+  net_.run_for(Nanos{500 * kMs});
+  net_.now.value += 5000 * kMs;
+  net_.run_for(Nanos{300 * kMs});
+  EXPECT_FALSE(lost());
+  server_->dead = false;
+  ASSERT_TRUE(net_.run([&] { return bytes_arrived_ == bytes.size(); }));
+  EXPECT_FALSE(lost());
+}
+
+TEST_F(Absence, OfAnOwnerThatSeldomLooksIsItsHabit) {
+  const auto bytes = pattern(100, 1);
+  send(bytes);
+  net_.settle();
+  server_->dead = true;
+  for (int i = 0; i < 30 && !lost(); ++i) {
+    net_.now.value += 100 * kMs;
+    net_.settle();
+  }
+  EXPECT_TRUE(lost());
+}
+
+TEST_F(Absence, OfOneselfIsNoRoundTrip) {
+  const auto bytes = pattern(100, 1);
+  for (int i = 0; i < 20; ++i) {
+    send(bytes);
+    net_.run_for(Nanos{1000});
+    client_->away = true;
+    net_.run_for(Nanos{10 * kMs});
+    net_.come_back(*client_);
+    net_.settle();
+  }
+  EXPECT_EQ(bytes_arrived_, 20 * bytes.size());
+  EXPECT_LT(facts().smoothed_rtt.value, 100'000);
+}
+
+TEST_F(Absence, OfTrafficBeginsSlowlyAgain) {
+  const auto bytes = pattern(4'000'000, 1);
+  send(bytes);
+  ASSERT_TRUE(net_.run([&] { return bytes_arrived_ == bytes.size(); }));
+  const double initial = CcConfig{}.initial_window_bytes;
+  ASSERT_GT(facts().window_bytes, initial);
+  net_.run_for(Nanos{100 * kMs});
+  send(pattern(100, 2));
+  net_.run_for(Nanos{kMs / 100});
+  EXPECT_LE(facts().window_bytes, initial + 200);
+}
+
+}  // namespace
+}  // namespace warpline::message
