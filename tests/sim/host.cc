@@ -16,10 +16,12 @@
 namespace warpline::sim {
 namespace {
 
-// Low byte of an event: what it is about. Wakes carry 24 bits of the incarnation and 32 of the application's.
+// Low byte of an event: what it is about. Wakes and ends of turns carry 24 bits of the incarnation, and wakes 32 of the
+// application's.
 constexpr std::uint64_t kLoop = 0;
 constexpr std::uint64_t kRestart = 1;
 constexpr std::uint64_t kWake = 2;
+constexpr std::uint64_t kLoopEnds = 3;
 
 constexpr std::uint16_t kUdpPort = 31850;
 constexpr std::size_t kBurst = 16;
@@ -86,6 +88,7 @@ void Host::restart_at(std::int64_t time) {
   ring_.clear();
   ++incarnation_;
   blocked_ = false;
+  busy_until_ = 0;
   application_.crash();
   events_.at(time, *this, kRestart);
 }
@@ -95,7 +98,7 @@ void Host::wake_at(std::int64_t time, std::uint64_t what) {
 }
 
 void Host::schedule_loop(std::int64_t time) {
-  time = std::max({time, events_.now(), paused_until_});
+  time = std::max({time, events_.now(), paused_until_, busy_until_});
   if (next_loop_ >= 0 && next_loop_ <= time) return;
   next_loop_ = time;
   events_.at(time, *this, kLoop);
@@ -112,10 +115,17 @@ void Host::act(std::uint64_t what) {
       if (now() < paused_until_) return events_.at(paused_until_, *this, what);
       application_.wake(what >> 32);
       return schedule_loop(now());
+    case kLoopEnds:
+      if ((what >> 8 & 0xffffff) != (incarnation_ & 0xffffff)) return;
+      if (now() < paused_until_) {
+        busy_until_ = paused_until_;
+        return events_.at(paused_until_, *this, what);
+      }
+      return finish_loop();
     default:
       if (next_loop_ != now()) return;  // another came before it
       next_loop_ = -1;
-      if (now() < paused_until_) return schedule_loop(paused_until_);
+      if (now() < std::max(paused_until_, busy_until_)) return schedule_loop(now());
       if (up()) loop();
   }
 }
@@ -123,6 +133,7 @@ void Host::act(std::uint64_t what) {
 void Host::arrive(Packet* packet) {
   if (!up()) return drop(packet, counters_.while_down);
   if (ring_.size() >= config_.receive_ring) return drop(packet, counters_.ring_full);
+  packet->arrived = clock();
   ring_.push_back(packet);
   schedule_loop(now() + config_.wake_delay);
 }
@@ -149,20 +160,32 @@ void Host::departing(Packet& packet) {
 
 void Host::loop() {
   ++counters_.loops;
-  receive();
-  {
+  loop_began_ = now();
+  const std::uint32_t bursts = receive();
+  if (ring_.empty()) {
     const NoAllocations none(config_.check_allocations);
     endpoint_->advance(clock());
   }
-  hand_out_events();
+  const std::uint32_t events = hand_out_events();
+  std::int64_t time = bursts * config_.burst_time + events * config_.handler_time;
+  if (config_.descheduled != 0 && chance(random_, config_.descheduled))
+    time += between(random_, 1, config_.longest_away);
+  if (time == 0) return finish_loop();
+  busy_until_ = now() + time;
+  events_.at(busy_until_, *this, kLoopEnds | (std::uint64_t{incarnation_} & 0xffffff) << 8);
+}
+
+void Host::finish_loop() {
   transmit();
+  if (!ring_.empty()) schedule_loop(now());
   schedule_next();
 }
 
-void Host::receive() {
+std::uint32_t Host::receive() {
   std::array<Packet*, kBurst> packets;
   std::array<message::Datagram, kBurst> datagrams;
-  while (!ring_.empty()) {
+  std::uint32_t bursts = 0;
+  for (; !ring_.empty() && bursts < config_.bursts; ++bursts) {
     std::size_t count = 0;
     while (count < kBurst && !ring_.empty()) {
       Packet* packet = ring_.front();
@@ -179,6 +202,7 @@ void Host::receive() {
                           .head_length = head,
                           .rest_length = packet->length - head,
                           .from = address_of_host(packet->from),
+                          .arrived = config_.stamps ? packet->arrived : message::kNever,
                           .ecn = packet->ecn,
                           .rest_device = false};
       packets[count++] = packet;
@@ -190,15 +214,19 @@ void Host::receive() {
     }
     for (std::size_t i = 0; i < count; ++i) network_.pool().give(packets[i]);
   }
+  return bursts;
 }
 
-void Host::hand_out_events() {
+std::uint32_t Host::hand_out_events() {
   std::array<message::MessageEvent, kBurst> happened;
   std::size_t count = 0;
+  std::uint32_t total = 0;
   do {
     count = endpoint_->poll(happened);
     for (std::size_t i = 0; i < count; ++i) application_.handle(happened[i]);
+    total += static_cast<std::uint32_t>(count);
   } while (count > 0);
+  return total;
 }
 
 void Host::transmit() {
@@ -246,7 +274,7 @@ void Host::schedule_next() {
   const Nanos deadline = endpoint_->next_deadline();
   if (deadline == message::kNever) return;
   const std::int64_t at = deadline.value - clock_offset_;
-  if (at > now()) return schedule_loop(at);
+  if (at > loop_began_ || !ring_.empty()) return schedule_loop(at);
   if (blocked_) return;  // the port wakes us
   ++counters_.idle_deadlines;
   schedule_loop(now() + kSoon);

@@ -18,7 +18,14 @@ struct HostConfig {
   std::uint32_t receive_ring = 1024;  ///< packets
   std::uint32_t transmit_ring = 64;   ///< packets
   std::int64_t wake_delay = 300;      ///< nanoseconds from an event to the host's loop
-  std::int64_t clock_offset = 0;      ///< nanoseconds that the host's clock is ahead of virtual time
+  std::uint32_t bursts = ~0U;         ///< received in a turn of the loop at most
+  bool stamps = true;                 ///< the NIC says when datagrams arrived
+  // What the loop takes, nanoseconds.
+  std::int64_t burst_time = 0;    ///< to receive one
+  std::int64_t handler_time = 0;  ///< for each event
+  double descheduled = 0;         ///< probability, each turn, that another process has the processor for
+  std::int64_t longest_away = 1;  ///< so long at most
+  std::int64_t clock_offset = 0;  ///< nanoseconds that the host's clock is ahead of virtual time
   bool check_allocations = false;
   bool damaged_packets_pass = false;  ///< session packets only: the NIC verifies no checksum, authentication has to
 };
@@ -44,7 +51,7 @@ class Host final : public Actor, public PacketSink, public Departures {
   void start();
 
   // Faults, from the scenario.
-  /// The loop stands still; what arrives waits in the ring.
+  /// The loop stands still, also amidst a turn; what arrives waits in the ring.
   void pause_until(std::int64_t time);
   /// The process is gone with all its state; another starts at `time`.
   void restart_at(std::int64_t time);
@@ -71,8 +78,10 @@ class Host final : public Actor, public PacketSink, public Departures {
 
  private:
   void loop();
-  void receive();
-  void hand_out_events();
+  void finish_loop();
+  /// Bursts, or events: so many there were.
+  std::uint32_t receive();
+  std::uint32_t hand_out_events();
   void transmit();
   void schedule_next();
   void drop(Packet* packet, std::uint64_t& counter);
@@ -91,6 +100,8 @@ class Host final : public Actor, public PacketSink, public Departures {
   std::deque<Packet*> ring_;
   std::int64_t clock_offset_;
   std::int64_t paused_until_ = 0;
+  std::int64_t loop_began_ = 0;
+  std::int64_t busy_until_ = 0;    ///< the end of the turn of the loop that it is in
   std::int64_t next_loop_ = -1;    ///< the earliest loop that is scheduled; -1: none
   std::uint32_t incarnation_ = 0;  ///< wakes of an earlier one are void
   bool blocked_ = false;           ///< the transmit ring was full

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "warpline/base/units.h"
+
 namespace warpline::sim {
 
 inline constexpr std::uint32_t kMaxDatagram = 9216;
@@ -28,6 +30,7 @@ struct Packet {
   std::uint8_t ecn = 0;
   bool damaged = false;  ///< on the way: what UDP's checksum finds out
   std::int64_t queued_at = 0;
+  Nanos arrived;  ///< by the receiving host's clock
 
   [[nodiscard]] std::uint32_t wire_bytes() const { return length + kWireOverhead; }
 };

@@ -75,7 +75,15 @@ void draw_mishaps(Scenario& scenario, Random& random) {
 }  // namespace
 
 bool Scenario::sessions_may_end() const {
-  if (!mishaps.empty()) return true;
+  for (std::uint32_t i = 0; i < hosts.size(); ++i) {
+    std::int64_t away = 0;
+    for (const Mishap& mishap : mishaps) {
+      if (mishap.kind == Mishap::Kind::restart) return true;
+      if (mishap.kind == Mishap::Kind::pause && mishap.host != i) away += mishap.nanos;
+    }
+    // Its own pauses excuse nothing.
+    if (away > hosts[i].endpoint.peer_timeout.value / 2) return true;
+  }
   return network.faults.loss + network.faults.corrupt > 0.03;
 }
 
@@ -128,6 +136,20 @@ Scenario draw_scenario(std::uint64_t seed) {
     one.endpoint.grants = one_of(grants, {0U, 0U, 10U << 10, 64U << 10});
     one.endpoint.bundles = !chance(bundles, 0.2);
   }
+  Random times(mix64(seed ^ 0x74696d6573));
+  for (HostConfig& one : scenario.hosts) {
+    one.stamps = !chance(times, 0.3);
+    if (chance(times, 0.5)) one.endpoint.peer_timeout = one.endpoint.connect_timeout = Nanos{2'000'000'000};
+    if (chance(times, 0.5)) one.bursts = static_cast<std::uint32_t>(between(times, 1, 4));
+    if (chance(times, 0.5)) {
+      one.burst_time = between(times, 0, 5'000);
+      one.handler_time = between(times, 0, one_of(times, {1'000, 10'000, 500'000}));
+    }
+    if (chance(times, 0.3)) {
+      one.descheduled = one_of(times, {0.001, 0.01});
+      one.longest_away = one_of(times, {100'000, 4'000'000, 30'000'000});
+    }
+  }
   // Where a fifth is lost, its fixed timeout lets a few packets through each time.
   if (host.endpoint.reliability == message::Reliability::go_back_n) scenario.longest *= 5;
   return scenario;
@@ -152,8 +174,12 @@ std::string describe(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.plans.size(); ++i) {
     const RpcPlan& plan = scenario.plans[i];
     const message::EndpointConfig& own = scenario.hosts[i].endpoint;
-    text += fmt::format("  a host sends {}, {} at once, to {}, grants {} B and takes {}\n", plan.messages, plan.at_once,
-                        fmt::join(plan.peers, " "), own.grants, own.bundles ? "bundles" : "no bundles");
+    const HostConfig& host = scenario.hosts[i];
+    text += fmt::format(
+        "  a host sends {}, {} at once, to {}, grants {} B and takes {}; {} bursts a turn of {} ns, {} ns an event, "
+        "away with {} for {} us at most\n",
+        plan.messages, plan.at_once, fmt::join(plan.peers, " "), own.grants, own.bundles ? "bundles" : "no bundles",
+        host.bursts, host.burst_time, host.handler_time, host.descheduled, host.longest_away / 1000);
   }
   constexpr std::string_view kMishaps[] = {"pauses", "restarts", "has its clock stepped"};
   for (const Mishap& mishap : scenario.mishaps) {
