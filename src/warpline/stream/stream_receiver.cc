@@ -103,7 +103,7 @@ bool StreamReceiver::collect(OtherFrames* others, Nanos now) { return core_->col
 std::uint32_t StreamReceiver::take_back(std::span<void*> tokens) { return core_->link()->take_back(tokens); }
 std::uint64_t StreamReceiver::in_flight() const { return core_->link()->held(); }
 std::optional<Error> StreamReceiver::lane_failure() { return core_->link()->lane().failure(); }
-void StreamReceiver::stop_lane() { core_->link()->lane().stop(); }
+void StreamReceiver::stop_lane() { core_->link()->stop(); }
 const ReceiverCounters& StreamReceiver::counters() const { return core_->counters(); }
 std::uint32_t StreamReceiver::connections() const { return core_->connections(); }
 

@@ -82,7 +82,8 @@ class StreamReceiver {
   [[nodiscard]] std::uint64_t in_flight() const;
   /// Returns why the lane takes no more, if so.
   [[nodiscard]] std::optional<Error> lane_failure();
-  /// Ends the lane behind what it was handed, and waits for that: nothing reads frames or writes to rings any more.
+  /// Ends the lane behind what it was handed, and waits for that: nothing reads frames or writes to rings any more, and
+  /// all frames are their owner's again, also those of which collect() has not seen what became of them. At the end.
   void stop_lane();
   /// Does what is due. To be called when next_deadline() has come.
   void advance(Nanos now);

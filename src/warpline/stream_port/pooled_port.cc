@@ -8,6 +8,7 @@
 
 #include <rte_ethdev.h>
 
+#include "warpline/memory/gpu_memory.h"
 #include "warpline/memory/pool_shape.h"
 #include "warpline/port/station_address.h"
 #include "warpline/runtime/setup_step.h"
@@ -17,11 +18,12 @@
 namespace warpline::stream_port {
 namespace {
 
-std::uint32_t buffers(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint32_t queues) {
+std::uint32_t buffers(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint32_t queues,
+                      const LaneSetup& lanes) {
   if (pool.size != 0) return pool.size;
   return memory::pool_size({.rx_descriptors = queues * port.rx_ring,
                             .tx_descriptors = queues * port.tx_ring,
-                            .in_flight = queues * QueueFrames::kInHand,
+                            .in_flight = queues * (QueueFrames::kInHand + lanes.frames()),
                             .lcores = queues + 1,
                             .cache = pool.cache});
 }
@@ -56,13 +58,16 @@ Result<void> check_vlan(std::uint16_t vlan) {
 PooledPort::PooledPort(memory::PacketPool pool, port::Port port, std::uint16_t mtu)
     : pool_(std::move(pool)), port_(std::move(port)), station_(port::station_address(*port_)), mtu_(mtu) {}
 
-Bytes PooledPort::memory(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint16_t queues) {
+Bytes PooledPort::memory(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint16_t queues,
+                         const LaneSetup& lanes) {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
-  return Bytes{queues * kRingsAndQueues + memory::pool_bytes(buffers(port, pool, queues), room(port, pool)).value};
+  return Bytes{queues * kRingsAndQueues +
+               memory::pool_bytes(buffers(port, pool, queues, lanes), room(port, pool)).value};
 }
 
 Result<PooledPort> PooledPort::open(const port::PortSettings& wanted, const memory::PoolSettings& pool,
-                                    std::uint16_t queues, std::string_view name, std::optional<std::uint16_t> adopted) {
+                                    std::uint16_t queues, std::string_view name, std::optional<std::uint16_t> adopted,
+                                    const LaneSetup& lanes) {
   static std::atomic<unsigned> made{0};
   if (queues == 0) {
     return usage_error(fmt::format("cannot use port {} without queues", wanted.spec), "frames come and go by them",
@@ -80,11 +85,14 @@ Result<PooledPort> PooledPort::open(const port::PortSettings& wanted, const memo
   WARPLINE_CHECK(port.configure(setup, {.rx = queues, .tx = queues}));
   setup = port.settings_in_force();
   const runtime::SetupStep step(fmt::format("allocating the buffers of port {}", port.name()));
-  WARPLINE_TRY(memory::PacketPool packets, memory::PacketPool::make({.name = fmt::format("{}{}", name, made++),
-                                                                     .size = buffers(setup, pool, queues),
-                                                                     .cache = pool.cache,
-                                                                     .data_room = room(setup, pool),
-                                                                     .node = port.node()}));
+  const memory::PoolShape shape{.name = fmt::format("{}{}", name, made++),
+                                .size = buffers(setup, pool, queues, lanes),
+                                .cache = pool.cache,
+                                .data_room = room(setup, pool),
+                                .node = port.node()};
+  WARPLINE_TRY(memory::PacketPool packets,
+               lanes.gpu < 0 ? memory::PacketPool::make(shape)
+                             : memory::PacketPool::make_pinned(shape, lanes.gpu, memory::GpuMemory::of_machine().pin));
   return PooledPort(std::move(packets), std::move(port), setup.mtu);
 }
 

@@ -11,6 +11,7 @@
 #include "warpline/memory/packet_pool.h"
 #include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
+#include "warpline/stream_port/lane_setup.h"
 
 namespace warpline::stream_port {
 
@@ -22,13 +23,14 @@ class PooledPort {
  public:
   /// Returns the memory of DPDK that open() takes.
   [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool,
-                                    std::uint16_t queues);
+                                    std::uint16_t queues, const LaneSetup& lanes = {});
   /// Opens `port.spec`, or takes over `adopted`, sets it up with so many queue pairs and makes its pool, whose name
-  /// begins with `name`; it does not start yet. The device checks what checksums it can. Errors: usage, for settings
-  /// that make no sense or more queues than the device has; environment, for what the machine lacks.
+  /// begins with `name`; it does not start yet. The pool has buffers for the lanes of each queue, where their GPU
+  /// reaches. The device checks what checksums it can. Errors: usage, for settings that make no sense or more queues
+  /// than the device has; environment, for what the machine lacks.
   [[nodiscard]] static Result<PooledPort> open(const port::PortSettings& port, const memory::PoolSettings& pool,
                                                std::uint16_t queues, std::string_view name,
-                                               std::optional<std::uint16_t> adopted);
+                                               std::optional<std::uint16_t> adopted, const LaneSetup& lanes = {});
   /// Frames come and go from here on. Errors: environment.
   [[nodiscard]] Result<void> start();
   /// Stops and closes the device. After all queues have given their buffers back.

@@ -55,11 +55,11 @@ class QueueFrames {
   ~QueueFrames() { close(); }
 
   /// Takes a burst from the device and calls take(frame, mbuf) for each of it, which frees the mbuf or hands it to
-  /// answer(). Returns how many there were.
+  /// answer(). Returns how many there were, up to `most`.
   template <typename Take>
-  std::uint16_t receive(Take&& take) {
+  std::uint16_t receive(Take&& take, std::uint16_t most = kBurst) {
     std::array<rte_mbuf*, kBurst> burst;
-    const std::uint16_t count = rte_eth_rx_burst(place_.port, place_.queue, burst.data(), kBurst);
+    const std::uint16_t count = rte_eth_rx_burst(place_.port, place_.queue, burst.data(), most);
     const std::uint16_t ahead = std::min(count, kFramesAhead);
     for (std::uint16_t i = 0; i < ahead; ++i) rte_prefetch0(rte_pktmbuf_mtod(burst[i], void*));
     for (std::uint16_t i = 0; i < count; ++i) {

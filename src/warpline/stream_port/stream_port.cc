@@ -27,18 +27,24 @@ Result<void> check_listening(const port::PortSettings& port, const memory::PoolS
 Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& port, const memory::PoolSettings& pool,
                                                      stream::ReceiverSettings receiver, Nanos now,
                                                      std::optional<std::uint16_t> adopted, std::uint16_t queues,
-                                                     std::uint16_t vlan) {
+                                                     std::uint16_t vlan, const LaneSetup& lanes) {
   WARPLINE_CHECK(check_listening(port, pool));
   WARPLINE_CHECK(check_vlan(vlan));
-  WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, queues, "stream", adopted));
+  WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, queues, "stream", adopted, lanes));
+  std::vector<std::unique_ptr<stream::SegmentLane>> made_lanes(queues);  // go behind those that have begun
   std::unique_ptr<StreamPort> opened(new StreamPort(std::move(device)));
   receiver.mac = opened->device_.station();
   receiver.address = port.addresses.front().address;
   receiver.mtu = opened->device_.mtu();
   {
     const runtime::SetupStep step("mapping the rings of connections");
+    for (std::uint16_t i = 0; lanes.make && i < queues; ++i) {
+      WARPLINE_TRY(made_lanes[i], lanes.make(stream::lane_shape(receiver, lanes.burst, lanes.slots), i));
+    }
     for (std::uint16_t i = 0; i < queues; ++i) {
-      WARPLINE_TRY(stream::StreamReceiver streams, stream::StreamReceiver::create(receiver, now));
+      WARPLINE_TRY(stream::StreamReceiver streams,
+                   lanes.make ? stream::StreamReceiver::create(receiver, now, std::move(made_lanes[i]))
+                              : stream::StreamReceiver::create(receiver, now));
       opened->queues_.push_back(
           std::make_unique<StreamQueue>(port::PortQueue{opened->port().id(), i}, opened->pool(), std::move(streams),
                                         packet::Responder(receiver.mac, port.addresses.front()), vlan));

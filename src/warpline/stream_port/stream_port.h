@@ -11,6 +11,7 @@
 #include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
 #include "warpline/stream/receiver_settings.h"
+#include "warpline/stream_port/lane_setup.h"
 #include "warpline/stream_port/pooled_port.h"
 #include "warpline/stream_port/stream_queue.h"
 
@@ -23,19 +24,21 @@ class StreamPort {
  public:
   /// Returns the memory of DPDK that open() takes: for Eal::start. Rings of connections are not of DPDK.
   [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool,
-                                    std::uint16_t queues = 1) {
-    return PooledPort::memory(port, pool, queues);
+                                    std::uint16_t queues = 1, const LaneSetup& lanes = {}) {
+    return PooledPort::memory(port, pool, queues, lanes);
   }
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is listened on
   /// and answered for; what `receiver` says of MAC address, address and MTU is the port's. `now` is of the clock that
   /// the queues' calls are given. Each queue has as many connections and half-open ones as `receiver` says.
-  /// `vlan`: the VLAN of all that comes and goes; 0: frames have no tag. Errors: usage, for settings that make no sense
+  /// `vlan`: the VLAN of all that comes and goes; 0: frames have no tag. `lanes` makes a lane for each queue, if it
+  /// makes any: all of them before the first begins. Errors: usage, for settings that make no sense
   /// or more queues than the device has; environment, for what the machine lacks.
   [[nodiscard]] static Result<std::unique_ptr<StreamPort>> open(const port::PortSettings& port,
                                                                 const memory::PoolSettings& pool,
                                                                 stream::ReceiverSettings receiver, Nanos now,
                                                                 std::optional<std::uint16_t> adopted = {},
-                                                                std::uint16_t queues = 1, std::uint16_t vlan = 0);
+                                                                std::uint16_t queues = 1, std::uint16_t vlan = 0,
+                                                                const LaneSetup& lanes = {});
   ~StreamPort() { close(); }
 
   [[nodiscard]] StreamQueue& queue(std::size_t i = 0) { return *queues_[i]; }  ///< the port owns it

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/stream_port/stream_queue.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "warpline/memory/mbuf_frame.h"
 #include "warpline/stream_port/checksum_flags.h"
 
 namespace warpline::stream_port {
@@ -11,7 +13,18 @@ StreamQueue::StreamQueue(port::PortQueue place, rte_mempool* pool, stream::Strea
                          const packet::Responder& responder, std::uint16_t vlan)
     : receiver_(std::move(receiver)), frames_(place, pool, responder, vlan, counters_) {}
 
+void StreamQueue::close() {
+  if (receiver_.has_lane()) {
+    receiver_.stop_lane();
+    free_returned();
+    rte_pktmbuf_free_bulk(waiting_.data() + waiting_at_, static_cast<unsigned>(waiting_end_ - waiting_at_));
+    waiting_at_ = waiting_end_ = 0;
+  }
+  frames_.close();
+}
+
 bool StreamQueue::receive(Nanos now) {
+  if (receiver_.has_lane()) return receive_by_lane(now);
   const std::uint16_t count = frames_.receive([&](FrameRef frame, rte_mbuf* mbuf) {
     if (frames_.answer(frame, mbuf)) [[unlikely]]
       return;
@@ -22,6 +35,65 @@ bool StreamQueue::receive(Nanos now) {
   if (receiver_.next_deadline() <= now) receiver_.advance(now);
   return count != 0;
 }
+
+bool StreamQueue::receive_by_lane(Nanos now) {
+  bool worked = collect(now);
+  lend_waiting();
+  while (waiting_at_ == waiting_end_ && receiver_.room() != 0) {
+    waiting_at_ = waiting_end_ = 0;
+    const auto most = static_cast<std::uint16_t>(std::min<std::uint32_t>(receiver_.room(), QueueFrames::kBurst));
+    if (frames_.receive([this](FrameRef frame, rte_mbuf* mbuf) { lend(frame, mbuf); }, most) == 0) break;
+    worked = true;
+    if (receiver_.room() == 0) receiver_.end_burst(now);  // to the next burst, if a slot is free
+  }
+  receiver_.end_burst(now);
+  if (receiver_.next_deadline() <= now) receiver_.advance(now);
+  return worked;
+}
+
+/// A frame in more pieces than there is room for waits, and those behind it.
+void StreamQueue::lend(FrameRef frame, rte_mbuf* mbuf) {
+  if (waiting_end_ != 0 || frame.count > receiver_.room()) {
+    waiting_[waiting_end_++] = mbuf;
+  } else {
+    receiver_.give(frame, device_found_right(mbuf), mbuf);
+  }
+}
+
+void StreamQueue::lend_waiting() {
+  Segment segments[kMaxSegments];
+  for (; waiting_at_ != waiting_end_; ++waiting_at_) {
+    rte_mbuf* const mbuf = waiting_[waiting_at_];
+    if (memory::segments_of(mbuf, segments) > receiver_.room()) return;
+    receiver_.give(frame_at(segments), device_found_right(mbuf), mbuf);
+  }
+}
+
+bool StreamQueue::collect(Nanos now) {
+  const bool any = receiver_.collect(this, now);
+  free_returned();
+  return any;
+}
+
+void StreamQueue::free_returned() {
+  std::array<void*, QueueFrames::kBurst> tokens;
+  while (const std::uint32_t count = receiver_.take_back(tokens)) {
+    std::array<rte_mbuf*, QueueFrames::kBurst> mbufs;
+    std::transform(tokens.begin(), tokens.begin() + count, mbufs.begin(),
+                   [](void* token) { return static_cast<rte_mbuf*>(token); });
+    rte_pktmbuf_free_bulk(mbufs.data(), count);
+  }
+}
+
+bool StreamQueue::settle(Nanos now) {
+  if (!receiver_.has_lane()) return true;
+  (void)collect(now);
+  lend_waiting();
+  receiver_.end_burst(now);
+  return receiver_.in_flight() == 0 && waiting_at_ == waiting_end_;
+}
+
+bool StreamQueue::take(FrameRef frame, void* token) { return frames_.answer(frame, static_cast<rte_mbuf*>(token)); }
 
 bool StreamQueue::send(Nanos now) {
   while (frames_.write([&](std::span<std::uint8_t> out) { return receiver_.next_reply(out, now); })) {

@@ -14,7 +14,7 @@ constexpr std::uint32_t kAborts = 64;             ///< at a time: their resets f
 
 void StreamWorker::run() {
   Turns turns(gives_way_);
-  while (!stop_.load(std::memory_order_relaxed) && !application_.failed()) {
+  while (!stop_.load(std::memory_order_relaxed) && !application_.failed() && !failed()) {
     turns.end(turn(clock_.now()));
   }
   wind_up();
@@ -23,6 +23,20 @@ void StreamWorker::run() {
 
 bool StreamWorker::turn(Nanos now) {
   bool worked = queue_.receive(now);
+  note_bytes(now);
+  worked = application_.turn(queue_.receiver(), now) || worked;
+  return queue_.send(now) || worked;
+}
+
+/// A lane is looked at now and then: what fails there fails for good.
+bool StreamWorker::failed() {
+  constexpr std::uint32_t kTurnsALook = 1024;
+  if (++turns_ % kTurnsALook != 0) return failure_.has_value();
+  if (!failure_) failure_ = queue_.failure();
+  return failure_.has_value();
+}
+
+void StreamWorker::note_bytes(Nanos now) {
   if (const std::uint64_t bytes = queue_.receiver().counters().bytes.get(); bytes != bytes_) {
     const auto time = static_cast<std::uint64_t>(now.value);
     if (bytes_ == 0) {
@@ -32,8 +46,6 @@ bool StreamWorker::turn(Nanos now) {
     last_byte_.add(time - last_byte_.get());
     bytes_ = bytes;
   }
-  worked = application_.turn(queue_.receiver(), now) || worked;
-  return queue_.send(now) || worked;
 }
 
 /// Nothing is received until all that had come is settled; then the answers to the last replies alone.
@@ -42,9 +54,11 @@ void StreamWorker::wind_up() {
   const Nanos begin = clock_.now();
   Nanos now = begin;
   do {
+    const bool landed = queue_.settle(now) || failure_.has_value();
+    note_bytes(now);
     (void)application_.turn(receiver, now);
     (void)queue_.send(now);
-    if (application_.settled() || application_.failed()) break;
+    if ((landed && application_.settled()) || application_.failed()) break;
     idle(true);
     now = clock_.now();
   } while (now.value - begin.value < kSettling);
@@ -58,6 +72,10 @@ void StreamWorker::wind_up() {
   while (settled && receiver.connections() != 0 && now.value - settled_at.value < kFarewells) {
     (void)queue_.receive(now);
     (void)queue_.send(now);
+    idle(gives_way_);
+    now = clock_.now();
+  }
+  while (!failure_ && !queue_.settle(now) && now.value - settled_at.value < 2 * kFarewells) {
     idle(gives_way_);
     now = clock_.now();
   }

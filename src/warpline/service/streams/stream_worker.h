@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "warpline/base/statistics/counter.h"
 #include "warpline/service/streams/stream_application.h"
@@ -23,6 +24,8 @@ class StreamWorker {
   /// Takes half a second for that at most.
   void run();
 
+  /// Returns why the queue takes no frames any more, if that ended the loop. After run().
+  [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }  ///< any thread
   /// When the first byte of payload came, and the last one so far: ns of the clock, 0 if none did; any thread.
   [[nodiscard]] std::uint64_t first_byte() const { return first_byte_.get(); }
@@ -30,6 +33,8 @@ class StreamWorker {
 
  private:
   [[nodiscard]] bool turn(Nanos now);
+  [[nodiscard]] bool failed();
+  void note_bytes(Nanos now);
   void wind_up();
 
   stream_port::StreamQueue& queue_;
@@ -38,6 +43,8 @@ class StreamWorker {
   const std::atomic<bool>& stop_;
   bool gives_way_;
   std::uint64_t bytes_ = 0;
+  std::uint32_t turns_ = 0;
+  std::optional<Error> failure_;
   Counter first_byte_;  ///< ns of the clock
   Counter last_byte_;   ///< likewise
   std::atomic<bool> done_{false};

@@ -100,6 +100,23 @@ void LaneLink::end_oldest() {
   refill();
 }
 
+void LaneLink::stop() {
+  lane_->stop();
+  const auto give_all_back = [this](std::span<void* const> tokens) {
+    for (void* const token : tokens) {
+      if (token != nullptr) give_back(token);
+    }
+  };
+  for (; oldest_ != next_; ++oldest_) give_all_back(begin_oldest().tokens);
+  give_all_back({tokens_.data() + place_of(next_) * shape_.burst, count_});
+  for (; again_count_ != 0; --again_count_) {
+    give_all_back({&again_[again_first_].token, 1});
+    again_first_ = (again_first_ + 1) % again_.size();
+  }
+  count_ = 0;
+  held_ = 0;
+}
+
 std::uint32_t LaneLink::take_back(std::span<void*> tokens) {
   const auto count = static_cast<std::uint32_t>(std::min(tokens.size(), returned_count_));
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -72,6 +72,8 @@ class LaneLink {
   void give_back(void* token) { returned_[(returned_first_ + returned_count_++) % returned_.size()] = token; }
   /// Moves tokens of frames that are their owner's again to `tokens`. Returns how many.
   [[nodiscard]] std::uint32_t take_back(std::span<void*> tokens);
+  /// Stops the lane; then all frames are their owner's again, whatever became of them.
+  void stop();
   /// Returns how many descriptors there are in hand, in flight and to be taken again.
   [[nodiscard]] std::uint64_t held() const { return held_; }
 
