@@ -55,7 +55,7 @@ warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgCo
 warpline_module(datapath LEVEL 5 USES base batching packet gpu machine runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
 warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
                 USES base packet runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
-warpline_module(stream_port LEVEL 5 USES base packet runtime memory port route stream EXTERNAL PkgConfig::dpdk)
+warpline_module(stream_port LEVEL 5 USES base packet gpu runtime memory port route stream EXTERNAL PkgConfig::dpdk)
 
 warpline_module(forward LEVEL 6 USES base packet gpu machine runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(router  LEVEL 6 USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
@@ -131,7 +131,7 @@ warpline_folder(tests/proof     USES handoff datapath forward runtime workload)
 warpline_folder(tests/receive   USES memory datapath forward port runtime)
 warpline_folder(tests/recycle   USES base memory packet port datapath router runtime)
 warpline_folder(tests/sim       USES base message packet)
-warpline_folder(tests/stream    USES base stream_port memory packet port runtime stream)
+warpline_folder(tests/stream    USES base gpu stream_port memory packet port runtime stream)
 warpline_folder(tests/vnic      USES base packet runtime vnic_api)
 warpline_folder(tests/wireshark USES base packet)
 

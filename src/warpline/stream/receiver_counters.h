@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "warpline/base/statistics/counter.h"
+#include "warpline/base/statistics/histogram.h"
 #include "warpline/stream/disposition.h"
 
 namespace warpline::stream {
@@ -20,6 +21,7 @@ struct ReceiverCounters {
   Counter aborted;           ///< connections that abort() or close() ended before their bytes had all come
   Counter acknowledgements;  ///< sent for bytes, holes and probes
   Counter cookies;           ///< SYNs that a cookie answered
+  Histogram bursts;          ///< of a lane: ns from when a burst is handed over until its records are taken in
   Counter refused_replies;   ///< resets and challenges not sent because there had been too many
 
   /// Returns the frames to which this happened. Any thread.

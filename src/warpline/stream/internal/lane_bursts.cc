@@ -53,6 +53,7 @@ void ReceiverCore::take_burst(const LaneLink::DoneBurst& burst, OtherFrames* oth
     if (result.dispositions[i] != 0) counters_.dispositions[i].add(result.dispositions[i]);
   }
   counters_.bytes.add(result.bytes);
+  counters_.bursts.record(static_cast<std::uint64_t>(now.value - burst.slot.order->now.value));
   const std::uint32_t records = std::min(result.records, burst.count);
   for (std::uint32_t i = 0; i < records; ++i) take_record(burst.slot.records[i], burst.slot.order->now, now);
   for (std::uint32_t i = 0; i < burst.count; ++i) {

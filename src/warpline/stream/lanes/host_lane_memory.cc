@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/stream/lanes/host_lane_memory.h"
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -27,11 +26,12 @@ Result<HostLaneMemory> HostLaneMemory::create(const LaneShape& shape, bool popul
 }
 
 HostLaneMemory::HostLaneMemory(const LaneShape& shape, RingMemory rings)
-    : shared_(zeroed(LaneLayout(shape).shared_bytes())),
-      own_(zeroed(LaneLayout(shape).own_bytes())),
-      rings_(std::move(rings)),
-      view_(LaneLayout(shape).view(shared_.get(), own_.get(), rings_.ring(0), {}, 0)) {
-  std::fill_n(view_.places, places_of(shape), KeyPlaces::kNone);
+    : parts_(shape),
+      shared_(zeroed(parts_.shared_bytes())),
+      own_(zeroed(parts_.own_bytes())),
+      rings_(std::move(rings)) {
+  std::memset(own_.get() + parts_.places_begin(), 0xff, parts_.places_bytes());
+  parts_.place(shared_.get(), own_.get(), rings_.ring(0));
 }
 
 }  // namespace warpline::stream

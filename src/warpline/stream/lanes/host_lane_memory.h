@@ -4,9 +4,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "warpline/base/address.h"
 #include "warpline/base/result.h"
-#include "warpline/stream/internal/lane_layout.h"
+#include "warpline/stream/lanes/lane_parts.h"
 #include "warpline/stream/ring_memory.h"
 
 namespace warpline::stream {
@@ -18,12 +17,8 @@ class HostLaneMemory {
   /// Errors: environment, if the system has no room. `populate` is as RingMemory::create has it.
   [[nodiscard]] static Result<HostLaneMemory> create(const LaneShape& shape, bool populate = false);
 
-  [[nodiscard]] const LaneView& view() const { return view_; }
-  /// Says for whom the lane receives. Before its first burst.
-  void set_station(const MacAddress& mac, std::uint64_t secret) {
-    view_.mac = mac;
-    view_.secret = secret;
-  }
+  [[nodiscard]] LaneParts& parts() { return parts_; }
+  [[nodiscard]] const LaneView& view() const { return parts_.view(); }
 
  private:
   struct Free {
@@ -34,10 +29,10 @@ class HostLaneMemory {
   HostLaneMemory(const LaneShape& shape, RingMemory rings);
   [[nodiscard]] static Block zeroed(std::size_t bytes);
 
+  LaneParts parts_;
   Block shared_;
   Block own_;
   RingMemory rings_;
-  LaneView view_;
 };
 
 }  // namespace warpline::stream

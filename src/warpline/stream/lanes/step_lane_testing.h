@@ -23,7 +23,7 @@ class StepLane final : public SegmentLane {
 
   [[nodiscard]] const LaneView& view() const override { return memory_.view(); }
   [[nodiscard]] Result<void> start(const MacAddress& mac, std::uint64_t secret) override {
-    memory_.set_station(mac, secret);
+    memory_.parts().set_station(mac, secret);
     worker_.emplace(view());
     return {};
   }

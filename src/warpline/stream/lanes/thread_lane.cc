@@ -32,7 +32,7 @@ class ThreadLane final : public SegmentLane {
 
   [[nodiscard]] const LaneView& view() const override { return memory_.view(); }
   [[nodiscard]] Result<void> start(const MacAddress& mac, std::uint64_t secret) override {
-    memory_.set_station(mac, secret);
+    memory_.parts().set_station(mac, secret);
     WARPLINE_TRY(thread_, setup_.start([this] { run(); }));
     return {};
   }
@@ -40,7 +40,7 @@ class ThreadLane final : public SegmentLane {
   [[nodiscard]] std::optional<Error> failure() override { return std::nullopt; }
   void stop() override {
     if (!thread_.joinable()) return;
-    word(*view().stop).store(1, std::memory_order_release);
+    memory_.parts().request_stop();
     thread_.join();
   }
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "warpline/base/units.h"
+#include "warpline/gpu/cuda_stream.h"
+#include "warpline/gpu/device.h"
+#include "warpline/gpu/kernel_launch.h"
+#include "warpline/gpu/memory/device_buffer.h"
+#include "warpline/gpu/memory/host_registration.h"
+#include "warpline/gpu/memory/mirrored_rings.h"
+#include "warpline/gpu/memory/pinned_buffer.h"
+#include "warpline/stream/gpu/stream_lanes.h"
+#include "warpline/stream/lanes/lane_parts.h"
+#include "warpline/stream/ring_memory.h"
+#include "warpline/stream_port/gpu_lane.h"
+
+namespace warpline::stream_port {
+namespace {
+
+/// Rings of one kind or the other, and the address by which the GPU reaches the first.
+struct Rings {
+  std::optional<gpu::MirroredRings> device;
+  std::optional<stream::RingMemory> host;
+  std::optional<gpu::HostRegistration> pinned;
+
+  [[nodiscard]] std::uint8_t* begin() const { return device ? device->ring(0) : host->ring(0); }
+};
+
+Result<Rings> make_rings(const stream::LaneShape& shape, const GpuLaneSetup& setup) {
+  Rings rings;
+  if (setup.rings == memory::MemoryKind::device) {
+    WARPLINE_TRY(rings.device, gpu::MirroredRings::create(setup.gpu, shape.connections, shape.ring_bytes));
+    return rings;
+  }
+  WARPLINE_TRY(rings.host, stream::RingMemory::create(shape.connections, shape.ring_bytes, true));
+  WARPLINE_TRY(rings.pinned, gpu::HostRegistration::create({reinterpret_cast<std::byte*>(rings.host->ring(0)),
+                                                            2 * std::size_t{shape.connections} * shape.ring_bytes}));
+  return rings;
+}
+
+class GpuStreamLane final : public stream::SegmentLane {
+ public:
+  static Result<std::unique_ptr<SegmentLane>> create(const stream::LaneShape& shape, const GpuLaneSetup& setup) {
+    WARPLINE_CHECK(gpu::use_gpu(setup.gpu));
+    stream::LaneParts parts(shape);
+    WARPLINE_TRY(gpu::PinnedBuffer shared, gpu::PinnedBuffer::create(Bytes{parts.shared_bytes()}));
+    WARPLINE_TRY(gpu::DeviceBuffer own, gpu::DeviceBuffer::create(Bytes{parts.own_bytes()}));
+    WARPLINE_TRY(gpu::DeviceBuffer views, gpu::DeviceBuffer::create(Bytes{parts.view_bytes()}));
+    WARPLINE_TRY(Rings rings, make_rings(shape, setup));
+    WARPLINE_TRY(gpu::CudaStream stream, gpu::CudaStream::create());
+    const std::vector<std::byte> places(parts.places_bytes(), std::byte{0xff});  // KeyPlaces::kNone
+    WARPLINE_CHECK(stream.copy(own.data() + parts.places_begin(), places.data(), places.size()));
+    WARPLINE_CHECK(stream.wait());
+    std::unique_ptr<GpuStreamLane> lane(new GpuStreamLane(std::move(parts), setup, std::move(shared), std::move(own),
+                                                          std::move(views), std::move(rings), std::move(stream)));
+    return std::unique_ptr<SegmentLane>(std::move(lane));
+  }
+  ~GpuStreamLane() override { stop(); }
+
+  [[nodiscard]] const stream::LaneView& view() const override { return parts_.view(); }
+
+  [[nodiscard]] Result<void> start(const MacAddress& mac, std::uint64_t secret) override {
+    parts_.set_station(mac, secret);
+    WARPLINE_CHECK(stream_.copy(views_.data(), &parts_.view(), parts_.view_bytes()));
+    WARPLINE_CHECK(stream_.wait());
+    started_ = true;
+    // A kernel that stays takes bursts from the first on; else each launch is told its own.
+    if (setup_.engine == EngineKind::persistent && !launch_(stream_)) return gave_up();
+    return {};
+  }
+
+  void submit(std::uint64_t sequence) override {
+    if (setup_.engine == EngineKind::persistent || refused_) return;
+    if (!bound_) bound_ = gpu::use_gpu(setup_.gpu).ok();
+    launch_.set(1, sequence);
+    launch_.set(2, sequence + 1);
+    refused_ = !launch_(stream_);
+  }
+
+  [[nodiscard]] std::optional<Error> failure() override {
+    if (refused_) return gave_up();
+    return stream_.failure();
+  }
+
+  void stop() override {
+    if (!started_) return;
+    started_ = false;
+    parts_.request_stop();
+    (void)stream_.wait();
+  }
+
+ private:
+  GpuStreamLane(stream::LaneParts parts, const GpuLaneSetup& setup, gpu::PinnedBuffer shared, gpu::DeviceBuffer own,
+                gpu::DeviceBuffer views, Rings rings, gpu::CudaStream stream)
+      : parts_(std::move(parts)),
+        setup_(setup),
+        shared_(std::move(shared)),
+        own_(std::move(own)),
+        views_(std::move(views)),
+        rings_(std::move(rings)),
+        stream_(std::move(stream)),
+        launch_(stream::stream_lanes_kernel(), 1, stream::kLaneThreads,
+                reinterpret_cast<const stream::LaneView*>(views_.data()), std::uint64_t{1},
+                std::numeric_limits<std::uint64_t>::max()) {
+    parts_.place(shared_.data(), own_.data(), rings_.begin());
+  }
+
+  [[nodiscard]] Error gave_up() const {
+    if (auto error = stream_.failure()) return *error;
+    return environment_error("a lane of streams takes nothing any more", "CUDA refuses to launch its kernel",
+                             "run `warpline doctor`");
+  }
+
+  stream::LaneParts parts_;
+  GpuLaneSetup setup_;
+  gpu::PinnedBuffer shared_;
+  gpu::DeviceBuffer own_;
+  gpu::DeviceBuffer views_;  ///< the view, where the kernel finds it
+  Rings rings_;
+  gpu::CudaStream stream_;
+  gpu::KernelLaunch launch_;
+  bool started_ = false;
+  bool bound_ = false;    ///< the receiver's thread uses the GPU
+  bool refused_ = false;  ///< CUDA took no launch
+};
+
+}  // namespace
+
+Result<std::unique_ptr<stream::SegmentLane>> make_gpu_stream_lane(const stream::LaneShape& shape,
+                                                                  const GpuLaneSetup& setup) {
+  if (setup.engine != EngineKind::persistent && setup.engine != EngineKind::launch) {
+    return usage_error("cannot make a lane on a GPU", "its engine is persistent or launch", "name one of these");
+  }
+  if (setup.rings == memory::MemoryKind::host) {
+    return usage_error("cannot make a lane on a GPU", "it does not reach ordinary host memory",
+                       "have its rings in pinned or device memory");
+  }
+  return GpuStreamLane::create(shape, setup);
+}
+
+}  // namespace warpline::stream_port
