@@ -18,11 +18,14 @@
 #include "frame/run_frame.h"
 #include "stream_layout.h"
 #include "warpline/base/output.h"
+#include "warpline/gpu/device.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/workers.h"
+#include "warpline/service/streams/lane_choice.h"
+#include "warpline/service/streams/ring_reader.h"
 #include "warpline/service/streams/stream_consumer.h"
 #include "warpline/service/streams/stream_proxy.h"
 #include "warpline/service/streams/stream_report.h"
@@ -64,6 +67,10 @@ class StreamRun : RunFrame {
   explicit StreamRun(const config::LoadedConfig& loaded) : RunFrame(loaded) {}
 
   Result<int> run() {
+    if (config_.role != config::Role::receive) {  // a file may say so for both
+      config_.stream.engine = EngineKind::inline_;
+      config_.stream.memory.reset();
+    }
     WARPLINE_CHECK(open_port());
     for (std::size_t i = 0; i < port_->queues(); ++i) {
       Lane& lane = lanes_.emplace_back();
@@ -72,7 +79,10 @@ class StreamRun : RunFrame {
                                                             lcores_.workers[i].gives_way);
     }
     started_ = clock_.now();
-    WARPLINE_CHECK(launch(lcore_, [this](std::size_t i) { lanes_[i].worker->run(); }));
+    // Behind the queues' workers are those of lanes, whose threads are there already.
+    WARPLINE_CHECK(launch(lcore_, [this](std::size_t i) {
+      if (i < lanes_.size()) lanes_[i].worker->run();
+    }));
     const port::PortSettings& port = config_.ports.front();
     for (const std::uint16_t listen : config_.stream.listen) {
       put_line(stderr, "warpline: listening on " + to_string(SocketAddress{port.addresses.front().address, listen}));
@@ -86,6 +96,7 @@ class StreamRun : RunFrame {
     const int code = report();
     for (const Lane& lane : lanes_) {
       if (lane.writer && lane.writer->failure()) return *lane.writer->failure();
+      if (lane.worker->failure()) return *lane.worker->failure();
     }
     return code;
   }
@@ -105,22 +116,54 @@ class StreamRun : RunFrame {
   Result<void> open_port() {
     const port::PortSettings& port = config_.ports.front();
     WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), config_.stream.pipelines)));
+    const std::uint16_t queues = config_.stream.pipelines;
+    const bool threads = config_.stream.engine == EngineKind::thread;
+    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), queues, threads)));
     WARPLINE_TRY(const stream::ReceiverSettings settings, receiver_settings(config_.stream));
-    WARPLINE_CHECK(
-        start_eal({port.spec}, stream_port::StreamPort::memory(port, config_.pool, config_.stream.pipelines)));
-    WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now(), std::nullopt,
-                                                      config_.stream.pipelines, config_.stream.vlan));
+    WARPLINE_TRY(const stream_port::LaneSetup lanes, choose_lanes());
+    WARPLINE_CHECK(start_eal({port.spec}, stream_port::StreamPort::memory(port, config_.pool, queues, lanes)));
+    WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now(), std::nullopt, queues,
+                                                      config_.stream.vlan, lanes));
     announce(ports());
     return {};
+  }
+
+  Result<stream_port::LaneSetup> choose_lanes() {
+    const config::StreamConfig& stream = config_.stream;
+    service::LaneChoice choice{.engine = stream.engine,
+                               .rings = stream.rings(),
+                               .gpu = stream.gpu,
+                               .populate = stream.populate,
+                               .threads = {}};
+    for (std::size_t i = stream.pipelines; i < lcores_.workers.size(); ++i) {
+      choice.threads.push_back({static_cast<unsigned>(lcores_.workers[i].cpu.id), lcores_.workers[i].gives_way});
+    }
+    if (runs_on_gpu(stream.engine)) {
+      WARPLINE_TRY(gpu_, gpu::find_gpu(stream.gpu));
+    }
+    // Beside kernels that stay nothing more is to be had.
+    const bool reads = config_.run.verify || !stream.output.empty();
+    for (std::uint16_t i = 0; stream.rings() == memory::MemoryKind::device && reads && i < stream.pipelines; ++i) {
+      WARPLINE_TRY(service::RingReader reader, service::RingReader::create(stream.gpu));
+      readers_.push_back(std::make_unique<service::RingReader>(std::move(reader)));
+    }
+    return service::lane_setup(std::move(choice));
+  }
+
+  /// Returns a reader for a queue's rings; null where they are in host memory.
+  [[nodiscard]] std::unique_ptr<service::RingReader> next_reader() {
+    if (readers_.empty()) return nullptr;
+    auto reader = std::move(readers_.back());
+    readers_.pop_back();
+    return reader;
   }
 
   Result<void> make_consumer(Lane& lane) {
     if (!config_.stream.output.empty()) {
       WARPLINE_TRY(lane.writer, service::StreamWriter::start(config_.stream.output, config_.stream.connections,
-                                                             config_.stream.pipelines));
+                                                             config_.stream.pipelines, next_reader()));
     }
-    if (config_.run.verify) lane.check = std::make_unique<service::StreamCheck>(config_.run.seed);
+    if (config_.run.verify) lane.check = std::make_unique<service::StreamCheck>(config_.run.seed, next_reader());
     lane.application = std::make_unique<service::StreamConsumer>(config_.stream.connections, config_.stream.ring,
                                                                  lane.writer.get(), lane.check.get());
     return {};
@@ -211,6 +254,7 @@ class StreamRun : RunFrame {
       report.relayed->lost_sessions += counters.lost_sessions.get();
       report.relayed->no_session += counters.no_session.get();
     }
+    if (config_.stream.engine != EngineKind::inline_) report.engine = engine_part();
     report.lcores = lcore_lines();
     report.notes = notes(ports());
     for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
@@ -226,7 +270,18 @@ class StreamRun : RunFrame {
     return interrupted_ ? kInterrupted : 0;
   }
 
+  [[nodiscard]] service::StreamReport::Engine engine_part() const {
+    Histogram bursts;
+    for (std::size_t i = 0; i < port_->queues(); ++i) bursts.merge(port_->queue(i).receiver().counters().bursts);
+    return {.name = name(config_.stream.engine),
+            .memory = name(config_.stream.rings()),
+            .gpu = gpu_ ? gpu_->name : std::string(),
+            .bursts = LatencyTotals::of(bursts)};
+  }
+
   transport::NanoClock clock_;
+  std::optional<gpu::GpuFacts> gpu_;                           ///< of the engine
+  std::vector<std::unique_ptr<service::RingReader>> readers_;  ///< that no queue has taken yet
   std::unique_ptr<stream_port::StreamPort> port_;
   std::atomic<bool> stop_{false};
   std::vector<Lane> lanes_;  ///< by queue

@@ -9,11 +9,16 @@
 
 namespace warpline {
 
-/// The workers of `stream`, one for each queue of the port. `node`: its NUMA node.
-[[nodiscard]] inline std::vector<runtime::WorkerRequest> stream_requests(int node, std::uint16_t queues) {
+/// The workers of `stream`, one for each queue of the port. `node`: its NUMA node. `lanes`: behind these one more for
+/// each, which takes its segments.
+[[nodiscard]] inline std::vector<runtime::WorkerRequest> stream_requests(int node, std::uint16_t queues,
+                                                                         bool lanes = false) {
   std::vector<runtime::WorkerRequest> requests;
   for (std::uint16_t i = 0; i < queues; ++i) {
     requests.push_back({.name = "stream " + std::to_string(i), .queues = "queue " + std::to_string(i), .node = node});
+  }
+  for (std::uint16_t i = 0; lanes && i < queues; ++i) {
+    requests.push_back({.name = "lane " + std::to_string(i), .near = i});
   }
   return requests;
 }

@@ -134,6 +134,29 @@ class Veth(VethCase):
         self.assertEqual(digest(data), digest(b"".join(bytes([i & 255]) * 50_000 for i in range(400))))
         self.assertEqual(report["connections"]["finished"], 1)
 
+    def test_a_thread_takes_segments(self):
+        data = random_bytes(7, 16 << 20)
+        program = self.listener("--output", "out", "--engine", "thread")
+        sent = [(self.send(data), digest(data))]
+        sent += self.send_all([random_bytes(i, i * 777) for i in range(60)], threads=6)
+        report = self.stopped(program)
+        self.received_as_sent(sent)
+        self.assertEqual(report["connections"]["finished"], 61)
+        self.assertEqual(report["engine"]["kind"], "thread")
+        self.assertEqual(report["engine"]["memory"], "host")
+        self.assertGreater(report["engine"]["burst_ns"]["count"], 100)
+        self.assertNotIn("gpu", report)
+
+    def test_a_thread_for_each_of_two_queues(self):
+        program = self.listener(
+            "--output", "out", "--pipelines", 2, "--engine", "thread", ring=",qpairs=2"
+        )
+        sent = self.send_all([random_bytes(i, 100_000 + i) for i in range(40)], threads=8)
+        report = self.stopped(program)
+        self.received_as_sent(sent)
+        self.assertEqual(report["connections"]["finished"], 40)
+        self.assertEqual(len(report["lcores"]), 4)
+
     def test_two_queues(self):
         program = self.listener("--output", "out", "--pipelines", 2, ring=",qpairs=2")
         sent = self.send_all([random_bytes(i, 100_000 + i) for i in range(40)], threads=8)

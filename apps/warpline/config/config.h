@@ -76,12 +76,20 @@ struct StreamConfig {
   std::uint16_t vlan = 0;                  ///< ID of the VLAN of all that comes and goes; 0: untagged
   Nanos keepalive{};                       ///< silence of a peer after which it is asked for a sign of life; 0: never
   bool populate = false;                   ///< take the memory of all rings at the start
-  std::optional<IpAddress> gateway{};      ///< send: for a receiver that is not on the port's link
-  std::uint64_t bytes = 0;                 ///< send: of each connection; 0: until the end
-  std::uint64_t chunk = 0;                 ///< send: bytes that are acknowledged before the next are sent; 0: all
-  std::uint32_t parallel = 1;              ///< send: connections
+  EngineKind engine = EngineKind::inline_;     ///< receive: what takes segments with bytes
+  std::optional<memory::MemoryKind> memory{};  ///< receive: where the rings are; unset: by the engine
+  std::uint16_t gpu = 0;                       ///< receive: CUDA ordinal
+  std::optional<IpAddress> gateway{};          ///< send: for a receiver that is not on the port's link
+  std::uint64_t bytes = 0;                     ///< send: of each connection; 0: until the end
+  std::uint64_t chunk = 0;                     ///< send: bytes that are acknowledged before the next are sent; 0: all
+  std::uint32_t parallel = 1;                  ///< send: connections
   stream::CongestionKind congestion = stream::CongestionKind::cubic;  ///< send
   std::uint64_t window = 4U << 20;  ///< send: most bytes of each connection on their way; fixed: just so many
+
+  /// Where the rings are.
+  [[nodiscard]] memory::MemoryKind rings() const {
+    return memory.value_or(runs_on_gpu(engine) ? memory::MemoryKind::device : memory::MemoryKind::host);
+  }
   bool operator==(const StreamConfig&) const = default;
 };
 

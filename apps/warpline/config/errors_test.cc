@@ -194,7 +194,7 @@ const Refusal kRefusals[] = {
     {"generate --port net_null0 -m host",
      "",
      {},
-     "unknown option '-m': it is an option of forward and message and ingest; leave it out"},
+     "unknown option '-m': it is an option of forward and message and ingest and stream; leave it out"},
     {"forward --loopback --workload mac-swp",
      "",
      {},

@@ -66,6 +66,11 @@ void add_stream_options(std::vector<Option>& table) {
   option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",
          text<Config>(of(&StreamConfig::output)));
 
+  option("engine", Arity::single, "KIND", "what takes segments with bytes", choice<Config>(of(&StreamConfig::engine)));
+  option("memory", Arity::single, "KIND", "where the rings are; engine on a GPU: device",
+         optional_choice<Config>(of(&StreamConfig::memory)), 'm');
+  option("gpu", Arity::single, "ID", "CUDA ordinal of the engine's GPU", count<Config>(of(&StreamConfig::gpu), 0, 255),
+         'g');
   option("verify", Arity::flag, "", "compare every byte with what stream send --seed N makes",
          boolean<Config>(field_of(&Config::run, &report::RunSettings::verify)));
 

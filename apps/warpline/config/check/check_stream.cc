@@ -67,6 +67,32 @@ std::vector<Error> check_send(const Config& config, const GivenOptions& given, b
   return problems;
 }
 
+/// What takes segments, and where.
+std::vector<Error> check_engine(const Config& config, const GivenOptions& given) {
+  std::vector<Error> problems;
+  const config::StreamConfig& stream = config.stream;
+  const std::string engine = fmt::format("{} {}", given("engine").place, name(stream.engine));
+  const auto refuse = [&](std::string what, std::string why, std::string fix) {
+    problems.push_back(usage_error(std::move(what), std::move(why), std::move(fix)));
+  };
+  if (stream.engine == EngineKind::graph) {
+    refuse(fmt::format("cannot use {}", engine), "each burst of a queue is a launch of its own",
+           "use --engine launch or persistent");
+  }
+  const bool on_gpu = runs_on_gpu(stream.engine);
+  if (stream.memory && (*stream.memory == memory::MemoryKind::host) == on_gpu) {
+    refuse(fmt::format("cannot combine {} with {} {}", engine, given("memory").place, name(*stream.memory)),
+           on_gpu ? "a GPU cannot write ordinary host memory" : "the CPU writes the rings, in ordinary host memory",
+           on_gpu ? "use -m device or pinned" : "use -m host, or an engine on a GPU");
+  }
+  const GivenOption gpu = given("gpu");
+  if (!on_gpu && (gpu.source == Source::flag || gpu.source == Source::environment)) {
+    refuse(fmt::format("cannot use {}", gpu.place), "the engine does not run on a GPU",
+           "leave it out, or add --engine persistent");
+  }
+  return problems;
+}
+
 }  // namespace
 
 std::vector<Error> check_stream(const Config& config, const GivenOptions& given, bool needs_port) {
@@ -126,6 +152,9 @@ std::vector<Error> check_stream(const Config& config, const GivenOptions& given,
   if (config.run.verify && !config.stream.output.empty()) {
     refuse(fmt::format("cannot combine {} with {}", given("verify").place, given("output").place),
            "bytes are compared or written", "leave one out");
+  }
+  if (config.role == Role::receive) {
+    std::ranges::move(check_engine(config, given), std::back_inserter(problems));
   }
   if (config.role == Role::send) std::ranges::move(check_send(config, given, needs_port), std::back_inserter(problems));
   return problems;

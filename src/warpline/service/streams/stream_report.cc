@@ -8,6 +8,7 @@
 
 #include "warpline/base/units.h"
 #include "warpline/report/facts.h"
+#include "warpline/report/report.h"
 
 namespace warpline::service {
 namespace {
@@ -111,6 +112,11 @@ nlohmann::ordered_json StreamReport::to_json() const {
       {"rate", {{"gbps", gbps()}}},
       {"leaked_buffers", leaked},
       {"conserved", conserved()}};
+  if (engine) {
+    object["engine"] = {
+        {"kind", engine->name}, {"memory", engine->memory}, {"burst_ns", report::to_json(engine->bursts)}};
+    if (!engine->gpu.empty()) object["gpu"] = {{"name", engine->gpu}, {"engine", engine->name}};
+  }
   if (written) object["written"] = {{"files", written->files}, {"bytes", written->bytes}};
   if (verified) object["verify"] = {{"checked", verified->checked}, {"bad", verified->bad}};
   if (relayed) {
@@ -132,6 +138,14 @@ std::string StreamReport::to_text() const {
   };
   line("payload", fmt::format("{} bytes in {:.3f} s from the first to the last, {:.3f} Gbit/s", totals.bytes,
                               receiving_s, gbps()));
+  if (engine) {
+    line("engine",
+         fmt::format("{}{}{}, rings in {} memory; {} bursts, from handing over to records {:.1f} us (p50), "
+                     "{:.1f} (p99), {:.1f} (max)",
+                     engine->name, engine->gpu.empty() ? "" : " on ", engine->gpu, engine->memory, engine->bursts.count,
+                     static_cast<double>(engine->bursts.p50) / 1e3, static_cast<double>(engine->bursts.p99) / 1e3,
+                     static_cast<double>(engine->bursts.max) / 1e3));
+  }
   if (written) line("written", fmt::format("{} bytes in {} files", written->bytes, written->files));
   if (verified) line("verified", fmt::format("{} bytes, {} pieces wrong", verified->checked, verified->bad));
   if (relayed) {

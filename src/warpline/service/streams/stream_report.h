@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "warpline/base/statistics/run_totals.h"
 #include "warpline/port/port.h"
 #include "warpline/service/streams/stream_frame_totals.h"
 #include "warpline/stream_port/stream_port.h"
@@ -51,6 +53,14 @@ struct StreamReport {
     std::uint64_t connections = 0, bytes = 0, ended = 0, lost_sessions = 0, no_session = 0;
   };
 
+  /// What takes segments, if that is not the thread of the queue.
+  struct Engine {
+    std::string_view name;    ///< as --engine has it
+    std::string_view memory;  ///< where the rings are
+    std::string gpu;          ///< its name; empty: none
+    LatencyTotals bursts;     ///< ns from when a burst is handed over until its records are taken in
+  };
+
   std::string command = "stream receive";
   /// What was compared with what was to come.
   struct Verified {
@@ -65,6 +75,7 @@ struct StreamReport {
   std::optional<Written> written;
   std::optional<Verified> verified;
   std::optional<Relayed> relayed;
+  std::optional<Engine> engine;
   port::PortCounters device;
   std::uint32_t leaked = 0;  ///< packet buffers not given back
   std::vector<std::string> lcores;

@@ -61,16 +61,17 @@ Result<void> make_folder(const std::string& folder) {
 }  // namespace
 
 Result<std::unique_ptr<StreamWriter>> StreamWriter::start(const std::string& folder, std::uint32_t connections,
-                                                          std::uint32_t writers) {
+                                                          std::uint32_t writers, std::unique_ptr<RingReader> reader) {
   WARPLINE_CHECK(make_folder(folder));
   WARPLINE_CHECK(allow_files(std::uint64_t{connections} * writers));
-  std::unique_ptr<StreamWriter> writer(new StreamWriter(folder, connections));
+  std::unique_ptr<StreamWriter> writer(new StreamWriter(folder, connections, std::move(reader)));
   writer->thread_ = std::thread([running = writer.get()] { running->run(); });
   return writer;
 }
 
-StreamWriter::StreamWriter(std::string folder, std::uint32_t connections)
+StreamWriter::StreamWriter(std::string folder, std::uint32_t connections, std::unique_ptr<RingReader> reader)
     : folder_(std::move(folder)),
+      reader_(std::move(reader)),
       ends_(connections),
       handles_(connections, -1),
       orders_(connections * kOrdersOfConnection),
@@ -142,11 +143,23 @@ bool StreamWriter::open_file(std::uint32_t connection) {
 }
 
 bool StreamWriter::write_all(const Order& order) {
-  for (std::uint32_t at = 0; at < order.length;) {
-    const ssize_t written = ::write(handles_[order.connection], order.bytes + at, order.length - at);
+  const int handle = handles_[order.connection];
+  const std::span<const std::uint8_t> bytes(order.bytes, order.length);
+  if (!reader_) return write_to(handle, bytes);
+  if (reader_->read(bytes, [&](std::span<const std::uint8_t> piece) { return write_to(handle, piece); })) return true;
+  if (reader_->failure()) {
+    failure_ = reader_->failure();
+    failed_.store(true, std::memory_order_release);
+  }
+  return false;
+}
+
+bool StreamWriter::write_to(int handle, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(handle, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return fail("the bytes of a connection", errno);
-    at += static_cast<std::uint32_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
     bytes_.add(static_cast<std::uint64_t>(written));
   }
   return true;

@@ -14,6 +14,7 @@
 #include "warpline/base/result.h"
 #include "warpline/base/spsc_ring.h"
 #include "warpline/base/statistics/counter.h"
+#include "warpline/service/streams/ring_reader.h"
 
 namespace warpline::service {
 
@@ -35,10 +36,11 @@ class StreamWriter {
   };
 
   /// Makes the folder if it is not there, and starts the thread. Control thread. `writers`: how many the program has,
-  /// all with so many connections. Errors: environment, if the folder cannot be made or written to, or so many files
-  /// cannot be open.
+  /// all with so many connections. `reader` brings bytes to the CPU that are where it does not reach; without it they
+  /// are host memory. Errors: environment, if the folder cannot be made or written to, or so many files cannot be open.
   [[nodiscard]] static Result<std::unique_ptr<StreamWriter>> start(const std::string& folder, std::uint32_t connections,
-                                                                   std::uint32_t writers = 1);
+                                                                   std::uint32_t writers = 1,
+                                                                   std::unique_ptr<RingReader> reader = nullptr);
   StreamWriter(const StreamWriter&) = delete;
   StreamWriter& operator=(const StreamWriter&) = delete;
   ~StreamWriter() { stop(); }
@@ -78,15 +80,17 @@ class StreamWriter {
     const std::uint8_t* bytes = nullptr;
   };
 
-  StreamWriter(std::string folder, std::uint32_t connections);
+  StreamWriter(std::string folder, std::uint32_t connections, std::unique_ptr<RingReader> reader);
   void run();
   [[nodiscard]] bool carry_out(const Order& order);
   [[nodiscard]] bool open_file(std::uint32_t connection);
   [[nodiscard]] bool write_all(const Order& order);
+  [[nodiscard]] bool write_to(int handle, std::span<const std::uint8_t> bytes);
   [[nodiscard]] bool close_file(std::uint32_t connection);
   [[nodiscard]] bool fail(const std::string& what, int error);
 
   std::string folder_;
+  std::unique_ptr<RingReader> reader_;
   std::vector<Ends> ends_;    ///< of each connection; written before begin() is ordered
   std::vector<int> handles_;  ///< of each connection's file, -1: none; the thread's
   SpscRing<Order> orders_;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/check_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "config/load_testing.h"
+
+namespace warpline::config {
+namespace {
+
+std::string engine_outcome(const std::string& options) {
+  return outcome(load_line("stream receive --port net_null0 --address 10.0.0.1/24 --listen 5001 " + options));
+}
+
+TEST(StreamEngine, GoesWithTheMemoryThatItReaches) {
+  for (const char* const options : {"", "--engine inline", "--engine thread -m host", "--engine persistent",
+                                    "--engine persistent -m device -g 1", "--engine launch -m pinned"}) {
+    EXPECT_EQ(engine_outcome(options), "ok") << options;
+  }
+  EXPECT_EQ(
+      engine_outcome("--engine graph"),
+      "cannot use --engine graph: each burst of a queue is a launch of its own; use --engine launch or persistent");
+  EXPECT_EQ(engine_outcome("--engine thread -m device"),
+            "cannot combine --engine thread with --memory device: the CPU writes the rings, in ordinary host memory; "
+            "use -m host, or an engine on a GPU");
+  EXPECT_EQ(engine_outcome("--engine persistent -m host"),
+            "cannot combine --engine persistent with --memory host: a GPU cannot write ordinary host memory; use -m "
+            "device or pinned");
+  EXPECT_EQ(engine_outcome("--engine thread -g 0"),
+            "cannot use --gpu: the engine does not run on a GPU; leave it out, or add --engine persistent");
+}
+
+TEST(StreamEngine, IsForReceiving) {
+  EXPECT_EQ(outcome(load_line("stream send --port net_null0 --address 10.0.0.1/24 --connect 10.0.0.2:5001 --engine "
+                              "thread")),
+            "cannot use --engine: it is for stream receive; leave it out");
+}
+
+TEST(StreamEngine, SaysWhereRingsAre) {
+  const auto rings = [](const char* options) {
+    return load_line(std::string("stream receive --port net_null0 --address 10.0.0.1/24 --listen 5001 ") + options)
+        ->config.stream.rings();
+  };
+  EXPECT_EQ(rings(""), memory::MemoryKind::host);
+  EXPECT_EQ(rings("--engine launch"), memory::MemoryKind::device);
+  EXPECT_EQ(rings("--engine launch -m pinned"), memory::MemoryKind::pinned);
+}
+
+}  // namespace
+}  // namespace warpline::config
