@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/check_stream.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "config/check/check_stream.h"
 #include "config/load_testing.h"
 
 namespace warpline::config {
