@@ -239,12 +239,15 @@ class LaneBurstWork {
         const unsigned run = breaks == 0 ? left : left & ((1U << (__ffs(breaks) - 1)) - 1);
         const std::uint32_t length = (run >> lane & 1) != 0 ? burst_.fields[i].payload_length : 0;
         const std::uint32_t largest = __reduce_max_sync(group, length);
+        const unsigned flags = __reduce_or_sync(group, (run >> lane & 1) != 0 ? unsigned{burst_.fields[i].flags} : 0U);
         bool taken = false;
         std::uint64_t begin = 0;
         if (left != 0 && lane == first) {
           LaneConnection& connection = touch(index);
           if ((plain_ones >> lane & 1) != 0 && !is_forgotten(connection.last_heard, order_.now)) {
             taken = accept_run(connection, base, run, largest, begin);
+            // As take_segment() has it.
+            if (taken && (flags & packet::kTcpPsh) != 0) connection.state.pushed = true;
           }
           if (!taken) disposition = accept(connection, i);
         }
@@ -405,6 +408,7 @@ class LaneBurstWork {
       record.acknowledge = connection.notes.touched && wants_acknowledgement(state);
       if (record.acknowledge) state.acknowledged = state.next;
       state.acknowledge_now = false;
+      state.pushed = false;
       state.duplicate = {};
     }
     // Words that lie beside each other cross the bus together.

@@ -265,6 +265,7 @@ class LaneTraffic {
     frame.tcp.sequence = sequence_of(begin, peer.initial);
     frame.tcp.flags = flags;
     frame.tcp.acknowledgement = odd_acknowledgement_ ? 99 : 77;
+    if (random_.below(10) == 0) frame.tcp.flags |= packet::kTcpPsh;
     if (random_.below(100) == 0) {
       frame.tcp.flags |= packet::kTcpUrg;
       frame.tcp.urgent = static_cast<std::uint16_t>(random_.below(200));

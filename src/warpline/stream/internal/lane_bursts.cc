@@ -83,6 +83,7 @@ void ReceiverCore::take_record(const ConnectionRecord& record, Nanos taken_at, N
   state.timestamp = lanes.timestamp;
   state.largest = lanes.largest;
   state.acknowledge_now |= lanes.acknowledge_now;
+  state.pushed |= lanes.pushed;
   if (state.duplicate.empty()) state.duplicate = lanes.duplicate;
   std::copy(std::begin(lanes.recent), std::end(lanes.recent), std::begin(state.recent));
   std::memcpy(static_cast<void*>(&state.ranges), &lanes.ranges, ReceivedRanges::bytes(lanes.ranges.count()));

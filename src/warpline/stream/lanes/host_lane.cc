@@ -120,6 +120,7 @@ void HostLane::write_records(const BurstSlot& slot) {
     std::memcpy(static_cast<void*>(&record.state), &state, bytes);
     if (record.acknowledge) state.acknowledged = state.next;
     state.acknowledge_now = false;
+    state.pushed = false;
     state.duplicate = {};
   }
   slot.result->records = touched_count_;
