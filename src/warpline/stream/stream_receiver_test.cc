@@ -444,6 +444,38 @@ TEST_F(ReceiverTest, KeepsOpeningUnderAFloodOfSyns) {
   EXPECT_EQ(consume(receiver_, id), 10U);
 }
 
+TEST_F(ReceiverTest, OpensByTheCookieWhatItRemembersSinceTheSynCameTwice) {
+  ReceiverSettings settings = small_settings();
+  settings.half_open = 1;
+  receiver_ = receiver_with(settings);
+  Peer first(receiver_, 39999, 1);
+  Peer second(receiver_, 40000, 2);
+  first.send_syn(now_);
+  const std::vector<Reply> to_first = replies_of(receiver_, now_);
+  ASSERT_EQ(to_first.size(), 1U);
+  second.send_syn(now_);  // answered by a cookie
+  const std::vector<Reply> to_second = replies_of(receiver_, now_);
+  ASSERT_EQ(to_second.size(), 1U);
+  first.acknowledgement = to_first[0].tcp().sequence + 1;
+  first.send(0, 0, now_);
+  second.send_syn(now_);  // remembered, with another number
+  const std::vector<Reply> again = replies_of(receiver_, now_);
+  ASSERT_EQ(again.size(), 1U);
+  ASSERT_NE(again[0].tcp().sequence, to_second[0].tcp().sequence);
+  second.acknowledgement = to_second[0].tcp().sequence + 1;
+  second.echo = to_second[0].timestamp;
+  second.send(10, 10, now_);  // the first segment is late: nothing proves the cookie yet
+  EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "no reset";
+  second.send(0, 10, now_);
+  second.send(10, 10, now_);
+  receiver_.end_burst(now_);
+  EXPECT_EQ(receiver_.counters().opened.get(), 2U);
+  EXPECT_EQ(receiver_.connections(), 2U);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, second.sequence(20));
+}
+
 TEST_F(ReceiverTest, OpensNothingForAGuessedCookie) {
   for (std::uint32_t i = 0; i < small_settings().half_open + 1; ++i) {
     Peer attacker(receiver_, static_cast<std::uint16_t>(1 + i), i);

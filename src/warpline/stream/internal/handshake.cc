@@ -99,8 +99,16 @@ ReceiverCore::Outcome ReceiverCore::finish_handshake(Connection& connection, con
   }
   if ((segment.flags & packet::kTcpAck) == 0) return Disposition::no_acknowledgement;
   if (segment.acknowledgement != connection.initial + 1) {
-    reset_stranger(segment, frame, now);
-    return Disposition::wrong_acknowledgement;
+    if (now > cookies_until_) {
+      reset_stranger(segment, frame, now);
+      return Disposition::wrong_acknowledgement;
+    }
+    // A SYN that came twice was answered by a cookie first, then by what is remembered here.
+    if (!cookies_.check(segment.key, segment.sequence - 1, segment.acknowledgement - 1, now)) {
+      return Disposition::wrong_cookie;
+    }
+    remove(connection);
+    return take_cookie(segment, frame, now);
   }
   --half_open_;
   establish(connection, now);
