@@ -476,6 +476,20 @@ TEST_F(ReceiverTest, OpensByTheCookieWhatItRemembersSinceTheSynCameTwice) {
   EXPECT_EQ(replies[0].tcp().acknowledgement, second.sequence(20));
 }
 
+TEST_F(ReceiverTest, AnswersAcknowledgementsOutsideSeldom) {
+  Peer peer(receiver_, 40000, 7);
+  static_cast<void>(open(peer));
+  std::size_t answers = 0;
+  for (int i = 0; i < 1000; ++i) {
+    now_ = Nanos{now_.value + 1'000'000};
+    peer.send(10 * small_settings().ring_bytes, 0, now_);
+    receiver_.end_burst(now_);
+    answers += replies_of(receiver_, now_).size();
+  }
+  EXPECT_EQ(answers, 10U);
+  EXPECT_EQ(receiver_.counters().get(Disposition::outside_window), 1000U);
+}
+
 TEST_F(ReceiverTest, OpensNothingForAGuessedCookie) {
   for (std::uint32_t i = 0; i < small_settings().half_open + 1; ++i) {
     Peer attacker(receiver_, static_cast<std::uint16_t>(1 + i), i);

@@ -30,7 +30,11 @@ struct BurstNotes {
                                                          BurstNotes& notes) {
   const bool acknowledge_now = state.acknowledge_now;
   const Acceptance acceptance = SegmentAcceptor(state).accept(segment);
-  if (acceptance.disposition == Disposition::wrong_acknowledgement) {
+  // An acknowledgement that lies outside is answered seldom: two ends that refuse what the other says would never end.
+  const bool outside =
+      acceptance.disposition == Disposition::outside_window || acceptance.disposition == Disposition::old_timestamp;
+  const bool empty = segment.payload_length == 0 && (segment.flags & packet::kTcpFin) == 0;
+  if (acceptance.disposition == Disposition::wrong_acknowledgement || (outside && empty)) {
     state.acknowledge_now = acknowledge_now;
     ++notes.challenges;
     return acceptance;
