@@ -83,7 +83,8 @@ void print_table(const std::vector<config::Setting>& settings) {
   }
 }
 
-/// What only the modules that use a value can say about it, without asking the machine.
+/// What only the modules that use a value can say about it, without asking the machine; in the order of a run, which
+/// names the first.
 std::vector<Error> problems_of_use(const config::Config& config) {
   std::vector<Error> problems;
   const auto note = [&](const auto& result) {
@@ -94,11 +95,6 @@ std::vector<Error> problems_of_use(const config::Config& config) {
     note(port::offload_bits(port::OffloadSide::tx, port.tx_offloads));
     note(port::rss_bits(port.rss_fields));
   };
-  if (config.ports.empty()) check_setup(config.port_defaults);
-  for (const port::PortSettings& port : config.ports) {
-    if (config.command != "message" || port.spec != "socket") note(runtime::parse_port_spec(port.spec));
-    check_setup(port);
-  }
   const bool sends = config.command == "generate" || config.forward.loopback || config.forward.tx_first != 0;
   if (config.command == "l3forward") {
     std::vector<route::RouterPort> ports;
@@ -107,6 +103,11 @@ std::vector<Error> problems_of_use(const config::Config& config) {
     note(route::read_routes(config.l3forward.routes, ports, config.l3forward.lookup == router::LookupKind::exact));
   }
   if (sends) note(traffic::TrafficPlan::make(config.traffic, config.run.seed));
+  if (config.ports.empty()) check_setup(config.port_defaults);
+  for (const port::PortSettings& port : config.ports) {
+    if (config.command != "message" || port.spec != "socket") note(runtime::parse_port_spec(port.spec));
+    check_setup(port);
+  }
   return problems;
 }
 

@@ -9,6 +9,33 @@ from support.case import Case
 from support.program import IS_ROOT, NOBODY
 
 
+class Order(Case):
+    """A file that an option names is read before ports are looked at: it is wrong on any machine."""
+
+    def names_the_file(self, command, code, name, *arguments):
+        outcome = self.warpline(*command.split(), "--port", "0000:ff:1f.7", *arguments)
+        self.assert_one_line_error(outcome, code, name)
+
+    def test_routes(self):
+        routes = self.scratch.path / "nowhere.toml"
+        self.names_the_file("l3forward", 2, routes.name, "--address", "10.0.0.1/24", "--routes", routes)
+
+    def test_keys(self):
+        key = self.scratch.path / "nowhere.key"
+        address = ("--address", "10.0.0.1/24", "--key", key)
+        self.names_the_file("message client", 3, key.name, *address, "--connect", "10.0.0.2:7000")
+        self.names_the_file("message server", 3, key.name, *address, "--listen", "10.0.0.1:7000")
+
+    def test_as_config_check_has_them(self):
+        routes = self.scratch.path / "nowhere.toml"
+        outcome = self.warpline(
+            "config", "check", "l3forward", "--port", "0000:ff:1f.", "--address", "10.0.0.1/24", "--routes", routes
+        )
+        self.assertEqual(outcome.code, 2, outcome)
+        said = outcome.stdout.splitlines()
+        self.assertEqual([routes.name in line for line in said], [True, False], outcome)
+
+
 class PcapFiles(Case):
     def forward(self, source):
         spec = f"net_pcap0,rx_pcap={source},tx_pcap={self.scratch.path / 'out.pcap'}"
