@@ -42,10 +42,11 @@ StreamEngineSetup stream_setup(const forward::StageParts& parts, const IngestPar
 
 /// What to do about frames that do not fit is said in terms of the whole budget.
 Error too_small_for_frames(Error error) {
-  if (error.kind == ErrorKind::usage)
+  if (error.kind == ErrorKind::usage) {
     error.fix =
         "use a larger --gpu-memory, of which half is for frames, or describe "
         "a smaller window, smaller frames or fewer streams";
+  }
   return error;
 }
 
