@@ -6,6 +6,10 @@
 # and one benchmark from its *_bench.*. A folder without sources makes a header-only target. Where device code is
 # compiled, *.cu and what is called *_cuda.cc (also *_cuda_test.cc) are sources; where it is not, *_nocuda.cc are.
 
+# Where the preset asks for unity builds, so many sources of a module or program are compiled as one: headers of libraries are
+# half of what the compiler reads. Tests, of which one changes more often than a library, keep the preset's number.
+set(WARPLINE_UNITY_SOURCES 16)
+
 if(WARPLINE_TESTS)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
@@ -117,6 +121,7 @@ function(warpline_module name)
   if(sources)
     add_library(warpline_${name} STATIC ${sources})
     target_link_libraries(warpline_${name} PUBLIC warpline_options ${uses} ${arg_EXTERNAL})
+    set_target_properties(warpline_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE ${WARPLINE_UNITY_SOURCES})
   else()
     add_library(warpline_${name} INTERFACE)
     target_link_libraries(warpline_${name} INTERFACE warpline_options ${uses} ${arg_EXTERNAL})
