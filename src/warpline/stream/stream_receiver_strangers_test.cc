@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a receiver makes of strangers, floods and guesses, and of its peers' doubles.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "warpline/base/random.h"
+#include "warpline/stream/stream_receiver_fixture_testing.h"
+
+namespace warpline::stream {
+namespace {
+
+using testing::consume;
+using testing::kPort;
+using testing::milliseconds;
+using testing::Peer;
+using testing::receiver_with;
+using testing::ReceiverTest;
+using testing::replies_of;
+using testing::Reply;
+using testing::small_settings;
+
+TEST_F(ReceiverTest, BelievesExactResetsOnly) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  peer.send(0, 10, now_);
+  receiver_.end_burst(now_);
+  static_cast<void>(receiver_.poll());
+  peer.send_raw(peer.sequence(11), packet::kTcpRst, {}, now_);  // in the window: challenged
+  std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
+  peer.send_raw(peer.sequence(11), packet::kTcpRst, {}, now_);  // too soon after the other
+  peer.send_raw(peer.sequence(0x7000'0000), packet::kTcpRst, {}, now_);
+  peer.send_raw(peer.sequence(9), packet::kTcpRst, {}, now_);
+  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+  EXPECT_EQ(receiver_.counters().get(Disposition::blind_reset), 4U);
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
+  peer.send_raw(peer.sequence(10), packet::kTcpRst, {}, now_);
+  const auto event = receiver_.poll();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->state, ConnectionState::reset);
+  EXPECT_EQ(consume(receiver_, id), 10U);  // what had come can still be read
+  receiver_.close(id, now_);
+  EXPECT_EQ(receiver_.connections(), 0U);
+}
+
+TEST_F(ReceiverTest, ChallengesASynInsideAConnection) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  peer.send_raw(peer.sequence(5), packet::kTcpSyn, {}, now_);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().flags, packet::kTcpAck);
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
+}
+
+TEST_F(ReceiverTest, ResetsStrangersSoOftenOnly) {
+  ReceiverSettings settings = small_settings();
+  settings.resets_per_second = 3;
+  receiver_ = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  peer.header().tcp.destination_port = 9;
+  for (int i = 0; i < 5; ++i) peer.send_syn(now_);
+  std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 3U);
+  EXPECT_TRUE(replies[0].has(packet::kTcpRst | packet::kTcpAck));
+  EXPECT_EQ(replies[0].tcp().acknowledgement, 8U);
+  EXPECT_EQ(receiver_.counters().get(Disposition::no_listener), 5U);
+  EXPECT_EQ(receiver_.counters().refused_replies.get(), 2U);
+  now_ = milliseconds(1002);
+  peer.header().tcp.destination_port = kPort;
+  peer.acknowledgement = 77;
+  peer.send(0, 10, now_);
+  replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().flags, packet::kTcpRst);
+  EXPECT_EQ(replies[0].tcp().sequence, 77U);
+  EXPECT_EQ(receiver_.counters().get(Disposition::no_connection), 1U);
+}
+
+TEST_F(ReceiverTest, ForgetsHalfOpenConnections) {
+  Peer peer(receiver_, 40000, 7);
+  peer.send_syn(now_);
+  std::size_t syns = replies_of(receiver_, now_).size();
+  for (int second = 1; second < 300; ++second) {
+    now_ = milliseconds(1000 * second);
+    receiver_.advance(now_);
+    syns += replies_of(receiver_, now_).size();
+  }
+  EXPECT_EQ(syns, 1U + small_settings().retransmissions);
+  EXPECT_EQ(receiver_.connections(), 0U);
+}
+
+TEST_F(ReceiverTest, NumbersOfTheSameEndsGrowWithTime) {
+  Peer first(receiver_, 40000, 7);
+  const ConnectionId id = open(first);
+  first.send(0, 0, now_, packet::kTcpAck | packet::kTcpFin);
+  receiver_.end_burst(now_);
+  receiver_.close(id, now_);
+  ASSERT_FALSE(replies_of(receiver_, now_).empty());
+  ++first.acknowledgement;
+  first.send(1, 0, now_);
+  ASSERT_EQ(receiver_.connections(), 0U);
+  now_ = Nanos{now_.value + 1'000'000'000};
+  Peer second(receiver_, 40000, 7);
+  ASSERT_TRUE(second.open(now_));
+  EXPECT_EQ(second.acknowledgement - (first.acknowledgement - 1), 250'000U);
+}
+
+TEST_F(ReceiverTest, KeepsOpeningUnderAFloodOfSyns) {
+  Peer settled(receiver_, 39999, 1);
+  const ConnectionId id = open(settled);
+  for (std::uint32_t i = 0; i < 10000; ++i) {
+    Peer attacker(receiver_, static_cast<std::uint16_t>(1 + i), i);
+    attacker.header().source = Ipv4Address{{10, 9, 9, 9}};
+    attacker.send_syn(now_);
+    static_cast<void>(replies_of(receiver_, now_));
+  }
+  EXPECT_EQ(receiver_.connections(), 1 + small_settings().half_open);
+  EXPECT_EQ(receiver_.counters().cookies.get(), 10000U - small_settings().half_open);
+  Peer peer(receiver_, 40000, 99);
+  ASSERT_TRUE(peer.open(now_));
+  EXPECT_EQ(receiver_.counters().opened.get(), 2U);
+  peer.send(1000, 10, now_);
+  receiver_.end_burst(now_);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].blocks.size(), 1U) << "the cookie forgot that SACK was offered";
+  EXPECT_TRUE(replies[0].has_timestamp);
+  settled.send(0, 10, now_);
+  EXPECT_EQ(consume(receiver_, id), 10U);
+}
+
+TEST_F(ReceiverTest, OpensByTheCookieWhatItRemembersSinceTheSynCameTwice) {
+  ReceiverSettings settings = small_settings();
+  settings.half_open = 1;
+  receiver_ = receiver_with(settings);
+  Peer first(receiver_, 39999, 1);
+  Peer second(receiver_, 40000, 2);
+  first.send_syn(now_);
+  const std::vector<Reply> to_first = replies_of(receiver_, now_);
+  ASSERT_EQ(to_first.size(), 1U);
+  second.send_syn(now_);  // answered by a cookie
+  const std::vector<Reply> to_second = replies_of(receiver_, now_);
+  ASSERT_EQ(to_second.size(), 1U);
+  first.acknowledgement = to_first[0].tcp().sequence + 1;
+  first.send(0, 0, now_);
+  second.send_syn(now_);  // remembered, with another number
+  const std::vector<Reply> again = replies_of(receiver_, now_);
+  ASSERT_EQ(again.size(), 1U);
+  ASSERT_NE(again[0].tcp().sequence, to_second[0].tcp().sequence);
+  second.acknowledgement = to_second[0].tcp().sequence + 1;
+  second.echo = to_second[0].timestamp;
+  second.send(10, 10, now_);  // the first segment is late: nothing proves the cookie yet
+  EXPECT_TRUE(replies_of(receiver_, now_).empty()) << "no reset";
+  second.send(0, 10, now_);
+  second.send(10, 10, now_);
+  receiver_.end_burst(now_);
+  EXPECT_EQ(receiver_.counters().opened.get(), 2U);
+  EXPECT_EQ(receiver_.connections(), 2U);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].tcp().acknowledgement, second.sequence(20));
+}
+
+TEST_F(ReceiverTest, AnswersAcknowledgementsOutsideSeldom) {
+  Peer peer(receiver_, 40000, 7);
+  static_cast<void>(open(peer));
+  std::size_t answers = 0;
+  for (int i = 0; i < 1000; ++i) {
+    now_ = Nanos{now_.value + 1'000'000};
+    peer.send(10 * small_settings().ring_bytes, 0, now_);
+    receiver_.end_burst(now_);
+    answers += replies_of(receiver_, now_).size();
+  }
+  EXPECT_EQ(answers, 10U);
+  EXPECT_EQ(receiver_.counters().get(Disposition::outside_window), 1000U);
+}
+
+TEST_F(ReceiverTest, OpensNothingForAGuessedCookie) {
+  for (std::uint32_t i = 0; i < small_settings().half_open + 1; ++i) {
+    Peer attacker(receiver_, static_cast<std::uint16_t>(1 + i), i);
+    attacker.send_syn(now_);
+  }
+  static_cast<void>(replies_of(receiver_, now_));
+  const std::uint32_t before = receiver_.connections();
+  Random random(3);
+  Peer attacker(receiver_, 40000, 7);
+  for (int i = 0; i < 100000; ++i) {
+    attacker.acknowledgement = static_cast<std::uint32_t>(random.next());
+    attacker.send(0, 1, now_);
+  }
+  EXPECT_EQ(receiver_.connections(), before);
+  EXPECT_EQ(receiver_.counters().get(Disposition::wrong_cookie), 100000U);
+  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+}
+
+TEST_F(ReceiverTest, RefusesBlindSegments) {
+  Peer peer(receiver_, 40000, 7);
+  const ConnectionId id = open(peer);
+  Random random(5);
+  for (int i = 0; i < 1'000'000; ++i) {
+    constexpr std::uint8_t kKinds[] = {packet::kTcpRst, packet::kTcpSyn, packet::kTcpAck};
+    // All numbers but the one that fits, which a stranger would meet once in 2^32.
+    std::uint32_t sequence = static_cast<std::uint32_t>(random.next());
+    if (sequence == peer.sequence(0)) ++sequence;
+    peer.offers_options = true;
+    const std::uint8_t kind = kKinds[random.below(3)];
+    const std::uint32_t right = peer.acknowledgement;
+    peer.acknowledgement = static_cast<std::uint32_t>(random.next());
+    if (kind == packet::kTcpAck && peer.acknowledgement == right) ++peer.acknowledgement;
+    const std::uint8_t byte = 0xbd;
+    peer.send_raw(sequence, kind, {&byte, kind == packet::kTcpAck ? 1U : 0U}, now_);
+    peer.acknowledgement = right;
+  }
+  ASSERT_TRUE(receiver_.view(id));
+  EXPECT_EQ(receiver_.view(id)->state, ConnectionState::open);
+  EXPECT_EQ(receiver_.counters().bytes.get(), 0U);
+  peer.send(0, 100, now_);
+  EXPECT_EQ(consume(receiver_, id), 100U);
+}
+
+}  // namespace
+}  // namespace warpline::stream
