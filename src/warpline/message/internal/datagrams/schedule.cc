@@ -113,7 +113,7 @@ bool Sender::send_probe(Session& session, Draft& draft) {
     return send_lost(session, draft);
   }
   // reserve() may have moved the floor, never over a packet in flight.
-  probed->probed = true;
+  probed->state = SentState::probed;
   core_.context.counters.fragments_repeated.add(1);
   writer_.write_fragment(session, packet.message, packet.fragment, true, draft);
   recovery_.sent_probe(session);

@@ -14,6 +14,8 @@ namespace warpline::message {
 /// State of a sent packet that is not settled.
 enum class SentState : std::uint8_t {
   in_flight,
+  probed,  ///< in flight, and its fragment was sent once more as a probe
+  probe,   ///< in flight, and is that probe
   lost,    ///< its fragment waits to be sent again
   resent,  ///< lost, and its fragment was sent again or needs not to be
 };
@@ -26,9 +28,9 @@ struct SentPacket {
   std::uint32_t fragment = 0;
   std::uint16_t bytes = 0;
   SentState state = SentState::in_flight;
-  bool own : 1 = false;     ///< part of a message begun here: counts against the peer's room
-  bool probed : 1 = false;  ///< its fragment was sent once more as a probe
-  bool probe : 1 = false;   ///< it is that probe
+  bool own = false;  ///< part of a message begun here: counts against the peer's room
+
+  [[nodiscard]] bool in_flight() const { return state <= SentState::probe; }
 };
 
 struct SentBlock {

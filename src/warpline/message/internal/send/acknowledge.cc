@@ -72,7 +72,7 @@ void Recovery::acknowledge_group(Session& session, std::uint64_t first, std::uin
 void Recovery::acknowledge_packet(Session& session, std::uint64_t number, Tally& tally) {
   if (number >= session.sent.next()) return;
   const SentPacket& packet = session.sent.at(core_.blocks, number);
-  if (packet.state == SentState::in_flight) {
+  if (packet.in_flight()) {
     leave_flight(session, packet);
     tally.bytes += packet.bytes;
     ++tally.packets;
@@ -96,7 +96,7 @@ void Recovery::take_back(Session& session, std::uint32_t message, std::uint32_t 
     if (!waits(session, number)) continue;
     const SentPacket& packet = session.sent.at(core_.blocks, number);
     if (packet.message != message || packet.generation != generation) continue;
-    if (packet.state == SentState::in_flight) {
+    if (packet.in_flight()) {
       leave_flight(session, packet);
     } else if (packet.state == SentState::lost) {
       --session.lost_packets;

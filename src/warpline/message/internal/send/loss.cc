@@ -73,7 +73,7 @@ void Recovery::detect_losses(Session& session, Nanos heard) {
     }
     if ((waiting & 1) == 0) continue;
     const SentPacket& packet = session.sent.at(core_.blocks, number);
-    if (packet.state != SentState::in_flight) continue;
+    if (!packet.in_flight()) continue;
     const bool passed = !session.reordering && session.newest_acked - 1 - number >= kPacketThreshold;
     const Nanos due{packet.sent.value + session.latest_rtt.value + reorder_window(session).value};
     if (!passed && due > heard) {
@@ -93,8 +93,9 @@ void Recovery::mark_lost(Session& session, std::uint64_t number) {
   note_loss(session);
   session.allowed = session.congestion.on_loss(core_.context.now(), false);
   // A probe is on its way with the same, and is lost for itself.
-  packet.state = packet.probed ? SentState::resent : SentState::lost;
-  if (!packet.probed && session.lost_packets++ == 0) session.next_lost = number;
+  const bool sent_again = packet.state == SentState::probed;
+  packet.state = sent_again ? SentState::resent : SentState::lost;
+  if (!sent_again && session.lost_packets++ == 0) session.next_lost = number;
 }
 
 void Recovery::note_loss(Session& session) {
@@ -118,7 +119,7 @@ void Recovery::on_timeout(Session& session) {
   for (std::uint64_t number = first; number < session.sent.next(); ++number) {
     if (!waits(session, number)) continue;
     SentPacket& packet = session.sent.at(core_.blocks, number);
-    if (packet.state != SentState::in_flight) continue;
+    if (!packet.in_flight()) continue;
     packet.state = SentState::lost;
     if (session.lost_packets++ == 0) session.next_lost = number;
     core_.context.counters.packets_lost.add(1);

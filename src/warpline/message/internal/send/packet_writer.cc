@@ -115,7 +115,6 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   packet.fragment = fragment;
   const bool reply = message.role == TransferRole::peer_request;
   packet.own = !reply;
-  packet.probed = packet.probe = false;
   session.ping = false;
   if (draft.begun()) {
     recovery_.count_in_flight(session, packet, bytes);
@@ -219,7 +218,7 @@ SentPacket& PacketWriter::write_elicitor(Session& session, std::uint8_t flags, c
   const std::uint64_t number = session.sent.next();
   SentPacket& packet = recovery_.add(session);
   packet.message = kNone;
-  packet.own = packet.probed = packet.probe = false;
+  packet.own = false;
   recovery_.sent(session, packet, packet_bytes(0));
   std::uint8_t* end = write_header(session, number, flags, 0, out.head);
   if (fragment != nullptr) {

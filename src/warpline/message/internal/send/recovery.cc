@@ -49,7 +49,7 @@ SentPacket* Recovery::next_to_probe(Session& session) {
     const std::uint64_t number = newest ? floor + span - 1 - i : floor + i;
     if (!waits(session, number)) continue;
     SentPacket& packet = session.sent.at(core_.blocks, number);
-    if (packet.state == SentState::in_flight && !packet.probed && !packet.probe && transfers_.needs(packet)) {
+    if (packet.state == SentState::in_flight && transfers_.needs(packet)) {
       return &packet;
     }
   }

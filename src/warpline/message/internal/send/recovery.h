@@ -64,7 +64,7 @@ class Recovery {
   /// oldest. None twice; nullptr if there is none.
   [[nodiscard]] SentPacket* next_to_probe(Session& session);
   /// The fragment written last is such a packet's.
-  void sent_probe(Session& session) { session.sent.at(core_.blocks, session.sent.next() - 1).probe = true; }
+  void sent_probe(Session& session) { session.sent.at(core_.blocks, session.sent.next() - 1).state = SentState::probe; }
   /// The last resort: what is lost cannot be sent again, since there is no number or place for it and nothing in flight
   /// that will free one. All packets are forgotten, and their places with them.
   void start_over(Session& session);
@@ -101,6 +101,7 @@ class Recovery {
   void after_acknowledgement(Session& session, const Tally& tally, const packet::MessageAck& ack, std::uint32_t marked);
   /// After a while without packets nobody knows what the path bears (RFC 5681, section 4.1).
   void begin_again_slowly(Session& session) {
+    if (session.allowed.window_bytes <= core_.context.config.cc.initial_window_bytes) return;
     const std::int64_t idle = core_.context.now().value - session.last_sent.value;
     if (!session.rtt.known() || idle < core_.context.config.min_rto.value ||
         idle < session.rtt.timeout(Nanos{}).value + session.max_ack_delay.value) {
