@@ -105,13 +105,16 @@ void Recovery::note_loss(Session& session) {
     session.widened = false;
     session.lost_at = core_.context.now();
     session.congestion.remember();
-    if (session.reorder_persist != 0 && --session.reorder_persist == 0) session.reorder_windows = 1;
+    if (session.reorder_persist != 0) --session.reorder_persist;
+    if (session.reorder_persist == 0) session.reorder_windows = 1;
   }
   ++session.losses;
 }
 
 void Recovery::note_late(Session& session) {
-  if (session.losses != 0 && --session.losses == 0) session.allowed = session.congestion.restore();
+  if (session.losses == 0) return;
+  --session.losses;
+  if (session.losses == 0) session.allowed = session.congestion.restore();
 }
 
 void Recovery::on_timeout(Session& session) {
