@@ -127,11 +127,7 @@ class LaneBurstWork {
     const std::uint32_t tells = min(order_.tells, lane_.shape.connections);
     for (std::uint32_t i = threadIdx.x; i < tells; i += blockDim.x) {
       const WindowTell tell = i < kTellsAtOnce ? mine : slot_.tells[i];
-      LaneConnection& connection = lane_.connections[tell.connection];
-      if (!connection.known || connection.generation != tell.generation) continue;
-      ReceiveState& state = connection.state;
-      if (tell.window_end > state.window_end) state.window_end = tell.window_end;
-      if (tell.acknowledged > state.acknowledged) state.acknowledged = tell.acknowledged;
+      lane_.connections[tell.connection].learn(tell);
     }
     __syncthreads();
   }
@@ -143,17 +139,7 @@ class LaneBurstWork {
       connection.known = false;
     }
     if (!change.add) return;
-    connection = LaneConnection{};
-    connection.key = change.key;
-    connection.generation = change.generation;
-    connection.last_heard = change.last_heard;
-    connection.known = true;
-    ReceiveState& state = connection.state;
-    state.initial = change.initial;
-    state.timestamps = change.timestamps;
-    state.timestamp = change.timestamp;
-    state.oldest_acknowledgement = state.newest_acknowledgement = change.acknowledgement;
-    state.window_end = change.window_end;
+    connection.begin(change);
     lane_.committed[change.connection] = 0;
     places().insert(change.key, change.connection);
   }

@@ -146,6 +146,26 @@ struct LaneConnection {
   std::uint32_t burst;  ///< sequence of the last burst that brought a segment of it; 0: none did
   Nanos last_heard;
   bool known;  ///< whether it is the lane's
+
+  /// Becomes the connection that is added.
+  WARPLINE_HD void begin(const ConnectionChange& change) {
+    *this = LaneConnection{};
+    key = change.key;
+    generation = change.generation;
+    last_heard = change.last_heard;
+    known = true;
+    state.initial = change.initial;
+    state.timestamps = change.timestamps;
+    state.timestamp = change.timestamp;
+    state.oldest_acknowledgement = state.newest_acknowledgement = change.acknowledgement;
+    state.window_end = change.window_end;
+  }
+  /// Learns what its peer was told, unless that was about one before it.
+  WARPLINE_HD void learn(const WindowTell& tell) {
+    if (!known || generation != tell.generation) return;
+    if (tell.window_end > state.window_end) state.window_end = tell.window_end;
+    if (tell.acknowledged > state.acknowledged) state.acknowledged = tell.acknowledged;
+  }
 };
 
 /// Bytes on their way from a frame into a ring.

@@ -33,11 +33,7 @@ void HostLane::carry_out_orders(const BurstSlot& slot) {
   const std::uint32_t tells = std::min(slot.order->tells, view_.shape.connections);
   for (std::uint32_t i = 0; i < tells; ++i) {
     const WindowTell& tell = slot.tells[i];
-    LaneConnection& connection = view_.connections[tell.connection];
-    if (!connection.known || connection.generation != tell.generation) continue;
-    ReceiveState& state = connection.state;
-    state.window_end = std::max(state.window_end, tell.window_end);
-    state.acknowledged = std::max(state.acknowledged, tell.acknowledged);
+    view_.connections[tell.connection].learn(tell);
   }
 }
 
@@ -48,17 +44,7 @@ void HostLane::change(const ConnectionChange& change) {
     connection.known = false;
   }
   if (!change.add) return;
-  connection = LaneConnection{};
-  connection.key = change.key;
-  connection.generation = change.generation;
-  connection.last_heard = change.last_heard;
-  connection.known = true;
-  ReceiveState& state = connection.state;
-  state.initial = change.initial;
-  state.timestamps = change.timestamps;
-  state.timestamp = change.timestamp;
-  state.oldest_acknowledgement = state.newest_acknowledgement = change.acknowledgement;
-  state.window_end = change.window_end;
+  connection.begin(change);
   view_.committed[change.connection] = 0;
   places().insert(change.key, change.connection);
 }
