@@ -13,6 +13,7 @@
 #include "config/check/check_ingest.h"
 #include "config/check/check_message.h"
 #include "config/check/check_stream.h"
+#include "config/check/checker.h"
 #include "warpline/workload/with_workload.h"
 
 namespace warpline::config {
@@ -32,10 +33,11 @@ std::string workloads_with(Fits fits) {
   return fmt::format("{}", fmt::join(names, " or "));
 }
 
-class Checker {
+/// What is wrong with a command that moves packets.
+class PacketChecker : Checker {
  public:
-  Checker(const Config& config, const GivenOptions& given, bool needs_port)
-      : config_(config), given_(given), needs_port_(needs_port) {}
+  PacketChecker(const Config& config, const GivenOptions& given, bool needs_port)
+      : Checker(config, given), needs_port_(needs_port) {}
 
   std::vector<Error> run() && {
     const bool forward = config_.command == "forward";
@@ -69,12 +71,6 @@ class Checker {
   }
 
  private:
-  [[nodiscard]] std::string place(std::string_view option) const { return given_(option).place; }
-
-  void refuse(std::string what, std::string why, std::string fix = {}) {
-    problems_.push_back(usage_error(std::move(what), std::move(why), std::move(fix)));
-  }
-
   void check_report() {
     if (config_.report.files.empty()) {
       refuse("report has nothing to draw", "no file is given", "write warpline report FILES... --html FILE");
@@ -335,13 +331,6 @@ class Checker {
     }
   }
 
-  /// A file may serve several commands; a flag or variable of this one that does nothing is a mistake.
-  void refuse_idle(std::string_view option, std::string why, std::string fix) {
-    const GivenOption given = given_(option);
-    if (given.source != Source::flag && given.source != Source::environment) return;
-    refuse(fmt::format("cannot use {}", given.place), std::move(why), std::move(fix));
-  }
-
   void check_no_traffic() {
     for (const Option& option : options()) {
       if (option.section != "traffic" || !option.taken_by(Command::forward)) continue;
@@ -382,17 +371,14 @@ class Checker {
            fmt::format("use --mtu {}", largest - kEthernetHeader));
   }
 
-  const Config& config_;
-  const GivenOptions& given_;
   bool needs_port_;
-  std::vector<Error> problems_;
 };
 
 }  // namespace
 
 std::vector<Error> check_config(const Config& config, const GivenOptions& given, bool needs_port) {
   if (config.command == "message") return check_message(config, given);
-  return Checker(config, given, needs_port).run();
+  return PacketChecker(config, given, needs_port).run();
 }
 
 }  // namespace warpline::config

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/check/checker.h"
 #include "warpline/ingest/batch_slots.h"
 
 namespace warpline::config {
@@ -15,9 +16,9 @@ namespace {
 using ingest::ConsumerKind;
 using ingest::IngestPath;
 
-class IngestChecker {
+class IngestChecker : Checker {
  public:
-  IngestChecker(const Config& config, const GivenOptions& given) : config_(config), given_(given) {}
+  IngestChecker(const Config& config, const GivenOptions& given) : Checker(config, given) {}
 
   std::vector<Error> run() && {
     check_place();
@@ -31,18 +32,6 @@ class IngestChecker {
   }
 
  private:
-  [[nodiscard]] std::string place(std::string_view option) const { return given_(option).place; }
-
-  void refuse(std::string what, std::string why, std::string fix) {
-    problems_.push_back(usage_error(std::move(what), std::move(why), std::move(fix)));
-  }
-
-  void refuse_idle(std::string_view option, std::string why, std::string fix) {
-    const GivenOption given = given_(option);
-    if (given.source != Source::flag && given.source != Source::environment) return;
-    refuse(fmt::format("cannot use {}", given.place), std::move(why), std::move(fix));
-  }
-
   /// Path, engine and memory: the path says where the consumer finds packets, if a GPU runs it.
   void check_place() {
     const ingest::IngestSettings& ingest = config_.ingest;
@@ -173,10 +162,6 @@ class IngestChecker {
                   "add one of them, or leave it out");
     }
   }
-
-  const Config& config_;
-  const GivenOptions& given_;
-  std::vector<Error> problems_;
 };
 
 }  // namespace

@@ -6,15 +6,17 @@
 #include <algorithm>
 #include <variant>
 
+#include "config/check/checker.h"
+
 namespace warpline::config {
 namespace {
 
 constexpr std::uint32_t kLongestLinkHeader = 18;  ///< Ethernet's with a tag
 constexpr std::uint32_t kLeastDatagram = 256;     ///< EndpointConfig::datagram_bytes
 
-class MessageChecker {
+class MessageChecker : Checker {
  public:
-  MessageChecker(const Config& config, const GivenOptions& given) : config_(config), given_(given) {}
+  MessageChecker(const Config& config, const GivenOptions& given) : Checker(config, given) {}
 
   std::vector<Error> run() && {
     const MessageConfig& message = config_.message;
@@ -51,18 +53,7 @@ class MessageChecker {
   }
 
  private:
-  [[nodiscard]] std::string place(std::string_view option) const { return given_(option).place; }
   [[nodiscard]] bool on_socket() const { return config_.ports.empty() || config_.ports.front().spec == "socket"; }
-
-  void refuse(std::string what, std::string why, std::string fix) {
-    problems_.push_back(usage_error(std::move(what), std::move(why), std::move(fix)));
-  }
-
-  void refuse_idle(std::string_view option, std::string why, std::string fix) {
-    const GivenOption given = given_(option);
-    if (given.source != Source::flag && given.source != Source::environment) return;
-    refuse(fmt::format("cannot use {}", given.place), std::move(why), std::move(fix));
-  }
 
   /// What is encrypted is one piece of memory.
   void check_key() {
@@ -157,10 +148,6 @@ class MessageChecker {
              "the port has another address", "use one of --address, or 0.0.0.0 for all");
     }
   }
-
-  const Config& config_;
-  const GivenOptions& given_;
-  std::vector<Error> problems_;
 };
 
 }  // namespace
