@@ -2,6 +2,7 @@
 // What receiving and sending 64-byte frames costs the driver itself: bursts of 32 come out of a wire=static port and
 // go back into it, on one core, beside the same with net_null, which has no rings.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <memory>
 #include <string>
@@ -150,8 +151,8 @@ void recycling(benchmark::State& state, Way way, bool fast_free, const std::stri
 void register_recycling() {
   for (const std::string refill : {"computed", "mbuf", "ring"}) {
     const auto add = [&](const std::string& name, Way way, bool fast_free) {
-      benchmark::RegisterBenchmark(("recycle/" + refill + "/" + name).c_str(), recycling, way, fast_free, refill,
-                                   kBurst);
+      benchmark::RegisterBenchmark(fmt::format("recycle/{}/{}", refill, name).c_str(), recycling, way, fast_free,
+                                   refill, kBurst);
       const bool small = refill == "computed";
       if (small) benchmark::RegisterBenchmark(("recycle/burst8/" + name).c_str(), recycling, way, fast_free, refill, 8);
     };
@@ -162,7 +163,7 @@ void register_recycling() {
     add("direct_fast_free", Way::direct, true);
   }
 }
-[[maybe_unused]] const bool registered = (register_recycling(), true);
+[[maybe_unused]] const bool kRegistered = (register_recycling(), true);
 
 BENCHMARK(null);
 BENCHMARK(fast_free);

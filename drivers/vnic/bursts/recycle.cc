@@ -77,6 +77,14 @@ std::uint32_t move_checked(TxQueue& queue, const rte_mempool* pool, std::uint32_
   return moved;
 }
 
+/// As move_checked(), of mbufs that all may be moved.
+template <typename Place>
+std::uint32_t move_all(const TxQueue& queue, std::uint32_t from, std::uint32_t count, Place&& place) {
+  rte_mbuf* const* const sent = queue.software_ring;
+  for (std::uint32_t i = from; i < from + count; ++i) place(sent[i], static_cast<std::int32_t>(i));
+  return count;
+}
+
 /// What keeps the oldest batch where it is, `vacant` descriptors being free to receive; or recycled: nothing does.
 Count obstacle(TxQueue& queue, std::uint32_t vacant) {
   if (queue.sent - queue.reclaimed < queue.rs_thresh) return Count::recycle_refused_threshold;
@@ -109,10 +117,11 @@ class Mover {
   std::uint32_t move_run(std::uint32_t count) {
     // Captured by value: what is written to the rings could be any of the members.
     const std::uint64_t offset = offset_;
-    if (const std::uint64_t* const buffers = from_.buffers; buffers != nullptr)
+    if (const std::uint64_t* const buffers = from_.buffers; buffers != nullptr) {
       return fill(count, [buffers, offset](const rte_mbuf* mbuf, std::int32_t index) {
         return (index >= 0 ? buffers[index] : buffer_of(mbuf)) + offset;
       });
+    }
     if (data_at_ == 0)
       return fill(count, [offset](const rte_mbuf* mbuf, std::int32_t /*index*/) { return buffer_of(mbuf) + offset; });
     return fill(count, [data_at = data_at_](const rte_mbuf* mbuf, std::int32_t /*index*/) {
@@ -131,13 +140,8 @@ class Mover {
       *mbufs++ = mbuf;
     };
     const std::uint32_t from = from_.reclaim_at;
-    std::uint32_t moved = count;
-    if constexpr (promised) {
-      rte_mbuf* const* const sent = from_.software_ring;
-      for (std::uint32_t i = from; i < from + count; ++i) place(sent[i], static_cast<std::int32_t>(i));
-    } else {
-      moved = move_checked(from_, to_.pools[0], from, count, place);
-    }
+    const std::uint32_t moved =
+        promised ? move_all(from_, from, count, place) : move_checked(from_, to_.pools[0], from, count, place);
     rx_posted(to_, static_cast<std::uint16_t>(moved));
     return moved;
   }

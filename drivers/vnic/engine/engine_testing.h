@@ -70,7 +70,7 @@ class TestPort {
       const std::size_t length = i + 1 == pieces ? frame.size() - from : frame.size() / pieces;
       const std::uint32_t at = tx_sent_ % tx_->size;
       if (length != 0) std::memcpy(tx_buffer(at), frame.data() + from, length);
-      std::uint64_t word = flags | (i + 1 == pieces ? std::uint64_t{kTxEnd} : 0);
+      const std::uint64_t word = flags | (i + 1 == pieces ? std::uint64_t{kTxEnd} : 0);
       tx_ring_[at] = {reinterpret_cast<std::uintptr_t>(tx_buffer(at)),
                       tx_word(static_cast<std::uint16_t>(length), l2, l3, word)};
       from += length;

@@ -101,9 +101,9 @@ bool Iommu::find(const Table& table, std::uint64_t address, std::uint32_t length
   const Range& range = *--after;
   const std::uint64_t into = address - range.begin;
   if (into >= range.length || length > range.length - into) return false;
-  cache.table = &table;
-  cache.begin = range.begin;
-  cache.length = range.length;
+  cache.table_ = &table;
+  cache.begin_ = range.begin;
+  cache.length_ = range.length;
   return true;
 }
 

@@ -24,9 +24,9 @@ class Iommu {
   /// The range that a reader found last. One a reader, who owns it.
   class Cache {
     friend class Iommu;
-    const Table* table = nullptr;
-    std::uint64_t begin = 0;
-    std::uint64_t length = 0;
+    const Table* table_ = nullptr;
+    std::uint64_t begin_ = 0;
+    std::uint64_t length_ = 0;
   };
 
   Iommu();
@@ -44,8 +44,8 @@ class Iommu {
   /// True if all of [address, address + length) is mapped. A few comparisons when it lies where the last one did.
   [[nodiscard]] bool allows(std::uint64_t address, std::uint32_t length, Cache& cache) const {
     const Table* const table = table_.load(std::memory_order_acquire);
-    const std::uint64_t into = address - cache.begin;
-    if (table == cache.table && into < cache.length && length <= cache.length - into) [[likely]]
+    const std::uint64_t into = address - cache.begin_;
+    if (table == cache.table_ && into < cache.length_ && length <= cache.length_ - into) [[likely]]
       return true;
     return find(*table, address, length, cache);
   }

@@ -39,11 +39,12 @@ class SuppliedAddresses {
 
   void judge(const std::uint8_t* frame, std::size_t length, Judged& judged) const {
     if (!same_) return;
-    if (length < kBytes) {
-      ++judged.spoiled;
-    } else if (std::memcmp(frame, exchanged_.data(), kBytes) == 0) {
+    const auto begins_with = [&](const Both& addresses) {
+      return length >= kBytes && std::memcmp(frame, addresses.data(), kBytes) == 0;
+    };
+    if (begins_with(exchanged_)) {
       ++judged.exchanged;
-    } else if (std::memcmp(frame, kept_.data(), kBytes) == 0) {
+    } else if (begins_with(kept_)) {
       ++judged.kept;
     } else {
       ++judged.spoiled;
