@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// `warpline bench stream-chunk`: one process, two ports of the software NIC, a sender and a receiver on an lcore each.
+// `warpline bench stream-chunk`: one process, pairs of ports of the software NIC, and of each a sender and a receiver
+// on an lcore.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "commands.h"
 #include "frame/bench_frame.h"
+#include "frame/run_frame.h"
 #include "transfers/chunk_table.h"
 #include "warpline/base/give_way.h"
 #include "warpline/base/output.h"
@@ -15,16 +20,25 @@ namespace warpline {
 
 Result<int> run_bench_stream_chunk(const config::LoadedConfig& loaded) {
   const config::BenchConfig& bench = loaded.config.bench;
-  WARPLINE_TRY(const std::vector<transfers::ChunkRow> rows, transfers::plan_chunks(bench));
+  std::vector<EngineKind> engines = {EngineKind::inline_};
+  if (is_given(loaded, "bench.engine") && bench.engine != EngineKind::inline_) {
+    if (bench.engine != EngineKind::launch && bench.engine != EngineKind::persistent) {
+      return usage_error(fmt::format("--engine: cannot use {}", name(bench.engine)),
+                         "stream-chunk has lanes on a GPU beside the CPU", "use launch or persistent");
+    }
+    engines.push_back(bench.engine);
+  }
+  WARPLINE_TRY(const std::vector<transfers::ChunkRow> rows, transfers::plan_chunks(bench, engines));
   const runtime::StopOnSignal on_signal;
   const std::atomic<bool>& stop = runtime::StopOnSignal::requested();
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
+  const std::uint32_t pairs = transfers::pipelines_of(bench);
+  WARPLINE_TRY(const Bytes memory, transfers::transfer_memory(pairs, engines, bench.gpu));
   WARPLINE_TRY(const runtime::LcorePlan lcores,
-               runtime::plan_lcores(topology, transfers::transfer_workers(),
+               runtime::plan_lcores(topology, transfers::transfer_workers(pairs),
                                     {.lcores = 0, .share_cores = true, .real_time = is_real_time()}));
   for (const std::string& note : lcores.notes) put_line(stderr, note);
-  WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start(loaded.config.runtime, lcores, {}, transfers::transfer_memory()));
+  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start(loaded.config.runtime, lcores, {}, memory));
   for (const std::string& note : eal.notes()) put_line(stderr, note);
   WARPLINE_TRY(transfers::ChunkTable table,
                transfers::run_chunk_table(

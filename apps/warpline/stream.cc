@@ -24,6 +24,7 @@
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/workers.h"
+#include "warpline/service/streams/compared_streams.h"
 #include "warpline/service/streams/lane_choice.h"
 #include "warpline/service/streams/ring_reader.h"
 #include "warpline/service/streams/stream_consumer.h"
@@ -96,6 +97,7 @@ class StreamRun : RunFrame {
     const int code = report();
     for (const Lane& lane : lanes_) {
       if (lane.writer && lane.writer->failure()) return *lane.writer->failure();
+      if (lane.compared != nullptr && lane.compared->failure()) return *lane.compared->failure();
       if (lane.worker->failure()) return *lane.worker->failure();
     }
     return code;
@@ -105,11 +107,12 @@ class StreamRun : RunFrame {
   /// What belongs to a queue of the port. Its lcore works on all of it.
   struct Lane {
     std::unique_ptr<service::StreamWriter> writer;
-    std::unique_ptr<service::StreamCheck> check;            ///< of --verify
+    std::unique_ptr<service::StreamCheck> check;            ///< of --verify, where the CPU reaches the rings
     std::unique_ptr<message::PacketProtection> protection;  ///< proxy: of its messages
     std::unique_ptr<transport::UdpSocket> socket;           ///< proxy: where they leave
     std::unique_ptr<service::StreamApplication> application;
-    const service::StreamProxy* proxy = nullptr;  ///< `application`, if it is one
+    const service::StreamProxy* proxy = nullptr;         ///< `application`, if it is one
+    const service::ComparedStreams* compared = nullptr;  ///< likewise
     std::unique_ptr<service::StreamWorker> worker;
   };
 
@@ -142,28 +145,41 @@ class StreamRun : RunFrame {
       WARPLINE_TRY(gpu_, gpu::find_gpu(stream.gpu));
     }
     // Beside kernels that stay nothing more is to be had.
-    const bool reads = config_.run.verify || !stream.output.empty();
-    for (std::uint16_t i = 0; stream.rings() == memory::MemoryKind::device && reads && i < stream.pipelines; ++i) {
-      WARPLINE_TRY(service::RingReader reader, service::RingReader::create(stream.gpu));
-      readers_.push_back(std::make_unique<service::RingReader>(std::move(reader)));
+    for (std::uint16_t i = 0; stream.rings() == memory::MemoryKind::device && i < stream.pipelines; ++i) {
+      if (!stream.output.empty()) {
+        WARPLINE_TRY(service::RingReader reader, service::RingReader::create(stream.gpu));
+        readers_.push_back(std::make_unique<service::RingReader>(std::move(reader)));
+      }
+      if (config_.run.verify) {
+        WARPLINE_TRY(auto comparer,
+                     stream_port::make_gpu_comparer(stream.gpu, stream::SeededPayload(config_.run.seed)));
+        comparers_.push_back(std::move(comparer));
+      }
     }
     return service::lane_setup(std::move(choice));
   }
 
-  /// Returns a reader for a queue's rings; null where they are in host memory.
-  [[nodiscard]] std::unique_ptr<service::RingReader> next_reader() {
-    if (readers_.empty()) return nullptr;
-    auto reader = std::move(readers_.back());
-    readers_.pop_back();
-    return reader;
+  /// Returns what was made for a queue's rings; null where they are in host memory.
+  template <typename T>
+  [[nodiscard]] static std::unique_ptr<T> next_of(std::vector<std::unique_ptr<T>>& made) {
+    if (made.empty()) return nullptr;
+    auto next = std::move(made.back());
+    made.pop_back();
+    return next;
   }
 
   Result<void> make_consumer(Lane& lane) {
     if (!config_.stream.output.empty()) {
       WARPLINE_TRY(lane.writer, service::StreamWriter::start(config_.stream.output, config_.stream.connections,
-                                                             config_.stream.pipelines, next_reader()));
+                                                             config_.stream.pipelines, next_of(readers_)));
     }
-    if (config_.run.verify) lane.check = std::make_unique<service::StreamCheck>(config_.run.seed, next_reader());
+    if (auto comparer = next_of(comparers_)) {
+      auto compared = std::make_unique<service::ComparedStreams>(config_.stream.connections, std::move(comparer));
+      lane.compared = compared.get();
+      lane.application = std::move(compared);
+      return {};
+    }
+    if (config_.run.verify) lane.check = std::make_unique<service::StreamCheck>(config_.run.seed);
     lane.application = std::make_unique<service::StreamConsumer>(config_.stream.connections, config_.stream.ring,
                                                                  lane.writer.get(), lane.check.get());
     return {};
@@ -239,10 +255,10 @@ class StreamRun : RunFrame {
       report.written->bytes += lane.writer->bytes();
     }
     for (const Lane& lane : lanes_) {
-      if (!lane.check) continue;
+      if (!lane.check && lane.compared == nullptr) continue;
       if (!report.verified) report.verified = service::StreamReport::Verified{};
-      report.verified->checked += lane.check->checked.get();
-      report.verified->bad += lane.check->bad.get();
+      report.verified->checked += lane.compared != nullptr ? lane.compared->checked() : lane.check->checked.get();
+      report.verified->bad += lane.compared != nullptr ? lane.compared->wrong() : lane.check->bad.get();
     }
     for (const Lane& lane : lanes_) {
       if (lane.proxy == nullptr) continue;
@@ -280,8 +296,9 @@ class StreamRun : RunFrame {
   }
 
   transport::NanoClock clock_;
-  std::optional<gpu::GpuFacts> gpu_;                           ///< of the engine
-  std::vector<std::unique_ptr<service::RingReader>> readers_;  ///< that no queue has taken yet
+  std::optional<gpu::GpuFacts> gpu_;                                     ///< of the engine
+  std::vector<std::unique_ptr<service::RingReader>> readers_;            ///< that no queue has taken yet
+  std::vector<std::unique_ptr<stream_port::SeededComparer>> comparers_;  ///< likewise
   std::unique_ptr<stream_port::StreamPort> port_;
   std::atomic<bool> stop_{false};
   std::vector<Lane> lanes_;  ///< by queue

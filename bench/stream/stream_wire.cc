@@ -24,9 +24,10 @@ using namespace warpline;
 Result<transfers::TransferFigures> measure(const transfers::Transfer& transfer) {
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   WARPLINE_TRY(const runtime::LcorePlan plan,
-               runtime::plan_lcores(topology, transfers::transfer_workers(), {.lcores = 2, .share_cores = true}));
-  WARPLINE_TRY(const runtime::Eal eal,
-               runtime::Eal::start({.hugepages = false}, plan, {}, transfers::transfer_memory()));
+               runtime::plan_lcores(topology, transfers::transfer_workers(1), {.lcores = 2, .share_cores = true}));
+  constexpr EngineKind kEngines[] = {EngineKind::inline_};
+  WARPLINE_TRY(const Bytes memory, transfers::transfer_memory(1, kEngines, 0));
+  WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start({.hugepages = false}, plan, {}, memory));
   const std::atomic<bool> stop{false};
   return transfers::run_transfer(plan, transfer, stop);
 }

@@ -99,7 +99,8 @@ struct BenchConfig {
   std::string name = "list";
   std::uint16_t rounds = 0;                ///< 0: the table's own
   Nanos seconds{500'000'000};              ///< of each run
-  std::uint16_t pipelines = 0;             ///< 0: four, or as many as the machine has pairs of cores
+  std::uint16_t pipelines = 0;             ///< 0: four, or as many as the machine has pairs of cores; stream-chunk: one
+  std::uint16_t parallel = 1;              ///< stream-chunk: connections of each pipeline
   std::vector<std::uint16_t> rows;         ///< frame sizes or bursts; none: those of the table
   std::vector<std::uint16_t> sizes;        ///< copy-batch: of frames; stream-chunk: MTUs; none: all
   std::vector<std::string> batches;        ///< copy-batch: packets, or "adaptive"; none: all
@@ -110,7 +111,7 @@ struct BenchConfig {
   std::vector<std::string> ways;           ///< recycle: as --recycle names them; none: all
   std::uint64_t packets = 0;               ///< recycle: of each measurement; 0: its own
   bool keep_disturbed = false;             ///< recycle: also what was measured while the thread lost its processor
-  EngineKind engine = EngineKind::thread;  ///< adaptive, copy-batch: beside the core that receives
+  EngineKind engine = EngineKind::thread;  ///< adaptive, copy-batch, stream-chunk: beside the core that receives
   std::uint16_t gpu = 0;                   ///< CUDA ordinal
   std::uint64_t seed = 1;                  ///< of the order in a round
   bool operator==(const BenchConfig&) const = default;

@@ -27,41 +27,47 @@ Result<std::vector<T>> chosen_of(std::string_view option, std::span<const T> all
 }
 
 Result<void> refuse_what_other_tables_have(const config::BenchConfig& bench) {
-  const char* const option = !bench.rows.empty()                            ? "--rows"
-                             : !bench.batches.empty()                       ? "--batch"
-                             : !bench.paths.empty()                         ? "--path"
-                             : !bench.only.empty()                          ? "--only"
-                             : !bench.ways.empty()                          ? "--ways"
-                             : bench.pipelines != 0                         ? "--pipelines"
-                             : bench.packets != 0                           ? "--packets"
-                             : bench.engine != config::BenchConfig{}.engine ? "--engine"
-                                                                            : nullptr;
+  const char* const option = !bench.rows.empty()      ? "--rows"
+                             : !bench.batches.empty() ? "--batch"
+                             : !bench.paths.empty()   ? "--path"
+                             : !bench.only.empty()    ? "--only"
+                             : !bench.ways.empty()    ? "--ways"
+                             : bench.packets != 0     ? "--packets"
+                                                      : nullptr;
   if (option == nullptr) return {};
-  return usage_error(fmt::format("cannot use {}", option), "stream-chunk has chunks, MTUs and one engine, the CPU",
-                     "use --chunk, --size, --bytes or --seconds");
+  return usage_error(fmt::format("cannot use {}", option), "stream-chunk has chunks, MTUs and engines",
+                     "use --chunk, --size, --engine, --bytes or --seconds");
 }
 
 }  // namespace
 
-Transfer ChunkRow::transfer(std::uint64_t bytes, double seconds, std::uint64_t seed) const {
+Transfer ChunkRow::transfer(const config::BenchConfig& bench) const {
   Transfer transfer;
+  transfer.pairs = pipelines_of(bench);
+  transfer.engine = engine;
+  transfer.gpu = bench.gpu;
+  transfer.connections = bench.parallel;
   transfer.mtu = mtu;
   transfer.chunk = chunk;
-  transfer.bytes = bytes;
-  transfer.seconds = seconds;
+  transfer.bytes = bench.bytes / (transfer.pairs * transfer.connections);
+  transfer.seconds = static_cast<double>(bench.seconds.value) / 1e9;
   transfer.verify = processing == Processing::verified;
-  transfer.seed = seed;
+  transfer.seed = bench.seed;
   return transfer;
 }
 
-Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench) {
+std::uint32_t pipelines_of(const config::BenchConfig& bench) { return std::max<std::uint32_t>(bench.pipelines, 1); }
+
+Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench, std::span<const EngineKind> engines) {
   WARPLINE_CHECK(refuse_what_other_tables_have(bench));
   WARPLINE_TRY(const std::vector<std::uint16_t> mtus, chosen_of<std::uint16_t>("size", kMtus, bench.sizes));
   WARPLINE_TRY(const std::vector<std::uint64_t> chunks, chosen_of<std::uint64_t>("chunk", kChunks, bench.chunks));
   std::vector<ChunkRow> rows;
   for (const std::uint16_t mtu : mtus) {
     for (const Processing processing : {Processing::placed, Processing::verified}) {
-      for (const std::uint64_t chunk : chunks) rows.push_back({mtu, processing, chunk});
+      for (const std::uint64_t chunk : chunks) {
+        for (const EngineKind engine : engines) rows.push_back({engine, mtu, processing, chunk});
+      }
     }
   }
   return rows;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,16 +22,24 @@ constexpr auto names_of(Processing) { return enum_names<Processing>({"placed", "
 
 /// `ChunkRow` is what a transfer in chunks is made with.
 struct ChunkRow {
+  EngineKind engine = EngineKind::inline_;
   std::uint16_t mtu = 1500;
   Processing processing = Processing::placed;
   std::uint64_t chunk = 0;  ///< bytes
 
-  /// Returns the transfer of one round, of `bytes` or, if 0, of `seconds`.
-  [[nodiscard]] Transfer transfer(std::uint64_t bytes, double seconds, std::uint64_t seed) const;
+  /// Returns the transfer of one round, of `bench.bytes` in all or, if 0, of `bench.seconds`.
+  [[nodiscard]] Transfer transfer(const config::BenchConfig& bench) const;
+  /// Whether the two differ in their engine at most.
+  [[nodiscard]] bool beside(const ChunkRow& other) const {
+    return mtu == other.mtu && processing == other.processing && chunk == other.chunk;
+  }
 };
 
-/// Returns the rows that `bench` asks for: frames, processing and chunks, the last fastest. Errors: usage, for what
-/// stream-chunk does not have.
-[[nodiscard]] Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench);
+/// Returns how many pairs of ports there are.
+[[nodiscard]] std::uint32_t pipelines_of(const config::BenchConfig& bench);
+/// Returns the rows that `bench` asks for: frames, processing, chunks and engines, the last fastest. Errors: usage, for
+/// what stream-chunk does not have.
+[[nodiscard]] Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench,
+                                                        std::span<const EngineKind> engines);
 
 }  // namespace warpline::transfers

@@ -81,6 +81,11 @@ std::string size_text(std::uint64_t bytes) {
   return bytes >= 1 << 20 ? fmt::format("{} MiB", bytes >> 20) : fmt::format("{} KiB", bytes >> 10);
 }
 
+/// Columns are named by what takes segments.
+std::string column_of(const ChunkRow& row) {
+  return std::string(row.engine == EngineKind::inline_ ? "cpu" : name(row.engine));
+}
+
 std::string latency_text(const Json& cell, const char* quantile) {
   const auto found = cell.find(quantile);
   return found == cell.end() ? "" : fmt::format("{:.0f}", found->at("median").get<double>());
@@ -89,15 +94,22 @@ std::string latency_text(const Json& cell, const char* quantile) {
 }  // namespace
 
 Json ChunkTable::to_json() const {
-  Json json = {{"name", "stream-chunk"}, {"title", kTitle}, {"hugepages", hugepages}, {"published_by", kPublishedBy}};
+  Json json = {{"name", "stream-chunk"}, {"title", kTitle},
+               {"pairs", pairs},         {"connections_a_pair", connections},
+               {"hugepages", hugepages}, {"published_by", kPublishedBy}};
   Json rows = Json::array();
+  const ChunkRow* before = nullptr;
   for (const ChunkSamples& one : samples) {
     if (one.rounds.empty()) continue;
-    rows.push_back({{"mtu", one.row.mtu},
-                    {"processing", name(one.row.processing)},
-                    {"chunk", one.row.chunk},
-                    {"columns", {{"cpu", cell_json(one)}}},
-                    {"published_gbps", {{"processing", kPublishedWith}, {"no processing", kPublishedWithout}}}});
+    if (before == nullptr || !before->beside(one.row)) {
+      rows.push_back({{"mtu", one.row.mtu},
+                      {"processing", name(one.row.processing)},
+                      {"chunk", one.row.chunk},
+                      {"columns", Json::object()},
+                      {"published_gbps", {{"processing", kPublishedWith}, {"no processing", kPublishedWithout}}}});
+    }
+    before = &one.row;
+    rows.back()["columns"][column_of(one.row)] = cell_json(one);
   }
   json["rows"] = std::move(rows);
   return json;
@@ -105,19 +117,20 @@ Json ChunkTable::to_json() const {
 
 std::string ChunkTable::to_markdown() const {
   std::string text = fmt::format(
-      "{}; between two ports of the software NIC, one core sends and one receives; {}.\n\n"
-      "| MTU | bytes are | chunk | goodput, Gb/s | chunk p50, us | p99 | p99.9 |\n"
-      "| --- | --- | --- | --- | --- | --- | --- |\n",
-      kTitle, hugepages ? "hugepages" : "ordinary pages");
+      "{}; between {} of the software NIC, one core of each sends and one receives, {} connections a pair; {}.\n\n"
+      "| MTU | bytes are | chunk | by | goodput, Gb/s | chunk p50, us | p99 | p99.9 |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+      kTitle, pairs == 1 ? std::string("two ports") : fmt::format("{} pairs of ports", pairs), connections,
+      hugepages ? "hugepages" : "ordinary pages");
   for (const ChunkSamples& one : samples) {
     if (one.rounds.empty()) continue;
     const Json cell = cell_json(one);
     const Json& goodput = cell.at("goodput_gbps");
-    text += fmt::format("| {} | {} | {} | {:.1f} [{:.1f}, {:.1f}] | {} | {} | {} |\n", one.row.mtu,
-                        name(one.row.processing), size_text(one.row.chunk), goodput.at("median").get<double>(),
-                        goodput.at("min").get<double>(), goodput.at("max").get<double>(),
-                        latency_text(cell, "chunk_p50_us"), latency_text(cell, "chunk_p99_us"),
-                        latency_text(cell, "chunk_p999_us"));
+    text += fmt::format("| {} | {} | {} | {} | {:.1f} [{:.1f}, {:.1f}] | {} | {} | {} |\n", one.row.mtu,
+                        name(one.row.processing), size_text(one.row.chunk), column_of(one.row),
+                        goodput.at("median").get<double>(), goodput.at("min").get<double>(),
+                        goodput.at("max").get<double>(), latency_text(cell, "chunk_p50_us"),
+                        latency_text(cell, "chunk_p99_us"), latency_text(cell, "chunk_p999_us"));
   }
   return text + fmt::format("\nPublished: {} Gb/s with processing, {} without. {}.\n", kPublishedWith,
                             kPublishedWithout, kPublishedBy);
@@ -129,8 +142,9 @@ Result<ChunkTable> run_chunk_table(const std::vector<ChunkRow>& rows, const conf
                                    const std::function<void(const std::string&)>& progress) {
   ChunkTable table;
   for (const ChunkRow& row : rows) table.samples.push_back({row, {}});
+  table.pairs = pipelines_of(bench);
+  table.connections = bench.parallel;
   const std::uint16_t rounds = bench.rounds != 0 ? bench.rounds : kRounds;
-  const double seconds = static_cast<double>(bench.seconds.value) / 1e9;
   std::vector<std::size_t> order(rows.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   Random random(bench.seed);
@@ -139,7 +153,7 @@ Result<ChunkTable> run_chunk_table(const std::vector<ChunkRow>& rows, const conf
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     for (const std::size_t i : order) {
       if (stop.load(std::memory_order_relaxed)) return table;
-      WARPLINE_TRY(const TransferFigures figures, run(rows[i].transfer(bench.bytes, seconds, bench.seed)));
+      WARPLINE_TRY(const TransferFigures figures, run(rows[i].transfer(bench)));
       if (stop.load(std::memory_order_relaxed)) return table;
       table.samples[i].rounds.push_back(figures);
     }

@@ -24,6 +24,8 @@ struct ChunkSamples {
 /// `ChunkTable` is what `bench stream-chunk` prints.
 struct ChunkTable {
   std::vector<ChunkSamples> samples;
+  std::uint32_t pairs = 1;        ///< of ports
+  std::uint32_t connections = 1;  ///< of each pair
   bool hugepages = false;
 
   [[nodiscard]] nlohmann::ordered_json to_json() const;

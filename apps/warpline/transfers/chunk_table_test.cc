@@ -15,6 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr EngineKind kCpu[] = {EngineKind::inline_};
+
 config::BenchConfig chunks_asked(std::vector<std::uint64_t> chunks, std::vector<std::uint16_t> mtus) {
   config::BenchConfig bench;
   bench.name = "stream-chunk";
@@ -39,38 +41,45 @@ TransferFigures figures_of(std::uint64_t chunks, std::uint64_t bytes) {
 Result<ChunkTable> table_of(const config::BenchConfig& bench, std::uint64_t chunks) {
   const std::atomic<bool> stop{false};
   return run_chunk_table(
-      *plan_chunks(bench), bench,
+      *plan_chunks(bench, kCpu), bench,
       [&](const Transfer& transfer) -> Result<TransferFigures> { return figures_of(chunks, transfer.chunk); }, stop,
       [](const std::string&) {});
 }
 
 TEST(StreamChunk, HasAllFramesProcessingsAndChunksUnlessAskedForLess) {
-  const auto all = plan_chunks(chunks_asked({}, {}));
+  const auto all = plan_chunks(chunks_asked({}, {}), kCpu);
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(all->size(), 2U * 2 * 6);
-  const auto few = plan_chunks(chunks_asked({1 << 20}, {9000}));
+  const auto few = plan_chunks(chunks_asked({1 << 20}, {9000}), kCpu);
   ASSERT_TRUE(few.ok());
   ASSERT_EQ(few->size(), 2U);
   EXPECT_EQ(few->front().processing, Processing::placed);
   EXPECT_EQ(few->back().processing, Processing::verified);
-  const Transfer transfer = few->back().transfer(8 << 20, 0.5, 7);
+  config::BenchConfig bench = chunks_asked({1 << 20}, {9000});
+  bench.bytes = 8 << 20;
+  bench.seed = 7;
+  bench.pipelines = 2;
+  bench.parallel = 4;
+  const Transfer transfer = few->back().transfer(bench);
   EXPECT_EQ(transfer.mtu, 9000);
   EXPECT_EQ(transfer.chunk, 1U << 20);
-  EXPECT_EQ(transfer.bytes, 8U << 20);
+  EXPECT_EQ(transfer.pairs, 2U);
+  EXPECT_EQ(transfer.connections, 4U);
+  EXPECT_EQ(transfer.bytes, 1U << 20);  // of each connection
   EXPECT_TRUE(transfer.verify);
   EXPECT_EQ(transfer.seed, 7U);
-  EXPECT_FALSE(few->front().transfer(0, 0.5, 7).verify);
+  EXPECT_FALSE(few->front().transfer(bench).verify);
 }
 
 TEST(StreamChunk, RefusesWhatItHasNot) {
-  EXPECT_EQ(plan_chunks(chunks_asked({100}, {})).error().kind, ErrorKind::usage);
-  EXPECT_THAT(plan_chunks(chunks_asked({}, {1400})).error().message(), HasSubstr("there are 1500, 9000"));
+  EXPECT_EQ(plan_chunks(chunks_asked({100}, {}), kCpu).error().kind, ErrorKind::usage);
+  EXPECT_THAT(plan_chunks(chunks_asked({}, {1400}), kCpu).error().message(), HasSubstr("there are 1500, 9000"));
   config::BenchConfig others = chunks_asked({}, {});
   others.rows = {64};
-  EXPECT_THAT(plan_chunks(others).error().message(), HasSubstr("--rows"));
+  EXPECT_THAT(plan_chunks(others, kCpu).error().message(), HasSubstr("--rows"));
   others = chunks_asked({}, {});
   others.packets = 5;
-  EXPECT_THAT(plan_chunks(others).error().message(), HasSubstr("--packets"));
+  EXPECT_THAT(plan_chunks(others, kCpu).error().message(), HasSubstr("--packets"));
 }
 
 TEST(StreamChunk, MeasuresEveryRowOnceARound) {
@@ -90,6 +99,25 @@ TEST(StreamChunk, MeasuresEveryRowOnceARound) {
   EXPECT_EQ(row["published_gbps"]["processing"], 55);
 }
 
+TEST(StreamChunk, EnginesStandBesideEachOther) {
+  constexpr EngineKind kBoth[] = {EngineKind::inline_, EngineKind::persistent};
+  const config::BenchConfig bench = chunks_asked({1 << 20}, {1500});
+  const std::atomic<bool> stop{false};
+  const auto table = run_chunk_table(
+      *plan_chunks(bench, kBoth), bench,
+      [](const Transfer& transfer) -> Result<TransferFigures> {
+        return figures_of(transfer.engine == EngineKind::inline_ ? 1000 : 3000, transfer.chunk);
+      },
+      stop, [](const std::string&) {});
+  ASSERT_TRUE(table.ok());
+  const auto rows = table->to_json()["rows"];
+  ASSERT_EQ(rows.size(), 2U);
+  const auto& columns = rows[1]["columns"];
+  EXPECT_DOUBLE_EQ(columns["persistent"]["goodput_gbps"]["median"],
+                   3 * columns["cpu"]["goodput_gbps"]["median"].get<double>());
+  EXPECT_THAT(table->to_markdown(), HasSubstr("| 1500 | placed | 1 MiB | persistent |"));
+}
+
 TEST(StreamChunk, NamesAQuantileOnlyOfEnoughChunks) {
   const auto cell = [](std::uint64_t chunks) {
     return table_of(chunks_asked({64 << 20}, {1500}), chunks)->to_json()["rows"][0]["columns"]["cpu"];
@@ -103,7 +131,7 @@ TEST(StreamChunk, NamesAQuantileOnlyOfEnoughChunks) {
 
 TEST(StreamChunk, IsATableForPeople) {
   const std::string text = table_of(chunks_asked({1 << 20}, {1500}), 2000)->to_markdown();
-  EXPECT_THAT(text, HasSubstr("| 1500 | verified | 1 MiB | 16.8 [16.8, 16.8] | 2 | 3 | 4 |"));
+  EXPECT_THAT(text, HasSubstr("| 1500 | verified | 1 MiB | cpu | 16.8 [16.8, 16.8] | 2 | 3 | 4 |"));
   EXPECT_THAT(text, HasSubstr("Published: 55 Gb/s"));
 }
 
@@ -111,14 +139,14 @@ TEST(StreamChunk, EndsWithTheFirstErrorAndWhenItIsStopped) {
   const config::BenchConfig bench = chunks_asked({1 << 20}, {1500});
   std::atomic<bool> stop{false};
   const auto failed = run_chunk_table(
-      *plan_chunks(bench), bench,
+      *plan_chunks(bench, kCpu), bench,
       [](const Transfer&) -> Result<TransferFigures> {
         return Error{ErrorKind::verification, "a byte is wrong", "", ""};
       },
       stop, [](const std::string&) {});
   EXPECT_EQ(failed.error().kind, ErrorKind::verification);
   const auto stopped = run_chunk_table(
-      *plan_chunks(bench), bench,
+      *plan_chunks(bench, kCpu), bench,
       [&](const Transfer& transfer) -> Result<TransferFigures> {
         stop = transfer.verify;
         return figures_of(1, transfer.chunk);

@@ -4,20 +4,27 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "warpline/memory/pool_settings.h"
 #include "warpline/port/port_settings.h"
 #include "warpline/runtime/workers.h"
+#include "warpline/service/streams/compared_streams.h"
+#include "warpline/service/streams/lane_choice.h"
 #include "warpline/service/streams/send_report.h"
 #include "warpline/service/streams/send_worker.h"
 #include "warpline/service/streams/stream_consumer.h"
 #include "warpline/service/streams/stream_report.h"
 #include "warpline/service/streams/stream_worker.h"
+#include "warpline/stream_port/seeded_comparer.h"
 #include "warpline/stream_port/send_port.h"
 #include "warpline/stream_port/stream_port.h"
 #include "warpline/transport/nano_clock.h"
@@ -27,18 +34,31 @@ namespace {
 
 constexpr std::uint16_t kListen = 5001;
 constexpr std::uint16_t kLargestMtu = 9000;
+/// A wire holds what all windows together let be on their way: frames beyond are lost to it.
+constexpr std::uint64_t kWireBytes = 16 << 20;
 constexpr auto kLook = std::chrono::milliseconds(1);
 constexpr Ipv4Address kReceiverAddress{{10, 9, 0, 2}};
 constexpr Ipv4Address kSenderAddress{{10, 9, 0, 1}};
 
-/// The receiving port is number 0, the sending one number 1.
-port::PortSettings port_settings(unsigned number, const Ipv4Address& address, std::uint16_t mtu) {
+port::PortSettings port_settings(std::uint32_t number, std::uint32_t joined_to, const Ipv4Address& address,
+                                 std::uint16_t mtu) {
   port::PortSettings port;
-  // A wire that holds what all windows together let be on their way: with the default of 1 MiB frames are lost to it.
-  port.spec = fmt::format("net_vnic{},wire=net_vnic{},buffer=16Mi", number, 1 - number);
+  port.spec = fmt::format("net_vnic{},wire=net_vnic{},buffer={}", number, joined_to, kWireBytes);
   port.mtu = mtu;
   port.addresses = {{address, 24}};
   return port;
+}
+
+port::PortSettings receiving_port(std::uint32_t pair, std::uint16_t mtu) {
+  return port_settings(2 * pair, 2 * pair + 1, kReceiverAddress, mtu);
+}
+
+port::PortSettings sending_port(std::uint32_t pair, std::uint16_t mtu) {
+  return port_settings(2 * pair + 1, 2 * pair, kSenderAddress, mtu);
+}
+
+Result<stream_port::LaneSetup> lanes_of(EngineKind engine, int gpu) {
+  return service::lane_setup({.engine = engine, .rings = memory::MemoryKind::device, .gpu = gpu});
 }
 
 Result<void> draw_secret(std::array<std::uint8_t, 16>& secret) {
@@ -46,13 +66,25 @@ Result<void> draw_secret(std::array<std::uint8_t, 16>& secret) {
   return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
 }
 
-/// Members are destroyed in reverse: ports close before what they send.
-class TransferRun {
- public:
-  explicit TransferRun(const Transfer& transfer)
-      : transfer_(transfer), source_(transfer.seed, transfer.connections), check_(transfer.seed) {}
+Error verification_error(std::string what) {
+  return Error{ErrorKind::verification, std::move(what), "receiver and sender do not agree", "report it"};
+}
 
-  Result<void> open() {
+/// Two ports, and who receives and sends there. Members are destroyed in reverse: ports close before what they send.
+class TransferPair {
+ public:
+  TransferPair(const Transfer& transfer, const transport::NanoClock& clock)
+      : transfer_(transfer), clock_(clock), source_(transfer.seed, transfer.connections) {}
+
+  /// Takes what a GPU gives. Of all pairs before the first of them opens: beside kernels that stay nothing more is to
+  /// be had.
+  Result<void> prepare() {
+    if (!runs_on_gpu(transfer_.engine) || !transfer_.verify) return {};
+    WARPLINE_TRY(comparer_, stream_port::make_gpu_comparer(transfer_.gpu, stream::SeededPayload(transfer_.seed)));
+    return {};
+  }
+
+  Result<void> open(std::uint32_t number, const stream_port::LaneSetup& lanes) {
     stream::ReceiverSettings receiver;
     receiver.ports = {kListen};
     receiver.connections = 2 * transfer_.connections;  // those that end beside those that begin
@@ -62,109 +94,191 @@ class TransferRun {
     WARPLINE_CHECK(draw_secret(receiver.secret));
     stream::SenderSettings sender;
     sender.connections = transfer_.connections;
-    sender.window_bytes = transfer_.ring_bytes;
+    sender.window_bytes = std::min<std::uint64_t>(transfer_.ring_bytes, kWireBytes / transfer_.connections);
     WARPLINE_CHECK(draw_secret(sender.secret));
-    WARPLINE_TRY(receiving_, stream_port::StreamPort::open(port_settings(0, kReceiverAddress, transfer_.mtu),
-                                                           memory::PoolSettings{}, receiver, clock_.now()));
-    WARPLINE_TRY(sending_,
-                 stream_port::SendPort::open(port_settings(1, kSenderAddress, transfer_.mtu), memory::PoolSettings{},
-                                             sender, source_, kReceiverAddress, clock_.now()));
+    WARPLINE_TRY(receiving_,
+                 stream_port::StreamPort::open(receiving_port(number, transfer_.mtu), memory::PoolSettings{}, receiver,
+                                               clock_.now(), std::nullopt, 1, 0, lanes));
+    WARPLINE_TRY(sending_, stream_port::SendPort::open(sending_port(number, transfer_.mtu), memory::PoolSettings{},
+                                                       sender, source_, kReceiverAddress, clock_.now()));
     return {};
   }
 
-  Result<TransferFigures> run(const runtime::LcorePlan& lcores, const std::atomic<bool>& stop) {
-    service::StreamConsumer consumer(2 * transfer_.connections, transfer_.ring_bytes, nullptr,
-                                     transfer_.verify ? &check_ : nullptr);
+  void begin(bool receiver_gives_way, bool sender_gives_way, const std::atomic<bool>& stop_receiver,
+             const std::atomic<bool>& stop_sender) {
+    if (comparer_) {
+      auto compared = std::make_unique<service::ComparedStreams>(2 * transfer_.connections, std::move(comparer_));
+      compared_ = compared.get();
+      application_ = std::move(compared);
+    } else {
+      if (transfer_.verify) check_.emplace(transfer_.seed);
+      application_ = std::make_unique<service::StreamConsumer>(2 * transfer_.connections, transfer_.ring_bytes, nullptr,
+                                                               check_ ? &*check_ : nullptr);
+    }
     const service::SendPlan plan{.peer = {kReceiverAddress, kListen},
                                  .connections = transfer_.connections,
                                  .bytes = transfer_.bytes,
                                  .chunk = transfer_.chunk,
                                  .ahead = 2 * transfer_.ring_bytes};
-    service::StreamWorker receiver(receiving_->queue(), consumer, clock_, stop_receiver_, lcores.workers[0].gives_way);
-    service::SendWorker sender(sending_->queue(), source_, plan, clock_, stop_sender_, lcores.workers[1].gives_way);
-    {
-      runtime::Workers workers(lcores);
-      WARPLINE_CHECK(workers.launch(0, [&] { receiver.run(); }));
-      const Result<void> launched = workers.launch(1, [&] { sender.run(); });
-      const Nanos began = clock_.now();
-      while (launched && !sender.done()) {
-        const double passed = static_cast<double>(clock_.now().value - began.value) / 1e9;
-        if (transfer_.bytes == 0 && passed >= transfer_.seconds) sender.finish();
-        if (stop.load(std::memory_order_relaxed)) stop_sender_.store(true, std::memory_order_relaxed);
-        std::this_thread::sleep_for(kLook);
-      }
-      stop_receiver_.store(true, std::memory_order_relaxed);
-      workers.wait();
-      WARPLINE_CHECK(launched);
-    }
-    TransferFigures figures;
-    if (receiver.last_byte() != 0) {
-      figures.receiving_s = static_cast<double>(receiver.last_byte() - receiver.first_byte()) / 1e9;
-    }
-    figures.sending_s = sender.sending_s();
-    figures.chunks = LatencyTotals::of(sender.chunk_times());
-    const bool interrupted = stop.load(std::memory_order_relaxed);
-    WARPLINE_CHECK(close(figures, interrupted));
-    return figures;
+    receiver_.emplace(receiving_->queue(), *application_, clock_, stop_receiver, receiver_gives_way);
+    sender_.emplace(sending_->queue(), source_, plan, clock_, stop_sender, sender_gives_way);
   }
 
- private:
-  /// Holds what was counted against what was to be sent.
+  [[nodiscard]] service::StreamWorker& receiver() { return *receiver_; }
+  [[nodiscard]] service::SendWorker& sender() { return *sender_; }
+
+  void stop_lane() { receiving_->queue().close(); }
+
+  /// Closes the ports, adds what was counted, and holds it against what was to be sent.
   Result<void> close(TransferFigures& figures, bool interrupted) {
     receiving_->close();
     sending_->close();
     const service::SendTotals sent = service::SendTotals::of(sending_->queue());
     const stream::ReceiverCounters& received = receiving_->queue().receiver().counters();
-    figures.bytes = received.bytes.get();
-    figures.segments = sent.segments;
-    figures.retransmitted = sent.retransmitted;
-    figures.acknowledgements = received.acknowledgements.get();
+    const std::uint64_t bytes = received.bytes.get();
+    figures.bytes += bytes;
+    figures.segments += sent.segments;
+    figures.retransmitted += sent.retransmitted;
+    figures.acknowledgements += received.acknowledgements.get();
     if (const std::uint32_t lost = receiving_->leaked() + sending_->leaked(); lost != 0) {
       return verification_error(fmt::format("{} packet buffers did not come back", lost));
     }
-    if (check_.bad.get() != 0) return verification_error(fmt::format("{} pieces of bytes are wrong", check_.bad.get()));
+    if (receiver_->failure()) return *receiver_->failure();
+    if (compared_ != nullptr && compared_->failure()) return *compared_->failure();
+    if (const std::uint64_t wrong = compared_ != nullptr ? compared_->wrong()
+                                    : check_             ? check_->bad.get()
+                                                         : 0;
+        wrong != 0) {
+      return verification_error(fmt::format("{} bytes or pieces of them are wrong", wrong));
+    }
     if (interrupted) return {};
     if (sent.finished != transfer_.connections) {
       return Error{ErrorKind::peer, fmt::format("{} of {} connections finished", sent.finished, transfer_.connections),
                    fmt::format("{} were reset, {} timed out", sent.reset, sent.timed_out), "run it again"};
     }
     const std::uint64_t wanted = transfer_.bytes == 0 ? sent.bytes_sent : transfer_.connections * transfer_.bytes;
-    if (figures.bytes != wanted) {
-      return verification_error(fmt::format("{} of {} bytes arrived", figures.bytes, wanted));
-    }
-    if (transfer_.verify && check_.checked.get() != wanted) {
-      return verification_error(fmt::format("{} of {} bytes were compared", check_.checked.get(), wanted));
+    if (bytes != wanted) return verification_error(fmt::format("{} of {} bytes arrived", bytes, wanted));
+    const std::uint64_t checked = compared_ != nullptr ? compared_->checked() : check_ ? check_->checked.get() : 0;
+    if (transfer_.verify && checked != wanted) {
+      return verification_error(fmt::format("{} of {} bytes were compared", checked, wanted));
     }
     return {};
   }
 
-  static Error verification_error(std::string what) {
-    return Error{ErrorKind::verification, std::move(what), "receiver and sender do not agree", "report it"};
+ private:
+  const Transfer& transfer_;
+  const transport::NanoClock& clock_;
+  service::SeededSource source_;
+  std::unique_ptr<stream_port::SeededComparer> comparer_;  ///< until begin()
+  std::optional<service::StreamCheck> check_;
+  const service::ComparedStreams* compared_ = nullptr;  ///< `application_`, if it is one
+  std::unique_ptr<service::StreamApplication> application_;
+  std::unique_ptr<stream_port::StreamPort> receiving_;
+  std::unique_ptr<stream_port::SendPort> sending_;
+  std::optional<service::StreamWorker> receiver_;
+  std::optional<service::SendWorker> sender_;
+};
+
+class TransferRun {
+ public:
+  explicit TransferRun(const Transfer& transfer) : transfer_(transfer) {}
+
+  Result<void> open() {
+    WARPLINE_TRY(const stream_port::LaneSetup lanes, lanes_of(transfer_.engine, transfer_.gpu));
+    for (std::uint32_t i = 0; i < transfer_.pairs; ++i) {
+      pairs_.push_back(std::make_unique<TransferPair>(transfer_, clock_));
+      WARPLINE_CHECK(pairs_.back()->prepare());
+    }
+    for (std::uint32_t i = 0; i < transfer_.pairs; ++i) WARPLINE_CHECK(pairs_[i]->open(i, lanes));
+    return {};
+  }
+
+  Result<TransferFigures> run(const runtime::LcorePlan& lcores, const std::atomic<bool>& stop) {
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      pairs_[i]->begin(lcores.workers[2 * i].gives_way, lcores.workers[2 * i + 1].gives_way, stop_receivers_,
+                       stop_senders_);
+    }
+    {
+      runtime::Workers workers(lcores);
+      const Result<void> launched = launch(workers);
+      const Nanos began = clock_.now();
+      while (launched && !std::ranges::all_of(pairs_, [](auto& pair) { return pair->sender().done(); })) {
+        const double passed = static_cast<double>(clock_.now().value - began.value) / 1e9;
+        if (transfer_.bytes == 0 && passed >= transfer_.seconds) {
+          for (auto& pair : pairs_) pair->sender().finish();
+        }
+        if (stop.load(std::memory_order_relaxed)) stop_senders_.store(true, std::memory_order_relaxed);
+        std::this_thread::sleep_for(kLook);
+      }
+      stop_senders_.store(true, std::memory_order_relaxed);
+      stop_receivers_.store(true, std::memory_order_relaxed);
+      workers.wait();
+      WARPLINE_CHECK(launched);
+    }
+    return figures(stop.load(std::memory_order_relaxed));
+  }
+
+ private:
+  Result<void> launch(runtime::Workers& workers) {
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      WARPLINE_CHECK(workers.launch(2 * i, [&pair = *pairs_[i]] { pair.receiver().run(); }));
+      WARPLINE_CHECK(workers.launch(2 * i + 1, [&pair = *pairs_[i]] { pair.sender().run(); }));
+    }
+    return {};
+  }
+
+  Result<TransferFigures> figures(bool interrupted) {
+    TransferFigures figures;
+    Histogram chunks;
+    constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t first_byte = kNever, last_byte = 0, first_syn = kNever, last_acknowledgement = 0;
+    for (auto& pair : pairs_) {
+      if (pair->receiver().last_byte() != 0) first_byte = std::min(first_byte, pair->receiver().first_byte());
+      last_byte = std::max(last_byte, pair->receiver().last_byte());
+      first_syn = std::min(first_syn, pair->sender().first_syn());
+      last_acknowledgement = std::max(last_acknowledgement, pair->sender().last_acknowledgement());
+      chunks.merge(pair->sender().chunk_times());
+    }
+    if (last_byte != 0) figures.receiving_s = static_cast<double>(last_byte - first_byte) / 1e9;
+    if (last_acknowledgement > first_syn) {
+      figures.sending_s = static_cast<double>(last_acknowledgement - first_syn) / 1e9;
+    }
+    figures.chunks = LatencyTotals::of(chunks);
+    // Beside a kernel that stays nothing can be freed.
+    for (auto& pair : pairs_) pair->stop_lane();
+    for (auto& pair : pairs_) WARPLINE_CHECK(pair->close(figures, interrupted));
+    return figures;
   }
 
   const Transfer transfer_;
   transport::NanoClock clock_;
-  service::SeededSource source_;
-  service::StreamCheck check_;
-  std::atomic<bool> stop_sender_{false};
-  std::atomic<bool> stop_receiver_{false};
-  std::unique_ptr<stream_port::StreamPort> receiving_;
-  std::unique_ptr<stream_port::SendPort> sending_;
+  std::atomic<bool> stop_senders_{false};
+  std::atomic<bool> stop_receivers_{false};
+  std::vector<std::unique_ptr<TransferPair>> pairs_;
 };
 
 }  // namespace
 
-std::vector<runtime::WorkerRequest> transfer_workers() {
-  return {{.name = "receive", .queues = "port 0 queue 0"}, {.name = "send", .queues = "port 1 queue 0", .near = 0}};
+std::vector<runtime::WorkerRequest> transfer_workers(std::uint32_t pairs) {
+  std::vector<runtime::WorkerRequest> requests;
+  for (std::uint32_t i = 0; i < pairs; ++i) {
+    const auto receiver = static_cast<int>(requests.size());
+    requests.push_back({.name = fmt::format("receive {}", i), .queues = fmt::format("port {} queue 0", 2 * i)});
+    requests.push_back(
+        {.name = fmt::format("send {}", i), .queues = fmt::format("port {} queue 0", 2 * i + 1), .near = receiver});
+  }
+  return requests;
 }
 
-Bytes transfer_memory() {
+Result<Bytes> transfer_memory(std::uint32_t pairs, std::span<const EngineKind> engines, int gpu) {
   const memory::PoolSettings pool;
-  const auto of = [](unsigned number, const Ipv4Address& address) {
-    return port_settings(number, address, kLargestMtu);
-  };
-  return Bytes{stream_port::StreamPort::memory(of(0, kReceiverAddress), pool).value +
-               stream_port::SendPort::memory(of(1, kSenderAddress), pool).value};
+  std::uint64_t receiving = 0;
+  for (const EngineKind engine : engines) {
+    WARPLINE_TRY(const stream_port::LaneSetup lanes, lanes_of(engine, gpu));
+    receiving =
+        std::max(receiving, stream_port::StreamPort::memory(receiving_port(0, kLargestMtu), pool, 1, lanes).value);
+  }
+  return Bytes{pairs * (receiving + stream_port::SendPort::memory(sending_port(0, kLargestMtu), pool).value)};
 }
 
 Result<TransferFigures> run_transfer(const runtime::LcorePlan& lcores, const Transfer& transfer,

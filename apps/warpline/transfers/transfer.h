@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "warpline/base/kinds.h"
 #include "warpline/base/result.h"
 #include "warpline/base/statistics/run_totals.h"
 #include "warpline/base/units.h"
@@ -12,12 +14,15 @@
 
 namespace warpline::transfers {
 
-/// `Transfer` says which streams go from one port of the software NIC to the port that it is joined to.
+/// `Transfer` says which streams go from ports of the software NIC to the ports that they are joined to.
 struct Transfer {
-  std::uint16_t mtu = 1500;            ///< of both ports
-  std::uint32_t connections = 1;       ///< at once
-  std::uint64_t bytes = 0;             ///< of each connection; 0: as many as go in `seconds`
-  double seconds = 1;                  ///< from the start of both workers on, where `bytes` does not tell the end
+  std::uint32_t pairs = 1;                  ///< of ports, each with a core that receives and one that sends
+  EngineKind engine = EngineKind::inline_;  ///< what takes segments: the receiving core, or a lane on a GPU beside it
+  int gpu = 0;                              ///< CUDA ordinal
+  std::uint16_t mtu = 1500;                 ///< of all ports
+  std::uint32_t connections = 1;            ///< at once, of each pair
+  std::uint64_t bytes = 0;                  ///< of each connection; 0: as many as go in `seconds`
+  double seconds = 1;                       ///< from the start of both workers on, where `bytes` does not tell the end
   std::uint64_t chunk = 0;             ///< bytes of which all are acknowledged before the next are sent; 0: all bytes
   std::uint64_t ring_bytes = 4 << 20;  ///< of each connection at the receiver, and most bytes of it on their way
   bool verify = true;                  ///< the receiver compares every byte with what was sent
@@ -35,14 +40,16 @@ struct TransferFigures {
   std::uint64_t acknowledgements = 0;  ///< that the receiver sent
 };
 
-/// Returns the two workers of a transfer: the first receives, the second sends.
-[[nodiscard]] std::vector<runtime::WorkerRequest> transfer_workers();
-/// Returns the memory of DPDK that a transfer takes: for Eal::start.
-[[nodiscard]] Bytes transfer_memory();
+/// Returns the two workers of each pair, one after the other: the first receives, the second sends.
+[[nodiscard]] std::vector<runtime::WorkerRequest> transfer_workers(std::uint32_t pairs);
+/// Returns the memory of DPDK that a transfer takes by any of these engines: for Eal::start. Errors: environment, if
+/// there is no such GPU.
+[[nodiscard]] Result<Bytes> transfer_memory(std::uint32_t pairs, std::span<const EngineKind> engines, int gpu);
 
-/// Makes two ports, has the second worker of `lcores` send and the first one receive, and closes the ports. The control
-/// thread calls it, after Eal::start; it returns early, with what was done, once `stop` is set. Errors: verification,
-/// if a byte is wrong or missing or a buffer was lost; peer, if a connection did not finish; and those of ports.
+/// Makes the ports, has the second worker of each pair of `lcores` send and the first one receive, and closes them. The
+/// control thread calls it, after Eal::start; it returns early, with what was done, once `stop` is set. Bytes that lie
+/// in a GPU's memory are compared there. Errors: verification, if a byte is wrong or missing or a buffer was lost;
+/// peer, if a connection did not finish; and those of ports and GPUs.
 [[nodiscard]] Result<TransferFigures> run_transfer(const runtime::LcorePlan& lcores, const Transfer& transfer,
                                                    const std::atomic<bool>& stop);
 

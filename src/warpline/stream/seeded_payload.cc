@@ -8,15 +8,14 @@
 
 namespace warpline::stream {
 
-SeededPayload::SeededPayload(std::uint64_t seed) : seed_(mix64(seed)), table_(kPlaces + kPiece) {
+SeededPayload::SeededPayload(std::uint64_t seed) : seed_(mix64(seed)), table_(SeededPlaces::kTable) {
   Random random(seed);
   for (std::uint8_t& byte : table_) byte = static_cast<std::uint8_t>(random.next() >> 56);
 }
 
 std::span<const std::uint8_t> SeededPayload::piece_at(std::uint64_t stream, std::uint64_t offset) const {
-  const std::uint64_t place = mix64(mix64(seed_ ^ stream) ^ offset / kPiece) % kPlaces;
-  const std::uint64_t within = offset % kPiece;
-  return {table_.data() + place + within, kPiece - within};
+  const std::uint64_t within = offset % SeededPlaces::kPiece;
+  return {table_.data() + SeededPlaces::of(seed_, stream, offset) + within, SeededPlaces::kPiece - within};
 }
 
 void SeededPayload::copy(std::uint64_t stream, std::uint64_t offset, std::uint32_t length, std::uint8_t* to,

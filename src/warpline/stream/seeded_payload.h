@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "warpline/packet/checksum.h"
+#include "warpline/stream/seeded_places.h"
 
 namespace warpline::stream {
 
@@ -23,10 +24,11 @@ class SeededPayload {
   [[nodiscard]] std::uint64_t matching(std::uint64_t stream, std::uint64_t offset,
                                        std::span<const std::uint8_t> bytes) const;
 
- private:
-  static constexpr std::uint32_t kPiece = 4096;         ///< bytes from one place of the table
-  static constexpr std::uint32_t kPlaces = 128 * 1024;  ///< of which a hash chooses
+  /// The pieces lie in it, where SeededPlaces says.
+  [[nodiscard]] std::span<const std::uint8_t> table() const { return table_; }
+  [[nodiscard]] std::uint64_t mixed_seed() const { return seed_; }  ///< as SeededPlaces is given it
 
+ private:
   /// Returns what byte `offset` and those behind it in its piece are.
   [[nodiscard]] std::span<const std::uint8_t> piece_at(std::uint64_t stream, std::uint64_t offset) const;
 

@@ -69,16 +69,19 @@ class GpuStreamLane final : public stream::SegmentLane {
     WARPLINE_CHECK(stream_.copy(views_.data(), &parts_.view(), parts_.view_bytes()));
     WARPLINE_CHECK(stream_.wait());
     started_ = true;
-    // A kernel that stays takes bursts from the first on; else each launch is told its own.
-    if (setup_.engine == EngineKind::persistent && !launch_(stream_)) return gave_up();
     return {};
   }
 
+  /// A kernel that stays begins with the first burst, when all that CUDA is to make is made, and takes those that
+  /// follow; else each launch is told its own.
   void submit(std::uint64_t sequence) override {
-    if (setup_.engine == EngineKind::persistent || refused_) return;
+    const bool stays = setup_.engine == EngineKind::persistent;
+    if (refused_ || (stays && sequence != 1)) return;
     if (!bound_) bound_ = gpu::use_gpu(setup_.gpu).ok();
-    launch_.set(1, sequence);
-    launch_.set(2, sequence + 1);
+    if (!stays) {
+      launch_.set(1, sequence);
+      launch_.set(2, sequence + 1);
+    }
     refused_ = !launch_(stream_);
   }
 

@@ -57,7 +57,10 @@ class SendWorker {
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }  ///< any thread
   /// Returns true if nobody said in time where the next hop is; any thread.
   [[nodiscard]] bool unresolved() const { return unresolved_.load(std::memory_order_relaxed); }
-  /// Seconds from the first connection's SYN to the last acknowledgement of bytes so far; any thread.
+  /// When the first connection's SYN left, and bytes were last acknowledged so far: ns of the clock; any thread.
+  [[nodiscard]] std::uint64_t first_syn() const { return first_.get(); }
+  [[nodiscard]] std::uint64_t last_acknowledgement() const { return last_byte_.get(); }  ///< likewise
+  /// Seconds between the two.
   [[nodiscard]] double sending_s() const { return static_cast<double>(last_byte_.get() - first_.get()) / 1e9; }
   /// Nanoseconds from a chunk's offer to its acknowledgement; any thread.
   [[nodiscard]] const Histogram& chunk_times() const { return chunk_times_; }
