@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "warpline/base/device/shared_words.h"
 #include "warpline/base/host_device.h"
 #include "warpline/flow/frame.h"
 #include "warpline/flow/frame_plan.h"
 #include "warpline/flow/frame_window.h"
 #include "warpline/flow/packet_reading.h"
 #include "warpline/flow/placement.h"
-#include "warpline/flow/shared_words.h"
 
 namespace warpline::flow {
 

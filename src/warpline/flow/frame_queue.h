@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "warpline/base/device/shared_words.h"
 #include "warpline/flow/frame.h"
 #include "warpline/flow/frame_core.h"
-#include "warpline/flow/shared_words.h"
 
 namespace warpline::flow {
 

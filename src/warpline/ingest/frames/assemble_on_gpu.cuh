@@ -60,7 +60,7 @@ __device__ inline void consume_handed(const flow::AssemblerView& view, GpuFrameW
       view.queue.freed[freed++ & view.queue.mask] = frame.buffer;
     }
     words.consumed = end;
-    flow::store_release(view.queue.freed_to, freed);
+    store_release(view.queue.freed_to, freed);
   }
   __syncthreads();
 }

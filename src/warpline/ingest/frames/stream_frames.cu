@@ -20,7 +20,7 @@ __global__ void take_in_turn(flow::AssemblerView view, flow::PacketBatch batch, 
   turn->taken = taken < all ? taken : 0;
   if (taken < all) return;
   turn->sequence = sequence + 1;
-  flow::store_release(told, sequence + 1);
+  store_release(told, sequence + 1);
 }
 
 __global__ void flush_frames(flow::AssemblerView view) {

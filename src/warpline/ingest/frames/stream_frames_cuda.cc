@@ -86,7 +86,7 @@ bool StreamFrames::take(const GpuBatch& batch) {
   return launch(next_++);
 }
 
-bool StreamFrames::took(std::uint64_t sequence) const { return flow::load_acquire(told_) > sequence; }
+bool StreamFrames::took(std::uint64_t sequence) const { return load_acquire(told_) > sequence; }
 
 BatchAssembly::State StreamFrames::poll() {
   if (!give_back()) return State::failed;
@@ -96,7 +96,7 @@ BatchAssembly::State StreamFrames::poll() {
   if (launched == gpu::CudaStream::State::failed) return State::failed;
   if (launched == gpu::CudaStream::State::busy) return State::going;
   returned_before_launch_ = returned_;
-  for (std::uint64_t sequence = flow::load_acquire(told_); sequence != next_; ++sequence) {
+  for (std::uint64_t sequence = load_acquire(told_); sequence != next_; ++sequence) {
     if (!launch(sequence)) return State::failed;
   }
   return State::going;

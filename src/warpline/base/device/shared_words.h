@@ -10,10 +10,10 @@
 #include "warpline/base/device/atomic_words.cuh"
 #endif
 
-namespace warpline::flow {
+namespace warpline {
 
-// Words that an assembler and its consumer share: one of them writes, the other reads, and either may be a GPU, so that
-// the scope is the system.
+// Words that two share, such as an assembler and its consumer: one of them writes, the other reads, and either may be a
+// GPU, so that the scope is the system.
 
 /// Returns the word. What its writer wrote before is visible.
 [[nodiscard]] WARPLINE_HD inline std::uint64_t load_acquire(std::uint64_t* word) {
@@ -43,4 +43,4 @@ WARPLINE_HD inline void add_to(std::uint64_t& count, std::uint64_t n) {
 #endif
 }
 
-}  // namespace warpline::flow
+}  // namespace warpline
