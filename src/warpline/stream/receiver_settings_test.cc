@@ -32,6 +32,7 @@ TEST(ReceiverSettingsTest, AreRefusedWhereTheyMakeNoSense) {
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.first_retransmission = Nanos{0}; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.keepalive_interval = Nanos{0}; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.mtu = 575; }));
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.consumers = true; }));  // without a lane
   EXPECT_TRUE(refused([](ReceiverSettings& s) {
     s.address = Ipv6Address{{0xfd}};
     s.mtu = 1279;

@@ -31,11 +31,12 @@ constexpr auto names_of(ConnectionState) {
   return enum_names<ConnectionState>({"open", "finished", "reset", "timed_out"});
 }
 
-/// Tells that a connection has something new: bytes, an end, or itself.
+/// Tells that a connection has something new: bytes, an end, the end of what a consumer does with it, or itself.
 struct StreamEvent {
   ConnectionId connection;                        ///< whose
   ConnectionState state = ConnectionState::open;  ///< how it stands now
   std::uint64_t readable = 0;                     ///< bytes that can be read
+  bool consumed = false;                          ///< its consumer is through with it: StreamReader::finish()
 };
 
 }  // namespace warpline::stream

@@ -63,6 +63,10 @@ Result<void> check(const ReceiverSettings& settings, const LaneShape& shape) {
 
 Result<StreamReceiver> StreamReceiver::create(const ReceiverSettings& settings, Nanos now) {
   WARPLINE_CHECK(check(settings));
+  if (settings.consumers) {
+    return usage_error("cannot have `consumers` beside the receiver's thread", "there is no lane",
+                       "create it with one");
+  }
   WARPLINE_TRY(RingMemory rings,
                RingMemory::create(settings.connections, settings.ring_bytes, settings.populate_rings));
   return StreamReceiver(std::make_unique<ReceiverCore>(settings, std::move(rings), nullptr, now));
@@ -104,6 +108,7 @@ std::uint32_t StreamReceiver::take_back(std::span<void*> tokens) { return core_-
 std::uint64_t StreamReceiver::in_flight() const { return core_->link()->held(); }
 std::optional<Error> StreamReceiver::lane_failure() { return core_->link()->lane().failure(); }
 void StreamReceiver::stop_lane() { core_->link()->stop(); }
+const StreamBoard& StreamReceiver::board() const { return core_->link()->board(); }
 const ReceiverCounters& StreamReceiver::counters() const { return core_->counters(); }
 std::uint32_t StreamReceiver::connections() const { return core_->connections(); }
 

@@ -18,6 +18,7 @@ namespace warpline::stream {
 
 class ReceiverCore;
 class SegmentLane;
+struct StreamBoard;
 
 /// What is known of a connection.
 struct StreamView {
@@ -101,13 +102,18 @@ class StreamReceiver {
   [[nodiscard]] std::optional<StreamEvent> poll();
   /// Returns how a connection stands; none if it is closed.
   [[nodiscard]] std::optional<StreamView> view(ConnectionId connection) const;
-  /// Gives the first `bytes` of what can be read back: their place is free. False if there are not so many.
+  /// Gives the first `bytes` of what can be read back: their place is free. False if there are not so many, or it is
+  /// consumers who do that.
   bool release(ConnectionId connection, std::uint64_t bytes);
   /// Ends a connection, whose name is void from now on. One whose bytes all came is closed in order; any other one is
   /// aborted by a reset, so that the peer does not believe that what it sent was read.
   void close(ConnectionId connection, Nanos now);
   /// Ends a connection by a reset, also one whose bytes all came: for who could not make use of them.
   void abort(ConnectionId connection, Nanos now);
+  /// Returns where consumers find what the lane takes, and say what they have released (ReceiverSettings::consumers).
+  /// They end before the receiver does. A connection that is closed or aborted stays there until its consumer has
+  /// finished it: only then its place is another one's. collect() takes in what consumers say.
+  [[nodiscard]] const StreamBoard& board() const;
 
   [[nodiscard]] const ReceiverCounters& counters() const;  ///< any thread may read them
   [[nodiscard]] std::uint32_t connections() const;         ///< that have a place now

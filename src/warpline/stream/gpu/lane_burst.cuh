@@ -88,8 +88,8 @@ class LaneBurstWork {
     // The bytes are there: that they can be read is said first to consumers on the GPU, then to the host.
     for (std::uint32_t i = threadIdx.x; i < burst_.touched_count; i += blockDim.x) {
       const std::uint32_t index = burst_.touched[i];
-      cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(lane_.committed[index])
-          .store(lane_.connections[index].state.next, cuda::memory_order_relaxed);
+      cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(lane_.board.places[index].reach)
+          .store(LaneView::reach_word(lane_.connections[index].state), cuda::memory_order_relaxed);
     }
     __syncthreads();
     write_records();
@@ -121,7 +121,7 @@ class LaneBurstWork {
     // The bounds are the host's promise; a lane holds to them all the same.
     if (threadIdx.x == 0) {
       const std::uint32_t changes = min(order_.changes, lane_.shape.changes);
-      for (std::uint32_t i = 0; i < changes; ++i) change(slot_.changes[i]);
+      for (std::uint32_t i = 0; i < changes; ++i) carry_out(lane_, slot_.changes[i]);
     }
     __syncthreads();
     const std::uint32_t tells = min(order_.tells, lane_.shape.connections);
@@ -130,18 +130,6 @@ class LaneBurstWork {
       lane_.connections[tell.connection].learn(tell);
     }
     __syncthreads();
-  }
-
-  __device__ void change(const ConnectionChange& change) {
-    LaneConnection& connection = lane_.connections[change.connection];
-    if (connection.known) {
-      places().erase(change.connection, key_of());
-      connection.known = false;
-    }
-    if (!change.add) return;
-    connection.begin(change);
-    lane_.committed[change.connection] = 0;
-    places().insert(change.key, change.connection);
   }
 
   /// A thread a descriptor: a CTA has at least as many as a burst. `right` is the word of checksums_right with its bit.

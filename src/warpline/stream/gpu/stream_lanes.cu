@@ -6,7 +6,9 @@ namespace {
 
 using SharedWord = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
 
-/// One thread: waits for the burst. Returns its ready word, or 0 when the lane is to end.
+constexpr std::uint64_t kNoBurst = ~std::uint64_t{0};
+
+/// One thread: waits for the burst. Returns its ready word, or kNoBurst when the lane is to end.
 __device__ std::uint64_t await_burst(const LaneView& lane, std::uint64_t sequence) {
   // A look costs a way over the bus and back. Who has found nothing for about a millisecond sleeps between looks.
   constexpr unsigned kLooksPerStopLook = 16;
@@ -19,7 +21,7 @@ __device__ std::uint64_t await_burst(const LaneView& lane, std::uint64_t sequenc
     if (looks % kLooksPerStopLook == 0 && SharedWord(lane.stop->value).load(cuda::memory_order_acquire) != 0) {
       // What was made ready before the lane was told to stop shows by now.
       const std::uint64_t last = ready.load(cuda::memory_order_acquire);
-      return last >> 32 == (sequence & 0xffff'ffff) ? last : 0;
+      return last >> 32 == (sequence & 0xffff'ffff) ? last : kNoBurst;
     }
     if (looks > kLooksAwake) __nanosleep(kNapNanos);
   }
@@ -35,7 +37,7 @@ __global__ void __launch_bounds__(kLaneThreads, 2)
   for (std::uint64_t sequence = first; sequence != end; ++sequence) {
     if (threadIdx.x == 0) word = await_burst(lane, sequence);
     __syncthreads();
-    if (word == 0) return;
+    if (word == kNoBurst) return;
     const auto count = min(static_cast<std::uint32_t>(word), lane.shape.burst);
     LaneBurstWork(lane, burst, sequence, count).take();
     if (threadIdx.x == 0) {

@@ -73,7 +73,8 @@ std::uint64_t expect_lane_as_host(const LaneShape& shape, std::uint64_t seed, co
   }
   for (std::uint32_t i = 0; i < shape.connections; ++i) {
     SCOPED_TRACE(i);
-    EXPECT_EQ(on_gpu.view().committed[i], on_host.view().committed[i]);
+    EXPECT_EQ(on_gpu.view().board.places[i].reach, on_host.view().board.places[i].reach);
+    EXPECT_EQ(on_gpu.view().board.places[i].name, on_host.view().board.places[i].name);
     expect_same_states(on_gpu.view().connections[i].state, on_host.view().connections[i].state);
   }
   EXPECT_EQ(std::memcmp(on_gpu.rings().data(), on_host.rings().data(), on_host.rings_bytes()), 0);

@@ -25,6 +25,7 @@ struct Connection {
     established,   ///< our SYN arrived; ESTABLISHED and CLOSE-WAIT
     last_ack,      ///< our FIN is on its way, behind the peer's
     over,          ///< reset or timed out, known to the application alone
+    leaving,       ///< known to nobody but a consumer on the board, which may still read it, and its lane
   };
 
   ConnectionKey key;
@@ -37,12 +38,15 @@ struct Connection {
   bool wants_event = false;   ///< it stands in the queue of events
   bool wants_reply = false;   ///< it stands in the queue of replies
   bool wants_probe = false;   ///< the peer is to be asked for a sign of life
+  bool on_board = false;      ///< a consumer may read it
+  bool consumed_all = false;  ///< its consumer is through with it
   std::uint8_t attempts = 0;  ///< retransmissions of our SYN or FIN so far
   std::uint8_t probes = 0;    ///< questions for a sign of life since the last one
   std::uint32_t generation = 0;
   std::uint32_t initial = 0;      ///< the sequence number of our SYN
   std::uint32_t next_free = 0;    ///< place in the list of free ones
   std::uint64_t consumed = 0;     ///< bytes that the application has released
+  std::uint64_t released = 0;     ///< bytes that a consumer has released, also some that are not known of here yet
   std::uint64_t urgent_end = 0;   ///< behind the last byte that the peer called urgent
   std::uint64_t announced = 0;    ///< the window's end as the peer last heard of it
   std::uint64_t again_until = 0;  ///< number of its last frame that a lane is to take once more; see LaneLink

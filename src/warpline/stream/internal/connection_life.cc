@@ -39,7 +39,7 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingM
       timestamp_base_(static_cast<std::uint32_t>(secret_word(settings, 1))),
       cookies_until_{now.value - 1},
       resets_since_(now) {
-  if (lane) link_.emplace(std::move(lane));
+  if (lane) link_.emplace(std::move(lane), settings.consumers);
   rings_ = link_ ? link_->rings() : ring_memory_->ring(0);
   while (settings_.ring_bytes >> scale_ > 0xffff) ++scale_;
 }
@@ -65,7 +65,10 @@ std::optional<StreamEvent> ReceiverCore::poll() {
     Connection& connection = table_[index];
     connection.wants_event = false;
     if (connection.phase != Phase::established && connection.phase != Phase::over) continue;
-    return StreamEvent{{index, connection.generation}, connection.state, connection.receive.next - connection.consumed};
+    return StreamEvent{{index, connection.generation},
+                       connection.state,
+                       connection.receive.next - connection.consumed,
+                       connection.consumed_all};
   }
   return std::nullopt;
 }
@@ -84,27 +87,32 @@ std::optional<StreamView> ReceiverCore::view(ConnectionId id) const {
 
 bool ReceiverCore::release(ConnectionId id, std::uint64_t bytes) {
   Connection* const connection = named(id);
-  if (connection == nullptr || bytes > connection->receive.next - connection->consumed) return false;
-  connection->consumed += bytes;
-  ReceiveState& state = connection->receive;
-  state.window_end = connection->consumed + settings_.ring_bytes;
-  tell_lane(*connection);
-  if (connection->phase != Phase::established || state.end_reached) return true;
+  if (connection == nullptr || connection->on_board) return false;
+  if (bytes > connection->receive.next - connection->consumed) return false;
+  consume(*connection, bytes);
+  return true;
+}
+
+void ReceiverCore::consume(Connection& connection, std::uint64_t bytes) {
+  connection.consumed += bytes;
+  ReceiveState& state = connection.receive;
+  state.window_end = connection.consumed + settings_.ring_bytes;
+  tell_lane(connection);
+  if (connection.phase != Phase::established || state.end_reached) return;
   // The peer is told when that at least doubles what it may send, and is worth a segment (RFC 9293, 3.8.6.2.2).
-  const std::uint64_t left = connection->announced - std::min(connection->announced, state.next);
+  const std::uint64_t left = connection.announced - std::min(connection.announced, state.next);
   const std::uint64_t free = state.window_end - state.next;
   const std::uint64_t segment = std::min<std::uint64_t>(settings_.ring_bytes / 2, settings_.mtu);
-  if (left < settings_.ring_bytes / 2 && free >= 2 * left && free - left >= segment) want_reply(*connection);
+  if (left < settings_.ring_bytes / 2 && free >= 2 * left && free - left >= segment) want_reply(connection);
   // All that the peer had for now is read: it may wait for nothing but the acknowledgement.
-  if (state.pushed && connection->consumed == state.next && state.acknowledged != state.next) want_reply(*connection);
-  return true;
+  if (state.pushed && connection.consumed == state.next && state.acknowledged != state.next) want_reply(connection);
 }
 
 void ReceiverCore::close(ConnectionId id, Nanos now) {
   Connection* const connection = named(id);
   if (connection == nullptr) return;
   if (connection->phase == Phase::over) {
-    table_.release(*connection);
+    vacate(*connection);
     return;
   }
   if (!connection->receive.end_reached) return abort(id, now);
@@ -121,11 +129,14 @@ void ReceiverCore::abort(ConnectionId id, Nanos now) {
   Connection* const connection = named(id);
   if (connection == nullptr) return;
   if (connection->phase == Phase::over) {
-    table_.release(*connection);
+    vacate(*connection);
     return;
   }
   reset_peer(*connection, now);
-  if (!connection->receive.end_reached) counters_.aborted.add(1);
+  if (!connection->receive.end_reached) {
+    counters_.aborted.add(1);
+    connection->state = ConnectionState::reset;
+  }
   remove(*connection);
 }
 
@@ -201,7 +212,17 @@ void ReceiverCore::remove(Connection& connection) {
   if (connection.phase == Phase::syn_received) --half_open_;
   change_lane(connection);
   table_.unlink(connection);
-  table_.release(connection);
+  vacate(connection);
+}
+
+/// The place of a connection that is no longer linked is free, unless a consumer may still read it: then it is when the
+/// consumer is through and the lane has taken the name from the board (see let_go()).
+void ReceiverCore::vacate(Connection& connection) {
+  if (connection.on_board) {
+    connection.phase = Phase::leaving;
+  } else {
+    table_.release(connection);
+  }
 }
 
 }  // namespace warpline::stream

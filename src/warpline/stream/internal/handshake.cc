@@ -135,6 +135,7 @@ void ReceiverCore::establish(Connection& connection, Nanos now) {
   connection.receive.oldest_acknowledgement = connection.initial + 1;
   connection.receive.newest_acknowledgement = connection.initial + 1;
   counters_.opened.add(1);
+  connection.on_board = settings_.consumers;
   change_lane(connection);
   arm(connection, next_due(connection));
   want_event(connection);

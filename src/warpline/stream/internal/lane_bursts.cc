@@ -19,6 +19,8 @@ void ReceiverCore::submit_burst(Nanos now) {
         change = {.connection = index,
                   .generation = connection.generation,
                   .add = is_the_lanes(connection),
+                  .clear = !connection.on_board || connection.consumed_all,
+                  .state = connection.state,
                   .timestamps = state.timestamps,
                   .initial = state.initial,
                   .acknowledgement = state.newest_acknowledgement,
@@ -43,11 +45,15 @@ bool ReceiverCore::collect(OtherFrames* others, Nanos now) {
     any = true;
   }
   if (any) acknowledge_touched(now);
+  if (settings_.consumers) take_releases();
   return any;
 }
 
 /// What became of segments first, then the frames that are the host's: a reset behind bytes finds them there.
 void ReceiverCore::take_burst(const LaneLink::DoneBurst& burst, OtherFrames* others, Nanos now) {
+  if (settings_.consumers) {
+    for (std::uint32_t i = 0; i < burst.slot.order->changes; ++i) let_go(burst.slot.changes[i]);
+  }
   const BurstResult& result = *burst.slot.result;
   for (std::size_t i = 0; i < kDispositions; ++i) {
     if (result.dispositions[i] != 0) counters_.dispositions[i].add(result.dispositions[i]);
@@ -88,6 +94,43 @@ void ReceiverCore::take_record(const ConnectionRecord& record, Nanos taken_at, N
   std::copy(std::begin(lanes.recent), std::end(lanes.recent), std::begin(state.recent));
   std::memcpy(static_cast<void*>(&state.ranges), &lanes.ranges, ReceivedRanges::bytes(lanes.ranges.count()));
   note(connection, record.notes, before, taken_at, now);
+  if (connection.released > connection.consumed) apply_release(connection);
+}
+
+/// What consumers have said since the last time.
+void ReceiverCore::take_releases() {
+  link_->board().take([this](std::uint32_t place, ReleaseWord word) {
+    Connection& connection = table_[place];
+    if (connection.on_board && word.is_of(connection.generation)) take_release(connection, word);
+  });
+}
+
+void ReceiverCore::take_release(Connection& connection, ReleaseWord word) {
+  // No consumer has seen more bytes than a ring has: a word that says so is none.
+  const std::uint64_t more = word.since(connection.released);
+  if (more > settings_.ring_bytes) return;
+  connection.released += more;
+  apply_release(connection);
+  if (!word.finished() || connection.consumed_all) return;
+  connection.consumed_all = true;
+  want_event(connection);
+  if (!is_the_lanes(connection)) change_lane(connection);  // its name goes from the board
+}
+
+/// Consumers learn of bytes from the lane, before they are known of here: no byte is given back that is not.
+void ReceiverCore::apply_release(Connection& connection) {
+  const std::uint64_t to = std::min(connection.released, connection.receive.next);
+  if (to > connection.consumed) consume(connection, to - connection.consumed);
+}
+
+/// The lane has carried out that change. If it took the connection's name from the board, the place is a new one's.
+void ReceiverCore::let_go(const ConnectionChange& change) {
+  Connection& connection = table_[change.connection];
+  const bool gone = !change.add && change.clear && connection.on_board && connection.generation == change.generation;
+  if (!gone) return;
+  connection.on_board = false;
+  store_release(&link_->board().released[change.connection], 0);
+  if (connection.phase == Phase::leaving) table_.release(connection);
 }
 
 void ReceiverCore::take_left(const LaneLink::DoneBurst& burst, std::uint32_t i, OtherFrames* others, Nanos now) {

@@ -12,6 +12,7 @@
 #include "warpline/stream/internal/key_places.h"
 #include "warpline/stream/internal/take_segment.h"
 #include "warpline/stream/lanes/lane_shape.h"
+#include "warpline/stream/lanes/stream_board.h"
 
 namespace warpline::stream {
 
@@ -31,9 +32,11 @@ namespace warpline::stream {
 struct ConnectionChange {
   std::uint32_t connection = 0;
   std::uint32_t generation = 0;
-  bool add = false;                   ///< else remove; what follows is for those that are added
-  bool timestamps = false;            ///< as in ReceiveState, which is otherwise as when it was made
-  std::uint32_t initial = 0;          ///< likewise, as are the following
+  bool add = false;                               ///< else remove
+  bool clear = false;                             ///< of one that is removed: its place on the board is nobody's
+  ConnectionState state = ConnectionState::open;  ///< of one that is removed: how it ended
+  bool timestamps = false;    ///< as in ReceiveState, which is otherwise as when it was made, of one that is added
+  std::uint32_t initial = 0;  ///< likewise, as are the following
   std::uint32_t acknowledgement = 0;  ///< the only one that is believed
   std::uint32_t timestamp = 0;
   std::uint64_t window_end = 0;
@@ -189,11 +192,37 @@ struct LaneView {
   // In memory of the GPU.
   LaneConnection* connections;
   std::uint32_t* places;
-  CopyPiece* pieces;         ///< kMostPieces for each descriptor of a burst
-  Segment* segments;         ///< the burst's descriptors
-  std::uint64_t* committed;  ///< of each connection: how many bytes of its stream can be read
-  std::uint8_t* rings;       ///< of connection i from 2 * ring_bytes * i on, each mapped twice
+  CopyPiece* pieces;    ///< kMostPieces for each descriptor of a burst
+  Segment* segments;    ///< the burst's descriptors
+  std::uint8_t* rings;  ///< of connection i from 2 * ring_bytes * i on, each mapped twice
+  StreamBoard board;    ///< what consumers see; of it the words that they write are in pinned memory
+
+  /// Returns what the board says of a connection whose stream has come so far.
+  [[nodiscard]] static WARPLINE_HD std::uint64_t reach_word(const ReceiveState& state) {
+    return StreamPlace::word_of(state.next, state.end_reached ? ConnectionState::finished : ConnectionState::open);
+  }
 };
+
+/// Carries out what the host ordered of a connection. One thread.
+WARPLINE_HD inline void carry_out(const LaneView& lane, const ConnectionChange& change) {
+  KeyPlaces places(lane.places, lane.place_mask, lane.secret);
+  LaneConnection& connection = lane.connections[change.connection];
+  if (connection.known) {
+    places.erase(change.connection,
+                 [&lane](std::uint32_t index) -> const ConnectionKey& { return lane.connections[index].key; });
+    connection.known = false;
+  }
+  StreamPlace& place = lane.board.places[change.connection];
+  if (change.add) {
+    connection.begin(change);
+    place.begin(change.generation);
+    places.insert(change.key, change.connection);
+  } else if (change.clear) {
+    place.clear();
+  } else {
+    place.end(change.state);
+  }
+}
 
 /// A frame in pieces is cut where its descriptors are, and where gaps are.
 inline constexpr std::uint32_t kMostPieces = Acceptance::kMaxPieces + 1;
@@ -217,11 +246,11 @@ class LaneLayout {
     places_ = place(places_of(shape) * sizeof(std::uint32_t));
     pieces_ = place(std::size_t{shape.burst} * kMostPieces * sizeof(CopyPiece));
     segments_ = place(shape.burst * sizeof(Segment));
-    committed_ = place(shape.connections * sizeof(std::uint64_t));
+    board_ = place(shape.connections * sizeof(StreamPlace));
     own_ = end;
   }
 
-  [[nodiscard]] std::size_t shared_bytes() const { return words() + SlotLayout(shape_).total(); }
+  [[nodiscard]] std::size_t shared_bytes() const { return board_words() + board_words_bytes(); }
   [[nodiscard]] std::size_t own_bytes() const { return own_; }
   [[nodiscard]] std::size_t places_begin() const { return places_; }  ///< in the lane's own memory
 
@@ -229,6 +258,8 @@ class LaneLayout {
   [[nodiscard]] LaneView view(std::byte* shared, std::byte* own, std::uint8_t* rings, const MacAddress& mac,
                               std::uint64_t secret) const {
     auto* const word = reinterpret_cast<LaneWord*>(shared);
+    auto* const board_word = reinterpret_cast<LaneWord*>(shared + board_words());
+    auto* const released = reinterpret_cast<std::uint64_t*>(board_word + 1);
     return {.shape = shape_,
             .mac = mac,
             .secret = secret,
@@ -241,15 +272,27 @@ class LaneLayout {
             .places = reinterpret_cast<std::uint32_t*>(own + places_),
             .pieces = reinterpret_cast<CopyPiece*>(own + pieces_),
             .segments = reinterpret_cast<Segment*>(own + segments_),
-            .committed = reinterpret_cast<std::uint64_t*>(own + committed_),
-            .rings = rings};
+            .rings = rings,
+            .board = {.count = shape_.connections,
+                      .ring_bytes = shape_.ring_bytes,
+                      .rings = rings,
+                      .places = reinterpret_cast<StreamPlace*>(own + board_),
+                      .released = released,
+                      .groups = released + shape_.connections,
+                      .changed = &board_word->value}};
   }
 
  private:
   [[nodiscard]] std::size_t words() const { return (1 + 2 * std::size_t{shape_.slots}) * sizeof(LaneWord); }
+  /// Behind the slots: the word that something has changed, alone on its line, then those of places and groups.
+  [[nodiscard]] std::size_t board_words() const { return words() + SlotLayout(shape_).total(); }
+  [[nodiscard]] std::size_t board_words_bytes() const {
+    const std::size_t places = shape_.connections;
+    return sizeof(LaneWord) + (places + StreamBoard::groups_of(shape_.connections)) * sizeof(std::uint64_t);
+  }
 
   LaneShape shape_;
-  std::size_t connections_, places_, pieces_, segments_, committed_, own_;
+  std::size_t connections_, places_, pieces_, segments_, board_, own_;
 };
 
 }  // namespace warpline::stream

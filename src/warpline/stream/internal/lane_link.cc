@@ -7,10 +7,11 @@
 
 namespace warpline::stream {
 
-LaneLink::LaneLink(std::unique_ptr<SegmentLane> lane)
+LaneLink::LaneLink(std::unique_ptr<SegmentLane> lane, bool prompt)
     : lane_(std::move(lane)),
       shape_(lane_->view().shape),
       layout_(shape_),
+      prompt_(prompt),
       tokens_(std::size_t{shape_.slots} * shape_.burst),
       counts_(shape_.slots),
       again_ends_(shape_.slots),

@@ -18,10 +18,12 @@ namespace warpline::stream {
 /// all memory when it is made; one thread.
 class LaneLink {
  public:
-  explicit LaneLink(std::unique_ptr<SegmentLane> lane);
+  /// `prompt`: changes leave also while there are no frames.
+  LaneLink(std::unique_ptr<SegmentLane> lane, bool prompt);
 
   [[nodiscard]] SegmentLane& lane() { return *lane_; }
   [[nodiscard]] std::uint8_t* rings() const { return lane_->view().rings; }  ///< as LaneView has them
+  [[nodiscard]] const StreamBoard& board() const { return lane_->view().board; }
 
   /// Returns how many descriptors the burst in hand still takes; 0 until a burst comes back, if all are in flight.
   [[nodiscard]] std::uint32_t room() const;
@@ -37,11 +39,11 @@ class LaneLink {
   /// The lane is to learn by the next burst how the connection stands, or how far its window reaches.
   void want_change(std::uint32_t connection) { want(connection, kChange, changes_); }
   void want_tell(std::uint32_t connection) { want(connection, kTell, tells_); }
-  /// Submits the burst in hand, if it has frames and there is a slot for it. `fill_change(index, change)` and
+  /// Submits the burst in hand, if it has what is to leave and there is a slot for it. `fill_change(index, change)` and
   /// `fill_tell(index, tell)` write what the lane is to learn; the latter returns false if there is nothing.
   template <typename FillChange, typename FillTell>
   void submit(Nanos now, const FillChange& fill_change, const FillTell& fill_tell) {
-    if (count_ == 0) return;
+    if (count_ == 0 && (!prompt_ || changes_.empty() || !has_slot())) return;
     const BurstSlot slot = slot_of(next_);
     *slot.order = {now, 0, 0};
     while (!changes_.empty()) fill_change(take(changes_, kChange), slot.changes[slot.order->changes++]);
@@ -108,6 +110,7 @@ class LaneLink {
   std::unique_ptr<SegmentLane> lane_;
   LaneShape shape_;
   SlotLayout layout_;
+  bool prompt_;
   std::uint64_t next_ = 1;                 ///< sequence of the burst in hand
   std::uint64_t oldest_ = 1;               ///< sequence of the oldest burst in flight; `next_` if there is none
   std::uint32_t count_ = 0;                ///< descriptors in hand

@@ -73,6 +73,10 @@ class ReceiverCore {
   void take_burst(const LaneLink::DoneBurst& burst, OtherFrames* others, Nanos now);
   void take_record(const ConnectionRecord& record, Nanos taken_at, Nanos now);
   void take_left(const LaneLink::DoneBurst& burst, std::uint32_t i, OtherFrames* others, Nanos now);
+  void take_releases();
+  void take_release(Connection& connection, ReleaseWord word);
+  void apply_release(Connection& connection);
+  void let_go(const ConnectionChange& change);
   [[nodiscard]] bool is_the_lanes(const Connection& connection) const {
     return link_ && connection.phase == Phase::established;
   }
@@ -107,8 +111,10 @@ class ReceiverCore {
   [[nodiscard]] Nanos next_due(const Connection& connection) const;
   void arm(Connection& connection, Nanos at);
   void do_what_is_due(Connection& connection, Nanos now);
+  void consume(Connection& connection, std::uint64_t bytes);
   void end_by(Connection& connection, ConnectionState state);
   void remove(Connection& connection);
+  void vacate(Connection& connection);
 
   // replies.cc
   void want_reply(Connection& connection);

@@ -187,7 +187,9 @@ std::uint32_t ReceiverCore::next_reply(std::span<std::uint8_t> out, Nanos now) {
   while (!replies_.empty()) {
     Connection& connection = table_[replies_.pop()];
     connection.wants_reply = false;
-    if (connection.phase == Phase::free || connection.phase == Phase::over) continue;
+    const bool silent =
+        connection.phase == Phase::free || connection.phase == Phase::over || connection.phase == Phase::leaving;
+    if (silent) continue;
     return packet::emit(frame_of(connection, now), out, 0, {});
   }
   return 0;

@@ -2,7 +2,6 @@
 #include "warpline/stream/lanes/host_lane.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "warpline/packet/frame_bytes.h"
@@ -29,24 +28,12 @@ void HostLane::take(std::uint64_t sequence, std::uint32_t count) {
 
 void HostLane::carry_out_orders(const BurstSlot& slot) {
   const std::uint32_t changes = std::min(slot.order->changes, view_.shape.changes);
-  for (std::uint32_t i = 0; i < changes; ++i) change(slot.changes[i]);
+  for (std::uint32_t i = 0; i < changes; ++i) carry_out(view_, slot.changes[i]);
   const std::uint32_t tells = std::min(slot.order->tells, view_.shape.connections);
   for (std::uint32_t i = 0; i < tells; ++i) {
     const WindowTell& tell = slot.tells[i];
     view_.connections[tell.connection].learn(tell);
   }
-}
-
-void HostLane::change(const ConnectionChange& change) {
-  LaneConnection& connection = view_.connections[change.connection];
-  if (connection.known) {
-    places().erase(change.connection, key_of());
-    connection.known = false;
-  }
-  if (!change.add) return;
-  connection.begin(change);
-  view_.committed[change.connection] = 0;
-  places().insert(change.key, change.connection);
 }
 
 bool HostLane::is_for_us(FrameRef frame) const {
@@ -96,7 +83,7 @@ void HostLane::write_records(const BurstSlot& slot) {
     LaneConnection& connection = view_.connections[touched_[i]];
     ReceiveState& state = connection.state;
     // The bytes are there: consumers that look at this word read them behind it.
-    std::atomic_ref(view_.committed[touched_[i]]).store(state.next, std::memory_order_release);
+    store_release(&view_.board.places[touched_[i]].reach, LaneView::reach_word(state));
     ConnectionRecord& record = slot.records[i];
     record.connection = touched_[i];
     record.generation = connection.generation;

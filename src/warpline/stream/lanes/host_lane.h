@@ -25,7 +25,6 @@ class HostLane {
   [[nodiscard]] KeyPlaces places() const { return {view_.places, view_.place_mask, view_.secret}; }
   [[nodiscard]] bool is_for_us(FrameRef frame) const;
   void carry_out_orders(const BurstSlot& slot);
-  void change(const ConnectionChange& change);
   /// Returns the outcome of the frame whose first descriptor is that one.
   [[nodiscard]] std::uint8_t take_frame(const BurstSlot& slot, std::uint32_t i);
   [[nodiscard]] Disposition take_bytes(const BurstSlot& slot, LaneConnection& connection, FrameRef frame,

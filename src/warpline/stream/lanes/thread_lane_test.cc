@@ -5,99 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <list>
 #include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "warpline/stream/stream_receiver.h"
-#include "warpline/stream/stream_receiver_testing.h"
+#include "warpline/stream/lanes/lane_peer_testing.h"
 
 namespace warpline::stream::testing {
 namespace {
-
-using LentFrame = std::vector<std::uint8_t>;
-
-ReceiverSettings lane_settings() {
-  ReceiverSettings settings;
-  settings.mac = kOurMac;
-  settings.address = Ipv4Address{{10, 0, 0, 1}};
-  settings.ports = {kPort};
-  settings.connections = 4;
-  settings.ring_bytes = 64 << 10;
-  settings.secret[0] = 1;
-  return settings;
-}
-
-/// A peer that writes segments of a connection without options.
-class LanePeerFrames {
- public:
-  [[nodiscard]] LentFrame make(std::uint32_t sequence, std::uint32_t acknowledgement, std::uint8_t flags,
-                               std::uint32_t length) const {
-    packet::TcpFrame frame;
-    frame.destination_mac = kOurMac;
-    frame.source_mac = kPeerMac;
-    frame.source = Ipv4Address{{10, 0, 0, 2}};
-    frame.destination = Ipv4Address{{10, 0, 0, 1}};
-    frame.tcp.source_port = 40'000;
-    frame.tcp.destination_port = kPort;
-    frame.tcp.sequence = sequence;
-    frame.tcp.acknowledgement = acknowledgement;
-    frame.tcp.flags = flags;
-    const std::uint32_t headers = packet::tcp_headers_length(frame);
-    LentFrame bytes(headers + length);
-    for (std::uint32_t i = 0; i < length; ++i) bytes[headers + i] = pattern_at(sequence - 1 + i);
-    packet::ChecksumSum sum;
-    sum.add(bytes.data() + headers, length);
-    static_cast<void>(packet::emit(frame, bytes, length, sum));
-    return bytes;
-  }
-};
-
-/// Frames that are lent to a receiver.
-class Lender : public OtherFrames {
- public:
-  explicit Lender(StreamReceiver& receiver) : receiver_(receiver) {}
-
-  void give(LentFrame frame) {
-    LentFrame& bytes = lent_.emplace_back(std::move(frame));
-    Segment segment{bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0, Verdict::forward};
-    receiver_.give(frame_at(&segment), false, &bytes);
-  }
-  /// Waits until nothing is in flight any more.
-  void settle(Nanos now) {
-    receiver_.end_burst(now);
-    while (receiver_.in_flight() != 0) {
-      receiver_.end_burst(now);
-      if (!receiver_.collect(this, now)) std::this_thread::yield();
-    }
-    std::array<void*, 3> tokens;
-    while (const std::uint32_t count = receiver_.take_back(tokens)) {
-      for (std::uint32_t i = 0; i < count; ++i) drop(tokens[i]);
-    }
-  }
-  [[nodiscard]] bool take(FrameRef frame, void* token) override {
-    if (frame.length != kOdd) return false;
-    drop(token);
-    ++taken;
-    return true;
-  }
-  [[nodiscard]] std::size_t lent() const { return lent_.size(); }
-
-  static constexpr std::uint32_t kOdd = 60;  ///< bytes of a frame that is none for the receiver
-  int taken = 0;
-
- private:
-  void drop(void* token) {
-    const std::size_t before = lent_.size();
-    std::erase_if(lent_, [token](const LentFrame& frame) { return &frame == token; });
-    EXPECT_EQ(lent_.size() + 1, before);
-  }
-
-  StreamReceiver& receiver_;
-  std::list<LentFrame> lent_;
-};
 
 TEST(ThreadLane, ReceivesAConnection) {
   const ReceiverSettings settings = lane_settings();
