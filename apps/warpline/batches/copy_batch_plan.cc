@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/table_rows.h"
 #include "warpline/ingest/batch_slots.h"
 #include "warpline/ingest/ingest_settings.h"
 
@@ -108,17 +109,6 @@ std::vector<std::string> arguments_of(const config::BenchConfig& bench, const Co
   return arguments;
 }
 
-/// Returns what of `all` is asked for; nothing asked for: all. A usage error names what there is.
-template <typename T>
-Result<std::vector<T>> chosen(std::string_view option, std::span<const T> all, const std::vector<T>& wanted) {
-  for (const T& one : wanted) {
-    if (std::ranges::find(all, one) != all.end()) continue;
-    return usage_error(fmt::format("--{}: cannot use {}", option, one), "copy-batch has no such row or column",
-                       fmt::format("there are {}", fmt::join(all, ", ")));
-  }
-  return wanted.empty() ? std::vector<T>(all.begin(), all.end()) : wanted;
-}
-
 Result<void> refuse_what_others_have(const config::BenchConfig& bench) {
   if (bench.rows.empty() && bench.only.empty() && bench.ways.empty() && bench.packets == 0 && !bench.keep_disturbed) {
     return {};
@@ -141,14 +131,15 @@ Result<std::vector<EngineKind>> engines_of(bool with_gpu, std::optional<EngineKi
 
 Result<CopyBatchPlan> plan_copy_batch(const config::BenchConfig& bench, bool with_gpu,
                                       std::optional<EngineKind> engine) {
+  constexpr const char* kNoSuch = "copy-batch has no such row or column";
   WARPLINE_CHECK(refuse_what_others_have(bench));
   WARPLINE_TRY(const auto engines, engines_of(with_gpu, engine));
-  WARPLINE_TRY(const auto sizes, chosen<std::uint16_t>("size", kSizes, bench.sizes));
+  WARPLINE_TRY(const auto sizes, config::rows_of<std::uint16_t>("size", kSizes, bench.sizes, kNoSuch));
   const std::vector<std::string> known(std::begin(kBatches), std::end(kBatches));
-  WARPLINE_TRY(const auto batches, chosen<std::string>("batch", known, bench.batches));
+  WARPLINE_TRY(const auto batches, config::rows_of<std::string>("batch", known, bench.batches, kNoSuch));
   std::vector<std::string> names;
   for (const IngestPath path : kPaths) names.emplace_back(name(path));
-  WARPLINE_TRY(const auto paths, chosen<std::string>("path", names, bench.paths));
+  WARPLINE_TRY(const auto paths, config::rows_of<std::string>("path", names, bench.paths, kNoSuch));
 
   CopyBatchPlan plan;
   for (const std::uint16_t size : sizes) {

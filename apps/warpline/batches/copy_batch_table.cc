@@ -157,15 +157,4 @@ std::string CopyBatchTable::to_markdown() const {
   return text;
 }
 
-int CopyBatchTable::exit_code() const {
-  int code = 0;
-  for (const auto& row : samples) {
-    for (const CopyBatchSamples& cell : row) {
-      if (cell.code == static_cast<int>(ErrorKind::verification)) return cell.code;
-      if (code == 0) code = cell.code;
-    }
-  }
-  return code;
-}
-
 }  // namespace warpline::batches

@@ -34,8 +34,7 @@ struct CopyBatchTable {
   /// {name, title, rows [{size, batch, offered_mpps, columns {NAME: cell}, published {NAME: taken}}], source, notes}.
   [[nodiscard]] nlohmann::ordered_json to_json() const;
   [[nodiscard]] std::string to_markdown() const;
-  /// Returns the program's exit code: 0, or that of the first run that failed, wrong bytes before all else.
-  [[nodiscard]] int exit_code() const;
+  [[nodiscard]] int exit_code() const { return bench::exit_code_of(samples); }
 };
 
 /// Runs each cell once a round, all of them in a random order that `bench.seed` decides; every packet is verified in

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "config/table_rows.h"
+
 namespace warpline::bench {
 namespace {
 
@@ -123,12 +125,7 @@ Result<void> choose_rows(BenchPlan& plan, const std::vector<std::uint16_t>& want
   const auto key = [&](const BenchRow& row) -> std::uint32_t { return by_size ? row.size : row.burst; };
   std::set<std::uint32_t> known;
   for (const BenchRow& row : plan.rows) known.insert(key(row));
-  for (const std::uint32_t row : wanted) {
-    if (!known.contains(row)) {
-      return usage_error(fmt::format("--rows: cannot use {}", row), fmt::format("{} has no such row", plan.name),
-                         fmt::format("there are {}", fmt::join(known, ", ")));
-    }
-  }
+  WARPLINE_CHECK(config::refuse_unknown("rows", known, wanted, fmt::format("{} has no such row", plan.name)));
   std::erase_if(plan.rows, [&](const BenchRow& row) { return std::ranges::find(wanted, key(row)) == wanted.end(); });
   return {};
 }

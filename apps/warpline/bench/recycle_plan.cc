@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "config/table_rows.h"
 #include "warpline/memory/recycle_setup.h"
 
 namespace warpline::bench {
@@ -38,18 +39,10 @@ class Planner {
   }
 
   Result<RecycleBenchPlan> finish() && {
-    for (const std::string& factor : only_) {
-      if (std::ranges::find(factors_, factor) != factors_.end()) continue;
-      return usage_error(fmt::format("--only: cannot use \"{}\"", factor), "recycle has no such factor",
-                         fmt::format("there are {}", fmt::join(factors_, ", ")));
-    }
-    for (const std::string& way : ways_) {
-      std::vector<std::string_view> known;
-      for (const memory::RecycleWay one : kRecycleWays) known.push_back(name(one));
-      if (std::ranges::find(known, way) != known.end()) continue;
-      return usage_error(fmt::format("--ways: cannot use \"{}\"", way), "there is no such way",
-                         fmt::format("there are {}", fmt::join(known, ", ")));
-    }
+    WARPLINE_CHECK(config::refuse_unknown("only", factors_, only_, "recycle has no such factor"));
+    std::vector<std::string_view> ways;
+    for (const memory::RecycleWay way : kRecycleWays) ways.push_back(name(way));
+    WARPLINE_CHECK(config::refuse_unknown("ways", ways, ways_, "there is no such way"));
     return std::move(plan_);
   }
 

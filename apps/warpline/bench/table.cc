@@ -101,15 +101,4 @@ BenchTable run_bench_plan(BenchPlan plan, const config::BenchConfig& bench, cons
   return table;
 }
 
-int BenchTable::exit_code() const {
-  int code = 0;
-  for (const auto& row : samples) {
-    for (const BenchSamples& cell : row) {
-      if (cell.code == static_cast<int>(ErrorKind::verification)) return cell.code;
-      if (code == 0) code = cell.code;
-    }
-  }
-  return code;
-}
-
 }  // namespace warpline::bench

@@ -29,6 +29,20 @@ struct BenchSamples {
   [[nodiscard]] bool failed() const { return !failure.empty(); }
 };
 
+/// Returns the program's exit code for cells whose `code` is that of their first run that failed: 0, or that of the
+/// first that failed, wrong bytes before all else.
+template <typename Samples>
+[[nodiscard]] int exit_code_of(const std::vector<std::vector<Samples>>& samples) {
+  int code = 0;
+  for (const auto& row : samples) {
+    for (const Samples& cell : row) {
+      if (cell.code == static_cast<int>(ErrorKind::verification)) return cell.code;
+      if (code == 0) code = cell.code;
+    }
+  }
+  return code;
+}
+
 /// A plan with its samples, in the order of rows and their cells.
 struct BenchTable {
   BenchPlan plan;
@@ -38,8 +52,7 @@ struct BenchTable {
   /// {name, title, unit, pipelines, rows [{size, burst, columns {NAME: cell}, published {NAME: gbps}}], source, notes}.
   [[nodiscard]] nlohmann::ordered_json to_json() const;
   [[nodiscard]] std::string to_markdown() const;
-  /// Returns the program's exit code: 0, or the code of the worst failure.
-  [[nodiscard]] int exit_code() const;
+  [[nodiscard]] int exit_code() const { return exit_code_of(samples); }
 };
 
 /// Runs `warpline` with these arguments.

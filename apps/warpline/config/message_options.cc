@@ -53,18 +53,6 @@ Access<Config> server_addresses() {
           {}};
 }
 
-Access<Config> gateway_address() {
-  using Value = std::optional<IpAddress>;
-  return scalar<Config>(
-      of(&MessageConfig::gateway),
-      [](std::string_view text) -> Result<Value> {
-        if (text == "none") return Value{};
-        WARPLINE_TRY(const IpAddress gateway, parse_ip(text));
-        return Value{gateway};
-      },
-      [](const Value& value) { return value ? to_string(*value) : std::string("none"); });
-}
-
 Access<Config> reliability() {
   return scalar<Config>(
       of(&MessageConfig::go_back_n),
@@ -85,7 +73,8 @@ void add_message_options(std::vector<Option>& table) {
                           Access<Config> access) {
     option(name, short_name, Arity::single, argument, help, std::move(access));
   };
-  single("gateway", 0, "IP", "router for peers that are not on the ethdev port's link; none", gateway_address());
+  single("gateway", 0, "IP", "router for peers that are not on the ethdev port's link; none",
+         optional_address<Config>(of(&MessageConfig::gateway)));
   single("vlan", 0, "ID", "VLAN of an ethdev port; 0: untagged", count<Config>(of(&MessageConfig::vlan), 0, 4094));
   single("udp-checksum", 0, "on|off", "UDP checksums of an ethdev port over IPv4; IPv6 always has one",
          scalar<Config>(of(&MessageConfig::udp_checksum), parse_bool, [](bool on) { return on; }));

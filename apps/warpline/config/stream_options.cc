@@ -24,18 +24,6 @@ Access<Config> server_address() {
           {}};
 }
 
-Access<Config> router_address() {
-  using Value = std::optional<IpAddress>;
-  return scalar<Config>(
-      of(&StreamConfig::gateway),
-      [](std::string_view text) -> Result<Value> {
-        if (text == "none") return Value{};
-        WARPLINE_TRY(const IpAddress gateway, parse_ip(text));
-        return Value{gateway};
-      },
-      [](const Value& value) { return value ? to_string(*value) : std::string("none"); });
-}
-
 }  // namespace
 
 void add_stream_options(std::vector<Option>& table) {
@@ -80,7 +68,7 @@ void add_stream_options(std::vector<Option>& table) {
 
   roles = {Role::send};
   option("gateway", Arity::single, "IP", "router for a receiver that is not on the port's link; none",
-         router_address());
+         optional_address<Config>(of(&StreamConfig::gateway)));
   option("bytes", Arity::single, "BYTES", "of each connection; 0: until the end",
          unbounded<Config>(of(&StreamConfig::bytes)));
   option("chunk", Arity::single, "BYTES", "acknowledged before the next are sent; 0: all",

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/options.h"
+#include "warpline/base/address.h"
 #include "warpline/base/enum_names.h"
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
@@ -177,6 +178,20 @@ Access<T> optional_nanos(Ref ref, std::int64_t unit, Nanos min, Nanos max) {
       },
       [](const Value& value) { return value ? to_string(*value) : "automatic"; },
       fmt::format("{}..{} or automatic", to_string(min), to_string(max)));
+}
+
+/// An IP address, or "none" for an unset one.
+template <typename T, typename Ref>
+Access<T> optional_address(Ref ref) {
+  using Value = std::optional<IpAddress>;
+  return scalar<T>(
+      ref,
+      [](std::string_view text) -> Result<Value> {
+        if (text == "none") return Value{};
+        WARPLINE_TRY(const IpAddress address, parse_ip(text));
+        return Value{address};
+      },
+      [](const Value& value) { return value ? to_string(*value) : std::string("none"); });
 }
 
 /// One of the values of an enum that has names.

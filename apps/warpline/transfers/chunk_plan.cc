@@ -2,11 +2,8 @@
 #include "transfers/chunk_plan.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <span>
-#include <string>
+#include "config/table_rows.h"
 
 namespace warpline::transfers {
 namespace {
@@ -14,17 +11,6 @@ namespace {
 /// As the study that the table is beside: from 64 KiB to 64 MiB.
 constexpr std::uint64_t kChunks[] = {64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
 constexpr std::uint16_t kMtus[] = {1500, 9000};
-
-/// Returns what of `all` is asked for; nothing asked for: all.
-template <typename T>
-Result<std::vector<T>> chosen_of(std::string_view option, std::span<const T> all, const std::vector<T>& wanted) {
-  for (const T& one : wanted) {
-    if (std::ranges::find(all, one) != all.end()) continue;
-    return usage_error(fmt::format("--{}: cannot use {}", option, one), "stream-chunk has no such row",
-                       fmt::format("there are {}", fmt::join(all, ", ")));
-  }
-  return wanted.empty() ? std::vector<T>(all.begin(), all.end()) : wanted;
-}
 
 Result<void> refuse_what_other_tables_have(const config::BenchConfig& bench) {
   const char* const option = !bench.rows.empty()      ? "--rows"
@@ -60,8 +46,9 @@ std::uint32_t pipelines_of(const config::BenchConfig& bench) { return std::max<s
 
 Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench, std::span<const EngineKind> engines) {
   WARPLINE_CHECK(refuse_what_other_tables_have(bench));
-  WARPLINE_TRY(const std::vector<std::uint16_t> mtus, chosen_of<std::uint16_t>("size", kMtus, bench.sizes));
-  WARPLINE_TRY(const std::vector<std::uint64_t> chunks, chosen_of<std::uint64_t>("chunk", kChunks, bench.chunks));
+  constexpr const char* kNoSuch = "stream-chunk has no such row";
+  WARPLINE_TRY(const auto mtus, config::rows_of<std::uint16_t>("size", kMtus, bench.sizes, kNoSuch));
+  WARPLINE_TRY(const auto chunks, config::rows_of<std::uint64_t>("chunk", kChunks, bench.chunks, kNoSuch));
   std::vector<ChunkRow> rows;
   for (const std::uint16_t mtu : mtus) {
     for (const Processing processing : {Processing::placed, Processing::verified}) {
