@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "warpline/base/time/clock.h"
+#include "warpline/base/units.h"
 #include "warpline/gpu/device.h"
 #include "warpline/handoff/burst_ring.h"
 #include "warpline/handoff/device_work.h"
@@ -65,12 +65,7 @@ class GpuEngine {
 
   EngineLeft stop(Nanos timeout) {
     if (attendant_.joinable()) {
-      const EngineView& view = ring_.engine_view();
-      view.request_stop(RingStop::drain);
-      if (!await_end(timeout)) {
-        view.request_stop(RingStop::now);
-        if (!await_end(kStopPatience)) gpu_.call_hung();
-      }
+      if (!end_gpu_thread(ring_.engine_view(), ended_, timeout)) gpu_.call_hung();
       attendant_.join();
     }
     return {ring_.undone()};
@@ -93,19 +88,6 @@ class GpuEngine {
   }
 
  private:
-  /// A kernel that is told to stop ends within a millisecond after the burst in hand.
-  static constexpr Nanos kStopPatience{1'000'000'000};
-
-  [[nodiscard]] bool await_end(Nanos timeout) const {
-    const std::uint64_t begin = ticks_now();
-    const std::uint64_t patience = timeout.value > 0 ? nanos_to_ticks(timeout) : 0;
-    while (!ended_.load(std::memory_order_acquire)) {
-      if (ticks_now() - begin > patience) return false;
-      std::this_thread::yield();
-    }
-    return true;
-  }
-
   void run_attendant() {
     failure_ = gpu_.attend();
     if (!failure_ && !states_.empty()) {

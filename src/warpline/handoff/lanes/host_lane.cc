@@ -5,10 +5,11 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <system_error>
+
+#include "warpline/base/time/clock.h"
 
 namespace warpline::handoff {
 namespace {
@@ -23,6 +24,19 @@ int pin(pthread_t thread, unsigned cpu) {
   const int error = pthread_setaffinity_np(thread, size, set);
   CPU_FREE(set);
   return error;
+}
+
+/// Kernels that are in work when they are told to stop end within a millisecond after the burst in hand.
+constexpr Nanos kStopPatience{1'000'000'000};
+
+bool await_end(const std::atomic<bool>& ended, Nanos timeout) {
+  const std::uint64_t begin = ticks_now();
+  const std::uint64_t patience = timeout.value > 0 ? nanos_to_ticks(timeout) : 0;
+  while (!ended.load(std::memory_order_acquire)) {
+    if (ticks_now() - begin > patience) return false;
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 }  // namespace
@@ -51,6 +65,13 @@ Result<std::thread> start_lane_thread(const std::string& name, std::optional<uns
   return environment_error(fmt::format("the thread {} cannot be pinned to CPU {}", name, *cpu),
                            std::generic_category().message(error),
                            "choose among the CPUs that `taskset -cp $$` lists, or use fewer lanes");
+}
+
+bool end_gpu_thread(const EngineView& view, const std::atomic<bool>& ended, Nanos timeout) {
+  view.request_stop(RingStop::drain);
+  if (await_end(ended, timeout)) return true;
+  view.request_stop(RingStop::now);
+  return await_end(ended, kStopPatience);
 }
 
 }  // namespace warpline::handoff

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "warpline/base/give_way.h"
 #include "warpline/base/result.h"
+#include "warpline/base/units.h"
 #include "warpline/handoff/work_burst.h"
 
 namespace warpline::handoff {
@@ -23,6 +25,10 @@ struct LanePlacement {
 /// is not allowed to this process, or no thread can be made.
 [[nodiscard]] Result<std::thread> start_lane_thread(const std::string& name, std::optional<unsigned> cpu,
                                                     std::function<void()> body);
+
+/// Has the thread of a GPU engine end: with all published bursts done, as far as `timeout` allows, or with those in
+/// hand. False if the GPU has not ended a second after that: it hangs. `ended` is the thread's last word.
+[[nodiscard]] bool end_gpu_thread(const EngineView& view, const std::atomic<bool>& ended, Nanos timeout);
 
 /// What an idle lane does between two looks at its ready word.
 inline void lane_idle(bool yield) { idle(yield); }

@@ -40,25 +40,12 @@ Result<void> StreamEngine::start() {
 
 handoff::EngineLeft StreamEngine::stop(Nanos timeout) {
   if (thread_.joinable()) {
-    const handoff::EngineView& view = ring_.engine_view();
-    view.request_stop(RingStop::drain);
-    if (!await_end(timeout)) {
-      view.request_stop(RingStop::now);
-      if (!await_end(kStopPatience)) called_hung_.store(true, std::memory_order_relaxed);
+    if (!handoff::end_gpu_thread(ring_.engine_view(), ended_, timeout)) {
+      called_hung_.store(true, std::memory_order_relaxed);
     }
     thread_.join();
   }
   return {ring_.undone()};
-}
-
-bool StreamEngine::await_end(Nanos timeout) const {
-  const std::uint64_t begin = ticks_now();
-  const std::uint64_t patience = timeout.value > 0 ? nanos_to_ticks(timeout) : 0;
-  while (!ended_.load(std::memory_order_acquire)) {
-    if (ticks_now() - begin > patience) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 void StreamEngine::run() {

@@ -75,9 +75,6 @@ class StreamEngine {
   }
 
  private:
-  /// Kernels that are in work when the run has to end get so long.
-  static constexpr Nanos kStopPatience{1'000'000'000};
-
   /// What the engine needs of a slot of the ring, and what it knows of the batch there.
   struct Slot {
     gpu::CudaEvent copied;
@@ -87,7 +84,6 @@ class StreamEngine {
     std::uint16_t worked = 0;  ///< packets that were the consumer's to take
   };
 
-  [[nodiscard]] bool await_end(Nanos timeout) const;
   /// The thread's life, and why it ended early.
   void run();
   [[nodiscard]] std::optional<Error> serve();
