@@ -67,8 +67,8 @@ TEST_P(Matrix, EveryRequestEndsOnceWithTheRightBytes) {
 std::string name_of(const testing::TestParamInfo<Matrix::ParamType>& info) {
   const auto& [way, loss, duplicate, reorder, corrupt] = info.param;
   const auto part = [](const char* what, double p) { return p > 0 ? std::string(what) : std::string(); };
-  std::string name = way.name + part("Loss", loss) + part("Duplicate", duplicate) + part("Reorder", reorder) +
-                     part("Corrupt", corrupt);
+  const std::string name = way.name + part("Loss", loss) + part("Duplicate", duplicate) + part("Reorder", reorder) +
+                           part("Corrupt", corrupt);
   return loss + duplicate + reorder + corrupt > 0 ? name : name + "Clean";
 }
 

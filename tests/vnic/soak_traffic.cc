@@ -308,7 +308,7 @@ void Traffic::ask(const Side& side) {
 // ---- what must hold
 
 std::uint64_t Traffic::count(const Side& side, Count which) const {
-  std::uint64_t value = side.counted[static_cast<unsigned>(which)];
+  const std::uint64_t value = side.counted[static_cast<unsigned>(which)];
   if (side.id == RTE_MAX_ETHPORTS) return value;
   std::uint64_t id = 0;
   std::uint64_t now = 0;

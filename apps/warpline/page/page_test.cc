@@ -54,11 +54,12 @@ TEST(Page, VerdictsAreFoundByTheirKeys) {
 
 TEST(Page, ManyVerdictsAreCountedAndTheMissedOnesNamed) {
   Json json = {{"benchmark", "b"}, {"runs", Json::array()}};
-  for (int i = 0; i < 30; ++i)
+  for (int i = 0; i < 30; ++i) {
     json["runs"].push_back({{"name", "run " + std::to_string(i)},
                             {"outcome", i == 7       ? "failed"
                                         : i % 3 == 0 ? "refused"
                                                      : "good"}});
+  }
   const std::vector<Verdict> verdicts = verdicts_of(made(json.dump()));
   ASSERT_EQ(verdicts.size(), 3U);
   EXPECT_EQ(verdicts[0].count + verdicts[1].count, 29U);
