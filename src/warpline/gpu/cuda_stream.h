@@ -41,10 +41,18 @@ class CudaStream {
 
   /// Queues a copy of pinned host memory into GPU memory.
   [[nodiscard]] bool queue_copy(void* to, const void* from, std::size_t bytes) const;
-  /// Queues that `word`, in GPU memory, gets that value behind all that was queued before. Needs check_word_writes().
-  [[nodiscard]] bool queue_word(std::uint64_t* word, std::uint64_t value) const;
-  /// An environment error where the driver cannot write words so.
-  [[nodiscard]] static Result<void> check_word_writes();
+  /// Queues that `word`, in GPU or pinned memory, gets that value behind all that was queued before. Needs
+  /// check_words().
+  [[nodiscard]] bool queue_word(std::uint64_t* word, std::uint64_t value) const {
+    return queue_word(stream_.get(), word, value);
+  }
+  /// The same on a cudaStream_t that somebody else owns.
+  [[nodiscard]] static bool queue_word(CUstream_st* stream, std::uint64_t* word, std::uint64_t value);
+  /// Queues that what is put on that cudaStream_t from now on waits until `word`, in GPU or pinned memory, is `least`
+  /// or up to 2^63 - 1 more. What its writer wrote before is visible then. Needs check_words().
+  [[nodiscard]] static bool queue_wait(CUstream_st* stream, const std::uint64_t* word, std::uint64_t least);
+  /// An environment error where the driver cannot write words so, and wait for them.
+  [[nodiscard]] static Result<void> check_words();
 
  private:
   struct Destroy {

@@ -7,24 +7,25 @@
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
+#include "warpline/gpu/driver_call.h"
 
 namespace warpline::gpu {
 namespace {
 
-/// The driver's cuStreamWriteValue64, which the CUDA runtime does not have; null where there is none.
-decltype(&cuStreamWriteValue64) find_write_value() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  const cudaError_t code =
-      cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &function, 12000, cudaEnableDefault, &found);
-  if (code != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
-  return reinterpret_cast<decltype(&cuStreamWriteValue64)>(function);
+/// The driver's functions for words in the order of a stream; null where there are none.
+struct WordCalls {
+  decltype(&cuStreamWriteValue64) write =
+      reinterpret_cast<decltype(&cuStreamWriteValue64)>(driver_call("cuStreamWriteValue64"));
+  decltype(&cuStreamWaitValue64) wait =
+      reinterpret_cast<decltype(&cuStreamWaitValue64)>(driver_call("cuStreamWaitValue64"));
+};
+
+const WordCalls& word_calls() {
+  static const WordCalls found;
+  return found;
 }
 
-decltype(&cuStreamWriteValue64) write_value() {
-  static const auto function = find_write_value();
-  return function;
-}
+CUdeviceptr address_of(const std::uint64_t* word) { return reinterpret_cast<CUdeviceptr>(word); }
 
 }  // namespace
 
@@ -66,14 +67,17 @@ bool CudaStream::queue_copy(void* to, const void* from, std::size_t bytes) const
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_.get()) == cudaSuccess;
 }
 
-bool CudaStream::queue_word(std::uint64_t* word, std::uint64_t value) const {
-  return write_value()(stream_.get(), reinterpret_cast<CUdeviceptr>(word), value, CU_STREAM_WRITE_VALUE_DEFAULT) ==
-         CUDA_SUCCESS;
+bool CudaStream::queue_word(CUstream_st* stream, std::uint64_t* word, std::uint64_t value) {
+  return word_calls().write(stream, address_of(word), value, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS;
 }
 
-Result<void> CudaStream::check_word_writes() {
-  if (write_value() != nullptr) return {};
-  return environment_error("words that change behind a copy", "the driver has no cuStreamWriteValue64",
+bool CudaStream::queue_wait(CUstream_st* stream, const std::uint64_t* word, std::uint64_t least) {
+  return word_calls().wait(stream, address_of(word), least, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
+}
+
+Result<void> CudaStream::check_words() {
+  if (word_calls().write != nullptr && word_calls().wait != nullptr) return {};
+  return environment_error("words in the order of a CUDA stream", "the driver has no cuStreamWriteValue64",
                            "install a newer NVIDIA driver, or use --path zerocopy");
 }
 

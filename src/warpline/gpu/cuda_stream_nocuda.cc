@@ -10,8 +10,9 @@ Result<void> CudaStream::wait() const { return built_without_cuda("work on the G
 std::optional<Error> CudaStream::failure() const { return built_without_cuda("work on the GPU"); }
 Result<void> CudaStream::copy(void*, const void*, std::size_t) const { return built_without_cuda("work on the GPU"); }
 bool CudaStream::queue_copy(void*, const void*, std::size_t) const { return false; }
-bool CudaStream::queue_word(std::uint64_t*, std::uint64_t) const { return false; }
-Result<void> CudaStream::check_word_writes() { return built_without_cuda("words that change behind a copy"); }
+bool CudaStream::queue_word(CUstream_st*, std::uint64_t*, std::uint64_t) { return false; }
+bool CudaStream::queue_wait(CUstream_st*, const std::uint64_t*, std::uint64_t) { return false; }
+Result<void> CudaStream::check_words() { return built_without_cuda("words in the order of a CUDA stream"); }
 Result<CudaEvent> CudaEvent::create() { return built_without_cuda("a CUDA event"); }
 bool CudaEvent::record(CUstream_st*) const { return false; }
 bool CudaEvent::hold_back(const CudaStream&) const { return false; }

@@ -148,7 +148,7 @@ Result<std::unique_ptr<BatchSlots>> create_gpu_slots(const BatchSlotsShape& shap
     return {std::make_unique<NaiveSlots>(shape, std::move(memory), std::move(words), std::move(pages))};
   }
   WARPLINE_TRY(gpu::PinnedBuffer staging, gpu::PinnedBuffer::create(Bytes{bytes}));
-  WARPLINE_CHECK(gpu::CudaStream::check_word_writes());
+  WARPLINE_CHECK(gpu::CudaStream::check_words());
   std::vector<gpu::CudaStream> streams;
   for (unsigned i = 0; i < StreamSlots::kStreams; ++i) {
     WARPLINE_TRY(gpu::CudaStream stream, gpu::CudaStream::create());

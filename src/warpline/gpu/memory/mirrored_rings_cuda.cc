@@ -9,6 +9,7 @@
 #include "warpline/base/units.h"
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/device.h"
+#include "warpline/gpu/driver_call.h"
 #include "warpline/gpu/memory/mirrored_rings.h"
 
 namespace warpline::gpu {
@@ -16,10 +17,7 @@ namespace {
 
 template <typename F>
 F entry(const char* name) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  const cudaError_t code = cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
-  return code == cudaSuccess && found == cudaDriverEntryPointSuccess ? reinterpret_cast<F>(function) : nullptr;
+  return reinterpret_cast<F>(driver_call(name));
 }
 
 /// The driver's calls for memory whose addresses are chosen, which the CUDA runtime does not have; null where there are

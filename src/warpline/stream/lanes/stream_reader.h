@@ -10,8 +10,8 @@ namespace warpline::stream {
 
 /// A consumer's end of one connection of a lane: reads bytes where they lie, in a ring that is mapped twice, so that
 /// they are in one piece, and gives their place back, which opens the window. For threads of a GPU, where the lane is a
-/// GPU's, and of the host, where it is a host's (ReceiverSettings::consumers). Small and without state that matters:
-/// whoever makes one goes on where the last one at that place stopped. One thread, or group of threads with barriers
+/// GPU's, and of the host, where it is a host's (ReceiverSettings::consumers). Whoever makes one goes on where the last
+/// one at that place stopped; keeping it saves a GPU a look over the bus. One thread, or group of threads with barriers
 /// between them, at a time.
 ///
 ///   for (std::uint32_t place = mine; place < board.count; place += all) {
@@ -26,12 +26,14 @@ class StreamReader {
  public:
   /// Takes up the connection that has the place now, if there is one that was not finished.
   WARPLINE_HD StreamReader(const StreamBoard& board, std::uint32_t place) : board_(board), place_(place) {
-    // In this order: the receiver takes a word back only when its connection's name is gone.
-    const ReleaseWord word(load_acquire(&board.released[place]));
     const std::uint64_t name = load_acquire(&board.places[place].name);
+    if (name == 0) return;
+    // The receiver takes a word back when its connection's name is gone: this one is from before, if the name stands.
+    const ReleaseWord word(load_acquire(&board.released[place]));
+    if (load_acquire(&board.places[place].name) != name) return;
     generation_ = static_cast<std::uint32_t>(name);
     const bool begun = word.is_of(generation_);
-    there_ = name != 0 && !(begun && word.finished());
+    there_ = !(begun && word.finished());
     if (there_ && begun) {
       const std::uint64_t committed = reach().committed;
       released_ = committed - word.left(committed);

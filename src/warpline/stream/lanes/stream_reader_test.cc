@@ -150,7 +150,7 @@ TEST_F(Consumers, OpenTheWindowByWhatTheyRelease) {
   stream.release(40'000);
   settle();
   EXPECT_EQ(senders_[0].window_end, kRing + 40'000);
-  StreamReader next = reader(0);
+  const StreamReader next = reader(0);
   ASSERT_TRUE(next);
   EXPECT_EQ(next.released(), 40'000U);
   lender_->give(senders_[0].make(kRing, 1024, packet::kTcpAck));

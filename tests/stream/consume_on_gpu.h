@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "warpline/base/host_device.h"
+
+namespace warpline::gpu_lane_test {
+
+/// Byte `offset` of every stream.
+WARPLINE_HD inline std::uint8_t streamed_byte(std::uint64_t offset) {
+  return static_cast<std::uint8_t>(offset * 31 + offset / 256);
+}
+
+/// What consumers have seen, in memory of the GPU.
+struct ConsumedCounts {
+  unsigned long long bytes = 0;
+  unsigned long long wrong = 0;
+  unsigned long long finished = 0;
+};
+
+inline constexpr unsigned kConsumerThreads = 128;
+
+/// Returns the address of the __global__ function (StreamBoard, std::uint64_t* stop, ConsumedCounts*), for CTAs of
+/// kConsumerThreads: CTA i reads the connections that have place i, some of what has come at a time, until *stop is not
+/// 0.
+[[nodiscard]] const void* consume_kernel();
+
+/// Returns the address of the __global__ function (const std::uint8_t* bytes, std::uint64_t begin, std::uint64_t count,
+/// ConsumedCounts*), for one CTA: compares bytes of a stream, and knows of no board.
+[[nodiscard]] const void* compare_kernel();
+
+}  // namespace warpline::gpu_lane_test
