@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -37,8 +36,6 @@ int main(int argc, char** argv) {
   auto socket = transport::UdpSocket::open({.local = {here, sends ? port : std::uint16_t{0}}});
   const transport::NanoClock clock;
   message::EndpointConfig config;
-  std::random_device random;
-  for (std::uint8_t& byte : config.secret) byte = static_cast<std::uint8_t>(random());
   auto endpoint = message::Endpoint::create(config, clock.now());
   if (!socket || !endpoint) return 1;
 

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -24,8 +23,6 @@ int main(int argc, char** argv) {
   const transport::NanoClock clock;
   message::EndpointConfig config;
   config.accept = false;
-  std::random_device random;
-  for (std::uint8_t& byte : config.secret) byte = static_cast<std::uint8_t>(random());
   auto endpoint = message::Endpoint::create(config, clock.now());
   if (!socket || !endpoint) return 1;
 

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <random>
 #include <span>
 
 #include "warpline/message/endpoint.h"
@@ -33,8 +32,6 @@ int main(int argc, char** argv) {
   const transport::NanoClock clock;
   message::EndpointConfig config;
   config.max_message_bytes = kLongest;
-  std::random_device random;
-  for (std::uint8_t& byte : config.secret) byte = static_cast<std::uint8_t>(random());
   auto endpoint = message::Endpoint::create(config, clock.now());
   std::unique_ptr<transport::HandlerThreads> threads;
   if (argc > 2) {

@@ -74,7 +74,7 @@ class MessageRun : RunFrame {
   Result<void> read_key() {
     if (config_.message.key.empty()) return {};
     for (std::uint16_t i = 0; i < parts_.size(); ++i) {
-      WARPLINE_TRY(const message::EndpointConfig endpoint, plan_.endpoint(i));
+      const message::EndpointConfig endpoint = plan_.endpoint(i);
       WARPLINE_TRY(parts_[i].protection, protection::load_protection(config_.message.key, endpoint.max_sessions));
     }
     return {};
@@ -118,7 +118,7 @@ class MessageRun : RunFrame {
 
   Result<void> make_worker(std::uint16_t number) {
     Part& part = parts_[number];
-    WARPLINE_TRY(message::EndpointConfig endpoint_config, plan_.endpoint(number));
+    message::EndpointConfig endpoint_config = plan_.endpoint(number);
     endpoint_config.protection = part.protection.get();
     service::MessageStore store;
     transport::Transport* transport = part.transport;

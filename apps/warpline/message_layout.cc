@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "message_layout.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -92,12 +90,9 @@ service::MessageClient::Plan MessagePlan::client_plan(std::uint16_t worker) cons
   return plan;
 }
 
-Result<message::EndpointConfig> MessagePlan::endpoint(std::uint16_t worker) const {
+message::EndpointConfig MessagePlan::endpoint(std::uint16_t worker) const {
   const config::MessageConfig& message = config_.message;
   message::EndpointConfig config;
-  if (::getrandom(config.secret.data(), config.secret.size(), 0) != static_cast<ssize_t>(config.secret.size())) {
-    return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
-  }
   config.endpoint = static_cast<std::uint8_t>(worker);
   config.accept = !client();
   config.max_sessions = client() ? sessions_of(worker) : message.sessions;

@@ -36,7 +36,7 @@ class MessagePlan {
   [[nodiscard]] std::uint32_t longest() const;
   /// What worker `worker` of a client does.
   [[nodiscard]] service::MessageClient::Plan client_plan(std::uint16_t worker) const;
-  [[nodiscard]] Result<message::EndpointConfig> endpoint(std::uint16_t worker) const;
+  [[nodiscard]] message::EndpointConfig endpoint(std::uint16_t worker) const;
   [[nodiscard]] transport::MessagePortConfig port(std::uint16_t own_port) const;
   /// Returns the memory set-up for messages that are not in ordinary host memory.
   [[nodiscard]] service::MessageMemorySetup memory() const;

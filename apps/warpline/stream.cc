@@ -194,7 +194,6 @@ class StreamRun : RunFrame {
     settings.connect_timeout = stream.peer_timeout;
     settings.max_sessions = 2 * stream.connections;  // those of connections that ended say goodbye meanwhile
     settings.max_messages = std::max<std::uint32_t>(16 * stream.connections, 4096);
-    WARPLINE_CHECK(draw(settings.secret));
     if (!stream.key.empty()) {
       WARPLINE_TRY(lane.protection, protection::load_protection(stream.key, settings.max_sessions));
       settings.protection = lane.protection.get();

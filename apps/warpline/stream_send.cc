@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <atomic>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "frame/run_frame.h"
 #include "stream_layout.h"
 #include "warpline/base/output.h"
+#include "warpline/base/secrets/draw_secret.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
@@ -32,9 +32,7 @@ Result<stream::SenderSettings> sender_settings(const config::StreamConfig& confi
   settings.connections = config.parallel;
   settings.window_bytes = config.window;
   settings.congestion = config.congestion;
-  if (::getrandom(settings.secret.data(), settings.secret.size(), 0) != static_cast<ssize_t>(settings.secret.size())) {
-    return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
-  }
+  WARPLINE_CHECK(draw_secret(settings.secret));
   return settings;
 }
 

@@ -58,7 +58,7 @@ struct End {
 
 message::EndpointConfig endpoint_config(bool client) {
   message::EndpointConfig config;
-  config.secret[0] = client ? 1 : 2;
+  config.secret.emplace()[0] = client ? 1 : 2;
   config.accept = !client;
   config.max_sessions = 1;
   return config;

@@ -21,7 +21,7 @@ constexpr std::uint16_t kClientPort = 50'000;
 
 message::EndpointConfig endpoint_config(const MessageRun& run, bool client) {
   message::EndpointConfig config;
-  config.secret[0] = client ? 1 : 2;
+  config.secret.emplace()[0] = client ? 1 : 2;
   config.accept = !client;
   config.max_sessions = run.sessions;
   config.max_messages = std::max(1U << 14, 2 * run.sessions);

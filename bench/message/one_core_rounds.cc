@@ -119,7 +119,7 @@ double raw_stream(BenchWire& wire, std::uint32_t frame, double seconds) {
 
 message::EndpointConfig endpoint_config(const MessageRun& run, std::uint8_t number) {
   message::EndpointConfig config;
-  config.secret[0] = number;
+  config.secret.emplace()[0] = number;
   config.max_sessions = run.sessions;
   config.max_messages = std::max(1U << 14, 2 * run.sessions);
   config.max_sent_packets = std::max(1U << 16, 64 * run.sessions);

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   config.max_messages = 8;
   config.max_sent_packets = 256;
   config.receive_bytes = 8192;
-  config.secret.fill(0xa7);
+  config.secret.emplace().fill(0xa7);
   Nanos now{0};
   message::Endpoint endpoint = message::Endpoint::create(config, now).value();
   const message::PeerAddress stranger = message::peer_address(Ipv4Address{{192, 0, 2, 1}}, 9);

@@ -29,7 +29,7 @@ struct Pair {
     if (go_back_n) config.reliability = message::Reliability::go_back_n;
     if (grants) config.grants = 2048;
     for (std::uint8_t i = 0; i < 2; ++i) {
-      config.secret.fill(static_cast<std::uint8_t>(i + 1));
+      config.secret.emplace().fill(static_cast<std::uint8_t>(i + 1));
       hosts.push_back(message::Endpoint::create(config, now).value());
       addresses.push_back(message::peer_address(Ipv4Address{{10, 0, 0, i}}, 7));
     }

@@ -51,7 +51,7 @@ TEST_P(Broadcast, OfOneBufferIsGatheredForEveryPeerAndToldOfOnceForEach) {
   Nanos now{1'000'000};
   const auto endpoint = [&](std::uint8_t number, bool accept) {
     message::EndpointConfig config;
-    config.secret[0] = number;
+    config.secret.emplace()[0] = number;
     config.accept = accept;
     config.max_sessions = kPeers;
     config.receive_bytes = 32 << 20;

@@ -62,7 +62,7 @@ Host::Host(Network& network, std::uint32_t index, const HostConfig& config, Appl
 }
 
 void Host::start() {
-  for (std::uint8_t& byte : config_.endpoint.secret) byte = static_cast<std::uint8_t>(random_.next());
+  for (std::uint8_t& byte : config_.endpoint.secret.emplace()) byte = static_cast<std::uint8_t>(random_.next());
   Result<message::Endpoint> endpoint = message::Endpoint::create(config_.endpoint, clock());
   if (!endpoint.ok()) {
     fmt::print(stderr, "{}\n", endpoint.error().message());

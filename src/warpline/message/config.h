@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "warpline/base/units.h"
 #include "warpline/message/cc_config.h"
@@ -11,6 +12,9 @@
 namespace warpline::message {
 
 class PacketProtection;
+
+/// What an endpoint makes cookies, tokens and nonces of.
+using EndpointSecret = std::array<std::uint8_t, 16>;
 
 /// How what is lost is found and sent again.
 enum class Reliability : std::uint8_t {
@@ -38,9 +42,11 @@ struct BufferSource {
 
 /// What an endpoint is made of. All memory is taken by create().
 struct EndpointConfig {
-  std::array<std::uint8_t, 16> secret{};  ///< random, anew at each start, not all zeros: makes cookies and nonces
-  std::uint8_t endpoint = 0;              ///< first byte of the session ids on the wire, for steering among threads
-  bool accept = true;                     ///< sessions that peers open
+  /// None: create() draws one from the kernel, as it should be. For runs that are to be the same each time it can be
+  /// given; all zeros are refused.
+  std::optional<EndpointSecret> secret{};
+  std::uint8_t endpoint = 0;  ///< first byte of the session ids on the wire, for steering among threads
+  bool accept = true;         ///< sessions that peers open
 
   std::uint32_t max_sessions = 1024;           ///< memory for so many sessions, own and peers'
   std::uint32_t max_messages = 1 << 14;        ///< under way at once, of all sessions, both directions

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "warpline/base/secrets/draw_secret.h"
 #include "warpline/message/internal/endpoint_state.h"
 
 namespace warpline::message {
@@ -16,12 +17,14 @@ Error wrong(std::string_view what, std::string_view why) {
 
 }  // namespace
 
-Result<Endpoint> Endpoint::create(const EndpointConfig& c, Nanos now) {
-  if (c.secret == decltype(c.secret){}) {
-    return usage_error("an endpoint without a secret",
-                       "EndpointConfig::secret is all zeros: cookies could be guessed, and nonces would come again",
-                       "fill it with random bytes, as of getrandom(), anew at each start");
+Result<Endpoint> Endpoint::create(const EndpointConfig& config, Nanos now) {
+  EndpointConfig c = config;
+  if (c.secret == EndpointSecret{}) {
+    return usage_error("an endpoint with a secret of zeros",
+                       "its cookies could be guessed, and its nonces would come again",
+                       "leave EndpointConfig::secret out: one is drawn at random");
   }
+  if (!c.secret) WARPLINE_CHECK(draw_secret(c.secret.emplace()));
   if (c.max_sessions == 0 || c.max_sessions > 1U << 24) return wrong("no or too many sessions", "1 to 2^24 it is");
   if (c.max_messages == 0 || c.max_messages >= 1U << 30) return wrong("no or too many messages", "1 to 2^30 it is");
   if (c.max_sent_packets < 256) return wrong("few packets in flight", "max_sent_packets is below 256");

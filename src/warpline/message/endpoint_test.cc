@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "warpline/message/loopback_testing.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 namespace {
@@ -71,14 +73,33 @@ TEST_P(Echo, comes_back_as_it_was) {
 INSTANTIATE_TEST_SUITE_P(Lengths, Echo,
                          ::testing::Values(0, 1, 32, 128, 129, 1375, 1376, 1377, 4096, 100'000, 1 << 20, 16 << 20));
 
-TEST(Endpoint, has_a_secret) {
+TEST(Endpoint, refuses_a_secret_of_zeros) {
   EndpointConfig config = small();
+  config.secret.emplace();
   const Result<Endpoint> without = Endpoint::create(config, Nanos{0});
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().kind, ErrorKind::usage);
-  EXPECT_NE(without.error().message().find("random bytes"), std::string::npos) << without.error().message();
-  config.secret.back() = 1;
+  EXPECT_NE(without.error().message().find("drawn at random"), std::string::npos) << without.error().message();
+  config.secret->back() = 1;
   EXPECT_TRUE(Endpoint::create(config, Nanos{0}));
+}
+
+TEST(Endpoint, draws_its_secret_so_that_no_nonce_comes_again_after_a_restart) {
+  std::set<std::uint64_t> nonces;
+  for (int start = 0; start < 8; ++start) {
+    auto endpoint = Endpoint::create(small(), Nanos{0});
+    ASSERT_TRUE(endpoint);
+    ASSERT_EQ(endpoint->connect(peer_address(Ipv4Address{{10, 0, 0, 1}}, 1), {}, Nanos{0}).status, CallStatus::ok);
+    std::uint8_t head[kMinHeadCapacity];
+    Outgoing out;
+    out.head = head;
+    out.head_capacity = sizeof head;
+    ASSERT_EQ(endpoint->transmit({&out, 1}, Nanos{0}), 1U);
+    packet::MessageHello hello;
+    ASSERT_EQ(packet::parse(head, out.head_length, hello), packet::MessageParse::ok);
+    nonces.insert(hello.nonce);
+  }
+  EXPECT_EQ(nonces.size(), 8U);
 }
 
 }  // namespace

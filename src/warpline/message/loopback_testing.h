@@ -52,7 +52,7 @@ class Loopback {
 
   Host& add(EndpointConfig config) {
     const auto number = static_cast<std::uint8_t>(hosts.size() + 1);
-    config.secret.fill(static_cast<std::uint8_t>(17 * number));
+    config.secret.emplace().fill(static_cast<std::uint8_t>(17 * number));
     auto made = Endpoint::create(config, now);
     if (!made) std::abort();
     hosts.push_back(std::make_unique<Host>(
@@ -62,7 +62,7 @@ class Loopback {
 
   /// A new endpoint in the place of the old, as after a restart.
   void restart(Host& host, EndpointConfig config) {
-    config.secret.fill(0x5a);
+    config.secret.emplace().fill(0x5a);
     auto made = Endpoint::create(config, now);
     if (!made) std::abort();
     host.endpoint = std::move(made).value();

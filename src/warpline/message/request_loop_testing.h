@@ -19,7 +19,7 @@ namespace warpline::message {
 class LoopEnd {
  public:
   LoopEnd(EndpointConfig config, std::uint8_t number) : memory_(kPackets * kRoom), out_(kPackets), in_(kPackets) {
-    config.secret.fill(number);
+    config.secret.emplace().fill(number);
     address = peer_address(Ipv4Address{{10, 0, 0, number}}, 1000);
     auto made = Endpoint::create(config, Nanos{0});
     if (!made) std::abort();

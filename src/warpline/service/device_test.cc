@@ -96,7 +96,7 @@ struct End {
   [[nodiscard]] MessageStore store() { return {&copied, room, true, &hasher}; }
   [[nodiscard]] message::EndpointConfig config(std::uint8_t number, bool server) {
     message::EndpointConfig config;
-    config.secret[0] = number;
+    config.secret.emplace()[0] = number;
     config.accept = server;
     config.max_sessions = 8;
     config.peer_timeout = config.connect_timeout = Nanos{60'000'000'000};  // a busy machine

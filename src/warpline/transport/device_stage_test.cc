@@ -219,7 +219,7 @@ TEST(DeviceMessages, GoFromDeviceMemoryToDeviceMemoryUnseenByTheCpu) {
     end.stage = std::make_unique<DeviceStage>(*end.socket, end.lane);
     end.room = std::make_unique<message::ReceiveMemory>(end.memory.device().subspan(16 << 20));
     message::EndpointConfig config;
-    config.secret[0] = static_cast<std::uint8_t>(&end - ends + 1);
+    config.secret.emplace()[0] = static_cast<std::uint8_t>(&end - ends + 1);
     config.placer = end.stage->placer();
     config.buffers = {end.room.get(),
                       [](void* room, message::SessionId, std::uint16_t, std::uint32_t length) {

@@ -38,7 +38,7 @@ class Handlers : public ::testing::Test {
       ASSERT_TRUE(socket.ok()) << socket.error().message();
       sockets_[i] = std::move(socket).value();
       message::EndpointConfig config;
-      config.secret[0] = static_cast<std::uint8_t>(i + 1);
+      config.secret.emplace()[0] = static_cast<std::uint8_t>(i + 1);
       config.peer_timeout = config.connect_timeout = kPatience;
       config.max_messages = 2048;
       config.receive_bytes = 16 << 20;

@@ -2,7 +2,6 @@
 #include "warpline/transport/message_host.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <array>
@@ -30,13 +29,8 @@ Result<MessageHost> MessageHost::open(const Settings& settings) {
 }
 
 Result<MessageHost> MessageHost::over(Transport& transport, const Settings& settings) {
-  message::EndpointConfig config = settings.endpoint;
-  if (std::ranges::all_of(config.secret, [](std::uint8_t byte) { return byte == 0; }) &&
-      getrandom(config.secret.data(), config.secret.size(), 0) != static_cast<ssize_t>(config.secret.size())) {
-    return environment_error("message host", "the kernel gives no random bytes", "set EndpointConfig::secret");
-  }
   const NanoClock clock;
-  WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(config, clock.now()));
+  WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(settings.endpoint, clock.now()));
   return MessageHost(transport, clock, std::move(endpoint), settings.answer_bytes);
 }
 

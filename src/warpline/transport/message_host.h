@@ -21,7 +21,7 @@
 
 namespace warpline::transport {
 
-/// An endpoint with all that it needs to talk over the kernel's UDP sockets, or another transport: clock, secret,
+/// An endpoint with all that it needs to talk over the kernel's UDP sockets, or another transport: clock,
 /// socket, buffers and loop. For programs that serve or ask and do nothing else on that thread; who has a loop already
 /// takes the pieces.
 ///
@@ -31,7 +31,7 @@ class MessageHost {
   /// What a host is opened with.
   struct Settings {
     SocketAddress local{};                ///< of the socket that open() makes; port 0: the kernel chooses one
-    message::EndpointConfig endpoint{};   ///< a secret of zeros: one is drawn
+    message::EndpointConfig endpoint{};   ///< what the endpoint is made of
     std::uint32_t answer_bytes = 65'536;  ///< the longest answer that is given or taken
   };
 

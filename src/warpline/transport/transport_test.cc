@@ -32,7 +32,7 @@ class Flood final : public Transport {
 /// Turns of the loop until an endpoint notices that nobody answers its hello, long after that was due.
 int turns_until_due(bool flows) {
   message::EndpointConfig config;
-  config.secret.fill(1);
+  config.secret.emplace().fill(1);
   config.connect_timeout = Nanos{1'000'000};
   const Nanos begin{1'000'000'000};
   auto endpoint = message::Endpoint::create(config, begin);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "warpline/base/siphash.h"
+#include "warpline/base/secrets/siphash.h"
 #include "warpline/base/units.h"
 #include "warpline/stream/internal/segment_reading.h"
 

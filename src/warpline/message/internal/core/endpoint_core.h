@@ -18,9 +18,10 @@ namespace warpline::message {
 /// What there is in an endpoint: each part keeps its own invariants, and knows only parts above itself. Those who do
 /// something with them have them all: one reference instead of ten, since each more is a load in every function.
 struct EndpointCore {
+  /// `config` has a secret.
   EndpointCore(const EndpointConfig& config, Nanos now)
       : context(config, now),
-        sessions(config, sip_key(config.secret)),
+        sessions(config, sip_key(*config.secret)),
         messages(context.config),
         blocks(config.max_sent_packets / SentBlock::kPackets),
         timers(context, sessions),

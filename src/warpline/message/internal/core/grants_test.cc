@@ -183,7 +183,7 @@ TEST(Grants, of_a_message_that_ends_early_come_back) {
 
 TEST(Grants, less_than_a_datagram_make_no_sense) {
   EndpointConfig config;
-  config.secret.fill(1);
+  config.secret.emplace().fill(1);
   ASSERT_TRUE(Endpoint::create(config, Nanos{0}));
   config.grants = 100;
   EXPECT_FALSE(Endpoint::create(config, Nanos{0}));

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "warpline/base/large_vector.h"
-#include "warpline/base/siphash.h"
+#include "warpline/base/secrets/siphash.h"
 #include "warpline/message/internal/parts/index_pool.h"
 #include "warpline/message/types.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "warpline/base/large_vector.h"
-#include "warpline/base/siphash.h"
+#include "warpline/base/secrets/siphash.h"
 #include "warpline/message/config.h"
 #include "warpline/message/internal/core/peer_table.h"
 #include "warpline/message/internal/core/session.h"

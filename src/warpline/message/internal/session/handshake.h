@@ -18,7 +18,7 @@ namespace warpline::message {
 class Handshake {
  public:
   Handshake(EndpointCore& core, Transfers& transfers, SessionLife& life)
-      : core_(core), transfers_(transfers), life_(life), tokens_(sip_key(core.context.config.secret)) {}
+      : core_(core), transfers_(transfers), life_(life), tokens_(sip_key(*core.context.config.secret)) {}
 
   // What the application does; endpoint.h says what each call means.
   Opened connect(const PeerAddress& peer, const SessionOptions& options);

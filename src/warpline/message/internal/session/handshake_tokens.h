@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "warpline/base/siphash.h"
+#include "warpline/base/secrets/siphash.h"
 #include "warpline/base/units.h"
 #include "warpline/message/types.h"
 #include "warpline/packet/headers/message_header.h"

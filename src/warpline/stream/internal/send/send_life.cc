@@ -3,7 +3,7 @@
 #include <array>
 #include <bit>
 
-#include "warpline/base/siphash.h"
+#include "warpline/base/secrets/siphash.h"
 #include "warpline/stream/internal/address_words.h"
 #include "warpline/stream/internal/send/sender_core.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/base/siphash.h"
+#include "warpline/base/secrets/siphash.h"
 
 #include <gtest/gtest.h>
 
