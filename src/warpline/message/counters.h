@@ -17,7 +17,7 @@ namespace warpline::message {
 #define WARPLINE_MESSAGE_DROPS(X)                                                                   \
   X(truncated, "ends inside the header")                                                            \
   X(not_ours, "does not begin as our packets do")                                                   \
-  X(version, "of a version that is not spoken here")                                                \
+  X(wrong_version, "of a version that is not spoken here")                                          \
   X(type, "of an unknown type")                                                                     \
   X(malformed, "lengths or fields that contradict each other")                                      \
   X(unknown_session, "for a session that is not there")                                             \

@@ -101,15 +101,15 @@ enum class RefusalCode : std::uint16_t {
 
 /// Why a session ended.
 enum class LossReason : std::uint16_t {
-  none,          ///< it has not
-  silent,        ///< nothing heard for peer_timeout
-  restarted,     ///< the peer does not know the session any more
-  closed,        ///< by the peer
-  closed_here,   ///< by close()
-  no_answer,     ///< the handshake was not answered within connect_timeout
-  peer_full,     ///< the peer has no room for a session
-  version,       ///< the peer speaks no version of ours
-  not_accepted,  ///< the peer accepts no sessions, or not with these options
+  none,           ///< it has not
+  silent,         ///< nothing heard for peer_timeout
+  restarted,      ///< the peer does not know the session any more
+  closed,         ///< by the peer
+  closed_here,    ///< by close()
+  no_answer,      ///< the handshake was not answered within connect_timeout
+  peer_full,      ///< the peer has no room for a session
+  wrong_version,  ///< the peer speaks no version of ours
+  not_accepted,   ///< the peer accepts no sessions, or not with these options
 };
 
 [[nodiscard]] std::string_view name(MessageStatus status);  ///< the enumerator, such as "peer_lost"

@@ -114,11 +114,13 @@ MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageRejec
   reject.nonce = load_be64(bytes + 8);
   const std::uint16_t reason = load_be16(bytes + 16);
   reject.reason = static_cast<MessageReject::Reason>(reason);
+  reject.version = MessagePrefix::version(bytes);
   return verdict(length == MessageReject::kLength && plain(bytes) && reason >= 1 && reason <= 4 && zero(bytes + 18, 2));
 }
 
 void emit(const MessageReject& reject, std::uint8_t* bytes) {
   MessagePrefix::store(bytes, MessagePacketType::reject, 0, 0);
+  bytes[1] = static_cast<std::uint8_t>(reject.version << 4 | (bytes[1] & 15));
   store_be32(bytes + 4, reject.session);
   store_be64(bytes + 8, reject.nonce);
   store_be16(bytes + 16, static_cast<std::uint16_t>(reject.reason));

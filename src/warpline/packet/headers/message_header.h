@@ -44,10 +44,12 @@ struct MessagePrefix {
   [[nodiscard]] WARPLINE_HD static constexpr MessageParse check(const std::uint8_t* bytes, std::uint32_t length) {
     if (length < kLength) return MessageParse::truncated;
     if (bytes[0] != kMessageMagic) return MessageParse::not_ours;
-    if (bytes[1] >> 4 != kMessageVersion) return MessageParse::version;
+    if (version(bytes) != kMessageVersion) return MessageParse::version;
     return (bytes[1] & 15) <= static_cast<std::uint8_t>(MessagePacketType::reset) ? MessageParse::ok
                                                                                   : MessageParse::type;
   }
+  /// The version of a packet that is ours.
+  [[nodiscard]] WARPLINE_HD static constexpr std::uint8_t version(const std::uint8_t* bytes) { return bytes[1] >> 4; }
   /// The packet's type. After check().
   [[nodiscard]] WARPLINE_HD static constexpr MessagePacketType type(const std::uint8_t* bytes) {
     return static_cast<MessagePacketType>(bytes[1] & 15);
@@ -108,19 +110,20 @@ struct MessageAccept {
   bool operator==(const MessageAccept&) const = default;
 };
 
-/// The answer to a hello that opens no session.
+/// The answer to a hello that opens no session. It is laid out so in all versions, and a hello up to its nonce.
 struct MessageReject {
   static constexpr std::uint32_t kLength = 20;  ///< bytes
   /// Why it does not.
   enum class Reason : std::uint16_t {
     full = 1,           ///< no room for another session
-    version = 2,        ///< another one is spoken: that of the reject
+    version = 2,        ///< another one is spoken; said in the hello's version, so that its sender can read it
     not_accepting = 3,  ///< no session is accepted
     terms = 4,          ///< none on these terms
   };
-  std::uint32_t session = 0;     ///< of the receiver
-  std::uint64_t nonce = 0;       ///< of the hello
-  Reason reason = Reason::full;  ///< why not
+  std::uint32_t session = 0;               ///< of the receiver
+  std::uint64_t nonce = 0;                 ///< of the hello
+  Reason reason = Reason::full;            ///< why not
+  std::uint8_t version = kMessageVersion;  ///< in the packet's first bytes; the hello's, where that is why not
   bool operator==(const MessageReject&) const = default;
 };
 

@@ -248,16 +248,16 @@ void Handshake::establish(Session& session, const packet::MessageTerms& peer) {
 }
 
 void Handshake::receive_reject(const Datagram& datagram) {
-  packet::MessageReject rejected;
-  if (!read(datagram, rejected)) return core_.context.drop(MessageDrop::malformed);
-  Session* session = answered(datagram, rejected.session, rejected.nonce);
+  packet::MessageReject reject;
+  if (!read(datagram, reject)) return core_.context.drop(MessageDrop::malformed);
+  Session* session = answered(datagram, reject.session, reject.nonce);
   if (session == nullptr) return core_.context.drop(MessageDrop::bad_handshake);
   core_.context.counters.packets_in.add(1);
-  switch (rejected.reason) {
+  switch (reject.reason) {
     case packet::MessageReject::Reason::full:
       return life_.lose(*session, LossReason::peer_full);
     case packet::MessageReject::Reason::version:
-      return life_.lose(*session, LossReason::version);
+      return life_.lose(*session, LossReason::wrong_version);
     case packet::MessageReject::Reason::not_accepting:
     case packet::MessageReject::Reason::terms:
       return life_.lose(*session, LossReason::not_accepted);
@@ -282,12 +282,17 @@ void Handshake::receive_reset(const Datagram& datagram) {
 }
 
 void Handshake::receive_wrong_version(const Datagram& datagram) {
-  core_.context.drop(MessageDrop::version);
-  const bool hello = datagram.head_length >= packet::MessageHello::kLength &&
-                     packet::MessagePrefix::type(datagram.head) == packet::MessagePacketType::hello;
-  if (!hello) return;
-  reply(datagram.from, packet::MessageReject{packet::load_be32(datagram.head + 4), packet::load_be64(datagram.head + 8),
-                                             packet::MessageReject::Reason::version});
+  const packet::MessagePacketType type = packet::MessagePrefix::type(datagram.head);
+  packet::MessageReject reject;
+  if (type == packet::MessagePacketType::reject && read(datagram, reject) &&
+      reject.reason == packet::MessageReject::Reason::version) {
+    return receive_reject(datagram);
+  }
+  core_.context.drop(MessageDrop::wrong_version);
+  if (type != packet::MessagePacketType::hello || datagram.head_length < packet::MessageHello::kLength) return;
+  reply(datagram.from,
+        packet::MessageReject{packet::load_be32(datagram.head + 4), packet::load_be64(datagram.head + 8),
+                              packet::MessageReject::Reason::version, packet::MessagePrefix::version(datagram.head)});
 }
 
 void Handshake::reset(const PeerAddress& to, const packet::MessageHeader& header) {

@@ -26,7 +26,7 @@ class Handshake {
 
   /// Takes a packet of any type but `session`.
   void receive(const Datagram& datagram);
-  /// A hello of another version gets to know ours; its fields up to the nonce are where they are in all versions.
+  /// A hello of another version is rejected in that version; and a reject may say that of a hello of ours.
   void receive_wrong_version(const Datagram& datagram);
   /// Tells a sender that its packet's session is unknown.
   void reset(const PeerAddress& to, const packet::MessageHeader& header);

@@ -8,6 +8,7 @@
 
 #include "warpline/message/endpoint.h"
 #include "warpline/message/two_testing.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 namespace {
@@ -295,6 +296,60 @@ TEST(Handshake, fails_with_a_reason) {
   EXPECT_EQ(outcome(refuser.address), LossReason::not_accepted);
   EXPECT_EQ(outcome(full.address), LossReason::peer_full);
   EXPECT_EQ(outcome(peer_address(Ipv4Address{{10, 0, 0, 99}}, 1)), LossReason::no_answer);
+}
+
+/// The bytes of a packet in another version than ours.
+template <typename Packet>
+std::vector<std::uint8_t> of_version(std::uint8_t version, const Packet& packet) {
+  std::vector<std::uint8_t> bytes(Packet::kLength);
+  packet::emit(packet, bytes.data());
+  bytes[1] = static_cast<std::uint8_t>(version << 4 | (bytes[1] & 15));
+  return bytes;
+}
+
+constexpr std::uint8_t kOtherVersion = packet::kMessageVersion ^ 7;
+
+TEST(Handshake, of_another_version_is_rejected_in_that_version) {
+  Loopback net(1);
+  Loopback::Host& server = net.add(small());
+  std::vector<std::uint8_t> answer;
+  net.tap = [&](const Loopback::Host&, std::vector<std::uint8_t>& bytes) {
+    answer = bytes;
+    return true;
+  };
+  net.inject(server, peer_address(Ipv4Address{{10, 0, 0, 9}}, 1),
+             of_version(kOtherVersion, packet::MessageHello{.session = 5, .nonce = 6, .terms = {}}));
+  net.settle();
+  EXPECT_EQ(server.endpoint.counters().dropped(MessageDrop::wrong_version), 1U);
+  EXPECT_EQ(answer,
+            of_version(kOtherVersion, packet::MessageReject{
+                                          .session = 5, .nonce = 6, .reason = packet::MessageReject::Reason::version}));
+}
+
+TEST(Handshake, with_a_peer_of_another_version_ends_with_that_reason) {
+  Loopback net(1);
+  Loopback::Host& client = net.add(small());
+  packet::MessageHello hello;
+  net.tap = [&](const Loopback::Host&, std::vector<std::uint8_t>& bytes) {
+    return packet::parse(bytes.data(), static_cast<std::uint32_t>(bytes.size()), hello) == packet::MessageParse::ok;
+  };
+  const PeerAddress server = peer_address(Ipv4Address{{10, 0, 0, 9}}, 1);
+  ASSERT_EQ(client.endpoint.connect(server, {}, net.now).status, CallStatus::ok);
+  net.settle();
+  packet::MessageReject reject{.session = hello.session, .nonce = hello.nonce + 1};
+  reject.reason = packet::MessageReject::Reason::version;
+  net.inject(client, server, of_version(kOtherVersion, reject));  // answers no hello of ours
+  reject.nonce = hello.nonce;
+  reject.reason = packet::MessageReject::Reason::full;
+  net.inject(client, server, of_version(kOtherVersion, reject));  // may mean anything in that version
+  net.settle();
+  EXPECT_TRUE(client.events.empty());
+  reject.reason = packet::MessageReject::Reason::version;
+  net.inject(client, server, of_version(kOtherVersion, reject));
+  net.settle();
+  ASSERT_EQ(client.events.size(), 1U);
+  EXPECT_EQ(client.events[0].kind, EventKind::lost);
+  EXPECT_EQ(client.events[0].reason, LossReason::wrong_version);
 }
 
 TEST(Handshake, survives_loss_of_any_of_its_packets) {
