@@ -15,7 +15,7 @@ local MOST_ACK_WORDS = 16
 local TYPES = { [0] = "hello", "challenge", "accept", "reject", "session", "reset" }
 local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "grant", "grant response" }
 local REASONS = { "no room for a session", "another version", "takes no sessions", "other terms" }
-local REFUSALS = { "message too long", "declined" }
+local REFUSALS = { "message too long", "declined", "stalled" }
 local SESSION = 4
 
 local f = {

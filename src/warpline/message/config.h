@@ -48,10 +48,12 @@ struct EndpointConfig {
   std::uint8_t endpoint = 0;  ///< first byte of the session ids on the wire, for steering among threads
   bool accept = true;         ///< sessions that peers open
 
-  std::uint32_t max_sessions = 1024;           ///< memory for so many sessions, own and peers'
-  std::uint32_t max_messages = 1 << 14;        ///< under way at once, of all sessions, both directions
-  std::uint32_t max_sent_packets = 1 << 16;    ///< not yet acknowledged, of all sessions
-  std::uint64_t receive_bytes = 64U << 20;     ///< memory for what peers send, and for SendOptions::copy
+  std::uint32_t max_sessions = 1024;         ///< memory for so many sessions, own and peers'
+  std::uint32_t max_messages = 1 << 14;      ///< under way at once, of all sessions, both directions
+  std::uint32_t max_sent_packets = 1 << 16;  ///< not yet acknowledged, of all sessions
+  /// Bytes of memory for what peers send, and for SendOptions::copy. Of what is free the messages that are arriving
+  /// from one address take half at most, those from its /24 (of IPv6 its /64) all, unless nothing else is arriving.
+  std::uint64_t receive_bytes = 64U << 20;
   std::uint32_t max_message_bytes = 16 << 20;  ///< of a peer; a longer one is refused
   std::uint32_t receive_window = 1 << 20;      ///< bytes a session may hold that the application has not taken
 
@@ -78,6 +80,8 @@ struct EndpointConfig {
   /// Silence while something is awaited after which the peer is lost. Time in which the endpoint itself had no
   /// processor does not count.
   Nanos peer_timeout{15'000'000'000};
+  /// A message of a peer that began to arrive is given up when nothing more of it came for so long.
+  Nanos message_timeout{15'000'000'000};
   Nanos keepalive{5'000'000'000};        ///< between signs of life of an idle session
   Nanos connect_timeout{1'000'000'000};  ///< a handshake that is not answered for so long is given up
   Nanos max_clock_step{60'000'000'000};  ///< a longer step of the clock is a jump: counted, and cut to this

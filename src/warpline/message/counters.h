@@ -34,6 +34,7 @@ namespace warpline::message {
   X(no_session, "no room for another session")                                                      \
   X(no_message, "the pool of messages is used up")                                                  \
   X(no_buffer, "no receive memory is free")                                                         \
+  X(over_share, "more receive memory than is left for this peer's address")                         \
   X(no_reply_room, "more answers to strangers are due than are kept")                               \
   X(not_accepting, "a session offered to an endpoint that takes none")
 
@@ -68,6 +69,7 @@ struct EndpointCounters {
   Counter heads_too_small;      ///< times that the transport gave less room than Outgoing::head_capacity must be
   Counter sessions_opened;      ///< opened here: their handshakes are done
   Counter sessions_accepted;    ///< opened by peers, and told as `accepted`
+  Counter messages_stalled;     ///< of peers, given up for nothing more of them came for message_timeout
   Counter sessions_lost;        ///< ended for whatever reason, own ones that no peer answered too
   Counter requests;             ///< sent
   Counter responses;            ///< received for them

@@ -39,8 +39,8 @@ Result<Endpoint> Endpoint::create(const EndpointConfig& config, Nanos now) {
   }
   if (c.max_message_bytes > kMaxMessageBytes) return wrong("too long messages", "max_message_bytes is above 2^31 - 1");
   if (c.credits == 0 || c.ack_packets == 0) return wrong("no credits or acknowledgements", "both are at least 1");
-  for (const Nanos time : {c.initial_rto, c.min_rto, c.max_rto, c.fixed_rto, c.peer_timeout, c.keepalive,
-                           c.connect_timeout, c.max_clock_step}) {
+  for (const Nanos time : {c.initial_rto, c.min_rto, c.max_rto, c.fixed_rto, c.peer_timeout, c.message_timeout,
+                           c.keepalive, c.connect_timeout, c.max_clock_step}) {
     if (time.value < 1000 || time.value > 1'000'000'000'000'000) {
       return wrong(fmt::format("a time of {} ns", time.value), "times are from 1 us to 10^6 s");
     }

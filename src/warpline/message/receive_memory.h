@@ -24,6 +24,8 @@ class ReceiveMemory {
 
   /// At least `length` bytes, or nullptr if no block of that size is free.
   [[nodiscard]] std::uint8_t* take(std::uint64_t length);
+  /// Bytes that take() sets aside for so many.
+  [[nodiscard]] static std::uint64_t block_bytes(std::uint64_t length);
   /// What take() gave.
   void give(std::uint8_t* buffer);
 

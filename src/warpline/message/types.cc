@@ -43,8 +43,8 @@ std::string_view name(CallStatus status) {
 }
 
 std::string_view name(LossReason reason) {
-  constexpr std::string_view kNames[] = {"none",      "silent",    "restarted",     "closed",      "closed_here",
-                                         "no_answer", "peer_full", "wrong_version", "not_accepted"};
+  constexpr std::string_view kNames[] = {"none",      "silent",    "restarted",     "closed",  "closed_here",
+                                         "no_answer", "peer_full", "wrong_version", "stalled", "not_accepted"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

@@ -97,6 +97,7 @@ enum class CallStatus : std::uint8_t {
 enum class RefusalCode : std::uint16_t {
   message_too_long = 1,  ///< longer than the peer's max_message_bytes
   declined = 2,          ///< the peer's application gave the request back by release()
+  stalled = 3,           ///< it began to arrive there, and nothing more came for the peer's message_timeout
 };
 
 /// Why a session ended.
@@ -109,6 +110,7 @@ enum class LossReason : std::uint16_t {
   no_answer,      ///< the handshake was not answered within connect_timeout
   peer_full,      ///< the peer has no room for a session
   wrong_version,  ///< the peer speaks no version of ours
+  stalled,        ///< ordered: what the peer sent waited for message_timeout for something before it that did not come
   not_accepted,   ///< the peer accepts no sessions, or not with these options
 };
 

@@ -63,6 +63,7 @@ void PacketTotals::add(const message::EndpointCounters& counters) {
   const std::pair<std::string_view, const Counter*> entries[] = {
       {"packets_lost", &counters.packets_lost},
       {"losses_spurious", &counters.losses_spurious},
+      {"messages_stalled", &counters.messages_stalled},
       {"fragments_bundled", &counters.fragments_bundled},
       {"fragments_dropped", &counters.fragments_dropped},
       {"packets_behind", &counters.packets_behind},

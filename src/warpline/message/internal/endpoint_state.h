@@ -31,7 +31,7 @@ struct EndpointState {
         submissions(core, transfers),
         receiver(core, transfers, recovery, life, handshake, reassembly),
         sender(core, transfers, recovery, writer, handshake),
-        watch(core, transfers, recovery, life),
+        watch(core, transfers, recovery, life, reassembly),
         event_reader(core, transfers) {}
 
   /// A call begins, at this time of the caller's clock.

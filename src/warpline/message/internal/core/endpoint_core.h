@@ -6,6 +6,7 @@
 #include "warpline/message/internal/core/event_queue.h"
 #include "warpline/message/internal/core/grants.h"
 #include "warpline/message/internal/core/message_pool.h"
+#include "warpline/message/internal/core/peer_groups.h"
 #include "warpline/message/internal/core/ready_queue.h"
 #include "warpline/message/internal/core/session_table.h"
 #include "warpline/message/internal/core/stray_replies.h"
@@ -22,6 +23,7 @@ struct EndpointCore {
   EndpointCore(const EndpointConfig& config, Nanos now)
       : context(config, now),
         sessions(config, sip_key(*config.secret)),
+        groups(config.max_sessions, sip_key(*config.secret)),
         messages(context.config),
         blocks(config.max_sent_packets / SentBlock::kPackets),
         timers(context, sessions),
@@ -31,6 +33,7 @@ struct EndpointCore {
 
   EndpointContext context;
   SessionTable sessions;
+  PeerGroups groups;
   MessagePool messages;
   IndexPool<SentBlock> blocks;
   Timers timers;

@@ -81,6 +81,9 @@ std::uint32_t Grants::next_of(Session& session) const {
 void Grants::give(const Session& session, Message& message) {
   const std::uint32_t more = std::min(bytes_of(session), message.in_length - message.granted);
   message.granted += more;
+  if (message.state == MessageState::arriving) {
+    message.deadline = {endpoint_.attended().value + endpoint_.config.message_timeout.value};
+  }
   set_owed(message, message.owed + more);
 }
 

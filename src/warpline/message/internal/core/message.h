@@ -68,6 +68,8 @@ struct MessageFields {
   bool tells_sent = false;       ///< a response that ends with an event
   bool in_begun = false;         ///< a fragment of the response has arrived
   bool unread = false;           ///< counts as such in its session
+  bool held = false;             ///< its memory counts as its peer's in PeerGroups
+  bool borrowed = false;         ///< that is beyond the peer's share
   std::uint8_t grant_epoch = 0;  ///< when `owed` changed last
   std::uint16_t code = 0;        ///< application's code of what is sent
   std::uint16_t in_code = 0;     ///< code of what is received
@@ -81,7 +83,7 @@ struct MessageFields {
   std::uint32_t in_capacity = 0;  ///< bytes of the response's buffer
 
   std::uint64_t context = 0;
-  Nanos deadline = kNever;
+  Nanos deadline = kNever;  ///< of a request; of what is arriving or held back, attended(): then it is given up
   std::uint32_t granted = 0xffffffff;  ///< bytes that may be sent; once something is received, of that
 };
 

@@ -155,6 +155,8 @@ struct alignas(64) Session {
   bool starved_listed = false;                ///< and is called when there are more
   bool wants_grants = false;                  ///< messages of the peer may wait for grants
   std::uint8_t grant_turn = 0;                ///< slot of the peer's, or kSlots and one of ours, that is next
+  Nanos stalled_at = kNever;  ///< attended(): a message of the peer is given up; never later than the earliest
+  Nanos kept_at;              ///< attended(): this end kept the peer from sending, last
 
   // Handshake, idleness and end.
   WheelHandle idle_timer;  ///< always in the wheel while established
@@ -167,6 +169,8 @@ struct alignas(64) Session {
   LossReason reason = LossReason::none;
   std::uint32_t opened_next = kNone;
   std::uint32_t lost_next = kNone;
+  std::uint32_t address_group = kNone;  ///< PeerGroups', as the next
+  std::uint32_t prefix_group = kNone;
   std::uint32_t token_time = 0;
   Nanos opened;  ///< attended()
   Nanos next_hello = kNever;
@@ -216,11 +220,16 @@ inline void begin_waiting(Session& session, Nanos attended) {
   return session.unread >= receive_window ? 0 : receive_window - session.unread;
 }
 
+/// Whether the peer has room for a packet.
+[[nodiscard]] inline bool may_send_more(const Session& session, std::uint32_t receive_window) {
+  return room_of(session, receive_window) >= session.datagram_bytes;
+}
+
 /// Bytes of a message that may be sent before any grant.
 [[nodiscard]] inline std::uint32_t first_granted(const Session& session) {
   return session.peer_grants ? session.fragment_bytes : 0xffffffffU;
 }
 
-static_assert(sizeof(Session) <= 2048 - 128, "an idle session takes 2 KiB, with its places in the wheel and the table");
+static_assert(sizeof(Session) <= 2048, "a session takes 2 KiB, beside its places in the wheel and the tables");
 
 }  // namespace warpline::message

@@ -83,6 +83,7 @@ Nanos Timers::next_due(const Session& session) const {
   if (session.phase != SessionPhase::established) return kNever;
   if (!session.confirmed) due = std::min(due, attended_after(session.opened, config.connect_timeout.value));
   due = std::min(due, session.reorder_at);
+  if (session.stalled_at != kNever) due = std::min(due, endpoint_.when_attended(session.stalled_at));
   if (session.in_flight_packets != 0) {
     const Nanos probe = after(session.last_sent, probe_timeout(session).value);
     const Nanos silent = attended_after(session.quiet_from, patience_with(session).value);

@@ -52,8 +52,19 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
     tell_busy(session, fragment);
     return false;
   }
-  if (session.ordered && ahead != 0 && !core_.messages.has_to_spare(fragment.total)) {
+  const bool waits = session.ordered && ahead != 0;  // for one that must find room then
+  if (waits && !core_.messages.has_to_spare(fragment.total)) {
     core_.context.drop(MessageDrop::no_buffer);
+    tell_busy(session, fragment);
+    return false;
+  }
+  const bool single = fragment.total <= session.fragment_bytes;
+  const bool shares = !single && core_.context.config.buffers.take == nullptr;
+  const std::uint64_t block = ReceiveMemory::block_bytes(fragment.total);
+  const std::uint64_t others = waits ? ReceiveMemory::block_bytes(core_.context.config.max_message_bytes) : 0;
+  const bool borrows = shares && !core_.groups.may_hold(session, block, others, core_.messages.free_bytes());
+  if (borrows && (waits || !session.ordered || !core_.groups.may_borrow(session))) {
+    core_.context.drop(MessageDrop::over_share);
     tell_busy(session, fragment);
     return false;
   }
@@ -75,8 +86,12 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
     tell_busy(session, fragment);
     return false;
   }
-  const bool single = fragment.total <= session.fragment_bytes;
   if (!single) message.begin_window();
+  if (shares) {
+    message.held = true;
+    message.borrowed = borrows;
+    core_.groups.hold(session, block, borrows);
+  }
   core_.grants.begin(session, message);
   const Placed placed = place(message, session, datagram, at, fragment, length);
   if (placed == Placed::no) {
@@ -111,6 +126,7 @@ Reassembly::Placed Reassembly::place(Message& message, Session& session, const D
   if (!copy_in(datagram, at, length, to, message.in_device)) return Placed::no;
   if (!message.in_device) prefetch_bytes<true>(to + length, std::min(length, kPrefetched));
   message.window.add(number);
+  if (message.state == MessageState::arriving) expect_more(session, message);
   if (message.owed != 0 && number != 0) core_.grants.arrived(session, message, length);
   const std::uint64_t contiguous = std::uint64_t{message.window.base()} * session.fragment_bytes;
   return contiguous >= message.in_length ? Placed::complete : Placed::yes;
@@ -158,6 +174,7 @@ void Reassembly::hold_back(Session& session, std::uint32_t index) {
     return static_cast<std::uint16_t>(other.order - session.expected_order);
   };
   message.state = MessageState::held_back;
+  if (message.order != session.expected_order) expect_more(session, message);
   std::uint32_t before = kNone;
   std::uint32_t after = session.held_back.first;
   while (after != kNone && distance(core_.messages[after]) < distance(message)) {
@@ -236,9 +253,53 @@ void Reassembly::take_cancel(Session& session, const packet::MessageFragment& fr
   if (arriving) skip_order(session, fragment.order);
 }
 
+/// For a message that is not whole, or waits for its turn.
+void Reassembly::expect_more(Session& session, Message& message) {
+  message.deadline = {core_.context.attended().value + core_.context.config.message_timeout.value};
+  if (message.deadline >= session.stalled_at) return;
+  session.stalled_at = message.deadline;
+  core_.timers.arm_next(session);
+}
+
+bool Reassembly::expire(Session& session) {
+  const EndpointConfig& config = core_.context.config;
+  if (!may_send_more(session, config.receive_window)) session.kept_at = core_.context.attended();
+  session.stalled_at = kNever;
+  const auto given_up_at = [&](const Message& message) {
+    return std::max(message.deadline, Nanos{session.kept_at.value + config.message_timeout.value});
+  };
+  bool next_arrives = false;
+  for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
+    const std::uint32_t index = session.incoming[slot].message;
+    if (index == kNone || core_.messages[index].state != MessageState::arriving) continue;
+    Message& message = core_.messages[index];
+    if (message.granted < message.in_length && message.owed == 0) expect_more(session, message);  // it waits for us
+    if (given_up_at(message) > core_.context.attended()) {
+      session.stalled_at = std::min(session.stalled_at, given_up_at(message));
+      next_arrives = next_arrives || message.order == session.expected_order;
+      continue;
+    }
+    core_.context.counters.messages_stalled.add(1);
+    packet::MessageFragment fragment;
+    fragment.slot = static_cast<std::uint8_t>(slot);
+    fragment.sequence = message.sequence;
+    fragment.order = message.order;
+    transfers_.withdraw_incoming(index);
+    static_cast<void>(refuse(session, fragment, RefusalCode::stalled));  // there is room: one was freed just now
+  }
+  if (session.held_back.first == kNone) return true;
+  Message& held = core_.messages[session.held_back.first];
+  if (next_arrives) expect_more(session, held);
+  session.stalled_at = std::min(session.stalled_at, given_up_at(held));
+  return given_up_at(held) > core_.context.attended();
+}
+
 /// Not acknowledged, so if this is lost the fragment comes again, and so does this.
 void Reassembly::tell_busy(Session& session, const packet::MessageFragment& fragment, std::uint16_t refusal) {
   core_.ready.add(session);
+  // What waits for this one waits for us.
+  const bool next = session.ordered && fragment.order == session.expected_order;
+  if (next && session.held_back.first != kNone) expect_more(session, core_.messages[session.held_back.first]);
   for (std::uint32_t i = 0; i < session.busy_count; ++i) {
     if (session.busy[i].slot == fragment.slot) {
       session.busy[i] = {fragment.sequence, fragment.slot, refusal};

@@ -28,6 +28,10 @@ class Reassembly {
   void take_cancel(Session& session, const packet::MessageFragment& fragment);
   void take_refusal(Session& session, const packet::MessageFragment& fragment);
 
+  /// Gives up the session's messages of which nothing more has come for EndpointConfig::message_timeout, unless it was
+  /// this end that held the peer back. False if one of an ordered session waits as long for one before it.
+  [[nodiscard]] bool expire(Session& session);
+
  private:
   enum class Placed : std::uint8_t { no, yes, complete };
   [[nodiscard]] Placed place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
@@ -41,6 +45,7 @@ class Reassembly {
   void hold_back(Session& session, std::uint32_t index);
   void skip_order(Session& session, std::uint16_t order);
   void deliver_in_order(Session& session);
+  void expect_more(Session& session, Message& message);
 
   EndpointCore& core_;
   Transfers& transfers_;

@@ -10,6 +10,7 @@ namespace warpline::message {
 void SessionLife::begin(Session& session) {
   ++session.epoch;
   session.phase = SessionPhase::opening;
+  core_.groups.join(session);
   session.cookie = 0;
   session.confirmed = session.denied = session.peer_grants = session.bundles = false;
   session.datagram_bytes = core_.context.config.datagram_bytes;
@@ -34,9 +35,9 @@ void SessionLife::begin(Session& session) {
   session.send_at = Nanos{};
   session.unanswered = 0;
   session.ack_now = session.ping = session.probe = session.accept_due = session.room_blocked = false;
-  session.opened = session.quiet_from = core_.context.attended();
+  session.opened = session.quiet_from = session.kept_at = core_.context.attended();
   session.last_sent = core_.context.now();
-  session.first_deadline = session.retry_at = kNever;
+  session.first_deadline = session.retry_at = session.stalled_at = kNever;
   session.busy_count = 0;
   session.free_slots = ~std::uint64_t{0};
   session.unfinished = 0;
@@ -91,6 +92,7 @@ void SessionLife::lose(Session& session, LossReason reason) {
   recovery_.forget(session);
   core_.timers.cancel(session);
   transfers_.end_all(session);
+  core_.groups.leave(session);
   if (!told) {
     core_.sessions.give(session);
     return;

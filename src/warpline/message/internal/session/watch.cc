@@ -54,6 +54,9 @@ void Watch::on_timer(Session& session) {
     }
   } else {
     if (session.retry_at <= core_.context.now()) transfers_.retry_deferred(session);
+    if (session.stalled_at <= core_.context.attended() && !reassembly_.expire(session)) {
+      return life_.lose(session, LossReason::stalled);
+    }
     if (!session.confirmed && late()) return life_.lose(session, LossReason::no_answer);
     if (session.reorder_at <= core_.context.now()) {
       recovery_.detect_losses(session, core_.context.now());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "warpline/message/internal/core/endpoint_core.h"
+#include "warpline/message/internal/receive/reassembly.h"
 #include "warpline/message/internal/send/recovery.h"
 #include "warpline/message/internal/session/session_life.h"
 #include "warpline/message/internal/transfer/transfers.h"
@@ -12,8 +13,8 @@ namespace warpline::message {
 /// sessions.
 class Watch {
  public:
-  Watch(EndpointCore& core, Transfers& transfers, Recovery& recovery, SessionLife& life)
-      : core_(core), transfers_(transfers), recovery_(recovery), life_(life) {}
+  Watch(EndpointCore& core, Transfers& transfers, Recovery& recovery, SessionLife& life, Reassembly& reassembly)
+      : core_(core), transfers_(transfers), recovery_(recovery), life_(life), reassembly_(reassembly) {}
 
   /// Does what is due.
   void advance();
@@ -37,6 +38,7 @@ class Watch {
   Transfers& transfers_;
   Recovery& recovery_;
   SessionLife& life_;
+  Reassembly& reassembly_;
 };
 
 }  // namespace warpline::message

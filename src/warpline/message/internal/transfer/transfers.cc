@@ -44,6 +44,7 @@ void Transfers::free_slot(Session& session, Message& message) {
 
 void Transfers::free(std::uint32_t index) {
   Message& message = core_.messages[index];
+  if (message.held) give_up_share(core_.sessions[message.session], message);
   no_longer_unread(message);
   core_.grants.settle(message);
   if (message.has_slot) {
@@ -317,6 +318,7 @@ void Transfers::no_longer_unread(Message& message) {
   message.unread = false;
   Session* session = session_of(message);
   if (session == nullptr) return;
+  if (!may_send_more(*session, core_.context.config.receive_window)) session->kept_at = core_.context.attended();
   session->unread -= message.in_length;
   // Worth a packet of its own if the peer was left with little.
   const std::uint32_t room = room_of(*session, core_.context.config.receive_window);

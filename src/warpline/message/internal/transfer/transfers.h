@@ -83,6 +83,7 @@ class Transfers {
   /// A whole message goes to the application.
   void deliver(Session& session, std::uint32_t index) {
     Message& message = core_.messages[index];
+    if (message.held) give_up_share(session, message);
     message.unread = true;
     session.unread += message.in_length;
     message.state = MessageState::delivered;
@@ -107,6 +108,11 @@ class Transfers {
   void end_all(Session& session);
 
  private:
+  /// The message has arrived, or is freed: its memory counts no longer as what its peer holds.
+  void give_up_share(const Session& session, Message& message) {
+    message.held = false;
+    core_.groups.release(session, ReceiveMemory::block_bytes(message.in_length), message.borrowed);
+  }
   [[nodiscard]] Session* session_of(const Message& message);
   void finish(std::uint32_t index, MessageStatus status);
   void free_slot(Session& session, Message& message);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/message/internal/core/peer_groups.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <variant>
+
+namespace warpline::message {
+namespace {
+
+constexpr std::size_t kIpv4PrefixBytes = 15;  ///< of an IPv4-mapped address: a /24
+constexpr std::size_t kIpv6PrefixBytes = 8;   ///< a /64
+enum : std::uint64_t { kHashOfAddress = 1, kHashOfPrefix = 2 };
+
+}  // namespace
+
+PeerGroups::PeerGroups(std::uint32_t max_sessions, SipKey key)
+    : groups_(2 * max_sessions), by_hash_(2 * max_sessions), key_(key) {}
+
+PeerGroups::Hashes PeerGroups::hashes_of(const PeerAddress& peer) const {
+  const bool v4 = std::holds_alternative<Ipv4Address>(ip_address(peer));
+  std::array<std::uint64_t, 3> address{kHashOfAddress};
+  std::memcpy(address.data() + 1, peer.ip.data(), peer.ip.size());
+  std::array<std::uint64_t, 3> prefix{kHashOfPrefix};
+  std::memcpy(prefix.data() + 1, peer.ip.data(), v4 ? kIpv4PrefixBytes : kIpv6PrefixBytes);
+  return {siphash(key_, address), siphash(key_, prefix)};
+}
+
+std::uint32_t PeerGroups::enter(std::uint64_t hash) {
+  std::uint32_t index = by_hash_.find(hash);
+  if (index == kNone) {
+    index = groups_.take();  // a session is in two: there are as many
+    groups_[index] = {.hash = hash};
+    by_hash_.insert(hash, index);
+  }
+  ++groups_[index].sessions;
+  return index;
+}
+
+void PeerGroups::depart(std::uint32_t group) {
+  if (--groups_[group].sessions != 0) return;
+  by_hash_.erase(groups_[group].hash, group);
+  groups_.give(group);
+}
+
+void PeerGroups::join(Session& session) {
+  const Hashes hashes = hashes_of(session.peer);
+  session.address_group = enter(hashes.address);
+  session.prefix_group = enter(hashes.prefix);
+}
+
+void PeerGroups::leave(Session& session) {
+  depart(session.address_group);
+  depart(session.prefix_group);
+}
+
+bool PeerGroups::may_hold(const Session& session, std::uint64_t bytes, std::uint64_t later, std::uint64_t free) const {
+  if (held_ == 0 && later == 0) return true;
+  bytes += later;
+  return groups_[session.address_group].held + bytes <= free / 2 && groups_[session.prefix_group].held + bytes <= free;
+}
+
+void PeerGroups::hold(const Session& session, std::uint64_t bytes, bool borrows) {
+  if (borrows) groups_[session.prefix_group].borrowed = true;
+  groups_[session.address_group].held += bytes;
+  groups_[session.prefix_group].held += bytes;
+  held_ += bytes;
+}
+
+void PeerGroups::release(const Session& session, std::uint64_t bytes, bool borrowed) {
+  if (borrowed) groups_[session.prefix_group].borrowed = false;
+  groups_[session.address_group].held -= bytes;
+  groups_[session.prefix_group].held -= bytes;
+  held_ -= bytes;
+}
+
+}  // namespace warpline::message

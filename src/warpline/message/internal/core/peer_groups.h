@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "warpline/base/secrets/siphash.h"
+#include "warpline/message/internal/core/session.h"
+#include "warpline/message/internal/parts/hash_index.h"
+#include "warpline/message/internal/parts/index_pool.h"
+#include "warpline/message/types.h"
+
+namespace warpline::message {
+
+/// What the sessions of one address hold together, and those of its neighbourhood (an IPv4 /24, an IPv6 /64): who opens
+/// many sessions gets no larger share for it.
+///
+/// Of the receive memory the messages that are still arriving of an address hold a share that is less the less is left,
+/// as in the buffers of switches (Choudhury and Hahne, "Dynamic Queue Length Thresholds", 1998): half of what is free,
+/// and those of its neighbourhood as much as is free. Some is always left for others.
+class PeerGroups {
+ public:
+  PeerGroups(std::uint32_t max_sessions, SipKey key);
+
+  /// A session with Session::peer begins, and ends.
+  void join(Session& session);
+  void leave(Session& session);
+
+  /// Whether the session may have so many bytes more for a message that begins to arrive, and after it `later` for
+  /// another, of `free` that there are. While nobody has any, one message may have all.
+  [[nodiscard]] bool may_hold(const Session& session, std::uint64_t bytes, std::uint64_t later,
+                              std::uint64_t free) const;
+  /// Whether it may nevertheless, being what other messages of its session wait for with what they hold: one at a time
+  /// of a neighbourhood.
+  [[nodiscard]] bool may_borrow(const Session& session) const { return !groups_[session.prefix_group].borrowed; }
+  void hold(const Session& session, std::uint64_t bytes, bool borrows);
+  void release(const Session& session, std::uint64_t bytes, bool borrowed);
+
+ private:
+  struct Group {
+    std::uint64_t hash = 0;
+    std::uint64_t held = 0;      ///< bytes of messages that arrive
+    std::uint32_t sessions = 0;  ///< with none, the group is gone
+    bool borrowed = false;       ///< of a prefix: one of the messages is beyond the share
+  };
+  struct Hashes {
+    std::uint64_t address;
+    std::uint64_t prefix;
+  };
+
+  [[nodiscard]] Hashes hashes_of(const PeerAddress& peer) const;
+  [[nodiscard]] std::uint32_t enter(std::uint64_t hash);
+  void depart(std::uint32_t group);
+
+  IndexPool<Group> groups_;
+  HashIndex by_hash_;
+  SipKey key_;
+  std::uint64_t held_ = 0;  ///< of all
+};
+
+}  // namespace warpline::message

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/message/internal/core/peer_groups.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace warpline::message {
+namespace {
+
+constexpr std::uint64_t kMemory = 64;
+
+Session of(IpAddress address) {
+  Session session;
+  session.peer = peer_address(address, 7);
+  return session;
+}
+
+/// Takes messages of `bytes` as long as it may; how many.
+int take_all(PeerGroups& groups, const Session& session, std::uint64_t bytes, std::uint64_t& free) {
+  int count = 0;
+  for (; bytes <= free && groups.may_hold(session, bytes, 0, free); ++count) {
+    groups.hold(session, bytes, false);
+    free -= bytes;
+  }
+  return count;
+}
+
+TEST(PeerGroups, leave_memory_for_others_however_many_sessions_an_address_has) {
+  PeerGroups groups(300, {1, 2});
+  std::uint64_t free = kMemory << 20;
+  std::vector<Session> sessions(256, of(Ipv4Address{{192, 0, 2, 1}}));
+  for (Session& session : sessions) groups.join(session);
+  for (const Session& session : sessions) take_all(groups, session, 1 << 20, free);
+  EXPECT_GE(free, (kMemory << 20) * 2 / 3);
+  Session other = of(Ipv4Address{{198, 51, 100, 1}});
+  groups.join(other);
+  EXPECT_GE(take_all(groups, other, 1 << 20, free), 14) << "an address that comes later gets as much of what is left";
+}
+
+TEST(PeerGroups, leave_memory_for_others_however_many_addresses_a_neighbourhood_has) {
+  for (const bool v6 : {false, true}) {
+    PeerGroups groups(300, {1, 2});
+    std::uint64_t free = kMemory << 20;
+    for (int i = 0; i < 256; ++i) {
+      IpAddress address = Ipv4Address{{192, 0, 2, static_cast<std::uint8_t>(i)}};
+      if (v6) address = Ipv6Address{{0x20, 1, 0xd, 0xb8, 0, 0, 0, 1, static_cast<std::uint8_t>(i), 1}};
+      Session session = of(address);
+      groups.join(session);
+      take_all(groups, session, 64 << 10, free);
+    }
+    EXPECT_GE(free, (kMemory << 20) / 2 - (64 << 10));
+    Session other = of(v6 ? IpAddress{Ipv6Address{{0x20, 1, 0xd, 0xb8, 0, 0, 0, 2}}} : Ipv4Address{{192, 0, 3, 1}});
+    groups.join(other);
+    EXPECT_GE(take_all(groups, other, 1 << 20, free), 10);
+  }
+}
+
+TEST(PeerGroups, let_one_have_all_while_nobody_else_has_any) {
+  PeerGroups groups(4, {1, 2});
+  Session session = of(Ipv4Address{{192, 0, 2, 1}});
+  Session other = of(Ipv4Address{{192, 0, 3, 1}});
+  groups.join(session);
+  groups.join(other);
+  EXPECT_TRUE(groups.may_hold(session, 60, 0, 64));
+  groups.hold(session, 60, false);
+  EXPECT_FALSE(groups.may_hold(session, 3, 0, 4));
+  EXPECT_FALSE(groups.may_hold(other, 3, 0, 4));
+  EXPECT_TRUE(groups.may_hold(other, 2, 0, 4));
+  groups.release(session, 60, false);
+  EXPECT_TRUE(groups.may_hold(other, 60, 0, 64));
+}
+
+TEST(PeerGroups, lend_to_one_at_a_time_of_a_neighbourhood) {
+  PeerGroups groups(4, {1, 2});
+  Session sessions[] = {of(Ipv4Address{{192, 0, 2, 1}}), of(Ipv4Address{{192, 0, 2, 2}}),
+                        of(Ipv4Address{{192, 0, 3, 1}})};
+  for (Session& session : sessions) groups.join(session);
+  EXPECT_TRUE(groups.may_borrow(sessions[0]));
+  groups.hold(sessions[0], 10, true);
+  EXPECT_FALSE(groups.may_borrow(sessions[0]));
+  EXPECT_FALSE(groups.may_borrow(sessions[1]));
+  EXPECT_TRUE(groups.may_borrow(sessions[2]));
+  groups.release(sessions[0], 10, true);
+  EXPECT_TRUE(groups.may_borrow(sessions[1]));
+}
+
+TEST(PeerGroups, begin_again_with_nothing_when_all_sessions_have_left) {
+  PeerGroups groups(2, {1, 2});
+  for (int i = 0; i < 100; ++i) {
+    Session sessions[] = {of(Ipv4Address{{10, 0, static_cast<std::uint8_t>(i), 1}}),
+                          of(Ipv4Address{{10, 1, static_cast<std::uint8_t>(i), 1}})};
+    for (Session& session : sessions) groups.join(session);
+    groups.hold(sessions[0], 10, false);
+    EXPECT_TRUE(groups.may_hold(sessions[1], 10, 0, 20));
+    groups.release(sessions[0], 10, false);
+    for (Session& session : sessions) groups.leave(session);
+  }
+}
+
+}  // namespace
+}  // namespace warpline::message
