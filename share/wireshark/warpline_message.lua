@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Wireshark's dissector for the packets of `warpline message` (docs/message_format.md), version 1.
+-- Wireshark's dissector for the packets of `warpline message` (docs/message_format.md), version 2.
 --
 --   wireshark -X lua_script:share/wireshark/warpline_message.lua CAPTURE
 --
@@ -9,7 +9,7 @@
 
 local warpline = Proto("warpline", "Warpline messages")
 
-local MAGIC, VERSION = 0x57, 1
+local MAGIC, VERSION = 0x57, 2
 local PREFIX_LENGTH, HEADER_LENGTH, ACK_LENGTH, FRAGMENT_LENGTH, TAG_LENGTH = 4, 28, 16, 20, 16
 local MOST_ACK_WORDS = 16
 local TYPES = { [0] = "hello", "challenge", "accept", "reject", "session", "reset" }
@@ -64,6 +64,7 @@ local f = {
   token_time = ProtoField.uint32("warpline.token_time", "Token's time"),
   server_nonce = ProtoField.uint64("warpline.server_nonce", "Nonce of who accepts it", base.HEX),
   server_session = ProtoField.uint32("warpline.server_session", "Session of who accepts it", base.HEX),
+  proof = ProtoField.bytes("warpline.proof", "Proof of the key"),
   reason = ProtoField.uint16("warpline.reason", "Reason", base.DEC, REASONS),
   datagram = ProtoField.uint16("warpline.terms.datagram_bytes", "Most UDP payload that it takes"),
   go_back_n = ProtoField.bool("warpline.terms.go_back_n", "Go-back-n", 8, nil, 0x01),
@@ -91,13 +92,13 @@ end
 -- What stands where in the packets that are not of a session: { offset, length, field }. `terms`: where they begin;
 -- `unused`: from where to where it must be zero.
 local LAYOUTS = {
-  [0] = { length = 64, terms = 28, unused = { 40, 64 },
-          { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.token }, { 24, 4, f.token_time } },
+  [0] = { length = 64, terms = 28, unused = { 56, 64 },
+          { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.token }, { 24, 4, f.token_time }, { 40, 16, f.proof } },
   { length = 32, unused = { 28, 32 },
     { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.token }, { 24, 4, f.token_time } },
-  { length = 56, terms = 36, unused = { 48, 56 },
+  { length = 64, terms = 36, unused = { 64, 64 },
     { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.cookie }, { 24, 8, f.server_nonce },
-    { 32, 4, f.server_session } },
+    { 32, 4, f.server_session }, { 48, 16, f.proof } },
   { length = 20, unused = { 18, 20 }, reason = 16,
     { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 2, f.reason } },
   [5] = { length = 16, unused = { 16, 16 }, { 4, 4, f.session }, { 8, 8, f.cookie } },

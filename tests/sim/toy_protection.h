@@ -19,10 +19,13 @@ class ToyProtection final : public message::PacketProtection {
  public:
   explicit ToyProtection(std::uint32_t slots) : slots_(slots) {}
 
-  void start(std::uint32_t slot, const message::SessionNonces& nonces, bool client) override {
-    const std::uint64_t key = mix64(nonces.client ^ mix64(nonces.server ^ mix64(nonces.client_session) ^
-                                                          mix64(std::uint64_t{nonces.server_session} << 32)));
-    slots_[slot] = {key, client, true, 0};
+  bool prove(std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) override {
+    const std::uint64_t sum = digest(1, handshake, {});
+    for (std::size_t i = 0; i < proof.size(); ++i) proof[i] = static_cast<std::uint8_t>(mix64(sum + i));
+    return true;
+  }
+  void start(std::uint32_t slot, const message::HandshakeTranscript& handshake, bool client) override {
+    slots_[slot] = {digest(2, handshake, {}), client, true, 0};
   }
   void stop(std::uint32_t slot) override { slots_[slot].started = false; }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
+#include "warpline/packet/headers/message_header.h"
+
 namespace warpline::message {
 
-/// What both ends of a session know after the handshake, besides the key that they were given. Never the same twice.
-struct SessionNonces {
-  std::uint64_t client = 0;          ///< drawn by the end that opened the session
-  std::uint64_t server = 0;          ///< drawn by the end that accepted it
-  std::uint32_t client_session = 0;  ///< as on the wire, of the end that opened it
-  std::uint32_t server_session = 0;  ///< as on the wire, of the end that accepted it
-};
+/// What both ends said in the handshake: the hello as it was without a token, then the accept, each up to its proof. So
+/// version, nonces, sessions, cookie and the terms of both ends are in it. Never the same twice.
+using HandshakeTranscript = std::array<std::uint8_t, packet::MessageHello::kProven + packet::MessageAccept::kProven>;
+using HandshakeProof = packet::MessageProof;
 
 /// Authenticated encryption of the packets of an endpoint's sessions. The header is authenticated and stays readable;
 /// its data (see docs/message_format.md) is encrypted in place, the tag follows it. A session's packet number is
@@ -24,8 +24,12 @@ class PacketProtection {
 
   virtual ~PacketProtection() = default;
 
-  /// A session begins (again). `slot` is below EndpointConfig::max_sessions; `client`: this end opened it.
-  virtual void start(std::uint32_t slot, const SessionNonces& nonces, bool client) = 0;
+  /// Writes what only who has the key can make of these bytes of a handshake. False: it cannot be made now.
+  [[nodiscard]] virtual bool prove(std::span<const std::uint8_t> handshake, HandshakeProof& proof) = 0;
+
+  /// A session begins (again), with keys that depend on each byte of `handshake`. `slot` is below
+  /// EndpointConfig::max_sessions; `client`: this end opened it.
+  virtual void start(std::uint32_t slot, const HandshakeTranscript& handshake, bool client) = 0;
   virtual void stop(std::uint32_t slot) = 0;  ///< the session in `slot` has ended: its keys are not needed any more
 
   /// Encrypts `text` in place and writes the tag of `header` and `text`.

@@ -19,6 +19,8 @@ struct OpensslDeleter {
 using EvpCipher = std::unique_ptr<EVP_CIPHER, OpensslDeleter<EVP_CIPHER_free>>;
 using EvpCipherContext = std::unique_ptr<EVP_CIPHER_CTX, OpensslDeleter<EVP_CIPHER_CTX_free>>;
 using EvpKdf = std::unique_ptr<EVP_KDF, OpensslDeleter<EVP_KDF_free>>;
+using EvpMac = std::unique_ptr<EVP_MAC, OpensslDeleter<EVP_MAC_free>>;
+using EvpMacContext = std::unique_ptr<EVP_MAC_CTX, OpensslDeleter<EVP_MAC_CTX_free>>;
 using EvpKdfContext = std::unique_ptr<EVP_KDF_CTX, OpensslDeleter<EVP_KDF_CTX_free>>;
 
 }  // namespace warpline::protection

@@ -18,8 +18,11 @@ struct Algorithms {
   EvpCipher gcm{EVP_CIPHER_fetch(nullptr, "AES-128-GCM", nullptr)};
   EvpCipher block{EVP_CIPHER_fetch(nullptr, "AES-128-ECB", nullptr)};
   EvpKdf hkdf{EVP_KDF_fetch(nullptr, "HKDF", nullptr)};
+  EvpMac hmac{EVP_MAC_fetch(nullptr, "HMAC", nullptr)};
 
-  [[nodiscard]] bool complete() const { return gcm != nullptr && block != nullptr && hkdf != nullptr; }
+  [[nodiscard]] bool complete() const {
+    return gcm != nullptr && block != nullptr && hkdf != nullptr && hmac != nullptr;
+  }
 };
 
 /// One direction of a session, with the key of the packets seen last.
@@ -34,7 +37,10 @@ struct DirectionState {
 class AesGcmProtection final : public message::PacketProtection {
  public:
   AesGcmProtection(const AesKey& key, std::uint32_t max_sessions, Algorithms algorithms)
-      : algorithms_(std::move(algorithms)), schedule_(algorithms_.block.get()), key_(key) {
+      : algorithms_(std::move(algorithms)),
+        schedule_(algorithms_.block.get()),
+        prover_(algorithms_.hkdf.get(), algorithms_.hmac.get(), key),
+        key_(key) {
     slots_.reserve(max_sessions);
     for (std::uint32_t i = 0; i < max_sessions; ++i) slots_.emplace_back(algorithms_.gcm.get());
   }
@@ -44,10 +50,14 @@ class AesGcmProtection final : public message::PacketProtection {
     OPENSSL_cleanse(key_.data(), key_.size());
   }
 
-  void start(std::uint32_t slot, const message::SessionNonces& nonces, bool client) override {
+  bool prove(std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) override {
+    return prover_.prove(handshake, proof);
+  }
+
+  void start(std::uint32_t slot, const message::HandshakeTranscript& handshake, bool client) override {
     stop(slot);
     SessionSecrets secrets;
-    if (!derive_session(algorithms_.hkdf.get(), key_, nonces, secrets)) return;
+    if (!derive_session(algorithms_.hkdf.get(), key_, handshake, secrets)) return;
     Slot& session = slots_[slot];
     session.out.secrets = client ? secrets.from_client : secrets.from_server;
     session.in.secrets = client ? secrets.from_server : secrets.from_client;
@@ -100,6 +110,7 @@ class AesGcmProtection final : public message::PacketProtection {
 
   Algorithms algorithms_;
   KeySchedule schedule_;
+  HandshakeProver prover_;
   AesKey key_;
   std::vector<Slot> slots_;
 };
@@ -109,7 +120,7 @@ class AesGcmProtection final : public message::PacketProtection {
 Result<std::unique_ptr<message::PacketProtection>> make_protection(const AesKey& key, std::uint32_t max_sessions) {
   Algorithms algorithms;
   if (!algorithms.complete()) {
-    return environment_error("cannot encrypt packets", "this OpenSSL offers no AES-128-GCM or no HKDF",
+    return environment_error("cannot encrypt packets", "this OpenSSL offers no AES-128-GCM, HKDF or HMAC",
                              "look at `openssl list -cipher-algorithms` and the machine's openssl.cnf");
   }
   return std::unique_ptr<message::PacketProtection>(

@@ -32,7 +32,7 @@ void counted_free(void* memory, const char* /*file*/, int /*line*/) { std::free(
 const bool kCounting = CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free) == 1;
 
 constexpr std::uint32_t kSlots = 4;
-constexpr message::SessionNonces kSession{.client = 11, .server = 22, .client_session = 33, .server_session = 44};
+constexpr message::HandshakeTranscript kSession{11, 22, 33, 44};
 
 AesKey test_key() { return array_of<AesKey>("000102030405060708090a0b0c0d0e0f"); }
 
@@ -141,18 +141,15 @@ TEST_F(TwoEnds, NotOfAnotherKey) {
 TEST_F(TwoEnds, NotOfAnotherSession) {
   Sealed packet;
   seal(*client_, 0, packet);
-  for (int field = 0; field < 4; ++field) {
-    message::SessionNonces other = kSession;
-    if (field == 0) ++other.client;
-    if (field == 1) ++other.server;
-    if (field == 2) ++other.client_session;
-    if (field == 3) ++other.server_session;
+  for (std::size_t byte = 0; byte < kSession.size(); ++byte) {
+    message::HandshakeTranscript other = kSession;
+    ++other[byte];
     server_->start(2, other, false);
-    EXPECT_FALSE(opens(*server_, 2, packet)) << field;
+    EXPECT_FALSE(opens(*server_, 2, packet)) << byte;
   }
   // The same slot again: what was recorded before is worth nothing.
-  message::SessionNonces next = kSession;
-  ++next.server;
+  message::HandshakeTranscript next = kSession;
+  ++next[1];
   server_->start(1, next, false);
   EXPECT_FALSE(opens(*server_, 1, packet));
   client_->start(0, next, true);
@@ -201,8 +198,8 @@ TEST_F(TwoEnds, NoAllocationOnTheWayOfAPacket) {
 
 TEST_F(TwoEnds, ALiveSessionIsSmall) {
   ASSERT_TRUE(kCounting);
-  message::SessionNonces another = kSession;
-  ++another.server;
+  message::HandshakeTranscript another = kSession;
+  ++another[1];
   // The derivation's own memory, given back at once, is in this.
   const std::size_t before = allocated_bytes;
   client_->start(2, another, true);

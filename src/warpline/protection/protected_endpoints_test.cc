@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "warpline/message/loopback_testing.h"
@@ -262,14 +263,51 @@ TEST_F(Protected, NothingIsWrittenWhereThereIsTooLittleRoom) {
   EXPECT_EQ(client_->endpoint.transmit({&out, 1}, net_->now), 1U);
 }
 
-TEST_F(Protected, AnotherKeyIsAPeerThatIsSilent) {
+TEST_F(Protected, NoTermOfTheHelloMayChangeOnTheWay) {
+  for (std::uint32_t byte = 4; byte < packet::MessageHello::kProven; ++byte) {
+    begin(&kKey, &kKey);
+    // In each hello, so that the challenge's token is for what it has become.
+    net_->tap = [&](const message::Loopback::Host&, Bytes8& bytes) {
+      if (packet::MessagePrefix::type(bytes.data()) == packet::MessagePacketType::hello) bytes[byte] ^= 2;
+      return false;
+    };
+    static_cast<void>(client_->endpoint.connect(server_->address, {.ordered = true}, net_->now));
+    EXPECT_TRUE(net_->run([this] { return !client_->events.empty(); }));
+    EXPECT_EQ(client_->events.front().kind, message::EventKind::lost) << "byte " << byte;
+    EXPECT_EQ(server_->endpoint.facts().free_sessions, kSessions) << "nothing is kept of it; byte " << byte;
+    net_.reset();
+  }
+}
+
+TEST_F(Protected, AnAcceptThatWasChangedIsNotBelievedAndTheTrueOneIs) {
+  for (std::uint32_t byte = 0; byte < packet::MessageAccept::kLength; ++byte) {
+    begin(&kKey, &kKey);
+    bool changed = false;
+    net_->tap = [&](const message::Loopback::Host&, Bytes8& bytes) {
+      const bool accept = packet::MessagePrefix::type(bytes.data()) == packet::MessagePacketType::accept;
+      if (accept && !std::exchange(changed, true)) bytes[byte] ^= 2;
+      return false;
+    };
+    const message::Opened opened = client_->endpoint.connect(server_->address, {}, net_->now);
+    const Bytes8 question = message::pattern(100, byte);
+    Bytes8 answer;
+    EXPECT_EQ(ask(opened.session, question, answer).status, message::MessageStatus::ok) << "byte " << byte;
+    EXPECT_EQ(answer, question);
+    EXPECT_EQ(dropped(*client_), 1U) << "byte " << byte;
+    net_.reset();
+  }
+}
+
+TEST_F(Protected, AnotherKeyIsRefusedAtOnceAndMakesNoSession) {
   begin(&kKey, &kOtherKey);
   const message::Opened opened = client_->endpoint.connect(server_->address, {}, net_->now);
   Bytes8 answer;
   EXPECT_EQ(ask(opened.session, message::pattern(100, 1), answer).status, message::MessageStatus::peer_lost);
   EXPECT_EQ(answer, Bytes8(100, 0));
   EXPECT_EQ(handled(), 0U);
-  EXPECT_GT(server_->endpoint.counters().dropped(message::MessageDrop::not_authentic), 0U);
+  EXPECT_EQ(client_->events.back().reason, message::LossReason::not_accepted);
+  EXPECT_EQ(server_->endpoint.facts().free_sessions, kSessions);
+  EXPECT_EQ(server_->endpoint.counters().dropped(message::MessageDrop::not_authentic), 1U);
 }
 
 TEST_F(Protected, AKeyOnOneSideOnlyIsRefusedAtOnce) {

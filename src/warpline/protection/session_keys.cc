@@ -7,13 +7,21 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 
 #include "warpline/packet/byte_order.h"
 
 namespace warpline::protection {
 namespace {
 
-constexpr std::string_view kLabel = "warpline message 1";
+// Salt and labels of HKDF.
+constexpr std::string_view kProtocol = "warpline message 2";
+constexpr std::string_view kSessionLabel = "session";
+constexpr std::string_view kProofLabel = "proof";
+
+std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 
 OSSL_PARAM octets(const char* name, std::span<const std::uint8_t> bytes) {
   return OSSL_PARAM_construct_octet_string(name, const_cast<std::uint8_t*>(bytes.data()), bytes.size());
@@ -32,17 +40,13 @@ bool hkdf_sha256(EVP_KDF* kdf, std::span<const std::uint8_t> key, std::span<cons
   return EVP_KDF_derive(context.get(), output.data(), output.size(), parameters) == 1;
 }
 
-bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::SessionNonces& nonces, SessionSecrets& secrets) {
-  std::array<std::uint8_t, 16> salt;
-  packet::store_be64(salt.data(), nonces.client);
-  packet::store_be64(salt.data() + 8, nonces.server);
-  std::array<std::uint8_t, kLabel.size() + 8> info;
-  std::ranges::copy(kLabel, info.begin());
-  packet::store_be32(info.data() + kLabel.size(), nonces.client_session);
-  packet::store_be32(info.data() + kLabel.size() + 4, nonces.server_session);
+bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::HandshakeTranscript& handshake,
+                    SessionSecrets& secrets) {
+  std::array<std::uint8_t, kSessionLabel.size() + std::tuple_size_v<message::HandshakeTranscript>> info;
+  std::ranges::copy(handshake, std::ranges::copy(kSessionLabel, info.begin()).out);
 
   std::array<std::uint8_t, 2 * (sizeof(AesKey) + sizeof(GcmNonce))> material;
-  if (!hkdf_sha256(kdf, key, salt, info, material)) return false;
+  if (!hkdf_sha256(kdf, key, bytes_of(kProtocol), info, material)) return false;
   const std::uint8_t* at = material.data();
   const auto take = [&at](auto& part) {
     std::copy_n(at, part.size(), part.begin());
@@ -53,6 +57,28 @@ bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::SessionNonce
   take(secrets.from_client.mask);
   take(secrets.from_server.mask);
   OPENSSL_cleanse(material.data(), material.size());
+  return true;
+}
+
+HandshakeProver::HandshakeProver(EVP_KDF* kdf, EVP_MAC* mac, const AesKey& key) : context_(EVP_MAC_CTX_new(mac)) {
+  std::array<std::uint8_t, 32> own;
+  char digest[] = "SHA256";
+  const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                                   OSSL_PARAM_construct_end()};
+  const bool made = context_ != nullptr && hkdf_sha256(kdf, key, bytes_of(kProtocol), bytes_of(kProofLabel), own) &&
+                    EVP_MAC_init(context_.get(), own.data(), own.size(), parameters) == 1;
+  OPENSSL_cleanse(own.data(), own.size());
+  if (!made) context_.reset();
+}
+
+bool HandshakeProver::prove(std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) {
+  std::array<std::uint8_t, 32> whole;
+  std::size_t length = 0;
+  const bool made = context_ != nullptr && EVP_MAC_init(context_.get(), nullptr, 0, nullptr) == 1 &&
+                    EVP_MAC_update(context_.get(), handshake.data(), handshake.size()) == 1 &&
+                    EVP_MAC_final(context_.get(), whole.data(), &length, whole.size()) == 1;
+  if (!made || length != whole.size()) return false;
+  std::copy_n(whole.begin(), proof.size(), proof.begin());
   return true;
 }
 

@@ -27,9 +27,22 @@ struct SessionSecrets {
   DirectionSecrets from_server;
 };
 
-/// HKDF of the key that both ends were given, salted with both nonces, for the session of these numbers.
-[[nodiscard]] bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::SessionNonces& nonces,
+/// HKDF of the key that both ends were given, for the session of this handshake: both hellos, with all terms.
+[[nodiscard]] bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::HandshakeTranscript& handshake,
                                   SessionSecrets& secrets);
+
+/// Proves in a handshake that its sender has the key: HMAC-SHA256 (RFC 2104), its first 16 bytes, under a key of its
+/// own that HKDF makes of the one that both ends were given.
+class HandshakeProver {
+ public:
+  /// `mac` is HMAC.
+  HandshakeProver(EVP_KDF* kdf, EVP_MAC* mac, const AesKey& key);
+  /// False if OpenSSL failed.
+  [[nodiscard]] bool prove(std::span<const std::uint8_t> handshake, message::HandshakeProof& proof);
+
+ private:
+  EvpMacContext context_;  ///< none: it failed
+};
 
 /// A direction's key changes after so many packet numbers: AES-GCM stays as good as random for 2^23 packets of a key
 /// (RFC 9001, section 6.6).

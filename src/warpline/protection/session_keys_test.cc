@@ -39,12 +39,12 @@ TEST(SessionKeys, ScheduleIsTheBlockCipherOfTheEpoch) {
 }
 
 TEST(SessionKeys, EverythingThatIsToldApartChangesAllSecrets) {
-  const message::SessionNonces nonces{.client = 1, .server = 2, .client_session = 3, .server_session = 4};
+  const message::HandshakeTranscript handshake{1, 2, 3};
   const AesKey key = array_of<AesKey>("000102030405060708090a0b0c0d0e0f");
   std::set<AesKey> secrets;
   std::set<GcmNonce> masks;
   std::size_t sessions = 0;
-  const auto add = [&](const AesKey& of, const message::SessionNonces& session) {
+  const auto add = [&](const AesKey& of, const message::HandshakeTranscript& session) {
     SessionSecrets made;
     ASSERT_TRUE(derive_session(hkdf().get(), of, session, made));
     for (const DirectionSecrets& direction : {made.from_client, made.from_server}) {
@@ -53,25 +53,40 @@ TEST(SessionKeys, EverythingThatIsToldApartChangesAllSecrets) {
     }
     ++sessions;
   };
-  add(key, nonces);
-  add(AesKey{}, nonces);
-  for (std::uint64_t message::SessionNonces::* const field :
-       {&message::SessionNonces::client, &message::SessionNonces::server}) {
-    message::SessionNonces other = nonces;
-    other.*field ^= std::uint64_t{1} << 63;
+  add(key, handshake);
+  add(AesKey{}, handshake);
+  for (std::size_t byte = 0; byte < handshake.size(); ++byte) {
+    message::HandshakeTranscript other = handshake;
+    other[byte] ^= 1;
     add(key, other);
   }
-  for (std::uint32_t message::SessionNonces::* const field :
-       {&message::SessionNonces::client_session, &message::SessionNonces::server_session}) {
-    message::SessionNonces other = nonces;
-    other.*field ^= 1;
-    add(key, other);
-  }
-  message::SessionNonces swapped = nonces;
-  std::swap(swapped.client, swapped.server);
-  add(key, swapped);
   EXPECT_EQ(secrets.size(), 2 * sessions);
   EXPECT_EQ(masks.size(), 2 * sessions);
+}
+
+TEST(SessionKeys, ProofIsOfTheKeyAndOfEveryByte) {
+  const EvpMac hmac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
+  const AesKey key = array_of<AesKey>("000102030405060708090a0b0c0d0e0f");
+  HandshakeProver prover(hkdf().get(), hmac.get(), key);
+  HandshakeProver other(hkdf().get(), hmac.get(), AesKey{});
+  const Octets handshake(40, 0x11);
+  std::set<message::HandshakeProof> proofs;
+  const auto add = [&](HandshakeProver& by, const Octets& bytes) {
+    message::HandshakeProof proof;
+    ASSERT_TRUE(by.prove(bytes, proof));
+    proofs.insert(proof);
+  };
+  add(prover, handshake);
+  add(prover, handshake);
+  EXPECT_EQ(proofs.size(), 1U) << "whoever has the key makes the same one";
+  add(other, handshake);
+  add(prover, Octets(41, 0x11));
+  for (std::size_t byte = 0; byte < handshake.size(); ++byte) {
+    Octets changed = handshake;
+    changed[byte] ^= 0x80;
+    add(prover, changed);
+  }
+  EXPECT_EQ(proofs.size(), 3 + handshake.size());
 }
 
 }  // namespace

@@ -54,8 +54,9 @@ MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageHello
   hello.nonce = load_be64(bytes + 8);
   hello.token = load_be64(bytes + 16);
   hello.token_time = load_be32(bytes + 24);
+  std::copy_n(bytes + MessageHello::kProven, hello.proof.size(), hello.proof.begin());
   return verdict(length == MessageHello::kLength && plain(bytes) && load_terms(bytes + 28, hello.terms) &&
-                 zero(bytes + 40, MessageHello::kLength - 40));
+                 zero(bytes + 56, MessageHello::kLength - 56));
 }
 
 void emit(const MessageHello& hello, std::uint8_t* bytes) {
@@ -65,7 +66,8 @@ void emit(const MessageHello& hello, std::uint8_t* bytes) {
   store_be64(bytes + 16, hello.token);
   store_be32(bytes + 24, hello.token_time);
   store_terms(hello.terms, bytes + 28);
-  std::fill(bytes + 40, bytes + MessageHello::kLength, std::uint8_t{0});
+  std::copy(hello.proof.begin(), hello.proof.end(), bytes + MessageHello::kProven);
+  std::fill(bytes + 56, bytes + MessageHello::kLength, std::uint8_t{0});
 }
 
 MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageChallenge& challenge) {
@@ -93,8 +95,8 @@ MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageAccep
   accept.cookie = load_be64(bytes + 16);
   accept.server_nonce = load_be64(bytes + 24);
   accept.server_session = load_be32(bytes + 32);
-  return verdict(length == MessageAccept::kLength && plain(bytes) && load_terms(bytes + 36, accept.terms) &&
-                 zero(bytes + 48, MessageAccept::kLength - 48));
+  std::copy_n(bytes + MessageAccept::kProven, accept.proof.size(), accept.proof.begin());
+  return verdict(length == MessageAccept::kLength && plain(bytes) && load_terms(bytes + 36, accept.terms));
 }
 
 void emit(const MessageAccept& accept, std::uint8_t* bytes) {
@@ -105,7 +107,7 @@ void emit(const MessageAccept& accept, std::uint8_t* bytes) {
   store_be64(bytes + 24, accept.server_nonce);
   store_be32(bytes + 32, accept.server_session);
   store_terms(accept.terms, bytes + 36);
-  std::fill(bytes + 48, bytes + MessageAccept::kLength, std::uint8_t{0});
+  std::copy(accept.proof.begin(), accept.proof.end(), bytes + MessageAccept::kProven);
 }
 
 MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageReject& reject) {

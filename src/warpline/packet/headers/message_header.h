@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ namespace warpline::packet {
 // big-endian.
 
 inline constexpr std::uint8_t kMessageMagic = 0x57;  ///< first byte of every packet
-inline constexpr std::uint8_t kMessageVersion = 1;   ///< upper half of the second
+inline constexpr std::uint8_t kMessageVersion = 2;   ///< upper half of the second
 
 /// Lower half of the second byte: what a packet is.
 enum class MessagePacketType : std::uint8_t {
@@ -77,14 +78,19 @@ struct MessageTerms {
   bool operator==(const MessageTerms&) const = default;
 };
 
-/// Opens a session, first without a token, then with the challenge's.
+/// What only who has the key can make of the bytes of a handshake packet that precede it; zeros without a key.
+using MessageProof = std::array<std::uint8_t, 16>;
+
+/// Opens a session, first without a token, then with the challenge's and the proof.
 struct MessageHello {
-  static constexpr std::uint32_t kLength = 64;  ///< longer than what it is answered with
+  static constexpr std::uint32_t kLength = 64;  ///< no shorter than what it is answered with
+  static constexpr std::uint32_t kProven = 40;  ///< bytes that precede the proof
   std::uint32_t session = 0;                    ///< of the sender
   std::uint64_t nonce = 0;                      ///< drawn for this opening
   std::uint64_t token = 0;                      ///< 0: none yet
   std::uint32_t token_time = 0;                 ///< as the challenge had it
   MessageTerms terms;                           ///< of the sender
+  MessageProof proof{};                         ///< of what precedes it; of the first hello zeros
   bool operator==(const MessageHello&) const = default;
 };
 
@@ -100,13 +106,15 @@ struct MessageChallenge {
 
 /// The answer to a hello with a valid token: the session is there.
 struct MessageAccept {
-  static constexpr std::uint32_t kLength = 56;  ///< bytes
+  static constexpr std::uint32_t kLength = 64;  ///< bytes
+  static constexpr std::uint32_t kProven = 48;  ///< bytes that precede the proof
   std::uint32_t session = 0;                    ///< of the receiver
   std::uint64_t nonce = 0;                      ///< of the hello
   std::uint64_t cookie = 0;                     ///< in every packet of the session from here on
   std::uint64_t server_nonce = 0;               ///< drawn by the sender of this
   std::uint32_t server_session = 0;             ///< of the sender of this
   MessageTerms terms;                           ///< of the sender
+  MessageProof proof{};                         ///< of the whole handshake
   bool operator==(const MessageAccept&) const = default;
 };
 

@@ -39,7 +39,7 @@ TEST(MessageHeader, lies_where_the_document_says) {
   ASSERT_EQ(bytes.size(), 28U + 16 + 16 + 20 + 3 + 16);
   const std::vector<std::uint8_t> fixed(bytes.begin(), bytes.begin() + 28);
   EXPECT_EQ(fixed,
-            (std::vector<std::uint8_t>{0x57, 0x14, 0x27, 2, 1,    2,    3,    4,    0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
+            (std::vector<std::uint8_t>{0x57, 0x24, 0x27, 2, 1,    2,    3,    4,    0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
                                        0x77, 0x88, 0,    0, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 1,    2,    0,    3}));
   const std::vector<std::uint8_t> fragment(bytes.begin() + 60, bytes.begin() + 80);
   EXPECT_EQ(fragment, (std::vector<std::uint8_t>{0x82, 5, 6, 7, 0, 0, 0, 11, 0, 0, 0, 12, 0, 0, 0, 15, 0, 13, 0, 0}));
@@ -114,12 +114,12 @@ TEST(MessageFragment, of_a_bundle_is_a_whole_message) {
 }
 
 TEST(MessagePrefix, tells_foreign_packets) {
-  std::vector<std::uint8_t> bytes{0x57, 0x14, 0, 0};
+  std::vector<std::uint8_t> bytes{0x57, 0x24, 0, 0};
   EXPECT_EQ(MessagePrefix::check(bytes.data(), 4), MessageParse::ok);
   EXPECT_EQ(MessagePrefix::check(bytes.data(), 3), MessageParse::truncated);
-  bytes[1] = 0x24;
+  bytes[1] = 0x34;
   EXPECT_EQ(MessagePrefix::check(bytes.data(), 4), MessageParse::version);
-  bytes[1] = 0x16;
+  bytes[1] = 0x26;
   EXPECT_EQ(MessagePrefix::check(bytes.data(), 4), MessageParse::type);
   bytes[0] = 0x56;
   EXPECT_EQ(MessagePrefix::check(bytes.data(), 4), MessageParse::not_ours);

@@ -176,6 +176,7 @@ struct alignas(64) Session {
   Nanos next_hello = kNever;
   std::uint64_t nonce = 0;
   std::uint64_t server_nonce = 0;
+  packet::MessageProof proof{};  ///< in the accept that is sent
   std::uint64_t token = 0;
   std::uint64_t context = 0;
 };

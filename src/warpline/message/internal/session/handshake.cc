@@ -15,6 +15,26 @@ bool read(const Datagram& datagram, Packet& packet) {
          packet::parse(datagram.head, datagram.head_length, packet) == packet::MessageParse::ok;
 }
 
+HandshakeTranscript transcript_of(packet::MessageHello hello, const packet::MessageAccept& accept) {
+  hello.token = 0;
+  hello.token_time = 0;
+  std::array<std::uint8_t, packet::MessageHello::kLength> first;
+  std::array<std::uint8_t, packet::MessageAccept::kLength> second;
+  packet::emit(hello, first.data());
+  packet::emit(accept, second.data());
+  HandshakeTranscript transcript;
+  std::copy_n(first.begin(), packet::MessageHello::kProven, transcript.begin());
+  std::copy_n(second.begin(), packet::MessageAccept::kProven, transcript.begin() + packet::MessageHello::kProven);
+  return transcript;
+}
+
+/// In a time that does not depend on where they differ.
+bool equal(const packet::MessageProof& one, const packet::MessageProof& other) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) difference |= static_cast<unsigned>(one[i] ^ other[i]);
+  return difference == 0;
+}
+
 }  // namespace
 
 template <typename Packet>
@@ -77,15 +97,39 @@ void Handshake::begin_hello(Session& session) {
   core_.ready.add(session);
 }
 
+packet::MessageHello Handshake::hello_of(const Session& session) const {
+  return {.session = core_.sessions.wire_id(session),
+          .nonce = session.nonce,
+          .token = session.token,
+          .token_time = session.token_time,
+          .terms = own_terms(session)};
+}
+
+packet::MessageAccept Handshake::accept_of(const Session& session) const {
+  return {.session = session.remote,
+          .nonce = session.nonce,
+          .cookie = session.cookie,
+          .server_nonce = session.server_nonce,
+          .server_session = core_.sessions.wire_id(session),
+          .terms = own_terms(session),
+          .proof = session.proof};
+}
+
+/// Whether this is the proof of who has the key. Without a key nothing is to be proven.
+bool Handshake::proves(std::span<const std::uint8_t> handshake, const packet::MessageProof& proof) {
+  packet::MessageProof expected;
+  return !core_.context.is_protected() ||
+         (core_.context.config.protection->prove(handshake, expected) && equal(expected, proof));
+}
+
 void Handshake::write_hello(Session& session, Outgoing& out) {
   session.hello_due = false;
-  packet::MessageHello hello;
-  hello.session = core_.sessions.wire_id(session);
-  hello.nonce = session.nonce;
-  hello.token = session.token;
-  hello.token_time = session.token_time;
-  hello.terms = own_terms(session);
+  packet::MessageHello hello = hello_of(session);
   packet::emit(hello, out.head);
+  if (core_.context.is_protected() && hello.token != 0 &&
+      core_.context.config.protection->prove({out.head, packet::MessageHello::kProven}, hello.proof)) {
+    packet::emit(hello, out.head);
+  }
   out.head_length = packet::MessageHello::kLength;
   const EndpointConfig& config = core_.context.config;
   session.next_hello = core_.context.in(doubled(config.initial_rto, session.hellos, config.max_rto));
@@ -142,6 +186,10 @@ void Handshake::receive_hello(const Datagram& datagram) {
     }
     life_.lose(*known, LossReason::restarted);
   }
+  if (!proves({datagram.head, packet::MessageHello::kProven}, hello.proof)) {
+    core_.context.drop(MessageDrop::not_authentic);
+    return reject(packet::MessageReject::Reason::terms);
+  }
   Session* session = core_.sessions.take(datagram.from);
   if (session == nullptr) {
     core_.context.drop(MessageDrop::no_session);
@@ -154,6 +202,11 @@ void Handshake::receive_hello(const Datagram& datagram) {
   session->nonce = hello.nonce;
   session->server_nonce = tokens_.nonce();
   session->cookie = tokens_.cookie(hello.nonce, core_.sessions.wire_id(*session));
+  if (core_.context.is_protected()) {
+    const HandshakeTranscript transcript = transcript_of(hello, accept_of(*session));
+    static_cast<void>(core_.context.config.protection->prove(transcript, session->proof));
+    core_.context.config.protection->start(core_.sessions.index_of(*session), transcript, false);
+  }
   establish(*session, hello.terms);
   session->accept_due = true;
   core_.context.counters.packets_in.add(1);
@@ -163,14 +216,7 @@ void Handshake::receive_hello(const Datagram& datagram) {
 
 void Handshake::write_accept(Session& session, Outgoing& out) {
   session.accept_due = false;
-  packet::MessageAccept accept;
-  accept.session = session.remote;
-  accept.nonce = session.nonce;
-  accept.cookie = session.cookie;
-  accept.server_nonce = session.server_nonce;
-  accept.server_session = core_.sessions.wire_id(session);
-  accept.terms = own_terms(session);
-  packet::emit(accept, out.head);
+  packet::emit(accept_of(session), out.head);
   out.head_length = packet::MessageAccept::kLength;
 }
 
@@ -202,13 +248,17 @@ void Handshake::receive_accept(const Datagram& datagram) {
   if (!read(datagram, accept)) return core_.context.drop(MessageDrop::malformed);
   Session* session = answered(datagram, accept.session, accept.nonce);
   if (session == nullptr || accept.terms.datagram_bytes < 256) return core_.context.drop(MessageDrop::bad_handshake);
+  const HandshakeTranscript transcript = transcript_of(hello_of(*session), accept);
+  if (!proves(transcript, accept.proof)) return core_.context.drop(MessageDrop::not_authentic);
   core_.context.counters.packets_in.add(1);
   if (Session* known = core_.sessions.find(datagram.from, accept.server_session))
     life_.lose(*known, LossReason::restarted);
   session->remote = accept.server_session;
   session->cookie = accept.cookie;
-  session->server_nonce = accept.server_nonce;
   session->confirmed = true;
+  if (core_.context.is_protected()) {
+    core_.context.config.protection->start(core_.sessions.index_of(*session), transcript, true);
+  }
   establish(*session, accept.terms);
   core_.context.counters.sessions_opened.add(1);
   core_.events.add_opened(*session);
@@ -238,13 +288,6 @@ void Handshake::establish(Session& session, const packet::MessageTerms& peer) {
   session.allowed = session.congestion.output();
   core_.sessions.show(session);
   transfers_.cut_again(session);
-  if (!core_.context.is_protected()) return;
-  SessionNonces nonces_of;
-  nonces_of.client = session.nonce;
-  nonces_of.server = session.server_nonce;
-  nonces_of.client_session = session.opened_here ? core_.sessions.wire_id(session) : session.remote;
-  nonces_of.server_session = session.opened_here ? session.remote : core_.sessions.wire_id(session);
-  core_.context.config.protection->start(core_.sessions.index_of(session), nonces_of, session.opened_here);
 }
 
 void Handshake::receive_reject(const Datagram& datagram) {

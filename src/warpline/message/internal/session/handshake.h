@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "warpline/message/datagram.h"
 #include "warpline/message/endpoint.h"
@@ -45,6 +46,9 @@ class Handshake {
   void receive_reset(const Datagram& datagram);
   void establish(Session& session, const packet::MessageTerms& peer);
   [[nodiscard]] packet::MessageTerms own_terms(const Session& session) const;
+  [[nodiscard]] packet::MessageHello hello_of(const Session& session) const;
+  [[nodiscard]] packet::MessageAccept accept_of(const Session& session) const;
+  [[nodiscard]] bool proves(std::span<const std::uint8_t> handshake, const packet::MessageProof& proof);
   [[nodiscard]] Session* answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce);
   template <typename Packet>
   void reply(const PeerAddress& to, const Packet& packet);
