@@ -54,6 +54,7 @@ Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& c
   settings.ring_bytes = config.ring;
   settings.populate_rings = config.populate;
   settings.keepalive_idle = config.keepalive;
+  settings.lane_acknowledges = config.ack == ProcessorKind::gpu;
   if (config.keepalive.value != 0) {
     settings.keepalive_interval = std::min(config.keepalive, settings.keepalive_interval);
   }
@@ -71,6 +72,7 @@ class StreamRun : RunFrame {
     if (config_.role != config::Role::receive) {  // a file may say so for both
       config_.stream.engine = EngineKind::inline_;
       config_.stream.memory.reset();
+      config_.stream.ack = ProcessorKind::cpu;
     }
     WARPLINE_CHECK(open_port());
     for (std::size_t i = 0; i < port_->queues(); ++i) {
@@ -287,11 +289,17 @@ class StreamRun : RunFrame {
 
   [[nodiscard]] service::StreamReport::Engine engine_part() const {
     Histogram bursts;
-    for (std::size_t i = 0; i < port_->queues(); ++i) bursts.merge(port_->queue(i).receiver().counters().bursts);
+    std::uint64_t acknowledgements = 0;
+    for (std::size_t i = 0; i < port_->queues(); ++i) {
+      const stream::ReceiverCounters& counters = port_->queue(i).receiver().counters();
+      bursts.merge(counters.bursts);
+      acknowledgements += counters.lane_acknowledgements.get();
+    }
     return {.name = name(config_.stream.engine),
             .memory = name(config_.stream.rings()),
             .gpu = gpu_ ? gpu_->name : std::string(),
-            .bursts = LatencyTotals::of(bursts)};
+            .bursts = LatencyTotals::of(bursts),
+            .acknowledgements = acknowledgements};
   }
 
   transport::NanoClock clock_;

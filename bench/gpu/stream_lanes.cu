@@ -32,6 +32,7 @@ constexpr int kSamples = 7;
 constexpr std::uint32_t kHeaders = 66;  ///< Ethernet, IPv4, TCP with timestamps
 constexpr std::uint32_t kHeadroom = 128;
 constexpr MacAddress kMac{{2, 0, 0, 0, 0, 1}};
+constexpr LaneStation kStation{.own = {.mac = kMac}, .secret = 99};
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -151,7 +152,7 @@ class Run {
     std::vector<LaneView> views;
     for (std::uint32_t lane = 0; lane < case_.lanes; ++lane) {
       views.push_back(layout.view(shared_ + lane * layout.shared_bytes(), own_ + lane * layout.own_bytes(),
-                                  rings_ + 2 * shape_.ring_bytes * case_.connections * lane, kMac, 99));
+                                  rings_ + 2 * shape_.ring_bytes * case_.connections * lane, kStation));
     }
     CHECK(cudaMemcpy(views_, views.data(), views.size() * sizeof(LaneView), cudaMemcpyHostToDevice));
     std::vector<Plan> plans;
@@ -311,7 +312,7 @@ class Run {
     std::vector<LaneView> views;
     for (std::uint32_t lane = 0; lane < case_.lanes; ++lane) {
       LaneView view = host_views_[lane];
-      const LaneView own = layout.view(opening_shared_ + lane * layout.shared_bytes(), nullptr, nullptr, kMac, 0);
+      const LaneView own = layout.view(opening_shared_ + lane * layout.shared_bytes(), nullptr, nullptr, kStation);
       view.shape = shape;
       view.ready = own.ready;
       view.done = own.done;
@@ -419,7 +420,7 @@ std::vector<double> latencies(std::uint32_t frames, bool pinned) {
   CHECK(cudaMemset(own, 0, layout.own_bytes()));
   CHECK(cudaMemset(own + layout.places_begin(), 0xff, places_of(shape) * sizeof(std::uint32_t)));
   CHECK(cudaMalloc(&rings, 2 * kRing));
-  *views = layout.view(shared, own, rings, kMac, 99);
+  *views = layout.view(shared, own, rings, kStation);
   CHECK(cudaDeviceSynchronize());
   packet::TcpFrame frame;
   frame.destination_mac = kMac;

@@ -136,7 +136,7 @@ class Veth(VethCase):
 
     def test_a_thread_takes_segments(self):
         data = random_bytes(7, 16 << 20)
-        program = self.listener("--output", "out", "--engine", "thread")
+        program = self.listener("--output", "out", "--engine", "thread", "--ack", "gpu")
         sent = [(self.send(data), digest(data))]
         sent += self.send_all([random_bytes(i, i * 777) for i in range(60)], threads=6)
         report = self.stopped(program)
@@ -145,6 +145,8 @@ class Veth(VethCase):
         self.assertEqual(report["engine"]["kind"], "thread")
         self.assertEqual(report["engine"]["memory"], "host")
         self.assertGreater(report["engine"]["burst_ns"]["count"], 100)
+        self.assertGreater(report["engine"]["acknowledgements"], 10)
+        self.assertLessEqual(report["engine"]["acknowledgements"], report["acknowledgements"])
         self.assertNotIn("gpu", report)
 
     def test_a_thread_for_each_of_two_queues(self):

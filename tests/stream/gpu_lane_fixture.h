@@ -32,6 +32,7 @@ inline stream::ReceiverSettings gpu_lane_settings() {
   settings.connections = 4;
   settings.ring_bytes = kRing;
   settings.secret[0] = 1;
+  settings.lane_acknowledges = true;
   return settings;
 }
 

@@ -27,8 +27,10 @@ TEST_P(GpuLanes, ReceiveAConnection) {
       give(1 + std::uint64_t{segment} * kSegment, kSegment, packet::kTcpAck);
     }
     settle();
-    while (receiver_->next_reply(reply, now_) != 0) {
-    }
+    // The lane has written what the peer is told.
+    std::uint32_t acknowledged = 0;
+    while (receiver_->next_reply(reply, now_) != 0) acknowledged = packet::load_be32(reply.data() + 42);
+    ASSERT_EQ(acknowledged, 1 + (i + 32) * kSegment);
     while (const auto event = receiver_->poll()) id = event->connection;
     ASSERT_TRUE(id);
     const auto view = receiver_->view(*id);
@@ -41,11 +43,14 @@ TEST_P(GpuLanes, ReceiveAConnection) {
     for (std::size_t k = 0; k < bytes.size(); ++k) ASSERT_EQ(bytes[k], streamed_byte(released + k)) << released + k;
     ASSERT_TRUE(receiver_->release(*id, bytes.size()));
     released += bytes.size();
+    while (receiver_->next_reply(reply, now_) != 0) {  // that there is room again
+    }
   }
   give(1 + released, 0, packet::kTcpAck | packet::kTcpFin);
   settle();
   EXPECT_EQ(receiver_->view(*id)->state, stream::ConnectionState::finished);
   EXPECT_EQ(receiver_->counters().bytes.get(), released);
+  EXPECT_EQ(receiver_->counters().lane_acknowledgements.get(), kSegments / 32);
   EXPECT_EQ(receiver_->counters().get(stream::Disposition::stored), kSegments);
 }
 

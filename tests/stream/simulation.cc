@@ -334,6 +334,7 @@ class ReceivingHost final : public Host {
     settings.retransmissions = 14;  // nine hours
     settings.keepalive_idle = Nanos{600 * kSecond};
     settings.keepalive_probes = 250;
+    settings.lane_acknowledges = scenario.lane && scenario.lane_acknowledges;
     return settings;
   }
 
@@ -521,6 +522,7 @@ StreamOutcome run(const StreamScenario& scenario) {
   outcome.frames = there.frames() + back.frames();
   outcome.retransmitted = counters.retransmitted.get();
   outcome.timeouts = counters.timeouts.get();
+  outcome.lane_acknowledgements = receiver.receiver().counters().lane_acknowledgements.get();
   for (std::size_t i = 0; i < streams.size(); ++i) check_stream(scenario, i, streams[i], outcome.failures);
   const std::uint64_t ended = counters.finished.get() + counters.refused.get() + counters.reset.get() +
                               counters.timed_out.get() + counters.aborted.get();

@@ -54,8 +54,9 @@ struct StreamScenario {
   WireFaults wire;
   HostHabits sender;
   HostHabits receiver;
-  bool lane = false;     ///< the receiver's segments are taken by a lane
-  double lane_pace = 1;  ///< probability of the lane to take a burst that waits, at each look in a turn
+  bool lane = false;               ///< the receiver's segments are taken by a lane
+  bool lane_acknowledges = false;  ///< and writes their acknowledgements
+  double lane_pace = 1;            ///< probability of the lane to take a burst that waits, at each look in a turn
 };
 
 /// How a run went.
@@ -65,6 +66,7 @@ struct StreamOutcome {
   std::uint64_t frames = 0;           ///< that were sent
   std::uint64_t retransmitted = 0;    ///< segments
   std::uint64_t timeouts = 0;
+  std::uint64_t lane_acknowledgements = 0;  ///< that the receiver's lane wrote
 };
 
 /// Draws a scenario of everything.

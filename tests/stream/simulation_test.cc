@@ -51,6 +51,18 @@ TEST(StreamSimulation, IsAFunctionOfItsScenario) {
   EXPECT_EQ(first.seconds, second.seconds);
 }
 
+TEST(StreamSimulation, EndsWellWhereTheLaneAcknowledges) {
+  std::uint64_t by_lane = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    StreamScenario scenario = draw_stream_scenario(seed);
+    scenario.lane = scenario.lane_acknowledges = true;
+    const StreamOutcome outcome = run(scenario);
+    EXPECT_TRUE(outcome.failures.empty()) << describe(scenario) << outcome.failures.front();
+    by_lane += outcome.lane_acknowledgements;
+  }
+  EXPECT_GT(by_lane, 4000U);
+}
+
 TEST(StreamSimulation, FillsALongPathWithoutLoss) {
   StreamScenario scenario;
   scenario.bytes = 20'000'000;

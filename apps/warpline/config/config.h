@@ -79,6 +79,7 @@ struct StreamConfig {
   EngineKind engine = EngineKind::inline_;     ///< receive: what takes segments with bytes
   std::optional<memory::MemoryKind> memory{};  ///< receive: where the rings are; unset: by the engine
   std::uint16_t gpu = 0;                       ///< receive: CUDA ordinal
+  ProcessorKind ack = ProcessorKind::cpu;      ///< receive: who writes acknowledgements; gpu: the engine
   std::optional<IpAddress> gateway{};          ///< send: for a receiver that is not on the port's link
   std::uint64_t bytes = 0;                     ///< send: of each connection; 0: until the end
   std::uint64_t chunk = 0;                     ///< send: bytes that are acknowledged before the next are sent; 0: all

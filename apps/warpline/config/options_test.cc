@@ -61,6 +61,7 @@ std::string other_value(const Option& option) {
       {"frame", "packets=4,seq=0:32,payload=8:64"},
       {"ring", "128Ki"},
       {"congestion", "fixed"},
+      {"ack", "gpu"},
   };
   if (option.section == "stream" && option.name == "listen") return "7000";
   if (option.section == "stream" && option.name == "window") return "128Ki";

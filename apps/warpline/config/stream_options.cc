@@ -59,6 +59,8 @@ void add_stream_options(std::vector<Option>& table) {
          optional_choice<Config>(of(&StreamConfig::memory)), 'm');
   option("gpu", Arity::single, "ID", "CUDA ordinal of the engine's GPU", count<Config>(of(&StreamConfig::gpu), 0, 255),
          'g');
+  option("ack", Arity::single, "KIND", "who writes acknowledgements; gpu: the engine",
+         choice<Config>(of(&StreamConfig::ack)));
   option("verify", Arity::flag, "", "compare every byte with what stream send --seed N makes",
          boolean<Config>(field_of(&Config::run, &report::RunSettings::verify)));
 

@@ -24,6 +24,12 @@ constexpr auto names_of(EngineKind) {
 /// True for launch, graph and persistent.
 [[nodiscard]] constexpr bool runs_on_gpu(EngineKind engine) { return engine >= EngineKind::launch; }
 
+/// Who does a part of the work that either may do.
+enum class ProcessorKind : std::uint8_t { cpu, gpu };
+
+/// What users write for each processor.
+constexpr auto names_of(ProcessorKind) { return enum_names<ProcessorKind>({"cpu", "gpu"}); }
+
 /// WARPLINE_WORKLOADS(X) is X(enumerator, name, functor) for each workload, the functor being a type of workload/. All
 /// that must know every workload is made from this list: the enum, its names, who calls the functors, and their
 /// kernels.

@@ -18,11 +18,12 @@ struct ReceiverCounters {
   Counter finished;                                 ///< connections whose bytes all came
   Counter reset;                                    ///< connections that the peer aborted
   Counter timed_out;                                ///< connections whose peer gave no sign of life any more
-  Counter aborted;           ///< connections that abort() or close() ended before their bytes had all come
-  Counter acknowledgements;  ///< sent for bytes, holes and probes
-  Counter cookies;           ///< SYNs that a cookie answered
-  Histogram bursts;          ///< of a lane: ns from when a burst is handed over until its records are taken in
-  Counter refused_replies;   ///< resets and challenges not sent because there had been too many
+  Counter aborted;                ///< connections that abort() or close() ended before their bytes had all come
+  Counter acknowledgements;       ///< sent for bytes, holes and probes
+  Counter lane_acknowledgements;  ///< of these, those that the lane wrote
+  Counter cookies;                ///< SYNs that a cookie answered
+  Histogram bursts;               ///< of a lane: ns from when a burst is handed over until its records are taken in
+  Counter refused_replies;        ///< resets and challenges not sent because there had been too many
 
   /// Returns the frames to which this happened. Any thread.
   [[nodiscard]] std::uint64_t get(Disposition disposition) const {

@@ -31,6 +31,7 @@ struct ReceiverSettings {
   Nanos keepalive_interval{75'000'000'000};   ///< between such questions
   std::uint32_t keepalive_probes = 9;         ///< of them before the peer counts as gone
   std::uint32_t resets_per_second = 1000;     ///< answers to segments of connections that are not known
+  bool lane_acknowledges = false;  ///< its lane writes the acknowledgements of what it takes, not the receiver
 };
 
 }  // namespace warpline::stream

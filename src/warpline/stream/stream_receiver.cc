@@ -67,6 +67,9 @@ Result<StreamReceiver> StreamReceiver::create(const ReceiverSettings& settings, 
     return usage_error("cannot have `consumers` beside the receiver's thread", "there is no lane",
                        "create it with one");
   }
+  if (settings.lane_acknowledges) {
+    return usage_error("cannot use `lane_acknowledges`", "the receiver has no lane", "give it one, or leave it out");
+  }
   WARPLINE_TRY(RingMemory rings,
                RingMemory::create(settings.connections, settings.ring_bytes, settings.populate_rings));
   return StreamReceiver(std::make_unique<ReceiverCore>(settings, std::move(rings), nullptr, now));

@@ -47,7 +47,8 @@ class OtherFrames {
 ///
 /// With a SegmentLane, a thread of the host or a GPU takes the segments of established connections, into rings of the
 /// lane's. Frames are then lent by give(), a burst at a time, and collect() takes in what became of them; handshakes,
-/// resets, ends, timers and replies stay here. Peers cannot tell the difference.
+/// resets, ends, timers and replies stay here, but for acknowledgements that a lane writes where the settings say so.
+/// Peers cannot tell the difference.
 class StreamReceiver {
  public:
   /// Takes all memory that it ever needs. Errors: usage, for settings that make no sense; environment, if the system

@@ -64,8 +64,8 @@ class GpuStreamLane final : public stream::SegmentLane {
 
   [[nodiscard]] const stream::LaneView& view() const override { return parts_.view(); }
 
-  [[nodiscard]] Result<void> start(const MacAddress& mac, std::uint64_t secret) override {
-    parts_.set_station(mac, secret);
+  [[nodiscard]] Result<void> start(const stream::LaneStation& station) override {
+    parts_.set_station(station);
     WARPLINE_CHECK(stream_.copy(views_.data(), &parts_.view(), parts_.view_bytes()));
     WARPLINE_CHECK(stream_.wait());
     started_ = true;

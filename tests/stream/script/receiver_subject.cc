@@ -22,8 +22,9 @@ Result<std::unique_ptr<ReceiverSubject>> ReceiverSubject::create(const Script& s
   return std::unique_ptr<ReceiverSubject>(new ReceiverSubject(std::move(receiver), nullptr));
 }
 
-Result<std::unique_ptr<ReceiverSubject>> LaneSubject::create(const Script& script) {
-  const stream::ReceiverSettings settings = settings_of(script);
+Result<std::unique_ptr<ReceiverSubject>> LaneSubject::create(const Script& script, bool acknowledges) {
+  stream::ReceiverSettings settings = settings_of(script);
+  settings.lane_acknowledges = acknowledges;
   // Whichever bursts a script has, they are bursts of the lane, too.
   const stream::LaneShape shape = stream::lane_shape(settings, stream::LaneShape::kMostBurst, 2);
   WARPLINE_TRY(std::unique_ptr<stream::testing::StepLane> lane, stream::testing::StepLane::create(shape));
@@ -88,6 +89,7 @@ std::optional<FrameBytes> ReceiverSubject::receive(Nanos until) {
     FrameBytes frame(stream::StreamReceiver::kReplyBytes);
     if (const std::uint32_t length = receiver_.next_reply(frame, now_); length != 0) {
       frame.resize(length);
+      sent_.push_back(frame);
       return frame;
     }
     const Nanos due = receiver_.next_deadline();

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "script_run.h"
 #include "warpline/stream/lanes/step_lane_testing.h"
@@ -26,6 +27,10 @@ class ReceiverSubject : public Subject {
   [[nodiscard]] std::optional<FrameBytes> receive(Nanos until) override;
   [[nodiscard]] std::string act(const Action& action) override;
 
+  /// Returns all frames that it sent.
+  [[nodiscard]] const std::vector<FrameBytes>& sent() const { return sent_; }
+  [[nodiscard]] const stream::ReceiverCounters& counters() const { return receiver_.counters(); }
+
  protected:
   static constexpr std::int64_t kBegin = 1'000'000'000;  ///< the receiver's clock at the script's beginning
 
@@ -44,6 +49,7 @@ class ReceiverSubject : public Subject {
   stream::StreamReceiver receiver_;
   stream::testing::StepLane* lane_;  ///< the receiver's, if it has one
   std::list<FrameBytes> lent_;       ///< to the receiver, if it has a lane
+  std::vector<FrameBytes> sent_;
   Nanos now_{kBegin};
   bool in_burst_ = false;
   std::map<std::uint32_t, stream::ConnectionId> heard_of_;  ///< by peer: connections that an event told of
@@ -51,13 +57,27 @@ class ReceiverSubject : public Subject {
 };
 
 /// The same with a lane, which takes each of the script's bursts at once.
-class LaneSubject final : public ReceiverSubject {
+class LaneSubject : public ReceiverSubject {
  public:
   /// Errors: as of ReceiverSubject.
-  [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script);
+  [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script) {
+    return create(script, false);
+  }
+
+ protected:
+  [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script, bool acknowledges);
 
  private:
   using ReceiverSubject::ReceiverSubject;
+};
+
+/// The same with a lane that writes acknowledgements.
+class AcknowledgingLaneSubject final : public LaneSubject {
+ public:
+  /// Errors: as of ReceiverSubject.
+  [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script) {
+    return LaneSubject::create(script, true);
+  }
 };
 
 }  // namespace warpline::stream_script

@@ -70,6 +70,26 @@ TEST(StreamScripts, HoldForTheReceiverWithALane) {
   }
 }
 
+/// Whoever writes acknowledgements, the bytes are the same.
+TEST(StreamScripts, HoldForTheReceiverWithALaneThatAcknowledges) {
+  std::uint64_t by_lane = 0;
+  for (const Script& script : all_scripts()) {
+    SCOPED_TRACE(script.name);
+    const auto subject = AcknowledgingLaneSubject::create(script);
+    ASSERT_TRUE(subject.ok()) << subject.error().message();
+    EXPECT_EQ(run_script(script, **subject), "");
+    const auto plain = ReceiverSubject::create(script);
+    ASSERT_TRUE(plain.ok()) << plain.error().message();
+    EXPECT_EQ(run_script(script, **plain), "");
+    EXPECT_EQ((*subject)->sent(), (*plain)->sent());
+    EXPECT_EQ((*subject)->counters().acknowledgements.get(), (*plain)->counters().acknowledgements.get());
+    by_lane += (*subject)->counters().lane_acknowledgements.get();
+  }
+  if (std::getenv("WARPLINE_STREAM_SCRIPT") == nullptr) {
+    EXPECT_GT(by_lane, 100U);
+  }
+}
+
 TEST(StreamScripts, HoldForTheKernel) {
   if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
   std::vector<Script> scripts = all_scripts();

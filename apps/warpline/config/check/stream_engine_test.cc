@@ -31,6 +31,15 @@ TEST(StreamEngine, GoesWithTheMemoryThatItReaches) {
             "cannot use --gpu: the engine does not run on a GPU; leave it out, or add --engine persistent");
 }
 
+TEST(StreamEngine, AcknowledgesIfItIsNotTheQueueItself) {
+  for (const char* const options : {"--ack cpu", "--engine thread --ack gpu", "--engine launch --ack gpu"}) {
+    EXPECT_EQ(engine_outcome(options), "ok") << options;
+  }
+  EXPECT_EQ(engine_outcome("--ack gpu"),
+            "cannot use --ack gpu: the queue's own thread is the engine; use --ack cpu, or add --engine persistent, "
+            "launch or thread");
+}
+
 TEST(StreamEngine, IsForReceiving) {
   EXPECT_EQ(outcome(load_line("stream send --port net_null0 --address 10.0.0.1/24 --connect 10.0.0.2:5001 --engine "
                               "thread")),

@@ -113,8 +113,10 @@ nlohmann::ordered_json StreamReport::to_json() const {
       {"leaked_buffers", leaked},
       {"conserved", conserved()}};
   if (engine) {
-    object["engine"] = {
-        {"kind", engine->name}, {"memory", engine->memory}, {"burst_ns", report::to_json(engine->bursts)}};
+    object["engine"] = {{"kind", engine->name},
+                        {"memory", engine->memory},
+                        {"burst_ns", report::to_json(engine->bursts)},
+                        {"acknowledgements", engine->acknowledgements}};
     if (!engine->gpu.empty()) object["gpu"] = {{"name", engine->gpu}, {"engine", engine->name}};
   }
   if (written) object["written"] = {{"files", written->files}, {"bytes", written->bytes}};
@@ -141,10 +143,10 @@ std::string StreamReport::to_text() const {
   if (engine) {
     line("engine",
          fmt::format("{}{}{}, rings in {} memory; {} bursts, from handing over to records {:.1f} us (p50), "
-                     "{:.1f} (p99), {:.1f} (max)",
+                     "{:.1f} (p99), {:.1f} (max); {} acknowledgements",
                      engine->name, engine->gpu.empty() ? "" : " on ", engine->gpu, engine->memory, engine->bursts.count,
                      static_cast<double>(engine->bursts.p50) / 1e3, static_cast<double>(engine->bursts.p99) / 1e3,
-                     static_cast<double>(engine->bursts.max) / 1e3));
+                     static_cast<double>(engine->bursts.max) / 1e3, engine->acknowledgements));
   }
   if (written) line("written", fmt::format("{} bytes in {} files", written->bytes, written->files));
   if (verified) line("verified", fmt::format("{} bytes, {} pieces wrong", verified->checked, verified->bad));

@@ -55,10 +55,11 @@ struct StreamReport {
 
   /// What takes segments, if that is not the thread of the queue.
   struct Engine {
-    std::string_view name;    ///< as --engine has it
-    std::string_view memory;  ///< where the rings are
-    std::string gpu;          ///< its name; empty: none
-    LatencyTotals bursts;     ///< ns from when a burst is handed over until its records are taken in
+    std::string_view name;               ///< as --engine has it
+    std::string_view memory;             ///< where the rings are
+    std::string gpu;                     ///< its name; empty: none
+    LatencyTotals bursts;                ///< ns from when a burst is handed over until its records are taken in
+    std::uint64_t acknowledgements = 0;  ///< that it wrote
   };
 
   std::string command = "stream receive";

@@ -14,9 +14,10 @@ namespace warpline::stream {
 
 /// What a CTA keeps of the burst in hand, in shared memory.
 struct LaneBurst {
-  SegmentFields fields[LaneShape::kMostBurst];      ///< of each descriptor that begins a frame
-  std::uint32_t connection[LaneShape::kMostBurst];  ///< KeyPlaces::kNone: no segment for a connection
-  std::uint32_t touched[LaneShape::kMostBurst];     ///< connections that the burst brought segments of
+  SegmentFields fields[LaneShape::kMostBurst];       ///< of each descriptor that begins a frame
+  std::uint32_t connection[LaneShape::kMostBurst];   ///< KeyPlaces::kNone: no segment for a connection
+  std::uint32_t touched[LaneShape::kMostBurst];      ///< connections that the burst brought segments of
+  WrittenReply replies[LaneShape::kMostBurst / 32];  ///< of each warp, which writes one at a time
   std::uint32_t touched_count;
   std::uint32_t pieces;        ///< that the first warp has listed
   std::uint32_t ready_pieces;  ///< of these, those that the other warps may copy
@@ -114,7 +115,7 @@ class LaneBurstWork {
       return connections[index].key;
     };
   }
-  [[nodiscard]] __device__ KeyPlaces places() const { return {lane_.places, lane_.place_mask, lane_.secret}; }
+  [[nodiscard]] __device__ KeyPlaces places() const { return {lane_.places, lane_.place_mask, lane_.station.secret}; }
 
   /// `mine` is the tell of the thread's number. Ends with a barrier.
   __device__ void carry_out_orders(const WindowTell& mine) {
@@ -176,7 +177,7 @@ class LaneBurstWork {
     const packet::EthernetView ethernet(frame.data());
     bool same = (ethernet.source()[0] & 1) == 0;
 #pragma unroll
-    for (unsigned i = 0; i < 6; ++i) same = same && ethernet.destination()[i] == lane_.mac.bytes[i];
+    for (unsigned i = 0; i < 6; ++i) same = same && ethernet.destination()[i] == lane_.station.own.mac.bytes[i];
     return same;
   }
 
@@ -375,15 +376,17 @@ class LaneBurstWork {
       auto* const to = reinterpret_cast<std::uint64_t*>(&record.state);
       for (unsigned k = lane; k < bytes / sizeof(std::uint64_t); k += kWarp) to[k] = from[k];
       __syncwarp();
-      if (lane != 0) continue;
-      record.connection = index;
-      record.generation = connection.generation;
-      record.notes = connection.notes;
-      record.acknowledge = connection.notes.touched && wants_acknowledgement(state);
-      if (record.acknowledge) state.acknowledged = state.next;
-      state.acknowledge_now = false;
-      state.pushed = false;
-      state.duplicate = {};
+      // Written byte by byte here, a reply crosses the bus in words of 16 bytes.
+      WrittenReply& reply = burst_.replies[threadIdx.x / kWarp];
+      if (lane == 0) {
+        reply.length = 0;
+        connection.report(lane_.station, index, order_.now, record, reply);
+      }
+      __syncwarp();
+      if (reply.length != 0 && lane < sizeof(WrittenReply) / sizeof(uint4)) {
+        reinterpret_cast<uint4*>(&record.reply)[lane] = reinterpret_cast<const uint4*>(&reply)[lane];
+      }
+      __syncwarp();
     }
     // Words that lie beside each other cross the bus together.
     if (threadIdx.x < kDispositions) slot_.result->dispositions[threadIdx.x] = burst_.dispositions[threadIdx.x];

@@ -34,7 +34,9 @@ class TestLane {
         shared_(shared(layout_.shared_bytes())),
         own_(own(layout_.own_bytes())),
         rings_(own(rings_bytes())),
-        view_(layout_.view(shared_.get(), own_.get(), reinterpret_cast<std::uint8_t*>(rings_.get()), kLaneMac, 99)) {
+        view_(layout_.view(
+            shared_.get(), own_.get(), reinterpret_cast<std::uint8_t*>(rings_.get()),
+            {.own = {.mac = kLaneMac, .timestamp_base = 5, .opening = 100}, .secret = 99, .acknowledges = true})) {
     std::fill_n(view_.places, places_of(shape), KeyPlaces::kNone);
   }
 
@@ -136,8 +138,9 @@ class LaneTraffic {
       LanePeer& peer = peers_[i];
       if (random_.below(3) == 0) continue;
       peer.released += random_.below(peer.arrived - peer.released + 1);
-      a.tells[order.tells++] = {i, peer.generation, peer.released + shape_.ring_bytes,
-                                random_.below(2) == 0 ? peer.arrived : 0};
+      const std::uint64_t window_end = peer.released + shape_.ring_bytes;
+      a.tells[order.tells++] = {i, peer.generation, window_end, random_.below(2) == 0 ? peer.arrived : 0,
+                                random_.below(2) == 0 ? window_end : 0};
     }
     *a.order = order;
     std::memset(a.checksums_right, 0, (shape_.burst + 31) / 32 * 4);
@@ -192,6 +195,11 @@ class LaneTraffic {
     change.window_end = shape_.ring_bytes;
     change.last_heard = now_;
     change.key = key_of_peer(peer.port);
+    change.peer = {.mac = {{2, 0, 0, 0, 0, 2}},
+                   .selective = peer.generation % 3 != 0,
+                   .scale = static_cast<std::uint8_t>(peer.generation % 5),
+                   .sequence = 78,
+                   .announced = shape_.ring_bytes / 2};
     return change;
   }
 
@@ -373,6 +381,12 @@ inline void expect_same_states(const ReceiveState& a, const ReceiveState& b) {
   for (std::uint32_t i = 0; i < a.ranges.count(); ++i) ASSERT_EQ(a.ranges[i], b.ranges[i]);
 }
 
+inline void expect_same_replies(const WrittenReply& a, const WrittenReply& b) {
+  ASSERT_EQ(a.length, b.length);
+  ASSERT_EQ(a.announced, b.announced);
+  ASSERT_EQ(std::memcmp(a.bytes, b.bytes, a.length), 0);
+}
+
 /// What two lanes told of a burst is the same, but for the order of records.
 inline void expect_same_answers(const BurstSlot& a, const BurstSlot& b, std::uint32_t count) {
   ASSERT_EQ(a.result->records, b.result->records);
@@ -397,6 +411,8 @@ inline void expect_same_answers(const BurstSlot& a, const BurstSlot& b, std::uin
     ASSERT_EQ(of_a[i]->notes.challenges, of_b[i]->notes.challenges);
     ASSERT_EQ(of_a[i]->notes.urgent_end, of_b[i]->notes.urgent_end);
     ASSERT_EQ(of_a[i]->acknowledge, of_b[i]->acknowledge);
+    ASSERT_EQ(of_a[i]->written, of_b[i]->written);
+    if (of_a[i]->written) expect_same_replies(of_a[i]->reply, of_b[i]->reply);
     expect_same_states(of_a[i]->state, of_b[i]->state);
   }
 }

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <limits>
 
-#include "warpline/base/address.h"
 #include "warpline/base/time/pacing_wheel.h"
 #include "warpline/base/units.h"
 #include "warpline/stream/internal/receive_state.h"
+#include "warpline/stream/internal/reply.h"
 #include "warpline/stream/internal/segment_reading.h"
 #include "warpline/stream/stream_events.h"
 
@@ -29,27 +29,25 @@ struct Connection {
   };
 
   ConnectionKey key;
-  MacAddress peer_mac;
+  PeerEnd peer;
   Phase phase = Phase::free;
   ConnectionState state = ConnectionState::open;
-  bool selective = false;     ///< whether SACK was agreed upon
-  std::uint8_t scale = 0;     ///< of the windows that we announce
   bool touched = false;       ///< a segment of it came in this burst
   bool wants_event = false;   ///< it stands in the queue of events
   bool wants_reply = false;   ///< it stands in the queue of replies
+  bool written = false;       ///< its reply is the one that its lane wrote last
   bool wants_probe = false;   ///< the peer is to be asked for a sign of life
   bool on_board = false;      ///< a consumer may read it
   bool consumed_all = false;  ///< its consumer is through with it
   std::uint8_t attempts = 0;  ///< retransmissions of our SYN or FIN so far
   std::uint8_t probes = 0;    ///< questions for a sign of life since the last one
   std::uint32_t generation = 0;
-  std::uint32_t initial = 0;      ///< the sequence number of our SYN
   std::uint32_t next_free = 0;    ///< place in the list of free ones
   std::uint64_t consumed = 0;     ///< bytes that the application has released
   std::uint64_t released = 0;     ///< bytes that a consumer has released, also some that are not known of here yet
   std::uint64_t urgent_end = 0;   ///< behind the last byte that the peer called urgent
-  std::uint64_t announced = 0;    ///< the window's end as the peer last heard of it
   std::uint64_t again_until = 0;  ///< number of its last frame that a lane is to take once more; see LaneLink
+  std::uint64_t replied_in = 0;   ///< the lane's first burst that may know of the last reply that was written here
   Nanos acknowledge_at = kNever;  ///< when a delayed acknowledgement is due
   Nanos retransmit_at = kNever;   ///< when our SYN or FIN is sent again
   Nanos last_heard{};             ///< when a segment of the peer's last fitted
@@ -71,7 +69,7 @@ struct Connection {
   }
 
   /// Returns the next sequence number that we would send.
-  [[nodiscard]] std::uint32_t send_next() const { return initial + 1 + (phase == Phase::last_ack ? 1 : 0); }
+  [[nodiscard]] std::uint32_t send_next() const { return peer.sequence + (phase == Phase::last_ack ? 1 : 0); }
 };
 
 }  // namespace warpline::stream

@@ -27,6 +27,9 @@ constexpr std::int64_t kLongestRetransmission = 120'000'000'000;  ///< ns; at le
 ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingMemory> rings,
                            std::unique_ptr<SegmentLane> lane, Nanos now)
     : settings_(settings),
+      own_{.mac = settings.mac,
+           .timestamp_base = static_cast<std::uint32_t>(secret_word(settings, 1)),
+           .opening = std::min<std::uint64_t>(settings.ring_bytes / 2, settings.mtu)},
       station_(key_of_station(settings.address)),
       ring_memory_(std::move(rings)),
       cookies_(settings.secret),
@@ -35,8 +38,8 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingM
       touched_(settings.connections),
       events_(settings.connections),
       replies_(settings.connections),
+      written_(settings.lane_acknowledges ? settings.connections : 0),
       strangers_(kStrangerReplies),
-      timestamp_base_(static_cast<std::uint32_t>(secret_word(settings, 1))),
       cookies_until_{now.value - 1},
       resets_since_(now) {
   if (lane) link_.emplace(std::move(lane), settings.consumers);
@@ -46,7 +49,8 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingM
 
 Result<void> ReceiverCore::start() {
   if (!link_) return {};
-  return link_->lane().start(settings_.mac, secret_word(settings_, 2));
+  return link_->lane().start(
+      {.own = own_, .secret = secret_word(settings_, 2), .acknowledges = settings_.lane_acknowledges});
 }
 
 Connection* ReceiverCore::named(ConnectionId id) {
@@ -100,10 +104,10 @@ void ReceiverCore::consume(Connection& connection, std::uint64_t bytes) {
   tell_lane(connection);
   if (connection.phase != Phase::established || state.end_reached) return;
   // The peer is told when that at least doubles what it may send, and is worth a segment (RFC 9293, 3.8.6.2.2).
-  const std::uint64_t left = connection.announced - std::min(connection.announced, state.next);
+  const std::uint64_t announced = connection.peer.announced;
+  const std::uint64_t left = announced - std::min(announced, state.next);
   const std::uint64_t free = state.window_end - state.next;
-  const std::uint64_t segment = std::min<std::uint64_t>(settings_.ring_bytes / 2, settings_.mtu);
-  if (left < settings_.ring_bytes / 2 && free >= 2 * left && free - left >= segment) want_reply(connection);
+  if (left < settings_.ring_bytes / 2 && free >= 2 * left && free - left >= own_.opening) want_reply(connection);
   // All that the peer had for now is read: it may wait for nothing but the acknowledgement.
   if (state.pushed && connection.consumed == state.next && state.acknowledged != state.next) want_reply(connection);
 }

@@ -50,7 +50,7 @@ Disposition ReceiverCore::take_first_syn(const SegmentReading& segment, const Sy
     want_reply(*connection);
     return Disposition::handled;
   }
-  packet::TcpFrame answer = frame_to(segment.key, sender_of(frame));
+  Reply answer = reply_to(segment.key, sender_of(frame), own_.mac);
   answer.tcp.sequence = cookies_.make(segment.key, segment.sequence, offered, now);
   answer.tcp.acknowledgement = segment.sequence + 1;
   answer.tcp.window = static_cast<std::uint16_t>(std::min<std::uint64_t>(settings_.ring_bytes, 0xffff));
@@ -98,7 +98,7 @@ ReceiverCore::Outcome ReceiverCore::finish_handshake(Connection& connection, con
     return Disposition::outside_window;
   }
   if ((segment.flags & packet::kTcpAck) == 0) return Disposition::no_acknowledgement;
-  if (segment.acknowledgement != connection.initial + 1) {
+  if (segment.acknowledgement != connection.peer.sequence) {
     if (now > cookies_until_) {
       reset_stranger(segment, frame, now);
       return Disposition::wrong_acknowledgement;
@@ -117,14 +117,14 @@ ReceiverCore::Outcome ReceiverCore::finish_handshake(Connection& connection, con
 
 void ReceiverCore::set_up(Connection& connection, std::uint32_t peer_initial, std::uint32_t own_initial,
                           const SynOptions& offered, FrameRef frame) {
-  connection.peer_mac = sender_of(frame);
-  connection.selective = offered.selective;
-  connection.scale = offered.window_scale ? scale_ : 0;
-  connection.initial = own_initial;
+  connection.peer = {.mac = sender_of(frame),
+                     .selective = offered.selective,
+                     .scale = offered.window_scale ? scale_ : std::uint8_t{0},
+                     .sequence = own_initial + 1,
+                     .announced = std::min<std::uint64_t>(settings_.ring_bytes, 0xffff)};
   connection.receive.initial = peer_initial + 1;
   connection.receive.timestamps = offered.timestamps;
   connection.receive.window_end = settings_.ring_bytes;
-  connection.announced = std::min<std::uint64_t>(settings_.ring_bytes, 0xffff);
 }
 
 void ReceiverCore::establish(Connection& connection, Nanos now) {
@@ -132,8 +132,8 @@ void ReceiverCore::establish(Connection& connection, Nanos now) {
   connection.attempts = 0;
   connection.retransmit_at = kNever;
   connection.last_heard = now;
-  connection.receive.oldest_acknowledgement = connection.initial + 1;
-  connection.receive.newest_acknowledgement = connection.initial + 1;
+  connection.receive.oldest_acknowledgement = connection.peer.sequence;
+  connection.receive.newest_acknowledgement = connection.peer.sequence;
   counters_.opened.add(1);
   connection.on_board = settings_.consumers;
   change_lane(connection);

@@ -27,12 +27,14 @@ void ReceiverCore::submit_burst(Nanos now) {
                   .timestamp = state.timestamp,
                   .window_end = state.window_end,
                   .last_heard = connection.last_heard,
-                  .key = connection.key};
+                  .key = connection.key,
+                  .peer = connection.peer};
       },
       [this](std::uint32_t index, WindowTell& tell) {
         const Connection& connection = table_[index];
         if (!is_the_lanes(connection)) return false;
-        tell = {index, connection.generation, connection.receive.window_end, connection.receive.acknowledged};
+        const ReceiveState& state = connection.receive;
+        tell = {index, connection.generation, state.window_end, state.acknowledged, connection.peer.announced};
         return true;
       });
 }
@@ -61,7 +63,7 @@ void ReceiverCore::take_burst(const LaneLink::DoneBurst& burst, OtherFrames* oth
   counters_.bytes.add(result.bytes);
   counters_.bursts.record(static_cast<std::uint64_t>(now.value - burst.slot.order->now.value));
   const std::uint32_t records = std::min(result.records, burst.count);
-  for (std::uint32_t i = 0; i < records; ++i) take_record(burst.slot.records[i], burst.slot.order->now, now);
+  for (std::uint32_t i = 0; i < records; ++i) take_record(burst.slot.records[i], burst, now);
   for (std::uint32_t i = 0; i < burst.count; ++i) {
     const std::uint8_t outcome = burst.slot.outcomes[i];
     if (outcome == kForHost) [[unlikely]] {
@@ -72,7 +74,7 @@ void ReceiverCore::take_burst(const LaneLink::DoneBurst& burst, OtherFrames* oth
   }
 }
 
-void ReceiverCore::take_record(const ConnectionRecord& record, Nanos taken_at, Nanos now) {
+void ReceiverCore::take_record(const ConnectionRecord& record, const LaneLink::DoneBurst& burst, Nanos now) {
   if (record.connection >= table_.capacity()) return;
   Connection& connection = table_[record.connection];
   // The lane may have taken segments of a connection that has ended here meanwhile, and of the one before it.
@@ -93,7 +95,13 @@ void ReceiverCore::take_record(const ConnectionRecord& record, Nanos taken_at, N
   if (state.duplicate.empty()) state.duplicate = lanes.duplicate;
   std::copy(std::begin(lanes.recent), std::end(lanes.recent), std::begin(state.recent));
   std::memcpy(static_cast<void*>(&state.ranges), &lanes.ranges, ReceivedRanges::bytes(lanes.ranges.count()));
-  note(connection, record.notes, before, taken_at, now);
+  note(connection, record.notes, before, burst.slot.order->now, now);
+  // What the lane wrote is what the peer is told, unless the lane did not know yet of what it was told last, or it is
+  // to be told more.
+  const bool newest = is_the_lanes(connection) && burst.sequence >= connection.replied_in;
+  const bool enough = connection.written || !connection.wants_reply;
+  connection.written = record.written && newest && enough;
+  if (connection.written) written_[record.connection] = record.reply;
   if (connection.released > connection.consumed) apply_release(connection);
 }
 

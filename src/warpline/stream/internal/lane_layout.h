@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "warpline/base/address.h"
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 #include "warpline/base/units.h"
 #include "warpline/stream/internal/key_places.h"
+#include "warpline/stream/internal/reply.h"
 #include "warpline/stream/internal/take_segment.h"
 #include "warpline/stream/lanes/lane_shape.h"
 #include "warpline/stream/lanes/stream_board.h"
@@ -42,6 +42,7 @@ struct ConnectionChange {
   std::uint64_t window_end = 0;
   Nanos last_heard{};
   ConnectionKey key;
+  PeerEnd peer;
 };
 
 /// What a connection's peer was told, or may be told next.
@@ -50,6 +51,7 @@ struct WindowTell {
   std::uint32_t generation = 0;
   std::uint64_t window_end = 0;
   std::uint64_t acknowledged = 0;
+  std::uint64_t announced = 0;
 };
 
 /// The head of a burst's slot.
@@ -66,6 +68,8 @@ struct alignas(16) ConnectionRecord {
   std::uint32_t generation = 0;
   BurstNotes notes;
   bool acknowledge = false;  ///< whether an acknowledgement is due: the lane takes it for sent
+  bool written = false;      ///< whether `reply` is that acknowledgement; else it is nothing
+  WrittenReply reply;
   alignas(16) ReceiveState state;
 };
 
@@ -140,9 +144,17 @@ struct alignas(64) LaneWord {
   std::uint64_t value;
 };
 
+/// Whom a lane receives for.
+struct LaneStation {
+  OwnEnd own;
+  std::uint64_t secret = 0;   ///< of the hash by which it finds connections
+  bool acknowledges = false;  ///< whether it writes acknowledgements
+};
+
 /// A connection as the lane knows it.
 struct LaneConnection {
   ReceiveState state;
+  PeerEnd peer;
   BurstNotes notes;  ///< of `burst`
   ConnectionKey key;
   std::uint32_t generation;
@@ -154,6 +166,7 @@ struct LaneConnection {
   WARPLINE_HD void begin(const ConnectionChange& change) {
     *this = LaneConnection{};
     key = change.key;
+    peer = change.peer;
     generation = change.generation;
     last_heard = change.last_heard;
     known = true;
@@ -168,6 +181,26 @@ struct LaneConnection {
     if (!known || generation != tell.generation) return;
     if (tell.window_end > state.window_end) state.window_end = tell.window_end;
     if (tell.acknowledged > state.acknowledged) state.acknowledged = tell.acknowledged;
+    if (tell.announced > peer.announced) peer.announced = tell.announced;
+  }
+  /// Says what the burst was to it in a record that has its state, and takes for sent what is to be acknowledged. What
+  /// is challenged is answered by the host, once for all.
+  WARPLINE_HD void report(const LaneStation& station, std::uint32_t index, Nanos now, ConnectionRecord& record,
+                          WrittenReply& reply) {
+    record.connection = index;
+    record.generation = generation;
+    record.notes = notes;
+    record.acknowledge = notes.touched && wants_acknowledgement(state);
+    record.written = record.acknowledge && station.acknowledges && notes.challenges == 0;
+    if (record.written) {
+      reply.length = static_cast<std::uint16_t>(emit(acknowledge(key, state, peer, station.own, now), reply.bytes));
+      reply.announced = peer.announced;
+    } else if (record.acknowledge) {
+      state.acknowledged = state.next;
+    }
+    state.acknowledge_now = false;
+    state.pushed = false;
+    state.duplicate = {};
   }
 };
 
@@ -181,8 +214,7 @@ struct CopyPiece {
 /// All that a lane works with; a kernel has it from memory of its GPU.
 struct LaneView {
   LaneShape shape;
-  MacAddress mac;
-  std::uint64_t secret;
+  LaneStation station;
   std::size_t place_mask;  ///< one less than there are places
   // In pinned memory.
   LaneWord* ready;
@@ -205,7 +237,7 @@ struct LaneView {
 
 /// Carries out what the host ordered of a connection. One thread.
 WARPLINE_HD inline void carry_out(const LaneView& lane, const ConnectionChange& change) {
-  KeyPlaces places(lane.places, lane.place_mask, lane.secret);
+  KeyPlaces places(lane.places, lane.place_mask, lane.station.secret);
   LaneConnection& connection = lane.connections[change.connection];
   if (connection.known) {
     places.erase(change.connection,
@@ -255,14 +287,13 @@ class LaneLayout {
   [[nodiscard]] std::size_t places_begin() const { return places_; }  ///< in the lane's own memory
 
   /// Returns the lane of that memory. `rings` is as LaneView has it.
-  [[nodiscard]] LaneView view(std::byte* shared, std::byte* own, std::uint8_t* rings, const MacAddress& mac,
-                              std::uint64_t secret) const {
+  [[nodiscard]] LaneView view(std::byte* shared, std::byte* own, std::uint8_t* rings,
+                              const LaneStation& station) const {
     auto* const word = reinterpret_cast<LaneWord*>(shared);
     auto* const board_word = reinterpret_cast<LaneWord*>(shared + board_words());
     auto* const released = reinterpret_cast<std::uint64_t*>(board_word + 1);
     return {.shape = shape_,
-            .mac = mac,
-            .secret = secret,
+            .station = station,
             .place_mask = places_of(shape_) - 1,
             .ready = word + 1,
             .done = word + 1 + shape_.slots,

@@ -93,7 +93,7 @@ LaneLink::DoneBurst LaneLink::begin_oldest() {
   const std::uint64_t place = place_of(oldest_);
   again_done_ = again_ends_[place];
   held_ -= counts_[place];
-  return {slot_of(oldest_), counts_[place], {tokens_.data() + place * shape_.burst, counts_[place]}};
+  return {oldest_, slot_of(oldest_), counts_[place], {tokens_.data() + place * shape_.burst, counts_[place]}};
 }
 
 void LaneLink::end_oldest() {

@@ -35,6 +35,8 @@ class LaneLink {
   [[nodiscard]] std::uint64_t next_again() const { return again_added_ + 1; }
   /// Returns up to which number such frames were in the oldest burst and those before it.
   [[nodiscard]] std::uint64_t again_done() const { return again_done_; }
+  /// Returns the sequence of the burst in hand.
+  [[nodiscard]] std::uint64_t in_hand() const { return next_; }
 
   /// The lane is to learn by the next burst how the connection stands, or how far its window reaches.
   void want_change(std::uint32_t connection) { want(connection, kChange, changes_); }
@@ -55,6 +57,7 @@ class LaneLink {
 
   /// The oldest burst, once it is done.
   struct DoneBurst {
+    std::uint64_t sequence;
     BurstSlot slot;
     std::uint32_t count;            ///< of descriptors
     std::span<void* const> tokens;  ///< of the descriptors that begin a frame

@@ -36,7 +36,7 @@ ReceiverCore::Outcome ReceiverCore::take(FrameRef frame, bool checksums_are_righ
   if (frame.head_length() < packet::EthernetView::kHeaderLength) return Disposition::malformed;
   const packet::EthernetView ethernet(frame.data());
   const bool from_a_station = (ethernet.source()[0] & 1) == 0;
-  if (!from_a_station || std::memcmp(ethernet.destination(), settings_.mac.bytes.data(), 6) != 0) {
+  if (!from_a_station || std::memcmp(ethernet.destination(), own_.mac.bytes.data(), 6) != 0) {
     return Disposition::unrelated;
   }
   SynOptions offered;
@@ -152,7 +152,7 @@ void ReceiverCore::acknowledge_touched(Nanos now) {
     connection.touched = false;
     const ReceiveState& state = connection.receive;
     if (wants_acknowledgement(state)) {
-      want_reply(connection);
+      queue_reply(connection);
     } else if (state.next != state.acknowledged && connection.acknowledge_at == kNever) {
       connection.acknowledge_at = Nanos{now.value + settings_.delayed_acknowledgement.value};
       arm(connection, connection.acknowledge_at);

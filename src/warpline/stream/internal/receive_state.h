@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "warpline/stream/internal/received_ranges.h"
+#include "warpline/stream/internal/sequence.h"
 
 namespace warpline::stream {
 
@@ -38,6 +39,18 @@ struct ReceiveState {
   ByteRange duplicate{};            ///< arrived a second time since the last acknowledgement (RFC 2883); empty if none
   std::uint64_t recent[kRecent]{};  ///< a byte of each of the ranges that grew last, the latest first
   ReceivedRanges ranges{};          ///< what arrived behind `next`
+
+  /// Returns the acknowledgement number: what is awaited next. A FIN has a number, too.
+  [[nodiscard]] WARPLINE_HD constexpr std::uint32_t expected() const {
+    return sequence_of(next, initial) + (end_reached ? 1 : 0);
+  }
+  /// An acknowledgement was made.
+  WARPLINE_HD constexpr void count_as_acknowledged() {
+    acknowledged = next;
+    acknowledge_now = false;
+    pushed = false;
+    duplicate = {};
+  }
 };
 
 }  // namespace warpline::stream

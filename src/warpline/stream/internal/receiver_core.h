@@ -9,12 +9,12 @@
 
 #include "warpline/base/frame.h"
 #include "warpline/base/time/pacing_wheel.h"
-#include "warpline/packet/tcp_frame.h"
 #include "warpline/stream/internal/connection.h"
 #include "warpline/stream/internal/connection_queue.h"
 #include "warpline/stream/internal/connection_table.h"
 #include "warpline/stream/internal/handshake_cookie.h"
 #include "warpline/stream/internal/lane_link.h"
+#include "warpline/stream/internal/reply.h"
 #include "warpline/stream/internal/segment_reading.h"
 #include "warpline/stream/internal/take_segment.h"
 #include "warpline/stream/ring_memory.h"
@@ -71,7 +71,7 @@ class ReceiverCore {
   // lane_bursts.cc
   void submit_burst(Nanos now);
   void take_burst(const LaneLink::DoneBurst& burst, OtherFrames* others, Nanos now);
-  void take_record(const ConnectionRecord& record, Nanos taken_at, Nanos now);
+  void take_record(const ConnectionRecord& record, const LaneLink::DoneBurst& burst, Nanos now);
   void take_left(const LaneLink::DoneBurst& burst, std::uint32_t i, OtherFrames* others, Nanos now);
   void take_releases();
   void take_release(Connection& connection, ReleaseWord word);
@@ -118,18 +118,19 @@ class ReceiverCore {
 
   // replies.cc
   void want_reply(Connection& connection);
+  void queue_reply(Connection& connection);
   void want_event(Connection& connection);
   void challenge(Connection& connection, Nanos now);
   void reset_stranger(const SegmentReading& segment, FrameRef frame, Nanos now);
   void reset_peer(const Connection& connection, Nanos now);
-  void queue_stranger(const packet::TcpFrame& frame);
-  [[nodiscard]] packet::TcpFrame frame_to(const ConnectionKey& ends, const MacAddress& peer_mac) const;
+  void queue_stranger(const Reply& reply);
   void write_syn(const SynOptions& agreed, std::uint32_t peer_timestamp, Nanos now, packet::TcpHeader& tcp) const;
-  [[nodiscard]] packet::TcpFrame frame_of(Connection& connection, Nanos now);
-  [[nodiscard]] std::uint16_t announce_window(Connection& connection) const;
-  [[nodiscard]] std::uint32_t timestamp_at(Nanos now) const;
+  [[nodiscard]] Reply reply_of(Connection& connection, Nanos now);
+  [[nodiscard]] std::uint32_t take_written(Connection& connection, std::span<std::uint8_t> out);
+  void note_reply(Connection& connection);
 
   ReceiverSettings settings_;
+  OwnEnd own_;
   ConnectionKey station_;                  ///< `local` is the address that is listened on
   std::optional<RingMemory> ring_memory_;  ///< none with a lane
   std::optional<LaneLink> link_;
@@ -141,15 +142,15 @@ class ReceiverCore {
   ConnectionQueue touched_;
   ConnectionQueue events_;
   ConnectionQueue replies_;
-  std::vector<packet::TcpFrame> strangers_;  ///< replies to segments that have no connection
+  std::vector<WrittenReply> written_;  ///< of each connection, by its lane
+  std::vector<Reply> strangers_;       ///< replies to segments that have no connection
   std::size_t first_stranger_ = 0;
   std::size_t stranger_count_ = 0;
   std::uint32_t half_open_ = 0;
-  std::uint8_t scale_ = 0;            ///< that brings a ring's size into 16 bits
-  std::uint32_t timestamp_base_ = 0;  ///< so that timestamps do not tell how long the machine is up
-  Nanos cookies_until_{};             ///< until then a first acknowledgement may answer a cookie
-  Nanos resets_since_{};              ///< begin of the second in which resets are counted
-  std::uint32_t resets_ = 0;          ///< in that second
+  std::uint8_t scale_ = 0;    ///< that brings a ring's size into 16 bits
+  Nanos cookies_until_{};     ///< until then a first acknowledgement may answer a cookie
+  Nanos resets_since_{};      ///< begin of the second in which resets are counted
+  std::uint32_t resets_ = 0;  ///< in that second
 };
 
 }  // namespace warpline::stream

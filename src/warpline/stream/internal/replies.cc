@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
 
 #include "warpline/packet/headers/ethernet.h"
 #include "warpline/stream/internal/address_words.h"
@@ -12,32 +13,15 @@ namespace {
 
 constexpr std::uint16_t kSmallestMss = 536;  // RFC 9293, 3.7.1, for IPv4; IPv6's links have more
 
-/// RFC 2018, section 4, and RFC 2883: what came twice, then the range that grew last, then those before it.
-void write_blocks(const ReceiveState& state, OptionWriter& options) {
-  const std::uint32_t most = std::min<std::uint32_t>(options.room_for_blocks(), ReceiveState::kRecent);
-  ByteRange blocks[ReceiveState::kRecent + 1];
-  std::uint32_t count = 0;
-  if (!state.duplicate.empty()) blocks[count++] = state.duplicate;
-  const std::uint32_t first_range = count;
-  const auto add = [&](const ByteRange& range) {
-    const bool known = std::find(blocks + first_range, blocks + count, range) != blocks + count;
-    if (!known && count < most) blocks[count++] = range;
-  };
-  for (const std::uint64_t offset : state.recent) {
-    const std::uint32_t i = state.ranges.first_reaching(offset + 1);
-    if (i < state.ranges.count() && state.ranges[i].begin <= offset) add(state.ranges[i]);
-  }
-  for (std::uint32_t i = 0; i < state.ranges.count() && count < most; ++i) add(state.ranges[i]);
-  if (count == 0) return;
-  options.begin_blocks(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    options.block(sequence_of(blocks[i].begin, state.initial), sequence_of(blocks[i].end, state.initial));
-  }
-}
-
 }  // namespace
 
+/// What is said here is more than what a lane may have written.
 void ReceiverCore::want_reply(Connection& connection) {
+  connection.written = false;
+  queue_reply(connection);
+}
+
+void ReceiverCore::queue_reply(Connection& connection) {
   if (connection.wants_reply) return;
   connection.wants_reply = true;
   replies_.push(table_.index_of(connection));
@@ -74,7 +58,7 @@ void ReceiverCore::reset_stranger(const SegmentReading& segment, FrameRef frame,
   }
   ++resets_;
   const packet::EthernetView ethernet(frame.data());
-  packet::TcpFrame answer = frame_to(segment.key, packet::load_address<MacAddress>(ethernet.source()));
+  Reply answer = reply_to(segment.key, packet::load_address<MacAddress>(ethernet.source()), own_.mac);
   if ((segment.flags & packet::kTcpAck) != 0) {
     answer.tcp.sequence = segment.acknowledgement;
     answer.tcp.flags = packet::kTcpRst;
@@ -88,37 +72,21 @@ void ReceiverCore::reset_stranger(const SegmentReading& segment, FrameRef frame,
 }
 
 void ReceiverCore::reset_peer(const Connection& connection, Nanos now) {
-  packet::TcpFrame answer = frame_to(connection.key, connection.peer_mac);
+  Reply answer = reply_to(connection.key, connection.peer.mac, own_.mac);
   answer.tcp.sequence = connection.send_next();
   const ReceiveState& state = connection.receive;
-  answer.tcp.acknowledgement = sequence_of(state.next, state.initial) + (state.end_reached ? 1 : 0);
+  answer.tcp.acknowledgement = state.expected();
   answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
-  if (state.timestamps) OptionWriter(answer.tcp).timestamps(timestamp_at(now), state.timestamp);
+  if (state.timestamps) OptionWriter(answer.tcp).timestamps(own_.timestamp_at(now), state.timestamp);
   queue_stranger(answer);
 }
 
-void ReceiverCore::queue_stranger(const packet::TcpFrame& frame) {
+void ReceiverCore::queue_stranger(const Reply& reply) {
   if (stranger_count_ == strangers_.size()) {
     counters_.refused_replies.add(1);
     return;
   }
-  strangers_[(first_stranger_ + stranger_count_++) % strangers_.size()] = frame;
-}
-
-packet::TcpFrame ReceiverCore::frame_to(const ConnectionKey& ends, const MacAddress& peer_mac) const {
-  packet::TcpFrame frame;
-  frame.destination_mac = peer_mac;
-  frame.source_mac = settings_.mac;
-  frame.source = settings_.address;
-  frame.destination = address_of(ends.remote);
-  frame.tcp.source_port = ends.local_port;
-  frame.tcp.destination_port = ends.remote_port;
-  return frame;
-}
-
-std::uint32_t ReceiverCore::timestamp_at(Nanos now) const {
-  constexpr std::int64_t kTick = 1'000'000;  // RFC 7323, 5.4: between 1 ms and 1 s
-  return timestamp_base_ + static_cast<std::uint32_t>(now.value / kTick);
+  strangers_[(first_stranger_ + stranger_count_++) % strangers_.size()] = reply;
 }
 
 /// The options that the peer did not offer are not answered (RFC 7323, RFC 2018).
@@ -131,58 +99,56 @@ void ReceiverCore::write_syn(const SynOptions& agreed, std::uint32_t peer_timest
   options.mss(static_cast<std::uint16_t>(std::max<int>(settings_.mtu - headers, kSmallestMss)));
   if (agreed.window_scale) options.window_scale(scale_);
   if (agreed.selective) options.selective();
-  if (agreed.timestamps) options.timestamps(timestamp_at(now), peer_timestamp);
+  if (agreed.timestamps) options.timestamps(own_.timestamp_at(now), peer_timestamp);
 }
 
-/// The right edge never moves back, and on only when that is worth a segment (RFC 9293, 3.8.6.2.2).
-std::uint16_t ReceiverCore::announce_window(Connection& connection) const {
-  const ReceiveState& state = connection.receive;
-  const std::uint64_t worth = std::min<std::uint64_t>(settings_.ring_bytes / 2, settings_.mtu);
-  std::uint64_t edge = connection.announced;
-  if (state.window_end >= edge + worth) edge = state.window_end;
-  const std::uint64_t window = edge > state.next ? edge - state.next : 0;
-  const std::uint64_t field = std::min<std::uint64_t>(window >> connection.scale, 0xffff);
-  connection.announced = std::max(connection.announced, state.next + (field << connection.scale));
-  return static_cast<std::uint16_t>(field);
-}
-
-packet::TcpFrame ReceiverCore::frame_of(Connection& connection, Nanos now) {
-  packet::TcpFrame frame = frame_to(connection.key, connection.peer_mac);
-  packet::TcpHeader& tcp = frame.tcp;
+Reply ReceiverCore::reply_of(Connection& connection, Nanos now) {
   ReceiveState& state = connection.receive;
+  PeerEnd& peer = connection.peer;
   if (connection.phase == Phase::syn_received) {
-    tcp.sequence = connection.initial;
-    tcp.acknowledgement = state.initial;
-    tcp.window = static_cast<std::uint16_t>(std::min<std::uint64_t>(settings_.ring_bytes, 0xffff));
-    const SynOptions agreed{connection.scale != 0, connection.selective, state.timestamps};
-    write_syn(agreed, state.timestamp, now, tcp);
-    return frame;
+    Reply reply = reply_to(connection.key, peer.mac, own_.mac);
+    reply.tcp.sequence = peer.sequence - 1;
+    reply.tcp.acknowledgement = state.initial;
+    reply.tcp.window = static_cast<std::uint16_t>(std::min<std::uint64_t>(settings_.ring_bytes, 0xffff));
+    write_syn({peer.scale != 0, peer.selective, state.timestamps}, state.timestamp, now, reply.tcp);
+    return reply;
   }
-  const bool fin = connection.phase == Phase::last_ack;
-  tcp.flags = fin ? packet::kTcpFin | packet::kTcpAck : packet::kTcpAck;
-  tcp.sequence = connection.send_next() - (fin || connection.wants_probe ? 1 : 0);
-  tcp.acknowledgement = sequence_of(state.next, state.initial) + (state.end_reached ? 1 : 0);
-  tcp.window = announce_window(connection);
-  OptionWriter options(tcp);
-  if (state.timestamps) options.timestamps(timestamp_at(now), state.timestamp);
-  if (connection.selective) write_blocks(state, options);
-  state.acknowledged = state.next;
+  Reply reply = acknowledge(connection.key, state, peer, own_, now);
+  if (connection.phase == Phase::last_ack) {
+    reply.tcp.flags |= packet::kTcpFin;
+  } else if (connection.wants_probe) {
+    --reply.tcp.sequence;
+  }
   tell_lane(connection);
-  state.acknowledge_now = false;
-  state.pushed = false;
-  state.duplicate = {};
+  if (link_) connection.replied_in = link_->in_hand();
+  note_reply(connection);
+  return reply;
+}
+
+/// Takes the lane's reply, and takes note of it as of one that was written here.
+std::uint32_t ReceiverCore::take_written(Connection& connection, std::span<std::uint8_t> out) {
+  const WrittenReply& reply = written_[table_.index_of(connection)];
+  connection.written = false;
+  connection.peer.announced = std::max(connection.peer.announced, reply.announced);
+  connection.receive.count_as_acknowledged();
+  note_reply(connection);
+  counters_.lane_acknowledgements.add(1);
+  std::memcpy(out.data(), reply.bytes, reply.length);
+  return reply.length;
+}
+
+void ReceiverCore::note_reply(Connection& connection) {
   connection.acknowledge_at = kNever;
   connection.wants_probe = false;
   counters_.acknowledgements.add(1);
-  return frame;
 }
 
 std::uint32_t ReceiverCore::next_reply(std::span<std::uint8_t> out, Nanos now) {
   if (stranger_count_ != 0) {
-    const packet::TcpFrame& frame = strangers_[first_stranger_];
+    const Reply& reply = strangers_[first_stranger_];
     first_stranger_ = (first_stranger_ + 1) % strangers_.size();
     --stranger_count_;
-    return packet::emit(frame, out, 0, {});
+    return emit(reply, out.data());
   }
   while (!replies_.empty()) {
     Connection& connection = table_[replies_.pop()];
@@ -190,7 +156,7 @@ std::uint32_t ReceiverCore::next_reply(std::span<std::uint8_t> out, Nanos now) {
     const bool silent =
         connection.phase == Phase::free || connection.phase == Phase::over || connection.phase == Phase::leaving;
     if (silent) continue;
-    return packet::emit(frame_of(connection, now), out, 0, {});
+    return connection.written ? take_written(connection, out) : emit(reply_of(connection, now), out.data());
   }
   return 0;
 }

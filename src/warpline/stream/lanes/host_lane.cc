@@ -39,7 +39,8 @@ void HostLane::carry_out_orders(const BurstSlot& slot) {
 bool HostLane::is_for_us(FrameRef frame) const {
   if (frame.head_length() < packet::EthernetView::kHeaderLength) return false;
   const packet::EthernetView ethernet(frame.data());
-  return (ethernet.source()[0] & 1) == 0 && std::memcmp(ethernet.destination(), view_.mac.bytes.data(), 6) == 0;
+  return (ethernet.source()[0] & 1) == 0 &&
+         std::memcmp(ethernet.destination(), view_.station.own.mac.bytes.data(), 6) == 0;
 }
 
 std::uint8_t HostLane::take_frame(const BurstSlot& slot, std::uint32_t i) {
@@ -85,16 +86,9 @@ void HostLane::write_records(const BurstSlot& slot) {
     // The bytes are there: consumers that look at this word read them behind it.
     store_release(&view_.board.places[touched_[i]].reach, LaneView::reach_word(state));
     ConnectionRecord& record = slot.records[i];
-    record.connection = touched_[i];
-    record.generation = connection.generation;
-    record.notes = connection.notes;
-    record.acknowledge = connection.notes.touched && wants_acknowledgement(state);
     const std::size_t bytes = offsetof(ReceiveState, ranges) + ReceivedRanges::bytes(state.ranges.count());
     std::memcpy(static_cast<void*>(&record.state), &state, bytes);
-    if (record.acknowledge) state.acknowledged = state.next;
-    state.acknowledge_now = false;
-    state.pushed = false;
-    state.duplicate = {};
+    connection.report(view_.station, touched_[i], slot.order->now, record, record.reply);
   }
   slot.result->records = touched_count_;
 }

@@ -22,7 +22,7 @@ class HostLane {
   [[nodiscard]] auto key_of() const {
     return [connections = view_.connections](std::uint32_t i) -> const ConnectionKey& { return connections[i].key; };
   }
-  [[nodiscard]] KeyPlaces places() const { return {view_.places, view_.place_mask, view_.secret}; }
+  [[nodiscard]] KeyPlaces places() const { return {view_.places, view_.place_mask, view_.station.secret}; }
   [[nodiscard]] bool is_for_us(FrameRef frame) const;
   void carry_out_orders(const BurstSlot& slot);
   /// Returns the outcome of the frame whose first descriptor is that one.

@@ -19,13 +19,10 @@ std::size_t LaneParts::places_bytes() const { return places_of(shape_) * sizeof(
 std::size_t LaneParts::view_bytes() const { return sizeof(LaneView); }
 
 void LaneParts::place(std::byte* shared, std::byte* own, std::uint8_t* rings) {
-  *view_ = LaneLayout(shape_).view(shared, own, rings, {}, 0);
+  *view_ = LaneLayout(shape_).view(shared, own, rings, {});
 }
 
-void LaneParts::set_station(const MacAddress& mac, std::uint64_t secret) {
-  view_->mac = mac;
-  view_->secret = secret;
-}
+void LaneParts::set_station(const LaneStation& station) { view_->station = station; }
 
 void LaneParts::request_stop() const { std::atomic_ref(view_->stop->value).store(1, std::memory_order_release); }
 

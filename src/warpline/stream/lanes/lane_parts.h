@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "warpline/base/address.h"
 #include "warpline/stream/lanes/lane_shape.h"
 
 namespace warpline::stream {
 
+struct LaneStation;
 struct LaneView;
 
 /// What a lane's memory consists of, for who owns it: a part that it shares with the receiver, which the CPU reads and
@@ -30,7 +30,7 @@ class LaneParts {
   /// Says where the parts and the rings lie: rings of connection i from 2 * ring_bytes * i on, each mapped twice.
   void place(std::byte* shared, std::byte* own, std::uint8_t* rings);
   /// Says for whom the lane receives. Before its first burst.
-  void set_station(const MacAddress& mac, std::uint64_t secret);
+  void set_station(const LaneStation& station);
   /// Tells a lane that polls to end when no burst is ready.
   void request_stop() const;
   [[nodiscard]] const LaneView& view() const { return *view_; }

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <optional>
 
-#include "warpline/base/address.h"
 #include "warpline/base/result.h"
 #include "warpline/stream/lanes/lane_shape.h"
 #include "warpline/stream/receiver_settings.h"
 
 namespace warpline::stream {
 
+struct LaneStation;
 struct LaneView;
 
 /// A lane takes the segments of a StreamReceiver's connections into rings of its own: a burst at a time, in their
@@ -25,9 +25,9 @@ class SegmentLane {
 
   /// Returns its memory, the same for as long as it lives. Its rings need not be where the CPU reaches.
   [[nodiscard]] virtual const LaneView& view() const = 0;
-  /// Begins to take bursts, from the first on, of frames for this MAC address. `secret` is of the hash by which it
-  /// finds connections. Once. Errors: environment, if there is no thread or kernel to be had.
-  [[nodiscard]] virtual Result<void> start(const MacAddress& mac, std::uint64_t secret) = 0;
+  /// Begins to take bursts, from the first on, of frames for that station. Once. Errors: environment, if there is no
+  /// thread or kernel to be had.
+  [[nodiscard]] virtual Result<void> start(const LaneStation& station) = 0;
   /// Sees to it that the burst is taken, whose ready word has been stored. Does not wait.
   virtual void submit(std::uint64_t sequence) = 0;
   /// Returns why no burst is taken any more, if so.

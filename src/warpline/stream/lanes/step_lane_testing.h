@@ -22,8 +22,8 @@ class StepLane final : public SegmentLane {
   }
 
   [[nodiscard]] const LaneView& view() const override { return memory_.view(); }
-  [[nodiscard]] Result<void> start(const MacAddress& mac, std::uint64_t secret) override {
-    memory_.parts().set_station(mac, secret);
+  [[nodiscard]] Result<void> start(const LaneStation& station) override {
+    memory_.parts().set_station(station);
     worker_.emplace(view());
     return {};
   }

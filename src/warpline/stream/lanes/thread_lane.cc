@@ -31,8 +31,8 @@ class ThreadLane final : public SegmentLane {
   ~ThreadLane() override { stop(); }
 
   [[nodiscard]] const LaneView& view() const override { return memory_.view(); }
-  [[nodiscard]] Result<void> start(const MacAddress& mac, std::uint64_t secret) override {
-    memory_.parts().set_station(mac, secret);
+  [[nodiscard]] Result<void> start(const LaneStation& station) override {
+    memory_.parts().set_station(station);
     WARPLINE_TRY(thread_, setup_.start([this] { run(); }));
     return {};
   }
