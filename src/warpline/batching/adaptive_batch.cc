@@ -34,6 +34,7 @@ void AdaptiveBatch::finished(std::uint64_t now) {
   const std::uint64_t before = flights_[(index - 1) % kRemembered].finished;
   const double least = std::min(took, span(before, now));
   if (least > kDelayed * alone) return learn(flight.count, least);
+  if (told_) return;
 
   // So much earlier than in an engine that takes no more than the others it was submitted, and given back.
   const std::uint64_t oldest_end = flights_[(index - flight.others) % kRemembered].finished;

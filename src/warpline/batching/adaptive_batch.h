@@ -17,6 +17,7 @@ struct AdaptiveBatchSettings {
   std::uint32_t largest = 512;       ///< packets per batch at most, at least 1
   std::uint64_t deadline = 0;        ///< longest time that a packet is held back while the engine has room
   std::uint32_t most_in_flight = 1;  ///< batches that the engine takes at a time, 1..AdaptiveBatch::kMostInFlight
+  std::uint32_t lanes = 1;           ///< batches that it works on side by side, if it says so; 1: that is measured
 };
 
 /// AdaptiveBatch decides when packets that wait are submitted to an engine, and how many. It is told what happens and
@@ -43,6 +44,15 @@ struct AdaptiveBatchSettings {
 /// in order, so those behind a large one seem to be in flight until it has finished; what gathers meanwhile would make
 /// the next ones as large, and the engine would stay there, with a few large batches on its way and lanes without work.
 ///
+/// An engine that says how many lanes it has is not measured, and two batches for each are in flight: one that takes
+/// long holds up the word of those behind it, whose lanes would have nothing to do meanwhile.
+///
+/// What the thread costs that submits. It receives, too, and what comes while it submits has to be received: at a rate
+/// r of packets that take p each, it has caught up b / (1 - p r) after a submission that takes b, by a geometric series
+/// of turns. Until then nothing is submitted but full batches, and no batch is smaller than what comes in that time.
+/// The first two turns are measured; a thread that is busier than half counts as half, since the sum is uncertain
+/// there.
+///
 /// How `depth` is measured. The cost a + c n is learned from batches that were alone in the engine (CostLine). A batch
 /// behind others was delayed by them if it took over a quarter longer than that, and gained less than a quarter of it
 /// over being submitted when the oldest of the others was finished. A batch that was not delayed beside `depth` others
@@ -65,31 +75,41 @@ class AdaptiveBatch {
   explicit AdaptiveBatch(const AdaptiveBatchSettings& settings)
       : largest_(std::max(settings.largest, 1U)),
         most_(std::clamp(settings.most_in_flight, 1U, kMostInFlight)),
-        deadline_(std::min(settings.deadline, kNever / (2 * kMostInFlight))) {}
+        deadline_(std::min(settings.deadline, kNever / (2 * kMostInFlight))),
+        told_(settings.lanes > 1),
+        depth_(std::clamp(settings.lanes, 1U, most_)),
+        starting_(!told_) {}
 
   /// `waiting` packets are not yet submitted; the oldest one arrived at `oldest_arrival`, which is not read if none
   /// waits. What is submitted then has to be told to submitted(). It may be less than what waits: ask again.
-  [[nodiscard]] Decision decide(std::uint64_t now, std::uint32_t waiting, std::uint64_t oldest_arrival) const {
+  [[nodiscard]] Decision decide(std::uint64_t now, std::uint32_t waiting, std::uint64_t oldest_arrival) {
+    learn_turn(now);
     const std::uint32_t flying = in_flight();
     if (waiting == 0 || flying >= most_) return {};
     const std::uint64_t waited = now > oldest_arrival ? now - oldest_arrival : 0;
-    if (flying < depth_) {
-      const std::uint64_t next = last_at_ + gap_ * flying;
-      if (now >= next || waiting >= kCrowd * last_ || waiting >= largest_ || waited >= deadline_) {
-        return {share(waiting, depth_ - flying)};
+    const std::uint32_t queued = told_ ? depth_ : 0;  ///< behind those that are worked on
+    if (flying < depth_ + queued) {
+      const std::uint64_t ready = last_at_ + rest();
+      const std::uint64_t next = std::max(ready, last_at_ + gap_ * flying);
+      const bool crowd = waiting >= kCrowd * last_ && now >= ready;
+      if (now >= next || crowd || waiting >= largest_ || waited >= deadline_) {
+        return {share(waiting, flying < depth_ ? depth_ - flying : 1, arrivals(now, waiting))};
       }
-      return {0, std::min(next, later(oldest_arrival, deadline_)), std::min(kCrowd * last_, largest_)};
+      return {0, std::min(next, later(oldest_arrival, deadline_)),
+              now >= ready ? std::min(kCrowd * last_, largest_) : largest_};
     }
-    const std::uint64_t patience = deadline_ * (flying - depth_ + 1);
-    const bool trial = flying == depth_ && until_trial_ == 0;
+    const std::uint64_t patience = deadline_ * (flying - depth_ - queued + 1);
+    const bool trial = !told_ && flying == depth_ && until_trial_ == 0;
     const std::uint32_t enough = trial ? trial_size_ : largest_;
-    if (waiting >= enough || waited >= patience) return {whole(waiting)};
+    if (waiting >= enough || waited >= patience) return {whole(waiting, arrivals(now, waiting))};
     return {0, later(oldest_arrival, patience), enough};
   }
 
   /// A batch of `count` packets, at least one and at most `largest`, is submitted at `now`, which is before the work of
   /// submitting it. Fewer than `most_in_flight` are in flight before.
   void submitted(std::uint64_t now, std::uint32_t count) {
+    left_ = waiting_ > count ? waiting_ - count : 0;
+    turns_ = 0;
     assert(count > 0 && count <= largest_ && in_flight() < most_);
     const std::uint32_t others = in_flight();
     if (others >= depth_) {
@@ -122,6 +142,7 @@ class AdaptiveBatch {
   static constexpr std::uint32_t kCrowd = 4;  ///< so many times the last batch is not kept at a distance from it
   static constexpr double kEven = 1.05;       ///< of the usual time is what an even batch takes at most
   static constexpr double kTrial = 0.6;       ///< of the batch before: then about as long is left of that
+  static constexpr double kBusiest = 0.5;     ///< as which a thread counts that is busier with receiving
 
   struct Flight {
     std::uint64_t submitted;
@@ -139,15 +160,39 @@ class AdaptiveBatch {
     if (time >= cost_.per_packet() * largest_) return largest_;
     return std::min(static_cast<std::uint32_t>(time / cost_.per_packet()) + 1, largest_);
   }
-  /// Returns how much of what waits one lane takes.
-  [[nodiscard]] std::uint32_t whole(std::uint32_t waiting) const {
+  /// Returns how much of what waits one lane takes, `least` at least.
+  [[nodiscard]] std::uint32_t whole(std::uint32_t waiting, std::uint32_t least) const {
     const bool serial = depth_ == 1 && !starting_;
-    return std::min({waiting, largest_, serial ? largest_ : std::max(even_, (waiting + depth_ - 1) / depth_)});
+    return std::min({waiting, largest_, serial ? largest_ : std::max({even_, least, (waiting + depth_ - 1) / depth_})});
   }
   /// Returns how much of it one of `free` lanes takes.
-  [[nodiscard]] std::uint32_t share(std::uint32_t waiting, std::uint32_t free) const {
-    const std::uint32_t most = whole(waiting);
-    return free > 1 ? std::min(most, std::max((waiting + free - 1) / free, piece_)) : most;
+  [[nodiscard]] std::uint32_t share(std::uint32_t waiting, std::uint32_t free, std::uint32_t least) const {
+    const std::uint32_t most = whole(waiting, least);
+    return free > 1 ? std::min(most, std::max({(waiting + free - 1) / free, piece_, least})) : most;
+  }
+
+  /// How long the thread takes from one submission until it has received all that came meanwhile, and what came while
+  /// it did that, and so on: the sum of a geometric series, of which the first two members are measured.
+  [[nodiscard]] std::uint64_t rest() const {
+    if (!told_ || first_turn_ <= 0) return 0;
+    return static_cast<std::uint64_t>(first_turn_ / (1 - std::min(second_turn_ / first_turn_, kBusiest)));
+  }
+  /// Returns how many packets come in that time, going by those since the last submission.
+  [[nodiscard]] std::uint32_t arrivals(std::uint64_t now, std::uint32_t waiting) {
+    waiting_ = waiting;
+    if (next_ == 0 || now <= last_at_) return 1;
+    const double came = waiting > left_ ? waiting - left_ : 0;
+    return static_cast<std::uint32_t>(
+        std::min(came * static_cast<double>(rest()) / static_cast<double>(now - last_at_), 1.0 * largest_));
+  }
+  /// The thread asks once a turn.
+  void learn_turn(std::uint64_t now) {
+    if (next_ == 0 || turns_ == 2) return;
+    double& turn = ++turns_ == 1 ? first_turn_ : second_turn_;
+    const double took = static_cast<double>(now - (turns_ == 1 ? last_at_ : turn_at_));
+    turn_at_ = now;
+    if (turns_ == 2 && took > first_turn_) return;  // disturbed
+    turn += (took - turn) / (turn == 0 ? 1 : 32);
   }
 
   void learn(double packets, double took);
@@ -157,12 +202,13 @@ class AdaptiveBatch {
   std::uint32_t largest_;
   std::uint32_t most_;
   std::uint64_t deadline_;
+  bool told_;  ///< how many lanes the engine has
 
   // What is known of the engine.
   CostLine cost_;
-  std::uint32_t depth_ = 1;
+  std::uint32_t depth_;
   std::uint32_t piece_ = 1;  ///< packets below which a batch is not divided between lanes
-  bool starting_ = true;     ///< no batch has been delayed by others so far
+  bool starting_;            ///< no batch has been delayed by others so far
 
   // Trials.
   std::uint32_t trial_gap_ = 0;    ///< submissions between two
@@ -170,6 +216,14 @@ class AdaptiveBatch {
   std::uint32_t trial_size_ = 1;   ///< packets of the next one
   std::uint32_t delays_ = 0;       ///< batches in a row that were delayed beside less than `depth_` others
   double least_delay_ = 0;         ///< time that these took at least, by that without others
+
+  // The thread that submits.
+  double first_turn_ = 0;      ///< time until it has received again after a submission
+  double second_turn_ = 0;     ///< and what came meanwhile
+  std::uint64_t turn_at_ = 0;  ///< end of the first
+  std::uint32_t turns_ = 0;    ///< since the last submission, up to 2
+  std::uint32_t waiting_ = 0;  ///< packets before the last submission
+  std::uint32_t left_ = 0;     ///< of these, that it left
 
   // Batches.
   std::uint32_t last_ = 0;      ///< packets of the last one

@@ -13,12 +13,12 @@ namespace {
 using Decision = AdaptiveBatch::Decision;
 
 TEST(AdaptiveBatch, SubmitsAPacketAtOnceWhileTheEngineIsIdle) {
-  const AdaptiveBatch batch({.largest = 64, .deadline = 100, .most_in_flight = 4});
+  AdaptiveBatch batch({.largest = 64, .deadline = 100, .most_in_flight = 4});
   EXPECT_EQ(batch.decide(7, 1, 7).count, 1);
 }
 
 TEST(AdaptiveBatch, HasNothingToSayWhenNothingWaits) {
-  const AdaptiveBatch batch({.largest = 64, .deadline = 100, .most_in_flight = 4});
+  AdaptiveBatch batch({.largest = 64, .deadline = 100, .most_in_flight = 4});
   const Decision decision = batch.decide(7, 0, 0);
   EXPECT_EQ(decision.count, 0);
   EXPECT_EQ(decision.look_again, AdaptiveBatch::kNever);

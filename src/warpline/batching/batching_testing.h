@@ -21,6 +21,7 @@ namespace warpline::batching::testing {
 using Time = std::uint64_t;  ///< picoseconds
 inline constexpr Time kNever = AdaptiveBatch::kNever;
 inline constexpr double kPicosPerMicro = 1e6;
+inline constexpr Time kPoll = 50'000;  ///< of a thread that finds nothing
 
 /// An engine that takes `slots` batches at a time and works on `lanes` of them side by side. A batch of n packets keeps
 /// a lane for a + c n, and then goes a way of `latency` on which batches do not delay each other. They are given back
@@ -186,6 +187,9 @@ void simulate(const SimEngine& engine, std::span<const Time> arrivals, Policy& p
     const std::size_t wanted = waiting == 0 ? 1 : decision.enough - waiting;
     if (room && waiting != 0) then = std::min(then, decision.look_again);
     if ((room || waiting == 0) && next + wanted <= arrivals.size()) then = std::min(then, arrivals[next + wanted - 1]);
+    // A thread whose time counts asks again and again.
+    const bool polls = engine.receive > 0 && (waiting != 0 || !flights.empty() || next < arrivals.size());
+    if (polls) then = std::min(then, now + kPoll);
     if (then == kNever) break;
     now = std::max(now, then);
   }

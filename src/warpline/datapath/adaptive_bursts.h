@@ -15,7 +15,7 @@ namespace warpline::datapath {
 class WaitingAge {
  public:
   /// `before` packets waited, `waiting` do now. Returns how many of them are to be submitted at once.
-  [[nodiscard]] std::uint16_t due(const batching::AdaptiveBatch& batch, std::uint16_t before, std::uint16_t waiting) {
+  [[nodiscard]] std::uint16_t due(batching::AdaptiveBatch& batch, std::uint16_t before, std::uint16_t waiting) {
     if (waiting == 0) return 0;
     const std::uint64_t now = ticks_now();
     if (before == 0) oldest_ = now;
@@ -40,8 +40,10 @@ class AdaptiveBursts {
   static constexpr bool kFills = false;
   static constexpr bool kHolds = true;
 
-  AdaptiveBursts(const handoff::BurstRing& ring, std::uint16_t burst, std::uint64_t deadline_ticks)
-      : ring_(ring), batch_({.largest = burst, .deadline = deadline_ticks, .most_in_flight = most_in_flight()}) {}
+  AdaptiveBursts(const handoff::BurstRing& ring, std::uint16_t burst, std::uint64_t deadline_ticks,
+                 std::uint32_t lanes = 1)
+      : ring_(ring),
+        batch_({.largest = burst, .deadline = deadline_ticks, .most_in_flight = most_in_flight(), .lanes = lanes}) {}
 
   /// `before` packets waited, `waiting` do now. Returns how many of them are to be published at once, 0 if none are
   /// yet. After every BurstRing::acquire(): a slot that comes back from there is noticed before it is published again.

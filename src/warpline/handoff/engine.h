@@ -56,7 +56,8 @@ concept Engine = requires(E engine, const E constant, Nanos timeout, std::uint32
   // Works on until all published bursts are complete or the timeout has passed, ends after the burst in hand.
   { engine.stop(timeout) } -> std::same_as<EngineLeft>;
   { constant.name() } -> std::same_as<std::string_view>;
-  { constant.lanes() } -> std::same_as<std::uint32_t>;
+  { constant.lanes() } -> std::same_as<std::uint32_t>;               // who count
+  { constant.batches_at_once() } -> std::same_as<std::uint32_t>;     // side by side; 1: or it is not known
   { constant.counters(lane) } -> std::same_as<const LaneCounters&>;  // any thread, any time
   { constant.failure() } -> std::same_as<std::optional<Error>>;      // any thread: why it works no more
   constant.for_each_worker_state([](const auto&) {});                // after stop()

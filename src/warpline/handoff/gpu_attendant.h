@@ -62,6 +62,8 @@ class GpuAttendant {
   [[nodiscard]] std::uint32_t lanes() const {
     return setup_.kind == EngineKind::persistent ? std::min(setup_.ctas, ring_.slots()) : ring_.slots();
   }
+  /// Returns how many bursts are worked on side by side; 1 where launches decide that.
+  [[nodiscard]] std::uint32_t batches_at_once() const { return setup_.kind == EngineKind::persistent ? lanes() : 1; }
   /// Threads of a CTA: one a packet, in whole warps.
   [[nodiscard]] std::uint32_t threads() const;
 

@@ -74,6 +74,7 @@ class GpuEngine {
   [[nodiscard]] std::string_view name() const { return warpline::name(gpu_.setup().kind); }
   /// The last one is the host's.
   [[nodiscard]] std::uint32_t lanes() const { return gpu_.lanes() + 1; }
+  [[nodiscard]] std::uint32_t batches_at_once() const { return gpu_.batches_at_once(); }
   [[nodiscard]] const LaneCounters& counters(std::uint32_t lane) const {
     return lane < gpu_.lanes() ? gpu_.counters(lane) : host_counters_;
   }

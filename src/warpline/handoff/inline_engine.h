@@ -32,6 +32,7 @@ class InlineEngine {
 
   [[nodiscard]] std::string_view name() const { return "inline"; }
   [[nodiscard]] std::uint32_t lanes() const { return 1; }
+  [[nodiscard]] std::uint32_t batches_at_once() const { return 1; }
   [[nodiscard]] const LaneCounters& counters(std::uint32_t /*lane*/) const { return counters_; }
   [[nodiscard]] std::optional<Error> failure() const { return std::nullopt; }
   template <typename F>

@@ -68,6 +68,7 @@ class ThreadEngine {
 
   [[nodiscard]] std::string_view name() const { return "thread"; }
   [[nodiscard]] std::uint32_t lanes() const { return static_cast<std::uint32_t>(lanes_.size()); }
+  [[nodiscard]] std::uint32_t batches_at_once() const { return lanes(); }
   [[nodiscard]] const LaneCounters& counters(std::uint32_t lane) const { return lanes_[lane]->counters; }
   [[nodiscard]] std::optional<Error> failure() const { return std::nullopt; }
   template <typename F>

@@ -21,6 +21,7 @@ class BatchRule {
     std::uint64_t deadline_ticks = 0;  ///< longest wait for a batch to fill
     bool adaptive = false;
     std::uint32_t slots = 16;  ///< batches that may be with the consumer at a time
+    std::uint32_t lanes = 1;   ///< as of AdaptiveBatchSettings
   };
 
   explicit BatchRule(const Settings& settings) : clock_(settings.burst, settings.deadline_ticks) {
@@ -28,7 +29,8 @@ class BatchRule {
     adaptive_.emplace(batching::AdaptiveBatchSettings{
         .largest = settings.burst,
         .deadline = settings.deadline_ticks,
-        .most_in_flight = std::min(settings.slots, batching::AdaptiveBatch::kMostInFlight)});
+        .most_in_flight = std::min(settings.slots, batching::AdaptiveBatch::kMostInFlight),
+        .lanes = settings.lanes});
   }
 
   [[nodiscard]] bool adapts() const { return adaptive_.has_value(); }

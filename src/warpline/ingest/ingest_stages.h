@@ -107,18 +107,19 @@ class ConsumingStages : public IngestStages {
   template <typename... EngineArguments>
   ConsumingStages(IngestParts& made, const Work& work, EngineArguments&&... arguments)
       : ring_(std::move(made.ring)),
+        engine_(*ring_, work, std::forward<EngineArguments>(arguments)...),
         rule_({.burst = made.parts.path.burst,
                .deadline_ticks = made.parts.path.deadline_ticks,
                .adaptive = made.adaptive,
-               .slots = ring_->slots()}),
-        engine_(*ring_, work, std::forward<EngineArguments>(arguments)...),
+               .slots = ring_->slots(),
+               .lanes = engine_.batches_at_once()}),
         deliver_(made.parts.path, *ring_, counters_->deliver, rule_, made.transmits) {
     made.parts.path.batching = &counters_->gather.batching;
   }
 
   std::unique_ptr<handoff::BurstRing> ring_;
-  BatchRule rule_;
   E engine_;
+  BatchRule rule_;
   std::optional<Begin> begin_;
   DeliverStage deliver_;
 };

@@ -49,6 +49,7 @@ class HeldEngine {
   handoff::EngineLeft stop(Nanos) { return {}; }
   [[nodiscard]] std::string_view name() const { return "held"; }
   [[nodiscard]] std::uint32_t lanes() const { return 1; }
+  [[nodiscard]] std::uint32_t batches_at_once() const { return 1; }
   [[nodiscard]] const handoff::LaneCounters& counters(std::uint32_t) const { return counters_; }
   [[nodiscard]] std::optional<Error> failure() const { return std::nullopt; }
   template <typename F>

@@ -64,6 +64,7 @@ class StreamEngine {
 
   [[nodiscard]] std::string_view name() const { return "stream"; }
   [[nodiscard]] std::uint32_t lanes() const { return 1; }
+  [[nodiscard]] std::uint32_t batches_at_once() const { return 1; }
   [[nodiscard]] const handoff::LaneCounters& counters(std::uint32_t /*lane*/) const { return counters_; }
   [[nodiscard]] std::optional<Error> failure() const {
     if (!failed_.load(std::memory_order_acquire)) return std::nullopt;
