@@ -6,9 +6,11 @@ package_test.py BUILD: installs the libraries of that build folder and builds th
 """
 
 import functools
+import hashlib
 import itertools
 import math
 import os
+import random
 import re
 import shutil
 import signal
@@ -17,6 +19,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -139,6 +142,51 @@ class Package(unittest.TestCase):
             finally:
                 receiving.kill()
 
+    def digests_of_streams(self, program):
+        """Connections of the kernel's TCP, some at once, whose consumers are beside the receiver: each has its digest,
+        and patterns are found that lie in two segments, overlap, or are in others."""
+        patterns = ("needle", "eedl", "aa")
+        near, far = Namespace("near", ipv6=False), Namespace("far", ipv6=False)
+        self.addCleanup(near.remove)
+        self.addCleanup(far.remove)
+        veth(near, "left0", far, "right0")
+        far.ip("address", "add", "10.9.0.1/24", "dev", "right0")
+        command = near.command(program, "net_af_packet0,iface=left0", "10.9.0.2/24", 5001, *patterns)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiving:
+            try:
+                while receiving.stdout.readline() != "listening\n":
+                    self.assertIsNone(receiving.poll())
+                chance = random.Random(1)
+                texts = [b"", b"aaaa", *(bytes(chance.choices(b"abcd\xff", k=length)) for length in (1, 70_000, 5_000_000))]
+                texts.append(b"needle" * 500_000)
+                senders = []
+                for text in texts:
+                    with far.entered():
+                        sender = socket.create_connection(("10.9.0.2", 5001), PATIENCE_S)
+                    feeder = threading.Thread(target=lambda sender=sender, text=text: (sender.sendall(text), sender.shutdown(socket.SHUT_WR)))
+                    feeder.start()
+                    senders.append((sender, feeder))
+                expected = set()
+                for (sender, feeder), text in zip(senders, texts):
+                    feeder.join()
+                    self.assertEqual(sender.recv(1), b"")
+                    counts = (len(re.findall(f"(?={pattern})".encode(), text)) for pattern in patterns)
+                    expected.add(
+                        f"10.9.0.1:{sender.getsockname()[1]} finished: {len(text)} bytes, sha256 "
+                        f"{hashlib.sha256(text).hexdigest()} {' '.join(map(str, counts))}\n"
+                    )
+                    sender.close()
+                self.assertEqual({receiving.stdout.readline() for _ in texts}, expected)
+                with far.entered():
+                    sender = socket.create_connection(("10.9.0.2", 5001), PATIENCE_S)
+                sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                sender.close()
+                self.assertRegex(receiving.stdout.readline(), rf"^10\.9\.0\.1:\d+ reset: 0 bytes, sha256 {hashlib.sha256().hexdigest()} 0 0 0$")
+                receiving.send_signal(signal.SIGINT)
+                self.assertEqual(receiving.wait(PATIENCE_S), 0)
+            finally:
+                receiving.kill()
+
     def spectra_of_a_tone(self, build):
         """SPEAD packets of two tones, the second with losses: frames lie in the memory of earlier ones, whose tone a
         packet that is not masked would show."""
@@ -206,6 +254,7 @@ class Package(unittest.TestCase):
                 if os.geteuid() == 0:  # network namespaces need it
                     self.greet_through_a_port(build)
                     self.lines_of_streams(build)
+                    self.digests_of_streams(build / "stream_digests")
                     if kind == "OFF" and (build / "spead_spectrum").exists():  # where FFTW is
                         self.spectra_of_a_tone(build)
                 needed = run("ldd", build / "hello_client")
@@ -217,10 +266,16 @@ class Package(unittest.TestCase):
         for kind in ("OFF", "ON"):
             with self.subTest(static=kind):
                 build, _ = self.configure(self.all, f"kernels_{kind}", f"-DEXAMPLES_STATIC={kind}", f"-DCMAKE_CUDA_COMPILER={NVCC}")
-                run("cmake", "--build", build, "--target", "ingest_batches", "ingest_frames", "ingest_functor")
+                run("cmake", "--build", build, "--target", "ingest_batches", "ingest_frames", "ingest_functor", "stream_digests_on_gpu")
                 self.frames_of_a_capture(build)
+                if Path("/dev/nvidiactl").exists() and os.geteuid() == 0:
+                    self.digests_of_streams(build / "stream_digests_on_gpu")
                 port = ("--packets", "1000", "net_null0,size=60")
-                for command in ([build / "ingest_batches", *port], [build / "ingest_functor", "persistent", *port]):
+                streams = ("net_null0", "10.9.0.2/24", "5001", "needle")
+                commands = [[build / "ingest_batches", *port], [build / "ingest_functor", "persistent", *port]]
+                if not Path("/dev/nvidiactl").exists():
+                    commands.append([build / "stream_digests_on_gpu", *streams])
+                for command in commands:
                     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
                     if Path("/dev/nvidiactl").exists():
                         self.assertEqual(done.returncode, 0, done.stderr)

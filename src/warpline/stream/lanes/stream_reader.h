@@ -24,6 +24,8 @@ namespace warpline::stream {
 ///   }
 class StreamReader {
  public:
+  /// Has none.
+  StreamReader() = default;
   /// Takes up the connection that has the place now, if there is one that was not finished.
   WARPLINE_HD StreamReader(const StreamBoard& board, std::uint32_t place) : board_(board), place_(place) {
     const std::uint64_t name = load_acquire(&board.places[place].name);
@@ -69,7 +71,7 @@ class StreamReader {
 
  private:
   StreamBoard board_;
-  std::uint32_t place_;
+  std::uint32_t place_ = 0;
   std::uint32_t generation_ = 0;
   std::uint64_t released_ = 0;
   bool there_ = false;
