@@ -2,7 +2,9 @@
 // inspect_rounds [ROUNDS]: digests and searches of many streams in a GPU's memory, beside all cores of the host doing
 // the same to them in its own memory: OpenSSL, Hyperscan, and the GPU's automaton. Contenders take turns, each GPU
 // contender twice as the control; results are compared in every round. One JSON object: bytes of all streams a second,
-// medians with 95 % intervals. "read" is a kernel that only reads the bytes: the floor.
+// medians with 95 % intervals. "read" is a kernel that only reads the bytes: the floor. Those with "board" find the
+// bytes as consumers of TCP connections on a GPU do, in rings by a lane's board, and release them, which the host takes
+// in.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -16,6 +18,7 @@
 
 #include <cuda_runtime.h>
 
+#include "board_consumers.h"
 #include "host_cores.h"
 #include "warpline/base/random.h"
 #include "warpline/inspect/inspect_kernels.h"
@@ -115,6 +118,7 @@ int run(int rounds) {
   auto* const found = on_device<unsigned long long>(kPatterns);
   auto* const sum = on_device<std::uint32_t>(1);
   const std::vector<inspect::Sha256> fresh(most);
+  BoardConsumers board(text, most, kLength);
 
   std::printf(
       "{\"benchmark\": \"inspect\", \"gpu\": \"%s\", \"cores\": %u, \"rounds\": %d, \"stream_bytes\": %llu, "
@@ -155,9 +159,13 @@ int run(int rounds) {
         {"read", read_on_gpu, {}},
         {"digest_gpu", digest_on_gpu, {}},
         {"digest_gpu_again", digest_on_gpu, {}},
+        {"digest_board", [&] { expect(board.digest(streams, digests), "releases", streams); }, {}},
         {"digest_openssl", [&] { host_digests = host.digests(host_streams); }, {}},
         {"search_gpu", search_on_gpu, {}},
         {"search_gpu_again", search_on_gpu, {}},
+        {"search_board",
+         [&] { expect(board.search(streams, table, states, found, std::min(ctas, streams)), "releases", streams); },
+         {}},
         {"search_hyperscan", [&] { hyperscan_counts = host.hyperscan(host_streams, patterns); }, {}},
         {"search_automaton", [&] { scan_counts = host.scan(host_streams, set); }, {}},
     };
@@ -168,13 +176,15 @@ int run(int rounds) {
         CHECK(cudaMemcpy(digests, fresh.data(), streams * sizeof(inspect::Sha256), cudaMemcpyHostToDevice));
         CHECK(cudaMemset(states, 0, streams * sizeof(std::uint16_t)));
         CHECK(cudaMemset(found, 0, kPatterns * sizeof(unsigned long long)));
+        const std::string_view name = contender.name;
+        if (name.ends_with("board")) board.commit(streams);
         CHECK(cudaDeviceSynchronize());
         const auto begin = std::chrono::steady_clock::now();
         contender.run();
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         if (round >= 0) contender.seconds.push_back(took.count());
-        const std::string_view name = contender.name;
-        if (name.starts_with("digest_gpu") && !host_digests.empty()) {
+        const bool on_gpu = name.find("gpu") != name.npos || name.ends_with("board");
+        if (name.starts_with("digest") && on_gpu && !host_digests.empty()) {
           std::vector<inspect::Sha256> ours(streams);
           CHECK(cudaMemcpy(ours.data(), digests, streams * sizeof(inspect::Sha256), cudaMemcpyDeviceToHost));
           for (std::uint32_t i = 0; i < streams; ++i) {
@@ -182,7 +192,7 @@ int run(int rounds) {
                    streams);
           }
         }
-        if (name.starts_with("search_gpu") && !scan_counts.empty()) {
+        if (name.starts_with("search") && on_gpu && !scan_counts.empty()) {
           std::vector<unsigned long long> ours(kPatterns);
           CHECK(cudaMemcpy(ours.data(), found, kPatterns * sizeof(unsigned long long), cudaMemcpyDeviceToHost));
           expect(std::equal(ours.begin(), ours.end(), scan_counts.begin()), "findings", streams);

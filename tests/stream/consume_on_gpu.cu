@@ -16,7 +16,7 @@ __global__ void consume_until_stopped(stream::StreamBoard board, std::uint64_t* 
   __shared__ const std::uint8_t* bytes;
   __shared__ std::uint64_t begin, count;
   __shared__ bool stopped;
-  stream::StreamReader reader(board, blockIdx.x);  // the first thread's
+  stream::StreamReader reader;  // the first thread's
   for (std::uint64_t turn = 0;; ++turn) {
     stream::StreamReach reach;
     if (threadIdx.x == 0) {
