@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "config/table_rows.h"
 
 namespace warpline::transfers {
