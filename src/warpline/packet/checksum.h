@@ -7,6 +7,7 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 #include "warpline/packet/byte_order.h"
+#include "warpline/packet/frame_bytes.h"
 
 namespace warpline::packet {
 
@@ -43,19 +44,8 @@ class ChecksumSum {
 
   /// Adds `n` bytes of `frame` from `offset` on, across its segments. False when the segments hold fewer.
   [[nodiscard]] WARPLINE_HD bool add(FrameRef frame, std::uint32_t offset, std::uint32_t n) {
-    for (std::uint16_t i = 0; i < frame.count && n != 0; ++i) {
-      const Segment& segment = frame.segments[i];
-      if (offset >= segment.length) {
-        offset -= segment.length;
-        continue;
-      }
-      const std::uint32_t here = segment.length - offset;
-      const std::uint32_t take = n < here ? n : here;
-      add(segment.data + offset, take);
-      n -= take;
-      offset = 0;
-    }
-    return n == 0;
+    return for_each_piece(frame, offset, n,
+                          [this](const std::uint8_t* piece, std::uint32_t count) { add(piece, count); });
   }
 
   /// The checksum to store, in host order: 0 over a message that includes its right checksum.
