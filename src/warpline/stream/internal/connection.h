@@ -15,6 +15,22 @@ namespace warpline::stream {
 
 inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};
 
+/// Lets ten challenges a second out for one connection: who is asked by an acknowledgement of what is true answers
+/// right, if it sent what was odd itself (RFC 5961), and nobody learns of one connection by another (section 7).
+class ChallengeLimit {
+ public:
+  /// Returns false if the last one was too lately.
+  [[nodiscard]] bool may_challenge(Nanos now) {
+    constexpr std::int64_t kBetween = 100'000'000;
+    if (last_.value != 0 && now.value - last_.value < kBetween) return false;
+    last_ = now;
+    return true;
+  }
+
+ private:
+  Nanos last_{};
+};
+
 /// A connection, from the peer's SYN on. It sends no bytes, and its FIN only behind the peer's, so that TIME-WAIT is
 /// the peer's part.
 struct Connection {
@@ -51,8 +67,8 @@ struct Connection {
   Nanos acknowledge_at = kNever;  ///< when a delayed acknowledgement is due
   Nanos retransmit_at = kNever;   ///< when our SYN or FIN is sent again
   Nanos last_heard{};             ///< when a segment of the peer's last fitted
-  Nanos last_challenge{};         ///< when a challenge was last sent
-  Nanos timer_at = kNever;        ///< when `timer` fires
+  ChallengeLimit challenges;
+  Nanos timer_at = kNever;  ///< when `timer` fires
   WheelHandle timer;
   ReceiveState receive;
 

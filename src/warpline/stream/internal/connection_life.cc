@@ -39,9 +39,8 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingM
       events_(settings.connections),
       replies_(settings.connections),
       written_(settings.lane_acknowledges ? settings.connections : 0),
-      strangers_(kStrangerReplies),
-      cookies_until_{now.value - 1},
-      resets_since_(now) {
+      strangers_(kStrangerReplies, settings.resets_per_second, now),
+      cookies_until_{now.value - 1} {
   if (lane) link_.emplace(std::move(lane), settings.consumers);
   rings_ = link_ ? link_->rings() : ring_memory_->ring(0);
   while (settings_.ring_bytes >> scale_ > 0xffff) ++scale_;

@@ -55,7 +55,7 @@ Disposition ReceiverCore::take_first_syn(const SegmentReading& segment, const Sy
   answer.tcp.acknowledgement = segment.sequence + 1;
   answer.tcp.window = static_cast<std::uint16_t>(std::min<std::uint64_t>(settings_.ring_bytes, 0xffff));
   write_syn(offered, segment.timestamp, now, answer.tcp);
-  queue_stranger(answer);
+  if (!strangers_.push(answer)) counters_.refused_replies.add(1);
   cookies_until_ = Nanos{now.value + kCookieLife};
   counters_.cookies.add(1);
   return Disposition::handled;

@@ -16,6 +16,7 @@
 #include "warpline/stream/internal/lane_link.h"
 #include "warpline/stream/internal/reply.h"
 #include "warpline/stream/internal/segment_reading.h"
+#include "warpline/stream/internal/stranger_queue.h"
 #include "warpline/stream/internal/take_segment.h"
 #include "warpline/stream/ring_memory.h"
 #include "warpline/stream/stream_receiver.h"
@@ -123,7 +124,6 @@ class ReceiverCore {
   void challenge(Connection& connection, Nanos now);
   void reset_stranger(const SegmentReading& segment, FrameRef frame, Nanos now);
   void reset_peer(const Connection& connection, Nanos now);
-  void queue_stranger(const Reply& reply);
   void write_syn(const SynOptions& agreed, std::uint32_t peer_timestamp, Nanos now, packet::TcpHeader& tcp) const;
   [[nodiscard]] Reply reply_of(Connection& connection, Nanos now);
   [[nodiscard]] std::uint32_t take_written(Connection& connection, std::span<std::uint8_t> out);
@@ -143,14 +143,10 @@ class ReceiverCore {
   ConnectionQueue events_;
   ConnectionQueue replies_;
   std::vector<WrittenReply> written_;  ///< of each connection, by its lane
-  std::vector<Reply> strangers_;       ///< replies to segments that have no connection
-  std::size_t first_stranger_ = 0;
-  std::size_t stranger_count_ = 0;
+  StrangerQueue strangers_;
   std::uint32_t half_open_ = 0;
-  std::uint8_t scale_ = 0;    ///< that brings a ring's size into 16 bits
-  Nanos cookies_until_{};     ///< until then a first acknowledgement may answer a cookie
-  Nanos resets_since_{};      ///< begin of the second in which resets are counted
-  std::uint32_t resets_ = 0;  ///< in that second
+  std::uint8_t scale_ = 0;  ///< that brings a ring's size into 16 bits
+  Nanos cookies_until_{};   ///< until then a first acknowledgement may answer a cookie
 };
 
 }  // namespace warpline::stream

@@ -33,42 +33,19 @@ void ReceiverCore::want_event(Connection& connection) {
   events_.push(table_.index_of(connection));
 }
 
-/// RFC 5961: who is asked by an acknowledgement of what is true answers right, if it sent what was odd itself. Ten a
-/// second for each connection, so that nobody learns of one by another (RFC 5961, section 7).
 void ReceiverCore::challenge(Connection& connection, Nanos now) {
-  constexpr std::int64_t kBetween = 100'000'000;
-  if (connection.last_challenge.value != 0 && now.value - connection.last_challenge.value < kBetween) {
+  if (connection.challenges.may_challenge(now)) {
+    want_reply(connection);
+  } else {
     counters_.refused_replies.add(1);
-    return;
   }
-  connection.last_challenge = now;
-  want_reply(connection);
 }
 
-/// RFC 9293, 3.5.2, group 1.
 void ReceiverCore::reset_stranger(const SegmentReading& segment, FrameRef frame, Nanos now) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  if (now.value - resets_since_.value >= kSecond) {
-    resets_since_ = now;
-    resets_ = 0;
-  }
-  if (resets_ == settings_.resets_per_second) {
+  const MacAddress sender = packet::load_address<MacAddress>(packet::EthernetView(frame.data()).source());
+  if (!strangers_.may_answer(now) || !strangers_.push(reset_of(segment, sender, own_.mac))) {
     counters_.refused_replies.add(1);
-    return;
   }
-  ++resets_;
-  const packet::EthernetView ethernet(frame.data());
-  Reply answer = reply_to(segment.key, packet::load_address<MacAddress>(ethernet.source()), own_.mac);
-  if ((segment.flags & packet::kTcpAck) != 0) {
-    answer.tcp.sequence = segment.acknowledgement;
-    answer.tcp.flags = packet::kTcpRst;
-  } else {
-    const std::uint32_t numbers =
-        ((segment.flags & packet::kTcpSyn) != 0 ? 1U : 0U) + ((segment.flags & packet::kTcpFin) != 0 ? 1U : 0U);
-    answer.tcp.acknowledgement = segment.sequence + segment.payload_length + numbers;
-    answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
-  }
-  queue_stranger(answer);
 }
 
 void ReceiverCore::reset_peer(const Connection& connection, Nanos now) {
@@ -78,15 +55,7 @@ void ReceiverCore::reset_peer(const Connection& connection, Nanos now) {
   answer.tcp.acknowledgement = state.expected();
   answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
   if (state.timestamps) OptionWriter(answer.tcp).timestamps(own_.timestamp_at(now), state.timestamp);
-  queue_stranger(answer);
-}
-
-void ReceiverCore::queue_stranger(const Reply& reply) {
-  if (stranger_count_ == strangers_.size()) {
-    counters_.refused_replies.add(1);
-    return;
-  }
-  strangers_[(first_stranger_ + stranger_count_++) % strangers_.size()] = reply;
+  if (!strangers_.push(answer)) counters_.refused_replies.add(1);
 }
 
 /// The options that the peer did not offer are not answered (RFC 7323, RFC 2018).
@@ -144,12 +113,7 @@ void ReceiverCore::note_reply(Connection& connection) {
 }
 
 std::uint32_t ReceiverCore::next_reply(std::span<std::uint8_t> out, Nanos now) {
-  if (stranger_count_ != 0) {
-    const Reply& reply = strangers_[first_stranger_];
-    first_stranger_ = (first_stranger_ + 1) % strangers_.size();
-    --stranger_count_;
-    return emit(reply, out.data());
-  }
+  if (!strangers_.empty()) return emit(strangers_.pop(), out.data());
   while (!replies_.empty()) {
     Connection& connection = table_[replies_.pop()];
     connection.wants_reply = false;

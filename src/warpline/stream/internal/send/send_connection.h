@@ -101,10 +101,10 @@ struct SendConnection {
   Nanos expire_at = kNever;      ///< of FIN-WAIT-2 and TIME-WAIT
   Nanos timer_at = kNever;       ///< when `timer` fires
   WheelHandle timer;
-  Nanos progress_at{};    ///< when the peer last acknowledged something, or began to have something to do
-  Nanos heard_at{};       ///< when a segment of the peer's last fitted
-  Nanos sent_at{};        ///< when something with bytes was last sent
-  Nanos challenged_at{};  ///< when a challenge was last sent
+  Nanos progress_at{};  ///< when the peer last acknowledged something, or began to have something to do
+  Nanos heard_at{};     ///< when a segment of the peer's last fitted
+  Nanos sent_at{};      ///< when something with bytes was last sent
+  ChallengeLimit challenges;
 
   /// Makes it a new one of these ends. Queues may still hold the place: what they tell of the one before does no harm
   /// to the next.

@@ -14,7 +14,7 @@
 #include "warpline/stream/internal/connection_table.h"
 #include "warpline/stream/internal/send/peer_header.h"
 #include "warpline/stream/internal/send/send_connection.h"
-#include "warpline/stream/internal/send/stranger_queue.h"
+#include "warpline/stream/internal/stranger_queue.h"
 #include "warpline/stream/stream_sender.h"
 
 namespace warpline::stream {

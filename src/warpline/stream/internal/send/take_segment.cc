@@ -58,8 +58,7 @@ Disposition SenderCore::take_answer(SendConnection& connection, const SegmentRea
   const bool ack = (segment.flags & packet::kTcpAck) != 0;
   if (ack && segment.acknowledgement != connection.initial + 1) {
     if ((segment.flags & packet::kTcpRst) == 0 && strangers_.may_answer(now)) {
-      packet::TcpFrame answer = frame_to(connection.key, connection.peer_mac);
-      make_reset(segment, answer);
+      const Reply answer = reset_of(segment, connection.peer_mac, settings_.mac);
       if (!strangers_.push(answer)) counters_.refused_replies.add(1);
     }
     return Disposition::wrong_acknowledgement;

@@ -33,26 +33,23 @@ void SenderCore::want_acknowledgement(SendConnection& connection) {
   want_turn(connection);
 }
 
-/// As ReceiverCore::challenge().
 void SenderCore::challenge(SendConnection& connection, Nanos now) {
-  constexpr std::int64_t kBetween = 100'000'000;
-  if (connection.challenged_at.value != 0 && now.value - connection.challenged_at.value < kBetween) {
+  if (connection.challenges.may_challenge(now)) {
+    want_acknowledgement(connection);
+  } else {
     counters_.refused_replies.add(1);
-    return;
   }
-  connection.challenged_at = now;
-  want_acknowledgement(connection);
 }
 
 void SenderCore::reset_stranger(const SegmentReading& segment, FrameRef frame, Nanos now) {
-  packet::TcpFrame answer =
-      frame_to(segment.key, packet::load_address<MacAddress>(packet::EthernetView(frame.data()).source()));
-  make_reset(segment, answer);
-  if (!strangers_.may_answer(now) || !strangers_.push(answer)) counters_.refused_replies.add(1);
+  const MacAddress sender = packet::load_address<MacAddress>(packet::EthernetView(frame.data()).source());
+  if (!strangers_.may_answer(now) || !strangers_.push(reset_of(segment, sender, settings_.mac))) {
+    counters_.refused_replies.add(1);
+  }
 }
 
 void SenderCore::reset_peer(const SendConnection& connection, Nanos now) {
-  packet::TcpFrame answer = frame_to(connection.key, connection.peer_mac);
+  Reply answer = reply_to(connection.key, connection.peer_mac, settings_.mac);
   answer.tcp.sequence = connection.sequence(connection.next);
   answer.tcp.acknowledgement = connection.receive_next;
   answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
@@ -105,7 +102,7 @@ void SenderCore::write_syn(const SendConnection& connection, Nanos now, packet::
 }
 
 std::uint32_t SenderCore::next_frame(std::span<std::uint8_t> out, Nanos now) {
-  if (!strangers_.empty()) return packet::emit(strangers_.pop(), out, 0, {});
+  if (!strangers_.empty()) return emit(strangers_.pop(), out.data());
   for (;;) {
     if (current_ == kNobody) {
       if (turns_.empty()) return 0;

@@ -6,16 +6,17 @@
 #include <vector>
 
 #include "warpline/base/units.h"
-#include "warpline/packet/tcp_frame.h"
+#include "warpline/stream/internal/reply.h"
 #include "warpline/stream/internal/segment_reading.h"
 
 namespace warpline::stream {
 
-/// Frames that belong to no connection and wait to be sent: resets. One thread; memory is taken by the constructor.
+/// Replies that belong to no connection and wait to be sent: resets, and the answers of cookies. One thread; memory is
+/// taken by the constructor.
 class StrangerQueue {
  public:
   StrangerQueue(std::size_t capacity, std::uint32_t a_second, Nanos now)
-      : frames_(capacity), a_second_(a_second), since_(now) {}
+      : replies_(capacity), a_second_(a_second), since_(now) {}
 
   /// Returns false if so many have been answered in this second that one more is not.
   [[nodiscard]] bool may_answer(Nanos now) {
@@ -28,23 +29,23 @@ class StrangerQueue {
     ++answered_;
     return true;
   }
-  /// Returns false, and the frame is dropped, if there is no room.
-  [[nodiscard]] bool push(const packet::TcpFrame& frame) {
-    if (size_ == frames_.size()) return false;
-    frames_[(first_ + size_++) % frames_.size()] = frame;
+  /// Returns false, and the reply is dropped, if there is no room.
+  [[nodiscard]] bool push(const Reply& reply) {
+    if (size_ == replies_.size()) return false;
+    replies_[(first_ + size_++) % replies_.size()] = reply;
     return true;
   }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   /// Returns the oldest; until the next call. Not if empty().
-  [[nodiscard]] const packet::TcpFrame& pop() {
-    const packet::TcpFrame& frame = frames_[first_];
-    first_ = (first_ + 1) % frames_.size();
+  [[nodiscard]] const Reply& pop() {
+    const Reply& reply = replies_[first_];
+    first_ = (first_ + 1) % replies_.size();
     --size_;
-    return frame;
+    return reply;
   }
 
  private:
-  std::vector<packet::TcpFrame> frames_;
+  std::vector<Reply> replies_;
   std::size_t first_ = 0;
   std::size_t size_ = 0;
   std::uint32_t a_second_;
@@ -52,17 +53,19 @@ class StrangerQueue {
   std::uint32_t answered_ = 0;
 };
 
-/// Makes `answer`, whose ends are set, the reset of a segment that has no connection (RFC 9293, 3.5.2, group 1).
-inline void make_reset(const SegmentReading& segment, packet::TcpFrame& answer) {
+/// Returns the reset of a segment that has no connection (RFC 9293, 3.5.2, group 1).
+[[nodiscard]] inline Reply reset_of(const SegmentReading& segment, const MacAddress& to, const MacAddress& from) {
+  Reply answer = reply_to(segment.key, to, from);
   if ((segment.flags & packet::kTcpAck) != 0) {
     answer.tcp.sequence = segment.acknowledgement;
     answer.tcp.flags = packet::kTcpRst;
-    return;
+    return answer;
   }
   const std::uint32_t numbers =
       ((segment.flags & packet::kTcpSyn) != 0 ? 1U : 0U) + ((segment.flags & packet::kTcpFin) != 0 ? 1U : 0U);
   answer.tcp.acknowledgement = segment.sequence + segment.payload_length + numbers;
   answer.tcp.flags = packet::kTcpRst | packet::kTcpAck;
+  return answer;
 }
 
 }  // namespace warpline::stream
