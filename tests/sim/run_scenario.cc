@@ -107,7 +107,9 @@ Outcome Run::run() {
     }
     for (const auto& application : applications_) application->forget();
     // Sessions whose peers never showed that they are there are half open for so long.
-    events_.run_until(events_.now() + scenario_.hosts[0].endpoint.connect_timeout.value + kDrain);
+    std::int64_t half_open = 0;
+    for (const HostConfig& host : scenario_.hosts) half_open = std::max(half_open, host.endpoint.connect_timeout.value);
+    events_.run_until(events_.now() + half_open + kDrain);
     check_hosts();
   }
   ledger_.finish(scenario_.sessions_may_end());

@@ -74,7 +74,7 @@ class Dissector(unittest.TestCase):
 
     def test_leaves_other_traffic_alone(self):
         """Text that begins with our first byte, our prefix without the rest, a version to come."""
-        payloads = (b"W", b"Warpline speaking\n", b"\x57\x14\x02\x00", b"\x57\x10" + bytes(70), b"\x57\x24" + bytes(26), bytes(28))
+        payloads = (b"W", b"Warpline speaking\n", b"\x57\x24\x02\x00", b"\x57\x20" + bytes(70), b"\x57\x34" + bytes(26), bytes(28))
         ends = ("192.0.2.1", "192.0.2.2")
         macs = (mac("02:00:00:00:00:01"), mac("02:00:00:00:00:02"))
         datagrams = [ip(*ends, 17, udp(*ends, 40000, 4433, payload)) for payload in payloads]

@@ -16,6 +16,8 @@
 
 namespace warpline::message {
 
+inline constexpr std::int64_t kMs = 1'000'000;  ///< nanoseconds
+
 /// Bytes that depend on `seed`, for payloads that can be told apart.
 inline std::vector<std::uint8_t> pattern(std::size_t length, std::uint64_t seed) {
   std::vector<std::uint8_t> bytes(length);

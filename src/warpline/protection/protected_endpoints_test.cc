@@ -182,6 +182,31 @@ TEST_F(Protected, ARestartedPeerIsFoundOutSoon) {
   EXPECT_EQ(ask(session, message::pattern(100, 3), answer).status, message::MessageStatus::ok);
 }
 
+TEST_F(Protected, AHelloThatIsRepeatedEndsNothing) {
+  begin(&kKey, &kKey);
+  Bytes8 hello;
+  net_->tap = [&](const message::Loopback::Host&, Bytes8& bytes) {
+    if (packet::MessagePrefix::type(bytes.data()) == packet::MessagePacketType::hello) hello = bytes;
+    return false;
+  };
+  const message::SessionId session = net_->connect(*client_, *server_).first;
+  const Bytes8 first = hello;
+  ASSERT_EQ(client_->endpoint.close(session, net_->now), message::CallStatus::ok);
+  net_->run_for(Nanos{1'000'000});
+  ASSERT_EQ(client_->endpoint.reconnect(session, net_->now), message::CallStatus::ok);
+  Bytes8 answer;
+  EXPECT_EQ(ask(session, message::pattern(100, 1), answer).status, message::MessageStatus::ok);
+  server_->events.clear();
+  for (const Bytes8& old : {first, hello}) {
+    net_->inject(*server_, client_->address, old);
+    net_->run_for(Nanos{1'000'000});
+    EXPECT_EQ(ask(session, message::pattern(100, 2), answer).status, message::MessageStatus::ok);
+  }
+  net_->run_for(Nanos{2'000'000'000});
+  EXPECT_TRUE(server_->events.empty());
+  EXPECT_EQ(server_->endpoint.facts().free_sessions, kSessions - 1);
+}
+
 TEST_F(Protected, AMillionForgedPacketsWithTheCookieDoNothing) {
   begin(&kKey, &kKey);
   const auto [session, there] = net_->connect(*client_, *server_);

@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <map>
+#include <tuple>
 
 #include "warpline/base/random.h"
 
@@ -19,7 +20,7 @@ RC_GTEST_PROP(PeerTable, is_a_map, ()) {
   };
   constexpr std::uint32_t kCapacity = 12;
   PeerTable table(kCapacity, {1, 2});
-  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> model;
+  std::map<std::tuple<std::uint16_t, std::uint32_t, std::uint64_t>, std::uint32_t> model;
   const auto peer = [](std::uint16_t port) {
     PeerAddress address;
     address.port = port;
@@ -27,18 +28,19 @@ RC_GTEST_PROP(PeerTable, is_a_map, ()) {
   };
   for (int step = 0; step < 300; ++step) {
     const auto port = static_cast<std::uint16_t>(between(0, 6));
-    const auto remote = static_cast<std::uint32_t>(between(0, 6));
-    const auto known = model.find({port, remote});
-    RC_ASSERT(table.find(peer(port), remote) == (known == model.end() ? kNone : known->second));
+    const auto remote = static_cast<std::uint32_t>(between(0, 3));
+    const auto nonce = static_cast<std::uint64_t>(between(0, 2));
+    const auto known = model.find({port, remote, nonce});
+    RC_ASSERT(table.find(peer(port), remote, nonce) == (known == model.end() ? kNone : known->second));
     if (known != model.end()) {
-      table.erase(peer(port), remote, known->second + 1000);  // another's: nothing happens
+      table.erase(peer(port), remote, nonce, known->second + 1000);  // another's: nothing happens
       if (step % 2 == 0) {
-        table.erase(peer(port), remote, known->second);
+        table.erase(peer(port), remote, nonce, known->second);
         model.erase(known);
       }
     } else if (model.size() < kCapacity) {
-      table.insert(peer(port), remote, static_cast<std::uint32_t>(step));
-      model[{port, remote}] = static_cast<std::uint32_t>(step);
+      table.insert(peer(port), remote, nonce, static_cast<std::uint32_t>(step));
+      model[{port, remote, nonce}] = static_cast<std::uint32_t>(step);
     }
   }
 }

@@ -20,11 +20,6 @@ Session* SessionTable::find(SessionId id) {
   return alive ? &session : nullptr;
 }
 
-Session* SessionTable::find(const PeerAddress& peer, std::uint32_t remote) {
-  const std::uint32_t index = peers_.find(peer, remote);
-  return index == kNone ? nullptr : &sessions_[index];
-}
-
 Session* SessionTable::take(const PeerAddress& peer) {
   if (free_.empty()) return nullptr;
   Session& session = sessions_[free_.back()];

@@ -14,7 +14,8 @@
 namespace warpline::message {
 
 /// The sessions of an endpoint, in use or free, and all names that they go by: index, id, the id on the wire, and for
-/// established ones the peer with its own id. A session stays where it is; its generation makes old ids unknown.
+/// established ones the peer with its own id, which a session has for itself once it is confirmed. A session stays
+/// where it is; its generation makes old ids unknown.
 class SessionTable {
  public:
   SessionTable(const EndpointConfig& config, SipKey key);
@@ -39,19 +40,32 @@ class SessionTable {
   }
   /// The session, lost or not, that the application names; nullptr if it was forgotten or never was.
   [[nodiscard]] Session* find(SessionId id);
-  /// The established session with this peer, whose id for it is `remote`; or nullptr.
-  [[nodiscard]] Session* find(const PeerAddress& peer, std::uint32_t remote);
+  /// The established and confirmed session with this peer, whose id for it is `remote`; or nullptr.
+  [[nodiscard]] Session* find(const PeerAddress& peer, std::uint32_t remote) {
+    return at(peers_.find(peer, remote, 0));
+  }
+  /// The one that its hello of this nonce has opened, and nothing has confirmed; or nullptr.
+  [[nodiscard]] Session* find_half_open(const PeerAddress& peer, std::uint32_t remote, std::uint64_t nonce) {
+    return at(peers_.find(peer, remote, nonce));
+  }
 
   /// A session with this peer, its fields as of a new one; nullptr if all are in use.
   [[nodiscard]] Session* take(const PeerAddress& peer);
   /// Frees a session; one with events in the queue when they have left it: whoever takes them there calls this again.
   void give(Session& session);
 
-  /// An established session can be found by its peer until it is hidden.
-  void show(const Session& session) { peers_.insert(session.peer, session.remote, index_of(session)); }
-  void hide(const Session& session) { peers_.erase(session.peer, session.remote, index_of(session)); }
+  /// An established session can be found by its peer until it is hidden; both go by Session::confirmed.
+  void show(const Session& session) {
+    peers_.insert(session.peer, session.remote, nonce_of(session), index_of(session));
+  }
+  void hide(const Session& session) {
+    peers_.erase(session.peer, session.remote, nonce_of(session), index_of(session));
+  }
 
  private:
+  [[nodiscard]] Session* at(std::uint32_t index) { return index == kNone ? nullptr : &sessions_[index]; }
+  [[nodiscard]] static std::uint64_t nonce_of(const Session& session) { return session.confirmed ? 0 : session.nonce; }
+
   std::uint32_t endpoint_;  ///< EndpointConfig::endpoint
   LargeVector<Session> sessions_;
   std::vector<std::uint32_t> free_;

@@ -30,8 +30,16 @@ TEST_F(SessionTableTest, knows_a_session_by_all_its_names_and_only_while_it_is_i
   EXPECT_EQ(table_.find(id), &session);
   EXPECT_EQ(table_.named(table_.wire_id(session)), &session);
   EXPECT_EQ(table_.named(table_.wire_id(session) ^ 1U << 24), nullptr) << "of another endpoint";
-  EXPECT_EQ(table_.find(session.peer, 99), nullptr);
+  session.nonce = 7;
+  EXPECT_EQ(table_.find_half_open(session.peer, 99, 7), nullptr);
   table_.show(session);
+  EXPECT_EQ(table_.find_half_open(session.peer, 99, 7), &session);
+  EXPECT_EQ(table_.find_half_open(session.peer, 99, 8), nullptr);
+  EXPECT_EQ(table_.find(session.peer, 99), nullptr) << "not before it is confirmed";
+  table_.hide(session);
+  session.confirmed = true;
+  table_.show(session);
+  EXPECT_EQ(table_.find_half_open(session.peer, 99, 7), nullptr);
   EXPECT_EQ(table_.find(session.peer, 99), &session);
   table_.hide(session);
   EXPECT_EQ(table_.find(session.peer, 99), nullptr);

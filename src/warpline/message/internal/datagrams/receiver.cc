@@ -145,8 +145,8 @@ Session* Receiver::session_of(const packet::MessageHeader& header, const Datagra
   Session* const named = core_.sessions.named(header.session);
   if (named == nullptr || named->phase != SessionPhase::established) {
     core_.context.drop(MessageDrop::unknown_session);
-    const bool opening = named != nullptr && named->phase == SessionPhase::opening;
-    if (!opening && !header.has(packet::kMessageClose)) handshake_.reset(datagram.from, header);
+    // Also while it is being opened: nothing is sent on a session that nobody has confirmed, so this is of one before.
+    if (!header.has(packet::kMessageClose)) handshake_.reset(datagram.from, header);
     return nullptr;
   }
   Session& session = *named;

@@ -11,8 +11,6 @@ namespace warpline::message {
 namespace {
 
 constexpr std::uint32_t kLong = 1 << 20;
-constexpr std::int64_t kMs = 1'000'000;
-
 /// The fragment of a session's packet; nothing if it has none.
 std::optional<packet::MessageFragment> fragment_of(const std::vector<std::uint8_t>& bytes) {
   packet::MessageHeader header;

@@ -8,8 +8,6 @@
 namespace warpline::message {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
-
 class Absence : public testing::Test {
  protected:
   /// Client and server, with a session.

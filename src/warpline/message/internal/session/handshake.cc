@@ -156,7 +156,7 @@ void Handshake::receive(const Datagram& datagram) {
 
 void Handshake::receive_hello(const Datagram& datagram) {
   packet::MessageHello hello;
-  if (!read(datagram, hello)) return core_.context.drop(MessageDrop::malformed);
+  if (!read(datagram, hello) || hello.nonce == 0) return core_.context.drop(MessageDrop::malformed);
   const auto reject = [&](packet::MessageReject::Reason reason) {
     reply(datagram.from, packet::MessageReject{hello.session, hello.nonce, reason});
   };
@@ -178,13 +178,15 @@ void Handshake::receive_hello(const Datagram& datagram) {
     core_.context.drop(MessageDrop::not_accepting);
     return reject(packet::MessageReject::Reason::terms);
   }
-  if (Session* known = core_.sessions.find(datagram.from, hello.session)) {
-    if (!known->opened_here && known->nonce == hello.nonce) {
-      core_.context.counters.packets_in.add(1);
-      known->accept_due = true;
-      return core_.ready.add(*known);
-    }
-    life_.lose(*known, LossReason::restarted);
+  // A live session of the same name stays until the peer confirms the new one: this hello may be old.
+  Session* const live = core_.sessions.find(datagram.from, hello.session);
+  Session* const again = live != nullptr && !live->opened_here && live->nonce == hello.nonce
+                             ? live
+                             : core_.sessions.find_half_open(datagram.from, hello.session, hello.nonce);
+  if (again != nullptr) {
+    core_.context.counters.packets_in.add(1);
+    again->accept_due = true;
+    return core_.ready.add(*again);
   }
   if (!proves({datagram.head, packet::MessageHello::kProven}, hello.proof)) {
     core_.context.drop(MessageDrop::not_authentic);
@@ -193,6 +195,8 @@ void Handshake::receive_hello(const Datagram& datagram) {
   Session* session = core_.sessions.take(datagram.from);
   if (session == nullptr) {
     core_.context.drop(MessageDrop::no_session);
+    // If the peer has forgotten the one that it has, the place is free when it says hello again.
+    if (live != nullptr) return doubt(*live);
     return reject(packet::MessageReject::Reason::full);
   }
   session->ordered = hello.terms.ordered;
@@ -316,8 +320,11 @@ void Handshake::receive_reset(const Datagram& datagram) {
   if (session.cookie != reset.cookie) return core_.context.drop(MessageDrop::wrong_cookie);
   core_.context.counters.packets_in.add(1);
   if (!core_.context.is_protected()) return life_.lose(session, LossReason::restarted);
-  // Whoever reads the path could say so: reason to ask the peer, and to wait less long for its answer
-  // (Timers::patience_with).
+  doubt(session);  // whoever reads the path could say so
+}
+
+/// Asks the peer whether it has the session, and waits less long for its answer (Timers::patience_with).
+void Handshake::doubt(Session& session) {
   if (session.denied) return;
   session.denied = session.ping = true;
   core_.ready.add(session);
@@ -343,7 +350,10 @@ void Handshake::reset(const PeerAddress& to, const packet::MessageHeader& header
 }
 
 void Handshake::confirm(Session& session) {
+  core_.sessions.hide(session);
+  if (Session* before = core_.sessions.find(session.peer, session.remote)) life_.lose(*before, LossReason::restarted);
   session.confirmed = true;
+  core_.sessions.show(session);
   core_.context.counters.sessions_accepted.add(1);
   core_.events.add_opened(session);
 }

@@ -31,7 +31,8 @@ class Handshake {
   void receive_wrong_version(const Datagram& datagram);
   /// Tells a sender that its packet's session is unknown.
   void reset(const PeerAddress& to, const packet::MessageHeader& header);
-  /// The peer has shown the cookie: the session that it opened is the application's.
+  /// The peer has shown the cookie, and with protection that it has the keys: the session that it opened is the
+  /// application's. Only now one that the peer had under the same id is over.
   void confirm(Session& session);
 
   void write_hello(Session& session, Outgoing& out);
@@ -39,6 +40,7 @@ class Handshake {
 
  private:
   void begin_hello(Session& session);
+  void doubt(Session& session);
   void receive_hello(const Datagram& datagram);
   void receive_challenge(const Datagram& datagram);
   void receive_accept(const Datagram& datagram);

@@ -19,7 +19,11 @@ class HandshakeTokens {
  public:
   explicit HandshakeTokens(SipKey key) : key_(key) {}
 
-  [[nodiscard]] std::uint64_t nonce() { return siphash(key_, std::array<std::uint64_t, 2>{kUseNonce, ++count_}); }
+  /// Never 0.
+  [[nodiscard]] std::uint64_t nonce() {
+    const std::uint64_t nonce = siphash(key_, std::array<std::uint64_t, 2>{kUseNonce, ++count_});
+    return nonce == 0 ? 1 : nonce;
+  }
   [[nodiscard]] std::uint64_t cookie(std::uint64_t client_nonce, std::uint32_t session) {
     return siphash(key_, std::array<std::uint64_t, 4>{kUseCookie, client_nonce, ++count_, session});
   }

@@ -79,7 +79,7 @@ void Watch::ping(Session& session) {
 
 void Watch::watch_idle(Session& session) {
   const EndpointContext& context = core_.context;
-  const bool idle = !awaits(session);
+  const bool idle = session.confirmed && !awaits(session);
   if (idle && context.attended().value - session.quiet_from.value >= context.config.keepalive.value) {
     session.quiet_from = context.attended();
     ping(session);

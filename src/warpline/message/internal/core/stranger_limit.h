@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "warpline/base/secrets/siphash.h"
+#include "warpline/base/units.h"
+#include "warpline/message/types.h"
+
+namespace warpline::message {
+
+/// How many packets of strangers are looked at: so many a second, and half as many of one address, so that a flood from
+/// one leaves others their part. Each rate is a virtual schedule (ITU-T I.371, GCRA) with a tenth of a second of slack.
+/// Addresses share 256 schedules, by a keyed hash.
+class StrangerLimit {
+ public:
+  StrangerLimit(std::uint32_t packets_per_s, SipKey key) : interval_(kSecond / packets_per_s), key_(key) {}
+
+  /// Whether a packet from there is one too many; counts it if not.
+  [[nodiscard]] bool admits(const PeerAddress& from, Nanos now) {
+    std::array<std::uint64_t, 2> words;
+    std::memcpy(words.data(), from.ip.data(), from.ip.size());
+    Nanos& due = due_of_[siphash(key_, words) % kSchedules];
+    if (late(due, now) || late(due_, now)) return false;
+    due = {std::max(due, now).value + 2 * interval_};
+    due_ = {std::max(due_, now).value + interval_};
+    return true;
+  }
+
+ private:
+  static constexpr std::int64_t kSecond = 1'000'000'000;
+  static constexpr std::int64_t kSlack = kSecond / 10;
+  static constexpr std::size_t kSchedules = 256;
+
+  [[nodiscard]] static bool late(Nanos due, Nanos now) { return due.value > now.value + kSlack; }
+
+  std::int64_t interval_;  ///< nanoseconds
+  SipKey key_;
+  Nanos due_;                               ///< of the next packet
+  std::array<Nanos, kSchedules> due_of_{};  ///< of the next packet from one of these addresses
+};
+
+}  // namespace warpline::message
