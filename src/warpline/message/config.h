@@ -40,6 +40,15 @@ struct BufferSource {
   void (*give)(void* context, MutableBuffer buffer) = nullptr;  ///< takes such a buffer back
 };
 
+/// How many sessions peers at one address may have with an endpoint, and those of one prefix: an IPv4 /24, an IPv6 /64.
+/// Half-open is one whose opener has not yet shown that it heard the answer.
+struct SessionQuotas {
+  std::uint32_t per_address = 0;            ///< 0: as many as there are
+  std::uint32_t per_prefix = 0;             ///< 0: as many as there are
+  std::uint32_t half_open_per_address = 0;  ///< 0: a quarter of max_sessions, 16 at least
+  std::uint32_t half_open_per_prefix = 0;   ///< 0: half of max_sessions, 16 at least
+};
+
 /// What an endpoint is made of. All memory is taken by create().
 struct EndpointConfig {
   /// None: create() draws one from the kernel, as it should be. For runs that are to be the same each time it can be
@@ -49,6 +58,7 @@ struct EndpointConfig {
   bool accept = true;         ///< sessions that peers open
 
   std::uint32_t max_sessions = 1024;         ///< memory for so many sessions, own and peers'
+  SessionQuotas quotas{};                    ///< of those that peers open
   std::uint32_t max_messages = 1 << 14;      ///< under way at once, of all sessions, both directions
   std::uint32_t max_sent_packets = 1 << 16;  ///< not yet acknowledged, of all sessions
   /// Bytes of memory for what peers send, and for SendOptions::copy. Of what is free the messages that are arriving

@@ -32,6 +32,7 @@ namespace warpline::message {
   X(bad_fragment, "an offset, length or total that the message cannot have")                        \
   X(bad_handshake, "a handshake packet that answers nothing that was asked, or with a wrong proof") \
   X(no_session, "no room for another session")                                                      \
+  X(over_quota, "a session more than one address or its prefix may have")                           \
   X(no_message, "the pool of messages is used up")                                                  \
   X(no_buffer, "no receive memory is free")                                                         \
   X(over_share, "more receive memory than is left for this peer's address")                         \

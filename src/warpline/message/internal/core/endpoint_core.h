@@ -23,7 +23,7 @@ struct EndpointCore {
   EndpointCore(const EndpointConfig& config, Nanos now)
       : context(config, now),
         sessions(config, sip_key(*config.secret)),
-        groups(config.max_sessions, sip_key(*config.secret)),
+        groups(context.config, sip_key(*config.secret)),
         messages(context.config),
         blocks(config.max_sent_packets / SentBlock::kPackets),
         timers(context, sessions),

@@ -11,12 +11,19 @@ namespace {
 
 constexpr std::size_t kIpv4PrefixBytes = 15;  ///< of an IPv4-mapped address: a /24
 constexpr std::size_t kIpv6PrefixBytes = 8;   ///< a /64
+constexpr std::uint32_t kFewHalfOpen = 16;    ///< sessions that any address may have so
 enum : std::uint64_t { kHashOfAddress = 1, kHashOfPrefix = 2 };
 
 }  // namespace
 
-PeerGroups::PeerGroups(std::uint32_t max_sessions, SipKey key)
-    : groups_(2 * max_sessions), by_hash_(2 * max_sessions), key_(key) {}
+PeerGroups::PeerGroups(const EndpointConfig& config, SipKey key)
+    : quotas_(config.quotas), groups_(2 * config.max_sessions), by_hash_(2 * config.max_sessions), key_(key) {
+  const auto unless_given = [](std::uint32_t& quota, std::uint32_t value) { quota = quota == 0 ? value : quota; };
+  unless_given(quotas_.per_address, config.max_sessions);
+  unless_given(quotas_.per_prefix, config.max_sessions);
+  unless_given(quotas_.half_open_per_address, std::max(config.max_sessions / 4, kFewHalfOpen));
+  unless_given(quotas_.half_open_per_prefix, std::max(config.max_sessions / 2, kFewHalfOpen));
+}
 
 PeerGroups::Hashes PeerGroups::hashes_of(const PeerAddress& peer) const {
   const bool v4 = std::holds_alternative<Ipv4Address>(ip_address(peer));
@@ -44,13 +51,36 @@ void PeerGroups::depart(std::uint32_t group) {
   groups_.give(group);
 }
 
+PeerGroups::Admission PeerGroups::admits(const PeerAddress& peer) const {
+  const Hashes hashes = hashes_of(peer);
+  Admission admission = Admission::yes;
+  const auto check = [&](std::uint64_t hash, std::uint32_t most, std::uint32_t most_half_open) {
+    const std::uint32_t index = by_hash_.find(hash);
+    if (index == kNone) return;
+    if (groups_[index].half_open >= most_half_open) admission = std::max(admission, Admission::too_many_half_open);
+    if (groups_[index].accepted >= most) admission = Admission::too_many;
+  };
+  check(hashes.address, quotas_.per_address, quotas_.half_open_per_address);
+  check(hashes.prefix, quotas_.per_prefix, quotas_.half_open_per_prefix);
+  return admission;
+}
+
+void PeerGroups::count(const Session& session, int accepted, int half_open) {
+  for (const std::uint32_t index : {session.address_group, session.prefix_group}) {
+    groups_[index].accepted += static_cast<std::uint32_t>(accepted);
+    groups_[index].half_open += static_cast<std::uint32_t>(half_open);
+  }
+}
+
 void PeerGroups::join(Session& session) {
   const Hashes hashes = hashes_of(session.peer);
   session.address_group = enter(hashes.address);
   session.prefix_group = enter(hashes.prefix);
+  if (!session.opened_here) count(session, 1, 1);
 }
 
-void PeerGroups::leave(Session& session) {
+void PeerGroups::leave(const Session& session) {
+  if (!session.opened_here) count(session, -1, session.confirmed ? 0 : -1);
   depart(session.address_group);
   depart(session.prefix_group);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "warpline/base/secrets/siphash.h"
+#include "warpline/message/config.h"
 #include "warpline/message/internal/core/session.h"
 #include "warpline/message/internal/parts/hash_index.h"
 #include "warpline/message/internal/parts/index_pool.h"
@@ -20,11 +21,16 @@ namespace warpline::message {
 /// and those of its neighbourhood as much as is free. Some is always left for others.
 class PeerGroups {
  public:
-  PeerGroups(std::uint32_t max_sessions, SipKey key);
+  PeerGroups(const EndpointConfig& config, SipKey key);
 
-  /// A session with Session::peer begins, and ends.
+  enum class Admission : std::uint8_t { yes, too_many_half_open, too_many };
+  /// Whether a peer at this address may open a session more.
+  [[nodiscard]] Admission admits(const PeerAddress& peer) const;
+  /// A session with Session::peer begins: half-open, unless it was opened here.
   void join(Session& session);
-  void leave(Session& session);
+  /// The peer confirms it: it is half-open no longer. Before Session::confirmed says so.
+  void confirm(const Session& session) { count(session, 0, -1); }
+  void leave(const Session& session);
 
   /// Whether the session may have so many bytes more for a message that begins to arrive, and after it `later` for
   /// another, of `free` that there are. While nobody has any, one message may have all.
@@ -41,7 +47,9 @@ class PeerGroups {
     std::uint64_t hash = 0;
     std::uint64_t held = 0;      ///< bytes of messages that arrive
     std::uint32_t sessions = 0;  ///< with none, the group is gone
-    bool borrowed = false;       ///< of a prefix: one of the messages is beyond the share
+    std::uint32_t accepted = 0;  ///< of them, that peers opened
+    std::uint32_t half_open = 0;
+    bool borrowed = false;  ///< of a prefix: one of the messages is beyond the share
   };
   struct Hashes {
     std::uint64_t address;
@@ -51,7 +59,10 @@ class PeerGroups {
   [[nodiscard]] Hashes hashes_of(const PeerAddress& peer) const;
   [[nodiscard]] std::uint32_t enter(std::uint64_t hash);
   void depart(std::uint32_t group);
+  /// Adds to what the session's groups count.
+  void count(const Session& session, int accepted, int half_open);
 
+  SessionQuotas quotas_;
   IndexPool<Group> groups_;
   HashIndex by_hash_;
   SipKey key_;

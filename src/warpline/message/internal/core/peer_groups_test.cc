@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::uint64_t kMemory = 64;
 
+EndpointConfig sessions_of(std::uint32_t count) {
+  EndpointConfig config;
+  config.max_sessions = count;
+  return config;
+}
+
 Session of(IpAddress address) {
   Session session;
   session.peer = peer_address(address, 7);
@@ -27,7 +33,7 @@ int take_all(PeerGroups& groups, const Session& session, std::uint64_t bytes, st
 }
 
 TEST(PeerGroups, leave_memory_for_others_however_many_sessions_an_address_has) {
-  PeerGroups groups(300, {1, 2});
+  PeerGroups groups(sessions_of(300), {1, 2});
   std::uint64_t free = kMemory << 20;
   std::vector<Session> sessions(256, of(Ipv4Address{{192, 0, 2, 1}}));
   for (Session& session : sessions) groups.join(session);
@@ -40,7 +46,7 @@ TEST(PeerGroups, leave_memory_for_others_however_many_sessions_an_address_has) {
 
 TEST(PeerGroups, leave_memory_for_others_however_many_addresses_a_neighbourhood_has) {
   for (const bool v6 : {false, true}) {
-    PeerGroups groups(300, {1, 2});
+    PeerGroups groups(sessions_of(300), {1, 2});
     std::uint64_t free = kMemory << 20;
     for (int i = 0; i < 256; ++i) {
       IpAddress address = Ipv4Address{{192, 0, 2, static_cast<std::uint8_t>(i)}};
@@ -57,7 +63,7 @@ TEST(PeerGroups, leave_memory_for_others_however_many_addresses_a_neighbourhood_
 }
 
 TEST(PeerGroups, let_one_have_all_while_nobody_else_has_any) {
-  PeerGroups groups(4, {1, 2});
+  PeerGroups groups(sessions_of(4), {1, 2});
   Session session = of(Ipv4Address{{192, 0, 2, 1}});
   Session other = of(Ipv4Address{{192, 0, 3, 1}});
   groups.join(session);
@@ -72,7 +78,7 @@ TEST(PeerGroups, let_one_have_all_while_nobody_else_has_any) {
 }
 
 TEST(PeerGroups, lend_to_one_at_a_time_of_a_neighbourhood) {
-  PeerGroups groups(4, {1, 2});
+  PeerGroups groups(sessions_of(4), {1, 2});
   Session sessions[] = {of(Ipv4Address{{192, 0, 2, 1}}), of(Ipv4Address{{192, 0, 2, 2}}),
                         of(Ipv4Address{{192, 0, 3, 1}})};
   for (Session& session : sessions) groups.join(session);
@@ -85,8 +91,50 @@ TEST(PeerGroups, lend_to_one_at_a_time_of_a_neighbourhood) {
   EXPECT_TRUE(groups.may_borrow(sessions[1]));
 }
 
+TEST(PeerGroups, admit_so_many_half_open_and_so_many_in_all_of_an_address_and_of_a_prefix) {
+  EndpointConfig config = sessions_of(100);
+  config.quotas = {.per_address = 4, .per_prefix = 6, .half_open_per_address = 2, .half_open_per_prefix = 3};
+  PeerGroups groups(config, {1, 2});
+  const auto address = [](std::uint8_t last, std::uint16_t port) {
+    return peer_address(Ipv4Address{{192, 0, 2, last}}, port);
+  };
+  const auto join = [&](std::uint8_t last, bool opened_here) {
+    Session session;
+    session.peer = address(last, 1);
+    session.opened_here = opened_here;
+    groups.join(session);
+    return session;
+  };
+  const auto confirm = [&](Session& session) {
+    groups.confirm(session);
+    session.confirmed = true;
+  };
+  const auto admits = [&](std::uint8_t last) { return groups.admits(address(last, 2)); };
+  for (int i = 0; i < 9; ++i) join(1, true);
+  EXPECT_EQ(admits(1), PeerGroups::Admission::yes) << "own sessions do not count";
+  Session one = join(1, false);
+  Session two = join(1, false);
+  EXPECT_EQ(admits(1), PeerGroups::Admission::too_many_half_open);
+  EXPECT_EQ(admits(2), PeerGroups::Admission::yes);
+  Session neighbour = join(2, false);
+  EXPECT_EQ(admits(3), PeerGroups::Admission::too_many_half_open) << "of the prefix";
+  for (Session* session : {&one, &two, &neighbour}) confirm(*session);
+  EXPECT_EQ(admits(1), PeerGroups::Admission::yes);
+  Session three = join(1, false);
+  confirm(three);
+  join(1, false);
+  EXPECT_EQ(admits(1), PeerGroups::Admission::too_many);
+  EXPECT_EQ(admits(2), PeerGroups::Admission::yes);
+  join(3, false);
+  EXPECT_EQ(admits(2), PeerGroups::Admission::too_many) << "of the prefix";
+  groups.leave(three);
+  groups.leave(neighbour);
+  EXPECT_EQ(admits(1), PeerGroups::Admission::yes);
+  EXPECT_EQ(groups.admits(peer_address(Ipv4Address{{192, 0, 3, 1}}, 1)), PeerGroups::Admission::yes);
+}
+
 TEST(PeerGroups, begin_again_with_nothing_when_all_sessions_have_left) {
-  PeerGroups groups(2, {1, 2});
+  PeerGroups groups(sessions_of(2), {1, 2});
   for (int i = 0; i < 100; ++i) {
     Session sessions[] = {of(Ipv4Address{{10, 0, static_cast<std::uint8_t>(i), 1}}),
                           of(Ipv4Address{{10, 1, static_cast<std::uint8_t>(i), 1}})};

@@ -169,6 +169,8 @@ struct alignas(64) Session {
   LossReason reason = LossReason::none;
   std::uint32_t opened_next = kNone;
   std::uint32_t lost_next = kNone;
+  std::uint32_t half_open_next = kNone;  ///< SessionTable's, as the next
+  std::uint32_t half_open_before = kNone;
   std::uint32_t address_group = kNone;  ///< PeerGroups', as the next
   std::uint32_t prefix_group = kNone;
   std::uint32_t token_time = 0;

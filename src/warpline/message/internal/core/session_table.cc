@@ -42,6 +42,20 @@ Session* SessionTable::take(const PeerAddress& peer) {
   return &session;
 }
 
+void SessionTable::add_half_open(Session& session) {
+  session.half_open_next = kNone;
+  session.half_open_before = half_open_last_;
+  (half_open_last_ == kNone ? half_open_first_ : sessions_[half_open_last_].half_open_next) = index_of(session);
+  half_open_last_ = index_of(session);
+}
+
+void SessionTable::remove_half_open(const Session& session) {
+  const std::uint32_t before = session.half_open_before;
+  const std::uint32_t next = session.half_open_next;
+  (before == kNone ? half_open_first_ : sessions_[before].half_open_next) = next;
+  (next == kNone ? half_open_last_ : sessions_[next].half_open_before) = before;
+}
+
 void SessionTable::give(Session& session) {
   if (session.opened_event || session.lost_event) {
     session.forgotten = true;

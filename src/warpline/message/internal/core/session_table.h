@@ -54,22 +54,31 @@ class SessionTable {
   /// Frees a session; one with events in the queue when they have left it: whoever takes them there calls this again.
   void give(Session& session);
 
+  /// The session that has waited longest to be confirmed; nullptr if none does.
+  [[nodiscard]] Session* oldest_half_open() { return at(half_open_first_); }
+
   /// An established session can be found by its peer until it is hidden; both go by Session::confirmed.
-  void show(const Session& session) {
+  void show(Session& session) {
     peers_.insert(session.peer, session.remote, nonce_of(session), index_of(session));
+    if (!session.confirmed) add_half_open(session);
   }
   void hide(const Session& session) {
     peers_.erase(session.peer, session.remote, nonce_of(session), index_of(session));
+    if (!session.confirmed) remove_half_open(session);
   }
 
  private:
   [[nodiscard]] Session* at(std::uint32_t index) { return index == kNone ? nullptr : &sessions_[index]; }
   [[nodiscard]] static std::uint64_t nonce_of(const Session& session) { return session.confirmed ? 0 : session.nonce; }
+  void add_half_open(Session& session);
+  void remove_half_open(const Session& session);
 
   std::uint32_t endpoint_;  ///< EndpointConfig::endpoint
   LargeVector<Session> sessions_;
   std::vector<std::uint32_t> free_;
   PeerTable peers_;
+  std::uint32_t half_open_first_ = kNone;  ///< those that wait to be confirmed, the oldest first
+  std::uint32_t half_open_last_ = kNone;
 };
 
 /// First in, first out, linked through the sessions by kNext. A session is in it once at most, kListed says whether:

@@ -49,6 +49,28 @@ TEST_F(SessionTableTest, knows_a_session_by_all_its_names_and_only_while_it_is_i
   EXPECT_EQ(table_.find(id), nullptr) << "the same place, but another session";
 }
 
+TEST_F(SessionTableTest, knows_who_has_waited_longest_to_be_confirmed) {
+  Session* sessions[3];
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    sessions[i] = &taken();
+    sessions[i]->remote = i;
+    sessions[i]->nonce = 7;
+    table_.show(*sessions[i]);
+  }
+  EXPECT_EQ(table_.oldest_half_open(), sessions[0]);
+  table_.hide(*sessions[1]);
+  table_.hide(*sessions[0]);
+  EXPECT_EQ(table_.oldest_half_open(), sessions[2]);
+  sessions[0]->confirmed = true;
+  table_.show(*sessions[0]);
+  table_.show(*sessions[1]);
+  EXPECT_EQ(table_.oldest_half_open(), sessions[2]);
+  table_.hide(*sessions[2]);
+  EXPECT_EQ(table_.oldest_half_open(), sessions[1]);
+  table_.hide(*sessions[1]);
+  EXPECT_EQ(table_.oldest_half_open(), nullptr);
+}
+
 TEST_F(SessionTableTest, has_no_more_than_there_are) {
   for (int i = 0; i < 3; ++i) taken();
   EXPECT_EQ(table_.take(PeerAddress{}), nullptr);

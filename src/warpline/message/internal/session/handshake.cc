@@ -8,6 +8,9 @@
 namespace warpline::message {
 namespace {
 
+/// Of connect_timeout, the part for which a half-open session keeps its place while others want it.
+constexpr std::int64_t kPatiencePart = 8;
+
 /// The whole datagram in one piece: handshake packets are shorter than any head.
 template <typename Packet>
 bool read(const Datagram& datagram, Packet& packet) {
@@ -49,8 +52,19 @@ void Handshake::reply(const PeerAddress& to, const Packet& packet) {
   packet::emit(packet, stray.bytes.data());
 }
 
+/// A session with this peer, if need be in the place of the one that has waited longest to be confirmed: who lives has
+/// confirmed it by then.
+Session* Handshake::take_place(const PeerAddress& peer) {
+  if (Session* session = core_.sessions.take(peer)) return session;
+  Session* const oldest = core_.sessions.oldest_half_open();
+  const std::int64_t patience = core_.context.config.connect_timeout.value / kPatiencePart;
+  if (oldest == nullptr || core_.context.attended().value - oldest->opened.value < patience) return nullptr;
+  life_.lose(*oldest, LossReason::no_answer);
+  return core_.sessions.take(peer);
+}
+
 Opened Handshake::connect(const PeerAddress& peer, const SessionOptions& options) {
-  Session* session = core_.sessions.take(peer);
+  Session* session = take_place(peer);
   if (session == nullptr) return {CallStatus::no_memory, {}};
   session->opened_here = true;
   session->context = options.context;
@@ -188,11 +202,20 @@ void Handshake::receive_hello(const Datagram& datagram) {
     again->accept_due = true;
     return core_.ready.add(*again);
   }
+  switch (core_.groups.admits(datagram.from)) {
+    case PeerGroups::Admission::yes:
+      break;
+    case PeerGroups::Admission::too_many_half_open:  // it says hello again, when some of them are confirmed
+      return core_.context.drop(MessageDrop::over_quota);
+    case PeerGroups::Admission::too_many:
+      core_.context.drop(MessageDrop::over_quota);
+      return reject(packet::MessageReject::Reason::full);
+  }
   if (!proves({datagram.head, packet::MessageHello::kProven}, hello.proof)) {
     core_.context.drop(MessageDrop::not_authentic);
     return reject(packet::MessageReject::Reason::terms);
   }
-  Session* session = core_.sessions.take(datagram.from);
+  Session* session = take_place(datagram.from);
   if (session == nullptr) {
     core_.context.drop(MessageDrop::no_session);
     // If the peer has forgotten the one that it has, the place is free when it says hello again.
@@ -350,6 +373,7 @@ void Handshake::reset(const PeerAddress& to, const packet::MessageHeader& header
 }
 
 void Handshake::confirm(Session& session) {
+  core_.groups.confirm(session);
   core_.sessions.hide(session);
   if (Session* before = core_.sessions.find(session.peer, session.remote)) life_.lose(*before, LossReason::restarted);
   session.confirmed = true;

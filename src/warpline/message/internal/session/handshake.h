@@ -41,6 +41,7 @@ class Handshake {
  private:
   void begin_hello(Session& session);
   void doubt(Session& session);
+  [[nodiscard]] Session* take_place(const PeerAddress& peer);
   void receive_hello(const Datagram& datagram);
   void receive_challenge(const Datagram& datagram);
   void receive_accept(const Datagram& datagram);
