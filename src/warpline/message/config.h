@@ -59,6 +59,7 @@ struct EndpointConfig {
 
   std::uint32_t max_sessions = 1024;         ///< memory for so many sessions, own and peers'
   SessionQuotas quotas{};                    ///< of those that peers open
+  std::uint32_t stranger_packets = 100'000;  ///< a second, hellos and others outside of sessions, that are looked at
   std::uint32_t max_messages = 1 << 14;      ///< under way at once, of all sessions, both directions
   std::uint32_t max_sent_packets = 1 << 16;  ///< not yet acknowledged, of all sessions
   /// Bytes of memory for what peers send, and for SendOptions::copy. Of what is free the messages that are arriving

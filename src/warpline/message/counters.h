@@ -36,7 +36,7 @@ namespace warpline::message {
   X(no_message, "the pool of messages is used up")                                                  \
   X(no_buffer, "no receive memory is free")                                                         \
   X(over_share, "more receive memory than is left for this peer's address")                         \
-  X(no_reply_room, "more answers to strangers are due than are kept")                               \
+  X(no_reply_room, "more packets of strangers than are answered")                                   \
   X(not_accepting, "a session offered to an endpoint that takes none")
 
 /// Enumerators as listed in WARPLINE_MESSAGE_DROPS.

@@ -38,6 +38,9 @@ Result<Endpoint> Endpoint::create(const EndpointConfig& config, Nanos now) {
     return wrong(fmt::format("grants of {} bytes", c.grants), "it is none, or a datagram at least");
   }
   if (c.max_message_bytes > kMaxMessageBytes) return wrong("too long messages", "max_message_bytes is above 2^31 - 1");
+  if (c.stranger_packets == 0 || c.stranger_packets > 1'000'000'000) {
+    return wrong(fmt::format("{} packets of strangers a second", c.stranger_packets), "1 to 10^9 it is");
+  }
   if (c.credits == 0 || c.ack_packets == 0) return wrong("no credits or acknowledgements", "both are at least 1");
   for (const Nanos time : {c.initial_rto, c.min_rto, c.max_rto, c.fixed_rto, c.peer_timeout, c.message_timeout,
                            c.keepalive, c.connect_timeout, c.max_clock_step}) {

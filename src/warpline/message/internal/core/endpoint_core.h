@@ -9,6 +9,7 @@
 #include "warpline/message/internal/core/peer_groups.h"
 #include "warpline/message/internal/core/ready_queue.h"
 #include "warpline/message/internal/core/session_table.h"
+#include "warpline/message/internal/core/stranger_limit.h"
 #include "warpline/message/internal/core/stray_replies.h"
 #include "warpline/message/internal/core/timers.h"
 #include "warpline/message/internal/parts/index_pool.h"
@@ -29,7 +30,8 @@ struct EndpointCore {
         timers(context, sessions),
         ready(sessions, blocks),
         events(sessions, messages),
-        grants(context, sessions, messages, timers) {}
+        grants(context, sessions, messages, timers),
+        strangers(config.stranger_packets, sip_key(*config.secret)) {}
 
   EndpointContext context;
   SessionTable sessions;
@@ -41,6 +43,7 @@ struct EndpointCore {
   EventQueue events;
   Grants grants;
   StrayReplies strays;
+  StrangerLimit strangers;
 };
 
 }  // namespace warpline::message

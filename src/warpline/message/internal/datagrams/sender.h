@@ -14,7 +14,7 @@
 
 namespace warpline::message {
 
-/// What leaves next: answers to strangers, grants, then sessions in turns (transmit.cc); and of a session what was
+/// What leaves next: grants, then sessions in turns, then answers to strangers (transmit.cc); and of a session what was
 /// lost, then responses and own messages in turns (schedule.cc). Acknowledgements travel with them, or alone if there
 /// is nothing.
 class Sender {
@@ -35,6 +35,7 @@ class Sender {
   }
   static void prepare(Outgoing& packet);
   void address(const Session& session, Outgoing& packet);
+  std::size_t send_sessions(std::span<Outgoing> out);
   void send_grants(std::span<Outgoing> out, std::size_t& count);
   [[nodiscard]] bool join(const Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet) const;
   bool send_from(Session& session, std::span<Outgoing> out, std::size_t& count);

@@ -40,13 +40,20 @@ void Sender::address(const Session& session, Outgoing& packet) {
 
 std::size_t Sender::transmit(std::span<Outgoing> out) {
   core_.ready.wake(core_.context.now());
-  std::size_t count = 0;
+  // Strangers come last, but one of a burst is theirs.
+  const bool sparing = !core_.strays.empty() && out.size() > 1;
+  std::size_t count = send_sessions(sparing ? out.first(out.size() - 1) : out);
   for (; !core_.strays.empty() && has_room(out, count); ++count) {
     prepare(out[count]);
     core_.strays.take(out[count]);
     core_.context.counters.packets_out.add(1);
     core_.context.counters.bytes_out.add(out[count].length());
   }
+  return count;
+}
+
+std::size_t Sender::send_sessions(std::span<Outgoing> out) {
+  std::size_t count = 0;
   if (core_.grants.wanted()) send_grants(out, count);
   Outgoing* before = nullptr;  // the datagram that sessions filled last
   std::uint32_t last = 0;      // where its last packet begins

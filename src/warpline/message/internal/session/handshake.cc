@@ -40,13 +40,16 @@ bool equal(const packet::MessageProof& one, const packet::MessageProof& other) {
 
 }  // namespace
 
+bool Handshake::may_answer(const PeerAddress& stranger) {
+  if (!core_.strays.full() && core_.strangers.admits(stranger, core_.context.now())) return true;
+  core_.context.drop(MessageDrop::no_reply_room);
+  return false;
+}
+
+/// After may_answer().
 template <typename Packet>
 void Handshake::reply(const PeerAddress& to, const Packet& packet) {
   static_assert(Packet::kLength <= StrayReply::kMaxLength);
-  if (core_.strays.full()) {
-    core_.context.drop(MessageDrop::no_reply_room);
-    return;
-  }
   StrayReply& stray = core_.strays.add(to);
   stray.length = Packet::kLength;
   packet::emit(packet, stray.bytes.data());
@@ -169,6 +172,7 @@ void Handshake::receive(const Datagram& datagram) {
 }
 
 void Handshake::receive_hello(const Datagram& datagram) {
+  if (!may_answer(datagram.from)) return;  // before anything is made of it: it may be one of a flood
   packet::MessageHello hello;
   if (!read(datagram, hello) || hello.nonce == 0) return core_.context.drop(MessageDrop::malformed);
   const auto reject = [&](packet::MessageReject::Reason reason) {
@@ -363,13 +367,14 @@ void Handshake::receive_wrong_version(const Datagram& datagram) {
   }
   core_.context.drop(MessageDrop::wrong_version);
   if (type != packet::MessagePacketType::hello || datagram.head_length < packet::MessageHello::kLength) return;
+  if (!may_answer(datagram.from)) return;
   reply(datagram.from,
         packet::MessageReject{packet::load_be32(datagram.head + 4), packet::load_be64(datagram.head + 8),
                               packet::MessageReject::Reason::version, packet::MessagePrefix::version(datagram.head)});
 }
 
 void Handshake::reset(const PeerAddress& to, const packet::MessageHeader& header) {
-  reply(to, packet::MessageReset{header.session, header.cookie});
+  if (may_answer(to)) reply(to, packet::MessageReset{header.session, header.cookie});
 }
 
 void Handshake::confirm(Session& session) {

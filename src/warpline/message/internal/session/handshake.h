@@ -53,6 +53,8 @@ class Handshake {
   [[nodiscard]] packet::MessageAccept accept_of(const Session& session) const;
   [[nodiscard]] bool proves(std::span<const std::uint8_t> handshake, const packet::MessageProof& proof);
   [[nodiscard]] Session* answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce);
+  /// Whether a stranger's packet can be answered; counts it.
+  [[nodiscard]] bool may_answer(const PeerAddress& stranger);
   template <typename Packet>
   void reply(const PeerAddress& to, const Packet& packet);
 

@@ -29,6 +29,74 @@ TEST(Stranger, leaves_nothing_behind) {
   EXPECT_LE(server.endpoint.counters().bytes_out.get(), 10'000U * packet::MessageHello::kLength);
 }
 
+/// An empty hello, and the datagram that it is in.
+struct Hello {
+  Hello() {
+    packet::MessageHello hello{.session = 1, .nonce = 2, .terms = {}};
+    hello.terms.datagram_bytes = 1472;
+    packet::emit(hello, bytes);
+    datagram.head = bytes;
+    datagram.head_length = packet::MessageHello::kLength;
+    datagram.from = peer_address(Ipv4Address{{192, 0, 2, 1}}, 9);
+  }
+  std::uint8_t bytes[packet::MessageHello::kLength];
+  Datagram datagram;
+};
+
+/// Places for datagrams to be sent.
+template <std::size_t kCount>
+struct Places {
+  Places() {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      out[i].head = heads.data() + i * kMinHeadCapacity;
+      out[i].head_capacity = kMinHeadCapacity;
+    }
+  }
+  std::vector<std::uint8_t> heads = std::vector<std::uint8_t>(kCount * kMinHeadCapacity);
+  Outgoing out[kCount];
+};
+
+TEST(Stranger, is_answered_after_the_sessions_but_answered) {
+  Two two;
+  const Hello hello;
+  for (int i = 0; i < 100; ++i) two.client.endpoint.receive({&hello.datagram, 1}, two.net.now);
+  ASSERT_EQ(two.request(20'000).status, CallStatus::ok);
+  Places<4> places;
+  ASSERT_EQ(two.client.endpoint.transmit(places.out, two.net.now), 4U);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(places.out[i].to, i < 3 ? two.server.address : hello.datagram.from) << i;
+    two.client.endpoint.transmitted(places.out[i].token);
+  }
+}
+
+TEST(Stranger, a_million_times_a_second_leaves_the_others_and_the_sessions_their_part) {
+  EndpointConfig config = small();
+  config.max_sessions = 64;
+  Two two(small(), config);
+  two.server.handle = [&](const MessageEvent& event) {
+    return event.kind == EventKind::request &&
+           two.server.endpoint.respond(event.id, {}, {}, two.net.now) == CallStatus::ok;
+  };
+  const Hello hello;
+  std::uint32_t responses = 0;
+  two.client.handle = [&](const MessageEvent& event) { return (responses += event.kind == EventKind::response) != 0; };
+  for (std::uint32_t ms = 0; ms < 1000; ++ms) {
+    ASSERT_EQ(two.request(32).status, CallStatus::ok);
+    for (int i = 0; i < 1000; ++i) two.server.endpoint.receive({&hello.datagram, 1}, two.net.now);
+    two.net.run_for(Nanos{1'000'000});
+    if (ms % 100 != 50) continue;
+    const std::uint64_t opened = two.server.endpoint.counters().sessions_accepted.get();
+    Loopback::Host& other = two.net.add(small());
+    const SessionId session = two.net.connect(other, two.server).first;
+    EXPECT_TRUE(other.endpoint.facts(session).established);
+    EXPECT_EQ(two.server.endpoint.counters().sessions_accepted.get(), opened + 1);
+    EXPECT_EQ(two.server.endpoint.counters().dropped(MessageDrop::bad_handshake), 0U);
+    other.dead = true;
+  }
+  EXPECT_EQ(responses, 1000U);
+  EXPECT_GT(two.server.endpoint.counters().dropped(MessageDrop::no_reply_room), 900'000U);
+}
+
 TEST(Stranger, cannot_inject_or_reset) {
   Two two;
   ASSERT_EQ(two.request(32).status, CallStatus::ok);
