@@ -91,10 +91,10 @@ struct StreamBoard {
   std::uint32_t count = 0;              ///< of places, one for each connection at once: ConnectionId::index
   std::uint64_t ring_bytes = 0;         ///< of each, a power of two
   const std::uint8_t* rings = nullptr;  ///< of place i from 2 * ring_bytes * i on, each mapped twice
-  StreamPlace* places = nullptr;
-  std::uint64_t* released = nullptr;  ///< of each place: the ReleaseWord of its consumer
-  std::uint64_t* groups = nullptr;    ///< of each kGroup places: not 0 if one of their words has changed
-  std::uint64_t* changed = nullptr;   ///< not 0 if one of `groups` is
+  StreamPlace* places = nullptr;        ///< what the lane says of each
+  std::uint64_t* released = nullptr;    ///< of each place: the ReleaseWord of its consumer
+  std::uint64_t* groups = nullptr;      ///< of each kGroup places: not 0 if one of their words has changed
+  std::uint64_t* changed = nullptr;     ///< not 0 if one of `groups` is
 
   [[nodiscard]] static constexpr WARPLINE_HD std::uint32_t groups_of(std::uint32_t places) {
     return (places + kGroup - 1) / kGroup;

@@ -406,7 +406,9 @@ TEST_F(ManyConnections, ComeAndGoWhileConsumersTakeTheirTime) {
     next_port_ = kFirstPeer;
     finished_ = whole_ = 0;
     random_ = Random(seed);
-    ASSERT_NO_FATAL_FAILURE(begin_in_steps());
+    ReceiverSettings settings = lane_settings();
+    settings.lane_acknowledges = random_.below(2) == 0;
+    ASSERT_NO_FATAL_FAILURE(begin_in_steps(settings));
     const std::uint64_t patience = 1 + random_.below(12);
     std::uint64_t idle = 0;
     while (next_port_ < kFirstPeer + kSenders || receiver_->connections() != 0 || idle < 10) {
