@@ -27,6 +27,11 @@ class HostCores {
   std::vector<std::uint8_t> digests(const HostStreams& streams);
   /// How often each pattern is in the streams, by scan() of the table that the GPU has.
   std::vector<std::uint64_t> scan(const HostStreams& streams, const inspect::PatternSet& set);
+#if defined(WARPLINE_HYPERSCAN)
+  static constexpr bool kHasHyperscan = true;
+#else
+  static constexpr bool kHasHyperscan = false;
+#endif
   /// The same by Hyperscan. Nothing where it is not there.
   std::vector<std::uint64_t> hyperscan(const HostStreams& streams, const std::vector<std::string>& patterns);
 

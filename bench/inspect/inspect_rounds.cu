@@ -122,8 +122,9 @@ int run(int rounds) {
 
   std::printf(
       "{\"benchmark\": \"inspect\", \"gpu\": \"%s\", \"cores\": %u, \"rounds\": %d, \"stream_bytes\": %llu, "
-      "\"patterns\": %zu, \"automaton_states\": %zu, \"cells\": [",
-      gpu.name, cores, rounds, static_cast<unsigned long long>(kLength), kPatterns, set.states());
+      "\"patterns\": %zu, \"automaton_states\": %zu, \"hyperscan\": %s, \"cells\": [",
+      gpu.name, cores, rounds, static_cast<unsigned long long>(kLength), kPatterns, set.states(),
+      HostCores::kHasHyperscan ? "true" : "false");
   for (const std::uint32_t streams : kStreams) {
     std::vector<inspect::StreamPiece> pieces(streams);
     for (std::uint32_t i = 0; i < streams; ++i) pieces[i] = {device_text + i * kLength, kLength, i};
