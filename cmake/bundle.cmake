@@ -26,7 +26,7 @@ set(lines)
 foreach(target IN LISTS executables)
   # A GPU host is news to these alone, and there is not room for all.
   if(target MATCHES "_(test|bench)$"
-     AND NOT target MATCHES "^(copies|flow|forward|gpu|handoff|ingest|inspect|memory|stream|workload)_")
+     AND NOT target MATCHES "^(copies|flow|forward|gpu|handoff|ingest|inspect|stream|stream_port|workload)_(test|bench)")
     continue()
   endif()
   if(target STREQUAL "warpline")

@@ -10,7 +10,9 @@ constexpr double kDelayed = 1.25;          // of the time without others
 constexpr double kGain = 0.25;             // of the time alone
 constexpr std::uint32_t kDelays = 4;       // in a row
 constexpr std::uint32_t kLongestGap = 64;  // submissions
-constexpr double kPiece = 0.1;             // packets' cost by the fixed one, of a piece that is worth a lane
+constexpr double kTurnWeight = 1.0 / 32;
+constexpr double kBusiest = 0.5;  // as which a thread counts that is busier with receiving
+constexpr double kPiece = 0.1;    // packets' cost by the fixed one, of a piece that is worth a lane
 
 /// Returns `end - begin`, which may be negative.
 double span(std::uint64_t begin, std::uint64_t end) {
@@ -62,6 +64,16 @@ void AdaptiveBatch::finished(std::uint64_t now) {
 void AdaptiveBatch::learn(double packets, double took) {
   cost_.add(packets, took);
   piece_ = packets_for(kPiece * cost_.fixed());
+}
+
+/// The thread asks once a turn. A turn of more than twice what they usually take is an accident, and counts as twice.
+void AdaptiveBatch::learn_turn(std::uint64_t now) {
+  const bool first = ++turns_ == 1;
+  double& usual = first ? first_turn_ : second_turn_;
+  const double took = span(first ? last_at_ : turn_at_, now);
+  turn_at_ = now;
+  usual = usual == 0 ? took : usual + (std::min(took, 2 * usual) - usual) * kTurnWeight;
+  if (!first) rest_ = static_cast<std::uint64_t>(first_turn_ / (1 - std::min(second_turn_ / first_turn_, kBusiest)));
 }
 
 /// A batch beside `others`, at least `depth_`, was not delayed. Until the first delay it doubles, to be there soon.

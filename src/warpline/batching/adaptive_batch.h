@@ -83,13 +83,13 @@ class AdaptiveBatch {
   /// `waiting` packets are not yet submitted; the oldest one arrived at `oldest_arrival`, which is not read if none
   /// waits. What is submitted then has to be told to submitted(). It may be less than what waits: ask again.
   [[nodiscard]] Decision decide(std::uint64_t now, std::uint32_t waiting, std::uint64_t oldest_arrival) {
-    learn_turn(now);
+    if (told_ && turns_ < 2) learn_turn(now);
     const std::uint32_t flying = in_flight();
     if (waiting == 0 || flying >= most_) return {};
     const std::uint64_t waited = now > oldest_arrival ? now - oldest_arrival : 0;
     const std::uint32_t queued = told_ ? depth_ : 0;  ///< behind those that are worked on
     if (flying < depth_ + queued) {
-      const std::uint64_t ready = last_at_ + rest();
+      const std::uint64_t ready = last_at_ + rest_;
       const std::uint64_t next = std::max(ready, last_at_ + gap_ * flying);
       const bool crowd = waiting >= kCrowd * last_ && now >= ready;
       if (now >= next || crowd || waiting >= largest_ || waited >= deadline_) {
@@ -131,6 +131,8 @@ class AdaptiveBatch {
   /// that is done earlier is told when all before it are.
   void finished(std::uint64_t now);
 
+  /// Whether decide() is to be called at the thread's next turn, whatever it said: the time of a turn is learned.
+  [[nodiscard]] bool is_learning() const { return told_ && turns_ < 2; }
   [[nodiscard]] std::uint32_t in_flight() const { return static_cast<std::uint32_t>(next_ - oldest_); }
   /// Returns how many batches the engine works on side by side, as far as is known: 1..most_in_flight.
   [[nodiscard]] std::uint32_t depth() const { return depth_; }
@@ -142,7 +144,6 @@ class AdaptiveBatch {
   static constexpr std::uint32_t kCrowd = 4;  ///< so many times the last batch is not kept at a distance from it
   static constexpr double kEven = 1.05;       ///< of the usual time is what an even batch takes at most
   static constexpr double kTrial = 0.6;       ///< of the batch before: then about as long is left of that
-  static constexpr double kBusiest = 0.5;     ///< as which a thread counts that is busier with receiving
 
   struct Flight {
     std::uint64_t submitted;
@@ -171,30 +172,15 @@ class AdaptiveBatch {
     return free > 1 ? std::min(most, std::max({(waiting + free - 1) / free, piece_, least})) : most;
   }
 
-  /// How long the thread takes from one submission until it has received all that came meanwhile, and what came while
-  /// it did that, and so on: the sum of a geometric series, of which the first two members are measured.
-  [[nodiscard]] std::uint64_t rest() const {
-    if (!told_ || first_turn_ <= 0) return 0;
-    return static_cast<std::uint64_t>(first_turn_ / (1 - std::min(second_turn_ / first_turn_, kBusiest)));
-  }
-  /// Returns how many packets come in that time, going by those since the last submission.
+  /// Returns how many packets come in the time that the thread takes to catch up, going by those since the last
+  /// submission.
   [[nodiscard]] std::uint32_t arrivals(std::uint64_t now, std::uint32_t waiting) {
     waiting_ = waiting;
-    if (next_ == 0 || now <= last_at_) return 1;
-    const double came = waiting > left_ ? waiting - left_ : 0;
-    return static_cast<std::uint32_t>(
-        std::min(came * static_cast<double>(rest()) / static_cast<double>(now - last_at_), 1.0 * largest_));
+    if (rest_ == 0 || now <= last_at_ || waiting <= left_) return 1;
+    const std::uint64_t came = (waiting - left_) * rest_ / (now - last_at_);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(came, largest_));
   }
-  /// The thread asks once a turn.
-  void learn_turn(std::uint64_t now) {
-    if (next_ == 0 || turns_ == 2) return;
-    double& turn = ++turns_ == 1 ? first_turn_ : second_turn_;
-    const double took = static_cast<double>(now - (turns_ == 1 ? last_at_ : turn_at_));
-    turn_at_ = now;
-    if (turns_ == 2 && took > first_turn_) return;  // disturbed
-    turn += (took - turn) / (turn == 0 ? 1 : 32);
-  }
-
+  void learn_turn(std::uint64_t now);
   void learn(double packets, double took);
   void raise(std::uint32_t others);
   void lower();
@@ -220,8 +206,9 @@ class AdaptiveBatch {
   // The thread that submits.
   double first_turn_ = 0;      ///< time until it has received again after a submission
   double second_turn_ = 0;     ///< and what came meanwhile
+  std::uint64_t rest_ = 0;     ///< time until it has caught up: the sum of a geometric series that begins so
   std::uint64_t turn_at_ = 0;  ///< end of the first
-  std::uint32_t turns_ = 0;    ///< since the last submission, up to 2
+  std::uint32_t turns_ = 2;    ///< since the last submission, up to 2
   std::uint32_t waiting_ = 0;  ///< packets before the last submission
   std::uint32_t left_ = 0;     ///< of these, that it left
 

@@ -179,7 +179,7 @@ TEST(AdaptiveLoad, LanesOfAGpuStayNearTheBestWhenTheReceiverTakesItsTime) {
           AdaptiveBatch adaptive({512, kDeadline, engine.slots, engine.lanes});
           const Score ours = score(engine, packets, settings, adaptive);
           EXPECT_GE(ours.delivered, 0.999) << LoadCase{engine, kind, load, 512};
-          EXPECT_LE(ours.p99, 1.7 * best.p99) << LoadCase{engine, kind, load, 512};
+          EXPECT_LE(ours.p99, 1.9 * best.p99) << LoadCase{engine, kind, load, 512};
           if (load < 0.8 || overhead < 0.2) continue;
           AdaptiveBatch unaware({512, kDeadline, engine.slots});
           EXPECT_LT(score(engine, packets, settings, unaware).delivered, 0.995) << LoadCase{engine, kind, load, 512};

@@ -16,11 +16,17 @@ class WaitingAge {
  public:
   /// `before` packets waited, `waiting` do now. Returns how many of them are to be submitted at once.
   [[nodiscard]] std::uint16_t due(batching::AdaptiveBatch& batch, std::uint16_t before, std::uint16_t waiting) {
-    if (waiting == 0) return 0;
+    if (waiting == 0 && !batch.is_learning()) return 0;
     const std::uint64_t now = ticks_now();
     if (before == 0) oldest_ = now;
-    const auto count = static_cast<std::uint16_t>(batch.decide(now, waiting, oldest_).count);
+    // What was decided stands until something happens.
+    if (now < stands_.look_again && waiting < stands_.enough && batch.in_flight() == in_flight_) return 0;
+    const batching::AdaptiveBatch::Decision decision = batch.decide(now, waiting, oldest_);
+    const auto count = static_cast<std::uint16_t>(decision.count);
+    stands_ = batch.is_learning() ? batching::AdaptiveBatch::Decision{.look_again = 0} : decision;
+    in_flight_ = batch.in_flight();
     if (count == 0) return 0;
+    stands_.look_again = 0;
     taken_ = oldest_;
     oldest_ += (now - oldest_) * count / waiting;
     return count;
@@ -31,6 +37,8 @@ class WaitingAge {
  private:
   std::uint64_t oldest_ = 0;  ///< ticks
   std::uint64_t taken_ = 0;   ///< ticks
+  batching::AdaptiveBatch::Decision stands_{.look_again = 0};
+  std::uint32_t in_flight_ = 0;  ///< when it was made
 };
 
 /// Says of packets that wait how many are the next burst of a ring, and when, in place of a BatchClock: by an
@@ -40,10 +48,8 @@ class AdaptiveBursts {
   static constexpr bool kFills = false;
   static constexpr bool kHolds = true;
 
-  AdaptiveBursts(const handoff::BurstRing& ring, std::uint16_t burst, std::uint64_t deadline_ticks,
-                 std::uint32_t lanes = 1)
-      : ring_(ring),
-        batch_({.largest = burst, .deadline = deadline_ticks, .most_in_flight = most_in_flight(), .lanes = lanes}) {}
+  AdaptiveBursts(const handoff::BurstRing& ring, std::uint16_t burst, std::uint64_t deadline_ticks)
+      : ring_(ring), batch_({.largest = burst, .deadline = deadline_ticks, .most_in_flight = most_in_flight()}) {}
 
   /// `before` packets waited, `waiting` do now. Returns how many of them are to be published at once, 0 if none are
   /// yet. After every BurstRing::acquire(): a slot that comes back from there is noticed before it is published again.

@@ -76,8 +76,7 @@ class RingStages final : public PathStages {
         transmit_(path, *ring_) {
     if (path.adapts) {
       receive_ = std::make_unique<ReceiveStage<E, AdaptiveBursts>>(
-          path, budget, *ring_, engine_,
-          AdaptiveBursts(*ring_, path.burst, path.deadline_ticks, engine_.batches_at_once()));
+          path, budget, *ring_, engine_, AdaptiveBursts(*ring_, path.burst, path.deadline_ticks));
     } else {
       receive_ = std::make_unique<ReceiveStage<E>>(path, budget, *ring_, engine_);
     }

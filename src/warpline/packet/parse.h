@@ -114,7 +114,7 @@ struct ParsedFrame {
 [[nodiscard]] WARPLINE_HD inline Verdict parse_arp(FrameRef frame, ParsedFrame& parsed) {
   const std::uint32_t offset = parsed.l2_length;
   const std::uint32_t left = frame.length - offset;
-  std::uint8_t scratch[ArpView::kHeaderLength];
+  std::uint8_t scratch[ArpView::kHeaderLength]{};  // GCC does not see that what lacks bytes is not looked at
   const std::uint32_t have = left < ArpView::kHeaderLength ? left : ArpView::kHeaderLength;
   const std::uint8_t* bytes = bytes_at(frame, offset, have, scratch);
   const Verdict verdict = bytes == nullptr ? Verdict::arp_truncated : ArpView::check(bytes, left);
