@@ -80,7 +80,7 @@ service::MessageClient::Plan MessagePlan::client_plan(std::uint16_t worker) cons
   for (std::uint16_t before = 0; before < worker; ++before) plan.first_session += sessions_of(before);
   for (std::uint32_t i = 0; i < sessions_of(worker); ++i) {
     const SocketAddress& server = message.connect[(plan.first_session + i) % message.connect.size()];
-    plan.peers.push_back(message::peer_address(server.address, server.port));
+    plan.peers.push_back(message::peer_address(server));
   }
   plan.requests = message.requests / message.workers + (worker < message.requests % message.workers ? 1 : 0);
   if (message.requests != 0 && plan.requests == 0) plan.requests = 1;

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <net/if.h>
 
 #include <cctype>
 #include <charconv>
@@ -58,13 +59,22 @@ Result<SocketAddress> parse_socket_address(std::string_view text) {
   std::string_view host = text.substr(0, colon);
   const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (brackets) host = host.substr(1, host.size() - 2);
+  std::uint32_t scope = 0;
+  if (const std::size_t percent = host.find('%'); brackets && percent != std::string_view::npos) {
+    scope = if_nametoindex(std::string(host.substr(percent + 1)).c_str());
+    if (scope == 0) {
+      return usage_error(fmt::format("cannot read '{}'", text), "there is no such interface",
+                         "name one that `ip link` shows");
+    }
+    host = host.substr(0, percent);
+  }
   const auto address = parse_ip(host);
   const std::string_view digits = text.substr(colon + 1);
   std::uint16_t port = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (!address || failure != std::errc{} || end != digits.data() + digits.size() || port == 0) return error;
   if (std::holds_alternative<Ipv6Address>(*address) != brackets) return error;
-  return SocketAddress{*address, port};
+  return SocketAddress{*address, port, scope};
 }
 
 std::string to_string(const MacAddress& mac) { return fmt::format("{:02x}", fmt::join(mac.bytes, ":")); }
@@ -82,7 +92,10 @@ std::string to_string(const InterfaceAddress& address) {
 
 std::string to_string(const SocketAddress& address) {
   const bool v4 = std::holds_alternative<Ipv4Address>(address.address);
-  return fmt::format("{}{}{}:{}", v4 ? "" : "[", to_string(address.address), v4 ? "" : "]", address.port);
+  char name[IF_NAMESIZE];
+  const bool named = address.scope != 0 && if_indextoname(address.scope, name) != nullptr;
+  const std::string scope = named ? fmt::format("%{}", name) : "";
+  return fmt::format("{}{}{}{}:{}", v4 ? "" : "[", to_string(address.address), scope, v4 ? "" : "]", address.port);
 }
 
 }  // namespace warpline

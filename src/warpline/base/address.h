@@ -40,10 +40,11 @@ struct InterfaceAddress {
   auto operator<=>(const InterfaceAddress&) const = default;
 };
 
-/// A UDP or TCP port of an address, such as 10.0.0.1:7000 or [fd00::1]:7000.
+/// A UDP or TCP port of an address, such as 10.0.0.1:7000, [fd00::1]:7000 or [fe80::1%eth0]:7000.
 struct SocketAddress {
-  IpAddress address{};     ///< of the host
-  std::uint16_t port = 0;  ///< in host byte order
+  IpAddress address{};      ///< of the host
+  std::uint16_t port = 0;   ///< in host byte order
+  std::uint32_t scope = 0;  ///< of a link-local IPv6 address: the interface's index (RFC 4007); otherwise 0
   auto operator<=>(const SocketAddress&) const = default;
 };
 

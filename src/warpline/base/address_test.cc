@@ -30,5 +30,16 @@ TEST(Address, RefusesAnythingElse) {
   }
 }
 
+TEST(SocketAddress, OfALinkNamesItsInterface) {
+  const auto address = parse_socket_address("[fe80::1%lo]:7000");
+  ASSERT_TRUE(address);
+  EXPECT_NE(address->scope, 0U);
+  EXPECT_EQ(address->port, 7000);
+  EXPECT_EQ(to_string(*address), "[fe80::1%lo]:7000");
+  EXPECT_NE(*address, *parse_socket_address("[fe80::1]:7000"));
+  EXPECT_FALSE(parse_socket_address("[fe80::1%no-such-one]:7000"));
+  EXPECT_FALSE(parse_socket_address("10.0.0.1%lo:7000"));
+}
+
 }  // namespace
 }  // namespace warpline

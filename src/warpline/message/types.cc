@@ -24,6 +24,12 @@ PeerAddress peer_address(const IpAddress& ip, std::uint16_t port) {
   return peer;
 }
 
+PeerAddress peer_address(const SocketAddress& address) {
+  PeerAddress peer = peer_address(address.address, address.port);
+  peer.scope = address.scope;
+  return peer;
+}
+
 IpAddress ip_address(const PeerAddress& peer) {
   if (!std::equal(kMapped.begin(), kMapped.end(), peer.ip.begin())) return Ipv6Address{peer.ip};
   Ipv4Address v4;

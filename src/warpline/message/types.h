@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <tuple>
 
 #include "warpline/base/address.h"
 #include "warpline/base/units.h"
@@ -18,10 +19,17 @@ namespace warpline::message {
 struct PeerAddress {
   std::array<std::uint8_t, 16> ip{};  ///< bytes in network order; of IPv4 the last four
   std::uint16_t port = 0;             ///< of UDP, in host byte order
-  auto operator<=>(const PeerAddress&) const = default;
+  /// The transport's number of its own address that the peer sent to, and is answered from; 0: any. It is no part of
+  /// the peer's name: who sends to another one is the same peer.
+  std::uint16_t local = 0;
+  std::uint32_t scope = 0;  ///< of a link-local IPv6 address: the interface's index (RFC 4007); otherwise 0
+  auto operator<=>(const PeerAddress& other) const {
+    return std::tie(ip, port, scope) <=> std::tie(other.ip, other.port, other.scope);
+  }
   /// By halves: one of a datagram was written so just before, and a longer load would wait for both.
   bool operator==(const PeerAddress& other) const {
-    return ((half(0) ^ other.half(0)) | (half(8) ^ other.half(8)) | static_cast<std::uint64_t>(port ^ other.port)) == 0;
+    return ((half(0) ^ other.half(0)) | (half(8) ^ other.half(8)) | static_cast<std::uint64_t>(port ^ other.port) |
+            (scope ^ other.scope)) == 0;
   }
 
  private:
@@ -34,6 +42,8 @@ struct PeerAddress {
 
 /// Makes a peer of an address and a port in host byte order.
 [[nodiscard]] PeerAddress peer_address(const IpAddress& ip, std::uint16_t port);
+/// The same with the scope of a link-local address.
+[[nodiscard]] PeerAddress peer_address(const SocketAddress& address);
 /// The peer's address, IPv4 if it is IPv4-mapped.
 [[nodiscard]] IpAddress ip_address(const PeerAddress& peer);
 

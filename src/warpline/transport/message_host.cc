@@ -63,8 +63,7 @@ void MessageHost::serve(const Handler& handler) {
 }
 
 Result<message::SessionId> MessageHost::connect(const SocketAddress& server) {
-  const message::Opened opened =
-      endpoint_.connect(message::peer_address(server.address, server.port), {}, clock_.now());
+  const message::Opened opened = endpoint_.connect(message::peer_address(server), {}, clock_.now());
   if (opened.status == message::CallStatus::ok) return opened.session;
   return usage_error(fmt::format("session with {}", to_string(server)), std::string(message::name(opened.status)),
                      "raise EndpointConfig::max_sessions");

@@ -58,6 +58,7 @@ message::PeerAddress peer_of(const AnyAddress& address) {
   } else {
     std::memcpy(peer.ip.data(), &address.v6.sin6_addr, 16);
     peer.port = ntohs(address.v6.sin6_port);
+    peer.scope = address.v6.sin6_scope_id;
   }
   return peer;
 }
@@ -68,6 +69,7 @@ socklen_t address_of(const message::PeerAddress& peer, bool v6_socket, AnyAddres
   if (v6_socket) {
     address.v6.sin6_family = AF_INET6;
     address.v6.sin6_port = htons(peer.port);
+    address.v6.sin6_scope_id = peer.scope;
     std::memcpy(&address.v6.sin6_addr, peer.ip.data(), 16);
     return sizeof(address.v6);
   }
@@ -88,8 +90,14 @@ socklen_t local_address(const SocketAddress& local, AnyAddress& address) {
   }
   address.v6.sin6_family = AF_INET6;
   address.v6.sin6_port = htons(local.port);
+  address.v6.sin6_scope_id = local.scope;
   std::memcpy(&address.v6.sin6_addr, std::get<Ipv6Address>(local.address).bytes.data(), 16);
   return sizeof(address.v6);
+}
+
+bool is_any(const AnyAddress& address) {
+  if (address.base.sa_family == AF_INET) return address.v4.sin_addr.s_addr == htonl(INADDR_ANY);
+  return IN6_IS_ADDR_UNSPECIFIED(&address.v6.sin6_addr);
 }
 
 bool set(int handle, int level, int name, int value) {
@@ -107,12 +115,34 @@ void add_control(msghdr& message, int level, int type, T value) {
   message.msg_controllen += CMSG_SPACE(sizeof(T));
 }
 
+/// One of this machine's addresses, IPv4 ones as IPv4-mapped.
+struct OwnAddress {
+  in6_addr ip{};
+  std::uint32_t interface = 0;  ///< of a link-local one
+  bool operator==(const OwnAddress& other) const {
+    return std::memcmp(&ip, &other.ip, sizeof ip) == 0 && interface == other.interface;
+  }
+};
+
+/// Of a datagram's control message. Nobody answers from an address of many.
+OwnAddress own_address(const in6_pktinfo& info) {
+  if (IN6_IS_ADDR_MULTICAST(&info.ipi6_addr)) return {};
+  return {info.ipi6_addr, IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr) ? info.ipi6_ifindex : 0};
+}
+OwnAddress own_address(const in_pktinfo& info) {
+  OwnAddress own;
+  std::memcpy(own.ip.s6_addr, kMappedPrefix.data(), kMappedPrefix.size());
+  std::memcpy(own.ip.s6_addr + kMappedPrefix.size(), &info.ipi_spec_dst, sizeof info.ipi_spec_dst);
+  return own;
+}
+
 /// What the kernel says about a datagram or several.
 struct Notes {
   std::uint8_t ecn = 0;
   std::uint32_t segment = 0;   ///< bytes of each of several; 0: it is one
   std::uint32_t overflow = 0;  ///< datagrams lost by this socket so far
   timespec arrived{};          ///< of CLOCK_REALTIME; 0: it did not say
+  OwnAddress own;              ///< that it was sent to; zeros: it did not say
 };
 
 Notes read_control(msghdr& message) {
@@ -130,14 +160,27 @@ Notes read_control(msghdr& message) {
       notes.overflow = static_cast<std::uint32_t>(value);
     if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_TIMESTAMPNS)
       std::memcpy(&notes.arrived, CMSG_DATA(header), sizeof(notes.arrived));
+    if (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_PKTINFO) {
+      in_pktinfo info;
+      std::memcpy(&info, CMSG_DATA(header), sizeof info);
+      notes.own = own_address(info);
+    }
+    if (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_PKTINFO) {
+      in6_pktinfo info;
+      std::memcpy(&info, CMSG_DATA(header), sizeof info);
+      notes.own = own_address(info);
+    }
   }
   return notes;
 }
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
-constexpr std::size_t kReceiveControl = 3 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(timespec));
-constexpr std::size_t kSendControl = CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint16_t));
+constexpr std::size_t kReceiveControl =
+    3 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(in6_pktinfo));
+constexpr std::size_t kSendControl =
+    CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(std::uint16_t)) + CMSG_SPACE(sizeof(in6_pktinfo));
+constexpr std::size_t kOwnAddresses = 256;  ///< that are told apart; from the others any is answered
 
 constexpr std::size_t rounded_to_line(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -170,6 +213,21 @@ struct UdpSocket::Buffers {
   std::vector<iovec> pieces;
   std::vector<mmsghdr> out_messages;
   std::vector<Out> out;
+
+  std::vector<OwnAddress> own;  ///< that peers have sent to: by PeerAddress::local, from 1
+  std::uint16_t own_last = 0;   ///< of the datagram before
+
+  /// The number of an address, which it is given when it is seen first; 0 if there are too many.
+  std::uint16_t number_of(const OwnAddress& address) {
+    if (own_last != 0 && own[own_last - 1U] == address) return own_last;
+    const auto known = std::find(own.begin(), own.end(), address);
+    if (known == own.end()) {
+      if (address == OwnAddress{} || own.size() == kOwnAddresses) return 0;
+      own.push_back(address);  // there is room: it was reserved
+      return own_last = static_cast<std::uint16_t>(own.size());
+    }
+    return own_last = static_cast<std::uint16_t>(known - own.begin() + 1);
+  }
 
   std::vector<std::uint64_t> tokens;  ///< tokens of completed payloads in [0, done)
   std::size_t done = 0;
@@ -206,6 +264,7 @@ UdpSocket::UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketCon
   buffers.out_messages.resize(config.batch);
   buffers.out.resize(config.batch);
   buffers.tokens.resize(config.batch);
+  buffers.own.reserve(kOwnAddresses);
 }
 
 UdpSocket::~UdpSocket() { ::close(handle_); }
@@ -238,6 +297,9 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config
   (void)set(handle, SOL_SOCKET, SO_TIMESTAMPNS, 1);
   (void)set(handle, IPPROTO_IP, IP_RECVTOS, 1);
   if (v6) (void)set(handle, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+  if (is_any(local)) {  // so that who asked one of many addresses is answered from that one
+    (void)set(handle, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, 1);
+  }
   const bool aggregates = config.aggregate && set(handle, IPPROTO_UDP, UDP_GRO, 1);
   if (::bind(handle, &local.base, length) != 0) {
     return failed(errno == EADDRINUSE ? "use another port, or end the program that has it"
@@ -276,6 +338,7 @@ std::span<const message::Datagram> UdpSocket::receive(Nanos now) {
     }
     message::Datagram datagram;
     datagram.from = peer_of(buffers.in[i].from);
+    datagram.from.local = buffers.number_of(notes.own);
     datagram.ecn = notes.ecn;
     if (notes.arrived.tv_sec != 0) datagram.arrived = {now.value - (nanoseconds(real) - nanoseconds(notes.arrived))};
     auto* data = static_cast<std::uint8_t*>(buffers.in[i].piece.iov_base);
@@ -325,10 +388,11 @@ std::size_t UdpSocket::assemble(std::size_t from) {
     out.datagrams = 0;
     for (std::size_t i = from; i < end_; ++i) {
       const message::Outgoing& next = buffers.outgoing[i];
-      const bool joins = i == from || (segments_ && last == segment && segment != 0 && next.length() <= segment &&
-                                       next.length() != 0 && total + next.length() <= kMaxAggregate &&
-                                       out.datagrams < kMaxUdpSegments && next.to == first.to &&
-                                       next.ecn_capable == first.ecn_capable && !next.payload_device);
+      const bool joins =
+          i == from ||
+          (segments_ && last == segment && segment != 0 && next.length() <= segment && next.length() != 0 &&
+           total + next.length() <= kMaxAggregate && out.datagrams < kMaxUdpSegments && next.to == first.to &&
+           next.to.local == first.to.local && next.ecn_capable == first.ecn_capable && !next.payload_device);
       if (!joins) break;
       buffers.pieces[pieces++] = {next.head, next.head_length};
       if (next.payload_length != 0) {
@@ -345,6 +409,16 @@ std::size_t UdpSocket::assemble(std::size_t from) {
         add_control<int>(header, IPPROTO_IP, IP_TOS, kEcnCapable);
       } else {
         add_control<int>(header, IPPROTO_IPV6, IPV6_TCLASS, kEcnCapable);
+      }
+    }
+    if (first.to.local != 0) {
+      const OwnAddress& own = buffers.own[first.to.local - 1U];
+      if (v6_) {
+        add_control<in6_pktinfo>(header, IPPROTO_IPV6, IPV6_PKTINFO, {own.ip, own.interface});
+      } else {
+        in_pktinfo info{};
+        std::memcpy(&info.ipi_spec_dst, own.ip.s6_addr + kMappedPrefix.size(), sizeof info.ipi_spec_dst);
+        add_control<in_pktinfo>(header, IPPROTO_IP, IP_PKTINFO, info);
       }
     }
     if (out.datagrams > 1) {

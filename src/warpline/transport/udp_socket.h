@@ -23,7 +23,8 @@ struct UdpSocketConfig {
 };
 
 /// Datagrams through a UDP socket of the kernel, with ECN bits both ways: sendmmsg and recvmmsg, datagrams of one
-/// length to one peer aggregated. IPv4 and IPv6; bound to ::, both.
+/// length to one peer aggregated. IPv4 and IPv6; bound to ::, both. Bound to all addresses, each peer is answered from
+/// the one that it sent to.
 class UdpSocket final : public Transport {
  public:
   /// Binds a socket. Environment error: no such address, or the port is taken.

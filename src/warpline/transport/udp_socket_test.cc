@@ -34,6 +34,11 @@ SocketAddress any_port(bool v6) {
   return {Ipv4Address{{127, 0, 0, 1}}, 0};
 }
 
+/// An IPv4-mapped address of 127.0.0.0/8.
+message::PeerAddress loopback_v4(std::uint8_t last, std::uint16_t port) {
+  return message::peer_address(Ipv4Address{{127, 0, 0, last}}, port);
+}
+
 std::unique_ptr<UdpSocket> open_socket(const UdpSocketConfig& config) {
   auto socket = UdpSocket::open(config);
   EXPECT_TRUE(socket.ok()) << socket.error().message();
@@ -229,6 +234,42 @@ TEST(UdpSocket, SocketsThatShareAPortEachHaveFlows) {
   const auto third = UdpSocket::open(same);
   ASSERT_FALSE(third.ok());
   EXPECT_EQ(third.error().kind, ErrorKind::environment);
+}
+
+/// Sends a datagram to each, all in one go.
+void send_to(UdpSocket& socket, const std::vector<message::PeerAddress>& peers) {
+  const auto room = socket.room();
+  ASSERT_GE(room.size(), peers.size());
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    room[i].head[0] = static_cast<std::uint8_t>(i);
+    room[i].head_length = 1;
+    room[i].payload_length = 0;
+    room[i].token = 0;
+    room[i].payload_device = room[i].ecn_capable = false;
+    room[i].to = peers[i];
+  }
+  socket.send(peers.size(), Nanos{0});
+}
+
+TEST(UdpSocket, OfAllAddressesAnswersFromTheOneThatWasAsked) {
+  for (const bool v6 : {false, true}) {
+    SCOPED_TRACE(v6 ? "::" : "0.0.0.0");
+    const IpAddress all = v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}};
+    const auto server = open_socket({.local = {all, 0}});
+    const auto client = open_socket({.local = any_port(false)});
+    std::vector<message::PeerAddress> asked;
+    for (int i = 0; i < 8; ++i) asked.push_back(loopback_v4(static_cast<std::uint8_t>(2 + i % 3), server->port()));
+    send_to(*client, asked);
+    std::vector<message::PeerAddress> askers;
+    for (const Arrived& arrived : collect(*server, asked.size())) {
+      EXPECT_EQ(arrived.from, loopback_v4(1, client->port())) << "one peer, whatever it asked";
+      askers.push_back(arrived.from);
+    }
+    send_to(*server, askers);
+    std::vector<message::PeerAddress> answered;
+    for (const Arrived& arrived : collect(*client, asked.size())) answered.push_back(arrived.from);
+    EXPECT_EQ(answered, asked);
+  }
 }
 
 }  // namespace

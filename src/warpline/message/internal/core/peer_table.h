@@ -32,10 +32,11 @@ class PeerTable {
 
  private:
   [[nodiscard]] std::uint64_t hash_of(const PeerAddress& peer, std::uint32_t remote, std::uint64_t nonce) const {
-    std::array<std::uint64_t, 4> words{};
+    std::array<std::uint64_t, 5> words{};
     std::memcpy(words.data(), peer.ip.data(), peer.ip.size());
     words[2] = std::uint64_t{peer.port} << 32 | remote;
     words[3] = nonce;
+    words[4] = peer.scope;
     return siphash(key_, words);
   }
 

@@ -32,7 +32,7 @@ class HandshakeTokens {
   [[nodiscard]] static std::uint32_t time(Nanos now) { return static_cast<std::uint32_t>(now.value >> 30); }
   /// The token that a peer must bring with this hello, its token_time included. Never 0.
   [[nodiscard]] std::uint64_t token(const PeerAddress& peer, const packet::MessageHello& hello) const {
-    std::array<std::uint64_t, 7> words{kUseToken};
+    std::array<std::uint64_t, 8> words{kUseToken};
     std::memcpy(words.data() + 1, peer.ip.data(), peer.ip.size());
     words[3] = std::uint64_t{peer.port} << 32 | hello.session;
     words[4] = hello.nonce;
@@ -40,6 +40,7 @@ class HandshakeTokens {
     words[6] = std::uint64_t{hello.terms.datagram_bytes} << 48 | std::uint64_t{hello.terms.max_ack_delay} << 8 |
                (hello.terms.go_back_n ? 1U : 0U) | (hello.terms.ordered ? 2U : 0U) |
                (hello.terms.is_protected ? 4U : 0U) | (hello.terms.grants ? 8U : 0U) | (hello.terms.bundles ? 16U : 0U);
+    words[7] = peer.scope;
     const std::uint64_t token = siphash(key_, words);
     return token == 0 ? 1 : token;
   }
