@@ -103,6 +103,15 @@ class TidyTest(unittest.TestCase):
             self.assertRegex(finding, r"^src/b\.cc:\d+:\d+: error: .*\[readability-braces-around-statements")
 
     @unittest.skipUnless(tidy.tool("clang-tidy"), "there is no clang-tidy")
+    def test_fuzz_targets_are_read_as_one(self):
+        target = 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, unsigned long size);\n'
+        target += target.replace(";\n", " { return size == 0 ? 0 : data[0] * 0; }\n")
+        self.write("tests/fuzz/a_fuzz.cc", target)
+        self.write("tests/fuzz/b_fuzz.cc", target)
+        said = tidy.read_as_one(tidy.TREE, "clang++ -std=c++20", ["tests/fuzz/a_fuzz.cc", "tests/fuzz/b_fuzz.cc"])
+        self.assertEqual(said, "")
+
+    @unittest.skipUnless(tidy.tool("clang-tidy"), "there is no clang-tidy")
     def test_the_compiler_s_warnings_count_where_the_file_alone_has_them(self):
         self.write("src/a.cc", "static const int kSame = 1;\nint a();\nint a() { return kSame; }\n")
         self.write("src/b.cc", "int b();\nint b() {\n  const int kSame = 2;\n  return kSame;\n}\n")
