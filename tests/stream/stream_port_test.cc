@@ -51,7 +51,7 @@ RawFrame arp_request() {
   return frame;
 }
 
-enum class TakenBy : std::uint8_t { queue, lanes };
+enum class TakenBy : std::uint8_t { queue, lanes, acknowledging_lanes };
 
 class StreamPorts : public testing::TestWithParam<TakenBy> {
  protected:
@@ -69,7 +69,8 @@ class StreamPorts : public testing::TestWithParam<TakenBy> {
     receiver.ring_bytes = 64 << 10;
     receiver.secret[1] = 5;
     stream_port::LaneSetup lanes{.burst = 32, .slots = 4};
-    if (GetParam() == TakenBy::lanes) {
+    receiver.lane_acknowledges = GetParam() == TakenBy::acknowledging_lanes;
+    if (GetParam() != TakenBy::queue) {
       lanes.make = [](const stream::LaneShape& shape, std::uint16_t) { return stream::make_thread_lane(shape); };
     }
     auto opened = stream_port::StreamPort::open(settings, {.cache = 32}, receiver, now_, ids.first, kQueues, 0, lanes);
@@ -202,6 +203,29 @@ TEST_P(StreamPorts, AnswersNeighboursAndReceivesAConnection) {
   EXPECT_EQ(ours_->queue().counters().sent.get(), 3U);
 }
 
+TEST_P(StreamPorts, AcknowledgesTwoSegmentsAtOnce) {
+  resolve();
+  give_segment(1, packet::kTcpSyn, 100, 0);
+  turn();
+  std::vector<RawFrame> replies = take();
+  ASSERT_EQ(replies.size(), 1U);
+  const std::uint32_t ours = tcp_of(replies[0]).sequence + 1;
+  give_segment(1, packet::kTcpAck, 101, ours);
+  turn();
+  const RawFrame payload(5, 7);
+  give_segment(1, packet::kTcpAck, 101, ours, payload);
+  give_segment(1, packet::kTcpAck, 106, ours, payload);
+  turn();
+  replies = take();
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].size(), 60U);
+  EXPECT_EQ(tcp_of(replies[0]).acknowledgement, 111U);
+  EXPECT_EQ(tcp_of(replies[0]).sequence, ours);
+  const stream::ReceiverCounters& counters = ours_->queue().receiver().counters();
+  EXPECT_EQ(counters.acknowledgements.get(), 1U);
+  EXPECT_EQ(counters.lane_acknowledgements.get(), GetParam() == TakenBy::acknowledging_lanes ? 1U : 0U);
+}
+
 TEST_P(StreamPorts, DropsFramesOfOtherVlansByName) {
   const auto tagged = [](std::uint16_t control, std::uint16_t type = packet::kEtherTypeVlan) {
     RawFrame frame = arp_request();
@@ -291,7 +315,7 @@ TEST_P(StreamPorts, GivesBuffersBackThatALaneHasInHand) {
   for (std::uint16_t i = 0; i < 40; ++i) give_segment(static_cast<std::uint16_t>(1000 + i), packet::kTcpSyn, 100, 0);
   now_.value += 1000;
   (void)ours_->queue().receive(now_);  // TearDown() looks for those that are left
-  if (GetParam() == TakenBy::lanes) {
+  if (GetParam() != TakenBy::queue) {
     while (!ours_->queue().settle(now_)) std::this_thread::yield();
     for (std::uint16_t i = 0; i < 40; ++i) give_segment(static_cast<std::uint16_t>(2000 + i), packet::kTcpSyn, 100, 0);
     (void)ours_->queue().receive(now_);
@@ -301,8 +325,13 @@ TEST_P(StreamPorts, GivesBuffersBackThatALaneHasInHand) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(By, StreamPorts, testing::Values(TakenBy::queue, TakenBy::lanes),
-                         [](const auto& test) { return test.param == TakenBy::queue ? "Queue" : "Lanes"; });
+std::string name_of(const testing::TestParamInfo<TakenBy>& test) {
+  if (test.param == TakenBy::queue) return "Queue";
+  return test.param == TakenBy::lanes ? "Lanes" : "AcknowledgingLanes";
+}
+
+INSTANTIATE_TEST_SUITE_P(By, StreamPorts, testing::Values(TakenBy::queue, TakenBy::lanes, TakenBy::acknowledging_lanes),
+                         name_of);
 
 TEST(StreamPort, RefusesWhatItCannotListenWith) {
   port::PortSettings settings;
