@@ -27,6 +27,8 @@ Result<int> run_bench_stream_chunk(const config::LoadedConfig& loaded) {
                          "stream-chunk has lanes on a GPU beside the CPU", "use launch or persistent");
     }
     engines.push_back(bench.engine);
+  } else if (bench.ack == ProcessorKind::gpu) {
+    return usage_error("cannot use --ack gpu", "the CPU is the only engine", "add --engine persistent or launch");
   }
   WARPLINE_TRY(const std::vector<transfers::ChunkRow> rows, transfers::plan_chunks(bench, engines));
   const runtime::StopOnSignal on_signal;

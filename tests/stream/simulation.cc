@@ -458,7 +458,7 @@ std::int64_t start_time(const StreamScenario& scenario, Random& random) {
   if (!scenario.wraps) return kStart;
   struct Nothing final : PayloadSource {
     void read(ConnectionId, std::uint64_t, std::uint32_t, std::uint8_t*, packet::ChecksumSum&) const override {}
-  } nothing;
+  } const nothing{};
   StreamSender probe = std::move(StreamSender::create(sender_settings_of(scenario), nothing, Nanos{kStart})).value();
   (void)probe.connect({kReceiverAddress, kListen}, kReceiverMac, Nanos{kStart});
   Bytes frame(probe.frame_bytes());

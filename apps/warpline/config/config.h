@@ -112,6 +112,7 @@ struct BenchConfig {
   std::vector<std::string> ways;           ///< recycle: as --recycle names them; none: all
   std::uint64_t packets = 0;               ///< recycle: of each measurement; 0: its own
   bool keep_disturbed = false;             ///< recycle: also what was measured while the thread lost its processor
+  ProcessorKind ack = ProcessorKind::cpu;  ///< stream-chunk: who writes acknowledgements; gpu: the engine
   EngineKind engine = EngineKind::thread;  ///< adaptive, copy-batch, stream-chunk: beside the core that receives
   std::uint16_t gpu = 0;                   ///< CUDA ordinal
   std::uint64_t seed = 1;                  ///< of the order in a round

@@ -24,7 +24,7 @@ Result<void> refuse_what_other_tables_have(const config::BenchConfig& bench) {
                                                       : nullptr;
   if (option == nullptr) return {};
   return usage_error(fmt::format("cannot use {}", option), "stream-chunk has chunks, MTUs and engines",
-                     "use --chunk, --size, --engine, --bytes or --seconds");
+                     "use --chunk, --size, --engine, --ack, --bytes or --seconds");
 }
 
 }  // namespace
@@ -34,6 +34,7 @@ Transfer ChunkRow::transfer(const config::BenchConfig& bench) const {
   transfer.pairs = pipelines_of(bench);
   transfer.engine = engine;
   transfer.gpu = bench.gpu;
+  transfer.ack = ack;
   transfer.connections = bench.parallel;
   transfer.mtu = mtu;
   transfer.chunk = chunk;
@@ -55,7 +56,9 @@ Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench, std:
   for (const std::uint16_t mtu : mtus) {
     for (const Processing processing : {Processing::placed, Processing::verified}) {
       for (const std::uint64_t chunk : chunks) {
-        for (const EngineKind engine : engines) rows.push_back({engine, mtu, processing, chunk});
+        for (const EngineKind engine : engines) {
+          rows.push_back({engine, mtu, processing, chunk, runs_on_gpu(engine) ? bench.ack : ProcessorKind::cpu});
+        }
       }
     }
   }

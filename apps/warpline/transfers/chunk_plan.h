@@ -25,7 +25,8 @@ struct ChunkRow {
   EngineKind engine = EngineKind::inline_;
   std::uint16_t mtu = 1500;
   Processing processing = Processing::placed;
-  std::uint64_t chunk = 0;  ///< bytes
+  std::uint64_t chunk = 0;                 ///< bytes
+  ProcessorKind ack = ProcessorKind::cpu;  ///< who writes acknowledgements; gpu: the engine
 
   /// Returns the transfer of one round, of `bench.bytes` in all or, if 0, of `bench.seconds`.
   [[nodiscard]] Transfer transfer(const config::BenchConfig& bench) const;

@@ -61,10 +61,11 @@ Json cell_json(const ChunkSamples& samples) {
                         [&](const TransferFigures& one) { return static_cast<double>(one.chunks.*quantile) / 1e3; });
   };
   const std::uint64_t chunks = least_chunks(samples);
-  std::uint64_t bytes = 0, again = 0;
+  std::uint64_t bytes = 0, again = 0, acknowledgements = 0;
   for (const TransferFigures& one : samples.rounds) {
     bytes += one.bytes;
     again += one.retransmitted;
+    acknowledgements += one.lane_acknowledgements;
   }
   Json json = {{"goodput_gbps", statistic_of(samples.rounds, gbps)}};
   if (chunks != 0) json["chunk_p50_us"] = micros(&LatencyTotals::p50);
@@ -74,6 +75,7 @@ Json cell_json(const ChunkSamples& samples) {
   json["bytes"] = bytes;
   json["verified_bytes"] = samples.row.processing == Processing::verified ? bytes : 0;
   json["segments_again"] = again;
+  if (samples.row.ack == ProcessorKind::gpu) json["engine_acknowledgements"] = acknowledgements;
   return json;
 }
 
@@ -83,7 +85,8 @@ std::string size_text(std::uint64_t bytes) {
 
 /// Columns are named by what takes segments.
 std::string column_of(const ChunkRow& row) {
-  return std::string(row.engine == EngineKind::inline_ ? "cpu" : name(row.engine));
+  if (row.engine == EngineKind::inline_) return "cpu";
+  return std::string(name(row.engine)) + (row.ack == ProcessorKind::gpu ? " --ack gpu" : "");
 }
 
 std::string latency_text(const Json& cell, const char* quantile) {

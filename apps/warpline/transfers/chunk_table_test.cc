@@ -118,6 +118,25 @@ TEST(StreamChunk, EnginesStandBesideEachOther) {
   EXPECT_THAT(table->to_markdown(), HasSubstr("| 1500 | placed | 1 MiB | persistent |"));
 }
 
+TEST(StreamChunk, TellsWhoAcknowledges) {
+  constexpr EngineKind kBoth[] = {EngineKind::inline_, EngineKind::launch};
+  config::BenchConfig bench = chunks_asked({1 << 20}, {1500});
+  bench.ack = ProcessorKind::gpu;
+  const std::atomic<bool> stop{false};
+  const auto table = run_chunk_table(
+      *plan_chunks(bench, kBoth), bench,
+      [](const Transfer& transfer) -> Result<TransferFigures> {
+        TransferFigures figures = figures_of(1000, transfer.chunk);
+        figures.lane_acknowledgements = transfer.ack == ProcessorKind::gpu ? 500 : 0;
+        return figures;
+      },
+      stop, [](const std::string&) {});
+  ASSERT_TRUE(table.ok());
+  const auto columns = table->to_json()["rows"][0]["columns"];
+  EXPECT_EQ(columns["launch --ack gpu"]["engine_acknowledgements"], 3 * 500);
+  EXPECT_FALSE(columns["cpu"].contains("engine_acknowledgements"));
+}
+
 TEST(StreamChunk, NamesAQuantileOnlyOfEnoughChunks) {
   const auto cell = [](std::uint64_t chunks) {
     return table_of(chunks_asked({64 << 20}, {1500}), chunks)->to_json()["rows"][0]["columns"]["cpu"];

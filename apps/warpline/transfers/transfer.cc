@@ -91,6 +91,7 @@ class TransferPair {
     receiver.half_open = transfer_.connections;
     receiver.ring_bytes = transfer_.ring_bytes;
     receiver.populate_rings = true;
+    receiver.lane_acknowledges = transfer_.ack == ProcessorKind::gpu;
     WARPLINE_CHECK(draw_secret(receiver.secret));
     stream::SenderSettings sender;
     sender.connections = transfer_.connections;
@@ -140,6 +141,7 @@ class TransferPair {
     figures.segments += sent.segments;
     figures.retransmitted += sent.retransmitted;
     figures.acknowledgements += received.acknowledgements.get();
+    figures.lane_acknowledgements += received.lane_acknowledgements.get();
     if (const std::uint32_t lost = receiving_->leaked() + sending_->leaked(); lost != 0) {
       return verification_error(fmt::format("{} packet buffers did not come back", lost));
     }

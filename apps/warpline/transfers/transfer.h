@@ -19,6 +19,7 @@ struct Transfer {
   std::uint32_t pairs = 1;                  ///< of ports, each with a core that receives and one that sends
   EngineKind engine = EngineKind::inline_;  ///< what takes segments: the receiving core, or a lane on a GPU beside it
   int gpu = 0;                              ///< CUDA ordinal
+  ProcessorKind ack = ProcessorKind::cpu;   ///< who writes acknowledgements; gpu: the engine
   std::uint16_t mtu = 1500;                 ///< of all ports
   std::uint32_t connections = 1;            ///< at once, of each pair
   std::uint64_t bytes = 0;                  ///< of each connection; 0: as many as go in `seconds`
@@ -31,13 +32,14 @@ struct Transfer {
 
 /// `TransferFigures` is what a transfer came to.
 struct TransferFigures {
-  std::uint64_t bytes = 0;             ///< of payload that arrived, each counted once
-  double receiving_s = 0;              ///< from the first of them to the last, at the receiver
-  double sending_s = 0;                ///< from the first SYN to the last acknowledgement of bytes, at the sender
-  LatencyTotals chunks;                ///< ns from the offer of a chunk to its acknowledgement
-  std::uint64_t segments = 0;          ///< that carried bytes, each counted once
-  std::uint64_t retransmitted = 0;     ///< segments that were sent again
-  std::uint64_t acknowledgements = 0;  ///< that the receiver sent
+  std::uint64_t bytes = 0;                  ///< of payload that arrived, each counted once
+  double receiving_s = 0;                   ///< from the first of them to the last, at the receiver
+  double sending_s = 0;                     ///< from the first SYN to the last acknowledgement of bytes, at the sender
+  LatencyTotals chunks;                     ///< ns from the offer of a chunk to its acknowledgement
+  std::uint64_t segments = 0;               ///< that carried bytes, each counted once
+  std::uint64_t retransmitted = 0;          ///< segments that were sent again
+  std::uint64_t acknowledgements = 0;       ///< that the receiver sent
+  std::uint64_t lane_acknowledgements = 0;  ///< of these, those that its lane wrote
 };
 
 /// Returns the two workers of each pair, one after the other: the first receives, the second sends.
