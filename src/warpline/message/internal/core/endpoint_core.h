@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "warpline/message/config.h"
 #include "warpline/message/internal/core/endpoint_context.h"
 #include "warpline/message/internal/core/event_queue.h"
@@ -20,6 +23,12 @@ namespace warpline::message {
 /// What there is in an endpoint: each part keeps its own invariants, and knows only parts above itself. Those who do
 /// something with them have them all: one reference instead of ten, since each more is a load in every function.
 struct EndpointCore {
+  /// A tenth of a second's packets; and as many as it takes that one peer opens all sessions at once, with hellos that
+  /// come again because too many are half-open.
+  [[nodiscard]] static std::uint32_t stranger_burst(const EndpointConfig& config) {
+    return std::max(config.stranger_packets / 10, 16 * config.max_sessions);
+  }
+
   /// `config` has a secret.
   EndpointCore(const EndpointConfig& config, Nanos now)
       : context(config, now),
@@ -31,7 +40,7 @@ struct EndpointCore {
         ready(sessions, blocks),
         events(sessions, messages),
         grants(context, sessions, messages, timers),
-        strangers(config.stranger_packets, sip_key(*config.secret)) {}
+        strangers(config.stranger_packets, stranger_burst(config), sip_key(*config.secret)) {}
 
   EndpointContext context;
   SessionTable sessions;

@@ -14,11 +14,12 @@
 namespace warpline::message {
 
 /// How many packets of strangers are looked at: so many a second, and half as many of one address, so that a flood from
-/// one leaves others their part. Each rate is a virtual schedule (ITU-T I.371, GCRA) with a tenth of a second of slack.
-/// Addresses share 256 schedules, by a keyed hash.
+/// one leaves others their part. Each rate is a virtual schedule (ITU-T I.371, GCRA) that lets a burst pass, of one
+/// address half as long a one. Addresses share 256 schedules, by a keyed hash.
 class StrangerLimit {
  public:
-  StrangerLimit(std::uint32_t packets_per_s, SipKey key) : interval_(kSecond / packets_per_s), key_(key) {}
+  StrangerLimit(std::uint32_t packets_per_s, std::uint32_t burst, SipKey key)
+      : interval_(kSecond / packets_per_s), slack_(burst * interval_), key_(key) {}
 
   /// Whether a packet from there is one too many; counts it if not.
   [[nodiscard]] bool admits(const PeerAddress& from, Nanos now) {
@@ -33,12 +34,12 @@ class StrangerLimit {
 
  private:
   static constexpr std::int64_t kSecond = 1'000'000'000;
-  static constexpr std::int64_t kSlack = kSecond / 10;
   static constexpr std::size_t kSchedules = 256;
 
-  [[nodiscard]] static bool late(Nanos due, Nanos now) { return due.value > now.value + kSlack; }
+  [[nodiscard]] bool late(Nanos due, Nanos now) const { return due.value > now.value + slack_; }
 
   std::int64_t interval_;  ///< nanoseconds
+  std::int64_t slack_;     ///< nanoseconds
   SipKey key_;
   Nanos due_;                               ///< of the next packet
   std::array<Nanos, kSchedules> due_of_{};  ///< of the next packet from one of these addresses

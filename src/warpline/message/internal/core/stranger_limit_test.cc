@@ -22,7 +22,7 @@ std::uint32_t admitted(StrangerLimit& limit, std::int64_t from_time, const From&
 }
 
 TEST(StrangerLimit, is_a_rate_and_half_of_it_for_an_address) {
-  StrangerLimit limit(10'000, {1, 2});
+  StrangerLimit limit(10'000, 1'000, {1, 2});
   const auto of_one = [&](std::uint32_t) { return stranger(1); };
   EXPECT_NEAR(admitted(limit, kSeconds, of_one), 5'000 + 500, 2);
   EXPECT_TRUE(limit.admits(stranger(2), Nanos{2 * kSeconds})) << "others have their part";
