@@ -231,6 +231,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         break;
       }
+      default:  // there are no others
+        break;
     }
     for (const message::SessionId session : pair.sessions[side]) {
       const message::SessionFacts facts = host.facts(session);

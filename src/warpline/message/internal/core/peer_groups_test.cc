@@ -142,7 +142,7 @@ TEST(PeerGroups, begin_again_with_nothing_when_all_sessions_have_left) {
     groups.hold(sessions[0], 10, false);
     EXPECT_TRUE(groups.may_hold(sessions[1], 10, 0, 20));
     groups.release(sessions[0], 10, false);
-    for (Session& session : sessions) groups.leave(session);
+    for (const Session& session : sessions) groups.leave(session);
   }
 }
 
