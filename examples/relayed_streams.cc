@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <random>
 #include <span>
 #include <string>
 
@@ -45,10 +44,7 @@ int main(int argc, char** argv) {
   const SocketAddress here{Ipv4Address{}, static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 24240)};
   auto socket = transport::UdpSocket::open({.local = here});
   const transport::NanoClock clock;
-  message::EndpointConfig config;
-  std::random_device random;
-  for (std::uint8_t& byte : config.secret) byte = static_cast<std::uint8_t>(random());
-  auto endpoint = message::Endpoint::create(config, clock.now());
+  auto endpoint = message::Endpoint::create({}, clock.now());
   if (!socket || !endpoint) return 1;
   std::printf("listening on port %u\n", (*socket)->port());
   std::fflush(stdout);
