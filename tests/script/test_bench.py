@@ -139,15 +139,17 @@ class Bench(Case):
     @needs_vnic
     def test_streams_in_chunks_for_a_time(self):
         outcome = self.warpline("bench", "stream-chunk", "--chunk", "64Ki", "--size", "9000", "--seconds", "50ms",
-                                "--rounds", "1")
+                                "--rounds", "1", "-p", "2", "-P", "3")
         self.assertEqual(outcome.code, 0, outcome)
-        self.assertRegex(outcome.stdout, r"(?m)^\| 9000 \| verified \| 64 KiB \| \d+\.\d \[")
+        self.assertIn("2 pairs of ports", outcome.stdout)
+        self.assertRegex(outcome.stdout, r"(?m)^\| 9000 \| verified \| 64 KiB \| cpu \| \d+\.\d \[")
 
     def test_streams_in_chunks_refuse_what_they_have_not(self):
         for arguments, reason in (
             (("stream-chunk", "--chunk", "100"), "there are 65536"),
             (("stream-chunk", "--size", "1400"), "there are 1500, 9000"),
             (("stream-chunk", "--rows", "64"), "use --chunk"),
+            (("stream-chunk", "--engine", "graph"), "use launch or persistent"),
             (("forward-size", "--chunk", "64Ki"), "make bench stream-chunk"),
             (("recycle", "--bytes", "1Mi"), "make bench stream-chunk"),
         ):
