@@ -39,6 +39,8 @@ function(warpline_module_sources folder result)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
   if(WARPLINE_DEVICE_CODE)
     file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${folder}/*.cu)
+    # nvcc takes longest of all, so kernels are compiled side by side also by a CMake that would unite them (3.31 does).
+    set_source_files_properties(${kernels} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     list(APPEND sources ${kernels})
     list(FILTER sources EXCLUDE REGEX "_nocuda(_test|_bench)?\\.cc$")
   else()

@@ -114,7 +114,7 @@ TEST(RateSearch, ANoisyNeighbourDoesNotMoveTheResult) {
 }
 
 TEST(RateSearch, ANoisyNeighbourIsWhatTheStrictGoalOfRfc2544Finds) {
-  SearchGoal strict{.exceed_ratio = 0};
+  const SearchGoal strict{.exceed_ratio = 0};
   int moved = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     RateSearch search = search_for({strict});

@@ -46,7 +46,8 @@ class Body {
   }
 
   std::string html() {
-    Around around{.title = document_.title, .unit = string_member(document_.json, "unit"), .limits = {}, .level = 3};
+    const Around around{
+        .title = document_.title, .unit = string_member(document_.json, "unit"), .limits = {}, .level = 3};
     return object(document_.json, around, true);
   }
 

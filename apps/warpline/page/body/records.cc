@@ -73,7 +73,7 @@ std::string records_html(std::vector<Record> records, const Around& around, cons
   std::string common = all_have(without_common_parts(names));
   for (std::size_t i = 0; i < records.size(); ++i) records[i].label = names[i];
   const std::string plots = record_charts(records, around, rows, charts);
-  RecordTable table = table_of(caption(around.title, around.unit), "", records);
+  const RecordTable table = table_of(caption(around.title, around.unit), "", records);
   if (!table.common.empty()) {
     Json shared = Json::object();
     for (const Leaf& leaf : table.common) shared[leaf.path] = *leaf.value;

@@ -139,7 +139,7 @@ class Drawing {
   }
 
   [[nodiscard]] std::string caption() const {
-    std::string text = escape(chart_.title);
+    const std::string text = escape(chart_.title);
     std::string unit = escape(chart_.unit);
     const char* note = scale_.kind() == Scale::Kind::logarithmic ? "logarithmic axis"
                        : scale_.kind() == Scale::Kind::cut       ? "axis not from zero"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "warpline/stream/gpu/copy_by_warp.cuh"
 #include "warpline/stream/gpu/seeded_compare.h"
 #include "warpline/stream/seeded_places.h"
 
 namespace warpline::stream {
 namespace {
-
-constexpr unsigned kWarp = 32;
-constexpr unsigned kWholeWarp = ~0U;
 
 /// Returns how many of the bytes that a warp's lanes compared are wrong.
 __device__ unsigned wrong_bytes(const std::uint8_t* bytes, const std::uint8_t* right, std::uint32_t length) {
