@@ -52,8 +52,10 @@ void Ledger::completed(std::uint32_t from, std::uint16_t code, const message::Me
     fail(fmt::format("message {} of host {}, completed as {}: {}", code, from, message::name(event.status), what));
   };
   message->status = event.status;
+  message->reach = event.reach;
   if (++message->completed > 1) wrong(fmt::format("for the {}. time", message->completed));
   if (message->crashed) wrong("its host has crashed since");
+  if (event.reach == message::Reach::handled && message->handled == 0) wrong("as handled, which it was not");
   if (event.status != message::MessageStatus::ok || message->one_way) return;
   if (event.code != code) wrong(fmt::format("the answer has the code {}", event.code));
   const bool echo = message->answer == AnswerKind::echo;
@@ -96,6 +98,10 @@ void Ledger::finish(const Sent& message, std::uint16_t code, bool peers_lost) {
   };
   if (message.crashed) return;
   if (message.completed == 0) return wrong("never ended");
+  // Only now: what is on its way when the sender is told may still arrive.
+  if (message.reach <= message::Reach::not_handled && message.handled != 0) {
+    wrong(fmt::format("was handled, told as {}", message::name(message.reach)));
+  }
   switch (message.status) {
     case message::MessageStatus::ok:
       if (message.handled == 0 && !(message.one_way && peers_lost)) wrong("was never handled");

@@ -29,7 +29,8 @@ struct Sent {
   std::uint32_t handled = 0;
   std::uint32_t completed = 0;
   message::MessageStatus status = message::MessageStatus::ok;
-  bool crashed = false;  ///< its sender, while it was under way
+  message::Reach reach = message::Reach::never_sent;  ///< as its sender was told
+  bool crashed = false;                               ///< its sender, while it was under way
 };
 
 /// What all hosts sent, handled and were told; and all that is wrong with it. A message is named by its sender and its

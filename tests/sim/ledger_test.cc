@@ -30,10 +30,11 @@ class LedgerTest : public testing::Test {
     event.length = static_cast<std::uint32_t>(message_.size());
     ledger_.handled(1, 0, event);
   }
-  void complete(message::MessageStatus status) {
+  void complete(message::MessageStatus status, message::Reach reach = message::Reach::maybe_handled) {
     message::MessageEvent event;
     event.kind = message::EventKind::response;
     event.status = status;
+    event.reach = reach;
     event.data = answer_.data();
     event.length = static_cast<std::uint32_t>(answer_.size());
     ledger_.completed(0, 0, event);
@@ -101,6 +102,26 @@ TEST_F(LedgerTest, NoticesEndsWithoutCause) {
     ledger.completed(0, 0, event);
     ledger.finish(false);
     EXPECT_EQ(ledger.failures().size(), 1U) << message::name(status);
+  }
+}
+
+TEST_F(LedgerTest, NoticesAReachThatIsNotTrue) {
+  complete(message::MessageStatus::peer_lost, message::Reach::handled);
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("as handled, which it was not")));
+}
+
+TEST_F(LedgerTest, NoticesWhatIsHandledThoughItShouldNotBe) {
+  for (const message::Reach reach : {message::Reach::never_sent, message::Reach::not_handled}) {
+    Ledger ledger(2);
+    ledger.add({.from = 0, .to = 1, .may_be_cancelled = true});
+    message::MessageEvent event;
+    event.status = message::MessageStatus::cancelled;
+    event.reach = reach;
+    ledger.completed(0, 0, event);
+    event.kind = message::EventKind::request;
+    ledger.handled(1, 0, event);
+    ledger.finish(false);
+    EXPECT_THAT(ledger.failures(), ElementsAre(HasSubstr("was handled, told as"))) << message::name(reach);
   }
 }
 

@@ -42,6 +42,11 @@ std::string_view name(MessageStatus status) {
   return kNames[static_cast<std::size_t>(status)];
 }
 
+std::string_view name(Reach reach) {
+  constexpr std::string_view kNames[] = {"never_sent", "not_handled", "maybe_handled", "handled"};
+  return kNames[static_cast<std::size_t>(reach)];
+}
+
 std::string_view name(CallStatus status) {
   constexpr std::string_view kNames[] = {"ok",        "unknown_session", "unknown_message", "no_slot",
                                          "no_memory", "too_long",        "not_allowed"};

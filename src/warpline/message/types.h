@@ -92,6 +92,15 @@ enum class MessageStatus : std::uint8_t {
   peer_lost,  ///< the session ended: peer silent, restarted, refused, or either side closed it
 };
 
+/// How far an own request or one-way message came to the peer's application when it ended. Up to `not_handled` it may
+/// be submitted once more, to this peer or another, whatever it does there.
+enum class Reach : std::uint8_t {
+  never_sent,     ///< no packet of it left this end
+  not_handled,    ///< a part left, or the peer refused it: it was not handed to the peer's application, and will not be
+  maybe_handled,  ///< all of it left; nobody here knows what became of it
+  handled,        ///< the peer's application had it: it answered, began to, or gave it back
+};
+
 /// Why a call did nothing.
 enum class CallStatus : std::uint8_t {
   ok,               ///< it did what it should
@@ -125,6 +134,7 @@ enum class LossReason : std::uint16_t {
 };
 
 [[nodiscard]] std::string_view name(MessageStatus status);  ///< the enumerator, such as "peer_lost"
+[[nodiscard]] std::string_view name(Reach reach);           ///< the enumerator, such as "never_sent"
 [[nodiscard]] std::string_view name(CallStatus status);     ///< the enumerator, such as "no_slot"
 [[nodiscard]] std::string_view name(LossReason reason);     ///< the enumerator, such as "silent"
 
@@ -145,6 +155,7 @@ enum class EventKind : std::uint8_t {
 struct MessageEvent {
   EventKind kind = EventKind::connected;     ///< says which of the others mean anything
   MessageStatus status = MessageStatus::ok;  ///< of `response` and `sent`: how it ended
+  Reach reach = Reach::never_sent;           ///< of `response`, and `sent` of a one-way message: how far it came
   LossReason reason = LossReason::none;      ///< of `lost`: why the session ended
   std::uint16_t code = 0;     ///< of the application: of a request, message or response; or a RefusalCode
   bool more = false;          ///< SendOptions::more

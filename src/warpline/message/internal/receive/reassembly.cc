@@ -7,6 +7,21 @@
 #include "warpline/base/prefetch.h"
 
 namespace warpline::message {
+namespace {
+
+/// Of a code that is not known here: nobody knows.
+Reach reach_of(RefusalCode refusal) {
+  switch (refusal) {
+    case RefusalCode::message_too_long:
+    case RefusalCode::stalled:
+      return Reach::not_handled;
+    case RefusalCode::declined:
+      return Reach::handled;
+  }
+  return Reach::maybe_handled;
+}
+
+}  // namespace
 
 bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::uint32_t at,
                                const packet::MessageFragment& fragment, std::uint32_t length) {
@@ -346,8 +361,8 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
   }
   Message& message = core_.messages[index];
   const bool single = fragment.total <= session.fragment_bytes;
-  if (!message.in_begun) {
-    message.in_begun = true;
+  if (message.reach != Reach::handled) {
+    message.reach = Reach::handled;
     message.in_length = fragment.total;
     message.in_code = fragment.code;
     message.state = MessageState::awaiting;  // the peer has all of the request
@@ -379,6 +394,7 @@ void Reassembly::take_refusal(Session& session, const packet::MessageFragment& f
   if (message.state != MessageState::sending && message.state != MessageState::awaiting) return;
   message.in_code = fragment.code;
   message.in = nullptr;
+  message.reach = reach_of(static_cast<RefusalCode>(fragment.code));
   transfers_.end_own(session, use.message, MessageStatus::refused);
 }
 

@@ -144,6 +144,8 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   header.sequence = message.sequence;
   header.order = message.order;
   if (fragment != kCancelFragment) {
+    message.reach =
+        std::max(message.reach, fragment + 1 == message.fragments ? Reach::maybe_handled : Reach::not_handled);
     header.offset = fragment * session.fragment_bytes;
     header.total = message.out_length;
   }

@@ -39,6 +39,7 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
               message.role == TransferRole::peer_request || message.role == TransferRole::peer_message};
   event.context = message.context;
   event.status = message.status;
+  event.reach = message.reach;
   switch (message.role) {
     case TransferRole::own_request:
       event.kind = EventKind::response;
