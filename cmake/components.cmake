@@ -69,7 +69,7 @@ function(warpline_component name)
 endfunction()
 
 warpline_component(packet MODULES base packet LINKS fmt::fmt REQUIRES fmt SUMMARY "packet headers: parse, build, checksums")
-warpline_component(message MODULES message transport protection NEEDS packet LINKS OpenSSL::Crypto REQUIRES libcrypto
+warpline_component(message MODULES message transport protection rpc NEEDS packet LINKS OpenSSL::Crypto REQUIRES libcrypto
                    SUMMARY "reliable messages and requests over UDP")
 if(WARPLINE_DATAPLANE)
   warpline_component(dataplane MODULES batching flow inspect gpu machine vnic_api handoff route workload runtime port memory datapath ethdev_transport stream stream_port forward

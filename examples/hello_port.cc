@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include "warpline/machine/topology.h"
+#include "warpline/rpc/message_host.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/transport/ethdev/message_port.h"
-#include "warpline/transport/message_host.h"
 
 using namespace warpline;
 
@@ -20,7 +20,7 @@ Result<void> ask(char** arguments, char** end) {
   port.addresses = {here};
   transport::MessagePortConfig setup;
   setup.udp_port = 49'152;
-  transport::MessageHost::Settings client;
+  rpc::MessageHost::Settings client;
   client.endpoint.accept = false;
 
   // DPDK on this thread, with no other lcores: it polls the port's one queue.
@@ -29,7 +29,7 @@ Result<void> ask(char** arguments, char** end) {
   WARPLINE_TRY(const runtime::Eal eal,
                runtime::Eal::start({}, plan, {port.spec}, transport::MessagePort::memory(port, setup)));
   WARPLINE_TRY(const auto opened, transport::MessagePort::open(port, setup));
-  WARPLINE_TRY(transport::MessageHost host, transport::MessageHost::over(opened->queue(0), client));
+  WARPLINE_TRY(rpc::MessageHost host, rpc::MessageHost::over(opened->queue(0), client));
 
   WARPLINE_TRY(const message::SessionId session, host.connect(server));
   for (char** name = arguments + 3; name != end; ++name) {

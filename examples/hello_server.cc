@@ -4,14 +4,14 @@
 #include <cstdio>
 #include <string>
 
-#include "warpline/transport/message_host.h"
+#include "warpline/rpc/message_host.h"
 
 int main(int argc, char** argv) {
   const auto here = warpline::parse_socket_address(argc > 1 ? argv[1] : "127.0.0.1:24240");
   if (!here) return std::fprintf(stderr, "%s\n", here.error().message().c_str()), 2;
-  warpline::transport::MessageHost::Settings settings;
+  warpline::rpc::MessageHost::Settings settings;
   settings.local = *here;
-  auto host = warpline::transport::MessageHost::open(settings);
+  auto host = warpline::rpc::MessageHost::open(settings);
   if (!host) return std::fprintf(stderr, "%s\n", host.error().message().c_str()), 3;
   std::printf("listening on port %u\n", host->port());
   std::fflush(stdout);

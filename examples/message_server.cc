@@ -10,7 +10,7 @@
 #include <span>
 
 #include "warpline/message/endpoint.h"
-#include "warpline/transport/handler_threads.h"
+#include "warpline/rpc/handler_threads.h"
 #include "warpline/transport/nano_clock.h"
 #include "warpline/transport/udp_socket.h"
 
@@ -33,11 +33,10 @@ int main(int argc, char** argv) {
   message::EndpointConfig config;
   config.max_message_bytes = kLongest;
   auto endpoint = message::Endpoint::create(config, clock.now());
-  std::unique_ptr<transport::HandlerThreads> threads;
+  std::unique_ptr<rpc::HandlerThreads> threads;
   if (argc > 2) {
-    transport::HandlerThreadsSetup setup{.threads = static_cast<unsigned>(std::atoi(argv[2])),
-                                         .response_bytes = kLongest};
-    auto started = transport::HandlerThreads::start(setup, [](transport::HandledRequest& request, unsigned) {
+    rpc::HandlerThreadsSetup setup{.threads = static_cast<unsigned>(std::atoi(argv[2])), .response_bytes = kLongest};
+    auto started = rpc::HandlerThreads::start(setup, [](rpc::HandledRequest& request, unsigned) {
       request.answer = upper(request.data.data, request.data.length, request.room);
     });
     if (started) threads = std::move(started).value();

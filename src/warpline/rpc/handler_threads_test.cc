@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/transport/handler_threads.h"
+#include "warpline/rpc/handler_threads.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 #include "warpline/transport/nano_clock.h"
 #include "warpline/transport/udp_socket.h"
 
-namespace warpline::transport {
+namespace warpline::rpc {
 namespace {
 
 constexpr Nanos kPatience{30'000'000'000};
@@ -34,7 +34,7 @@ class Handlers : public ::testing::Test {
 
   void SetUp() override {
     for (int i = 0; i < 2; ++i) {
-      auto socket = UdpSocket::open({.local = {Ipv4Address{{127, 0, 0, 1}}, 0}});
+      auto socket = transport::UdpSocket::open({.local = {Ipv4Address{{127, 0, 0, 1}}, 0}});
       ASSERT_TRUE(socket.ok()) << socket.error().message();
       sockets_[i] = std::move(socket).value();
       message::EndpointConfig config;
@@ -78,22 +78,22 @@ class Handlers : public ::testing::Test {
   void turn() {
     const Nanos now = clock_.now();
     std::array<message::MessageEvent, 16> events;
-    receive_into(client(), *sockets_[0], now);
+    transport::receive_into(client(), *sockets_[0], now);
     for (const message::MessageEvent& event : std::span(events).first(client().poll(events))) {
       if (event.kind != message::EventKind::response) continue;
       answers_[event.context] = {event.status, event.code, {}};
       if (event.status == message::MessageStatus::ok)
         answers_[event.context].bytes = {event.data, event.data + event.length};
     }
-    transmit_from(client(), *sockets_[0], clock_);
+    transport::transmit_from(client(), *sockets_[0], clock_);
 
-    receive_into(server(), *sockets_[1], now);
+    transport::receive_into(server(), *sockets_[1], now);
     for (const message::MessageEvent& event : std::span(events).first(threads_->poll(server(), events, now))) {
       EXPECT_NE(event.kind, message::EventKind::request);
       EXPECT_NE(event.kind, message::EventKind::sent);
       withdrawn_ += event.kind == message::EventKind::withdrawn ? 1 : 0;
     }
-    transmit_from(server(), *sockets_[1], clock_);
+    transport::transmit_from(server(), *sockets_[1], clock_);
   }
 
   [[nodiscard]] bool until(const std::function<bool()>& done) {
@@ -102,8 +102,8 @@ class Handlers : public ::testing::Test {
     return done();
   }
 
-  NanoClock clock_;
-  std::unique_ptr<UdpSocket> sockets_[2];
+  transport::NanoClock clock_;
+  std::unique_ptr<transport::UdpSocket> sockets_[2];
   std::optional<message::Endpoint> endpoints_[2];
   std::unique_ptr<HandlerThreads> threads_;
   std::deque<std::vector<std::uint8_t>> questions_;
@@ -290,4 +290,4 @@ TEST_F(Handlers, EndInTheMiddle) {
 }
 
 }  // namespace
-}  // namespace warpline::transport
+}  // namespace warpline::rpc

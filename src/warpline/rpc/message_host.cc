@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/transport/message_host.h"
+#include "warpline/rpc/message_host.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-namespace warpline::transport {
+namespace warpline::rpc {
 namespace {
 
 /// The longest that serve() sleeps: stop() may come from where nothing can wake it.
@@ -16,20 +16,20 @@ constexpr Nanos kNap{100'000'000};
 
 }  // namespace
 
-MessageHost::MessageHost(Transport& transport, const NanoClock& clock, message::Endpoint endpoint,
+MessageHost::MessageHost(transport::Transport& transport, const transport::NanoClock& clock, message::Endpoint endpoint,
                          std::uint32_t answer_bytes)
     : transport_(&transport), clock_(clock), endpoint_(std::move(endpoint)), room_(answer_bytes) {}
 
 Result<MessageHost> MessageHost::open(const Settings& settings) {
-  WARPLINE_TRY(auto socket,
-               UdpSocket::open({.local = settings.local, .datagram_bytes = settings.endpoint.datagram_bytes}));
+  WARPLINE_TRY(auto socket, transport::UdpSocket::open(
+                                {.local = settings.local, .datagram_bytes = settings.endpoint.datagram_bytes}));
   WARPLINE_TRY(MessageHost host, over(*socket, settings));
   host.socket_ = std::move(socket);
   return host;
 }
 
-Result<MessageHost> MessageHost::over(Transport& transport, const Settings& settings) {
-  const NanoClock clock;
+Result<MessageHost> MessageHost::over(transport::Transport& transport, const Settings& settings) {
+  const transport::NanoClock clock;
   WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(settings.endpoint, clock.now()));
   return MessageHost(transport, clock, std::move(endpoint), settings.answer_bytes);
 }
@@ -37,11 +37,11 @@ Result<MessageHost> MessageHost::over(Transport& transport, const Settings& sett
 template <typename Handle>
 void MessageHost::turn(const Handle& handle, Nanos until) {
   const Nanos now = clock_.now();
-  const bool came = receive_into(endpoint_, *transport_, now);
+  const bool came = transport::receive_into(endpoint_, *transport_, now);
   std::array<message::MessageEvent, 32> events;
   const std::size_t count = transport_->settled() ? endpoint_.poll(events) : 0;
   for (const message::MessageEvent& event : std::span(events).first(count)) handle(event);
-  const std::size_t sent = transmit_from(endpoint_, *transport_, clock_);
+  const std::size_t sent = transport::transmit_from(endpoint_, *transport_, clock_);
   if (!came && count == 0 && sent == 0) transport_->wait(now, std::min(until, endpoint_.next_deadline()));
 }
 
@@ -96,4 +96,4 @@ Result<std::string> MessageHost::ask(message::SessionId session, std::string_vie
                "see whether the server runs and is reached"};
 }
 
-}  // namespace warpline::transport
+}  // namespace warpline::rpc

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/transport/message_host.h"
+#include "warpline/rpc/message_host.h"
 
 #include <gtest/gtest.h>
 
-namespace warpline::transport {
+namespace warpline::rpc {
 namespace {
 
 /// Nothing comes or leaves any more, and what was under way never lands.
-class FailedTransport final : public Transport {
+class FailedTransport final : public transport::Transport {
  public:
   std::span<const message::Datagram> receive(Nanos) override { return {}; }
   [[nodiscard]] bool settled() override { return false; }
@@ -31,4 +31,4 @@ TEST(MessageHost, EndsWhenItsTransportHasFailed) {
 }
 
 }  // namespace
-}  // namespace warpline::transport
+}  // namespace warpline::rpc

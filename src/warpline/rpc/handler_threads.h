@@ -17,7 +17,7 @@ namespace warpline::message {
 class Endpoint;
 }  // namespace warpline::message
 
-namespace warpline::transport {
+namespace warpline::rpc {
 
 /// A request of a peer as its handler sees it, and the answer that the handler gives.
 struct HandledRequest {
@@ -104,4 +104,4 @@ class HandlerThreads {
   std::atomic<bool> stop_{false};
 };
 
-}  // namespace warpline::transport
+}  // namespace warpline::rpc

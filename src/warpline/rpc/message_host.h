@@ -19,7 +19,7 @@
 #include "warpline/transport/transport.h"
 #include "warpline/transport/udp_socket.h"
 
-namespace warpline::transport {
+namespace warpline::rpc {
 
 /// An endpoint with all that it needs to talk over the kernel's UDP sockets, or another transport: clock,
 /// socket, buffers and loop. For programs that serve or ask and do nothing else on that thread; who has a loop already
@@ -42,7 +42,7 @@ class MessageHost {
   /// Environment error: no such address or port, or no entropy. Usage error: the endpoint's settings make no sense.
   [[nodiscard]] static Result<MessageHost> open(const Settings& settings);
   /// The same over a transport of the caller's, which outlives the host: such as a queue of a MessagePort.
-  [[nodiscard]] static Result<MessageHost> over(Transport& transport, const Settings& settings);
+  [[nodiscard]] static Result<MessageHost> over(transport::Transport& transport, const Settings& settings);
 
   /// Answers requests until stop(), or until the transport fails. One-way messages are thrown away.
   void serve(const Handler& handler);
@@ -63,18 +63,19 @@ class MessageHost {
   }  ///< for calls that the host has none for; by its thread
 
  private:
-  MessageHost(Transport& transport, const NanoClock& clock, message::Endpoint endpoint, std::uint32_t answer_bytes);
+  MessageHost(transport::Transport& transport, const transport::NanoClock& clock, message::Endpoint endpoint,
+              std::uint32_t answer_bytes);
 
   /// One turn of the loop: gives `handle` what happened, sends what there is, and sleeps until there is more.
   template <typename Handle>
   void turn(const Handle& handle, Nanos until);
 
-  std::unique_ptr<UdpSocket> socket_;  ///< of open()
-  Transport* transport_;
-  NanoClock clock_;
+  std::unique_ptr<transport::UdpSocket> socket_;  ///< of open()
+  transport::Transport* transport_;
+  transport::NanoClock clock_;
   message::Endpoint endpoint_;
   std::vector<std::uint8_t> room_;
   std::unique_ptr<std::atomic<bool>> stop_ = std::make_unique<std::atomic<bool>>(false);
 };
 
-}  // namespace warpline::transport
+}  // namespace warpline::rpc

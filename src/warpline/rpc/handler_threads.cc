@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/transport/handler_threads.h"
+#include "warpline/rpc/handler_threads.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "warpline/message/endpoint.h"
 
-namespace warpline::transport {
+namespace warpline::rpc {
 namespace {
 
 /// Looks in vain before a thread sleeps: some 50 us on a processor of its own.
@@ -162,4 +162,4 @@ std::size_t HandlerThreads::poll(message::Endpoint& endpoint, std::span<message:
   return kept;
 }
 
-}  // namespace warpline::transport
+}  // namespace warpline::rpc

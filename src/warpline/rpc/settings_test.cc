@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "warpline/message/config.h"
-#include "warpline/transport/message_host.h"
+#include "warpline/rpc/message_host.h"
 #include "warpline/transport/udp_socket.h"
 
-namespace warpline::transport {
+namespace warpline::rpc {
 namespace {
 
 // These are compiled with -Wextra, as a user's program may be: a field without a default would be a warning.
@@ -17,9 +17,9 @@ TEST(Settings, AreNamedOneByOneAndTheOthersKeepTheirDefaults) {
   const MessageHost::Settings host{.answer_bytes = 100};
   EXPECT_EQ(host.answer_bytes, 100U);
   EXPECT_EQ(host.local.port, 0);
-  const UdpSocketConfig socket{.local = {.address = Ipv4Address{}}};
+  const transport::UdpSocketConfig socket{.local = {.address = Ipv4Address{}}};
   EXPECT_EQ(socket.local.port, 0);
 }
 
 }  // namespace
-}  // namespace warpline::transport
+}  // namespace warpline::rpc
