@@ -15,9 +15,11 @@
 #include "message_layout.h"
 #include "warpline/base/output.h"
 #include "warpline/gpu/device.h"
+#include "warpline/protection/key_file.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/port_spec.h"
+#include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
@@ -36,7 +38,7 @@ class MessageRun : RunFrame {
       : RunFrame(loaded), plan_(config_), parts_(config_.message.workers) {}
 
   Result<int> run() {
-    WARPLINE_CHECK(read_key());
+    WARPLINE_CHECK(read_keys());
     if (for_gpu()) {
       const runtime::SetupStep step(fmt::format("asking CUDA for GPU {}", config_.message.gpu));
       WARPLINE_CHECK(gpu::find_gpu(config_.message.gpu));
@@ -71,13 +73,25 @@ class MessageRun : RunFrame {
   [[nodiscard]] bool for_gpu() const { return config_.pool.memory != memory::MemoryKind::host; }
   [[nodiscard]] std::uint64_t pattern_bytes() const { return service::MessagePattern::bytes_for(plan_.longest()); }
 
-  Result<void> read_key() {
+  Result<void> read_keys() {
     if (config_.message.key.empty()) return {};
+    WARPLINE_TRY(auto keys, protection::read_key_file(config_.message.key));
+    keys_ = std::make_shared<protection::Keys>(std::move(keys));
     for (std::uint16_t i = 0; i < parts_.size(); ++i) {
       const message::EndpointConfig endpoint = plan_.endpoint(i);
-      WARPLINE_TRY(parts_[i].protection, protection::load_protection(config_.message.key, endpoint.max_sessions));
+      WARPLINE_TRY(parts_[i].protection, protection::make_protection(keys_, endpoint.max_sessions));
     }
     return {};
+  }
+
+  void read_keys_again() {
+    auto keys = protection::read_key_file(config_.message.key);
+    if (!keys) {
+      spdlog::error("the keys stay as they were: {}", keys.error().message());
+      return;
+    }
+    spdlog::info("read the keys again: {}", protection::describe_change(*keys_->get(), **keys));
+    keys_->replace(std::move(*keys));
   }
 
   Result<void> open_sockets() {
@@ -193,6 +207,7 @@ class MessageRun : RunFrame {
                             .done = [this] { return all_done(); },
                             .look =
                                 [&](double now) {
+                                  if (keys_ && runtime::ReloadOnSignal::take()) read_keys_again();
                                   if (!port_ || now - aged < 1) return;
                                   aged = now;
                                   port_->age(clock_.now());
@@ -286,6 +301,7 @@ class MessageRun : RunFrame {
   std::unique_ptr<transport::MessagePort> port_;
   service::MessagePattern pattern_;
   std::atomic<bool> stop_{false};
+  std::shared_ptr<protection::Keys> keys_;  ///< of --key
   std::vector<Part> parts_;
   std::unique_ptr<service::MessageMemory> gpu_memory_;  ///< goes before the sockets whose buffers it has opened
   std::vector<const service::MessageClient*> clients_;
@@ -298,6 +314,10 @@ class MessageRun : RunFrame {
 
 }  // namespace
 
-Result<int> run_message(const config::LoadedConfig& loaded) { return MessageRun(loaded).run(); }
+Result<int> run_message(const config::LoadedConfig& loaded) {
+  std::optional<runtime::ReloadOnSignal> on_hangup;  // outlives the run: a late SIGHUP ends nothing
+  if (!loaded.config.message.key.empty()) on_hangup.emplace();
+  return MessageRun(loaded).run();
+}
 
 }  // namespace warpline

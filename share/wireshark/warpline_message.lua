@@ -64,6 +64,7 @@ local f = {
   token_time = ProtoField.uint32("warpline.token_time", "Token's time"),
   server_nonce = ProtoField.uint64("warpline.server_nonce", "Nonce of who accepts it", base.HEX),
   server_session = ProtoField.uint32("warpline.server_session", "Session of who accepts it", base.HEX),
+  key = ProtoField.uint64("warpline.key", "Key's id", base.HEX),
   proof = ProtoField.bytes("warpline.proof", "Proof of the key"),
   reason = ProtoField.uint16("warpline.reason", "Reason", base.DEC, REASONS),
   datagram = ProtoField.uint16("warpline.terms.datagram_bytes", "Most UDP payload that it takes"),
@@ -92,8 +93,9 @@ end
 -- What stands where in the packets that are not of a session: { offset, length, field }. `terms`: where they begin;
 -- `unused`: from where to where it must be zero.
 local LAYOUTS = {
-  [0] = { length = 64, terms = 28, unused = { 56, 64 },
-          { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.token }, { 24, 4, f.token_time }, { 40, 16, f.proof } },
+  [0] = { length = 64, terms = 28, unused = { 64, 64 },
+          { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.token }, { 24, 4, f.token_time }, { 40, 8, f.key },
+          { 48, 16, f.proof } },
   { length = 32, unused = { 28, 32 },
     { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.token }, { 24, 4, f.token_time } },
   { length = 64, terms = 36, unused = { 64, 64 },

@@ -54,7 +54,7 @@ class MessageKey(Case):
         outcome = self.ask("--key", self.key("other", "00112233445566778899aabbccddeefe"))
         self.assertEqual(outcome.code, 5, outcome)
         report = self.end(server)
-        self.assertGreater(report["drops"]["not_authentic"], 0)
+        self.assertGreater(report["drops"]["unknown_key"], 0)
 
     def test_a_key_on_one_side(self):
         key = self.key("key", "00112233445566778899aabbccddeeff")
@@ -66,8 +66,42 @@ class MessageKey(Case):
         self.assertEqual(self.ask("--key", key).code, 5)
         self.end(server)
 
+    def test_keys_are_exchanged_while_the_server_runs(self):
+        one, other = "alice 00112233445566778899aabbccddeeff\n", "bob ffeeddccbbaa99887766554433221100\n"
+        keys = self.key("keys", one)
+        server = self.serve("--key", keys)
+        lasting = self.start("message", "client", "--port", "socket", "--connect", self.here, "--key", self.key("first", one),
+                             "--rate", 200, "--verify", "--json", "--interval", "0.1")
+        lasting.wait_for("stderr", r"^ *0\.[1-9]")
+        second = self.key("second", other)
+        self.assertEqual(self.ask("--key", second).code, 5)
+        keys.write_text(one + other)
+        server.signal(signal.SIGHUP)
+        server.wait_for("stderr", "read the keys again: added bob; 2 in all$")
+        self.assertEqual(self.ask("--key", second).code, 0)
+        keys.write_text(other)
+        server.signal(signal.SIGHUP)
+        server.wait_for("stderr", "read the keys again: removed alice; 1 in all$")
+        self.assertEqual(self.ask("--key", second).code, 0)
+        self.assertEqual(self.ask("--key", self.key("third", one)).code, 5)
+        keys.write_text(other + "carol 00\n")
+        server.signal(signal.SIGHUP)
+        server.wait_for("stderr", "the keys stay as they were: .*line 2 has 2 digits")
+        keys.unlink()
+        server.signal(signal.SIGHUP)
+        server.wait_for("stderr", "the keys stay as they were: .*No such file")
+        self.assertEqual(self.ask("--key", second).code, 0)
+        lasting.signal(signal.SIGINT)
+        outcome = lasting.finish()
+        self.assertEqual(outcome.code, 130, outcome)
+        self.assertEqual(outcome.report["drops"], {})
+        self.end(server)
+
     def test_files_that_are_no_key(self):
+        twice = "00112233445566778899aabbccddeeff\n"
         refused = (
+            (self.key("twice", twice + twice), 2, "line 2 holds the key of line 1 again"),
+            (self.key("name", f"# names\na/b {twice}"), 2, "line 2 begins with no name"),
             (self.key("short", "0011\n"), 2, "line 1 has 4 digits"),
             (self.key("open", "00112233445566778899aabbccddeeff", 0o644), 3, "chmod 600"),
             (self.scratch.path / "none", 3, "No such file"),

@@ -19,15 +19,26 @@ class ToyProtection final : public message::PacketProtection {
  public:
   explicit ToyProtection(std::uint32_t slots) : slots_(slots) {}
 
-  bool prove(std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) override {
-    const std::uint64_t sum = digest(1, handshake, {});
+  bool prove_hello(message::KeyId key, std::span<const std::uint8_t> hello, message::HandshakeProof& proof) override {
+    const std::uint64_t sum = digest(key, hello, {});
     for (std::size_t i = 0; i < proof.size(); ++i) proof[i] = static_cast<std::uint8_t>(mix64(sum + i));
-    return true;
+    return key == kKey;
+  }
+  bool offer(std::uint32_t slot) override { return answer(slot, kKey); }
+  bool answer(std::uint32_t slot, message::KeyId key) override {
+    slots_[slot] = {};
+    slots_[slot].name = key;
+    return key == kKey;
+  }
+  [[nodiscard]] message::KeyId key(std::uint32_t slot) const override { return slots_[slot].name; }
+  bool prove(std::uint32_t slot, std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) override {
+    return prove_hello(slots_[slot].name, handshake, proof);
   }
   void start(std::uint32_t slot, const message::HandshakeTranscript& handshake, bool client) override {
-    slots_[slot] = {digest(2, handshake, {}), client, true, 0};
+    if (slots_[slot].name == 0) ++misused_;
+    slots_[slot] = {slots_[slot].name, digest(2, handshake, {}), client, true, 0};
   }
-  void stop(std::uint32_t slot) override { slots_[slot].started = false; }
+  void stop(std::uint32_t slot) override { slots_[slot] = {}; }
 
   void seal(std::uint32_t slot, std::uint64_t packet_number, std::span<const std::uint8_t> header,
             std::span<std::uint8_t> text, std::span<std::uint8_t, kTagBytes> tag) override {
@@ -53,11 +64,14 @@ class ToyProtection final : public message::PacketProtection {
     return true;
   }
 
-  /// Packet numbers that did not grow, or seals outside of a session.
+  /// Packet numbers that did not grow, seals outside of a session, or sessions begun without a key.
   [[nodiscard]] std::uint64_t misused() const { return misused_; }
 
  private:
+  static constexpr message::KeyId kKey = 1;
+
   struct Slot {
+    message::KeyId name = 0;
     std::uint64_t key = 0;
     bool client = false;
     bool started = false;

@@ -114,8 +114,12 @@ std::vector<Payload> message_packets() {
                                        .max_ack_delay = 0xffffffff};
   std::vector<Payload> packets = {
       payload_of(packet::MessageHello{.session = kSession, .nonce = kNonce, .terms = terms}),
-      payload_of(
-          packet::MessageHello{.session = kSession, .nonce = kNonce, .token = 7, .token_time = 9, .terms = all_terms}),
+      payload_of(packet::MessageHello{.session = kSession,
+                                      .nonce = kNonce,
+                                      .token = 7,
+                                      .token_time = 9,
+                                      .terms = all_terms,
+                                      .key = 0x99aabbccddeeff00}),
       payload_of(packet::MessageChallenge{.session = kSession, .nonce = kNonce, .token = 7, .token_time = 9}),
       payload_of(packet::MessageAccept{.session = kSession,
                                        .nonce = kNonce,

@@ -84,7 +84,8 @@ void add_message_options(std::vector<Option>& table) {
   single("cc", 0, "KIND", "congestion control", choice<Config>(of(&MessageConfig::cc)));
   single("grants", 0, "BYTES", "maximum of long messages in flight to each worker; 0: unlimited",
          count<Config>(of(&MessageConfig::grants), 0, 1U << 30));
-  single("key", 0, "FILE", "encrypt: 32 hex digits that both ends have", text<Config>(of(&MessageConfig::key)));
+  single("key", 0, "FILE", "encrypt with keys in FILE, clients with its first; SIGHUP: read again",
+         text<Config>(of(&MessageConfig::key)));
   single("rto", 0, "MS", "go-back-n: fixed retransmission timeout",
          nanos<Config>(of(&MessageConfig::rto), kMilli, Nanos{kMilli / 10}, Nanos{kSecond}));
   single("credits", 0, "N", "go-back-n: packets in flight", count<Config>(of(&MessageConfig::credits), 1, 4096));

@@ -24,6 +24,7 @@ namespace warpline::message {
   X(wrong_peer, "from another address than the session's peer")                                     \
   X(wrong_cookie, "without the session's cookie")                                                   \
   X(not_authentic, "does not decrypt")                                                              \
+  X(unknown_key, "a hello that names a key that is not here")                                       \
   X(duplicate, "a packet number that came before")                                                  \
   X(stale, "a packet number from before the window")                                                \
   X(beyond_window, "a packet number, fragment or message beyond what the sender may use")           \

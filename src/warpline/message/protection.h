@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "warpline/message/types.h"
 #include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
@@ -24,11 +25,20 @@ class PacketProtection {
 
   virtual ~PacketProtection() = default;
 
-  /// Writes what only who has the key can make of these bytes of a handshake. False: it cannot be made now.
-  [[nodiscard]] virtual bool prove(std::span<const std::uint8_t> handshake, HandshakeProof& proof) = 0;
-
-  /// A session begins (again), with keys that depend on each byte of `handshake`. `slot` is below
-  /// EndpointConfig::max_sessions; `client`: this end opened it.
+  // The handshake. `slot` is the session's, below EndpointConfig::max_sessions.
+  /// Writes what only who has the key of this id can make of these bytes of a peer's hello. False: it is not here now.
+  [[nodiscard]] virtual bool prove_hello(KeyId key, std::span<const std::uint8_t> hello, HandshakeProof& proof) = 0;
+  /// A session is opened here, or again: takes the key of sessions opened here for it. False: there is none now.
+  [[nodiscard]] virtual bool offer(std::uint32_t slot) = 0;
+  /// A peer opens a session and has proven the key of this id: takes it for the session. False: it is not here now.
+  [[nodiscard]] virtual bool answer(std::uint32_t slot, KeyId key) = 0;
+  /// Returns the id of the key that offer() or answer() took; 0 if none did, or after stop().
+  [[nodiscard]] virtual KeyId key(std::uint32_t slot) const = 0;
+  /// Writes what only who has the key that was taken can make of these bytes of a handshake; not after start().
+  [[nodiscard]] virtual bool prove(std::uint32_t slot, std::span<const std::uint8_t> handshake,
+                                   HandshakeProof& proof) = 0;
+  /// The session begins, with keys that depend on the one that it took and on each byte of `handshake`. `client`: this
+  /// end opened it.
   virtual void start(std::uint32_t slot, const HandshakeTranscript& handshake, bool client) = 0;
   virtual void stop(std::uint32_t slot) = 0;  ///< the session in `slot` has ended: its keys are not needed any more
 

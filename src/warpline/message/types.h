@@ -63,6 +63,9 @@ struct MessageId {
   auto operator<=>(const MessageId&) const = default;
 };
 
+/// Names a key that both ends of a session were given, and tells nothing of it. 0: none.
+using KeyId = std::uint64_t;
+
 /// Bytes of the application to be sent. Up to kInlineBytes of host memory are copied by the call; longer ones are read
 /// until the message's last event, unless SendOptions::copy.
 struct ConstBuffer {

@@ -7,15 +7,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace warpline::protection {
 namespace {
 
 constexpr std::size_t kDigits = 2 * sizeof(AesKey);
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kMostBytes = 1U << 20;
 
 std::optional<std::uint8_t> digit_of(char c) {
   if (c >= '0' && c <= '9') return static_cast<std::uint8_t>(c - '0');
@@ -24,12 +28,34 @@ std::optional<std::uint8_t> digit_of(char c) {
   return std::nullopt;
 }
 
-std::string_view without_comment(std::string_view line) {
+constexpr std::string_view kBlanks = " \t\r";
+
+/// Without comment and blanks around.
+std::string_view trimmed(std::string_view line) {
   line = line.substr(0, line.find('#'));
-  constexpr std::string_view kBlanks = " \t\r";
   const std::size_t begin = line.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return {};
   return line.substr(begin, line.find_last_not_of(kBlanks) - begin + 1);
+}
+
+/// Fills `key` in, or says what is wrong with the line.
+std::optional<std::string> parse_line(std::string_view line, GivenKey& key) {
+  std::string_view digits = line;
+  if (const std::size_t blank = line.find_first_of(kBlanks); blank != std::string_view::npos) {
+    if (!is_key_name(line.substr(0, blank))) {
+      return "begins with no name: that is 1 to 32 letters, digits, '.', '_' or '-', and no key";
+    }
+    key.name = line.substr(0, blank);
+    digits = line.substr(line.find_first_not_of(kBlanks, blank));
+  }
+  const auto at = static_cast<std::size_t>(digits.data() - line.data());
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const std::optional<std::uint8_t> digit = digit_of(digits[i]);
+    if (!digit) return fmt::format("has no hexadecimal digit at character {}", at + i + 1);
+    if (i < kDigits) key.secret[i / 2] = static_cast<std::uint8_t>(key.secret[i / 2] << 4 | *digit);
+  }
+  if (digits.size() == kDigits) return std::nullopt;
+  return fmt::format("has {} digits, a key has {}", digits.size(), kDigits);
 }
 
 std::string recipe(const std::string& path) {
@@ -52,43 +78,71 @@ struct KeyFile {
   KeyFile& operator=(const KeyFile&) = delete;
   ~KeyFile() {
     if (file >= 0) close(file);
-    OPENSSL_cleanse(bytes, sizeof bytes);
+    OPENSSL_cleanse(bytes.data(), bytes.size());
   }
 
   int file;
-  char bytes[kMostBytes + 1];
+  std::vector<char> bytes = std::vector<char>(kMostBytes + 1);
+};
+
+/// Two keys, by their places, that have the same secret or name, if they have one. Copies no secret.
+template <typename T>
+std::optional<std::pair<std::size_t, std::size_t>> find_twice(const std::vector<GivenKey>& keys, T GivenKey::* part) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!std::is_same_v<T, std::string> || keys[i].*part != T{}) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) -> const T& { return keys[i].*part; });
+  const auto same = [&](std::size_t one, std::size_t other) { return keys[one].*part == keys[other].*part; };
+  const auto found = std::ranges::adjacent_find(order, same);
+  if (found == order.end()) return std::nullopt;
+  return std::pair(found[0], found[1]);
+}
+
+/// Leaves no copy of what was read.
+struct GivenKeys {
+  GivenKeys() = default;
+  GivenKeys(const GivenKeys&) = delete;
+  GivenKeys& operator=(const GivenKeys&) = delete;
+  ~GivenKeys() {
+    for (GivenKey& key : keys) OPENSSL_cleanse(key.secret.data(), key.secret.size());
+  }
+
+  std::vector<GivenKey> keys;
 };
 
 }  // namespace
 
-Result<AesKey> parse_key(std::string_view text, const std::string& path) {
-  std::optional<AesKey> key;
+Result<std::shared_ptr<const KeySet>> parse_keys(std::string_view text, const std::string& path) {
+  GivenKeys given;
+  given.keys.reserve(static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1);
+  std::vector<std::size_t> lines;
   std::size_t number = 0;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = without_comment(text.substr(begin, end - begin));
+    const std::string_view line = trimmed(text.substr(begin, end - begin));
     begin = end + 1;
     ++number;
     if (line.empty()) continue;
-    if (key) return bad_key(path, fmt::format("line {} holds a second key", number));
-    AesKey bytes{};
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      const std::optional<std::uint8_t> digit = digit_of(line[i]);
-      if (!digit) {
-        return bad_key(path, fmt::format("character {} of line {} is no hexadecimal digit", i + 1, number));
-      }
-      if (i < kDigits) bytes[i / 2] = static_cast<std::uint8_t>(bytes[i / 2] << 4 | *digit);
+    GivenKey key;
+    if (const std::optional<std::string> why = parse_line(line, key)) {
+      return bad_key(path, fmt::format("line {} {}", number, *why));
     }
-    if (line.size() != kDigits) {
-      return bad_key(path, fmt::format("line {} has {} digits, a key has {}", number, line.size(), kDigits));
-    }
-    key = bytes;
+    given.keys.push_back(std::move(key));
+    lines.push_back(number);
   }
-  if (!key) return bad_key(path, "there is none in it");
-  return *key;
+  if (const auto same = find_twice(given.keys, &GivenKey::secret)) {
+    return bad_key(path,
+                   fmt::format("line {} holds the key of line {} again", lines[same->second], lines[same->first]));
+  }
+  if (const auto same = find_twice(given.keys, &GivenKey::name)) {
+    return bad_key(path, fmt::format("line {} has the name of line {}", lines[same->second], lines[same->first]));
+  }
+  if (given.keys.empty()) return bad_key(path, "there is none in it");
+  return KeySet::make(given.keys);
 }
 
-Result<AesKey> read_key_file(const std::string& path) {
+Result<std::shared_ptr<const KeySet>> read_key_file(const std::string& path) {
   KeyFile key(path);
   struct stat facts{};
   if (key.file < 0 || fstat(key.file, &facts) != 0) return no_file(path, errno);
@@ -98,15 +152,15 @@ Result<AesKey> read_key_file(const std::string& path) {
                              fmt::format("chmod 600 {}, and if they may have read it, make a new key", path));
   }
   std::size_t length = 0;
-  while (length < sizeof key.bytes) {
-    const ssize_t got = read(key.file, key.bytes + length, sizeof key.bytes - length);
+  while (length < key.bytes.size()) {
+    const ssize_t got = read(key.file, key.bytes.data() + length, key.bytes.size() - length);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return no_file(path, errno);
     if (got == 0) break;
     length += static_cast<std::size_t>(got);
   }
   if (length > kMostBytes) return bad_key(path, fmt::format("it is longer than {} bytes", kMostBytes));
-  return parse_key({key.bytes, length}, path);
+  return parse_keys({key.bytes.data(), length}, path);
 }
 
 }  // namespace warpline::protection

@@ -36,29 +36,49 @@ struct DirectionState {
 
 class AesGcmProtection final : public message::PacketProtection {
  public:
-  AesGcmProtection(const AesKey& key, std::uint32_t max_sessions, Algorithms algorithms)
+  AesGcmProtection(std::shared_ptr<const Keys> keys, std::uint32_t max_sessions, Algorithms algorithms)
       : algorithms_(std::move(algorithms)),
         schedule_(algorithms_.block.get()),
-        prover_(algorithms_.hkdf.get(), algorithms_.hmac.get(), key),
-        key_(key) {
+        prover_(algorithms_.hmac.get()),
+        keys_(std::move(keys)) {
     slots_.reserve(max_sessions);
     for (std::uint32_t i = 0; i < max_sessions; ++i) slots_.emplace_back(algorithms_.gcm.get());
   }
 
   ~AesGcmProtection() override {
     for (std::uint32_t i = 0; i < slots_.size(); ++i) stop(i);
-    OPENSSL_cleanse(key_.data(), key_.size());
   }
 
-  bool prove(std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) override {
-    return prover_.prove(handshake, proof);
+  bool prove_hello(message::KeyId key, std::span<const std::uint8_t> hello, message::HandshakeProof& proof) override {
+    const Key* const found = current().find(key);
+    return found != nullptr && prover_.prove(*found, hello, proof);
+  }
+
+  bool offer(std::uint32_t slot) override {
+    begin(slot, current().keys().front());
+    return true;
+  }
+
+  bool answer(std::uint32_t slot, message::KeyId key) override {
+    const Key* const found = current().find(key);
+    if (found != nullptr) begin(slot, *found);
+    return found != nullptr;
+  }
+
+  [[nodiscard]] message::KeyId key(std::uint32_t slot) const override { return slots_[slot].key; }
+
+  bool prove(std::uint32_t slot, std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) override {
+    const Slot& session = slots_[slot];
+    const Key* const found = session.opening == nullptr ? nullptr : session.opening->find(session.key);
+    return found != nullptr && prover_.prove(*found, handshake, proof);
   }
 
   void start(std::uint32_t slot, const message::HandshakeTranscript& handshake, bool client) override {
-    stop(slot);
-    SessionSecrets secrets;
-    if (!derive_session(algorithms_.hkdf.get(), key_, handshake, secrets)) return;
     Slot& session = slots_[slot];
+    const std::shared_ptr<const KeySet> opening = std::move(session.opening);
+    const Key* const found = opening == nullptr ? nullptr : opening->find(session.key);
+    SessionSecrets secrets;
+    if (found == nullptr || !derive_session(algorithms_.hkdf.get(), found->secret, handshake, secrets)) return;
     session.out.secrets = client ? secrets.from_client : secrets.from_server;
     session.in.secrets = client ? secrets.from_server : secrets.from_client;
     OPENSSL_cleanse(&secrets, sizeof secrets);
@@ -66,6 +86,8 @@ class AesGcmProtection final : public message::PacketProtection {
   }
 
   void stop(std::uint32_t slot) override {
+    slots_[slot].opening.reset();
+    slots_[slot].key = 0;
     for (DirectionState* direction : {&slots_[slot].out, &slots_[slot].in}) {
       direction->cipher.clear();
       OPENSSL_cleanse(&direction->secrets, sizeof direction->secrets);
@@ -89,9 +111,26 @@ class AesGcmProtection final : public message::PacketProtection {
  private:
   struct Slot {
     explicit Slot(const EVP_CIPHER* gcm) : out(gcm, AesGcm::Direction::seal), in(gcm, AesGcm::Direction::open) {}
+    std::shared_ptr<const KeySet> opening;  ///< with the key, until start()
+    message::KeyId key = 0;
     DirectionState out;
     DirectionState in;
   };
+
+  /// Those in force. A lock is taken only after they were replaced.
+  [[nodiscard]] const KeySet& current() {
+    if (const std::uint64_t version = keys_->version(); version != version_) {
+      version_ = version;
+      set_ = keys_->get();
+    }
+    return *set_;
+  }
+
+  void begin(std::uint32_t slot, const Key& key) {
+    stop(slot);
+    slots_[slot].opening = set_;
+    slots_[slot].key = key.id;
+  }
 
   /// The key that this packet is under. Where one key ends, packets out of order may change it to and fro.
   [[nodiscard]] bool follow(DirectionState& direction, std::uint64_t packet_number) {
@@ -111,28 +150,35 @@ class AesGcmProtection final : public message::PacketProtection {
   Algorithms algorithms_;
   KeySchedule schedule_;
   HandshakeProver prover_;
-  AesKey key_;
+  std::shared_ptr<const Keys> keys_;
+  std::shared_ptr<const KeySet> set_;  ///< as of version_
+  std::uint64_t version_ = 0;          ///< of keys_; it has none of this number
   std::vector<Slot> slots_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<message::PacketProtection>> make_protection(const AesKey& key, std::uint32_t max_sessions) {
+Result<std::unique_ptr<message::PacketProtection>> make_protection(std::shared_ptr<const Keys> keys,
+                                                                   std::uint32_t max_sessions) {
   Algorithms algorithms;
   if (!algorithms.complete()) {
     return environment_error("cannot encrypt packets", "this OpenSSL offers no AES-128-GCM, HKDF or HMAC",
                              "look at `openssl list -cipher-algorithms` and the machine's openssl.cnf");
   }
   return std::unique_ptr<message::PacketProtection>(
-      std::make_unique<AesGcmProtection>(key, max_sessions, std::move(algorithms)));
+      std::make_unique<AesGcmProtection>(std::move(keys), max_sessions, std::move(algorithms)));
+}
+
+Result<std::unique_ptr<message::PacketProtection>> make_protection(const AesKey& key, std::uint32_t max_sessions) {
+  const GivenKey given{key, {}};
+  WARPLINE_TRY(std::shared_ptr<const KeySet> keys, KeySet::make({&given, 1}));
+  return make_protection(std::make_shared<const Keys>(std::move(keys)), max_sessions);
 }
 
 Result<std::unique_ptr<message::PacketProtection>> load_protection(const std::string& path,
                                                                    std::uint32_t max_sessions) {
-  WARPLINE_TRY(AesKey key, read_key_file(path));
-  auto protection = make_protection(key, max_sessions);
-  OPENSSL_cleanse(key.data(), key.size());
-  return protection;
+  WARPLINE_TRY(std::shared_ptr<const KeySet> keys, read_key_file(path));
+  return make_protection(std::make_shared<const Keys>(std::move(keys)), max_sessions);
 }
 
 }  // namespace warpline::protection

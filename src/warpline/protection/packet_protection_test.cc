@@ -54,11 +54,22 @@ bool opens(message::PacketProtection& by, std::uint32_t slot, Sealed packet) {
   return by.open(slot, packet.number, packet.header, packet.text, packet.tag);
 }
 
+message::KeyId id_of_key(const AesKey& key) {
+  const GivenKey given{key, {}};
+  return (*KeySet::make({&given, 1}))->keys().front().id;
+}
+
+void begin_session(message::PacketProtection& end, std::uint32_t slot, const message::HandshakeTranscript& session,
+                   bool client) {
+  ASSERT_TRUE(client ? end.offer(slot) : end.answer(slot, id_of_key(test_key())));
+  end.start(slot, session, client);
+}
+
 class TwoEnds : public testing::Test {
  protected:
   TwoEnds() {
-    client_->start(0, kSession, true);
-    server_->start(1, kSession, false);
+    begin_session(*client_, 0, kSession, true);
+    begin_session(*server_, 1, kSession, false);
   }
 
   std::unique_ptr<message::PacketProtection> client_ = protection_of(test_key());
@@ -132,7 +143,7 @@ TEST_F(TwoEnds, NotItsOwnPackets) {
 
 TEST_F(TwoEnds, NotOfAnotherKey) {
   const auto stranger = protection_of(AesKey{});
-  stranger->start(0, kSession, true);
+  begin_session(*stranger, 0, kSession, true);
   Sealed packet;
   seal(*stranger, 0, packet);
   EXPECT_FALSE(opens(*server_, 1, packet));
@@ -144,15 +155,15 @@ TEST_F(TwoEnds, NotOfAnotherSession) {
   for (std::size_t byte = 0; byte < kSession.size(); ++byte) {
     message::HandshakeTranscript other = kSession;
     ++other[byte];
-    server_->start(2, other, false);
+    begin_session(*server_, 2, other, false);
     EXPECT_FALSE(opens(*server_, 2, packet)) << byte;
   }
   // The same slot again: what was recorded before is worth nothing.
   message::HandshakeTranscript next = kSession;
   ++next[1];
-  server_->start(1, next, false);
+  begin_session(*server_, 1, next, false);
   EXPECT_FALSE(opens(*server_, 1, packet));
-  client_->start(0, next, true);
+  begin_session(*client_, 0, next, true);
   Sealed fresh;
   seal(*client_, 0, fresh);
   EXPECT_TRUE(opens(*server_, 1, fresh));
@@ -202,7 +213,7 @@ TEST_F(TwoEnds, ALiveSessionIsSmall) {
   ++another[1];
   // The derivation's own memory, given back at once, is in this.
   const std::size_t before = allocated_bytes;
-  client_->start(2, another, true);
+  begin_session(*client_, 2, another, true);
   EXPECT_LE(allocated_bytes - before, 6144U);
   EXPECT_GT(allocated_bytes, before);
 }

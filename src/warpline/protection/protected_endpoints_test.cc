@@ -4,99 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "warpline/message/loopback_testing.h"
 #include "warpline/packet/headers/message_header.h"
-#include "warpline/protection/packet_protection.h"
+#include "warpline/protection/protected_endpoints_testing.h"
 
 namespace warpline::protection {
 namespace {
-
-constexpr std::uint32_t kSessions = 8;
-
-using Bytes8 = std::vector<std::uint8_t>;
-
-struct Packet {
-  bool from_client = false;
-  Bytes8 bytes;
-};
-
-bool is_of_session(const Bytes8& bytes) {
-  return packet::MessagePrefix::check(bytes.data(), static_cast<std::uint32_t>(bytes.size())) ==
-             packet::MessageParse::ok &&
-         packet::MessagePrefix::type(bytes.data()) == packet::MessagePacketType::session;
-}
-
-/// A client and a server, each with a key or none, and all session packets that they sent.
-class Protected : public testing::Test {
- protected:
-  void begin(const AesKey* client_key, const AesKey* server_key, message::Impairment impairment = {}) {
-    net_ = std::make_unique<message::Loopback>(1, impairment);
-    net_->whole = true;
-    client_ = &net_->add(config(client_key, client_protection_));
-    server_ = &net_->add(config(server_key, server_protection_));
-    server_->handle = [this](const message::MessageEvent& event) {
-      if (event.kind != message::EventKind::request) return false;
-      seen_.insert(seen_.end(), event.data, event.data + event.length);
-      message::SendOptions options;
-      options.copy = true;
-      return server_->endpoint.respond(event.id, {event.data, event.length}, options, net_->now) ==
-             message::CallStatus::ok;
-    };
-    net_->tap = [this](const message::Loopback::Host& from, Bytes8& bytes) {
-      if (is_of_session(bytes)) recorded_.push_back({&from == client_, bytes});
-      return false;
-    };
-  }
-
-  /// Asks once; the end of it.
-  message::MessageEvent ask(message::SessionId session, const Bytes8& question, Bytes8& answer) {
-    client_->events.clear();
-    answer.assign(question.size(), 0);
-    const message::ConstBuffer out{question.data(), static_cast<std::uint32_t>(question.size())};
-    const message::MutableBuffer in{answer.data(), static_cast<std::uint32_t>(answer.size())};
-    EXPECT_EQ(client_->endpoint.request(session, out, in, {}, net_->now).status, message::CallStatus::ok);
-    const auto ended = [this] {
-      return std::ranges::find(client_->events, message::EventKind::response, &message::MessageEvent::kind) !=
-             client_->events.end();
-    };
-    EXPECT_TRUE(net_->run(ended));
-    return *std::ranges::find(client_->events, message::EventKind::response, &message::MessageEvent::kind);
-  }
-
-  [[nodiscard]] std::uint64_t handled() const { return server_->endpoint.counters().handled.get(); }
-  [[nodiscard]] static std::uint64_t dropped(const message::Loopback::Host& host) {
-    std::uint64_t sum = 0;
-    for (const Counter& counter : host.endpoint.counters().drops) sum += counter.get();
-    return sum;
-  }
-
-  static message::EndpointConfig config(const AesKey* key, std::unique_ptr<message::PacketProtection>& protection) {
-    message::EndpointConfig config;
-    config.max_sessions = kSessions;
-    config.max_messages = 256;
-    config.max_sent_packets = 4096;
-    config.receive_bytes = 16U << 20;
-    if (key != nullptr) protection = *make_protection(*key, kSessions);
-    config.protection = protection.get();
-    return config;
-  }
-
-  static constexpr AesKey kKey = {1, 2, 3};
-  static constexpr AesKey kOtherKey = {1, 2, 4};
-
-  // The endpoints, in net_, go before what protects them.
-  std::unique_ptr<message::PacketProtection> client_protection_;
-  std::unique_ptr<message::PacketProtection> server_protection_;
-  std::unique_ptr<message::Loopback> net_;
-  message::Loopback::Host* client_ = nullptr;
-  message::Loopback::Host* server_ = nullptr;
-  std::vector<Packet> recorded_;
-  Bytes8 seen_;
-};
 
 TEST_F(Protected, NothingOfAMessageIsReadableOnTheWay) {
   begin(&kKey, &kKey);
@@ -332,7 +247,7 @@ TEST_F(Protected, AnotherKeyIsRefusedAtOnceAndMakesNoSession) {
   EXPECT_EQ(handled(), 0U);
   EXPECT_EQ(client_->events.back().reason, message::LossReason::not_accepted);
   EXPECT_EQ(server_->endpoint.facts().free_sessions, kSessions);
-  EXPECT_EQ(server_->endpoint.counters().dropped(message::MessageDrop::not_authentic), 1U);
+  EXPECT_EQ(server_->endpoint.counters().dropped(message::MessageDrop::unknown_key), 1U);
 }
 
 TEST_F(Protected, AKeyOnOneSideOnlyIsRefusedAtOnce) {

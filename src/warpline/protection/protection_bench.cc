@@ -3,6 +3,8 @@
 #include <benchmark/benchmark.h>
 
 #include <array>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "warpline/base/statistics/perf_counters.h"
@@ -16,6 +18,7 @@ constexpr message::HandshakeTranscript kSession{1, 2, 3, 4};
 void seal_and_open(benchmark::State& state) {
   const auto client = *make_protection(AesKey{1}, 1);
   const auto server = *make_protection(AesKey{1}, 1);
+  if (!client->offer(0) || !server->answer(0, client->key(0))) state.SkipWithError("no key");
   client->start(0, kSession, true);
   server->start(0, kSession, false);
   const std::array<std::uint8_t, 48> header{};
@@ -38,15 +41,42 @@ void seal_and_open(benchmark::State& state) {
 }
 BENCHMARK(seal_and_open)->Arg(32)->Arg(256)->Arg(1408);
 
-void start(benchmark::State& state) {
+/// What a session's handshake costs the end that opens it: items are handshakes of one core.
+void open_session(benchmark::State& state) {
   const auto protection = *make_protection(AesKey{1}, 1);
   message::HandshakeTranscript session = kSession;
+  message::HandshakeProof proof;
+  const std::span<const std::uint8_t> hello = std::span(session).first(packet::MessageHello::kProven);
   for (auto _ : state) {
     ++session[8];
+    if (!protection->offer(0) || !protection->prove(0, hello, proof) || !protection->prove(0, session, proof)) {
+      state.SkipWithError("no key");
+    }
     protection->start(0, session, true);
   }
+  state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(start);
+BENCHMARK(open_session);
+
+/// The same of the end that accepts it, from the hello with its proof on.
+void accept_session(benchmark::State& state) {
+  const auto client = *make_protection(AesKey{1}, 1);
+  const auto server = *make_protection(AesKey{1}, 1);
+  if (!client->offer(0)) state.SkipWithError("no key");
+  message::HandshakeTranscript session = kSession;
+  message::HandshakeProof proof;
+  const std::span<const std::uint8_t> hello = std::span(session).first(packet::MessageHello::kProven);
+  for (auto _ : state) {
+    ++session[8];
+    if (!server->prove_hello(client->key(0), hello, proof) || !server->answer(0, client->key(0)) ||
+        !server->prove(0, session, proof)) {
+      state.SkipWithError("no key");
+    }
+    server->start(0, session, false);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(accept_session);
 
 }  // namespace
 }  // namespace warpline::protection

@@ -18,6 +18,7 @@ namespace {
 constexpr std::string_view kProtocol = "warpline message 2";
 constexpr std::string_view kSessionLabel = "session";
 constexpr std::string_view kProofLabel = "proof";
+constexpr std::string_view kIdLabel = "key id";
 
 std::span<const std::uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
@@ -60,21 +61,22 @@ bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::HandshakeTra
   return true;
 }
 
-HandshakeProver::HandshakeProver(EVP_KDF* kdf, EVP_MAC* mac, const AesKey& key) : context_(EVP_MAC_CTX_new(mac)) {
-  std::array<std::uint8_t, 32> own;
+bool derive_key(EVP_KDF* kdf, Key& key) {
+  std::array<std::uint8_t, 8> id;
+  if (!hkdf_sha256(kdf, key.secret, bytes_of(kProtocol), bytes_of(kProofLabel), key.proof)) return false;
+  if (!hkdf_sha256(kdf, key.secret, bytes_of(kProtocol), bytes_of(kIdLabel), id)) return false;
+  key.id = std::max<message::KeyId>(packet::load_be64(id.data()), 1);
+  return true;
+}
+
+bool HandshakeProver::prove(const Key& key, std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) {
   char digest[] = "SHA256";
   const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
                                    OSSL_PARAM_construct_end()};
-  const bool made = context_ != nullptr && hkdf_sha256(kdf, key, bytes_of(kProtocol), bytes_of(kProofLabel), own) &&
-                    EVP_MAC_init(context_.get(), own.data(), own.size(), parameters) == 1;
-  OPENSSL_cleanse(own.data(), own.size());
-  if (!made) context_.reset();
-}
-
-bool HandshakeProver::prove(std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) {
   std::array<std::uint8_t, 32> whole;
   std::size_t length = 0;
-  const bool made = context_ != nullptr && EVP_MAC_init(context_.get(), nullptr, 0, nullptr) == 1 &&
+  const bool made = context_ != nullptr &&
+                    EVP_MAC_init(context_.get(), key.proof.data(), key.proof.size(), parameters) == 1 &&
                     EVP_MAC_update(context_.get(), handshake.data(), handshake.size()) == 1 &&
                     EVP_MAC_final(context_.get(), whole.data(), &length, whole.size()) == 1;
   if (!made || length != whole.size()) return false;

@@ -8,6 +8,7 @@
 
 #include "warpline/message/protection.h"
 #include "warpline/protection/aes_gcm.h"
+#include "warpline/protection/key_set.h"
 #include "warpline/protection/openssl_owners.h"
 
 namespace warpline::protection {
@@ -31,17 +32,19 @@ struct SessionSecrets {
 [[nodiscard]] bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::HandshakeTranscript& handshake,
                                   SessionSecrets& secrets);
 
-/// Proves in a handshake that its sender has the key: HMAC-SHA256 (RFC 2104), its first 16 bytes, under a key of its
-/// own that HKDF makes of the one that both ends were given.
+/// Makes by HKDF of a key's secret what it is proven with, and its id.
+[[nodiscard]] bool derive_key(EVP_KDF* kdf, Key& key);
+
+/// Proves in a handshake that its sender has a key: HMAC-SHA256 (RFC 2104), its first 16 bytes, under Key::proof.
 class HandshakeProver {
  public:
   /// `mac` is HMAC.
-  HandshakeProver(EVP_KDF* kdf, EVP_MAC* mac, const AesKey& key);
+  explicit HandshakeProver(EVP_MAC* mac) : context_(EVP_MAC_CTX_new(mac)) {}
   /// False if OpenSSL failed.
-  [[nodiscard]] bool prove(std::span<const std::uint8_t> handshake, message::HandshakeProof& proof);
+  [[nodiscard]] bool prove(const Key& key, std::span<const std::uint8_t> handshake, message::HandshakeProof& proof);
 
  private:
-  EvpMacContext context_;  ///< none: it failed
+  EvpMacContext context_;
 };
 
 /// A direction's key changes after so many packet numbers: AES-GCM stays as good as random for 2^23 packets of a key

@@ -66,25 +66,26 @@ TEST(SessionKeys, EverythingThatIsToldApartChangesAllSecrets) {
 
 TEST(SessionKeys, ProofIsOfTheKeyAndOfEveryByte) {
   const EvpMac hmac(EVP_MAC_fetch(nullptr, "HMAC", nullptr));
-  const AesKey key = array_of<AesKey>("000102030405060708090a0b0c0d0e0f");
-  HandshakeProver prover(hkdf().get(), hmac.get(), key);
-  HandshakeProver other(hkdf().get(), hmac.get(), AesKey{});
+  Key key{.secret = array_of<AesKey>("000102030405060708090a0b0c0d0e0f"), .name = {}};
+  Key other{.name = {}};
+  ASSERT_TRUE(derive_key(hkdf().get(), key) && derive_key(hkdf().get(), other));
+  HandshakeProver prover(hmac.get());
   const Octets handshake(40, 0x11);
   std::set<message::HandshakeProof> proofs;
-  const auto add = [&](HandshakeProver& by, const Octets& bytes) {
+  const auto add = [&](const Key& by, const Octets& bytes) {
     message::HandshakeProof proof;
-    ASSERT_TRUE(by.prove(bytes, proof));
+    ASSERT_TRUE(prover.prove(by, bytes, proof));
     proofs.insert(proof);
   };
-  add(prover, handshake);
-  add(prover, handshake);
+  add(key, handshake);
+  add(key, handshake);
   EXPECT_EQ(proofs.size(), 1U) << "whoever has the key makes the same one";
   add(other, handshake);
-  add(prover, Octets(41, 0x11));
+  add(key, Octets(41, 0x11));
   for (std::size_t byte = 0; byte < handshake.size(); ++byte) {
     Octets changed = handshake;
     changed[byte] ^= 0x80;
-    add(prover, changed);
+    add(key, changed);
   }
   EXPECT_EQ(proofs.size(), 3 + handshake.size());
 }

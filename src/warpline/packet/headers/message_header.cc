@@ -54,9 +54,9 @@ MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageHello
   hello.nonce = load_be64(bytes + 8);
   hello.token = load_be64(bytes + 16);
   hello.token_time = load_be32(bytes + 24);
+  hello.key = load_be64(bytes + 40);
   std::copy_n(bytes + MessageHello::kProven, hello.proof.size(), hello.proof.begin());
-  return verdict(length == MessageHello::kLength && plain(bytes) && load_terms(bytes + 28, hello.terms) &&
-                 zero(bytes + 56, MessageHello::kLength - 56));
+  return verdict(length == MessageHello::kLength && plain(bytes) && load_terms(bytes + 28, hello.terms));
 }
 
 void emit(const MessageHello& hello, std::uint8_t* bytes) {
@@ -66,8 +66,8 @@ void emit(const MessageHello& hello, std::uint8_t* bytes) {
   store_be64(bytes + 16, hello.token);
   store_be32(bytes + 24, hello.token_time);
   store_terms(hello.terms, bytes + 28);
+  store_be64(bytes + 40, hello.key);
   std::copy(hello.proof.begin(), hello.proof.end(), bytes + MessageHello::kProven);
-  std::fill(bytes + 56, bytes + MessageHello::kLength, std::uint8_t{0});
 }
 
 MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageChallenge& challenge) {

@@ -84,12 +84,13 @@ using MessageProof = std::array<std::uint8_t, 16>;
 /// Opens a session, first without a token, then with the challenge's and the proof.
 struct MessageHello {
   static constexpr std::uint32_t kLength = 64;  ///< no shorter than what it is answered with
-  static constexpr std::uint32_t kProven = 40;  ///< bytes that precede the proof
+  static constexpr std::uint32_t kProven = 48;  ///< bytes that precede the proof
   std::uint32_t session = 0;                    ///< of the sender
   std::uint64_t nonce = 0;                      ///< drawn for this opening
   std::uint64_t token = 0;                      ///< 0: none yet
   std::uint32_t token_time = 0;                 ///< as the challenge had it
   MessageTerms terms;                           ///< of the sender
+  std::uint64_t key = 0;                        ///< id of the key that protects the session; 0: nothing does
   MessageProof proof{};                         ///< of what precedes it; of the first hello zeros
   bool operator==(const MessageHello&) const = default;
 };

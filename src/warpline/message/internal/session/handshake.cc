@@ -2,6 +2,7 @@
 #include "warpline/message/internal/session/handshake.h"
 
 #include <algorithm>
+#include <span>
 
 #include "warpline/message/protection.h"
 
@@ -109,6 +110,10 @@ void Handshake::begin_hello(Session& session) {
   session.hellos = 0;
   session.next_hello = core_.context.now();
   session.hello_due = true;
+  // Without a key the peer refuses it.
+  if (core_.context.is_protected()) {
+    static_cast<void>(core_.context.config.protection->offer(core_.sessions.index_of(session)));
+  }
   core_.timers.arm(session,
                    core_.context.when_attended({session.opened.value + core_.context.config.connect_timeout.value}));
   core_.ready.add(session);
@@ -119,7 +124,12 @@ packet::MessageHello Handshake::hello_of(const Session& session) const {
           .nonce = session.nonce,
           .token = session.token,
           .token_time = session.token_time,
-          .terms = own_terms(session)};
+          .terms = own_terms(session),
+          .key = key_of(session)};
+}
+
+KeyId Handshake::key_of(const Session& session) const {
+  return core_.context.is_protected() ? core_.context.config.protection->key(core_.sessions.index_of(session)) : 0;
 }
 
 packet::MessageAccept Handshake::accept_of(const Session& session) const {
@@ -132,11 +142,18 @@ packet::MessageAccept Handshake::accept_of(const Session& session) const {
           .proof = session.proof};
 }
 
-/// Whether this is the proof of who has the key. Without a key nothing is to be proven.
-bool Handshake::proves(std::span<const std::uint8_t> handshake, const packet::MessageProof& proof) {
+/// Whether it comes from one who has a key that is here; counts it if not. Without protection nothing is to be proven.
+bool Handshake::authentic(const Datagram& datagram, const packet::MessageHello& hello) {
+  if (!core_.context.is_protected()) return true;
+  const std::span<const std::uint8_t> proven(datagram.head, packet::MessageHello::kProven);
   packet::MessageProof expected;
-  return !core_.context.is_protected() ||
-         (core_.context.config.protection->prove(handshake, expected) && equal(expected, proof));
+  if (!core_.context.config.protection->prove_hello(hello.key, proven, expected)) {
+    core_.context.drop(MessageDrop::unknown_key);
+    return false;
+  }
+  if (equal(expected, hello.proof)) return true;
+  core_.context.drop(MessageDrop::not_authentic);
+  return false;
 }
 
 void Handshake::write_hello(Session& session, Outgoing& out) {
@@ -144,7 +161,8 @@ void Handshake::write_hello(Session& session, Outgoing& out) {
   packet::MessageHello hello = hello_of(session);
   packet::emit(hello, out.head);
   if (core_.context.is_protected() && hello.token != 0 &&
-      core_.context.config.protection->prove({out.head, packet::MessageHello::kProven}, hello.proof)) {
+      core_.context.config.protection->prove(core_.sessions.index_of(session),
+                                             {out.head, packet::MessageHello::kProven}, hello.proof)) {
     packet::emit(hello, out.head);
   }
   out.head_length = packet::MessageHello::kLength;
@@ -215,10 +233,7 @@ void Handshake::receive_hello(const Datagram& datagram) {
       core_.context.drop(MessageDrop::over_quota);
       return reject(packet::MessageReject::Reason::full);
   }
-  if (!proves({datagram.head, packet::MessageHello::kProven}, hello.proof)) {
-    core_.context.drop(MessageDrop::not_authentic);
-    return reject(packet::MessageReject::Reason::terms);
-  }
+  if (!authentic(datagram, hello)) return reject(packet::MessageReject::Reason::terms);
   Session* session = take_place(datagram.from);
   if (session == nullptr) {
     core_.context.drop(MessageDrop::no_session);
@@ -234,9 +249,13 @@ void Handshake::receive_hello(const Datagram& datagram) {
   session->server_nonce = tokens_.nonce();
   session->cookie = tokens_.cookie(hello.nonce, core_.sessions.wire_id(*session));
   if (core_.context.is_protected()) {
+    PacketProtection& protection = *core_.context.config.protection;
+    const std::uint32_t slot = core_.sessions.index_of(*session);
     const HandshakeTranscript transcript = transcript_of(hello, accept_of(*session));
-    static_cast<void>(core_.context.config.protection->prove(transcript, session->proof));
-    core_.context.config.protection->start(core_.sessions.index_of(*session), transcript, false);
+    // If one of them fails the peer believes no accept, and the session is never confirmed.
+    if (protection.answer(slot, hello.key) && protection.prove(slot, transcript, session->proof)) {
+      protection.start(slot, transcript, false);
+    }
   }
   establish(*session, hello.terms);
   session->accept_due = true;
@@ -280,7 +299,13 @@ void Handshake::receive_accept(const Datagram& datagram) {
   Session* session = answered(datagram, accept.session, accept.nonce);
   if (session == nullptr || accept.terms.datagram_bytes < 256) return core_.context.drop(MessageDrop::bad_handshake);
   const HandshakeTranscript transcript = transcript_of(hello_of(*session), accept);
-  if (!proves(transcript, accept.proof)) return core_.context.drop(MessageDrop::not_authentic);
+  if (core_.context.is_protected()) {
+    packet::MessageProof expected;
+    const std::uint32_t slot = core_.sessions.index_of(*session);
+    if (!core_.context.config.protection->prove(slot, transcript, expected) || !equal(expected, accept.proof)) {
+      return core_.context.drop(MessageDrop::not_authentic);
+    }
+  }
   core_.context.counters.packets_in.add(1);
   if (Session* known = core_.sessions.find(datagram.from, accept.server_session))
     life_.lose(*known, LossReason::restarted);

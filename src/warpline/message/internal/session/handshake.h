@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "warpline/message/datagram.h"
 #include "warpline/message/endpoint.h"
@@ -51,7 +50,8 @@ class Handshake {
   [[nodiscard]] packet::MessageTerms own_terms(const Session& session) const;
   [[nodiscard]] packet::MessageHello hello_of(const Session& session) const;
   [[nodiscard]] packet::MessageAccept accept_of(const Session& session) const;
-  [[nodiscard]] bool proves(std::span<const std::uint8_t> handshake, const packet::MessageProof& proof);
+  [[nodiscard]] KeyId key_of(const Session& session) const;
+  [[nodiscard]] bool authentic(const Datagram& datagram, const packet::MessageHello& hello);
   [[nodiscard]] Session* answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce);
   /// Whether a stranger's packet can be answered; counts it.
   [[nodiscard]] bool may_answer(const PeerAddress& stranger);

@@ -84,8 +84,8 @@ void SessionLife::lose(Session& session, LossReason reason) {
   const bool told = session.opened_here || session.confirmed;
   if (session.phase == SessionPhase::established) {
     core_.sessions.hide(session);
-    if (core_.context.is_protected()) core_.context.config.protection->stop(core_.sessions.index_of(session));
   }
+  if (core_.context.is_protected()) core_.context.config.protection->stop(core_.sessions.index_of(session));
   session.phase = SessionPhase::lost;
   session.reason = reason;
   session.cookie = 0;
