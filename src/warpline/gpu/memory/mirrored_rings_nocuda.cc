@@ -7,7 +7,7 @@ namespace warpline::gpu {
 Result<MirroredRings> MirroredRings::create(int, std::uint32_t, std::size_t) {
   return built_without_cuda("rings in GPU memory");
 }
-MirroredRings::Mapping::~Mapping() {
-}  // NOLINT(modernize-use-equals-default,performance-trivially-destructible): as with CUDA
+// Not trivial, as with CUDA.
+MirroredRings::Mapping::~Mapping() {}  // NOLINT(modernize-use-equals-default)
 
 }  // namespace warpline::gpu
