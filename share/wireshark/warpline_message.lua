@@ -65,6 +65,7 @@ local f = {
   server_nonce = ProtoField.uint64("warpline.server_nonce", "Nonce of who accepts it", base.HEX),
   server_session = ProtoField.uint32("warpline.server_session", "Session of who accepts it", base.HEX),
   key = ProtoField.uint64("warpline.key", "Key's id", base.HEX),
+  share = ProtoField.bytes("warpline.share", "Public half of a key pair, X25519"),
   proof = ProtoField.bytes("warpline.proof", "Proof of the key"),
   reason = ProtoField.uint16("warpline.reason", "Reason", base.DEC, REASONS),
   datagram = ProtoField.uint16("warpline.terms.datagram_bytes", "Most UDP payload that it takes"),
@@ -91,16 +92,17 @@ local function zero(tvb, from, to)
 end
 
 -- What stands where in the packets that are not of a session: { offset, length, field }. `terms`: where they begin;
--- `unused`: from where to where it must be zero.
+-- `unused`: from where to where it must be zero; `protected`: how it goes on if the terms say so.
 local LAYOUTS = {
-  [0] = { length = 64, terms = 28, unused = { 64, 64 },
-          { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.token }, { 24, 4, f.token_time }, { 40, 8, f.key },
-          { 48, 16, f.proof } },
+  [0] = { length = 64, terms = 28, unused = { 40, 64 },
+          protected = { length = 96, { 40, 8, f.key }, { 48, 32, f.share }, { 80, 16, f.proof } },
+          { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.token }, { 24, 4, f.token_time } },
   { length = 32, unused = { 28, 32 },
     { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.token }, { 24, 4, f.token_time } },
-  { length = 64, terms = 36, unused = { 64, 64 },
+  { length = 64, terms = 36, unused = { 48, 64 },
+    protected = { length = 96, { 48, 32, f.share }, { 80, 16, f.proof } },
     { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 8, f.cookie }, { 24, 8, f.server_nonce },
-    { 32, 4, f.server_session }, { 48, 16, f.proof } },
+    { 32, 4, f.server_session } },
   { length = 20, unused = { 18, 20 }, reason = 16,
     { 4, 4, f.session }, { 8, 8, f.nonce }, { 16, 2, f.reason } },
   [5] = { length = 16, unused = { 16, 16 }, { 4, 4, f.session }, { 8, 8, f.cookie } },
@@ -113,14 +115,21 @@ local function prefix_verdict(tvb, length)
   return TYPES[tvb(1, 1):bitfield(4, 4)] and "ok" or "type"
 end
 
+-- The protected part of a layout, if the packet has one.
+local function protected_part(tvb, length, layout)
+  return layout.protected and length > layout.terms + 2 and bit_set(tvb(layout.terms + 2, 1):uint(), 4) and layout.protected
+end
+
 local function plain_verdict(tvb, length, layout)
   if length < layout.length then return "truncated" end
-  if length ~= layout.length or not zero(tvb, 2, 4) or not zero(tvb, layout.unused[1], layout.unused[2]) then
-    return "malformed"
-  end
+  if not zero(tvb, 2, 4) then return "malformed" end
   if layout.terms and (tvb(layout.terms + 2, 1):uint() > 31 or not zero(tvb, layout.terms + 3, layout.terms + 4)) then
     return "malformed"
   end
+  local protected = protected_part(tvb, length, layout)
+  if protected and length < protected.length then return "truncated" end
+  if length ~= (protected or layout).length then return "malformed" end
+  if not protected and not zero(tvb, layout.unused[1], layout.unused[2]) then return "malformed" end
   if layout.reason and not REASONS[tvb(layout.reason, 2):uint()] then return "malformed" end
   return "ok"
 end
@@ -203,6 +212,12 @@ local function add_plain(tvb, tree, layout)
     for _, flag in ipairs({ f.go_back_n, f.ordered, f.is_protected, f.grants, f.bundles }) do terms:add(flag, tvb(layout.terms + 2, 1)) end
     terms:add(f.room, tvb(layout.terms + 4, 4))
     terms:add(f.max_ack_delay, tvb(layout.terms + 8, 4))
+  end
+  local protected = protected_part(tvb, tvb:reported_len(), layout)
+  if protected then
+    if tvb:reported_len() < protected.length then return end
+    for _, field in ipairs(protected) do tree:add(field[3], tvb(field[1], field[2])) end
+    return
   end
   local unused = layout.unused[2] - layout.unused[1]
   if unused > 0 then tree:add(f.unused, tvb(layout.unused[1], unused)) end

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a stranger can make of an endpoint that listens and one that connects: nothing is kept, no answer is longer than
-// the question, and no handshake ends without the packets that only its peer can have sent.
+// the question, and no handshake ends without the packets that only its peer can have sent. With protection or without.
+
+#include <span>
 
 #include "fuzz/packet_input.h"
+#include "sim/toy_protection.h"
 #include "warpline/message/endpoint.h"
 #include "warpline/packet/headers/message_header.h"
 
@@ -16,6 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   config.max_sent_packets = 256;
   config.receive_bytes = 8192;
   config.secret.emplace().fill(0xa7);
+  sim::ToyProtection protection(config.max_sessions);
+  if ((input.byte() & 1) != 0) config.protection = &protection;
   Nanos now{0};
   message::Endpoint endpoint = message::Endpoint::create(config, now).value();
   const message::PeerAddress stranger = message::peer_address(Ipv4Address{{192, 0, 2, 1}}, 9);
@@ -49,10 +54,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       packet::MessageChallenge challenge;
       if (packet::MessagePrefix::type(head) == packet::MessagePacketType::challenge &&
           packet::parse(head, out.head_length, challenge) == packet::MessageParse::ok) {
-        packet::MessageHello hello{challenge.session, challenge.nonce, challenge.token, challenge.token_time, {}};
-        hello.terms.datagram_bytes = 1472;
-        heard.resize(packet::MessageHello::kLength);
+        packet::MessageHello hello{.session = challenge.session,
+                                   .nonce = challenge.nonce,
+                                   .token = challenge.token,
+                                   .token_time = challenge.token_time,
+                                   .terms = {.datagram_bytes = 1472, .is_protected = config.protection != nullptr},
+                                   .key = sim::ToyProtection::kKey};
+        heard.resize(hello.length());
         packet::emit(hello, heard.data());
+        if (hello.terms.is_protected &&
+            protection.prove_hello(hello.key, std::span(heard).first(packet::MessageHello::kProven), hello.proof)) {
+          packet::emit(hello, heard.data());
+        }
       }
     }
     require(answered <= bytes.size(), "no answer is longer than the question");
@@ -64,5 +77,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(events[i].kind != message::EventKind::connected, "only the peer that was asked can accept");
     }
   }
+  require(protection.misused() == 0, "no session begins without a key");
   return 0;
 }

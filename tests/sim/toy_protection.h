@@ -17,6 +17,8 @@ namespace warpline::sim {
 /// Complains about a packet number that is sealed twice.
 class ToyProtection final : public message::PacketProtection {
  public:
+  static constexpr message::KeyId kKey = 1;  ///< the only one
+
   explicit ToyProtection(std::uint32_t slots) : slots_(slots) {}
 
   bool prove_hello(message::KeyId key, std::span<const std::uint8_t> hello, message::HandshakeProof& proof) override {
@@ -28,15 +30,25 @@ class ToyProtection final : public message::PacketProtection {
   bool answer(std::uint32_t slot, message::KeyId key) override {
     slots_[slot] = {};
     slots_[slot].name = key;
+    slots_[slot].secret = ++drawn_;
     return key == kKey;
   }
   [[nodiscard]] message::KeyId key(std::uint32_t slot) const override { return slots_[slot].name; }
+  [[nodiscard]] message::KeyShare share(std::uint32_t slot) const override {
+    message::KeyShare share{};
+    share[0] = static_cast<std::uint8_t>(slots_[slot].secret);
+    return share;
+  }
   bool prove(std::uint32_t slot, std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) override {
     return prove_hello(slots_[slot].name, handshake, proof);
   }
-  void start(std::uint32_t slot, const message::HandshakeTranscript& handshake, bool client) override {
-    if (slots_[slot].name == 0) ++misused_;
-    slots_[slot] = {slots_[slot].name, digest(2, handshake, {}), client, true, 0};
+  bool start(std::uint32_t slot, const message::KeyShare& peer, const message::HandshakeTranscript& handshake,
+             bool client) override {
+    Slot& state = slots_[slot];
+    if (state.name == 0 || state.started) ++misused_;
+    const std::uint64_t shared = (state.secret & 0xff) ^ peer[0];
+    state = {state.name, state.secret, mix64(digest(2, handshake, {}) ^ shared), client, true, 0};
+    return true;
   }
   void stop(std::uint32_t slot) override { slots_[slot] = {}; }
 
@@ -68,10 +80,9 @@ class ToyProtection final : public message::PacketProtection {
   [[nodiscard]] std::uint64_t misused() const { return misused_; }
 
  private:
-  static constexpr message::KeyId kKey = 1;
-
   struct Slot {
     message::KeyId name = 0;
+    std::uint64_t secret = 0;
     std::uint64_t key = 0;
     bool client = false;
     bool started = false;
@@ -100,6 +111,7 @@ class ToyProtection final : public message::PacketProtection {
   }
 
   std::vector<Slot> slots_;
+  std::uint64_t drawn_ = 0;
   std::uint64_t misused_ = 0;
 };
 

@@ -35,6 +35,7 @@ Payload session_packet(packet::MessageHeader header, const packet::MessageFragme
 template <typename Packet>
 Payload payload_of(const Packet& fields) {
   Payload payload(Packet::kLength);
+  if constexpr (requires { fields.length(); }) payload.resize(fields.length());
   packet::emit(fields, payload.data());
   return payload;
 }
@@ -112,6 +113,8 @@ std::vector<Payload> message_packets() {
                                        .grants = true,
                                        .room = 0xffffffff,
                                        .max_ack_delay = 0xffffffff};
+  packet::MessageKeyShare share;
+  share.fill(0x5a);
   std::vector<Payload> packets = {
       payload_of(packet::MessageHello{.session = kSession, .nonce = kNonce, .terms = terms}),
       payload_of(packet::MessageHello{.session = kSession,
@@ -119,7 +122,8 @@ std::vector<Payload> message_packets() {
                                       .token = 7,
                                       .token_time = 9,
                                       .terms = all_terms,
-                                      .key = 0x99aabbccddeeff00}),
+                                      .key = 0x99aabbccddeeff00,
+                                      .share = share}),
       payload_of(packet::MessageChallenge{.session = kSession, .nonce = kNonce, .token = 7, .token_time = 9}),
       payload_of(packet::MessageAccept{.session = kSession,
                                        .nonce = kNonce,
@@ -127,7 +131,8 @@ std::vector<Payload> message_packets() {
                                        .server_nonce = ~kNonce,
                                        .server_session = ~kSession,
                                        .terms = terms}),
-      payload_of(packet::MessageAccept{.session = kSession, .nonce = kNonce, .cookie = kCookie, .terms = all_terms}),
+      payload_of(packet::MessageAccept{
+          .session = kSession, .nonce = kNonce, .cookie = kCookie, .terms = all_terms, .share = share}),
       payload_of(packet::MessageReset{.session = kSession, .cookie = kCookie}),
   };
   using Reason = packet::MessageReject::Reason;

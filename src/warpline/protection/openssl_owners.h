@@ -18,6 +18,8 @@ struct OpensslDeleter {
 
 using EvpCipher = std::unique_ptr<EVP_CIPHER, OpensslDeleter<EVP_CIPHER_free>>;
 using EvpCipherContext = std::unique_ptr<EVP_CIPHER_CTX, OpensslDeleter<EVP_CIPHER_CTX_free>>;
+using EvpKey = std::unique_ptr<EVP_PKEY, OpensslDeleter<EVP_PKEY_free>>;
+using EvpKeyContext = std::unique_ptr<EVP_PKEY_CTX, OpensslDeleter<EVP_PKEY_CTX_free>>;
 using EvpKdf = std::unique_ptr<EVP_KDF, OpensslDeleter<EVP_KDF_free>>;
 using EvpMac = std::unique_ptr<EVP_MAC, OpensslDeleter<EVP_MAC_free>>;
 using EvpMacContext = std::unique_ptr<EVP_MAC_CTX, OpensslDeleter<EVP_MAC_CTX_free>>;

@@ -54,18 +54,16 @@ class AesGcmProtection final : public message::PacketProtection {
     return found != nullptr && prover_.prove(*found, hello, proof);
   }
 
-  bool offer(std::uint32_t slot) override {
-    begin(slot, current().keys().front());
-    return true;
-  }
+  bool offer(std::uint32_t slot) override { return begin(slot, current().keys().front()); }
 
   bool answer(std::uint32_t slot, message::KeyId key) override {
     const Key* const found = current().find(key);
-    if (found != nullptr) begin(slot, *found);
-    return found != nullptr;
+    return found != nullptr && begin(slot, *found);
   }
 
   [[nodiscard]] message::KeyId key(std::uint32_t slot) const override { return slots_[slot].key; }
+
+  [[nodiscard]] message::KeyShare share(std::uint32_t slot) const override { return slots_[slot].share; }
 
   bool prove(std::uint32_t slot, std::span<const std::uint8_t> handshake, message::HandshakeProof& proof) override {
     const Slot& session = slots_[slot];
@@ -73,21 +71,30 @@ class AesGcmProtection final : public message::PacketProtection {
     return found != nullptr && prover_.prove(*found, handshake, proof);
   }
 
-  void start(std::uint32_t slot, const message::HandshakeTranscript& handshake, bool client) override {
+  bool start(std::uint32_t slot, const message::KeyShare& peer, const message::HandshakeTranscript& handshake,
+             bool client) override {
     Slot& session = slots_[slot];
     const std::shared_ptr<const KeySet> opening = std::move(session.opening);
     const Key* const found = opening == nullptr ? nullptr : opening->find(session.key);
+    SharedSecret exchanged;
+    if (found == nullptr || !session.exchange.agree(peer, exchanged)) return false;
     SessionSecrets secrets;
-    if (found == nullptr || !derive_session(algorithms_.hkdf.get(), found->secret, handshake, secrets)) return;
+    const bool made = derive_session(algorithms_.hkdf.get(), found->secret, exchanged, handshake, secrets);
+    OPENSSL_cleanse(exchanged.data(), exchanged.size());
+    if (!made) return false;
     session.out.secrets = client ? secrets.from_client : secrets.from_server;
     session.in.secrets = client ? secrets.from_server : secrets.from_client;
     OPENSSL_cleanse(&secrets, sizeof secrets);
-    if (!use_epoch(session.out, 0) || !use_epoch(session.in, 0)) stop(slot);
+    if (use_epoch(session.out, 0) && use_epoch(session.in, 0)) return true;
+    stop(slot);
+    return false;
   }
 
   void stop(std::uint32_t slot) override {
     slots_[slot].opening.reset();
+    slots_[slot].exchange.clear();
     slots_[slot].key = 0;
+    slots_[slot].share = {};
     for (DirectionState* direction : {&slots_[slot].out, &slots_[slot].in}) {
       direction->cipher.clear();
       OPENSSL_cleanse(&direction->secrets, sizeof direction->secrets);
@@ -112,7 +119,9 @@ class AesGcmProtection final : public message::PacketProtection {
   struct Slot {
     explicit Slot(const EVP_CIPHER* gcm) : out(gcm, AesGcm::Direction::seal), in(gcm, AesGcm::Direction::open) {}
     std::shared_ptr<const KeySet> opening;  ///< with the key, until start()
+    KeyExchange exchange;                   ///< likewise
     message::KeyId key = 0;
+    message::KeyShare share{};
     DirectionState out;
     DirectionState in;
   };
@@ -126,10 +135,13 @@ class AesGcmProtection final : public message::PacketProtection {
     return *set_;
   }
 
-  void begin(std::uint32_t slot, const Key& key) {
+  [[nodiscard]] bool begin(std::uint32_t slot, const Key& key) {
     stop(slot);
-    slots_[slot].opening = set_;
-    slots_[slot].key = key.id;
+    Slot& session = slots_[slot];
+    if (!session.exchange.draw(session.share)) return false;
+    session.opening = set_;
+    session.key = key.id;
+    return true;
   }
 
   /// The key that this packet is under. Where one key ends, packets out of order may change it to and fro.

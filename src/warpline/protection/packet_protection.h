@@ -17,8 +17,9 @@ namespace warpline::protection {
 /// protections, each on its endpoint's thread, may share `keys`.
 ///
 /// Each direction of each session has keys of its own (see protection/session_keys.h), so that a packet is good in its
-/// place only: not in another session, not sent back, not under another number. The key itself protects nothing but
-/// the derivation; who learns it can read what was recorded before.
+/// place only: not in another session, not sent back, not under another number. They are made of the given key, of the
+/// handshake and of an exchange (see protection/key_exchange.h) whose halves are drawn for it and wiped when it is
+/// over: who learns the given key later cannot read what was recorded before.
 [[nodiscard]] Result<std::unique_ptr<message::PacketProtection>> make_protection(std::shared_ptr<const Keys> keys,
                                                                                  std::uint32_t max_sessions);
 

@@ -2,6 +2,7 @@
 #include "warpline/protection/packet_protection.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <openssl/crypto.h>
 
 #include <cstdlib>
@@ -15,18 +16,25 @@ namespace {
 
 // OpenSSL's own allocations, counted. One thread.
 std::size_t allocations = 0;
-std::size_t allocated_bytes = 0;
+std::size_t live_bytes = 0;
 
 void* counted_malloc(std::size_t bytes, const char* /*file*/, int /*line*/) {
   ++allocations;
-  allocated_bytes += bytes;
-  return std::malloc(bytes);
+  void* const memory = std::malloc(bytes);
+  live_bytes += malloc_usable_size(memory);
+  return memory;
 }
 void* counted_realloc(void* memory, std::size_t bytes, const char* /*file*/, int /*line*/) {
   ++allocations;
-  return std::realloc(memory, bytes);
+  live_bytes -= malloc_usable_size(memory);
+  void* const moved = std::realloc(memory, bytes);
+  live_bytes += malloc_usable_size(moved);
+  return moved;
 }
-void counted_free(void* memory, const char* /*file*/, int /*line*/) { std::free(memory); }
+void counted_free(void* memory, const char* /*file*/, int /*line*/) {
+  live_bytes -= malloc_usable_size(memory);
+  std::free(memory);
+}
 
 /// OpenSSL takes it only before it has allocated anything.
 const bool kCounting = CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free) == 1;
@@ -59,18 +67,18 @@ message::KeyId id_of_key(const AesKey& key) {
   return (*KeySet::make({&given, 1}))->keys().front().id;
 }
 
-void begin_session(message::PacketProtection& end, std::uint32_t slot, const message::HandshakeTranscript& session,
-                   bool client) {
-  ASSERT_TRUE(client ? end.offer(slot) : end.answer(slot, id_of_key(test_key())));
-  end.start(slot, session, client);
+/// A session of two ends, each in its slot.
+void begin_session(message::PacketProtection& client, std::uint32_t client_slot, message::PacketProtection& server,
+                   std::uint32_t server_slot, const message::HandshakeTranscript& session) {
+  ASSERT_TRUE(client.offer(client_slot));
+  ASSERT_TRUE(server.answer(server_slot, id_of_key(test_key())));
+  ASSERT_TRUE(server.start(server_slot, client.share(client_slot), session, false));
+  ASSERT_TRUE(client.start(client_slot, server.share(server_slot), session, true));
 }
 
 class TwoEnds : public testing::Test {
  protected:
-  TwoEnds() {
-    begin_session(*client_, 0, kSession, true);
-    begin_session(*server_, 1, kSession, false);
-  }
+  TwoEnds() { begin_session(*client_, 0, *server_, 1, kSession); }
 
   std::unique_ptr<message::PacketProtection> client_ = protection_of(test_key());
   std::unique_ptr<message::PacketProtection> server_ = protection_of(test_key());
@@ -143,7 +151,8 @@ TEST_F(TwoEnds, NotItsOwnPackets) {
 
 TEST_F(TwoEnds, NotOfAnotherKey) {
   const auto stranger = protection_of(AesKey{});
-  begin_session(*stranger, 0, kSession, true);
+  ASSERT_TRUE(stranger->offer(0));
+  ASSERT_TRUE(stranger->start(0, server_->share(1), kSession, true));
   Sealed packet;
   seal(*stranger, 0, packet);
   EXPECT_FALSE(opens(*server_, 1, packet));
@@ -155,15 +164,14 @@ TEST_F(TwoEnds, NotOfAnotherSession) {
   for (std::size_t byte = 0; byte < kSession.size(); ++byte) {
     message::HandshakeTranscript other = kSession;
     ++other[byte];
-    begin_session(*server_, 2, other, false);
+    begin_session(*client_, 2, *server_, 2, other);
     EXPECT_FALSE(opens(*server_, 2, packet)) << byte;
   }
   // The same slot again: what was recorded before is worth nothing.
   message::HandshakeTranscript next = kSession;
   ++next[1];
-  begin_session(*server_, 1, next, false);
+  begin_session(*client_, 0, *server_, 1, next);
   EXPECT_FALSE(opens(*server_, 1, packet));
-  begin_session(*client_, 0, next, true);
   Sealed fresh;
   seal(*client_, 0, fresh);
   EXPECT_TRUE(opens(*server_, 1, fresh));
@@ -211,11 +219,13 @@ TEST_F(TwoEnds, ALiveSessionIsSmall) {
   ASSERT_TRUE(kCounting);
   message::HandshakeTranscript another = kSession;
   ++another[1];
-  // The derivation's own memory, given back at once, is in this.
-  const std::size_t before = allocated_bytes;
-  begin_session(*client_, 2, another, true);
-  EXPECT_LE(allocated_bytes - before, 6144U);
-  EXPECT_GT(allocated_bytes, before);
+  const std::size_t before = live_bytes;
+  ASSERT_TRUE(client_->offer(2));
+  ASSERT_TRUE(client_->start(2, server_->share(1), another, true));
+  EXPECT_LE(live_bytes - before, 2400U) << "of the exchange nothing is left";
+  EXPECT_GT(live_bytes, before);
+  client_->stop(2);
+  EXPECT_EQ(live_bytes, before);
 }
 
 TEST(PacketProtection, FileThatIsNotThere) {

@@ -220,7 +220,7 @@ TEST_F(Protected, NoTermOfTheHelloMayChangeOnTheWay) {
 }
 
 TEST_F(Protected, AnAcceptThatWasChangedIsNotBelievedAndTheTrueOneIs) {
-  for (std::uint32_t byte = 0; byte < packet::MessageAccept::kLength; ++byte) {
+  for (std::uint32_t byte = 0; byte < packet::MessageAccept::kProtectedLength; ++byte) {
     begin(&kKey, &kKey);
     bool changed = false;
     net_->tap = [&](const message::Loopback::Host&, Bytes8& bytes) {

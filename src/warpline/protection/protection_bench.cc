@@ -19,8 +19,9 @@ void seal_and_open(benchmark::State& state) {
   const auto client = *make_protection(AesKey{1}, 1);
   const auto server = *make_protection(AesKey{1}, 1);
   if (!client->offer(0) || !server->answer(0, client->key(0))) state.SkipWithError("no key");
-  client->start(0, kSession, true);
-  server->start(0, kSession, false);
+  if (!server->start(0, client->share(0), kSession, false) || !client->start(0, server->share(0), kSession, true)) {
+    state.SkipWithError("no keys");
+  }
   const std::array<std::uint8_t, 48> header{};
   std::vector<std::uint8_t> text(static_cast<std::size_t>(state.range(0)));
   std::array<std::uint8_t, message::PacketProtection::kTagBytes> tag{};
@@ -43,16 +44,18 @@ BENCHMARK(seal_and_open)->Arg(32)->Arg(256)->Arg(1408);
 
 /// What a session's handshake costs the end that opens it: items are handshakes of one core.
 void open_session(benchmark::State& state) {
-  const auto protection = *make_protection(AesKey{1}, 1);
+  const auto protection = *make_protection(AesKey{1}, 2);
+  if (!protection->offer(1)) state.SkipWithError("no key");
+  const message::KeyShare peer = protection->share(1);
   message::HandshakeTranscript session = kSession;
   message::HandshakeProof proof;
   const std::span<const std::uint8_t> hello = std::span(session).first(packet::MessageHello::kProven);
   for (auto _ : state) {
     ++session[8];
-    if (!protection->offer(0) || !protection->prove(0, hello, proof) || !protection->prove(0, session, proof)) {
+    if (!protection->offer(0) || !protection->prove(0, hello, proof) || !protection->prove(0, session, proof) ||
+        !protection->start(0, peer, session, true)) {
       state.SkipWithError("no key");
     }
-    protection->start(0, session, true);
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -69,10 +72,9 @@ void accept_session(benchmark::State& state) {
   for (auto _ : state) {
     ++session[8];
     if (!server->prove_hello(client->key(0), hello, proof) || !server->answer(0, client->key(0)) ||
-        !server->prove(0, session, proof)) {
+        !server->prove(0, session, proof) || !server->start(0, client->share(0), session, false)) {
       state.SkipWithError("no key");
     }
-    server->start(0, session, false);
   }
   state.SetItemsProcessed(state.iterations());
 }

@@ -41,13 +41,17 @@ bool hkdf_sha256(EVP_KDF* kdf, std::span<const std::uint8_t> key, std::span<cons
   return EVP_KDF_derive(context.get(), output.data(), output.size(), parameters) == 1;
 }
 
-bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::HandshakeTranscript& handshake,
-                    SessionSecrets& secrets) {
+bool derive_session(EVP_KDF* kdf, const AesKey& key, const SharedSecret& exchanged,
+                    const message::HandshakeTranscript& handshake, SessionSecrets& secrets) {
+  std::array<std::uint8_t, sizeof(AesKey) + sizeof(SharedSecret)> both;
+  std::ranges::copy(exchanged, std::ranges::copy(key, both.begin()).out);
   std::array<std::uint8_t, kSessionLabel.size() + std::tuple_size_v<message::HandshakeTranscript>> info;
   std::ranges::copy(handshake, std::ranges::copy(kSessionLabel, info.begin()).out);
 
   std::array<std::uint8_t, 2 * (sizeof(AesKey) + sizeof(GcmNonce))> material;
-  if (!hkdf_sha256(kdf, key, bytes_of(kProtocol), info, material)) return false;
+  const bool made = hkdf_sha256(kdf, both, bytes_of(kProtocol), info, material);
+  OPENSSL_cleanse(both.data(), both.size());
+  if (!made) return false;
   const std::uint8_t* at = material.data();
   const auto take = [&at](auto& part) {
     std::copy_n(at, part.size(), part.begin());

@@ -8,6 +8,7 @@
 
 #include "warpline/message/protection.h"
 #include "warpline/protection/aes_gcm.h"
+#include "warpline/protection/key_exchange.h"
 #include "warpline/protection/key_set.h"
 #include "warpline/protection/openssl_owners.h"
 
@@ -28,9 +29,10 @@ struct SessionSecrets {
   DirectionSecrets from_server;
 };
 
-/// HKDF of the key that both ends were given, for the session of this handshake: both hellos, with all terms.
-[[nodiscard]] bool derive_session(EVP_KDF* kdf, const AesKey& key, const message::HandshakeTranscript& handshake,
-                                  SessionSecrets& secrets);
+/// HKDF of the key that both ends were given and of what their exchange made, for the session of this handshake: both
+/// hellos, with all terms.
+[[nodiscard]] bool derive_session(EVP_KDF* kdf, const AesKey& key, const SharedSecret& exchanged,
+                                  const message::HandshakeTranscript& handshake, SessionSecrets& secrets);
 
 /// Makes by HKDF of a key's secret what it is proven with, and its id.
 [[nodiscard]] bool derive_key(EVP_KDF* kdf, Key& key);

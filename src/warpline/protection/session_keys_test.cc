@@ -44,21 +44,26 @@ TEST(SessionKeys, EverythingThatIsToldApartChangesAllSecrets) {
   std::set<AesKey> secrets;
   std::set<GcmNonce> masks;
   std::size_t sessions = 0;
-  const auto add = [&](const AesKey& of, const message::HandshakeTranscript& session) {
+  const auto add = [&](const AesKey& of, const SharedSecret& exchanged, const message::HandshakeTranscript& session) {
     SessionSecrets made;
-    ASSERT_TRUE(derive_session(hkdf().get(), of, session, made));
+    ASSERT_TRUE(derive_session(hkdf().get(), of, exchanged, session, made));
     for (const DirectionSecrets& direction : {made.from_client, made.from_server}) {
       secrets.insert(direction.secret);
       masks.insert(direction.mask);
     }
     ++sessions;
   };
-  add(key, handshake);
-  add(AesKey{}, handshake);
+  add(key, {}, handshake);
+  add(AesKey{}, {}, handshake);
+  for (std::size_t byte = 0; byte < sizeof(SharedSecret); ++byte) {
+    SharedSecret other{};
+    other[byte] ^= 1;
+    add(key, other, handshake);
+  }
   for (std::size_t byte = 0; byte < handshake.size(); ++byte) {
     message::HandshakeTranscript other = handshake;
     other[byte] ^= 1;
-    add(key, other);
+    add(key, {}, other);
   }
   EXPECT_EQ(secrets.size(), 2 * sessions);
   EXPECT_EQ(masks.size(), 2 * sessions);

@@ -54,9 +54,13 @@ MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageHello
   hello.nonce = load_be64(bytes + 8);
   hello.token = load_be64(bytes + 16);
   hello.token_time = load_be32(bytes + 24);
+  if (!plain(bytes) || !load_terms(bytes + 28, hello.terms)) return MessageParse::malformed;
+  if (length < hello.length()) return MessageParse::truncated;
+  if (!hello.terms.is_protected) return verdict(length == hello.length() && zero(bytes + 40, length - 40));
   hello.key = load_be64(bytes + 40);
+  std::copy_n(bytes + 48, hello.share.size(), hello.share.begin());
   std::copy_n(bytes + MessageHello::kProven, hello.proof.size(), hello.proof.begin());
-  return verdict(length == MessageHello::kLength && plain(bytes) && load_terms(bytes + 28, hello.terms));
+  return verdict(length == hello.length());
 }
 
 void emit(const MessageHello& hello, std::uint8_t* bytes) {
@@ -66,7 +70,12 @@ void emit(const MessageHello& hello, std::uint8_t* bytes) {
   store_be64(bytes + 16, hello.token);
   store_be32(bytes + 24, hello.token_time);
   store_terms(hello.terms, bytes + 28);
+  if (!hello.terms.is_protected) {
+    std::fill(bytes + 40, bytes + hello.length(), std::uint8_t{0});
+    return;
+  }
   store_be64(bytes + 40, hello.key);
+  std::copy(hello.share.begin(), hello.share.end(), bytes + 48);
   std::copy(hello.proof.begin(), hello.proof.end(), bytes + MessageHello::kProven);
 }
 
@@ -95,8 +104,12 @@ MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageAccep
   accept.cookie = load_be64(bytes + 16);
   accept.server_nonce = load_be64(bytes + 24);
   accept.server_session = load_be32(bytes + 32);
+  if (!plain(bytes) || !load_terms(bytes + 36, accept.terms)) return MessageParse::malformed;
+  if (length < accept.length()) return MessageParse::truncated;
+  if (!accept.terms.is_protected) return verdict(length == accept.length() && zero(bytes + 48, length - 48));
+  std::copy_n(bytes + 48, accept.share.size(), accept.share.begin());
   std::copy_n(bytes + MessageAccept::kProven, accept.proof.size(), accept.proof.begin());
-  return verdict(length == MessageAccept::kLength && plain(bytes) && load_terms(bytes + 36, accept.terms));
+  return verdict(length == accept.length());
 }
 
 void emit(const MessageAccept& accept, std::uint8_t* bytes) {
@@ -107,6 +120,11 @@ void emit(const MessageAccept& accept, std::uint8_t* bytes) {
   store_be64(bytes + 24, accept.server_nonce);
   store_be32(bytes + 32, accept.server_session);
   store_terms(accept.terms, bytes + 36);
+  if (!accept.terms.is_protected) {
+    std::fill(bytes + 48, bytes + accept.length(), std::uint8_t{0});
+    return;
+  }
+  std::copy(accept.share.begin(), accept.share.end(), bytes + 48);
   std::copy(accept.proof.begin(), accept.proof.end(), bytes + MessageAccept::kProven);
 }
 

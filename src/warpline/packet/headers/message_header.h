@@ -80,18 +80,26 @@ struct MessageTerms {
 
 /// What only who has the key can make of the bytes of a handshake packet that precede it; zeros without a key.
 using MessageProof = std::array<std::uint8_t, 16>;
+/// The public half of a key pair of X25519 (RFC 7748), drawn for one handshake.
+using MessageKeyShare = std::array<std::uint8_t, 32>;
 
-/// Opens a session, first without a token, then with the challenge's and the proof.
+/// Opens a session, first without a token, then with the challenge's and the proof. Key, share and proof are there if
+/// the terms say protected.
 struct MessageHello {
-  static constexpr std::uint32_t kLength = 64;  ///< no shorter than what it is answered with
-  static constexpr std::uint32_t kProven = 48;  ///< bytes that precede the proof
-  std::uint32_t session = 0;                    ///< of the sender
-  std::uint64_t nonce = 0;                      ///< drawn for this opening
-  std::uint64_t token = 0;                      ///< 0: none yet
-  std::uint32_t token_time = 0;                 ///< as the challenge had it
-  MessageTerms terms;                           ///< of the sender
-  std::uint64_t key = 0;                        ///< id of the key that protects the session; 0: nothing does
-  MessageProof proof{};                         ///< of what precedes it; of the first hello zeros
+  static constexpr std::uint32_t kLength = 64;           ///< no shorter than what it is answered with
+  static constexpr std::uint32_t kProtectedLength = 96;  ///< the same, with key, share and proof
+  static constexpr std::uint32_t kProven = 80;           ///< bytes that precede the proof
+  std::uint32_t session = 0;                             ///< of the sender
+  std::uint64_t nonce = 0;                               ///< drawn for this opening
+  std::uint64_t token = 0;                               ///< 0: none yet
+  std::uint32_t token_time = 0;                          ///< as the challenge had it
+  MessageTerms terms;                                    ///< of the sender
+  std::uint64_t key = 0;                                 ///< id of the key that both ends were given
+  MessageKeyShare share{};                               ///< the sender's
+  MessageProof proof{};                                  ///< of what precedes it; of the first hello zeros
+
+  /// Bytes of the packet.
+  [[nodiscard]] constexpr std::uint32_t length() const { return terms.is_protected ? kProtectedLength : kLength; }
   bool operator==(const MessageHello&) const = default;
 };
 
@@ -105,17 +113,23 @@ struct MessageChallenge {
   bool operator==(const MessageChallenge&) const = default;
 };
 
-/// The answer to a hello with a valid token: the session is there.
+/// The answer to a hello with a valid token: the session is there. Share and proof are there if the terms say
+/// protected.
 struct MessageAccept {
-  static constexpr std::uint32_t kLength = 64;  ///< bytes
-  static constexpr std::uint32_t kProven = 48;  ///< bytes that precede the proof
-  std::uint32_t session = 0;                    ///< of the receiver
-  std::uint64_t nonce = 0;                      ///< of the hello
-  std::uint64_t cookie = 0;                     ///< in every packet of the session from here on
-  std::uint64_t server_nonce = 0;               ///< drawn by the sender of this
-  std::uint32_t server_session = 0;             ///< of the sender of this
-  MessageTerms terms;                           ///< of the sender
-  MessageProof proof{};                         ///< of the whole handshake
+  static constexpr std::uint32_t kLength = 64;           ///< bytes
+  static constexpr std::uint32_t kProtectedLength = 96;  ///< the same, with share and proof
+  static constexpr std::uint32_t kProven = 80;           ///< bytes that precede the proof
+  std::uint32_t session = 0;                             ///< of the receiver
+  std::uint64_t nonce = 0;                               ///< of the hello
+  std::uint64_t cookie = 0;                              ///< in every packet of the session from here on
+  std::uint64_t server_nonce = 0;                        ///< drawn by the sender of this
+  std::uint32_t server_session = 0;                      ///< of the sender of this
+  MessageTerms terms;                                    ///< of the sender
+  MessageKeyShare share{};                               ///< the sender's
+  MessageProof proof{};                                  ///< of the whole handshake
+
+  /// Bytes of the packet.
+  [[nodiscard]] constexpr std::uint32_t length() const { return terms.is_protected ? kProtectedLength : kLength; }
   bool operator==(const MessageAccept&) const = default;
 };
 
@@ -338,10 +352,8 @@ WARPLINE_HD constexpr void emit(const MessageFragment& fragment, std::uint8_t* b
 [[nodiscard]] MessageParse parse(const std::uint8_t* bytes, std::uint32_t length, MessageReset& reset);
 /// @}
 
-// Each writes kLength bytes.
-
 /// @{
-/// Writes kLength bytes, prefix included.
+/// Writes the whole packet, prefix included: kLength bytes, or length() where there is one.
 void emit(const MessageHello& hello, std::uint8_t* bytes);
 void emit(const MessageChallenge& challenge, std::uint8_t* bytes);
 void emit(const MessageAccept& accept, std::uint8_t* bytes);

@@ -128,8 +128,60 @@ TEST(MessagePrefix, tells_foreign_packets) {
 TEST(MessageHello, is_longer_than_its_answers) {
   EXPECT_GE(MessageHello::kLength, MessageChallenge::kLength);
   EXPECT_GE(MessageHello::kLength, MessageAccept::kLength);
+  EXPECT_GE(MessageHello::kProtectedLength, MessageAccept::kProtectedLength);
   EXPECT_GE(MessageHello::kLength, MessageReject::kLength);
   EXPECT_GE(MessageHeader::kLength, MessageReset::kLength);
+}
+
+/// As it is written, and what parse() says of the first `length` bytes of it, with one byte changed or none.
+template <typename Packet>
+MessageParse verdict_on(const Packet& packet, std::uint32_t length, std::uint32_t at = 0, std::uint8_t change = 0) {
+  std::vector<std::uint8_t> bytes(200);
+  emit(packet, bytes.data());
+  bytes[at] ^= change;
+  Packet read;
+  const MessageParse verdict = parse(bytes.data(), length, read);
+  if (verdict == MessageParse::ok) {
+    EXPECT_EQ(read == packet, change == 0);
+  }
+  return verdict;
+}
+
+TEST(MessageHello, grows_only_where_it_is_protected) {
+  MessageHello hello{.session = 1, .nonce = 2, .terms = {.datagram_bytes = 1472}};
+  EXPECT_EQ(hello.length(), MessageHello::kLength);
+  EXPECT_EQ(verdict_on(hello, 64), MessageParse::ok);
+  EXPECT_EQ(verdict_on(hello, 63), MessageParse::truncated);
+  EXPECT_EQ(verdict_on(hello, 96), MessageParse::malformed);
+  EXPECT_EQ(verdict_on(hello, 64, 63, 1), MessageParse::malformed) << "what means nothing is zero";
+  EXPECT_EQ(verdict_on(hello, 64, 30, 4), MessageParse::truncated) << "it says protected";
+  hello.terms.is_protected = true;
+  hello.key = 3;
+  hello.share.fill(4);
+  hello.proof.fill(5);
+  EXPECT_EQ(hello.length(), MessageHello::kProtectedLength);
+  EXPECT_EQ(verdict_on(hello, 96), MessageParse::ok);
+  EXPECT_EQ(verdict_on(hello, 95), MessageParse::truncated);
+  EXPECT_EQ(verdict_on(hello, 97), MessageParse::malformed);
+  EXPECT_EQ(verdict_on(hello, 96, 30, 4), MessageParse::malformed) << "it says not protected";
+  EXPECT_EQ(verdict_on(hello, 96, 95, 1), MessageParse::ok);
+}
+
+TEST(MessageAccept, grows_only_where_it_is_protected) {
+  MessageAccept accept{.session = 1, .nonce = 2, .cookie = 3, .terms = {.datagram_bytes = 1472}};
+  EXPECT_EQ(accept.length(), MessageAccept::kLength);
+  EXPECT_EQ(verdict_on(accept, 64), MessageParse::ok);
+  EXPECT_EQ(verdict_on(accept, 63), MessageParse::truncated);
+  EXPECT_EQ(verdict_on(accept, 96), MessageParse::malformed);
+  EXPECT_EQ(verdict_on(accept, 64, 63, 1), MessageParse::malformed) << "what means nothing is zero";
+  accept.terms.is_protected = true;
+  accept.share.fill(4);
+  accept.proof.fill(5);
+  EXPECT_EQ(accept.length(), MessageAccept::kProtectedLength);
+  EXPECT_EQ(verdict_on(accept, 96), MessageParse::ok);
+  EXPECT_EQ(verdict_on(accept, 95), MessageParse::truncated);
+  EXPECT_EQ(verdict_on(accept, 97), MessageParse::malformed);
+  EXPECT_EQ(verdict_on(accept, 96, 95, 1), MessageParse::ok);
 }
 
 }  // namespace

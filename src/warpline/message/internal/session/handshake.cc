@@ -19,11 +19,12 @@ bool read(const Datagram& datagram, Packet& packet) {
          packet::parse(datagram.head, datagram.head_length, packet) == packet::MessageParse::ok;
 }
 
+/// Of a handshake that is protected.
 HandshakeTranscript transcript_of(packet::MessageHello hello, const packet::MessageAccept& accept) {
   hello.token = 0;
   hello.token_time = 0;
-  std::array<std::uint8_t, packet::MessageHello::kLength> first;
-  std::array<std::uint8_t, packet::MessageAccept::kLength> second;
+  std::array<std::uint8_t, packet::MessageHello::kProtectedLength> first;
+  std::array<std::uint8_t, packet::MessageAccept::kProtectedLength> second;
   packet::emit(hello, first.data());
   packet::emit(accept, second.data());
   HandshakeTranscript transcript;
@@ -94,7 +95,7 @@ packet::MessageTerms Handshake::own_terms(const Session& session) const {
   terms.datagram_bytes = static_cast<std::uint16_t>(core_.context.config.datagram_bytes);
   terms.go_back_n = session.go_back_n;
   terms.ordered = session.ordered;
-  terms.is_protected = core_.context.is_protected();
+  terms.is_protected = is_protected();
   terms.grants = core_.context.config.grants != 0;
   terms.bundles = core_.context.config.bundles;
   terms.room = core_.context.config.receive_window;
@@ -111,8 +112,8 @@ void Handshake::begin_hello(Session& session) {
   session.next_hello = core_.context.now();
   session.hello_due = true;
   // Without a key the peer refuses it.
-  if (core_.context.is_protected()) {
-    static_cast<void>(core_.context.config.protection->offer(core_.sessions.index_of(session)));
+  if (is_protected()) {
+    static_cast<void>(protection().offer(core_.sessions.index_of(session)));
   }
   core_.timers.arm(session,
                    core_.context.when_attended({session.opened.value + core_.context.config.connect_timeout.value}));
@@ -125,11 +126,12 @@ packet::MessageHello Handshake::hello_of(const Session& session) const {
           .token = session.token,
           .token_time = session.token_time,
           .terms = own_terms(session),
-          .key = key_of(session)};
+          .key = is_protected() ? protection().key(core_.sessions.index_of(session)) : 0,
+          .share = share_of(session)};
 }
 
-KeyId Handshake::key_of(const Session& session) const {
-  return core_.context.is_protected() ? core_.context.config.protection->key(core_.sessions.index_of(session)) : 0;
+packet::MessageKeyShare Handshake::share_of(const Session& session) const {
+  return is_protected() ? protection().share(core_.sessions.index_of(session)) : packet::MessageKeyShare{};
 }
 
 packet::MessageAccept Handshake::accept_of(const Session& session) const {
@@ -139,15 +141,16 @@ packet::MessageAccept Handshake::accept_of(const Session& session) const {
           .server_nonce = session.server_nonce,
           .server_session = core_.sessions.wire_id(session),
           .terms = own_terms(session),
+          .share = share_of(session),
           .proof = session.proof};
 }
 
 /// Whether it comes from one who has a key that is here; counts it if not. Without protection nothing is to be proven.
 bool Handshake::authentic(const Datagram& datagram, const packet::MessageHello& hello) {
-  if (!core_.context.is_protected()) return true;
+  if (!is_protected()) return true;
   const std::span<const std::uint8_t> proven(datagram.head, packet::MessageHello::kProven);
   packet::MessageProof expected;
-  if (!core_.context.config.protection->prove_hello(hello.key, proven, expected)) {
+  if (!protection().prove_hello(hello.key, proven, expected)) {
     core_.context.drop(MessageDrop::unknown_key);
     return false;
   }
@@ -160,12 +163,11 @@ void Handshake::write_hello(Session& session, Outgoing& out) {
   session.hello_due = false;
   packet::MessageHello hello = hello_of(session);
   packet::emit(hello, out.head);
-  if (core_.context.is_protected() && hello.token != 0 &&
-      core_.context.config.protection->prove(core_.sessions.index_of(session),
-                                             {out.head, packet::MessageHello::kProven}, hello.proof)) {
+  out.head_length = hello.length();
+  if (is_protected() && hello.token != 0 &&
+      protection().prove(core_.sessions.index_of(session), {out.head, packet::MessageHello::kProven}, hello.proof)) {
     packet::emit(hello, out.head);
   }
-  out.head_length = packet::MessageHello::kLength;
   const EndpointConfig& config = core_.context.config;
   session.next_hello = core_.context.in(doubled(config.initial_rto, session.hellos, config.max_rto));
   if (session.hellos != 0xff) ++session.hellos;
@@ -210,7 +212,7 @@ void Handshake::receive_hello(const Datagram& datagram) {
     return reply(datagram.from, packet::MessageChallenge{hello.session, hello.nonce,
                                                          tokens_.token(datagram.from, hello), hello.token_time});
   }
-  if (hello.terms.is_protected != (core_.context.is_protected()) || hello.terms.datagram_bytes < 256) {
+  if (hello.terms.is_protected != is_protected() || hello.terms.datagram_bytes < 256) {
     core_.context.drop(MessageDrop::not_accepting);
     return reject(packet::MessageReject::Reason::terms);
   }
@@ -248,14 +250,10 @@ void Handshake::receive_hello(const Datagram& datagram) {
   session->nonce = hello.nonce;
   session->server_nonce = tokens_.nonce();
   session->cookie = tokens_.cookie(hello.nonce, core_.sessions.wire_id(*session));
-  if (core_.context.is_protected()) {
-    PacketProtection& protection = *core_.context.config.protection;
-    const std::uint32_t slot = core_.sessions.index_of(*session);
-    const HandshakeTranscript transcript = transcript_of(hello, accept_of(*session));
-    // If one of them fails the peer believes no accept, and the session is never confirmed.
-    if (protection.answer(slot, hello.key) && protection.prove(slot, transcript, session->proof)) {
-      protection.start(slot, transcript, false);
-    }
+  if (is_protected() && !protect(*session, hello)) {
+    core_.context.drop(MessageDrop::not_authentic);
+    life_.lose(*session, LossReason::not_accepted);
+    return reject(packet::MessageReject::Reason::terms);
   }
   establish(*session, hello.terms);
   session->accept_due = true;
@@ -264,10 +262,20 @@ void Handshake::receive_hello(const Datagram& datagram) {
   core_.ready.add(*session);
 }
 
+/// Gives a session that a peer opens its keys. False, if this hello gives none.
+bool Handshake::protect(Session& session, const packet::MessageHello& hello) {
+  const std::uint32_t slot = core_.sessions.index_of(session);
+  if (!protection().answer(slot, hello.key)) return false;
+  const HandshakeTranscript transcript = transcript_of(hello, accept_of(session));
+  return protection().prove(slot, transcript, session.proof) &&
+         protection().start(slot, hello.share, transcript, false);
+}
+
 void Handshake::write_accept(Session& session, Outgoing& out) {
   session.accept_due = false;
-  packet::emit(accept_of(session), out.head);
-  out.head_length = packet::MessageAccept::kLength;
+  const packet::MessageAccept accept = accept_of(session);
+  packet::emit(accept, out.head);
+  out.head_length = accept.length();
 }
 
 /// The session that a handshake packet answers, or nullptr.
@@ -293,28 +301,29 @@ void Handshake::receive_challenge(const Datagram& datagram) {
   core_.ready.add(*session);
 }
 
+/// Gives a session that was opened here its keys. False, with nothing changed, unless the accept is of one who has the
+/// key.
+bool Handshake::protect(Session& session, const packet::MessageAccept& accept) {
+  if (!accept.terms.is_protected) return false;
+  const std::uint32_t slot = core_.sessions.index_of(session);
+  const HandshakeTranscript transcript = transcript_of(hello_of(session), accept);
+  packet::MessageProof expected;
+  return protection().prove(slot, transcript, expected) && equal(expected, accept.proof) &&
+         protection().start(slot, accept.share, transcript, true);
+}
+
 void Handshake::receive_accept(const Datagram& datagram) {
   packet::MessageAccept accept;
   if (!read(datagram, accept)) return core_.context.drop(MessageDrop::malformed);
   Session* session = answered(datagram, accept.session, accept.nonce);
   if (session == nullptr || accept.terms.datagram_bytes < 256) return core_.context.drop(MessageDrop::bad_handshake);
-  const HandshakeTranscript transcript = transcript_of(hello_of(*session), accept);
-  if (core_.context.is_protected()) {
-    packet::MessageProof expected;
-    const std::uint32_t slot = core_.sessions.index_of(*session);
-    if (!core_.context.config.protection->prove(slot, transcript, expected) || !equal(expected, accept.proof)) {
-      return core_.context.drop(MessageDrop::not_authentic);
-    }
-  }
+  if (is_protected() && !protect(*session, accept)) return core_.context.drop(MessageDrop::not_authentic);
   core_.context.counters.packets_in.add(1);
   if (Session* known = core_.sessions.find(datagram.from, accept.server_session))
     life_.lose(*known, LossReason::restarted);
   session->remote = accept.server_session;
   session->cookie = accept.cookie;
   session->confirmed = true;
-  if (core_.context.is_protected()) {
-    core_.context.config.protection->start(core_.sessions.index_of(*session), transcript, true);
-  }
   establish(*session, accept.terms);
   core_.context.counters.sessions_opened.add(1);
   core_.events.add_opened(*session);
@@ -329,7 +338,7 @@ void Handshake::establish(Session& session, const packet::MessageTerms& peer) {
   core_.timers.arm_next(session);
   session.hello_due = false;
   session.datagram_bytes = std::min<std::uint32_t>(core_.context.config.datagram_bytes, peer.datagram_bytes);
-  const std::uint32_t tag = core_.context.is_protected() ? packet::kMessageTagLength : 0;
+  const std::uint32_t tag = is_protected() ? packet::kMessageTagLength : 0;
   // Two words of acknowledgement always find room.
   session.fragment_bytes = session.datagram_bytes - packet::MessageHeader::kLength - packet::MessageAck::kLength -
                            2 * 8 - packet::MessageFragment::kLength - tag;
@@ -371,7 +380,7 @@ void Handshake::receive_reset(const Datagram& datagram) {
   Session& session = *known;
   if (session.cookie != reset.cookie) return core_.context.drop(MessageDrop::wrong_cookie);
   core_.context.counters.packets_in.add(1);
-  if (!core_.context.is_protected()) return life_.lose(session, LossReason::restarted);
+  if (!is_protected()) return life_.lose(session, LossReason::restarted);
   doubt(session);  // whoever reads the path could say so
 }
 

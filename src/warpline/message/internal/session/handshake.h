@@ -50,7 +50,11 @@ class Handshake {
   [[nodiscard]] packet::MessageTerms own_terms(const Session& session) const;
   [[nodiscard]] packet::MessageHello hello_of(const Session& session) const;
   [[nodiscard]] packet::MessageAccept accept_of(const Session& session) const;
-  [[nodiscard]] KeyId key_of(const Session& session) const;
+  [[nodiscard]] packet::MessageKeyShare share_of(const Session& session) const;
+  [[nodiscard]] bool protect(Session& session, const packet::MessageHello& hello);
+  [[nodiscard]] bool protect(Session& session, const packet::MessageAccept& accept);
+  [[nodiscard]] bool is_protected() const { return core_.context.is_protected(); }
+  [[nodiscard]] PacketProtection& protection() const { return *core_.context.config.protection; }
   [[nodiscard]] bool authentic(const Datagram& datagram, const packet::MessageHello& hello);
   [[nodiscard]] Session* answered(const Datagram& datagram, std::uint32_t session_id, std::uint64_t nonce);
   /// Whether a stranger's packet can be answered; counts it.
