@@ -40,6 +40,16 @@ struct BufferSource {
   void (*give)(void* context, MutableBuffer buffer) = nullptr;  ///< takes such a buffer back
 };
 
+/// Says who may open a session here. Called inside of receive() for a hello that has proven its address and, with
+/// protection, its key, before anything is kept of it: perhaps several times for one session, and for some that never
+/// come about. Null: all may.
+struct Authorizer {
+  void* context = nullptr;  ///< handed to `allows`; the application's
+  /// Returns whether `peer` may. `key`: id of the key that it has proven; 0 without protection. False: it hears
+  /// `not_accepted`.
+  bool (*allows)(void* context, const PeerAddress& peer, KeyId key) = nullptr;
+};
+
 /// How many sessions peers at one address may have with an endpoint, and those of one prefix: an IPv4 /24, an IPv6 /64.
 /// Half-open is one whose opener has not yet shown that it heard the answer.
 struct SessionQuotas {
@@ -56,6 +66,7 @@ struct EndpointConfig {
   std::optional<EndpointSecret> secret{};
   std::uint8_t endpoint = 0;  ///< first byte of the session ids on the wire, for steering among threads
   bool accept = true;         ///< sessions that peers open
+  Authorizer authorizer{};    ///< of those
 
   std::uint32_t max_sessions = 1024;         ///< memory for so many sessions, own and peers'
   SessionQuotas quotas{};                    ///< of those that peers open

@@ -38,7 +38,8 @@ namespace warpline::message {
   X(no_buffer, "no receive memory is free")                                                         \
   X(over_share, "more receive memory than is left for this peer's address")                         \
   X(no_reply_room, "more packets of strangers than are answered")                                   \
-  X(not_accepting, "a session offered to an endpoint that takes none")
+  X(not_accepting, "a session offered to an endpoint that takes none")                              \
+  X(not_authorized, "a session that the application refused")
 
 /// Enumerators as listed in WARPLINE_MESSAGE_DROPS.
 enum class MessageDrop : std::uint8_t { WARPLINE_MESSAGE_DROPS(WARPLINE_ENUM_VALUE) };
@@ -96,6 +97,7 @@ struct EndpointFacts {
 struct SessionFacts {
   PeerAddress peer;                     ///< where its packets go
   bool established = false;             ///< the handshake is done
+  KeyId key = 0;                        ///< established: id of the key that the peer has proven; 0 without protection
   Nanos smoothed_rtt;                   ///< average of the round trips
   Nanos min_rtt;                        ///< shortest round trip
   Nanos rto;                            ///< timeout of the next retransmission, as backed off

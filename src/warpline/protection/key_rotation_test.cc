@@ -67,6 +67,40 @@ TEST_F(Rotation, WithoutABreak) {
   EXPECT_EQ(client_->endpoint.counters().sessions_lost.get() + server_->endpoint.counters().sessions_lost.get(), 0U);
 }
 
+TEST_F(Rotation, TheApplicationLearnsWhichKeyAPeerHasAndMayRefuseIt) {
+  struct AllButOne {
+    message::KeyId refused;
+    static bool allows(void* context, const message::PeerAddress& /*peer*/, message::KeyId key) {
+      return key != static_cast<AllButOne*>(context)->refused;
+    }
+  } all_but_one{id_of(kOld)};
+  for (const AesKey& own : {kNew, kOld}) {
+    client_protection_ = *make_protection(own, kSessions);
+    server_protection_ = *make_protection(std::make_shared<Keys>(set_of({kOld, kNew})), kSessions);
+    message::EndpointConfig client = config();
+    client.protection = client_protection_.get();
+    message::EndpointConfig server = config();
+    server.protection = server_protection_.get();
+    server.authorizer = {&all_but_one, AllButOne::allows};
+    begin(client, server, {});
+    if (own == kNew) {
+      const auto [session, there] = net_->connect(*client_, *server_);
+      expect_alive(session);
+      EXPECT_EQ(server_->endpoint.facts(there).key, id_of(kNew));
+      EXPECT_EQ(client_->endpoint.facts(session).key, id_of(kNew));
+      ASSERT_EQ(client_->endpoint.close(session, net_->now), message::CallStatus::ok);
+      EXPECT_EQ(client_->endpoint.facts(session).key, 0U);
+    } else {
+      (void)client_->endpoint.connect(server_->address, {}, net_->now);
+      ASSERT_TRUE(net_->run([this] { return !client_->events.empty(); }));
+      EXPECT_EQ(client_->events.front().reason, message::LossReason::not_accepted);
+      EXPECT_EQ(server_->endpoint.counters().dropped(message::MessageDrop::not_authorized), 1U);
+      EXPECT_EQ(server_->endpoint.facts().free_sessions, kSessions);
+    }
+    net_.reset();
+  }
+}
+
 TEST_F(Rotation, ARemovedKeyOpensNothing) {
   begin_with({kOld}, {kOld, kNew});
   const message::SessionId session = net_->connect(*client_, *server_).first;

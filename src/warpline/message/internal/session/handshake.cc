@@ -236,6 +236,11 @@ void Handshake::receive_hello(const Datagram& datagram) {
       return reject(packet::MessageReject::Reason::full);
   }
   if (!authentic(datagram, hello)) return reject(packet::MessageReject::Reason::terms);
+  const Authorizer& authorizer = core_.context.config.authorizer;
+  if (authorizer.allows != nullptr && !authorizer.allows(authorizer.context, datagram.from, hello.key)) {
+    core_.context.drop(MessageDrop::not_authorized);
+    return reject(packet::MessageReject::Reason::not_accepting);
+  }
   Session* session = take_place(datagram.from);
   if (session == nullptr) {
     core_.context.drop(MessageDrop::no_session);

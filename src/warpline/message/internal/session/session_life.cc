@@ -111,6 +111,9 @@ SessionFacts SessionLife::facts(SessionId id) {
   SessionFacts facts;
   facts.peer = session->peer;
   facts.established = session->phase == SessionPhase::established;
+  if (facts.established && core_.context.is_protected()) {
+    facts.key = core_.context.config.protection->key(core_.sessions.index_of(*session));
+  }
   facts.smoothed_rtt = session->rtt.smoothed();
   facts.min_rtt = session->rtt.min();
   facts.rto = core_.timers.probe_timeout(*session);
