@@ -13,7 +13,7 @@ local MAGIC, VERSION = 0x57, 2
 local PREFIX_LENGTH, HEADER_LENGTH, ACK_LENGTH, FRAGMENT_LENGTH, TAG_LENGTH = 4, 28, 16, 20, 16
 local MOST_ACK_WORDS = 16
 local TYPES = { [0] = "hello", "challenge", "accept", "reject", "session", "reset" }
-local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "grant", "grant response" }
+local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "grant", "grant response", "busy response" }
 local REASONS = { "no room for a session", "another version", "takes no sessions", "other terms" }
 local REFUSALS = { "message too long", "declined", "stalled" }
 local SESSION = 4

@@ -91,6 +91,9 @@ struct Pair {
       const bool ends =
           (event.kind == message::EventKind::response || event.kind == message::EventKind::sent) && !event.id.incoming;
       if (ends) require(under_way[at].erase(event.context) == 1, "a message ends once");
+      // Nothing to be given back where the buffer was the application's: release() then says so.
+      const bool answered = event.kind == message::EventKind::response && event.status == message::MessageStatus::ok;
+      if (answered) held[at].push_back(event.id);
     }
   }
 
@@ -192,8 +195,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           options.context = context;
           options.copy = (action & 128) != 0;
           if (which % 4 == 0) options.deadline = Nanos{pair.now.value + which * 100'000};
-          made =
-              host.request(pick(pair.sessions[side], which), {payload.data(), length, false}, room, options, pair.now);
+          options.response_in_endpoint = which % 8 < 3;
+          made = host.request(pick(pair.sessions[side], which), {payload.data(), length, false},
+                              options.response_in_endpoint ? message::MutableBuffer{} : room, options, pair.now);
         }
         if (made.status != message::CallStatus::ok) break;
         pair.under_way[side][context] = std::move(response);

@@ -24,7 +24,8 @@ struct Sent {
   bool more = false;
   bool may_expire = false;
   bool may_be_cancelled = false;
-  bool too_long = false;  ///< for the peer
+  bool answer_in_endpoint = false;  ///< its memory, where any length has room
+  bool too_long = false;            ///< for the peer
 
   std::uint32_t handled = 0;
   std::uint32_t completed = 0;

@@ -30,12 +30,12 @@ struct Placer {
   void (*copy)(void* context, std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) = nullptr;
 };
 
-/// Where requests and messages of peers longer than kInlineBytes go, instead of the endpoint's own receive memory.
-/// take() may answer with a null buffer: the first packet is then dropped, and comes again later. give() gets
-/// back each buffer taken, once.
+/// Where requests and messages of peers longer than kInlineBytes go, and responses so, instead of the endpoint's own
+/// receive memory. take() may answer with a null buffer: the first packet is then dropped, and comes again later.
+/// give() gets back each buffer taken, once.
 struct BufferSource {
   void* context = nullptr;  ///< handed to both; the application's
-  /// Gives a buffer for a message or request of `length` bytes that comes with `code`, or a null one.
+  /// Gives a buffer for a message, request or response of `length` bytes that comes with `code`, or a null one.
   MutableBuffer (*take)(void* context, SessionId session, std::uint16_t code, std::uint32_t length) = nullptr;
   void (*give)(void* context, MutableBuffer buffer) = nullptr;  ///< takes such a buffer back
 };

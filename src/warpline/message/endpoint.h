@@ -60,7 +60,8 @@ class Endpoint {
   /// there. Worth while some requests ahead.
   void prefetch(SessionId session) const;
   /// Asks the peer. Ends with the event `response`; until then `message` (unless copied) and `response` stay
-  /// untouched by the application. `response` without data: only the status and code are wanted.
+  /// untouched by the application. `response` without data: only the status and code are wanted, or the endpoint has
+  /// the memory, see RequestOptions; `not_allowed`: with data, and the endpoint has the memory.
   Submitted request(SessionId session, ConstBuffer message, MutableBuffer response, const RequestOptions& options,
                     Nanos now);
   /// One-way. Ends with the event `sent`.
@@ -71,7 +72,8 @@ class Endpoint {
   CallStatus respond(const MessageId& request, ConstBuffer message, const SendOptions& options, Nanos now);
   /// Ends an own request or one-way message now: its event has the status `cancelled`. The peer may have handled it.
   CallStatus cancel(const MessageId& id, Nanos now);
-  /// Gives back the data of a one-way message of the peer; or a request, which is then refused as `declined`.
+  /// Gives back the data of a one-way message of the peer, or of a response in the endpoint's memory; or a request,
+  /// which is then refused as `declined`.
   CallStatus release(const MessageId& message, Nanos now);
 
   // Packets.

@@ -166,7 +166,8 @@ struct MessageEvent {
   SessionId session;          ///< the session that it happened on
   MessageId id;               ///< the message or request that it is about, if any
   std::uint64_t context = 0;  ///< as given with the request, message or connect()
-  /// Request, message: valid until respond() or release(). Response: its buffer.
+  /// Request, message: valid until respond() or release(). Response: its buffer, or until release() if it is in the
+  /// endpoint's memory.
   const std::uint8_t* data = nullptr;
   std::uint32_t length = 0;  ///< bytes at `data`; of `sent`, or a response that is too_long, how many it has
 };
@@ -188,6 +189,9 @@ struct RequestOptions {
   std::uint16_t code = 0;     ///< the application's, handed to the peer with the request
   bool copy = false;          ///< copy the bytes now, into the endpoint's memory; they may change at once
   Nanos deadline = kNever;    ///< a time of the endpoint's clock, not a duration
+  /// The response may be of any length up to max_message_bytes: it goes where messages of peers go, into the endpoint's
+  /// memory or that of its BufferSource. If it ends as `ok`, its id and data are the application's until release(id).
+  bool response_in_endpoint = false;
 };
 
 }  // namespace warpline::message

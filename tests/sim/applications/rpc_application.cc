@@ -140,6 +140,8 @@ Sent RpcApplication::draw(std::uint32_t session, bool nested) {
     message.answer_room = static_cast<std::uint32_t>(random_.below(message.answer_length));
   }
   message.may_expire = chance(random_, plan_.deadline);
+  message.answer_in_endpoint = chance(more_, plan_.in_endpoint);
+  if (message.answer_in_endpoint) message.answer_room = plan_.longest_taken;
   return message;
 }
 
@@ -152,7 +154,7 @@ bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
   const bool copied = chance(random_, plan_.copied);
   Lent bytes(message.length);
   fill_content(bytes.data.get(), message.length, Ledger::content(message.from, code, false));
-  Lent room(message.answer_room);
+  Lent room(message.answer_in_endpoint ? 0 : message.answer_room);
   const message::ConstBuffer from{bytes.data.get(), message.length};
   message::Submitted submitted;
   if (message.one_way) {
@@ -161,8 +163,8 @@ bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
   } else {
     message::RequestOptions options{.context = code, .code = code, .copy = copied};
     if (message.may_expire) options.deadline = Nanos{host_->clock().value + between(random_, 1'000, kLongestDeadline)};
-    submitted =
-        endpoint.request(sessions_[session].id, from, {room.data.get(), message.answer_room}, options, host_->clock());
+    options.response_in_endpoint = message.answer_in_endpoint;
+    submitted = endpoint.request(sessions_[session].id, from, {room.data.get(), room.length}, options, host_->clock());
   }
   if (submitted.status != message::CallStatus::ok) {
     if (submitted.status != message::CallStatus::no_slot && submitted.status != message::CallStatus::no_memory &&
@@ -297,16 +299,21 @@ void RpcApplication::got_message(const message::MessageEvent& event) {
   check_order(event);
   const std::uint32_t from = host_of_address(host_->endpoint().facts(event.session).peer);
   if (ledger_.handled(host_->index(), from, event) == nullptr) return;
+  keep({event.id, from, event.code, event.data, event.length});
+}
+
+void RpcApplication::keep(const Kept& kept) {
   const std::uint32_t number = next_number_++;
-  kept_.emplace(number, Kept{event.id, from, event.code, event.data, event.length});
-  if (chance(random_, plan_.late_release)) return wake_in(between(random_, 0, kLongestWait), kGiveBack, number);
+  kept_.emplace(number, kept);
+  Random& random = kept.answer ? more_ : random_;
+  if (chance(random, plan_.late_release)) return wake_in(between(random, 0, kLongestWait), kGiveBack, number);
   give_back(number);
 }
 
 void RpcApplication::give_back(std::uint32_t number) {
   const auto found = kept_.find(number);
   const Kept& kept = found->second;
-  if (!has_content(kept.data, kept.length, Ledger::content(kept.from, kept.code, false))) {
+  if (!has_content(kept.data, kept.length, Ledger::content(kept.from, kept.code, kept.answer))) {
     ledger_.fail(fmt::format("host {}: message {} of {} changed before it was given back", host_->index(), kept.code,
                              kept.from));
   }
@@ -320,6 +327,11 @@ void RpcApplication::ended(const message::MessageEvent& event) {
   const auto found = open_.find(code);
   ledger_.completed(host_->index(), code, event);
   if (found == open_.end()) return;
+  if (event.kind == message::EventKind::response && event.status == message::MessageStatus::ok) {
+    const Sent& sent = *ledger_.find(host_->index(), code);
+    const bool echo = sent.answer == AnswerKind::echo;
+    if (sent.answer_in_endpoint) keep({event.id, host_->index(), code, event.data, event.length, !echo});
+  }
   const std::uint32_t parent = found->second.parent;
   --sessions_[found->second.session].open;
   open_.erase(found);

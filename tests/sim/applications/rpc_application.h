@@ -35,6 +35,7 @@ struct RpcPlan {
   double no_room = 0.03;  ///< for the answer
   double late_release = 0.2;
   double far_too_long = 0.01;
+  double in_endpoint = 0;  ///< of the answers, that the endpoint has the memory for
 };
 
 /// Sends requests and one-way messages over its own sessions and those of others, answers at once, later, after asking
@@ -43,7 +44,7 @@ struct RpcPlan {
 class RpcApplication final : public Application {
  public:
   RpcApplication(const RpcPlan& plan, Ledger& ledger, std::uint64_t seed)
-      : plan_(plan), ledger_(ledger), random_(seed), left_(plan.messages) {}
+      : plan_(plan), ledger_(ledger), random_(seed), more_(mix64(seed)), left_(plan.messages) {}
 
   void start(Host& host) override;
   void handle(const message::MessageEvent& event) override;
@@ -102,6 +103,7 @@ class RpcApplication final : public Application {
     std::uint16_t code = 0;
     const std::uint8_t* data = nullptr;
     std::uint32_t length = 0;
+    bool answer = false;  ///< an answer to `from`, in the endpoint's memory
   };
 
   void connect(std::uint32_t peer);
@@ -113,6 +115,7 @@ class RpcApplication final : public Application {
   void got_message(const message::MessageEvent& event);
   void ended(const message::MessageEvent& event);
   void answer(std::uint32_t number);
+  void keep(const Kept& kept);
   void give_back(std::uint32_t number);
   void lost(const message::MessageEvent& event);
   void reconnect(std::uint32_t session);
@@ -124,6 +127,7 @@ class RpcApplication final : public Application {
   RpcPlan plan_;
   Ledger& ledger_;
   Random random_;
+  Random more_;  ///< what was added since: by numbers of its own, so that a seed is still what it was
   Host* host_ = nullptr;
   std::uint32_t left_;
   std::uint32_t next_number_ = 1;
@@ -132,7 +136,7 @@ class RpcApplication final : public Application {
   std::vector<Session> sessions_;
   std::map<std::uint16_t, Open> open_;       ///< by code
   std::map<std::uint32_t, Answer> answers_;  ///< by number
-  std::map<std::uint32_t, Kept> kept_;       ///< one-way messages to be given back, by number
+  std::map<std::uint32_t, Kept> kept_;       ///< one-way messages and answers to be given back, by number
 };
 
 }  // namespace warpline::sim

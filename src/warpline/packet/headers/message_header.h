@@ -191,6 +191,7 @@ enum class FragmentKind : std::uint8_t {
   busy = 6,            ///< no memory for it now: to be sent again later
   grant = 7,           ///< of a message that the receiver of this began
   grant_response = 8,  ///< of the response to a request of the sender of this
+  busy_response = 9,   ///< no memory for the response to a request of the sender of this: to be sent again later
 };
 
 /// What part of which message the payload is.
@@ -307,7 +308,7 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
 [[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t payload_length,
                                                        MessageFragment& fragment) {
   const std::uint8_t kind = bytes[0] & 0x7f;
-  if (kind < 1 || kind > 8) return MessageParse::malformed;
+  if (kind < 1 || kind > 9) return MessageParse::malformed;
   fragment.kind = static_cast<FragmentKind>(kind);
   fragment.more = (bytes[0] & MessageFragment::kMore) != 0;
   fragment.slot = bytes[1];

@@ -69,7 +69,7 @@ std::uint32_t Grants::next_of(Session& session) const {
     const SlotUse& use = response ? session.outgoing[turn - kSlots] : session.incoming[turn];
     if (use.message == kNone) continue;
     const Message& message = messages_[use.message];
-    const bool arrives = response ? message.state == MessageState::awaiting && message.reach == Reach::handled
+    const bool arrives = response ? message.state == MessageState::awaiting && message.in_begun
                                   : message.state == MessageState::arriving;
     if (!arrives || (message.owed != 0 && stuck(message)) || message.granted >= message.in_length) continue;
     session.grant_turn = static_cast<std::uint8_t>((turn + 1) % kTurns);

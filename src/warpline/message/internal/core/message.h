@@ -50,7 +50,7 @@ struct MessageFields {
   TransferRole role = TransferRole::free;
   MessageState state = MessageState::ended;
   MessageStatus status = MessageStatus::ok;
-  Reach reach = Reach::never_sent;  ///< of an own one; `handled` as soon as a fragment of the response has arrived
+  Reach reach = Reach::never_sent;  ///< of an own one
   std::uint8_t slot = 0;
   bool has_slot = false;
   bool queued_to_send = false;
@@ -67,6 +67,9 @@ struct MessageFields {
   bool in_source = false;        ///< `in` is of the BufferSource
   bool out_own_memory = false;   ///< `out` is of the endpoint's receive memory
   bool tells_sent = false;       ///< a response that ends with an event
+  bool in_begun = false;         ///< the response has a place, and a fragment of it has arrived
+  bool in_endpoint = false;      ///< the response gets a place of the endpoint's
+  bool lent = false;             ///< and the application has it
   bool unread = false;           ///< counts as such in its session
   bool held = false;             ///< its memory counts as its peer's in PeerGroups
   bool borrowed = false;         ///< that is beyond the peer's share

@@ -18,10 +18,12 @@ namespace warpline::message {
 
 enum class SessionPhase : std::uint8_t { free, opening, established, lost };
 
-/// A message of the peer that found no room, or go-back-n, is not taken at all: it is told so beyond all windows.
+/// A message or response of the peer that found no room, or go-back-n, is not taken at all: it is told so beyond all
+/// windows.
 struct BusyNotice {
   std::uint32_t sequence = 0;
   std::uint8_t slot = 0;
+  bool response = false;
   std::uint16_t refusal = 0;  ///< a RefusalCode; 0: there is no room now
 };
 inline constexpr std::uint32_t kBusyNotices = 4;

@@ -182,7 +182,9 @@ void Receiver::take_packet(Session& session, const packet::MessageHeader& header
       header.packet_number != std::max(session.received.base(), header.floor())) {
     // Each end's notice may be behind that which the other does not take: both would wait for ever.
     if (header.has(packet::kMessageHasFragment) && fragment.slot < kSlots) {
-      if (fragment.kind == packet::FragmentKind::busy) take_busy(session, fragment);
+      const bool busy =
+          fragment.kind == packet::FragmentKind::busy || fragment.kind == packet::FragmentKind::busy_response;
+      if (busy) take_busy(session, fragment);
       if (fragment.kind == packet::FragmentKind::refuse) reassembly_.take_refusal(session, fragment);
     }
     return core_.context.drop(MessageDrop::out_of_order);
@@ -283,6 +285,7 @@ bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::ui
       reassembly_.take_refusal(session, fragment);
       return true;
     case packet::FragmentKind::busy:
+    case packet::FragmentKind::busy_response:
       take_busy(session, fragment);
       return true;
     case packet::FragmentKind::grant:

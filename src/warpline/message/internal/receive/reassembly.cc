@@ -313,16 +313,17 @@ bool Reassembly::expire(Session& session) {
 void Reassembly::tell_busy(Session& session, const packet::MessageFragment& fragment, std::uint16_t refusal) {
   core_.ready.add(session);
   // What waits for this one waits for us.
-  const bool next = session.ordered && fragment.order == session.expected_order;
+  const bool response = fragment.kind == packet::FragmentKind::response;
+  const bool next = session.ordered && !response && fragment.order == session.expected_order;
   if (next && session.held_back.first != kNone) expect_more(session, core_.messages[session.held_back.first]);
   for (std::uint32_t i = 0; i < session.busy_count; ++i) {
-    if (session.busy[i].slot == fragment.slot) {
-      session.busy[i] = {fragment.sequence, fragment.slot, refusal};
+    if (session.busy[i].slot == fragment.slot && session.busy[i].response == response) {
+      session.busy[i] = {fragment.sequence, fragment.slot, response, refusal};
       return;
     }
   }
   if (session.busy_count == kBusyNotices) return;
-  session.busy[session.busy_count++] = {fragment.sequence, fragment.slot, refusal};
+  session.busy[session.busy_count++] = {fragment.sequence, fragment.slot, response, refusal};
 }
 
 bool Reassembly::refuse(Session& session, const packet::MessageFragment& fragment, RefusalCode code) {
@@ -361,13 +362,14 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
   }
   Message& message = core_.messages[index];
   const bool single = fragment.total <= session.fragment_bytes;
-  if (message.reach != Reach::handled) {
+  if (!message.in_begun) {
     message.reach = Reach::handled;
     message.in_length = fragment.total;
     message.in_code = fragment.code;
     message.state = MessageState::awaiting;  // the peer has all of the request
-    if (fragment.total > message.in_capacity) {
-      const MessageStatus status = message.in_capacity == 0 ? MessageStatus::ok : MessageStatus::too_long;
+    const std::uint32_t capacity = message.in_endpoint ? core_.context.config.max_message_bytes : message.in_capacity;
+    if (fragment.total > capacity) {
+      const MessageStatus status = capacity == 0 && !message.in_endpoint ? MessageStatus::ok : MessageStatus::too_long;
       message.in = nullptr;
       if (single) {
         transfers_.end_own(session, index, status);
@@ -376,6 +378,8 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
       }
       return true;
     }
+    if (message.in_endpoint && !give_place(session, message, fragment)) return false;
+    message.in_begun = true;
     if (!single) message.begin_window();
     core_.grants.begin(session, message);
   } else if (message.in_length != fragment.total) {
@@ -387,13 +391,30 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
   return placed != Placed::no;
 }
 
+/// Memory of the endpoint for a response that begins to arrive. False: there is none now.
+bool Reassembly::give_place(Session& session, Message& message, const packet::MessageFragment& fragment) {
+  const bool shares = fragment.total > session.fragment_bytes && core_.context.config.buffers.take == nullptr;
+  const std::uint64_t block = ReceiveMemory::block_bytes(fragment.total);
+  if (shares && !core_.groups.may_hold(session, block, 0, core_.messages.free_bytes())) {
+    core_.context.drop(MessageDrop::over_share);
+  } else if (!core_.messages.take_in(message, fragment.code, fragment.total)) {
+    core_.context.drop(MessageDrop::no_buffer);
+  } else {
+    if (shares) core_.groups.hold(session, block, false);
+    message.held = shares;
+    return true;
+  }
+  tell_busy(session, fragment);
+  return false;
+}
+
 void Reassembly::take_refusal(Session& session, const packet::MessageFragment& fragment) {
   const SlotUse& use = session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return;
   Message& message = core_.messages[use.message];
   if (message.state != MessageState::sending && message.state != MessageState::awaiting) return;
   message.in_code = fragment.code;
-  message.in = nullptr;
+  if (!message.in_endpoint) message.in = nullptr;
   message.reach = reach_of(static_cast<RefusalCode>(fragment.code));
   transfers_.end_own(session, use.message, MessageStatus::refused);
 }

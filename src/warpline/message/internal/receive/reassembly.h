@@ -38,6 +38,7 @@ class Reassembly {
                              const packet::MessageFragment& fragment, std::uint32_t length);
   [[nodiscard]] bool copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
                              bool device);
+  [[nodiscard]] bool give_place(Session& session, Message& message, const packet::MessageFragment& fragment);
   void tell_busy(Session& session, const packet::MessageFragment& fragment, std::uint16_t refusal = 0);
   [[nodiscard]] bool refuse(Session& session, const packet::MessageFragment& fragment, RefusalCode code);
   void supersede(Session& session, std::uint32_t slot);

@@ -192,7 +192,8 @@ void PacketWriter::write_ping(Session& session, Outgoing& out) {
 void PacketWriter::write_busy(Session& session, Outgoing& out) {
   const BusyNotice& notice = session.busy[--session.busy_count];
   packet::MessageFragment fragment;
-  fragment.kind = notice.refusal != 0 ? packet::FragmentKind::refuse : packet::FragmentKind::busy;
+  fragment.kind = notice.response ? packet::FragmentKind::busy_response : packet::FragmentKind::busy;
+  if (notice.refusal != 0) fragment.kind = packet::FragmentKind::refuse;
   fragment.code = notice.refusal;
   fragment.slot = notice.slot;
   fragment.sequence = notice.sequence;

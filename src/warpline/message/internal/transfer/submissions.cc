@@ -28,6 +28,7 @@ Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer by
 }
 
 Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer response, const RequestOptions& options) {
+  if (options.response_in_endpoint && response.data != nullptr) return {CallStatus::not_allowed, {}};
   const Submitted submitted = begin_own(id, TransferRole::own_request, bytes, options.copy);
   if (submitted.status != CallStatus::ok) return submitted;
   Message& message = core_.messages[submitted.id.index];
@@ -37,6 +38,7 @@ Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer re
   message.in = response.data;
   message.in_capacity = response.data == nullptr ? 0 : response.length;
   message.in_device = response.device;
+  message.in_endpoint = options.response_in_endpoint;
   if (options.deadline != kNever) {
     message.deadline = core_.context.inner(options.deadline);
     session.first_deadline = std::min(session.first_deadline, message.deadline);
@@ -99,7 +101,13 @@ CallStatus Submissions::cancel(const MessageId& id) {
 
 CallStatus Submissions::release(const MessageId& id) {
   Message* message = core_.messages.find(id);
-  if (message == nullptr || !id.incoming) return CallStatus::unknown_message;
+  if (message == nullptr) return CallStatus::unknown_message;
+  if (message->role == TransferRole::own_request) {
+    if (!message->lent || message->event_due || message->finishing) return CallStatus::unknown_message;
+    message->lent = false;
+    transfers_.free_if_over(id.index);
+    return CallStatus::ok;
+  }
   if (message->role == TransferRole::peer_request) {
     if (message->state == MessageState::withdrawn) return respond(id, {}, {});
     if (message->state != MessageState::delivered || message->event_due) return CallStatus::unknown_message;

@@ -60,6 +60,11 @@ void Transfers::finish(std::uint32_t index, MessageStatus status) {
   if (message.state != MessageState::withdrawing) message.state = MessageState::ended;
   message.status = status;
   core_.grants.settle(message);
+  if (message.in_endpoint) {
+    if (message.held) give_up_share(core_.sessions[message.session], message);
+    message.lent = status == MessageStatus::ok;
+    if (!message.lent) core_.messages.give_in(message);
+  }
   if (message.in_transport != 0) {
     message.finishing = true;
     if (Session* session = session_of(message)) ++session->unfinished;
@@ -192,7 +197,8 @@ void Transfers::granted(Session& session, const packet::MessageFragment& fragmen
 }
 
 std::uint32_t Transfers::defer(Session& session, const packet::MessageFragment& fragment) {
-  const SlotUse& use = session.outgoing[fragment.slot];
+  const bool response = fragment.kind == packet::FragmentKind::busy_response;
+  const SlotUse& use = response ? session.incoming[fragment.slot] : session.outgoing[fragment.slot];
   if (use.message == kNone || use.sequence != fragment.sequence) return kNone;
   Message& message = core_.messages[use.message];
   if (message.state != MessageState::sending || message.deferred) return kNone;
@@ -208,11 +214,13 @@ std::uint32_t Transfers::defer(Session& session, const packet::MessageFragment& 
 
 void Transfers::retry_deferred(Session& session) {
   session.retry_at = kNever;
-  for (const SlotUse& slot : session.outgoing) {
-    if (slot.message == kNone || !core_.messages[slot.message].deferred) continue;
+  const auto retry = [&](const SlotUse& slot) {
+    if (slot.message == kNone || !core_.messages[slot.message].deferred) return;
     core_.messages[slot.message].deferred = false;
     if (core_.messages[slot.message].state == MessageState::sending) enqueue(session, slot.message);
-  }
+  };
+  for (const SlotUse& slot : session.outgoing) retry(slot);
+  for (const SlotUse& slot : session.incoming) retry(slot);
 }
 
 void Transfers::acknowledged(Session& session, const SentPacket& packet) {

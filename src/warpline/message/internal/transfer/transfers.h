@@ -30,7 +30,8 @@ class Transfers {
   void free(std::uint32_t index);
   void free_if_over(std::uint32_t index) {
     const Message& message = core_.messages[index];
-    const bool over = message.state == MessageState::ended && !message.event_due && !message.finishing;
+    const bool held = message.event_due || message.finishing || message.lent;
+    const bool over = message.state == MessageState::ended && !held;
     const bool own = message.role == TransferRole::own_request || message.role == TransferRole::own_message;
     if (over && !message.queued_to_send && message.in_transport == 0 && !(own && message.has_slot)) free(index);
   }
@@ -64,8 +65,8 @@ class Transfers {
   }
   /// The peer takes more of a message.
   void granted(Session& session, const packet::MessageFragment& fragment);
-  /// The peer has no room for a message: it waits for retry_deferred() as if nothing of it had been sent. Returns
-  /// which; kNone if it has found room since.
+  /// The peer has no room for a message or response: it waits for retry_deferred() as if nothing of it had been sent.
+  /// Returns which; kNone if it has found room since.
   [[nodiscard]] std::uint32_t defer(Session& session, const packet::MessageFragment& fragment);
   void retry_deferred(Session& session);
   /// What the packet says of a message has arrived.
