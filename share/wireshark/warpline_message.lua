@@ -15,7 +15,8 @@ local MOST_ACK_WORDS = 16
 local TYPES = { [0] = "hello", "challenge", "accept", "reject", "session", "reset" }
 local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "grant", "grant response", "busy response" }
 local REASONS = { "no room for a session", "another version", "takes no sessions", "other terms" }
-local REFUSALS = { "message too long", "declined", "stalled" }
+local REFUSALS = { "message too long", "declined", "stalled", "expired" }
+local TIME_LEFT, MOST_METADATA = 8, 1024
 local SESSION = 4
 
 local f = {
@@ -58,6 +59,8 @@ local f = {
   offset = ProtoField.uint32("warpline.fragment.offset", "Offset"),
   total = ProtoField.uint32("warpline.fragment.total", "Message length"),
   order = ProtoField.uint16("warpline.fragment.order", "Order"),
+  head = ProtoField.uint16("warpline.fragment.head", "Head, bytes"),
+  time_left = ProtoField.uint64("warpline.time_left", "Time left, ns"),
 
   nonce = ProtoField.uint64("warpline.nonce", "Nonce of who opens the session", base.HEX),
   token = ProtoField.uint64("warpline.token", "Token", base.HEX),
@@ -157,8 +160,10 @@ local function session_header(tvb, length)
 end
 
 local function is_fragment(tvb, at, payload)
-  local offset, total = tvb(at + 8, 4):uint(), tvb(at + 12, 4):uint()
-  return KINDS[tvb(at, 1):bitfield(1, 7)] and offset + payload <= total and zero(tvb, at + 18, at + 20)
+  local offset, total, head = tvb(at + 8, 4):uint(), tvb(at + 12, 4):uint(), tvb(at + 18, 2):uint()
+  local kind = tvb(at, 1):bitfield(1, 7)
+  local has_head = head == 0 or (kind <= 3 and head >= TIME_LEFT and head <= total and head <= TIME_LEFT + MOST_METADATA)
+  return KINDS[kind] and offset + payload <= total and has_head
 end
 
 -- The fragments of a packet, { at, payload } each, up to the first that is malformed, and whether there is none. Of a
@@ -253,7 +258,7 @@ local function add_fragment(tvb, tree, at, payload)
   fragment:add(f.offset, tvb(at + 8, 4))
   fragment:add(f.total, tvb(at + 12, 4))
   fragment:add(f.order, tvb(at + 16, 2))
-  fragment:add(f.unused, tvb(at + 18, 2))
+  fragment:add(f.head, tvb(at + 18, 2))
   return string.format(" %s slot %d.%.0f [%.0f+%d of %.0f]", KINDS[kind] or "?", tvb(at + 1, 1):uint(),
                        tvb(at + 4, 4):uint(), tvb(at + 8, 4):uint(), payload, tvb(at + 12, 4):uint())
 end
@@ -279,6 +284,10 @@ local function add_session(tvb, tree, h)
     local length = h.protected and h.payload or fragment.payload
     if length > 0 then
       local payload = tree:add(f.payload, tvb(fragment.at + FRAGMENT_LENGTH, length))
+      local head = tvb(fragment.at + 18, 2):uint()
+      if head > 0 and not h.protected and tvb(fragment.at + 8, 4):uint() == 0 and length >= TIME_LEFT then
+        payload:add(f.time_left, tvb(fragment.at + FRAGMENT_LENGTH, TIME_LEFT))
+      end
       if h.protected then payload:append_text(" (encrypted)") end
     end
   end

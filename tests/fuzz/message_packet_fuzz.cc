@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets of message/: no byte is read beyond what is there, and what is parsed is emitted again as it was.
+// The packets of message/, and metadata in them: no byte is read beyond what is there, and what is parsed is emitted
+// again as it was.
 
 #include <algorithm>
 
 #include "fuzz/packet_input.h"
+#include "warpline/message/metadata.h"
 #include "warpline/packet/headers/message_header.h"
 
 using namespace warpline;
@@ -20,12 +22,26 @@ void round_trip(const std::vector<std::uint8_t>& bytes) {
   require(again == bytes, "a handshake packet is emitted as it was");
 }
 
+void metadata_round_trip(const std::vector<std::uint8_t>& bytes) {
+  std::vector<std::uint8_t> again(bytes.size());
+  message::MetadataWriter writer(again);
+  message::MetadataReader reader(bytes);
+  while (const auto entry = reader.next()) {
+    require(writer.add(*entry), "what was read has room where it was");
+    require(message::find_metadata(bytes, entry->key).has_value(), "what was read is found");
+  }
+  const auto written = writer.bytes();
+  require(std::equal(written.begin(), written.end(), bytes.begin()), "it is written as it was");
+  require(reader.well_formed() == (written.size() == bytes.size()), "what is left is said to be malformed");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::vector<std::uint8_t> bytes(data, data + size);  // exactly as long, for the sanitizer
   const auto length = static_cast<std::uint32_t>(size);
   static_cast<void>(packet::describe_message(bytes.data(), length));
+  metadata_round_trip(bytes);
   if (packet::MessagePrefix::check(bytes.data(), length) != packet::MessageParse::ok) return 0;
   switch (packet::MessagePrefix::type(bytes.data())) {
     case packet::MessagePacketType::hello:

@@ -85,6 +85,7 @@ struct Pair {
       if (event.kind == message::EventKind::request || event.kind == message::EventKind::message) {
         std::uint8_t sum = 0;
         for (std::uint32_t b = 0; b < event.length; ++b) sum = static_cast<std::uint8_t>(sum + event.data[b]);
+        for (const std::uint8_t byte : event.metadata) sum = static_cast<std::uint8_t>(sum + byte);
         read = static_cast<std::uint8_t>(read + sum);
         held[at].push_back(event.id);
       }
@@ -189,6 +190,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           message::SendOptions options;
           options.context = context;
           options.copy = (action & 128) != 0;
+          if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
           made = host.send(pick(pair.sessions[side], which), {payload.data(), length, false}, options, pair.now);
         } else {
           message::RequestOptions options;
@@ -196,6 +198,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           options.copy = (action & 128) != 0;
           if (which % 4 == 0) options.deadline = Nanos{pair.now.value + which * 100'000};
           options.response_in_endpoint = which % 8 < 3;
+          if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
           made = host.request(pick(pair.sessions[side], which), {payload.data(), length, false},
                               options.response_in_endpoint ? message::MutableBuffer{} : room, options, pair.now);
         }
@@ -207,6 +210,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 11: {
         message::SendOptions options;
         options.copy = (action & 64) != 0;
+        if ((action & 128) != 0) options.metadata = std::span(payload).first(which * 4U);
         static_cast<void>(
             host.respond(pick(pair.held[side], which), {payload.data(), which * 40U, false}, options, pair.now));
         break;

@@ -37,6 +37,11 @@ Sent* Ledger::handled(std::uint32_t at, std::uint32_t from, const message::Messa
   if (message->one_way != (event.kind == message::EventKind::message)) wrong("as what it is not");
   if (message->more != event.more) wrong("`more` differs");
   if (message->too_long) wrong("is longer than what this host takes");
+  if (message->may_expire != (event.deadline != message::kNever)) wrong("whether it has a deadline differs");
+  if (event.metadata.size() != message->metadata ||
+      !has_content(event.metadata.data(), message->metadata, metadata(from, event.code, false))) {
+    wrong("its metadata differs");
+  }
   if (message->length != event.length) {
     wrong(fmt::format("{} B instead of {}", event.length, message->length));
   } else if (!has_content(event.data, event.length, content(from, event.code, false))) {
@@ -59,6 +64,10 @@ void Ledger::completed(std::uint32_t from, std::uint16_t code, const message::Me
   if (event.status != message::MessageStatus::ok || message->one_way) return;
   if (event.code != code) wrong(fmt::format("the answer has the code {}", event.code));
   const bool echo = message->answer == AnswerKind::echo;
+  const std::uint32_t told = message->answer_in_endpoint ? message->answer_metadata : 0;
+  if (event.metadata.size() != told || !has_content(event.metadata.data(), told, metadata(from, code, true))) {
+    wrong("the answer's metadata differs");
+  }
   if (message->answer == AnswerKind::declined) {
     wrong("it was declined");
   } else if (message->answer_room == 0) {
@@ -107,7 +116,7 @@ void Ledger::finish(const Sent& message, std::uint16_t code, bool peers_lost) {
       if (message.handled == 0 && !(message.one_way && peers_lost)) wrong("was never handled");
       break;
     case message::MessageStatus::refused:
-      if (!message.too_long && message.answer != AnswerKind::declined) wrong("without reason");
+      if (!message.too_long && message.answer != AnswerKind::declined && !message.may_expire) wrong("without reason");
       break;
     case message::MessageStatus::too_long:
       if (message.one_way || message.answer_length <= message.answer_room) wrong("though the answer has room");

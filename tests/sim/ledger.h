@@ -24,8 +24,10 @@ struct Sent {
   bool more = false;
   bool may_expire = false;
   bool may_be_cancelled = false;
-  bool answer_in_endpoint = false;  ///< its memory, where any length has room
-  bool too_long = false;            ///< for the peer
+  bool answer_in_endpoint = false;    ///< its memory, where any length has room
+  std::uint32_t metadata = 0;         ///< bytes
+  std::uint32_t answer_metadata = 0;  ///< bytes
+  bool too_long = false;              ///< for the peer
 
   std::uint32_t handled = 0;
   std::uint32_t completed = 0;
@@ -51,6 +53,10 @@ class Ledger {
 
   /// Seed of the content of a message or of its answer.
   [[nodiscard]] static std::uint64_t content(std::uint32_t from, std::uint16_t code, bool answer);
+  /// The same of its metadata.
+  [[nodiscard]] static std::uint64_t metadata(std::uint32_t from, std::uint16_t code, bool answer) {
+    return ~content(from, code, answer);
+  }
 
   /// The host `at` got it. Null if it is not to be answered or given back.
   Sent* handled(std::uint32_t at, std::uint32_t from, const message::MessageEvent& event);

@@ -85,6 +85,23 @@ TEST_F(LedgerTest, NoticesAByteThatDiffers) {
   EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("its bytes differ"), HasSubstr("the answer's bytes differ")));
 }
 
+TEST_F(LedgerTest, NoticesMetadataAndDeadlinesThatDiffer) {
+  const std::vector<std::uint8_t> told(3);
+  message::MessageEvent event;
+  event.kind = message::EventKind::request;
+  event.data = message_.data();
+  event.length = static_cast<std::uint32_t>(message_.size());
+  event.metadata = told;
+  event.deadline = Nanos{1};
+  ledger_.handled(1, 0, event);
+  event.kind = message::EventKind::response;
+  event.data = answer_.data();
+  event.length = static_cast<std::uint32_t>(answer_.size());
+  ledger_.completed(0, 0, event);
+  EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("has a deadline differs"), HasSubstr("its metadata differs"),
+                                              HasSubstr("the answer's metadata differs")));
+}
+
 TEST_F(LedgerTest, NoticesALengthThatDiffers) {
   message_.pop_back();
   handle();

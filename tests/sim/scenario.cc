@@ -151,7 +151,10 @@ Scenario draw_scenario(std::uint64_t seed) {
     }
   }
   Random answers(mix64(seed ^ 0x616e7377657273));
-  for (RpcPlan& one : scenario.plans) one.in_endpoint = one_of(answers, {0.0, 0.2, 1.0});
+  for (RpcPlan& one : scenario.plans) {
+    one.in_endpoint = one_of(answers, {0.0, 0.2, 1.0});
+    one.metadata = one_of(answers, {0.0, 0.2, 1.0});
+  }
   // Where a fifth is lost, its fixed timeout lets a few packets through each time.
   if (host.endpoint.reliability == message::Reliability::go_back_n) scenario.longest *= 5;
   return scenario;

@@ -161,6 +161,14 @@ std::vector<Payload> message_packets() {
     packets.push_back(
         session_packet(header, {.kind = kind, .more = true, .code = 2, .offset = 1408, .total = 1 << 24}));
   }
+  for (const packet::FragmentKind kind :
+       {packet::FragmentKind::request, packet::FragmentKind::response, packet::FragmentKind::message}) {
+    packet::MessageHeader header = bare;
+    header.flags = packet::kMessageHasFragment;
+    header.payload_length = 40;
+    for (const std::uint16_t head : {8, 40})
+      packets.push_back(session_packet(header, {.kind = kind, .total = 40, .head = head}));
+  }
   packet::MessageHeader extreme = bare;
   extreme.packet_number = ~std::uint64_t{0};
   extreme.floor_distance = 0xffff;

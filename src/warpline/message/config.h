@@ -76,7 +76,7 @@ struct EndpointConfig {
   /// Bytes of memory for what peers send, and for SendOptions::copy. Of what is free the messages that are arriving
   /// from one address take half at most, those from its /24 (of IPv6 its /64) all, unless nothing else is arriving.
   std::uint64_t receive_bytes = 64U << 20;
-  std::uint32_t max_message_bytes = 16 << 20;  ///< of a peer; a longer one is refused
+  std::uint32_t max_message_bytes = 16 << 20;  ///< of a peer, without metadata; a longer one is refused
   std::uint32_t receive_window = 1 << 20;      ///< bytes a session may hold that the application has not taken
 
   /// Bytes of long messages and responses that all peers together may have on the way here, beyond each one's first

@@ -76,6 +76,7 @@ struct EndpointCounters {
   Counter sessions_lost;        ///< ended for whatever reason, own ones that no peer answered too
   Counter requests;             ///< sent
   Counter responses;            ///< received for them
+  Counter requests_expired;     ///< of peers, refused for their deadline had come before the application took them
   Counter handled;              ///< requests and one-way messages of peers handed to the application
 
   /// Returns how many were dropped for this reason.

@@ -13,6 +13,8 @@ namespace warpline::message {
 inline constexpr std::uint32_t kMaxHeadBytes = 256;
 /// The least room that an Outgoing offers.
 inline constexpr std::uint32_t kMinHeadCapacity = 384;
+/// That it offers where messages have metadata, or the datagram's bytes if these are fewer.
+inline constexpr std::uint32_t kMetadataHeadCapacity = 1280;
 
 /// A UDP payload that arrived, checksum verified, in at most two pieces. Borrowed for the call of receive() alone,
 /// which decrypts in place.
@@ -34,8 +36,9 @@ inline constexpr std::uint32_t kNoSession = std::numeric_limits<std::uint32_t>::
 /// the second.
 struct Outgoing {
   std::uint8_t* head = nullptr;     ///< host memory, such as an mbuf behind the room for UDP's header
-  std::uint32_t head_capacity = 0;  ///< bytes at `head`, at least kMinHeadCapacity; with protection, datagram_bytes.
-                                    ///< Where it is less, nothing is written, and `heads_too_small` counts it
+  std::uint32_t head_capacity = 0;  ///< bytes at `head`, at least kMinHeadCapacity; with protection, datagram_bytes;
+                                    ///< for metadata, kMetadataHeadCapacity. Where it is less, nothing of that is
+                                    ///< written, and `heads_too_small` counts it
   std::uint32_t copy_up_to = 0;     ///< payload in host memory up to this is copied behind the header, where it fits
 
   std::uint32_t head_length = 0;          ///< bytes of the datagram at `head`

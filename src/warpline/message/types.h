@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <tuple>
 
@@ -84,6 +85,7 @@ struct MutableBuffer {
 inline constexpr std::uint32_t kInlineBytes = 128;  ///< longest message that a call copies by itself, in bytes
 /// Longer ones go as several messages, SendOptions::more, of an ordered session.
 inline constexpr std::uint32_t kMaxMessageBytes = 0x7fffffff;
+inline constexpr std::uint32_t kMaxMetadataBytes = 1024;  ///< of one message, in bytes
 
 /// How a message ended. Exactly one for each request, one-way message and response that was accepted.
 enum class MessageStatus : std::uint8_t {
@@ -111,7 +113,7 @@ enum class CallStatus : std::uint8_t {
   unknown_message,  ///< ended, answered or released before
   no_slot,          ///< as many messages of the session are under way as may be: again after one's event
   no_memory,        ///< the endpoint's pool of messages, sessions or buffers is used up: again after an event
-  too_long,         ///< longer than kMaxMessageBytes
+  too_long,         ///< longer than kMaxMessageBytes, or metadata longer than kMaxMetadataBytes
   not_allowed,      ///< makes no sense here: copying device memory, reconnecting a living session
 };
 
@@ -120,6 +122,7 @@ enum class RefusalCode : std::uint16_t {
   message_too_long = 1,  ///< longer than the peer's max_message_bytes
   declined = 2,          ///< the peer's application gave the request back by release()
   stalled = 3,           ///< it began to arrive there, and nothing more came for the peer's message_timeout
+  expired = 4,           ///< its deadline had come before the peer's application took it
 };
 
 /// Why a session ended.
@@ -140,6 +143,8 @@ enum class LossReason : std::uint16_t {
 [[nodiscard]] std::string_view name(Reach reach);           ///< the enumerator, such as "never_sent"
 [[nodiscard]] std::string_view name(CallStatus status);     ///< the enumerator, such as "no_slot"
 [[nodiscard]] std::string_view name(LossReason reason);     ///< the enumerator, such as "silent"
+
+inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};  ///< as a deadline: none
 
 /// What a MessageEvent tells.
 enum class EventKind : std::uint8_t {
@@ -170,9 +175,12 @@ struct MessageEvent {
   /// endpoint's memory.
   const std::uint8_t* data = nullptr;
   std::uint32_t length = 0;  ///< bytes at `data`; of `sent`, or a response that is too_long, how many it has
+  /// Of a request, message, or response in the endpoint's memory: as its sender gave it, valid as long as `data`. In
+  /// host memory; MetadataReader reads what MetadataWriter wrote.
+  std::span<const std::uint8_t> metadata{};
+  /// Of a request: when its sender gives it up, by the clock here, later by the time that it was on the way. Or kNever.
+  Nanos deadline = kNever;
 };
-
-inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};  ///< as a deadline: none
 
 /// How a one-way message or a response is sent.
 struct SendOptions {
@@ -181,6 +189,9 @@ struct SendOptions {
   /// The next message continues this one: for streams of any length, on ordered sessions. Told to the receiver.
   bool more = false;
   bool copy = false;  ///< copy the bytes now, into the endpoint's memory; they may change at once
+  /// Told to the receiver beside the bytes; copied by the call. Of a response only if the request was made with
+  /// `response_in_endpoint`.
+  std::span<const std::uint8_t> metadata{};
 };
 
 /// How a request is sent.
@@ -188,10 +199,13 @@ struct RequestOptions {
   std::uint64_t context = 0;  ///< comes back in the request's event
   std::uint16_t code = 0;     ///< the application's, handed to the peer with the request
   bool copy = false;          ///< copy the bytes now, into the endpoint's memory; they may change at once
-  Nanos deadline = kNever;    ///< a time of the endpoint's clock, not a duration
+  /// A time of the endpoint's clock, not a duration. The peer is told how much is left of it, and does not hand the
+  /// request to its application when nothing is.
+  Nanos deadline = kNever;
   /// The response may be of any length up to max_message_bytes: it goes where messages of peers go, into the endpoint's
   /// memory or that of its BufferSource. If it ends as `ok`, its id and data are the application's until release(id).
   bool response_in_endpoint = false;
+  std::span<const std::uint8_t> metadata{};  ///< told to the peer beside the bytes; copied by the call
 };
 
 }  // namespace warpline::message

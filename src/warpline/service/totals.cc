@@ -64,6 +64,7 @@ void PacketTotals::add(const message::EndpointCounters& counters) {
       {"packets_lost", &counters.packets_lost},
       {"losses_spurious", &counters.losses_spurious},
       {"messages_stalled", &counters.messages_stalled},
+      {"requests_expired", &counters.requests_expired},
       {"fragments_bundled", &counters.fragments_bundled},
       {"fragments_dropped", &counters.fragments_dropped},
       {"packets_behind", &counters.packets_behind},

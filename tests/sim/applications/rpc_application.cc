@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "sim/chance.h"
@@ -118,6 +120,11 @@ Sent RpcApplication::draw(std::uint32_t session, bool nested) {
   Sent message{.from = host_->index(), .to = sessions_[session].peer};
   message.length = any_length(plan_.longest);
   message.one_way = !nested && chance(random_, plan_.one_way);
+  const auto any_metadata = [&] {
+    if (!chance(more_, plan_.metadata)) return 0U;
+    return static_cast<std::uint32_t>(between(more_, 1, chance(more_, 0.5) ? 40 : message::kMaxMetadataBytes));
+  };
+  message.metadata = any_metadata();
   message.too_long = chance(random_, plan_.far_too_long);
   if (message.too_long) message.length = plan_.longest_taken + 1 + any_length(1000);
   if (message.one_way) {
@@ -125,6 +132,7 @@ Sent RpcApplication::draw(std::uint32_t session, bool nested) {
     return message;
   }
   message.answer_length = any_length(plan_.longest);
+  message.answer_metadata = any_metadata();
   if (!nested && chance(random_, plan_.nested)) {
     message.answer = AnswerKind::nested;
   } else if (chance(random_, plan_.later)) {
@@ -154,16 +162,21 @@ bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
   const bool copied = chance(random_, plan_.copied);
   Lent bytes(message.length);
   fill_content(bytes.data.get(), message.length, Ledger::content(message.from, code, false));
+  std::array<std::uint8_t, message::kMaxMetadataBytes> told;
+  fill_content(told.data(), message.metadata, Ledger::metadata(message.from, code, false));
+  const std::span<const std::uint8_t> metadata(told.data(), message.metadata);
   Lent room(message.answer_in_endpoint ? 0 : message.answer_room);
   const message::ConstBuffer from{bytes.data.get(), message.length};
   message::Submitted submitted;
   if (message.one_way) {
-    submitted = endpoint.send(sessions_[session].id, from,
-                              {.context = code, .code = code, .more = message.more, .copy = copied}, host_->clock());
+    submitted = endpoint.send(
+        sessions_[session].id, from,
+        {.context = code, .code = code, .more = message.more, .copy = copied, .metadata = metadata}, host_->clock());
   } else {
     message::RequestOptions options{.context = code, .code = code, .copy = copied};
     if (message.may_expire) options.deadline = Nanos{host_->clock().value + between(random_, 1'000, kLongestDeadline)};
     options.response_in_endpoint = message.answer_in_endpoint;
+    options.metadata = metadata;
     submitted = endpoint.request(sessions_[session].id, from, {room.data.get(), room.length}, options, host_->clock());
   }
   if (submitted.status != message::CallStatus::ok) {
@@ -242,6 +255,7 @@ void RpcApplication::got_request(const message::MessageEvent& event) {
                                   .data = event.data,
                                   .length = event.length,
                                   .answer_length = message->answer_length,
+                                  .answer_metadata = message->answer_metadata,
                                   .kind = message->answer,
                                   .given = false,
                                   .bytes = Lent()});
@@ -274,9 +288,12 @@ void RpcApplication::answer(std::uint32_t number) {
     data = answer.bytes.data.get();
     fill_content(answer.bytes.data.get(), answer.answer_length, Ledger::content(answer.from, answer.code, true));
   }
-  const message::CallStatus status =
-      host_->endpoint().respond(answer.request, {data, answer.answer_length},
-                                {.context = number, .code = answer.code, .copy = copied}, host_->clock());
+  std::array<std::uint8_t, message::kMaxMetadataBytes> told;
+  fill_content(told.data(), answer.answer_metadata, Ledger::metadata(answer.from, answer.code, true));
+  const message::CallStatus status = host_->endpoint().respond(
+      answer.request, {data, answer.answer_length},
+      {.context = number, .code = answer.code, .copy = copied, .metadata = {told.data(), answer.answer_metadata}},
+      host_->clock());
   if (status == message::CallStatus::no_memory || status == message::CallStatus::no_slot)
     return wake_in(kRetry, kAnswer, number);
   if (status == message::CallStatus::unknown_message || status == message::CallStatus::unknown_session) {

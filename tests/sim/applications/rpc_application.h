@@ -36,6 +36,7 @@ struct RpcPlan {
   double late_release = 0.2;
   double far_too_long = 0.01;
   double in_endpoint = 0;  ///< of the answers, that the endpoint has the memory for
+  double metadata = 0;     ///< of messages and answers, with some
 };
 
 /// Sends requests and one-way messages over its own sessions and those of others, answers at once, later, after asking
@@ -93,6 +94,7 @@ class RpcApplication final : public Application {
     const std::uint8_t* data = nullptr;  ///< of the request
     std::uint32_t length = 0;
     std::uint32_t answer_length = 0;
+    std::uint32_t answer_metadata = 0;
     AnswerKind kind = AnswerKind::at_once;
     bool given = false;  ///< waits for `sent`
     Lent bytes = Lent();

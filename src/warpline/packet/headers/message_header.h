@@ -196,17 +196,21 @@ enum class FragmentKind : std::uint8_t {
 
 /// What part of which message the payload is.
 struct MessageFragment {
-  static constexpr std::uint32_t kLength = 20;  ///< bytes of its header
-  static constexpr std::uint32_t kTotal = 12;   ///< where `total` begins: bytes
-  static constexpr std::uint8_t kMore = 0x80;   ///< bit beside the kind
-  FragmentKind kind = FragmentKind::request;    ///< what follows, or what is said
-  bool more = false;                            ///< the next message continues this one
-  std::uint8_t slot = 0;                        ///< of the message's beginner, 0 to 63
-  std::uint16_t code = 0;                       ///< of the application, or a RefusalCode
-  std::uint32_t sequence = 0;                   ///< of the slot, one more for each message
-  std::uint32_t offset = 0;                     ///< of the payload in the message: bytes
-  std::uint32_t total = 0;                      ///< bytes of the whole message
-  std::uint16_t order = 0;                      ///< among all messages of an ordered session's sender
+  static constexpr std::uint32_t kLength = 20;         ///< bytes of its header
+  static constexpr std::uint32_t kTotal = 12;          ///< where `total` begins: bytes
+  static constexpr std::uint8_t kMore = 0x80;          ///< bit beside the kind
+  static constexpr std::uint32_t kTimeLeft = 8;        ///< bytes that a head begins with; metadata is what follows
+  static constexpr std::uint32_t kMaxMetadata = 1024;  ///< bytes
+  FragmentKind kind = FragmentKind::request;           ///< what follows, or what is said
+  bool more = false;                                   ///< the next message continues this one
+  std::uint8_t slot = 0;                               ///< of the message's beginner, 0 to 63
+  std::uint16_t code = 0;                              ///< of the application, or a RefusalCode
+  std::uint32_t sequence = 0;                          ///< of the slot, one more for each message
+  std::uint32_t offset = 0;                            ///< of the payload in the message: bytes
+  std::uint32_t total = 0;                             ///< bytes of the whole message
+  std::uint16_t order = 0;                             ///< among all messages of an ordered session's sender
+  std::uint16_t head =
+      0;  ///< bytes of the message, its first, that are not of the application's data; 0 or kTimeLeft on
   bool operator==(const MessageFragment&) const = default;
 };
 
@@ -304,7 +308,17 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
   store_be32(bytes + 12, ack.room);
 }
 
-/// Malformed if it is of no known kind or `payload_length` bytes at its offset lie outside of its total.
+/// Whether a message of this fragment may begin with such a head.
+[[nodiscard]] WARPLINE_HD constexpr bool has_valid_head(const MessageFragment& fragment) {
+  if (fragment.head == 0) return true;
+  const bool message = fragment.kind == FragmentKind::request || fragment.kind == FragmentKind::response ||
+                       fragment.kind == FragmentKind::message;
+  return message && fragment.head >= MessageFragment::kTimeLeft && fragment.head <= fragment.total &&
+         fragment.head <= MessageFragment::kTimeLeft + MessageFragment::kMaxMetadata;
+}
+
+/// Malformed if it is of no known kind, `payload_length` bytes at its offset lie outside of its total, or so does its
+/// head.
 [[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t payload_length,
                                                        MessageFragment& fragment) {
   const std::uint8_t kind = bytes[0] & 0x7f;
@@ -317,8 +331,9 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
   fragment.offset = load_be32(bytes + 8);
   fragment.total = load_be32(bytes + 12);
   fragment.order = load_be16(bytes + 16);
+  fragment.head = load_be16(bytes + 18);
   const bool inside = fragment.offset <= fragment.total && payload_length <= fragment.total - fragment.offset;
-  return inside && load_be16(bytes + 18) == 0 ? MessageParse::ok : MessageParse::malformed;
+  return inside && has_valid_head(fragment) ? MessageParse::ok : MessageParse::malformed;
 }
 
 /// The next fragment of a bundle, of which `left` bytes begin at `bytes`: a header and the whole message behind it.
@@ -339,7 +354,7 @@ WARPLINE_HD constexpr void emit(const MessageFragment& fragment, std::uint8_t* b
   store_be32(bytes + 8, fragment.offset);
   store_be32(bytes + 12, fragment.total);
   store_be16(bytes + 16, fragment.order);
-  store_be16(bytes + 18, 0);
+  store_be16(bytes + 18, fragment.head);
 }
 
 // The others, with `length` the whole UDP payload. Bytes that mean nothing yet are zero.

@@ -99,6 +99,27 @@ TEST(MessageFragment, must_lie_inside_of_its_message) {
   EXPECT_EQ(parse(bytes.data(), 4, fragment), MessageParse::malformed);
 }
 
+TEST(MessageFragment, has_a_head_within_its_message_or_none) {
+  const auto verdict = [](const MessageFragment& fragment) {
+    std::vector<std::uint8_t> bytes(MessageFragment::kLength);
+    emit(fragment, bytes.data());
+    MessageFragment read;
+    const MessageParse parsed = parse(bytes.data(), 0, read);
+    EXPECT_EQ(read, fragment);
+    return parsed;
+  };
+  constexpr MessageParse kBad = MessageParse::malformed;
+  for (const FragmentKind kind : {FragmentKind::request, FragmentKind::response, FragmentKind::message}) {
+    EXPECT_EQ(verdict({.kind = kind, .total = 8, .head = 8}), MessageParse::ok);
+    EXPECT_EQ(verdict({.kind = kind, .total = 9, .head = 7}), kBad);
+    EXPECT_EQ(verdict({.kind = kind, .total = 8, .head = 9}), kBad);
+    EXPECT_EQ(verdict({.kind = kind, .total = 9999, .head = 8 + 1024}), MessageParse::ok);
+    EXPECT_EQ(verdict({.kind = kind, .total = 9999, .head = 8 + 1025}), kBad);
+  }
+  EXPECT_EQ(verdict({.kind = FragmentKind::grant, .total = 100, .head = 8}), kBad);
+  EXPECT_EQ(verdict({.kind = FragmentKind::cancel, .total = 100, .head = 8}), kBad);
+}
+
 TEST(MessageFragment, of_a_bundle_is_a_whole_message) {
   MessageFragment fragment;
   fragment.total = 14;

@@ -34,9 +34,9 @@ enum class MessageState : std::uint8_t {
 
 /// What begins anew with each message.
 struct MessageFields {
-  // What is being sent: the request, the message or the response.
+  // What is being sent: the request, the message or the response, behind its head.
   const std::uint8_t* out = nullptr;
-  std::uint32_t out_length = 0;
+  std::uint32_t out_length = 0;     ///< with its head
   std::uint32_t next_fragment = 0;  ///< to be sent for the first time
   std::uint32_t fragments = 0;      ///< to be sent
 
@@ -63,28 +63,35 @@ struct MessageFields {
   bool refuse = false;    ///< the response is a refusal
   bool out_device = false;
   bool in_device = false;
-  bool in_own_memory = false;    ///< `in` is of the endpoint's receive memory
-  bool in_source = false;        ///< `in` is of the BufferSource
-  bool out_own_memory = false;   ///< `out` is of the endpoint's receive memory
-  bool tells_sent = false;       ///< a response that ends with an event
-  bool in_begun = false;         ///< the response has a place, and a fragment of it has arrived
-  bool in_endpoint = false;      ///< the response gets a place of the endpoint's
-  bool lent = false;             ///< and the application has it
-  bool unread = false;           ///< counts as such in its session
-  bool held = false;             ///< its memory counts as its peer's in PeerGroups
-  bool borrowed = false;         ///< that is beyond the peer's share
-  std::uint8_t grant_epoch = 0;  ///< when `owed` changed last
-  std::uint16_t code = 0;        ///< application's code of what is sent
-  std::uint16_t in_code = 0;     ///< code of what is received
+  std::uint16_t out_head = 0;     ///< bytes of the time left and of metadata
+  std::uint16_t in_head = 0;      ///< the same of what is received
+  bool out_metadata_own = false;  ///< `out_metadata` is of the endpoint's receive memory
+  bool in_metadata_own = false;   ///< `in_metadata` is
+  bool in_own_memory = false;     ///< `in` is of the endpoint's receive memory
+  bool in_source = false;         ///< `in` is of the BufferSource
+  bool out_own_memory = false;    ///< `out` is of the endpoint's receive memory
+  bool tells_sent = false;        ///< a response that ends with an event
+  bool in_begun = false;          ///< the response has a place, and a fragment of it has arrived
+  bool in_endpoint = false;       ///< the response gets a place of the endpoint's
+  bool lent = false;              ///< and the application has it
+  bool unread = false;            ///< counts as such in its session
+  bool held = false;              ///< its memory counts as its peer's in PeerGroups
+  bool borrowed = false;          ///< that is beyond the peer's share
+  std::uint8_t grant_epoch = 0;   ///< when `owed` changed last
+  std::uint16_t code = 0;         ///< application's code of what is sent
+  std::uint16_t in_code = 0;      ///< code of what is received
   std::uint16_t order = 0;
   std::uint32_t owed = 0;          ///< bytes received of it that are granted and have not arrived
   std::uint32_t in_transport = 0;  ///< packets handed out whose payload the transport may still read
 
   // What is being received: the peer's message, or the response.
   std::uint8_t* in = nullptr;
-  std::uint32_t in_length = 0;    ///< bytes of the message or response
+  std::uint32_t in_length = 0;    ///< bytes of the message or response, with its head
   std::uint32_t in_capacity = 0;  ///< bytes of the response's buffer
 
+  const std::uint8_t* out_metadata = nullptr;
+  std::uint8_t* in_metadata = nullptr;  ///< null: none, or nobody wants it
+  Nanos expires = kNever;               ///< a peer's request: its sender gives it up
   std::uint64_t context = 0;
   Nanos deadline = kNever;  ///< of a request; of what is arriving or held back, attended(): then it is given up
   std::uint32_t granted = 0xffffffff;  ///< bytes that may be sent; once something is received, of that

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "warpline/message/config.h"
 #include "warpline/message/internal/core/message.h"
@@ -33,18 +34,21 @@ class MessagePool {
   [[nodiscard]] std::uint32_t take(TransferRole role, SessionId session, std::uint32_t epoch);
   void give(std::uint32_t index);
 
-  /// Memory for `length` bytes that come, of the application's `code`, where the message's session says. False if there
-  /// is none.
-  [[nodiscard]] bool take_in(Message& message, std::uint16_t code, std::uint32_t length);
+  /// Memory for a message of Message::in_length and in_head that comes, of the application's `code`, where its session
+  /// says. False if there is none.
+  [[nodiscard]] bool take_in(Message& message, std::uint16_t code);
   void give_in(Message& message);
-  /// Takes over the bytes to be sent: into the message, into memory of this pool, or where they are.
-  [[nodiscard]] CallStatus take_out(Message& message, ConstBuffer bytes, bool copy);
+  /// Takes over the bytes to be sent: into the message, into memory of this pool, or where they are; and metadata.
+  [[nodiscard]] CallStatus take_out(Message& message, ConstBuffer bytes, bool copy,
+                                    std::span<const std::uint8_t> metadata);
 
   /// Whether a message of `length` bytes that comes before its turn may have memory: messages whose turn it is must
   /// find some, since it is for them that all the others wait.
   [[nodiscard]] bool has_to_spare(std::uint32_t length) const;
 
  private:
+  void give_out(Message& message);
+
   const EndpointConfig& config_;
   IndexPool<Message> messages_;
   ReceiveMemory memory_;

@@ -52,7 +52,7 @@ bool Sender::send_lost(Session& session, Draft& draft) {
     return false;
   }
   const bool joins = draft.begun();
-  if (!writer_.fits(core_.messages[packet->message], packet->fragment, draft) ||
+  if (!writer_.fits(session, core_.messages[packet->message], packet->fragment, draft) ||
       !may_send(session, packet->bytes, joins)) {
     return false;
   }
@@ -76,7 +76,7 @@ bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draf
   Message& message = core_.messages[index];
   const bool cancel = message.state == MessageState::withdrawing;
   const std::uint32_t fragment = cancel ? kCancelFragment : message.next_fragment;
-  if (!writer_.fits(message, fragment, draft)) return false;
+  if (!writer_.fits(session, message, fragment, draft)) return false;
   const std::uint32_t bytes = writer_.bytes_of(writer_.payload_of(session, message, fragment), draft);
   if (own) {
     session.room_blocked = !cancel && session.own_in_flight + bytes > session.room;
@@ -102,7 +102,7 @@ bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draf
 /// Nothing is new, so something in flight once more, or else a ping.
 bool Sender::send_probe(Session& session, Draft& draft) {
   SentPacket* const probed = recovery_.next_to_probe(session);
-  if (probed == nullptr) {
+  if (probed == nullptr || !writer_.fits(session, core_.messages[probed->message], probed->fragment, draft)) {
     session.probe = false;
     session.ping = true;
     return false;

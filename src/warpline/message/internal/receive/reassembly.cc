@@ -2,6 +2,7 @@
 #include "warpline/message/internal/receive/reassembly.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "warpline/base/prefetch.h"
@@ -14,6 +15,7 @@ Reach reach_of(RefusalCode refusal) {
   switch (refusal) {
     case RefusalCode::message_too_long:
     case RefusalCode::stalled:
+    case RefusalCode::expired:
       return Reach::not_handled;
     case RefusalCode::declined:
       return Reach::handled;
@@ -43,7 +45,7 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
       return true;
     }
     Message& message = core_.messages[use.message];
-    if (message.role != role || message.in_length != fragment.total) {
+    if (message.role != role || message.in_length != fragment.total || message.in_head != fragment.head) {
       core_.context.drop(MessageDrop::bad_fragment);
       return false;
     }
@@ -59,7 +61,7 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
     core_.context.drop(MessageDrop::beyond_window);
     return false;
   }
-  if (fragment.total > core_.context.config.max_message_bytes)
+  if (fragment.total - fragment.head > core_.context.config.max_message_bytes)
     return refuse(session, fragment, RefusalCode::message_too_long);
   const std::uint64_t held = std::uint64_t{session.unread} + fragment.total;
   if (held > std::uint64_t{core_.context.config.receive_window} + 2ULL * core_.context.config.max_message_bytes) {
@@ -92,10 +94,11 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   Message& message = core_.messages[index];
   message.state = MessageState::arriving;
   message.in_length = fragment.total;
+  message.in_head = fragment.head;
   message.in_code = fragment.code;
   message.more = fragment.more;
   message.order = fragment.order;
-  if (!core_.messages.take_in(message, fragment.code, fragment.total)) {
+  if (!core_.messages.take_in(message, fragment.code)) {
     transfers_.free(index);
     core_.context.drop(MessageDrop::no_buffer);
     tell_busy(session, fragment);
@@ -126,7 +129,7 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
 Reassembly::Placed Reassembly::place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
                                      const packet::MessageFragment& fragment, std::uint32_t length) {
   if (message.in_length <= session.fragment_bytes) {
-    return copy_in(datagram, at, length, message.in, message.in_device) ? Placed::complete : Placed::no;
+    return put(message, datagram, at, 0, length) ? Placed::complete : Placed::no;
   }
   const std::uint32_t number = fragment.offset / session.fragment_bytes;
   if (message.window.has(number)) {
@@ -137,14 +140,44 @@ Reassembly::Placed Reassembly::place(Message& message, Session& session, const D
     core_.context.drop(MessageDrop::beyond_window);
     return Placed::no;
   }
-  std::uint8_t* const to = message.in + fragment.offset;
-  if (!copy_in(datagram, at, length, to, message.in_device)) return Placed::no;
-  if (!message.in_device) prefetch_bytes<true>(to + length, std::min(length, kPrefetched));
+  if (!put(message, datagram, at, fragment.offset, length)) return Placed::no;
+  if (!message.in_device && fragment.offset >= message.in_head) {
+    prefetch_bytes<true>(message.in + (fragment.offset - message.in_head + length), std::min(length, kPrefetched));
+  }
   message.window.add(number);
   if (message.state == MessageState::arriving) expect_more(session, message);
   if (message.owed != 0 && number != 0) core_.grants.arrived(session, message, length);
   const std::uint64_t contiguous = std::uint64_t{message.window.base()} * session.fragment_bytes;
   return contiguous >= message.in_length ? Placed::complete : Placed::yes;
+}
+
+/// Bytes of the message from `offset` on, to where each belongs.
+bool Reassembly::put(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
+                     std::uint32_t length) {
+  const std::uint32_t head = offset < message.in_head ? std::min(length, message.in_head - offset) : 0;
+  if (head != 0 && !take_head(message, datagram, at, offset, head)) return false;
+  if (head == length) return true;
+  return copy_in(datagram, at + head, length - head, message.in + (offset + head - message.in_head), message.in_device);
+}
+
+bool Reassembly::take_head(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
+                           std::uint32_t length) {
+  constexpr std::uint32_t kTimeLeft = packet::MessageFragment::kTimeLeft;
+  if (offset == 0) {  // no fragment is shorter; of a datagram that lies elsewhere, so much lies here
+    std::array<std::uint8_t, kTimeLeft> time;
+    if (!copy_in(datagram, at, kTimeLeft, time.data(), false)) return false;
+    const std::uint64_t left = packet::load_be64(time.data());
+    const std::int64_t arrival = core_.context.arrival().value;
+    const bool request = message.role == TransferRole::peer_request;
+    if (request && left != 0 && left < static_cast<std::uint64_t>(kNever.value - arrival)) {
+      message.expires = {arrival + static_cast<std::int64_t>(left)};
+    }
+    at += kTimeLeft;
+    offset += kTimeLeft;
+    length -= kTimeLeft;
+  }
+  return message.in_metadata == nullptr ||
+         copy_in(datagram, at, length, message.in_metadata + (offset - kTimeLeft), false);
 }
 
 bool Reassembly::copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
@@ -365,10 +398,11 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
   if (!message.in_begun) {
     message.reach = Reach::handled;
     message.in_length = fragment.total;
+    message.in_head = fragment.head;
     message.in_code = fragment.code;
     message.state = MessageState::awaiting;  // the peer has all of the request
     const std::uint32_t capacity = message.in_endpoint ? core_.context.config.max_message_bytes : message.in_capacity;
-    if (fragment.total > capacity) {
+    if (fragment.total - fragment.head > capacity) {
       const MessageStatus status = capacity == 0 && !message.in_endpoint ? MessageStatus::ok : MessageStatus::too_long;
       message.in = nullptr;
       if (single) {
@@ -382,7 +416,7 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
     message.in_begun = true;
     if (!single) message.begin_window();
     core_.grants.begin(session, message);
-  } else if (message.in_length != fragment.total) {
+  } else if (message.in_length != fragment.total || message.in_head != fragment.head) {
     core_.context.drop(MessageDrop::bad_fragment);
     return false;
   }
@@ -397,7 +431,7 @@ bool Reassembly::give_place(Session& session, Message& message, const packet::Me
   const std::uint64_t block = ReceiveMemory::block_bytes(fragment.total);
   if (shares && !core_.groups.may_hold(session, block, 0, core_.messages.free_bytes())) {
     core_.context.drop(MessageDrop::over_share);
-  } else if (!core_.messages.take_in(message, fragment.code, fragment.total)) {
+  } else if (!core_.messages.take_in(message, fragment.code)) {
     core_.context.drop(MessageDrop::no_buffer);
   } else {
     if (shares) core_.groups.hold(session, block, false);

@@ -36,6 +36,10 @@ class Reassembly {
   enum class Placed : std::uint8_t { no, yes, complete };
   [[nodiscard]] Placed place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
                              const packet::MessageFragment& fragment, std::uint32_t length);
+  [[nodiscard]] bool put(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
+                         std::uint32_t length);
+  [[nodiscard]] bool take_head(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
+                               std::uint32_t length);
   [[nodiscard]] bool copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
                              bool device);
   [[nodiscard]] bool give_place(Session& session, Message& message, const packet::MessageFragment& fragment);

@@ -33,7 +33,13 @@ std::uint32_t PacketWriter::bytes_of(std::uint32_t payload, const Draft& draft) 
   return draft.begun() ? packet::MessageFragment::kLength + payload : packet_bytes(payload);
 }
 
-bool PacketWriter::fits(const Message& message, std::uint32_t fragment, const Draft& draft) const {
+bool PacketWriter::fits(const Session& session, const Message& message, std::uint32_t fragment,
+                        const Draft& draft) const {
+  const std::uint32_t most = std::min(session.datagram_bytes, kMetadataHeadCapacity);
+  if (message.out_head > packet::MessageFragment::kTimeLeft && draft.out.head_capacity < most) [[unlikely]] {
+    core_.context.counters.heads_too_small.add(1);
+    return false;
+  }
   if (!draft.begun()) return true;
   return is_small(message, fragment) &&
          draft.out.head_length + packet::MessageFragment::kLength + message.out_length <= draft.limit;
@@ -148,31 +154,52 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
         std::max(message.reach, fragment + 1 == message.fragments ? Reach::maybe_handled : Reach::not_handled);
     header.offset = fragment * session.fragment_bytes;
     header.total = message.out_length;
+    header.head = message.out_head;
   }
   packet::emit(header, out.head + out.head_length);
   out.head_length += packet::MessageFragment::kLength;
   if (payload == 0) return;
 
-  const std::uint8_t* from = message.out + header.offset;
+  const std::uint32_t head =
+      header.offset < header.head ? write_head(message, header.offset, payload, out.head + out.head_length) : 0;
+  out.head_length += head;
+  const std::uint32_t data = payload - head;
+  if (data == 0) return;
+  const std::uint8_t* from = message.out + (header.offset + head - header.head);
   const bool inline_bytes = message.out == message.bytes.data();
-  const bool copied =
-      core_.context.is_protected() || inline_bytes ||
-      (!message.out_device && payload <= out.copy_up_to && out.head_length + payload <= out.head_capacity);
+  const bool copied = core_.context.is_protected() || inline_bytes ||
+                      (!message.out_device && data <= out.copy_up_to && out.head_length + data <= out.head_capacity);
   if (!copied) {
     out.payload = from;
-    out.payload_length = payload;
+    out.payload_length = data;
     out.payload_device = message.out_device;
     out.token = std::uint64_t{message.generation} << 32 | index;
     ++message.in_transport;
     return;
   }
   if (message.out_device) {
-    core_.context.config.placer.copy(core_.context.config.placer.context, out.head + out.head_length, from, payload);
+    core_.context.config.placer.copy(core_.context.config.placer.context, out.head + out.head_length, from, data);
   } else {
-    std::memcpy(out.head + out.head_length, from, payload);
-    if (message.fragments > 1) prefetch_bytes<false>(from + payload, std::min(payload, kPrefetched));
+    std::memcpy(out.head + out.head_length, from, data);
+    if (message.fragments > 1) prefetch_bytes<false>(from + data, std::min(data, kPrefetched));
   }
-  out.head_length += payload;
+  out.head_length += data;
+}
+
+/// What of the message's head lies in this fragment. Returns how many bytes that is.
+std::uint32_t PacketWriter::write_head(const Message& message, std::uint32_t offset, std::uint32_t payload,
+                                       std::uint8_t* to) const {
+  constexpr std::uint32_t kTimeLeft = packet::MessageFragment::kTimeLeft;
+  const std::uint32_t length = std::min(payload, message.out_head - offset);
+  std::uint32_t time = 0;
+  if (offset == 0) {
+    const bool timed = message.role == TransferRole::own_request && message.deadline != kNever;
+    const std::int64_t left = message.deadline.value - core_.context.now().value;
+    packet::store_be64(to, timed ? static_cast<std::uint64_t>(std::max<std::int64_t>(left, 1)) : 0);
+    time = kTimeLeft;
+  }
+  if (length != time) std::memcpy(to + time, message.out_metadata + (offset + time - kTimeLeft), length - time);
+  return length;
 }
 
 void PacketWriter::write_bare(Session& session, Outgoing& out, std::uint8_t flags) {

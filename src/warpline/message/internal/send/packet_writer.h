@@ -31,7 +31,8 @@ class PacketWriter {
   /// What a fragment with this payload adds to what is in flight.
   [[nodiscard]] std::uint32_t bytes_of(std::uint32_t payload, const Draft& draft) const;
   /// Whether the fragment may be the draft's first, or join what is in it.
-  [[nodiscard]] bool fits(const Message& message, std::uint32_t fragment, const Draft& draft) const;
+  [[nodiscard]] bool fits(const Session& session, const Message& message, std::uint32_t fragment,
+                          const Draft& draft) const;
   /// Into a packet of its own, or behind the fragments of the draft. A grant is a packet, and no draft begins.
   void write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt, Draft& draft);
   /// Once all fragments are in it.
@@ -45,6 +46,7 @@ class PacketWriter {
 
  private:
   [[nodiscard]] std::uint32_t packet_bytes(std::uint32_t payload) const;
+  std::uint32_t write_head(const Message& message, std::uint32_t offset, std::uint32_t payload, std::uint8_t* to) const;
   SentPacket& write_elicitor(Session& session, std::uint8_t flags, const packet::MessageFragment* fragment,
                              Outgoing& out);
   std::uint8_t* write_header(Session& session, std::uint64_t number, std::uint8_t flags, std::uint32_t payload,

@@ -7,6 +7,11 @@ namespace {
 /// A copy of it is a few moves; GCC makes a `rep stos` of an initializer.
 constexpr MessageEvent kNoEvent{};
 
+std::span<const std::uint8_t> metadata_of(const Message& message) {
+  if (message.in_head == 0) return {};
+  return {message.in_metadata, message.in_head - packet::MessageFragment::kTimeLeft};
+}
+
 }  // namespace
 
 std::size_t EventReader::poll(std::span<MessageEvent> events, std::size_t requests) {
@@ -46,14 +51,15 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
       event.code = message.in_code;
       event.data = message.in;
       event.device = message.in_device;
-      event.length = message.in_length;
+      event.length = message.in_length - message.in_head;
+      if (message.lent) event.metadata = metadata_of(message);
       core_.context.counters.responses.add(message.status == MessageStatus::ok ? 1 : 0);
       transfers_.free_if_over(index);
       return true;
     case TransferRole::own_message:
       event.kind = EventKind::sent;
       event.code = message.in_code;
-      event.length = message.out_length;
+      event.length = message.out_length - message.out_head;
       transfers_.free_if_over(index);
       return true;
     case TransferRole::peer_message:
@@ -77,16 +83,25 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
   }
   if (message.state == MessageState::ended) {
     event.kind = EventKind::sent;
-    event.length = message.out_length;
+    event.length = message.out_length - message.out_head;
     transfers_.free_if_over(index);
     return true;
+  }
+  if (message.expires <= core_.context.now()) {
+    core_.context.counters.requests_expired.add(1);
+    transfers_.decline(index, RefusalCode::expired);
+    return false;
   }
   event.kind = message.role == TransferRole::peer_request ? EventKind::request : EventKind::message;
   event.code = message.in_code;
   event.more = message.more;
   event.data = message.in;
   event.device = message.in_device;
-  event.length = message.in_length;
+  event.length = message.in_length - message.in_head;
+  if (message.in_head != 0) {
+    event.metadata = metadata_of(message);
+    if (message.expires != kNever) event.deadline = core_.context.outer(message.expires);
+  }
   core_.context.counters.handled.add(1);
   return true;
 }

@@ -5,10 +5,10 @@
 
 namespace warpline::message {
 
-Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy) {
+Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy,
+                                 std::span<const std::uint8_t> metadata, bool timed) {
   Session* session = core_.sessions.find(id);
   if (session == nullptr || session->phase == SessionPhase::lost) return {CallStatus::unknown_session, {}};
-  if (bytes.length > kMaxMessageBytes) return {CallStatus::too_long, {}};
   if (session->free_slots == 0) return {CallStatus::no_slot, {}};
   if (session->ordered && static_cast<std::uint16_t>(session->next_order - session->first_order) >= kOrderSpan) {
     return {CallStatus::no_slot, {}};
@@ -16,7 +16,7 @@ Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer by
   const std::uint32_t index = transfers_.create(*session, role);
   if (index == kNone) return {CallStatus::no_memory, {}};
   Message& message = core_.messages[index];
-  const CallStatus status = transfers_.set_out(message, *session, bytes, copy);
+  const CallStatus status = transfers_.set_out(message, *session, bytes, copy, metadata, timed);
   if (status != CallStatus::ok) {
     transfers_.free(index);
     return {status, {}};
@@ -29,7 +29,8 @@ Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer by
 
 Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer response, const RequestOptions& options) {
   if (options.response_in_endpoint && response.data != nullptr) return {CallStatus::not_allowed, {}};
-  const Submitted submitted = begin_own(id, TransferRole::own_request, bytes, options.copy);
+  const Submitted submitted =
+      begin_own(id, TransferRole::own_request, bytes, options.copy, options.metadata, options.deadline != kNever);
   if (submitted.status != CallStatus::ok) return submitted;
   Message& message = core_.messages[submitted.id.index];
   Session& session = core_.sessions[id.index];
@@ -51,7 +52,7 @@ Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer re
 }
 
 Submitted Submissions::send(SessionId id, ConstBuffer bytes, const SendOptions& options) {
-  const Submitted submitted = begin_own(id, TransferRole::own_message, bytes, options.copy);
+  const Submitted submitted = begin_own(id, TransferRole::own_message, bytes, options.copy, options.metadata, false);
   if (submitted.status != CallStatus::ok) return submitted;
   Message& message = core_.messages[submitted.id.index];
   message.context = options.context;
@@ -71,9 +72,8 @@ CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const Se
     return CallStatus::unknown_message;
   }
   if (message->state != MessageState::delivered || message->event_due) return CallStatus::unknown_message;
-  if (bytes.length > kMaxMessageBytes) return CallStatus::too_long;
   Session& session = core_.sessions[message->session];
-  const CallStatus status = transfers_.set_out(*message, session, bytes, options.copy);
+  const CallStatus status = transfers_.set_out(*message, session, bytes, options.copy, options.metadata, false);
   if (status != CallStatus::ok) return status;
   begin_waiting(session, core_.context.attended());
   transfers_.no_longer_unread(*message);
@@ -111,10 +111,8 @@ CallStatus Submissions::release(const MessageId& id) {
   if (message->role == TransferRole::peer_request) {
     if (message->state == MessageState::withdrawn) return respond(id, {}, {});
     if (message->state != MessageState::delivered || message->event_due) return CallStatus::unknown_message;
-    message->refuse = true;
-    SendOptions options;
-    options.code = static_cast<std::uint16_t>(RefusalCode::declined);
-    return respond(id, {}, options);
+    transfers_.decline(id.index, RefusalCode::declined);
+    return CallStatus::ok;
   }
   if (message->role != TransferRole::peer_message || message->state != MessageState::delivered || message->event_due) {
     return CallStatus::unknown_message;

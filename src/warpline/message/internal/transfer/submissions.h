@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "warpline/message/endpoint.h"
 #include "warpline/message/internal/core/endpoint_core.h"
@@ -21,7 +22,8 @@ class Submissions {
   CallStatus release(const MessageId& id);
 
  private:
-  [[nodiscard]] Submitted begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy);
+  [[nodiscard]] Submitted begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy,
+                                    std::span<const std::uint8_t> metadata, bool timed);
 
   EndpointCore& core_;
   Transfers& transfers_;

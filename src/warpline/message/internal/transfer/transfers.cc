@@ -155,10 +155,16 @@ void Transfers::end_all(Session& session) {
   session.free_slots = ~std::uint64_t{0};
 }
 
-CallStatus Transfers::set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy) {
-  const CallStatus status = core_.messages.take_out(message, bytes, copy);
+CallStatus Transfers::set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy,
+                              std::span<const std::uint8_t> metadata, bool timed) {
+  if (bytes.length > kMaxMessageBytes || metadata.size() > kMaxMetadataBytes) return CallStatus::too_long;
+  const CallStatus status = core_.messages.take_out(message, bytes, copy, metadata);
   if (status != CallStatus::ok) return status;
-  message.fragments = bytes.length == 0 ? 1 : (bytes.length - 1) / session.fragment_bytes + 1;
+  if (timed || !metadata.empty()) {
+    message.out_head = static_cast<std::uint16_t>(packet::MessageFragment::kTimeLeft + metadata.size());
+    message.out_length += message.out_head;
+  }
+  message.fragments = message.out_length == 0 ? 1 : (message.out_length - 1) / session.fragment_bytes + 1;
   message.next_fragment = 0;
   message.granted = first_granted(session);
   return CallStatus::ok;
@@ -319,6 +325,24 @@ void Transfers::transmitted(std::uint64_t token) {
   core_.events.add(index);
   Session* session = session_of(message);
   if (session != nullptr && --session->unfinished == 0 && session->lost_pending) core_.events.add_lost(*session);
+}
+
+void Transfers::decline(std::uint32_t index, RefusalCode code) {
+  Message& message = core_.messages[index];
+  Session& session = core_.sessions[message.session];
+  begin_waiting(session, core_.context.attended());
+  no_longer_unread(message);
+  core_.messages.give_in(message);
+  message.refuse = true;
+  message.more = false;
+  message.out = nullptr;
+  message.out_length = 0;
+  message.granted = first_granted(session);
+  message.code = static_cast<std::uint16_t>(code);
+  message.fragments = 1;
+  message.next_fragment = 0;
+  message.state = MessageState::sending;
+  enqueue(session, index);
 }
 
 void Transfers::no_longer_unread(Message& message) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "warpline/message/internal/core/endpoint_core.h"
 #include "warpline/message/types.h"
@@ -37,8 +38,9 @@ class Transfers {
   }
 
   // What is sent.
-  /// What is to be sent, and in how many fragments.
-  [[nodiscard]] CallStatus set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy);
+  /// What is to be sent, and in how many fragments. `timed`: the peer is told how much time is left.
+  [[nodiscard]] CallStatus set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy,
+                                   std::span<const std::uint8_t> metadata, bool timed);
   /// The message has fragments to be sent, as far as windows and grants let it.
   void enqueue(Session& session, std::uint32_t index) {
     Message& message = core_.messages[index];
@@ -90,6 +92,8 @@ class Transfers {
     message.state = MessageState::delivered;
     core_.events.add(index);
   }
+  /// A request that is whole will not be answered, and its bytes are not needed any more.
+  void decline(std::uint32_t index, RefusalCode code);
   /// The application holds the message's bytes no longer.
   void no_longer_unread(Message& message);
   /// The peer, or the session's end, takes back a request or its half that arrived.
