@@ -13,6 +13,7 @@
 #include "warpline/rpc/handler_threads.h"
 #include "warpline/transport/nano_clock.h"
 #include "warpline/transport/udp_socket.h"
+#include "warpline/transport/wake_up.h"
 
 using namespace warpline;
 
@@ -29,19 +30,23 @@ int main(int argc, char** argv) {
   const SocketAddress here{Ipv4Address{{127, 0, 0, 1}},
                            static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 24240)};
   auto socket = transport::UdpSocket::open({.local = here});
+  auto wake = transport::WakeUp::make();
+  if (!socket || !wake) return 1;
+  (*socket)->wake_by((*wake)->descriptor());
   const transport::NanoClock clock;
   message::EndpointConfig config;
   config.max_message_bytes = kLongest;
   auto endpoint = message::Endpoint::create(config, clock.now());
   std::unique_ptr<rpc::HandlerThreads> threads;
   if (argc > 2) {
-    rpc::HandlerThreadsSetup setup{.threads = static_cast<unsigned>(std::atoi(argv[2])), .response_bytes = kLongest};
+    rpc::HandlerThreadsSetup setup{
+        .threads = static_cast<unsigned>(std::atoi(argv[2])), .response_bytes = kLongest, .wake = wake->get()};
     auto started = rpc::HandlerThreads::start(setup, [](rpc::HandledRequest& request, unsigned) {
       request.answer = upper(request.data.data, request.data.length, request.room);
     });
     if (started) threads = std::move(started).value();
   }
-  if (!socket || !endpoint || (argc > 2 && !threads)) return 1;
+  if (!endpoint || (argc > 2 && !threads)) return 1;
 
   std::printf("listening on %s\n", to_string(here).c_str());
   std::fflush(stdout);
@@ -60,10 +65,9 @@ int main(int argc, char** argv) {
       if (status != message::CallStatus::ok) (void)endpoint->release(event.id, now);
     }
     const std::size_t sent = transport::transmit_from(*endpoint, **socket, clock);
-    if (count != 0 || sent != 0) continue;
-    // Threads cannot wake this one: it looks every 50 us for what they have done.
-    const Nanos soon{now.value + 50'000};
-    const bool awaits = threads && threads->in_hand() != 0;
-    (*socket)->wait(now, awaits ? std::min(soon, endpoint->next_deadline()) : endpoint->next_deadline());
+    // Threads whose answers are done wake this one, or keep it from sleeping.
+    if (count != 0 || sent != 0 || !(*wake)->begin_sleep()) continue;
+    (*socket)->wait(now, endpoint->next_deadline());
+    (*wake)->end_sleep();
   }
 }

@@ -84,7 +84,7 @@ class Package(unittest.TestCase):
         (source / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.25)\nproject(other LANGUAGES CXX)\n{text}\n")
         return source
 
-    def greet(self, server, client, environment=None):
+    def greet(self, server, client, environment=None, others=()):
         environment = {**os.environ, **(environment or {})}
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", 0))
@@ -94,6 +94,9 @@ class Package(unittest.TestCase):
                 self.assertIn("listening", serving.stdout.readline())
                 said = run(client, here, "Ada", "Grace", env=environment)
                 self.assertEqual(said, "hello, Ada\nhello, Grace\n")
+                for other, names, typed in others:
+                    said = run(other, here, *names, env=environment, input=typed)
+                    self.assertEqual(sorted(said.splitlines()), ["hello, Ada", "hello, Grace"], other)
             finally:
                 serving.kill()
 
@@ -243,7 +246,8 @@ class Package(unittest.TestCase):
             with self.subTest(static=kind):
                 build, _ = self.configure(self.all, f"examples_{kind}", f"-DEXAMPLES_STATIC={kind}")
                 run("cmake", "--build", build)
-                self.greet(build / "hello_server", build / "hello_client")
+                others = (build / "asking_threads", ("Ada", "Grace"), None), (build / "epoll_loop", (), "Ada\nGrace\n")
+                self.greet(build / "hello_server", build / "hello_client", others=others)
                 said = run(build / "forward", "--packets", "1000", "net_null0,size=60")
                 counted = re.search(r"received (\d+), sent (\d+), dropped (\d+)", said)
                 self.assertIsNotNone(counted, said)

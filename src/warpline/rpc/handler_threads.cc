@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "warpline/message/endpoint.h"
+#include "warpline/transport/wake_up.h"
 
 namespace warpline::rpc {
 namespace {
@@ -61,6 +62,7 @@ void HandlerThreads::work(Lane& lane, unsigned number) {
     if (lane.asked.pop(index)) {
       handler_(jobs_[index].request, number);
       (void)lane.done.push(index);
+      if (setup_.wake != nullptr) setup_.wake->wake();
       idle = 0;
     } else if (++idle < kPatience) {
       std::this_thread::yield();

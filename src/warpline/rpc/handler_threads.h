@@ -17,6 +17,10 @@ namespace warpline::message {
 class Endpoint;
 }  // namespace warpline::message
 
+namespace warpline::transport {
+class WakeUp;
+}  // namespace warpline::transport
+
 namespace warpline::rpc {
 
 /// A request of a peer as its handler sees it, and the answer that the handler gives.
@@ -39,13 +43,16 @@ struct HandlerThreadsSetup {
   std::uint32_t response_bytes = 4096;  ///< of each one's room
   /// Requests of a session go to one thread, in the order of their arrival; else to the one that has fewest.
   bool by_session = false;
+  /// What the endpoint's thread sleeps by: woken when an answer is done. Outlives the threads. Null: that thread polls.
+  transport::WakeUp* wake = nullptr;
 };
 
 /// Handles requests on threads of its own, so that long handlers do not hold up the endpoint, which stays with its
 /// owner's thread. That makes all calls here, and calls poll() once a turn in the place of Endpoint::poll().
 ///
-/// A wake-up of a thread that found nothing to do for a while is the only system call. Destroyed before the endpoint
-/// whose requests it has: it waits for handlers that run, and forgets what they have not begun.
+/// A wake-up of a thread that found nothing to do for a while, and of the endpoint's thread if that sleeps, are the
+/// only system calls. Destroyed before the endpoint whose requests it has: it waits for handlers that run, and forgets
+/// what they have not begun.
 class HandlerThreads {
  public:
   /// Called by any of the threads, `thread` of them, each with its own request at a time. Throws nothing.
@@ -63,7 +70,8 @@ class HandlerThreads {
   std::size_t poll(message::Endpoint& endpoint, std::span<message::MessageEvent> others, Nanos now);
   /// Requests that the next poll() would take.
   [[nodiscard]] std::uint32_t room() const { return static_cast<std::uint32_t>(free_.size()); }
-  /// With the threads, or done and not yet answered: as long as there are any, sleep no longer than an answer may wait.
+  /// With the threads, or done and not yet answered: as long as there are any, a loop without HandlerThreadsSetup::wake
+  /// sleeps no longer than an answer may wait.
   [[nodiscard]] std::uint32_t in_hand() const { return in_hand_; }
 
  private:

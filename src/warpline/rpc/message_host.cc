@@ -5,95 +5,232 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
+#include <atomic>
 #include <utility>
+#include <vector>
+
+#include "warpline/rpc/call_queue.h"
+#include "warpline/rpc/outstanding_calls.h"
+#include "warpline/transport/loop_descriptor.h"
+#include "warpline/transport/nano_clock.h"
+#include "warpline/transport/udp_socket.h"
+#include "warpline/transport/wake_up.h"
 
 namespace warpline::rpc {
 namespace {
 
-/// The longest that serve() sleeps: stop() may come from where nothing can wake it.
-constexpr Nanos kNap{100'000'000};
+constexpr int kStepsATurn = 16;
 
 }  // namespace
 
-MessageHost::MessageHost(transport::Transport& transport, const transport::NanoClock& clock, message::Endpoint endpoint,
-                         std::uint32_t answer_bytes)
-    : transport_(&transport), clock_(clock), endpoint_(std::move(endpoint)), room_(answer_bytes) {}
+/// What stays where it is when the host is moved.
+struct MessageHost::Loop {
+  Loop(transport::Transport& carrier, std::unique_ptr<transport::WakeUp> waker, message::Endpoint core,
+       const transport::NanoClock& time, const Settings& settings)
+      : transport(carrier),
+        wake(std::move(waker)),
+        clock(time),
+        endpoint(std::move(core)),
+        room(settings.answer_bytes),
+        queue(settings.calls, *wake),
+        calls(queue, settings.endpoint.max_sessions) {
+    transport.wake_by(wake->descriptor());
+  }
+
+  ~Loop() {
+    threads.reset();
+    calls.end_all(endpoint, clock.now());
+    transport.wake_by(-1);
+  }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  bool step();
+  void take(const message::MessageEvent& event);
+  void answer(const message::MessageEvent& request);
+  void sleep();
+  [[nodiscard]] Nanos next_deadline() const { return std::min(endpoint.next_deadline(), calls.next_deadline()); }
+
+  std::unique_ptr<transport::UdpSocket> socket;  ///< of open()
+  transport::Transport& transport;
+  std::unique_ptr<transport::WakeUp> wake;
+  transport::NanoClock clock;
+  message::Endpoint endpoint;
+  std::vector<std::uint8_t> room;
+  CallQueue queue;
+  OutstandingCalls calls;
+  Handler handler;
+  Listener listener;
+  std::unique_ptr<HandlerThreads> threads;
+  std::unique_ptr<transport::LoopDescriptor> descriptor;
+  bool moved = false;  ///< something came, ended or left in the step before
+  std::atomic<bool> stop{false};
+};
+
+/// Does what there is to do, once. Returns whether there was anything.
+bool MessageHost::Loop::step() {
+  const Nanos now = clock.now();
+  const bool came = transport::receive_into(endpoint, transport, now);
+  std::array<message::MessageEvent, 32> events;
+  std::size_t count = 0;
+  if (transport.settled()) count = threads ? threads->poll(endpoint, events, now) : endpoint.poll(events);
+  for (const message::MessageEvent& event : std::span(events).first(count)) take(event);
+  const bool ordered = calls.advance(endpoint, moved || came || count != 0, clock.now());
+  const std::size_t sent = transport::transmit_from(endpoint, transport, clock);
+  moved = came || count != 0 || sent != 0;
+  return moved || ordered;
+}
+
+void MessageHost::Loop::take(const message::MessageEvent& event) {
+  if (event.kind == message::EventKind::request) {
+    answer(event);
+  } else if (!calls.handle(event)) {
+    if (listener) listener(event);
+    if (event.kind == message::EventKind::message) (void)endpoint.release(event.id, clock.now());
+  }
+}
+
+void MessageHost::Loop::answer(const message::MessageEvent& request) {
+  const std::optional<std::size_t> length =
+      handler ? handler({request.data, request.length}, room) : std::optional<std::size_t>();
+  const Nanos now = clock.now();
+  // Copied, since the room is used again before it has left. Without memory for that the client hears so.
+  if (!length || endpoint.respond(request.id, {room.data(), static_cast<std::uint32_t>(std::min(*length, room.size()))},
+                                  {.copy = true}, now) != message::CallStatus::ok) {
+    (void)endpoint.release(request.id, now);
+  }
+}
+
+/// Sleeps until there is something to do.
+void MessageHost::Loop::sleep() {
+  const Nanos until = next_deadline();
+  if (transport.descriptor() < 0) {  // it polls, and nobody needs to wake it
+    transport.wait(clock.now(), until);
+  } else if (wake->begin_sleep()) {
+    transport.wait(clock.now(), until);
+    wake->end_sleep();
+  }
+}
+
+MessageHost::MessageHost(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+MessageHost::MessageHost(MessageHost&&) noexcept = default;
+MessageHost::~MessageHost() = default;
 
 Result<MessageHost> MessageHost::open(const Settings& settings) {
   WARPLINE_TRY(auto socket, transport::UdpSocket::open(
                                 {.local = settings.local, .datagram_bytes = settings.endpoint.datagram_bytes}));
   WARPLINE_TRY(MessageHost host, over(*socket, settings));
-  host.socket_ = std::move(socket);
+  host.loop_->socket = std::move(socket);
   return host;
 }
 
 Result<MessageHost> MessageHost::over(transport::Transport& transport, const Settings& settings) {
+  if (settings.calls == 0) return usage_error("MessageHost", "Settings::calls is 0", "it is at least one");
   const transport::NanoClock clock;
+  WARPLINE_TRY(auto wake, transport::WakeUp::make());
   WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(settings.endpoint, clock.now()));
-  return MessageHost(transport, clock, std::move(endpoint), settings.answer_bytes);
+  return MessageHost(std::make_unique<Loop>(transport, std::move(wake), std::move(endpoint), clock, settings));
 }
 
-template <typename Handle>
-void MessageHost::turn(const Handle& handle, Nanos until) {
-  const Nanos now = clock_.now();
-  const bool came = transport::receive_into(endpoint_, *transport_, now);
-  std::array<message::MessageEvent, 32> events;
-  const std::size_t count = transport_->settled() ? endpoint_.poll(events) : 0;
-  for (const message::MessageEvent& event : std::span(events).first(count)) handle(event);
-  const std::size_t sent = transport::transmit_from(endpoint_, *transport_, clock_);
-  if (!came && count == 0 && sent == 0) transport_->wait(now, std::min(until, endpoint_.next_deadline()));
+void MessageHost::handle(Handler handler) { loop_->handler = std::move(handler); }
+
+Result<void> MessageHost::handle_on_threads(HandlerThreadsSetup setup, HandlerThreads::Handler handler) {
+  setup.wake = loop_->wake.get();
+  WARPLINE_TRY(loop_->threads, HandlerThreads::start(setup, std::move(handler)));
+  return {};
 }
 
-void MessageHost::serve(const Handler& handler) {
-  const auto handle = [&](const message::MessageEvent& event) {
-    const Nanos now = clock_.now();
-    if (event.kind == message::EventKind::message) (void)endpoint_.release(event.id, now);
-    if (event.kind != message::EventKind::request) return;
-    const std::optional<std::size_t> length = handler({event.data, event.length}, room_);
-    // Copied, since the room is used again before it has left. Without memory for that the client hears so.
-    if (!length ||
-        endpoint_.respond(event.id, {room_.data(), static_cast<std::uint32_t>(std::min(*length, room_.size()))},
-                          {.copy = true}, now) != message::CallStatus::ok) {
-      (void)endpoint_.release(event.id, now);
-    }
-  };
-  while (!stop_->load(std::memory_order_relaxed) && !transport_->failed())
-    turn(handle, Nanos{clock_.now().value + kNap.value});
+void MessageHost::listen(Listener listener) { loop_->listener = std::move(listener); }
+
+void MessageHost::run() {
+  while (!loop_->stop.load(std::memory_order_relaxed) && !loop_->transport.failed()) {
+    if (!loop_->step()) loop_->sleep();
+  }
+}
+
+void MessageHost::serve(Handler handler) {
+  handle(std::move(handler));
+  run();
+}
+
+Result<int> MessageHost::descriptor() {
+  Loop& loop = *loop_;
+  if (loop.transport.descriptor() < 0)
+    return usage_error("descriptor of a MessageHost", "its transport only polls", "call turn() again and again");
+  if (!loop.descriptor) {
+    WARPLINE_TRY(loop.descriptor,
+                 transport::LoopDescriptor::make(loop.transport.descriptor(), loop.wake->descriptor()));
+  }
+  return loop.descriptor->get();
+}
+
+bool MessageHost::turn() {
+  Loop& loop = *loop_;
+  if (loop.descriptor) loop.wake->end_sleep();
+  bool worked = true;
+  for (int i = 0; worked && i < kStepsATurn; ++i) worked = loop.step();
+  if (loop.descriptor) {
+    const bool rests = loop.wake->begin_sleep() && !worked && !loop.transport.restless();
+    const Nanos now = loop.clock.now();
+    loop.descriptor->arm(now, rests ? loop.next_deadline() : now, loop.transport.blocked());
+  }
+  return !loop.transport.failed();
 }
 
 Result<message::SessionId> MessageHost::connect(const SocketAddress& server) {
-  const message::Opened opened = endpoint_.connect(message::peer_address(server), {}, clock_.now());
+  const message::Opened opened = loop_->endpoint.connect(message::peer_address(server), {}, now());
   if (opened.status == message::CallStatus::ok) return opened.session;
   return usage_error(fmt::format("session with {}", to_string(server)), std::string(message::name(opened.status)),
                      "raise EndpointConfig::max_sessions");
 }
 
 Result<std::string> MessageHost::ask(message::SessionId session, std::string_view request, Nanos patience) {
-  std::string answer(room_.size(), '\0');
-  const Nanos until{clock_.now().value + patience.value};
-  const message::Submitted asked = endpoint_.request(
-      session, {reinterpret_cast<const std::uint8_t*>(request.data()), static_cast<std::uint32_t>(request.size())},
-      {reinterpret_cast<std::uint8_t*>(answer.data()), static_cast<std::uint32_t>(answer.size())}, {.deadline = until},
-      clock_.now());
-  if (asked.status != message::CallStatus::ok) {
-    return usage_error("request", std::string(message::name(asked.status)), "see EndpointConfig and SessionId");
-  }
-  std::optional<message::MessageStatus> ended;
-  const auto handle = [&](const message::MessageEvent& event) {
-    if (event.kind != message::EventKind::response || event.id != asked.id) return;
-    ended = event.status;
-    if (event.status == message::MessageStatus::ok) answer.resize(event.length);
+  Loop& loop = *loop_;
+  std::string answer(loop.room.size(), '\0');
+  std::optional<CallResult> ended;
+  Call call{.session = session, .patience = patience};
+  call.message = {reinterpret_cast<const std::uint8_t*>(request.data()), static_cast<std::uint32_t>(request.size())};
+  call.response = {reinterpret_cast<std::uint8_t*>(answer.data()), static_cast<std::uint32_t>(answer.size())};
+  const auto done = [](void* context, std::uint64_t, const CallResult& result) {
+    *static_cast<std::optional<CallResult>*>(context) = result;
   };
-  // The request's own deadline ends it, unless the transport has failed: then there are no events any more.
-  while (!ended && !transport_->failed()) turn(handle, until);
+  const SubmittedCall asked = submit(call, {done, &ended, 0});
+  if (asked.status != message::CallStatus::ok) {
+    return usage_error("request", std::string(message::name(asked.status)), "see MessageHost::Settings::calls");
+  }
+  // Its own deadline ends it, unless the transport has failed: then there are no events any more.
+  while (!ended && !loop.transport.failed()) {
+    if (!loop.step()) loop.sleep();
+  }
   if (!ended) {
-    (void)endpoint_.cancel(asked.id, clock_.now());
+    loop.calls.end_all(loop.endpoint, now());
     return environment_error("request", "the transport has failed", "open another one");
   }
-  if (*ended == message::MessageStatus::ok) return answer;
-  return Error{ErrorKind::peer, "request", std::string(message::name(*ended)),
+  if (ended->status == message::MessageStatus::ok) {
+    answer.resize(ended->length);
+    return answer;
+  }
+  return Error{ErrorKind::peer, "request", std::string(message::name(ended->status)),
                "see whether the server runs and is reached"};
 }
+
+message::Endpoint& MessageHost::endpoint() { return loop_->endpoint; }
+
+void MessageHost::stop() {
+  loop_->stop.store(true, std::memory_order_relaxed);
+  loop_->wake->wake();
+}
+
+SubmittedCall MessageHost::submit(const Call& call, const CallDone& done) {
+  return loop_->queue.submit(call, done, now());
+}
+
+bool MessageHost::cancel(CallId id) { return loop_->queue.cancel(id); }
+
+bool MessageHost::post(void (*task)(void* context), void* context) { return loop_->queue.post(task, context); }
+
+Nanos MessageHost::now() const { return loop_->clock.now(); }
+
+std::uint16_t MessageHost::port() const { return loop_->socket ? loop_->socket->port() : std::uint16_t{0}; }
 
 }  // namespace warpline::rpc

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,22 +9,21 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "warpline/base/address.h"
 #include "warpline/base/result.h"
 #include "warpline/message/endpoint.h"
-#include "warpline/transport/nano_clock.h"
+#include "warpline/rpc/call.h"
+#include "warpline/rpc/handler_threads.h"
 #include "warpline/transport/transport.h"
-#include "warpline/transport/udp_socket.h"
 
 namespace warpline::rpc {
 
-/// An endpoint with all that it needs to talk over the kernel's UDP sockets, or another transport: clock,
-/// socket, buffers and loop. For programs that serve or ask and do nothing else on that thread; who has a loop already
-/// takes the pieces.
+/// An endpoint with all that it needs to talk over the kernel's UDP sockets, or another transport: clock, socket,
+/// buffers and loop. One thread has the loop and makes all calls but those that say otherwise: run() sleeps until there
+/// is something to do; in a loop of one's own, descriptor() and turn() take its place.
 ///
-/// One thread makes all calls; stop() is any thread's, and safe in a signal handler.
+/// It may be moved before the loop begins and other threads know it.
 class MessageHost {
  public:
   /// What a host is opened with.
@@ -33,49 +31,66 @@ class MessageHost {
     SocketAddress local{};                ///< of the socket that open() makes; port 0: the kernel chooses one
     message::EndpointConfig endpoint{};   ///< what the endpoint is made of
     std::uint32_t answer_bytes = 65'536;  ///< the longest answer that is given or taken
+    std::uint32_t calls = 1024;           ///< of submit() and post() that may be under way at once
   };
 
   /// Writes the answer to a request into `room` and returns its length; nothing: the request is declined.
   using Handler =
       std::function<std::optional<std::size_t>(std::span<const std::uint8_t> request, std::span<std::uint8_t> room)>;
+  /// Is told of what is neither a request nor the end of a call: sessions, one-way messages, which are released when it
+  /// returns, and what was begun with endpoint(). By the host's thread.
+  using Listener = std::function<void(const message::MessageEvent& event)>;
 
-  /// Environment error: no such address or port, or no entropy. Usage error: the endpoint's settings make no sense.
+  /// Environment error: no such address or port, no descriptor left, or no entropy. Usage error: the settings make no
+  /// sense.
   [[nodiscard]] static Result<MessageHost> open(const Settings& settings);
   /// The same over a transport of the caller's, which outlives the host: such as a queue of a MessagePort.
   [[nodiscard]] static Result<MessageHost> over(transport::Transport& transport, const Settings& settings);
+  MessageHost(MessageHost&&) noexcept;  ///< takes the other's all: that one is then to be destroyed, no more
+  MessageHost& operator=(MessageHost&&) = delete;
+  /// Ends the calls that are under way as cancelled, on this thread. Other threads make no calls any more.
+  ~MessageHost();
 
-  /// Answers requests until stop(), or until the transport fails. One-way messages are thrown away.
-  void serve(const Handler& handler);
-  /// Ends serve(), within the fraction of a second that it may sleep.
-  void stop() { stop_->store(true, std::memory_order_relaxed); }
+  // What is done with what arrives. Without a handler requests are declined.
+  void handle(Handler handler);  ///< answers requests on the host's thread
+  /// Answers requests on threads of their own, which wake the loop (HandlerThreadsSetup::wake is set here). Errors as
+  /// of HandlerThreads::start().
+  Result<void> handle_on_threads(HandlerThreadsSetup setup, HandlerThreads::Handler handler);
+  void listen(Listener listener);  ///< one at most; a second takes the place of the first
+
+  // The loop.
+  void run();                   ///< until stop(), or until the transport fails
+  void serve(Handler handler);  ///< handle() and run()
+  /// For a loop of one's own: readable when turn() has something to do. Call turn() once before the first sleep.
+  /// Usage error: the transport only polls; so does the loop then. Environment error: no descriptor left.
+  [[nodiscard]] Result<int> descriptor();
+  /// Does what there is to do, some bursts at most, and does not sleep. False: the transport has failed.
+  bool turn();
 
   /// Opens a session with a server.
   [[nodiscard]] Result<message::SessionId> connect(const SocketAddress& server);
   /// Asks, and waits for the answer, `patience` at most. Peer error: refused, too late, or the server is gone.
-  /// Environment error: the transport has failed.
+  /// Environment error: the transport has failed, which ends all calls.
   [[nodiscard]] Result<std::string> ask(message::SessionId session, std::string_view request,
                                         Nanos patience = {5'000'000'000});
+  [[nodiscard]] message::Endpoint& endpoint();  ///< for calls that the host has none for
 
-  /// The port that open()'s socket is bound to; 0 over another transport.
-  [[nodiscard]] std::uint16_t port() const { return socket_ ? socket_->port() : std::uint16_t{0}; }
-  [[nodiscard]] message::Endpoint& endpoint() {
-    return endpoint_;
-  }  ///< for calls that the host has none for; by its thread
+  // By any thread, at any time.
+  void stop();  ///< ends run(), at once; safe in a signal handler
+  /// Asks, and tells `done` of the end, on the host's thread. What the session or the endpoint has no room for waits,
+  /// in order. PendingCall and CompletionQueue are for threads that want to wait or to poll.
+  SubmittedCall submit(const Call& call, const CallDone& done);
+  /// Ends a call as cancelled. False: it has ended, or is being cancelled already.
+  bool cancel(CallId id);
+  /// Has the host's thread run this. False: there is no room among the calls.
+  bool post(void (*task)(void* context), void* context);
+  [[nodiscard]] Nanos now() const;           ///< on the endpoint's clock
+  [[nodiscard]] std::uint16_t port() const;  ///< that open()'s socket is bound to; 0 over another transport
 
  private:
-  MessageHost(transport::Transport& transport, const transport::NanoClock& clock, message::Endpoint endpoint,
-              std::uint32_t answer_bytes);
-
-  /// One turn of the loop: gives `handle` what happened, sends what there is, and sleeps until there is more.
-  template <typename Handle>
-  void turn(const Handle& handle, Nanos until);
-
-  std::unique_ptr<transport::UdpSocket> socket_;  ///< of open()
-  transport::Transport* transport_;
-  transport::NanoClock clock_;
-  message::Endpoint endpoint_;
-  std::vector<std::uint8_t> room_;
-  std::unique_ptr<std::atomic<bool>> stop_ = std::make_unique<std::atomic<bool>>(false);
+  struct Loop;
+  explicit MessageHost(std::unique_ptr<Loop> loop);
+  std::unique_ptr<Loop> loop_;
 };
 
 }  // namespace warpline::rpc

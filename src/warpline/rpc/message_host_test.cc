@@ -2,6 +2,18 @@
 #include "warpline/rpc/message_host.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "warpline/rpc/completion_queue.h"
+#include "warpline/rpc/pending_call.h"
 
 namespace warpline::rpc {
 namespace {
@@ -28,6 +40,295 @@ TEST(MessageHost, EndsWhenItsTransportHasFailed) {
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.error().kind, ErrorKind::environment);
   host->serve([](auto, auto) { return std::nullopt; });
+  EXPECT_FALSE(host->turn());
+  EXPECT_EQ(host->descriptor().error().kind, ErrorKind::usage);
+}
+
+constexpr SocketAddress kAnyPort{Ipv4Address{{127, 0, 0, 1}}, 0};
+
+message::ConstBuffer bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), static_cast<std::uint32_t>(text.size())};
+}
+
+MessageHost open(std::uint32_t calls = 1024) {
+  MessageHost::Settings settings;
+  settings.local = kAnyPort;
+  settings.calls = calls;
+  settings.endpoint.receive_bytes = 4 << 20;
+  settings.endpoint.max_sessions = 16;
+  settings.endpoint.max_messages = 1024;
+  settings.endpoint.peer_timeout = settings.endpoint.connect_timeout = Nanos{30'000'000'000};
+  auto host = MessageHost::open(settings);
+  EXPECT_TRUE(host.ok()) << host.error().message();
+  return std::move(host).value();
+}
+
+std::optional<std::size_t> echo(std::span<const std::uint8_t> request, std::span<std::uint8_t> room) {
+  std::copy(request.begin(), request.end(), room.begin());
+  return request.size();
+}
+
+/// A client, and a server that answers; each with a thread of its own.
+class Hosts : public ::testing::Test {
+ protected:
+  void start(std::uint32_t calls = 1024) {
+    client_.emplace(open(calls));
+    serving_ = std::thread([this] { server_.run(); });
+    session_ = connect(server_.port());
+    asking_ = std::thread([this] { client_->run(); });
+  }
+  message::SessionId connect(std::uint16_t port) {
+    const auto opened = client_->connect({Ipv4Address{{127, 0, 0, 1}}, port});
+    EXPECT_TRUE(opened.ok());
+    return *opened;
+  }
+  void end(MessageHost& host, std::thread& thread) {
+    host.stop();
+    if (thread.joinable()) thread.join();
+  }
+  void TearDown() override {
+    if (client_) end(*client_, asking_);
+    end(server_, serving_);
+  }
+
+  MessageHost server_ = open();
+  std::optional<MessageHost> client_;
+  message::SessionId session_;
+  std::thread serving_;
+  std::thread asking_;
+};
+
+TEST_F(Hosts, TakeCallsFromThreadsThatWait) {
+  server_.handle(echo);
+  start();
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        std::string text = std::to_string(t) + " asks " + std::to_string(i);
+        if (i % 10 == 0) text.append(3000, 'x');
+        std::array<std::uint8_t, 4000> room;
+        PendingCall call;
+        ASSERT_EQ(call.submit(*client_,
+                              {.session = session_, .message = bytes_of(text), .response = {room.data(), room.size()}}),
+                  message::CallStatus::ok);
+        const CallResult& result = call.wait();
+        EXPECT_TRUE(call.done());
+        const bool same = result.status == message::MessageStatus::ok && result.length == text.size() &&
+                          std::equal(text.begin(), text.end(), result.data);
+        right += same && result.reach == message::Reach::handled ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 600);
+}
+
+TEST_F(Hosts, PutEndsIntoAQueueThatSleepsByADescriptor) {
+  server_.handle(echo);
+  start();
+  auto made = CompletionQueue::make(8);
+  ASSERT_TRUE(made.ok());
+  CompletionQueue& queue = **made;
+  constexpr std::uint64_t kCalls = 500;
+  std::vector<int> ends(kCalls);
+  std::uint64_t asked = 0;
+  for (std::uint64_t ended = 0; ended < kCalls;) {
+    while (asked < kCalls && queue.submit(*client_, {.session = session_, .message = bytes_of("x")}, asked).status ==
+                                 message::CallStatus::ok)
+      ++asked;
+    ASSERT_LE(asked - ended, 8U);
+    std::array<Completion, 3> completions;
+    const std::size_t count = queue.poll(completions);
+    for (const Completion& completion : std::span(completions).first(count)) {
+      ++ends[completion.tag];
+      EXPECT_EQ(completion.result.status, message::MessageStatus::ok);
+    }
+    ended += count;
+    if (count == 0) queue.wait();
+  }
+  EXPECT_TRUE(std::ranges::all_of(ends, [](int times) { return times == 1; }));
+}
+
+struct Chain {
+  MessageHost* host;
+  message::SessionId session;
+  int left;
+  std::atomic<bool> ended{false};
+  static void next(void* self, std::uint64_t, const CallResult& result) {
+    auto& chain = *static_cast<Chain*>(self);
+    EXPECT_EQ(result.status, message::MessageStatus::ok);
+    if (chain.left-- > 0) {
+      EXPECT_EQ(chain.host->submit({.session = chain.session, .message = bytes_of("on")}, {next, self, 0}).status,
+                message::CallStatus::ok);
+    } else {
+      chain.ended = true;
+      chain.ended.notify_one();
+    }
+  }
+};
+
+TEST_F(Hosts, TakeCallsFromTheEndOfAnotherAlthoughTheyHavePlaceForOne) {
+  server_.handle(echo);
+  start(1);
+  Chain chain{&*client_, session_, 100};
+  ASSERT_EQ(client_->submit({.session = session_, .message = bytes_of("on")}, {Chain::next, &chain, 0}).status,
+            message::CallStatus::ok);
+  chain.ended.wait(false);
+  EXPECT_EQ(chain.left, -1);
+}
+
+TEST_F(Hosts, RunTasksOnTheirThread) {
+  start();
+  struct Seen {
+    std::thread::id thread;
+    std::atomic<bool> done{false};
+  } seen;
+  ASSERT_TRUE(client_->post(
+      [](void* context) {
+        static_cast<Seen*>(context)->thread = std::this_thread::get_id();
+        static_cast<Seen*>(context)->done = true;
+        static_cast<Seen*>(context)->done.notify_one();
+      },
+      &seen));
+  seen.done.wait(false);
+  EXPECT_EQ(seen.thread, asking_.get_id());
+}
+
+TEST_F(Hosts, QueueMoreCallsThanASessionTakesAndKeepTheirOrder) {
+  std::vector<std::uint8_t> order;
+  server_.handle([&](std::span<const std::uint8_t> request, std::span<std::uint8_t>) {
+    order.push_back(request[0]);
+    return std::optional<std::size_t>(0);
+  });
+  client_.emplace(open());
+  session_ = client_->endpoint()
+                 .connect(message::peer_address(Ipv4Address{{127, 0, 0, 1}}, server_.port()), {.ordered = true},
+                          client_->now())
+                 .session;
+  std::deque<PendingCall> calls(250);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto byte = static_cast<std::uint8_t>(i);
+    ASSERT_EQ(calls[i].submit(*client_, {.session = session_, .message = {&byte, 1}}), message::CallStatus::ok);
+  }
+  serving_ = std::thread([this] { server_.run(); });
+  asking_ = std::thread([this] { client_->run(); });
+  for (PendingCall& call : calls) EXPECT_EQ(call.wait().status, message::MessageStatus::ok);
+  end(server_, serving_);
+  ASSERT_EQ(order.size(), calls.size());
+  for (std::size_t i = 0; i < order.size(); ++i) ASSERT_EQ(order[i], static_cast<std::uint8_t>(i));
+}
+
+TEST_F(Hosts, EndCallsThatWaitByCancellingPatienceAndTheirOwnEnd) {
+  client_.emplace(open());
+  session_ = connect(9);  // where nobody answers
+  std::deque<PendingCall> calls(200);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    Call call{.session = session_, .message = bytes_of("anybody?")};
+    if (i % 4 == 1) call.patience = Nanos{1'000'000};
+    ASSERT_EQ(calls[i].submit(*client_, call), message::CallStatus::ok);
+  }
+  asking_ = std::thread([this] { client_->run(); });
+  for (std::size_t i = 2; i < calls.size(); i += 4) EXPECT_TRUE(client_->cancel(calls[i].id()));
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (i % 4 == 1) {
+      EXPECT_EQ(calls[i].wait().status, message::MessageStatus::deadline);
+    }
+    if (i % 4 == 2) {
+      EXPECT_EQ(calls[i].wait().status, message::MessageStatus::cancelled);
+    }
+  }
+  end(*client_, asking_);
+  client_.reset();
+  for (PendingCall& call : calls) {
+    ASSERT_TRUE(call.done());
+    EXPECT_EQ(call.wait().reach, message::Reach::never_sent);
+  }
+  EXPECT_EQ(calls[0].wait().status, message::MessageStatus::cancelled);
+  EXPECT_EQ(calls[199].wait().status, message::MessageStatus::cancelled);
+}
+
+TEST_F(Hosts, EndCallsOfSessionsThatAreNotThere) {
+  start();
+  PendingCall call;
+  ASSERT_EQ(call.submit(*client_, {.message = bytes_of("x")}), message::CallStatus::ok);
+  EXPECT_EQ(call.wait().status, message::MessageStatus::peer_lost);
+  EXPECT_EQ(call.wait().reach, message::Reach::never_sent);
+}
+
+TEST_F(Hosts, AreWokenByHandlersOnThreads) {
+  ASSERT_TRUE(server_
+                  .handle_on_threads({.threads = 2, .requests = 4},
+                                     [](HandledRequest& request, unsigned) { request.answer = request.data; })
+                  .ok());
+  start();
+  const std::string text(500, 'a');
+  for (int i = 0; i < 100; ++i) {  // one at a time, so that both loops sleep while a handler runs
+    std::array<std::uint8_t, 500> room;
+    PendingCall call;
+    ASSERT_EQ(
+        call.submit(*client_, {.session = session_, .message = bytes_of(text), .response = {room.data(), room.size()}}),
+        message::CallStatus::ok);
+    EXPECT_EQ(call.wait().length, text.size());
+  }
+}
+
+TEST_F(Hosts, TellAListenerOfSessionsAndMessages) {
+  std::vector<message::EventKind> kinds;
+  server_.listen([&](const message::MessageEvent& event) {
+    kinds.push_back(event.kind);
+    if (event.kind == message::EventKind::message) server_.stop();
+  });
+  client_.emplace(open());
+  session_ = connect(server_.port());
+  const std::uint8_t byte = 1;
+  ASSERT_EQ(client_->endpoint().send(session_, {&byte, 1}, {}, client_->now()).status, message::CallStatus::ok);
+  asking_ = std::thread([this] { client_->run(); });
+  server_.run();
+  EXPECT_EQ(kinds, (std::vector{message::EventKind::accepted, message::EventKind::message}));
+}
+
+/// Two hosts in the one loop of somebody else, which sleeps without a bound: what does not make its descriptor readable
+/// is never done.
+TEST(MessageHostDescriptor, TellsALoopOfOnesOwnOfAllThatThereIsToDo) {
+  MessageHost server = open();
+  MessageHost client = open();
+  server.handle(echo);
+  const auto session = client.connect({Ipv4Address{{127, 0, 0, 1}}, server.port()});
+  ASSERT_TRUE(session.ok());
+  std::array<pollfd, 2> watched{{{*client.descriptor(), POLLIN, 0}, {*server.descriptor(), POLLIN, 0}}};
+  ASSERT_TRUE(client.turn());
+  ASSERT_TRUE(server.turn());
+
+  std::atomic<int> ended{0};
+  const auto count = [](void* context, std::uint64_t, const CallResult& result) {
+    EXPECT_NE(result.status, message::MessageStatus::peer_lost);
+    ++*static_cast<std::atomic<int>*>(context);
+  };
+  constexpr int kCalls = 300;
+  // One beside them, for a port where nobody is: its patience has to wake the loop, too.
+  const auto nobody = client.connect({Ipv4Address{{127, 0, 0, 1}}, 9});
+  ASSERT_EQ(client.submit({.session = *nobody, .patience = Nanos{20'000'000}}, {count, &ended, 0}).status,
+            message::CallStatus::ok);
+  std::thread asking([&] {
+    for (int i = 0; i < kCalls; ++i) {
+      while (client.submit({.session = *session, .message = bytes_of("hello")}, {count, &ended, 0}).status !=
+             message::CallStatus::ok)
+        std::this_thread::yield();
+      if (i % 7 == 0) std::this_thread::yield();
+    }
+  });
+  while (ended != kCalls + 1) {
+    ::poll(watched.data(), watched.size(), -1);
+    if (watched[0].revents != 0) {
+      ASSERT_TRUE(client.turn());
+    }
+    if (watched[1].revents != 0) {
+      ASSERT_TRUE(server.turn());
+    }
+  }
+  asking.join();
 }
 
 }  // namespace

@@ -122,10 +122,10 @@ std::span<const std::uint64_t> DeviceStage::completed() {
 }
 
 void DeviceStage::wait(Nanos now, Nanos until) {
-  if (held_ == 0 && settled()) {
-    inner_.wait(now, until);
-  } else {
+  if (restless()) {
     give_way();
+  } else {
+    inner_.wait(now, until);
   }
 }
 

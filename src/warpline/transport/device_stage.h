@@ -45,6 +45,10 @@ class DeviceStage final : public Transport {
   void send(std::size_t count, Nanos now) override;
   std::span<const std::uint64_t> completed() override;
   void wait(Nanos now, Nanos until) override;
+  void wake_by(int descriptor) override { inner_.wake_by(descriptor); }
+  [[nodiscard]] int descriptor() const override { return inner_.descriptor(); }
+  [[nodiscard]] bool blocked() const override { return inner_.blocked(); }
+  [[nodiscard]] bool restless() override { return held_ != 0 || !settled() || inner_.restless(); }
 
   [[nodiscard]] const DeviceStageCounters& copies() const { return copies_; }  ///< any thread may read them
   /// Why nothing settles any more, if so.

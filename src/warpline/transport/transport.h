@@ -55,9 +55,18 @@ class Transport {
   /// Tokens of payloads that are not read any more; each once, valid until the next call. To be called after each
   /// send(): there is room for one burst's.
   virtual std::span<const std::uint64_t> completed() = 0;
-  /// Sleeps until something arrives, `until` (of the clock that gives `now`) or a fraction of a second has passed. A
-  /// transport that only polls returns at once.
+  /// Sleeps until something arrives, `until` (of the clock that gives `now`) or a fraction of a second has passed; with
+  /// wake_by() some seconds. A transport that only polls returns at once.
   virtual void wait(Nanos now, Nanos until) = 0;
+  /// From now on wait() ends when this descriptor is readable, too; -1: no more.
+  virtual void wake_by(int descriptor) { wake_ = descriptor; }
+
+  /// What is readable when something has arrived, for loops that sleep by themselves; -1: a transport that only polls.
+  [[nodiscard]] virtual int descriptor() const { return -1; }
+  /// What was sent waits until descriptor() is writable.
+  [[nodiscard]] virtual bool blocked() const { return false; }
+  /// Something is under way whose end descriptor() does not tell of: poll, do not sleep.
+  [[nodiscard]] virtual bool restless() { return false; }
 
   [[nodiscard]] const TransportCounters& counters() const { return counters_; }  ///< any thread may read them
 
@@ -70,6 +79,7 @@ class Transport {
 
  protected:
   TransportCounters counters_;  ///< written by the transport's thread
+  int wake_ = -1;               ///< of wake_by()
 
  private:
   static constexpr std::uint32_t kMostFullBursts = 64;

@@ -33,7 +33,9 @@ constexpr std::uint32_t kMaxAggregate = 65'000;  ///< bytes: below IP's limit wi
 constexpr std::uint32_t kCopyUpTo = 256;         ///< cheaper than a piece of its own
 constexpr std::uint8_t kEcnCapable = 2;          ///< ECT(0), RFC 3168
 constexpr std::uint8_t kEcnMask = 3;
-constexpr std::int64_t kLongestWait = 20'000'000;  ///< ns: a stop flag is looked at so often
+constexpr std::int64_t kSecond = 1'000'000'000;       ///< ns
+constexpr std::int64_t kLongestWait = 20'000'000;     ///< ns: a stop flag is looked at so often
+constexpr std::int64_t kLongestSleep = 10 * kSecond;  ///< with somebody who wakes
 constexpr std::size_t kReceiveBatch = 32;
 constexpr std::size_t kPage = 4096;
 
@@ -487,10 +489,11 @@ std::span<const std::uint64_t> UdpSocket::completed() {
 
 void UdpSocket::wait(Nanos now, Nanos until) {
   if (until <= now) return;
-  const std::int64_t nanos = std::min(until.value - now.value, kLongestWait);
-  const timespec timeout{0, nanos};
-  pollfd watched{handle_, static_cast<short>(at_ != end_ ? POLLIN | POLLOUT : POLLIN), 0};
-  (void)::ppoll(&watched, 1, &timeout, nullptr);
+  const std::int64_t nanos = std::min(until.value - now.value, wake_ < 0 ? kLongestWait : kLongestSleep);
+  const timespec timeout{nanos / kSecond, nanos % kSecond};
+  std::array<pollfd, 2> watched{{{handle_, static_cast<short>(blocked() ? POLLIN | POLLOUT : POLLIN), 0},  //
+                                 {wake_, POLLIN, 0}}};
+  (void)::ppoll(watched.data(), watched.size(), &timeout, nullptr);  // of a negative descriptor nothing is asked
 }
 
 }  // namespace warpline::transport

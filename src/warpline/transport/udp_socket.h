@@ -38,6 +38,8 @@ class UdpSocket final : public Transport {
   void send(std::size_t count, Nanos now) override;
   std::span<const std::uint64_t> completed() override;
   void wait(Nanos now, Nanos until) override;
+  [[nodiscard]] int descriptor() const override { return handle_; }
+  [[nodiscard]] bool blocked() const override { return at_ != end_; }
 
   /// As bound.
   [[nodiscard]] std::uint16_t port() const { return port_; }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "warpline/base/mpsc_ring.h"
+#include "warpline/base/result.h"
+#include "warpline/rpc/call.h"
+#include "warpline/rpc/message_host.h"
+#include "warpline/transport/wake_up.h"
+
+namespace warpline::rpc {
+
+/// The end of a call that was submitted through a CompletionQueue.
+struct Completion {
+  std::uint64_t tag = 0;  ///< as given with the call
+  CallResult result;      ///< how it ended
+};
+
+/// Where ends of calls wait for one thread to take them: calls of any number of hosts and threads. Nobody locks or
+/// allocates.
+class CompletionQueue {
+ public:
+  /// For `calls` at once, at least one. Environment error: no descriptor left.
+  [[nodiscard]] static Result<std::unique_ptr<CompletionQueue>> make(std::uint32_t calls);
+  /// After poll() has handed out the ends of all calls.
+  ~CompletionQueue();
+  CompletionQueue(const CompletionQueue&) = delete;
+  CompletionQueue& operator=(const CompletionQueue&) = delete;
+
+  /// Submits a call whose end comes here. `no_memory`: as many calls are under way, or wait here, as may be. Any
+  /// thread.
+  SubmittedCall submit(MessageHost& host, const Call& call, std::uint64_t tag);
+
+  // By the one thread that takes them.
+  /// Fills `completions` from the front; returns how many.
+  std::size_t poll(std::span<Completion> completions);
+  /// To be called before a sleep on descriptor(), after a poll() that found nothing: it is readable then from the next
+  /// end on, until poll(). False: there may be something, poll again.
+  [[nodiscard]] bool arm();
+  [[nodiscard]] int descriptor() const { return wake_->descriptor(); }
+  /// Sleeps until there is something for poll().
+  void wait();
+
+ private:
+  CompletionQueue(std::uint32_t calls, std::unique_ptr<transport::WakeUp> wake)
+      : wake_(std::move(wake)), ring_(calls), free_(calls) {}
+  static void end(void* self, std::uint64_t tag, const CallResult& result);
+
+  std::unique_ptr<transport::WakeUp> wake_;
+  MpscRing<Completion> ring_;
+  std::atomic<std::uint32_t> free_;     ///< places in the ring that no call has
+  std::atomic<std::uint64_t> told_{0};  ///< ends that hosts are done with
+  std::uint64_t taken_ = 0;             ///< ends that poll() has handed out
+  bool armed_ = false;
+};
+
+}  // namespace warpline::rpc
