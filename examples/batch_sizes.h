@@ -20,7 +20,7 @@ class BatchSizes final : public warpline::ingest::GpuBatchConsumer {
 
   bool consume(const warpline::ingest::GpuBatch& batch) override;
   /// Waits for the kernels and returns the counts; nothing if one failed.
-  std::optional<std::array<unsigned long long, kSizes>> counts() const;
+  [[nodiscard]] std::optional<std::array<unsigned long long, kSizes>> counts() const;
 
  private:
   unsigned long long* counts_ = nullptr;  ///< in GPU memory

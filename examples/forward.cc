@@ -34,6 +34,7 @@ class DropDiscard {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown ends the program
 int main(int argc, char** argv) {
   datapath::DatapathSettings settings;
   settings.forward.workload = WorkloadKind::user;

@@ -38,6 +38,7 @@ class Sizes {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown ends the program
 int main(int argc, char** argv) {
   datapath::DatapathSettings settings;
   for (int i = 1; i < argc; ++i) {

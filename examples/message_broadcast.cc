@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[2]));
   auto socket = transport::UdpSocket::open({.local = {here, sends ? port : std::uint16_t{0}}});
   const transport::NanoClock clock;
-  message::EndpointConfig config;
+  const message::EndpointConfig config;
   auto endpoint = message::Endpoint::create(config, clock.now());
   if (!socket || !endpoint) return 1;
 

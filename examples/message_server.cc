@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   auto endpoint = message::Endpoint::create(config, clock.now());
   std::unique_ptr<rpc::HandlerThreads> threads;
   if (argc > 2) {
-    rpc::HandlerThreadsSetup setup{
+    const rpc::HandlerThreadsSetup setup{
         .threads = static_cast<unsigned>(std::atoi(argv[2])), .response_bytes = kLongest, .wake = wake->get()};
     auto started = rpc::HandlerThreads::start(setup, [](rpc::HandledRequest& request, unsigned) {
       request.answer = upper(request.data.data, request.data.length, request.room);

@@ -425,6 +425,7 @@ int run(std::uint64_t rounds, std::size_t routes, std::uint64_t packets, int cpu
 }  // namespace
 }  // namespace warpline
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown ends the program
 int main(int argc, char** argv) {
   if (argc != 7) {
     std::fputs("usage: l3forward_rounds ROUNDS ROUTES PACKETS CPU SEED ordinary|huge\n", stderr);

@@ -276,6 +276,7 @@ Result<int> run(std::uint32_t rounds, double seconds) {
 }  // namespace
 }  // namespace warpline
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown ends the program
 int main(int argc, char** argv) {
   const auto rounds = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 5);
   const double seconds = argc > 2 ? std::atof(argv[2]) : 0.3;

@@ -45,7 +45,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   WARPLINE_TRY(const runtime::LcorePlan plan,
                runtime::plan_lcores(topology, {{.name = "server", .queues = ""}, {.name = "client", .queues = ""}},
                                     {.lcores = 0, .share_cores = true}));
-  runtime::RuntimeSettings runtime;
+  const runtime::RuntimeSettings runtime;
   WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start(runtime, plan, {}, Bytes{1U << 30}));
   WARPLINE_TRY(BenchWire vnic, make_wire("vnic", 0, true));
   WARPLINE_TRY(BenchWire ring, make_wire("ring", 1, true));
@@ -161,6 +161,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
 }  // namespace
 }  // namespace warpline
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown ends the program
 int main(int argc, char** argv) {
   const auto rounds = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 15);
   const double seconds = argc > 2 ? std::atof(argv[2]) : 0.3;

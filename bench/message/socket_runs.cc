@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -47,10 +49,17 @@ sockaddr_in loopback() {
 void set(int handle, int level, int name, int value) { (void)setsockopt(handle, level, name, &value, sizeof(value)); }
 
 /// Bound on loopback; its address.
+/// What a socket is set up with does not fail on loopback; if it does, there is nothing to measure.
+void must(int result) {
+  if (result == 0) return;
+  std::perror("socket");
+  std::abort();
+}
+
 sockaddr_in bind_to_loopback(int handle) {
   sockaddr_in address = loopback();
   socklen_t length = sizeof(address);
-  (void)::bind(handle, reinterpret_cast<sockaddr*>(&address), length);
+  must(::bind(handle, reinterpret_cast<sockaddr*>(&address), length));
   (void)::getsockname(handle, reinterpret_cast<sockaddr*>(&address), &length);
   return address;
 }
@@ -101,8 +110,8 @@ RunFigures run_udp_echo(const BenchLcores& lcores, std::uint32_t length, std::ui
   const Socket client(::socket(AF_INET, SOCK_DGRAM, 0));
   const sockaddr_in there = bind_to_loopback(server.get());
   const sockaddr_in here = bind_to_loopback(client.get());
-  (void)::connect(server.get(), reinterpret_cast<const sockaddr*>(&here), sizeof(here));
-  (void)::connect(client.get(), reinterpret_cast<const sockaddr*>(&there), sizeof(there));
+  must(::connect(server.get(), reinterpret_cast<const sockaddr*>(&here), sizeof(here)));
+  must(::connect(client.get(), reinterpret_cast<const sockaddr*>(&there), sizeof(there)));
   std::atomic<bool> stop{false};
   Counter back;
   auto latency = std::make_unique<Histogram>();
@@ -189,7 +198,7 @@ std::pair<int, int> tcp_pair() {
   const sockaddr_in there = bind_to_loopback(listener.get());
   (void)::listen(listener.get(), 1);
   const int client = ::socket(AF_INET, SOCK_STREAM, 0);
-  (void)::connect(client, reinterpret_cast<const sockaddr*>(&there), sizeof(there));
+  must(::connect(client, reinterpret_cast<const sockaddr*>(&there), sizeof(there)));
   const int server = ::accept(listener.get(), nullptr, nullptr);
   for (const int handle : {server, client}) {
     set(handle, IPPROTO_TCP, TCP_NODELAY, 1);

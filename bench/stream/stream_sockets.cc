@@ -115,7 +115,7 @@ void send(const Plan& plan) {
     return false;
   });
   std::uint8_t byte = 0;
-  for (Stream& stream : streams) {
+  for (const Stream& stream : streams) {
     if (recv(stream.socket, &byte, 1, 0) != 0) fail("the receiver did not take all");
     close(stream.socket);
   }

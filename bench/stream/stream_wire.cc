@@ -34,6 +34,7 @@ Result<transfers::TransferFigures> measure(const transfers::Transfer& transfer) 
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown ends the program
 int main(int count, char** arguments) {
   transfers::Transfer transfer;
   const std::string_view how = count == 5 ? arguments[4] : "";

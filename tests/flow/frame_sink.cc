@@ -47,7 +47,7 @@ int open_socket() {
       getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     return -1;
   }
-  std::cout << ntohs(address.sin_port) << std::endl;
+  std::cout << ntohs(address.sin_port) << '\n' << std::flush;
   return socket;
 }
 

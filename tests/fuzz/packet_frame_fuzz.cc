@@ -30,10 +30,10 @@ std::vector<packet::FrameBytes> good_frames() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::vector<packet::FrameBytes> kGood = good_frames();
+  static const std::vector<packet::FrameBytes> good = good_frames();
   FuzzInput input(data, size);
   const auto cuts = input.cuts();
-  packet::FrameBytes bytes = input.frame(kGood);
+  packet::FrameBytes bytes = input.frame(good);
   packet::SegmentedFrame whole(bytes);
   packet::SegmentedFrame pieces(bytes, cuts);
   const packet::ParsedFrame parsed = packet::parse(whole.ref());

@@ -36,14 +36,14 @@ std::vector<packet::FrameBytes> requests() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::vector<packet::FrameBytes> kRequests = requests();
+  static const std::vector<packet::FrameBytes> all = requests();
   FuzzInput input(data, size);
   const std::uint8_t choice = input.byte();
   const packet::Responder responder =
       choice % 2 == 0 ? packet::Responder(packet::kTestDestinationMac, {packet::kTestDestinationV4, 24})
                       : packet::Responder(packet::kTestDestinationMac, {packet::kTestDestinationV6, 64});
   const auto cuts = input.cuts();
-  packet::FrameBytes bytes = input.frame(kRequests);
+  packet::FrameBytes bytes = input.frame(all);
   if ((choice & 2) != 0) bytes = packet::with_checksums(bytes);
 
   packet::SegmentedFrame whole(bytes);

@@ -55,7 +55,7 @@ packet::FrameBytes any_segment(FuzzInput& input, std::uint16_t port, std::uint32
   tcp.sequence = peers + static_cast<std::uint32_t>(static_cast<std::int8_t>(input.byte()) / 32);
   tcp.acknowledgement = initial + 1 + (tcp.flags == 0x12 ? 0 : input.byte() * 181U);
   tcp.window = static_cast<std::uint16_t>(input.byte() << 8);
-  std::uint32_t length = input.byte() % 8 == 7 ? 100 : 0;
+  const std::uint32_t length = input.byte() % 8 == 7 ? 100 : 0;
   const std::uint8_t blocks = input.byte() % 4;
   if (blocks != 0 && (tcp.flags & packet::kTcpSyn) == 0) {
     tcp.options[0] = tcp.options[1] = packet::kTcpOptionNop;

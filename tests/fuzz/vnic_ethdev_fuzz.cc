@@ -395,11 +395,12 @@ void change_flows(Port& port, Bytes& in) {
   pattern.push_back({RTE_FLOW_ITEM_TYPE_END, nullptr, nullptr, nullptr});
   const rte_flow_action_queue queue{static_cast<std::uint16_t>(in.below(5))};
   const rte_flow_action_mark mark{in.byte()};
-  const rte_flow_action kActions[] = {{RTE_FLOW_ACTION_TYPE_QUEUE, &queue}, {RTE_FLOW_ACTION_TYPE_MARK, &mark},
-                                      {RTE_FLOW_ACTION_TYPE_DROP, nullptr}, {RTE_FLOW_ACTION_TYPE_COUNT, nullptr},
-                                      {RTE_FLOW_ACTION_TYPE_VOID, nullptr}, {RTE_FLOW_ACTION_TYPE_FLAG, nullptr}};
+  const rte_flow_action actions_of_all[] = {{RTE_FLOW_ACTION_TYPE_QUEUE, &queue}, {RTE_FLOW_ACTION_TYPE_MARK, &mark},
+                                            {RTE_FLOW_ACTION_TYPE_DROP, nullptr}, {RTE_FLOW_ACTION_TYPE_COUNT, nullptr},
+                                            {RTE_FLOW_ACTION_TYPE_VOID, nullptr}, {RTE_FLOW_ACTION_TYPE_FLAG, nullptr}};
   std::vector<rte_flow_action> actions;
-  for (unsigned i = 0, count = in.below(4); i < count; ++i) actions.push_back(kActions[in.below(std::size(kActions))]);
+  for (unsigned i = 0, count = in.below(4); i < count; ++i)
+    actions.push_back(actions_of_all[in.below(std::size(actions_of_all))]);
   actions.push_back({RTE_FLOW_ACTION_TYPE_END, nullptr});
   rte_flow_attr attr{};
   attr.ingress = 1;

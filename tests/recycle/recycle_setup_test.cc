@@ -235,7 +235,7 @@ TEST(RecycleSetup, FramesInSeveralBuffersAreRefused) {
 }
 
 TEST(RecycleSetup, FastFreeAndCacheThatCannotBeAreToldToo) {
-  Ports ports({"net_vnic0,wire=static", "net_null0"});
+  const Ports ports({"net_vnic0,wire=static", "net_null0"});
   const memory::RecycleQueues lcore{{ports.queue(0)}, {ports.queue(0), ports.queue(1)}};
   EXPECT_THAT(
       memory::set_up_recycling({memory::RecycleWay::cache, {lcore}, {}}).notes,
@@ -296,7 +296,7 @@ TEST(Recycler, LetsGoOfAQueueBeforeItStops) {
 }
 
 TEST(Recycler, AQueueOfAnotherLcoreIsNoneOfItsBusiness) {
-  Ports ports(kStatic);
+  const Ports ports(kStatic);
   const memory::Recycling made =
       memory::set_up_recycling(direct({ports.queue(0)}, {ports.queue(1)}, {{ports.queue(0), ports.queue(1)}}));
   memory::Recycler& recycler = *made.lcores[0];

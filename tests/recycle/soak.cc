@@ -146,6 +146,7 @@ int run(std::uint64_t packets, std::uint64_t seed) {
 }  // namespace
 }  // namespace warpline::soak
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown ends the program
 int main(int argc, char** argv) {
   std::uint64_t packets = 10'000'000;
   std::uint64_t seed = 1;

@@ -26,7 +26,7 @@ class Sender final : public Actor {
   void send() {
     for (;;) {
       const message::CcOutput allowed = control_.output();
-      if (in_flight_ > 0 && (in_flight_ + 1) * kMtu > allowed.window_bytes) return;
+      if (in_flight_ > 0 && static_cast<double>(in_flight_ + 1) * kMtu > allowed.window_bytes) return;
       if (events_.now() < next_send_) {
         if (!std::exchange(waiting_, true)) events_.at(next_send_, *this, kSend);
         return;

@@ -20,7 +20,7 @@ TEST(Scenario, ASeedIsARun) {
 TEST(Scenario, SeedsDiffer) {
   std::set<std::string> descriptions;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    std::string text = describe(draw_scenario(seed));
+    const std::string text = describe(draw_scenario(seed));
     descriptions.insert(text.substr(text.find(':')));
   }
   EXPECT_EQ(descriptions.size(), 100U);

@@ -52,6 +52,7 @@ void write_ranges() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name that NVTX looks for
 extern "C" int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
   const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
   NvtxFunctionTable table = nullptr;

@@ -59,7 +59,7 @@ class LinkEvents {
 TEST(Link, MayTakeSomeLooksToComeUp) {
   const Pool pool;
   Port port("net_vnic0", "link_up_after=3");
-  PortSetup setup = simple(pool);
+  const PortSetup setup = simple(pool);
   for (int round = 0; round < 2; ++round) {
     port.bring_up(setup);  // which looks once
     EXPECT_FALSE(is_up(port));

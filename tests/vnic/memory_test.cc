@@ -116,7 +116,7 @@ TEST(ExternalBuffers, ThatTheDeviceMayNotTouchAreRefused) {
 
 TEST(ExternalBuffers, AreMappedOnceEach) {
   const Pages pages(1 << 16);
-  Port port("net_vnic0");
+  const Port port("net_vnic0");
   rte_device* const device = device_of_port(port);
   const auto iova = reinterpret_cast<std::uintptr_t>(pages.address());
   const Mapping mapping(port, pages);

@@ -266,7 +266,7 @@ TEST(Queues, AreSetUpAnewWhileThePortRuns) {
 TEST(Ports, DoNotStartBeforeAllTheirQueuesAreSetUp) {
   const QuietLog quiet;
   const Pool pool;
-  Port port("net_vnic0");
+  const Port port("net_vnic0");
   const rte_eth_conf conf{};
   ASSERT_EQ(rte_eth_dev_configure(port.id(), 2, 2, &conf), 0);
   EXPECT_EQ(rte_eth_dev_start(port.id()), -EINVAL);

@@ -44,7 +44,7 @@ TEST(Segments, OfAnyLengthsLeaveAsOneFrame) {
       EXPECT_EQ(port.receive_all(), Frames{numbered(7, size)}) << size;
     }
   }
-  std::vector<std::uint32_t> many(63, 1);
+  const std::vector<std::uint32_t> many(63, 1);
   rte_mbuf* mbuf = pool.chain(numbered(8, 128), many);
   ASSERT_EQ(port.send(&mbuf, 1), 1);
   EXPECT_EQ(port.receive_all(), Frames{numbered(8, 128)});

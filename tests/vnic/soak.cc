@@ -119,6 +119,7 @@ int soak(double minutes, std::uint64_t seed, const std::string& engine, long mos
 }  // namespace
 }  // namespace warpline::vnic
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown ends the program
 int main(int argc, char** argv) {
   CLI::App app("Random changes to two net_vnic ports under load");
   double minutes = 30;

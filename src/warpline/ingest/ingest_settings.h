@@ -45,13 +45,13 @@ constexpr auto names_of(ConsumerKind) { return enum_names<ConsumerKind>({"auto",
 struct IngestSettings {
   IngestPath path = IngestPath::copy;
   ConsumerKind consumer = ConsumerKind::automatic;
-  std::optional<EngineKind> engine;          ///< unset: persistent with a GPU, else inline
-  std::optional<memory::MemoryKind> memory;  ///< where the consumer finds packets; unset: by path and engine
-  std::optional<Bytes> gpu_memory;           ///< budget of all queues and their frames; unset: kDefaultBudget each
-  bool adaptive = false;                     ///< batches close by what the consumer was measured to take
-  bool transmit = false;                     ///< packets that the consumer passes leave again
-  std::string frame;   ///< packets become frames, as parse_frame_description() has it; empty: they do not
-  std::string faults;  ///< of a loopback's far side, as net_vnic's devargs name them
+  std::optional<EngineKind> engine{};          ///< unset: persistent with a GPU, else inline
+  std::optional<memory::MemoryKind> memory{};  ///< where the consumer finds packets; unset: by path and engine
+  std::optional<Bytes> gpu_memory{};           ///< budget of all queues and their frames; unset: kDefaultBudget each
+  bool adaptive = false;                       ///< batches close by what the consumer was measured to take
+  bool transmit = false;                       ///< packets that the consumer passes leave again
+  std::string frame{};   ///< packets become frames, as parse_frame_description() has it; empty: they do not
+  std::string faults{};  ///< of a loopback's far side, as net_vnic's devargs name them
   bool operator==(const IngestSettings&) const = default;
 };
 

@@ -152,9 +152,9 @@ Result<void> check_pci(const std::string& text, const PortSpec& spec, const fs::
 }  // namespace
 
 bool works_with_dpdk(const std::string& kernel_driver) {
-  static const std::vector<std::string> kDrivers = {"vfio-pci",  "uio_pci_generic", "igb_uio",
-                                                    "mlx5_core", "mlx4_core",       "mana"};
-  return std::find(kDrivers.begin(), kDrivers.end(), kernel_driver) != kDrivers.end();
+  static const std::vector<std::string> drivers = {"vfio-pci",  "uio_pci_generic", "igb_uio",
+                                                   "mlx5_core", "mlx4_core",       "mana"};
+  return std::find(drivers.begin(), drivers.end(), kernel_driver) != drivers.end();
 }
 
 Result<PortSpec> parse_port_spec(const std::string& text) {
