@@ -42,6 +42,7 @@ class CompletionQueue {
   /// To be called before a sleep on descriptor(), after a poll() that found nothing: it is readable then from the next
   /// end on, until poll(). False: there may be something, poll again.
   [[nodiscard]] bool arm();
+  /// For poll(2) or epoll, after arm(). The object's; nobody else reads or writes it.
   [[nodiscard]] int descriptor() const { return wake_->descriptor(); }
   /// Sleeps until there is something for poll().
   void wait();

@@ -28,6 +28,7 @@ class WakeUp {
 
   /// False if it was woken since the last sleep ended: look once more. By the thread that sleeps, as end_sleep().
   [[nodiscard]] bool begin_sleep();
+  /// The thread looks again: wakes need not end a sleep until the next one begins.
   void end_sleep();
   /// Readable when the sleep is to end. The object's; nobody else reads or writes it.
   [[nodiscard]] int descriptor() const { return descriptor_; }
