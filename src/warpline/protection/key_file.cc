@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -92,7 +93,10 @@ std::optional<std::pair<std::size_t, std::size_t>> find_twice(const std::vector<
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (!std::is_same_v<T, std::string> || keys[i].*part != T{}) order.push_back(i);
   }
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) -> const T& { return keys[i].*part; });
+  const auto before = [&](std::size_t one, std::size_t other) {
+    return std::tie(keys[one].*part, one) < std::tie(keys[other].*part, other);
+  };
+  std::ranges::sort(order, before);
   const auto same = [&](std::size_t one, std::size_t other) { return keys[one].*part == keys[other].*part; };
   const auto found = std::ranges::adjacent_find(order, same);
   if (found == order.end()) return std::nullopt;
