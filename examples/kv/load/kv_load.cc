@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../protocol.h"
 #include "target.h"
 #include "ycsb.h"
 
@@ -107,7 +108,6 @@ class Load final : public kv::Ended {
         return;
       }
     }
-    ++done_;
     --open_;
     if (!filling_) {
       micros_.push_back(
@@ -205,7 +205,6 @@ class Load final : public kv::Ended {
   std::uint64_t written_ = 0;
   std::uint64_t version_ = 0;
   std::uint64_t open_ = 0;
-  std::uint64_t done_ = 0;
   std::uint64_t checked_ = 0;
   std::uint64_t wrong_ = 0;
   std::uint64_t failed_ = 0;
@@ -238,8 +237,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "Redis keeps no order of keys to be scanned: workload E is Warpline's alone\n");
     return 2;
   }
+  // What comes may be longer than what was written. A scan's answer has 100 records, or as many as there is room for.
+  const std::uint64_t scanned_bytes = mix->name == 'E' ? 100 * (numbers.value + 32) : 0;
+  const std::uint64_t answer_bytes = std::clamp<std::uint64_t>(scanned_bytes, kv::kLongestValue + 1, 1 << 20);
   const auto target = (server == "redis" ? kv::open_redis : kv::open_warpline)(*address, numbers.connections,
-                                                                               numbers.outstanding, numbers.value);
+                                                                               numbers.outstanding, answer_bytes);
   if (!target) return 3;
   Load load(*target, numbers, *mix);
   if ((numbers.load != 0 && !load.fill()) || !load.measure()) {

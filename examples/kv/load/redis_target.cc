@@ -150,7 +150,7 @@ std::unique_ptr<Target> failed(const char* what) {
 }  // namespace
 
 std::unique_ptr<Target> open_redis(const warpline::SocketAddress& server, std::size_t connections,
-                                   std::size_t outstanding, std::size_t /*value_bytes*/) {
+                                   std::size_t outstanding, std::size_t /*answer_bytes*/) {
   const auto* v4 = std::get_if<warpline::Ipv4Address>(&server.address);
   if (v4 == nullptr) return std::fprintf(stderr, "Redis is asked over IPv4 here\n"), nullptr;
   sockaddr_in address{};

@@ -26,8 +26,8 @@ class Ended {
   virtual void ended(std::size_t which, bool ok, std::string_view answer) = 0;
 };
 
-/// A server of keys and values as the load sees it. Up to `window` operations are under way at once, each with a number
-/// below that, which may be used again within ended().
+/// A server of keys and values as the load sees it. Operations under way have numbers below connections times
+/// outstanding, as it was opened with; one that has ended may be used again within ended().
 class Target {
  public:
   Target() = default;
@@ -44,11 +44,11 @@ class Target {
   virtual void each_record(std::string_view scanned, const TakeRecord& take) const = 0;
 };
 
-/// Sessions with a kv_server. Null: says why on stderr.
+/// Sessions with a kv_server; no answer has more than `answer_bytes`. Null: says why on stderr.
 std::unique_ptr<Target> open_warpline(const warpline::SocketAddress& server, std::size_t connections,
-                                      std::size_t outstanding, std::size_t value_bytes);
+                                      std::size_t outstanding, std::size_t answer_bytes);
 /// Connections to a Redis server. Null: says why on stderr. It keeps no order of keys, so that scan() is not allowed.
 std::unique_ptr<Target> open_redis(const warpline::SocketAddress& server, std::size_t connections,
-                                   std::size_t outstanding, std::size_t value_bytes);
+                                   std::size_t outstanding, std::size_t answer_bytes);
 
 }  // namespace kv

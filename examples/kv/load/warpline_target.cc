@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,7 @@ class WarplineTarget final : public Target {
   }
 
   bool turn(Ended& ended) override {
+    if (refused_) return false;
     const Nanos now = clock_.now();
     const bool came = transport::receive_into(endpoint_, *socket_, now);
     message::MessageEvent events[64];
@@ -77,9 +79,12 @@ class WarplineTarget final : public Target {
                                        static_cast<std::uint32_t>(request_.size())};
     const message::RequestOptions options{
         .context = which, .copy = true, .deadline = Nanos{now.value + kPatience.value}};
-    // There is a slot and memory for each: a session has 64 slots, and the endpoint was made for all sessions.
-    (void)endpoint_.request(sessions_[which / outstanding_], request,
-                            {room.data(), static_cast<std::uint32_t>(room.size())}, options, now);
+    const message::Submitted asked = endpoint_.request(
+        sessions_[which / outstanding_], request, {room.data(), static_cast<std::uint32_t>(room.size())}, options, now);
+    if (asked.status == message::CallStatus::ok) return;
+    std::fprintf(stderr, "a request is not taken (%s): fewer connections, or less outstanding\n",
+                 std::string(message::name(asked.status)).c_str());
+    refused_ = true;
   }
 
   std::unique_ptr<transport::UdpSocket> socket_;
@@ -89,24 +94,25 @@ class WarplineTarget final : public Target {
   std::vector<message::SessionId> sessions_;
   std::vector<std::vector<std::uint8_t>> rooms_;  ///< for answers
   std::string request_;
+  bool refused_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Target> open_warpline(const SocketAddress& server, std::size_t connections, std::size_t outstanding,
-                                      std::size_t value_bytes) {
+                                      std::size_t answer_bytes) {
   if (outstanding > 64) return std::fprintf(stderr, "a session has at most 64 requests under way\n"), nullptr;
   auto socket = transport::UdpSocket::open({});
   if (!socket) return std::fprintf(stderr, "%s\n", socket.error().message().c_str()), nullptr;
   const transport::NanoClock clock;
   message::EndpointConfig config;
   config.accept = false;
+  config.max_sessions = static_cast<std::uint32_t>(connections);
+  config.max_messages = static_cast<std::uint32_t>(connections * outstanding);
   auto endpoint = message::Endpoint::create(config, clock.now());
   if (!endpoint) return std::fprintf(stderr, "%s\n", endpoint.error().message().c_str()), nullptr;
-  // An answer has 100 records at most.
   return std::make_unique<WarplineTarget>(std::move(*socket), std::move(*endpoint), clock,
-                                          message::peer_address(server), connections, outstanding,
-                                          64 + 100 * (value_bytes + 32));
+                                          message::peer_address(server), connections, outstanding, answer_bytes);
 }
 
 }  // namespace kv
