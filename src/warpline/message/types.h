@@ -175,10 +175,10 @@ struct MessageEvent {
   /// endpoint's memory.
   const std::uint8_t* data = nullptr;
   std::uint32_t length = 0;  ///< bytes at `data`; of `sent`, or a response that is too_long, how many it has
-  /// Of a request, message, or response in the endpoint's memory: as its sender gave it, valid as long as `data`. In
-  /// host memory; MetadataReader reads what MetadataWriter wrote.
+  /// Metadata of a request, message, or response in the endpoint's memory, as its sender gave it; valid as long as
+  /// `data`, in host memory. MetadataReader reads what MetadataWriter wrote.
   std::span<const std::uint8_t> metadata{};
-  /// Of a request: when its sender gives it up, by the clock here, later by the time that it was on the way. Or kNever.
+  /// When a request's sender gives it up, by the clock here, later by the time that it was on the way. Or kNever.
   Nanos deadline = kNever;
 };
 

@@ -244,7 +244,7 @@ TEST_F(ForwardSecrecy, NothingIsExchangedBeforeTokenAndProof) {
 }
 
 TEST_F(ForwardSecrecy, AShareThatMakesNoSecretOpensNothing) {
-  // Of a peer that has the key and draws no pair: 1 makes the same secret of any.
+  // A peer that has the key may draw no pair: 1 makes the same secret of any.
   for (const bool to_server : {true, false}) {
     begin(&kKey, &kKey);
     const auto prover = *make_protection(kKey, 1);

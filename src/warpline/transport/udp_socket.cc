@@ -126,7 +126,7 @@ struct OwnAddress {
   }
 };
 
-/// Of a datagram's control message. Nobody answers from an address of many.
+/// The own address is as a datagram's control message has it. Nobody answers from an address of many.
 OwnAddress own_address(const in6_pktinfo& info) {
   if (IN6_IS_ADDR_MULTICAST(&info.ipi6_addr)) return {};
   return {info.ipi6_addr, IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr) ? info.ipi6_ifindex : 0};

@@ -191,7 +191,7 @@ TEST_F(LaneReplies, GiveWayToWhatTellsMore) {
   EXPECT_EQ(replies[0].tcp().acknowledgement, 1 + 42 * kSegment);
   EXPECT_EQ(replies[0].tcp().window, 0xffff);
   EXPECT_EQ(by_lane(), 1U);
-  // Of two that wait the later one is sent.
+  // The later one of two that wait is sent.
   give_segments(42, 2);
   settle();
   give_segments(44, 2);

@@ -16,7 +16,7 @@ namespace warpline::message {
 /// What the sessions of one address hold together, and those of its neighbourhood (an IPv4 /24, an IPv6 /64): who opens
 /// many sessions gets no larger share for it.
 ///
-/// Of the receive memory the messages that are still arriving of an address hold a share that is less the less is left,
+/// Messages that are still arriving from one address hold a share of the receive memory that is less the less is left,
 /// as in the buffers of switches (Choudhury and Hahne, "Dynamic Queue Length Thresholds", 1998): half of what is free,
 /// and those of its neighbourhood as much as is free. Some is always left for others.
 class PeerGroups {

@@ -13,7 +13,7 @@ PeerAddress stranger(std::uint32_t number) {
                       static_cast<std::uint16_t>(number));
 }
 
-/// Of a million packets within a second.
+/// Returns how many are admitted of a million packets within a second.
 template <typename From>
 std::uint32_t admitted(StrangerLimit& limit, std::int64_t from_time, const From& from) {
   std::uint32_t count = 0;

@@ -10,7 +10,7 @@
 namespace warpline::message {
 namespace {
 
-/// Of a code that is not known here: nobody knows.
+/// A refusal says how far the request came; one with a code that is not known here says nothing.
 Reach reach_of(RefusalCode refusal) {
   switch (refusal) {
     case RefusalCode::message_too_long:

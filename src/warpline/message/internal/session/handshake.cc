@@ -9,7 +9,7 @@
 namespace warpline::message {
 namespace {
 
-/// Of connect_timeout, the part for which a half-open session keeps its place while others want it.
+/// A half-open session keeps its place for one part in so many of connect_timeout while others want it.
 constexpr std::int64_t kPatiencePart = 8;
 
 /// The whole datagram in one piece: handshake packets are shorter than any head.
@@ -19,7 +19,7 @@ bool read(const Datagram& datagram, Packet& packet) {
          packet::parse(datagram.head, datagram.head_length, packet) == packet::MessageParse::ok;
 }
 
-/// Of a handshake that is protected.
+/// The transcript covers both packets of a protected handshake.
 HandshakeTranscript transcript_of(packet::MessageHello hello, const packet::MessageAccept& accept) {
   hello.token = 0;
   hello.token_time = 0;
