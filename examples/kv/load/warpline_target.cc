@@ -82,8 +82,11 @@ class WarplineTarget final : public Target {
     const message::Submitted asked = endpoint_.request(
         sessions_[which / outstanding_], request, {room.data(), static_cast<std::uint32_t>(room.size())}, options, now);
     if (asked.status == message::CallStatus::ok) return;
-    std::fprintf(stderr, "a request is not taken (%s): fewer connections, or less outstanding\n",
-                 std::string(message::name(asked.status)).c_str());
+    // A session that is gone has an event of its own.
+    if (asked.status != message::CallStatus::unknown_session && !refused_) {
+      std::fprintf(stderr, "a request is not taken (%s): fewer connections, or less outstanding\n",
+                   std::string(message::name(asked.status)).c_str());
+    }
     refused_ = true;
   }
 
