@@ -63,6 +63,22 @@ TEST(StreamSimulation, EndsWellWhereTheLaneAcknowledges) {
   EXPECT_GT(by_lane, 4000U);
 }
 
+// A burst of losses lasts a number of frames: where both ends try but once a minute it may be half an hour of silence,
+// behind which a receiver that tries less often than that has given up a handshake, or a connection that is ending.
+class StreamSilence : public testing::TestWithParam<std::pair<const char*, std::uint64_t>> {};
+
+TEST_P(StreamSilence, IsOutlastedByBothEnds) {
+  const StreamScenario scenario = draw_stream_scenario(GetParam().second);
+  const StreamOutcome outcome = run(scenario);
+  EXPECT_TRUE(outcome.failures.empty()) << describe(scenario) << outcome.failures.front();
+  EXPECT_GT(outcome.seconds, 20 * 60);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, StreamSilence,
+                         testing::Values(std::pair{"BehindTheSyn", 3206}, std::pair{"BehindTheFin", 6204},
+                                         std::pair{"BehindTheFinThatTheSenderAborts", 8157}),
+                         [](const auto& seed) { return seed.param.first; });
+
 TEST(StreamSimulation, FillsALongPathWithoutLoss) {
   StreamScenario scenario;
   scenario.bytes = 20'000'000;

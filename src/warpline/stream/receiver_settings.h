@@ -26,10 +26,10 @@ struct ReceiverSettings {
   Nanos delayed_acknowledgement{
       40'000'000};  ///< how long an acknowledgement may wait: at most 500 ms (RFC 9293, 3.8.6.3)
   Nanos first_retransmission{1'000'000'000};  ///< of a SYN or FIN of ours; doubles each time (RFC 6298)
-  std::uint32_t retransmissions = 7;          ///< of these before a connection is given up: over three minutes
+  std::uint32_t retransmissions = 7;          ///< of these before a connection is given up, up to 255: over 3 minutes
   Nanos keepalive_idle{};                     ///< silence after which the peer is asked for a sign of life; 0: never
   Nanos keepalive_interval{75'000'000'000};   ///< between such questions
-  std::uint32_t keepalive_probes = 9;         ///< of them before the peer counts as gone
+  std::uint32_t keepalive_probes = 9;         ///< of them before the peer counts as gone, up to 255
   std::uint32_t resets_per_second = 1000;     ///< answers to segments of connections that are not known
   bool lane_acknowledges = false;  ///< its lane writes the acknowledgements of what it takes, not the receiver
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -10,6 +11,8 @@
 
 namespace warpline::stream {
 namespace {
+
+constexpr std::uint32_t kMostTries = std::numeric_limits<std::uint8_t>::max();  ///< that a connection counts
 
 Result<void> check(const ReceiverSettings& settings) {
   const auto wrong = [](const char* what, const char* why, const char* fix) { return usage_error(what, why, fix); };
@@ -34,6 +37,10 @@ Result<void> check(const ReceiverSettings& settings) {
   }
   if (settings.first_retransmission.value <= 0) {
     return wrong("cannot use that `first_retransmission`", "it would never end", "use more than 0, such as a second");
+  }
+  if (settings.retransmissions > kMostTries || settings.keepalive_probes > kMostTries) {
+    return wrong("cannot use so many `retransmissions` or `keepalive_probes`", "a connection would never be given up",
+                 "use 255 at most");
   }
   if (settings.keepalive_idle.value < 0 || settings.keepalive_interval.value <= 0) {
     return wrong("cannot use these times of keepalives", "they are negative, or no time apart",
