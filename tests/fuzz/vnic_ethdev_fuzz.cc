@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include <ethdev_driver.h>
 #include <rte_bus_vdev.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
