@@ -2,6 +2,7 @@
 // Sequences of ethdev calls on three ports, in any order that ethdev lets through: no crash, no leak, every mbuf
 // accounted for at the end.
 
+#include <ethdev_driver.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include <ethdev_driver.h>
 #include <rte_bus_vdev.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends heaps of random bytes by spead2, for a Python that has it: PORT HEAPS HEAP_BYTES PACKET_BYTES REPEAT.
+"""Sends heaps of random bytes by spead2: PORT HEAPS HEAP_BYTES PACKET_BYTES REPEAT.
 
 Descriptors go in front and the end of the stream behind, as senders do. Prints each heap in hexadecimal digits.
 """

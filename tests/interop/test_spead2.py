@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heaps that spead2 sends over UDP become frames, byte for byte. WARPLINE_SPEAD2_PYTHON names a Python that has it."""
+"""Heaps that spead2 sends over UDP become frames, byte for byte. WARPLINE_TEST_WHEELS names the folder that has it."""
 
 import os
 import subprocess
@@ -7,15 +7,20 @@ import sys
 import unittest
 from pathlib import Path
 
-PYTHON = os.environ.get("WARPLINE_SPEAD2_PYTHON", sys.executable)
+WITH_WHEELS = {**os.environ, "PYTHONPATH": os.environ.get("WARPLINE_TEST_WHEELS", "")}
 SINK = os.environ.get("WARPLINE_FRAME_SINK", "")
 SENDER = Path(__file__).with_name("spead2_sender.py")
-HAS_SPEAD2 = subprocess.run([PYTHON, "-c", "import spead2, numpy"], capture_output=True, check=False).returncode == 0
+HAS_SPEAD2 = (
+    subprocess.run(
+        [sys.executable, "-c", "import spead2, numpy"], env=WITH_WHEELS, capture_output=True, check=False
+    ).returncode
+    == 0
+)
 HEAPS = 24
 
 
 @unittest.skipUnless(SINK, "frame_sink was not built")
-@unittest.skipUnless(HAS_SPEAD2, f"{PYTHON} has no spead2: pip install spead2, and set WARPLINE_SPEAD2_PYTHON")
+@unittest.skipUnless(HAS_SPEAD2, "there is no spead2: setup/test_wheels fetches it")
 class Spead2(unittest.TestCase):
     def arrive(self, description, heap, packet, repeat, per_frame=1):
         """Frames of so many heaps are what was sent. The first heap of data is heap 2, behind the descriptors."""
@@ -23,8 +28,8 @@ class Spead2(unittest.TestCase):
         with subprocess.Popen([SINK, description, str(frames)], stdout=subprocess.PIPE, text=True) as sink:
             port = sink.stdout.readline().strip()
             sent = subprocess.run(
-                [PYTHON, SENDER, port, str(HEAPS), str(heap), str(packet), str(int(repeat))],
-                capture_output=True, text=True, check=True,
+                [sys.executable, SENDER, port, str(HEAPS), str(heap), str(packet), str(int(repeat))],
+                env=WITH_WHEELS, capture_output=True, text=True, check=True,
             ).stdout.split()  # fmt: skip
             *lines, counts = sink.stdout.read().splitlines()
         self.assertEqual(sink.returncode, 0)
