@@ -85,7 +85,7 @@ struct Pair {
       if (event.kind == message::EventKind::request || event.kind == message::EventKind::message) {
         std::uint8_t sum = 0;
         for (std::uint32_t b = 0; b < event.length; ++b) sum = static_cast<std::uint8_t>(sum + event.data[b]);
-        for (const std::uint8_t byte : event.metadata) sum = static_cast<std::uint8_t>(sum + byte);
+        for (const std::uint8_t byte : event.metadata()) sum = static_cast<std::uint8_t>(sum + byte);
         read = static_cast<std::uint8_t>(read + sum);
         held[at].push_back(event.id);
       }

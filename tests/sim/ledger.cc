@@ -37,9 +37,9 @@ Sent* Ledger::handled(std::uint32_t at, std::uint32_t from, const message::Messa
   if (message->one_way != (event.kind == message::EventKind::message)) wrong("as what it is not");
   if (message->more != event.more) wrong("`more` differs");
   if (message->too_long) wrong("is longer than what this host takes");
-  if (message->may_expire != (event.deadline != message::kNever)) wrong("whether it has a deadline differs");
-  if (event.metadata.size() != message->metadata ||
-      !has_content(event.metadata.data(), message->metadata, metadata(from, event.code, false))) {
+  if (message->may_expire != (event.deadline() != message::kNever)) wrong("whether it has a deadline differs");
+  if (event.metadata().size() != message->metadata ||
+      !has_content(event.metadata().data(), message->metadata, metadata(from, event.code, false))) {
     wrong("its metadata differs");
   }
   if (message->length != event.length) {
@@ -65,7 +65,7 @@ void Ledger::completed(std::uint32_t from, std::uint16_t code, const message::Me
   if (event.code != code) wrong(fmt::format("the answer has the code {}", event.code));
   const bool echo = message->answer == AnswerKind::echo;
   const std::uint32_t told = message->answer_in_endpoint ? message->answer_metadata : 0;
-  if (event.metadata.size() != told || !has_content(event.metadata.data(), told, metadata(from, code, true))) {
+  if (event.metadata().size() != told || !has_content(event.metadata().data(), told, metadata(from, code, true))) {
     wrong("the answer's metadata differs");
   }
   if (message->answer == AnswerKind::declined) {

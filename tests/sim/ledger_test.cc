@@ -91,8 +91,8 @@ TEST_F(LedgerTest, NoticesMetadataAndDeadlinesThatDiffer) {
   event.kind = message::EventKind::request;
   event.data = message_.data();
   event.length = static_cast<std::uint32_t>(message_.size());
-  event.metadata = told;
-  event.deadline = Nanos{1};
+  const message::ReceivedHead head{.metadata = told, .deadline = Nanos{1}};
+  event.head = &head;
   ledger_.handled(1, 0, event);
   event.kind = message::EventKind::response;
   event.data = answer_.data();

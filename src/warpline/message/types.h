@@ -126,7 +126,7 @@ enum class RefusalCode : std::uint16_t {
 };
 
 /// Why a session ended.
-enum class LossReason : std::uint16_t {
+enum class LossReason : std::uint8_t {
   none,           ///< it has not
   silent,         ///< nothing heard for peer_timeout
   restarted,      ///< the peer does not know the session any more
@@ -159,7 +159,13 @@ enum class EventKind : std::uint8_t {
   sent,       ///< the end of an own one-way message or, `id.incoming`, of a response that was not copied
 };
 
-/// What poll() hands out. Plain values.
+/// What a message of the peer says beside its bytes.
+struct ReceivedHead {
+  std::span<const std::uint8_t> metadata{};  ///< in host memory
+  Nanos deadline = kNever;                   ///< of a request
+};
+
+/// What poll() hands out. Plain values, in one line of the cache.
 struct MessageEvent {
   EventKind kind = EventKind::connected;     ///< says which of the others mean anything
   MessageStatus status = MessageStatus::ok;  ///< of `response` and `sent`: how it ended
@@ -170,17 +176,22 @@ struct MessageEvent {
   bool device = false;        ///< `data` is device memory
   SessionId session;          ///< the session that it happened on
   MessageId id;               ///< the message or request that it is about, if any
+  std::uint32_t length = 0;   ///< bytes at `data`; of `sent`, or a response that is too_long, how many it has
   std::uint64_t context = 0;  ///< as given with the request, message or connect()
   /// Request, message: valid until respond() or release(). Response: its buffer, or until release() if it is in the
   /// endpoint's memory.
   const std::uint8_t* data = nullptr;
-  std::uint32_t length = 0;  ///< bytes at `data`; of `sent`, or a response that is too_long, how many it has
+  const ReceivedHead* head = nullptr;  ///< valid as long as `data`; null: neither metadata nor a deadline
+
   /// Metadata of a request, message, or response in the endpoint's memory, as its sender gave it; valid as long as
   /// `data`, in host memory. MetadataReader reads what MetadataWriter wrote.
-  std::span<const std::uint8_t> metadata{};
+  [[nodiscard]] std::span<const std::uint8_t> metadata() const {
+    return head == nullptr ? std::span<const std::uint8_t>{} : head->metadata;
+  }
   /// When a request's sender gives it up, by the clock here, later by the time that it was on the way. Or kNever.
-  Nanos deadline = kNever;
+  [[nodiscard]] Nanos deadline() const { return head == nullptr ? kNever : head->deadline; }
 };
+static_assert(sizeof(MessageEvent) <= 64);
 
 /// How a one-way message or a response is sent.
 struct SendOptions {

@@ -32,6 +32,14 @@ enum class MessageState : std::uint8_t {
   withdrawn,    ///< request of the peer: void, but the application still has it
 };
 
+/// What of a message's memory is not the application's: bits of MessageFields::owned.
+inline constexpr std::uint8_t kOwnsIn = 1;            ///< `in`, of the endpoint's receive memory
+inline constexpr std::uint8_t kOwnsInSource = 2;      ///< `in`, of the BufferSource
+inline constexpr std::uint8_t kOwnsInMetadata = 4;    ///< MessageHead::in_metadata, of the receive memory
+inline constexpr std::uint8_t kOwnsOut = 8;           ///< `out`, the same
+inline constexpr std::uint8_t kOwnsOutMetadata = 16;  ///< MessageHead::out_metadata, the same
+inline constexpr std::uint8_t kOwnsAnyIn = kOwnsIn | kOwnsInSource | kOwnsInMetadata;
+
 /// What begins anew with each message.
 struct MessageFields {
   // What is being sent: the request, the message or the response, behind its head.
@@ -63,38 +71,39 @@ struct MessageFields {
   bool refuse = false;    ///< the response is a refusal
   bool out_device = false;
   bool in_device = false;
-  std::uint16_t out_head = 0;     ///< bytes of the time left and of metadata
-  std::uint16_t in_head = 0;      ///< the same of what is received
-  bool out_metadata_own = false;  ///< `out_metadata` is of the endpoint's receive memory
-  bool in_metadata_own = false;   ///< `in_metadata` is
-  bool in_own_memory = false;     ///< `in` is of the endpoint's receive memory
-  bool in_source = false;         ///< `in` is of the BufferSource
-  bool out_own_memory = false;    ///< `out` is of the endpoint's receive memory
-  bool tells_sent = false;        ///< a response that ends with an event
-  bool in_begun = false;          ///< the response has a place, and a fragment of it has arrived
-  bool in_endpoint = false;       ///< the response gets a place of the endpoint's
-  bool lent = false;              ///< and the application has it
-  bool unread = false;            ///< counts as such in its session
-  bool held = false;              ///< its memory counts as its peer's in PeerGroups
-  bool borrowed = false;          ///< that is beyond the peer's share
-  std::uint8_t grant_epoch = 0;   ///< when `owed` changed last
-  std::uint16_t code = 0;         ///< application's code of what is sent
-  std::uint16_t in_code = 0;      ///< code of what is received
+  std::uint8_t owned = 0;        ///< memory to be given back
+  bool tells_sent = false;       ///< a response that ends with an event
+  bool in_begun = false;         ///< the response has a place, and a fragment of it has arrived
+  bool in_endpoint = false;      ///< the response gets a place of the endpoint's
+  bool lent = false;             ///< and the application has it
+  bool unread = false;           ///< counts as such in its session
+  bool held = false;             ///< its memory counts as its peer's in PeerGroups
+  bool borrowed = false;         ///< that is beyond the peer's share
+  std::uint8_t grant_epoch = 0;  ///< when `owed` changed last
+  std::uint16_t code = 0;        ///< application's code of what is sent
+  std::uint16_t in_code = 0;     ///< code of what is received
   std::uint16_t order = 0;
+  std::uint16_t out_head = 0;      ///< bytes of the time left and of metadata
+  std::uint16_t in_head = 0;       ///< the same of what is received
   std::uint32_t owed = 0;          ///< bytes received of it that are granted and have not arrived
   std::uint32_t in_transport = 0;  ///< packets handed out whose payload the transport may still read
 
   // What is being received: the peer's message, or the response.
   std::uint8_t* in = nullptr;
   std::uint32_t in_length = 0;    ///< bytes of the message or response, with its head
-  std::uint32_t in_capacity = 0;  ///< bytes of the response's buffer
+  std::uint32_t in_capacity = 0;  ///< most bytes of the response
 
-  const std::uint8_t* out_metadata = nullptr;
-  std::uint8_t* in_metadata = nullptr;  ///< null: none, or nobody wants it
-  Nanos expires = kNever;               ///< a peer's request: its sender gives it up
   std::uint64_t context = 0;
   Nanos deadline = kNever;  ///< of a request; of what is arriving or held back, attended(): then it is given up
   std::uint32_t granted = 0xffffffff;  ///< bytes that may be sent; once something is received, of that
+};
+
+/// What of a message the bytes before the application's say. Most messages have none, and this lies apart from them.
+struct MessageHead {
+  const std::uint8_t* out_metadata = nullptr;  ///< with out_head
+  std::uint8_t* in_metadata = nullptr;         ///< with in_head; not of a response in the application's buffer
+  Nanos expires = kNever;                      ///< a peer's request with in_head: its sender gives it up
+  ReceivedHead received;                       ///< of an event
 };
 
 /// A message under way, own or of the peer; a request and its response are one.
@@ -110,5 +119,6 @@ struct Message : MessageFields {
   Message() : bytes() {}
   void begin_window() { new (&window) FragmentWindow(); }
 };
+static_assert(sizeof(Message) == 128 + sizeof(FragmentWindow), "two cache lines, and its bytes or window");
 
 }  // namespace warpline::message

@@ -16,7 +16,7 @@ constexpr MessageFields kNewMessage{};
 }  // namespace
 
 MessagePool::MessagePool(const EndpointConfig& config)
-    : config_(config), messages_(config.max_messages), memory_(config.receive_bytes) {}
+    : config_(config), messages_(config.max_messages), heads_(config.max_messages), memory_(config.receive_bytes) {}
 
 Message* MessagePool::find(const MessageId& id) {
   if (id.index >= messages_.capacity()) return nullptr;
@@ -38,90 +38,90 @@ std::uint32_t MessagePool::take(TransferRole role, SessionId session, std::uint3
 
 void MessagePool::give(std::uint32_t index) {
   Message& message = messages_[index];
-  give_in(message);
-  give_out(message);
+  if (message.owned != 0) give_owned(message);
   ++message.generation;
   message.role = TransferRole::free;
   messages_.give(index);
 }
 
 bool MessagePool::take_in(Message& message, std::uint16_t code) {
-  const std::uint32_t metadata = message.in_head == 0 ? 0 : message.in_head - packet::MessageFragment::kTimeLeft;
-  const std::uint32_t data = message.in_length - message.in_head;
-  if (data + metadata <= kInlineBytes) {
+  if (message.in_head != 0) [[unlikely]]
+    return take_in_with_head(message, code);
+  if (message.in_length <= kInlineBytes) {
     message.in = message.bytes.data();
-    message.in_metadata = message.in + data;
     return true;
   }
+  return config_.buffers.take != nullptr ? take_in_source(message, code, message.in_length)
+                                         : take_in_memory(message, message.in_length);
+}
+
+bool MessagePool::take_in_with_head(Message& message, std::uint16_t code) {
+  MessageHead& head = head_of(message);
+  head.in_metadata = nullptr;
+  head.expires = kNever;
+  const std::uint32_t metadata = message.in_head - packet::MessageFragment::kTimeLeft;
+  const std::uint32_t data = message.in_length - message.in_head;
   if (data > kInlineBytes && config_.buffers.take != nullptr) {
     if (metadata != 0) {
-      message.in_metadata = memory_.take(metadata);
-      message.in_metadata_own = message.in_metadata != nullptr;
-      if (!message.in_metadata_own) return false;
+      head.in_metadata = memory_.take(metadata);
+      if (head.in_metadata == nullptr) return false;
+      message.owned |= kOwnsInMetadata;
     }
-    const SessionId id{message.session, message.session_generation};
-    const MutableBuffer buffer = config_.buffers.take(config_.buffers.context, id, code, data);
-    message.in = buffer.data;
-    message.in_device = buffer.device;
-    message.in_source = buffer.data != nullptr;
-    if (!message.in_source) give_in(message);
-    return message.in_source;
+    if (take_in_source(message, code, data)) return true;
+    give_in(message);
+    return false;
   }
-  message.in = memory_.take(data + metadata);
-  message.in_own_memory = message.in != nullptr;
-  if (message.in_own_memory) message.in_metadata = message.in + data;
-  return message.in_own_memory;
+  if (data + metadata <= kInlineBytes) {
+    message.in = message.bytes.data();
+  } else if (!take_in_memory(message, data + metadata)) {
+    return false;
+  }
+  head.in_metadata = message.in + data;
+  return true;
 }
 
-void MessagePool::give_in(Message& message) {
-  if (message.in_own_memory) memory_.give(message.in);
-  if (message.in_metadata_own) memory_.give(message.in_metadata);
-  if (message.in_source) {
+bool MessagePool::take_in_memory(Message& message, std::uint32_t length) {
+  message.in = memory_.take(length);
+  if (message.in == nullptr) return false;
+  message.owned |= kOwnsIn;
+  return true;
+}
+
+bool MessagePool::take_in_source(Message& message, std::uint16_t code, std::uint32_t length) {
+  const SessionId id{message.session, message.session_generation};
+  const MutableBuffer buffer = config_.buffers.take(config_.buffers.context, id, code, length);
+  message.in = buffer.data;
+  message.in_device = buffer.device;
+  if (buffer.data == nullptr) return false;
+  message.owned |= kOwnsInSource;
+  return true;
+}
+
+void MessagePool::give_owned(Message& message) {
+  give_owned_in(message);
+  give_owned_out(message);
+}
+
+void MessagePool::give_owned_in(Message& message) {
+  if ((message.owned & kOwnsIn) != 0) memory_.give(message.in);
+  if ((message.owned & kOwnsInMetadata) != 0) memory_.give(head_of(message).in_metadata);
+  if ((message.owned & kOwnsInSource) != 0) {
     config_.buffers.give(config_.buffers.context, {message.in, message.in_length - message.in_head, message.in_device});
   }
-  message.in_own_memory = false;
-  message.in_metadata_own = false;
-  message.in_source = false;
-  message.in = nullptr;
-  message.in_metadata = nullptr;
+  message.owned &= static_cast<std::uint8_t>(~kOwnsAnyIn);
 }
 
-void MessagePool::give_out(Message& message) {
-  if (message.out_own_memory) memory_.give(const_cast<std::uint8_t*>(message.out));
-  if (message.out_metadata_own) memory_.give(const_cast<std::uint8_t*>(message.out_metadata));
-  message.out_own_memory = message.out_metadata_own = false;
+void MessagePool::give_owned_out(Message& message) {
+  if ((message.owned & kOwnsOut) != 0) memory_.give(const_cast<std::uint8_t*>(message.out));
+  if ((message.owned & kOwnsOutMetadata) != 0) memory_.give(const_cast<std::uint8_t*>(head_of(message).out_metadata));
+  message.owned &= kOwnsAnyIn;
 }
 
-CallStatus MessagePool::take_out(Message& message, ConstBuffer bytes, bool copy,
-                                 std::span<const std::uint8_t> metadata) {
+CallStatus MessagePool::take_out(Message& message, ConstBuffer bytes, bool copy) {
   const bool unreadable = bytes.device && config_.protection != nullptr && config_.placer.copy == nullptr;
   if (unreadable || (copy && bytes.device)) return CallStatus::not_allowed;
   message.out_length = bytes.length;
-  const bool small = bytes.length <= kInlineBytes && !bytes.device;
-  if (!metadata.empty()) {
-    if (small && bytes.length + metadata.size() <= kInlineBytes) {
-      // Either may be part of a request that lies there.
-      std::array<std::uint8_t, kInlineBytes> both;
-      std::copy_n(bytes.data, bytes.length, both.begin());
-      std::copy(metadata.begin(), metadata.end(), both.begin() + bytes.length);
-      std::copy_n(both.begin(), bytes.length + metadata.size(), message.bytes.begin());
-      message.out = message.bytes.data();
-      message.out_metadata = message.out + bytes.length;
-      return CallStatus::ok;
-    }
-    const std::uint32_t before = small ? bytes.length : 0;  // there is no place in a message of several fragments
-    std::uint8_t* const buffer = memory_.take(before + metadata.size());
-    if (buffer == nullptr) return CallStatus::no_memory;
-    std::copy_n(bytes.data, before, buffer);
-    std::copy(metadata.begin(), metadata.end(), buffer + before);
-    message.out_metadata = buffer + before;
-    (small ? message.out_own_memory : message.out_metadata_own) = true;
-    if (small) {
-      message.out = buffer;
-      return CallStatus::ok;
-    }
-  }
-  if (small) {
+  if (bytes.length <= kInlineBytes && !bytes.device) {
     if (bytes.length != 0) std::memmove(message.bytes.data(), bytes.data, bytes.length);
     message.out = message.bytes.data();
     return CallStatus::ok;
@@ -130,15 +130,45 @@ CallStatus MessagePool::take_out(Message& message, ConstBuffer bytes, bool copy,
   message.out_device = bytes.device;
   if (copy) {
     std::uint8_t* buffer = memory_.take(bytes.length);
-    if (buffer == nullptr) {
-      give_out(message);
-      return CallStatus::no_memory;
-    }
+    if (buffer == nullptr) return CallStatus::no_memory;
     std::memcpy(buffer, bytes.data, bytes.length);
     message.out = buffer;
-    message.out_own_memory = true;
+    message.owned |= kOwnsOut;
   }
   return CallStatus::ok;
+}
+
+CallStatus MessagePool::take_out(Message& message, ConstBuffer bytes, bool copy,
+                                 std::span<const std::uint8_t> metadata) {
+  MessageHead& head = head_of(message);
+  const bool small = bytes.length <= kInlineBytes && !bytes.device;
+  if (small && bytes.length + metadata.size() <= kInlineBytes) {
+    // Either may be part of a request that lies there.
+    std::array<std::uint8_t, kInlineBytes> both;
+    std::copy_n(bytes.data, bytes.length, both.begin());
+    std::copy(metadata.begin(), metadata.end(), both.begin() + bytes.length);
+    std::copy_n(both.begin(), bytes.length + metadata.size(), message.bytes.begin());
+    message.out = message.bytes.data();
+    message.out_length = bytes.length;
+    head.out_metadata = message.out + bytes.length;
+    return CallStatus::ok;
+  }
+  const std::uint32_t before = small ? bytes.length : 0;  // there is no place in a message of several fragments
+  std::uint8_t* const buffer = memory_.take(before + metadata.size());
+  if (buffer == nullptr) return CallStatus::no_memory;
+  std::copy_n(bytes.data, before, buffer);
+  std::copy(metadata.begin(), metadata.end(), buffer + before);
+  head.out_metadata = buffer + before;
+  if (small) {
+    message.out = buffer;
+    message.out_length = bytes.length;
+    message.owned |= kOwnsOut;
+    return CallStatus::ok;
+  }
+  message.owned |= kOwnsOutMetadata;
+  const CallStatus status = take_out(message, bytes, copy);
+  if (status != CallStatus::ok) give_owned_out(message);
+  return status;
 }
 
 bool MessagePool::has_to_spare(std::uint32_t length) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "warpline/base/large_vector.h"
 #include "warpline/message/config.h"
 #include "warpline/message/internal/core/message.h"
 #include "warpline/message/internal/core/session.h"
@@ -27,6 +28,8 @@ class MessagePool {
   [[nodiscard]] std::uint32_t available() const { return messages_.available(); }
   [[nodiscard]] std::uint64_t free_bytes() const { return memory_.free_bytes(); }
 
+  [[nodiscard]] MessageHead& head_of(const Message& message) { return heads_[messages_.index_of(message)]; }
+
   /// The message that the application names; nullptr if it is gone.
   [[nodiscard]] Message* find(const MessageId& id);
 
@@ -37,8 +40,14 @@ class MessagePool {
   /// Memory for a message of Message::in_length and in_head that comes, of the application's `code`, where its session
   /// says. False if there is none.
   [[nodiscard]] bool take_in(Message& message, std::uint16_t code);
-  void give_in(Message& message);
-  /// Takes over the bytes to be sent: into the message, into memory of this pool, or where they are; and metadata.
+  void give_in(Message& message) {
+    if ((message.owned & kOwnsAnyIn) != 0) [[unlikely]]
+      give_owned_in(message);
+    message.in = nullptr;
+  }
+  /// Takes over the bytes to be sent: into the message, into memory of this pool, or where they are.
+  [[nodiscard]] CallStatus take_out(Message& message, ConstBuffer bytes, bool copy);
+  /// The same, with metadata, of which there is some.
   [[nodiscard]] CallStatus take_out(Message& message, ConstBuffer bytes, bool copy,
                                     std::span<const std::uint8_t> metadata);
 
@@ -47,10 +56,16 @@ class MessagePool {
   [[nodiscard]] bool has_to_spare(std::uint32_t length) const;
 
  private:
-  void give_out(Message& message);
+  [[nodiscard]] bool take_in_with_head(Message& message, std::uint16_t code);
+  [[nodiscard]] bool take_in_memory(Message& message, std::uint32_t length);
+  [[nodiscard]] bool take_in_source(Message& message, std::uint16_t code, std::uint32_t length);
+  [[gnu::noinline]] void give_owned(Message& message);
+  void give_owned_in(Message& message);
+  void give_owned_out(Message& message);
 
   const EndpointConfig& config_;
   IndexPool<Message> messages_;
+  LargeVector<MessageHead> heads_;  ///< of messages, by index
   ReceiveMemory memory_;
 };
 

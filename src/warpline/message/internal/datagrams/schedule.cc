@@ -90,8 +90,10 @@ bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draf
   const bool last = message.next_fragment == message.fragments;
   if (last) {
     transfers_.pop(list);
-  } else if (message.next_fragment % kTurn == 0 && list.first != list.last) {
-    transfers_.rotate(list);
+    if (!cancel) message.reach = Reach::maybe_handled;
+  } else {
+    message.reach = std::max(message.reach, Reach::not_handled);
+    if (message.next_fragment % kTurn == 0 && list.first != list.last) transfers_.rotate(list);
   }
   const bool tail = last && message.fragments > 1 && message.role != TransferRole::own_request;
   const bool scarce_slots = message.role == TransferRole::own_message && session.free_slots == 0;

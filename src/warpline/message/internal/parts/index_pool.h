@@ -25,6 +25,9 @@ class IndexPool {
 
   [[nodiscard]] T& operator[](std::uint32_t index) { return items_[index]; }
   [[nodiscard]] const T& operator[](std::uint32_t index) const { return items_[index]; }
+  [[nodiscard]] std::uint32_t index_of(const T& item) const {
+    return static_cast<std::uint32_t>(&item - items_.data());
+  }
   [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(items_.size()); }
   [[nodiscard]] std::uint32_t available() const { return free_count_; }
 

@@ -152,8 +152,8 @@ Reassembly::Placed Reassembly::place(Message& message, Session& session, const D
 }
 
 /// Bytes of the message from `offset` on, to where each belongs.
-bool Reassembly::put(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
-                     std::uint32_t length) {
+bool Reassembly::put_with_head(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
+                               std::uint32_t length) {
   const std::uint32_t head = offset < message.in_head ? std::min(length, message.in_head - offset) : 0;
   if (head != 0 && !take_head(message, datagram, at, offset, head)) return false;
   if (head == length) return true;
@@ -170,14 +170,15 @@ bool Reassembly::take_head(Message& message, const Datagram& datagram, std::uint
     const std::int64_t arrival = core_.context.arrival().value;
     const bool request = message.role == TransferRole::peer_request;
     if (request && left != 0 && left < static_cast<std::uint64_t>(kNever.value - arrival)) {
-      message.expires = {arrival + static_cast<std::int64_t>(left)};
+      core_.messages.head_of(message).expires = {arrival + static_cast<std::int64_t>(left)};
     }
     at += kTimeLeft;
     offset += kTimeLeft;
     length -= kTimeLeft;
   }
-  return message.in_metadata == nullptr ||
-         copy_in(datagram, at, length, message.in_metadata + (offset - kTimeLeft), false);
+  const bool wanted = message.role != TransferRole::own_request || message.in_endpoint;
+  return !wanted ||
+         copy_in(datagram, at, length, core_.messages.head_of(message).in_metadata + (offset - kTimeLeft), false);
 }
 
 bool Reassembly::copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
@@ -401,9 +402,8 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
     message.in_head = fragment.head;
     message.in_code = fragment.code;
     message.state = MessageState::awaiting;  // the peer has all of the request
-    const std::uint32_t capacity = message.in_endpoint ? core_.context.config.max_message_bytes : message.in_capacity;
-    if (fragment.total - fragment.head > capacity) {
-      const MessageStatus status = capacity == 0 && !message.in_endpoint ? MessageStatus::ok : MessageStatus::too_long;
+    if (fragment.total - fragment.head > message.in_capacity) {
+      const MessageStatus status = message.in_capacity == 0 ? MessageStatus::ok : MessageStatus::too_long;
       message.in = nullptr;
       if (single) {
         transfers_.end_own(session, index, status);

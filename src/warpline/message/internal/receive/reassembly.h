@@ -37,7 +37,13 @@ class Reassembly {
   [[nodiscard]] Placed place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
                              const packet::MessageFragment& fragment, std::uint32_t length);
   [[nodiscard]] bool put(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
-                         std::uint32_t length);
+                         std::uint32_t length) {
+    if (message.in_head != 0) [[unlikely]]
+      return put_with_head(message, datagram, at, offset, length);
+    return copy_in(datagram, at, length, message.in + offset, message.in_device);
+  }
+  [[nodiscard]] bool put_with_head(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
+                                   std::uint32_t length);
   [[nodiscard]] bool take_head(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
                                std::uint32_t length);
   [[nodiscard]] bool copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,

@@ -35,10 +35,11 @@ std::uint32_t PacketWriter::bytes_of(std::uint32_t payload, const Draft& draft) 
 
 bool PacketWriter::fits(const Session& session, const Message& message, std::uint32_t fragment,
                         const Draft& draft) const {
-  const std::uint32_t most = std::min(session.datagram_bytes, kMetadataHeadCapacity);
-  if (message.out_head > packet::MessageFragment::kTimeLeft && draft.out.head_capacity < most) [[unlikely]] {
-    core_.context.counters.heads_too_small.add(1);
-    return false;
+  if (message.out_head > packet::MessageFragment::kTimeLeft) [[unlikely]] {
+    if (draft.out.head_capacity < std::min(session.datagram_bytes, kMetadataHeadCapacity)) {
+      core_.context.counters.heads_too_small.add(1);
+      return false;
+    }
   }
   if (!draft.begun()) return true;
   return is_small(message, fragment) &&
@@ -150,8 +151,6 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   header.sequence = message.sequence;
   header.order = message.order;
   if (fragment != kCancelFragment) {
-    message.reach =
-        std::max(message.reach, fragment + 1 == message.fragments ? Reach::maybe_handled : Reach::not_handled);
     header.offset = fragment * session.fragment_bytes;
     header.total = message.out_length;
     header.head = message.out_head;
@@ -160,12 +159,16 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   out.head_length += packet::MessageFragment::kLength;
   if (payload == 0) return;
 
-  const std::uint32_t head =
-      header.offset < header.head ? write_head(message, header.offset, payload, out.head + out.head_length) : 0;
-  out.head_length += head;
-  const std::uint32_t data = payload - head;
-  if (data == 0) return;
-  const std::uint8_t* from = message.out + (header.offset + head - header.head);
+  std::uint32_t data = payload;
+  const std::uint8_t* from = message.out + header.offset;
+  if (header.head != 0) [[unlikely]] {
+    const std::uint32_t head =
+        header.offset < header.head ? write_head(message, header.offset, payload, out.head + out.head_length) : 0;
+    out.head_length += head;
+    data -= head;
+    if (data == 0) return;
+    from = message.out + (header.offset + head - header.head);
+  }
   const bool inline_bytes = message.out == message.bytes.data();
   const bool copied = core_.context.is_protected() || inline_bytes ||
                       (!message.out_device && data <= out.copy_up_to && out.head_length + data <= out.head_capacity);
@@ -198,7 +201,8 @@ std::uint32_t PacketWriter::write_head(const Message& message, std::uint32_t off
     packet::store_be64(to, timed ? static_cast<std::uint64_t>(std::max<std::int64_t>(left, 1)) : 0);
     time = kTimeLeft;
   }
-  if (length != time) std::memcpy(to + time, message.out_metadata + (offset + time - kTimeLeft), length - time);
+  const std::uint8_t* const metadata = core_.messages.head_of(message).out_metadata;
+  if (length != time) std::memcpy(to + time, metadata + (offset + time - kTimeLeft), length - time);
   return length;
 }
 

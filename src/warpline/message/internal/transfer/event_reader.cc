@@ -7,11 +7,6 @@ namespace {
 /// A copy of it is a few moves; GCC makes a `rep stos` of an initializer.
 constexpr MessageEvent kNoEvent{};
 
-std::span<const std::uint8_t> metadata_of(const Message& message) {
-  if (message.in_head == 0) return {};
-  return {message.in_metadata, message.in_head - packet::MessageFragment::kTimeLeft};
-}
-
 }  // namespace
 
 std::size_t EventReader::poll(std::span<MessageEvent> events, std::size_t requests) {
@@ -52,7 +47,7 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
       event.data = message.in;
       event.device = message.in_device;
       event.length = message.in_length - message.in_head;
-      if (message.lent) event.metadata = metadata_of(message);
+      if (message.in_head != 0 && message.lent) event.head = received_head(message);
       core_.context.counters.responses.add(message.status == MessageStatus::ok ? 1 : 0);
       transfers_.free_if_over(index);
       return true;
@@ -87,10 +82,13 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
     transfers_.free_if_over(index);
     return true;
   }
-  if (message.expires <= core_.context.now()) {
-    core_.context.counters.requests_expired.add(1);
-    transfers_.decline(index, RefusalCode::expired);
-    return false;
+  if (message.in_head != 0) [[unlikely]] {
+    if (core_.messages.head_of(message).expires <= core_.context.now()) {
+      core_.context.counters.requests_expired.add(1);
+      transfers_.decline(index, RefusalCode::expired);
+      return false;
+    }
+    event.head = received_head(message);
   }
   event.kind = message.role == TransferRole::peer_request ? EventKind::request : EventKind::message;
   event.code = message.in_code;
@@ -98,12 +96,16 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
   event.data = message.in;
   event.device = message.in_device;
   event.length = message.in_length - message.in_head;
-  if (message.in_head != 0) {
-    event.metadata = metadata_of(message);
-    if (message.expires != kNever) event.deadline = core_.context.outer(message.expires);
-  }
   core_.context.counters.handled.add(1);
   return true;
+}
+
+/// Of a message with in_head.
+const ReceivedHead* EventReader::received_head(const Message& message) {
+  MessageHead& head = core_.messages.head_of(message);
+  head.received.metadata = {head.in_metadata, message.in_head - packet::MessageFragment::kTimeLeft};
+  head.received.deadline = head.expires == kNever ? kNever : core_.context.outer(head.expires);
+  return &head.received;
 }
 
 bool EventReader::session_event(EventLink link, MessageEvent& event) {

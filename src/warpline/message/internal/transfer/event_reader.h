@@ -22,6 +22,7 @@ class EventReader {
  private:
   /// False if there is nothing to tell any more.
   [[nodiscard]] bool message_event(std::uint32_t index, MessageEvent& event);
+  [[nodiscard]] const ReceivedHead* received_head(const Message& message);
   [[nodiscard]] bool session_event(EventLink link, MessageEvent& event);
 
   EndpointCore& core_;

@@ -37,10 +37,10 @@ TEST_P(Metadata, comes_with_a_request_and_with_its_response) {
   two.net.impairment.reorder = 100'000;
   two.server.handle = [&](const MessageEvent& event) {
     if (event.kind != EventKind::request) return false;
-    EXPECT_EQ(bytes_of(event.metadata), told_);
+    EXPECT_EQ(bytes_of(event.metadata()), told_);
     EXPECT_EQ(Bytes(event.data, event.data + event.length), pattern(length_, 1));
     // Both lie in the request.
-    EXPECT_EQ(two.server.endpoint.respond(event.id, {event.data, event.length, false}, {.metadata = event.metadata},
+    EXPECT_EQ(two.server.endpoint.respond(event.id, {event.data, event.length, false}, {.metadata = event.metadata()},
                                           two.net.now),
               CallStatus::ok);
     return true;
@@ -54,7 +54,7 @@ TEST_P(Metadata, comes_with_a_request_and_with_its_response) {
   ASSERT_TRUE(two.until(two.client, EventKind::response));
   const MessageEvent& event = two.client.events[0];
   ASSERT_EQ(event.status, MessageStatus::ok);
-  EXPECT_EQ(bytes_of(event.metadata), told_);
+  EXPECT_EQ(bytes_of(event.metadata()), told_);
   EXPECT_EQ(Bytes(event.data, event.data + event.length), data);
   EXPECT_EQ(two.client.endpoint.release(event.id, two.net.now), CallStatus::ok);
   two.net.run_for(Nanos{100 * kMs});
@@ -72,7 +72,7 @@ TEST_P(Metadata, comes_with_a_one_way_message) {
   ASSERT_TRUE(two.until(two.client, EventKind::sent));
   EXPECT_EQ(two.client.events[0].length, length_);
   const MessageEvent& event = Two::first(two.server, EventKind::message);
-  EXPECT_EQ(bytes_of(event.metadata), told_);
+  EXPECT_EQ(bytes_of(event.metadata()), told_);
   EXPECT_EQ(Bytes(event.data, event.data + event.length), Bytes(two.payload.begin(), two.payload.begin() + length_));
 }
 
@@ -87,7 +87,7 @@ TEST_P(Metadata, of_a_response_to_a_buffer_is_left_out) {
   ASSERT_TRUE(two.until(two.client, EventKind::response));
   EXPECT_EQ(two.client.events[0].status, MessageStatus::ok);
   EXPECT_EQ(two.client.events[0].length, length_);
-  EXPECT_TRUE(two.client.events[0].metadata.empty());
+  EXPECT_TRUE(two.client.events[0].metadata().empty());
   EXPECT_TRUE(std::equal(two.response.begin(), two.response.end(), two.payload.begin()));
 }
 
@@ -129,7 +129,7 @@ TEST(MetadataOf, a_request_lies_beside_the_buffers_of_a_source) {
   const MessageEvent& event = two.server.events[0];
   EXPECT_EQ(event.data, memory.data());
   EXPECT_TRUE(std::equal(memory.begin(), memory.end(), two.payload.begin()));
-  EXPECT_EQ(bytes_of(event.metadata), told);
+  EXPECT_EQ(bytes_of(event.metadata()), told);
   EXPECT_EQ(two.server.endpoint.release(event.id, two.net.now), CallStatus::ok);
   EXPECT_EQ(two.server.endpoint.facts().free_receive_bytes, 8U << 20);
 }
@@ -158,10 +158,10 @@ TEST(TimeLeft, is_told_with_a_request_that_has_a_deadline) {
   ASSERT_EQ(two.request(10, {.deadline = deadline}).status, CallStatus::ok);
   ASSERT_EQ(two.request(10).status, CallStatus::ok);
   ASSERT_TRUE(two.net.run([&] { return two.server.events.size() == 2; }));
-  EXPECT_EQ(two.server.events[0].deadline.value, deadline.value + two.net.impairment.delay.value);
+  EXPECT_EQ(two.server.events[0].deadline().value, deadline.value + two.net.impairment.delay.value);
   EXPECT_EQ(two.server.events[0].length, 10U);
-  EXPECT_TRUE(two.server.events[0].metadata.empty());
-  EXPECT_EQ(two.server.events[1].deadline, kNever);
+  EXPECT_TRUE(two.server.events[0].metadata().empty());
+  EXPECT_EQ(two.server.events[1].deadline(), kNever);
 }
 
 TEST(TimeLeft, is_told_anew_with_each_packet) {
@@ -173,7 +173,7 @@ TEST(TimeLeft, is_told_anew_with_each_packet) {
   const Nanos begin = two.net.now;
   ASSERT_TRUE(two.until(two.server, EventKind::request));
   EXPECT_GT(two.net.now.value, begin.value + 2 * kMs);
-  EXPECT_EQ(two.server.events[0].deadline.value, deadline.value + two.net.impairment.delay.value);
+  EXPECT_EQ(two.server.events[0].deadline().value, deadline.value + two.net.impairment.delay.value);
 }
 
 TEST(TimeLeft, that_is_over_keeps_a_request_from_the_application) {
@@ -226,7 +226,7 @@ TEST(TimeLeft, of_a_one_way_message_means_nothing) {
       two.client.endpoint.send(two.session, {two.payload.data(), 10, false}, {.metadata = told}, two.net.now).status,
       CallStatus::ok);
   ASSERT_TRUE(two.until(two.server, EventKind::message));
-  EXPECT_EQ(two.server.events[0].deadline, kNever);
+  EXPECT_EQ(two.server.events[0].deadline(), kNever);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 
 namespace warpline::message {
 
-Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy,
-                                 std::span<const std::uint8_t> metadata, bool timed) {
+template <typename SetOut>
+Submitted Submissions::begin_own(SessionId id, TransferRole role, const SetOut& set_out) {
   Session* session = core_.sessions.find(id);
   if (session == nullptr || session->phase == SessionPhase::lost) return {CallStatus::unknown_session, {}};
   if (session->free_slots == 0) return {CallStatus::no_slot, {}};
@@ -16,7 +16,7 @@ Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer by
   const std::uint32_t index = transfers_.create(*session, role);
   if (index == kNone) return {CallStatus::no_memory, {}};
   Message& message = core_.messages[index];
-  const CallStatus status = transfers_.set_out(message, *session, bytes, copy, metadata, timed);
+  const CallStatus status = set_out(message, *session);
   if (status != CallStatus::ok) {
     transfers_.free(index);
     return {status, {}};
@@ -29,8 +29,10 @@ Submitted Submissions::begin_own(SessionId id, TransferRole role, ConstBuffer by
 
 Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer response, const RequestOptions& options) {
   if (options.response_in_endpoint && response.data != nullptr) return {CallStatus::not_allowed, {}};
-  const Submitted submitted =
-      begin_own(id, TransferRole::own_request, bytes, options.copy, options.metadata, options.deadline != kNever);
+  const auto set_out = [&](Message& message, const Session& session) {
+    return transfers_.set_out(message, session, bytes, options.copy, options.metadata, options.deadline != kNever);
+  };
+  const Submitted submitted = begin_own(id, TransferRole::own_request, set_out);
   if (submitted.status != CallStatus::ok) return submitted;
   Message& message = core_.messages[submitted.id.index];
   Session& session = core_.sessions[id.index];
@@ -39,7 +41,10 @@ Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer re
   message.in = response.data;
   message.in_capacity = response.data == nullptr ? 0 : response.length;
   message.in_device = response.device;
-  message.in_endpoint = options.response_in_endpoint;
+  if (options.response_in_endpoint) {
+    message.in_endpoint = true;
+    message.in_capacity = core_.context.config.max_message_bytes;
+  }
   if (options.deadline != kNever) {
     message.deadline = core_.context.inner(options.deadline);
     session.first_deadline = std::min(session.first_deadline, message.deadline);
@@ -52,7 +57,10 @@ Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer re
 }
 
 Submitted Submissions::send(SessionId id, ConstBuffer bytes, const SendOptions& options) {
-  const Submitted submitted = begin_own(id, TransferRole::own_message, bytes, options.copy, options.metadata, false);
+  const auto set_out = [&](Message& message, const Session& session) {
+    return transfers_.set_out(message, session, bytes, options.copy, options.metadata, false);
+  };
+  const Submitted submitted = begin_own(id, TransferRole::own_message, set_out);
   if (submitted.status != CallStatus::ok) return submitted;
   Message& message = core_.messages[submitted.id.index];
   message.context = options.context;
@@ -78,7 +86,7 @@ CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const Se
   begin_waiting(session, core_.context.attended());
   transfers_.no_longer_unread(*message);
   // The request's buffer stays while the response may be part of it.
-  message->tells_sent = message->out != message->bytes.data() && !message->out_own_memory;
+  message->tells_sent = message->out != message->bytes.data() && (message->owned & kOwnsOut) == 0;
   if (!message->tells_sent) core_.messages.give_in(*message);
   message->state = MessageState::sending;
   message->context = options.context;

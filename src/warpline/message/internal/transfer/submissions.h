@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "warpline/message/endpoint.h"
 #include "warpline/message/internal/core/endpoint_core.h"
@@ -22,8 +21,9 @@ class Submissions {
   CallStatus release(const MessageId& id);
 
  private:
-  [[nodiscard]] Submitted begin_own(SessionId id, TransferRole role, ConstBuffer bytes, bool copy,
-                                    std::span<const std::uint8_t> metadata, bool timed);
+  /// `set_out(Message&, const Session&)` returns a CallStatus.
+  template <typename SetOut>
+  [[nodiscard]] Submitted begin_own(SessionId id, TransferRole role, const SetOut& set_out);
 
   EndpointCore& core_;
   Transfers& transfers_;

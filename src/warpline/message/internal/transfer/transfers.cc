@@ -60,17 +60,21 @@ void Transfers::finish(std::uint32_t index, MessageStatus status) {
   if (message.state != MessageState::withdrawing) message.state = MessageState::ended;
   message.status = status;
   core_.grants.settle(message);
-  if (message.in_endpoint) {
-    if (message.held) give_up_share(core_.sessions[message.session], message);
-    message.lent = status == MessageStatus::ok;
-    if (!message.lent) core_.messages.give_in(message);
-  }
+  if (message.in_endpoint) [[unlikely]]
+    lend(message);
   if (message.in_transport != 0) {
     message.finishing = true;
     if (Session* session = session_of(message)) ++session->unfinished;
     return;
   }
   core_.events.add(index);
+}
+
+/// An own request is over whose response goes into the endpoint's memory.
+void Transfers::lend(Message& message) {
+  if (message.held) give_up_share(core_.sessions[message.session], message);
+  message.lent = message.status == MessageStatus::ok;
+  if (!message.lent) core_.messages.give_in(message);
 }
 
 void Transfers::end_response(std::uint32_t index, MessageStatus status) {
@@ -155,18 +159,15 @@ void Transfers::end_all(Session& session) {
   session.free_slots = ~std::uint64_t{0};
 }
 
-CallStatus Transfers::set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy,
-                              std::span<const std::uint8_t> metadata, bool timed) {
+CallStatus Transfers::set_out_with_head(Message& message, const Session& session, ConstBuffer bytes, bool copy,
+                                        std::span<const std::uint8_t> metadata) {
   if (bytes.length > kMaxMessageBytes || metadata.size() > kMaxMetadataBytes) return CallStatus::too_long;
-  const CallStatus status = core_.messages.take_out(message, bytes, copy, metadata);
+  const CallStatus status = metadata.empty() ? core_.messages.take_out(message, bytes, copy)
+                                             : core_.messages.take_out(message, bytes, copy, metadata);
   if (status != CallStatus::ok) return status;
-  if (timed || !metadata.empty()) {
-    message.out_head = static_cast<std::uint16_t>(packet::MessageFragment::kTimeLeft + metadata.size());
-    message.out_length += message.out_head;
-  }
-  message.fragments = message.out_length == 0 ? 1 : (message.out_length - 1) / session.fragment_bytes + 1;
-  message.next_fragment = 0;
-  message.granted = first_granted(session);
+  message.out_head = static_cast<std::uint16_t>(packet::MessageFragment::kTimeLeft + metadata.size());
+  message.out_length += message.out_head;
+  cut(message, session);
   return CallStatus::ok;
 }
 

@@ -40,7 +40,14 @@ class Transfers {
   // What is sent.
   /// What is to be sent, and in how many fragments. `timed`: the peer is told how much time is left.
   [[nodiscard]] CallStatus set_out(Message& message, const Session& session, ConstBuffer bytes, bool copy,
-                                   std::span<const std::uint8_t> metadata, bool timed);
+                                   std::span<const std::uint8_t> metadata, bool timed) {
+    if (timed || !metadata.empty()) [[unlikely]]
+      return set_out_with_head(message, session, bytes, copy, metadata);
+    if (bytes.length > kMaxMessageBytes) return CallStatus::too_long;
+    const CallStatus status = core_.messages.take_out(message, bytes, copy);
+    if (status == CallStatus::ok) cut(message, session);
+    return status;
+  }
   /// The message has fragments to be sent, as far as windows and grants let it.
   void enqueue(Session& session, std::uint32_t index) {
     Message& message = core_.messages[index];
@@ -118,8 +125,17 @@ class Transfers {
     message.held = false;
     core_.groups.release(session, ReceiveMemory::block_bytes(message.in_length), message.borrowed);
   }
+  [[nodiscard]] CallStatus set_out_with_head(Message& message, const Session& session, ConstBuffer bytes, bool copy,
+                                             std::span<const std::uint8_t> metadata);
+  /// Says in how many fragments what is to be sent goes.
+  static void cut(Message& message, const Session& session) {
+    message.fragments = message.out_length == 0 ? 1 : (message.out_length - 1) / session.fragment_bytes + 1;
+    message.next_fragment = 0;
+    message.granted = first_granted(session);
+  }
   [[nodiscard]] Session* session_of(const Message& message);
   void finish(std::uint32_t index, MessageStatus status);
+  void lend(Message& message);
   void free_slot(Session& session, Message& message);
   void sent_whole(Session& session, std::uint32_t index);
 
