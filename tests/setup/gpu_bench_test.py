@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/gpu/run, with a stand-in for the program: what is run, judged, ended and given back."""
+"""bench/gpu/run, with a stand-in for the program: what is run, judged, ended and given back; what bench/gpu/sanitize watches."""
 
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pathlib
@@ -211,6 +213,18 @@ class Script(Folder):
         done, _ = self.run_script("none", "--steps", "nonsense")
         self.assertEqual(done.returncode, 1)
         self.assertIn("one-pipeline", done.stderr)
+
+
+class Sanitize(unittest.TestCase):
+    def test_programs_that_are_watched_launch_kernels(self):
+        """The tool fails those that do not: it takes them for programs that it could not watch."""
+        loader = importlib.machinery.SourceFileLoader("sanitize", str(ROOT / "bench/gpu/sanitize"))
+        sanitize = importlib.util.module_from_spec(importlib.util.spec_from_loader("sanitize", loader))
+        loader.exec_module(sanitize)
+        self.assertGreater(len(sanitize.TESTS), 3)
+        for program in sanitize.TESTS:
+            room = ROOT / "src/warpline" / program.removesuffix("_test")
+            self.assertTrue([*room.rglob("*_cuda_test.cc"), *room.rglob("*_test.cu")], program)
 
 
 if __name__ == "__main__":
