@@ -33,6 +33,7 @@ class GenerateRun : RunFrame {
   GenerateRun& operator=(const GenerateRun&) = delete;
   /// Workers that were launched before an error are ended.
   ~GenerateRun() {
+    begin_end();
     if (group_) group_->stop();
   }
 

@@ -30,7 +30,7 @@ class L3ForwardRun : PathsFrame {
   L3ForwardRun& operator=(const L3ForwardRun&) = delete;
   /// Workers that were launched before an error are ended.
   ~L3ForwardRun() {
-    leaving_.emplace("giving back ports and memory", runtime::SetupStep::Of::clean_up);
+    begin_end();
     if (router_) router_->stop();
     workers_.reset();
     if (ports_) ports_->stop();

@@ -167,7 +167,7 @@ report::GpuTotals ForwarderFrame::gpu_totals(std::uint64_t memory_bytes) const {
 
 void ForwarderFrame::end() {
   if (leaving_) return;
-  leaving_.emplace("giving back ports and memory", runtime::SetupStep::Of::clean_up);
+  begin_end();
   stop();
   workers_.reset();
   if (forwarder_) forwarder_->finish();

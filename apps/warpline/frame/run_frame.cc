@@ -30,6 +30,11 @@ Result<void> RunFrame::start_eal(const std::vector<std::string>& port_specs, Byt
   return {};
 }
 
+void RunFrame::begin_end() {
+  leaving_.emplace("giving back ports and memory", runtime::SetupStep::Of::clean_up);
+  runtime::Eal::begin_end();
+}
+
 void RunFrame::await_links(std::span<const port::Port> ports) { down_links_ = report::await_links(ports); }
 
 void RunFrame::announce(std::span<const port::Port> ports, const memory::Recycling* recycling) {

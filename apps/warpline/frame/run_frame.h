@@ -60,6 +60,10 @@ class RunFrame {
   [[nodiscard]] Result<void> launch(std::optional<runtime::Workers>& workers,
                                     const std::function<void(std::size_t)>& run);
 
+  /// Begins the clean-up, which is named if it takes long; the memory of pools is left to the end of DPDK. Destructors
+  /// of commands begin with it.
+  void begin_end();
+
   /// Returns the part of the report that every run has: what was asked, how long it took, its rate, ports, cores,
   /// notes.
   [[nodiscard]] report::RunReport begin_report(const report::LiveResult& live, std::span<const port::Port> ports) const;

@@ -47,6 +47,7 @@ ForwardRun::~ForwardRun() {
   workers_.reset();
   if (forwarder_) forwarder_->finish();
   if (ports_) ports_->stop();
+  runtime::Eal::begin_end();
 }
 
 Result<void> ForwardRun::run(const std::atomic<bool>& stop) {

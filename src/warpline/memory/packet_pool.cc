@@ -13,6 +13,8 @@
 #include <rte_mempool.h>
 #include <rte_memzone.h>
 
+#include "warpline/runtime/eal.h"
+
 namespace warpline::memory {
 namespace {
 
@@ -124,7 +126,7 @@ Result<PacketPool> PacketPool::make_device(const PoolShape& shape, int gpu, cons
 
 PacketPool::~PacketPool() {
   pin_.reset();
-  rte_mempool_free(pool_);
+  if (!runtime::Eal::is_ending()) rte_mempool_free(pool_);
   if (!external_.bytes.empty()) rte_extmem_unregister(external_.bytes.data(), external_.bytes.size());
 }
 

@@ -16,7 +16,8 @@
 
 namespace warpline::memory {
 
-/// Owns a pool of mbufs. Nothing of it may be in use when it is destroyed: close the ports first.
+/// Owns a pool of mbufs. Nothing of it may be in use when it is destroyed: close the ports first. Its memory is free
+/// then, or goes with DPDK, if that is about to end (runtime::Eal::begin_end()).
 ///
 /// Every frame begins on a 64-byte boundary, and so does what follows a split: a split of as many bytes as there are
 /// headers (42 for UDP over IPv4) aligns the payload.

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <bit>
+#include <cstdlib>
 
 #include "warpline/runtime/eal_environment.h"
 #include "warpline/runtime/lcore_plan.h"
@@ -115,6 +116,25 @@ TEST(PacketPool, RefusesWhatABufferCannotBe) {
   ASSERT_TRUE(first.ok());
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().kind, ErrorKind::usage);
+}
+
+/// Makes a pool, writes to it, tells DPDK's end and lets the pool go. Exits with what is left there.
+[[noreturn]] void leave_a_pool_to_the_end() {
+  char* bytes = nullptr;
+  {
+    const auto pool = PacketPool::make("left", 1023, 0, 2048, runtime::kAnyNode);
+    rte_mbuf* const buffer = rte_pktmbuf_alloc(pool->get());
+    bytes = rte_pktmbuf_append(buffer, 1);
+    *bytes = 7;
+    rte_pktmbuf_free(buffer);
+    runtime::Eal::begin_end();
+  }
+  std::_Exit(*bytes);
+}
+
+TEST(PacketPoolDeathTest, IsNotClearedForDpdkThatEnds) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(leave_a_pool_to_the_end(), testing::ExitedWithCode(7), "");
 }
 
 }  // namespace

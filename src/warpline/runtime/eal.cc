@@ -29,6 +29,7 @@ namespace {
 constexpr std::uint64_t kOwnMemory = 64 << 20;
 
 std::atomic<bool> started_before{false};
+std::atomic<bool> ending{false};
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);
@@ -211,5 +212,9 @@ Eal::~Eal() {
   if (park_interrupt_thread()) rte_eal_cleanup();
   set_affinity(affinity_);
 }
+
+void Eal::begin_end() { ending.store(true, std::memory_order_relaxed); }
+
+bool Eal::is_ending() { return ending.load(std::memory_order_relaxed); }
 
 }  // namespace warpline::runtime

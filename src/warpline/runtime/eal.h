@@ -23,6 +23,12 @@ class Eal {
   Eal& operator=(Eal&&) = delete;
   ~Eal();
 
+  /// Says that DPDK ends next: from here on pools leave their memory to its end, which unmaps all there is. To free one
+  /// is to clear it, page after page, which takes seconds for gigabytes. Control thread.
+  static void begin_end();
+  /// Returns true after begin_end(). Any thread.
+  [[nodiscard]] static bool is_ending();
+
   [[nodiscard]] bool hugepages() const { return hugepages_; }  ///< true if DPDK's memory is of hugepages
   /// What costs rate, each one line: no hugepages, and the command that mends it.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
