@@ -19,6 +19,7 @@ struct ReceiverSettings {
   std::uint32_t half_open = 32;        ///< of these, how many may be opening; beyond that SYN cookies stand in for them
   std::uint64_t ring_bytes = 4 << 20;  ///< of each connection: a power of two from 64 KiB to 1 GiB; its largest window
   bool populate_rings = false;         ///< take the memory of all rings at once, not as they are first written
+  bool discards = false;               ///< bytes are checked, put in order and acknowledged, but kept nowhere
   bool consumers = false;              ///< bytes are read by StreamReaders, beside the receiver's thread: with a lane
   std::uint16_t mtu = 1500;            ///< of the port, which segments fill: at least 576 over IPv4, 1,280 over IPv6
   std::array<std::uint8_t, 16> secret{};  ///< random, and known to nobody else: for sequence numbers and cookies

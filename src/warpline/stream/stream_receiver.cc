@@ -42,6 +42,10 @@ Result<void> check(const ReceiverSettings& settings) {
     return wrong("cannot use so many `retransmissions` or `keepalive_probes`", "a connection would never be given up",
                  "use 255 at most");
   }
+  if (settings.discards && (settings.consumers || settings.populate_rings)) {
+    return wrong("cannot use `discards` with `consumers` or `populate_rings`", "no byte is kept in a ring",
+                 "leave one out");
+  }
   if (settings.keepalive_idle.value < 0 || settings.keepalive_interval.value <= 0) {
     return wrong("cannot use these times of keepalives", "they are negative, or no time apart",
                  "use `keepalive_idle` of 0 or more and `keepalive_interval` of more than 0");

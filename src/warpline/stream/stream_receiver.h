@@ -25,7 +25,8 @@ struct StreamView {
   SocketAddress peer;                             ///< the sender
   SocketAddress local;                            ///< the address and port that it connected to
   ConnectionState state = ConnectionState::open;  ///< how it stands
-  std::span<const std::uint8_t> bytes;  ///< what can be read, in one piece, until release() of it: where the rings are
+  std::span<const std::uint8_t> bytes;  ///< what can be read, in one piece, until release() of it: where the rings are;
+                                        ///< none with ReceiverSettings::discards
   std::uint64_t urgent_end = 0;         ///< bytes of the stream before it are urgent (RFC 6093); 0: none was called so
   std::uint64_t begin = 0;              ///< the first of `bytes`, counted from the stream's beginning
 };

@@ -81,8 +81,10 @@ class LaneBurstWork {
     __syncthreads();
     if (threadIdx.x < kWarp) {
       decide();
+    } else if (lane_.station.discards) {
+      finish_pieces<false>();
     } else {
-      copy_pieces();
+      finish_pieces<true>();
     }
     __threadfence();
     __syncthreads();
@@ -325,8 +327,10 @@ class LaneBurstWork {
     }
   }
 
-  /// By all warps but the first, a warp a piece, while that one decides on further ones.
-  __device__ void copy_pieces() {
+  /// By all warps but the first, a warp a piece, while that one decides on further ones: counts their bytes and, with
+  /// `kStores`, copies them.
+  template <bool kStores>
+  __device__ void finish_pieces() {
     const unsigned lane = threadIdx.x % kWarp;
     const unsigned warps = blockDim.x / kWarp - 1;
     const SharedCount ready(burst_.ready_pieces);
@@ -353,10 +357,12 @@ class LaneBurstWork {
       if (mine < end) piece = lane_.pieces[mine];
       bytes += piece.length;
       for (unsigned k = 0; k < kWarp && next < end; ++k, next += warps) {
-        const std::uint64_t to = __shfl_sync(kWholeWarp, reinterpret_cast<std::uint64_t>(piece.to), k);
-        const std::uint64_t from = __shfl_sync(kWholeWarp, reinterpret_cast<std::uint64_t>(piece.from), k);
-        const std::uint32_t length = __shfl_sync(kWholeWarp, piece.length, k);
-        copy_by_warp(reinterpret_cast<std::uint8_t*>(to), reinterpret_cast<const std::uint8_t*>(from), length);
+        if constexpr (kStores) {
+          const std::uint64_t to = __shfl_sync(kWholeWarp, reinterpret_cast<std::uint64_t>(piece.to), k);
+          const std::uint64_t from = __shfl_sync(kWholeWarp, reinterpret_cast<std::uint64_t>(piece.from), k);
+          const std::uint32_t length = __shfl_sync(kWholeWarp, piece.length, k);
+          copy_by_warp(reinterpret_cast<std::uint8_t*>(to), reinterpret_cast<const std::uint8_t*>(from), length);
+        }
       }
     }
     if (bytes != 0) atomicAdd(&burst_.bytes, bytes);

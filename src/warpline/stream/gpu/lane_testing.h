@@ -28,15 +28,17 @@ inline constexpr MacAddress kLaneMac{{2, 0, 0, 0, 0, 1}};
 /// end lies behind it.
 class TestLane {
  public:
-  TestLane(const LaneShape& shape, const LaneMemorySource& shared, const LaneMemorySource& own)
+  TestLane(const LaneShape& shape, const LaneMemorySource& shared, const LaneMemorySource& own, bool discards = false)
       : shape_(shape),
         layout_(shape),
         shared_(shared(layout_.shared_bytes())),
         own_(own(layout_.own_bytes())),
         rings_(own(rings_bytes())),
-        view_(layout_.view(
-            shared_.get(), own_.get(), reinterpret_cast<std::uint8_t*>(rings_.get()),
-            {.own = {.mac = kLaneMac, .timestamp_base = 5, .opening = 100}, .secret = 99, .acknowledges = true})) {
+        view_(layout_.view(shared_.get(), own_.get(), reinterpret_cast<std::uint8_t*>(rings_.get()),
+                           {.own = {.mac = kLaneMac, .timestamp_base = 5, .opening = 100},
+                            .secret = 99,
+                            .acknowledges = true,
+                            .discards = discards})) {
     std::fill_n(view_.places, places_of(shape), KeyPlaces::kNone);
   }
 

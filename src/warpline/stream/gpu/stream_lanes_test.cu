@@ -50,9 +50,9 @@ void take_on_gpu(const LaneView* lanes, std::uint64_t sequence) {
 }
 
 std::uint64_t expect_lane_as_host(const LaneShape& shape, std::uint64_t seed, const LaneFaults& faults,
-                                  std::uint32_t longest, std::uint64_t bursts) {
-  TestLane on_gpu(shape, pinned, managed);
-  TestLane on_host(shape, zeroed, zeroed);
+                                  std::uint32_t longest, std::uint64_t bursts, bool discards = false) {
+  TestLane on_gpu(shape, pinned, managed, discards);
+  TestLane on_host(shape, zeroed, zeroed, discards);
   const std::shared_ptr<std::byte> views = pinned(sizeof(LaneView));
   std::memcpy(views.get(), &on_gpu.view(), sizeof(LaneView));
   LaneTraffic traffic(shape, seed, faults, longest, pinned);
@@ -101,6 +101,16 @@ TEST(StreamLanes, DoAsTheHostDoes) {
     if (HasFailure()) return;
   }
   EXPECT_GT(stored, 10'000U);
+}
+
+TEST(StreamLanes, PutNoBytesIntoRingsWhereTheyAreDiscarded) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU";
+  const LaneFaults faults{100, 100, 100, 50};
+  for (const std::uint32_t connections : {2U, 40U}) {
+    const LaneShape shape{.connections = connections, .burst = 256, .slots = 2, .changes = 40, .ring_bytes = 1 << 14};
+    // The rings of both are compared, and those of the host's stay as they were: see HostLane's test.
+    EXPECT_GT(expect_lane_as_host(shape, connections, faults, 1448, 60, true), 500U);
+  }
 }
 
 /// Every way in which four segments, or fewer, can lie to each other: each way is a connection of its own.

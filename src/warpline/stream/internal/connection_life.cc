@@ -42,14 +42,17 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingM
       strangers_(kStrangerReplies, settings.resets_per_second, now),
       cookies_until_{now.value - 1} {
   if (lane) link_.emplace(std::move(lane), settings.consumers);
+  stores_ = !link_ && !settings.discards;
   rings_ = link_ ? link_->rings() : ring_memory_->ring(0);
   while (settings_.ring_bytes >> scale_ > 0xffff) ++scale_;
 }
 
 Result<void> ReceiverCore::start() {
   if (!link_) return {};
-  return link_->lane().start(
-      {.own = own_, .secret = secret_word(settings_, 2), .acknowledges = settings_.lane_acknowledges});
+  return link_->lane().start({.own = own_,
+                              .secret = secret_word(settings_, 2),
+                              .acknowledges = settings_.lane_acknowledges,
+                              .discards = settings_.discards});
 }
 
 Connection* ReceiverCore::named(ConnectionId id) {
@@ -79,11 +82,15 @@ std::optional<StreamEvent> ReceiverCore::poll() {
 std::optional<StreamView> ReceiverCore::view(ConnectionId id) const {
   const Connection* const connection = named(id);
   if (connection == nullptr) return std::nullopt;
-  const std::uint8_t* const bytes = ring(id.index) + (connection->consumed & (settings_.ring_bytes - 1));
+  std::span<const std::uint8_t> bytes;
+  if (!settings_.discards) {
+    bytes = {ring(id.index) + (connection->consumed & (settings_.ring_bytes - 1)),
+             connection->receive.next - connection->consumed};
+  }
   return StreamView{{address_of(connection->key.remote), connection->key.remote_port},
                     {address_of(connection->key.local), connection->key.local_port},
                     connection->state,
-                    {bytes, connection->receive.next - connection->consumed},
+                    bytes,
                     connection->urgent_end,
                     connection->consumed};
 }

@@ -149,6 +149,7 @@ struct LaneStation {
   OwnEnd own;
   std::uint64_t secret = 0;   ///< of the hash by which it finds connections
   bool acknowledges = false;  ///< whether it writes acknowledgements
+  bool discards = false;      ///< whether it puts no bytes into rings
 };
 
 /// A connection as the lane knows it.

@@ -62,19 +62,22 @@ ReceiverCore::Outcome ReceiverCore::deliver(Connection& connection, const Segmen
   ReceiveState& state = connection.receive;
   if (is_forgotten(connection.last_heard, now)) state.timestamp = segment.timestamp;
   const ReceiveState::Reach before = state.reach();
-  if (!link_) {
+  std::uint8_t* to = nullptr;
+  if (stores_) {
     // Most segments are the next one. Of many connections the processor cannot guess where their bytes go.
-    std::uint8_t* const next = ring(table_.index_of(connection)) + (state.next & (settings_.ring_bytes - 1));
-    prefetch_bytes<true>(next, std::min(segment.payload_length, kPrefetched));
+    to = ring(table_.index_of(connection));
+    prefetch_bytes<true>(to + (state.next & (settings_.ring_bytes - 1)), std::min(segment.payload_length, kPrefetched));
   }
   BurstNotes notes;
   const Acceptance acceptance = take_segment(state, segment, notes);
   // With a lane there are none: what comes here is of connections whose bytes have all come.
   for (std::uint32_t i = 0; i < acceptance.count; ++i) {
     const SegmentPiece& piece = acceptance.pieces[i];
-    std::uint8_t* const to = ring(table_.index_of(connection)) + (piece.offset & (settings_.ring_bytes - 1));
-    // The parser has seen that the payload lies in the frame.
-    static_cast<void>(packet::gather(frame, segment.payload_offset + piece.skip, piece.length, to));
+    if (to != nullptr) [[likely]] {
+      // The parser has seen that the payload lies in the frame.
+      static_cast<void>(packet::gather(frame, segment.payload_offset + piece.skip, piece.length,
+                                       to + (piece.offset & (settings_.ring_bytes - 1))));
+    }
     counters_.bytes.add(piece.length);
   }
   note(connection, notes, before, now, now);

@@ -134,6 +134,7 @@ class ReceiverCore {
   ConnectionKey station_;                  ///< `local` is the address that is listened on
   std::optional<RingMemory> ring_memory_;  ///< none with a lane
   std::optional<LaneLink> link_;
+  bool stores_;          ///< it puts bytes into rings itself: it has no lane, and keeps them
   std::uint8_t* rings_;  ///< of connection i from 2 * ring_bytes * i on, each mapped twice; a lane's may be a GPU's
   HandshakeCookies cookies_;
   ConnectionTable<Connection> table_;

@@ -71,9 +71,11 @@ Disposition HostLane::take_bytes(const BurstSlot& slot, LaneConnection& connecti
   std::uint8_t* const ring = view_.rings + 2 * ring_bytes * static_cast<std::uint64_t>(&connection - view_.connections);
   for (std::uint32_t k = 0; k < acceptance.count; ++k) {
     const SegmentPiece& piece = acceptance.pieces[k];
-    // The parser has seen that the payload lies in the frame.
-    static_cast<void>(packet::gather(frame, reading.payload_offset + piece.skip, piece.length,
-                                     ring + (piece.offset & (ring_bytes - 1))));
+    if (!view_.station.discards) [[likely]] {
+      // The parser has seen that the payload lies in the frame.
+      static_cast<void>(packet::gather(frame, reading.payload_offset + piece.skip, piece.length,
+                                       ring + (piece.offset & (ring_bytes - 1))));
+    }
     slot.result->bytes += piece.length;
   }
   return acceptance.disposition;
