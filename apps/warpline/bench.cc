@@ -83,8 +83,10 @@ Result<int> run_bench(const config::LoadedConfig& loaded) {
                        fmt::format("bench {} does not receive in batches", bench.name),
                        "leave them out, or make bench copy-batch");
   }
-  if (!chunks && !(bench.chunks.empty() && bench.bytes == 0 && bench.ack == ProcessorKind::cpu)) {
-    return usage_error("cannot use --chunk, --bytes or --ack", fmt::format("bench {} sends no streams", bench.name),
+  const bool of_chunks = !bench.chunks.empty() || !bench.processing.empty() || bench.bytes != 0;
+  if (!chunks && (of_chunks || bench.ack == ProcessorKind::gpu)) {
+    return usage_error("cannot use --chunk, --processing, --bytes or --ack",
+                       fmt::format("bench {} sends no streams", bench.name),
                        "leave them out, or make bench stream-chunk");
   }
   if (loaded.config.bench.name == "list") return list(loaded.json);

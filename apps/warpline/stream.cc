@@ -55,6 +55,7 @@ Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& c
   settings.populate_rings = config.populate;
   settings.keepalive_idle = config.keepalive;
   settings.lane_acknowledges = config.ack == ProcessorKind::gpu;
+  settings.discards = !config.processing;
   if (config.keepalive.value != 0) {
     settings.keepalive_interval = std::min(config.keepalive, settings.keepalive_interval);
   }
@@ -73,6 +74,7 @@ class StreamRun : RunFrame {
       config_.stream.engine = EngineKind::inline_;
       config_.stream.memory.reset();
       config_.stream.ack = ProcessorKind::cpu;
+      config_.stream.processing = true;
     }
     WARPLINE_CHECK(open_port());
     for (std::size_t i = 0; i < port_->queues(); ++i) {
@@ -245,6 +247,7 @@ class StreamRun : RunFrame {
   int report() {
     service::StreamReport report;
     report.command = fmt::format("stream {}", name(config_.role));
+    report.processing = config_.stream.processing;
     report.config = loaded_.to_json();
     report.duration_s = seconds();
     report.receiving_s = receiving_s();

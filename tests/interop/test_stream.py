@@ -101,6 +101,7 @@ class Veth(VethCase):
         self.send(random_bytes(2, 5_000_000))
         report = self.stopped(program)
         self.assertEqual(report["delivered"]["bytes"], 5_000_000)
+        self.assertEqual(report["processing"], "on")
         self.assertNotIn("written", report)
 
     def test_ipv6(self):
@@ -148,6 +149,16 @@ class Veth(VethCase):
         self.assertGreater(report["engine"]["acknowledgements"], 10)
         self.assertLessEqual(report["engine"]["acknowledgements"], report["acknowledgements"])
         self.assertNotIn("gpu", report)
+
+    def test_without_processing(self):
+        for engine in ("inline", "thread"):
+            with self.subTest(engine=engine):
+                program = self.listener("--processing", "off", "--engine", engine)
+                self.send_all([random_bytes(i, 400_000 + i) for i in range(20)], threads=4)
+                report = self.stopped(program)
+                self.assertEqual(report["processing"], "off")
+                self.assertEqual(report["connections"]["finished"], 20)
+                self.assertEqual(report["delivered"]["bytes"], sum(400_000 + i for i in range(20)))
 
     def test_a_thread_for_each_of_two_queues(self):
         program = self.listener(

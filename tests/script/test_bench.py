@@ -118,7 +118,7 @@ class Bench(Case):
         self.assertEqual(outcome.code, 0, outcome)
         table = outcome.report["table"]
         self.assertEqual([(row["mtu"], row["processing"], row["chunk"]) for row in table["rows"]],
-                         [(mtu, processing, chunk) for mtu in (1500, 9000) for processing in ("placed", "verified")
+                         [(mtu, processing, chunk) for mtu in (1500, 9000) for processing in ("placed", "verified", "acknowledged")
                           for chunk in (64 << 10, 1 << 20)])
         for row in table["rows"]:
             cell = row["columns"]["cpu"]
@@ -137,6 +137,15 @@ class Bench(Case):
         self.assertIn("no processing, published", page.read_text(encoding="utf-8"))
 
     @needs_vnic
+    def test_streams_in_chunks_with_processing_or_without(self):
+        few = ("--chunk", "1Mi", "--size", "9000", "--bytes", "4Mi", "--rounds", "1", "--json")
+        for asked, expected in (("off", ["acknowledged"]), ("on", ["placed", "verified"])):
+            outcome = self.warpline("bench", "stream-chunk", *few, "--processing", asked)
+            self.assertEqual(outcome.code, 0, outcome)
+            self.assertEqual([row["processing"] for row in outcome.report["table"]["rows"]], expected)
+            self.assertEqual(outcome.report["table"]["rows"][0]["columns"]["cpu"]["bytes"], 4 << 20)
+
+    @needs_vnic
     def test_streams_in_chunks_for_a_time(self):
         outcome = self.warpline("bench", "stream-chunk", "--chunk", "64Ki", "--size", "9000", "--seconds", "50ms",
                                 "--rounds", "1", "-p", "2", "-P", "3")
@@ -149,6 +158,8 @@ class Bench(Case):
             (("stream-chunk", "--chunk", "100"), "there are 65536"),
             (("stream-chunk", "--size", "1400"), "there are 1500, 9000"),
             (("stream-chunk", "--rows", "64"), "use --chunk"),
+            (("stream-chunk", "--processing", "no"), "there are on, off"),
+            (("forward-size", "--processing", "off"), "make bench stream-chunk"),
             (("stream-chunk", "--engine", "graph"), "use launch or persistent"),
             (("forward-size", "--chunk", "64Ki"), "make bench stream-chunk"),
             (("recycle", "--bytes", "1Mi"), "make bench stream-chunk"),

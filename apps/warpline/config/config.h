@@ -80,6 +80,7 @@ struct StreamConfig {
   std::optional<memory::MemoryKind> memory{};  ///< receive: where the rings are; unset: by the engine
   std::uint16_t gpu = 0;                       ///< receive: CUDA ordinal
   ProcessorKind ack = ProcessorKind::cpu;      ///< receive: who writes acknowledgements; gpu: the engine
+  bool processing = true;                      ///< receive: bytes are put in place, not only acknowledged
   std::optional<IpAddress> gateway{};          ///< send: for a receiver that is not on the port's link
   std::uint64_t bytes = 0;                     ///< send: of each connection; 0: until the end
   std::uint64_t chunk = 0;                     ///< send: bytes that are acknowledged before the next are sent; 0: all
@@ -113,6 +114,7 @@ struct BenchConfig {
   std::uint64_t packets = 0;               ///< recycle: of each measurement; 0: its own
   bool keep_disturbed = false;             ///< recycle: also what was measured while the thread lost its processor
   ProcessorKind ack = ProcessorKind::cpu;  ///< stream-chunk: who writes acknowledgements; gpu: the engine
+  std::vector<std::string> processing;     ///< stream-chunk: on: bytes are put in place, off: not; none: both
   EngineKind engine = EngineKind::thread;  ///< adaptive, copy-batch, stream-chunk: beside the core that receives
   std::uint16_t gpu = 0;                   ///< CUDA ordinal
   std::uint64_t seed = 1;                  ///< of the order in a round

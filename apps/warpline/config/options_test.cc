@@ -62,6 +62,7 @@ std::string other_value(const Option& option) {
       {"ring", "128Ki"},
       {"congestion", "fixed"},
       {"ack", "gpu"},
+      {"processing", "off"},
   };
   if (option.section == "stream" && option.name == "listen") return "7000";
   if (option.section == "stream" && option.name == "window") return "128Ki";

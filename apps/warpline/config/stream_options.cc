@@ -61,6 +61,8 @@ void add_stream_options(std::vector<Option>& table) {
          'g');
   option("ack", Arity::single, "KIND", "who writes acknowledgements; gpu: the engine",
          choice<Config>(of(&StreamConfig::ack)));
+  option("processing", Arity::single, "on|off", "off: check and acknowledge bytes, and keep none",
+         boolean<Config>(of(&StreamConfig::processing)));
   option("verify", Arity::flag, "", "compare every byte with what stream send --seed N makes",
          boolean<Config>(field_of(&Config::run, &report::RunSettings::verify)));
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "config/table_rows.h"
 
@@ -24,7 +26,21 @@ Result<void> refuse_what_other_tables_have(const config::BenchConfig& bench) {
                                                       : nullptr;
   if (option == nullptr) return {};
   return usage_error(fmt::format("cannot use {}", option), "stream-chunk has chunks, MTUs and engines",
-                     "use --chunk, --size, --engine, --ack, --bytes or --seconds");
+                     "use --chunk, --size, --processing, --engine, --ack, --bytes or --seconds");
+}
+
+Result<std::vector<Processing>> processings_of(const config::BenchConfig& bench, std::string why) {
+  const std::string all[] = {"on", "off"};
+  WARPLINE_TRY(const auto asked, config::rows_of<std::string>("processing", all, bench.processing, std::move(why)));
+  std::vector<Processing> processings;
+  for (const std::string& one : asked) {
+    if (one == "off") {
+      processings.push_back(Processing::acknowledged);
+    } else {
+      processings.insert(processings.end(), {Processing::placed, Processing::verified});
+    }
+  }
+  return processings;
 }
 
 }  // namespace
@@ -40,6 +56,7 @@ Transfer ChunkRow::transfer(const config::BenchConfig& bench) const {
   transfer.chunk = chunk;
   transfer.bytes = bench.bytes / (transfer.pairs * transfer.connections);
   transfer.seconds = static_cast<double>(bench.seconds.value) / 1e9;
+  transfer.place = processing != Processing::acknowledged;
   transfer.verify = processing == Processing::verified;
   transfer.seed = bench.seed;
   return transfer;
@@ -52,9 +69,10 @@ Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench, std:
   constexpr const char* kNoSuch = "stream-chunk has no such row";
   WARPLINE_TRY(const auto mtus, config::rows_of<std::uint16_t>("size", kMtus, bench.sizes, kNoSuch));
   WARPLINE_TRY(const auto chunks, config::rows_of<std::uint64_t>("chunk", kChunks, bench.chunks, kNoSuch));
+  WARPLINE_TRY(const auto processings, processings_of(bench, kNoSuch));
   std::vector<ChunkRow> rows;
   for (const std::uint16_t mtu : mtus) {
-    for (const Processing processing : {Processing::placed, Processing::verified}) {
+    for (const Processing processing : processings) {
       for (const std::uint64_t chunk : chunks) {
         for (const EngineKind engine : engines) {
           rows.push_back({engine, mtu, processing, chunk, runs_on_gpu(engine) ? bench.ack : ProcessorKind::cpu});

@@ -13,12 +13,13 @@
 
 namespace warpline::transfers {
 
-/// `Processing` is what is done with bytes that are in their place in a connection's ring.
+/// `Processing` is what is done with bytes that are received.
 enum class Processing : std::uint8_t {
-  placed,    ///< they are counted, and their place is given back
-  verified,  ///< each is compared with what was sent before
+  placed,        ///< they are put in their place in the connection's ring and counted, and their place is given back
+  verified,      ///< each is compared with what was sent before its place is given back
+  acknowledged,  ///< they are put nowhere
 };
-constexpr auto names_of(Processing) { return enum_names<Processing>({"placed", "verified"}); }
+constexpr auto names_of(Processing) { return enum_names<Processing>({"placed", "verified", "acknowledged"}); }
 
 /// `ChunkRow` is what a transfer in chunks is made with.
 struct ChunkRow {

@@ -49,26 +49,45 @@ Result<ChunkTable> table_of(const config::BenchConfig& bench, std::uint64_t chun
 TEST(StreamChunk, HasAllFramesProcessingsAndChunksUnlessAskedForLess) {
   const auto all = plan_chunks(chunks_asked({}, {}), kCpu);
   ASSERT_TRUE(all.ok());
-  EXPECT_EQ(all->size(), 2U * 2 * 6);
+  EXPECT_EQ(all->size(), 2U * 3 * 6);
   const auto few = plan_chunks(chunks_asked({1 << 20}, {9000}), kCpu);
   ASSERT_TRUE(few.ok());
-  ASSERT_EQ(few->size(), 2U);
-  EXPECT_EQ(few->front().processing, Processing::placed);
-  EXPECT_EQ(few->back().processing, Processing::verified);
+  ASSERT_EQ(few->size(), 3U);
+  EXPECT_EQ((*few)[0].processing, Processing::placed);
+  EXPECT_EQ((*few)[1].processing, Processing::verified);
+  EXPECT_EQ((*few)[2].processing, Processing::acknowledged);
   config::BenchConfig bench = chunks_asked({1 << 20}, {9000});
   bench.bytes = 8 << 20;
   bench.seed = 7;
   bench.pipelines = 2;
   bench.parallel = 4;
-  const Transfer transfer = few->back().transfer(bench);
+  const Transfer transfer = (*few)[1].transfer(bench);
   EXPECT_EQ(transfer.mtu, 9000);
   EXPECT_EQ(transfer.chunk, 1U << 20);
   EXPECT_EQ(transfer.pairs, 2U);
   EXPECT_EQ(transfer.connections, 4U);
   EXPECT_EQ(transfer.bytes, 1U << 20);  // of each connection
   EXPECT_TRUE(transfer.verify);
+  EXPECT_TRUE(transfer.place);
   EXPECT_EQ(transfer.seed, 7U);
-  EXPECT_FALSE(few->front().transfer(bench).verify);
+  EXPECT_FALSE((*few)[0].transfer(bench).verify);
+  EXPECT_FALSE((*few)[2].transfer(bench).place);
+  EXPECT_FALSE((*few)[2].transfer(bench).verify);
+}
+
+TEST(StreamChunk, HasRowsWithProcessingOrWithout) {
+  const auto processings = [](std::vector<std::string> asked) {
+    config::BenchConfig bench = chunks_asked({1 << 20}, {9000});
+    bench.processing = std::move(asked);
+    std::vector<Processing> found;
+    const auto rows = plan_chunks(bench, kCpu);
+    for (const ChunkRow& row : *rows) found.push_back(row.processing);
+    return found;
+  };
+  EXPECT_THAT(processings({"on"}), ElementsAre(Processing::placed, Processing::verified));
+  EXPECT_THAT(processings({"off"}), ElementsAre(Processing::acknowledged));
+  EXPECT_THAT(processings({"off", "on"}),
+              ElementsAre(Processing::acknowledged, Processing::placed, Processing::verified));
 }
 
 TEST(StreamChunk, RefusesWhatItHasNot) {
@@ -77,6 +96,9 @@ TEST(StreamChunk, RefusesWhatItHasNot) {
   config::BenchConfig others = chunks_asked({}, {});
   others.rows = {64};
   EXPECT_THAT(plan_chunks(others, kCpu).error().message(), HasSubstr("--rows"));
+  others = chunks_asked({}, {});
+  others.processing = {"no"};
+  EXPECT_THAT(plan_chunks(others, kCpu).error().message(), HasSubstr("there are on, off"));
   others = chunks_asked({}, {});
   others.packets = 5;
   EXPECT_THAT(plan_chunks(others, kCpu).error().message(), HasSubstr("--packets"));
@@ -87,7 +109,7 @@ TEST(StreamChunk, MeasuresEveryRowOnceARound) {
   ASSERT_TRUE(table.ok());
   for (const ChunkSamples& samples : table->samples) EXPECT_EQ(samples.rounds.size(), 3U);
   const auto json = table->to_json();
-  ASSERT_EQ(json["rows"].size(), 24U);
+  ASSERT_EQ(json["rows"].size(), 36U);
   const auto& row = json["rows"][0];
   EXPECT_EQ(row["mtu"], 1500);
   EXPECT_EQ(row["processing"], "placed");
@@ -96,6 +118,8 @@ TEST(StreamChunk, MeasuresEveryRowOnceARound) {
   EXPECT_DOUBLE_EQ(cell["chunk_p999_us"]["median"], 4);
   EXPECT_EQ(cell["verified_bytes"], 0);
   EXPECT_EQ(json["rows"][6]["columns"]["cpu"]["verified_bytes"], 3ULL * 5000 * (64 << 10));
+  EXPECT_EQ(json["rows"][12]["processing"], "acknowledged");
+  EXPECT_EQ(json["rows"][12]["columns"]["cpu"]["verified_bytes"], 0);
   EXPECT_EQ(row["published_gbps"]["processing"], 55);
 }
 
@@ -111,7 +135,7 @@ TEST(StreamChunk, EnginesStandBesideEachOther) {
       stop, [](const std::string&) {});
   ASSERT_TRUE(table.ok());
   const auto rows = table->to_json()["rows"];
-  ASSERT_EQ(rows.size(), 2U);
+  ASSERT_EQ(rows.size(), 3U);
   const auto& columns = rows[1]["columns"];
   EXPECT_DOUBLE_EQ(columns["persistent"]["goodput_gbps"]["median"],
                    3 * columns["cpu"]["goodput_gbps"]["median"].get<double>());

@@ -90,7 +90,8 @@ class TransferPair {
     receiver.connections = 2 * transfer_.connections;  // those that end beside those that begin
     receiver.half_open = transfer_.connections;
     receiver.ring_bytes = transfer_.ring_bytes;
-    receiver.populate_rings = true;
+    receiver.discards = !transfer_.place;
+    receiver.populate_rings = transfer_.place;
     receiver.lane_acknowledges = transfer_.ack == ProcessorKind::gpu;
     WARPLINE_CHECK(draw_secret(receiver.secret));
     stream::SenderSettings sender;

@@ -26,7 +26,8 @@ struct Transfer {
   double seconds = 1;                       ///< from the start of both workers on, where `bytes` does not tell the end
   std::uint64_t chunk = 0;             ///< bytes of which all are acknowledged before the next are sent; 0: all bytes
   std::uint64_t ring_bytes = 4 << 20;  ///< of each connection at the receiver, and most bytes of it on their way
-  bool verify = true;                  ///< the receiver compares every byte with what was sent
+  bool place = true;                   ///< the receiver puts bytes in their place; else it acknowledges them alone
+  bool verify = true;                  ///< the receiver compares every byte with what was sent: where they are placed
   std::uint64_t seed = 1;              ///< of the bytes
 };
 

@@ -43,7 +43,10 @@ class StreamChecker : Checker {
       refuse(fmt::format("cannot combine {} with {}", place("verify"), place("output")),
              "bytes are compared or written", "leave one out");
     }
-    if (config_.role == Role::receive) check_engine();
+    if (config_.role == Role::receive) {
+      check_engine();
+      check_processing();
+    }
     if (config_.role == Role::send) check_send();
     return std::move(problems_);
   }
@@ -121,6 +124,19 @@ class StreamChecker : Checker {
     if (stream.ack == ProcessorKind::gpu && stream.engine == EngineKind::inline_) {
       refuse(fmt::format("cannot use {} gpu", place("ack")), "the queue's own thread is the engine",
              "use --ack cpu, or add --engine persistent, launch or thread");
+    }
+  }
+
+  /// Without processing there are no bytes that anything could be done with.
+  void check_processing() {
+    if (config_.stream.processing) return;
+    const char* const needs = config_.run.verify ? "verify" : !config_.stream.output.empty() ? "output" : nullptr;
+    if (needs != nullptr) {
+      refuse(fmt::format("cannot combine {} off with {}", place("processing"), place(needs)),
+             "bytes are acknowledged and kept nowhere", "leave one out");
+    }
+    for (const char* const of_rings : {"populate", "memory"}) {
+      refuse_idle(of_rings, "without processing nothing is written to the rings", "leave it out");
     }
   }
 

@@ -40,6 +40,25 @@ TEST(StreamEngine, AcknowledgesIfItIsNotTheQueueItself) {
             "launch or thread");
 }
 
+TEST(StreamProcessing, LeavesNothingToDoWithBytes) {
+  for (const char* const options :
+       {"--processing on --verify", "--processing off", "--processing off --engine thread --ack gpu",
+        "--processing off --engine persistent -g 1", "--processing off --engine launch --ring 2Mi"}) {
+    EXPECT_EQ(engine_outcome(options), "ok") << options;
+  }
+  EXPECT_EQ(engine_outcome("--processing off --verify"),
+            "cannot combine --processing off with --verify: bytes are acknowledged and kept nowhere; leave one out");
+  EXPECT_EQ(engine_outcome("--processing off --output out"),
+            "cannot combine --processing off with --output: bytes are acknowledged and kept nowhere; leave one out");
+  EXPECT_EQ(engine_outcome("--processing off --populate"),
+            "cannot use --populate: without processing nothing is written to the rings; leave it out");
+  EXPECT_EQ(engine_outcome("--processing off --engine launch -m pinned"),
+            "cannot use --memory: without processing nothing is written to the rings; leave it out");
+  EXPECT_EQ(outcome(load_line("stream proxy --port net_null0 --address 10.0.0.1/24 --listen 5001 --connect 10.0.0.2:1 "
+                              "--processing off")),
+            "cannot use --processing: it is for stream receive; leave it out");
+}
+
 TEST(StreamEngine, IsForReceiving) {
   EXPECT_EQ(outcome(load_line("stream send --port net_null0 --address 10.0.0.1/24 --connect 10.0.0.2:5001 --engine "
                               "thread")),

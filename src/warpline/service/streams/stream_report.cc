@@ -98,6 +98,7 @@ nlohmann::ordered_json StreamReport::to_json() const {
       {"config", config},
       {"duration_s", duration_s},
       {"receiving_s", receiving_s},
+      {"processing", processing ? "on" : "off"},
       {"rx", {{"packets", totals.received}, {"bytes", totals.received_bytes}}},
       {"tx", {{"packets", totals.sent}, {"bytes", totals.sent_bytes}}},
       {"delivered",
@@ -138,8 +139,8 @@ std::string StreamReport::to_text() const {
   const auto line = [&](std::string_view label, const std::string& value) {
     text += fmt::format("  {:<12} {}\n", label, value);
   };
-  line("payload", fmt::format("{} bytes in {:.3f} s from the first to the last, {:.3f} Gbit/s", totals.bytes,
-                              receiving_s, gbps()));
+  line("payload", fmt::format("{} bytes in {:.3f} s from the first to the last, {:.3f} Gbit/s{}", totals.bytes,
+                              receiving_s, gbps(), processing ? "" : "; acknowledged and kept nowhere"));
   if (engine) {
     line("engine",
          fmt::format("{}{}{}, rings in {} memory; {} bursts, from handing over to records {:.1f} us (p50), "

@@ -69,6 +69,7 @@ struct StreamReport {
     std::uint64_t bad = 0;      ///< pieces with a wrong byte
   };
 
+  bool processing = true;  ///< bytes were put in place, not only acknowledged
   nlohmann::json config;
   double duration_s = 0;
   double receiving_s = 0;  ///< from the first byte of payload to the last
