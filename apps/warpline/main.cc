@@ -44,6 +44,8 @@ Result<int> run(const std::vector<std::string>& arguments) {
       return run_generate(loaded);
     case config::Command::message:
       return run_message(loaded);
+    case config::Command::message_key:
+      return run_message_key(loaded);
     case config::Command::stream:
       return loaded.config.role == config::Role::send ? run_stream_send(loaded) : run_stream(loaded);
     case config::Command::bench:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`message --key`: two processes with the same key, with different ones, and files that are no key."""
 
+import json
 import signal
 import socket
 import unittest
@@ -109,6 +110,51 @@ class MessageKey(Case):
         for path, code, fragment in refused:
             outcome = self.warpline("message", "server", "--listen", self.here, "--key", path)
             self.assert_one_line_error(outcome, code, path, fragment)
+
+    def test_new_and_show(self):
+        path = self.scratch.path / "new"
+        outcome = self.warpline("message", "key", "new", "--name", "alice", path)
+        self.assertRegex(outcome.stdout, r"^[0-9a-f]{16}  alice\n$", outcome)
+        self.assertEqual(outcome.code, 0, outcome)
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+        first = path.read_text()
+        self.assertRegex(first, r"^alice [0-9a-f]{32}\n$")
+        self.assert_one_line_error(self.warpline("message", "key", "new", path), 2, path, "it is there already", "--append")
+        self.assertEqual(path.read_text(), first)
+        self.assertRegex(self.warpline("message", "key", "new", "--append", path).stdout, r"^[0-9a-f]{16}\n$")
+        lines = path.read_text().splitlines()
+        self.assertRegex(lines[1], r"^[0-9a-f]{32}$")
+        self.assertNotIn(lines[1], first)
+        shown = self.warpline("message", "key", "show", path)
+        self.assertRegex(shown.stdout, r"^[0-9a-f]{16}  alice\n[0-9a-f]{16}\n$", shown)
+        report = self.warpline("message", "key", "show", path, "--json").report
+        self.assertEqual([key.get("name") for key in report["keys"]], ["alice", None])
+        self.assertEqual([key["id"] for key in report["keys"]], [line.split()[0] for line in shown.stdout.splitlines()])
+        for line in lines:
+            secret = line.split()[-1]
+            self.assertNotIn(secret[:8], shown.stdout + json.dumps(report))
+        server = self.serve("--key", path)
+        self.assertEqual(self.ask("--key", path).code, 0)
+        self.end(server)
+
+    def test_new_and_show_refuse(self):
+        path = self.scratch.path / "new"
+        for arguments, code, fragments in (
+            ((), 2, ("there are message key new and message key show",)),
+            (("sow", path), 2, ("message key sow", "did you mean message key show?")),
+            (("new",), 2, ("no file is given", "message key new FILE")),
+            (("show", path, path), 2, ("2 files are given",)),
+            (("show", path), 3, (path, "No such file", "message key new")),
+            (("show", path, "--name", "a"), 2, ("--name", "show changes nothing")),
+            (("new", path, "--name", "a b"), 2, ("'a b'", "letters")),
+            (("new", path, "--append"), 3, (path, "No such file")),
+            (("new", path / "below"), 3, ("cannot write the key file",)),
+            (("new", path, "--burst", 3), 2, ("--burst",)),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_one_line_error(self.warpline("message", "key", *arguments), code, *fragments)
+        self.assertFalse(path.exists())
+        self.assertEqual(self.warpline("message", "key", "--help").code, 0)
 
     def test_buffers_too_small_to_encrypt_in(self):
         key = self.key("key", "00112233445566778899aabbccddeeff")

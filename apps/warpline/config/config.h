@@ -121,6 +121,15 @@ struct BenchConfig {
   bool operator==(const BenchConfig&) const = default;
 };
 
+/// What `message key` makes or shows.
+struct KeyConfig {
+  std::string task;                ///< "new" or "show"
+  std::vector<std::string> files;  ///< one
+  std::string name;                ///< new: of the key; empty: none
+  bool append = false;             ///< new: to a file that is there
+  bool operator==(const KeyConfig&) const = default;
+};
+
 /// What `report` draws, and where to.
 struct ReportConfig {
   std::vector<std::string> files;  ///< JSON of runs and benchmarks
@@ -160,6 +169,7 @@ struct Config {
   report::RunSettings run;
   BenchConfig bench;
   ReportConfig report;
+  KeyConfig key;
   RateSearchSettings rate_search;
 
   /// What the datapath takes of it.

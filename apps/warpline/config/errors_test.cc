@@ -407,15 +407,15 @@ const Refusal kRefusals[] = {
     {"message",
      "",
      {},
-     "cannot run message: there are message server and message client; did you mean message server?"},
+     "cannot run message: there are message server, message client and message key; did you mean message server?"},
     {"stream",
      "",
      {},
-     "cannot run stream: there are stream receive and stream send and stream proxy; did you mean stream receive?"},
+     "cannot run stream: there are stream receive, stream send and stream proxy; did you mean stream receive?"},
     {"stream recieve",
      "",
      {},
-     "unknown command 'stream recieve': there are stream receive and stream send and stream proxy; did you mean stream "
+     "unknown command 'stream recieve': there are stream receive, stream send and stream proxy; did you mean stream "
      "receive?"},
     {"stream receive --port net_null0 --address 10.0.0.1/24 --listen 5001 --connect 10.0.0.2:1",
      "",
@@ -474,7 +474,8 @@ const Refusal kRefusals[] = {
     {"message clinet",
      "",
      {},
-     "unknown command 'message clinet': there are message server and message client; did you mean message client?"},
+     "unknown command 'message clinet': there are message server, message client and message key; did you mean message "
+     "client?"},
     {"message client",
      "",
      {},

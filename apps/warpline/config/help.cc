@@ -17,7 +17,7 @@ constexpr Heading kHeadings[] = {
     {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},           {"runtime", "Cores and memory"},
     {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"ingest", "Ingest"},
     {"traffic", "Traffic"},     {"bench", "Benchmark"},    {"report", "Page"},       {"message", "Messages"},
-    {"stream", "Streams"},
+    {"key", "Key file"},        {"stream", "Streams"},
 };
 
 std::string text_of(const nlohmann::json& value) {
@@ -64,6 +64,14 @@ std::string usage(Command command, std::optional<Role> role) {
   if (command == Command::report) {
     return fmt::format("Usage: warpline report FILES... --html FILE\n\n{}\n", summary(command));
   }
+  if (command == Command::message_key) {
+    return fmt::format(
+        "Usage: warpline message key new [--name NAME] [--append] FILE\n       warpline message key show FILE\n\n{}\n"
+        "new makes a key of the kernel's random numbers, in a new file that its owner alone may read, or with "
+        "--append\n"
+        "behind those that FILE has. show prints the id and the name of each, never the key.\n",
+        summary(command));
+  }
   if (const std::span<const Role> roles = roles_of(command); !roles.empty()) {
     std::vector<std::string_view> names;
     for (const Role each : roles) {
@@ -79,7 +87,7 @@ std::string usage(Command command, std::optional<Role> role) {
 
 std::string program_help() {
   std::string text = "Usage: warpline COMMAND [options]\n\nCommands:\n";
-  for (const Command command : kCommands) text += fmt::format("  {:<10} {}\n", name(command), summary(command));
+  for (const Command command : kCommands) text += fmt::format("  {:<11} {}\n", name(command), summary(command));
   text +=
       "\nwarpline COMMAND --help names the options; warpline --version the build.\n"
       "Every option is also an environment variable, such as WARPLINE_FORWARD_BURST=64, and most are keys of the file\n"
@@ -98,7 +106,8 @@ std::string command_help(Command command, std::optional<Role> role) {
   }
   if (command != Command::config) {
     std::string prefix(name(command));
-    std::ranges::transform(prefix, prefix.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    std::ranges::transform(prefix, prefix.begin(),
+                           [](unsigned char c) { return c == ' ' ? '_' : static_cast<char>(std::toupper(c)); });
     text += fmt::format("\nEnvironment: WARPLINE_{}_OPTION, upper case, '_' for '-'.\n", prefix);
     text += "Numbers take K M G Ki Mi Gi; times ns us ms s; rates 40gbit, 14.88Mpps.\n";
   }
@@ -110,6 +119,9 @@ std::optional<std::string> requested_text(const std::vector<std::string>& argume
   const auto asks = [&](std::string_view wanted) { return std::find(arguments.begin(), end, wanted) != end; };
   if (!arguments.empty() && arguments[0] == "--version") return fmt::format("warpline {}\n", version);
   if (!asks("--help") && !asks("-h")) return std::nullopt;
+  if (arguments.size() > 2 && arguments[0] == "message" && arguments[1] == "key") {
+    return command_help(Command::message_key);
+  }
   for (const Command command : kCommands) {
     if (arguments[0] != name(command)) continue;
     for (const Role role : roles_of(command)) {

@@ -22,7 +22,8 @@ constexpr std::uint16_t kPersistentCtas = 16;
 struct CommandLine {
   Command command = Command::forward;  ///< whose options follow
   Task task = Task::run;
-  std::string bench;  ///< which one
+  std::string bench;     ///< which one
+  std::string key_task;  ///< of message key
   Role role = Role::server;
   std::vector<std::string> options;
 };
@@ -35,6 +36,15 @@ Result<Command> parse_command(const std::string& text, const std::vector<std::st
                      fmt::format("did you mean {}?", nearest(text, known)));
 }
 
+/// "message server, message client and message key"
+std::string enumerated(std::string_view command, std::span<const std::string> words) {
+  std::string text = fmt::format("{} {}", command, words.front());
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    text += fmt::format("{} {} {}", i + 1 == words.size() ? " and" : ",", command, words[i]);
+  }
+  return text;
+}
+
 Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     return usage_error("no command is given", "warpline has several",
@@ -42,7 +52,9 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
                        "--help explains");
   }
   std::vector<std::string> known;
-  for (const Command command : kCommands) known.emplace_back(name(command));
+  for (const Command command : kCommands) {
+    if (command != Command::message_key) known.emplace_back(name(command));  // it is named by two words
+  }
   CommandLine line;
   WARPLINE_TRY(line.command, parse_command(arguments[0], known));
   std::size_t next = 1;
@@ -63,17 +75,32 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
                                                {"forward", "l3forward", "ingest", "generate", "message", "stream"}));
     }
   }
+  if (line.command == Command::message && line.task == Task::run && next < arguments.size() &&
+      arguments[next] == "key") {
+    line.command = Command::message_key;
+    ++next;
+    line.key_task = next < arguments.size() ? arguments[next++] : "";
+    const std::vector<std::string> tasks(std::begin(kKeyTasks), std::end(kKeyTasks));
+    if (std::ranges::find(tasks, line.key_task) == tasks.end()) {
+      const bool missing = line.key_task.empty() || line.key_task[0] == '-';
+      return usage_error(
+          missing ? "cannot run message key" : fmt::format("unknown command 'message key {}'", line.key_task),
+          "there are message key new and message key show",
+          fmt::format("did you mean message key {}?", missing ? tasks.front() : nearest(line.key_task, tasks)));
+    }
+  }
   if (const std::span<const Role> roles = roles_of(line.command); !roles.empty()) {
     const std::string_view command = name(line.command);
     std::vector<std::string> names;
     for (const Role role : roles) names.emplace_back(name(role));
+    if (line.command == Command::message && line.task == Task::run) names.emplace_back("key");
     const bool given = next < arguments.size() && !arguments[next].starts_with('-');
     const std::string text = given ? arguments[next++] : line.task == Task::run ? "" : names.front();
     const auto found = std::ranges::find(names, text);
     if (found == names.end()) {
       return usage_error(
           text.empty() ? fmt::format("cannot run {}", command) : fmt::format("unknown command '{} {}'", command, text),
-          fmt::format("there are {0} {1}", command, fmt::join(names, fmt::format(" and {} ", command))),
+          fmt::format("there are {}", enumerated(command, names)),
           fmt::format("did you mean {} {}?", command, text.empty() ? names.front() : nearest(text, names)));
     }
     line.role = roles[static_cast<std::size_t>(found - names.begin())];
@@ -122,6 +149,7 @@ class Loader {
     loaded_.task = line_.task;
     loaded_.config.command = name(line_.command);
     if (line_.command == Command::bench) loaded_.config.bench.name = line_.bench;
+    loaded_.config.key.task = line_.key_task;
     loaded_.config.role = line_.role;
   }
 

@@ -119,4 +119,24 @@ void add_message_options(std::vector<Option>& table) {
   single("reliability", 0, "KIND", "go-back-n for comparison", reliability());
 }
 
+void add_key_options(std::vector<Option>& table) {
+  const std::vector<Command> key = {Command::message_key};
+  table.push_back({"file",
+                   0,
+                   "key",
+                   "file",
+                   key,
+                   Arity::list,
+                   "FILE",
+                   "keys, one a line",
+                   paths<Config>(field_of(&Config::key, &KeyConfig::files)),
+                   ':',
+                   {},
+                   true});
+  table.push_back({"name", 0, "key", "name", key, Arity::single, "NAME", "new: what people call the key",
+                   text<Config>(field_of(&Config::key, &KeyConfig::name))});
+  table.push_back({"append", 0, "key", "append", key, Arity::flag, "", "new: add it to the keys that are in FILE",
+                   boolean<Config>(field_of(&Config::key, &KeyConfig::append))});
+}
+
 }  // namespace warpline::config

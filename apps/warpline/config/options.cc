@@ -529,6 +529,7 @@ std::string_view summary(Command command) {
       "receive into GPU memory and hand over to a consumer that checks every byte",
       "send traffic at a rate and check what comes back",
       "reliable messages and requests over UDP: server or client",
+      "make and show the files of keys that message encrypts with",
       "take TCP connections and receive them into files or hand them on as messages; open some and send",
       "make one of the published tables; bench list names them",
       "draw the JSON of runs and benchmarks as one page for a browser",
@@ -555,8 +556,9 @@ bool Option::is_for(std::optional<Role> asked) const {
 
 std::string Option::variable(Command command) const {
   std::string result = "WARPLINE_" + std::string(warpline::name(command)) + "_" + std::string(name);
-  std::ranges::transform(result, result.begin(),
-                         [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::toupper(c)); });
+  std::ranges::transform(result, result.begin(), [](unsigned char c) {
+    return c == '-' || c == ' ' ? '_' : static_cast<char>(std::toupper(c));
+  });
   return result;
 }
 
@@ -570,6 +572,7 @@ const std::vector<Option>& options() {
     add_ingest(made);
     add_traffic(made);
     add_message_options(made);
+    add_key_options(made);
     add_stream_options(made);
     add_bench(made);
     add_report(made);

@@ -23,6 +23,7 @@ enum class Command : std::uint8_t {
   ingest,
   generate,
   message,
+  message_key,
   stream,
   bench,
   report,
@@ -30,12 +31,12 @@ enum class Command : std::uint8_t {
   doctor
 };
 constexpr auto names_of(Command) {
-  return enum_names<Command>(
-      {"forward", "l3forward", "ingest", "generate", "message", "stream", "bench", "report", "config", "doctor"});
+  return enum_names<Command>({"forward", "l3forward", "ingest", "generate", "message", "message key", "stream", "bench",
+                              "report", "config", "doctor"});
 }
-inline constexpr Command kCommands[] = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
-                                        Command::message, Command::stream,    Command::bench,  Command::report,
-                                        Command::config,  Command::doctor};
+inline constexpr Command kCommands[] = {Command::forward, Command::l3forward,   Command::ingest, Command::generate,
+                                        Command::message, Command::message_key, Command::stream, Command::bench,
+                                        Command::report,  Command::config,      Command::doctor};
 
 /// The roles of a command; none for most.
 [[nodiscard]] std::span<const Role> roles_of(Command command);
@@ -64,6 +65,9 @@ enum class Arity : std::uint8_t {
 inline constexpr std::string_view kBenchNames[] = {
     "list", "forward-size", "forward-burst", "adaptive", "copy-batch", "memcpy", "rate", "recycle", "stream-chunk"};
 
+/// What `message key` does.
+inline constexpr std::string_view kKeyTasks[] = {"new", "show"};
+
 /// One option, declared once in options.cc. Flags, environment variables, file keys, help and JSON come from here.
 struct Option {
   std::string_view name;     ///< long name, without dashes
@@ -85,7 +89,7 @@ struct Option {
   [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<port::PortSettings>>(access); }
   /// "--burst"; of what stands without a flag its name in the help, "FILES"
   [[nodiscard]] std::string flag() const { return positional ? std::string(argument) : "--" + std::string(name); }
-  /// "WARPLINE_FORWARD_BURST"
+  /// "WARPLINE_FORWARD_BURST", "WARPLINE_MESSAGE_KEY_NAME"
   [[nodiscard]] std::string variable(Command command) const;
   /// "forward.burst"
   [[nodiscard]] std::string path() const { return std::string(section) + "." + std::string(key); }
@@ -93,6 +97,9 @@ struct Option {
 
 /// Those of `message` alone.
 void add_message_options(std::vector<Option>& table);
+
+/// Those of `message key` alone.
+void add_key_options(std::vector<Option>& table);
 
 /// Those of `stream` alone.
 void add_stream_options(std::vector<Option>& table);

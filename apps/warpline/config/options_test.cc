@@ -152,6 +152,8 @@ TEST(Help, IsAskedForAnywhereBeforeTheEndOfOptions) {
   EXPECT_EQ(requested_text({"-h"}, "1"), program_help());
   EXPECT_EQ(requested_text({"forward", "--burst", "3", "-h"}, "1"), command_help(Command::forward));
   EXPECT_EQ(requested_text({"config", "show", "--help"}, "1"), command_help(Command::config));
+  EXPECT_EQ(requested_text({"message", "key", "--help"}, "1"), command_help(Command::message_key));
+  EXPECT_EQ(requested_text({"message", "key", "new", "-h"}, "1"), command_help(Command::message_key));
   EXPECT_EQ(requested_text({"--version"}, "1.2.3"), "warpline 1.2.3\n");
   EXPECT_EQ(requested_text({"forward", "--eal=-h"}, "1"), std::nullopt);
   EXPECT_EQ(requested_text({"forward", "--", "-h"}, "1"), std::nullopt);

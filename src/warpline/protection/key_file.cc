@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/base/secrets/draw_secret.h"
+
 namespace warpline::protection {
 namespace {
 
@@ -59,9 +61,7 @@ std::optional<std::string> parse_line(std::string_view line, GivenKey& key) {
   return fmt::format("has {} digits, a key has {}", digits.size(), kDigits);
 }
 
-std::string recipe(const std::string& path) {
-  return fmt::format("make one: (umask 077; od -An -N16 -tx1 /dev/urandom | tr -d ' ' > {})", path);
-}
+std::string recipe(const std::string& path) { return fmt::format("make one: warpline message key new {}", path); }
 
 Error bad_key(const std::string& path, std::string why) {
   return usage_error(fmt::format("cannot use the key in {}", path), std::move(why), recipe(path));
@@ -72,9 +72,15 @@ Error no_file(const std::string& path, int error) {
                            error == ENOENT ? recipe(path) : std::string("run as its owner, or name another file"));
 }
 
+Error cannot_write(const std::string& path, int error) {
+  return environment_error(fmt::format("cannot write the key file {}", path), std::strerror(error),
+                           "name a file in a folder that is there and that you may write to");
+}
+
 /// Closes when it goes, and leaves no copy of what was read.
 struct KeyFile {
-  explicit KeyFile(const std::string& path) : file(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  explicit KeyFile(const std::string& path, int flags = O_RDONLY)
+      : file(open(path.c_str(), flags | O_CLOEXEC, S_IRUSR | S_IWUSR)) {}
   KeyFile(const KeyFile&) = delete;
   KeyFile& operator=(const KeyFile&) = delete;
   ~KeyFile() {
@@ -85,6 +91,47 @@ struct KeyFile {
   int file;
   std::vector<char> bytes = std::vector<char>(kMostBytes + 1);
 };
+
+/// One line of a key file, with a new key. Wiped when it goes.
+struct NewLine {
+  NewLine() = default;
+  NewLine(const NewLine&) = delete;
+  NewLine& operator=(const NewLine&) = delete;
+  ~NewLine() { OPENSSL_cleanse(text.data(), text.size()); }
+
+  [[nodiscard]] Result<void> make(const std::string& name) {
+    AesKey secret;
+    WARPLINE_CHECK(draw_secret(secret));
+    text.reserve(name.size() + 1 + kDigits + 2);  // it never grows
+    text += name;
+    if (!name.empty()) text += ' ';
+    for (const std::uint8_t byte : secret) {
+      for (const int digit : {byte >> 4, byte & 15}) text += "0123456789abcdef"[digit];
+    }
+    text += '\n';
+    OPENSSL_cleanse(secret.data(), secret.size());
+    return {};
+  }
+
+  std::string text;
+};
+
+Result<void> check_name(const std::string& name) {
+  if (name.empty() || is_key_name(name)) return {};
+  return usage_error(fmt::format("cannot call a key '{}'", name),
+                     "a name is 1 to 32 letters, digits, '.', '_' or '-', and not like a key", "choose another");
+}
+
+/// All of it, and on the disk.
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return fsync(file) == 0;
+}
 
 /// Two keys, by their places, that have the same secret or name, if they have one. Copies no secret.
 template <typename T>
@@ -165,6 +212,41 @@ Result<std::shared_ptr<const KeySet>> read_key_file(const std::string& path) {
   }
   if (length > kMostBytes) return bad_key(path, fmt::format("it is longer than {} bytes", kMostBytes));
   return parse_keys({key.bytes.data(), length}, path);
+}
+
+Result<void> create_key_file(const std::string& path, const std::string& name) {
+  WARPLINE_CHECK(check_name(name));
+  NewLine line;
+  WARPLINE_CHECK(line.make(name));
+  const KeyFile key(path, O_WRONLY | O_CREAT | O_EXCL);
+  if (key.file < 0 && errno == EEXIST) {
+    return usage_error(fmt::format("cannot make the key file {}", path), "it is there already",
+                       "name another one, or add --append for one more key in it");
+  }
+  if (key.file < 0) return cannot_write(path, errno);
+  if (write_all(key.file, line.text)) return {};
+  const int error = errno;
+  unlink(path.c_str());
+  return cannot_write(path, error);
+}
+
+Result<void> append_new_key(const std::string& path, const std::string& name) {
+  WARPLINE_CHECK(check_name(name));
+  WARPLINE_TRY(const std::shared_ptr<const KeySet> keys, read_key_file(path));
+  if (!name.empty() && std::ranges::find(keys->keys(), name, &Key::name) != keys->keys().end()) {
+    return usage_error(fmt::format("cannot add a key '{}' to {}", name, path), "one there has that name",
+                       "choose another");
+  }
+  NewLine line;
+  WARPLINE_CHECK(line.make(name));
+  const KeyFile key(path, O_RDWR | O_APPEND);
+  struct stat facts{};
+  if (key.file < 0 || fstat(key.file, &facts) != 0) return cannot_write(path, errno);
+  char last = '\n';
+  if (facts.st_size > 0 && pread(key.file, &last, 1, facts.st_size - 1) != 1) return cannot_write(path, errno);
+  if (last != '\n' && !write_all(key.file, "\n")) return cannot_write(path, errno);
+  if (!write_all(key.file, line.text)) return cannot_write(path, errno);
+  return {};
 }
 
 }  // namespace warpline::protection

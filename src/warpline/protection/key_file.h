@@ -17,4 +17,12 @@ namespace warpline::protection {
 /// Returns the keys in a file. Refused, as an environment error, if anyone but its owner may read or write it.
 [[nodiscard]] Result<std::shared_ptr<const KeySet>> read_key_file(const std::string& path);
 
+/// Makes a file with a new key of the kernel's random numbers, which its owner alone may read and write. Usage error if
+/// the file is there already, or if the name is none.
+[[nodiscard]] Result<void> create_key_file(const std::string& path, const std::string& name);
+
+/// Adds such a key behind those that are in a file. Fails as read_key_file() does; usage error, too, if one has that
+/// name already.
+[[nodiscard]] Result<void> append_new_key(const std::string& path, const std::string& name);
+
 }  // namespace warpline::protection

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "warpline/protection/protection_testing.h"
@@ -111,6 +112,43 @@ TEST_F(KeyFileOnDisk, OfItsOwnerAlone) {
     EXPECT_EQ(key.error().kind, ErrorKind::environment);
     EXPECT_THAT(key.error().message(), HasSubstr("chmod 600 " + path_));
   }
+}
+
+TEST_F(KeyFileOnDisk, NewKeysAreMadeOnceAndAdded) {
+  ASSERT_EQ(unlink(path_.c_str()), 0);
+  ASSERT_TRUE(create_key_file(path_, "alice").ok());
+  struct stat facts{};
+  ASSERT_EQ(stat(path_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600U);
+  const Result<void> again = create_key_file(path_, "");
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().kind, ErrorKind::usage);
+  EXPECT_THAT(again.error().message(), HasSubstr("--append"));
+  ASSERT_TRUE(append_new_key(path_, "").ok());
+  ASSERT_TRUE(append_new_key(path_, "bob").ok());
+  EXPECT_THAT(append_new_key(path_, "alice").error().message(), HasSubstr("one there has that name"));
+  EXPECT_THAT(append_new_key(path_, "a b").error().message(), HasSubstr("cannot call a key"));
+  EXPECT_THAT(create_key_file(path_ + ".other", "#").error().message(), HasSubstr("cannot call a key"));
+  EXPECT_NE(access((path_ + ".other").c_str(), F_OK), 0);
+  const auto keys = read_key_file(path_);
+  ASSERT_TRUE(keys.ok()) << keys.error().message();
+  const std::span<const Key> all = (*keys)->keys();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].name, "alice");
+  EXPECT_EQ(all[1].name, "");
+  EXPECT_EQ(all[2].name, "bob");
+}
+
+TEST_F(KeyFileOnDisk, AKeyIsAddedBehindALineWithoutAnEndAndToNoWrongFile) {
+  write(kDigits);
+  ASSERT_TRUE(append_new_key(path_, "next").ok());
+  EXPECT_EQ((*read_key_file(path_))->keys().size(), 2U);
+  write("no key\n");
+  EXPECT_FALSE(append_new_key(path_, "next").ok());
+  std::ifstream file(path_);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "no key\n");
+  EXPECT_THAT(append_new_key(path_ + ".none", "").error().message(), HasSubstr("message key new"));
+  EXPECT_EQ(create_key_file("/nonexistent/key", "").error().kind, ErrorKind::environment);
 }
 
 TEST_F(KeyFileOnDisk, NotThereAFolderAndTooLong) {

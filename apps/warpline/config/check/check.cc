@@ -42,6 +42,7 @@ class PacketChecker : Checker {
   std::vector<Error> run() && {
     const bool forward = config_.command == "forward";
     if (config_.command == "report") check_report();
+    if (config_.command == "message key") check_key_file();
     const bool ingest = config_.command == "ingest";
     if (config_.command == "stream") {
       check_ports();
@@ -78,6 +79,17 @@ class PacketChecker : Checker {
     if (config_.report.html.empty()) {
       refuse("report has nowhere to write to", "--html is not given", "add --html FILE, such as --html report.html");
     }
+  }
+
+  void check_key_file() {
+    const KeyConfig& key = config_.key;
+    const std::string usage = fmt::format("write warpline message key {} FILE", key.task);
+    if (key.files.size() != 1) {
+      refuse(fmt::format("cannot run message key {}", key.task),
+             key.files.empty() ? "no file is given" : fmt::format("{} files are given", key.files.size()), usage);
+    }
+    if (key.task == "new") return;
+    for (const auto option : {"name", "append"}) refuse_idle(option, "show changes nothing", "leave it out");
   }
 
   void check_ports() {
