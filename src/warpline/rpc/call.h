@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "warpline/base/units.h"
 #include "warpline/message/types.h"
@@ -17,7 +18,9 @@ struct Call {
                                    ///< the call has ended
   message::MutableBuffer response{};  ///< untouched until the call has ended; without data: status and code are enough
   std::uint16_t code = 0;             ///< the application's, handed to the peer with the request
-  Nanos patience = message::kNever;   ///< a duration, from now on, after which it ends with the status `deadline`
+  std::span<const std::uint8_t>
+      metadata{};                    ///< likewise, kMaxMetadataBytes at most; untouched until the call has ended
+  Nanos patience = message::kNever;  ///< a duration, from now on, after which it ends with the status `deadline`
 };
 
 /// How a call ended. Each one that was accepted ends once.

@@ -51,7 +51,9 @@ bool CallQueue::push(const Entry& entry) {
 }
 
 SubmittedCall CallQueue::submit(const Call& call, const CallDone& done, Nanos now) {
-  if (call.message.length > message::kMaxMessageBytes) return {message::CallStatus::too_long, {}};
+  if (call.message.length > message::kMaxMessageBytes || call.metadata.size() > message::kMaxMetadataBytes) {
+    return {message::CallStatus::too_long, {}};
+  }
   const std::uint32_t index = take();
   if (index == kNobody) return {message::CallStatus::no_memory, {}};
   Place& place = places_[index];

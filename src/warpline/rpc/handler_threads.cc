@@ -25,6 +25,7 @@ HandlerThreads::HandlerThreads(const HandlerThreadsSetup& setup, Handler handler
       jobs_(setup.requests) {
   for (std::uint32_t i = 0; i < setup.requests; ++i) {
     jobs_[i].request.room = std::span(rooms_).subspan(std::size_t{i} * setup.response_bytes, setup.response_bytes);
+    jobs_[i].request.gone = &jobs_[i].withdrawn;
     free_.push_back(setup.requests - 1 - i);
   }
   waiting_.reserve(setup.requests);
@@ -99,6 +100,9 @@ void HandlerThreads::accept(const message::MessageEvent& event) {
   request.session = event.session;
   request.code = event.code;
   request.data = {event.data, event.length, event.device};
+  request.metadata = event.metadata();
+  request.deadline = event.deadline();
+  job.withdrawn.store(false, std::memory_order_relaxed);  // the thread's from the push on
   request.answer = {};
   request.answer_code = 0;
   request.declined = false;
@@ -107,6 +111,11 @@ void HandlerThreads::accept(const message::MessageEvent& event) {
   ++in_hand_;
   (void)lane.asked.push(index);
   wake(lane);
+}
+
+void HandlerThreads::withdraw(const message::MessageEvent& event) {
+  const auto job = std::ranges::find(jobs_, event.id, &Job::id);
+  if (job != jobs_.end()) job->withdrawn.store(true, std::memory_order_relaxed);
 }
 
 bool HandlerThreads::sent(const message::MessageEvent& event) {
@@ -154,6 +163,7 @@ std::size_t HandlerThreads::poll(message::Endpoint& endpoint, std::span<message:
   for (std::size_t count = 1; count != 0 && kept == 0;) {
     count = endpoint.poll(others, room());
     for (const message::MessageEvent& event : others.first(count)) {
+      if (event.kind == message::EventKind::withdrawn) withdraw(event);
       if (event.kind == message::EventKind::request) {
         accept(event);
       } else if (event.kind != message::EventKind::sent || !sent(event)) {

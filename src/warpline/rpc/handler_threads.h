@@ -25,10 +25,17 @@ namespace warpline::rpc {
 
 /// A request of a peer as its handler sees it, and the answer that the handler gives.
 struct HandledRequest {
-  message::SessionId session{};    ///< that the request came by
-  std::uint16_t code = 0;          ///< as the peer gave it with the request
-  message::ConstBuffer data{};     ///< there until the answer has left
-  std::span<std::uint8_t> room{};  ///< for the answer; the handler's until it returns
+  message::SessionId session{};              ///< that the request came by
+  std::uint16_t code = 0;                    ///< as the peer gave it with the request
+  message::ConstBuffer data{};               ///< there until the answer has left
+  std::span<const std::uint8_t> metadata{};  ///< as the peer gave it with the request; there as long as `data`
+  Nanos deadline = message::kNever;          ///< when the peer gives it up, by the endpoint's clock
+  const std::atomic<bool>* gone = nullptr;   ///< see withdrawn()
+  std::span<std::uint8_t> room{};            ///< for the answer; the handler's until it returns
+
+  /// Returns whether the peer has given the request up: by cancelling it, by its deadline, or by its end. The answer
+  /// goes nowhere then, and a long handler may end without one.
+  [[nodiscard]] bool withdrawn() const { return gone->load(std::memory_order_relaxed); }
 
   /// The answer: in `room`, or part of `data`, or bytes that stay. Empty unless the handler says otherwise.
   message::ConstBuffer answer{};
@@ -78,6 +85,7 @@ class HandlerThreads {
   struct Job {
     message::MessageId id;
     HandledRequest request;
+    std::atomic<bool> withdrawn{false};
     unsigned thread = 0;
     bool leaving = false;  ///< its response ends with an event
   };
@@ -93,6 +101,8 @@ class HandlerThreads {
   HandlerThreads(const HandlerThreadsSetup& setup, Handler handler);
   void work(Lane& lane, unsigned number);
   static void wake(Lane& lane);
+  /// Tells the handler of the request, if one has it.
+  void withdraw(const message::MessageEvent& event);
   /// Needs room().
   void accept(const message::MessageEvent& request);
   /// False if the event is of no response that was given here.

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "warpline/message/endpoint.h"
@@ -246,6 +247,41 @@ TEST_F(Handlers, WorkOnForNobodyAndEverythingComesBack) {
   // Session and all, the endpoint has what it had.
   (void)client().close(session, clock_.now());
   EXPECT_TRUE(until([&] { return server().facts() == free_; }));
+}
+
+TEST_F(Handlers, SeeWhatCameWithARequestAndThatNobodyWaitsForItAnyMore) {
+  std::atomic<int> begun{0};
+  std::vector<std::uint8_t> metadata;
+  Nanos deadline{};
+  std::atomic<bool> withdrawn_at_first{false};
+  start({.threads = 1}, [&](HandledRequest& request, unsigned) {
+    metadata.assign(request.metadata.begin(), request.metadata.end());
+    deadline = request.deadline;
+    withdrawn_at_first = request.withdrawn();
+    ++begun;
+    while (request.code == 1 && !request.withdrawn()) std::this_thread::yield();
+  });
+  const message::SessionId session = connect();
+  const std::uint8_t told[] = {1, 2, 3, 4, 5};
+  std::array<std::uint8_t, 16> room{};
+  const Nanos until_when{clock_.now().value + kPatience.value};
+  const message::Submitted asked =
+      client().request(session, {told, 5}, {room.data(), 16},
+                       {.context = 0, .code = 1, .deadline = until_when, .metadata = told}, clock_.now());
+  ASSERT_TRUE(until([&] { return begun == 1; }));
+  EXPECT_FALSE(withdrawn_at_first);
+  EXPECT_EQ(metadata, std::vector<std::uint8_t>(std::begin(told), std::end(told)));
+  // But for the time on the way, which two readings of the clock do not tell to the last microsecond.
+  EXPECT_NEAR(static_cast<double>(deadline.value), static_cast<double>(until_when.value), 0.9 * kPatience.value);
+  ASSERT_EQ(client().cancel(asked.id, clock_.now()), message::CallStatus::ok);
+  ASSERT_TRUE(until([&] { return threads_->room() == room_; }));
+  // The place is used again, by one that nobody withdraws and that has neither.
+  rooms_.emplace_back();
+  ask(session, {9});
+  ASSERT_TRUE(until([&] { return answers_.size() == 2; }));
+  EXPECT_FALSE(withdrawn_at_first);
+  EXPECT_TRUE(metadata.empty());
+  EXPECT_EQ(deadline, message::kNever);
 }
 
 TEST_F(Handlers, MayDecline) {

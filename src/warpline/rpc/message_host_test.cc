@@ -9,9 +9,12 @@
 #include <atomic>
 #include <deque>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "warpline/message/metadata.h"
 #include "warpline/rpc/completion_queue.h"
 #include "warpline/rpc/pending_call.h"
 
@@ -272,6 +275,38 @@ TEST_F(Hosts, AreWokenByHandlersOnThreads) {
         message::CallStatus::ok);
     EXPECT_EQ(call.wait().length, text.size());
   }
+}
+
+TEST_F(Hosts, TellHandlersWhatComesWithACall) {
+  ASSERT_TRUE(server_
+                  .handle_on_threads({},
+                                     [](HandledRequest& request, unsigned) {
+                                       const auto user = message::find_metadata(request.metadata, "user");
+                                       request.answer = bytes_of(user.value_or("nobody"));
+                                       request.answer_code = request.deadline == message::kNever ? 0 : 1;
+                                     })
+                  .ok());
+  start();
+  std::array<std::uint8_t, 64> told;
+  message::MetadataWriter writer(told);
+  ASSERT_TRUE(writer.add({"user", "alice"}));
+  const auto ask = [&](std::span<const std::uint8_t> metadata, Nanos patience) {
+    std::array<std::uint8_t, 100> room;
+    PendingCall call;
+    EXPECT_EQ(call.submit(*client_, {.session = session_,
+                                     .message = bytes_of("who?"),
+                                     .response = {room.data(), room.size()},
+                                     .metadata = metadata,
+                                     .patience = patience}),
+              message::CallStatus::ok);
+    const CallResult& result = call.wait();
+    return std::pair(std::string(result.data, result.data + result.length), result.code);
+  };
+  EXPECT_EQ(ask(writer.bytes(), Nanos{30'000'000'000}), std::pair(std::string("alice"), std::uint16_t{1}));
+  EXPECT_EQ(ask({}, message::kNever), std::pair(std::string("nobody"), std::uint16_t{0}));
+  const std::vector<std::uint8_t> too_much(message::kMaxMetadataBytes + 1);
+  PendingCall call;
+  EXPECT_EQ(call.submit(*client_, {.session = session_, .metadata = too_much}), message::CallStatus::too_long);
 }
 
 TEST_F(Hosts, TellAListenerOfSessionsAndMessages) {
