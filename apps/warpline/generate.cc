@@ -49,7 +49,7 @@ class GenerateRun : RunFrame {
                                                      {.started_s = started_s_,
                                                       .sample = [this] { return totals(); },
                                                       .progress = [this] { return group_->through(); },
-                                                      .done = [this] { return !workers_->running(); },
+                                                      .done = [this] { return done(); },
                                                       .stop = [this] { group_->stop(); }},
                                                      runtime::StopOnSignal::requested());
     workers_->wait();
@@ -141,6 +141,11 @@ class GenerateRun : RunFrame {
                                         .yields = lcores_.workers[i].gives_way},
           *pools_[port].get()));
     }
+  }
+
+  [[nodiscard]] bool done() const {
+    if (runtime::StopOnSignal::requested()) group_->interrupt();
+    return !workers_->running();
   }
 
   [[nodiscard]] RunTotals totals() const {

@@ -69,7 +69,8 @@ traffic::TrafficGroup::Options ForwarderFrame::far_options() const {
           .window = ports_->window(),
           .burst = config_.traffic.burst,
           .rate = traffic::share_of(config_.traffic.rate, config_.forward.pipelines),
-          .drain = config_.traffic.drain};
+          // The last packets may wait so long for their batch to fill.
+          .drain = {config_.traffic.drain.value + config_.forward.deadline.value_or(Nanos{0}).value}};
 }
 
 void ForwarderFrame::make_far_workers() {
@@ -112,6 +113,7 @@ Result<void> ForwarderFrame::launch_roles() {
 report::LiveResult ForwarderFrame::supervise(const Shown& shown) {
   const auto done = [&] {
     stop_if_done();
+    if (far_ && runtime::StopOnSignal::requested()) far_->interrupt();
     if (shown.look) shown.look();
     return !workers_->running();
   };

@@ -49,6 +49,7 @@ class TrafficGroup {
     std::uint16_t burst = 64;
     Rate rate{};  ///< rate of each worker
     Nanos drain{200'000'000};
+    Nanos interrupted_drain{500'000'000};  ///< takes the place of `drain` after interrupt(), if it is shorter
   };
 
   TrafficGroup(TrafficPlan plan, const Options& options);
@@ -59,6 +60,11 @@ class TrafficGroup {
   /// Any thread, also from a signal handler: generate no more, wait for what is on its way, then be done.
   void stop() { stop_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool stopped() const { return stop_.load(std::memory_order_relaxed); }
+  /// The same for somebody who waits for the end: the drain is Options::interrupted_drain at most.
+  void interrupt() {
+    interrupted_.store(true, std::memory_order_relaxed);
+    stop();
+  }
 
   /// True when every worker is done. What the workers counted and freed before is then visible.
   [[nodiscard]] bool done() const;
@@ -132,6 +138,7 @@ class TrafficGroup {
   TrafficPlan plan_;
   Options options_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> interrupted_{false};
   std::vector<std::unique_ptr<Member>> members_;
 };
 

@@ -35,6 +35,7 @@ TrafficWorker::TrafficWorker(TrafficGroup& group, const Place& place, rte_mempoo
       limiter_(group.options().rate, ticks_per_second(), limiter_depth(group, burst_), group.plan().max_frame_bytes()),
       limit_(group.packets_of(place.number)),
       drain_ticks_(nanos_to_ticks(group.options().drain)),
+      interrupted_drain_ticks_(std::min(drain_ticks_, nanos_to_ticks(group.options().interrupted_drain))),
       watch_(report_interval({place.port, place.queue}), drain_ticks_),
       quiet_(nanos_to_ticks(kLongestGap), ticks_now()) {}
 
@@ -160,7 +161,8 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
 }
 
 void TrafficWorker::wait_for_the_rest(std::uint64_t now) {
-  const bool overdue = quiet_.look(now) > drain_ticks_;
+  const bool interrupted = group_.interrupted_.load(std::memory_order_relaxed);
+  const bool overdue = quiet_.look(now) > (interrupted ? interrupted_drain_ticks_ : drain_ticks_);
   if (generating_) {
     if (group_.options().window != 0 && overdue) written_off_ += on_their_way();
     return;

@@ -63,6 +63,7 @@ class TrafficWorker {
   RateLimiter limiter_;
   std::uint64_t limit_;  ///< frames to generate
   std::uint64_t drain_ticks_;
+  std::uint64_t interrupted_drain_ticks_;
   CompletionWatch watch_;
   bool left_ = false;  ///< nothing more will be known
   bool generating_ = true;

@@ -215,6 +215,19 @@ TEST(TrafficWorker, StopsWhenToldTo) {
   wire.expect_accounted();
 }
 
+TEST(TrafficWorker, AnInterruptDoesNotWaitForWhatIsLost) {
+  Wire wire({.packets = 64, .drain = kLongDrain, .interrupted_drain = kNoDrain});
+  for (int i = 0; i < 100; ++i) {
+    wire.worker().poll();
+    for (rte_mbuf* mbuf : wire.receive()) rte_pktmbuf_free(mbuf);
+  }
+  EXPECT_FALSE(wire.worker().done());
+  wire.group().interrupt();
+  wire.run([] {});
+  EXPECT_EQ(wire.group().totals().verify.missing, 64U);
+  wire.expect_accounted();
+}
+
 TEST(TrafficWorker, ForeignFramesDoNotKeepItFromEnding) {
   Wire wire({.packets = 64, .drain = kNoDrain});
   wire.run([&] {
