@@ -79,6 +79,11 @@ class Ingest(IngestCase):
         self.assertNotIn("sending", report["delays_ns"])
         self.assertGreater(report["cycles_per_packet"], 0)
 
+    def test_a_batch_that_waits_longer_than_the_drain_is_not_lost(self):
+        self.assert_all_taken(self.ingest("--deadline", "300ms", "--drain", "1ms", packets=100), 100)
+        verify = self.ingest("--deadline", "300ms", "--drain", "1ms", "--transmit", packets=100)["verify"]
+        self.assertEqual((verify["checked"], verify["missing"]), (100, 0))
+
     def test_a_path_that_lends_copies_nothing(self):
         report = self.ingest("--path", "zerocopy")
         self.assertNotIn("copies", report["ingest"])
@@ -314,6 +319,8 @@ class BadInput(Case):
             (("ingest", "--port", "net_null0", "--faults", "loss=0.1"), ("--faults", "--loopback")),
             (("ingest", "--port", "net_null0", "--rate", "1gbit"), ("--rate", "--loopback")),
             ((*loopback, "-m", "host", "--gpu", 0), ("--gpu", "does not run on a GPU")),
+            (("ingest", "--port", "net_vnic0,wire=static,size=1024", "--verify"), ("1024 bytes", "use --size 1024")),
+            (("ingest", "--port", "net_vnic0,wire=static", "--verify", "--size", 60), ("64 bytes", "use --size 64")),
         ):
             with self.subTest(arguments=arguments):
                 self.assert_one_line_error(self.warpline(*arguments), 2, *fragments)

@@ -9,6 +9,8 @@
 
 #include "config/check/checker.h"
 #include "warpline/ingest/batch_slots.h"
+#include "warpline/ingest/static_frames.h"
+#include "warpline/runtime/port_spec.h"
 
 namespace warpline::config {
 namespace {
@@ -28,6 +30,7 @@ class IngestChecker : Checker {
     check_consumer();
     check_frame();
     check_loopback();
+    check_static_wires();
     return std::move(problems_);
   }
 
@@ -148,18 +151,37 @@ class IngestChecker : Checker {
     }
   }
 
+  /// Says that what comes is compared with the generator's frames.
+  [[nodiscard]] bool compares() const { return config_.run.verify || config_.ingest.consumer == ConsumerKind::verify; }
+
   void check_loopback() {
     const datapath::ForwardSettings& forward = config_.forward;
     if (!forward.loopback && !config_.ingest.faults.empty()) {
       refuse(fmt::format("cannot use {}", place("faults")), "they are of the wire that --loopback makes",
              "add --loopback, or name them in --port net_vnic0,...");
     }
-    const bool compares = config_.run.verify || config_.ingest.consumer == ConsumerKind::verify;
-    if (forward.loopback || compares) return;
+    if (forward.loopback || compares()) return;
     for (const Option& option : options()) {
       if (option.section != "traffic" || !option.taken_by(Command::ingest)) continue;
       refuse_idle(option.name, "ingest makes traffic only with --loopback, and compares with it only with --verify",
                   "add one of them, or leave it out");
+    }
+  }
+
+  /// Buffers of a static wire are filled with the generator's frames, which are as long as the wire's then.
+  void check_static_wires() {
+    if (!compares() || !ingest::on_static_wires(config_.ports)) return;
+    for (const port::PortSettings& port : config_.ports) {
+      const auto spec = runtime::parse_port_spec(port.spec);
+      if (!spec) return;  // which is refused elsewhere
+      const auto size = spec->arguments.find("size");
+      const std::string length = size == spec->arguments.end() ? traffic::TrafficSettings{}.size : size->second;
+      if (length == config_.traffic.size) continue;
+      refuse(
+          fmt::format("cannot compare the frames of {}", spec->device),
+          fmt::format("they have {} bytes, and those of {} {} are others", length, place("size"), config_.traffic.size),
+          fmt::format("use --size {}", length));
+      return;
     }
   }
 };
