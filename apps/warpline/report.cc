@@ -23,6 +23,17 @@ Error cannot_read(const std::string& path, const std::string& why) {
   return usage_error(fmt::format("cannot read '{}'", path), why, "name a file that is there and that you may read");
 }
 
+/// The page takes the place of what is there: of no file that it is drawn from.
+Result<void> keep_inputs(const config::ReportConfig& settings) {
+  for (const std::string& path : settings.files) {
+    std::error_code error;
+    if (!std::filesystem::equivalent(path, settings.html, error)) continue;
+    return usage_error(fmt::format("cannot write '{}'", settings.html), "it is one of the files to be drawn",
+                       "give --html another name");
+  }
+  return {};
+}
+
 Result<std::string> read_whole(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return cannot_read(path, "it is a folder");
@@ -62,6 +73,7 @@ Result<void> write_whole(const std::string& path, const std::string& text) {
 
 Result<int> run_report(const config::LoadedConfig& loaded) {
   const config::ReportConfig& settings = loaded.config.report;
+  WARPLINE_CHECK(keep_inputs(settings));
   std::vector<page::Document> documents;
   for (const std::string& path : settings.files) {
     WARPLINE_TRY(const std::string text, read_whole(path));

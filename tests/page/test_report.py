@@ -243,6 +243,7 @@ class Refused(Case):
             ("bytes.json", '{"benchmark": "\udcff"}', "not JSON"),
             ("other.json", '{"name": "left-pad", "version": "1.0.0"}', "no result of Warpline"),
             ("array.json", "[1, 2]", "no result of Warpline"),
+            ("later.json", '{"schema_version": 2, "command": "forward"}', "'schema_version' is 2"),
             ("deep.json", '{"benchmark": "b", "a": ' + "[" * 10_000 + "]" * 10_000 + "}", "nested deeper"),
         ):
             with self.subTest(name=name):
@@ -260,6 +261,15 @@ class Refused(Case):
         self.refused(RESULTS[0], "--html", self.scratch.path, fragments=("directory", "--html"))
         self.refused(RESULTS[0], "--html", "/dev/full", fragments=("/dev/full", "No space"))
         self.assertEqual(self.scratch.work_files(), set())
+
+    def test_a_file_that_is_drawn_is_kept(self):
+        file = self.scratch.path / "run.json"
+        text = Path(RESULTS[0]).read_text(encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
+        (self.scratch.path / "link").symlink_to(file)
+        for name in ("run.json", "./run.json", "link"):
+            self.refused(RESULTS[0], file, "--html", name, fragments=(name, "one of the files to be drawn"))
+        self.assertEqual(file.read_text(encoding="utf-8"), text)
 
     def test_what_is_not_said(self):
         self.refused("--html", "page.html", fragments=("FILES", "--html"))

@@ -15,8 +15,9 @@ Document made(const std::string& text, const std::string& name = "a.json") {
 }
 
 TEST(Page, StrangersAreRefused) {
-  for (const char* text : {"", "{", "[]", "{}", "1", R"({"name": "x"})", R"({"schema_version": 1})",
-                           R"({"command": "x"})", "{\"benchmark\": \"\xff\"}"}) {
+  for (const char* text :
+       {"", "{", "[]", "{}", "1", R"({"name": "x"})", R"({"schema_version": 1})",
+        R"({"schema_version": 2, "command": "x"})", R"({"command": "x"})", "{\"benchmark\": \"\xff\"}"}) {
     const auto document = read_document(text, "x.json");
     ASSERT_FALSE(document.ok()) << text;
     EXPECT_EQ(document.error().kind, ErrorKind::usage);

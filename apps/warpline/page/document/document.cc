@@ -17,6 +17,9 @@ namespace {
 /// All that goes through a document calls itself once a level.
 constexpr int kDeepest = 64;
 
+/// The `schema_version` that all of it is about.
+constexpr int kSchema = 1;
+
 constexpr std::string_view kMachineKeys[] = {"host", "gpus", "gpu", "build", "context"};
 constexpr std::string_view kHeadKeys[] = {"benchmark", "command",        "command_line", "date",
                                           "commit",    "modified",       "units",        "unit",
@@ -134,6 +137,10 @@ Result<Document> read_document(std::string_view text, const std::string& path) {
   document.name = file_name(path);
   if (!document.json.is_object() || !describe(document)) {
     return cannot_draw(path, "it is JSON, but no result of Warpline: it has neither 'benchmark' nor 'schema_version'");
+  }
+  if (const Json* version = member(document.json, "schema_version"); version != nullptr && *version != kSchema) {
+    return cannot_draw(path,
+                       fmt::format("its 'schema_version' is {}, and this program knows {}", version->dump(), kSchema));
   }
   return document;
 }
