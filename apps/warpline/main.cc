@@ -3,7 +3,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -14,6 +13,7 @@
 #include "commands.h"
 #include "config/help.h"
 #include "config/load.h"
+#include "warpline/base/output.h"
 #include "warpline/report/facts.h"
 
 namespace warpline {
@@ -69,10 +69,11 @@ int code_of(const Result<int>& result) {
 
 /// Ends the output. What its reader did not get turns success, and an interrupt, into an error.
 int end_output(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  flush_output(stdout);
+  if (std::ferror(stdout) == 0) return code;
   const std::string why =
-      errno == 0 ? "a write in the course of the run failed" : std::generic_category().message(errno);
-  spdlog::error("cannot write to stdout: {}; keep its reader open to the end, or write to a file", why);
+      stdout_error == 0 ? "a write in the course of the run failed" : std::generic_category().message(stdout_error);
+  spdlog::error("cannot write to stdout: {}; write to a file that has room, or keep the reader open to the end", why);
   return code == 0 || code == kInterrupted ? static_cast<int>(ErrorKind::environment) : code;
 }
 
@@ -85,10 +86,13 @@ int main(int argc, char** argv) {
   try {
     warpline::log_to_stderr();
     const int code = warpline::code_of(warpline::run({argv + 1, argv + argc}));
-    errno = 0;
     return warpline::end_output(code);
   } catch (const std::exception& exception) {  // out of memory, mostly: of ours only prints to stdout throw
-    if (std::ferror(stdout) != 0) return warpline::end_output(0);
+    if (std::ferror(stdout) != 0) {
+      const auto* const refused = dynamic_cast<const std::system_error*>(&exception);
+      if (warpline::stdout_error == 0 && refused != nullptr) warpline::stdout_error = refused->code().value();
+      return warpline::end_output(0);
+    }
     std::fprintf(stderr, "warpline: cannot go on: %s; free some memory and try again\n", exception.what());
     return static_cast<int>(warpline::ErrorKind::environment);
   }

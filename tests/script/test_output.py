@@ -60,17 +60,23 @@ class ReadersThatLeave(Case):
         self.assertIn('"conserved":true', outcome.stdout)
 
     def test_a_full_disk_is_named(self):
-        with open("/dev/full", "w", encoding="ascii") as full:
-            outcome = subprocess.run(
-                [BINARY, "--version"],
-                env=clean_environment(),
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-                check=False,
-            )
-        self.assertEqual(outcome.returncode, 3, outcome)
-        self.assertIn("No space left on device", outcome.stderr)
+        for arguments in (
+            ("--version",),
+            ("forward", "--loopback", "--packets", "1000", "--json"),
+            ("ingest", "--loopback", "-m", "host", "--json-stream", "--interval", "20ms"),
+        ):
+            with self.subTest(arguments=arguments), open("/dev/full", "w", encoding="ascii") as full:
+                outcome = subprocess.run(
+                    [BINARY, *arguments],
+                    cwd=self.scratch.path,
+                    env=clean_environment(),
+                    stdout=full,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    check=False,
+                )
+                self.assertEqual(outcome.returncode, 3, outcome)
+                self.assertIn("No space left on device", outcome.stderr)
 
 
 class PeersThatLeave(Case):

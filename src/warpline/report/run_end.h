@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "warpline/base/output.h"
 #include "warpline/port/port.h"
 #include "warpline/report/report.h"
 #include "warpline/report/run_settings.h"
@@ -40,7 +41,7 @@ void print(const Report& report, const RunSettings& settings) {
   } else if (!settings.json_stream) {
     fmt::print("{}", report.to_text());
   }
-  std::fflush(stdout);
+  flush_output(stdout);
 }
 
 /// The exit code of a run that came to its report: 4 if packets are unaccounted for or wrong, 130 if it was
