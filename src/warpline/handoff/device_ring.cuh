@@ -15,8 +15,8 @@ __device__ inline std::uint64_t load_ready(const EngineView& view, std::uint64_t
   return SystemWord(view.ready[sequence & view.slot_mask].value).load_acquire();
 }
 
-/// As EngineView::stop_requested.
-__device__ inline RingStop load_stop(const EngineView& view) {
+/// As StopView::stop_requested.
+__device__ inline RingStop load_stop(const StopView& view) {
   return static_cast<RingStop>(SystemWord(view.stop->value).load_acquire());
 }
 

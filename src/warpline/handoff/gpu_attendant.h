@@ -24,7 +24,7 @@
 #include "warpline/handoff/device_work.h"
 #include "warpline/handoff/lanes/host_lane.h"
 #include "warpline/handoff/next_launcher.h"
-#include "warpline/handoff/progress_watch.h"
+#include "warpline/handoff/queues/packet_queues.h"
 
 namespace warpline::handoff {
 
@@ -56,22 +56,27 @@ struct GpuEngineSetup {
 /// instantiated. So all engines on a GPU prepare first, then launch.
 class GpuAttendant {
  public:
-  GpuAttendant(const BurstRing& ring, GpuEngineSetup setup) : ring_(ring), setup_(std::move(setup)) {}
+  /// For the kernels of a burst ring, which outlives this.
+  GpuAttendant(const BurstRing& ring, GpuEngineSetup setup);
+  /// For the persistent kernel that consumes a pair of queues, which outlive this.
+  GpuAttendant(const PacketQueues& queues, GpuEngineSetup setup);
 
-  /// The slots of the ring, each a lane of a launch engine; CTAs of a persistent kernel never outnumber them.
+  /// The slots of the ring, each a lane of a launch engine; CTAs of a persistent kernel never outnumber them. One of
+  /// packet queues.
   [[nodiscard]] std::uint32_t lanes() const {
-    return setup_.kind == EngineKind::persistent ? std::min(setup_.ctas, ring_.slots()) : ring_.slots();
+    return setup_.kind == EngineKind::persistent ? std::min(setup_.ctas, work_.lanes) : work_.lanes;
   }
   /// Returns how many bursts are worked on side by side; 1 where launches decide that.
   [[nodiscard]] std::uint32_t batches_at_once() const { return setup_.kind == EngineKind::persistent ? lanes() : 1; }
   /// Threads of a CTA: one a packet, in whole warps.
   [[nodiscard]] std::uint32_t threads() const;
 
-  /// Opens the ring to the GPU, puts `states` there and makes the engine's kernels ready: `kernel_of(ctas)` is one of
-  /// so many CTAs. An environment error when the GPU has no room for all kernels that are to run at a time.
+  /// Opens the ring or the queues to the GPU, puts `states` there and makes the engine's kernels ready:
+  /// `kernel_of(ctas)` is one of so many CTAs. An environment error when the GPU has no room for all kernels that are
+  /// to run at a time.
   [[nodiscard]] Result<void> prepare(std::span<const std::byte> states,
                                      const std::function<gpu::KernelLaunch(unsigned)>& kernel_of);
-  /// For `kernel_of`, as the following two.
+  /// For `kernel_of`, as the following two. Of packet queues it has no view.
   [[nodiscard]] DeviceLanes device_lanes() const;
   [[nodiscard]] std::byte* states() const { return states_->data(); }
   /// Returns the counter in GPU memory for DeviceWork::next_kernel: the sequence of the next burst.
@@ -80,7 +85,7 @@ class GpuAttendant {
   /// prepare() of all engines, in the order of that.
   [[nodiscard]] Result<void> launch();
 
-  /// Until the ring's stop word says otherwise and the kernels have ended, or the GPU fails: then, why.
+  /// Until the stop word says otherwise and the kernels have ended, or the GPU fails: then, why.
   [[nodiscard]] std::optional<Error> attend();
   /// Any thread: the kernels were told to stop and did not, which attend() is to report.
   void call_hung() { called_hung_.store(true, std::memory_order_relaxed); }
@@ -101,7 +106,16 @@ class GpuAttendant {
   [[nodiscard]] Error fault() const;
   [[nodiscard]] Error hang();
 
-  const BurstRing& ring_;
+  /// What the kernels work on, in memory that they share with the host.
+  struct AttendedWork {
+    StopView stop;
+    std::span<std::byte> region;
+    std::uint32_t lanes;
+    std::function<bool(std::uint64_t now)> stalled;  ///< as of ProgressWatch
+  };
+
+  AttendedWork work_;
+  const BurstRing* ring_ = nullptr;  ///< null: packet queues
   GpuEngineSetup setup_;
   std::optional<gpu::GpuPlace> place_;
   std::optional<gpu::HostRegistration> ring_registration_;

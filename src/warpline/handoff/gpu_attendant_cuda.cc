@@ -9,6 +9,8 @@
 #include "warpline/base/time/clock.h"
 #include "warpline/gpu/device.h"
 #include "warpline/handoff/gpu_attendant.h"
+#include "warpline/handoff/progress_watch.h"
+#include "warpline/handoff/queues/queue_watch.h"
 
 namespace warpline::handoff {
 namespace {
@@ -21,6 +23,21 @@ constexpr Nanos kStartPatience{2'000'000'000};
 
 }  // namespace
 
+GpuAttendant::GpuAttendant(const BurstRing& ring, GpuEngineSetup setup)
+    : work_{ring.engine_view(), ring.engine_region(), ring.slots(),
+            [watch = ProgressWatch(ring.engine_view(), nanos_to_ticks(setup.watchdog))](std::uint64_t now) mutable {
+              return watch.stalled(now);
+            }},
+      ring_(&ring),
+      setup_(std::move(setup)) {}
+
+GpuAttendant::GpuAttendant(const PacketQueues& queues, GpuEngineSetup setup)
+    : work_{queues.view(), queues.region(), 1,
+            [watch = QueueWatch(queues, nanos_to_ticks(setup.watchdog))](std::uint64_t now) mutable {
+              return watch.stalled(now);
+            }},
+      setup_(std::move(setup)) {}
+
 std::uint32_t GpuAttendant::threads() const {
   return std::clamp((setup_.burst + kWarp - 1) / kWarp * kWarp, kWarp, setup_.threads);
 }
@@ -28,7 +45,7 @@ std::uint32_t GpuAttendant::threads() const {
 Result<void> GpuAttendant::prepare(std::span<const std::byte> states,
                                    const std::function<gpu::KernelLaunch(unsigned)>& kernel_of) {
   WARPLINE_CHECK(gpu::use_gpu(setup_.gpu));
-  WARPLINE_TRY(ring_registration_, gpu::HostRegistration::create(ring_.engine_region()));
+  WARPLINE_TRY(ring_registration_, gpu::HostRegistration::create(work_.region));
   WARPLINE_TRY(counters_, gpu::PinnedBuffer::create(Bytes{lanes() * sizeof(LaneCounters)}));
   std::uninitialized_default_construct_n(lane_counters(), lanes());
   WARPLINE_TRY(began_, gpu::PinnedBuffer::create(Bytes{lanes() * sizeof(std::uint32_t)}));
@@ -36,7 +53,7 @@ Result<void> GpuAttendant::prepare(std::span<const std::byte> states,
   WARPLINE_TRY(next_, gpu::DeviceBuffer::create(Bytes{sizeof(std::uint64_t)}));
   WARPLINE_TRY(states_, gpu::DeviceBuffer::create(Bytes{std::max<std::size_t>(states.size(), 1)}));
   WARPLINE_TRY(stream_, gpu::CudaStream::create());
-  const std::uint64_t first = ring_.engine_view().first_sequence;
+  const std::uint64_t first = ring_ == nullptr ? 0 : ring_->engine_view().first_sequence;
   WARPLINE_CHECK(stream_->copy(next(), &first, sizeof(first)));
   if (!states.empty()) WARPLINE_CHECK(stream_->copy(states_->data(), states.data(), states.size()));
   WARPLINE_CHECK(stream_->wait());
@@ -48,12 +65,12 @@ Result<void> GpuAttendant::prepare(std::span<const std::byte> states,
   // A kernel of one CTA is enough to get on.
   WARPLINE_TRY(place_, gpu::GpuPlace::claim(setup_.gpu, kernel_of(1), 1));
   WARPLINE_TRY(launcher_,
-               NextLauncher::create(setup_.kind, ring_.engine_view(), nanos_to_ticks(setup_.deadline), kernel_of));
+               NextLauncher::create(setup_.kind, ring_->engine_view(), nanos_to_ticks(setup_.deadline), kernel_of));
   return {};
 }
 
 DeviceLanes GpuAttendant::device_lanes() const {
-  EngineView view = ring_.engine_view();
+  EngineView view = ring_ == nullptr ? EngineView{} : ring_->engine_view();
   if (setup_.ready != nullptr) view.ready = setup_.ready;
   return {.view = view,
           .counters = lane_counters(),
@@ -76,7 +93,7 @@ Result<void> GpuAttendant::await_ctas() {
   for (const std::uint64_t begin = ticks_now(); !std::ranges::all_of(words, runs); std::this_thread::yield()) {
     if (query() == gpu::CudaStream::State::failed) return fault();
     if (ticks_now() - begin <= nanos_to_ticks(kStartPatience)) continue;
-    ring_.engine_view().request_stop(RingStop::now);
+    work_.stop.request_stop(RingStop::now);
     return environment_error(
         fmt::format("the {} engine of {} on GPU {}", name(setup_.kind), setup_.name, setup_.gpu),
         fmt::format("only {} of its {} CTAs found a place", std::ranges::count_if(words, runs), words.size()),
@@ -87,21 +104,19 @@ Result<void> GpuAttendant::await_ctas() {
 
 std::optional<Error> GpuAttendant::attend() {
   if (const Result<void> used = gpu::use_gpu(setup_.gpu); !used) return used.error();
-  const EngineView& view = ring_.engine_view();
-  ProgressWatch watch(view, nanos_to_ticks(setup_.watchdog));
   for (std::uint64_t next_look = 0;;) {
-    const RingStop stop = view.stop_requested();
+    const RingStop stop = work_.stop.stop_requested();
     const std::uint64_t now = ticks_now();
     if (gpu::gpus_abandoned()) return fault();
     if (launcher_ && stop != RingStop::now) {
-      if (!launcher_->launch(ring_.published(), now, stop == RingStop::drain)) return fault();
+      if (!launcher_->launch(ring_->published(), now, stop == RingStop::drain)) return fault();
     }
     if (now >= next_look || stop != RingStop::none) {
       next_look = now + nanos_to_ticks(kLookPeriod);
       const gpu::CudaStream::State state = query();
       if (state == gpu::CudaStream::State::failed) return fault();
       if (state == gpu::CudaStream::State::idle && stop != RingStop::none) return std::nullopt;
-      if (called_hung_.load(std::memory_order_relaxed) || watch.stalled(now)) return hang();
+      if (called_hung_.load(std::memory_order_relaxed) || work_.stalled(now)) return hang();
     }
     if (launcher_) {
       lane_idle(setup_.attendant.yield);

@@ -69,9 +69,23 @@ struct BurstView {
   explicit operator bool() const { return count != 0; }
 };
 
-/// An engine's borrowed view of a ring; trivially copyable, so a kernel takes it by value.
-struct EngineView {
+/// `StopView` is the word by which the lanes of an engine are told to end. It is a view: the word outlives it.
+struct StopView {
   RingWord* stop;
+
+  /// Any lane. Acquire: whatever was published before the request is seen by a look after this call.
+  [[nodiscard]] RingStop stop_requested() const {
+    return static_cast<RingStop>(std::atomic_ref(stop->value).load(std::memory_order_acquire));
+  }
+
+  /// The thread that runs the engine.
+  void request_stop(RingStop how) const {
+    std::atomic_ref(stop->value).store(static_cast<std::uint64_t>(how), std::memory_order_release);
+  }
+};
+
+/// An engine's borrowed view of a ring; trivially copyable, so a kernel takes it by value.
+struct EngineView : StopView {
   RingWord* ready;
   RingWord* done;
   Segment* segments;
@@ -99,16 +113,6 @@ struct EngineView {
   /// Any thread: whether the burst with that sequence, published in this round of the slots, is complete.
   [[nodiscard]] bool is_done(std::uint64_t sequence) const {
     return has_sequence(std::atomic_ref(done[sequence & slot_mask].value).load(std::memory_order_acquire), sequence);
-  }
-
-  /// Any lane. Acquire: whatever was published before the request is seen by a take() after this call.
-  [[nodiscard]] RingStop stop_requested() const {
-    return static_cast<RingStop>(std::atomic_ref(stop->value).load(std::memory_order_acquire));
-  }
-
-  /// The thread that runs the engine.
-  void request_stop(RingStop how) const {
-    std::atomic_ref(stop->value).store(static_cast<std::uint64_t>(how), std::memory_order_release);
   }
 };
 

@@ -67,7 +67,7 @@ Result<std::thread> start_lane_thread(const std::string& name, std::optional<uns
                            "choose among the CPUs that `taskset -cp $$` lists, or use fewer lanes");
 }
 
-bool end_gpu_thread(const EngineView& view, const std::atomic<bool>& ended, Nanos timeout) {
+bool end_gpu_thread(StopView view, const std::atomic<bool>& ended, Nanos timeout) {
   view.request_stop(RingStop::drain);
   if (await_end(ended, timeout)) return true;
   view.request_stop(RingStop::now);

@@ -28,7 +28,7 @@ struct LanePlacement {
 
 /// Has the thread of a GPU engine end: with all published bursts done, as far as `timeout` allows, or with those in
 /// hand. False if the GPU has not ended a second after that: it hangs. `ended` is the thread's last word.
-[[nodiscard]] bool end_gpu_thread(const EngineView& view, const std::atomic<bool>& ended, Nanos timeout);
+[[nodiscard]] bool end_gpu_thread(StopView view, const std::atomic<bool>& ended, Nanos timeout);
 
 /// What an idle lane does between two looks at its ready word.
 inline void lane_idle(bool yield) { idle(yield); }
