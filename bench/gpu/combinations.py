@@ -29,6 +29,7 @@ def others(cpus, gpus):
         "burst": (1, 33, 64, 512, "adaptive"),
         "size": (60, 1514, 9014),
         "recycle": ("off", "fast-free", "cache", "direct", "auto"),
+        "io": ("cpu", "gpu"),
         "slots": (0, 2, 64),
         "ctas": (0, 3, 8),
         "gpus": (1, 2) if gpus > 1 else (1,),
@@ -42,6 +43,10 @@ def refusal(row):
         return "a GPU cannot read host memory"
     if row["ctas"] > 1 and row["engine"] not in WITH_THREADS:
         return "the engine has no threads"
+    if row["io"] == "gpu" and (row["engine"] not in WITH_THREADS or row["ctas"] > 1):
+        return "one thread or CTA takes packets by itself"
+    if row["io"] == "gpu" and row["burst"] == "adaptive":
+        return "the CPU makes no batches"
     if row["engine"] == "thread" and row["pipelines"] * (row["ctas"] + 1) > MOST_WORKERS:
         return "DPDK has too few lcores"
     if not on_gpu and row["memory"] == "host" and row["gpus"] > 1:

@@ -24,6 +24,7 @@ class Setup:
     model: str = ""  # "": the program's choice
     gpus: int = 1  # pipelines take turns at them
     recycle: str = ""  # "": the program's choice
+    io: str = "cpu"  # who takes packets and posts them for sending
     buffer: int = 0  # of the software NIC, bytes for frames on their way; 0: the driver's choice
 
     @property
@@ -40,6 +41,7 @@ class Setup:
         parts += [self.model] if self.model else []
         parts += [self.workload] if self.workload != "mac-swap" else []
         parts += [f"recycle {self.recycle}"] if self.recycle else []
+        parts += ["GPU-driven I/O"] if self.io == "gpu" else []
         parts += [f"{self.gpus} GPUs"] if self.gpus > 1 else []
         parts += [f"buffer {self.buffer >> 20} MiB"] if self.buffer else []
         return ", ".join(parts)
@@ -53,6 +55,7 @@ class Setup:
         line += ["--ring-slots", self.slots] if self.slots else []
         line += ["--split", self.split] if self.split else []
         line += ["--model", self.model] if self.model else []
+        line += ["--io", self.io] if self.io != "cpu" else []
         line += ["--gpu", ",".join(str(i % self.gpus) for i in range(self.pipelines))] if self.gpus > 1 else []
         line += ["--pool", "queue"] if self.gpus > 1 else []
         line += ["--mtu", self.size - ETHERNET_HEADER] if self.size > STANDARD_FRAME else []

@@ -157,6 +157,21 @@ def steps(cpus, gpus):
             dataclasses.replace(unsplit, pipelines=1, ctas=16),
         ),
         Step(
+            "gpu-io",
+            "64 B, mac-swap, persistent, pinned, all pipelines: GPU-driven I/O against bursts that the CPU makes",
+            (Figure("rate", "of --io cpu", mpps, 0, relative=True),),
+            tuple(gpu(io="gpu", burst=b, pipelines=wide, slots=2048 // b) for b in (64, 256, 512)),
+            baseline,
+            gpu(pipelines=wide, ctas=8, slots=32),
+        ),
+        Step(
+            "gpu-io-light",
+            "10 % load, GPU-driven I/O, posted to released",
+            (Figure("p50", "us", p50_us, 7, most=True), Figure("p99", "us", p99_us, 10, most=True)),
+            tuple(gpu(io="gpu", burst=b, rate=TENTH) for b in (32, 64, 256)),
+            dataclasses.replace(INLINE, rate=TENTH),
+        ),
+        Step(
             "gpus",
             "64 B, mac-swap, persistent, pinned: all GPUs against one",
             (Figure("rate", "of one GPU", mpps, 0.8 * gpus, relative=True),),

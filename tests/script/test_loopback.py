@@ -63,10 +63,30 @@ class Loopback(Case):
     def test_thread(self):
         self.matrix("thread", "pipeline")
 
+    def test_gpu_driven_io(self):
+        """A thread in the place of the GPU takes packets by itself, and the proxy looks at none."""
+        gpu_io = ("--engine", "thread", "--io", "gpu")
+        sizes = (("--size", 60), ("--size", 9014, "--mtu", 9000), ("--size", "imix", "--data-room", 200))
+        for workload, burst, size in itertools.product(WORKLOADS, (1, 256), sizes):
+            time = ("--packet-time", "200ns") if workload == "spin" else ()
+            with self.subTest(workload=workload, burst=burst, size=size):
+                report = self.verified(*gpu_io, "--workload", workload, "--burst", burst, *size, *time)
+                self.assertEqual(report["config"]["forward"]["io"], "gpu")
+        for more in (
+            ("--model", "run-to-completion"),
+            ("--model", "run-to-completion", "--size", "imix", "--data-room", 200, "--burst", 512),
+            ("--pipelines", 3, "--flows", 256),
+            ("--ring-slots", 2, "--burst", 1),
+            ("--split", 60),
+            ("--recycle", "off"),
+        ):
+            with self.subTest(more=more):
+                self.verified(*gpu_io, *more)
+
     def test_one_flow_keeps_its_order(self):
-        for engine, model in ENGINES:
-            with self.subTest(engine=engine, model=model):
-                report = self.verified("--engine", engine, "--model", model, "--flows", 1, packets=20_000)
+        for engine, model, *more in (*ENGINES, ("thread", "pipeline", "--io", "gpu")):
+            with self.subTest(engine=engine, model=model, more=more):
+                report = self.verified("--engine", engine, "--model", model, *more, "--flows", 1, packets=20_000)
                 self.assertEqual(report["verify"]["reordered"], 0)
 
     def test_bursts_above_a_block_of_threads_on_a_ring_that_wraps(self):

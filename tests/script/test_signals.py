@@ -19,6 +19,7 @@ class Signals(Case):
             for arguments in (
                 ("forward", "--loopback"),
                 ("forward", "--loopback", "--engine", "thread", "--pipelines", 2),
+                ("forward", "--loopback", "--engine", "thread", "--io", "gpu"),
                 ("forward", "--port", "net_null0"),
                 ("generate", "--port", "net_ring0"),
             ):

@@ -13,6 +13,7 @@ ENGINES = (
     ("--engine", "inline"),
     ("--engine", "inline", "--model", "pipeline"),
     ("--engine", "thread", "--ctas", 2, "--ring-slots", 4),
+    ("--engine", "thread", "--io", "gpu", "--ring-slots", 4),
 )
 
 

@@ -283,7 +283,8 @@ class Loader {
     datapath::ForwardSettings& forward = loaded_.config.forward;
     if (!given_.contains("memory") && runs_on_gpu(forward.engine))
       loaded_.config.pool.memory = memory::MemoryKind::pinned;
-    if (!given_.contains("ctas") && forward.engine == EngineKind::persistent) forward.ctas = kPersistentCtas;
+    const bool has_ctas = forward.engine == EngineKind::persistent && forward.io == ProcessorKind::cpu;
+    if (!given_.contains("ctas") && has_ctas) forward.ctas = kPersistentCtas;
   }
 
   [[nodiscard]] const Assignment* find_given(std::string_view option) const {

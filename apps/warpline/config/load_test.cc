@@ -131,6 +131,7 @@ TEST(Load, WhatAnEngineOnAGpuNeedsFollowsFromIt) {
   EXPECT_EQ(shown(graph, "pool.memory"), "\"device\" flag");
   EXPECT_EQ(shown(graph, "forward.ctas"), "1 default");
   EXPECT_EQ(shown(load_line("forward --loopback --engine persistent --ctas 1"), "forward.ctas"), "1 flag");
+  EXPECT_EQ(shown(load_line("forward --loopback --engine persistent --io gpu"), "forward.ctas"), "1 default");
 }
 
 TEST(Load, GpusAreOneOrOneForEachPipeline) {

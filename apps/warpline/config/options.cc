@@ -176,6 +176,8 @@ void add_forward(std::vector<Option>& table) {
                                Nanos{kSecond})},
        {"engine", 0, "forward", "engine", forward, Arity::single, "KIND", "what processes the packets",
         choice<Config>(of(&Config::forward, &datapath::ForwardSettings::engine))},
+       {"io", 0, "forward", "io", forward, Arity::single, "WHO", "who takes packets and posts them for sending",
+        choice<Config>(of(&Config::forward, &datapath::ForwardSettings::io))},
        {"model", 0, "forward", "model", forward, Arity::single, "KIND", "one core per pipeline, or several",
         choice<Config>(of(&Config::forward, &datapath::ForwardSettings::model))},
        {"workload", 0, "forward", "workload", forward, Arity::single, "KIND", "processing of each packet",

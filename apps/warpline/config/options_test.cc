@@ -63,6 +63,7 @@ std::string other_value(const Option& option) {
       {"congestion", "fixed"},
       {"ack", "gpu"},
       {"processing", "off"},
+      {"io", "gpu"},
   };
   if (option.section == "stream" && option.name == "listen") return "7000";
   if (option.section == "stream" && option.name == "window") return "128Ki";

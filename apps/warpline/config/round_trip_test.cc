@@ -114,6 +114,13 @@ void choose_forward(Config& config) {
   forward.watchdog = time(1'000'000, 3'600'000'000'000);
   forward.on_gpu_failure = coin() ? datapath::GpuFailure::stop : datapath::GpuFailure::failover;
   forward.nvtx = coin();
+  const bool consumes = forward.engine == EngineKind::thread || forward.engine == EngineKind::persistent;
+  if (consumes && !forward.adaptive_burst && coin()) {
+    forward.io = ProcessorKind::gpu;
+    forward.ctas = 1;
+    forward.on_gpu_failure = datapath::GpuFailure::stop;
+    for (port::PortSettings& port : config.ports) port.addresses.clear();
+  }
 }
 
 void choose_memory(Config& config) {

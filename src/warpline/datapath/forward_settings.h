@@ -40,6 +40,7 @@ struct ForwardSettings {
       deadline{};  ///< longest that a packet waits for its batch to fill; unset: 0 where nothing is won
                    ///< by waiting, in run-to-completion inline, else 20 us, or 100 us if batches adapt
   EngineKind engine = EngineKind::inline_;  ///< who does the work
+  ProcessorKind io = ProcessorKind::cpu;    ///< who moves packets on: gpu is GPU-driven I/O, the engine by itself
   ModelKind model = ModelKind::automatic;   ///< automatic: pipeline for the thread engine, else run-to-completion
   WorkloadKind workload = WorkloadKind::mac_swap;  ///< what is done to each packet
   Nanos packet_time{0};                            ///< of the spin workload

@@ -49,6 +49,32 @@ std::optional<workload::FrameTally> tally_of(const Work& work) {
   }
 }
 
+/// The tallies in all copies of the functor that an engine keeps, as one. After its stop().
+template <typename Work, typename E>
+std::optional<workload::FrameTally> tally_of_states(const E& engine) {
+  std::optional<workload::FrameTally> sum;
+  engine.for_each_worker_state([&sum](const Work& work) {
+    const std::optional<workload::FrameTally> tally = tally_of(work);
+    if (sum && tally) {
+      sum->merge(*tally);
+    } else {
+      sum = tally;
+    }
+  });
+  return sum;
+}
+
+/// Returns the counters of all lanes of an engine.
+template <typename E>
+std::vector<const handoff::LaneCounters*> lanes_of(const E& engine) {
+  std::vector<const handoff::LaneCounters*> all;
+  for (std::uint32_t lane = 0; lane < engine.lanes(); ++lane) all.push_back(&engine.counters(lane));
+  return all;
+}
+
+/// How long an engine may take for what it still has when the run ends.
+inline constexpr Nanos kEnginePatience{1'000'000'000};
+
 /// Receive, work and transmit in one stage.
 template <handoff::PacketWork Work>
 class DirectStages final : public PathStages {
@@ -65,9 +91,6 @@ class DirectStages final : public PathStages {
 template <handoff::Engine E, handoff::PacketWork Work>
 class RingStages final : public PathStages {
  public:
-  /// How long the engine may take for what it still has when the run ends.
-  static constexpr Nanos kEnginePatience{1'000'000'000};
-
   template <typename... EngineArguments>
   RingStages(QueuePath& path, PacketBudget& budget, std::unique_ptr<handoff::BurstRing> ring, const Work& work,
              EngineArguments&&... arguments)
@@ -91,23 +114,8 @@ class RingStages final : public PathStages {
   Stage* receiving() override { return receive_.get(); }
   Stage* transmitting() override { return &transmit_; }
   [[nodiscard]] std::optional<Error> failure() const override { return engine_.failure(); }
-  [[nodiscard]] std::vector<const handoff::LaneCounters*> lanes() const override {
-    std::vector<const handoff::LaneCounters*> all;
-    for (std::uint32_t lane = 0; lane < engine_.lanes(); ++lane) all.push_back(&engine_.counters(lane));
-    return all;
-  }
-  [[nodiscard]] std::optional<workload::FrameTally> tally() const override {
-    std::optional<workload::FrameTally> sum;
-    engine_.for_each_worker_state([&sum](const Work& work) {
-      const std::optional<workload::FrameTally> tally = tally_of(work);
-      if (sum && tally) {
-        sum->merge(*tally);
-      } else {
-        sum = tally;
-      }
-    });
-    return sum;
-  }
+  [[nodiscard]] std::vector<const handoff::LaneCounters*> lanes() const override { return lanes_of(engine_); }
+  [[nodiscard]] std::optional<workload::FrameTally> tally() const override { return tally_of_states<Work>(engine_); }
 
  private:
   std::unique_ptr<handoff::BurstRing> ring_;

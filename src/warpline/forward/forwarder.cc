@@ -9,6 +9,7 @@
 #include "warpline/datapath/recycle_plan.h"
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/handoff/gpu_engine.h"
+#include "warpline/handoff/queues/gpu_queue_engine.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/workload/with_workload.h"
 
@@ -64,6 +65,11 @@ Result<std::unique_ptr<datapath::PathStages>> make_stages(const StageParts& part
   const EngineKind engine = parts.settings.forward.engine;
   if (!runs_on_gpu(engine)) return make_host_stages(parts, work);
 #if WARPLINE_DEVICE_CODE
+  if (parts.settings.forward.io == ProcessorKind::gpu) {
+    handoff::GpuEngineSetup setup = gpu_engine_setup(parts);
+    setup.threads = handoff::kQueueThreads;
+    return make_queue_stages<handoff::GpuQueueEngine<Work>>(parts, work, std::move(setup));
+  }
   WARPLINE_TRY(auto ring, make_ring(parts));
   return {std::make_unique<datapath::RingStages<handoff::GpuEngine<Work>, Work>>(
       parts.path, parts.budget, std::move(ring), work, gpu_engine_setup(parts))};

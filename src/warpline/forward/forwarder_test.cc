@@ -152,7 +152,12 @@ struct Way {
   std::uint16_t lanes;
   std::uint16_t burst;
   bool adaptive = false;
+  ProcessorKind io = ProcessorKind::cpu;
 };
+
+constexpr Way gpu_io(datapath::ModelKind model, std::uint16_t burst) {
+  return {EngineKind::thread, model, 1, burst, false, ProcessorKind::gpu};
+}
 
 class EveryWay : public ::testing::TestWithParam<Way> {
  protected:
@@ -163,6 +168,7 @@ class EveryWay : public ::testing::TestWithParam<Way> {
     settings.forward.ctas = GetParam().lanes;
     settings.forward.burst = GetParam().burst;
     settings.forward.adaptive_burst = GetParam().adaptive;
+    settings.forward.io = GetParam().io;
     settings.forward.workload = workload;
     settings.forward.ring_slots = 4;
     return settings;
@@ -250,25 +256,28 @@ TEST_P(EveryWay, AFullTransmitQueueIsADropByName) {
   EXPECT_EQ(from.in_use() + to.in_use(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Forwarder, EveryWay,
-                         ::testing::Values(Way{EngineKind::inline_, datapath::ModelKind::run_to_completion, 1, 64},
-                                           Way{EngineKind::inline_, datapath::ModelKind::run_to_completion, 1, 1},
-                                           Way{EngineKind::inline_, datapath::ModelKind::pipeline, 1, 32},
-                                           Way{EngineKind::thread, datapath::ModelKind::pipeline, 1, 64},
-                                           Way{EngineKind::thread, datapath::ModelKind::pipeline, 3, 7},
-                                           Way{EngineKind::thread, datapath::ModelKind::run_to_completion, 2, 512},
-                                           Way{EngineKind::inline_, datapath::ModelKind::run_to_completion, 1, 512,
-                                               true},
-                                           Way{EngineKind::inline_, datapath::ModelKind::pipeline, 1, 512, true},
-                                           Way{EngineKind::thread, datapath::ModelKind::pipeline, 1, 512, true},
-                                           Way{EngineKind::thread, datapath::ModelKind::pipeline, 3, 512, true},
-                                           Way{EngineKind::thread, datapath::ModelKind::run_to_completion, 2, 7, true}),
-                         [](const auto& how) {
-                           return std::string(how.param.engine == EngineKind::thread ? "thread" : "inline") +
-                                  (how.param.model == datapath::ModelKind::pipeline ? "Pipeline" : "ToCompletion") +
-                                  std::to_string(how.param.lanes) + "x" + std::to_string(how.param.burst) +
-                                  (how.param.adaptive ? "Adaptive" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Forwarder, EveryWay,
+    ::testing::Values(Way{EngineKind::inline_, datapath::ModelKind::run_to_completion, 1, 64},
+                      Way{EngineKind::inline_, datapath::ModelKind::run_to_completion, 1, 1},
+                      Way{EngineKind::inline_, datapath::ModelKind::pipeline, 1, 32},
+                      Way{EngineKind::thread, datapath::ModelKind::pipeline, 1, 64},
+                      Way{EngineKind::thread, datapath::ModelKind::pipeline, 3, 7},
+                      Way{EngineKind::thread, datapath::ModelKind::run_to_completion, 2, 512},
+                      Way{EngineKind::inline_, datapath::ModelKind::run_to_completion, 1, 512, true},
+                      Way{EngineKind::inline_, datapath::ModelKind::pipeline, 1, 512, true},
+                      Way{EngineKind::thread, datapath::ModelKind::pipeline, 1, 512, true},
+                      Way{EngineKind::thread, datapath::ModelKind::pipeline, 3, 512, true},
+                      Way{EngineKind::thread, datapath::ModelKind::run_to_completion, 2, 7, true},
+                      gpu_io(datapath::ModelKind::pipeline, 64), gpu_io(datapath::ModelKind::pipeline, 1),
+                      gpu_io(datapath::ModelKind::run_to_completion, 7),
+                      gpu_io(datapath::ModelKind::run_to_completion, 512)),
+    [](const auto& how) {
+      return std::string(how.param.engine == EngineKind::thread ? "thread" : "inline") +
+             (how.param.model == datapath::ModelKind::pipeline ? "Pipeline" : "ToCompletion") +
+             std::to_string(how.param.lanes) + "x" + std::to_string(how.param.burst) +
+             (how.param.adaptive ? "Adaptive" : "") + (how.param.io == ProcessorKind::gpu ? "GpuIo" : "");
+    });
 
 TEST(Forwarder, APacketBudgetIsNeverExceeded) {
   Wire wire;

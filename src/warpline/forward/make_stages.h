@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,7 +16,10 @@
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/path_stages.h"
 #include "warpline/datapath/queue_path.h"
+#include "warpline/datapath/queues/queue_stages.h"
 #include "warpline/handoff/gpu_attendant.h"
+#include "warpline/handoff/queues/packet_queues.h"
+#include "warpline/handoff/queues/thread_queue_engine.h"
 #include "warpline/workload/frame_limits.h"
 #include "warpline/workload/workload.h"
 
@@ -59,6 +64,22 @@ inline constexpr Nanos kDefaultDeadline{20'000};
                                      .segments = static_cast<std::uint16_t>(burst * kMaxSegments)});
 }
 
+/// The queues between the proxy of a path and what consumes them. Pools are made for most_held() packets.
+[[nodiscard]] inline Result<std::unique_ptr<handoff::PacketQueues>> make_queues(const StageParts& parts) {
+  const std::uint32_t most = parts.settings.forward.most_held();
+  return handoff::PacketQueues::create({.slots = std::bit_ceil(std::max<std::uint32_t>(most, kMaxSegments))});
+}
+
+/// The stages of a path with GPU-driven I/O, whose consumer is an engine of type `E`.
+template <typename E, handoff::PacketWork Work, typename... EngineArguments>
+[[nodiscard]] Result<std::unique_ptr<datapath::PathStages>> make_queue_stages(const StageParts& parts, const Work& work,
+                                                                              EngineArguments&&... arguments) {
+  WARPLINE_TRY(auto queues, make_queues(parts));
+  return {std::make_unique<datapath::QueueStages<E, Work>>(parts.path, parts.budget, std::move(queues),
+                                                           parts.settings.forward.most_held(), work,
+                                                           std::forward<EngineArguments>(arguments)...)};
+}
+
 /// The stages of a path whose work the CPU does: on the receiving lcore, or on threads beside it.
 template <handoff::PacketWork Work>
 [[nodiscard]] Result<std::unique_ptr<datapath::PathStages>> make_host_stages(const StageParts& parts,
@@ -67,6 +88,14 @@ template <handoff::PacketWork Work>
   if (runs_on_gpu(engine)) {
     return usage_error(fmt::format("the {} engine", name(engine)), "this work was compiled for the CPU alone",
                        "use the engine inline or thread");
+  }
+  if (parts.settings.forward.io == ProcessorKind::gpu) {
+    if (engine != EngineKind::thread || parts.lanes.size() != 1) {
+      return usage_error(fmt::format("GPU-driven I/O with {} lanes of the {} engine", parts.lanes.size(), name(engine)),
+                         "one consumer takes what is in a pair of queues", "use one lane of thread or persistent");
+    }
+    return make_queue_stages<handoff::ThreadQueueEngine<Work>>(
+        parts, work, parts.settings.forward.burst, parts.lanes.front(), fmt::format("engine{}", parts.index));
   }
   if (parts.layout.model == datapath::ModelKind::run_to_completion && engine == EngineKind::inline_) {
     return {std::make_unique<datapath::DirectStages<Work>>(parts.path, parts.budget, work)};

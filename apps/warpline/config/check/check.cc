@@ -229,7 +229,35 @@ class PacketChecker : Checker {
                                                    : "a launch takes what its bursts need",
              "add --engine thread or --engine persistent");
     }
+    if (forward.io == ProcessorKind::gpu) check_gpu_io();
     check_burst();
+  }
+
+  /// What one consumer that takes packets by itself leaves no room for.
+  void check_gpu_io() {
+    const datapath::ForwardSettings& forward = config_.forward;
+    const std::string io = fmt::format("{} gpu", place("io"));
+    if (forward.engine != EngineKind::thread && forward.engine != EngineKind::persistent) {
+      refuse(fmt::format("cannot combine {} with {} {}", io, place("engine"), name(forward.engine)),
+             "packets are taken by what runs all the time beside the CPU that receives",
+             "add --engine persistent, or --engine thread to try it without a GPU");
+    } else if (forward.ctas > 1) {
+      refuse(fmt::format("cannot combine {} with {} {}", io, place("ctas"), forward.ctas),
+             "one thread or CTA takes what is in a pair of queues", "leave it out, and use more --pipelines");
+    }
+    if (forward.adaptive_burst) {
+      refuse(fmt::format("cannot combine {} with {} adaptive", io, place("burst")),
+             "the CPU makes no batches: the engine takes what has come", "use a number, which it takes at most");
+    }
+    refuse_idle("deadline", "with --io gpu no packet waits for a batch", "leave it out");
+    if (forward.on_gpu_failure == datapath::GpuFailure::failover) {
+      refuse(fmt::format("cannot combine {} with {} failover", io, place("on-gpu-failure")),
+             "no host thread knows how far a GPU came that took packets by itself", "use stop, or leave --io out");
+    }
+    if (std::ranges::any_of(config_.ports, [](const auto& port) { return !port.addresses.empty(); })) {
+      refuse(fmt::format("cannot combine {} with {}", io, place("address")),
+             "the CPU answers for addresses and looks at no packet", "leave one out");
+    }
   }
 
   void check_burst() {
