@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "commands.h"
+#include "frame/file_keys.h"
 #include "frame/interval_loop.h"
 #include "frame/run_frame.h"
 #include "message_layout.h"
 #include "warpline/base/output.h"
 #include "warpline/gpu/device.h"
-#include "warpline/protection/key_file.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/port_spec.h"
@@ -75,23 +75,12 @@ class MessageRun : RunFrame {
 
   Result<void> read_keys() {
     if (config_.message.key.empty()) return {};
-    WARPLINE_TRY(auto keys, protection::read_key_file(config_.message.key));
-    keys_ = std::make_shared<protection::Keys>(std::move(keys));
+    WARPLINE_TRY(keys_, FileKeys::read(config_.message.key));
     for (std::uint16_t i = 0; i < parts_.size(); ++i) {
       const message::EndpointConfig endpoint = plan_.endpoint(i);
-      WARPLINE_TRY(parts_[i].protection, protection::make_protection(keys_, endpoint.max_sessions));
+      WARPLINE_TRY(parts_[i].protection, protection::make_protection(keys_->keys(), endpoint.max_sessions));
     }
     return {};
-  }
-
-  void read_keys_again() {
-    auto keys = protection::read_key_file(config_.message.key);
-    if (!keys) {
-      spdlog::error("the keys stay as they were: {}", keys.error().message());
-      return;
-    }
-    spdlog::info("read the keys again: {}", protection::describe_change(*keys_->get(), **keys));
-    keys_->replace(std::move(*keys));
   }
 
   Result<void> open_sockets() {
@@ -207,7 +196,7 @@ class MessageRun : RunFrame {
                             .done = [this] { return all_done(); },
                             .look =
                                 [&](double now) {
-                                  if (keys_ && runtime::ReloadOnSignal::take()) read_keys_again();
+                                  if (keys_) keys_->read_again_if_asked();
                                   if (!port_ || now - aged < 1) return;
                                   aged = now;
                                   port_->age(clock_.now());
@@ -301,7 +290,7 @@ class MessageRun : RunFrame {
   std::unique_ptr<transport::MessagePort> port_;
   service::MessagePattern pattern_;
   std::atomic<bool> stop_{false};
-  std::shared_ptr<protection::Keys> keys_;  ///< of --key
+  std::optional<FileKeys> keys_;  ///< of --key
   std::vector<Part> parts_;
   std::unique_ptr<service::MessageMemory> gpu_memory_;  ///< goes before the sockets whose buffers it has opened
   std::vector<const service::MessageClient*> clients_;

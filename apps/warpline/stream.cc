@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "frame/file_keys.h"
 #include "frame/interval_loop.h"
 #include "frame/run_frame.h"
 #include "stream_layout.h"
@@ -22,6 +23,7 @@
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/port_spec.h"
+#include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/streams/compared_streams.h"
@@ -199,7 +201,10 @@ class StreamRun : RunFrame {
     settings.max_sessions = 2 * stream.connections;  // those of connections that ended say goodbye meanwhile
     settings.max_messages = std::max<std::uint32_t>(16 * stream.connections, 4096);
     if (!stream.key.empty()) {
-      WARPLINE_TRY(lane.protection, protection::load_protection(stream.key, settings.max_sessions));
+      if (!keys_) {
+        WARPLINE_TRY(keys_, FileKeys::read(stream.key));
+      }
+      WARPLINE_TRY(lane.protection, protection::make_protection(keys_->keys(), settings.max_sessions));
       settings.protection = lane.protection.get();
     }
     const bool v6 = std::holds_alternative<Ipv6Address>(server.address);
@@ -224,7 +229,10 @@ class StreamRun : RunFrame {
     const auto done = [this] {
       return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.worker->done(); });
     };
-    const IntervalLoop loop{.seconds = [this] { return seconds(); }, .done = done, .look = nullptr};
+    const auto look = [this](double) {
+      if (keys_) keys_->read_again_if_asked();
+    };
+    const IntervalLoop loop{.seconds = [this] { return seconds(); }, .done = done, .look = look};
     interrupted_ = loop.run(config_.run, [&](double now, double since_last) {
       const service::StreamTotals totals = service::StreamTotals::of(*port_);
       return service::StreamInterval{
@@ -311,7 +319,8 @@ class StreamRun : RunFrame {
   std::vector<std::unique_ptr<stream_port::SeededComparer>> comparers_;  ///< likewise
   std::unique_ptr<stream_port::StreamPort> port_;
   std::atomic<bool> stop_{false};
-  std::vector<Lane> lanes_;  ///< by queue
+  std::optional<FileKeys> keys_;  ///< of --key
+  std::vector<Lane> lanes_;       ///< by queue
   std::optional<runtime::Workers> lcore_;
   Nanos started_;
   bool interrupted_ = false;
@@ -319,6 +328,10 @@ class StreamRun : RunFrame {
 
 }  // namespace
 
-Result<int> run_stream(const config::LoadedConfig& loaded) { return StreamRun(loaded).run(); }
+Result<int> run_stream(const config::LoadedConfig& loaded) {
+  std::optional<runtime::ReloadOnSignal> on_hangup;  // outlives the run: a late SIGHUP ends nothing
+  if (!loaded.config.stream.key.empty()) on_hangup.emplace();
+  return StreamRun(loaded).run();
+}
 
 }  // namespace warpline

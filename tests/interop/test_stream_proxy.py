@@ -181,10 +181,16 @@ class Proxy(VethCase):
         server.wait_for("stderr", r"listening on ")
         program = self.proxy(port, "--key", key)
         self.send(random_bytes(7, 1_000_000))
-        self.assertEqual(self.proxy_report(program)["relayed"]["bytes"], 1_000_000)
+        # Another key in the middle, for both.
+        key.write_text("bob ffeeddccbbaa99887766554433221100\n")
+        for process in (server, program):
+            process.signal(signal.SIGHUP)
+            process.wait_for("stderr", "read the keys again: .*added bob")
+        self.send(random_bytes(8, 1_000_000))
+        self.assertEqual(self.proxy_report(program)["relayed"]["bytes"], 2_000_000)
         server.signal(signal.SIGINT)
         outcome = server.finish()
-        self.assertEqual(outcome.report["sessions"], {"connected": 0, "accepted": 1, "lost": {"closed": 1}}, outcome)
+        self.assertEqual(outcome.report["sessions"], {"connected": 0, "accepted": 2, "lost": {"closed": 2}}, outcome)
         self.assertGreater(outcome.report["rx"]["bytes"], 1_000_000)
 
 

@@ -88,7 +88,7 @@ void add_stream_options(std::vector<Option>& table) {
   option("connect", Arity::single, "ADDR:PORT", "receiver, or the proxy's server of messages", server_address());
 
   roles = {Role::proxy};
-  option("key", Arity::single, "FILE", "encrypt messages: 32 hex digits that both ends have",
+  option("key", Arity::single, "FILE", "encrypt messages with the first key in FILE; SIGHUP: read again",
          text<Config>(of(&StreamConfig::key)));
   option("peer-timeout", Arity::single, "MS", "silence of the server after which its connections are reset",
          nanos<Config>(of(&StreamConfig::peer_timeout), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));
