@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends heaps of random bytes by spead2: PORT HEAPS HEAP_BYTES PACKET_BYTES REPEAT.
+"""Sends heaps of random bytes by spead2: ADDRESS PORT HEAPS HEAP_BYTES PACKET_BYTES REPEAT.
 
 Descriptors go in front and the end of the stream behind, as senders do. Prints each heap in hexadecimal digits.
 """
@@ -10,10 +10,11 @@ import numpy
 import spead2
 import spead2.send
 
-port, heaps, length, packet, repeat = map(int, sys.argv[1:])
+address = sys.argv[1]
+port, heaps, length, packet, repeat = map(int, sys.argv[2:])
 stream = spead2.send.UdpStream(
     spead2.ThreadPool(),
-    [("127.0.0.1", port)],
+    [(address, port)],
     spead2.send.StreamConfig(max_packet_size=packet, rate=2e7, max_heaps=heaps + 4),
 )
 group = spead2.send.ItemGroup(flavour=spead2.Flavour(4, 64, 48))
