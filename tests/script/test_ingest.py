@@ -324,6 +324,8 @@ class BadInput(Case):
             (("ingest", "--port", "net_null0", "--faults", "loss=0.1"), ("--faults", "--loopback")),
             (("ingest", "--port", "net_null0", "--rate", "1gbit"), ("--rate", "--loopback")),
             ((*loopback, "-m", "host", "--gpu", 0), ("--gpu", "does not run on a GPU")),
+            ((*loopback, "--frame", "packets=2,seq=0:64,payload=8:1465"), ("--frame", "--mtu 1500", "use --mtu 1501")),
+            ((*loopback, "--frame", "packets=2,seq=14:64,payload=22:1493,from=ethernet"), ("--frame", "use --mtu 1501")),
             (("ingest", "--port", "net_vnic0,wire=static,size=1024", "--verify"), ("1024 bytes", "use --size 1024")),
             (("ingest", "--port", "net_vnic0,wire=static", "--verify", "--size", 60), ("64 bytes", "use --size 64")),
         ):

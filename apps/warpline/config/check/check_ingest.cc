@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/check/checker.h"
+#include "warpline/flow/frame_description.h"
 #include "warpline/ingest/batch_slots.h"
 #include "warpline/ingest/static_frames.h"
 #include "warpline/runtime/port_spec.h"
@@ -149,6 +150,25 @@ class IngestChecker : Checker {
       refuse(fmt::format("cannot combine {} with {}", place("frame"), place(other)),
              "the packets go into frames and to no other consumer", "leave one out");
     }
+    check_frame_packets();
+  }
+
+  /// The packets of a description are no longer than what the ports receive; else all would be too short for it.
+  void check_frame_packets() {
+    const auto description = flow::parse_frame_description(config_.ingest.frame);
+    if (!description) return;  // which is refused elsewhere
+    constexpr std::uint32_t kEthernet = 14;
+    constexpr std::uint32_t kIpv4AndUdp = 28;
+    const std::uint32_t bytes = description->packet_bytes();
+    const std::uint32_t packet =
+        description->origin == flow::FrameOrigin::udp ? bytes + kIpv4AndUdp : bytes - std::min(bytes, kEthernet);
+    std::uint16_t mtu = config_.ports.empty() ? config_.port_defaults.mtu : std::uint16_t{0};
+    for (const port::PortSettings& port : config_.ports) mtu = std::max(mtu, port.mtu);
+    if (packet <= mtu) return;
+    refuse(fmt::format("cannot combine {} with {} {}", place("frame"), place("mtu"), mtu),
+           fmt::format("its packets have {} bytes behind the Ethernet header, and longer ones than the MTU do not come",
+                       packet),
+           fmt::format("use --mtu {}, or describe a shorter payload", packet));
   }
 
   /// Says that what comes is compared with the generator's frames.
