@@ -72,14 +72,14 @@ Result<void> receive(char** arguments, const std::vector<std::string>& patterns)
   }
   std::printf("listening\n");
   std::fflush(stdout);
-  while (!runtime::StopOnSignal::requested().load(std::memory_order_relaxed) && !queue.failure()) {
+  while (!runtime::StopOnSignal::requested().load(std::memory_order_relaxed) && !queue.failure(clock.now())) {
     const Nanos now = clock.now();
     (void)queue.receive(now);
     while (const auto event = queue.receiver().poll()) take(queue.receiver(), *event, *digests, set.patterns(), now);
     (void)queue.send(now);
   }
   digests->end();
-  if (const auto failure = queue.failure()) return *failure;
+  if (const auto failure = queue.failure(clock.now())) return *failure;
   return {};
 }
 

@@ -48,8 +48,14 @@ __global__ void compare_some(const std::uint8_t* bytes, std::uint64_t begin, std
   compare(bytes, begin, count, counts);
 }
 
+__global__ void hold_until_stopped(std::uint64_t* stop) {
+  while (load_acquire(stop) == 0) {
+  }
+}
+
 }  // namespace
 
+const void* hold_kernel() { return reinterpret_cast<const void*>(&hold_until_stopped); }
 const void* consume_kernel() { return reinterpret_cast<const void*>(&consume_until_stopped); }
 const void* compare_kernel() { return reinterpret_cast<const void*>(&compare_some); }
 

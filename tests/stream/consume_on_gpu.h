@@ -26,6 +26,9 @@ inline constexpr unsigned kConsumerThreads = 128;
 /// 0.
 [[nodiscard]] const void* consume_kernel();
 
+/// Returns the address of the __global__ function (std::uint64_t* stop), which keeps its place until *stop is not 0.
+[[nodiscard]] const void* hold_kernel();
+
 /// Returns the address of the __global__ function (const std::uint8_t* bytes, std::uint64_t begin, std::uint64_t count,
 /// ConsumedCounts*), for one CTA: compares bytes of a stream, and knows of no board.
 [[nodiscard]] const void* compare_kernel();

@@ -36,7 +36,7 @@ class GpuConsumers : public GpuLanes {
     if (!receiver_) return;
     std::atomic_ref(*stop()).store(1, std::memory_order_release);
     if (connection_) receiver_->abort(*connection_, now_);
-    while (stream_->query() == gpu::CudaStream::State::busy && !receiver_->lane_failure()) turn();
+    while (stream_->query() == gpu::CudaStream::State::busy && !receiver_->lane_failure(now_)) turn();
     GpuLanes::TearDown();
   }
   [[nodiscard]] std::uint64_t* stop() const { return reinterpret_cast<std::uint64_t*>(stop_memory_->data()); }
@@ -81,7 +81,8 @@ TEST_P(GpuConsumers, ThatStayReadConnectionsAsTheyComeAndGo) {
     bool fin = false;
     // Some are closed before their consumers are through.
     const bool hasty = peer % 2 == 1;
-    for (bool over = false; !over && !receiver_->lane_failure() && stream_->query() == gpu::CudaStream::State::busy;) {
+    for (bool over = false;
+         !over && !receiver_->lane_failure(now_) && stream_->query() == gpu::CudaStream::State::busy;) {
       while (const auto event = receiver_->poll()) {
         connection_ = event->connection;
         over = event->consumed || (hasty && event->state == stream::ConnectionState::finished);
@@ -138,7 +139,7 @@ TEST_P(GpuStreamOrder, AwaitsBytesAndReleasesThem) {
   std::uint32_t given = 0;
   bool fin = false;
   bool consumed = false;
-  while (!consumed && !receiver_->lane_failure() && !stream_->failure()) {
+  while (!consumed && !receiver_->lane_failure(now_) && !stream_->failure()) {
     const auto view = receiver_->view(event->connection);
     ASSERT_TRUE(view);
     ASSERT_LE(view->begin, std::uint64_t{given} * kSegment);

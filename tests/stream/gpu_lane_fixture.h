@@ -64,7 +64,7 @@ class GpuLanes : public testing::TestWithParam<std::pair<EngineKind, MemoryKind>
 
   void TearDown() override {
     if (!receiver_) return;
-    EXPECT_FALSE(receiver_->lane_failure());
+    EXPECT_FALSE(receiver_->lane_failure(now_));
     receiver_->stop_lane();
   }
 
@@ -103,7 +103,7 @@ class GpuLanes : public testing::TestWithParam<std::pair<EngineKind, MemoryKind>
   void settle() {
     do {
       turn();
-    } while (receiver_->in_flight() != 0 && !receiver_->lane_failure());
+    } while (receiver_->in_flight() != 0 && !receiver_->lane_failure(now_));
   }
   void turn() {
     receiver_->end_burst(now_);

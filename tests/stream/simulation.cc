@@ -313,7 +313,7 @@ class ReceivingHost final : public Host {
     if (lane_ == nullptr) return true;
     while (receiver_.in_flight() != 0) {
       receiver_.end_burst(Nanos{events_.now()});
-      lane_->stop();
+      lane_->stop({});
       (void)receiver_.collect(nullptr, Nanos{events_.now()});
     }
     take_back();

@@ -126,7 +126,7 @@ class StreamPorts : public testing::TestWithParam<TakenBy> {
     for (std::uint16_t i = 0; i < kQueues; ++i) {
       (void)ours_->queue(i).receive(now_);
       while (!ours_->queue(i).settle(now_)) std::this_thread::yield();
-      EXPECT_FALSE(ours_->queue(i).failure());
+      EXPECT_FALSE(ours_->queue(i).failure(now_));
       (void)ours_->queue(i).send(now_);
     }
   }

@@ -30,7 +30,8 @@ namespace warpline::stream {
   X(wrong_cookie, "it completes a handshake that was not offered")                       \
   X(malformed, "a header is truncated, inconsistent or has malformed options")           \
   X(wrong_checksum, "a checksum is wrong")                                               \
-  X(unrelated, "no TCP segment, a fragment, or not addressed to this station")
+  X(unrelated, "no TCP segment, a fragment, or not addressed to this station")           \
+  X(lane_ended, "its lane ended, or was given up, before anybody knew what became of it")
 
 /// What became of a frame: enumerators as listed in WARPLINE_DISPOSITIONS.
 enum class Disposition : std::uint8_t { WARPLINE_DISPOSITIONS(WARPLINE_ENUM_VALUE) };

@@ -32,6 +32,7 @@ struct ReceiverSettings {
   Nanos keepalive_interval{75'000'000'000};   ///< between such questions
   std::uint32_t keepalive_probes = 9;         ///< of them before the peer counts as gone, up to 255
   std::uint32_t resets_per_second = 1000;     ///< answers to segments of connections that are not known
+  Nanos lane_patience{5'000'000'000};         ///< a lane that takes none of the bursts that wait for so long hangs
   bool lane_acknowledges = false;  ///< its lane writes the acknowledgements of what it takes, not the receiver
 };
 

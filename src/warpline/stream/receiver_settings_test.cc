@@ -32,6 +32,7 @@ TEST(ReceiverSettingsTest, AreRefusedWhereTheyMakeNoSense) {
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.first_retransmission = Nanos{0}; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.retransmissions = 256; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.keepalive_probes = 256; }));
+  EXPECT_TRUE(refused([](ReceiverSettings& s) { s.lane_patience = Nanos{0}; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.keepalive_interval = Nanos{0}; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.mtu = 575; }));
   EXPECT_TRUE(refused([](ReceiverSettings& s) { s.consumers = true; }));  // without a lane

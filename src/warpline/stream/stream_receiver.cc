@@ -42,6 +42,9 @@ Result<void> check(const ReceiverSettings& settings) {
     return wrong("cannot use so many `retransmissions` or `keepalive_probes`", "a connection would never be given up",
                  "use 255 at most");
   }
+  if (settings.lane_patience.value <= 0) {
+    return wrong("cannot use that `lane_patience`", "every lane would hang", "use more than 0, such as 5 s");
+  }
   if (settings.discards && (settings.consumers || settings.populate_rings)) {
     return wrong("cannot use `discards` with `consumers` or `populate_rings`", "no byte is kept in a ring",
                  "leave one out");
@@ -120,8 +123,8 @@ void StreamReceiver::give(FrameRef frame, bool checksums_are_right, void* token)
 bool StreamReceiver::collect(OtherFrames* others, Nanos now) { return core_->collect(others, now); }
 std::uint32_t StreamReceiver::take_back(std::span<void*> tokens) { return core_->link()->take_back(tokens); }
 std::uint64_t StreamReceiver::in_flight() const { return core_->link()->held(); }
-std::optional<Error> StreamReceiver::lane_failure() { return core_->link()->lane().failure(); }
-void StreamReceiver::stop_lane() { core_->link()->stop(); }
+std::optional<Error> StreamReceiver::lane_failure(Nanos now) { return core_->lane_failure(now); }
+void StreamReceiver::stop_lane() { core_->stop_lane(); }
 const StreamBoard& StreamReceiver::board() const { return core_->link()->board(); }
 const ReceiverCounters& StreamReceiver::counters() const { return core_->counters(); }
 std::uint32_t StreamReceiver::connections() const { return core_->connections(); }

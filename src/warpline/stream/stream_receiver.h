@@ -83,10 +83,12 @@ class StreamReceiver {
   [[nodiscard]] std::uint32_t take_back(std::span<void*> tokens);
   /// Returns how many descriptors it holds: of frames that are lent and that collect() has not seen the end of.
   [[nodiscard]] std::uint64_t in_flight() const;
-  /// Returns why the lane takes no more, if so.
-  [[nodiscard]] std::optional<Error> lane_failure();
-  /// Ends the lane behind what it was handed, and waits for that: nothing reads frames or writes to rings any more, and
-  /// all frames are their owner's again, also those of which collect() has not seen what became of them. At the end.
+  /// Returns why the lane takes no more, if so: it has failed, or takes nothing for longer than
+  /// ReceiverSettings::lane_patience. To be asked now and then, many times in that.
+  [[nodiscard]] std::optional<Error> lane_failure(Nanos now);
+  /// Ends the lane behind what it was handed, and waits for that, unless it has failed: nothing reads frames or writes
+  /// to rings any more. All frames are their owner's again; those of which collect() has not seen what became of them
+  /// are counted as `lane_ended`. At the end.
   void stop_lane();
   /// Does what is due. To be called when next_deadline() has come.
   void advance(Nanos now);

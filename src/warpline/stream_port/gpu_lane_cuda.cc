@@ -3,9 +3,11 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "warpline/base/time/clock.h"
 #include "warpline/base/units.h"
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/device.h"
@@ -60,7 +62,7 @@ class GpuStreamLane final : public stream::SegmentLane {
                                                           std::move(views), std::move(rings), std::move(stream)));
     return std::unique_ptr<SegmentLane>(std::move(lane));
   }
-  ~GpuStreamLane() override { stop(); }
+  ~GpuStreamLane() override { stop(kPatience); }
 
   [[nodiscard]] const stream::LaneView& view() const override { return parts_.view(); }
 
@@ -90,14 +92,18 @@ class GpuStreamLane final : public stream::SegmentLane {
     return stream_.failure();
   }
 
-  void stop() override {
-    if (!started_) return;
+  bool stop(Nanos patience) override {
+    if (!started_) return true;
     started_ = false;
     parts_.request_stop();
-    (void)stream_.wait();
+    if (ends_within(patience)) return true;
+    gpu::abandon_gpus();
+    return false;
   }
 
  private:
+  static constexpr Nanos kPatience{5'000'000'000};  ///< of who stops it by destroying it
+
   GpuStreamLane(stream::LaneParts parts, const GpuLaneSetup& setup, gpu::PinnedBuffer shared, gpu::DeviceBuffer own,
                 gpu::DeviceBuffer views, Rings rings, gpu::CudaStream stream)
       : parts_(std::move(parts)),
@@ -111,6 +117,15 @@ class GpuStreamLane final : public stream::SegmentLane {
                 reinterpret_cast<const stream::LaneView*>(views_.data()), std::uint64_t{1},
                 std::numeric_limits<std::uint64_t>::max()) {
     parts_.place(shared_.data(), own_.data(), rings_.begin());
+  }
+
+  [[nodiscard]] bool ends_within(Nanos patience) const {
+    for (const std::uint64_t begin = ticks_now();; std::this_thread::yield()) {
+      if (gpu::gpus_abandoned()) return false;
+      const gpu::CudaStream::State state = stream_.query();
+      if (state != gpu::CudaStream::State::busy) return state == gpu::CudaStream::State::idle;
+      if (ticks_now() - begin >= nanos_to_ticks(patience)) return false;
+    }
   }
 
   [[nodiscard]] Error gave_up() const {

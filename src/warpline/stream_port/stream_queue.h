@@ -39,8 +39,8 @@ class StreamQueue : private stream::OtherFrames {
   /// without a lane.
   bool settle(Nanos now);
   /// Returns why no frames are taken any more, if so.
-  [[nodiscard]] std::optional<Error> failure() {
-    return receiver_.has_lane() ? receiver_.lane_failure() : std::nullopt;
+  [[nodiscard]] std::optional<Error> failure(Nanos now) {
+    return receiver_.has_lane() ? receiver_.lane_failure(now) : std::nullopt;
   }
   /// Ends the receiver's lane, if it has one, and gives the buffers back that are held. At the end; nothing is sent any
   /// more.

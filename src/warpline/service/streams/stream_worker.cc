@@ -14,8 +14,9 @@ constexpr std::uint32_t kAborts = 64;             ///< at a time: their resets f
 
 void StreamWorker::run() {
   Turns turns(gives_way_);
-  while (!stop_.load(std::memory_order_relaxed) && !application_.failed() && !failed()) {
-    turns.end(turn(clock_.now()));
+  for (Nanos now = clock_.now(); !stop_.load(std::memory_order_relaxed) && !application_.failed() && !failed(now);
+       now = clock_.now()) {
+    turns.end(turn(now));
   }
   wind_up();
   done_.store(true, std::memory_order_release);
@@ -29,10 +30,11 @@ bool StreamWorker::turn(Nanos now) {
 }
 
 /// A lane is looked at now and then: what fails there fails for good.
-bool StreamWorker::failed() {
-  constexpr std::uint32_t kTurnsALook = 1024;
-  if (++turns_ % kTurnsALook != 0) return failure_.has_value();
-  if (!failure_) failure_ = queue_.failure();
+bool StreamWorker::failed(Nanos now) {
+  constexpr std::int64_t kBetweenLooks = 5'000'000;
+  if (now.value - looked_.value < kBetweenLooks) return false;
+  looked_ = now;
+  failure_ = queue_.failure(now);
   return failure_.has_value();
 }
 

@@ -33,7 +33,7 @@ class StreamWorker {
 
  private:
   [[nodiscard]] bool turn(Nanos now);
-  [[nodiscard]] bool failed();
+  [[nodiscard]] bool failed(Nanos now);
   void note_bytes(Nanos now);
   void wind_up();
 
@@ -43,7 +43,7 @@ class StreamWorker {
   const std::atomic<bool>& stop_;
   bool gives_way_;
   std::uint64_t bytes_ = 0;
-  std::uint32_t turns_ = 0;
+  Nanos looked_{};  ///< at the lane
   std::optional<Error> failure_;
   Counter first_byte_;  ///< ns of the clock
   Counter last_byte_;   ///< likewise

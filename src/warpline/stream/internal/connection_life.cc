@@ -32,6 +32,7 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingM
            .opening = std::min<std::uint64_t>(settings.ring_bytes / 2, settings.mtu)},
       station_(key_of_station(settings.address)),
       ring_memory_(std::move(rings)),
+      watch_(settings.lane_patience),
       cookies_(settings.secret),
       table_(settings.connections, secret_word(settings, 0)),
       wheel_(settings.connections, kWheelTick, now),

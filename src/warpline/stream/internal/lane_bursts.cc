@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -49,6 +51,22 @@ bool ReceiverCore::collect(OtherFrames* others, Nanos now) {
   if (any) acknowledge_touched(now);
   if (settings_.consumers) take_releases();
   return any;
+}
+
+const std::optional<Error>& ReceiverCore::lane_failure(Nanos now) {
+  if (!lane_failure_) lane_failure_ = link_->lane().failure();
+  if (!lane_failure_ && watch_.hangs(link_->waiting(), now)) {
+    lane_failure_ = environment_error(
+        "a lane of streams",
+        fmt::format("bursts wait and none was done for {} ms: it hangs", settings_.lane_patience.value / 1'000'000),
+        "see what keeps its GPU or core busy, or give it more time with --watchdog");
+  }
+  return lane_failure_;
+}
+
+void ReceiverCore::stop_lane() {
+  const std::uint64_t frames = link_->stop(lane_failure_ ? Nanos{0} : settings_.lane_patience);
+  counters_.dispositions[static_cast<std::size_t>(Disposition::lane_ended)].add(frames);
 }
 
 /// What became of segments first, then the frames that are the host's: a reset behind bytes finds them there.

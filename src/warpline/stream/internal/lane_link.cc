@@ -101,11 +101,14 @@ void LaneLink::end_oldest() {
   refill();
 }
 
-void LaneLink::stop() {
-  lane_->stop();
-  const auto give_all_back = [this](std::span<void* const> tokens) {
+std::uint64_t LaneLink::stop(Nanos patience) {
+  lane_->stop(patience);
+  std::uint64_t frames = 0;
+  const auto give_all_back = [&](std::span<void* const> tokens) {
     for (void* const token : tokens) {
-      if (token != nullptr) give_back(token);
+      if (token == nullptr) continue;
+      give_back(token);
+      ++frames;
     }
   };
   for (; oldest_ != next_; ++oldest_) give_all_back(begin_oldest().tokens);
@@ -116,6 +119,7 @@ void LaneLink::stop() {
   }
   count_ = 0;
   held_ = 0;
+  return frames;
 }
 
 std::uint32_t LaneLink::take_back(std::span<void*> tokens) {

@@ -64,6 +64,8 @@ class LaneLink {
   };
   /// Whether the oldest burst is done.
   [[nodiscard]] bool is_done() const;
+  /// Returns the sequence of the oldest burst that the lane has not taken; 0 if there is none.
+  [[nodiscard]] std::uint64_t waiting() const { return oldest_ == next_ || is_done() ? 0 : oldest_; }
   /// Begins with the oldest burst, which is done.
   [[nodiscard]] DoneBurst begin_oldest();
   /// Ends with it: its slot is free.
@@ -77,8 +79,9 @@ class LaneLink {
   void give_back(void* token) { returned_[(returned_first_ + returned_count_++) % returned_.size()] = token; }
   /// Moves tokens of frames that are their owner's again to `tokens`. Returns how many.
   [[nodiscard]] std::uint32_t take_back(std::span<void*> tokens);
-  /// Stops the lane; then all frames are their owner's again, whatever became of them.
-  void stop();
+  /// Stops the lane, as SegmentLane::stop(). Then all frames are their owner's again. Returns how many those are of
+  /// which is not known what became of them.
+  std::uint64_t stop(Nanos patience);
   /// Returns how many descriptors there are in hand, in flight and to be taken again.
   [[nodiscard]] std::uint64_t held() const { return held_; }
 

@@ -18,6 +18,7 @@
 #include "warpline/stream/internal/segment_reading.h"
 #include "warpline/stream/internal/stranger_queue.h"
 #include "warpline/stream/internal/take_segment.h"
+#include "warpline/stream/lanes/lane_watch.h"
 #include "warpline/stream/ring_memory.h"
 #include "warpline/stream/stream_receiver.h"
 
@@ -52,6 +53,8 @@ class ReceiverCore {
   [[nodiscard]] LaneLink* link() { return link_ ? &*link_ : nullptr; }
   [[nodiscard]] const LaneLink* link() const { return link_ ? &*link_ : nullptr; }
   bool collect(OtherFrames* others, Nanos now);
+  [[nodiscard]] const std::optional<Error>& lane_failure(Nanos now);
+  void stop_lane();
 
  private:
   using Phase = Connection::Phase;
@@ -134,6 +137,8 @@ class ReceiverCore {
   ConnectionKey station_;                  ///< `local` is the address that is listened on
   std::optional<RingMemory> ring_memory_;  ///< none with a lane
   std::optional<LaneLink> link_;
+  LaneWatch watch_;
+  std::optional<Error> lane_failure_;
   bool stores_;          ///< it puts bytes into rings itself: it has no lane, and keeps them
   std::uint8_t* rings_;  ///< of connection i from 2 * ring_bytes * i on, each mapped twice; a lane's may be a GPU's
   HandshakeCookies cookies_;

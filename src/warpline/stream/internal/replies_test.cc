@@ -126,7 +126,7 @@ class LaneReplies : public ::testing::Test, private OtherFrames {
   void settle() {
     while (receiver_->in_flight() != 0) {
       receiver_->end_burst(now_);
-      lane_->stop();
+      lane_->stop({});
       (void)receiver_->collect(this, now_);
     }
   }

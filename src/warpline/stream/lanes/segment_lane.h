@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "warpline/base/result.h"
+#include "warpline/base/units.h"
 #include "warpline/stream/lanes/lane_shape.h"
 #include "warpline/stream/receiver_settings.h"
 
@@ -32,8 +33,9 @@ class SegmentLane {
   virtual void submit(std::uint64_t sequence) = 0;
   /// Returns why no burst is taken any more, if so.
   [[nodiscard]] virtual std::optional<Error> failure() = 0;
-  /// Ends behind the bursts that are ready: when it returns, frames and rings are touched no more. Waits for that.
-  virtual void stop() = 0;
+  /// Ends behind the bursts that are ready: frames and rings are touched no more then. Waits for that, as long as
+  /// `patience` for what may hang; false if it is given up, with all that it works with.
+  virtual bool stop(Nanos patience) = 0;
 };
 
 /// Returns the shape of a lane for a receiver with these settings: bursts of up to `burst` descriptors, `slots` of them

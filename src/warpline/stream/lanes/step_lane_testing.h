@@ -29,10 +29,13 @@ class StepLane final : public SegmentLane {
   }
   void submit(std::uint64_t sequence) override { submitted_ = sequence; }
   [[nodiscard]] std::optional<Error> failure() override { return std::nullopt; }
-  void stop() override {
-    while (step()) {
+  bool stop(Nanos) override {
+    while (!hangs && step()) {
     }
+    return !hangs;
   }
+
+  bool hangs = false;  ///< it takes nothing by itself at its end
 
   /// Takes the oldest burst that is ready; false if there is none.
   bool step() {

@@ -28,7 +28,7 @@ class ThreadLane final : public SegmentLane {
   ThreadLane(HostLaneMemory memory, ThreadLaneSetup setup) : memory_(std::move(memory)), setup_(std::move(setup)) {
     if (!setup_.start) setup_.start = start_anywhere;
   }
-  ~ThreadLane() override { stop(); }
+  ~ThreadLane() override { stop({}); }
 
   [[nodiscard]] const LaneView& view() const override { return memory_.view(); }
   [[nodiscard]] Result<void> start(const LaneStation& station) override {
@@ -38,10 +38,12 @@ class ThreadLane final : public SegmentLane {
   }
   void submit(std::uint64_t) override {}  // the thread polls
   [[nodiscard]] std::optional<Error> failure() override { return std::nullopt; }
-  void stop() override {
-    if (!thread_.joinable()) return;
+  /// A thread cannot be given up.
+  bool stop(Nanos) override {
+    if (!thread_.joinable()) return true;
     memory_.parts().request_stop();
     thread_.join();
+    return true;
   }
 
  private:

@@ -60,7 +60,7 @@ TEST(ThreadLane, ReceivesAConnection) {
   EXPECT_EQ(receiver.counters().bytes.get(), 2500U);
   EXPECT_EQ(receiver.counters().get(Disposition::stored), 3U);
   receiver.stop_lane();
-  EXPECT_FALSE(receiver.lane_failure());
+  EXPECT_FALSE(receiver.lane_failure(now));
 }
 
 TEST(ThreadLane, GivesNoRoomWhileFramesAreNotTakenBack) {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes whose GPU faults, or whose kernel takes nothing: the receiver says so, and nobody waits for them. A GPU that
+// has failed stays so for the whole process, so each of these runs in one of its own.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "gpu_lane_fixture.h"
+#include "warpline/gpu/kernel_launch.h"
+#include "warpline/stream/gpu/stream_lanes.h"
+
+namespace warpline::gpu_lane_test {
+namespace {
+
+class GpuLaneDeathTest : public GpuLanes {
+ protected:
+  static constexpr unsigned kThreads = 1024;
+
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    GpuLanes::SetUp();
+  }
+  void prepare() override {
+    stop_.emplace(*gpu::PinnedBuffer::create(Bytes{sizeof(std::uint64_t)}));
+    std::memset(stop_->data(), 0, sizeof(std::uint64_t));
+    const auto places = gpu::KernelLaunch(hold_kernel(), 1, kThreads).ctas_per_multiprocessor();
+    ASSERT_TRUE(places.ok());
+    // Beside a kernel that stays CUDA loads none.
+    ASSERT_TRUE(
+        gpu::KernelLaunch(stream::stream_lanes_kernel(), 1, stream::kLaneThreads).ctas_per_multiprocessor().ok());
+    ctas_ = *places * static_cast<unsigned>(gpu::find_gpu(0)->multiprocessors);
+  }
+  [[nodiscard]] stream::ReceiverSettings receiver_settings() const override {
+    stream::ReceiverSettings settings = gpu_lane_settings();
+    settings.lane_patience = Nanos{300'000'000};
+    return settings;
+  }
+
+  /// Ends the process with 0 if the lane is found to have failed and is given up, without a wait for it.
+  void give_up() {
+    const auto begin = std::chrono::steady_clock::now();
+    std::optional<Error> failure;
+    while (!failure) {
+      turn();
+      now_ = Nanos{std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count() + 1'000'000'000};
+      failure = receiver_->lane_failure(now_);
+    }
+    std::fprintf(stderr, "%s\n", failure->message().c_str());
+    receiver_->stop_lane();
+    const bool soon = std::chrono::steady_clock::now() - begin < std::chrono::seconds(20);
+    const std::uint64_t ended = receiver_->counters().get(stream::Disposition::lane_ended);
+    std::_Exit(soon && ended == 1 && gpu::gpus_abandoned() ? 0 : 1);
+  }
+  /// Gives a frame that lies where no GPU reaches.
+  void fault() {
+    Segment segment{reinterpret_cast<std::uint8_t*>(64), 60, 0, Verdict::forward};
+    receiver_->give(frame_at(&segment), false, this);
+    give_up();
+  }
+  /// Has another kernel keep all places, so that the lane's never begins.
+  void hang() {
+    gpu::KernelLaunch hold(hold_kernel(), ctas_, kThreads, reinterpret_cast<std::uint64_t*>(stop_->data()));
+    if (!hold(*stream_)) std::_Exit(1);
+    give(0, 0, packet::kTcpSyn);
+    give_up();
+  }
+
+  std::optional<gpu::PinnedBuffer> stop_;
+  unsigned ctas_ = 0;
+};
+
+TEST_P(GpuLaneDeathTest, AFaultIsTold) { EXPECT_EXIT(fault(), ::testing::ExitedWithCode(0), "illegal memory access"); }
+
+TEST_P(GpuLaneDeathTest, AKernelThatTakesNothingIsGivenUp) {
+  EXPECT_EXIT(hang(), ::testing::ExitedWithCode(0), "none was done for 300 ms");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GpuLaneDeathTest,
+                         testing::Values(std::pair(EngineKind::persistent, MemoryKind::device),
+                                         std::pair(EngineKind::launch, MemoryKind::device)));
+
+}  // namespace
+}  // namespace warpline::gpu_lane_test
