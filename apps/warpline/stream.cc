@@ -58,6 +58,7 @@ Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& c
   settings.keepalive_idle = config.keepalive;
   settings.lane_acknowledges = config.ack == ProcessorKind::gpu;
   settings.discards = !config.processing;
+  settings.lane_patience = config.watchdog;
   if (config.keepalive.value != 0) {
     settings.keepalive_interval = std::min(config.keepalive, settings.keepalive_interval);
   }
@@ -259,7 +260,6 @@ class StreamRun : RunFrame {
     report.config = loaded_.to_json();
     report.duration_s = seconds();
     report.receiving_s = receiving_s();
-    report.totals = service::StreamTotals::of(*port_);
     for (const Lane& lane : lanes_) {
       if (!lane.writer) continue;
       if (!report.written) report.written = service::StreamReport::Written{};
@@ -291,6 +291,7 @@ class StreamRun : RunFrame {
       const runtime::SetupStep step("closing the port", runtime::SetupStep::Of::clean_up);
       port_->close();
     }
+    report.totals = service::StreamTotals::of(*port_);  // also of frames that lanes had in hand
     report.leaked = port_->leaked();
     report::print(report, config_.run);
     const bool right = !report.verified || report.verified->bad == 0;

@@ -15,6 +15,7 @@ import unittest
 from support.namespaces import Namespace
 from support.program import IS_ROOT
 from support.streams import PATIENCE, PORT, StreamCase, VethCase, digest, random_bytes
+from support.threads import stopped_thread
 
 # linux/tcp.h: bytes of struct tcp_info, and where it has how often a timer was doubled, and segments sent again.
 TCP_INFO, BACKOFF, TOTAL_RETRANS = 104, 4, 100
@@ -149,6 +150,20 @@ class Veth(VethCase):
         self.assertGreater(report["engine"]["acknowledgements"], 10)
         self.assertLessEqual(report["engine"]["acknowledgements"], report["acknowledgements"])
         self.assertNotIn("gpu", report)
+
+    def test_a_lane_that_hangs(self):
+        program = self.listener("--engine", "thread", "--watchdog", "300ms")
+        sock = self.connect()
+        with stopped_thread(program.process.pid, "lane 0"):
+            with self.assertRaises(ConnectionResetError):
+                while True:
+                    sock.sendall(random_bytes(1, 10_000))
+        sock.close()
+        outcome = program.finish()
+        report = self.stream_report(outcome, code=3)
+        self.assertIn("none was done for 300 ms", outcome.stderr)
+        self.assertGreater(report["drops"]["lane_ended"], 0)
+        self.assertEqual(report["connections"]["aborted"], 1)
 
     def test_without_processing(self):
         for engine in ("inline", "thread"):

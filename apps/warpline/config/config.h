@@ -80,6 +80,7 @@ struct StreamConfig {
   std::optional<memory::MemoryKind> memory{};  ///< receive: where the rings are; unset: by the engine
   std::uint16_t gpu = 0;                       ///< receive: CUDA ordinal
   ProcessorKind ack = ProcessorKind::cpu;      ///< receive: who writes acknowledgements; gpu: the engine
+  Nanos watchdog{5'000'000'000};               ///< receive: an engine without progress for so long has failed
   bool processing = true;                      ///< receive: bytes are put in place, not only acknowledged
   std::optional<IpAddress> gateway{};          ///< send: for a receiver that is not on the port's link
   std::uint64_t bytes = 0;                     ///< send: of each connection; 0: until the end

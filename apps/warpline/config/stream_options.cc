@@ -61,6 +61,8 @@ void add_stream_options(std::vector<Option>& table) {
          'g');
   option("ack", Arity::single, "KIND", "who writes acknowledgements; gpu: the engine",
          choice<Config>(of(&StreamConfig::ack)));
+  option("watchdog", Arity::single, "MS", "an engine without progress for so long has failed",
+         nanos<Config>(of(&StreamConfig::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));
   option("processing", Arity::single, "on|off", "off: check and acknowledge bytes, and keep none",
          boolean<Config>(of(&StreamConfig::processing)));
   option("verify", Arity::flag, "", "compare every byte with what stream send --seed N makes",

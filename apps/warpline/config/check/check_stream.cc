@@ -121,6 +121,9 @@ class StreamChecker : Checker {
     if (!on_gpu) {
       refuse_idle("gpu", "the engine does not run on a GPU", "leave it out, or add --engine persistent");
     }
+    if (stream.engine == EngineKind::inline_) {
+      refuse_idle("watchdog", "the queue's own thread is the engine", "leave it out, or add --engine persistent");
+    }
     if (stream.ack == ProcessorKind::gpu && stream.engine == EngineKind::inline_) {
       refuse(fmt::format("cannot use {} gpu", place("ack")), "the queue's own thread is the engine",
              "use --ack cpu, or add --engine persistent, launch or thread");

@@ -40,6 +40,13 @@ TEST(StreamEngine, AcknowledgesIfItIsNotTheQueueItself) {
             "launch or thread");
 }
 
+TEST(StreamEngine, IsWatchedIfItIsNotTheQueueItself) {
+  EXPECT_EQ(engine_outcome("--engine thread --watchdog 200"), "ok");
+  EXPECT_EQ(engine_outcome("--engine launch --watchdog 2s"), "ok");
+  EXPECT_EQ(engine_outcome("--watchdog 200"),
+            "cannot use --watchdog: the queue's own thread is the engine; leave it out, or add --engine persistent");
+}
+
 TEST(StreamProcessing, LeavesNothingToDoWithBytes) {
   for (const char* const options :
        {"--processing on --verify", "--processing off", "--processing off --engine thread --ack gpu",
