@@ -154,6 +154,7 @@ class Veth(VethCase):
     def test_a_lane_that_hangs(self):
         program = self.listener("--engine", "thread", "--watchdog", "300ms")
         sock = self.connect()
+        program.wait_for("stderr", r"^ *\d+\.\d+ +0\.000 +1 ")  # open, for the receiver too
         with stopped_thread(program.process.pid, "lane 0"):
             with self.assertRaises(ConnectionResetError):
                 while True:
