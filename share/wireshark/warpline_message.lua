@@ -17,6 +17,7 @@ local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "g
 local REASONS = { "no room for a session", "another version", "takes no sessions", "other terms" }
 local REFUSALS = { "message too long", "declined", "stalled", "expired" }
 local TIME_LEFT, MOST_METADATA = 8, 1024
+local HEAD_PREFIX = 2
 local SESSION = 4
 
 local f = {
@@ -51,7 +52,7 @@ local f = {
   room = ProtoField.uint32("warpline.room", "Room, bytes"),
   word = ProtoField.uint64("warpline.ack.word", "Arrived", base.HEX),
 
-  kind = ProtoField.uint8("warpline.fragment.kind", "Kind", base.DEC, KINDS, 0x7f),
+  kind = ProtoField.uint8("warpline.fragment.kind", "Kind", base.DEC, KINDS, 0x3f),
   more = ProtoField.bool("warpline.fragment.more", "The next message continues this one", 8, nil, 0x80),
   slot = ProtoField.uint8("warpline.fragment.slot", "Slot"),
   code = ProtoField.uint16("warpline.fragment.code", "Code"),
@@ -61,6 +62,9 @@ local f = {
   order = ProtoField.uint16("warpline.fragment.order", "Order"),
   head = ProtoField.uint16("warpline.fragment.head", "Head, bytes"),
   time_left = ProtoField.uint64("warpline.time_left", "Time left, ns"),
+  head_follows = ProtoField.bool("warpline.fragment.head_follows", "The head's length precedes the payload", 8, nil, 0x40),
+  size = ProtoField.uint16("warpline.fragment.size", "Fragment size"),
+  padding = ProtoField.bytes("warpline.padding", "Padding"),
 
   nonce = ProtoField.uint64("warpline.nonce", "Nonce of who opens the session", base.HEX),
   token = ProtoField.uint64("warpline.token", "Token", base.HEX),
@@ -147,7 +151,7 @@ local function session_header(tvb, length)
     bundle = bit_set(flags, 64), followed = bit_set(flags, 128),
     payload = tvb(26, 2):uint(), number = tvb(16, 8):uint64(), distance = tvb(24, 2):uint(),
   }
-  if (h.followed and h.protected) or (h.bundle and not h.fragment) or words > MOST_ACK_WORDS or (words ~= 0 and not h.ack) or (h.payload ~= 0 and not h.fragment) or
+  if (h.followed and h.protected) or (h.bundle and not h.fragment) or words > MOST_ACK_WORDS or (words ~= 0 and not h.ack) or (h.payload ~= 0 and not h.fragment and not h.ping) or
      UInt64(h.distance) > h.number then
     return "malformed"
   end
@@ -159,11 +163,17 @@ local function session_header(tvb, length)
   return "ok", h
 end
 
+local function valid_head(kind, head, total)
+  return head == 0 or (kind <= 3 and head >= TIME_LEFT and head <= total and head <= TIME_LEFT + MOST_METADATA)
+end
+
 local function is_fragment(tvb, at, payload)
-  local offset, total, head = tvb(at + 8, 4):uint(), tvb(at + 12, 4):uint(), tvb(at + 18, 2):uint()
-  local kind = tvb(at, 1):bitfield(1, 7)
-  local has_head = head == 0 or (kind <= 3 and head >= TIME_LEFT and head <= total and head <= TIME_LEFT + MOST_METADATA)
-  return KINDS[kind] and offset + payload <= total and has_head
+  local offset, total, size = tvb(at + 8, 4):uint(), tvb(at + 12, 4):uint(), tvb(at + 18, 2):uint()
+  local kind, has_head = tvb(at, 1):bitfield(2, 6), bit_set(tvb(at, 1):uint(), 64)
+  local prefix = has_head and HEAD_PREFIX or 0
+  if not KINDS[kind] or payload < prefix or offset + payload - prefix > total then return false end
+  if has_head then return kind <= 3 end
+  return payload ~= total or valid_head(kind, size, total)
 end
 
 -- The fragments of a packet, { at, payload } each, up to the first that is malformed, and whether there is none. Of a
@@ -177,7 +187,7 @@ local function fragments_of(tvb, h)
   local found, at, left = {}, h.fragment_at, FRAGMENT_LENGTH + h.payload
   while left > 0 do
     local total = left >= FRAGMENT_LENGTH and tvb(at + 12, 4):uint()
-    if not total or total > left - FRAGMENT_LENGTH or not is_fragment(tvb, at, total) then return found, false end
+    if not total or total > left - FRAGMENT_LENGTH or not is_fragment(tvb, at, total) or bit_set(tvb(at, 1):uint(), 64) then return found, false end
     found[#found + 1] = { at = at, payload = total }
     if h.protected then break end
     at, left = at + FRAGMENT_LENGTH + total, left - FRAGMENT_LENGTH - total
@@ -246,9 +256,11 @@ local function add_ack(tvb, tree, h)
 end
 
 local function add_fragment(tvb, tree, at, payload)
-  local kind = tvb(at, 1):bitfield(1, 7)
+  local kind, has_head = tvb(at, 1):bitfield(2, 6), bit_set(tvb(at, 1):uint(), 64)
+  local total = tvb(at + 12, 4):uint()
   local fragment = tree:add(tvb(at, FRAGMENT_LENGTH), "Fragment")
   fragment:add(f.more, tvb(at, 1))
+  fragment:add(f.head_follows, tvb(at, 1))
   fragment:add(f.kind, tvb(at, 1))
   fragment:add(f.slot, tvb(at + 1, 1))
   local code = fragment:add(f.code, tvb(at + 2, 2))
@@ -258,9 +270,10 @@ local function add_fragment(tvb, tree, at, payload)
   fragment:add(f.offset, tvb(at + 8, 4))
   fragment:add(f.total, tvb(at + 12, 4))
   fragment:add(f.order, tvb(at + 16, 2))
-  fragment:add(f.head, tvb(at + 18, 2))
+  fragment:add(not has_head and payload == total and f.head or f.size, tvb(at + 18, 2))
+  if has_head then payload = payload - HEAD_PREFIX end
   return string.format(" %s slot %d.%.0f [%.0f+%d of %.0f]", KINDS[kind] or "?", tvb(at + 1, 1):uint(),
-                       tvb(at + 4, 4):uint(), tvb(at + 8, 4):uint(), payload, tvb(at + 12, 4):uint())
+                       tvb(at + 4, 4):uint(), tvb(at + 8, 4):uint(), payload, total)
 end
 
 -- Returns the line for the column Info.
@@ -283,10 +296,16 @@ local function add_session(tvb, tree, h)
     info = info .. add_fragment(tvb, tree, fragment.at, fragment.payload)
     local length = h.protected and h.payload or fragment.payload
     if length > 0 then
-      local payload = tree:add(f.payload, tvb(fragment.at + FRAGMENT_LENGTH, length))
-      local head = tvb(fragment.at + 18, 2):uint()
-      if head > 0 and not h.protected and tvb(fragment.at + 8, 4):uint() == 0 and length >= TIME_LEFT then
-        payload:add(f.time_left, tvb(fragment.at + FRAGMENT_LENGTH, TIME_LEFT))
+      local from = fragment.at + FRAGMENT_LENGTH
+      local payload = tree:add(f.payload, tvb(from, length))
+      local prefix = bit_set(tvb(fragment.at, 1):uint(), 64) and HEAD_PREFIX or 0
+      local whole = prefix == 0 and fragment.payload == tvb(fragment.at + 12, 4):uint()
+      local has_head = prefix ~= 0 or (whole and tvb(fragment.at + 18, 2):uint() > 0)
+      if has_head and not h.protected then
+        if prefix ~= 0 then payload:add(f.head, tvb(from, prefix)) end
+        if tvb(fragment.at + 8, 4):uint() == 0 and length >= prefix + TIME_LEFT then
+          payload:add(f.time_left, tvb(from + prefix, TIME_LEFT))
+        end
       end
       if h.protected then payload:append_text(" (encrypted)") end
     end
@@ -296,9 +315,12 @@ local function add_session(tvb, tree, h)
     local from = last and last.at + FRAGMENT_LENGTH + last.payload or h.fragment_at
     tree:add(f.rest, tvb(from, h.payload_at + h.payload - from))
   end
+  local pads = not h.fragment and h.payload > 0
+  if pads then tree:add(f.padding, tvb(h.payload_at, h.payload)) end
   if h.protected then tree:add(f.tag, tvb(h.payload_at + h.payload, TAG_LENGTH)) end
   for _, flag in ipairs({ "prompt", "ping", "close", "protected" }) do
     if h[flag] then info = info .. " " .. flag end
+    if flag == "ping" and pads then info = info .. string.format(" padding %d", h.payload) end
   end
   return info
 end

@@ -27,6 +27,7 @@ struct Pair {
     config.max_message_bytes = 20'000;
     config.receive_window = 8192;
     config.datagram_bytes = 512;
+    config.base_bytes = 300;
     if (go_back_n) config.reliability = message::Reliability::go_back_n;
     if (grants) config.grants = 2048;
     for (std::uint8_t i = 0; i < 2; ++i) {

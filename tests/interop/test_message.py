@@ -171,6 +171,61 @@ class Veth(Killed):
         client, prefix = self.dpdk("left0", "10.9.0.1/24", 0)
         self.both((), (*client, "--gateway", "10.9.0.254"), f"10.8.0.2:{PORT}", client_prefix=prefix)
 
+    def router(self, mtu):
+        """A third namespace routes between the two, and takes no longer packets from either; nobody is told so."""
+        middle = Namespace("middle")
+        self.addCleanup(middle.remove)
+        veth(middle, "tomid0", self.far, "up0")
+        self.far.ip("link", "set", "right0", "netns", middle.name)
+        middle.ip("link", "set", "right0", "up")
+        middle.no_offloads("right0")
+        middle.sysctl("net.ipv4.ip_forward", 1)
+        for interface, address in (("right0", "10.9.0.254/24"), ("tomid0", "10.8.0.254/24")):
+            self.address(middle, interface, address)
+        self.address(self.near, "left0", "10.9.0.1/24")
+        self.address(self.far, "up0", "10.8.0.2/24")
+        self.far.ip("route", "add", "default", "via", "10.8.0.254")
+        self.near.ip("route", "add", "default", "via", "10.9.0.254")
+        self.carry(middle, mtu)
+        return middle
+
+    @staticmethod
+    def carry(middle, mtu):
+        for interface in ("right0", "tomid0"):
+            middle.ip("link", "set", interface, "mtu", mtu)
+
+    def test_a_path_that_carries_less(self):
+        self.router(1300)
+        there = self.server("--listen", f"10.8.0.2:{PORT}", netns=self.far.name)
+        for length, requests in ((32, 100), (1400, 100), (300_000, 20)):
+            with self.subTest(length=length):
+                here = self.client(
+                    "--connect", f"10.8.0.2:{PORT}", "-l", length, "-n", requests, "--verify", netns=self.near.name
+                )
+                report = self.all_answered(here.finish(), requests)
+                self.assertGreater(report["protocol"]["path_probes"], 0)
+        self.assertEqual(self.stopped(there)["requests"]["served"], 220)
+
+    def test_a_path_that_shrinks(self):
+        middle = self.router(1500)
+        there = self.server("--listen", f"10.8.0.2:{PORT}", netns=self.far.name)
+        here = self.client(
+            "--connect", f"10.8.0.2:{PORT}", "--test", "bandwidth", "-l", 500_000, "--bidir", "-n", 400, "--verify",
+            netns=self.near.name,
+        )  # fmt: skip
+        here.wait_for("stderr", ROW)
+        self.carry(middle, 1300)
+        report = self.all_answered(here.finish(), 400)
+        self.assertGreater(report["protocol"]["black_holes"], 0)
+        self.stopped(there)
+
+    def test_our_own_link_carries_less(self):
+        """The kernel refuses what is longer than its device takes."""
+        for namespace, interface, address in ((self.near, "left0", "10.9.0.1/24"), (self.far, "right0", "10.9.0.2/24")):
+            self.address(namespace, interface, address)
+            namespace.ip("link", "set", interface, "mtu", 1300)
+        self.both(("--listen", f"10.9.0.2:{PORT}"), (), f"10.9.0.2:{PORT}")
+
     def test_a_vlan(self):
         server, server_prefix = self.dpdk("right0", "10.9.0.2/24", 0)
         client, client_prefix = self.dpdk("left0", "10.9.0.1/24", 1)

@@ -16,6 +16,11 @@ constexpr std::uint8_t kCongestionExperienced = 3;
 }  // namespace
 
 void Port::offer(Packet* packet) {
+  if (packet->length > config_.datagram_bytes) {
+    ++counters_.too_long;
+    pool_.give(packet);
+    return;
+  }
   if (queued_bytes_ + packet->wire_bytes() > config_.capacity_bytes) {
     ++counters_.dropped;
     pool_.give(packet);

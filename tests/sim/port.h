@@ -17,7 +17,8 @@ struct PortSettings {
   double bits_per_second = 25e9;  ///< of layer 1
   std::int64_t delay = 1'000;     ///< nanoseconds to the far end of the link
   std::uint64_t capacity_bytes = 1 << 20;
-  std::uint64_t mark_above_bytes = 0;  ///< longer queues mark Congestion Experienced; 0: none does
+  std::uint64_t mark_above_bytes = 0;           ///< longer queues mark Congestion Experienced; 0: none does
+  std::uint32_t datagram_bytes = kMaxDatagram;  ///< longer ones vanish, and nobody is told
 };
 
 /// Probabilities of what a link does to a packet.
@@ -34,6 +35,7 @@ struct PortCounters {
   std::uint64_t sent_wire_bytes = 0;
   std::uint32_t longest_wire_bytes = 0;  ///< of one packet
   std::uint64_t dropped = 0;             ///< the queue was full
+  std::uint64_t too_long = 0;
   std::uint64_t marked = 0;
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
@@ -66,6 +68,7 @@ class Port final : public Actor {
   void flush();
 
   void set_faults(const Faults& faults) { faults_ = faults; }
+  void set_datagram_bytes(std::uint32_t bytes) { config_.datagram_bytes = bytes; }
   /// As if the first packet to leave from now on, of at least `length` bytes, were lost.
   void lose_next(std::uint32_t length) { lose_next_ = length; }
 

@@ -71,6 +71,9 @@ void Run::act(std::uint64_t index) {
       trace_(events_.now(), "host {}: clock steps by {} us", mishap.host, mishap.nanos / 1000);
       host.step_clock(mishap.nanos);
       return host.schedule_loop(events_.now());
+    case Mishap::Kind::mtu:
+      trace_(events_.now(), "host {} is reached by {} B", mishap.host, mishap.bytes);
+      return network_.downlink(mishap.host).set_datagram_bytes(mishap.bytes);
   }
 }
 

@@ -72,6 +72,25 @@ void draw_mishaps(Scenario& scenario, Random& random) {
   }
 }
 
+/// Links that carry less than the ends take, from the start or for a while.
+void draw_paths(Scenario& scenario, Random& random) {
+  const message::EndpointConfig& endpoint = scenario.hosts[0].endpoint;
+  const std::uint32_t most = endpoint.datagram_bytes;
+  if (endpoint.reliability == message::Reliability::go_back_n || most <= endpoint.base_bytes) return;
+  const Nanos raise_time{one_of<std::int64_t>(random, {20'000'000, 600'000'000'000})};
+  for (HostConfig& host : scenario.hosts) host.endpoint.mtu_raise_time = raise_time;
+  if (chance(random, 0.4)) return;
+  const auto count = static_cast<std::uint32_t>(between(random, 1, 6));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Mishap mishap;
+    mishap.kind = Mishap::Kind::mtu;
+    mishap.host = static_cast<std::uint32_t>(random.below(scenario.network.hosts));
+    mishap.at = chance(random, 0.3) ? 0 : between(random, 0, 5'000'000);
+    mishap.bytes = chance(random, 0.4) ? most : static_cast<std::uint32_t>(between(random, endpoint.base_bytes, most));
+    scenario.mishaps.push_back(mishap);
+  }
+}
+
 }  // namespace
 
 bool Scenario::sessions_may_end() const {
@@ -155,6 +174,8 @@ Scenario draw_scenario(std::uint64_t seed) {
     one.in_endpoint = one_of(answers, {0.0, 0.2, 1.0});
     one.metadata = one_of(answers, {0.0, 0.2, 1.0});
   }
+  Random paths(mix64(seed ^ 0x7061746873));
+  draw_paths(scenario, paths);
   // Where a fifth is lost, its fixed timeout lets a few packets through each time.
   if (host.endpoint.reliability == message::Reliability::go_back_n) scenario.longest *= 5;
   return scenario;
@@ -186,10 +207,12 @@ std::string describe(const Scenario& scenario) {
         plan.messages, plan.at_once, fmt::join(plan.peers, " "), own.grants, own.bundles ? "bundles" : "no bundles",
         host.bursts, host.burst_time, host.handler_time, host.descheduled, host.longest_away / 1000);
   }
-  constexpr std::string_view kMishaps[] = {"pauses", "restarts", "has its clock stepped"};
+  constexpr std::string_view kMishaps[] = {"pauses", "restarts", "has its clock stepped", "is reached by datagrams of"};
   for (const Mishap& mishap : scenario.mishaps) {
-    text += fmt::format("  host {} {} at {} us, {} us\n", mishap.host, kMishaps[static_cast<std::size_t>(mishap.kind)],
-                        mishap.at / 1000, mishap.nanos / 1000);
+    const bool mtu = mishap.kind == Mishap::Kind::mtu;
+    text +=
+        fmt::format("  host {} {}{} at {} us, {} us\n", mishap.host, kMishaps[static_cast<std::size_t>(mishap.kind)],
+                    mtu ? fmt::format(" {} B", mishap.bytes) : "", mishap.at / 1000, mishap.nanos / 1000);
   }
   return text;
 }

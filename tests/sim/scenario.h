@@ -13,11 +13,12 @@ namespace warpline::sim {
 
 /// What happens to a host.
 struct Mishap {
-  enum class Kind : std::uint8_t { pause, restart, clock_step };
+  enum class Kind : std::uint8_t { pause, restart, clock_step, mtu };
   Kind kind = Kind::pause;
   std::uint32_t host = 0;
-  std::int64_t at = 0;     ///< virtual time
-  std::int64_t nanos = 0;  ///< how long, or how far
+  std::int64_t at = 0;      ///< virtual time
+  std::int64_t nanos = 0;   ///< how long, or how far
+  std::uint32_t bytes = 0;  ///< of the longest datagrams that reach the host from now on
 };
 
 /// A network, what its hosts do and what happens to them.

@@ -52,7 +52,7 @@ TEST(Scenario, SeedsCoverWhatThereIs) {
     authenticated += scenario.authenticated ? 1 : 0;
     granting += scenario.hosts[0].endpoint.grants != 0 ? 1 : 0;
   }
-  EXPECT_EQ(mishaps.size(), 3U);
+  EXPECT_EQ(mishaps.size(), 4U);
   EXPECT_EQ(controllers.size(), 4U);
   EXPECT_EQ(ways.size(), 2U);
   EXPECT_GT(authenticated, 50U);

@@ -158,8 +158,14 @@ std::vector<Payload> message_packets() {
     header.flags = packet::kMessageHasFragment;
     packets.push_back(session_packet(header, {.kind = kind, .code = 1}));
     header.payload_length = 1408;
-    packets.push_back(
-        session_packet(header, {.kind = kind, .more = true, .code = 2, .offset = 1408, .total = 1 << 24}));
+    packets.push_back(session_packet(
+        header, {.kind = kind, .more = true, .code = 2, .offset = 1408, .total = 1 << 24, .fragment_bytes = 1408}));
+  }
+  for (const std::uint8_t flags : {0, static_cast<int>(packet::kMessageProtected)}) {
+    packet::MessageHeader probe = bare;
+    probe.flags = packet::kMessagePing | packet::kMessagePrompt | flags;
+    probe.payload_length = 1444;
+    packets.push_back(session_packet(probe));
   }
   for (const packet::FragmentKind kind :
        {packet::FragmentKind::request, packet::FragmentKind::response, packet::FragmentKind::message}) {
@@ -168,6 +174,11 @@ std::vector<Payload> message_packets() {
     header.payload_length = 40;
     for (const std::uint16_t head : {8, 40})
       packets.push_back(session_packet(header, {.kind = kind, .total = 40, .head = head}));
+    header.payload_length = 1408;
+    for (const std::uint32_t offset : {0, 1406}) {
+      packets.push_back(session_packet(
+          header, {.kind = kind, .offset = offset, .total = 1 << 16, .fragment_bytes = 1406, .head_follows = true}));
+    }
   }
   packet::MessageHeader extreme = bare;
   extreme.packet_number = ~std::uint64_t{0};

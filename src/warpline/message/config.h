@@ -88,6 +88,10 @@ struct EndpointConfig {
   bool bundles = true;
 
   std::uint32_t datagram_bytes = 1472;  ///< the most UDP payload of one packet, 256 to 65507; both ends use the smaller
+  /// UDP payload that every path carries, 256 at least. Packets to an address are no longer until a probe of up to
+  /// datagram_bytes has arrived there (RFC 8899). datagram_bytes or more: links are known, and nothing is probed.
+  std::uint32_t base_bytes = 1200;
+  Nanos mtu_raise_time{600'000'000'000};             ///< a length that did not pass is tried again after so long
   Reliability reliability = Reliability::selective;  ///< of sessions opened here
   std::uint32_t credits = 32;                        ///< go_back_n: packets in flight
   CcConfig cc{};                                     ///< its mtu is set from datagram_bytes

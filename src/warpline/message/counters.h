@@ -68,6 +68,8 @@ struct EndpointCounters {
   Counter losses_spurious;      ///< of these, acknowledged after all
   Counter probes;               ///< tail-loss probes
   Counter timeouts;             ///< retransmission timeouts
+  Counter path_probes;          ///< padded packets that ask how long datagrams may be
+  Counter black_holes;          ///< times that a path did not carry any more what it had carried
   Counter clock_jumps;          ///< `now` stepped back, or further than max_clock_step
   Counter heads_too_small;      ///< times that the transport gave less room than Outgoing::head_capacity must be
   Counter sessions_opened;      ///< opened here: their handshakes are done
@@ -106,6 +108,7 @@ struct SessionFacts {
   std::uint32_t in_flight_bytes = 0;    ///< sent and neither acknowledged nor found lost
   std::uint32_t in_flight_packets = 0;  ///< the same in packets
   std::uint32_t messages = 0;           ///< own ones under way
+  std::uint32_t datagram_bytes = 0;     ///< of a full packet, as long as the path is known to carry
   std::uint32_t fragment_bytes = 0;     ///< payload of a full packet
 };
 

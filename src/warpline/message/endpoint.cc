@@ -31,6 +31,7 @@ Result<Endpoint> Endpoint::create(const EndpointConfig& config, Nanos now) {
   if (c.datagram_bytes < 256 || c.datagram_bytes > 65507) {
     return wrong(fmt::format("datagrams of {} bytes", c.datagram_bytes), "256 to 65507 it is");
   }
+  if (c.base_bytes < 256) return wrong(fmt::format("a base of {} bytes", c.base_bytes), "it is 256 at least");
   if (c.receive_window < 2 * c.datagram_bytes || c.receive_window > 1U << 30) {
     return wrong(fmt::format("a receive window of {} bytes", c.receive_window), "it is from two datagrams to 1 GiB");
   }
@@ -43,7 +44,7 @@ Result<Endpoint> Endpoint::create(const EndpointConfig& config, Nanos now) {
   }
   if (c.credits == 0 || c.ack_packets == 0) return wrong("no credits or acknowledgements", "both are at least 1");
   for (const Nanos time : {c.initial_rto, c.min_rto, c.max_rto, c.fixed_rto, c.peer_timeout, c.message_timeout,
-                           c.keepalive, c.connect_timeout, c.max_clock_step}) {
+                           c.keepalive, c.connect_timeout, c.max_clock_step, c.mtu_raise_time}) {
     if (time.value < 1000 || time.value > 1'000'000'000'000'000) {
       return wrong(fmt::format("a time of {} ns", time.value), "times are from 1 us to 10^6 s");
     }

@@ -72,6 +72,8 @@ void PacketTotals::add(const message::EndpointCounters& counters) {
       {"fragments_duplicate", &counters.fragments_duplicate},
       {"probes", &counters.probes},
       {"timeouts", &counters.timeouts},
+      {"path_probes", &counters.path_probes},
+      {"black_holes", &counters.black_holes},
       {"clock_jumps", &counters.clock_jumps},
       {"heads_too_small", &counters.heads_too_small},
   };

@@ -295,6 +295,9 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config
   for (const auto& [forced, plain] : {std::pair{SO_RCVBUFFORCE, SO_RCVBUF}, std::pair{SO_SNDBUFFORCE, SO_SNDBUF}}) {
     if (!set(handle, SOL_SOCKET, forced, buffer)) (void)set(handle, SOL_SOCKET, plain, buffer);
   }
+  // Datagrams are as long as the endpoint has found out that the path carries, and not cut on the way.
+  (void)set(handle, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+  if (v6) (void)set(handle, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
   (void)set(handle, SOL_SOCKET, SO_RXQ_OVFL, 1);
   (void)set(handle, SOL_SOCKET, SO_TIMESTAMPNS, 1);
   (void)set(handle, IPPROTO_IP, IP_RECVTOS, 1);
@@ -370,8 +373,9 @@ void UdpSocket::send(std::size_t count, Nanos) {
   flush();
 }
 
-/// Makes messages of the datagrams from `from` on, one of each run of equal lengths to one peer. Returns how many.
-std::size_t UdpSocket::assemble(std::size_t from) {
+/// Makes messages of the datagrams from `from` on, one of each run of equal lengths to one peer, or of the first by
+/// itself. Returns how many.
+std::size_t UdpSocket::assemble(std::size_t from, bool first_alone) {
   Buffers& buffers = *buffers_;
   std::size_t messages = 0;
   std::size_t pieces = 0;
@@ -391,10 +395,10 @@ std::size_t UdpSocket::assemble(std::size_t from) {
     for (std::size_t i = from; i < end_; ++i) {
       const message::Outgoing& next = buffers.outgoing[i];
       const bool joins =
-          i == from ||
-          (segments_ && last == segment && segment != 0 && next.length() <= segment && next.length() != 0 &&
-           total + next.length() <= kMaxAggregate && out.datagrams < kMaxUdpSegments && next.to == first.to &&
-           next.to.local == first.to.local && next.ecn_capable == first.ecn_capable && !next.payload_device);
+          i == from || (segments_ && !(first_alone && messages == 0) && last == segment && segment != 0 &&
+                        next.length() <= segment && next.length() != 0 && total + next.length() <= kMaxAggregate &&
+                        out.datagrams < kMaxUdpSegments && next.to == first.to && next.to.local == first.to.local &&
+                        next.ecn_capable == first.ecn_capable && !next.payload_device);
       if (!joins) break;
       buffers.pieces[pieces++] = {next.head, next.head_length};
       if (next.payload_length != 0) {
@@ -447,8 +451,14 @@ void UdpSocket::finish(std::size_t datagrams, bool sent) {
 /// Sends what is in [at_, end_), until the kernel takes no more.
 void UdpSocket::flush() {
   Buffers& buffers = *buffers_;
-  std::size_t messages = assemble(at_);
+  std::size_t messages = assemble(at_, false);
   std::size_t next = 0;
+  bool alone = false;  // the next message is what a longer one, which the kernel refused, began with
+  const auto again = [&](bool first_alone) {
+    alone = first_alone;
+    messages = assemble(at_, first_alone);
+    next = 0;
+  };
   while (next < messages) {
     const Buffers::Out& out = buffers.out[next];
     const msghdr& header = buffers.out_messages[next].msg_hdr;
@@ -458,7 +468,7 @@ void UdpSocket::flush() {
       continue;
     }
     std::size_t good = next;
-    for (std::size_t i = at_; good < messages; i += buffers.out[good].datagrams, ++good) {
+    for (std::size_t i = at_; good < (alone ? next + 1 : messages); i += buffers.out[good].datagrams, ++good) {
       if (buffers.out_messages[good].msg_hdr.msg_namelen == 0 || buffers.outgoing[i].payload_device) break;
     }
     const int count =
@@ -467,18 +477,21 @@ void UdpSocket::flush() {
       std::size_t datagrams = 0;
       for (int i = 0; i < count; ++i) datagrams += buffers.out[next++].datagrams;
       finish(datagrams, true);
+      if (alone) {
+        segments_ = false;  // a device below cannot, such as not with checksums
+        again(false);
+      }
       continue;
     }
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == ENOBUFS) return;
     if (out.datagrams > 1 && (errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
-      segments_ = false;  // a device below cannot: not with checksums, or not of that size
-      messages = assemble(at_);
-      next = 0;
+      again(true);
       continue;
     }
     finish(out.datagrams, false);
     ++next;
+    if (alone) again(false);  // it is longer than the device takes
   }
 }
 

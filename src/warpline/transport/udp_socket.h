@@ -50,7 +50,7 @@ class UdpSocket final : public Transport {
   struct Buffers;
   UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketConfig& config, bool aggregates);
   void flush();
-  std::size_t assemble(std::size_t from);
+  std::size_t assemble(std::size_t from, bool first_alone);
   void finish(std::size_t datagrams, bool sent);
 
   int handle_;

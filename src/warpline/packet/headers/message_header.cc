@@ -174,6 +174,7 @@ std::string_view name(FragmentKind kind) {
 namespace {
 
 std::string describe(const MessageFragment& fragment, std::uint32_t length) {
+  if (fragment.head_follows) length -= MessageFragment::kHeadLength;
   return fmt::format(" {} slot {}.{} [{}+{} of {}]", name(fragment.kind), fragment.slot, fragment.sequence,
                      fragment.offset, length, fragment.total);
 }
@@ -205,6 +206,9 @@ std::string describe(const MessageHeader& header, const std::uint8_t* bytes) {
   if (header.has(kMessageHasFragment)) text += describe_fragments(header, at + header.ack_length());
   if (header.has(kMessagePrompt)) text += " prompt";
   if (header.has(kMessagePing)) text += " ping";
+  if (!header.has(kMessageHasFragment) && header.payload_length != 0) {
+    text += fmt::format(" padding {}", header.payload_length);
+  }
   if (header.has(kMessageClose)) text += " close";
   if (header.has(kMessageProtected)) text += " protected";
   return text;

@@ -199,6 +199,8 @@ struct MessageFragment {
   static constexpr std::uint32_t kLength = 20;         ///< bytes of its header
   static constexpr std::uint32_t kTotal = 12;          ///< where `total` begins: bytes
   static constexpr std::uint8_t kMore = 0x80;          ///< bit beside the kind
+  static constexpr std::uint8_t kHead = 0x40;          ///< bit beside the kind: kHeadLength bytes precede the payload
+  static constexpr std::uint32_t kHeadLength = 2;      ///< bytes; in them the head's, of a message of many fragments
   static constexpr std::uint32_t kTimeLeft = 8;        ///< bytes that a head begins with; metadata is what follows
   static constexpr std::uint32_t kMaxMetadata = 1024;  ///< bytes
   FragmentKind kind = FragmentKind::request;           ///< what follows, or what is said
@@ -209,13 +211,17 @@ struct MessageFragment {
   std::uint32_t offset = 0;                            ///< of the payload in the message: bytes
   std::uint32_t total = 0;                             ///< bytes of the whole message
   std::uint16_t order = 0;                             ///< among all messages of an ordered session's sender
-  std::uint16_t head =
-      0;  ///< bytes of the message, its first, that are not of the application's data; 0 or kTimeLeft on
+  std::uint16_t fragment_bytes = 0;  ///< of each fragment of the message but the last; 0: there is only this one
+  bool head_follows = false;         ///< the head's length does, before the payload: of several fragments
+  /// Bytes of the message, its first, that are not of the application's data: 0 or kTimeLeft on. Of a message of
+  /// several fragments parse() leaves it 0.
+  std::uint16_t head = 0;
   bool operator==(const MessageFragment&) const = default;
 };
 
 /// A packet of a session: this header, then if flagged the acknowledgement with its words, then if flagged the
-/// fragment's header, then payload_length bytes, then if flagged the tag. In a bundle the fragment and all that follow
+/// fragment's header, then payload_length bytes, then if flagged the tag. Without a fragment the payload of a ping is
+/// padding: it asks whether so long a datagram arrives. In a bundle the fragment and all that follow
 /// it in these bytes, each with its header, are whole messages, and the first has the packet's number, each other one
 /// the next. If flagged, another packet of a session of the same peer begins where this one ends.
 struct MessageHeader {
@@ -277,8 +283,9 @@ struct MessageHeader {
   const bool fragment = header.has(kMessageHasFragment);
   const bool followed = header.has(kMessageFollowed);
   const bool contradicts = header.ack_words > kMaxAckWords || (!ack && header.ack_words != 0) ||
-                           (!fragment && header.payload_length != 0) || (!fragment && header.has(kMessageBundle)) ||
-                           (followed && header.has(kMessageProtected)) || header.floor_distance > header.packet_number;
+                           (!fragment && !header.has(kMessagePing) && header.payload_length != 0) ||
+                           (!fragment && header.has(kMessageBundle)) || (followed && header.has(kMessageProtected)) ||
+                           header.floor_distance > header.packet_number;
   if (contradicts) return MessageParse::malformed;
   const std::uint32_t expected = header.packet_length() + (followed ? MessageHeader::kLength : 0);
   if (length < expected) return MessageParse::truncated;
@@ -310,9 +317,10 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
 
 /// Whether a message of this fragment may begin with such a head.
 [[nodiscard]] WARPLINE_HD constexpr bool has_valid_head(const MessageFragment& fragment) {
-  if (fragment.head == 0) return true;
+  if (fragment.head == 0 && !fragment.head_follows) return true;
   const bool message = fragment.kind == FragmentKind::request || fragment.kind == FragmentKind::response ||
                        fragment.kind == FragmentKind::message;
+  if (fragment.head_follows) return message;
   return message && fragment.head >= MessageFragment::kTimeLeft && fragment.head <= fragment.total &&
          fragment.head <= MessageFragment::kTimeLeft + MessageFragment::kMaxMetadata;
 }
@@ -321,7 +329,7 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
 /// head.
 [[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t payload_length,
                                                        MessageFragment& fragment) {
-  const std::uint8_t kind = bytes[0] & 0x7f;
+  const std::uint8_t kind = bytes[0] & 0x3f;
   if (kind < 1 || kind > 9) return MessageParse::malformed;
   fragment.kind = static_cast<FragmentKind>(kind);
   fragment.more = (bytes[0] & MessageFragment::kMore) != 0;
@@ -331,7 +339,15 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
   fragment.offset = load_be32(bytes + 8);
   fragment.total = load_be32(bytes + 12);
   fragment.order = load_be16(bytes + 16);
-  fragment.head = load_be16(bytes + 18);
+  const std::uint16_t size = load_be16(bytes + 18);
+  fragment.head_follows = (bytes[0] & MessageFragment::kHead) != 0;
+  if (fragment.head_follows) {
+    if (payload_length < MessageFragment::kHeadLength) return MessageParse::malformed;
+    payload_length -= MessageFragment::kHeadLength;
+  }
+  const bool whole = !fragment.head_follows && payload_length == fragment.total;
+  fragment.fragment_bytes = whole ? 0 : size;
+  fragment.head = whole ? size : 0;
   const bool inside = fragment.offset <= fragment.total && payload_length <= fragment.total - fragment.offset;
   return inside && has_valid_head(fragment) ? MessageParse::ok : MessageParse::malformed;
 }
@@ -341,20 +357,22 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
                                                                MessageFragment& fragment) {
   if (left < MessageFragment::kLength) return MessageParse::malformed;
   const std::uint32_t total = load_be32(bytes + MessageFragment::kTotal);
-  return total <= left - MessageFragment::kLength ? parse(bytes, total, fragment) : MessageParse::malformed;
+  const bool whole = total <= left - MessageFragment::kLength && (bytes[0] & MessageFragment::kHead) == 0;
+  return whole ? parse(bytes, total, fragment) : MessageParse::malformed;
 }
 
 /// Writes kLength bytes.
 WARPLINE_HD constexpr void emit(const MessageFragment& fragment, std::uint8_t* bytes) {
   bytes[0] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(fragment.kind) |
-                                       (fragment.more ? MessageFragment::kMore : 0));
+                                       (fragment.more ? MessageFragment::kMore : 0) |
+                                       (fragment.head_follows ? MessageFragment::kHead : 0));
   bytes[1] = fragment.slot;
   store_be16(bytes + 2, fragment.code);
   store_be32(bytes + 4, fragment.sequence);
   store_be32(bytes + 8, fragment.offset);
   store_be32(bytes + 12, fragment.total);
   store_be16(bytes + 16, fragment.order);
-  store_be16(bytes + 18, fragment.head);
+  store_be16(bytes + 18, fragment.fragment_bytes != 0 ? fragment.fragment_bytes : fragment.head);
 }
 
 // The others, with `length` the whole UDP payload. Bytes that mean nothing yet are zero.

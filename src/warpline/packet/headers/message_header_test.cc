@@ -104,7 +104,7 @@ TEST(MessageFragment, has_a_head_within_its_message_or_none) {
     std::vector<std::uint8_t> bytes(MessageFragment::kLength);
     emit(fragment, bytes.data());
     MessageFragment read;
-    const MessageParse parsed = parse(bytes.data(), 0, read);
+    const MessageParse parsed = parse(bytes.data(), fragment.total, read);
     EXPECT_EQ(read, fragment);
     return parsed;
   };
@@ -120,6 +120,29 @@ TEST(MessageFragment, has_a_head_within_its_message_or_none) {
   EXPECT_EQ(verdict({.kind = FragmentKind::cancel, .total = 100, .head = 8}), kBad);
 }
 
+TEST(MessageFragment, of_several_says_their_size_and_that_the_length_of_a_head_follows) {
+  const auto verdict = [](const MessageFragment& fragment, std::uint32_t payload_length) {
+    std::vector<std::uint8_t> bytes(MessageFragment::kLength);
+    emit(fragment, bytes.data());
+    MessageFragment read;
+    const MessageParse parsed = parse(bytes.data(), payload_length, read);
+    if (parsed == MessageParse::ok) {
+      EXPECT_EQ(read, fragment);
+    }
+    return parsed;
+  };
+  constexpr MessageParse kBad = MessageParse::malformed;
+  MessageFragment fragment{.offset = 200, .total = 300, .fragment_bytes = 200};
+  EXPECT_EQ(verdict(fragment, 100), MessageParse::ok);
+  EXPECT_EQ(verdict(fragment, 101), kBad);
+  fragment.head_follows = true;
+  EXPECT_EQ(verdict(fragment, 102), MessageParse::ok);
+  EXPECT_EQ(verdict(fragment, 103), kBad);
+  EXPECT_EQ(verdict(fragment, 1), kBad);
+  fragment.kind = FragmentKind::grant;
+  EXPECT_EQ(verdict(fragment, 2), kBad);
+}
+
 TEST(MessageFragment, of_a_bundle_is_a_whole_message) {
   MessageFragment fragment;
   fragment.total = 14;
@@ -129,6 +152,10 @@ TEST(MessageFragment, of_a_bundle_is_a_whole_message) {
   EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 99, fragment), MessageParse::ok);
   EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 13, fragment), MessageParse::malformed);
   EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength - 1, fragment), MessageParse::malformed);
+  fragment.head_follows = true;
+  emit(fragment, bytes.data());
+  EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 14, fragment), MessageParse::malformed);
+  fragment.head_follows = false;
   fragment.offset = 1;
   emit(fragment, bytes.data());
   EXPECT_EQ(parse_bundled(bytes.data(), MessageFragment::kLength + 14, fragment), MessageParse::malformed);

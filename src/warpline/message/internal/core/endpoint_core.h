@@ -9,6 +9,7 @@
 #include "warpline/message/internal/core/event_queue.h"
 #include "warpline/message/internal/core/grants.h"
 #include "warpline/message/internal/core/message_pool.h"
+#include "warpline/message/internal/core/path_table.h"
 #include "warpline/message/internal/core/peer_groups.h"
 #include "warpline/message/internal/core/ready_queue.h"
 #include "warpline/message/internal/core/session_table.h"
@@ -34,6 +35,7 @@ struct EndpointCore {
       : context(config, now),
         sessions(config, sip_key(*config.secret)),
         groups(context.config, sip_key(*config.secret)),
+        paths(context, sessions, sip_key(*config.secret)),
         messages(context.config),
         blocks(config.max_sent_packets / SentBlock::kPackets),
         timers(context, sessions),
@@ -45,6 +47,7 @@ struct EndpointCore {
   EndpointContext context;
   SessionTable sessions;
   PeerGroups groups;
+  PathTable paths;
   MessagePool messages;
   IndexPool<SentBlock> blocks;
   Timers timers;

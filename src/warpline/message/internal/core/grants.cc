@@ -11,16 +11,16 @@ constexpr Nanos kRetry{100'000};             ///< where there was no place for t
 
 }  // namespace
 
-/// Bytes of one grant: a quarter of all, so that several senders are under way, within 1 to kMostFragments fragments.
-std::uint32_t Grants::bytes_of(const Session& session) const {
-  const std::uint32_t fragments = endpoint_.config.grants / 4 / session.fragment_bytes;
-  return std::clamp(fragments, 1U, kMostFragments) * session.fragment_bytes;
+/// Fragments of one grant: a quarter of all, so that several senders are under way, within 1 to kMostFragments.
+std::uint32_t Grants::fragments_of(const Session& session) const {
+  return std::clamp(endpoint_.config.grants / 4 / session.most_bytes, 1U, kMostFragments);
 }
 
 bool Grants::due() const {
   if (wanting_.empty() || endpoint_.now() < not_before_) return false;
   const std::uint64_t owed = owed_ + owed_before_;
-  return owed == 0 || owed + bytes_of(wanting_.front()) <= endpoint_.config.grants;
+  const Session& next = wanting_.front();
+  return owed == 0 || owed + fragments_of(next) * next.most_bytes <= endpoint_.config.grants;
 }
 
 /// Whether what the message owes was left out of the sums: it will count again when it moves.
@@ -42,9 +42,21 @@ void Grants::set_owed(Message& message, std::uint32_t bytes) {
 void Grants::begin(Session& session, Message& message) {
   message.owed = 0;
   message.granted = message.in_length;
-  if (endpoint_.config.grants == 0 || message.in_length <= session.fragment_bytes) return;
-  message.granted = session.fragment_bytes;
+  if (endpoint_.config.grants == 0 || message.fragment_bytes == 0) return;
+  message.granted = message.fragment_bytes;
   want(session);
+}
+
+void Grants::begin_again(Session& session, Message& message, std::uint16_t fragment_bytes) {
+  if (endpoint_.config.grants == 0) return;
+  if (message.granted <= message.fragment_bytes) {  // nothing was granted yet
+    message.granted = fragment_bytes;
+    return want(session);
+  }
+  // The last fragment of which the sender may send the beginning is granted as a whole.
+  const std::uint64_t fragments = (message.granted - 1) / fragment_bytes + 1;
+  message.granted = static_cast<std::uint32_t>(std::min<std::uint64_t>(fragments * fragment_bytes, message.in_length));
+  set_owed(message, message.granted - fragment_bytes);
 }
 
 void Grants::arrived(Session& session, Message& message, std::uint32_t bytes) {
@@ -79,7 +91,8 @@ std::uint32_t Grants::next_of(Session& session) const {
 }
 
 void Grants::give(const Session& session, Message& message) {
-  const std::uint32_t more = std::min(bytes_of(session), message.in_length - message.granted);
+  const std::uint32_t more =
+      std::min(fragments_of(session) * message.fragment_bytes, message.in_length - message.granted);
   message.granted += more;
   if (message.state == MessageState::arriving) {
     message.deadline = {endpoint_.attended().value + endpoint_.config.message_timeout.value};

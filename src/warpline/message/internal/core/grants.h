@@ -20,8 +20,10 @@ class Grants {
       : endpoint_(endpoint), messages_(messages), timers_(timers), wanting_(sessions) {}
 
   // What arrives.
-  /// The first of a message or response has come.
+  /// The first of a message or response has come, which has several unless its fragment_bytes is 0.
   void begin(Session& session, Message& message);
+  /// All that is granted of it comes once more, in smaller fragments.
+  void begin_again(Session& session, Message& message, std::uint16_t fragment_bytes);
   void arrived(Session& session, Message& message, std::uint32_t bytes);
   /// Grants on their way were forgotten: as if they had not been given.
   void again(Session& session, Message& message);
@@ -51,7 +53,7 @@ class Grants {
   void tick();
 
  private:
-  [[nodiscard]] std::uint32_t bytes_of(const Session& session) const;
+  [[nodiscard]] std::uint32_t fragments_of(const Session& session) const;
   [[nodiscard]] Nanos stuck_after(const Session& session) const;
   [[nodiscard]] bool stuck(const Message& message) const;
   void set_owed(Message& message, std::uint32_t bytes);

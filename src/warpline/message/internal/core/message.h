@@ -32,6 +32,13 @@ enum class MessageState : std::uint8_t {
   withdrawn,    ///< request of the peer: void, but the application still has it
 };
 
+/// Whether a message's memory counts as its peer's in PeerGroups.
+enum class MemoryShare : std::uint8_t {
+  none,
+  held,
+  borrowed,  ///< beyond the peer's share
+};
+
 /// What of a message's memory is not the application's: bits of MessageFields::owned.
 inline constexpr std::uint8_t kOwnsIn = 1;            ///< `in`, of the endpoint's receive memory
 inline constexpr std::uint8_t kOwnsInSource = 2;      ///< `in`, of the BufferSource
@@ -71,22 +78,22 @@ struct MessageFields {
   bool refuse = false;    ///< the response is a refusal
   bool out_device = false;
   bool in_device = false;
-  std::uint8_t owned = 0;        ///< memory to be given back
-  bool tells_sent = false;       ///< a response that ends with an event
-  bool in_begun = false;         ///< the response has a place, and a fragment of it has arrived
-  bool in_endpoint = false;      ///< the response gets a place of the endpoint's
-  bool lent = false;             ///< and the application has it
-  bool unread = false;           ///< counts as such in its session
-  bool held = false;             ///< its memory counts as its peer's in PeerGroups
-  bool borrowed = false;         ///< that is beyond the peer's share
+  std::uint8_t owned = 0;    ///< memory to be given back
+  bool tells_sent = false;   ///< a response that ends with an event
+  bool in_begun = false;     ///< the response has a place, and a fragment of it has arrived
+  bool in_endpoint = false;  ///< the response gets a place of the endpoint's
+  bool lent = false;         ///< and the application has it
+  bool unread = false;       ///< counts as such in its session
+  MemoryShare share = MemoryShare::none;
   std::uint8_t grant_epoch = 0;  ///< when `owed` changed last
   std::uint16_t code = 0;        ///< application's code of what is sent
   std::uint16_t in_code = 0;     ///< code of what is received
   std::uint16_t order = 0;
-  std::uint16_t out_head = 0;      ///< bytes of the time left and of metadata
-  std::uint16_t in_head = 0;       ///< the same of what is received
-  std::uint32_t owed = 0;          ///< bytes received of it that are granted and have not arrived
-  std::uint32_t in_transport = 0;  ///< packets handed out whose payload the transport may still read
+  std::uint16_t out_head = 0;        ///< bytes of the time left and of metadata
+  std::uint16_t in_head = 0;         ///< the same of what is received
+  std::uint16_t fragment_bytes = 0;  ///< of each fragment but the last; of what is received whole 0
+  std::uint32_t owed = 0;            ///< bytes received of it that are granted and have not arrived
+  std::uint32_t in_transport = 0;    ///< packets handed out whose payload the transport may still read
 
   // What is being received: the peer's message, or the response.
   std::uint8_t* in = nullptr;

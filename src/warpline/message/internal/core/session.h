@@ -94,6 +94,7 @@ struct alignas(64) Session {
   bool bundles = false;      ///< small messages go there several in a packet
   bool forgotten = false;
   bool reordering = false;
+  std::uint8_t vanished = 0;  ///< times that long packets were lost and none arrived
   // Ready to send: who wants something sent sets these, who writes it clears them.
   bool ready = false;
   bool starved = false;  ///< found no block of sent packets
@@ -102,13 +103,16 @@ struct alignas(64) Session {
   bool ping = false;
   bool probe = false;  ///< one packet may leave beyond the window
   bool accept_due = false;
+  bool path_probe = false;  ///< a probe of the path is to be sent
   bool reply_turn = false;  ///< responses and own messages take turns
   bool room_blocked = false;
   std::uint32_t generation = 0;  ///< of the id
   std::uint32_t epoch = 0;       ///< counts handshakes; messages of another are not the session's any more
   std::uint32_t remote = 0;      ///< the peer's id for it
   std::uint32_t fragment_bytes = 0;
-  std::uint32_t datagram_bytes = 0;
+  std::uint32_t datagram_bytes = 0;  ///< that its path is known to carry; PathTable's, as the next
+  std::uint16_t base_bytes = 0;      ///< that every path carries
+  std::uint16_t most_bytes = 0;      ///< that both ends take
   std::uint32_t ready_next = kNone;
   MessageList replies;
   MessageList own;
@@ -145,6 +149,7 @@ struct alignas(64) Session {
   std::array<SlotUse, kSlots> incoming;
 
   std::uint64_t next_lost = 0;       ///< none before it is lost
+  std::uint64_t vanish_from = 0;     ///< a packet from here on that vanishes counts in `vanished`
   Nanos send_at;                     ///< pacing: not before
   bool paced = false;                ///< waits in the wheel
   bool widened = false;              ///< reorder_windows grew since `lost_at`
@@ -175,6 +180,9 @@ struct alignas(64) Session {
   std::uint32_t half_open_before = kNone;
   std::uint32_t address_group = kNone;  ///< PeerGroups', as the next
   std::uint32_t prefix_group = kNone;
+  std::uint32_t path = kNone;  ///< PathTable's, as the next
+  std::uint32_t path_next = kNone;
+  std::uint32_t path_before = kNone;
   std::uint32_t token_time = 0;
   Nanos opened;  ///< attended()
   Nanos next_hello = kNever;
@@ -207,7 +215,7 @@ inline void prefetch(const Session& session) {
 /// Whether something is to be sent, if the windows allow it.
 [[nodiscard]] inline bool has_work(const Session& session) {
   return session.lost_packets != 0 || session.replies.first != kNone || session.own.first != kNone || session.ack_now ||
-         session.ping || session.busy_count != 0 || session.probe || session.accept_due;
+         session.ping || session.busy_count != 0 || session.probe || session.accept_due || session.path_probe;
 }
 
 /// Whether the peer's silence means something.
@@ -225,14 +233,24 @@ inline void begin_waiting(Session& session, Nanos attended) {
   return session.unread >= receive_window ? 0 : receive_window - session.unread;
 }
 
-/// Whether the peer has room for a packet.
-[[nodiscard]] inline bool may_send_more(const Session& session, std::uint32_t receive_window) {
-  return room_of(session, receive_window) >= session.datagram_bytes;
+/// Nothing is known of what the path bears.
+inline void begin_congestion_control(Session& session, CcConfig config) {
+  config.mtu = session.most_bytes;
+  session.congestion = CongestionControl(config);
+  session.allowed = session.congestion.output();
 }
 
-/// Bytes of a message that may be sent before any grant.
-[[nodiscard]] inline std::uint32_t first_granted(const Session& session) {
-  return session.peer_grants ? session.fragment_bytes : 0xffffffffU;
+/// From here on its packets are so long; with protection each has a tag.
+inline void set_datagram_bytes(Session& session, std::uint32_t bytes, bool is_protected) {
+  session.datagram_bytes = bytes;
+  // Two words of acknowledgement always find room.
+  session.fragment_bytes = bytes - packet::MessageHeader::kLength - packet::MessageAck::kLength - 2 * 8 -
+                           packet::MessageFragment::kLength - (is_protected ? packet::kMessageTagLength : 0);
+}
+
+/// Whether the peer has room for a packet.
+[[nodiscard]] inline bool may_send_more(const Session& session, std::uint32_t receive_window) {
+  return room_of(session, receive_window) >= session.most_bytes;
 }
 
 static_assert(sizeof(Session) <= 2048, "a session takes 2 KiB, beside its places in the wheel and the tables");

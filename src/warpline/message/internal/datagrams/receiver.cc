@@ -12,6 +12,7 @@ namespace warpline::message {
 namespace {
 
 constexpr std::size_t kPacketsAhead = 8;
+constexpr std::uint32_t kLeastFragment = 128;  ///< bytes; of datagrams of 256 with protection they are 160
 
 /// The datagram without its first bytes; `room` takes a head that lies in two pieces.
 Datagram from_byte(const Datagram& datagram, std::uint32_t begin, std::array<std::uint8_t, kMaxHeadBytes>& room) {
@@ -226,13 +227,14 @@ const std::uint8_t* bytes_at(const Datagram& datagram, std::uint32_t at, std::ui
 }
 
 /// Cut where the sender must have cut it.
-bool well_cut(const Session& session, const packet::MessageFragment& fragment, std::uint32_t length) {
+bool well_cut(const packet::MessageFragment& fragment, std::uint32_t length) {
   if (fragment.slot >= kSlots) return false;
   if (fragment.kind == packet::FragmentKind::grant || fragment.kind == packet::FragmentKind::grant_response)
-    return length == 0;
-  if (fragment.total == 0) return true;
-  return fragment.offset < fragment.total && fragment.offset % session.fragment_bytes == 0 &&
-         length == std::min(session.fragment_bytes, fragment.total - fragment.offset);
+    return length == 0 && fragment.fragment_bytes == 0;
+  if (fragment.fragment_bytes == 0) return length == fragment.total;
+  return fragment.fragment_bytes >= kLeastFragment && fragment.fragment_bytes < fragment.total &&
+         fragment.offset < fragment.total && fragment.offset % fragment.fragment_bytes == 0 &&
+         length == std::min<std::uint32_t>(fragment.fragment_bytes, fragment.total - fragment.offset);
 }
 
 }  // namespace
@@ -268,7 +270,9 @@ std::uint32_t Receiver::take_bundle(Session& session, const packet::MessageHeade
 
 bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
                              const packet::MessageFragment& fragment, std::uint32_t length) {
-  if (!well_cut(session, fragment, length)) {
+  if (fragment.head_follows) [[unlikely]]
+    return take_with_head(session, datagram, at, fragment, length);
+  if (!well_cut(fragment, length)) {
     core_.context.drop(MessageDrop::bad_fragment);
     return false;
   }
@@ -294,6 +298,19 @@ bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::ui
       return true;
   }
   return false;
+}
+
+/// The length of the message's head precedes the payload.
+bool Receiver::take_with_head(Session& session, const Datagram& datagram, std::uint32_t at,
+                              packet::MessageFragment fragment, std::uint32_t length) {
+  fragment.head = packet::load_be16(datagram.head + at);  // it is within the first kMaxHeadBytes
+  fragment.head_follows = false;
+  if (fragment.head == 0 || !packet::has_valid_head(fragment)) {
+    core_.context.drop(MessageDrop::bad_fragment);
+    return false;
+  }
+  constexpr std::uint32_t kHeadLength = packet::MessageFragment::kHeadLength;
+  return take_fragment(session, datagram, at + kHeadLength, fragment, length - kHeadLength);
 }
 
 /// The peer has no memory for a message: it is taken back as if it had never been sent, so that it neither stands in

@@ -45,6 +45,8 @@ class Receiver {
   /// False if the packet, or this fragment of a bundle, must not count as received.
   [[nodiscard]] bool take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
                                    const packet::MessageFragment& fragment, std::uint32_t length);
+  [[nodiscard]] bool take_with_head(Session& session, const Datagram& datagram, std::uint32_t at,
+                                    packet::MessageFragment fragment, std::uint32_t length);
   void take_busy(Session& session, const packet::MessageFragment& fragment);
   void schedule_ack(Session& session, const packet::MessageHeader& header, bool in_order);
 

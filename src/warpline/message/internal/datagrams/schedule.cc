@@ -71,13 +71,13 @@ bool Sender::send_lost(Session& session, Draft& draft) {
 
 bool Sender::send_new(Session& session, MessageList& list, bool own, Draft& draft) {
   if (list.first == kNone) return false;
-  const std::uint32_t index = transfers_.next_to_send(session, list);
+  const std::uint32_t index = transfers_.next_to_send(list);
   if (index == kNone) return false;
   Message& message = core_.messages[index];
   const bool cancel = message.state == MessageState::withdrawing;
   const std::uint32_t fragment = cancel ? kCancelFragment : message.next_fragment;
   if (!writer_.fits(session, message, fragment, draft)) return false;
-  const std::uint32_t bytes = writer_.bytes_of(writer_.payload_of(session, message, fragment), draft);
+  const std::uint32_t bytes = writer_.bytes_of(PacketWriter::payload_of(message, fragment), draft);
   if (own) {
     session.room_blocked = !cancel && session.own_in_flight + bytes > session.room;
     if (session.room_blocked) {
@@ -133,8 +133,19 @@ bool Sender::send_bare(Session& session, Outgoing& out) {
     writer_.write_ping(session, out);
     return true;
   }
-  if (!session.ack_now || !recovery_.may_acknowledge(session)) return false;
-  writer_.write_bare(session, out, packet::kMessageHasAck);
+  if (session.ack_now) {
+    if (!recovery_.may_acknowledge(session)) return false;
+    writer_.write_bare(session, out, packet::kMessageHasAck);
+    return true;
+  }
+  return session.path_probe && send_path_probe(session, out);
+}
+
+bool Sender::send_path_probe(Session& session, Outgoing& out) {
+  if (!recovery_.reserve(session, Recovery::Purpose::acknowledgement)) return false;
+  const std::uint32_t bytes = core_.paths.probe_bytes(session);
+  if (bytes == 0) return false;
+  writer_.write_path_probe(session, bytes, out);
   return true;
 }
 

@@ -37,12 +37,13 @@ class Sender {
   void address(const Session& session, Outgoing& packet);
   std::size_t send_sessions(std::span<Outgoing> out);
   void send_grants(std::span<Outgoing> out, std::size_t& count);
-  [[nodiscard]] bool join(const Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet) const;
+  [[nodiscard]] bool join(Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet);
   bool send_from(Session& session, std::span<Outgoing> out, std::size_t& count);
 
   // schedule.cc: true if `out` is a packet now.
   [[nodiscard]] bool send_one(Session& session, Outgoing& out);
   [[nodiscard]] bool send_bare(Session& session, Outgoing& out);
+  [[nodiscard]] bool send_path_probe(Session& session, Outgoing& out);
   // True if one more fragment is in `draft`, which may have begun.
   [[nodiscard]] bool send_next(Session& session, Draft& draft);
   [[nodiscard]] bool send_lost(Session& session, Draft& draft);

@@ -104,7 +104,7 @@ void Sender::send_grants(std::span<Outgoing> out, std::size_t& count) {
 }
 
 /// Puts a session's packet behind that of another one of the same peer, if there is room in its datagram.
-bool Sender::join(const Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet) const {
+bool Sender::join(Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet) {
   const std::uint32_t length = before.head_length + packet.head_length;
   const bool fits = length <= std::min(session.datagram_bytes, before.head_capacity) && before.payload_length == 0 &&
                     packet.payload_length == 0;
@@ -117,6 +117,7 @@ bool Sender::join(const Session& session, Outgoing& before, std::uint32_t& last,
   last = before.head_length;
   std::copy_n(packet.head, packet.head_length, before.head + last);
   before.head_length = length;
+  if (length > session.base_bytes) recovery_.mark_newest_large(session);
   return true;
 }
 

@@ -20,17 +20,22 @@ enum class SentState : std::uint8_t {
   resent,  ///< lost, and its fragment was sent again or needs not to be
 };
 
+/// What a probe of the path has in place of a fragment's number, and no message.
+inline constexpr std::uint32_t kPathProbeFragment = 0xfffffffdU;
+
 /// A packet that wants to be acknowledged.
 struct SentPacket {
   Nanos sent;
-  std::uint32_t message = kNone;  ///< index in the pool of messages; kNone: a ping
+  std::uint32_t message = kNone;  ///< index in the pool of messages; kNone: a ping, or a probe of the path
   std::uint32_t generation = 0;   ///< generation of the message
   std::uint32_t fragment = 0;
-  std::uint16_t bytes = 0;
+  std::uint16_t bytes = 0;  ///< that it counts as in flight
   SentState state = SentState::in_flight;
-  bool own = false;  ///< part of a message begun here: counts against the peer's room
+  bool own : 1 = false;    ///< part of a message begun here: counts against the peer's room
+  bool large : 1 = false;  ///< its datagram is longer than Session::base_bytes
 
   [[nodiscard]] bool in_flight() const { return state <= SentState::probe; }
+  [[nodiscard]] bool probes_path() const { return message == kNone && fragment == kPathProbeFragment; }
 };
 
 struct SentBlock {

@@ -49,14 +49,16 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
       core_.context.drop(MessageDrop::bad_fragment);
       return false;
     }
+    if (!follow_cut(session, message, fragment)) return true;
     const Placed placed = place(message, session, datagram, at, fragment, length);
     if (placed == Placed::complete) whole(session, use.message);
     return placed != Placed::no;
   }
 
   const auto ahead = static_cast<std::uint16_t>(fragment.order - session.expected_order);
-  const bool beyond =
-      (session.ordered && ahead >= kOrderSpan) || fragment.offset / session.fragment_bytes >= FragmentWindow::kSpan;
+  const bool single = fragment.fragment_bytes == 0;
+  const bool beyond = (session.ordered && ahead >= kOrderSpan) ||
+                      (!single && fragment.offset / fragment.fragment_bytes >= FragmentWindow::kSpan);
   if (beyond) {
     core_.context.drop(MessageDrop::beyond_window);
     return false;
@@ -75,7 +77,6 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
     tell_busy(session, fragment);
     return false;
   }
-  const bool single = fragment.total <= session.fragment_bytes;
   const bool shares = !single && core_.context.config.buffers.take == nullptr;
   const std::uint64_t block = ReceiveMemory::block_bytes(fragment.total);
   const std::uint64_t others = waits ? ReceiveMemory::block_bytes(core_.context.config.max_message_bytes) : 0;
@@ -96,6 +97,7 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   message.in_length = fragment.total;
   message.in_head = fragment.head;
   message.in_code = fragment.code;
+  message.fragment_bytes = fragment.fragment_bytes;
   message.more = fragment.more;
   message.order = fragment.order;
   if (!core_.messages.take_in(message, fragment.code)) {
@@ -106,8 +108,7 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   }
   if (!single) message.begin_window();
   if (shares) {
-    message.held = true;
-    message.borrowed = borrows;
+    message.share = borrows ? MemoryShare::borrowed : MemoryShare::held;
     core_.groups.hold(session, block, borrows);
   }
   core_.grants.begin(session, message);
@@ -126,12 +127,27 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   return true;
 }
 
+/// The path of a message under way may have shrunk: its sender has then begun anew, in smaller fragments, and so does
+/// this. False: the fragment is of before, and nobody wants it any more.
+bool Reassembly::begin_smaller(Session& session, Message& message, const packet::MessageFragment& fragment) {
+  const bool of_before =
+      fragment.fragment_bytes == 0 || (message.fragment_bytes != 0 && fragment.fragment_bytes > message.fragment_bytes);
+  if (of_before) {
+    core_.context.counters.fragments_duplicate.add(1);
+    return false;
+  }
+  core_.grants.begin_again(session, message, fragment.fragment_bytes);
+  message.fragment_bytes = fragment.fragment_bytes;
+  message.begin_window();
+  return true;
+}
+
 Reassembly::Placed Reassembly::place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
                                      const packet::MessageFragment& fragment, std::uint32_t length) {
-  if (message.in_length <= session.fragment_bytes) {
+  if (message.fragment_bytes == 0) {
     return put(message, datagram, at, 0, length) ? Placed::complete : Placed::no;
   }
-  const std::uint32_t number = fragment.offset / session.fragment_bytes;
+  const std::uint32_t number = fragment.offset / message.fragment_bytes;
   if (message.window.has(number)) {
     core_.context.counters.fragments_duplicate.add(1);
     return Placed::yes;
@@ -147,7 +163,7 @@ Reassembly::Placed Reassembly::place(Message& message, Session& session, const D
   message.window.add(number);
   if (message.state == MessageState::arriving) expect_more(session, message);
   if (message.owed != 0 && number != 0) core_.grants.arrived(session, message, length);
-  const std::uint64_t contiguous = std::uint64_t{message.window.base()} * session.fragment_bytes;
+  const std::uint64_t contiguous = std::uint64_t{message.window.base()} * message.fragment_bytes;
   return contiguous >= message.in_length ? Placed::complete : Placed::yes;
 }
 
@@ -395,12 +411,13 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
     return true;
   }
   Message& message = core_.messages[index];
-  const bool single = fragment.total <= session.fragment_bytes;
+  const bool single = fragment.fragment_bytes == 0;
   if (!message.in_begun) {
     message.reach = Reach::handled;
     message.in_length = fragment.total;
     message.in_head = fragment.head;
     message.in_code = fragment.code;
+    message.fragment_bytes = fragment.fragment_bytes;
     message.state = MessageState::awaiting;  // the peer has all of the request
     if (fragment.total - fragment.head > message.in_capacity) {
       const MessageStatus status = message.in_capacity == 0 ? MessageStatus::ok : MessageStatus::too_long;
@@ -419,6 +436,8 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
   } else if (message.in_length != fragment.total || message.in_head != fragment.head) {
     core_.context.drop(MessageDrop::bad_fragment);
     return false;
+  } else if (!follow_cut(session, message, fragment)) {
+    return true;
   }
   const Placed placed = place(message, session, datagram, at, fragment, length);
   if (placed == Placed::complete) transfers_.end_own(session, index, MessageStatus::ok);
@@ -427,7 +446,7 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
 
 /// Memory of the endpoint for a response that begins to arrive. False: there is none now.
 bool Reassembly::give_place(Session& session, Message& message, const packet::MessageFragment& fragment) {
-  const bool shares = fragment.total > session.fragment_bytes && core_.context.config.buffers.take == nullptr;
+  const bool shares = fragment.fragment_bytes != 0 && core_.context.config.buffers.take == nullptr;
   const std::uint64_t block = ReceiveMemory::block_bytes(fragment.total);
   if (shares && !core_.groups.may_hold(session, block, 0, core_.messages.free_bytes())) {
     core_.context.drop(MessageDrop::over_share);
@@ -435,7 +454,7 @@ bool Reassembly::give_place(Session& session, Message& message, const packet::Me
     core_.context.drop(MessageDrop::no_buffer);
   } else {
     if (shares) core_.groups.hold(session, block, false);
-    message.held = shares;
+    message.share = shares ? MemoryShare::held : MemoryShare::none;
     return true;
   }
   tell_busy(session, fragment);

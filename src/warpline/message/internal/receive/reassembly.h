@@ -49,6 +49,10 @@ class Reassembly {
   [[nodiscard]] bool copy_in(const Datagram& datagram, std::uint32_t at, std::uint32_t length, std::uint8_t* to,
                              bool device);
   [[nodiscard]] bool give_place(Session& session, Message& message, const packet::MessageFragment& fragment);
+  [[nodiscard]] bool follow_cut(Session& session, Message& message, const packet::MessageFragment& fragment) {
+    return fragment.fragment_bytes == message.fragment_bytes || begin_smaller(session, message, fragment);
+  }
+  [[nodiscard]] bool begin_smaller(Session& session, Message& message, const packet::MessageFragment& fragment);
   void tell_busy(Session& session, const packet::MessageFragment& fragment, std::uint16_t refusal = 0);
   [[nodiscard]] bool refuse(Session& session, const packet::MessageFragment& fragment, RefusalCode code);
   void supersede(Session& session, std::uint32_t slot);

@@ -72,6 +72,8 @@ void Recovery::acknowledge_group(Session& session, std::uint64_t first, std::uin
 void Recovery::acknowledge_packet(Session& session, std::uint64_t number, Tally& tally) {
   if (number >= session.sent.next()) return;
   const SentPacket& packet = session.sent.at(core_.blocks, number);
+  if (packet.large) session.vanished = 0;
+  if (packet.probes_path()) path_probe_arrived(session, packet);
   if (packet.in_flight()) {
     leave_flight(session, packet);
     tally.bytes += packet.bytes;
@@ -81,7 +83,7 @@ void Recovery::acknowledge_packet(Session& session, std::uint64_t number, Tally&
       tally.newest = number + 1;
       tally.newest_sent = packet.sent;
     }
-  } else {
+  } else if (!packet.probes_path()) {
     tally.spurious = true;
     core_.context.counters.losses_spurious.add(1);
     note_late(session);

@@ -9,6 +9,7 @@ namespace warpline::message {
 namespace {
 
 constexpr std::uint64_t kPacketThreshold = 3;
+constexpr std::uint8_t kMostVanished = 3;
 constexpr std::uint8_t kMaxReorderWindows = 64;
 constexpr std::uint8_t kReorderPersist = 16;  ///< RFC 8985, section 6.2, step 4
 
@@ -84,12 +85,15 @@ void Recovery::detect_losses(Session& session, Nanos heard) {
     mark_lost(session, number);
   }
   session.first_in_flight = std::min(number, session.sent.next());
+  if (session.vanished >= kMostVanished) fall_back(session);
 }
 
 void Recovery::mark_lost(Session& session, std::uint64_t number) {
   SentPacket& packet = session.sent.at(core_.blocks, number);
   leave_flight(session, packet);
+  if (packet.probes_path()) return path_probe_lost(session, packet);
   core_.context.counters.packets_lost.add(1);
+  if (packet.large) note_vanished(session, number);
   note_loss(session);
   session.allowed = session.congestion.on_loss(core_.context.now(), false);
   // A probe is on its way with the same, and is lost for itself.
@@ -127,6 +131,7 @@ void Recovery::on_timeout(Session& session) {
     if (session.lost_packets++ == 0) session.next_lost = number;
     core_.context.counters.packets_lost.add(1);
   }
+  core_.paths.end_probe(session);
   session.first_in_flight = session.sent.next();
   session.in_flight_bytes = session.in_flight_packets = session.own_in_flight = 0;
   session.reorder_at = kNever;

@@ -2,6 +2,7 @@
 #include "warpline/message/internal/send/packet_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -11,18 +12,15 @@
 namespace warpline::message {
 namespace {
 
+/// Zeros for probes where a head has no room for them.
+constexpr std::array<std::uint8_t, 65536> kPadding{};
+
 /// A message whose bytes the call has copied, whole.
 bool is_small(const Message& message, std::uint32_t fragment) {
   return fragment == 0 && message.fragments == 1 && (message.out_length == 0 || message.out == message.bytes.data());
 }
 
 }  // namespace
-
-std::uint32_t PacketWriter::payload_of(const Session& session, const Message& message, std::uint32_t fragment) const {
-  if (fragment == kCancelFragment) return 0;
-  const std::uint32_t offset = fragment * session.fragment_bytes;
-  return std::min(session.fragment_bytes, message.out_length - offset);
-}
 
 std::uint32_t PacketWriter::packet_bytes(std::uint32_t payload) const {
   return packet::MessageHeader::kLength + packet::MessageAck::kLength + packet::MessageFragment::kLength + payload +
@@ -57,7 +55,8 @@ std::uint8_t* PacketWriter::write_header(Session& session, std::uint64_t number,
   header.floor_distance = static_cast<std::uint16_t>(number - std::min(floor_of(session), number));
   header.payload_length = static_cast<std::uint16_t>(payload);
   if (core_.context.is_protected()) header.flags |= packet::kMessageProtected;
-  if ((session.unacknowledged != 0 || session.ack_now) && !header.has(packet::kMessageClose))
+  const bool pads = payload != 0 && !header.has(packet::kMessageHasFragment);
+  if ((session.unacknowledged != 0 || session.ack_now) && !header.has(packet::kMessageClose) && !pads)
     header.flags |= packet::kMessageHasAck;
   std::uint8_t* at = head + packet::MessageHeader::kLength;
   if (header.has(packet::kMessageHasAck)) {
@@ -92,9 +91,23 @@ void PacketWriter::finish(Session& session, Draft& draft) {
     packet::store_be16(out.head + packet::MessageHeader::kPayloadLength, static_cast<std::uint16_t>(payload));
     core_.context.counters.fragments_bundled.add(joined);
   }
-  if (!core_.context.is_protected()) return;
+  const std::uint32_t tag = core_.context.is_protected() ? packet::kMessageTagLength : 0;
+  if (out.length() + tag <= session.base_bytes) {
+    session.ping = false;  // the peer answers this as well
+  } else if (joined == 0) {
+    draft.packet->large = true;
+  } else {
+    mark_large(session, draft);
+  }
+  if (tag == 0) return;
   seal(session, draft.number, out.head, draft.header_length, payload);
-  out.head_length += packet::kMessageTagLength;
+  out.head_length += tag;
+}
+
+void PacketWriter::mark_large(Session& session, const Draft& draft) {
+  for (std::uint64_t number = draft.number; number < session.sent.next(); ++number) {
+    session.sent.at(core_.blocks, number).large = true;
+  }
 }
 
 void PacketWriter::seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header,
@@ -110,7 +123,7 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   Outgoing& out = draft.out;
   if (fragment == kGrantFragment) return write_grant(session, index, out);
   Message& message = core_.messages[index];
-  const std::uint32_t payload = payload_of(session, message, fragment);
+  const std::uint32_t payload = payload_of(message, fragment);
   const std::uint32_t bytes = bytes_of(payload, draft);
   const double left = session.allowed.window_bytes - static_cast<double>(session.in_flight_bytes + bytes);
   const bool last_of_window = left < static_cast<double>(session.datagram_bytes) && message.fragments > 1;
@@ -122,7 +135,7 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   packet.fragment = fragment;
   const bool reply = message.role == TransferRole::peer_request;
   packet.own = !reply;
-  session.ping = false;
+  packet.large = false;
   if (draft.begun()) {
     recovery_.count_in_flight(session, packet, bytes);
   } else {
@@ -130,6 +143,7 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
     const std::uint8_t* const end = write_header(session, number, packet::kMessageHasFragment, payload, out.head);
     out.head_length = static_cast<std::uint32_t>(end - out.head);
     draft.number = number;
+    draft.packet = &packet;
     draft.header_length = out.head_length + packet::MessageFragment::kLength;
     if (session.bundles && is_small(message, fragment)) {
       draft.limit = std::min(session.datagram_bytes, out.head_capacity) -
@@ -151,9 +165,13 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   header.sequence = message.sequence;
   header.order = message.order;
   if (fragment != kCancelFragment) {
-    header.offset = fragment * session.fragment_bytes;
     header.total = message.out_length;
     header.head = message.out_head;
+    if (message.fragments > 1) {
+      header.offset = fragment * message.fragment_bytes;
+      header.fragment_bytes = message.fragment_bytes;
+      header.head_follows = message.out_head != 0;
+    }
   }
   packet::emit(header, out.head + out.head_length);
   out.head_length += packet::MessageFragment::kLength;
@@ -162,8 +180,13 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   std::uint32_t data = payload;
   const std::uint8_t* from = message.out + header.offset;
   if (header.head != 0) [[unlikely]] {
+    if (header.head_follows) {
+      packet::store_be16(out.head + out.head_length, header.head);
+      out.head_length += packet::MessageFragment::kHeadLength;
+      data -= packet::MessageFragment::kHeadLength;
+    }
     const std::uint32_t head =
-        header.offset < header.head ? write_head(message, header.offset, payload, out.head + out.head_length) : 0;
+        header.offset < header.head ? write_head(message, header.offset, data, out.head + out.head_length) : 0;
     out.head_length += head;
     data -= head;
     if (data == 0) return;
@@ -220,6 +243,31 @@ void PacketWriter::write_ping(Session& session, Outgoing& out) {
   write_elicitor(session, packet::kMessagePing | packet::kMessagePrompt, nullptr, out);
 }
 
+void PacketWriter::write_path_probe(Session& session, std::uint32_t bytes, Outgoing& out) {
+  core_.context.counters.path_probes.add(1);
+  const std::uint64_t number = session.sent.next();
+  SentPacket& packet = recovery_.add(session);
+  packet.message = kNone;
+  packet.fragment = kPathProbeFragment;
+  packet.own = packet.large = false;
+  recovery_.sent(session, packet, bytes);
+  const std::uint32_t tag = core_.context.is_protected() ? packet::kMessageTagLength : 0;
+  const std::uint32_t padding = bytes - packet::MessageHeader::kLength - tag;
+  const std::uint8_t* const end =
+      write_header(session, number, packet::kMessagePing | packet::kMessagePrompt, padding, out.head);
+  out.head_length = static_cast<std::uint32_t>(end - out.head);
+  if (core_.context.is_protected() || out.head_length + padding <= out.head_capacity) {
+    std::memset(out.head + out.head_length, 0, padding);
+    out.head_length += padding;
+  } else {
+    out.payload = kPadding.data();
+    out.payload_length = padding;
+  }
+  if (!core_.context.is_protected()) return;
+  seal(session, number, out.head, packet::MessageHeader::kLength, padding);
+  out.head_length += tag;
+}
+
 void PacketWriter::write_busy(Session& session, Outgoing& out) {
   const BusyNotice& notice = session.busy[--session.busy_count];
   packet::MessageFragment fragment;
@@ -252,7 +300,8 @@ SentPacket& PacketWriter::write_elicitor(Session& session, std::uint8_t flags, c
   const std::uint64_t number = session.sent.next();
   SentPacket& packet = recovery_.add(session);
   packet.message = kNone;
-  packet.own = false;
+  packet.fragment = 0;
+  packet.own = packet.large = false;
   recovery_.sent(session, packet, packet_bytes(0));
   std::uint8_t* end = write_header(session, number, flags, 0, out.head);
   if (fragment != nullptr) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "warpline/message/datagram.h"
@@ -15,6 +16,7 @@ namespace warpline::message {
 struct Draft {
   Outgoing& out;
   std::uint64_t number = 0;
+  SentPacket* packet = nullptr;     ///< the first fragment's
   std::uint32_t header_length = 0;  ///< all before the first payload; 0: there is no fragment yet
   std::uint32_t limit = 0;          ///< bytes that the head may have; 0: nothing joins it
   bool prompt = false;
@@ -27,7 +29,14 @@ class PacketWriter {
  public:
   PacketWriter(EndpointCore& core, Recovery& recovery) : core_(core), recovery_(recovery) {}
 
-  [[nodiscard]] std::uint32_t payload_of(const Session& session, const Message& message, std::uint32_t fragment) const;
+  /// Bytes that the fragment is in a packet, behind its header.
+  [[nodiscard]] static std::uint32_t payload_of(const Message& message, std::uint32_t fragment) {
+    if (fragment == kCancelFragment) return 0;
+    if (message.fragments == 1) return message.out_length;
+    const std::uint32_t head = message.out_head != 0 ? packet::MessageFragment::kHeadLength : 0;
+    return std::min<std::uint32_t>(message.fragment_bytes, message.out_length - fragment * message.fragment_bytes) +
+           head;
+  }
   /// What a fragment with this payload adds to what is in flight.
   [[nodiscard]] std::uint32_t bytes_of(std::uint32_t payload, const Draft& draft) const;
   /// Whether the fragment may be the draft's first, or join what is in it.
@@ -41,6 +50,8 @@ class PacketWriter {
   /// Without a fragment, and without the wish to be acknowledged.
   void write_bare(Session& session, Outgoing& out, std::uint8_t flags);
   void write_ping(Session& session, Outgoing& out);
+  /// A ping of so many bytes, and nothing else: its loss is no sign of congestion (RFC 8899, section 4.1).
+  void write_path_probe(Session& session, std::uint32_t bytes, Outgoing& out);
   void write_busy(Session& session, Outgoing& out);
   void write_grant(Session& session, std::uint32_t index, Outgoing& out);
 
@@ -49,6 +60,7 @@ class PacketWriter {
   std::uint32_t write_head(const Message& message, std::uint32_t offset, std::uint32_t payload, std::uint8_t* to) const;
   SentPacket& write_elicitor(Session& session, std::uint8_t flags, const packet::MessageFragment* fragment,
                              Outgoing& out);
+  [[gnu::noinline]] void mark_large(Session& session, const Draft& draft);
   std::uint8_t* write_header(Session& session, std::uint64_t number, std::uint8_t flags, std::uint32_t payload,
                              std::uint8_t* head);
   void seal(Session& session, std::uint64_t number, std::uint8_t* head, std::uint32_t header, std::uint32_t payload);

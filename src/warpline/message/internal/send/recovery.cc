@@ -57,6 +57,7 @@ SentPacket* Recovery::next_to_probe(Session& session) {
 }
 
 void Recovery::start_over(Session& session) {
+  core_.paths.end_probe(session);
   session.sent.clear(core_.blocks);
   session.first_in_flight = session.next_lost = session.sent.next();
   session.lost_packets = 0;

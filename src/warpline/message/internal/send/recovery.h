@@ -42,7 +42,7 @@ class Recovery {
     ++session.in_flight_packets;
     if (packet.own) session.own_in_flight += bytes;
     if (session.allowed.pacing_gap.value != 0) {
-      const std::int64_t gap = session.allowed.pacing_gap.value * bytes / session.datagram_bytes;
+      const std::int64_t gap = session.allowed.pacing_gap.value * bytes / session.most_bytes;
       session.send_at = Nanos{std::max(session.send_at.value, core_.context.now().value) + gap};
     }
   }
@@ -53,6 +53,12 @@ class Recovery {
     session.last_sent = core_.context.now();
     session.probe = false;
     core_.timers.arm(session, Nanos{core_.context.now().value + core_.timers.probe_timeout(session).value});
+  }
+
+  /// The session's newest packet, if any waits, shares a datagram that is longer than the base.
+  void mark_newest_large(Session& session) {
+    const std::uint64_t newest = session.sent.next() - 1;
+    if (waits(session, newest)) session.sent.at(core_.blocks, newest).large = true;
   }
 
   // What is sent again.
@@ -76,6 +82,12 @@ class Recovery {
   void take_back(Session& session, std::uint32_t message, std::uint32_t generation);
   /// The session is lost.
   void forget(Session& session);
+  /// Whether any packet in flight is longer than the base.
+  [[nodiscard]] bool large_in_flight(Session& session);
+  /// Probes the path again if the session is the one to do so (RFC 8899).
+  void seek_path(Session& session) {
+    if (core_.paths.seek(session)) core_.ready.add(session);
+  }
 
   // Time.
   /// Finds what is lost, all that arrived here until `heard` being known.
@@ -110,6 +122,12 @@ class Recovery {
     session.allowed = session.congestion.on_idle(core_.context.config.cc.initial_window_bytes);
   }
   void mark_lost(Session& session, std::uint64_t number);
+  /// A packet longer than the base was lost: a black hole has opened if such are lost again and again and none arrives.
+  void note_vanished(Session& session, std::uint64_t number);
+  void path_probe_arrived(Session& session, const SentPacket& packet);
+  void path_probe_lost(Session& session, SentPacket& packet);
+  void fall_back(Session& session);
+  void cut_smaller(Session& session);
   /// Packets were found lost: what the congestion controller had before may come back.
   void note_loss(Session& session);
   /// One of these was late, not lost (RFC 3522). If all were, so was what the congestion controller made of them.

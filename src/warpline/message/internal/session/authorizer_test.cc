@@ -7,6 +7,7 @@
 
 #include "warpline/message/loopback_testing.h"
 #include "warpline/message/two_testing.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 namespace {

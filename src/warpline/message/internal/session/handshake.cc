@@ -333,6 +333,7 @@ void Handshake::receive_accept(const Datagram& datagram) {
   core_.context.counters.sessions_opened.add(1);
   core_.events.add_opened(*session);
   session->ping = session->own.first == kNone;  // the peer waits to see the cookie
+  static_cast<void>(core_.paths.seek(*session));
   core_.ready.add(*session);
 }
 
@@ -342,20 +343,14 @@ void Handshake::establish(Session& session, const packet::MessageTerms& peer) {
   core_.timers.watch_idle(session, core_.context.in(core_.context.config.keepalive));
   core_.timers.arm_next(session);
   session.hello_due = false;
-  session.datagram_bytes = std::min<std::uint32_t>(core_.context.config.datagram_bytes, peer.datagram_bytes);
-  const std::uint32_t tag = is_protected() ? packet::kMessageTagLength : 0;
-  // Two words of acknowledgement always find room.
-  session.fragment_bytes = session.datagram_bytes - packet::MessageHeader::kLength - packet::MessageAck::kLength -
-                           2 * 8 - packet::MessageFragment::kLength - tag;
+  session.most_bytes = std::min(session.most_bytes, peer.datagram_bytes);
+  core_.paths.join(session);
   session.peer_grants = peer.grants;
   session.bundles = peer.bundles && !session.go_back_n;  // as eRPC: one message a packet
   session.room = session.room_told = peer.room;
   session.room_told = core_.context.config.receive_window;
   session.max_ack_delay = Nanos{std::min<std::int64_t>(peer.max_ack_delay, 1'000'000'000)};
-  CcConfig cc = core_.context.config.cc;
-  cc.mtu = session.datagram_bytes;
-  session.congestion = CongestionControl(cc);
-  session.allowed = session.congestion.output();
+  begin_congestion_control(session, core_.context.config.cc);
   core_.sessions.show(session);
   transfers_.cut_again(session);
 }
@@ -422,6 +417,7 @@ void Handshake::confirm(Session& session) {
   if (Session* before = core_.sessions.find(session.peer, session.remote)) life_.lose(*before, LossReason::restarted);
   session.confirmed = true;
   core_.sessions.show(session);
+  if (core_.paths.seek(session)) core_.ready.add(session);
   core_.context.counters.sessions_accepted.add(1);
   core_.events.add_opened(session);
 }

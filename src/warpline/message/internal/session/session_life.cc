@@ -13,8 +13,11 @@ void SessionLife::begin(Session& session) {
   core_.groups.join(session);
   session.cookie = 0;
   session.confirmed = session.denied = session.peer_grants = session.bundles = false;
-  session.datagram_bytes = core_.context.config.datagram_bytes;
-  session.fragment_bytes = core_.context.config.datagram_bytes;
+  session.most_bytes = static_cast<std::uint16_t>(core_.context.config.datagram_bytes);
+  set_datagram_bytes(session, session.most_bytes, core_.context.is_protected());  // until the path is known
+  session.path_probe = false;
+  session.vanished = 0;
+  session.vanish_from = 0;
   session.received = PacketWindow{};
   session.newest = 0;
   session.unacknowledged = 0;
@@ -84,6 +87,7 @@ void SessionLife::lose(Session& session, LossReason reason) {
   const bool told = session.opened_here || session.confirmed;
   if (session.phase == SessionPhase::established) {
     core_.sessions.hide(session);
+    core_.paths.leave(session);
   }
   if (core_.context.is_protected()) core_.context.config.protection->stop(core_.sessions.index_of(session));
   session.phase = SessionPhase::lost;
@@ -121,6 +125,7 @@ SessionFacts SessionLife::facts(SessionId id) {
   facts.in_flight_bytes = session->in_flight_bytes;
   facts.in_flight_packets = session->in_flight_packets;
   facts.messages = kSlots - static_cast<std::uint32_t>(std::popcount(session->free_slots));
+  facts.datagram_bytes = session->datagram_bytes;
   facts.fragment_bytes = session->fragment_bytes;
   return facts;
 }

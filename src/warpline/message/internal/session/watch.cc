@@ -84,6 +84,7 @@ void Watch::watch_idle(Session& session) {
     session.quiet_from = context.attended();
     ping(session);
   }
+  recovery_.seek_path(session);
   const Nanos from = idle ? session.quiet_from : context.attended();
   core_.timers.watch_idle(session, context.when_attended({from.value + context.config.keepalive.value}));
   core_.timers.arm_next(session);
@@ -114,7 +115,9 @@ void Watch::on_probe_timeout(Session& session) {
     session.ping = true;  // unless a fragment goes out first
   } else {
     core_.context.counters.probes.add(1);
-    session.probe = true;
+    // If it is long packets that vanish, only a short one can tell.
+    const bool doubtful = (session.unanswered == 2 || session.vanished != 0) && recovery_.large_in_flight(session);
+    (doubtful ? session.ping : session.probe) = true;
   }
   core_.ready.add(session);
 }

@@ -136,6 +136,7 @@ TEST(MetadataOf, a_request_lies_beside_the_buffers_of_a_source) {
 
 TEST(MetadataOf, a_request_leaves_in_no_head_that_is_too_small_for_it) {
   Two two;
+  two.net.run_for(Nanos{7 * kMs});  // the path's probe
   const Bytes told(kMaxMetadataBytes);
   ASSERT_EQ(two.request(10, {.metadata = told}).status, CallStatus::ok);
   Bytes head(kMetadataHeadCapacity + 1, 0x77);

@@ -44,7 +44,7 @@ void Transfers::free_slot(Session& session, Message& message) {
 
 void Transfers::free(std::uint32_t index) {
   Message& message = core_.messages[index];
-  if (message.held) give_up_share(core_.sessions[message.session], message);
+  if (message.share != MemoryShare::none) give_up_share(core_.sessions[message.session], message);
   no_longer_unread(message);
   core_.grants.settle(message);
   if (message.has_slot) {
@@ -72,7 +72,7 @@ void Transfers::finish(std::uint32_t index, MessageStatus status) {
 
 /// An own request is over whose response goes into the endpoint's memory.
 void Transfers::lend(Message& message) {
-  if (message.held) give_up_share(core_.sessions[message.session], message);
+  if (message.share != MemoryShare::none) give_up_share(core_.sessions[message.session], message);
   message.lent = message.status == MessageStatus::ok;
   if (!message.lent) core_.messages.give_in(message);
 }
@@ -171,7 +171,7 @@ CallStatus Transfers::set_out_with_head(Message& message, const Session& session
   return CallStatus::ok;
 }
 
-std::uint32_t Transfers::next_to_send(const Session& session, MessageList& list) {
+std::uint32_t Transfers::next_to_send(MessageList& list) {
   while (list.first != kNone) {
     const std::uint32_t index = list.first;
     Message& message = core_.messages[index];
@@ -183,7 +183,7 @@ std::uint32_t Transfers::next_to_send(const Session& session, MessageList& list)
       const std::uint32_t span = message.busy != 0 && message.window.base() == 0 ? 1 : FragmentWindow::kSpan;
       const bool beyond = message.state == MessageState::sending && message.fragments > 1 &&
                           message.next_fragment - message.window.base() >= span;
-      const bool granted = std::uint64_t{message.next_fragment} * session.fragment_bytes < message.granted;
+      const bool granted = std::uint64_t{message.next_fragment} * message.fragment_bytes < message.granted;
       if (!beyond && granted) return index;  // otherwise an acknowledgement or a grant brings it back
     }
     pop(list);
@@ -306,10 +306,24 @@ void Transfers::cut_again(Session& session) {
     if (slot.message == kNone) continue;
     Message& message = core_.messages[slot.message];
     if (message.state != MessageState::sending || message.out_length == 0) continue;
-    message.fragments = (message.out_length - 1) / session.fragment_bytes + 1;
-    message.granted = first_granted(session);
+    cut(message, session);
     if (message.fragments > 1) message.begin_window();
   }
+}
+
+bool Transfers::cut_smaller(Session& session, std::uint32_t index) {
+  Message& message = core_.messages[index];
+  const std::uint32_t head = message.out_head != 0 ? packet::MessageFragment::kHeadLength : 0;
+  const std::uint32_t longest = message.fragments == 1 ? message.out_length : message.fragment_bytes + head;
+  if (message.state != MessageState::sending || longest <= session.fragment_bytes) return false;
+  const std::uint32_t granted = message.granted;
+  // Of one that has sent its first fragment alone the peer may know nothing yet; one that was sent whole it may have.
+  const bool first_alone = granted <= message.fragment_bytes && granted < message.out_length;
+  cut(message, session);
+  if (!first_alone) message.granted = granted;
+  message.begin_window();
+  if (!message.deferred) enqueue(session, index);
+  return true;
 }
 
 void Transfers::transmitted(std::uint64_t token) {
@@ -338,7 +352,7 @@ void Transfers::decline(std::uint32_t index, RefusalCode code) {
   message.more = false;
   message.out = nullptr;
   message.out_length = 0;
-  message.granted = first_granted(session);
+  message.granted = 0xffffffff;
   message.code = static_cast<std::uint16_t>(code);
   message.fragments = 1;
   message.next_fragment = 0;

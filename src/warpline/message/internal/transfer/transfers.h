@@ -58,7 +58,7 @@ class Transfers {
     core_.ready.add(session);
   }
   /// The first message of a list that has something to send; kNone if there is none. Those without leave the list.
-  [[nodiscard]] std::uint32_t next_to_send(const Session& session, MessageList& list);
+  [[nodiscard]] std::uint32_t next_to_send(MessageList& list);
   /// The first message of the list leaves it.
   void pop(MessageList& list) {
     Message& message = core_.messages[list.first];
@@ -86,6 +86,8 @@ class Transfers {
   void begin_again(Session& session);
   /// The session's fragments have a size now: what was submitted during the handshake was not yet cut.
   void cut_again(Session& session);
+  /// A message whose fragments are longer than the session's are now begins anew, in smaller ones. False: it is none.
+  [[nodiscard]] bool cut_smaller(Session& session, std::uint32_t index);
   /// The transport does not read a payload with this token any more.
   void transmitted(std::uint64_t token);
 
@@ -93,7 +95,7 @@ class Transfers {
   /// A whole message goes to the application.
   void deliver(Session& session, std::uint32_t index) {
     Message& message = core_.messages[index];
-    if (message.held) give_up_share(session, message);
+    if (message.share != MemoryShare::none) give_up_share(session, message);
     message.unread = true;
     session.unread += message.in_length;
     message.state = MessageState::delivered;
@@ -122,16 +124,22 @@ class Transfers {
  private:
   /// The message has arrived, or is freed: its memory counts no longer as what its peer holds.
   void give_up_share(const Session& session, Message& message) {
-    message.held = false;
-    core_.groups.release(session, ReceiveMemory::block_bytes(message.in_length), message.borrowed);
+    const bool borrowed = message.share == MemoryShare::borrowed;
+    message.share = MemoryShare::none;
+    core_.groups.release(session, ReceiveMemory::block_bytes(message.in_length), borrowed);
   }
   [[nodiscard]] CallStatus set_out_with_head(Message& message, const Session& session, ConstBuffer bytes, bool copy,
                                              std::span<const std::uint8_t> metadata);
   /// Says in how many fragments what is to be sent goes.
   static void cut(Message& message, const Session& session) {
+    message.fragment_bytes = static_cast<std::uint16_t>(session.fragment_bytes);
     message.fragments = message.out_length == 0 ? 1 : (message.out_length - 1) / session.fragment_bytes + 1;
+    if (message.out_head != 0 && message.fragments > 1) [[unlikely]] {
+      message.fragment_bytes -= packet::MessageFragment::kHeadLength;
+      message.fragments = (message.out_length - 1) / message.fragment_bytes + 1;
+    }
     message.next_fragment = 0;
-    message.granted = first_granted(session);
+    message.granted = session.peer_grants ? message.fragment_bytes : 0xffffffff;
   }
   [[nodiscard]] Session* session_of(const Message& message);
   void finish(std::uint32_t index, MessageStatus status);
