@@ -76,8 +76,10 @@ void PacketQueues::publish(std::uint64_t stamp) {
   const std::uint64_t begin = published_.load(std::memory_order_relaxed);
   if (begin == next_) return;
   entry_of(begin).stamp = stamp;
-  store_release(view_.receive.posted, next_);
+  // First for the sender: the consumer may be done with a slot as soon as it sees it, and what it then names is in
+  // hand.
   published_.store(next_, std::memory_order_release);
+  store_release(view_.receive.posted, next_);
 }
 
 std::uint32_t PacketQueues::take_sent(void** packets, std::uint32_t most) {
