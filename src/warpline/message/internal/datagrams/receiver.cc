@@ -196,9 +196,11 @@ void Receiver::take_packet(Session& session, const packet::MessageHeader& header
     taken = take_bundle(session, header, datagram);
     if (taken == 0) return;
   } else {
-    if (header.has(packet::kMessageHasFragment) &&
-        !take_fragment(session, datagram, header.length(), fragment, header.payload_length)) {
-      return;
+    if (header.has(packet::kMessageHasFragment)) {
+      const bool took = fragment.head_follows
+                            ? take_with_head(session, datagram, header.length(), fragment, header.payload_length)
+                            : take_fragment(session, datagram, header.length(), fragment, header.payload_length);
+      if (!took) return;
     }
     session.received.take(header.packet_number, header.floor());
   }
@@ -270,8 +272,6 @@ std::uint32_t Receiver::take_bundle(Session& session, const packet::MessageHeade
 
 bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::uint32_t at,
                              const packet::MessageFragment& fragment, std::uint32_t length) {
-  if (fragment.head_follows) [[unlikely]]
-    return take_with_head(session, datagram, at, fragment, length);
   if (!well_cut(fragment, length)) {
     core_.context.drop(MessageDrop::bad_fragment);
     return false;
