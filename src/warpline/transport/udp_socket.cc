@@ -239,7 +239,7 @@ UdpSocket::UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketCon
     : handle_(handle), port_(port), v6_(v6), segments_(aggregates), buffers_(std::make_unique<Buffers>()) {
   Buffers& buffers = *buffers_;
   const std::size_t slot = aggregates ? 65'536 : rounded_to_line(config.datagram_bytes);
-  const std::size_t head = rounded_to_line(std::max(config.datagram_bytes, message::kMaxHeadBytes));
+  const std::size_t head = rounded_to_line(std::max(config.datagram_bytes, message::kMinHeadCapacity));
   buffers.page_bytes = (kReceiveBatch * slot + config.batch * head + kPage - 1) / kPage * kPage;
   buffers.pages.reset(std::aligned_alloc(kPage, buffers.page_bytes));
   if (buffers.pages == nullptr) throw std::bad_alloc();

@@ -141,6 +141,11 @@ TEST_P(Sockets, CarryTheEcnBits) {
 
 INSTANTIATE_TEST_SUITE_P(Families, Sockets, testing::Combine(testing::Bool(), testing::Bool()));
 
+TEST(UdpSocket, HasRoomForWhateverAnEndpointSends) {
+  const auto socket = open_socket({.local = any_port(false), .datagram_bytes = 256});
+  for (const message::Outgoing& out : socket->room()) EXPECT_GE(out.head_capacity, message::kMinHeadCapacity);
+}
+
 TEST(UdpSocket, SaysWhenTheKernelHadADatagram) {
   const NanoClock clock;
   const auto from = open_socket({.local = any_port(false)});
