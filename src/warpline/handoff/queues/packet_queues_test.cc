@@ -239,6 +239,42 @@ RC_GTEST_PROP(PacketQueuesProperty, EveryPacketOnceInOrderWithItsVerdict, ()) {
   expect_all_through(*queues, engine, stream);
 }
 
+// The sender may hear of a packet from the consumer sooner than from the poster, who was held up.
+TEST(PacketQueuesRace, WhatIsNamedAtOnceIsInHand) {
+  constexpr std::uint64_t kPackets = 200'000;
+  const auto queues = make_queues(1024);
+  std::vector<Packet> packets(kPackets);
+  std::atomic<bool> failed{false};
+  std::thread poster([&] {
+    for (Packet& packet : packets) {
+      packet.number = 1;
+      while (!post(*queues, packet, 1024)) {
+        if (failed.load()) return;
+        std::this_thread::yield();
+      }
+      queues->publish(0);
+    }
+  });
+  QueueCursor cursor = QueueCursor::begin(queues->view());
+  Touch touch;
+  LaneCounters counters;
+  std::array<void*, 16> sent{};
+  while (cursor.next <= kPackets && !failed.load()) {
+    const std::uint32_t count = cursor.look(queues->view(), 16);
+    if (count == 0) {
+      std::this_thread::yield();
+      continue;
+    }
+    serve_queue(queues->view(), cursor, count, touch, counters);
+    queues->take_sent(sent.data(), 16);
+    queues->complete();
+    queues->take_released(16, [](void*, Verdict, std::uint64_t) {});
+    if (queues->take_checked().bad != 0) failed.store(true);
+  }
+  poster.join();
+  EXPECT_FALSE(failed.load());
+}
+
 TEST(ThreadQueueEngineStop, DrainsWhatWasPosted) {
   PacketStream stream = make_stream({8, 8}, 1);
   const auto queues = make_queues(64);
