@@ -66,6 +66,13 @@ class Ingest(IngestCase):
         verify = self.ingest(*deadline, "--transmit", packets=100)["verify"]
         self.assertEqual((verify["checked"], verify["missing"]), (100, 0))
 
+    def test_people_are_told_of_sums_where_there_are_any(self):
+        run = ("ingest", "--loopback", "-m", "host", "--share-cores", "--packets", 320, "--size", 200)
+        self.assertNotIn("byte sum", self.warpline(*run).stdout)
+        said = self.warpline(*run, "--frame", "packets=16,seq=2:48:le,payload=18:140").stdout
+        self.assertRegex(said, r"byte sum +[0-9a-f]{16} of 44800 bytes")
+        self.assertRegex(said, r"frames +20 complete, 0 incomplete, .*, open for \d+\.\d us at most, 320 packets placed")
+
     def test_a_path_that_lends_copies_nothing(self):
         report = self.ingest("--path", "zerocopy")
         self.assertNotIn("copies", report["ingest"])

@@ -56,7 +56,9 @@ std::string IngestReport::to_text() const {
                              received.packets + missed + no_mbuf + errors, missed, no_mbuf, errors));
   row("consumed", fmt::format("{:>16} packets by {} on {}, {} cycles a packet on the CPU", delivered.packets, consumer,
                               engine, static_cast<std::uint64_t>(cycles_per_packet)));
-  if (consumed) row("byte sum", fmt::format("{:016x} of {} bytes", consumed->sum, consumed->bytes));
+  // Consumers that compare sum nothing.
+  if (consumed && consumed->sum != 0)
+    row("byte sum", fmt::format("{:016x} of {} bytes", consumed->sum, consumed->bytes));
   if (copies) {
     row("copies",
         fmt::format("{:>16} of {:.0f} bytes each, {:.2f} us to submit one", copies->count,
@@ -64,7 +66,11 @@ std::string IngestReport::to_text() const {
                     copies->submit_ns / 1e3));
   }
   std::string handed;
-  for (const auto& [kind, count] : frames) handed += fmt::format("{}{} {}", handed.empty() ? "" : ", ", count, kind);
+  for (const auto& [kind, count] : frames) {
+    if (!handed.empty()) handed += ", ";
+    handed += kind == "longest_open_ns" ? fmt::format("open for {:.1f} us at most", static_cast<double>(count) / 1e3)
+                                        : fmt::format("{} {}", count, kind);
+  }
   for (const auto& [placement, count] : frame_packets) handed += fmt::format(", {} packets {}", count, placement);
   if (!handed.empty()) row("frames", handed);
   row("batching us", describe_delay(batching));
