@@ -18,8 +18,8 @@ std::shared_ptr<std::byte> cleared(std::size_t size) {
 
 TEST(HostLane, DecidesTheSameWhereBytesAreDiscarded) {
   const LaneShape shape{.connections = 20, .burst = 256, .slots = 2, .changes = 20, .ring_bytes = 1 << 14};
-  TestLane storing(shape, cleared, cleared);
-  TestLane discarding(shape, cleared, cleared, true);
+  const TestLane storing(shape, cleared, cleared);
+  const TestLane discarding(shape, cleared, cleared, true);
   LaneTraffic traffic(shape, 5, {100, 100, 100, 50}, 1448, cleared);
   HostLane first(storing.view());
   HostLane second(discarding.view());
