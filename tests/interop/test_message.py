@@ -154,12 +154,11 @@ class Veth(Killed):
                 listen = "0.0.0.0" if "." in target else "[::]"
                 self.both(("--listen", f"{listen}:{PORT}"), client, target, client_prefix=prefix)
 
-    def test_through_a_gateway(self):
-        """The kernel of a third namespace routes between the two."""
+    def middle(self):
+        """A third namespace between the two: left0 stays with `near`, its peer right0 moves there."""
         middle = Namespace("middle")
         self.addCleanup(middle.remove)
         veth(middle, "tomid0", self.far, "up0")
-        # left0 stays with `near`; its peer right0 moves to the router.
         self.far.ip("link", "set", "right0", "netns", middle.name)
         middle.ip("link", "set", "right0", "up")
         middle.no_offloads("right0")
@@ -167,23 +166,19 @@ class Veth(Killed):
         self.address(middle, "right0", "10.9.0.254/24")
         self.address(middle, "tomid0", "10.8.0.254/24")
         self.address(self.far, "up0", "10.8.0.2/24")
+        return middle
+
+    def test_through_a_gateway(self):
+        """The kernel of a third namespace routes between the two."""
+        self.middle()
         self.far.ip("route", "add", "10.9.0.0/24", "via", "10.8.0.254")
         client, prefix = self.dpdk("left0", "10.9.0.1/24", 0)
         self.both((), (*client, "--gateway", "10.9.0.254"), f"10.8.0.2:{PORT}", client_prefix=prefix)
 
     def router(self, mtu):
         """A third namespace routes between the two, and takes no longer packets from either; nobody is told so."""
-        middle = Namespace("middle")
-        self.addCleanup(middle.remove)
-        veth(middle, "tomid0", self.far, "up0")
-        self.far.ip("link", "set", "right0", "netns", middle.name)
-        middle.ip("link", "set", "right0", "up")
-        middle.no_offloads("right0")
-        middle.sysctl("net.ipv4.ip_forward", 1)
-        for interface, address in (("right0", "10.9.0.254/24"), ("tomid0", "10.8.0.254/24")):
-            self.address(middle, interface, address)
+        middle = self.middle()
         self.address(self.near, "left0", "10.9.0.1/24")
-        self.address(self.far, "up0", "10.8.0.2/24")
         self.far.ip("route", "add", "default", "via", "10.8.0.254")
         self.near.ip("route", "add", "default", "via", "10.9.0.254")
         self.carry(middle, mtu)

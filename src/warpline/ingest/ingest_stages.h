@@ -72,7 +72,7 @@ class ConsumingStages : public IngestStages {
   Result<void> prepare() override { return engine_.prepare(); }
   Result<void> start() override { return engine_.start(); }
   void finish() override {
-    engine_.stop(kEnginePatience);
+    engine_.stop(datapath::kEnginePatience);
     deliver_.reclaim();
   }
   datapath::Stage* receiving() override { return &*begin_; }
@@ -101,9 +101,6 @@ class ConsumingStages : public IngestStages {
   }
 
  protected:
-  /// How long the engine may take for what it still has when the run ends.
-  static constexpr Nanos kEnginePatience{1'000'000'000};
-
   template <typename... EngineArguments>
   ConsumingStages(IngestParts& made, const Work& work, EngineArguments&&... arguments)
       : ring_(std::move(made.ring)),

@@ -25,7 +25,7 @@ namespace warpline::handoff {
 template <PacketWork W>
 class GpuQueueEngine {
  public:
-  /// Of the setup `kind` is persistent, and there is no failover. `queues` outlive it.
+  /// `setup` is for the persistent kind, without failover. `queues` outlive the engine.
   GpuQueueEngine(PacketQueues& queues, const W& work, GpuEngineSetup setup)
       : queues_(queues), gpu_(queues, std::move(setup)), work_(work) {
     static_assert(std::is_trivially_copyable_v<W>, "the work travels to the device and back as bytes");

@@ -100,7 +100,7 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
   return true;
 }
 
-/// Of a message with in_head.
+/// Returns what the head of a message with in_head says, as an event points to it.
 const ReceivedHead* EventReader::received_head(const Message& message) {
   MessageHead& head = core_.messages.head_of(message);
   head.received.metadata = {head.in_metadata, message.in_head - packet::MessageFragment::kTimeLeft};

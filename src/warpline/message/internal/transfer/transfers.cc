@@ -317,7 +317,8 @@ bool Transfers::cut_smaller(Session& session, std::uint32_t index) {
   const std::uint32_t longest = message.fragments == 1 ? message.out_length : message.fragment_bytes + head;
   if (message.state != MessageState::sending || longest <= session.fragment_bytes) return false;
   const std::uint32_t granted = message.granted;
-  // Of one that has sent its first fragment alone the peer may know nothing yet; one that was sent whole it may have.
+  // The peer may know nothing yet of a message of which only the first fragment was sent, and have one that was sent
+  // whole.
   const bool first_alone = granted <= message.fragment_bytes && granted < message.out_length;
   cut(message, session);
   if (!first_alone) message.granted = granted;
