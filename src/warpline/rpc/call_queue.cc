@@ -59,6 +59,7 @@ SubmittedCall CallQueue::submit(const Call& call, const CallDone& done, Nanos no
   Place& place = places_[index];
   place.call = call;
   place.done = done;
+  place.submitted = now;
   const bool bounded = call.patience.value < message::kNever.value - now.value;
   place.deadline = bounded ? Nanos{now.value + call.patience.value} : message::kNever;
   if (call.message.length <= message::kInlineBytes && !call.message.device) {

@@ -31,7 +31,8 @@ class CallQueue {
   struct Place {
     Call call;  ///< `message` is in `copy`, if it is short
     CallDone done;
-    Nanos deadline;  ///< of the clock that submit() was given a time of
+    Nanos submitted;  ///< the time that submit() was given
+    Nanos deadline;   ///< by the same clock
     void (*task)(void* context) = nullptr;
     void* task_context = nullptr;
     std::array<std::uint8_t, message::kInlineBytes> copy;

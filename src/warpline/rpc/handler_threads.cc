@@ -85,7 +85,7 @@ void HandlerThreads::wake(Lane& lane) {
   lane.sleeps.notify_one();
 }
 
-void HandlerThreads::accept(const message::MessageEvent& event) {
+void HandlerThreads::accept(const message::MessageEvent& event, Nanos now) {
   const std::uint32_t index = free_.back();
   free_.pop_back();
   const auto least = [](const auto& a, const auto& b) { return a->in_hand < b->in_hand; };
@@ -96,6 +96,7 @@ void HandlerThreads::accept(const message::MessageEvent& event) {
   Job& job = jobs_[index];
   job.id = event.id;
   job.thread = static_cast<unsigned>(chosen);
+  job.began = now;
   HandledRequest& request = job.request;
   request.session = event.session;
   request.code = event.code;
@@ -106,6 +107,7 @@ void HandlerThreads::accept(const message::MessageEvent& event) {
   request.answer = {};
   request.answer_code = 0;
   request.declined = false;
+  if (setup_.observer != nullptr) setup_.observer->request_began({event.session, event.code, event.length});
   Lane& lane = *lanes_[chosen];
   ++lane.in_hand;
   ++in_hand_;
@@ -138,6 +140,11 @@ bool HandlerThreads::answer(message::Endpoint& endpoint, std::uint32_t index, Na
   // Withdrawn meanwhile, it has been given back; what cannot be sent is declined.
   if (status != message::CallStatus::ok && status != message::CallStatus::unknown_message)
     (void)endpoint.release(job.id, now);
+  if (setup_.observer != nullptr) {
+    setup_.observer->request_ended(
+        {request.session, request.code, request.data.length},
+        observed_answer(status, request.answer_code, request.answer.length, {now.value - job.began.value}));
+  }
   job.leaving =
       status == message::CallStatus::ok && (request.answer.length > message::kInlineBytes || request.answer.device);
   if (!job.leaving) free_.push_back(index);
@@ -165,7 +172,7 @@ std::size_t HandlerThreads::poll(message::Endpoint& endpoint, std::span<message:
     for (const message::MessageEvent& event : others.first(count)) {
       if (event.kind == message::EventKind::withdrawn) withdraw(event);
       if (event.kind == message::EventKind::request) {
-        accept(event);
+        accept(event, now);
       } else if (event.kind != message::EventKind::sent || !sent(event)) {
         others[kept++] = event;
       }

@@ -12,6 +12,7 @@
 #include "warpline/base/result.h"
 #include "warpline/base/spsc_ring.h"
 #include "warpline/message/types.h"
+#include "warpline/rpc/call_observer.h"
 
 namespace warpline::message {
 class Endpoint;
@@ -52,6 +53,7 @@ struct HandlerThreadsSetup {
   bool by_session = false;
   /// What the endpoint's thread sleeps by: woken when an answer is done. Outlives the threads. Null: that thread polls.
   transport::WakeUp* wake = nullptr;
+  CallObserver* observer = nullptr;  ///< told of requests, on the endpoint's thread; null: nobody
 };
 
 /// Handles requests on threads of its own, so that long handlers do not hold up the endpoint, which stays with its
@@ -87,6 +89,7 @@ class HandlerThreads {
     HandledRequest request;
     std::atomic<bool> withdrawn{false};
     unsigned thread = 0;
+    Nanos began;           ///< when it was accepted
     bool leaving = false;  ///< its response ends with an event
   };
   struct alignas(64) Lane {
@@ -104,7 +107,7 @@ class HandlerThreads {
   /// Tells the handler of the request, if one has it.
   void withdraw(const message::MessageEvent& event);
   /// Needs room().
-  void accept(const message::MessageEvent& request);
+  void accept(const message::MessageEvent& request, Nanos now);
   /// False if the event is of no response that was given here.
   bool sent(const message::MessageEvent& event);
   void respond(message::Endpoint& endpoint, Nanos now);

@@ -46,7 +46,7 @@ struct MessageHost::Loop {
   Loop& operator=(const Loop&) = delete;
 
   bool step();
-  void take(const message::MessageEvent& event);
+  void take(const message::MessageEvent& event, Nanos now);
   void answer(const message::MessageEvent& request);
   void sleep();
   [[nodiscard]] Nanos next_deadline() const { return std::min(endpoint.next_deadline(), calls.next_deadline()); }
@@ -61,6 +61,7 @@ struct MessageHost::Loop {
   OutstandingCalls calls;
   Handler handler;
   Listener listener;
+  CallObserver* observer = nullptr;
   std::unique_ptr<HandlerThreads> threads;
   std::unique_ptr<transport::LoopDescriptor> descriptor;
   bool moved = false;  ///< something came, ended or left in the step before
@@ -74,31 +75,37 @@ bool MessageHost::Loop::step() {
   std::array<message::MessageEvent, 32> events;
   std::size_t count = 0;
   if (transport.settled()) count = threads ? threads->poll(endpoint, events, now) : endpoint.poll(events);
-  for (const message::MessageEvent& event : std::span(events).first(count)) take(event);
+  const Nanos seen = observer == nullptr ? now : clock.now();
+  for (const message::MessageEvent& event : std::span(events).first(count)) take(event, seen);
   const bool ordered = calls.advance(endpoint, moved || came || count != 0, clock.now());
   const std::size_t sent = transport::transmit_from(endpoint, transport, clock);
   moved = came || count != 0 || sent != 0;
   return moved || ordered;
 }
 
-void MessageHost::Loop::take(const message::MessageEvent& event) {
+void MessageHost::Loop::take(const message::MessageEvent& event, Nanos now) {
   if (event.kind == message::EventKind::request) {
     answer(event);
-  } else if (!calls.handle(event)) {
+  } else if (!calls.handle(event, now)) {
     if (listener) listener(event);
     if (event.kind == message::EventKind::message) (void)endpoint.release(event.id, clock.now());
   }
 }
 
 void MessageHost::Loop::answer(const message::MessageEvent& request) {
+  const ObservedRequest observed{request.session, request.code, request.length};
+  const Nanos began = observer == nullptr ? Nanos{} : clock.now();
+  if (observer != nullptr) observer->request_began(observed);
   const std::optional<std::size_t> length =
       handler ? handler({request.data, request.length}, room) : std::optional<std::size_t>();
   const Nanos now = clock.now();
   // Copied, since the room is used again before it has left. Without memory for that the client hears so.
-  if (!length || endpoint.respond(request.id, {room.data(), static_cast<std::uint32_t>(std::min(*length, room.size()))},
-                                  {.copy = true}, now) != message::CallStatus::ok) {
-    (void)endpoint.release(request.id, now);
-  }
+  const auto bytes = static_cast<std::uint32_t>(std::min(length.value_or(0), room.size()));
+  message::CallStatus status = message::CallStatus::not_allowed;
+  if (length) status = endpoint.respond(request.id, {room.data(), bytes}, {.copy = true}, now);
+  if (status != message::CallStatus::ok) (void)endpoint.release(request.id, now);
+  if (observer != nullptr)
+    observer->request_ended(observed, observed_answer(status, 0, bytes, {now.value - began.value}));
 }
 
 /// Sleeps until there is something to do.
@@ -136,11 +143,17 @@ void MessageHost::handle(Handler handler) { loop_->handler = std::move(handler);
 
 Result<void> MessageHost::handle_on_threads(HandlerThreadsSetup setup, HandlerThreads::Handler handler) {
   setup.wake = loop_->wake.get();
+  setup.observer = loop_->observer;
   WARPLINE_TRY(loop_->threads, HandlerThreads::start(setup, std::move(handler)));
   return {};
 }
 
 void MessageHost::listen(Listener listener) { loop_->listener = std::move(listener); }
+
+void MessageHost::observe(CallObserver* observer) {
+  loop_->observer = observer;
+  loop_->calls.observe(observer);
+}
 
 void MessageHost::run() {
   while (!loop_->stop.load(std::memory_order_relaxed) && !loop_->transport.failed()) {

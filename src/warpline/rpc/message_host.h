@@ -14,6 +14,7 @@
 #include "warpline/base/result.h"
 #include "warpline/message/endpoint.h"
 #include "warpline/rpc/call.h"
+#include "warpline/rpc/call_observer.h"
 #include "warpline/rpc/handler_threads.h"
 #include "warpline/transport/transport.h"
 
@@ -57,6 +58,9 @@ class MessageHost {
   /// of HandlerThreads::start().
   Result<void> handle_on_threads(HandlerThreadsSetup setup, HandlerThreads::Handler handler);
   void listen(Listener listener);  ///< one at most; a second takes the place of the first
+  /// Who sees calls and requests begin and end, from now on; null: nobody. Before handle_on_threads(), and before the
+  /// loop begins. It outlives the host.
+  void observe(CallObserver* observer);
 
   // The loop.
   void run();                   ///< until stop(), or until the transport fails

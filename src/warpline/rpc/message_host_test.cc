@@ -16,6 +16,7 @@
 
 #include "warpline/message/metadata.h"
 #include "warpline/rpc/completion_queue.h"
+#include "warpline/rpc/hosts_testing.h"
 #include "warpline/rpc/pending_call.h"
 
 namespace warpline::rpc {
@@ -47,35 +48,11 @@ TEST(MessageHost, EndsWhenItsTransportHasFailed) {
   EXPECT_EQ(host->descriptor().error().kind, ErrorKind::usage);
 }
 
-constexpr SocketAddress kAnyPort{Ipv4Address{{127, 0, 0, 1}}, 0};
-
-message::ConstBuffer bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), static_cast<std::uint32_t>(text.size())};
-}
-
-MessageHost open(std::uint32_t calls = 1024) {
-  MessageHost::Settings settings;
-  settings.local = kAnyPort;
-  settings.calls = calls;
-  settings.endpoint.receive_bytes = 4 << 20;
-  settings.endpoint.max_sessions = 16;
-  settings.endpoint.max_messages = 1024;
-  settings.endpoint.peer_timeout = settings.endpoint.connect_timeout = Nanos{30'000'000'000};
-  auto host = MessageHost::open(settings);
-  EXPECT_TRUE(host.ok()) << host.error().message();
-  return std::move(host).value();
-}
-
-std::optional<std::size_t> echo(std::span<const std::uint8_t> request, std::span<std::uint8_t> room) {
-  std::copy(request.begin(), request.end(), room.begin());
-  return request.size();
-}
-
 /// A client, and a server that answers; each with a thread of its own.
 class Hosts : public ::testing::Test {
  protected:
   void start(std::uint32_t calls = 1024) {
-    client_.emplace(open(calls));
+    client_.emplace(open_host(calls));
     serving_ = std::thread([this] { server_.run(); });
     session_ = connect(server_.port());
     asking_ = std::thread([this] { client_->run(); });
@@ -94,7 +71,7 @@ class Hosts : public ::testing::Test {
     end(server_, serving_);
   }
 
-  MessageHost server_ = open();
+  MessageHost server_ = open_host();
   std::optional<MessageHost> client_;
   message::SessionId session_;
   std::thread serving_;
@@ -205,7 +182,7 @@ TEST_F(Hosts, QueueMoreCallsThanASessionTakesAndKeepTheirOrder) {
     order.push_back(request[0]);
     return std::optional<std::size_t>(0);
   });
-  client_.emplace(open());
+  client_.emplace(open_host());
   session_ = client_->endpoint()
                  .connect(message::peer_address(Ipv4Address{{127, 0, 0, 1}}, server_.port()), {.ordered = true},
                           client_->now())
@@ -224,7 +201,7 @@ TEST_F(Hosts, QueueMoreCallsThanASessionTakesAndKeepTheirOrder) {
 }
 
 TEST_F(Hosts, EndCallsThatWaitByCancellingPatienceAndTheirOwnEnd) {
-  client_.emplace(open());
+  client_.emplace(open_host());
   session_ = connect(9);  // where nobody answers
   std::deque<PendingCall> calls(200);
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -315,7 +292,7 @@ TEST_F(Hosts, TellAListenerOfSessionsAndMessages) {
     kinds.push_back(event.kind);
     if (event.kind == message::EventKind::message) server_.stop();
   });
-  client_.emplace(open());
+  client_.emplace(open_host());
   session_ = connect(server_.port());
   const std::uint8_t byte = 1;
   ASSERT_EQ(client_->endpoint().send(session_, {&byte, 1}, {}, client_->now()).status, message::CallStatus::ok);
@@ -327,8 +304,8 @@ TEST_F(Hosts, TellAListenerOfSessionsAndMessages) {
 /// Two hosts in the one loop of somebody else, which sleeps without a bound: what does not make its descriptor readable
 /// is never done.
 TEST(MessageHostDescriptor, TellsALoopOfOnesOwnOfAllThatThereIsToDo) {
-  MessageHost server = open();
-  MessageHost client = open();
+  MessageHost server = open_host();
+  MessageHost client = open_host();
   server.handle(echo);
   const auto session = client.connect({Ipv4Address{{127, 0, 0, 1}}, server.port()});
   ASSERT_TRUE(session.ok());

@@ -37,6 +37,7 @@ void OutstandingCalls::take(message::Endpoint& endpoint, CallQueue::Order order,
     cancel(endpoint, index, now);
   } else {
     place.given = false;
+    if (observer_ != nullptr) observer_->call_began(place.call);
     // Who came before goes before.
     if (line_of(index).first != kNobody || !give(endpoint, index, now)) join_line(index);
   }
@@ -54,7 +55,7 @@ bool OutstandingCalls::give(message::Endpoint& endpoint, std::uint32_t index, Na
     place.message = submitted.id;
     place.given = true;
   } else {
-    end(index, {.status = message::MessageStatus::peer_lost});
+    end(index, {.status = message::MessageStatus::peer_lost}, now);
   }
   return true;
 }
@@ -97,7 +98,7 @@ void OutstandingCalls::expire(Line& line, Nanos now) {
       (before == kNobody ? line.first : queue_.at(before).next_waiting) = next;
       if (next == kNobody) line.last = before;
       const bool cancelled = (place.generation.load(std::memory_order_relaxed) & 1) != 0;
-      end(index, {.status = cancelled ? message::MessageStatus::cancelled : message::MessageStatus::deadline});
+      end(index, {.status = cancelled ? message::MessageStatus::cancelled : message::MessageStatus::deadline}, now);
     }
     index = next;
   }
@@ -124,16 +125,20 @@ void OutstandingCalls::look_at_lines(message::Endpoint& endpoint, Nanos now) {
   });
 }
 
-bool OutstandingCalls::handle(const message::MessageEvent& event) {
+bool OutstandingCalls::handle(const message::MessageEvent& event, Nanos now) {
   if (event.kind != message::EventKind::response || event.context >= queue_.size()) return false;
   const auto index = static_cast<std::uint32_t>(event.context);
   const CallQueue::Place& place = queue_.at(index);
   if (!place.given || place.message != event.id) return false;
-  end(index, {event.status, event.reach, event.code, event.data, event.length});
+  end(index, {event.status, event.reach, event.code, event.data, event.length}, now);
   return true;
 }
 
-void OutstandingCalls::end(std::uint32_t index, const CallResult& result) {
+void OutstandingCalls::end(std::uint32_t index, const CallResult& result, Nanos now) {
+  if (observer_ != nullptr) {
+    const CallQueue::Place& place = queue_.at(index);
+    observer_->call_ended(place.call, result, {std::max<std::int64_t>(now.value - place.submitted.value, 0)});
+  }
   const CallDone done = queue_.at(index).done;
   queue_.at(index).given = false;
   queue_.free(index);
@@ -152,7 +157,7 @@ void OutstandingCalls::end_all(message::Endpoint& endpoint, Nanos now) {
   std::array<message::MessageEvent, 32> events;
   for (std::size_t count = 1; count != 0;) {
     count = endpoint.poll(events, 0);
-    for (const message::MessageEvent& event : std::span(events).first(count)) (void)handle(event);
+    for (const message::MessageEvent& event : std::span(events).first(count)) (void)handle(event, now);
   }
   for (const std::uint32_t number : long_lines_) {
     for (index = lines_[number].first; index != kNobody; index = queue_.at(index).next_waiting) {
@@ -163,7 +168,7 @@ void OutstandingCalls::end_all(message::Endpoint& endpoint, Nanos now) {
   }
   for (index = 0; index < queue_.size(); ++index) {  // what the transport still reads has no event yet
     if (queue_.at(index).given)
-      end(index, {.status = message::MessageStatus::cancelled, .reach = message::Reach::maybe_handled});
+      end(index, {.status = message::MessageStatus::cancelled, .reach = message::Reach::maybe_handled}, now);
   }
 }
 

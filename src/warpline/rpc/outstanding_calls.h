@@ -8,6 +8,7 @@
 #include "warpline/base/units.h"
 #include "warpline/message/endpoint.h"
 #include "warpline/rpc/call.h"
+#include "warpline/rpc/call_observer.h"
 #include "warpline/rpc/call_queue.h"
 
 namespace warpline::rpc {
@@ -23,7 +24,9 @@ class OutstandingCalls {
   /// endpoint may have room again. Returns whether there was anything to do.
   bool advance(message::Endpoint& endpoint, bool moved, Nanos now);
   /// False if the event is not of a call. To be given each event of the endpoint.
-  bool handle(const message::MessageEvent& event);
+  bool handle(const message::MessageEvent& event, Nanos now);
+  /// Who is told of each call, from now on; null: nobody. It outlives this.
+  void observe(CallObserver* observer) { observer_ = observer; }
   /// When advance() has something to do next, if nobody orders anything.
   [[nodiscard]] Nanos next_deadline() const { return waiting_until_; }
   /// Takes no more, cancels all there are, those that were ordered too, and tells of their ends.
@@ -43,12 +46,13 @@ class OutstandingCalls {
   void cancel(message::Endpoint& endpoint, std::uint32_t index, Nanos now);
   void look_at_lines(message::Endpoint& endpoint, Nanos now);
   void expire(Line& line, Nanos now);
-  void end(std::uint32_t index, const CallResult& result);
+  void end(std::uint32_t index, const CallResult& result, Nanos now);
   [[nodiscard]] Line& line_of(std::uint32_t index) {
     return lines_[queue_.at(index).call.session.index % lines_.size()];
   }
 
   CallQueue& queue_;
+  CallObserver* observer_ = nullptr;
   std::vector<Line> lines_;                ///< by session
   std::vector<std::uint32_t> long_lines_;  ///< numbers of the lines that somebody waits in, or waited
   Nanos waiting_until_ = message::kNever;  ///< the first deadline of those who wait
