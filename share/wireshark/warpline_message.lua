@@ -15,7 +15,9 @@ local MOST_ACK_WORDS = 16
 local TYPES = { [0] = "hello", "challenge", "accept", "reject", "session", "reset" }
 local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "grant", "grant response", "busy response" }
 local REASONS = { "no room for a session", "another version", "takes no sessions", "other terms" }
-local REFUSALS = { "message too long", "declined", "stalled", "expired" }
+local REFUSALS = { "message too long", "declined", "stalled", "expired", [8] = "takes no streams" }
+local STREAM_KINDS = { "open", "piece", "end", "credit", "answer" }
+local STREAM_HEAD = 20
 local TIME_LEFT, MOST_METADATA = 8, 1024
 local HEAD_PREFIX = 2
 local SESSION = 4
@@ -52,7 +54,7 @@ local f = {
   room = ProtoField.uint32("warpline.room", "Room, bytes"),
   word = ProtoField.uint64("warpline.ack.word", "Arrived", base.HEX),
 
-  kind = ProtoField.uint8("warpline.fragment.kind", "Kind", base.DEC, KINDS, 0x3f),
+  kind = ProtoField.uint8("warpline.fragment.kind", "Kind", base.DEC, KINDS, 0x1f),
   more = ProtoField.bool("warpline.fragment.more", "The next message continues this one", 8, nil, 0x80),
   slot = ProtoField.uint8("warpline.fragment.slot", "Slot"),
   code = ProtoField.uint16("warpline.fragment.code", "Code"),
@@ -64,6 +66,12 @@ local f = {
   time_left = ProtoField.uint64("warpline.time_left", "Time left, ns"),
   head_follows = ProtoField.bool("warpline.fragment.head_follows", "The head's length precedes the payload", 8, nil, 0x40),
   size = ProtoField.uint16("warpline.fragment.size", "Fragment size"),
+  stream = ProtoField.bool("warpline.fragment.stream", "Of a stream", 8, nil, 0x20),
+  stream_kind = ProtoField.uint8("warpline.stream.kind", "Stream", base.DEC, STREAM_KINDS),
+  stream_to = ProtoField.uint32("warpline.stream.to", "The receiver's number of the stream", base.HEX),
+  stream_from = ProtoField.uint32("warpline.stream.from", "The sender's number of the stream", base.HEX),
+  stream_number = ProtoField.uint32("warpline.stream.number", "Number of the piece, or how many there were"),
+  stream_credit = ProtoField.uint32("warpline.stream.credit", "Credit so far"),
   padding = ProtoField.bytes("warpline.padding", "Padding"),
 
   nonce = ProtoField.uint64("warpline.nonce", "Nonce of who opens the session", base.HEX),
@@ -169,8 +177,9 @@ end
 
 local function is_fragment(tvb, at, payload)
   local offset, total, size = tvb(at + 8, 4):uint(), tvb(at + 12, 4):uint(), tvb(at + 18, 2):uint()
-  local kind, has_head = tvb(at, 1):bitfield(2, 6), bit_set(tvb(at, 1):uint(), 64)
+  local kind, has_head = tvb(at, 1):bitfield(3, 5), bit_set(tvb(at, 1):uint(), 64)
   local prefix = has_head and HEAD_PREFIX or 0
+  if bit_set(tvb(at, 1):uint(), 32) and kind > 3 then return false end
   if not KINDS[kind] or payload < prefix or offset + payload - prefix > total then return false end
   if has_head then return kind <= 3 end
   return payload ~= total or valid_head(kind, size, total)
@@ -256,11 +265,12 @@ local function add_ack(tvb, tree, h)
 end
 
 local function add_fragment(tvb, tree, at, payload)
-  local kind, has_head = tvb(at, 1):bitfield(2, 6), bit_set(tvb(at, 1):uint(), 64)
+  local kind, has_head = tvb(at, 1):bitfield(3, 5), bit_set(tvb(at, 1):uint(), 64)
   local total = tvb(at + 12, 4):uint()
   local fragment = tree:add(tvb(at, FRAGMENT_LENGTH), "Fragment")
   fragment:add(f.more, tvb(at, 1))
   fragment:add(f.head_follows, tvb(at, 1))
+  fragment:add(f.stream, tvb(at, 1))
   fragment:add(f.kind, tvb(at, 1))
   fragment:add(f.slot, tvb(at + 1, 1))
   local code = fragment:add(f.code, tvb(at + 2, 2))
@@ -272,7 +282,8 @@ local function add_fragment(tvb, tree, at, payload)
   fragment:add(f.order, tvb(at + 16, 2))
   fragment:add(not has_head and payload == total and f.head or f.size, tvb(at + 18, 2))
   if has_head then payload = payload - HEAD_PREFIX end
-  return string.format(" %s slot %d.%.0f [%.0f+%d of %.0f]", KINDS[kind] or "?", tvb(at + 1, 1):uint(),
+  local stream = bit_set(tvb(at, 1):uint(), 32) and " of a stream" or ""
+  return string.format(" %s%s slot %d.%.0f [%.0f+%d of %.0f]", KINDS[kind] or "?", stream, tvb(at + 1, 1):uint(),
                        tvb(at + 4, 4):uint(), tvb(at + 8, 4):uint(), payload, total)
 end
 
@@ -306,6 +317,16 @@ local function add_session(tvb, tree, h)
         if tvb(fragment.at + 8, 4):uint() == 0 and length >= prefix + TIME_LEFT then
           payload:add(f.time_left, tvb(from + prefix, TIME_LEFT))
         end
+      end
+      local head = has_head and (prefix ~= 0 and length >= prefix and tvb(from, prefix):uint() or tvb(fragment.at + 18, 2):uint()) or 0
+      local begins = from + prefix + head
+      if bit_set(tvb(fragment.at, 1):uint(), 32) and not h.protected and tvb(fragment.at + 8, 4):uint() == 0 and
+         length >= prefix + head + STREAM_HEAD then
+        payload:add(f.stream_kind, tvb(begins, 1))
+        payload:add(f.stream_to, tvb(begins + 4, 4))
+        payload:add(f.stream_from, tvb(begins + 8, 4))
+        payload:add(f.stream_number, tvb(begins + 12, 4))
+        payload:add(f.stream_credit, tvb(begins + 16, 4))
       end
       if h.protected then payload:append_text(" (encrypted)") end
     end

@@ -32,6 +32,7 @@ struct Pair {
     if (grants) config.grants = 2048;
     for (std::uint8_t i = 0; i < 2; ++i) {
       config.secret.emplace().fill(static_cast<std::uint8_t>(i + 1));
+      config.streams = i == 0;
       if (is_protected) {
         protections.push_back(std::make_unique<sim::ToyProtection>(config.max_sessions));
         config.protection = protections.back().get();
@@ -83,7 +84,10 @@ struct Pair {
       const message::MessageEvent& event = events[i];
       if (event.kind == message::EventKind::connected || event.kind == message::EventKind::accepted)
         sessions[at].push_back(event.session);
-      if (event.kind == message::EventKind::request || event.kind == message::EventKind::message) {
+      const bool of_stream =
+          event.kind == message::EventKind::stream_request || event.kind == message::EventKind::stream_piece;
+      require(!of_stream || at == 0, "streams come only where they are taken");
+      if (of_stream || event.kind == message::EventKind::request || event.kind == message::EventKind::message) {
         std::uint8_t sum = 0;
         for (std::uint32_t b = 0; b < event.length; ++b) sum = static_cast<std::uint8_t>(sum + event.data[b]);
         for (const std::uint8_t byte : event.metadata()) sum = static_cast<std::uint8_t>(sum + byte);
@@ -191,6 +195,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           message::SendOptions options;
           options.context = context;
           options.copy = (action & 128) != 0;
+          options.stream = which % 5 == 0;
           if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
           made = host.send(pick(pair.sessions[side], which), {payload.data(), length, false}, options, pair.now);
         } else {
@@ -199,6 +204,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           options.copy = (action & 128) != 0;
           if (which % 4 == 0) options.deadline = Nanos{pair.now.value + which * 100'000};
           options.response_in_endpoint = which % 8 < 3;
+          options.stream = which % 5 == 0;
           if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
           made = host.request(pick(pair.sessions[side], which), {payload.data(), length, false},
                               options.response_in_endpoint ? message::MutableBuffer{} : room, options, pair.now);

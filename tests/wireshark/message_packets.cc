@@ -180,6 +180,19 @@ std::vector<Payload> message_packets() {
           header, {.kind = kind, .offset = offset, .total = 1 << 16, .fragment_bytes = 1406, .head_follows = true}));
     }
   }
+  for (const packet::FragmentKind kind :
+       {packet::FragmentKind::request, packet::FragmentKind::response, packet::FragmentKind::message}) {
+    packet::MessageHeader header = bare;
+    header.flags = packet::kMessageHasFragment;
+    for (const std::uint16_t head : {0, 8, 12}) {
+      const std::uint32_t length = packet::MessageStreamHead::kLength + head;
+      header.payload_length = static_cast<std::uint16_t>(length);
+      Payload piece = session_packet(header, {.kind = kind, .stream = true, .total = length, .head = head});
+      packet::emit(packet::MessageStreamHead{.to = 0x1001, .from = 0x2002, .number = 77, .credit = 65536},
+                   piece.data() + piece.size() - packet::MessageStreamHead::kLength);
+      packets.push_back(std::move(piece));
+    }
+  }
   packet::MessageHeader extreme = bare;
   extreme.packet_number = ~std::uint64_t{0};
   extreme.floor_distance = 0xffff;

@@ -100,6 +100,13 @@ class Dissector(unittest.TestCase):
         self.assertEqual(len(full["warpline.tag"].replace(":", "")), 32)
         self.assertEqual({row["warpline.fragment.kind"] for row in rows}, {"", "1", "2", "3", "4", "5", "6", "7", "8", "9", "1,2,3,5", "1,1,2,3,5"})
 
+    def test_heads_of_streams(self):
+        path, _ = self.capture("well-formed")
+        columns = ("warpline.fragment.kind", "warpline.stream.kind", "warpline.stream.to", "warpline.stream.from", "warpline.stream.number", "warpline.stream.credit")
+        rows = self.rows(path, *DECODE_AS, "-Y", "warpline.fragment.stream == 1", columns=columns)
+        values = ("2", "0x00001001", "0x00002002", "77", "65536")
+        self.assertEqual([tuple(row.values()) for row in rows], [(kind, *values) for kind in "123" for _ in range(3)])
+
     def test_the_tree_shows_every_byte_of_a_handshake(self):
         path, _ = self.capture("well-formed")
         text = "\n".join(self.tshark(path, *DECODE_AS, "-V", "-Y", "warpline.type == 2"))

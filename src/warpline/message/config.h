@@ -83,6 +83,10 @@ struct EndpointConfig {
   /// packet: this end grants them, in turns. 0: no grants, each sender goes as fast as its congestion control lets it.
   std::uint32_t grants = 0;
 
+  /// Requests that open streams, and what belongs to them, are taken: the events `stream_request` and `stream_piece`.
+  /// rpc::CallStreams is what handles them. False: they are refused (RefusalCode::no_streams).
+  bool streams = false;
+
   /// Small messages of peers may come several in a packet: not if Datagram::rest is device memory, whose headers the
   /// CPU could not read.
   bool bundles = true;

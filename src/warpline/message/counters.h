@@ -39,7 +39,8 @@ namespace warpline::message {
   X(over_share, "more receive memory than is left for this peer's address")                         \
   X(no_reply_room, "more packets of strangers than are answered")                                   \
   X(not_accepting, "a session offered to an endpoint that takes none")                              \
-  X(not_authorized, "a session that the application refused")
+  X(not_authorized, "a session that the application refused")                                       \
+  X(no_streams, "a piece of a stream for an endpoint that takes none")
 
 /// Enumerators as listed in WARPLINE_MESSAGE_DROPS.
 enum class MessageDrop : std::uint8_t { WARPLINE_MESSAGE_DROPS(WARPLINE_ENUM_VALUE) };

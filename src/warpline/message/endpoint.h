@@ -91,9 +91,9 @@ class Endpoint {
   [[nodiscard]] Nanos next_deadline() const;
 
   // Events.
-  /// Fills `events` from the front; returns how many. At most `requests` of them are of kind `request`: others wait, in
-  /// their order and until the peer withdraws them, with their peers held back by the receive window; no event of
-  /// another kind waits behind them.
+  /// Fills `events` from the front; returns how many. At most `requests` of them are of kind `request` or
+  /// `stream_request`: others wait, in their order and until the peer withdraws them, with their peers held back by the
+  /// receive window; no event of another kind waits behind them.
   std::size_t poll(std::span<MessageEvent> events, std::size_t requests = std::numeric_limits<std::size_t>::max());
 
   // Facts.

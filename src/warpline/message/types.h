@@ -123,6 +123,8 @@ enum class RefusalCode : std::uint16_t {
   declined = 2,          ///< the peer's application gave the request back by release()
   stalled = 3,           ///< it began to arrive there, and nothing more came for the peer's message_timeout
   expired = 4,           ///< its deadline had come before the peer's application took it
+  no_streams = 8,        ///< it opens a stream, or is of one, and the peer takes none (EndpointConfig::streams)
+  broken_stream = 9,     ///< found here: the peer's pieces contradict what was agreed, see rpc::CallStreams
 };
 
 /// Why a session ended.
@@ -148,15 +150,17 @@ inline constexpr Nanos kNever{std::numeric_limits<std::int64_t>::max()};  ///< a
 
 /// What a MessageEvent tells.
 enum class EventKind : std::uint8_t {
-  connected,  ///< connect() or reconnect() succeeded
-  accepted,   ///< a peer opened a session; `session` is new
-  lost,       ///< the session ended, `reason` says why; all its messages' events came before. One that a
-              ///< peer opened can be asked about until the next poll()
-  request,    ///< of the peer, whole: respond(id), now or later, or release(id), once
-  message,    ///< of the peer, one-way, whole: release(id), once
-  withdrawn,  ///< the peer cancelled the request `id`, or is gone: an answer goes nowhere, but must still be given
-  response,   ///< the end of an own request, whatever `status`
-  sent,       ///< the end of an own one-way message or, `id.incoming`, of a response that was not copied
+  connected,       ///< connect() or reconnect() succeeded
+  accepted,        ///< a peer opened a session; `session` is new
+  lost,            ///< the session ended, `reason` says why; all its messages' events came before. One that a
+                   ///< peer opened can be asked about until the next poll()
+  request,         ///< of the peer, whole: respond(id), now or later, or release(id), once
+  message,         ///< of the peer, one-way, whole: release(id), once
+  withdrawn,       ///< the peer cancelled the request `id`, or is gone: an answer goes nowhere, but must still be given
+  response,        ///< the end of an own request, whatever `status`
+  sent,            ///< the end of an own one-way message or, `id.incoming`, of a response that was not copied
+  stream_request,  ///< as `request`, with RequestOptions::stream
+  stream_piece,    ///< as `message`, with SendOptions::stream
 };
 
 /// What a message of the peer says beside its bytes.
@@ -199,7 +203,8 @@ struct SendOptions {
   std::uint16_t code = 0;     ///< the application's: kind of message, result of a request
   /// The next message continues this one: for streams of any length, on ordered sessions. Told to the receiver.
   bool more = false;
-  bool copy = false;  ///< copy the bytes now, into the endpoint's memory; they may change at once
+  bool copy = false;    ///< copy the bytes now, into the endpoint's memory; they may change at once
+  bool stream = false;  ///< begins with the head of a stream, for rpc::CallStreams there
   /// Told to the receiver beside the bytes; copied by the call. Of a response only if the request was made with
   /// `response_in_endpoint`.
   std::span<const std::uint8_t> metadata{};
@@ -216,6 +221,7 @@ struct RequestOptions {
   /// The response may be of any length up to max_message_bytes: it goes where messages of peers go, into the endpoint's
   /// memory or that of its BufferSource. If it ends as `ok`, its id and data are the application's until release(id).
   bool response_in_endpoint = false;
+  bool stream = false;  ///< begins with the head of a stream, and so does its response; for rpc::CallStreams there
   std::span<const std::uint8_t> metadata{};  ///< told to the peer beside the bytes; copied by the call
 };
 

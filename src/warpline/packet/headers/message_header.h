@@ -200,11 +200,13 @@ struct MessageFragment {
   static constexpr std::uint32_t kTotal = 12;          ///< where `total` begins: bytes
   static constexpr std::uint8_t kMore = 0x80;          ///< bit beside the kind
   static constexpr std::uint8_t kHead = 0x40;          ///< bit beside the kind: kHeadLength bytes precede the payload
+  static constexpr std::uint8_t kStream = 0x20;        ///< bit beside the kind: `stream`
   static constexpr std::uint32_t kHeadLength = 2;      ///< bytes; in them the head's, of a message of many fragments
   static constexpr std::uint32_t kTimeLeft = 8;        ///< bytes that a head begins with; metadata is what follows
   static constexpr std::uint32_t kMaxMetadata = 1024;  ///< bytes
   FragmentKind kind = FragmentKind::request;           ///< what follows, or what is said
   bool more = false;                                   ///< the next message continues this one
+  bool stream = false;                                 ///< of a request, response or message: belongs to a stream
   std::uint8_t slot = 0;                               ///< of the message's beginner, 0 to 63
   std::uint16_t code = 0;                              ///< of the application, or a RefusalCode
   std::uint32_t sequence = 0;                          ///< of the slot, one more for each message
@@ -218,6 +220,54 @@ struct MessageFragment {
   std::uint16_t head = 0;
   bool operator==(const MessageFragment&) const = default;
 };
+
+/// What a message of a stream begins with (docs/message_format.md, Streams); rpc/streams/ says what it means.
+struct MessageStreamHead {
+  static constexpr std::uint32_t kLength = 20;  ///< bytes
+  /// What the message is to its stream.
+  enum class Kind : std::uint8_t {
+    open = 1,    ///< the request that it begins with
+    piece = 2,   ///< bytes of it
+    end = 3,     ///< all pieces of who opened it were sent
+    credit = 4,  ///< nothing but the credit
+    answer = 5,  ///< the response to that request, with which it ends
+  };
+  Kind kind = Kind::piece;  ///< which of them
+  std::uint32_t to = 0;     ///< the receiver's number of the stream; 0 in `open`
+  std::uint32_t from = 0;   ///< the sender's, not 0
+  std::uint32_t number =
+      0;  ///< of a piece, from 0; of `end` and `answer` how many pieces their sender has sent; else 0
+  std::uint32_t credit = 0;  ///< that the receiver has been given so far in all, modulo 2^32
+  bool operator==(const MessageStreamHead&) const = default;
+};
+
+/// Reads the head of a message of so many bytes. Malformed if it is of no known kind or says nothing that its kind may.
+[[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t length,
+                                                       MessageStreamHead& head) {
+  if (length < MessageStreamHead::kLength) return MessageParse::truncated;
+  const std::uint32_t first = load_be32(bytes);
+  head.kind = static_cast<MessageStreamHead::Kind>(first >> 24);
+  head.to = load_be32(bytes + 4);
+  head.from = load_be32(bytes + 8);
+  head.number = load_be32(bytes + 12);
+  head.credit = load_be32(bytes + 16);
+  using Kind = MessageStreamHead::Kind;
+  const bool known = head.kind >= Kind::open && head.kind <= Kind::answer && (first & 0xffffff) == 0;
+  const bool numbered = head.kind == Kind::piece || head.kind == Kind::end || head.kind == Kind::answer;
+  const bool bare = head.kind == Kind::end || head.kind == Kind::credit;
+  const bool well = known && (head.to == 0) == (head.kind == Kind::open) && head.from != 0 &&
+                    (numbered || head.number == 0) && (!bare || length == MessageStreamHead::kLength);
+  return well ? MessageParse::ok : MessageParse::malformed;
+}
+
+/// Writes kLength bytes.
+WARPLINE_HD constexpr void emit(const MessageStreamHead& head, std::uint8_t* bytes) {
+  store_be32(bytes, std::uint32_t{static_cast<std::uint8_t>(head.kind)} << 24);
+  store_be32(bytes + 4, head.to);
+  store_be32(bytes + 8, head.from);
+  store_be32(bytes + 12, head.number);
+  store_be32(bytes + 16, head.credit);
+}
 
 /// A packet of a session: this header, then if flagged the acknowledgement with its words, then if flagged the
 /// fragment's header, then payload_length bytes, then if flagged the tag. Without a fragment the payload of a ping is
@@ -325,12 +375,13 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
          fragment.head <= MessageFragment::kTimeLeft + MessageFragment::kMaxMetadata;
 }
 
-/// Malformed if it is of no known kind, `payload_length` bytes at its offset lie outside of its total, or so does its
-/// head.
+/// Malformed if it is of no known kind, of a stream though no message, `payload_length` bytes at its offset lie outside
+/// of its total, or so does its head.
 [[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t payload_length,
                                                        MessageFragment& fragment) {
-  const std::uint8_t kind = bytes[0] & 0x3f;
-  if (kind < 1 || kind > 9) return MessageParse::malformed;
+  const std::uint8_t kind = bytes[0] & 0x1f;
+  fragment.stream = (bytes[0] & MessageFragment::kStream) != 0;
+  if (kind < 1 || kind > 9 || (fragment.stream && kind > 3)) return MessageParse::malformed;
   fragment.kind = static_cast<FragmentKind>(kind);
   fragment.more = (bytes[0] & MessageFragment::kMore) != 0;
   fragment.slot = bytes[1];
@@ -363,9 +414,9 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
 
 /// Writes kLength bytes.
 WARPLINE_HD constexpr void emit(const MessageFragment& fragment, std::uint8_t* bytes) {
-  bytes[0] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(fragment.kind) |
-                                       (fragment.more ? MessageFragment::kMore : 0) |
-                                       (fragment.head_follows ? MessageFragment::kHead : 0));
+  bytes[0] = static_cast<std::uint8_t>(
+      static_cast<std::uint8_t>(fragment.kind) | (fragment.more ? MessageFragment::kMore : 0) |
+      (fragment.head_follows ? MessageFragment::kHead : 0) | (fragment.stream ? MessageFragment::kStream : 0));
   bytes[1] = fragment.slot;
   store_be16(bytes + 2, fragment.code);
   store_be32(bytes + 4, fragment.sequence);

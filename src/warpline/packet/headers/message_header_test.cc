@@ -120,6 +120,47 @@ TEST(MessageFragment, has_a_head_within_its_message_or_none) {
   EXPECT_EQ(verdict({.kind = FragmentKind::cancel, .total = 100, .head = 8}), kBad);
 }
 
+TEST(MessageFragment, of_a_stream_is_a_message) {
+  for (std::uint8_t kind = 1; kind <= 9; ++kind) {
+    std::vector<std::uint8_t> bytes(MessageFragment::kLength);
+    const MessageFragment fragment{.kind = static_cast<FragmentKind>(kind), .stream = true, .total = 20};
+    emit(fragment, bytes.data());
+    MessageFragment read;
+    const MessageParse parsed = parse(bytes.data(), 20, read);
+    EXPECT_EQ(parsed, kind <= 3 ? MessageParse::ok : MessageParse::malformed);
+    if (kind <= 3) {
+      EXPECT_EQ(read, fragment);
+    }
+  }
+}
+
+TEST(MessageStreamHead, says_only_what_its_kind_may) {
+  using Kind = MessageStreamHead::Kind;
+  const auto verdict = [](const MessageStreamHead& head, std::uint32_t length = MessageStreamHead::kLength) {
+    std::vector<std::uint8_t> bytes(MessageStreamHead::kLength);
+    emit(head, bytes.data());
+    MessageStreamHead read;
+    const MessageParse parsed = parse(bytes.data(), length, read);
+    EXPECT_TRUE(parsed == MessageParse::truncated || read == head);
+    return parsed;
+  };
+  constexpr MessageParse kBad = MessageParse::malformed;
+  EXPECT_EQ(verdict({Kind::open, 0, 5, 0, 0xffffffff}, 99), MessageParse::ok);
+  EXPECT_EQ(verdict({Kind::open, 1, 5, 0, 7}), kBad);
+  EXPECT_EQ(verdict({Kind::open, 0, 5, 1, 7}), kBad);
+  EXPECT_EQ(verdict({Kind::open, 0, 0, 0, 7}), kBad);
+  EXPECT_EQ(verdict({Kind::piece, 4, 5, 0xffffffff, 7}, 21), MessageParse::ok);
+  EXPECT_EQ(verdict({Kind::piece, 0, 5, 0, 7}, 21), kBad);
+  EXPECT_EQ(verdict({Kind::piece, 4, 5, 0, 7}, 19), MessageParse::truncated);
+  EXPECT_EQ(verdict({Kind::end, 4, 5, 3, 7}), MessageParse::ok);
+  EXPECT_EQ(verdict({Kind::end, 4, 5, 3, 7}, 21), kBad);
+  EXPECT_EQ(verdict({Kind::credit, 4, 5, 0, 7}), MessageParse::ok);
+  EXPECT_EQ(verdict({Kind::credit, 4, 5, 1, 7}), kBad);
+  EXPECT_EQ(verdict({Kind::answer, 4, 5, 3, 7}, 99), MessageParse::ok);
+  EXPECT_EQ(verdict({Kind{0}, 4, 5, 0, 7}), kBad);
+  EXPECT_EQ(verdict({Kind{6}, 4, 5, 0, 7}), kBad);
+}
+
 TEST(MessageFragment, of_several_says_their_size_and_that_the_length_of_a_head_follows) {
   const auto verdict = [](const MessageFragment& fragment, std::uint32_t payload_length) {
     std::vector<std::uint8_t> bytes(MessageFragment::kLength);

@@ -72,10 +72,11 @@ struct MessageFields {
   bool event_due = false;      ///< in the queue of events
   bool finishing = false;      ///< its end waits for the transport
   bool withdrawn_due = false;  ///< that event, not the usual one
-  bool more = false;
-  bool deferred = false;  ///< own: the peer had no room for it, and gets it again later
-  std::uint8_t busy = 0;  ///< how often
-  bool refuse = false;    ///< the response is a refusal
+  bool more : 1 = false;
+  bool stream : 1 = false;  ///< SendOptions::stream
+  bool deferred = false;    ///< own: the peer had no room for it, and gets it again later
+  std::uint8_t busy = 0;    ///< how often
+  bool refuse = false;      ///< the response is a refusal
   bool out_device = false;
   bool in_device = false;
   std::uint8_t owned = 0;    ///< memory to be given back

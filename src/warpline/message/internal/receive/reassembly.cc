@@ -16,9 +16,12 @@ Reach reach_of(RefusalCode refusal) {
     case RefusalCode::message_too_long:
     case RefusalCode::stalled:
     case RefusalCode::expired:
+    case RefusalCode::no_streams:
       return Reach::not_handled;
     case RefusalCode::declined:
       return Reach::handled;
+    case RefusalCode::broken_stream:  // said by no peer
+      break;
   }
   return Reach::maybe_handled;
 }
@@ -65,6 +68,12 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   }
   if (fragment.total - fragment.head > core_.context.config.max_message_bytes)
     return refuse(session, fragment, RefusalCode::message_too_long);
+  if (fragment.stream && !core_.context.config.streams) [[unlikely]] {
+    const bool told = refuse(session, fragment, RefusalCode::no_streams);
+    if (role == TransferRole::peer_request) return told;
+    core_.context.drop(MessageDrop::no_streams);  // acknowledged, it would look delivered
+    return false;
+  }
   const std::uint64_t held = std::uint64_t{session.unread} + fragment.total;
   if (held > std::uint64_t{core_.context.config.receive_window} + 2ULL * core_.context.config.max_message_bytes) {
     core_.context.drop(MessageDrop::no_buffer);
@@ -99,6 +108,7 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   message.in_code = fragment.code;
   message.fragment_bytes = fragment.fragment_bytes;
   message.more = fragment.more;
+  message.stream = fragment.stream;
   message.order = fragment.order;
   if (!core_.messages.take_in(message, fragment.code)) {
     transfers_.free(index);

@@ -165,6 +165,7 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   header.sequence = message.sequence;
   header.order = message.order;
   if (fragment != kCancelFragment) {
+    header.stream = message.stream;
     header.total = message.out_length;
     header.head = message.out_head;
     if (message.fragments > 1) {

@@ -26,7 +26,7 @@ std::size_t EventReader::poll(std::span<MessageEvent> events, std::size_t reques
         link.of == EventLink::Of::message ? message_event(link.index, event) : session_event(link, event);
     if (!tells) continue;
     ++count;
-    if (event.kind == EventKind::request) --requests;
+    if (event.kind == EventKind::request || event.kind == EventKind::stream_request) --requests;
   }
   return count;
 }
@@ -91,6 +91,8 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
     event.head = received_head(message);
   }
   event.kind = message.role == TransferRole::peer_request ? EventKind::request : EventKind::message;
+  if (message.stream) [[unlikely]]
+    event.kind = event.kind == EventKind::request ? EventKind::stream_request : EventKind::stream_piece;
   event.code = message.in_code;
   event.more = message.more;
   event.data = message.in;

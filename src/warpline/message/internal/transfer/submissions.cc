@@ -38,6 +38,7 @@ Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer re
   Session& session = core_.sessions[id.index];
   message.context = options.context;
   message.code = options.code;
+  message.stream = options.stream;
   message.in = response.data;
   message.in_capacity = response.data == nullptr ? 0 : response.length;
   message.in_device = response.device;
@@ -66,6 +67,7 @@ Submitted Submissions::send(SessionId id, ConstBuffer bytes, const SendOptions& 
   message.context = options.context;
   message.code = options.code;
   message.more = options.more;
+  message.stream = options.stream;
   if (message.fragments > 1) message.begin_window();
   transfers_.enqueue(core_.sessions[id.index], submitted.id.index);
   return submitted;
@@ -92,6 +94,7 @@ CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const Se
   message->context = options.context;
   message->code = options.code;
   message->more = options.more;
+  message->stream = options.stream;
   if (message->fragments > 1) message->begin_window();
   transfers_.enqueue(session, id.index);
   return CallStatus::ok;

@@ -351,6 +351,7 @@ void Transfers::decline(std::uint32_t index, RefusalCode code) {
   core_.messages.give_in(message);
   message.refuse = true;
   message.more = false;
+  message.stream = false;
   message.out = nullptr;
   message.out_length = 0;
   message.granted = 0xffffffff;
