@@ -109,7 +109,7 @@ TEST(StreamLanes, PutNoBytesIntoRingsWhereTheyAreDiscarded) {
   for (const std::uint32_t connections : {2U, 40U}) {
     const LaneShape shape{.connections = connections, .burst = 256, .slots = 2, .changes = 40, .ring_bytes = 1 << 14};
     // The rings of both are compared, and those of the host's stay as they were: see HostLane's test.
-    EXPECT_GT(expect_lane_as_host(shape, connections, faults, 1448, 60, true), 500U);
+    EXPECT_GT(expect_lane_as_host(shape, connections, faults, 1448, 60, true), 100U);
   }
 }
 
