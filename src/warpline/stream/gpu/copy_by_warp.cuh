@@ -10,34 +10,38 @@ inline constexpr unsigned kWholeWarp = ~0U;
 
 /// Copies `length` bytes, at least one, by one warp; neither address need be aligned. Reads and writes are of 16 bytes,
 /// but for writes of the ends. Each 16 bytes that are written are cut out of two that were read, of which a lane has
-/// the first and its neighbour the second, so that almost none is read twice. Nothing is read but words of 16 bytes
-/// that hold bytes to be copied. All lanes call it, with the same arguments.
+/// the first and its neighbour the second, so that almost none is read twice. A warp asks for whole lines of 128 bytes
+/// of the source: over the bus each part of a line is a request of its own. Nothing is read but words of 16 bytes that
+/// hold bytes to be copied. All lanes call it, with the same arguments.
 __device__ inline void copy_by_warp(std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) {
-  constexpr unsigned kUnderWay = 4;  // words that a lane has asked for at a time
-  constexpr std::uint32_t kWord = sizeof(uint4);
-  const unsigned lane = threadIdx.x % kWarp;
+  constexpr int kThreads = kWarp;
+  constexpr int kUnderWay = 4;  // words that a lane has asked for at a time
+  constexpr unsigned kWord = sizeof(uint4);
+  constexpr unsigned kLineWords = 128 / kWord;
+  const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const auto to_skip = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to) % kWord);
   auto* const target = reinterpret_cast<uint4*>(to - to_skip);
-  const std::uint32_t words = (to_skip + length + kWord - 1) / kWord;
+  const auto words = static_cast<int>((to_skip + length + kWord - 1) / kWord);
   // Word i of the target is bytes [shift, shift + 16) of words i and i + 1 of the source; word 0 of it may hold none.
   const auto begin = reinterpret_cast<std::uintptr_t>(from) - to_skip;
   const auto shift = static_cast<unsigned>(begin % kWord);
   const auto* const source = reinterpret_cast<const uint4*>(begin - shift);
-  const std::uint32_t first = (shift + to_skip) / kWord;              // of the source, with bytes in it
-  const std::uint32_t last = (shift + to_skip + length - 1) / kWord;  // likewise
-  const auto load = [&](std::uint32_t i) { return i >= first && i <= last ? __ldcs(source + i) : uint4{0, 0, 0, 0}; };
-  for (std::uint32_t base = 0; base < words; base += kUnderWay * kWarp) {
+  const auto first = static_cast<int>((shift + to_skip) / kWord);              // of the source, with bytes in it
+  const auto last = static_cast<int>((shift + to_skip + length - 1) / kWord);  // likewise
+  const auto load = [&](int i) { return i >= first && i <= last ? __ldcs(source + i) : uint4{0, 0, 0, 0}; };
+  const auto in_line = static_cast<int>(reinterpret_cast<std::uintptr_t>(source) / kWord % kLineWords);
+  for (int base = -in_line; base < words; base += kUnderWay * kThreads) {
     uint4 held[kUnderWay + 1];
 #pragma unroll
-    for (unsigned k = 0; k < kUnderWay; ++k) held[k] = load(base + k * kWarp + lane);
-    held[kUnderWay] = lane == 0 ? load(base + kUnderWay * kWarp) : uint4{0, 0, 0, 0};
+    for (int k = 0; k < kUnderWay; ++k) held[k] = load(base + k * kThreads + lane);
+    held[kUnderWay] = lane == 0 ? load(base + kUnderWay * kThreads) : uint4{0, 0, 0, 0};
 #pragma unroll
-    for (unsigned k = 0; k < kUnderWay; ++k) {
-      if (base + k * kWarp >= words) break;  // the same for all lanes
+    for (int k = 0; k < kUnderWay; ++k) {
+      if (base + k * kThreads >= words) break;  // the same for all lanes
       // The neighbour of the last lane is the first one, a step further.
       const uint4 here = held[k];
       const uint4 give = lane == 0 ? held[k + 1] : here;
-      const unsigned neighbour = (lane + 1) % kWarp;
+      const int neighbour = (lane + 1) % kThreads;
       uint4 next;
       next.x = __shfl_sync(kWholeWarp, give.x, neighbour);
       next.y = __shfl_sync(kWholeWarp, give.y, neighbour);
@@ -61,8 +65,8 @@ __device__ inline void copy_by_warp(std::uint8_t* to, const std::uint8_t* from, 
       const unsigned bits = shift % 4 * 8;
       const std::uint32_t out[4] = {__funnelshift_r(a, b, bits), __funnelshift_r(b, c, bits),
                                     __funnelshift_r(c, d, bits), __funnelshift_r(d, e, bits)};
-      const std::uint32_t i = base + k * kWarp + lane;
-      if (i >= words) continue;
+      const int i = base + k * kThreads + lane;
+      if (i < 0 || i >= words) continue;
       const std::uint32_t skipped = i == 0 ? to_skip : 0;
       const std::uint32_t end = min(kWord, to_skip + length - i * kWord);
       if (skipped == 0 && end == kWord) {

@@ -9,6 +9,7 @@
 #include "warpline/stream/gpu/copy_by_warp.cuh"
 #include "warpline/stream/gpu/stream_lanes.h"
 #include "warpline/stream/internal/lane_layout.h"
+#include "warpline/stream/internal/plain_segment.h"
 
 namespace warpline::stream {
 
@@ -17,6 +18,7 @@ struct LaneBurst {
   SegmentFields fields[LaneShape::kMostBurst];       ///< of each descriptor that begins a frame
   std::uint32_t connection[LaneShape::kMostBurst];   ///< KeyPlaces::kNone: no segment for a connection
   std::uint32_t touched[LaneShape::kMostBurst];      ///< connections that the burst brought segments of
+  uint4 heads[LaneShape::kMostBurst / 32][kWarp];    ///< of each warp, on their way to its threads
   WrittenReply replies[LaneShape::kMostBurst / 32];  ///< of each warp, which writes one at a time
   std::uint32_t touched_count;
   std::uint32_t pieces;        ///< that the first warp has listed
@@ -27,29 +29,31 @@ struct LaneBurst {
   std::uint32_t dispositions[kDispositions];
 };
 
-/// The head of a frame, fetched in words of 16 bytes: headers are read from it byte by byte, which over the bus would
-/// be a way of its own for each byte.
+/// The head of a frame: headers are read from here byte by byte, which over the bus would be a way of its own for each
+/// byte.
 struct FrameHead {
   static constexpr unsigned kWords = 6;
   uint4 words[kWords];
   Segment parts[2];
 
-  /// Returns the frame of a descriptor, its head lying here.
-  __device__ FrameRef fetch(const Segment& frame) {
-    const auto at = reinterpret_cast<std::uintptr_t>(frame.data);
-    const auto skip = static_cast<std::uint32_t>(at % sizeof(uint4));
-    const auto* const source = reinterpret_cast<const uint4*>(at - skip);
-    uint4 held[kWords];
+  /// Returns the first words of a frame that begins with `words`.
+  [[nodiscard]] __device__ FrameWords first() const {
+    FrameWords head;
 #pragma unroll
-    for (unsigned i = 0; i < kWords; ++i) {
-      held[i] = i * sizeof(uint4) < skip + frame.length ? source[i] : uint4{0, 0, 0, 0};
+    for (std::uint32_t i = 0; i < FrameWords::kCount; ++i) {
+      const uint4& word = words[i / 4];
+      head.words[i] = i % 4 == 0 ? word.x : i % 4 == 1 ? word.y : i % 4 == 2 ? word.z : word.w;
     }
-#pragma unroll
-    for (unsigned i = 0; i < kWords; ++i) words[i] = held[i];
-    const std::uint32_t here = min(static_cast<std::uint32_t>(sizeof(words)) - skip, frame.length);
-    parts[0] = {reinterpret_cast<std::uint8_t*>(words) + skip, here, 1, frame.verdict};
-    parts[1] = {frame.data + here, frame.length - here, 0, frame.verdict};
-    return {parts, 2, frame.length};
+    return head;
+  }
+
+  /// Returns the frame of a descriptor, its head lying here.
+  __device__ FrameRef frame(const Segment& whole) {
+    const auto skip = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(whole.data) % sizeof(uint4));
+    const std::uint32_t here = min(static_cast<std::uint32_t>(sizeof(words)) - skip, whole.length);
+    parts[0] = {reinterpret_cast<std::uint8_t*>(words) + skip, here, 1, whole.verdict};
+    parts[1] = {whole.data + here, whole.length - here, 0, whole.verdict};
+    return {parts, 2, whole.length};
   }
 };
 
@@ -73,10 +77,10 @@ class LaneBurstWork {
     if (i < count_) mine = slot_.segments[i];
     const std::uint32_t right = i < count_ ? slot_.checksums_right[i / 32] : 0;
     WindowTell tell;
-    if (i < lane_.shape.connections && i < kTellsAtOnce) tell = slot_.tells[i];
+    if (from_last() < min(lane_.shape.connections, kTellsAtOnce)) tell = slot_.tells[from_last()];
     order_ = *slot_.order;
     __syncthreads();
-    if (order_.changes != 0 || order_.tells != 0) carry_out_orders(tell);
+    carry_out_orders(tell);
     read_frames(mine, right);
     __syncthreads();
     if (threadIdx.x < kWarp) {
@@ -119,21 +123,24 @@ class LaneBurstWork {
   }
   [[nodiscard]] __device__ KeyPlaces places() const { return {lane_.places, lane_.place_mask, lane_.station.secret}; }
 
-  /// `mine` is the tell of the thread's number. Ends with a barrier.
+  /// `mine` is the tell of the thread's number, from the last one on: the first ones have frames to read. Before
+  /// anything is decided there must be a barrier.
   __device__ void carry_out_orders(const WindowTell& mine) {
     // The bounds are the host's promise; a lane holds to them all the same.
-    if (threadIdx.x == 0) {
-      const std::uint32_t changes = min(order_.changes, lane_.shape.changes);
-      for (std::uint32_t i = 0; i < changes; ++i) carry_out(lane_, slot_.changes[i]);
+    if (order_.changes != 0) {
+      if (threadIdx.x == 0) {
+        const std::uint32_t changes = min(order_.changes, lane_.shape.changes);
+        for (std::uint32_t i = 0; i < changes; ++i) carry_out(lane_, slot_.changes[i]);
+      }
+      __syncthreads();
     }
-    __syncthreads();
     const std::uint32_t tells = min(order_.tells, lane_.shape.connections);
-    for (std::uint32_t i = threadIdx.x; i < tells; i += blockDim.x) {
+    for (std::uint32_t i = from_last(); i < tells; i += blockDim.x) {
       const WindowTell tell = i < kTellsAtOnce ? mine : slot_.tells[i];
       lane_.connections[tell.connection].learn(tell);
     }
-    __syncthreads();
   }
+  [[nodiscard]] __device__ static std::uint32_t from_last() { return blockDim.x - 1 - threadIdx.x; }
 
   /// A thread a descriptor: a CTA has at least as many as a burst. `right` is the word of checksums_right with its bit.
   __device__ void read_frames(const Segment& mine, std::uint32_t right) {
@@ -141,21 +148,59 @@ class LaneBurstWork {
     // A frame begins where the descriptor before ends one.
     unsigned more_before = __shfl_up_sync(kWholeWarp, static_cast<unsigned>(mine.more), 1);
     if (i % kWarp == 0) more_before = i == 0 || i >= count_ ? 0 : slot_.segments[i - 1].more;
+    const bool begins = i < count_ && more_before == 0;
+    FrameHead head;
+    fetch_heads(begins && mine.more == 0 ? mine : Segment{nullptr, 0, 0, Verdict::forward}, head);
     if (i >= count_) return;
     lane_.segments[i] = mine;
-    if (more_before != 0) {
+    if (begins) {
+      read_frame(i, mine, head, (right >> i % 32 & 1) != 0);
+    } else {
       burst_.connection[i] = KeyPlaces::kNone;
       slot_.outcomes[i] = kGoesOn;
-    } else {
-      read_frame(i, mine, (right >> i % 32 & 1) != 0);
     }
   }
 
-  __device__ void read_frame(std::uint32_t i, const Segment& mine, bool checksums_are_right) {
-    FrameHead head;
-    const FrameRef frame = mine.more == 0 ? head.fetch(mine) : frame_at(slot_.segments + i);
-    SynOptions offered;
-    const SegmentReading reading = read_segment(frame, checksums_are_right, offered);
+  /// By a warp: fetches the head of each thread's frame, if it has one, by eight threads, so that it crosses the bus in
+  /// one piece.
+  __device__ void fetch_heads(const Segment& mine, FrameHead& head) {
+    constexpr unsigned kThreads = 8;  // of a frame
+    static_assert(FrameHead::kWords <= kThreads);
+    if (__all_sync(kWholeWarp, mine.length == 0)) return;
+    const unsigned lane = threadIdx.x % kWarp;
+    const unsigned word = lane % kThreads;
+    uint4 held[kThreads];
+#pragma unroll
+    for (unsigned k = 0; k < kThreads; ++k) {
+      const unsigned owner = (k * kWarp + lane) / kThreads;
+      const auto at = __shfl_sync(kWholeWarp, reinterpret_cast<std::uintptr_t>(mine.data), owner);
+      const std::uint32_t end = at % sizeof(uint4) + __shfl_sync(kWholeWarp, mine.length, owner);
+      held[k] = uint4{0, 0, 0, 0};
+      if (word < FrameHead::kWords && word * sizeof(uint4) < end) {
+        held[k] = reinterpret_cast<const uint4*>(at - at % sizeof(uint4))[word];
+      }
+    }
+    uint4* const way = burst_.heads[threadIdx.x / kWarp];
+#pragma unroll
+    for (unsigned k = 0; k < kThreads; ++k) {
+      way[lane] = held[k];
+      __syncwarp();
+      if (lane * kThreads / kWarp == k) {
+#pragma unroll
+        for (unsigned i = 0; i < FrameHead::kWords; ++i) head.words[i] = way[lane * kThreads % kWarp + i];
+      }
+      __syncwarp();
+    }
+  }
+
+  __device__ void read_frame(std::uint32_t i, const Segment& mine, FrameHead& head, bool checksums_are_right) {
+    const FrameRef frame = mine.more == 0 ? head.frame(mine) : frame_at(slot_.segments + i);
+    SegmentReading reading;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(mine.data) % sizeof(uint4) == 0;
+    if (!checksums_are_right || mine.more != 0 || !aligned || !read_plain_segment(head.first(), mine.length, reading)) {
+      SynOptions offered;
+      reading = read_segment(frame, checksums_are_right, offered);
+    }
     std::uint32_t index = KeyPlaces::kNone;
     const bool special = (reading.flags & (packet::kTcpSyn | packet::kTcpRst)) != 0;
     if (reading.disposition == Disposition::stored && !special && is_for_us(frame)) {
