@@ -16,12 +16,18 @@ namespace {
 
 constexpr std::uint32_t kRoom = 1024;
 
+template <typename T>
+T pick(const std::vector<T>& from, std::uint8_t which) {
+  return from.empty() ? T{} : from[which % from.size()];
+}
+
 /// Two endpoints whose packets the fuzzer may carry, change, repeat and lose.
 struct Pair {
-  Pair(bool go_back_n, bool grants, bool is_protected) {
+  Pair(bool go_back_n, bool grants, bool is_protected, std::uint32_t max_messages) {
     message::EndpointConfig config;
     config.max_sessions = 3;
-    config.max_messages = 24;
+    config.max_messages = max_messages;
+    config.max_queued = 16;
     config.max_sent_packets = 256;
     config.receive_bytes = 64 << 10;
     config.max_message_bytes = 20'000;
@@ -103,6 +109,37 @@ struct Pair {
     }
   }
 
+  /// Submits a request or a one-way message.
+  void begin(std::size_t side, std::uint8_t action, std::uint8_t which, std::uint8_t room_bytes,
+             const std::vector<std::uint8_t>& payload) {
+    const std::uint64_t context = ++contexts;
+    const std::uint32_t length = which < 128 ? which : (which - 127U) * 155U;
+    auto response = std::make_unique<std::vector<std::uint8_t>>(room_bytes * 8U);
+    const message::MutableBuffer room{response->data(), static_cast<std::uint32_t>(response->size()), false};
+    message::Submitted made;
+    if ((action & 64) != 0) {
+      message::SendOptions options;
+      options.context = context;
+      options.copy = (action & 128) != 0;
+      options.stream = which % 5 == 0;
+      if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
+      made = hosts[side].send(pick(sessions[side], which), {payload.data(), length, false}, options, now);
+    } else {
+      message::RequestOptions options;
+      options.context = context;
+      options.copy = (action & 128) != 0;
+      if (which % 4 == 0) options.deadline = Nanos{now.value + which * 100'000};
+      options.response_in_endpoint = which % 8 < 3;
+      options.stream = which % 5 == 0;
+      if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
+      made = hosts[side].request(pick(sessions[side], which), {payload.data(), length, false},
+                                 options.response_in_endpoint ? message::MutableBuffer{} : room, options, now);
+    }
+    if (made.status != message::CallStatus::ok) return;
+    under_way[side][context] = std::move(response);
+    own[side].push_back(made.id);
+  }
+
   Nanos now{1'000'000'000'000};
   std::vector<std::unique_ptr<sim::ToyProtection>> protections;  ///< of the hosts, if they have any
   std::vector<message::Endpoint> hosts;
@@ -117,17 +154,13 @@ struct Pair {
   std::uint8_t read = 0;
 };
 
-template <typename T>
-T pick(const std::vector<T>& from, std::uint8_t which) {
-  return from.empty() ? T{} : from[which % from.size()];
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzInput input(data, size);
   const std::uint8_t first = input.byte();
-  Pair pair((first & 1) != 0, (first & 8) != 0, (first & 16) != 0);
+  const std::uint32_t messages = (first & 32) != 0 ? 160 : 24;
+  Pair pair((first & 1) != 0, (first & 8) != 0, (first & 16) != 0, messages);
   message::SessionOptions session_options;
   session_options.ordered = (first & 2) != 0;
   pair.sessions[0].push_back(pair.hosts[0].connect(pair.addresses[1], session_options, pair.now).session);
@@ -186,32 +219,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       case 9:
       case 10: {
-        const std::uint64_t context = ++pair.contexts;
-        const std::uint32_t length = which < 128 ? which : (which - 127U) * 155U;
-        auto response = std::make_unique<std::vector<std::uint8_t>>(input.byte() * 8U);
-        const message::MutableBuffer room{response->data(), static_cast<std::uint32_t>(response->size()), false};
-        message::Submitted made;
-        if ((action & 64) != 0) {
-          message::SendOptions options;
-          options.context = context;
-          options.copy = (action & 128) != 0;
-          options.stream = which % 5 == 0;
-          if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
-          made = host.send(pick(pair.sessions[side], which), {payload.data(), length, false}, options, pair.now);
-        } else {
-          message::RequestOptions options;
-          options.context = context;
-          options.copy = (action & 128) != 0;
-          if (which % 4 == 0) options.deadline = Nanos{pair.now.value + which * 100'000};
-          options.response_in_endpoint = which % 8 < 3;
-          options.stream = which % 5 == 0;
-          if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
-          made = host.request(pick(pair.sessions[side], which), {payload.data(), length, false},
-                              options.response_in_endpoint ? message::MutableBuffer{} : room, options, pair.now);
-        }
-        if (made.status != message::CallStatus::ok) break;
-        pair.under_way[side][context] = std::move(response);
-        pair.own[side].push_back(made.id);
+        const int times = which == 251 ? 70 : 1;  // more than a session has slots
+        const std::uint8_t room = input.byte();
+        for (int i = 0; i < times; ++i) pair.begin(side, action, which, room, payload);
         break;
       }
       case 11: {
@@ -254,6 +264,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(facts.in_flight_packets <= 1024 && facts.messages <= 64, "what is in flight is bounded");
       require((facts.in_flight_packets == 0) == (facts.in_flight_bytes == 0), "packets and bytes in flight agree");
     }
+    require(host.facts().queued_messages <= 16, "what waits is bounded");
     static_cast<void>(host.next_deadline());
   }
   // Both ends are closed: everything that was begun must have ended, and all memory be back.
@@ -275,7 +286,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(pair.under_way[side].empty(), "every message ended");
     const message::EndpointFacts facts = pair.hosts[side].facts();
     require(facts.free_sessions == 3, "no session leaks");
-    require(facts.free_messages == 24, "no message leaks");
+    require(facts.free_messages == messages && facts.queued_messages == 0, "no message leaks");
     require(facts.free_sent_packets == 256, "no packet leaks");
     require(facts.free_receive_bytes == 64 << 10, "no receive memory leaks");
   }

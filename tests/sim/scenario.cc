@@ -174,6 +174,12 @@ Scenario draw_scenario(std::uint64_t seed) {
     one.in_endpoint = one_of(answers, {0.0, 0.2, 1.0});
     one.metadata = one_of(answers, {0.0, 0.2, 1.0});
   }
+  Random queues(mix64(seed ^ 0x717565756573));
+  for (RpcPlan& one : scenario.plans) {
+    if (!plenty || !chance(queues, 0.3)) continue;  // as for nested ones
+    one.messages *= 4;
+    one.at_once = static_cast<std::uint32_t>(between(queues, 65, 300));
+  }
   Random paths(mix64(seed ^ 0x7061746873));
   draw_paths(scenario, paths);
   // Where a fifth is lost, its fixed timeout lets a few packets through each time.

@@ -77,7 +77,9 @@ struct EndpointCounters {
   Counter sessions_accepted;    ///< opened by peers, and told as `accepted`
   Counter messages_stalled;     ///< of peers, given up for nothing more of them came for message_timeout
   Counter sessions_lost;        ///< ended for whatever reason, own ones that no peer answered too
-  Counter requests;             ///< sent
+  Counter requests;             ///< submitted
+  Counter messages_queued;      ///< own ones, requests too, that had to wait for others of their session
+  Counter queue_full;           ///< calls that were answered `no_slot`
   Counter responses;            ///< received for them
   Counter requests_expired;     ///< of peers, refused for their deadline had come before the application took them
   Counter handled;              ///< requests and one-way messages of peers handed to the application
@@ -92,6 +94,7 @@ struct EndpointCounters {
 struct EndpointFacts {
   std::uint32_t free_sessions = 0;       ///< of EndpointConfig::max_sessions
   std::uint32_t free_messages = 0;       ///< of EndpointConfig::max_messages
+  std::uint32_t queued_messages = 0;     ///< own ones that wait for others of their session; max_queued bounds them
   std::uint32_t free_sent_packets = 0;   ///< of EndpointConfig::max_sent_packets
   std::uint64_t free_receive_bytes = 0;  ///< of EndpointConfig::receive_bytes
   bool operator==(const EndpointFacts&) const = default;

@@ -136,8 +136,12 @@ std::size_t Endpoint::poll(std::span<MessageEvent> events, std::size_t requests)
 const EndpointCounters& Endpoint::counters() const { return state_->core.context.counters; }
 
 EndpointFacts Endpoint::facts() const {
-  return {state_->core.sessions.available(), state_->core.messages.available(),
-          state_->core.blocks.available() * SentBlock::kPackets, state_->core.messages.free_bytes()};
+  const EndpointCore& core = state_->core;
+  return {.free_sessions = core.sessions.available(),
+          .free_messages = core.messages.available(),
+          .queued_messages = core.slot_queue.size(),
+          .free_sent_packets = core.blocks.available() * SentBlock::kPackets,
+          .free_receive_bytes = core.messages.free_bytes()};
 }
 
 SessionFacts Endpoint::facts(SessionId session) const { return state_->life.facts(session); }

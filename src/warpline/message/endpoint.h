@@ -55,7 +55,8 @@ class Endpoint {
   /// Gives up a session, lost or not: its messages end with `peer_lost`, but there is no event `lost`.
   CallStatus forget(SessionId session, Nanos now);
 
-  // Messages.
+  // Messages. Of each session 64 of either end's are under way at once; of own ones more wait, first come, first
+  // served, as far as EndpointConfig::max_queued goes.
   /// Fetches into the cache what a request or message of this session will use: of thousands of sessions it is not
   /// there. Worth while some requests ahead.
   void prefetch(SessionId session) const;

@@ -111,7 +111,7 @@ enum class CallStatus : std::uint8_t {
   ok,               ///< it did what it should
   unknown_session,  ///< never was, or is gone
   unknown_message,  ///< ended, answered or released before
-  no_slot,          ///< as many messages of the session are under way as may be: again after one's event
+  no_slot,          ///< as many messages of the session are under way, and wait, as may be: again after one's event
   no_memory,        ///< the endpoint's pool of messages, sessions or buffers is used up: again after an event
   too_long,         ///< longer than kMaxMessageBytes, or metadata longer than kMaxMetadataBytes
   not_allowed,      ///< makes no sense here: copying device memory, reconnecting a living session

@@ -39,7 +39,7 @@ class CallQueue {
 
     message::MessageId message;             ///< the owner's: as the endpoint calls it, once `given`
     bool given = false;                     ///< the owner's
-    std::uint32_t next_waiting = kNobody;   ///< the owner's: behind it, for the same session
+    std::uint32_t next_waiting = kNobody;   ///< the owner's: behind it, for memory of the endpoint
     std::atomic<std::uint32_t> next_free;   ///< of the places that are free
     std::atomic<std::uint32_t> generation;  ///< twice the call's; odd: it is being cancelled
   };

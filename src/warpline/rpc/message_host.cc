@@ -33,7 +33,7 @@ struct MessageHost::Loop {
         endpoint(std::move(core)),
         room(settings.answer_bytes),
         queue(settings.calls, *wake),
-        calls(queue, settings.endpoint.max_sessions) {
+        calls(queue) {
     transport.wake_by(wake->descriptor());
   }
 
@@ -135,7 +135,10 @@ Result<MessageHost> MessageHost::over(transport::Transport& transport, const Set
   if (settings.calls == 0) return usage_error("MessageHost", "Settings::calls is 0", "it is at least one");
   const transport::NanoClock clock;
   WARPLINE_TRY(auto wake, transport::WakeUp::make());
-  WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(settings.endpoint, clock.now()));
+  message::EndpointConfig config = settings.endpoint;
+  config.max_queued = std::max(config.max_queued, settings.calls);
+  config.max_messages = std::max(config.max_messages, 2 * settings.calls);
+  WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(config, clock.now()));
   return MessageHost(std::make_unique<Loop>(transport, std::move(wake), std::move(endpoint), clock, settings));
 }
 

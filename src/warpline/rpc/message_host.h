@@ -32,7 +32,9 @@ class MessageHost {
     SocketAddress local{};                ///< of the socket that open() makes; port 0: the kernel chooses one
     message::EndpointConfig endpoint{};   ///< what the endpoint is made of
     std::uint32_t answer_bytes = 65'536;  ///< the longest answer that is given or taken
-    std::uint32_t calls = 1024;           ///< of submit() and post() that may be under way at once
+    /// Those of submit() and post() that may be under way at once. The endpoint has places for all that wait for others
+    /// of their session: more than `endpoint` says, if need be.
+    std::uint32_t calls = 1024;
   };
 
   /// Writes the answer to a request into `room` and returns its length; nothing: the request is declined.
@@ -81,8 +83,8 @@ class MessageHost {
 
   // By any thread, at any time.
   void stop();  ///< ends run(), at once; safe in a signal handler
-  /// Asks, and tells `done` of the end, on the host's thread. What the session or the endpoint has no room for waits,
-  /// in order. PendingCall and CompletionQueue are for threads that want to wait or to poll.
+  /// Asks, and tells `done` of the end, on the host's thread. What the session has no slot or the endpoint no memory
+  /// for waits, in order. PendingCall and CompletionQueue are for threads that want to wait or to poll.
   SubmittedCall submit(const Call& call, const CallDone& done);
   /// Ends a call as cancelled. False: it has ended, or is being cancelled already.
   bool cancel(CallId id);

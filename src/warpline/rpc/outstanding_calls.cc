@@ -21,8 +21,8 @@ bool OutstandingCalls::advance(message::Endpoint& endpoint, bool moved, Nanos no
     if (order == CallQueue::Order::nothing) break;
     take(endpoint, order, index, now);
   }
-  const bool due = !long_lines_.empty() && (moved || waiting_until_ <= now);
-  if (due) look_at_lines(endpoint, now);
+  const bool due = first_waiting_ != kNobody && (moved || waiting_until_ <= now);
+  if (due) give_waiting(endpoint, now);
   return done != 0 || due;
 }
 
@@ -39,7 +39,7 @@ void OutstandingCalls::take(message::Endpoint& endpoint, CallQueue::Order order,
     place.given = false;
     if (observer_ != nullptr) observer_->call_began(place.call);
     // Who came before goes before.
-    if (line_of(index).first != kNobody || !give(endpoint, index, now)) join_line(index);
+    if (first_waiting_ != kNobody || !give(endpoint, index, now)) wait(index);
   }
 }
 
@@ -60,18 +60,11 @@ bool OutstandingCalls::give(message::Endpoint& endpoint, std::uint32_t index, Na
   return true;
 }
 
-void OutstandingCalls::join_line(std::uint32_t index) {
+void OutstandingCalls::wait(std::uint32_t index) {
   CallQueue::Place& place = queue_.at(index);
-  Line& line = line_of(index);
   place.next_waiting = kNobody;
-  if (line.first == kNobody) {
-    line.first = index;
-    if (!line.listed) long_lines_.push_back(static_cast<std::uint32_t>(&line - lines_.data()));
-    line.listed = true;
-  } else {
-    queue_.at(line.last).next_waiting = index;
-  }
-  line.last = index;
+  (first_waiting_ == kNobody ? first_waiting_ : queue_.at(last_waiting_).next_waiting) = index;
+  last_waiting_ = index;
   waiting_until_ = std::min(waiting_until_, place.deadline);
 }
 
@@ -81,22 +74,22 @@ void OutstandingCalls::cancel(message::Endpoint& endpoint, std::uint32_t index, 
     (void)endpoint.cancel(place.message, now);  // its event says how it ended
     return;
   }
-  // It waits: what is past its deadline leaves its line.
+  // It waits, as long as its deadline has not come.
   place.deadline = now;
-  expire(line_of(index), now);
+  expire(now);
 }
 
-/// Ends those in a line whose deadline has come. A line that becomes empty stays among the long ones for now.
-void OutstandingCalls::expire(Line& line, Nanos now) {
+/// Ends those that wait and whose deadline has come.
+void OutstandingCalls::expire(Nanos now) {
   std::uint32_t before = kNobody;
-  for (std::uint32_t index = line.first; index != kNobody;) {
+  for (std::uint32_t index = first_waiting_; index != kNobody;) {
     const CallQueue::Place& place = queue_.at(index);
     const std::uint32_t next = place.next_waiting;
     if (place.deadline > now) {
       before = index;
     } else {
-      (before == kNobody ? line.first : queue_.at(before).next_waiting) = next;
-      if (next == kNobody) line.last = before;
+      (before == kNobody ? first_waiting_ : queue_.at(before).next_waiting) = next;
+      if (next == kNobody) last_waiting_ = before;
       const bool cancelled = (place.generation.load(std::memory_order_relaxed) & 1) != 0;
       end(index, {.status = cancelled ? message::MessageStatus::cancelled : message::MessageStatus::deadline}, now);
     }
@@ -105,24 +98,17 @@ void OutstandingCalls::expire(Line& line, Nanos now) {
 }
 
 /// Gives the endpoint what it takes now, and ends what waited too long.
-void OutstandingCalls::look_at_lines(message::Endpoint& endpoint, Nanos now) {
-  if (waiting_until_ <= now) {
-    for (const std::uint32_t number : long_lines_) expire(lines_[number], now);
+void OutstandingCalls::give_waiting(message::Endpoint& endpoint, Nanos now) {
+  if (waiting_until_ <= now) expire(now);
+  while (first_waiting_ != kNobody) {
+    const std::uint32_t index = first_waiting_;
+    const std::uint32_t next = queue_.at(index).next_waiting;
+    if (!give(endpoint, index, now)) break;
+    first_waiting_ = next;
   }
   waiting_until_ = message::kNever;
-  std::erase_if(long_lines_, [&](std::uint32_t number) {
-    Line& line = lines_[number];
-    while (line.first != kNobody) {
-      const std::uint32_t index = line.first;
-      const std::uint32_t next = queue_.at(index).next_waiting;
-      if (!give(endpoint, index, now)) break;
-      line.first = next;
-    }
-    for (std::uint32_t index = line.first; index != kNobody; index = queue_.at(index).next_waiting)
-      waiting_until_ = std::min(waiting_until_, queue_.at(index).deadline);
-    line.listed = line.first != kNobody;
-    return !line.listed;
-  });
+  for (std::uint32_t index = first_waiting_; index != kNobody; index = queue_.at(index).next_waiting)
+    waiting_until_ = std::min(waiting_until_, queue_.at(index).deadline);
 }
 
 bool OutstandingCalls::handle(const message::MessageEvent& event, Nanos now) {
@@ -159,13 +145,11 @@ void OutstandingCalls::end_all(message::Endpoint& endpoint, Nanos now) {
     count = endpoint.poll(events, 0);
     for (const message::MessageEvent& event : std::span(events).first(count)) (void)handle(event, now);
   }
-  for (const std::uint32_t number : long_lines_) {
-    for (index = lines_[number].first; index != kNobody; index = queue_.at(index).next_waiting) {
-      queue_.at(index).deadline = now;
-      queue_.at(index).generation.fetch_or(1, std::memory_order_relaxed);
-    }
-    expire(lines_[number], now);
+  for (index = first_waiting_; index != kNobody; index = queue_.at(index).next_waiting) {
+    queue_.at(index).deadline = now;
+    queue_.at(index).generation.fetch_or(1, std::memory_order_relaxed);
   }
+  expire(now);
   for (index = 0; index < queue_.size(); ++index) {  // what the transport still reads has no event yet
     if (queue_.at(index).given)
       end(index, {.status = message::MessageStatus::cancelled, .reach = message::Reach::maybe_handled}, now);

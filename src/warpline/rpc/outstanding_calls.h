@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "warpline/base/units.h"
 #include "warpline/message/endpoint.h"
@@ -14,11 +12,11 @@
 namespace warpline::rpc {
 
 /// What an endpoint's owner does with the calls that come by a CallQueue: gives them to the endpoint, lets those wait
-/// that it has no room for, each session's in order, and tells of each one's end. Owner: the endpoint's thread.
+/// that it has no memory for, in order, and tells of each one's end. Owner: the endpoint's thread.
 class OutstandingCalls {
  public:
-  /// `sessions`: EndpointConfig::max_sessions. The queue outlives it.
-  OutstandingCalls(CallQueue& queue, std::uint32_t sessions) : queue_(queue), lines_(sessions) {}
+  /// The queue outlives it.
+  explicit OutstandingCalls(CallQueue& queue) : queue_(queue) {}
 
   /// Does what was ordered, and what is due. `moved`: since the last time something arrived, ended or left, so that the
   /// endpoint may have room again. Returns whether there was anything to do.
@@ -33,28 +31,18 @@ class OutstandingCalls {
   void end_all(message::Endpoint& endpoint, Nanos now);
 
  private:
-  /// Calls of one session that wait for the endpoint, oldest first.
-  struct Line {
-    std::uint32_t first = CallQueue::kNobody;
-    std::uint32_t last = CallQueue::kNobody;
-    bool listed = false;  ///< among `long_lines_`
-  };
-
   void take(message::Endpoint& endpoint, CallQueue::Order order, std::uint32_t index, Nanos now);
   bool give(message::Endpoint& endpoint, std::uint32_t index, Nanos now);
-  void join_line(std::uint32_t index);
+  void wait(std::uint32_t index);
   void cancel(message::Endpoint& endpoint, std::uint32_t index, Nanos now);
-  void look_at_lines(message::Endpoint& endpoint, Nanos now);
-  void expire(Line& line, Nanos now);
+  void give_waiting(message::Endpoint& endpoint, Nanos now);
+  void expire(Nanos now);
   void end(std::uint32_t index, const CallResult& result, Nanos now);
-  [[nodiscard]] Line& line_of(std::uint32_t index) {
-    return lines_[queue_.at(index).call.session.index % lines_.size()];
-  }
 
   CallQueue& queue_;
   CallObserver* observer_ = nullptr;
-  std::vector<Line> lines_;                ///< by session
-  std::vector<std::uint32_t> long_lines_;  ///< numbers of the lines that somebody waits in, or waited
+  std::uint32_t first_waiting_ = CallQueue::kNobody;  ///< the oldest
+  std::uint32_t last_waiting_ = CallQueue::kNobody;
   Nanos waiting_until_ = message::kNever;  ///< the first deadline of those who wait
 };
 

@@ -13,6 +13,7 @@
 #include "warpline/message/internal/core/peer_groups.h"
 #include "warpline/message/internal/core/ready_queue.h"
 #include "warpline/message/internal/core/session_table.h"
+#include "warpline/message/internal/core/slot_queue.h"
 #include "warpline/message/internal/core/stranger_limit.h"
 #include "warpline/message/internal/core/stray_replies.h"
 #include "warpline/message/internal/core/timers.h"
@@ -37,6 +38,7 @@ struct EndpointCore {
         groups(context.config, sip_key(*config.secret)),
         paths(context, sessions, sip_key(*config.secret)),
         messages(context.config),
+        slot_queue(context.config, messages),
         blocks(config.max_sent_packets / SentBlock::kPackets),
         timers(context, sessions),
         ready(sessions, blocks),
@@ -49,6 +51,7 @@ struct EndpointCore {
   PeerGroups groups;
   PathTable paths;
   MessagePool messages;
+  SlotQueue slot_queue;
   IndexPool<SentBlock> blocks;
   Timers timers;
   ReadyQueue ready;

@@ -22,6 +22,7 @@ enum class TransferRole : std::uint8_t {
 };
 
 enum class MessageState : std::uint8_t {
+  queued,       ///< own: waits for a slot
   sending,      ///< own, or a response: fragments are left to be sent or acknowledged
   awaiting,     ///< own request, at the peer: its response is awaited or arriving
   withdrawing,  ///< own, ended early: the peer is being told

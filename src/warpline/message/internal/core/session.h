@@ -146,6 +146,7 @@ struct alignas(64) Session {
   std::uint64_t orders_done = 0;  ///< bit i: first_order + i is done
   std::uint64_t orders_void = 0;  ///< bit i: expected_order + i will not come
   MessageList held_back;          ///< of the peer, by order
+  MessageList queued;             ///< own ones without a slot: some only while has_slot_free() says no
   SlotsBackwards outgoing;
   std::array<SlotUse, kSlots> incoming;
 
@@ -225,6 +226,12 @@ inline void prefetch(const Session& session) {
 /// Whether the peer's silence means something.
 [[nodiscard]] inline bool awaits(const Session& session) {
   return session.in_flight_packets != 0 || session.free_slots != ~std::uint64_t{0} || session.replies.first != kNone;
+}
+
+/// Whether an own message may begin now.
+[[nodiscard]] inline bool has_slot_free(const Session& session) {
+  return session.free_slots != 0 &&
+         !(session.ordered && static_cast<std::uint16_t>(session.next_order - session.first_order) >= kOrderSpan);
 }
 
 /// Something is to be awaited: silence counts from now, if nothing was before.

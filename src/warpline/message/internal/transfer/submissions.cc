@@ -9,8 +9,9 @@ template <typename SetOut>
 Submitted Submissions::begin_own(SessionId id, TransferRole role, const SetOut& set_out) {
   Session* session = core_.sessions.find(id);
   if (session == nullptr || session->phase == SessionPhase::lost) return {CallStatus::unknown_session, {}};
-  if (session->free_slots == 0) return {CallStatus::no_slot, {}};
-  if (session->ordered && static_cast<std::uint16_t>(session->next_order - session->first_order) >= kOrderSpan) {
+  const bool waits = !has_slot_free(*session);
+  if (waits && core_.slot_queue.full()) {
+    core_.context.counters.queue_full.add(1);
     return {CallStatus::no_slot, {}};
   }
   const std::uint32_t index = transfers_.create(*session, role);
@@ -22,55 +23,51 @@ Submitted Submissions::begin_own(SessionId id, TransferRole role, const SetOut& 
     return {status, {}};
   }
   begin_waiting(*session, core_.context.attended());
-  message.state = MessageState::sending;
-  transfers_.take_slot(*session, index);
+  if (waits) [[unlikely]] {
+    core_.context.counters.messages_queued.add(1);
+    core_.slot_queue.add(*session, index);
+  } else {
+    transfers_.start(*session, index);
+  }
   return {CallStatus::ok, {index, message.generation, false}};
 }
 
 Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer response, const RequestOptions& options) {
   if (options.response_in_endpoint && response.data != nullptr) return {CallStatus::not_allowed, {}};
-  const auto set_out = [&](Message& message, const Session& session) {
-    return transfers_.set_out(message, session, bytes, options.copy, options.metadata, options.deadline != kNever);
+  const auto set_out = [&](Message& message, Session& session) {
+    const bool timed = options.deadline != kNever;
+    const CallStatus status = transfers_.set_out(message, session, bytes, options.copy, options.metadata, timed);
+    if (status != CallStatus::ok) return status;
+    message.context = options.context;
+    message.code = options.code;
+    message.stream = options.stream;
+    message.in = response.data;
+    message.in_capacity = response.data == nullptr ? 0 : response.length;
+    message.in_device = response.device;
+    if (options.response_in_endpoint) {
+      message.in_endpoint = true;
+      message.in_capacity = core_.context.config.max_message_bytes;
+    }
+    if (timed) {
+      message.deadline = core_.context.inner(options.deadline);
+      session.first_deadline = std::min(session.first_deadline, message.deadline);
+      core_.timers.arm(session, message.deadline);
+    }
+    core_.context.counters.requests.add(1);
+    return status;
   };
-  const Submitted submitted = begin_own(id, TransferRole::own_request, set_out);
-  if (submitted.status != CallStatus::ok) return submitted;
-  Message& message = core_.messages[submitted.id.index];
-  Session& session = core_.sessions[id.index];
-  message.context = options.context;
-  message.code = options.code;
-  message.stream = options.stream;
-  message.in = response.data;
-  message.in_capacity = response.data == nullptr ? 0 : response.length;
-  message.in_device = response.device;
-  if (options.response_in_endpoint) {
-    message.in_endpoint = true;
-    message.in_capacity = core_.context.config.max_message_bytes;
-  }
-  if (options.deadline != kNever) {
-    message.deadline = core_.context.inner(options.deadline);
-    session.first_deadline = std::min(session.first_deadline, message.deadline);
-    core_.timers.arm(session, message.deadline);
-  }
-  core_.context.counters.requests.add(1);
-  if (message.fragments > 1) message.begin_window();
-  transfers_.enqueue(session, submitted.id.index);
-  return submitted;
+  return begin_own(id, TransferRole::own_request, set_out);
 }
 
 Submitted Submissions::send(SessionId id, ConstBuffer bytes, const SendOptions& options) {
   const auto set_out = [&](Message& message, const Session& session) {
+    message.context = options.context;
+    message.code = options.code;
+    message.more = options.more;
+    message.stream = options.stream;
     return transfers_.set_out(message, session, bytes, options.copy, options.metadata, false);
   };
-  const Submitted submitted = begin_own(id, TransferRole::own_message, set_out);
-  if (submitted.status != CallStatus::ok) return submitted;
-  Message& message = core_.messages[submitted.id.index];
-  message.context = options.context;
-  message.code = options.code;
-  message.more = options.more;
-  message.stream = options.stream;
-  if (message.fragments > 1) message.begin_window();
-  transfers_.enqueue(core_.sessions[id.index], submitted.id.index);
-  return submitted;
+  return begin_own(id, TransferRole::own_message, set_out);
 }
 
 CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const SendOptions& options) {
@@ -104,7 +101,8 @@ CallStatus Submissions::cancel(const MessageId& id) {
   Message* message = core_.messages.find(id);
   const bool own =
       message != nullptr && (message->role == TransferRole::own_request || message->role == TransferRole::own_message);
-  const bool alive = own && (message->state == MessageState::sending || message->state == MessageState::awaiting);
+  const bool alive = own && (message->state == MessageState::queued || message->state == MessageState::sending ||
+                             message->state == MessageState::awaiting);
   if (!alive) return CallStatus::unknown_message;
   transfers_.withdraw_own(core_.sessions[message->session], id.index, MessageStatus::cancelled);
   return CallStatus::ok;

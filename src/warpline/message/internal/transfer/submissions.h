@@ -21,7 +21,7 @@ class Submissions {
   CallStatus release(const MessageId& id);
 
  private:
-  /// `set_out(Message&, const Session&)` returns a CallStatus.
+  /// `set_out(Message&, Session&)` says what is sent, and returns a CallStatus.
   template <typename SetOut>
   [[nodiscard]] Submitted begin_own(SessionId id, TransferRole role, const SetOut& set_out);
 

@@ -24,6 +24,23 @@ void Transfers::take_slot(Session& session, std::uint32_t index) {
   if (session.ordered) message.order = session.next_order++;
 }
 
+void Transfers::start(Session& session, std::uint32_t index) {
+  Message& message = core_.messages[index];
+  message.state = MessageState::sending;
+  take_slot(session, index);
+  if (message.fragments > 1) message.begin_window();
+  enqueue(session, index);
+}
+
+/// Of those that wait as many as find slots begin. The session may know its fragments' size better by now.
+void Transfers::start_queued(Session& session) {
+  while (session.queued.first != kNone && has_slot_free(session)) {
+    const std::uint32_t index = core_.slot_queue.take(session);
+    cut(core_.messages[index], session);
+    start(session, index);
+  }
+}
+
 Session* Transfers::session_of(const Message& message) {
   Session& session = core_.sessions[message.session];
   return session.epoch == message.epoch && session.phase != SessionPhase::free ? &session : nullptr;
@@ -31,15 +48,20 @@ Session* Transfers::session_of(const Message& message) {
 
 void Transfers::free_slot(Session& session, Message& message) {
   if (!message.has_slot) return;
+  const bool none_free = session.free_slots == 0;
   message.has_slot = false;
   session.outgoing[message.slot].message = kNone;
   session.free_slots |= std::uint64_t{1} << message.slot;
-  if (!session.ordered) return;
+  if (!session.ordered) {
+    if (none_free) start_queued(session);
+    return;
+  }
   session.orders_done |= std::uint64_t{1} << static_cast<std::uint16_t>(message.order - session.first_order);
   while ((session.orders_done & 1) != 0) {
     session.orders_done >>= 1;
     ++session.first_order;
   }
+  start_queued(session);
 }
 
 void Transfers::free(std::uint32_t index) {
@@ -88,6 +110,10 @@ void Transfers::end_response(std::uint32_t index, MessageStatus status) {
 
 void Transfers::withdraw_own(Session& session, std::uint32_t index, MessageStatus status) {
   Message& message = core_.messages[index];
+  if (message.state == MessageState::queued) {
+    core_.slot_queue.remove_if(session, [index](std::uint32_t queued) { return queued == index; });
+    return finish(index, status);
+  }
   const bool untouched = message.state == MessageState::sending && message.next_fragment == 0;
   if (untouched && !session.ordered) {
     free_slot(session, message);
@@ -104,6 +130,16 @@ void Transfers::withdraw_own(Session& session, std::uint32_t index, MessageStatu
 
 void Transfers::expire(Session& session) {
   session.first_deadline = kNever;
+  // First those that wait: they take the slots of others that end.
+  core_.slot_queue.remove_if(session, [&](std::uint32_t index) {
+    const Message& message = core_.messages[index];
+    if (message.deadline > core_.context.now()) {
+      session.first_deadline = std::min(session.first_deadline, message.deadline);
+      return false;
+    }
+    finish(index, MessageStatus::deadline);
+    return true;
+  });
   for (const SlotUse& slot : session.outgoing) {
     if (slot.message == kNone) continue;
     const Message& message = core_.messages[slot.message];
@@ -157,6 +193,10 @@ void Transfers::end_all(Session& session) {
     }
   }
   session.free_slots = ~std::uint64_t{0};
+  core_.slot_queue.remove_if(session, [&](std::uint32_t index) {
+    finish(index, MessageStatus::peer_lost);
+    return true;
+  });
 }
 
 CallStatus Transfers::set_out_with_head(Message& message, const Session& session, ConstBuffer bytes, bool copy,

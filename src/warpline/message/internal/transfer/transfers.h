@@ -26,8 +26,8 @@ class Transfers {
   [[nodiscard]] std::uint32_t create(Session& session, TransferRole role) {
     return core_.messages.take(role, core_.sessions.id_of(session), session.epoch);
   }
-  /// An own message gets a slot of the session, which has one free.
-  void take_slot(Session& session, std::uint32_t index);
+  /// An own message gets a slot of the session, which has one free, and is sent.
+  void start(Session& session, std::uint32_t index);
   void free(std::uint32_t index);
   void free_if_over(std::uint32_t index) {
     const Message& message = core_.messages[index];
@@ -144,7 +144,9 @@ class Transfers {
   [[nodiscard]] Session* session_of(const Message& message);
   void finish(std::uint32_t index, MessageStatus status);
   void lend(Message& message);
+  void take_slot(Session& session, std::uint32_t index);
   void free_slot(Session& session, Message& message);
+  void start_queued(Session& session);
   void sent_whole(Session& session, std::uint32_t index);
 
   EndpointCore& core_;
