@@ -213,8 +213,10 @@ void RpcApplication::handle(const message::MessageEvent& event) {
     case message::EventKind::lost:
       return lost(event);
     case message::EventKind::request:
+    case message::EventKind::stream_request:
       return got_request(event);
     case message::EventKind::message:
+    case message::EventKind::stream_piece:
       return got_message(event);
     case message::EventKind::withdrawn:
       break;  // the answer that comes is told so
