@@ -91,24 +91,20 @@ __device__ inline void pull_together(BurstView burst, std::ptrdiff_t from) {
   __syncthreads();
 }
 
-/// serve_burst() by all threads of a CTA.
+/// serve_burst() by all threads of a CTA, up to its done word: each thread is told what that is to say. Ends with a
+/// barrier.
 template <PacketWork W>
-__device__ void serve_burst_together(const DeviceLanes& lanes, std::uint64_t sequence, std::uint64_t word, W& work,
-                                     DeviceLaneCount& count) {
+__device__ BurstCounts take_burst_together(const DeviceLanes& lanes, std::uint64_t sequence, std::uint64_t word,
+                                           W& work, DeviceLaneCount& count) {
   const EngineView& view = lanes.view;
   if (threadIdx.x == 0 && count.timed()) count.begin = device_nanos();
   Segment* const segments = view.segments + (sequence & view.slot_mask) * view.segments_per_slot;
   const BurstView burst{segments, count_of(word)};
   if (lanes.pull != 0) pull_together(burst, lanes.pull);
-  BurstCounts done;
   if constexpr (requires { work_burst_in_order(burst, sequence, work); }) {
-    done = work_burst_in_order(burst, sequence, work);
+    return work_burst_in_order(burst, sequence, work);
   } else {
-    done = work_burst_together(burst, work);
-  }
-  if (threadIdx.x == 0) {
-    store_done(view, sequence, done);
-    count.add(done.worked, lanes.ticks_per_nano);
+    return work_burst_together(burst, work);
   }
 }
 
@@ -132,7 +128,11 @@ __global__ void persistent_kernel(DeviceLanes lanes, W work, W* states) {
     if (threadIdx.x == 0) word = next_burst(lanes, sequence, count);
     __syncthreads();
     if (word == 0) break;
-    serve_burst_together(lanes, sequence, word, work, count);  // its barriers keep `word` until all have read it
+    const BurstCounts done = take_burst_together(lanes, sequence, word, work, count);  // its barriers keep `word`
+    if (threadIdx.x == 0) {
+      store_done(lanes.view, sequence, done);
+      count.add(done.worked, lanes.ticks_per_nano);
+    }
   }
   if (threadIdx.x == 0) count.store(lanes.counters + blockIdx.x);
   if constexpr (kKeepsState<W>) states[blockIdx.x * blockDim.x + threadIdx.x] = work;
@@ -154,12 +154,16 @@ __global__ void next_kernel(DeviceLanes lanes, W work, W* states, std::uint64_t*
   DeviceLaneCount count;
   if (threadIdx.x == 0) count.words = lanes.kept[slot];
   if constexpr (kKeepsState<W>) work = *state;
-  serve_burst_together(lanes, sequence, word, work, count);
+  const BurstCounts done = take_burst_together(lanes, sequence, word, work, count);
+  // All that is kept is there before the done word: with it the slot is free, and the next kernel's who begins there.
   if constexpr (kKeepsState<W>) *state = work;
   if (threadIdx.x == 0) {
+    count.add(done.worked, lanes.ticks_per_nano);
     lanes.kept[slot] = count.words;
     count.store(lanes.counters + slot);
   }
+  __syncthreads();
+  if (threadIdx.x == 0) store_done(lanes.view, sequence, done);
 }
 
 template <PacketWork W>

@@ -2,10 +2,12 @@
 // The GPU's engines against the streams of engine_test.cc. Skipped where there is no GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -68,6 +70,28 @@ TEST_P(GpuEngineTest, BurstsLargerThanAnyBlockOfThreads) { expect_through({2048,
 
 TEST_P(GpuEngineTest, SmallRingsThatWrapThousandsOfTimes) {
   expect_through(std::vector<std::uint16_t>(20'000, 2), 2, 2);
+}
+
+/// A slot's next burst may be another kernel's, which begins as soon as the one before is done.
+TEST_P(GpuEngineTest, CountsWhatEachBurstOfASlotBrought) {
+  for (const std::uint32_t slots : {1U, 2U, 4U}) {
+    PacketStream stream = make_stream(std::vector<std::uint16_t>(3000, 256), 0);
+    const gpu::HostRegistration registration = open(stream);
+    const auto ring = make_ring(slots, 256);
+    GpuEngine engine(*ring, CountOften{}, setup(256));
+    ASSERT_TRUE(engine.start().ok());
+    std::thread producer([&] { produce(*ring, engine, stream); });
+    static_cast<void>(consume(*ring, stream.bursts.size()));
+    producer.join();
+    EXPECT_EQ(engine.stop(Nanos{0}).bursts, 0U);
+    const auto worked = static_cast<std::uint64_t>(std::ranges::count_if(
+        stream.packets, [](const Packet& packet) { return packet.preset() == Verdict::forward; }));
+    CountOften sum;
+    engine.for_each_worker_state([&sum](const CountOften& state) {
+      for (std::size_t i = 0; i < std::size(sum.frames); ++i) sum.frames[i] += state.frames[i];
+    });
+    for (const std::uint64_t frames : sum.frames) EXPECT_EQ(frames, worked);
+  }
 }
 
 TEST_P(GpuEngineTest, SequencesWrap) {

@@ -7,4 +7,5 @@
 
 WARPLINE_DEVICE_WORK(warpline::handoff::testing::Touch);
 WARPLINE_DEVICE_WORK(warpline::handoff::testing::BreakGpu);
+WARPLINE_DEVICE_WORK(warpline::handoff::testing::CountOften);
 WARPLINE_DEVICE_WORK(warpline::handoff::testing::SkipOne);

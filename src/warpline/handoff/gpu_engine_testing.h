@@ -32,6 +32,16 @@ struct BreakGpu {
   }
 };
 
+/// Counts frames again and again: to keep its state takes a kernel longer than a host takes to fill the next burst.
+struct CountOften {
+  std::uint64_t frames[64] = {};
+  WARPLINE_HD Verdict operator()(FrameRef frame) {
+    static_cast<void>(frame);
+    for (std::uint64_t& count : frames) ++count;
+    return Verdict::forward;
+  }
+};
+
 /// The least that work on a packet can be: a read and a write of its first 16 bytes.
 struct TouchFirstWords {
   static constexpr bool kStateless = true;
