@@ -19,13 +19,15 @@ endfunction()
 warpline_module(base       LEVEL 0 EXTERNAL fmt::fmt)
 warpline_module(batching   LEVEL 1 USES base)
 warpline_module(packet     LEVEL 1 USES base)
+# What GPU-driven I/O takes frames out of, and puts them into.
+warpline_module(queues     LEVEL 1 USES base EXTERNAL fmt::fmt)
 warpline_module(message    LEVEL 2 USES base packet)
 # An endpoint's rooms, lowest first; what lies beside them is above them all.
 warpline_rooms(src/warpline/message/internal parts cc core transfer send receive session datagrams)
 # What is looked for in streams of bytes.
 warpline_module(inspect    LEVEL 1 USES base EXTERNAL fmt::fmt ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(flow       LEVEL 2 USES base packet EXTERNAL fmt::fmt ${WARPLINE_CUDA_LIBRARIES})
-warpline_module(stream     LEVEL 2 USES base packet EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
+warpline_module(stream     LEVEL 2 USES base packet queues EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
 warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
 warpline_module(rpc        LEVEL 4 USES base message transport)
@@ -38,7 +40,7 @@ warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(machine  LEVEL 1 USES base)
 warpline_module(vnic_api LEVEL 1 FOLDER src/warpline/vnic)
 
-warpline_module(handoff  LEVEL 2 USES base gpu)
+warpline_module(handoff  LEVEL 2 USES base gpu queues)
 warpline_module(route    LEVEL 2 USES base packet)
 warpline_module(workload LEVEL 2 USES base packet)
 warpline_module(runtime  LEVEL 2 USES base machine EXTERNAL PkgConfig::dpdk PkgConfig::pcap spdlog::spdlog)
@@ -53,12 +55,12 @@ target_compile_definitions(warpline_port PRIVATE ALLOW_EXPERIMENTAL_API)
 warpline_module(doctor LEVEL 4 USES base gpu machine runtime port)
 warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgConfig::dpdk)
 
-warpline_module(datapath LEVEL 5 USES base batching packet gpu machine runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
+warpline_module(datapath LEVEL 5 USES base batching packet gpu machine queues runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
 warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
                 USES base packet runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
-warpline_module(stream_port LEVEL 5 USES base packet gpu runtime memory port route stream EXTERNAL PkgConfig::dpdk)
+warpline_module(stream_port LEVEL 5 USES base packet gpu queues runtime memory port route stream EXTERNAL PkgConfig::dpdk)
 
-warpline_module(forward LEVEL 6 USES base packet gpu machine runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
+warpline_module(forward LEVEL 6 USES base packet gpu machine queues runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(router  LEVEL 6 USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(traffic LEVEL 6 USES base packet runtime memory port datapath EXTERNAL PkgConfig::dpdk)
 

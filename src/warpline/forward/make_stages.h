@@ -18,8 +18,8 @@
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/queues/queue_stages.h"
 #include "warpline/handoff/gpu_attendant.h"
-#include "warpline/handoff/queues/packet_queues.h"
 #include "warpline/handoff/queues/thread_queue_engine.h"
+#include "warpline/queues/packet_queues.h"
 #include "warpline/workload/frame_limits.h"
 #include "warpline/workload/workload.h"
 
@@ -65,9 +65,9 @@ inline constexpr Nanos kDefaultDeadline{20'000};
 }
 
 /// The queues between the proxy of a path and what consumes them. Pools are made for most_held() packets.
-[[nodiscard]] inline Result<std::unique_ptr<handoff::PacketQueues>> make_queues(const StageParts& parts) {
+[[nodiscard]] inline Result<std::unique_ptr<queues::PacketQueues>> make_queues(const StageParts& parts) {
   const std::uint32_t most = parts.settings.forward.most_held();
-  return handoff::PacketQueues::create({.slots = std::bit_ceil(std::max<std::uint32_t>(most, kMaxSegments))});
+  return queues::PacketQueues::create({.slots = std::bit_ceil(std::max<std::uint32_t>(most, kMaxSegments))});
 }
 
 /// The stages of a path with GPU-driven I/O, whose consumer is an engine of type `E`.

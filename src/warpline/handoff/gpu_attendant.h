@@ -24,7 +24,7 @@
 #include "warpline/handoff/device_work.h"
 #include "warpline/handoff/lanes/host_lane.h"
 #include "warpline/handoff/next_launcher.h"
-#include "warpline/handoff/queues/packet_queues.h"
+#include "warpline/queues/packet_queues.h"
 
 namespace warpline::handoff {
 
@@ -59,7 +59,7 @@ class GpuAttendant {
   /// For the kernels of a burst ring, which outlives this.
   GpuAttendant(const BurstRing& ring, GpuEngineSetup setup);
   /// For the persistent kernel that consumes a pair of queues, which outlive this.
-  GpuAttendant(const PacketQueues& queues, GpuEngineSetup setup);
+  GpuAttendant(const queues::PacketQueues& queues, GpuEngineSetup setup);
 
   /// The slots of the ring, each a lane of a launch engine; CTAs of a persistent kernel never outnumber them. One of
   /// packet queues.

@@ -31,7 +31,7 @@ GpuAttendant::GpuAttendant(const BurstRing& ring, GpuEngineSetup setup)
       ring_(&ring),
       setup_(std::move(setup)) {}
 
-GpuAttendant::GpuAttendant(const PacketQueues& queues, GpuEngineSetup setup)
+GpuAttendant::GpuAttendant(const queues::PacketQueues& queues, GpuEngineSetup setup)
     : work_{queues.view(), queues.region(), 1,
             [watch = QueueWatch(queues, nanos_to_ticks(setup.watchdog))](std::uint64_t now) mutable {
               return watch.stalled(now);

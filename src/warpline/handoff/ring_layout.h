@@ -2,9 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
+#include "warpline/base/device/ring_words.h"
 #include "warpline/base/frame.h"
 
 namespace warpline::handoff {
@@ -21,44 +21,11 @@ namespace warpline::handoff {
 /// a word that is not the burst's own is of one that was in the slot before, fewer than 2^32 ago.
 /// Lane k of K takes the sequences k + 1, k + 1 + K, ...
 
-inline constexpr std::size_t kRingLine = 64;
-
-/// A word alone on its cache line.
-struct alignas(kRingLine) RingWord {
-  std::uint64_t value;
-};
-
-inline constexpr unsigned kRingCountBits = 16;
-inline constexpr unsigned kRingSequenceShift = 2 * kRingCountBits;
-inline constexpr std::uint64_t kRingSequenceMask = (std::uint64_t{1} << 32) - 1;
-
-[[nodiscard]] WARPLINE_HD constexpr std::uint64_t pack_ring_word(std::uint64_t sequence, std::uint16_t count,
-                                                                 std::uint16_t worked = 0) {
-  return sequence << kRingSequenceShift | std::uint64_t{worked} << kRingCountBits | count;
-}
-[[nodiscard]] WARPLINE_HD constexpr bool has_sequence(std::uint64_t word, std::uint64_t sequence) {
-  return word >> kRingSequenceShift == (sequence & kRingSequenceMask);
-}
-/// Descriptors of a ready word, exceptions of a done word.
-[[nodiscard]] WARPLINE_HD constexpr std::uint16_t count_of(std::uint64_t word) {
-  return static_cast<std::uint16_t>(word);
-}
-[[nodiscard]] WARPLINE_HD constexpr std::uint16_t worked_of(std::uint64_t word) {
-  return static_cast<std::uint16_t>(word >> kRingCountBits);
-}
-
 /// What a lane did to one burst. Counted where the work returns, not where it is to be called, so that a frame which a
 /// lane passes over is missing here: the consumer compares with the frames that it was given (Burst::unworked).
 struct BurstCounts {
   std::uint16_t worked = 0;      ///< frames that the work was called with
   std::uint16_t exceptions = 0;  ///< frames whose verdict is not `forward`
-};
-
-/// Asked of every lane through the stop word. A lane never leaves a burst half done.
-enum class RingStop : std::uint64_t {
-  none,   ///< go on
-  drain,  ///< end when the next burst of the lane is not published
-  now,    ///< end after the burst in hand
 };
 
 /// A published burst's descriptors. The frames lie one after another; a descriptor is the first of its frame when it is
@@ -67,21 +34,6 @@ struct BurstView {
   Segment* segments = nullptr;
   std::uint16_t count = 0;  ///< descriptors; 0: nothing was taken
   explicit operator bool() const { return count != 0; }
-};
-
-/// `StopView` is the word by which the lanes of an engine are told to end. It is a view: the word outlives it.
-struct StopView {
-  RingWord* stop;
-
-  /// Any lane. Acquire: whatever was published before the request is seen by a look after this call.
-  [[nodiscard]] RingStop stop_requested() const {
-    return static_cast<RingStop>(std::atomic_ref(stop->value).load(std::memory_order_acquire));
-  }
-
-  /// The thread that runs the engine.
-  void request_stop(RingStop how) const {
-    std::atomic_ref(stop->value).store(static_cast<std::uint64_t>(how), std::memory_order_release);
-  }
 };
 
 /// An engine's borrowed view of a ring; trivially copyable, so a kernel takes it by value.

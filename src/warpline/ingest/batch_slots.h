@@ -57,7 +57,7 @@ class BatchSlots {
   [[nodiscard]] virtual std::optional<Error> failure() const { return std::nullopt; }
   /// Returns ready words in GPU memory, one per slot, which change behind the copies; null if the ring's own are
   /// enough.
-  [[nodiscard]] virtual handoff::RingWord* ready_words() const { return nullptr; }
+  [[nodiscard]] virtual RingWord* ready_words() const { return nullptr; }
   /// Returns the bytes from a place to its staging memory, if the consumer's kernel copies; 0: submit() does.
   [[nodiscard]] virtual std::ptrdiff_t pull() const { return 0; }
   /// Returns the bytes of GPU memory that the slots take.

@@ -108,7 +108,7 @@ class GatherStage final : public datapath::IntakeStage<GatherStage<E>, E, Shared
     const gpu::TraceRange range("copy");
     const std::uint64_t now = this->stamp(burst);
     counters_.batching.record(this->waited_nanos(now));
-    const std::uint64_t word = handoff::pack_ring_word(ring_.next_sequence(), burst.segment_count());
+    const std::uint64_t word = pack_ring_word(ring_.next_sequence(), burst.segment_count());
     if (!slots_.submit(ring_.next_slot(), filled_, word)) [[unlikely]] {
       failed_ = true;
       return;

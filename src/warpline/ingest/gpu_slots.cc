@@ -24,9 +24,7 @@ class GpuSlots : public BatchSlots {
     if (std::optional<Error> error = cause()) return error;
     return environment_error("a copy into GPU memory", "CUDA refused it", "start the program again");
   }
-  [[nodiscard]] handoff::RingWord* ready_words() const override {
-    return reinterpret_cast<handoff::RingWord*>(words_.data());
-  }
+  [[nodiscard]] RingWord* ready_words() const override { return reinterpret_cast<RingWord*>(words_.data()); }
   [[nodiscard]] Bytes gpu_bytes() const override { return {memory_.size() + words_.size()}; }
 
  protected:
@@ -138,7 +136,7 @@ Result<std::unique_ptr<BatchSlots>> create_gpu_slots(const BatchSlotsShape& shap
     WARPLINE_TRY(gpu::PinnedBuffer staging, gpu::PinnedBuffer::create(Bytes{bytes}));
     return {std::make_unique<PulledSlots>(shape, std::move(memory), std::move(staging))};
   }
-  WARPLINE_TRY(gpu::DeviceBuffer words, gpu::DeviceBuffer::create(Bytes{shape.slots * sizeof(handoff::RingWord)}));
+  WARPLINE_TRY(gpu::DeviceBuffer words, gpu::DeviceBuffer::create(Bytes{shape.slots * sizeof(RingWord)}));
   if (shape.naive) {
     NaiveSlots::Pages pages(static_cast<std::byte*>(std::calloc(1, bytes)), &std::free);
     if (!pages) {

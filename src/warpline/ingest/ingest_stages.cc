@@ -16,7 +16,7 @@ Result<IngestParts> make_ingest_parts(const forward::StageParts& parts, const In
                    settings.adaptive};
   const bool copied = copies(settings.path);
   // In GPU memory each slot has its ready word.
-  const std::uint64_t word_bytes = copied && runs_on_gpu(forward.engine) ? sizeof(handoff::RingWord) : 0;
+  const std::uint64_t word_bytes = copied && runs_on_gpu(forward.engine) ? sizeof(RingWord) : 0;
   WARPLINE_TRY(const std::uint32_t slots, slots_within(budget, slot_bytes + word_bytes, forward.ring_slots));
   const std::uint16_t pieces = copied ? 1 : kMaxSegments;
   WARPLINE_TRY(made.ring, handoff::BurstRing::create({.slots = slots,

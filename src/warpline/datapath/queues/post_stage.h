@@ -10,7 +10,7 @@
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/stage.h"
 #include "warpline/datapath/stage_loop.h"
-#include "warpline/handoff/queues/packet_queues.h"
+#include "warpline/queues/packet_queues.h"
 
 namespace warpline::datapath {
 
@@ -19,7 +19,7 @@ namespace warpline::datapath {
 class PostStage final : public Stage {
  public:
   /// `most`: slots in use at most.
-  PostStage(QueuePath& path, PacketBudget& budget, handoff::PacketQueues& queues, std::uint32_t most)
+  PostStage(QueuePath& path, PacketBudget& budget, queues::PacketQueues& queues, std::uint32_t most)
       : path_(path), budget_(budget), queues_(queues), most_(most) {}
   /// Before the packets' pool. What found no slots goes back unseen, as what waits in a receive ring does.
   ~PostStage() override;
@@ -37,7 +37,7 @@ class PostStage final : public Stage {
 
   QueuePath& path_;
   PacketBudget& budget_;
-  handoff::PacketQueues& queues_;
+  queues::PacketQueues& queues_;
   std::uint32_t most_;
   StageSampler sampler_;
   std::uint64_t bytes_ = 0;  ///< of the packets being posted

@@ -21,7 +21,7 @@ class QueueStages final : public PathStages {
  public:
   /// `most`: slots in use at most. The engine is made of the queues, the work and `arguments`.
   template <typename... EngineArguments>
-  QueueStages(QueuePath& path, PacketBudget& budget, std::unique_ptr<handoff::PacketQueues> queues, std::uint32_t most,
+  QueueStages(QueuePath& path, PacketBudget& budget, std::unique_ptr<queues::PacketQueues> queues, std::uint32_t most,
               const Work& work, EngineArguments&&... arguments)
       : queues_(std::move(queues)),
         engine_(*queues_, work, std::forward<EngineArguments>(arguments)...),
@@ -41,7 +41,7 @@ class QueueStages final : public PathStages {
   [[nodiscard]] std::optional<workload::FrameTally> tally() const override { return tally_of_states<Work>(engine_); }
 
  private:
-  std::unique_ptr<handoff::PacketQueues> queues_;
+  std::unique_ptr<queues::PacketQueues> queues_;
   E engine_;
   PostStage post_;
   SendStage send_;

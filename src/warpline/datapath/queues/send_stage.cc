@@ -15,9 +15,9 @@ std::uint16_t SendStage::poll() {
     if (timed) sampler_.lap(path_.sent.transmit, sent);
     sampler_.count_burst();
   }
-  const std::uint32_t frames = queues_.take_released(
-      kMaxBurst, [this](void* packet, Verdict verdict, std::uint64_t stamp) { end_frame(packet, verdict, stamp); });
-  const handoff::PacketQueues::Checked checked = queues_.take_checked();
+  const std::uint32_t frames =
+      queues_.take_released(kMaxBurst, [this](const queues::PacketQueues::Released& released) { end_frame(released); });
+  const queues::PacketQueues::Checked checked = queues_.take_checked();
   path_.sent.checked.add(checked.frames);
   path_.sent.unworked.add(checked.bad);
   return static_cast<std::uint16_t>(sent + frames);
@@ -31,7 +31,7 @@ bool SendStage::drain() {
 
 void SendStage::reclaim() {
   while (poll() != 0) continue;
-  queues_.reclaim([this](void* packet, Verdict verdict, std::uint64_t stamp) { end_frame(packet, verdict, stamp); });
+  queues_.reclaim([this](const queues::PacketQueues::Released& released) { end_frame(released); });
 }
 
 /// Returns how many packets were posted to be sent.
@@ -49,9 +49,11 @@ std::uint16_t SendStage::send() {
   return count;
 }
 
-void SendStage::end_frame(void* packet, Verdict verdict, std::uint64_t stamp) {
-  if (stamp != 0) path_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(ticks_now() - stamp)));
-  if (packet != nullptr) set_aside(path_, static_cast<rte_mbuf*>(packet), verdict);
+void SendStage::end_frame(const queues::PacketQueues::Released& released) {
+  if (released.stamp != 0) {
+    path_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(ticks_now() - released.stamp)));
+  }
+  if (released.packet != nullptr) set_aside(path_, static_cast<rte_mbuf*>(released.packet), released.verdict);
 }
 
 }  // namespace warpline::datapath

@@ -11,7 +11,7 @@
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/stage.h"
 #include "warpline/datapath/stage_loop.h"
-#include "warpline/handoff/queues/packet_queues.h"
+#include "warpline/queues/packet_queues.h"
 
 namespace warpline::datapath {
 
@@ -20,7 +20,7 @@ namespace warpline::datapath {
 /// queues' sender.
 class SendStage final : public Stage {
  public:
-  SendStage(QueuePath& path, handoff::PacketQueues& queues) : path_(path), queues_(queues) {}
+  SendStage(QueuePath& path, queues::PacketQueues& queues) : path_(path), queues_(queues) {}
 
   std::uint16_t poll() override;
   bool drain() override;
@@ -30,10 +30,10 @@ class SendStage final : public Stage {
 
  private:
   std::uint16_t send();
-  void end_frame(void* packet, Verdict verdict, std::uint64_t stamp);
+  void end_frame(const queues::PacketQueues::Released& released);
 
   QueuePath& path_;
-  handoff::PacketQueues& queues_;
+  queues::PacketQueues& queues_;
   StageSampler sampler_;
   std::array<rte_mbuf*, kMaxBurst> mbufs_;
 };

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "warpline/handoff/device_work.h"
-#include "warpline/handoff/queues/queue_layout.h"
+#include "warpline/queues/queue_layout.h"
 
 namespace warpline::handoff {
 
@@ -13,7 +13,7 @@ inline constexpr unsigned kQueueThreads = 512;
 
 /// What the kernel that consumes a queue pair is given; passed by value.
 struct DeviceQueues {
-  QueuePairView queues;
+  queues::QueuePairView queues;
   LaneCounters* counters;  ///< in memory that host and device see; the kernel only writes them
   std::uint32_t* began;    ///< in memory that host and device see: 1 once the kernel runs
   double ticks_per_nano;   ///< of the host's time-stamp counter

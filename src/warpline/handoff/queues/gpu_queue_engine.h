@@ -16,7 +16,7 @@
 #include "warpline/handoff/gpu_attendant.h"
 #include "warpline/handoff/lanes/host_lane.h"
 #include "warpline/handoff/queues/device_queue_work.h"
-#include "warpline/handoff/queues/packet_queues.h"
+#include "warpline/queues/packet_queues.h"
 
 namespace warpline::handoff {
 
@@ -26,7 +26,7 @@ template <PacketWork W>
 class GpuQueueEngine {
  public:
   /// `setup` is for the persistent kind, without failover. `queues` outlive the engine.
-  GpuQueueEngine(PacketQueues& queues, const W& work, GpuEngineSetup setup)
+  GpuQueueEngine(queues::PacketQueues& queues, const W& work, GpuEngineSetup setup)
       : queues_(queues), gpu_(queues, std::move(setup)), work_(work) {
     static_assert(std::is_trivially_copyable_v<W>, "the work travels to the device and back as bytes");
   }
@@ -86,7 +86,7 @@ class GpuQueueEngine {
     ended_.store(true, std::memory_order_release);
   }
 
-  PacketQueues& queues_;
+  queues::PacketQueues& queues_;
   GpuAttendant gpu_;
   W work_;
   std::vector<W> states_;  ///< the device's, before start() and after stop()

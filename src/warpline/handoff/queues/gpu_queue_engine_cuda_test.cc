@@ -83,7 +83,7 @@ TEST_F(GpuQueueEngineTest, SeveralPairsShareAGpu) {
   constexpr std::size_t kPairs = 8;
   std::vector<PacketStream> streams;
   std::vector<gpu::HostRegistration> registrations;
-  std::vector<std::unique_ptr<PacketQueues>> pairs;
+  std::vector<std::unique_ptr<queues::PacketQueues>> pairs;
   std::vector<std::unique_ptr<GpuQueueEngine<Touch>>> engines;
   for (std::size_t i = 0; i < kPairs; ++i) {
     streams.push_back(make_stream(std::vector<std::uint16_t>(2000, static_cast<std::uint16_t>(8 + i)), i));
@@ -132,8 +132,8 @@ class GpuQueueEngineDeathTest : public GpuQueueEngineTest {
     while (!engine.failure()) std::this_thread::yield();
     engine.stop(Nanos{0});
     std::size_t stopped = 0;
-    queues->reclaim([&](void* packet, Verdict verdict, std::uint64_t) {
-      stopped += packet != nullptr && verdict == Verdict::engine_stopped;
+    queues->reclaim([&](const queues::PacketQueues::Released& released) {
+      stopped += released.packet != nullptr && released.verdict == Verdict::engine_stopped;
     });
     std::fprintf(stderr, "%s\n%zu stopped\n", engine.failure()->message().c_str(), stopped);
     std::_Exit(stopped == stream.packets.size() ? 0 : 1);

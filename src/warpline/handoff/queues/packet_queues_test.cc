@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queue pairs on one thread, step by step, and then with a poster, a consumer and a sender on threads of their own.
-#include "warpline/handoff/queues/packet_queues.h"
+#include "warpline/queues/packet_queues.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -31,7 +31,7 @@ class PacketQueuesTest : public ::testing::Test {
  protected:
   void start(std::uint32_t slots, std::uint64_t first = 1) {
     queues_ = make_queues(slots, first);
-    cursor_ = QueueCursor::begin(queues_->view());
+    cursor_ = queues::QueueCursor::begin(queues_->view());
   }
   /// A packet of so many pieces that is for work.
   Packet& packet(std::uint16_t pieces = 1) {
@@ -49,16 +49,17 @@ class PacketQueuesTest : public ::testing::Test {
     return count;
   }
 
-  std::unique_ptr<PacketQueues> queues_;
-  QueueCursor cursor_{};
+  std::unique_ptr<queues::PacketQueues> queues_;
+  queues::QueueCursor cursor_{};
   Touch touch_;
   LaneCounters counters_;
   std::vector<std::unique_ptr<Packet>> packets_;
 };
 
 TEST_F(PacketQueuesTest, NoShapeButPowersOfTwoThatHoldAFrame) {
-  for (const std::uint32_t slots : {0U, 8U, 17U, 1000U, 1U << 21}) EXPECT_FALSE(PacketQueues::create({slots}).ok());
-  EXPECT_TRUE(PacketQueues::create({kMaxSegments}).ok());
+  for (const std::uint32_t slots : {0U, 8U, 17U, 1000U, 1U << 21})
+    EXPECT_FALSE(queues::PacketQueues::create({slots}).ok());
+  EXPECT_TRUE(queues::PacketQueues::create({kMaxSegments}).ok());
 }
 
 TEST_F(PacketQueuesTest, NothingIsSeenBeforeItIsPublished) {
@@ -132,7 +133,7 @@ TEST_F(PacketQueuesTest, AConsumerWaitsForRoomToSend) {
 TEST_F(PacketQueuesTest, SlotsReleasedInAnyOrderComeBackInTheirs) {
   start(16);
   for (int i = 0; i < 3; ++i) post_one();
-  const ReceiveQueueView& receive = queues_->view().receive;
+  const queues::ReceiveQueueView& receive = queues_->view().receive;
   Left left;
   receive.release(3, Verdict::giant, true);
   receive.release(2, Verdict::runt, true);
@@ -162,7 +163,7 @@ TEST_F(PacketQueuesTest, AFrameThatWasPassedOverIsSeen) {
 TEST_F(PacketQueuesTest, NoFrameIsSentTwiceAndNoneThatIsNotInHand) {
   start(16);
   for (int i = 0; i < 2; ++i) post_one(2);
-  const TransmitQueueView& transmit = queues_->view().transmit;
+  const queues::TransmitQueueView& transmit = queues_->view().transmit;
   std::uint64_t end = 1;
   for (const std::uint64_t sequence : {1U, 1U, 2U, 0U, 5U, 17U, 3U}) transmit.at(end++) = {sequence};
   transmit.ring(end);
@@ -183,7 +184,7 @@ TEST_F(PacketQueuesTest, AStampGoesWithTheFirstOfEachLot) {
   while (serve(8) != 0) continue;
   std::array<void*, 8> sent;
   EXPECT_EQ(queues_->take_sent(sent.data(), 8), 4U);
-  queues_->take_released(8, [&](void*, Verdict, std::uint64_t stamp) { stamps.push_back(stamp); });
+  queues_->take_released(8, [&](const auto& released) { stamps.push_back(released.stamp); });
   EXPECT_EQ(stamps, (std::vector<std::uint64_t>{77, 0, 0, 0}));
 }
 
@@ -200,8 +201,9 @@ TEST_F(PacketQueuesTest, WhatAConsumerLeavesIsAccountedFor) {
   ASSERT_EQ(left.dropped.size(), 1U);
   EXPECT_EQ(left.dropped[0].verdict, Verdict::giant);
   std::vector<Received> reclaimed;
-  queues_->reclaim([&](void* packet, Verdict verdict, std::uint64_t) {
-    if (packet != nullptr) reclaimed.push_back({static_cast<Packet*>(packet)->number, verdict});
+  queues_->reclaim([&](const queues::PacketQueues::Released& released) {
+    if (released.packet == nullptr) return;
+    reclaimed.push_back({static_cast<Packet*>(released.packet)->number, released.verdict});
   });
   ASSERT_EQ(reclaimed.size(), 2U);
   EXPECT_EQ(reclaimed[0].number, packets_[1]->number);
@@ -255,7 +257,7 @@ TEST(PacketQueuesRace, WhatIsNamedAtOnceIsInHand) {
       queues->publish(0);
     }
   });
-  QueueCursor cursor = QueueCursor::begin(queues->view());
+  queues::QueueCursor cursor = queues::QueueCursor::begin(queues->view());
   Touch touch;
   LaneCounters counters;
   std::array<void*, 16> sent{};
@@ -268,7 +270,7 @@ TEST(PacketQueuesRace, WhatIsNamedAtOnceIsInHand) {
     serve_queue(queues->view(), cursor, count, touch, counters);
     queues->take_sent(sent.data(), 16);
     queues->complete();
-    queues->take_released(16, [](void*, Verdict, std::uint64_t) {});
+    queues->take_released(16, [](const auto&) {});
     if (queues->take_checked().bad != 0) failed.store(true);
   }
   poster.join();
@@ -307,9 +309,9 @@ TEST(ThreadQueueEngineStop, LeavesNoFrameHalfDone) {
   const std::size_t done = left.released;
   EXPECT_GE(done, 1U);
   EXPECT_LE(done, 3U);
-  queues->reclaim([&](void* packet, Verdict verdict, std::uint64_t) {
-    ASSERT_NE(packet, nullptr);
-    EXPECT_EQ(verdict, Verdict::engine_stopped);
+  queues->reclaim([&](const auto& released) {
+    ASSERT_NE(released.packet, nullptr);
+    EXPECT_EQ(released.verdict, Verdict::engine_stopped);
     ++left.released;
   });
   EXPECT_EQ(left.released, 32U);

@@ -12,20 +12,21 @@
 #include <vector>
 
 #include "warpline/handoff/engine_testing.h"
-#include "warpline/handoff/queues/packet_queues.h"
+#include "warpline/queues/packet_queues.h"
 
 namespace warpline::handoff::testing {
 
 // The streams of engine_testing.h through packet queues, with a poster and a sender on threads of their own.
 
-inline std::unique_ptr<PacketQueues> make_queues(std::uint32_t slots, std::uint64_t first = 1) {
-  Result<std::unique_ptr<PacketQueues>> queues = PacketQueues::create({.slots = slots, .first_sequence = first});
+inline std::unique_ptr<queues::PacketQueues> make_queues(std::uint32_t slots, std::uint64_t first = 1) {
+  Result<std::unique_ptr<queues::PacketQueues>> queues =
+      queues::PacketQueues::create({.slots = slots, .first_sequence = first});
   EXPECT_TRUE(queues.ok());
   return *std::move(queues);
 }
 
 /// Posts the packet, if there is room for it in `most` slots.
-inline bool post(PacketQueues& queues, Packet& packet, std::uint32_t most) {
+inline bool post(queues::PacketQueues& queues, Packet& packet, std::uint32_t most) {
   if (queues.room(packet.pieces, most) < packet.pieces) return false;
   std::array<Segment, kMaxPieces> pieces{};
   for (std::uint16_t i = 0; i < packet.pieces; ++i) pieces[i] = {&packet.bytes[i], 1, 0, Verdict::forward};
@@ -34,7 +35,7 @@ inline bool post(PacketQueues& queues, Packet& packet, std::uint32_t most) {
 }
 
 /// Posts all packets of the stream, each of its bursts at once as far as there is room.
-inline void post_stream(PacketQueues& queues, PacketStream& stream) {
+inline void post_stream(queues::PacketQueues& queues, PacketStream& stream) {
   Packet* next = stream.packets.data();
   for (const std::uint16_t size : stream.bursts) {
     for (std::uint16_t i = 0; i < size; ++i, ++next) {
@@ -57,16 +58,17 @@ struct Left {
 };
 
 /// Takes once what there is. Returns whether that was anything.
-inline bool take(PacketQueues& queues, Left& left, std::uint32_t most) {
+inline bool take(queues::PacketQueues& queues, Left& left, std::uint32_t most) {
   std::vector<void*> packets(most);
   const std::uint32_t sent = queues.take_sent(packets.data(), most);
   for (std::uint32_t i = 0; i < sent; ++i) left.sent.push_back(static_cast<Packet*>(packets[i])->number);
   if (sent != 0) queues.complete();
-  const std::uint32_t frames = queues.take_released(most, [&left](void* packet, Verdict verdict, std::uint64_t) {
-    if (packet != nullptr) left.dropped.push_back({static_cast<Packet*>(packet)->number, verdict});
+  const std::uint32_t frames = queues.take_released(most, [&left](const queues::PacketQueues::Released& released) {
+    if (released.packet == nullptr) return;
+    left.dropped.push_back({static_cast<Packet*>(released.packet)->number, released.verdict});
   });
   left.released += frames;
-  const PacketQueues::Checked checked = queues.take_checked();
+  const queues::PacketQueues::Checked checked = queues.take_checked();
   left.checked += checked.frames;
   left.bad += checked.bad;
   return sent != 0 || frames != 0;
@@ -74,7 +76,7 @@ inline bool take(PacketQueues& queues, Left& left, std::uint32_t most) {
 
 /// Sends the stream through and says whether every packet came out once, in order, touched once and rightly judged.
 template <typename E>
-void expect_all_through(PacketQueues& queues, E& engine, PacketStream& stream) {
+void expect_all_through(queues::PacketQueues& queues, E& engine, PacketStream& stream) {
   ASSERT_TRUE(engine.start().ok());
   std::thread poster([&] { post_stream(queues, stream); });
   Left left;

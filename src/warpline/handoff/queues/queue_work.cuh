@@ -21,8 +21,8 @@ struct QueueCta {
 
 /// One thread: waits for slots, `most` at most, and returns how many there are, or 0 when the kernel is to end. `look`:
 /// whether it looks at the stop word also if there are some.
-__device__ inline std::uint32_t await_slots(const QueuePairView& queues, QueueCursor& cursor, std::uint32_t most,
-                                            bool look) {
+__device__ inline std::uint32_t await_slots(const queues::QueuePairView& queues, queues::QueueCursor& cursor,
+                                            std::uint32_t most, bool look) {
   if (look && load_stop(queues) == RingStop::now) return 0;
   for (unsigned looks = 1;; ++looks) {
     if (const std::uint32_t count = cursor.look(queues, most); count != 0) return count;
@@ -39,7 +39,7 @@ __device__ inline std::uint32_t await_slots(const QueuePairView& queues, QueueCu
 /// serve_queue() by all threads of a CTA, a slot each. Every thread gets how many frames were worked on. Ends with a
 /// barrier, behind which all frames to be sent are listed: one thread is to ring the doorbell.
 template <PacketWork W>
-__device__ std::uint32_t serve_queue_together(const QueuePairView& queues, QueueCta& cta, W& work) {
+__device__ std::uint32_t serve_queue_together(const queues::QueuePairView& queues, QueueCta& cta, W& work) {
   constexpr unsigned kWarp = 32;
   constexpr unsigned kWholeWarp = ~0U;
   const unsigned i = threadIdx.x;
@@ -69,7 +69,7 @@ __device__ std::uint32_t serve_queue_together(const QueuePairView& queues, Queue
     for (unsigned warp = 0; warp < i / kWarp; ++warp) place += cta.sends[warp];
     queues.transmit.at(place) = {sequence};
   }
-  if (begins) queues.receive.release(sequence, verdict, worked);
+  if (begins) queues.receive.release(sequence, verdict, worked ? 1 : 0);
   return static_cast<std::uint32_t>(__syncthreads_count(worked));
 }
 
@@ -77,7 +77,7 @@ template <PacketWork W>
 __global__ void __launch_bounds__(kQueueThreads) queue_kernel(DeviceQueues device, W work, W* states) {
   __shared__ QueueCta cta;
   if (threadIdx.x == 0) *static_cast<volatile std::uint32_t*>(device.began) = 1;
-  QueueCursor cursor = QueueCursor::begin(device.queues);  // thread 0's
+  queues::QueueCursor cursor = queues::QueueCursor::begin(device.queues);  // thread 0's
   DeviceLaneCount count;
   for (;;) {
     if (threadIdx.x == 0) {

@@ -6,14 +6,14 @@
 #include "warpline/base/give_way.h"
 #include "warpline/base/time/clock.h"
 #include "warpline/handoff/engine.h"
-#include "warpline/handoff/queues/queue_layout.h"
+#include "warpline/queues/queue_layout.h"
 
 namespace warpline::handoff {
 
 /// Takes the frames that begin in the next `count` slots, as QueueCursor::look() says: does `work` on each that is for
 /// work, posts for sending what is to go on and releases the slots. One thread; the reference for what a CTA does.
 template <PacketWork W>
-void serve_queue(const QueuePairView& queues, QueueCursor& cursor, std::uint32_t count, W& work,
+void serve_queue(const queues::QueuePairView& queues, queues::QueueCursor& cursor, std::uint32_t count, W& work,
                  LaneCounters& counters) {
   const bool timed = counters.bursts.get() % kLaneSampling == 0;
   const std::uint64_t begin = timed ? ticks_now() : 0;
@@ -28,7 +28,7 @@ void serve_queue(const QueuePairView& queues, QueueCursor& cursor, std::uint32_t
       ++worked;
       if (verdict == Verdict::forward) queues.transmit.at(cursor.sent++) = {cursor.next};
     }
-    queues.receive.release(cursor.next, verdict, for_work);
+    queues.receive.release(cursor.next, verdict, for_work ? 1 : 0);
     cursor.next += more + 1U;
   }
   queues.transmit.ring(cursor.sent);
@@ -43,8 +43,8 @@ void serve_queue(const QueuePairView& queues, QueueCursor& cursor, std::uint32_t
 /// The life of a consumer on a thread of the host: takes up to `most` slots at a time until the stop word tells it to
 /// end. `yield` as of Turns.
 template <PacketWork W>
-void drain_queue(const QueuePairView& queues, std::uint32_t most, W& work, LaneCounters& counters, bool yield) {
-  QueueCursor cursor = QueueCursor::begin(queues);
+void drain_queue(const queues::QueuePairView& queues, std::uint32_t most, W& work, LaneCounters& counters, bool yield) {
+  queues::QueueCursor cursor = queues::QueueCursor::begin(queues);
   for (Turns turns(yield);;) {
     const RingStop stop = queues.stop_requested();
     if (stop == RingStop::now) return;

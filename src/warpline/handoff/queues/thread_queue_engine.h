@@ -11,8 +11,8 @@
 #include "warpline/base/give_way.h"
 #include "warpline/base/result.h"
 #include "warpline/handoff/lanes/host_lane.h"
-#include "warpline/handoff/queues/packet_queues.h"
 #include "warpline/handoff/queues/queue_work.h"
+#include "warpline/queues/packet_queues.h"
 
 namespace warpline::handoff {
 
@@ -21,7 +21,8 @@ template <PacketWork W>
 class ThreadQueueEngine {
  public:
   /// It takes up to `most` slots at a time. `queues` outlive it.
-  ThreadQueueEngine(PacketQueues& queues, const W& work, std::uint32_t most, LanePlacement placement, std::string name)
+  ThreadQueueEngine(queues::PacketQueues& queues, const W& work, std::uint32_t most, LanePlacement placement,
+                    std::string name)
       : queues_(queues), work_(work), most_(most), placement_(placement), name_(std::move(name)) {}
   ThreadQueueEngine(const ThreadQueueEngine&) = delete;
   ThreadQueueEngine& operator=(const ThreadQueueEngine&) = delete;
@@ -56,7 +57,7 @@ class ThreadQueueEngine {
   }
 
  private:
-  PacketQueues& queues_;
+  queues::PacketQueues& queues_;
   W work_;
   std::uint32_t most_;
   LanePlacement placement_;

@@ -14,7 +14,6 @@ namespace {
 constexpr Nanos kWatchPeriod{1'000'000};
 
 using State = gpu::CudaStream::State;
-using handoff::RingStop;
 
 }  // namespace
 

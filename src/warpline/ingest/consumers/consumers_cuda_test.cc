@@ -123,7 +123,7 @@ Outcome on_gpu(const std::vector<Made>& packets, const Work& work, EngineKind ki
         pieces[1].data = at + made.first;
         pieces[1].length = length - made.first;
       }
-      const std::uint64_t word = handoff::pack_ring_word(ring->next_sequence(), burst->segment_count());
+      const std::uint64_t word = pack_ring_word(ring->next_sequence(), burst->segment_count());
       if (slots != nullptr) {
         EXPECT_TRUE(slots->submit(slot, filled, word));
       }

@@ -115,7 +115,7 @@ void pass_packets(handoff::BurstRing& ring, E& engine, const std::vector<Arrived
         pieces[1].data = at + arrived.first;
         pieces[1].length = length - arrived.first;
       }
-      const std::uint64_t word = handoff::pack_ring_word(ring.next_sequence(), burst->segment_count());
+      const std::uint64_t word = pack_ring_word(ring.next_sequence(), burst->segment_count());
       if (slots != nullptr) {
         EXPECT_TRUE(slots->submit(slot, filled, word));
       }

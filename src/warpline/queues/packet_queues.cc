@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/handoff/queues/packet_queues.h"
+#include "warpline/queues/packet_queues.h"
 
 #include <fmt/core.h>
 
 #include <bit>
 #include <new>
 
-namespace warpline::handoff {
+namespace warpline::queues {
 namespace {
 
 constexpr std::size_t kQueuePage = 4096;
@@ -18,7 +18,7 @@ std::size_t segments_in(std::uint32_t slots) { return std::size_t{slots} + kMaxS
 
 std::size_t queue_region_size(std::uint32_t slots) {
   const std::size_t size = kQueueWords * sizeof(RingWord) + segments_in(slots) * sizeof(Segment) +
-                           std::size_t{slots} * (sizeof(std::uint64_t) + sizeof(TransmitDescriptor));
+                           std::size_t{slots} * (sizeof(std::uint64_t) + sizeof(TransmitDescriptor) + 1);
   return (size + kQueuePage - 1) / kQueuePage * kQueuePage;
 }
 
@@ -49,7 +49,8 @@ PacketQueues::PacketQueues(const QueueShape& shape)
   auto* const segments = std::launder(reinterpret_cast<Segment*>(descriptors + slots_));
   const std::uint32_t mask = slots_ - 1;
   view_.stop = words;
-  view_.receive = {&words[1].value, segments, released, mask};
+  auto* const marks = std::launder(reinterpret_cast<std::uint8_t*>(segments + segments_in(slots_)));
+  view_.receive = {&words[1].value, segments, marks, released, mask};
   view_.transmit = {&words[2].value, &words[3].value, descriptors, mask};
   view_.first_sequence = shape.first_sequence;
   words[1].value = words[2].value = words[3].value = shape.first_sequence;
@@ -59,7 +60,7 @@ PacketQueues::PacketQueues(const QueueShape& shape)
   }
 }
 
-void PacketQueues::post(void* packet, std::span<const Segment> pieces, Verdict preset) {
+void PacketQueues::post(void* packet, std::span<const Segment> pieces, Verdict preset, std::uint8_t mark) {
   const std::uint64_t first = next_ & (slots_ - 1);
   const auto count = static_cast<std::uint16_t>(pieces.size());
   for (std::uint16_t i = 0; i < count; ++i) {
@@ -68,6 +69,7 @@ void PacketQueues::post(void* packet, std::span<const Segment> pieces, Verdict p
     if (first + i >= slots_) [[unlikely]]
       view_.receive.segments[first + i - slots_] = piece;  // so that its slot says, too, that a frame goes on there
   }
+  view_.receive.marks[first] = mark;
   entries_[first] = {packet, 0, count, preset == Verdict::forward};
   next_ += count;
 }
@@ -82,19 +84,20 @@ void PacketQueues::publish(std::uint64_t stamp) {
   store_release(view_.receive.posted, next_);
 }
 
-std::uint32_t PacketQueues::take_sent(void** packets, std::uint32_t most) {
+std::uint32_t PacketQueues::take_sent(void** packets, std::uint32_t most, std::uint32_t* lengths) {
   const std::uint64_t end = load_acquire(view_.transmit.doorbell);
   if (end == sent_) return 0;
   const std::uint64_t published = published_.load(std::memory_order_acquire);
   std::uint32_t count = 0;
   for (; sent_ != end && count < most; ++sent_) {
-    const std::uint64_t sequence = view_.transmit.at(sent_).sequence;
+    const auto [sequence, length] = view_.transmit.at(sent_);
     Entry& entry = entry_of(sequence);
     // What a consumer names twice, or never had, is nothing to send.
     if (sequence - oldest_ >= published - oldest_ || entry.packet == nullptr) [[unlikely]] {
       ++unworked_;
       continue;
     }
+    if (lengths != nullptr) lengths[count] = length;
     packets[count++] = entry.packet;
     entry.packet = nullptr;
   }
@@ -112,4 +115,4 @@ void PacketQueues::FreeRegion::operator()(std::byte* region) const {
   operator delete[](region, std::align_val_t{kQueuePage});
 }
 
-}  // namespace warpline::handoff
+}  // namespace warpline::queues

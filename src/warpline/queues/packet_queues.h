@@ -8,9 +8,9 @@
 #include <span>
 
 #include "warpline/base/result.h"
-#include "warpline/handoff/queues/queue_layout.h"
+#include "warpline/queues/queue_layout.h"
 
-namespace warpline::handoff {
+namespace warpline::queues {
 
 /// `QueueShape` is how large a queue pair is.
 struct QueueShape {
@@ -40,20 +40,29 @@ class PacketQueues {
   }
   /// Puts a frame into as many slots as it has pieces, at least one, for which slots are free. `preset` other than
   /// `forward`: the consumer is to leave it alone and release it so. The consumer sees it after publish().
-  void post(void* packet, std::span<const Segment> pieces, Verdict preset = Verdict::forward);
+  /// `mark` is as ReceiveQueueView has it.
+  void post(void* packet, std::span<const Segment> pieces, Verdict preset = Verdict::forward, std::uint8_t mark = 0);
   /// Lets the consumer see all that was posted. Release: with it, everything written before. `stamp` goes with the
   /// first of these packets to take_released().
   void publish(std::uint64_t stamp);
 
   // ---- sender's thread
-  /// Takes packets that the consumer has posted, in its order, to packets[0 .. most). Returns how many: until
-  /// complete() the descriptors are not the consumer's. Acquire: pairs with TransmitQueueView::ring().
-  std::uint32_t take_sent(void** packets, std::uint32_t most);
+  /// Takes packets that the consumer has posted, in its order, to packets[0 .. most), and to `lengths`, if there is
+  /// one, how many bytes of each are to be sent, as TransmitDescriptor has it. Returns how many: until complete() the
+  /// descriptors are not the consumer's. Acquire: pairs with TransmitQueueView::ring().
+  std::uint32_t take_sent(void** packets, std::uint32_t most, std::uint32_t* lengths = nullptr);
   /// What take_sent() returned was sent: its descriptors are free.
   void complete() { store_release(view_.transmit.completed, sent_); }
-  /// Takes the slots back that the consumer is done with, in their order, `most` frames at most. For each frame
-  /// f(void* packet, Verdict verdict, std::uint64_t stamp) with the packet if it is to be dropped, null if it was sent;
-  /// `stamp` is 0 but for the first packet of each publish(). Returns how many frames.
+  /// A frame that the consumer is done with.
+  struct Released {
+    void* packet;            ///< if it is to be dropped; null if it was sent
+    Verdict verdict;         ///< of the consumer
+    std::uint16_t worked;    ///< as ReceiveQueueView::release() had it
+    std::uint64_t stamp;     ///< 0 but for the first packet of each publish()
+    std::uint64_t sequence;  ///< of its first slot, whose descriptors are as they were during the call
+  };
+  /// Takes the slots back that the consumer is done with, in their order, `most` frames at most: f(const Released&) for
+  /// each frame. Returns how many frames.
   template <typename F>
   std::uint32_t take_released(std::uint32_t most, F&& f) {
     std::uint32_t frames = 0;
@@ -67,7 +76,7 @@ class PacketQueues {
         ++checked_;
         unworked_ += worked_of(word) == 0;
       }
-      end_frame(entry, verdict, f);
+      end_frame(entry, verdict, worked_of(word), f);
       ++frames;
     }
     if (frames != 0) freed_.store(oldest_, std::memory_order_release);
@@ -78,7 +87,7 @@ class PacketQueues {
   template <typename F>
   void reclaim(F&& f) {
     for (const std::uint64_t end = published_.load(std::memory_order_acquire); oldest_ != end;) {
-      if (take_released(1, f) == 0) end_frame(entry_of(oldest_), Verdict::engine_stopped, f);
+      if (take_released(1, f) == 0) end_frame(entry_of(oldest_), Verdict::engine_stopped, 0, f);
     }
     freed_.store(oldest_, std::memory_order_release);
   }
@@ -127,8 +136,8 @@ class PacketQueues {
 
   [[nodiscard]] Entry& entry_of(std::uint64_t sequence) { return entries_[sequence & (slots_ - 1)]; }
   template <typename F>
-  void end_frame(Entry& entry, Verdict verdict, F& f) {
-    f(entry.packet, verdict, entry.stamp);
+  void end_frame(Entry& entry, Verdict verdict, std::uint16_t worked, F& f) {
+    f(Released{entry.packet, verdict, worked, entry.stamp, oldest_});
     entry.packet = nullptr;
     oldest_ += entry.pieces;
   }
@@ -153,4 +162,4 @@ class PacketQueues {
   std::atomic<std::uint64_t> freed_;  ///< a copy of oldest_ for others
 };
 
-}  // namespace warpline::handoff
+}  // namespace warpline::queues

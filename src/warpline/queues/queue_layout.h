@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "warpline/base/device/ring_words.h"
 #include "warpline/base/device/shared_words.h"
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
-#include "warpline/handoff/ring_layout.h"
 
-namespace warpline::handoff {
+namespace warpline::queues {
 
 // The queues of GPU-driven I/O. A kernel that stays takes frames out of a receive queue as they come, gives each slot
 // back with what became of its frame, and posts what is to be sent in a transmit queue. Behind the queues is a backend.
@@ -25,6 +25,7 @@ namespace warpline::handoff {
 struct ReceiveQueueView {
   std::uint64_t* posted;    ///< the backend writes: the sequence behind the last descriptor
   Segment* segments;        ///< slots, and kMaxSegments - 1 more for a frame that begins in the last ones
+  std::uint8_t* marks;      ///< one a slot, the backend writes: of a frame's first, what the device said of it
   std::uint64_t* released;  ///< one word a slot, the consumer writes: {sequence:32, worked:16, verdict:16}
   std::uint32_t slot_mask;  ///< slots less one
 
@@ -34,17 +35,21 @@ struct ReceiveQueueView {
   [[nodiscard]] WARPLINE_HD Segment* at(std::uint64_t sequence) const { return segments + (sequence & slot_mask); }
   /// Any thread, once for the first slot of each frame: the backend may have the slots again, and the frame's buffers
   /// unless it is `forward`, which says that it was posted in the transmit queue. What the calling thread wrote to the
-  /// frame is visible to who sees this. `worked`: the frame was worked on.
-  WARPLINE_HD void release(std::uint64_t sequence, Verdict verdict, bool worked) const {
+  /// frame is visible to who sees this. `worked` is not 0 if the frame was worked on; which number it is, consumer and
+  /// owner of the backend agree upon.
+  WARPLINE_HD void release(std::uint64_t sequence, Verdict verdict, std::uint16_t worked) const {
     store_release(released + (sequence & slot_mask),
-                  pack_ring_word(sequence, static_cast<std::uint16_t>(verdict), worked ? 1 : 0));
+                  pack_ring_word(sequence, static_cast<std::uint16_t>(verdict), worked));
   }
+
+  static constexpr std::uint8_t kChecksumsRight = 1;  ///< a mark: the device found all checksums of the frame right
 };
 
 /// `TransmitDescriptor` names a frame that is to be sent: that of a slot of the receive queue of the same pair, by the
 /// sequence of its first piece. The descriptors there stay as they are until it was sent.
-struct TransmitDescriptor {
+struct alignas(16) TransmitDescriptor {
   std::uint64_t sequence;
+  std::uint32_t length = 0;  ///< bytes to be sent, of the first piece alone; 0: the whole frame
 };
 
 /// `TransmitQueueView` is a transmit queue as its producer, the consumer of frames, sees it.
@@ -94,4 +99,4 @@ struct QueueCursor {
   }
 };
 
-}  // namespace warpline::handoff
+}  // namespace warpline::queues
