@@ -77,6 +77,7 @@ class StreamRun : RunFrame {
       config_.stream.engine = EngineKind::inline_;
       config_.stream.memory.reset();
       config_.stream.ack = ProcessorKind::cpu;
+      config_.stream.io = ProcessorKind::cpu;
       config_.stream.processing = true;
     }
     WARPLINE_CHECK(open_port());
@@ -144,6 +145,7 @@ class StreamRun : RunFrame {
                                .rings = stream.rings(),
                                .gpu = stream.gpu,
                                .populate = stream.populate,
+                               .queues = stream.io == ProcessorKind::gpu,
                                .threads = {}};
     for (std::size_t i = stream.pipelines; i < lcores_.workers.size(); ++i) {
       choice.threads.push_back({static_cast<unsigned>(lcores_.workers[i].cpu.id), lcores_.workers[i].gives_way});

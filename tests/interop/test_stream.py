@@ -314,6 +314,33 @@ class Veth(VethCase):
         self.assertEqual([digest(found) for found in self.outputs().values()], [digest(data)])
 
 
+class VethWithGpuIo(Veth):
+    """All of that by GPU-driven I/O, a thread in the GPU's place."""
+
+    test_two_queues = None  # there is that of a thread for each
+
+    def listener(self, *arguments, **options):
+        if "inline" not in arguments:
+            arguments += ("--io", "gpu") if "--engine" in arguments else ("--io", "gpu", "--engine", "thread")
+        return super().listener(*arguments, **options)
+
+    def test_acknowledgements_left_to_the_cpu(self):
+        program = self.listener("--output", "out", "--ack", "cpu")
+        data = random_bytes(8, 4 << 20)
+        sent = [(self.send(data), digest(data))]
+        report = self.stopped(program)
+        self.received_as_sent(sent)
+        self.assertEqual(report["engine"]["acknowledgements"], 0)
+
+    def test_hardly_any_acknowledgement_is_the_cpus(self):
+        program = self.listener("--output", "out")
+        sent = self.send_all([random_bytes(i, 3 << 20) for i in range(8)], threads=4)
+        report = self.stopped(program)
+        self.received_as_sent(sent)
+        self.assertEqual(report["config"]["stream"]["ack"], "gpu")
+        self.assertGreater(report["engine"]["acknowledgements"], report["acknowledgements"] / 2)
+
+
 @unittest.skipUnless(IS_ROOT, "network namespaces need root")
 class Tap(StreamCase):
     def test_a_long_connection(self):

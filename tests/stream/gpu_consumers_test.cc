@@ -49,7 +49,7 @@ class GpuConsumers : public GpuLanes {
   }
   void drop_replies() {
     std::array<std::uint8_t, StreamReceiver::kReplyBytes> reply;
-    while (receiver_->next_reply(reply, now_) != 0) {
+    while (next_reply(reply) != 0) {
     }
   }
   /// Gives as many segments as its window takes of a stream of `segments`. Returns how many have been given in all.
@@ -160,14 +160,16 @@ TEST_P(GpuStreamOrder, AwaitsBytesAndReleasesThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, GpuConsumers,
-                         testing::Values(std::pair(EngineKind::persistent, MemoryKind::device),
-                                         std::pair(EngineKind::launch, MemoryKind::device),
-                                         std::pair(EngineKind::persistent, MemoryKind::pinned)));
+                         testing::Values(GpuLaneKind{EngineKind::persistent, MemoryKind::device},
+                                         GpuLaneKind{EngineKind::launch, MemoryKind::device},
+                                         GpuLaneKind{EngineKind::persistent, MemoryKind::pinned},
+                                         GpuLaneKind{EngineKind::persistent, MemoryKind::device, 256}));
 
 // Launches of a lane might stand behind a stream that waits (stream_order.h).
 INSTANTIATE_TEST_SUITE_P(Kinds, GpuStreamOrder,
-                         testing::Values(std::pair(EngineKind::persistent, MemoryKind::device),
-                                         std::pair(EngineKind::persistent, MemoryKind::pinned)));
+                         testing::Values(GpuLaneKind{EngineKind::persistent, MemoryKind::device},
+                                         GpuLaneKind{EngineKind::persistent, MemoryKind::pinned},
+                                         GpuLaneKind{EngineKind::persistent, MemoryKind::device, 256}));
 
 }  // namespace
 }  // namespace warpline::gpu_lane_test

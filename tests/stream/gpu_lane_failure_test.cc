@@ -32,6 +32,8 @@ class GpuLaneDeathTest : public GpuLanes {
     // Beside a kernel that stays CUDA loads none.
     ASSERT_TRUE(
         gpu::KernelLaunch(stream::stream_lanes_kernel(), 1, stream::kLaneThreads).ctas_per_multiprocessor().ok());
+    ASSERT_TRUE(
+        gpu::KernelLaunch(stream::stream_queues_kernel(), 1, stream::kLaneThreads).ctas_per_multiprocessor().ok());
     ctas_ = *places * static_cast<unsigned>(gpu::find_gpu(0)->multiprocessors);
   }
   [[nodiscard]] stream::ReceiverSettings receiver_settings() const override {
@@ -80,8 +82,9 @@ TEST_P(GpuLaneDeathTest, AKernelThatTakesNothingIsGivenUp) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, GpuLaneDeathTest,
-                         testing::Values(std::pair(EngineKind::persistent, MemoryKind::device),
-                                         std::pair(EngineKind::launch, MemoryKind::device)));
+                         testing::Values(GpuLaneKind{EngineKind::persistent, MemoryKind::device},
+                                         GpuLaneKind{EngineKind::launch, MemoryKind::device},
+                                         GpuLaneKind{EngineKind::persistent, MemoryKind::device, 64}));
 
 }  // namespace
 }  // namespace warpline::gpu_lane_test

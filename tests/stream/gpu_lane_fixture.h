@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -36,8 +39,14 @@ inline stream::ReceiverSettings gpu_lane_settings() {
   return settings;
 }
 
+struct GpuLaneKind {
+  EngineKind engine;
+  MemoryKind rings;
+  std::uint32_t queue_slots = 0;
+};
+
 /// A receiver with a lane on a GPU, and frames of peers, whose sequence numbers begin at 0.
-class GpuLanes : public testing::TestWithParam<std::pair<EngineKind, MemoryKind>> {
+class GpuLanes : public testing::TestWithParam<GpuLaneKind> {
  protected:
   static constexpr std::size_t kFrame = 2048;
   static constexpr std::uint32_t kFrames = 256;
@@ -49,8 +58,8 @@ class GpuLanes : public testing::TestWithParam<std::pair<EngineKind, MemoryKind>
     stream_.emplace(*gpu::CudaStream::create());
     ASSERT_NO_FATAL_FAILURE(prepare());
     const stream::ReceiverSettings settings = receiver_settings();
-    auto lane = stream_port::make_gpu_stream_lane(stream::lane_shape(settings, 64, 4),
-                                                  {.engine = GetParam().first, .gpu = 0, .rings = GetParam().second});
+    auto lane = stream_port::make_gpu_stream_lane(stream::lane_shape(settings, 64, 4, GetParam().queue_slots),
+                                                  {.engine = GetParam().engine, .gpu = 0, .rings = GetParam().rings});
     ASSERT_TRUE(lane.ok()) << lane.error().message();
     auto made = StreamReceiver::create(settings, now_, std::move(lane).value());
     ASSERT_TRUE(made.ok()) << made.error().message();
@@ -87,14 +96,14 @@ class GpuLanes : public testing::TestWithParam<std::pair<EngineKind, MemoryKind>
     sum.add(at + headers, length);
     static_cast<void>(packet::emit(frame, {at, headers + length}, length, sum));
     Segment segment{at, headers + length, 0, Verdict::forward};
-    receiver_->give(frame_at(&segment), false, at);
+    receiver_->give(frame_at(&segment), false, at, true);
   }
 
   void open(std::uint16_t port = 40'000) {
     give(0, 0, packet::kTcpSyn, port);
     settle();
     std::array<std::uint8_t, StreamReceiver::kReplyBytes> reply;
-    ASSERT_GT(receiver_->next_reply(reply, now_), 54U);
+    ASSERT_GT(next_reply(reply), 54U);
     acknowledgement_ = packet::load_be32(reply.data() + 38) + 1;
     give(1, 0, packet::kTcpAck, port);
     settle();
@@ -105,8 +114,18 @@ class GpuLanes : public testing::TestWithParam<std::pair<EngineKind, MemoryKind>
       turn();
     } while (receiver_->in_flight() != 0 && !receiver_->lane_failure(now_));
   }
+  /// Returns the length of the next frame that is sent, whoever wrote it.
+  [[nodiscard]] std::uint32_t next_reply(std::span<std::uint8_t> reply) {
+    if (posted_.empty()) return receiver_->next_reply(reply, now_);
+    const stream::PostedFrame frame = posted_.front();
+    posted_.pop_front();
+    std::memcpy(reply.data(), frame.token, frame.length);
+    return frame.length;
+  }
   void turn() {
     receiver_->end_burst(now_);
+    stream::PostedFrame posted;
+    while (receiver_->has_queues() && receiver_->take_posted({&posted, 1}) != 0) posted_.push_back(posted);
     if (!receiver_->collect(nullptr, now_)) std::this_thread::yield();
     std::array<void*, kFrames> tokens;
     while (receiver_->take_back(tokens) != 0) {
@@ -116,6 +135,7 @@ class GpuLanes : public testing::TestWithParam<std::pair<EngineKind, MemoryKind>
   Nanos now_{1'000'000'000};
   std::uint32_t acknowledgement_ = 0;
   std::uint32_t next_ = 0;
+  std::deque<stream::PostedFrame> posted_;  ///< each lies in its buffer until that is used again
   std::optional<gpu::PinnedBuffer> frames_;
   std::optional<gpu::CudaStream> stream_;
   std::optional<StreamReceiver> receiver_;

@@ -29,7 +29,7 @@ TEST_P(GpuLanes, ReceiveAConnection) {
     settle();
     // The lane has written what the peer is told.
     std::uint32_t acknowledged = 0;
-    while (receiver_->next_reply(reply, now_) != 0) acknowledged = packet::load_be32(reply.data() + 42);
+    while (next_reply(reply) != 0) acknowledged = packet::load_be32(reply.data() + 42);
     ASSERT_EQ(acknowledged, 1 + (i + 32) * kSegment);
     while (const auto event = receiver_->poll()) id = event->connection;
     ASSERT_TRUE(id);
@@ -43,26 +43,33 @@ TEST_P(GpuLanes, ReceiveAConnection) {
     for (std::size_t k = 0; k < bytes.size(); ++k) ASSERT_EQ(bytes[k], streamed_byte(released + k)) << released + k;
     ASSERT_TRUE(receiver_->release(*id, bytes.size()));
     released += bytes.size();
-    while (receiver_->next_reply(reply, now_) != 0) {  // that there is room again
+    while (next_reply(reply) != 0) {  // that there is room again
     }
   }
   give(1 + released, 0, packet::kTcpAck | packet::kTcpFin);
   settle();
   EXPECT_EQ(receiver_->view(*id)->state, stream::ConnectionState::finished);
   EXPECT_EQ(receiver_->counters().bytes.get(), released);
-  EXPECT_EQ(receiver_->counters().lane_acknowledgements.get(), kSegments / 32);
+  // Where the queue ends a round does, too.
+  EXPECT_GE(receiver_->counters().lane_acknowledgements.get(), kSegments / 32);
+  EXPECT_LE(receiver_->counters().lane_acknowledgements.get(), kSegments / 32 + (receiver_->has_queues() ? 20 : 0));
   EXPECT_EQ(receiver_->counters().get(stream::Disposition::stored), kSegments);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, GpuLanes,
-                         testing::Values(std::pair(EngineKind::persistent, MemoryKind::device),
-                                         std::pair(EngineKind::launch, MemoryKind::device),
-                                         std::pair(EngineKind::persistent, MemoryKind::pinned)));
+                         testing::Values(GpuLaneKind{EngineKind::persistent, MemoryKind::device},
+                                         GpuLaneKind{EngineKind::launch, MemoryKind::device},
+                                         GpuLaneKind{EngineKind::persistent, MemoryKind::pinned},
+                                         GpuLaneKind{EngineKind::persistent, MemoryKind::device, 256},
+                                         GpuLaneKind{EngineKind::persistent, MemoryKind::pinned, 256}));
 
 TEST(GpuLane, IsNotMadeOfWhatDoesNotGoTogetherNorWithoutAGpu) {
   const stream::LaneShape shape = stream::lane_shape(gpu_lane_settings());
   EXPECT_FALSE(stream_port::make_gpu_stream_lane(shape, {.engine = EngineKind::graph}).ok());
   EXPECT_FALSE(stream_port::make_gpu_stream_lane(shape, {.rings = MemoryKind::host}).ok());
+  EXPECT_FALSE(stream_port::make_gpu_stream_lane(stream::lane_shape(gpu_lane_settings(), 64, 4, 256),
+                                                 {.engine = EngineKind::launch})
+                   .ok());
   if (gpu::list_gpus().ok()) GTEST_SKIP() << "there is a GPU";
   const auto lane = stream_port::make_gpu_stream_lane(shape, {});
   ASSERT_FALSE(lane.ok());

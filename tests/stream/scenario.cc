@@ -56,6 +56,7 @@ StreamScenario draw_stream_scenario(std::uint64_t seed) {
   scenario.lane = chance(random, 0.5);
   scenario.lane_pace = one_of(1.0, 0.5, 0.1);
   scenario.lane_acknowledges = chance(random, 0.5);
+  scenario.lane_queues = chance(random, 0.5);
   return scenario;
 }
 
@@ -76,7 +77,9 @@ std::string describe(const StreamScenario& s) {
       s.wire.loss, s.wire.burst_begin, s.wire.burst_end, s.wire.delay / 1000, s.wire.jitter / 1000, s.wire.reorder,
       s.wire.lateness / 1000, s.wire.duplicate, s.wire.corrupt, s.wire.bytes_per_second, s.wire.queue, habits(s.sender),
       habits(s.receiver),
-      s.lane ? fmt::format("with pace {}{}", s.lane_pace, s.lane_acknowledges ? ", acknowledges" : "") : "none");
+      s.lane ? fmt::format("with pace {}{}{}", s.lane_pace, s.lane_acknowledges ? ", acknowledges" : "",
+                           s.lane_queues ? ", with queues" : "")
+             : "none");
 }
 
 }  // namespace warpline::stream

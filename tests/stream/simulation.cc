@@ -314,6 +314,7 @@ class ReceivingHost final : public Host {
     while (receiver_.in_flight() != 0) {
       receiver_.end_burst(Nanos{events_.now()});
       lane_->stop({});
+      send_posted();
       (void)receiver_.collect(nullptr, Nanos{events_.now()});
     }
     take_back();
@@ -342,7 +343,9 @@ class ReceivingHost final : public Host {
     const ReceiverSettings settings = settings_of(scenario_);
     if (!scenario_.lane) return std::move(StreamReceiver::create(settings, start)).value();
     // Small, so that bursts are full and all of them in flight.
-    auto lane = std::move(testing::StepLane::create(lane_shape(settings, kMaxSegments, 4))).value();
+    auto lane =
+        std::move(testing::StepLane::create(lane_shape(settings, kMaxSegments, 4, scenario_.lane_queues ? 64 : 0)))
+            .value();
     lane_ = lane.get();
     return std::move(StreamReceiver::create(settings, start, std::move(lane))).value();
   }
@@ -350,14 +353,25 @@ class ReceivingHost final : public Host {
   void take_back() {
     std::array<void*, 64> tokens;
     while (const std::uint32_t count = receiver_.take_back(tokens)) {
+      for (std::uint32_t i = 0; i < count; ++i) take_back(tokens[i]);
+    }
+  }
+  void take_back(void* token) {
+    std::erase_if(lent_, [token](const Bytes& frame) { return &frame == token; });
+  }
+  void send_posted() {
+    std::array<PostedFrame, 8> posted;
+    while (const std::uint32_t count = receiver_.has_queues() ? receiver_.take_posted(posted) : 0) {
       for (std::uint32_t i = 0; i < count; ++i) {
-        std::erase_if(lent_, [&](const Bytes& frame) { return &frame == tokens[i]; });
+        out_.send({static_cast<const Bytes*>(posted[i].token)->data(), posted[i].length});
+        take_back(posted[i].token);
       }
     }
   }
 
   /// Lends frames to the lane, which takes some of the bursts in flight.
   void take_frames_by_lane(Nanos now) {
+    send_posted();
     (void)receiver_.collect(nullptr, now);
     take_back();
     for (std::uint32_t i = 0; i < habits_.burst && receiver_.room() != 0; ++i) {
@@ -365,7 +379,10 @@ class ReceivingHost final : public Host {
       if (!frame) break;
       Bytes& bytes = lent_.emplace_back(std::move(*frame));
       Segment segment{bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0, Verdict::forward};
-      receiver_.give(frame_at(&segment), false, &bytes);
+      const bool has_room = chance(random_, 0.9);
+      if (has_room) bytes.resize(std::max<std::size_t>(bytes.size(), StreamReceiver::kReplyBytes));
+      segment.data = bytes.data();
+      receiver_.give(frame_at(&segment), false, &bytes, has_room);
     }
     receiver_.end_burst(now);
     while (chance(random_, scenario_.lane_pace) && lane_->step()) {

@@ -56,6 +56,7 @@ struct StreamScenario {
   HostHabits receiver;
   bool lane = false;               ///< the receiver's segments are taken by a lane
   bool lane_acknowledges = false;  ///< and writes their acknowledgements
+  bool lane_queues = false;        ///< and takes frames out of queues
   double lane_pace = 1;            ///< probability of the lane to take a burst that waits, at each look in a turn
 };
 

@@ -51,17 +51,23 @@ TEST(StreamSimulation, IsAFunctionOfItsScenario) {
   EXPECT_EQ(first.seconds, second.seconds);
 }
 
-TEST(StreamSimulation, EndsWellWhereTheLaneAcknowledges) {
+class LaneAcknowledges : public testing::TestWithParam<bool> {};
+
+TEST_P(LaneAcknowledges, AndAllEndsWell) {
   std::uint64_t by_lane = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     StreamScenario scenario = draw_stream_scenario(seed);
     scenario.lane = scenario.lane_acknowledges = true;
+    scenario.lane_queues = GetParam();
     const StreamOutcome outcome = run(scenario);
     EXPECT_TRUE(outcome.failures.empty()) << describe(scenario) << outcome.failures.front();
     by_lane += outcome.lane_acknowledgements;
   }
   EXPECT_GT(by_lane, 4000U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Lanes, LaneAcknowledges, testing::Bool(),
+                         [](const auto& queues) { return queues.param ? "WithQueues" : "OfBursts"; });
 
 // A burst of losses lasts a number of frames: where both ends try but once a minute it may be half an hour of silence,
 // behind which a receiver that tries less often than that has given up a handshake, or a connection that is ending.

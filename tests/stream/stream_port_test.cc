@@ -51,7 +51,9 @@ RawFrame arp_request() {
   return frame;
 }
 
-enum class TakenBy : std::uint8_t { queue, lanes, acknowledging_lanes };
+enum class TakenBy : std::uint8_t { queue, lanes, acknowledging_lanes, queues, acknowledging_queues };
+
+bool acknowledges(TakenBy by) { return by == TakenBy::acknowledging_lanes || by == TakenBy::acknowledging_queues; }
 
 class StreamPorts : public testing::TestWithParam<TakenBy> {
  protected:
@@ -69,7 +71,8 @@ class StreamPorts : public testing::TestWithParam<TakenBy> {
     receiver.ring_bytes = 64 << 10;
     receiver.secret[1] = 5;
     stream_port::LaneSetup lanes{.burst = 32, .slots = 4};
-    receiver.lane_acknowledges = GetParam() == TakenBy::acknowledging_lanes;
+    receiver.lane_acknowledges = acknowledges(GetParam());
+    if (GetParam() >= TakenBy::queues) lanes.queue_slots = 64;
     if (GetParam() != TakenBy::queue) {
       lanes.make = [](const stream::LaneShape& shape, std::uint16_t) { return stream::make_thread_lane(shape); };
     }
@@ -223,7 +226,7 @@ TEST_P(StreamPorts, AcknowledgesTwoSegmentsAtOnce) {
   EXPECT_EQ(tcp_of(replies[0]).sequence, ours);
   const stream::ReceiverCounters& counters = ours_->queue().receiver().counters();
   EXPECT_EQ(counters.acknowledgements.get(), 1U);
-  EXPECT_EQ(counters.lane_acknowledgements.get(), GetParam() == TakenBy::acknowledging_lanes ? 1U : 0U);
+  EXPECT_EQ(counters.lane_acknowledgements.get(), acknowledges(GetParam()) ? 1U : 0U);
 }
 
 TEST_P(StreamPorts, DropsFramesOfOtherVlansByName) {
@@ -250,6 +253,10 @@ TEST_P(StreamPorts, DropsFramesOfOtherVlansByName) {
   give(tagged(0x6000));
   turn();
   const std::vector<RawFrame> answers = take();
+  if (GetParam() >= TakenBy::queues) {
+    EXPECT_EQ(ours_->queue().counters().other_vlan.get(), 6U) << "nobody takes tags off";
+    return;
+  }
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(packet::EthernetView(answers[0].data()).ether_type(), packet::kEtherTypeArp);
 }
@@ -326,11 +333,13 @@ TEST_P(StreamPorts, GivesBuffersBackThatALaneHasInHand) {
 }
 
 std::string name_of(const testing::TestParamInfo<TakenBy>& test) {
-  if (test.param == TakenBy::queue) return "Queue";
-  return test.param == TakenBy::lanes ? "Lanes" : "AcknowledgingLanes";
+  const char* const names[] = {"Queue", "Lanes", "AcknowledgingLanes", "Queues", "AcknowledgingQueues"};
+  return names[static_cast<std::size_t>(test.param)];
 }
 
-INSTANTIATE_TEST_SUITE_P(By, StreamPorts, testing::Values(TakenBy::queue, TakenBy::lanes, TakenBy::acknowledging_lanes),
+INSTANTIATE_TEST_SUITE_P(By, StreamPorts,
+                         testing::Values(TakenBy::queue, TakenBy::lanes, TakenBy::acknowledging_lanes, TakenBy::queues,
+                                         TakenBy::acknowledging_queues),
                          name_of);
 
 TEST(StreamPort, RefusesWhatItCannotListenWith) {

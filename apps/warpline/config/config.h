@@ -79,6 +79,7 @@ struct StreamConfig {
   EngineKind engine = EngineKind::inline_;     ///< receive: what takes segments with bytes
   std::optional<memory::MemoryKind> memory{};  ///< receive: where the rings are; unset: by the engine
   std::uint16_t gpu = 0;                       ///< receive: CUDA ordinal
+  ProcessorKind io = ProcessorKind::cpu;       ///< receive: who takes packets; gpu: the engine, out of queues
   ProcessorKind ack = ProcessorKind::cpu;      ///< receive: who writes acknowledgements; gpu: the engine
   Nanos watchdog{5'000'000'000};               ///< receive: an engine without progress for so long has failed
   bool processing = true;                      ///< receive: bytes are put in place, not only acknowledged

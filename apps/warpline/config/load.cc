@@ -285,6 +285,8 @@ class Loader {
       loaded_.config.pool.memory = memory::MemoryKind::pinned;
     const bool has_ctas = forward.engine == EngineKind::persistent && forward.io == ProcessorKind::cpu;
     if (!given_.contains("ctas") && has_ctas) forward.ctas = kPersistentCtas;
+    StreamConfig& stream = loaded_.config.stream;
+    if (!given_.contains("ack") && stream.io == ProcessorKind::gpu) stream.ack = ProcessorKind::gpu;
   }
 
   [[nodiscard]] const Assignment* find_given(std::string_view option) const {

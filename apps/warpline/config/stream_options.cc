@@ -59,7 +59,9 @@ void add_stream_options(std::vector<Option>& table) {
          optional_choice<Config>(of(&StreamConfig::memory)), 'm');
   option("gpu", Arity::single, "ID", "CUDA ordinal of the engine's GPU", count<Config>(of(&StreamConfig::gpu), 0, 255),
          'g');
-  option("ack", Arity::single, "KIND", "who writes acknowledgements; gpu: the engine",
+  option("io", Arity::single, "WHO", "who takes packets and posts acknowledgements; gpu: the engine",
+         choice<Config>(of(&StreamConfig::io)));
+  option("ack", Arity::single, "KIND", "who writes acknowledgements; gpu: the engine, as with --io gpu",
          choice<Config>(of(&StreamConfig::ack)));
   option("watchdog", Arity::single, "MS", "an engine without progress for so long has failed",
          nanos<Config>(of(&StreamConfig::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));

@@ -22,8 +22,8 @@ struct ReceiverCounters {
   Counter acknowledgements;       ///< sent for bytes, holes and probes
   Counter lane_acknowledgements;  ///< of these, those that the lane wrote
   Counter cookies;                ///< SYNs that a cookie answered
-  Histogram bursts;               ///< of a lane: ns from when a burst is handed over until its records are taken in
-  Counter refused_replies;        ///< resets and challenges not sent because there had been too many
+  Histogram bursts;  ///< of a lane: ns from when a burst, or frames, are handed over until what became of them is known
+  Counter refused_replies;  ///< resets and challenges not sent because there had been too many
 
   /// Returns the frames to which this happened. Any thread.
   [[nodiscard]] std::uint64_t get(Disposition disposition) const {

@@ -117,8 +117,13 @@ void StreamReceiver::close(ConnectionId connection, Nanos now) { core_->close(co
 void StreamReceiver::abort(ConnectionId connection, Nanos now) { core_->abort(connection, now); }
 bool StreamReceiver::has_lane() const { return core_->link() != nullptr; }
 std::uint32_t StreamReceiver::room() const { return core_->link()->room(); }
-void StreamReceiver::give(FrameRef frame, bool checksums_are_right, void* token) {
-  core_->link()->add(frame, checksums_are_right, token);
+void StreamReceiver::give(FrameRef frame, bool checksums_are_right, void* token, bool has_room) {
+  const unsigned marks = (checksums_are_right ? kRightMark : 0U) | (has_room ? kRoomMark : 0U);
+  core_->link()->add(frame, static_cast<std::uint8_t>(marks), token);
+}
+bool StreamReceiver::has_queues() const { return core_->queues() != nullptr; }
+std::uint32_t StreamReceiver::take_posted(std::span<PostedFrame> frames) {
+  return core_->queues()->take_posted(frames);
 }
 bool StreamReceiver::collect(OtherFrames* others, Nanos now) { return core_->collect(others, now); }
 std::uint32_t StreamReceiver::take_back(std::span<void*> tokens) { return core_->link()->take_back(tokens); }

@@ -39,6 +39,12 @@ class OtherFrames {
   [[nodiscard]] virtual bool take(FrameRef frame, void* token) = 0;
 };
 
+/// A frame that a lane with queues has written over one that it was lent, and has posted to be sent.
+struct PostedFrame {
+  void* token;           ///< the frame's, which is the owner's again
+  std::uint32_t length;  ///< bytes from where the frame began: what is to be sent
+};
+
 /// Receives the bytes of TCP connections (RFC 9293, 7323, 2018, 2883, 5961) that peers open, each into a ring of its
 /// own, where they are stored once, at their place, in whichever order segments come. Does no I/O and knows no clock:
 /// it takes frames and times and returns frames and events. Sends no bytes of its own.
@@ -74,13 +80,20 @@ class StreamReceiver {
   /// frames are not taken back.
   [[nodiscard]] std::uint32_t room() const;
   /// Lends a frame of no more pieces than room(), in memory that the lane reaches: it stays as it is until take_back()
-  /// tells its token, or OtherFrames. The next end_burst() hands it to the lane.
-  void give(FrameRef frame, bool checksums_are_right, void* token);
+  /// tells its token, or OtherFrames, or take_posted(). The next end_burst() hands it to the lane. `has_room`: from
+  /// where it begins kReplyBytes lie in its first piece's buffer, and nobody else needs them: a lane with queues may
+  /// write an acknowledgement there.
+  void give(FrameRef frame, bool checksums_are_right, void* token, bool has_room = false);
   /// Takes in what became of the bursts that the lane is done with, and decides what is acknowledged. `others`, if
   /// there is one, is asked about each frame first that is none of a connection of the lane's. True if there was one.
   bool collect(OtherFrames* others, Nanos now);
   /// Writes tokens of frames that are their owner's again. Returns how many; fewer than there is place for: no more.
   [[nodiscard]] std::uint32_t take_back(std::span<void*> tokens);
+  /// Whether the lane takes frames out of queues by itself, and posts what it writes (docs/gpu_io.md).
+  [[nodiscard]] bool has_queues() const;
+  /// Takes frames that a lane with queues has posted to be sent. Returns how many; fewer than there is place for: no
+  /// more.
+  [[nodiscard]] std::uint32_t take_posted(std::span<PostedFrame> frames);
   /// Returns how many descriptors it holds: of frames that are lent and that collect() has not seen the end of.
   [[nodiscard]] std::uint64_t in_flight() const;
   /// Returns why the lane takes no more, if so: it has failed, or takes nothing for longer than

@@ -23,6 +23,12 @@ namespace warpline::stream_port {
   return v6 || ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
 }
 
+/// True if the device says that it found all checksums right, of whichever IP, without a look at the frame.
+[[nodiscard]] inline bool device_says_right(const rte_mbuf* mbuf) {
+  return (mbuf->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD &&
+         (mbuf->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+}
+
 /// Adds to `offloads` those by which the device checks what it can.
 inline void ask_for_checksums(const rte_eth_dev_info& info, std::vector<std::string>& offloads) {
   const std::pair<std::uint64_t, const char*> wanted[] = {{RTE_ETH_RX_OFFLOAD_IPV4_CKSUM, "ipv4_cksum"},

@@ -45,6 +45,20 @@ Result<Rings> make_rings(const stream::LaneShape& shape, const GpuLaneSetup& set
   return rings;
 }
 
+/// Queues that the GPU reaches; none if the shape has none.
+struct Queues {
+  std::unique_ptr<queues::PacketQueues> pair;
+  std::optional<gpu::HostRegistration> registration;
+};
+
+Result<Queues> make_queues(const stream::LaneShape& shape) {
+  Queues made;
+  if (shape.queue_slots == 0) return made;
+  WARPLINE_TRY(made.pair, queues::PacketQueues::create({.slots = shape.queue_slots}));
+  WARPLINE_TRY(made.registration, gpu::HostRegistration::create(made.pair->region()));
+  return made;
+}
+
 class GpuStreamLane final : public stream::SegmentLane {
  public:
   static Result<std::unique_ptr<SegmentLane>> create(const stream::LaneShape& shape, const GpuLaneSetup& setup) {
@@ -54,17 +68,20 @@ class GpuStreamLane final : public stream::SegmentLane {
     WARPLINE_TRY(gpu::DeviceBuffer own, gpu::DeviceBuffer::create(Bytes{parts.own_bytes()}));
     WARPLINE_TRY(gpu::DeviceBuffer views, gpu::DeviceBuffer::create(Bytes{parts.view_bytes()}));
     WARPLINE_TRY(Rings rings, make_rings(shape, setup));
+    WARPLINE_TRY(Queues queues, make_queues(shape));
     WARPLINE_TRY(gpu::CudaStream stream, gpu::CudaStream::create());
     const std::vector<std::byte> places(parts.places_bytes(), std::byte{0xff});  // KeyPlaces::kNone
     WARPLINE_CHECK(stream.copy(own.data() + parts.places_begin(), places.data(), places.size()));
     WARPLINE_CHECK(stream.wait());
     std::unique_ptr<GpuStreamLane> lane(new GpuStreamLane(std::move(parts), setup, std::move(shared), std::move(own),
-                                                          std::move(views), std::move(rings), std::move(stream)));
+                                                          std::move(views), std::move(rings), std::move(queues),
+                                                          std::move(stream)));
     return std::unique_ptr<SegmentLane>(std::move(lane));
   }
   ~GpuStreamLane() override { stop(kPatience); }
 
   [[nodiscard]] const stream::LaneView& view() const override { return parts_.view(); }
+  [[nodiscard]] queues::PacketQueues* queues() override { return queues_.pair.get(); }
 
   [[nodiscard]] Result<void> start(const stream::LaneStation& station) override {
     parts_.set_station(station);
@@ -105,18 +122,22 @@ class GpuStreamLane final : public stream::SegmentLane {
   static constexpr Nanos kPatience{5'000'000'000};  ///< of who stops it by destroying it
 
   GpuStreamLane(stream::LaneParts parts, const GpuLaneSetup& setup, gpu::PinnedBuffer shared, gpu::DeviceBuffer own,
-                gpu::DeviceBuffer views, Rings rings, gpu::CudaStream stream)
+                gpu::DeviceBuffer views, Rings rings, Queues queues, gpu::CudaStream stream)
       : parts_(std::move(parts)),
         setup_(setup),
         shared_(std::move(shared)),
         own_(std::move(own)),
         views_(std::move(views)),
         rings_(std::move(rings)),
+        queues_(std::move(queues)),
         stream_(std::move(stream)),
-        launch_(stream::stream_lanes_kernel(), 1, stream::kLaneThreads,
-                reinterpret_cast<const stream::LaneView*>(views_.data()), std::uint64_t{1},
-                std::numeric_limits<std::uint64_t>::max()) {
+        launch_(queues_.pair ? gpu::KernelLaunch(stream::stream_queues_kernel(), 1, stream::kLaneThreads,
+                                                 reinterpret_cast<const stream::LaneView*>(views_.data()))
+                             : gpu::KernelLaunch(stream::stream_lanes_kernel(), 1, stream::kLaneThreads,
+                                                 reinterpret_cast<const stream::LaneView*>(views_.data()),
+                                                 std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max())) {
     parts_.place(shared_.data(), own_.data(), rings_.begin());
+    if (queues_.pair) parts_.set_queues(queues_.pair->view());
   }
 
   [[nodiscard]] bool ends_within(Nanos patience) const {
@@ -140,6 +161,7 @@ class GpuStreamLane final : public stream::SegmentLane {
   gpu::DeviceBuffer own_;
   gpu::DeviceBuffer views_;  ///< the view, where the kernel finds it
   Rings rings_;
+  Queues queues_;
   gpu::CudaStream stream_;
   gpu::KernelLaunch launch_;
   bool started_ = false;
@@ -153,6 +175,10 @@ Result<std::unique_ptr<stream::SegmentLane>> make_gpu_stream_lane(const stream::
                                                                   const GpuLaneSetup& setup) {
   if (setup.engine != EngineKind::persistent && setup.engine != EngineKind::launch) {
     return usage_error("cannot make a lane on a GPU", "its engine is persistent or launch", "name one of these");
+  }
+  if (shape.queue_slots != 0 && setup.engine != EngineKind::persistent) {
+    return usage_error("cannot make a lane on a GPU", "frames are taken by what runs all the time",
+                       "have a persistent one, or hand it bursts");
   }
   if (setup.rings == memory::MemoryKind::host) {
     return usage_error("cannot make a lane on a GPU", "it does not reach ordinary host memory",

@@ -24,7 +24,6 @@ void QueueFrames::keep_answer(rte_mbuf* mbuf) {
 
 /// A tag whose VLAN is 0 says of priority alone (IEEE 802.1Q, 6.9).
 bool QueueFrames::take_tag_off(rte_mbuf* mbuf, bool stripped) const {
-  constexpr std::uint16_t kVlanId = 0xfff;
   constexpr std::uint32_t kTagged = packet::EthernetView::kHeaderLength + packet::VlanView::kHeaderLength;
   const bool tagged = stripped || (mbuf->data_len >= kTagged && rte_vlan_strip(mbuf) == 0);
   return (tagged ? mbuf->vlan_tci & kVlanId : 0) == vlan_ && !has_tag(mbuf);
@@ -41,6 +40,15 @@ void QueueFrames::put_tag_on(rte_mbuf* mbuf) const {
   std::memmove(frame, frame + packet::VlanView::kHeaderLength, kAddresses);
   packet::store_be16(frame + kAddresses, packet::kEtherTypeVlan);
   packet::store_be16(frame + kAddresses + 2, vlan_);
+}
+
+void QueueFrames::push(rte_mbuf* mbuf, std::uint32_t length) {
+  rte_pktmbuf_free(std::exchange(mbuf->next, nullptr));
+  mbuf->nb_segs = 1;
+  mbuf->data_len = static_cast<std::uint16_t>(length);
+  mbuf->pkt_len = length;
+  mbuf->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+  unsent_[unsent_end_++] = mbuf;
 }
 
 void QueueFrames::append(rte_mbuf* mbuf, std::uint32_t length) {

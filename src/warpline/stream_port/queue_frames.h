@@ -83,6 +83,36 @@ class QueueFrames {
     return count;
   }
 
+  /// Takes a burst from the device as receive() does, without a look at a byte of it: frames may have tags.
+  template <typename Take>
+  std::uint16_t receive_unseen(Take&& take, std::uint16_t most) {
+    std::array<rte_mbuf*, kBurst> burst;
+    const std::uint16_t count = rte_eth_rx_burst(place_.port, place_.queue, burst.data(), most);
+    for (std::uint16_t i = 0; i < count; ++i) {
+      rte_mbuf* const mbuf = burst[i];
+      counters_.received_bytes.add(mbuf->pkt_len);
+      Segment segments[kMaxSegments];
+      if ((mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0 && (mbuf->vlan_tci & kVlanId) != 0) [[unlikely]] {
+        counters_.other_vlan.add(1);
+        rte_pktmbuf_free(mbuf);
+      } else if (memory::segments_of(mbuf, segments) == 0) [[unlikely]] {
+        counters_.too_many_pieces.add(1);
+        rte_pktmbuf_free(mbuf);
+      } else {
+        take(frame_at(segments), mbuf);
+      }
+    }
+    if (count != 0) counters_.received.add(count);
+    return count;
+  }
+  /// Frees a frame that has a tag, which nobody took off. False, and nothing done, if it has none.
+  [[nodiscard]] bool drop_tagged(rte_mbuf* mbuf) {
+    if (!has_tag(mbuf)) return false;
+    counters_.other_vlan.add(1);
+    rte_pktmbuf_free(mbuf);
+    return true;
+  }
+
   /// Turns a received frame that asks the station for something into its answer, which waits to be sent, or is freed
   /// where there is no room. False, and nothing done, if it does not ask.
   [[nodiscard]] bool answer(FrameRef frame, rte_mbuf* mbuf) {
@@ -110,6 +140,11 @@ class QueueFrames {
     return true;
   }
 
+  /// Returns how many frames push() takes.
+  [[nodiscard]] std::uint16_t room() const { return unsent_end_ >= kBurst ? 0 : kBurst - unsent_end_; }
+  /// Has the first `length` bytes of a received frame sent, which somebody has written there, and nothing else of it.
+  void push(rte_mbuf* mbuf, std::uint32_t length);
+
   /// Sends what waits, as much as the device takes: the rest waits for the next call. True if it took a frame.
   bool send();
 
@@ -118,6 +153,7 @@ class QueueFrames {
 
  private:
   static constexpr std::uint16_t kFramesAhead = 4;  ///< whose headers are fetched early
+  static constexpr std::uint16_t kVlanId = 0xfff;   ///< of a tag's control field
 
   /// Takes the tag off, unless the device has or there is none. False if the frame is of another VLAN, or has a tag
   /// within that one.

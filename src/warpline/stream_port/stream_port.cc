@@ -30,6 +30,10 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& p
                                                      std::uint16_t vlan, const LaneSetup& lanes) {
   WARPLINE_CHECK(check_listening(port, pool));
   WARPLINE_CHECK(check_vlan(vlan));
+  if (vlan != 0 && lanes.queue_slots != 0) {
+    return usage_error("cannot have lanes take frames by themselves in a VLAN", "nobody takes the tag off a frame",
+                       "leave the VLAN out, or hand them bursts");
+  }
   WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, queues, "stream", adopted, lanes));
   std::vector<std::unique_ptr<stream::SegmentLane>> made_lanes(queues);  // go behind those that have begun
   std::unique_ptr<StreamPort> opened(new StreamPort(std::move(device)));
@@ -39,7 +43,8 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& p
   {
     const runtime::SetupStep step("mapping the rings of connections");
     for (std::uint16_t i = 0; lanes.make && i < queues; ++i) {
-      WARPLINE_TRY(made_lanes[i], lanes.make(stream::lane_shape(receiver, lanes.burst, lanes.slots), i));
+      WARPLINE_TRY(made_lanes[i],
+                   lanes.make(stream::lane_shape(receiver, lanes.burst, lanes.slots, lanes.queue_slots), i));
     }
     for (std::uint16_t i = 0; i < queues; ++i) {
       WARPLINE_TRY(stream::StreamReceiver streams,

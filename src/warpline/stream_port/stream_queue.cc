@@ -2,6 +2,7 @@
 #include "warpline/stream_port/stream_queue.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "warpline/memory/mbuf_frame.h"
@@ -42,9 +43,11 @@ bool StreamQueue::receive_by_lane(Nanos now) {
   while (waiting_at_ == waiting_end_ && receiver_.room() != 0) {
     waiting_at_ = waiting_end_ = 0;
     const auto most = static_cast<std::uint16_t>(std::min<std::uint32_t>(receiver_.room(), QueueFrames::kBurst));
-    if (frames_.receive([this](FrameRef frame, rte_mbuf* mbuf) { lend(frame, mbuf); }, most) == 0) break;
+    const auto take = [this](FrameRef frame, rte_mbuf* mbuf) { lend(frame, mbuf); };
+    const bool unseen = receiver_.has_queues();
+    if ((unseen ? frames_.receive_unseen(take, most) : frames_.receive(take, most)) == 0) break;
     worked = true;
-    if (receiver_.room() == 0) receiver_.end_burst(now);  // to the next burst, if a slot is free
+    if (unseen || receiver_.room() == 0) receiver_.end_burst(now);  // to the next burst, if a slot is free
   }
   receiver_.end_burst(now);
   if (receiver_.next_deadline() <= now) receiver_.advance(now);
@@ -56,8 +59,18 @@ void StreamQueue::lend(FrameRef frame, rte_mbuf* mbuf) {
   if (waiting_end_ != 0 || frame.count > receiver_.room()) {
     waiting_[waiting_end_++] = mbuf;
   } else {
-    receiver_.give(frame, device_found_right(mbuf), mbuf);
+    give(frame, mbuf);
   }
+}
+
+void StreamQueue::give(FrameRef frame, rte_mbuf* mbuf) {
+  if (!receiver_.has_queues()) {
+    receiver_.give(frame, device_found_right(mbuf), mbuf);
+    return;
+  }
+  const bool own = RTE_MBUF_DIRECT(mbuf) && rte_mbuf_refcnt_read(mbuf) == 1;
+  const bool has_room = own && mbuf->buf_len - mbuf->data_off >= static_cast<int>(stream::StreamReceiver::kReplyBytes);
+  receiver_.give(frame, device_says_right(mbuf), mbuf, has_room);
 }
 
 void StreamQueue::lend_waiting() {
@@ -65,14 +78,24 @@ void StreamQueue::lend_waiting() {
   for (; waiting_at_ != waiting_end_; ++waiting_at_) {
     rte_mbuf* const mbuf = waiting_[waiting_at_];
     if (memory::segments_of(mbuf, segments) > receiver_.room()) return;
-    receiver_.give(frame_at(segments), device_found_right(mbuf), mbuf);
+    give(frame_at(segments), mbuf);
   }
 }
 
 bool StreamQueue::collect(Nanos now) {
+  if (receiver_.has_queues()) take_posted();
   const bool any = receiver_.collect(this, now);
   free_returned();
   return any;
+}
+
+/// Slots of frames that are not taken here are not back.
+void StreamQueue::take_posted() {
+  std::array<stream::PostedFrame, QueueFrames::kBurst> posted;
+  const std::uint32_t count = receiver_.take_posted(std::span(posted).first(frames_.room()));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    frames_.push(static_cast<rte_mbuf*>(posted[i].token), posted[i].length);
+  }
 }
 
 void StreamQueue::free_returned() {
@@ -93,7 +116,11 @@ bool StreamQueue::settle(Nanos now) {
   return receiver_.in_flight() == 0 && waiting_at_ == waiting_end_;
 }
 
-bool StreamQueue::take(FrameRef frame, void* token) { return frames_.answer(frame, static_cast<rte_mbuf*>(token)); }
+bool StreamQueue::take(FrameRef frame, void* token) {
+  auto* const mbuf = static_cast<rte_mbuf*>(token);
+  if (receiver_.has_queues() && frames_.drop_tagged(mbuf)) return true;
+  return frames_.answer(frame, mbuf);
+}
 
 bool StreamQueue::send(Nanos now) {
   while (frames_.write([&](std::span<std::uint8_t> out) { return receiver_.next_reply(out, now); })) {

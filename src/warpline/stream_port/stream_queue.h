@@ -20,7 +20,8 @@ using StreamQueueCounters = FrameCounters;
 /// driver.
 ///
 /// A receiver with a lane is lent the frames: their buffers go back to the pool when the lane is done with them, and no
-/// more are received than the lane has room for, so that those beyond wait in the device.
+/// more are received than the lane has room for, so that those beyond wait in the device. Of frames for a lane with
+/// queues nobody here looks at a byte, but of those that the lane leaves.
 class StreamQueue : private stream::OtherFrames {
  public:
   /// `pool` is where frames to be sent come from, with room for StreamReceiver::kReplyBytes in each buffer; `responder`
@@ -54,6 +55,8 @@ class StreamQueue : private stream::OtherFrames {
   [[nodiscard]] bool receive_by_lane(Nanos now);
   [[nodiscard]] bool collect(Nanos now);
   void free_returned();
+  void take_posted();
+  void give(FrameRef frame, rte_mbuf* mbuf);
   void lend(FrameRef frame, rte_mbuf* mbuf);
   void lend_waiting();
   [[nodiscard]] bool take(FrameRef frame, void* token) override;

@@ -7,7 +7,19 @@
 #include <array>
 #include <utility>
 
+#include "warpline/packet/parse.h"
+
 namespace warpline::stream_script {
+namespace {
+
+FrameBytes without_padding(FrameBytes frame) {
+  ::warpline::Segment piece{frame.data(), static_cast<std::uint32_t>(frame.size()), 0, Verdict::forward};
+  const packet::ParsedFrame parsed = packet::parse(frame_at(&piece));
+  frame.resize(parsed.payload_offset + parsed.payload_length);
+  return frame;
+}
+
+}  // namespace
 
 stream::ReceiverSettings ReceiverSubject::settings_of(const Script& script) {
   stream::ReceiverSettings settings = script.settings;
@@ -22,11 +34,12 @@ Result<std::unique_ptr<ReceiverSubject>> ReceiverSubject::create(const Script& s
   return std::unique_ptr<ReceiverSubject>(new ReceiverSubject(std::move(receiver), nullptr));
 }
 
-Result<std::unique_ptr<ReceiverSubject>> LaneSubject::create(const Script& script, bool acknowledges) {
+Result<std::unique_ptr<ReceiverSubject>> LaneSubject::create(const Script& script, bool acknowledges,
+                                                             std::uint32_t queue_slots) {
   stream::ReceiverSettings settings = settings_of(script);
   settings.lane_acknowledges = acknowledges;
   // Whichever bursts a script has, they are bursts of the lane, too.
-  const stream::LaneShape shape = stream::lane_shape(settings, stream::LaneShape::kMostBurst, 2);
+  const stream::LaneShape shape = stream::lane_shape(settings, stream::LaneShape::kMostBurst, 2, queue_slots);
   WARPLINE_TRY(std::unique_ptr<stream::testing::StepLane> lane, stream::testing::StepLane::create(shape));
   stream::testing::StepLane* const steps = lane.get();
   WARPLINE_TRY(stream::StreamReceiver receiver,
@@ -47,14 +60,24 @@ void ReceiverSubject::run_lane() {
     receiver_.end_burst(now_);
     while (lane_->step()) {
     }
+    std::array<stream::PostedFrame, 8> posted;
+    while (const std::uint32_t count = receiver_.has_queues() ? receiver_.take_posted(posted) : 0) {
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const auto* const bytes = static_cast<const FrameBytes*>(posted[i].token)->data();
+        posted_.push_back(without_padding({bytes, bytes + posted[i].length}));
+        take_back(posted[i].token);
+      }
+    }
     receiver_.collect(nullptr, now_);
   }
   std::array<void*, stream::LaneShape::kMostBurst> tokens;
   while (const std::uint32_t count = receiver_.take_back(tokens)) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      std::erase_if(lent_, [&](const FrameBytes& frame) { return &frame == tokens[i]; });
-    }
+    for (std::uint32_t i = 0; i < count; ++i) take_back(tokens[i]);
   }
+}
+
+void ReceiverSubject::take_back(void* token) {
+  std::erase_if(lent_, [token](const FrameBytes& frame) { return &frame == token; });
 }
 
 /// Remembers which connection is whose, as an application does.
@@ -73,10 +96,12 @@ void ReceiverSubject::wait_until(Nanos time) {
 
 void ReceiverSubject::inject(FrameBytes frame) {
   in_burst_ = true;
+  const auto length = static_cast<std::uint32_t>(frame.size());
   FrameBytes& bytes = lane_ != nullptr ? lent_.emplace_back(std::move(frame)) : frame;
-  ::warpline::Segment piece{bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0, Verdict::forward};
+  bytes.resize(std::max<std::size_t>(length, stream::StreamReceiver::kReplyBytes));
+  ::warpline::Segment piece{bytes.data(), length, 0, Verdict::forward};
   if (lane_ != nullptr) {
-    receiver_.give(frame_at(&piece), false, &bytes);
+    receiver_.give(frame_at(&piece), false, &bytes, true);
   } else {
     receiver_.receive(frame_at(&piece), false, now_);
   }
@@ -86,6 +111,11 @@ std::optional<FrameBytes> ReceiverSubject::receive(Nanos until) {
   end_burst();
   const Nanos limit{kBegin + until.value};
   for (;;) {
+    if (!posted_.empty()) {
+      sent_.push_back(std::move(posted_.front()));
+      posted_.pop_front();
+      return sent_.back();
+    }
     FrameBytes frame(stream::StreamReceiver::kReplyBytes);
     if (const std::uint32_t length = receiver_.next_reply(frame, now_); length != 0) {
       frame.resize(length);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -40,6 +41,7 @@ class ReceiverSubject : public Subject {
 
  private:
   void run_lane();
+  void take_back(void* token);
   void end_burst();
   void poll();
   [[nodiscard]] std::string accept(const Action& action);
@@ -49,6 +51,7 @@ class ReceiverSubject : public Subject {
   stream::StreamReceiver receiver_;
   stream::testing::StepLane* lane_;  ///< the receiver's, if it has one
   std::list<FrameBytes> lent_;       ///< to the receiver, if it has a lane
+  std::deque<FrameBytes> posted_;    ///< by a lane with queues, and not yet received
   std::vector<FrameBytes> sent_;
   Nanos now_{kBegin};
   bool in_burst_ = false;
@@ -61,11 +64,12 @@ class LaneSubject : public ReceiverSubject {
  public:
   /// Errors: as of ReceiverSubject.
   [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script) {
-    return create(script, false);
+    return create(script, false, 0);
   }
 
  protected:
-  [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script, bool acknowledges);
+  [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script, bool acknowledges,
+                                                                       std::uint32_t queue_slots);
 
  private:
   using ReceiverSubject::ReceiverSubject;
@@ -76,7 +80,18 @@ class AcknowledgingLaneSubject final : public LaneSubject {
  public:
   /// Errors: as of ReceiverSubject.
   [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script) {
-    return LaneSubject::create(script, true);
+    return LaneSubject::create(script, true, 0);
+  }
+};
+
+/// The same with a lane that takes frames out of queues, and posts the acknowledgements that it writes or leaves them
+/// to the receiver.
+template <bool kAcknowledges>
+class QueueSubject final : public LaneSubject {
+ public:
+  /// Errors: as of ReceiverSubject.
+  [[nodiscard]] static Result<std::unique_ptr<ReceiverSubject>> create(const Script& script) {
+    return LaneSubject::create(script, kAcknowledges, 1024);
   }
 };
 

@@ -70,12 +70,24 @@ TEST(StreamScripts, HoldForTheReceiverWithALane) {
   }
 }
 
+TEST(StreamScripts, HoldForTheReceiverWithALaneWithQueues) {
+  for (const Script& script : all_scripts()) {
+    const std::string failure = outcome<QueueSubject<false>>(script);
+    EXPECT_EQ(failure, "");
+  }
+}
+
 /// Whoever writes acknowledgements, the bytes are the same.
-TEST(StreamScripts, HoldForTheReceiverWithALaneThatAcknowledges) {
+template <typename T>
+class AcknowledgingSubjects : public testing::Test {};
+using Acknowledging = testing::Types<AcknowledgingLaneSubject, QueueSubject<true>>;
+TYPED_TEST_SUITE(AcknowledgingSubjects, Acknowledging);
+
+TYPED_TEST(AcknowledgingSubjects, SendTheSameBytes) {
   std::uint64_t by_lane = 0;
   for (const Script& script : all_scripts()) {
     SCOPED_TRACE(script.name);
-    const auto subject = AcknowledgingLaneSubject::create(script);
+    const auto subject = TypeParam::create(script);
     ASSERT_TRUE(subject.ok()) << subject.error().message();
     EXPECT_EQ(run_script(script, **subject), "");
     const auto plain = ReceiverSubject::create(script);

@@ -45,6 +45,7 @@ class StreamChecker : Checker {
     }
     if (config_.role == Role::receive) {
       check_engine();
+      check_io();
       check_processing();
     }
     if (config_.role == Role::send) check_send();
@@ -127,6 +128,22 @@ class StreamChecker : Checker {
     if (stream.ack == ProcessorKind::gpu && stream.engine == EngineKind::inline_) {
       refuse(fmt::format("cannot use {} gpu", place("ack")), "the queue's own thread is the engine",
              "use --ack cpu, or add --engine persistent, launch or thread");
+    }
+  }
+
+  /// What takes packets by itself.
+  void check_io() {
+    const StreamConfig& stream = config_.stream;
+    if (stream.io == ProcessorKind::cpu) return;
+    const std::string io = fmt::format("{} gpu", place("io"));
+    if (stream.engine != EngineKind::thread && stream.engine != EngineKind::persistent) {
+      refuse(fmt::format("cannot combine {} with {} {}", io, place("engine"), name(stream.engine)),
+             "packets are taken by what runs all the time beside the CPU that receives",
+             "add --engine persistent, or --engine thread to try it without a GPU");
+    }
+    if (stream.vlan != 0) {
+      refuse(fmt::format("cannot combine {} with {} {}", io, place("vlan"), stream.vlan),
+             "the CPU takes tags off and looks at no packet", "leave one out");
     }
   }
 

@@ -40,6 +40,28 @@ TEST(StreamEngine, AcknowledgesIfItIsNotTheQueueItself) {
             "launch or thread");
 }
 
+TEST(StreamEngine, TakesPacketsIfItRunsAllTheTime) {
+  for (const char* const options :
+       {"--io cpu", "--io gpu --engine thread", "--io gpu --engine persistent -m pinned",
+        "--io gpu --engine thread --ack cpu", "--io gpu --engine thread --processing off"}) {
+    EXPECT_EQ(engine_outcome(options), "ok") << options;
+  }
+  EXPECT_EQ(engine_outcome("--io gpu --engine launch"),
+            "cannot combine --io gpu with --engine launch: packets are taken by what runs all the time beside the CPU "
+            "that receives; add --engine persistent, or --engine thread to try it without a GPU");
+  EXPECT_EQ(engine_outcome("--io gpu --engine thread --vlan 7"),
+            "cannot combine --io gpu with --vlan 7: the CPU takes tags off and looks at no packet; leave one out");
+  const auto acknowledges = [](const char* options) {
+    return load_line(
+               std::string("stream receive --port net_null0 --address 10.0.0.1/24 --listen 5001 --engine thread ") +
+               options)
+        ->config.stream.ack;
+  };
+  EXPECT_EQ(acknowledges(""), ProcessorKind::cpu);
+  EXPECT_EQ(acknowledges("--io gpu"), ProcessorKind::gpu);
+  EXPECT_EQ(acknowledges("--io gpu --ack cpu"), ProcessorKind::cpu);
+}
+
 TEST(StreamEngine, IsWatchedIfItIsNotTheQueueItself) {
   EXPECT_EQ(engine_outcome("--engine thread --watchdog 200"), "ok");
   EXPECT_EQ(engine_outcome("--engine launch --watchdog 2s"), "ok");

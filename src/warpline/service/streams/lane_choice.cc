@@ -13,10 +13,19 @@
 #include "warpline/stream_port/gpu_lane.h"
 
 namespace warpline::service {
+namespace {
+
+constexpr std::uint32_t kQueueSlots = 2048;
+
+}  // namespace
 
 Result<stream_port::LaneSetup> lane_setup(LaneChoice choice) {
   stream_port::LaneSetup lanes;
   if (choice.engine == EngineKind::inline_) return lanes;
+  if (choice.queues) {
+    lanes.burst = stream::LaneShape::kMostBurst;
+    lanes.queue_slots = kQueueSlots;
+  }
   if (runs_on_gpu(choice.engine)) {
     WARPLINE_TRY(const gpu::GpuFacts facts, gpu::find_gpu(choice.gpu));
     lanes.gpu = facts.ordinal;

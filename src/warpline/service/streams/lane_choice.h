@@ -17,6 +17,7 @@ struct LaneChoice {
   memory::MemoryKind rings = memory::MemoryKind::device;  ///< of an engine on a GPU: pinned or device
   int gpu = 0;                                            ///< CUDA ordinal
   bool populate = false;                          ///< of the thread engine: take the memory of all rings at once
+  bool queues = false;                            ///< it takes frames by itself: GPU-driven I/O
   std::vector<handoff::LanePlacement> threads{};  ///< of the thread engine: where that of each queue runs
 };
 

@@ -67,6 +67,15 @@ class LaneBurstWork {
         sequence_(static_cast<std::uint32_t>(sequence)),
         count_(count) {}
 
+  /// Carries out what was ordered with the burst, and nothing else. Ends with a barrier.
+  __device__ void take_order() {
+    WindowTell tell;
+    if (from_last() < min(lane_.shape.connections, kTellsAtOnce)) tell = slot_.tells[from_last()];
+    order_ = *slot_.order;
+    carry_out_orders(tell);
+    __syncthreads();
+  }
+
   /// Takes the burst. Ends with a barrier, behind which everything that it wrote is there for whoever sees what the
   /// calling thread then stores by a release.
   __device__ void take() {
@@ -82,6 +91,18 @@ class LaneBurstWork {
     __syncthreads();
     carry_out_orders(tell);
     read_frames(mine, right);
+    place_bytes();
+    __threadfence();
+    __syncthreads();
+    publish_reach();
+    __syncthreads();
+    write_records();
+    __syncthreads();
+  }
+
+ protected:
+  /// Decides on the frames that were read, and copies what is stored.
+  __device__ void place_bytes() {
     __syncthreads();
     if (threadIdx.x < kWarp) {
       decide();
@@ -90,20 +111,17 @@ class LaneBurstWork {
     } else {
       finish_pieces<true>();
     }
-    __threadfence();
-    __syncthreads();
-    // The bytes are there: that they can be read is said first to consumers on the GPU, then to the host.
+  }
+
+  /// The bytes are there: that they can be read is said first to consumers on the GPU, then to the host.
+  __device__ void publish_reach() {
     for (std::uint32_t i = threadIdx.x; i < burst_.touched_count; i += blockDim.x) {
       const std::uint32_t index = burst_.touched[i];
       cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(lane_.board.places[index].reach)
           .store(LaneView::reach_word(lane_.connections[index].state), cuda::memory_order_relaxed);
     }
-    __syncthreads();
-    write_records();
-    __syncthreads();
   }
 
- private:
   __device__ void begin() {
     if (threadIdx.x < kDispositions) burst_.dispositions[threadIdx.x] = 0;
     if (threadIdx.x == 0) {
@@ -313,6 +331,7 @@ class LaneBurstWork {
     if (connection.burst != sequence_) {
       connection.burst = sequence_;
       connection.notes = {};
+      connection.frame = 0;
       burst_.touched[atomicAdd(&burst_.touched_count, 1)] = index;
     }
     return connection;
@@ -413,27 +432,36 @@ class LaneBurstWork {
     if (bytes != 0) atomicAdd(&burst_.bytes, bytes);
   }
 
+  /// By one warp: what the burst did to the connection that it touched as the i-th. Returns its reply, which lies in
+  /// shared memory; of length 0 if it does not write one.
+  __device__ WrittenReply& write_record(std::uint32_t i, bool writes) {
+    const unsigned lane = threadIdx.x % kWarp;
+    const std::uint32_t index = burst_.touched[i];
+    LaneConnection& connection = lane_.connections[index];
+    ReceiveState& state = connection.state;
+    ConnectionRecord& record = slot_.records[i];
+    const std::size_t bytes = offsetof(ReceiveState, ranges) + ReceivedRanges::bytes(state.ranges.count());
+    const auto* const from = reinterpret_cast<const std::uint64_t*>(&state);
+    auto* const to = reinterpret_cast<std::uint64_t*>(&record.state);
+    for (unsigned k = lane; k < bytes / sizeof(std::uint64_t); k += kWarp) to[k] = from[k];
+    __syncwarp();
+    WrittenReply& reply = burst_.replies[threadIdx.x / kWarp];
+    if (lane == 0) {
+      reply.length = 0;
+      connection.report(lane_.station, index, order_.now, writes, record, reply);
+    }
+    __syncwarp();
+    return reply;
+  }
+
   /// A warp a record; then the result.
   __device__ void write_records() {
     const unsigned lane = threadIdx.x % kWarp;
     const unsigned warps = blockDim.x / kWarp;
     for (std::uint32_t i = threadIdx.x / kWarp; i < burst_.touched_count; i += warps) {
-      const std::uint32_t index = burst_.touched[i];
-      LaneConnection& connection = lane_.connections[index];
-      ReceiveState& state = connection.state;
+      // Written byte by byte there, a reply crosses the bus in words of 16 bytes.
       ConnectionRecord& record = slot_.records[i];
-      const std::size_t bytes = offsetof(ReceiveState, ranges) + ReceivedRanges::bytes(state.ranges.count());
-      const auto* const from = reinterpret_cast<const std::uint64_t*>(&state);
-      auto* const to = reinterpret_cast<std::uint64_t*>(&record.state);
-      for (unsigned k = lane; k < bytes / sizeof(std::uint64_t); k += kWarp) to[k] = from[k];
-      __syncwarp();
-      // Written byte by byte here, a reply crosses the bus in words of 16 bytes.
-      WrittenReply& reply = burst_.replies[threadIdx.x / kWarp];
-      if (lane == 0) {
-        reply.length = 0;
-        connection.report(lane_.station, index, order_.now, record, reply);
-      }
-      __syncwarp();
+      const WrittenReply& reply = write_record(i, lane_.station.acknowledges);
       if (reply.length != 0 && lane < sizeof(WrittenReply) / sizeof(uint4)) {
         reinterpret_cast<uint4*>(&record.reply)[lane] = reinterpret_cast<const uint4*>(&reply)[lane];
       }

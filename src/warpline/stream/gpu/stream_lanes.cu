@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/stream/gpu/lane_burst.cuh"
+#include "warpline/stream/gpu/queue_round.cuh"
+#include "warpline/stream/gpu/stream_lanes.h"
 
 namespace warpline::stream {
 namespace {
@@ -27,6 +29,59 @@ __device__ std::uint64_t await_burst(const LaneView& lane, std::uint64_t sequenc
   }
 }
 
+/// One thread: whether the next order is ready.
+__device__ bool is_ordered(const LaneView& lane, const QueueRound& round) {
+  return load_acquire(&lane.ready[round.order & (lane.shape.slots - 1)].value) == round.order << 32;
+}
+
+/// One thread: waits for frames or an order, and a slot for what comes of them.
+__device__ void await_posted(const LaneView& lane, QueueRound& round) {
+  constexpr unsigned kLooksPerStopLook = 16;
+  constexpr unsigned kLooksAwake = 1024;
+  constexpr unsigned kNapNanos = 10'000;
+  for (unsigned looks = 1;; ++looks) {
+    // Whatever was posted before the lane was told to stop shows behind this look.
+    const bool stop =
+        looks % kLooksPerStopLook == 0 && SharedWord(lane.stop->value).load(cuda::memory_order_acquire) != 0;
+    if (round.round - load_acquire(&lane.taken->value) != lane.shape.slots) {
+      // In this order: what was ordered before a frame was posted is ready when that is seen.
+      const std::uint32_t count = round.cursor.look(lane.queues, slots_at_once(lane.shape));
+      round.count = slots_in_one_piece(lane.queues.receive, round.cursor.next, count);
+      round.ordered = is_ordered(lane, round);
+      if (count != 0 || round.ordered) return;
+    }
+    round.ends = stop;
+    if (stop) return;
+    if (looks > kLooksAwake) __nanosleep(kNapNanos);
+  }
+}
+
+__global__ void __launch_bounds__(kLaneThreads, 2) serve_stream_queues(const LaneView* lanes) {
+  __shared__ QueueRound round;
+  __shared__ LaneView lane;
+  if (threadIdx.x == 0) {
+    lane = lanes[blockIdx.x];
+    round.cursor = queues::QueueCursor::begin(lane.queues);
+    round.round = round.order = 1;
+    round.ends = false;
+  }
+  __syncthreads();
+  for (;;) {
+    if (threadIdx.x == 0) await_posted(lane, round);
+    __syncthreads();
+    if (round.ends) return;
+    while (round.ordered) {
+      QueueRoundWork::carry_out_order(lane, round);
+      if (threadIdx.x == 0) {
+        ++round.order;
+        round.ordered = is_ordered(lane, round);
+      }
+      __syncthreads();
+    }
+    QueueRoundWork(lane, round).take();
+  }
+}
+
 __global__ void __launch_bounds__(kLaneThreads, 2)
     serve_stream_lanes(const LaneView* lanes, std::uint64_t first, std::uint64_t end) {
   __shared__ LaneBurst burst;
@@ -47,6 +102,8 @@ __global__ void __launch_bounds__(kLaneThreads, 2)
 }
 
 }  // namespace
+
+const void* stream_queues_kernel() { return reinterpret_cast<const void*>(&serve_stream_queues); }
 
 const void* stream_lanes_kernel() { return reinterpret_cast<const void*>(&serve_stream_lanes); }
 

@@ -14,4 +14,9 @@ inline constexpr unsigned kLaneThreads = LaneShape::kMostBurst;
 /// code is built it is not defined.
 [[nodiscard]] const void* stream_lanes_kernel();
 
+/// Returns the address of the __global__ function (const LaneView* lanes), for CTAs of kLaneThreads: CTA i takes what
+/// is in the queues of lane i, until it is told to stop and nothing is posted. Where no device code is built it is not
+/// defined.
+[[nodiscard]] const void* stream_queues_kernel();
+
 }  // namespace warpline::stream

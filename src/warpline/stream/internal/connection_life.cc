@@ -39,10 +39,14 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingM
       touched_(settings.connections),
       events_(settings.connections),
       replies_(settings.connections),
-      written_(settings.lane_acknowledges ? settings.connections : 0),
+      written_(settings.lane_acknowledges && lane && lane->queues() == nullptr ? settings.connections : 0),
       strangers_(kStrangerReplies, settings.resets_per_second, now),
       cookies_until_{now.value - 1} {
-  if (lane) link_.emplace(std::move(lane), settings.consumers);
+  if (lane && lane->queues() != nullptr) {
+    link_ = &queues_.emplace(std::move(lane));
+  } else if (lane) {
+    link_ = &bursts_.emplace(std::move(lane), settings.consumers);
+  }
   stores_ = !link_ && !settings.discards;
   rings_ = link_ ? link_->rings() : ring_memory_->ring(0);
   while (settings_.ring_bytes >> scale_ > 0xffff) ++scale_;

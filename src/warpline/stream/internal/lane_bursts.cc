@@ -11,55 +11,64 @@
 namespace warpline::stream {
 
 void ReceiverCore::submit_burst(Nanos now) {
-  // What the lane learns is how things stand when the burst leaves. So an order that is too late does no harm, and a
+  // What the lane learns is how things stand when the order leaves. So one that is too late does no harm, and a
   // connection that came and went in between is none.
-  link_->submit(
-      now,
-      [this](std::uint32_t index, ConnectionChange& change) {
-        const Connection& connection = table_[index];
-        const ReceiveState& state = connection.receive;
-        change = {.connection = index,
-                  .generation = connection.generation,
-                  .add = is_the_lanes(connection),
-                  .clear = !connection.on_board || connection.consumed_all,
-                  .state = connection.state,
-                  .timestamps = state.timestamps,
-                  .initial = state.initial,
-                  .acknowledgement = state.newest_acknowledgement,
-                  .timestamp = state.timestamp,
-                  .window_end = state.window_end,
-                  .last_heard = connection.last_heard,
-                  .key = connection.key,
-                  .peer = connection.peer};
-      },
-      [this](std::uint32_t index, WindowTell& tell) {
-        const Connection& connection = table_[index];
-        if (!is_the_lanes(connection)) return false;
-        const ReceiveState& state = connection.receive;
-        tell = {index, connection.generation, state.window_end, state.acknowledged, connection.peer.announced};
-        return true;
-      });
+  const auto fill_change = [this](std::uint32_t index, ConnectionChange& change) {
+    const Connection& connection = table_[index];
+    const ReceiveState& state = connection.receive;
+    change = {.connection = index,
+              .generation = connection.generation,
+              .add = is_the_lanes(connection),
+              .clear = !connection.on_board || connection.consumed_all,
+              .state = connection.state,
+              .timestamps = state.timestamps,
+              .initial = state.initial,
+              .acknowledgement = state.newest_acknowledgement,
+              .timestamp = state.timestamp,
+              .window_end = state.window_end,
+              .last_heard = connection.last_heard,
+              .key = connection.key,
+              .peer = connection.peer};
+  };
+  const auto fill_tell = [this](std::uint32_t index, WindowTell& tell) {
+    const Connection& connection = table_[index];
+    if (!is_the_lanes(connection)) return false;
+    const ReceiveState& state = connection.receive;
+    tell = {index, connection.generation, state.window_end, state.acknowledged, connection.peer.announced};
+    return true;
+  };
+  if (queues_) {
+    queues_->submit(now, fill_change, fill_tell);
+  } else {
+    bursts_->submit(now, fill_change, fill_tell);
+  }
 }
 
 bool ReceiverCore::collect(OtherFrames* others, Nanos now) {
-  bool any = false;
-  while (link_->is_done()) {
-    take_burst(link_->begin_oldest(), others, now);
-    link_->end_oldest();
-    any = true;
-  }
+  const bool any = queues_ ? collect_released(others, now) : collect_bursts(others, now);
   if (any) acknowledge_touched(now);
   if (settings_.consumers) take_releases();
+  return any;
+}
+
+bool ReceiverCore::collect_bursts(OtherFrames* others, Nanos now) {
+  bool any = false;
+  while (bursts_->is_done()) {
+    take_burst(bursts_->begin_oldest(), others, now);
+    bursts_->end_oldest();
+    any = true;
+  }
   return any;
 }
 
 const std::optional<Error>& ReceiverCore::lane_failure(Nanos now) {
   if (!lane_failure_) lane_failure_ = link_->lane().failure();
   if (!lane_failure_ && watch_.hangs(link_->waiting(), now)) {
-    lane_failure_ = environment_error(
-        "a lane of streams",
-        fmt::format("bursts wait and none was done for {} ms: it hangs", settings_.lane_patience.value / 1'000'000),
-        "see what keeps its GPU or core busy, or give it more time with --watchdog");
+    lane_failure_ =
+        environment_error("a lane of streams",
+                          fmt::format("{} wait and none was done for {} ms: it hangs", queues_ ? "frames" : "bursts",
+                                      settings_.lane_patience.value / 1'000'000),
+                          "see what keeps its GPU or core busy, or give it more time with --watchdog");
   }
   return lane_failure_;
 }
@@ -70,7 +79,7 @@ void ReceiverCore::stop_lane() {
 }
 
 /// What became of segments first, then the frames that are the host's: a reset behind bytes finds them there.
-void ReceiverCore::take_burst(const LaneLink::DoneBurst& burst, OtherFrames* others, Nanos now) {
+void ReceiverCore::take_burst(const BurstLink::DoneBurst& burst, OtherFrames* others, Nanos now) {
   if (settings_.consumers) {
     for (std::uint32_t i = 0; i < burst.slot.order->changes; ++i) let_go(burst.slot.changes[i]);
   }
@@ -92,13 +101,14 @@ void ReceiverCore::take_burst(const LaneLink::DoneBurst& burst, OtherFrames* oth
   }
 }
 
-void ReceiverCore::take_record(const ConnectionRecord& record, const LaneLink::DoneBurst& burst, Nanos now) {
-  if (record.connection >= table_.capacity()) return;
+/// Takes in how the lane's connection stands. Null if it is none of here any more.
+Connection* ReceiverCore::take_state(const ConnectionRecord& record, Nanos heard, Nanos now) {
+  if (record.connection >= table_.capacity()) return nullptr;
   Connection& connection = table_[record.connection];
   // The lane may have taken segments of a connection that has ended here meanwhile, and of the one before it.
   const bool known = connection.generation == record.generation &&
                      (connection.phase == Phase::established || connection.phase == Phase::last_ack);
-  if (!known) return;
+  if (!known) return nullptr;
   ReceiveState& state = connection.receive;
   const ReceiveState& lanes = record.state;
   const ReceiveState::Reach before = state.reach();
@@ -113,14 +123,20 @@ void ReceiverCore::take_record(const ConnectionRecord& record, const LaneLink::D
   if (state.duplicate.empty()) state.duplicate = lanes.duplicate;
   std::copy(std::begin(lanes.recent), std::end(lanes.recent), std::begin(state.recent));
   std::memcpy(static_cast<void*>(&state.ranges), &lanes.ranges, ReceivedRanges::bytes(lanes.ranges.count()));
-  note(connection, record.notes, before, burst.slot.order->now, now);
+  note(connection, record.notes, before, heard, now);
+  return &connection;
+}
+
+void ReceiverCore::take_record(const ConnectionRecord& record, const BurstLink::DoneBurst& burst, Nanos now) {
+  Connection* const connection = take_state(record, burst.slot.order->now, now);
+  if (connection == nullptr) return;
   // What the lane wrote is what the peer is told, unless the lane did not know yet of what it was told last, or it is
   // to be told more.
-  const bool newest = is_the_lanes(connection) && burst.sequence >= connection.replied_in;
-  const bool enough = connection.written || !connection.wants_reply;
-  connection.written = record.written && newest && enough;
-  if (connection.written) written_[record.connection] = record.reply;
-  if (connection.released > connection.consumed) apply_release(connection);
+  const bool newest = is_the_lanes(*connection) && burst.sequence >= connection->replied_in;
+  const bool enough = connection->written || !connection->wants_reply;
+  connection->written = record.written && newest && enough;
+  if (connection->written) written_[record.connection] = record.reply;
+  if (connection->released > connection->consumed) apply_release(*connection);
 }
 
 /// What consumers have said since the last time.
@@ -159,15 +175,15 @@ void ReceiverCore::let_go(const ConnectionChange& change) {
   if (connection.phase == Phase::leaving) table_.release(connection);
 }
 
-void ReceiverCore::take_left(const LaneLink::DoneBurst& burst, std::uint32_t i, OtherFrames* others, Nanos now) {
+void ReceiverCore::take_left(const BurstLink::DoneBurst& burst, std::uint32_t i, OtherFrames* others, Nanos now) {
   const FrameRef frame = frame_at(burst.slot.segments + i);
   void* const token = burst.tokens[i];
   if (others != nullptr && others->take(frame, token)) return;
-  if (const Outcome outcome = take(frame, LaneLink::checksums_right(burst.slot, i), now)) {
+  if (const Outcome outcome = take(frame, BurstLink::checksums_right(burst.slot, i), now)) {
     count(*outcome);
     link_->give_back(token);
   } else {
-    link_->add_again(i);
+    bursts_->add_again(i);
   }
 }
 

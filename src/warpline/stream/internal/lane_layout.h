@@ -8,6 +8,7 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/host_device.h"
 #include "warpline/base/units.h"
+#include "warpline/queues/queue_layout.h"
 #include "warpline/stream/internal/key_places.h"
 #include "warpline/stream/internal/reply.h"
 #include "warpline/stream/internal/take_segment.h"
@@ -27,6 +28,13 @@ namespace warpline::stream {
 //
 // Words hold the burst's sequence, counted from 1, in their upper half; ready words the descriptors' number in the
 // lower.
+//
+// A lane with queues takes frames by itself (docs/gpu_io.md): the descriptors lie in a receive queue, and
+// acknowledgements leave by a transmit queue, from buffers of frames that were received. Of the slots two things are
+// left, each with a sequence of its own: an order, by the slot's ready word, and what came of a round, by its done
+// word. A round is all orders that are ready, and then the frames that were posted before. What became of a frame is in
+// the word by which its slot of the receive queue is released: the outcome, and `forward` if an acknowledgement was
+// written into it.
 
 /// A connection that the lane is to receive for from now on, or no more.
 struct ConnectionChange {
@@ -75,6 +83,8 @@ struct alignas(16) ConnectionRecord {
 
 /// What a burst did in all.
 struct BurstResult {
+  std::uint64_t orders = 0;  ///< with queues: sequence behind the last order that was carried out
+  Nanos now{};               ///< with queues: of the round
   std::uint32_t records = 0;
   std::uint32_t for_host = 0;  ///< frames whose outcome is kForHost
   std::uint64_t bytes = 0;     ///< stored
@@ -160,6 +170,7 @@ struct LaneConnection {
   ConnectionKey key;
   std::uint32_t generation;
   std::uint32_t burst;  ///< sequence of the last burst that brought a segment of it; 0: none did
+  std::uint32_t frame;  ///< with queues, in that round: 1 and the place of its last frame that can be written to, or 0
   Nanos last_heard;
   bool known;  ///< whether it is the lane's
 
@@ -184,15 +195,15 @@ struct LaneConnection {
     if (tell.acknowledged > state.acknowledged) state.acknowledged = tell.acknowledged;
     if (tell.announced > peer.announced) peer.announced = tell.announced;
   }
-  /// Says what the burst was to it in a record that has its state, and takes for sent what is to be acknowledged. What
-  /// is challenged is answered by the host, once for all.
-  WARPLINE_HD void report(const LaneStation& station, std::uint32_t index, Nanos now, ConnectionRecord& record,
-                          WrittenReply& reply) {
+  /// Says what the burst was to it in a record that has its state, and takes for sent what is to be acknowledged;
+  /// `writes`: it writes that. What is challenged is answered by the host, once for all.
+  WARPLINE_HD void report(const LaneStation& station, std::uint32_t index, Nanos now, bool writes,
+                          ConnectionRecord& record, WrittenReply& reply) {
     record.connection = index;
     record.generation = generation;
     record.notes = notes;
     record.acknowledge = notes.touched && wants_acknowledgement(state);
-    record.written = record.acknowledge && station.acknowledges && notes.challenges == 0;
+    record.written = record.acknowledge && writes && notes.challenges == 0;
     if (record.written) {
       reply.length = static_cast<std::uint16_t>(emit(acknowledge(key, state, peer, station.own, now), reply.bytes));
       reply.announced = peer.announced;
@@ -205,6 +216,24 @@ struct LaneConnection {
   }
 };
 
+/// Marks of frames in a lane's receive queue.
+inline constexpr std::uint8_t kRightMark = queues::ReceiveQueueView::kChecksumsRight;
+inline constexpr std::uint8_t kRoomMark = 2;  ///< from where the frame begins kLongestReply bytes may be written
+
+/// Bytes of the shortest frame of Ethernet, without FCS: not every device pads to it.
+inline constexpr std::uint32_t kShortestFrame = 60;
+
+/// Returns how many slots a lane with queues takes at a time; the last of them may have further pieces behind it.
+[[nodiscard]] WARPLINE_HD constexpr std::uint32_t slots_at_once(const LaneShape& shape) {
+  return shape.burst - (kMaxSegments - 1);
+}
+/// Returns how many of `count` slots, the first of which is that, lie one behind the other.
+[[nodiscard]] WARPLINE_HD inline std::uint32_t slots_in_one_piece(const queues::ReceiveQueueView& queue,
+                                                                  std::uint64_t first, std::uint32_t count) {
+  const auto left = static_cast<std::uint32_t>(queue.slot_mask + 1 - (first & queue.slot_mask));
+  return count < left ? count : left;
+}
+
 /// Bytes on their way from a frame into a ring.
 struct CopyPiece {
   std::uint8_t* to;
@@ -216,8 +245,11 @@ struct CopyPiece {
 struct LaneView {
   LaneShape shape;
   LaneStation station;
-  std::size_t place_mask;  ///< one less than there are places
+  std::size_t place_mask;        ///< one less than there are places
+  queues::QueuePairView queues;  ///< if there are any
   // In pinned memory.
+  LaneWord* taken;  ///< with queues, the host writes: rounds before this sequence have been taken in
+  LaneWord* now;    ///< with queues, the host writes: ns, as Nanos
   LaneWord* ready;
   LaneWord* done;
   LaneWord* stop;  ///< not 0: the lane ends when there is no burst
@@ -296,8 +328,11 @@ class LaneLayout {
     return {.shape = shape_,
             .station = station,
             .place_mask = places_of(shape_) - 1,
-            .ready = word + 1,
-            .done = word + 1 + shape_.slots,
+            .queues = {},
+            .taken = word + 1,
+            .now = word + 2,
+            .ready = word + kSingleWords,
+            .done = word + kSingleWords + shape_.slots,
             .stop = word,
             .slots = shared + words(),
             .connections = reinterpret_cast<LaneConnection*>(own + connections_),
@@ -315,7 +350,9 @@ class LaneLayout {
   }
 
  private:
-  [[nodiscard]] std::size_t words() const { return (1 + 2 * std::size_t{shape_.slots}) * sizeof(LaneWord); }
+  static constexpr std::size_t kSingleWords = 3;  ///< that are no slot's
+
+  [[nodiscard]] std::size_t words() const { return (kSingleWords + 2 * std::size_t{shape_.slots}) * sizeof(LaneWord); }
   /// Behind the slots: the word that something has changed, alone on its line, then those of places and groups.
   [[nodiscard]] std::size_t board_words() const { return words() + SlotLayout(shape_).total(); }
   [[nodiscard]] std::size_t board_words_bytes() const {

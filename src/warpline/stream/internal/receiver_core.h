@@ -13,7 +13,8 @@
 #include "warpline/stream/internal/connection_queue.h"
 #include "warpline/stream/internal/connection_table.h"
 #include "warpline/stream/internal/handshake_cookie.h"
-#include "warpline/stream/internal/lane_link.h"
+#include "warpline/stream/internal/link/burst_link.h"
+#include "warpline/stream/internal/link/queue_link.h"
 #include "warpline/stream/internal/reply.h"
 #include "warpline/stream/internal/segment_reading.h"
 #include "warpline/stream/internal/stranger_queue.h"
@@ -26,8 +27,9 @@ namespace warpline::stream {
 
 /// What a StreamReceiver is made of. A connection's segments go to receive.cc, its beginning to handshake.cc, its end
 /// and its timers to connection_life.cc, and what is sent is written by replies.cc. With a lane, lane_bursts.cc hands
-/// frames to it and takes in what became of them: then a connection's ReceiveState here follows that of the lane from
-/// when the connection is established until it ends, or all its bytes came and it is closed.
+/// frames to it and takes in what became of them, or lane_queues.cc does if it takes frames by itself: then a
+/// connection's ReceiveState here follows that of the lane from when the connection is established until it ends, or
+/// all its bytes came and it is closed.
 class ReceiverCore {
  public:
   /// Has rings of its own or a lane, which has them.
@@ -50,8 +52,9 @@ class ReceiverCore {
   [[nodiscard]] const ReceiverCounters& counters() const { return counters_; }
   [[nodiscard]] std::uint32_t connections() const { return table_.size(); }
 
-  [[nodiscard]] LaneLink* link() { return link_ ? &*link_ : nullptr; }
-  [[nodiscard]] const LaneLink* link() const { return link_ ? &*link_ : nullptr; }
+  [[nodiscard]] LaneLink* link() { return link_; }  ///< null without a lane
+  [[nodiscard]] const LaneLink* link() const { return link_; }
+  [[nodiscard]] QueueLink* queues() { return queues_ ? &*queues_ : nullptr; }  ///< null without queues
   bool collect(OtherFrames* others, Nanos now);
   [[nodiscard]] const std::optional<Error>& lane_failure(Nanos now);
   void stop_lane();
@@ -74,9 +77,17 @@ class ReceiverCore {
 
   // lane_bursts.cc
   void submit_burst(Nanos now);
-  void take_burst(const LaneLink::DoneBurst& burst, OtherFrames* others, Nanos now);
-  void take_record(const ConnectionRecord& record, const LaneLink::DoneBurst& burst, Nanos now);
-  void take_left(const LaneLink::DoneBurst& burst, std::uint32_t i, OtherFrames* others, Nanos now);
+  [[nodiscard]] bool collect_bursts(OtherFrames* others, Nanos now);
+  [[nodiscard]] Connection* take_state(const ConnectionRecord& record, Nanos heard, Nanos now);
+  void take_burst(const BurstLink::DoneBurst& burst, OtherFrames* others, Nanos now);
+  void take_record(const ConnectionRecord& record, const BurstLink::DoneBurst& burst, Nanos now);
+  void take_left(const BurstLink::DoneBurst& burst, std::uint32_t i, OtherFrames* others, Nanos now);
+
+  // lane_queues.cc
+  [[nodiscard]] bool collect_released(OtherFrames* others, Nanos now);
+  [[nodiscard]] bool take_rounds(Nanos now);
+  void take_record(const ConnectionRecord& record, Nanos heard, Nanos now);
+  void take_released(const queues::PacketQueues::Released& frame, OtherFrames* others, Nanos now);
   void take_releases();
   void take_release(Connection& connection, ReleaseWord word);
   void apply_release(Connection& connection);
@@ -136,7 +147,9 @@ class ReceiverCore {
   OwnEnd own_;
   ConnectionKey station_;                  ///< `local` is the address that is listened on
   std::optional<RingMemory> ring_memory_;  ///< none with a lane
-  std::optional<LaneLink> link_;
+  std::optional<BurstLink> bursts_;
+  std::optional<QueueLink> queues_;
+  LaneLink* link_ = nullptr;  ///< either of them, if there is a lane
   LaneWatch watch_;
   std::optional<Error> lane_failure_;
   bool stores_;          ///< it puts bytes into rings itself: it has no lane, and keeps them

@@ -89,7 +89,7 @@ Reply ReceiverCore::reply_of(Connection& connection, Nanos now) {
     --reply.tcp.sequence;
   }
   tell_lane(connection);
-  if (link_) connection.replied_in = link_->in_hand();
+  if (bursts_) connection.replied_in = bursts_->in_hand();
   note_reply(connection);
   return reply;
 }

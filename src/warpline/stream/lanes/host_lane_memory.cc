@@ -22,16 +22,22 @@ HostLaneMemory::Block HostLaneMemory::zeroed(std::size_t bytes) {
 
 Result<HostLaneMemory> HostLaneMemory::create(const LaneShape& shape, bool populate) {
   WARPLINE_TRY(RingMemory rings, RingMemory::create(shape.connections, shape.ring_bytes, populate));
-  return HostLaneMemory(shape, std::move(rings));
+  std::unique_ptr<queues::PacketQueues> queues;
+  if (shape.queue_slots != 0) {
+    WARPLINE_TRY(queues, queues::PacketQueues::create({.slots = shape.queue_slots}));
+  }
+  return HostLaneMemory(shape, std::move(rings), std::move(queues));
 }
 
-HostLaneMemory::HostLaneMemory(const LaneShape& shape, RingMemory rings)
+HostLaneMemory::HostLaneMemory(const LaneShape& shape, RingMemory rings, std::unique_ptr<queues::PacketQueues> queues)
     : parts_(shape),
       shared_(zeroed(parts_.shared_bytes())),
       own_(zeroed(parts_.own_bytes())),
-      rings_(std::move(rings)) {
+      rings_(std::move(rings)),
+      queues_(std::move(queues)) {
   std::memset(own_.get() + parts_.places_begin(), 0xff, parts_.places_bytes());
   parts_.place(shared_.get(), own_.get(), rings_.ring(0));
+  if (queues_) parts_.set_queues(queues_->view());
 }
 
 }  // namespace warpline::stream

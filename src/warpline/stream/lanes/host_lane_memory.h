@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "warpline/base/result.h"
+#include "warpline/queues/packet_queues.h"
 #include "warpline/stream/lanes/lane_parts.h"
 #include "warpline/stream/ring_memory.h"
 
@@ -14,10 +15,12 @@ namespace warpline::stream {
 /// Move-only owner; made on a control thread.
 class HostLaneMemory {
  public:
-  /// Errors: environment, if the system has no room. `populate` is as RingMemory::create has it.
+  /// Errors: environment, if the system has no room; usage, for queues that cannot be. `populate` is as
+  /// RingMemory::create has it.
   [[nodiscard]] static Result<HostLaneMemory> create(const LaneShape& shape, bool populate = false);
 
   [[nodiscard]] LaneParts& parts() { return parts_; }
+  [[nodiscard]] queues::PacketQueues* queues() { return queues_.get(); }  ///< null where the shape has none
   [[nodiscard]] const LaneView& view() const { return parts_.view(); }
 
  private:
@@ -26,13 +29,14 @@ class HostLaneMemory {
   };
   using Block = std::unique_ptr<std::byte, Free>;
 
-  HostLaneMemory(const LaneShape& shape, RingMemory rings);
+  HostLaneMemory(const LaneShape& shape, RingMemory rings, std::unique_ptr<queues::PacketQueues> queues);
   [[nodiscard]] static Block zeroed(std::size_t bytes);
 
   LaneParts parts_;
   Block shared_;
   Block own_;
   RingMemory rings_;
+  std::unique_ptr<queues::PacketQueues> queues_;
 };
 
 }  // namespace warpline::stream

@@ -22,6 +22,8 @@ void LaneParts::place(std::byte* shared, std::byte* own, std::uint8_t* rings) {
   *view_ = LaneLayout(shape_).view(shared, own, rings, {});
 }
 
+void LaneParts::set_queues(const queues::QueuePairView& queues) { view_->queues = queues; }
+
 void LaneParts::set_station(const LaneStation& station) { view_->station = station; }
 
 void LaneParts::request_stop() const { std::atomic_ref(view_->stop->value).store(1, std::memory_order_release); }

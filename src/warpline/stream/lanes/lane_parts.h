@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "warpline/queues/queue_layout.h"
 #include "warpline/stream/lanes/lane_shape.h"
 
 namespace warpline::stream {
@@ -29,6 +30,8 @@ class LaneParts {
 
   /// Says where the parts and the rings lie: rings of connection i from 2 * ring_bytes * i on, each mapped twice.
   void place(std::byte* shared, std::byte* own, std::uint8_t* rings);
+  /// Says which queues it takes frames from. Before its first burst.
+  void set_queues(const queues::QueuePairView& queues);
   /// Says for whom the lane receives. Before its first burst.
   void set_station(const LaneStation& station);
   /// Tells a lane that polls to end when no burst is ready.

@@ -13,7 +13,8 @@
 
 namespace warpline::stream::testing {
 
-/// A lane that takes a burst when a test says so: bursts stay in flight for as long as it likes.
+/// A lane that takes a burst, or a round of its queues, when a test says so: they stay in flight for as long as it
+/// likes.
 class StepLane final : public SegmentLane {
  public:
   [[nodiscard]] static Result<std::unique_ptr<StepLane>> create(const LaneShape& shape) {
@@ -22,6 +23,7 @@ class StepLane final : public SegmentLane {
   }
 
   [[nodiscard]] const LaneView& view() const override { return memory_.view(); }
+  [[nodiscard]] queues::PacketQueues* queues() override { return memory_.queues(); }
   [[nodiscard]] Result<void> start(const LaneStation& station) override {
     memory_.parts().set_station(station);
     worker_.emplace(view());
@@ -37,8 +39,9 @@ class StepLane final : public SegmentLane {
 
   bool hangs = false;  ///< it takes nothing by itself at its end
 
-  /// Takes the oldest burst that is ready; false if there is none.
+  /// Takes the oldest burst that is ready, or a round; false if there is none.
   bool step() {
+    if (queues() != nullptr) return worker_->take_round();
     if (taken_ == submitted_) return false;
     ++taken_;
     const std::uint64_t place = taken_ & (view().shape.slots - 1);

@@ -31,9 +31,10 @@ class ThreadLane final : public SegmentLane {
   ~ThreadLane() override { stop({}); }
 
   [[nodiscard]] const LaneView& view() const override { return memory_.view(); }
+  [[nodiscard]] queues::PacketQueues* queues() override { return memory_.queues(); }
   [[nodiscard]] Result<void> start(const LaneStation& station) override {
     memory_.parts().set_station(station);
-    WARPLINE_TRY(thread_, setup_.start([this] { run(); }));
+    WARPLINE_TRY(thread_, setup_.start([this] { view().shape.queue_slots == 0 ? run() : run_by_queues(); }));
     return {};
   }
   void submit(std::uint64_t) override {}  // the thread polls
@@ -67,6 +68,17 @@ class ThreadLane final : public SegmentLane {
         return;
       }
       turns.end(there);
+    }
+  }
+
+  void run_by_queues() {
+    HostLane worker(view());
+    Turns turns(setup_.yield);
+    for (;;) {
+      const bool stop = word(*view().stop).load(std::memory_order_acquire) != 0;
+      const bool worked = worker.take_round();
+      if (stop && !worked) return;
+      turns.end(worked);
     }
   }
 

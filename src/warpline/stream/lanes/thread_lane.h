@@ -19,8 +19,8 @@ struct ThreadLaneSetup {
   bool populate = false;  ///< take the memory of all rings at once, not as they are first written
 };
 
-/// Returns a lane on a thread of the host, with rings in host memory: a HostLane that polls for bursts. Errors:
-/// environment, if the system has no room for the rings.
+/// Returns a lane on a thread of the host, with rings in host memory: a HostLane that polls for bursts, or
+/// what is in its queues. Errors: environment, if the system has no room for the rings.
 [[nodiscard]] Result<std::unique_ptr<SegmentLane>> make_thread_lane(const LaneShape& shape, ThreadLaneSetup setup = {});
 
 }  // namespace warpline::stream
