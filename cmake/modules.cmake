@@ -30,7 +30,7 @@ warpline_module(flow       LEVEL 2 USES base packet EXTERNAL fmt::fmt ${WARPLINE
 warpline_module(stream     LEVEL 2 USES base packet queues EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
 warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
-warpline_module(rpc        LEVEL 4 USES base message transport)
+warpline_module(rpc        LEVEL 4 USES base packet message transport)
 
 if(NOT WARPLINE_DATAPLANE)
   return()

@@ -100,6 +100,35 @@ class Package(unittest.TestCase):
             finally:
                 serving.kill()
 
+    def calls_in_pieces(self, build):
+        """Lines go up and sums come down; a response comes whose size nobody knew; a server that is gone is told of."""
+        with subprocess.Popen([build / "stream_server", "0"], stdout=subprocess.PIPE, text=True) as serving:
+            try:
+                here = f"127.0.0.1:{int(serving.stdout.readline().split()[1])}"
+                said = run(build / "sum_lines", here, input="".join(f"{i}\n" for i in range(2000)))
+                self.assertEqual(said.split(), [str(i * (i + 1) // 2) for i in range(2000)])
+                # One after the other: a sum comes before the next line goes.
+                with subprocess.Popen([build / "sum_lines", here], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asking:
+                    for line, total in ((5, 5), (-7, -2), (100, 98)):
+                        asking.stdin.write(f"{line}\n")
+                        asking.stdin.flush()
+                        self.assertEqual(asking.stdout.readline(), f"{total}\n")
+                    asking.stdin.close()
+                    self.assertEqual(asking.wait(PATIENCE_S), 0)
+                done = subprocess.run([build / "fetch", here, "100000"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+                primes = done.stdout.split()
+                self.assertEqual((len(primes), primes[:4], primes[-1], done.stderr), (9592, ["2", "3", "5", "7"], "99991", "9592 primes\n"))
+                with subprocess.Popen([build / "sum_lines", here], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
+                    asking.stdin.write("1\n")
+                    asking.stdin.flush()
+                    self.assertEqual(asking.stdout.readline(), "1\n")
+                    serving.terminate()
+                    self.assertEqual(serving.wait(PATIENCE_S), 0)
+                    asking.stdin.close()
+                    self.assertEqual((asking.wait(PATIENCE_S), asking.stderr.read()), (1, "peer_lost\n"))
+            finally:
+                serving.kill()
+
     def greet_through_a_port(self, build):
         """The server on the kernel's socket, the client on a port of DPDK's at the other end of a pair of interfaces."""
         near, far = Namespace("near"), Namespace("far")
@@ -248,6 +277,7 @@ class Package(unittest.TestCase):
                 run("cmake", "--build", build)
                 others = (build / "asking_threads", ("Ada", "Grace"), None), (build / "epoll_loop", (), "Ada\nGrace\n")
                 self.greet(build / "hello_server", build / "hello_client", others=others)
+                self.calls_in_pieces(build)
                 said = run(build / "forward", "--packets", "1000", "net_null0,size=60")
                 counted = re.search(r"received (\d+), sent (\d+), dropped (\d+)", said)
                 self.assertIsNotNone(counted, said)

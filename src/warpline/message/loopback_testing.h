@@ -48,6 +48,8 @@ class Loopback {
     bool away = false;                                ///< without a processor: what arrives waits
     std::uint64_t packets = 0;
     std::size_t request_limit = std::numeric_limits<std::size_t>::max();  ///< of each poll
+    std::function<bool()> work{};  ///< what the owner does once a turn; true: there was something
+    std::function<Nanos()> due{};  ///< and when it has to
   };
 
   explicit Loopback(std::uint64_t seed, Impairment faults = {}) : impairment(faults), random_(seed) {}
@@ -121,6 +123,7 @@ class Loopback {
         if (host->dead || host->away) continue;
         host->endpoint.advance(now);
         busy |= poll(*host);
+        busy |= host->work && host->work();
         busy |= transmit(*host);
       }
     }
@@ -149,6 +152,7 @@ class Loopback {
     Nanos next = flying_.empty() ? kNever : Nanos{flying_.begin()->first};
     for (auto& host : hosts) {
       if (!host->dead && !host->away) next = std::min(next, host->endpoint.next_deadline());
+      if (host->due && !host->dead && !host->away) next = std::min(next, host->due());
     }
     return next;
   }

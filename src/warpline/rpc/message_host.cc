@@ -20,25 +20,30 @@ namespace warpline::rpc {
 namespace {
 
 constexpr int kStepsATurn = 16;
+constexpr std::uint32_t kStreamWindowsASession = 16;       ///< in receive_window, half of them for streams
+constexpr std::uint32_t kLongestStreamWindow = 64U << 20;  ///< of which there are so many in the longest receive_window
 
 }  // namespace
 
 /// What stays where it is when the host is moved.
 struct MessageHost::Loop {
   Loop(transport::Transport& carrier, std::unique_ptr<transport::WakeUp> waker, message::Endpoint core,
-       const transport::NanoClock& time, const Settings& settings)
+       const transport::NanoClock& time, std::unique_ptr<CallStreams> pieces, const Settings& settings)
       : transport(carrier),
         wake(std::move(waker)),
         clock(time),
         endpoint(std::move(core)),
         room(settings.answer_bytes),
         queue(settings.calls, *wake),
-        calls(queue) {
+        calls(queue),
+        streams(std::move(pieces)) {
     transport.wake_by(wake->descriptor());
   }
 
   ~Loop() {
     threads.reset();
+    if (streams) streams->end_all(endpoint, clock.now());  // what its threads may wait for
+    stream_threads.reset();
     calls.end_all(endpoint, clock.now());
     transport.wake_by(-1);
   }
@@ -49,7 +54,10 @@ struct MessageHost::Loop {
   void take(const message::MessageEvent& event, Nanos now);
   void answer(const message::MessageEvent& request);
   void sleep();
-  [[nodiscard]] Nanos next_deadline() const { return std::min(endpoint.next_deadline(), calls.next_deadline()); }
+  [[nodiscard]] Nanos next_deadline() const {
+    const Nanos next = std::min(endpoint.next_deadline(), calls.next_deadline());
+    return streams ? std::min(next, streams->next_deadline()) : next;
+  }
 
   std::unique_ptr<transport::UdpSocket> socket;  ///< of open()
   transport::Transport& transport;
@@ -59,6 +67,8 @@ struct MessageHost::Loop {
   std::vector<std::uint8_t> room;
   CallQueue queue;
   OutstandingCalls calls;
+  std::unique_ptr<CallStreams> streams;  ///< null: there are to be none
+  std::unique_ptr<CallStreamThreads> stream_threads;
   Handler handler;
   Listener listener;
   CallObserver* observer = nullptr;
@@ -77,7 +87,9 @@ bool MessageHost::Loop::step() {
   if (transport.settled()) count = threads ? threads->poll(endpoint, events, now) : endpoint.poll(events);
   const Nanos seen = observer == nullptr ? now : clock.now();
   for (const message::MessageEvent& event : std::span(events).first(count)) take(event, seen);
-  const bool ordered = calls.advance(endpoint, moved || came || count != 0, clock.now());
+  bool ordered = calls.advance(endpoint, moved || came || count != 0, clock.now());
+  if (stream_threads) stream_threads->advance();
+  if (streams) ordered = streams->advance(endpoint, moved || came || count != 0, clock.now()) || ordered;
   const std::size_t sent = transport::transmit_from(endpoint, transport, clock);
   moved = came || count != 0 || sent != 0;
   return moved || ordered;
@@ -86,7 +98,7 @@ bool MessageHost::Loop::step() {
 void MessageHost::Loop::take(const message::MessageEvent& event, Nanos now) {
   if (event.kind == message::EventKind::request) {
     answer(event);
-  } else if (!calls.handle(event, now)) {
+  } else if (!calls.handle(event, now) && !(streams && streams->handle(endpoint, event, now))) {
     if (listener) listener(event);
     if (event.kind == message::EventKind::message) (void)endpoint.release(event.id, clock.now());
   }
@@ -138,8 +150,16 @@ Result<MessageHost> MessageHost::over(transport::Transport& transport, const Set
   message::EndpointConfig config = settings.endpoint;
   config.max_queued = std::max(config.max_queued, settings.calls);
   config.max_messages = std::max(config.max_messages, 2 * settings.calls);
+  config.streams = settings.streams.streams != 0;
+  if (config.streams && settings.streams.window <= kLongestStreamWindow)
+    config.receive_window = std::max(config.receive_window, kStreamWindowsASession * settings.streams.window);
   WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(config, clock.now()));
-  return MessageHost(std::make_unique<Loop>(transport, std::move(wake), std::move(endpoint), clock, settings));
+  std::unique_ptr<CallStreams> streams;
+  if (config.streams) {
+    WARPLINE_TRY(streams, CallStreams::make(settings.streams, config, wake.get()));
+  }
+  return MessageHost(
+      std::make_unique<Loop>(transport, std::move(wake), std::move(endpoint), clock, std::move(streams), settings));
 }
 
 void MessageHost::handle(Handler handler) { loop_->handler = std::move(handler); }
@@ -149,6 +169,28 @@ Result<void> MessageHost::handle_on_threads(HandlerThreadsSetup setup, HandlerTh
   setup.observer = loop_->observer;
   WARPLINE_TRY(loop_->threads, HandlerThreads::start(setup, std::move(handler)));
   return {};
+}
+
+Result<void> MessageHost::take_streams(CallStreams::Taker taker) {
+  if (!loop_->streams)
+    return usage_error("taking calls in pieces", "there are to be none", "set MessageHost::Settings::streams");
+  loop_->streams->take_by(std::move(taker));
+  return {};
+}
+
+Result<void> MessageHost::take_streams_on_threads(unsigned threads, CallStreamThreads::Handler handler) {
+  WARPLINE_TRY(auto started, CallStreamThreads::start(threads, std::move(handler), *loop_->wake));
+  const Result<void> takes = take_streams([to = started.get()](CallStream stream) { to->take(std::move(stream)); });
+  if (takes) loop_->stream_threads = std::move(started);
+  return takes;
+}
+
+OpenedStream MessageHost::open_stream(const StreamCall& call) {
+  return loop_->streams ? loop_->streams->open(call, now()) : OpenedStream{message::CallStatus::not_allowed, {}};
+}
+
+const CallStreamCounters* MessageHost::stream_counters() const {
+  return loop_->streams ? &loop_->streams->counters() : nullptr;
 }
 
 void MessageHost::listen(Listener listener) { loop_->listener = std::move(listener); }

@@ -16,6 +16,9 @@
 #include "warpline/rpc/call.h"
 #include "warpline/rpc/call_observer.h"
 #include "warpline/rpc/handler_threads.h"
+#include "warpline/rpc/streams/call_stream.h"
+#include "warpline/rpc/streams/call_streams.h"
+#include "warpline/rpc/streams/stream_threads.h"
 #include "warpline/transport/transport.h"
 
 namespace warpline::rpc {
@@ -35,6 +38,7 @@ class MessageHost {
     /// Those of submit() and post() that may be under way at once. The endpoint has places for all that wait for others
     /// of their session: more than `endpoint` says, if need be.
     std::uint32_t calls = 1024;
+    CallStreamSettings streams{};  ///< calls in pieces, opened and taken; none unless it says how many
   };
 
   /// Writes the answer to a request into `room` and returns its length; nothing: the request is declined.
@@ -59,6 +63,12 @@ class MessageHost {
   /// Answers requests on threads of their own, which wake the loop (HandlerThreadsSetup::wake is set here). Errors as
   /// of HandlerThreads::start().
   Result<void> handle_on_threads(HandlerThreadsSetup setup, HandlerThreads::Handler handler);
+  /// Takes calls in pieces, on the host's thread: each is handed out when it opens; see CallStream::listen(). Usage
+  /// error: Settings::streams are none.
+  Result<void> take_streams(CallStreams::Taker taker);
+  /// Takes calls in pieces to threads of their own, each one at a time. Errors as of CallStreamThreads::start() and
+  /// take_streams().
+  Result<void> take_streams_on_threads(unsigned threads, CallStreamThreads::Handler handler);
   void listen(Listener listener);  ///< one at most; a second takes the place of the first
   /// Who sees calls and requests begin and end, from now on; null: nobody. Before handle_on_threads(), and before the
   /// loop begins. It outlives the host.
@@ -86,6 +96,10 @@ class MessageHost {
   /// Asks, and tells `done` of the end, on the host's thread. What the session has no slot or the endpoint no memory
   /// for waits, in order. PendingCall and CompletionQueue are for threads that want to wait or to poll.
   SubmittedCall submit(const Call& call, const CallDone& done);
+  /// Opens a call in pieces. `not_allowed`: Settings::streams are none. The stream is let go before the host ends.
+  OpenedStream open_stream(const StreamCall& call);
+  /// Counts what became of streams. Null: Settings::streams are none.
+  [[nodiscard]] const CallStreamCounters* stream_counters() const;
   /// Ends a call as cancelled. False: it has ended, or is being cancelled already.
   bool cancel(CallId id);
   /// Has the host's thread run this. False: there is no room among the calls.

@@ -74,10 +74,11 @@ struct MessageFields {
   bool finishing = false;      ///< its end waits for the transport
   bool withdrawn_due = false;  ///< that event, not the usual one
   bool more : 1 = false;
-  bool stream : 1 = false;  ///< SendOptions::stream
-  bool deferred = false;    ///< own: the peer had no room for it, and gets it again later
-  std::uint8_t busy = 0;    ///< how often
-  bool refuse = false;      ///< the response is a refusal
+  bool stream : 1 = false;   ///< SendOptions::stream
+  bool settled : 1 = false;  ///< own, of an ordered session: those behind it do not wait for it any more
+  bool deferred = false;     ///< own: the peer had no room for it, and gets it again later
+  std::uint8_t busy = 0;     ///< how often
+  bool refuse = false;       ///< the response is a refusal
   bool out_device = false;
   bool in_device = false;
   std::uint8_t owned = 0;    ///< memory to be given back

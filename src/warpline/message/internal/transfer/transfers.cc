@@ -52,10 +52,13 @@ void Transfers::free_slot(Session& session, Message& message) {
   message.has_slot = false;
   session.outgoing[message.slot].message = kNone;
   session.free_slots |= std::uint64_t{1} << message.slot;
-  if (!session.ordered) {
-    if (none_free) start_queued(session);
-    return;
-  }
+  if (session.ordered && !message.settled) return settle_order(session, message);
+  if (none_free) start_queued(session);
+}
+
+/// Those behind an own message in the order need not wait for it: it has ended, or the peer has all of it.
+void Transfers::settle_order(Session& session, Message& message) {
+  message.settled = true;
   session.orders_done |= std::uint64_t{1} << static_cast<std::uint16_t>(message.order - session.first_order);
   while ((session.orders_done & 1) != 0) {
     session.orders_done >>= 1;
@@ -299,6 +302,7 @@ void Transfers::sent_whole(Session& session, std::uint32_t index) {
   switch (message.role) {
     case TransferRole::own_request:
       message.state = MessageState::awaiting;
+      if (session.ordered) settle_order(session, message);
       return;
     case TransferRole::own_message:
       end_own(session, index, MessageStatus::ok);

@@ -147,6 +147,7 @@ class Transfers {
   void take_slot(Session& session, std::uint32_t index);
   void free_slot(Session& session, Message& message);
   void start_queued(Session& session);
+  void settle_order(Session& session, Message& message);
   void sent_whole(Session& session, std::uint32_t index);
 
   EndpointCore& core_;
