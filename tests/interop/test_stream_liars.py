@@ -337,5 +337,14 @@ class Receiver(LiarCase):
         self.assertEqual(report["drops"]["other_vlan"], 1)
 
 
+class ReceiverByGpuIo(Receiver):
+    """The same by GPU-driven I/O, a thread in the GPU's place."""
+
+    test_in_a_vlan = None  # refused: the CPU takes tags off
+
+    def listener(self, *arguments, **options):
+        return super().listener("--engine", "thread", "--io", "gpu", *arguments, **options)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -14,10 +14,13 @@ FAULTS = {"loss": 0.01, "duplicate": 0.01, "reorder": 0.02, "corrupt": 0.01}
 
 
 class BothCase(SendCase):
+    TAKEN_BY = ()  # what takes segments, if not the queue's own thread
+    CORES = 1  # of each queue
+
     def verifier(self, *arguments, ring=""):
         return self.receiver(
             "--port", f"net_af_packet0,iface=right0{ring}", "--address", "10.9.0.2/24", "--verify", "--seed", SEED,
-            *arguments, netns=self.far.name,
+            *self.TAKEN_BY, *arguments, netns=self.far.name,
         )  # fmt: skip
 
     def sends(self, *arguments):
@@ -63,7 +66,7 @@ class Damage(BothCase):
         receiver = self.verifier("--pipelines", 2, "--connections", 40, ring=",qpairs=2")
         sent, received = self.all_arrived(self.sends("--bytes", 70_000, "-P", 40), receiver, 40, 70_000)
         self.check(wire, sent, received)
-        self.assertEqual(len(received["lcores"]), 2)
+        self.assertEqual(len(received["lcores"]), 2 * self.CORES)
 
     def test_a_fixed_window(self):
         """It is not made smaller by losses."""
@@ -71,6 +74,13 @@ class Damage(BothCase):
         receiver = self.verifier()
         sender = self.sends("--bytes", 1_000_000, "--congestion", "fixed", "--window", "64Ki")
         self.check(wire, *self.all_arrived(sender, receiver, 1, 1_000_000))
+
+
+class DamageByGpuIo(Damage):
+    """By GPU-driven I/O, a thread in the GPU's place."""
+
+    TAKEN_BY = ("--engine", "thread", "--io", "gpu")
+    CORES = 2
 
 
 @unittest.skipUnless(IS_ROOT, "network namespaces need root")
@@ -101,6 +111,10 @@ class Stopped(VethCase, BothCase):
             program.signal(signal.SIGINT)
             outcome = program.finish(timeout=5)
             self.assertIn(outcome.code, (130, -signal.SIGINT), outcome)
+
+
+class StoppedByGpuIo(Stopped):
+    TAKEN_BY = DamageByGpuIo.TAKEN_BY
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ class OtherFrames {
  public:
   virtual ~OtherFrames() = default;
   /// True if the frame, whose token that is, is none for the receiver: it is the owner's again, and no longer counted.
+  /// Else its descriptors are as it lies now.
   [[nodiscard]] virtual bool take(FrameRef frame, void* token) = 0;
 };
 

@@ -105,11 +105,16 @@ class QueueFrames {
     if (count != 0) counters_.received.add(count);
     return count;
   }
-  /// Frees a frame that has a tag, which nobody took off. False, and nothing done, if it has none.
-  [[nodiscard]] bool drop_tagged(rte_mbuf* mbuf) {
-    if (!has_tag(mbuf)) return false;
-    counters_.other_vlan.add(1);
-    rte_pktmbuf_free(mbuf);
+  /// Does with the tag of a frame that was received unseen what receive() does. False if the frame is of another VLAN,
+  /// and freed; else its descriptor is as it lies then.
+  [[nodiscard]] bool take_tag_off(FrameRef frame, rte_mbuf* mbuf) {
+    if (!take_tag(mbuf)) {
+      counters_.other_vlan.add(1);
+      rte_pktmbuf_free(mbuf);
+      return false;
+    }
+    frame.segments[0].data = rte_pktmbuf_mtod(mbuf, std::uint8_t*);
+    frame.segments[0].length = mbuf->data_len;
     return true;
   }
 

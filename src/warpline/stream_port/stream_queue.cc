@@ -69,7 +69,9 @@ void StreamQueue::give(FrameRef frame, rte_mbuf* mbuf) {
     return;
   }
   const bool own = RTE_MBUF_DIRECT(mbuf) && rte_mbuf_refcnt_read(mbuf) == 1;
-  const bool has_room = own && mbuf->buf_len - mbuf->data_off >= static_cast<int>(stream::StreamReceiver::kReplyBytes);
+  // Of priority a tag may have to go, and the frame begins further behind.
+  constexpr int kRoom = packet::VlanView::kHeaderLength + stream::StreamReceiver::kReplyBytes;
+  const bool has_room = own && mbuf->buf_len - mbuf->data_off >= kRoom;
   receiver_.give(frame, device_says_right(mbuf), mbuf, has_room);
 }
 
@@ -118,8 +120,8 @@ bool StreamQueue::settle(Nanos now) {
 
 bool StreamQueue::take(FrameRef frame, void* token) {
   auto* const mbuf = static_cast<rte_mbuf*>(token);
-  if (receiver_.has_queues() && frames_.drop_tagged(mbuf)) return true;
-  return frames_.answer(frame, mbuf);
+  if (receiver_.has_queues() && !frames_.take_tag_off(frame, mbuf)) return true;
+  return frames_.answer(frame_at(frame.segments), mbuf);
 }
 
 bool StreamQueue::send(Nanos now) {

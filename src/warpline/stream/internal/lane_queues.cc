@@ -53,8 +53,8 @@ void ReceiverCore::take_released(const queues::PacketQueues::Released& frame, Ot
   }
   // A reset behind bytes finds them here: their round was told of before the slot was released.
   (void)take_rounds(now);
-  const FrameRef whole = queues_->frame_of(frame);
-  if (others != nullptr && others->take(whole, frame.packet)) return;
+  if (others != nullptr && others->take(queues_->frame_of(frame), frame.packet)) return;
+  const FrameRef whole = queues_->frame_of(frame);  // it may have lost a tag
   if (const Outcome became = take(whole, (queues_->marks_of(frame) & kRightMark) != 0, now)) {
     count(*became);
     queues_->give_back(frame.packet);
