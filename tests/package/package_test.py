@@ -5,6 +5,7 @@
 package_test.py BUILD: installs the libraries of that build folder and builds the examples against them.
 """
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -99,6 +100,29 @@ class Package(unittest.TestCase):
                     self.assertEqual(sorted(said.splitlines()), ["hello, Ada", "hello, Grace"], other)
             finally:
                 serving.kill()
+
+    def greet_by_a_pool(self, build):
+        """Two servers as one: with one of them killed, every name is greeted all the same."""
+        with contextlib.ExitStack() as stack:
+            servers = []
+            for _ in range(2):
+                serving = stack.enter_context(subprocess.Popen([build / "hello_server", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True))
+                stack.callback(serving.kill)
+                port = int(re.search(r"port (\d+)", serving.stdout.readline()).group(1))
+                servers.append((serving, f"127.0.0.1:{port}"))
+            here = [address for _, address in servers]
+            asking = stack.enter_context(subprocess.Popen([build / "server_pool", *here], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            stack.callback(asking.kill)
+            for i in range(60):
+                if i == 20:
+                    servers[0][0].kill()
+                asking.stdin.write(f"number {i}\n")
+                asking.stdin.flush()
+                self.assertEqual(asking.stdout.readline(), f"hello, number {i}\n")
+            asking.stdin.close()
+            said = asking.stdout.read()
+            self.assertEqual(asking.wait(PATIENCE_S), 0)
+            self.assertRegex(said, rf"^{here[0]}: (left_out|connecting), answered \d+\n{here[1]}: up, answered \d+\n$")
 
     def calls_in_pieces(self, build):
         """Lines go up and sums come down; a response comes whose size nobody knew; a server that is gone is told of."""
@@ -277,6 +301,8 @@ class Package(unittest.TestCase):
                 run("cmake", "--build", build)
                 others = (build / "asking_threads", ("Ada", "Grace"), None), (build / "epoll_loop", (), "Ada\nGrace\n")
                 self.greet(build / "hello_server", build / "hello_client", others=others)
+                self.greet_by_a_pool(build)
+
                 self.calls_in_pieces(build)
                 said = run(build / "forward", "--packets", "1000", "net_null0,size=60")
                 counted = re.search(r"received (\d+), sent (\d+), dropped (\d+)", said)

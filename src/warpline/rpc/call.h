@@ -19,7 +19,9 @@ struct Call {
   message::MutableBuffer response{};  ///< untouched until the call has ended; without data: status and code are enough
   std::uint16_t code = 0;             ///< the application's, handed to the peer with the request
   std::span<const std::uint8_t>
-      metadata{};                    ///< likewise, kMaxMetadataBytes at most; untouched until the call has ended
+      metadata{};  ///< likewise, kMaxMetadataBytes at most; untouched until the call has ended
+  /// It may be handled more than once without harm. A ServerPool sends such a call again, or twice; nobody else looks.
+  bool idempotent = false;
   Nanos patience = message::kNever;  ///< a duration, from now on, after which it ends with the status `deadline`
 };
 

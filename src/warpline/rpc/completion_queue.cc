@@ -18,14 +18,13 @@ CompletionQueue::~CompletionQueue() {
   while (told_.load(std::memory_order_acquire) != taken_) std::this_thread::yield();  // a host that is about to wake it
 }
 
-SubmittedCall CompletionQueue::submit(MessageHost& host, const Call& call, std::uint64_t tag) {
+/// Takes one of the free places, if there is any.
+bool CompletionQueue::reserve() {
   std::uint32_t free = free_.load(std::memory_order_relaxed);
   do {
-    if (free == 0) return {message::CallStatus::no_memory, {}};
+    if (free == 0) return false;
   } while (!free_.compare_exchange_weak(free, free - 1, std::memory_order_acquire, std::memory_order_relaxed));
-  const SubmittedCall submitted = host.submit(call, {end, this, tag});
-  if (submitted.status != message::CallStatus::ok) free_.fetch_add(1, std::memory_order_relaxed);
-  return submitted;
+  return true;
 }
 
 void CompletionQueue::end(void* self, std::uint64_t tag, const CallResult& result) {

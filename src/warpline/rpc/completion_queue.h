@@ -10,7 +10,6 @@
 #include "warpline/base/mpsc_ring.h"
 #include "warpline/base/result.h"
 #include "warpline/rpc/call.h"
-#include "warpline/rpc/message_host.h"
 #include "warpline/transport/wake_up.h"
 
 namespace warpline::rpc {
@@ -32,9 +31,15 @@ class CompletionQueue {
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
-  /// Submits a call whose end comes here. `no_memory`: as many calls are under way, or wait here, as may be. Any
-  /// thread.
-  SubmittedCall submit(MessageHost& host, const Call& call, std::uint64_t tag);
+  /// Submits a call whose end comes here. `no_memory`: as many calls are under way, or wait here, as may be. `asker`: a
+  /// MessageHost or a ServerPool. Any thread.
+  template <typename Asker>
+  SubmittedCall submit(Asker& asker, const Call& call, std::uint64_t tag) {
+    if (!reserve()) return {message::CallStatus::no_memory, {}};
+    const SubmittedCall submitted = asker.submit(call, {end, this, tag});
+    if (submitted.status != message::CallStatus::ok) free_.fetch_add(1, std::memory_order_relaxed);
+    return submitted;
+  }
 
   // By the one thread that takes them.
   /// Fills `completions` from the front; returns how many.
@@ -50,6 +55,7 @@ class CompletionQueue {
  private:
   CompletionQueue(std::uint32_t calls, std::unique_ptr<transport::WakeUp> wake)
       : wake_(std::move(wake)), ring_(calls), free_(calls) {}
+  bool reserve();
   static void end(void* self, std::uint64_t tag, const CallResult& result);
 
   std::unique_ptr<transport::WakeUp> wake_;

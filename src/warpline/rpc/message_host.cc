@@ -54,10 +54,7 @@ struct MessageHost::Loop {
   void take(const message::MessageEvent& event, Nanos now);
   void answer(const message::MessageEvent& request);
   void sleep();
-  [[nodiscard]] Nanos next_deadline() const {
-    const Nanos next = std::min(endpoint.next_deadline(), calls.next_deadline());
-    return streams ? std::min(next, streams->next_deadline()) : next;
-  }
+  [[nodiscard]] Nanos next_deadline() const;
 
   std::unique_ptr<transport::UdpSocket> socket;  ///< of open()
   transport::Transport& transport;
@@ -72,6 +69,7 @@ struct MessageHost::Loop {
   Handler handler;
   Listener listener;
   CallObserver* observer = nullptr;
+  std::vector<LoopPart*> parts;
   std::unique_ptr<HandlerThreads> threads;
   std::unique_ptr<transport::LoopDescriptor> descriptor;
   bool moved = false;  ///< something came, ended or left in the step before
@@ -87,9 +85,12 @@ bool MessageHost::Loop::step() {
   if (transport.settled()) count = threads ? threads->poll(endpoint, events, now) : endpoint.poll(events);
   const Nanos seen = observer == nullptr ? now : clock.now();
   for (const message::MessageEvent& event : std::span(events).first(count)) take(event, seen);
-  bool ordered = calls.advance(endpoint, moved || came || count != 0, clock.now());
+  const Nanos later = clock.now();
+  const bool may_have_room = moved || came || count != 0;
+  bool ordered = calls.advance(endpoint, may_have_room, later);
   if (stream_threads) stream_threads->advance();
-  if (streams) ordered = streams->advance(endpoint, moved || came || count != 0, clock.now()) || ordered;
+  if (streams) ordered = streams->advance(endpoint, may_have_room, later) || ordered;
+  for (LoopPart* const part : parts) ordered = part->advance(endpoint, may_have_room, later) || ordered;
   const std::size_t sent = transport::transmit_from(endpoint, transport, clock);
   moved = came || count != 0 || sent != 0;
   return moved || ordered;
@@ -99,6 +100,9 @@ void MessageHost::Loop::take(const message::MessageEvent& event, Nanos now) {
   if (event.kind == message::EventKind::request) {
     answer(event);
   } else if (!calls.handle(event, now) && !(streams && streams->handle(endpoint, event, now))) {
+    for (LoopPart* const part : parts) {
+      if (part->handle(endpoint, event, now)) return;
+    }
     if (listener) listener(event);
     if (event.kind == message::EventKind::message) (void)endpoint.release(event.id, clock.now());
   }
@@ -118,6 +122,13 @@ void MessageHost::Loop::answer(const message::MessageEvent& request) {
   if (status != message::CallStatus::ok) (void)endpoint.release(request.id, now);
   if (observer != nullptr)
     observer->request_ended(observed, observed_answer(status, 0, bytes, {now.value - began.value}));
+}
+
+Nanos MessageHost::Loop::next_deadline() const {
+  Nanos next = std::min(endpoint.next_deadline(), calls.next_deadline());
+  if (streams) next = std::min(next, streams->next_deadline());
+  for (const LoopPart* const part : parts) next = std::min(next, part->next_deadline());
+  return next;
 }
 
 /// Sleeps until there is something to do.
@@ -273,6 +284,23 @@ Result<std::string> MessageHost::ask(message::SessionId session, std::string_vie
 }
 
 message::Endpoint& MessageHost::endpoint() { return loop_->endpoint; }
+
+void MessageHost::join(LoopPart& part) { loop_->parts.push_back(&part); }
+
+void MessageHost::leave(LoopPart& part) {
+  Loop& loop = *loop_;
+  part.leave(loop.endpoint, now());
+  std::array<message::MessageEvent, 32> events;
+  for (std::size_t count = 1; count != 0;) {
+    count = loop.endpoint.poll(events, 0);
+    for (const message::MessageEvent& event : std::span(events).first(count)) loop.take(event, now());
+  }
+  std::erase(loop.parts, &part);
+  // What it had to tell servers, such as that it is gone, leaves now.
+  if (!loop.transport.failed()) (void)transport::transmit_from(loop.endpoint, loop.transport, loop.clock);
+}
+
+transport::WakeUp& MessageHost::wake_up() { return *loop_->wake; }
 
 void MessageHost::stop() {
   loop_->stop.store(true, std::memory_order_relaxed);

@@ -16,6 +16,7 @@
 #include "warpline/rpc/call.h"
 #include "warpline/rpc/call_observer.h"
 #include "warpline/rpc/handler_threads.h"
+#include "warpline/rpc/loop_part.h"
 #include "warpline/rpc/streams/call_stream.h"
 #include "warpline/rpc/streams/call_streams.h"
 #include "warpline/rpc/streams/stream_threads.h"
@@ -90,6 +91,11 @@ class MessageHost {
   [[nodiscard]] Result<std::string> ask(message::SessionId session, std::string_view request,
                                         Nanos patience = {5'000'000'000});
   [[nodiscard]] message::Endpoint& endpoint();  ///< for calls that the host has none for
+  /// The loop does what the part has to do, too, until leave(). The host is not moved any more.
+  void join(LoopPart& part);
+  /// The part leaves the loop, after it was given the events that wait.
+  void leave(LoopPart& part);
+  [[nodiscard]] transport::WakeUp& wake_up();  ///< for parts that other threads hand something to; lives as the host
 
   // By any thread, at any time.
   void stop();  ///< ends run(), at once; safe in a signal handler

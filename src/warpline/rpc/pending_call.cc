@@ -3,14 +3,6 @@
 
 namespace warpline::rpc {
 
-message::CallStatus PendingCall::submit(MessageHost& host, const Call& call) {
-  ended_.store(0, std::memory_order_relaxed);
-  const SubmittedCall submitted = host.submit(call, {end, this, 0});
-  id_ = submitted.id;
-  pending_ = submitted.status == message::CallStatus::ok;
-  return submitted.status;
-}
-
 const CallResult& PendingCall::wait() {
   ended_.wait(0, std::memory_order_acquire);
   pending_ = false;

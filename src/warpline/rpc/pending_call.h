@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "warpline/rpc/call.h"
-#include "warpline/rpc/message_host.h"
 
 namespace warpline::rpc {
 
@@ -21,12 +20,20 @@ class PendingCall {
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
 
-  /// Submits a call, after the end of the one before. Not ok: there is nothing to wait for.
-  message::CallStatus submit(MessageHost& host, const Call& call);
+  /// Submits a call, after the end of the one before. Not ok: there is nothing to wait for. `asker`: a MessageHost or a
+  /// ServerPool.
+  template <typename Asker>
+  message::CallStatus submit(Asker& asker, const Call& call) {
+    ended_.store(0, std::memory_order_relaxed);
+    const SubmittedCall submitted = asker.submit(call, {end, this, 0});
+    id_ = submitted.id;
+    pending_ = submitted.status == message::CallStatus::ok;
+    return submitted.status;
+  }
   [[nodiscard]] bool done() const { return ended_.load(std::memory_order_acquire) != 0; }  ///< any thread
   /// Sleeps until it has ended. The result is there until the next submit().
   const CallResult& wait();
-  [[nodiscard]] CallId id() const { return id_; }  ///< for MessageHost::cancel()
+  [[nodiscard]] CallId id() const { return id_; }  ///< for the asker's cancel()
 
  private:
   static void end(void* self, std::uint64_t tag, const CallResult& result);

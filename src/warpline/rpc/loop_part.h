@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "warpline/base/units.h"
+#include "warpline/message/endpoint.h"
+
+namespace warpline::rpc {
+
+/// Something that a MessageHost's loop does beside its own calls, on its thread: what a ServerPool is there.
+class LoopPart {
+ public:
+  virtual ~LoopPart() = default;
+
+  /// Is given each event of the endpoint that is neither a request nor of the host's own calls. False: it is of others.
+  virtual bool handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) = 0;
+  /// Does what is due. `moved`: since the last time something arrived, ended or left, so that the endpoint may have
+  /// room again. Returns whether there was anything to do.
+  virtual bool advance(message::Endpoint& endpoint, bool moved, Nanos now) = 0;
+  /// When advance() has something to do next, if nobody wakes the loop.
+  [[nodiscard]] virtual Nanos next_deadline() const = 0;
+  /// Cancels what it has with the endpoint, and takes no more: it leaves the loop.
+  virtual void leave(message::Endpoint& endpoint, Nanos now) = 0;
+};
+
+}  // namespace warpline::rpc
