@@ -58,6 +58,13 @@ def tone(channel):
     return struct.pack("<512h", *(round(8000 * math.cos(2 * math.pi * channel * i / 2048)) for i in range(512)))
 
 
+def free_address():
+    """An address of the loopback with a UDP port that nobody has."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
 def spead_packet(heap, packet, payload):
     """SPEAD-64-48: packet of a heap of 16 KiB, with the array of the whole heap as its one item."""
     items = [(1, heap), (2, 16384), (3, packet * 1024), (4, 1024)]
@@ -87,9 +94,7 @@ class Package(unittest.TestCase):
 
     def greet(self, server, client, environment=None, others=()):
         environment = {**os.environ, **(environment or {})}
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            here = f"127.0.0.1:{free.getsockname()[1]}"
+        here = free_address()
         with subprocess.Popen([server, here], stdout=subprocess.PIPE, text=True, env=environment) as serving:
             try:
                 self.assertIn("listening", serving.stdout.readline())
@@ -104,18 +109,17 @@ class Package(unittest.TestCase):
     def greet_by_a_pool(self, build):
         """Two servers as one: with one of them killed, every name is greeted all the same."""
         with contextlib.ExitStack() as stack:
-            servers = []
-            for _ in range(2):
-                serving = stack.enter_context(subprocess.Popen([build / "hello_server", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True))
+            here, servers = [free_address(), free_address()], []
+            for address in here:
+                serving = stack.enter_context(subprocess.Popen([build / "hello_server", address], stdout=subprocess.PIPE, text=True))
                 stack.callback(serving.kill)
-                port = int(re.search(r"port (\d+)", serving.stdout.readline()).group(1))
-                servers.append((serving, f"127.0.0.1:{port}"))
-            here = [address for _, address in servers]
+                self.assertIn("listening", serving.stdout.readline())
+                servers.append(serving)
             asking = stack.enter_context(subprocess.Popen([build / "server_pool", *here], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
             stack.callback(asking.kill)
             for i in range(60):
                 if i == 20:
-                    servers[0][0].kill()
+                    servers[0].kill()
                 asking.stdin.write(f"number {i}\n")
                 asking.stdin.flush()
                 self.assertEqual(asking.stdout.readline(), f"hello, number {i}\n")
