@@ -131,10 +131,10 @@ TEST(RecentQuantile, IsThatOfTheLatest) {
     for (std::size_t i = 1; i <= 2000; ++i) {
       all.push_back(static_cast<std::int64_t>(random.below(i < 1000 ? 100 : 1'000'000)));
       quantile.record({all.back()});
-      if (i < RecentQuantile::kPeriod) {
+      if (i < RecentQuantile::kFirst) {
         ASSERT_EQ(quantile.value(), message::kNever);
       }
-      if (i % RecentQuantile::kPeriod != 0) continue;
+      if (i % RecentQuantile::kPeriod != 0 && i != RecentQuantile::kFirst) continue;
       std::vector<std::int64_t> latest(all.end() - static_cast<std::ptrdiff_t>(std::min(i, RecentQuantile::kWindow)),
                                        all.end());
       std::ranges::sort(latest);

@@ -127,7 +127,7 @@ void PoolServers::show(message::Endpoint& endpoint, Server& server, Nanos now) {
   if (state == ServerState::left_out || state == ServerState::leaving) retire(endpoint, server, now);
   sort(now);
   const auto number = static_cast<std::size_t>(&server - servers_.get());
-  if (on_change_) on_change_({.server = number, .from = before, .to = state});
+  if (on_change_ && !closed_) on_change_({.server = number, .from = before, .to = state});
 }
 
 /// Makes what is looked at often out of all servers' states.

@@ -8,7 +8,7 @@ namespace warpline::rpc {
 
 void RecentQuantile::record(Nanos duration) {
   latest_[recorded_++ % kWindow] = duration.value;
-  if (recorded_ % kPeriod != 0) return;
+  if (recorded_ % kPeriod != 0 && recorded_ != kFirst) return;
   std::array<std::int64_t, kWindow> sorted = latest_;
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(recorded_, kWindow));
   const double rank = std::ceil(fraction_ * static_cast<double>(count));

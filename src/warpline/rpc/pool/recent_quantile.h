@@ -14,13 +14,14 @@ namespace warpline::rpc {
 class RecentQuantile {
  public:
   static constexpr std::size_t kWindow = 256;  ///< durations that it is made of
-  static constexpr std::size_t kPeriod = 32;   ///< durations after which it is made anew, and before the first one
+  static constexpr std::size_t kPeriod = 32;   ///< durations after which it is made anew
+  static constexpr std::size_t kFirst = 8;     ///< durations after which it is made first
 
   /// `fraction`: between 0 and 1.
   explicit RecentQuantile(double fraction) : fraction_(fraction) {}
 
   void record(Nanos duration);
-  /// The least of the durations that no more than 1 - fraction of them exceed. kNever until kPeriod were recorded.
+  /// The least of the durations that no more than 1 - fraction of them exceed. kNever until kFirst were recorded.
   [[nodiscard]] Nanos value() const { return value_; }
 
  private:

@@ -52,7 +52,7 @@ struct ServerPoolSettings {
   RetrySettings retry{};
   HedgeSettings hedge{};
   RetryBudgetSettings budget{};  ///< of retries and hedges together
-  /// Told of changes, on the host's thread; throws nothing, and may submit calls.
+  /// Told of changes, on the host's thread, until the pool ends; throws nothing, and may submit calls.
   std::function<void(const ServerChange& change)> on_change{};
   std::optional<std::uint64_t> seed{};  ///< of random choices. None: drawn from the kernel, as it should be
 };
