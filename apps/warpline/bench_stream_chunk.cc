@@ -26,9 +26,14 @@ Result<int> run_bench_stream_chunk(const config::LoadedConfig& loaded) {
       return usage_error(fmt::format("--engine: cannot use {}", name(bench.engine)),
                          "stream-chunk has lanes on a GPU beside the CPU", "use launch or persistent");
     }
+    if (bench.io == ProcessorKind::gpu && bench.engine != EngineKind::persistent) {
+      return usage_error(fmt::format("cannot combine --io gpu with --engine {}", name(bench.engine)),
+                         "packets are taken by what runs all the time", "use --engine persistent");
+    }
     engines.push_back(bench.engine);
-  } else if (bench.ack == ProcessorKind::gpu) {
-    return usage_error("cannot use --ack gpu", "the CPU is the only engine", "add --engine persistent or launch");
+  } else if (bench.ack == ProcessorKind::gpu || bench.io == ProcessorKind::gpu) {
+    return usage_error(fmt::format("cannot use --{} gpu", bench.io == ProcessorKind::gpu ? "io" : "ack"),
+                       "the CPU is the only engine", "add --engine persistent or launch");
   }
   WARPLINE_TRY(const std::vector<transfers::ChunkRow> rows, transfers::plan_chunks(bench, engines));
   const runtime::StopOnSignal on_signal;

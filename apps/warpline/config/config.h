@@ -116,6 +116,7 @@ struct BenchConfig {
   std::uint64_t packets = 0;               ///< recycle: of each measurement; 0: its own
   bool keep_disturbed = false;             ///< recycle: also what was measured while the thread lost its processor
   ProcessorKind ack = ProcessorKind::cpu;  ///< stream-chunk: who writes acknowledgements; gpu: the engine
+  ProcessorKind io = ProcessorKind::cpu;   ///< stream-chunk: who takes packets; gpu: the engine, which acknowledges
   std::vector<std::string> processing;     ///< stream-chunk: on: bytes are put in place, off: not; none: both
   EngineKind engine = EngineKind::thread;  ///< adaptive, copy-batch, stream-chunk: beside the core that receives
   std::uint16_t gpu = 0;                   ///< CUDA ordinal

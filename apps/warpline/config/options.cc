@@ -378,6 +378,8 @@ void add_bench(std::vector<Option>& table) {
        {"ack", 0, "bench", "ack", bench, Arity::single, "KIND",
         "stream-chunk: who writes acknowledgements; gpu: the engine",
         choice<Config>(of(&Config::bench, &BenchConfig::ack))},
+       {"io", 0, "bench", "io", bench, Arity::single, "WHO", "stream-chunk: who takes packets; gpu: the engine",
+        choice<Config>(of(&Config::bench, &BenchConfig::io))},
        {"processing", 0, "bench", "processing", bench, Arity::list, "on|off",
         "stream-chunk: only with bytes put in place, or only without",
         names<Config>(of(&Config::bench, &BenchConfig::processing), "on|off")},

@@ -26,7 +26,7 @@ Result<void> refuse_what_other_tables_have(const config::BenchConfig& bench) {
                                                       : nullptr;
   if (option == nullptr) return {};
   return usage_error(fmt::format("cannot use {}", option), "stream-chunk has chunks, MTUs and engines",
-                     "use --chunk, --size, --processing, --engine, --ack, --bytes or --seconds");
+                     "use --chunk, --size, --processing, --engine, --ack, --io, --bytes or --seconds");
 }
 
 Result<std::vector<Processing>> processings_of(const config::BenchConfig& bench, std::string why) {
@@ -51,6 +51,7 @@ Transfer ChunkRow::transfer(const config::BenchConfig& bench) const {
   transfer.engine = engine;
   transfer.gpu = bench.gpu;
   transfer.ack = ack;
+  transfer.io = io;
   transfer.connections = bench.parallel;
   transfer.mtu = mtu;
   transfer.chunk = chunk;
@@ -75,7 +76,10 @@ Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench, std:
     for (const Processing processing : processings) {
       for (const std::uint64_t chunk : chunks) {
         for (const EngineKind engine : engines) {
-          rows.push_back({engine, mtu, processing, chunk, runs_on_gpu(engine) ? bench.ack : ProcessorKind::cpu});
+          const bool on_gpu = runs_on_gpu(engine);
+          const ProcessorKind io = on_gpu ? bench.io : ProcessorKind::cpu;
+          const ProcessorKind ack = on_gpu && io == ProcessorKind::cpu ? bench.ack : io;
+          rows.push_back({engine, mtu, processing, chunk, ack, io});
         }
       }
     }

@@ -28,6 +28,7 @@ struct ChunkRow {
   Processing processing = Processing::placed;
   std::uint64_t chunk = 0;                 ///< bytes
   ProcessorKind ack = ProcessorKind::cpu;  ///< who writes acknowledgements; gpu: the engine
+  ProcessorKind io = ProcessorKind::cpu;   ///< who takes packets; gpu: the engine, which acknowledges
 
   /// Returns the transfer of one round, of `bench.bytes` in all or, if 0, of `bench.seconds`.
   [[nodiscard]] Transfer transfer(const config::BenchConfig& bench) const;

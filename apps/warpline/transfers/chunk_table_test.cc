@@ -161,6 +161,27 @@ TEST(StreamChunk, TellsWhoAcknowledges) {
   EXPECT_FALSE(columns["cpu"].contains("engine_acknowledgements"));
 }
 
+TEST(StreamChunk, TellsWhoTakesPackets) {
+  constexpr EngineKind kBoth[] = {EngineKind::inline_, EngineKind::persistent};
+  config::BenchConfig bench = chunks_asked({1 << 20}, {1500});
+  bench.io = ProcessorKind::gpu;
+  const std::atomic<bool> stop{false};
+  std::uint64_t by_queues = 0;
+  const auto table = run_chunk_table(
+      *plan_chunks(bench, kBoth), bench,
+      [&](const Transfer& transfer) -> Result<TransferFigures> {
+        EXPECT_EQ(transfer.ack, transfer.io) << "who takes packets acknowledges";
+        by_queues += transfer.io == ProcessorKind::gpu ? 1 : 0;
+        return figures_of(1000, transfer.chunk);
+      },
+      stop, [](const std::string&) {});
+  ASSERT_TRUE(table.ok());
+  EXPECT_GT(by_queues, 0U);
+  const auto columns = table->to_json()["rows"][0]["columns"];
+  EXPECT_TRUE(columns.contains("persistent --io gpu"));
+  EXPECT_TRUE(columns.contains("cpu"));
+}
+
 TEST(StreamChunk, NamesAQuantileOnlyOfEnoughChunks) {
   const auto cell = [](std::uint64_t chunks) {
     return table_of(chunks_asked({64 << 20}, {1500}), chunks)->to_json()["rows"][0]["columns"]["cpu"];

@@ -57,8 +57,11 @@ port::PortSettings sending_port(std::uint32_t pair, std::uint16_t mtu) {
   return port_settings(2 * pair + 1, 2 * pair, kSenderAddress, mtu);
 }
 
-Result<stream_port::LaneSetup> lanes_of(EngineKind engine, int gpu) {
-  return service::lane_setup({.engine = engine, .rings = memory::MemoryKind::device, .gpu = gpu});
+Result<stream_port::LaneSetup> lanes_of(EngineKind engine, int gpu, ProcessorKind io = ProcessorKind::cpu) {
+  return service::lane_setup({.engine = engine,
+                              .rings = memory::MemoryKind::device,
+                              .gpu = gpu,
+                              .queues = io == ProcessorKind::gpu});
 }
 
 Result<void> draw_secret(std::array<std::uint8_t, 16>& secret) {
@@ -187,7 +190,7 @@ class TransferRun {
   explicit TransferRun(const Transfer& transfer) : transfer_(transfer) {}
 
   Result<void> open() {
-    WARPLINE_TRY(const stream_port::LaneSetup lanes, lanes_of(transfer_.engine, transfer_.gpu));
+    WARPLINE_TRY(const stream_port::LaneSetup lanes, lanes_of(transfer_.engine, transfer_.gpu, transfer_.io));
     for (std::uint32_t i = 0; i < transfer_.pairs; ++i) {
       pairs_.push_back(std::make_unique<TransferPair>(transfer_, clock_));
       WARPLINE_CHECK(pairs_.back()->prepare());

@@ -20,6 +20,7 @@ struct Transfer {
   EngineKind engine = EngineKind::inline_;  ///< what takes segments: the receiving core, or a lane on a GPU beside it
   int gpu = 0;                              ///< CUDA ordinal
   ProcessorKind ack = ProcessorKind::cpu;   ///< who writes acknowledgements; gpu: the engine
+  ProcessorKind io = ProcessorKind::cpu;    ///< who takes packets; gpu: the engine, out of queues
   std::uint16_t mtu = 1500;                 ///< of all ports
   std::uint32_t connections = 1;            ///< at once, of each pair
   std::uint64_t bytes = 0;                  ///< of each connection; 0: as many as go in `seconds`

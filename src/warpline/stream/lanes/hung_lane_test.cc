@@ -13,13 +13,14 @@
 namespace warpline::stream::testing {
 namespace {
 
-class HungLane : public ::testing::Test {
+/// By the slots of its queues; 0: it has none.
+class HungLane : public ::testing::TestWithParam<std::uint32_t> {
  protected:
   static constexpr std::int64_t kLook = 100;  ///< ms between looks
 
   void SetUp() override {
     const ReceiverSettings settings = lane_settings();
-    auto lane = std::move(StepLane::create(lane_shape(settings, 16, 2))).value();
+    auto lane = std::move(StepLane::create(lane_shape(settings, 16, 2, GetParam()))).value();
     lane_ = lane.get();
     receiver_.emplace(std::move(StreamReceiver::create(settings, now_, std::move(lane))).value());
     lender_.emplace(*receiver_);
@@ -66,7 +67,7 @@ class HungLane : public ::testing::Test {
   ConnectionId id_;
 };
 
-TEST_F(HungLane, IsFoundAndGivenUp) {
+TEST_P(HungLane, IsFoundAndGivenUp) {
   EXPECT_FALSE(look(20'000)) << "it has nothing to do";
   give_bytes(50);  // more than all bursts in flight take
   EXPECT_EQ(look(20'000), lane_settings().lane_patience.value / 1'000'000);
@@ -88,7 +89,7 @@ TEST_F(HungLane, IsFoundAndGivenUp) {
   EXPECT_TRUE(is_drop(Disposition::lane_ended));
 }
 
-TEST_F(HungLane, IsNoneWhereItIsSecondsLate) {
+TEST_P(HungLane, IsNoneWhereItIsSecondsLate) {
   for (int burst = 0; burst < 4; ++burst) {
     give_bytes(3);
     EXPECT_FALSE(look(4500)) << burst;
@@ -103,7 +104,7 @@ TEST_F(HungLane, IsNoneWhereItIsSecondsLate) {
   EXPECT_EQ(receiver_->counters().get(Disposition::lane_ended), 0U);
 }
 
-TEST_F(HungLane, IsNoneWhereTheProcessWasStopped) {
+TEST_P(HungLane, IsNoneWhereTheProcessWasStopped) {
   give_bytes(1);
   EXPECT_FALSE(look(1000));
   now_ = milliseconds(100'000);
@@ -112,6 +113,8 @@ TEST_F(HungLane, IsNoneWhereTheProcessWasStopped) {
   EXPECT_FALSE(look(20'000));
   receiver_->stop_lane();
 }
+
+INSTANTIATE_TEST_SUITE_P(Slots, HungLane, ::testing::Values(0, 32));
 
 }  // namespace
 }  // namespace warpline::stream::testing

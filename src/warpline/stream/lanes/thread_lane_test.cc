@@ -15,10 +15,13 @@
 namespace warpline::stream::testing {
 namespace {
 
-TEST(ThreadLane, ReceivesAConnection) {
+/// By the slots of its queues; 0: it has none.
+class ThreadLanes : public ::testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(ThreadLanes, ReceiveAConnection) {
   const ReceiverSettings settings = lane_settings();
   const Nanos now{1'000'000'000};
-  auto lane = make_thread_lane(lane_shape(settings, 16, 2));
+  auto lane = make_thread_lane(lane_shape(settings, 16, 2, GetParam()));
   ASSERT_TRUE(lane.ok());
   auto made = StreamReceiver::create(settings, now, std::move(lane).value());
   ASSERT_TRUE(made.ok()) << made.error().message();
@@ -63,6 +66,8 @@ TEST(ThreadLane, ReceivesAConnection) {
   EXPECT_FALSE(receiver.lane_failure(now));
 }
 
+INSTANTIATE_TEST_SUITE_P(Slots, ThreadLanes, ::testing::Values(0, 16));
+
 TEST(ThreadLane, GivesNoRoomWhileFramesAreNotTakenBack) {
   const ReceiverSettings settings = lane_settings();
   const Nanos now{1};
@@ -98,6 +103,7 @@ TEST(ThreadLane, IsRefusedIfItDoesNotFit) {
   shape = lane_shape(settings);
   shape.burst = 8;
   EXPECT_TRUE(refused());
+  EXPECT_FALSE(make_thread_lane(lane_shape(settings, 16, 2, 17)).ok()) << "queues are a power of two";
 }
 
 }  // namespace
