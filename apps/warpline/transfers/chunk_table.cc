@@ -86,7 +86,9 @@ std::string size_text(std::uint64_t bytes) {
 /// Columns are named by what takes segments.
 std::string column_of(const ChunkRow& row) {
   if (row.engine == EngineKind::inline_) return "cpu";
-  const char* const more = row.io == ProcessorKind::gpu ? " --io gpu" : row.ack == ProcessorKind::gpu ? " --ack gpu" : "";
+  const char* const more = row.io == ProcessorKind::gpu    ? " --io gpu"
+                           : row.ack == ProcessorKind::gpu ? " --ack gpu"
+                                                           : "";
   return std::string(name(row.engine)) + more;
 }
 

@@ -58,10 +58,8 @@ port::PortSettings sending_port(std::uint32_t pair, std::uint16_t mtu) {
 }
 
 Result<stream_port::LaneSetup> lanes_of(EngineKind engine, int gpu, ProcessorKind io = ProcessorKind::cpu) {
-  return service::lane_setup({.engine = engine,
-                              .rings = memory::MemoryKind::device,
-                              .gpu = gpu,
-                              .queues = io == ProcessorKind::gpu});
+  return service::lane_setup(
+      {.engine = engine, .rings = memory::MemoryKind::device, .gpu = gpu, .queues = io == ProcessorKind::gpu});
 }
 
 Result<void> draw_secret(std::array<std::uint8_t, 16>& secret) {

@@ -45,8 +45,8 @@ struct PlainSender {
   [[nodiscard]] LentFrame syn() const { return LanePeerFrames(port).make(0, 0, packet::kTcpSyn, 0); }
 };
 
-/// A receiver with a lane, and senders.
-class Consumers : public ::testing::Test {
+/// A receiver with a lane, by the slots of its queues (0: it has none), and senders.
+class Consumers : public ::testing::TestWithParam<std::uint32_t> {
  protected:
   void begin(std::unique_ptr<SegmentLane> lane, const ReceiverSettings& settings) {
     auto made = StreamReceiver::create(settings, now_, std::move(lane));
@@ -56,7 +56,7 @@ class Consumers : public ::testing::Test {
   }
   void begin_in_steps(ReceiverSettings settings = lane_settings()) {
     settings.consumers = true;
-    auto lane = StepLane::create(lane_shape(settings, 16, 4));
+    auto lane = StepLane::create(lane_shape(settings, 16, 4, GetParam()));
     ASSERT_TRUE(lane.ok());
     steps_ = lane->get();
     begin(std::move(lane).value(), settings);
@@ -127,7 +127,7 @@ class Consumers : public ::testing::Test {
   std::vector<PlainSender> senders_;
 };
 
-TEST_F(Consumers, OpenTheWindowByWhatTheyRelease) {
+TEST_P(Consumers, OpenTheWindowByWhatTheyRelease) {
   begin_in_steps();
   ASSERT_NO_FATAL_FAILURE(open(kFirstPeer));
   StreamReader stream = reader(0);
@@ -159,7 +159,7 @@ TEST_F(Consumers, OpenTheWindowByWhatTheyRelease) {
   EXPECT_TRUE(is_right(next, kFirstPeer, 40'000, kRing + 1024));
 }
 
-TEST_F(Consumers, MayBeAheadOfTheReceiver) {
+TEST_P(Consumers, MayBeAheadOfTheReceiver) {
   begin_in_steps();
   ASSERT_NO_FATAL_FAILURE(open(kFirstPeer));
   lender_->give(senders_[0].make(0, 1024, packet::kTcpAck));
@@ -183,7 +183,7 @@ TEST_F(Consumers, MayBeAheadOfTheReceiver) {
   EXPECT_EQ(receiver_->view(event->connection)->bytes.size(), 0U);
 }
 
-TEST_F(Consumers, HoldAPlaceUntilTheyAreThroughWithIt) {
+TEST_P(Consumers, HoldAPlaceUntilTheyAreThroughWithIt) {
   ReceiverSettings settings = lane_settings();
   settings.connections = settings.half_open = 1;
   begin_in_steps(settings);
@@ -244,7 +244,7 @@ TEST_F(Consumers, HoldAPlaceUntilTheyAreThroughWithIt) {
   EXPECT_EQ(receiver_->view(event->connection)->begin, 100U);
 }
 
-TEST_F(Consumers, AreToldOfEveryEndWithoutFurtherFrames) {
+TEST_P(Consumers, AreToldOfEveryEndWithoutFurtherFrames) {
   ReceiverSettings settings = lane_settings();
   settings.keepalive_idle = Nanos{1'000'000'000};
   settings.keepalive_interval = Nanos{1'000'000'000};
@@ -281,7 +281,7 @@ TEST_F(Consumers, AreToldOfEveryEndWithoutFurtherFrames) {
   EXPECT_EQ(receiver_->connections(), 0U);
 }
 
-TEST_F(Consumers, WhoHadEnoughEndTheConnectionByTheApplication) {
+TEST_P(Consumers, WhoHadEnoughEndTheConnectionByTheApplication) {
   begin_in_steps();
   ASSERT_NO_FATAL_FAILURE(open(kFirstPeer));
   lender_->give(senders_[0].make(0, 100, packet::kTcpAck));
@@ -392,7 +392,7 @@ class ManyConnections : public Consumers {
   std::uint64_t whole_ = 0;
 };
 
-TEST_F(ManyConnections, ComeAndGoWhileConsumersTakeTheirTime) {
+TEST_P(ManyConnections, ComeAndGoWhileConsumersTakeTheirTime) {
   std::uint64_t finished = 0;
   std::uint64_t whole = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -435,13 +435,13 @@ TEST_F(ManyConnections, ComeAndGoWhileConsumersTakeTheirTime) {
 
 /// Threads that read, each its places, while another one receives and a third is the lane. A thread that dies leaves
 /// its places to the next.
-TEST_F(Consumers, OnThreadsOfTheirOwnReadWhatWasSent) {
+TEST_P(Consumers, OnThreadsOfTheirOwnReadWhatWasSent) {
   constexpr std::uint32_t kPlaces = 4;
   constexpr std::uint16_t kSenders = 24;
   ReceiverSettings settings = lane_settings();
   settings.consumers = true;
   settings.connections = settings.half_open = kPlaces;
-  begin(std::move(make_thread_lane(lane_shape(settings, 16, 4), {.yield = true})).value(), settings);
+  begin(std::move(make_thread_lane(lane_shape(settings, 16, 4, GetParam()), {.yield = true})).value(), settings);
   const StreamBoard board = receiver_->board();
   std::array<std::atomic<std::uint16_t>, kPlaces> ports{};  // of the senders that have the places
   std::atomic<bool> stop = false;
@@ -519,6 +519,9 @@ TEST_F(Consumers, OnThreadsOfTheirOwnReadWhatWasSent) {
   EXPECT_EQ(wrong.load(), 0U);
   EXPECT_EQ(bytes.load(), all);
 }
+
+INSTANTIATE_TEST_SUITE_P(Slots, Consumers, ::testing::Values(0, 64));
+INSTANTIATE_TEST_SUITE_P(Slots, ManyConnections, ::testing::Values(0, 64));
 
 }  // namespace
 }  // namespace warpline::stream::testing
