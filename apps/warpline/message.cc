@@ -83,17 +83,23 @@ class MessageRun : RunFrame {
     return {};
   }
 
+  /// A client's workers each have a port, those of a server share one.
   Result<void> open_sockets() {
-    for (Part& part : parts_) {
-      transport::UdpSocketConfig socket{.local = config_.message.listen, .datagram_bytes = plan_.datagram_bytes()};
-      socket.share_port = parts_.size() > 1;
+    transport::UdpSocketConfig socket{.local = config_.message.listen, .datagram_bytes = plan_.datagram_bytes()};
+    std::vector<std::unique_ptr<transport::UdpSocket>> group;
+    if (plan_.client()) {
+      const bool v6 = std::holds_alternative<Ipv6Address>(config_.message.connect.front().address);
+      socket.local = {v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}}, 0};
+    } else {
+      WARPLINE_TRY(group, transport::UdpSocket::open_group(socket, static_cast<std::uint32_t>(parts_.size())));
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
       if (plan_.client()) {
-        const bool v6 = std::holds_alternative<Ipv6Address>(config_.message.connect.front().address);
-        socket.local = {v6 ? IpAddress{Ipv6Address{}} : IpAddress{Ipv4Address{}}, 0};
-        socket.share_port = false;
+        WARPLINE_TRY(parts_[i].socket, transport::UdpSocket::open(socket));
+      } else {
+        parts_[i].socket = std::move(group[i]);
       }
-      WARPLINE_TRY(part.socket, transport::UdpSocket::open(socket));
-      part.transport = part.socket.get();
+      parts_[i].transport = parts_[i].socket.get();
     }
     memory_.resize(pattern_bytes());
     pattern_ = service::MessagePattern(memory_);

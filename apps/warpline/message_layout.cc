@@ -94,6 +94,7 @@ message::EndpointConfig MessagePlan::endpoint(std::uint16_t worker) const {
   const config::MessageConfig& message = config_.message;
   message::EndpointConfig config;
   config.endpoint = static_cast<std::uint8_t>(worker);
+  if (!client()) config.endpoints = message.workers;
   config.accept = !client();
   config.max_sessions = client() ? sessions_of(worker) : message.sessions;
   const std::uint64_t own = client() ? std::uint64_t{sessions_of(worker)} * outstanding() : message.sessions * 16ULL;

@@ -157,6 +157,19 @@ class Package(unittest.TestCase):
             finally:
                 serving.kill()
 
+    def greet_by_threads(self, build):
+        """Two threads at one address; each client's sessions are at one of them."""
+        with subprocess.Popen([build / "greeting_threads", "127.0.0.1:0", "2"], stdout=subprocess.PIPE, text=True) as serving:
+            try:
+                here = "127.0.0.1:" + re.fullmatch(r"listening on port (\d+)\n", serving.stdout.readline()).group(1)
+                said = run(build / "hello_client", here, "Ada", "Grace")
+                self.assertRegex(said, r"^hello, Ada, number 1 of thread ([01])\nhello, Grace, number 2 of thread \1\n$")
+                serving.send_signal(signal.SIGINT)
+                self.assertEqual(serving.communicate(timeout=PATIENCE_S)[0], "2 greeted\n")
+                self.assertEqual(serving.returncode, 0)
+            finally:
+                serving.kill()
+
     def greet_through_a_port(self, build):
         """The server on the kernel's socket, the client on a port of DPDK's at the other end of a pair of interfaces."""
         near, far = Namespace("near"), Namespace("far")
@@ -308,6 +321,7 @@ class Package(unittest.TestCase):
                 self.greet_by_a_pool(build)
 
                 self.calls_in_pieces(build)
+                self.greet_by_threads(build)
                 said = run(build / "forward", "--packets", "1000", "net_null0,size=60")
                 counted = re.search(r"received (\d+), sent (\d+), dropped (\d+)", said)
                 self.assertIsNotNone(counted, said)

@@ -171,13 +171,13 @@ class Message(MessageCase):
             program.signal(signal.SIGCONT)
 
     def test_who_was_stopped_goes_on(self):
-        for stops in ("client", "server"):
-            with self.subTest(stops):
+        for stops, workers in (("client", 1), ("server", 1), ("server", 2)):
+            with self.subTest(stops, workers=workers):
                 here = f"127.0.0.1:{free_port()}"
-                server = self.server("--listen", here)
+                server = self.server("--listen", here, "--workers", workers)
                 # The client's own absence is longer than its patience; the server has fifteen seconds of it.
                 impatient = ("--peer-timeout", "200ms") if stops == "client" else ()
-                client = self.client("--connect", here, "-P", 4, "--test", "rate", "--verify", *impatient)
+                client = self.client("--connect", here, "-P", 4, "--workers", workers, "--test", "rate", "--verify", *impatient)
                 for program in (client, server):
                     program.wait_for("stderr", ROW)
                 who, witness = (client, server) if stops == "client" else (server, client)

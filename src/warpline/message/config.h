@@ -65,8 +65,12 @@ struct EndpointConfig {
   /// given; all zeros are refused.
   std::optional<EndpointSecret> secret{};
   std::uint8_t endpoint = 0;  ///< first byte of the session ids on the wire, for steering among threads
-  bool accept = true;         ///< sessions that peers open
-  Authorizer authorizer{};    ///< of those
+  /// How many endpoints share this one's address, itself too, numbered from 0; 0: it is alone, whatever its number. A
+  /// packet for a session of another one has lost its way: it is dropped (`misdirected`), and its sender not told that
+  /// there is no such session.
+  std::uint16_t endpoints = 0;
+  bool accept = true;       ///< sessions that peers open
+  Authorizer authorizer{};  ///< of those
 
   std::uint32_t max_sessions = 1024;         ///< memory for so many sessions, own and peers'
   SessionQuotas quotas{};                    ///< of those that peers open

@@ -40,7 +40,8 @@ namespace warpline::message {
   X(no_reply_room, "more packets of strangers than are answered")                                   \
   X(not_accepting, "a session offered to an endpoint that takes none")                              \
   X(not_authorized, "a session that the application refused")                                       \
-  X(no_streams, "a piece of a stream for an endpoint that takes none")
+  X(no_streams, "a piece of a stream for an endpoint that takes none")                              \
+  X(misdirected, "for a session of another endpoint at this address")
 
 /// Enumerators as listed in WARPLINE_MESSAGE_DROPS.
 enum class MessageDrop : std::uint8_t { WARPLINE_MESSAGE_DROPS(WARPLINE_ENUM_VALUE) };

@@ -26,6 +26,9 @@ Result<Endpoint> Endpoint::create(const EndpointConfig& config, Nanos now) {
   }
   if (!c.secret) WARPLINE_CHECK(draw_secret(c.secret.emplace()));
   if (c.max_sessions == 0 || c.max_sessions > 1U << 24) return wrong("no or too many sessions", "1 to 2^24 it is");
+  if (c.endpoints > 256 || (c.endpoints != 0 && c.endpoint >= c.endpoints)) {
+    return wrong(fmt::format("number {} of {} at an address", c.endpoint, c.endpoints), "256 have numbers, from 0");
+  }
   if (c.max_messages == 0 || c.max_messages >= 1U << 30) return wrong("no or too many messages", "1 to 2^30 it is");
   if (c.max_sent_packets < 256) return wrong("few packets in flight", "max_sent_packets is below 256");
   if (c.datagram_bytes < 256 || c.datagram_bytes > 65507) {

@@ -17,6 +17,8 @@
 #include <new>
 #include <vector>
 
+#include "warpline/transport/internal/socket_steering.h"
+
 // Constants of newer kernel headers (linux/udp.h).
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -276,6 +278,34 @@ std::span<std::byte> UdpSocket::memory() const {
 }
 
 Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config) {
+  return bind(config, Sharing::none);
+}
+
+Result<std::vector<std::unique_ptr<UdpSocket>>> UdpSocket::open_group(const UdpSocketConfig& config,
+                                                                      std::uint32_t count) {
+  const std::string what = fmt::format("{} UDP sockets {}", count, to_string(config.local));
+  if (count == 0 || count > 256) return usage_error(what, "an endpoint's number is a byte", "use 1 to 256");
+  const auto failed = [&] {
+    return environment_error(what, fmt::format("no steering among them: {}", std::strerror(errno)),
+                             "use one socket, or Linux 4.5 or newer");
+  };
+  std::vector<std::unique_ptr<UdpSocket>> group;
+  UdpSocketConfig next = config;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Sharing others = i == 0 ? Sharing::first_of_group : Sharing::next_of_group;
+    WARPLINE_TRY(auto socket, bind(next, count == 1 ? Sharing::none : others));
+    next.local.port = socket->port();
+    group.push_back(std::move(socket));
+  }
+  if (count == 1) return group;
+  if (!steer_by_endpoint(group.front()->handle_, count)) return failed();
+  for (const auto& socket : group) {
+    if (!open_socket_filter(socket->handle_)) return failed();
+  }
+  return group;
+}
+
+Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const UdpSocketConfig& config, Sharing sharing) {
   AnyAddress local;
   const socklen_t length = local_address(config.local, local);
   const bool v6 = local.base.sa_family == AF_INET6;
@@ -289,7 +319,8 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config
     return error;
   };
   if (v6 && !set(handle, IPPROTO_IPV6, IPV6_V6ONLY, 0)) return failed("use an IPv4 address");
-  if (config.share_port && !set(handle, SOL_SOCKET, SO_REUSEPORT, 1)) return failed("use one worker: --lcores 1");
+  if (sharing != Sharing::none && !close_socket_filter(handle)) return failed("use one socket");
+  if (sharing == Sharing::next_of_group && !set(handle, SOL_SOCKET, SO_REUSEPORT, 1)) return failed("use one socket");
   // Each of these makes it better; none is needed.
   const int buffer = static_cast<int>(config.buffer_bytes);
   for (const auto& [forced, plain] : {std::pair{SO_RCVBUFFORCE, SO_RCVBUF}, std::pair{SO_SNDBUFFORCE, SO_SNDBUF}}) {
@@ -310,6 +341,8 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const UdpSocketConfig& config
     return failed(errno == EADDRINUSE ? "use another port, or end the program that has it"
                                       : "use an address of this machine; `ip address` shows them");
   }
+  // The first of a group is bound like one that shares with nobody, so that the port is no other program's.
+  if (sharing == Sharing::first_of_group && !set(handle, SOL_SOCKET, SO_REUSEPORT, 1)) return failed("use one socket");
   AnyAddress bound;
   socklen_t bound_length = sizeof(bound);
   if (::getsockname(handle, &bound.base, &bound_length) != 0) return failed("run `warpline doctor`");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "warpline/base/address.h"
 #include "warpline/base/result.h"
@@ -17,7 +18,6 @@ struct UdpSocketConfig {
   SocketAddress local{};                 ///< port 0: the kernel chooses one
   std::uint32_t datagram_bytes = 1472;   ///< the most UDP payload that is sent or received
   std::uint32_t batch = 64;              ///< datagrams a system call
-  bool share_port = false;               ///< several sockets on one port, each with flows of its own (SO_REUSEPORT)
   bool aggregate = true;                 ///< UDP_SEGMENT and UDP_GRO, where the kernel has them
   std::uint32_t buffer_bytes = 4 << 20;  ///< of the kernel, asked for in each direction
 };
@@ -29,6 +29,13 @@ class UdpSocket final : public Transport {
  public:
   /// Binds a socket. Environment error: no such address, or the port is taken.
   [[nodiscard]] static Result<std::unique_ptr<UdpSocket>> open(const UdpSocketConfig& config);
+  /// Binds `count` sockets, 1 to 256, to one address, for a thread each (SO_REUSEPORT): the endpoint of socket i has
+  /// the number i, EndpointConfig::endpoint, of `count` EndpointConfig::endpoints. A session's packets come by the
+  /// socket of its endpoint; all from a peer's port that begin sessions by one of the sockets. Until all sockets are
+  /// there none takes anything. They are to be closed together: the kernel numbers those that are left anew. Errors as
+  /// of open().
+  [[nodiscard]] static Result<std::vector<std::unique_ptr<UdpSocket>>> open_group(const UdpSocketConfig& config,
+                                                                                  std::uint32_t count);
   ~UdpSocket() override;
 
   /// Each datagram with the time at which the kernel had it.
@@ -48,6 +55,9 @@ class UdpSocket final : public Transport {
 
  private:
   struct Buffers;
+  /// Whether others are bound to its address.
+  enum class Sharing : std::uint8_t { none, first_of_group, next_of_group };
+  static Result<std::unique_ptr<UdpSocket>> bind(const UdpSocketConfig& config, Sharing sharing);
   UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketConfig& config, bool aggregates);
   void flush();
   std::size_t assemble(std::size_t from, bool first_alone);

@@ -238,18 +238,6 @@ TEST(UdpSocket, LongerThanAgreedIsCountedNotHandedOut) {
   EXPECT_EQ(far->counters().truncated.get(), 1U);
 }
 
-TEST(UdpSocket, SocketsThatShareAPortEachHaveFlows) {
-  const auto first = open_socket({.local = any_port(false), .share_port = true});
-  UdpSocketConfig same{.local = any_port(false), .share_port = true};
-  same.local.port = first->port();
-  const auto second = open_socket(same);
-  EXPECT_EQ(second->port(), first->port());
-  same.share_port = false;
-  const auto third = UdpSocket::open(same);
-  ASSERT_FALSE(third.ok());
-  EXPECT_EQ(third.error().kind, ErrorKind::environment);
-}
-
 /// Sends a datagram to each, all in one go.
 void send_to(UdpSocket& socket, const std::vector<message::PeerAddress>& peers) {
   const auto room = socket.room();

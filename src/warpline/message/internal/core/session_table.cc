@@ -7,6 +7,7 @@ namespace warpline::message {
 
 SessionTable::SessionTable(const EndpointConfig& config, SipKey key)
     : endpoint_(config.endpoint),
+      endpoints_(config.endpoints),
       sessions_(config.max_sessions),
       free_(config.max_sessions),
       peers_(config.max_sessions, key) {

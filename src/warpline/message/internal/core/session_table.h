@@ -38,6 +38,10 @@ class SessionTable {
     const std::uint32_t index = index_in(wire_id);
     return wire_id >> 24 == endpoint_ && index < size() ? &sessions_[index] : nullptr;
   }
+  /// Whether a packet names a session of another endpoint that this one's address leads to.
+  [[nodiscard]] bool elsewhere(std::uint32_t wire_id) const {
+    return wire_id >> 24 != endpoint_ && wire_id >> 24 < endpoints_;
+  }
   /// The session, lost or not, that the application names; nullptr if it was forgotten or never was.
   [[nodiscard]] Session* find(SessionId id);
   /// The established and confirmed session with this peer, whose id for it is `remote`; or nullptr.
@@ -73,7 +77,8 @@ class SessionTable {
   void add_half_open(Session& session);
   void remove_half_open(const Session& session);
 
-  std::uint32_t endpoint_;  ///< EndpointConfig::endpoint
+  std::uint32_t endpoint_;   ///< EndpointConfig::endpoint
+  std::uint32_t endpoints_;  ///< EndpointConfig::endpoints
   LargeVector<Session> sessions_;
   std::vector<std::uint32_t> free_;
   PeerTable peers_;

@@ -145,6 +145,10 @@ void Receiver::receive_packet(const Datagram& datagram, const packet::MessageHea
 Session* Receiver::session_of(const packet::MessageHeader& header, const Datagram& datagram) {
   Session* const named = core_.sessions.named(header.session);
   if (named == nullptr || named->phase != SessionPhase::established) {
+    if (core_.sessions.elsewhere(header.session)) {
+      core_.context.drop(MessageDrop::misdirected);
+      return nullptr;
+    }
     core_.context.drop(MessageDrop::unknown_session);
     // Also while it is being opened: nothing is sent on a session that nobody has confirmed, so this is of one before.
     if (!header.has(packet::kMessageClose)) handshake_.reset(datagram.from, header);
