@@ -20,6 +20,7 @@ namespace warpline::rpc {
 namespace {
 
 constexpr int kStepsATurn = 16;
+constexpr Nanos kPollFor{50'000};  ///< where sleeping is no more than to give way, which costs a system call
 constexpr std::uint32_t kStreamWindowsASession = 16;       ///< in receive_window, half of them for streams
 constexpr std::uint32_t kLongestStreamWindow = 64U << 20;  ///< of which there are so many in the longest receive_window
 
@@ -32,6 +33,7 @@ struct MessageHost::Loop {
       : transport(carrier),
         wake(std::move(waker)),
         clock(time),
+        poll_for(transport.descriptor() < 0 ? std::max(settings.poll_for, kPollFor) : settings.poll_for),
         endpoint(std::move(core)),
         room(settings.answer_bytes),
         queue(settings.calls, *wake),
@@ -60,6 +62,7 @@ struct MessageHost::Loop {
   transport::Transport& transport;
   std::unique_ptr<transport::WakeUp> wake;
   transport::NanoClock clock;
+  Nanos poll_for;
   message::Endpoint endpoint;
   std::vector<std::uint8_t> room;
   CallQueue queue;
@@ -212,8 +215,16 @@ void MessageHost::observe(CallObserver* observer) {
 }
 
 void MessageHost::run() {
-  while (!loop_->stop.load(std::memory_order_relaxed) && !loop_->transport.failed()) {
-    if (!loop_->step()) loop_->sleep();
+  Loop& loop = *loop_;
+  std::optional<Nanos> idle_since;
+  while (!loop.stop.load(std::memory_order_relaxed) && !loop.transport.failed()) {
+    if (loop.step()) {
+      idle_since.reset();
+      continue;
+    }
+    const Nanos now = loop.clock.now();
+    if (!idle_since) idle_since = now;
+    if (now.value - idle_since->value >= loop.poll_for.value) loop.sleep();
   }
 }
 

@@ -48,6 +48,49 @@ TEST(MessageHost, EndsWhenItsTransportHasFailed) {
   EXPECT_EQ(host->descriptor().error().kind, ErrorKind::usage);
 }
 
+/// Nothing comes or leaves; counts the turns of the loop, and ends it when it sleeps, or after many turns.
+class IdleTransport final : public transport::Transport {
+ public:
+  explicit IdleTransport(int descriptor) : descriptor_(descriptor) {}
+  std::span<const message::Datagram> receive(Nanos) override {
+    constexpr int kMany = 1000;
+    if (++turns == kMany) host->stop();
+    return {};
+  }
+  std::span<message::Outgoing> room() override { return {}; }
+  void send(std::size_t, Nanos) override {}
+  std::span<const std::uint64_t> completed() override { return {}; }
+  void wait(Nanos, Nanos) override {
+    ++sleeps;
+    host->stop();
+  }
+  [[nodiscard]] int descriptor() const override { return descriptor_; }
+
+  MessageHost* host = nullptr;
+  int turns = 0;
+  int sleeps = 0;
+
+ private:
+  int descriptor_;  // which nobody reads
+};
+
+TEST(MessageHost, PollsAsLongAsItIsToldBeforeItSleeps) {
+  const auto run = [](int descriptor, Nanos poll_for) {
+    IdleTransport transport(descriptor);
+    auto host = MessageHost::over(transport, {.poll_for = poll_for});
+    EXPECT_TRUE(host.ok());
+    transport.host = &*host;
+    host->run();
+    return std::pair(transport.turns, transport.sleeps);
+  };
+  constexpr int kSleeps = 0;
+  constexpr int kOnlyPolls = -1;
+  EXPECT_EQ(run(kSleeps, Nanos{0}), std::pair(1, 1));
+  EXPECT_EQ(run(kSleeps, message::kNever), std::pair(1000, 0));
+  EXPECT_EQ(run(kOnlyPolls, message::kNever), std::pair(1000, 0));
+  EXPECT_GT(run(kOnlyPolls, Nanos{0}).first, 1);  // looks again before it gives way, which costs a system call
+}
+
 /// A client, and a server that answers; each with a thread of its own.
 class Hosts : public ::testing::Test {
  protected:
