@@ -105,7 +105,7 @@ void PoolServers::retire(message::Endpoint& endpoint, Server& server, Nanos now)
 
 void PoolServers::close(message::Endpoint& endpoint, Nanos now) {
   closed_ = true;
-  for (Server& server : std::span(servers_.get(), size_)) {
+  for (const Server& server : std::span(servers_.get(), size_)) {
     for (const Session& session : server.sessions) {
       if (session.there) (void)endpoint.close(session.id, now);
     }

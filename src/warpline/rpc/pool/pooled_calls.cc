@@ -361,7 +361,7 @@ Nanos PooledCalls::next_deadline() const {
 
 /// Tells of the end of a call that has no attempt any more.
 void PooledCalls::finish(message::Endpoint& endpoint, std::uint32_t index, Nanos now) {
-  Pooled& call = calls_[index];
+  const Pooled& call = calls_[index];
   CallResult result = call.result;
   result.reach = call.reach;
   if (call.holds) {

@@ -14,15 +14,18 @@ namespace {
 
 Result<void> check(const ServerPoolSettings& settings) {
   const auto sound = [](const BackOff& waits) { return waits.first.value > 0 && waits.first <= waits.longest; };
-  if (settings.calls == 0 || settings.sessions == 0 || settings.calls_per_session == 0)
+  if (settings.calls == 0 || settings.sessions == 0 || settings.calls_per_session == 0) {
     return usage_error("ServerPool", "ServerPoolSettings::calls, sessions or calls_per_session is 0",
                        "each is at least one");
-  if (!sound(settings.health.back_off) || !sound(settings.retry.back_off))
+  }
+  if (!sound(settings.health.back_off) || !sound(settings.retry.back_off)) {
     return usage_error("ServerPool", "a BackOff has a first wait of 0, or one above the longest",
                        "0 < first <= longest");
-  if (settings.health.failures == 0 || settings.retry.attempts == 0)
+  }
+  if (settings.health.failures == 0 || settings.retry.attempts == 0) {
     return usage_error("ServerPool", "HealthSettings::failures or RetrySettings::attempts is 0",
                        "each is at least one");
+  }
   const RetryBudgetSettings& budget = settings.budget;
   if (!(budget.per_call >= 0) || !(budget.per_second >= 0) || !(budget.most >= 0))
     return usage_error("ServerPool", "RetryBudgetSettings has a negative number", "each is 0 or more");
