@@ -127,7 +127,7 @@ warpline_folder(examples        USES base ethdev_transport flow forward gpu hand
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/flow      USES base flow)
 warpline_folder(tests/frames    USES base packet workload)
-warpline_folder(tests/fuzz USES config flow message packet page protection rate route runtime stream vnic_api)
+warpline_folder(tests/fuzz USES config flow message packet page protection rate route rpc runtime stream vnic_api)
 warpline_folder(tests/memory    USES memory port runtime)
 warpline_folder(tests/message   USES base message ethdev_transport port runtime)
 warpline_folder(tests/proof     USES handoff datapath forward runtime workload)
