@@ -165,13 +165,17 @@ Result<MessageHost> MessageHost::over(transport::Transport& transport, const Set
   config.max_queued = std::max(config.max_queued, settings.calls);
   config.max_messages = std::max(config.max_messages, 2 * settings.calls);
   config.streams = settings.streams.streams != 0;
-  if (config.streams && settings.streams.window <= kLongestStreamWindow)
+  if (config.streams && settings.streams.window <= kLongestStreamWindow) {
     config.receive_window = std::max(config.receive_window, kStreamWindowsASession * settings.streams.window);
-  WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(config, clock.now()));
+    config.receive_bytes += settings.streams.most_bytes();
+    const std::uint64_t messages = config.max_messages + settings.streams.most_pieces();
+    config.max_messages = static_cast<std::uint32_t>(std::min<std::uint64_t>(messages, 1U << 30));
+  }
   std::unique_ptr<CallStreams> streams;
   if (config.streams) {
     WARPLINE_TRY(streams, CallStreams::make(settings.streams, config, wake.get()));
   }
+  WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(config, clock.now()));
   return MessageHost(
       std::make_unique<Loop>(transport, std::move(wake), std::move(endpoint), clock, std::move(streams), settings));
 }

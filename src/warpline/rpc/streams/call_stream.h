@@ -33,6 +33,14 @@ struct CallStreamSettings {
   /// EndpointConfig::receive_window, so that unread pieces hold up no other requests of it; a MessageHost makes that 16
   /// windows long at least.
   std::uint32_t window = 131'072;
+
+  /// Most pieces of peers that wait here to be read: of EndpointConfig::max_messages. A MessageHost adds them.
+  [[nodiscard]] std::uint64_t most_pieces() const {
+    return std::uint64_t{streams} * (window / (kPieceCost + packet::MessageStreamHead::kLength));
+  }
+  /// Most bytes of receive memory that they take, where none is in a block more than 6 times as long as it costs: of
+  /// EndpointConfig::receive_bytes. A MessageHost adds them; they are memory only when they are used.
+  [[nodiscard]] std::uint64_t most_bytes() const { return std::uint64_t{6} * streams * window; }
 };
 
 /// Written by the endpoint's thread, read by any.

@@ -45,6 +45,13 @@ Result<std::unique_ptr<CallStreams>> CallStreams::make(const CallStreamSettings&
     return wrong(fmt::format("windows of {} bytes in sessions that hold {}", settings.window, endpoint.receive_window),
                  "make EndpointConfig::receive_window twice as large, or more");
   }
+  // Pieces that wait for one before them must leave it room.
+  if (endpoint.max_messages <= settings.most_pieces() || endpoint.receive_bytes <= settings.most_bytes()) {
+    return wrong(fmt::format("{} streams in {} bytes for {} messages", settings.streams, endpoint.receive_bytes,
+                             endpoint.max_messages),
+                 fmt::format("EndpointConfig::receive_bytes is above {}, max_messages above {}", settings.most_bytes(),
+                             settings.most_pieces()));
+  }
   if (endpoint.max_message_bytes < kMaxPieceBytes + Head::kLength)
     return wrong("max_message_bytes is less than a piece", "raise it to 16384 at least");
   return std::unique_ptr<CallStreams>(new CallStreams(settings, endpoint, wake));

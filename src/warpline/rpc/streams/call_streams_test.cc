@@ -51,11 +51,20 @@ void exchange(StreamPair& pair, std::uint32_t up, std::uint32_t down, std::uint6
 }
 
 TEST(CallStreams, carry_pieces_both_ways_at_once_whatever_the_network_does) {
-  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 35; ++seed) {
     SCOPED_TRACE(seed);
     const auto bad = static_cast<std::uint32_t>(seed % 4 * 30'000);
     const message::Impairment faults{.loss = bad, .duplicate = bad, .reorder = 5 * bad, .corrupt = bad / 3};
-    StreamPair pair(faults, seed, {.ordered = seed % 2 == 0});
+    message::EndpointConfig config = with_streams();
+    if (seed % 7 == 1) config.reliability = message::Reliability::go_back_n;
+    if (seed % 7 == 2) config.grants = 20'000;
+    CallStreamSettings settings{.streams = 8, .window = 65'536};
+    if (seed % 7 >= 3) {  // the least that there may be
+      settings.streams = 1;
+      config.receive_bytes = settings.most_bytes() + 65'536;
+      config.max_messages = settings.most_pieces() + 64;
+    }
+    StreamPair pair(faults, seed, {.ordered = seed % 2 == 0}, config, settings);
     exchange(pair, seed % 3 == 0 ? 0 : 200, seed % 5 == 0 ? 0 : 300, seed);
     exchange(pair, 40, 60, seed + 100);  // in the places of the first
     EXPECT_EQ(pair.client_streams->counters().broken.get() + pair.server_streams->counters().broken.get(), 0U);
@@ -325,6 +334,13 @@ TEST(CallStreams, settings_fit_each_other) {
   message::EndpointConfig shorter = config;
   shorter.max_message_bytes = 16'000;
   EXPECT_FALSE(CallStreams::make({.streams = 1}, shorter, nullptr).ok());
+  message::EndpointConfig smaller = config;
+  smaller.receive_bytes = 1 << 20;
+  EXPECT_TRUE(CallStreams::make({.streams = 1, .window = 131'072}, smaller, nullptr).ok());
+  EXPECT_FALSE(CallStreams::make({.streams = 2, .window = 131'072}, smaller, nullptr).ok());
+  smaller = config;
+  smaller.max_messages = 474;
+  EXPECT_FALSE(CallStreams::make({.streams = 1, .window = 131'072}, smaller, nullptr).ok());
   EXPECT_TRUE(CallStreams::make({.streams = 1, .window = kLeastStreamWindow}, config, nullptr).ok());
 }
 

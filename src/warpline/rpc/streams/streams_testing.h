@@ -18,7 +18,7 @@ namespace warpline::rpc {
 
 inline message::EndpointConfig with_streams() {
   message::EndpointConfig config = message::small();
-  config.max_messages = 1024;
+  config.max_messages = 4096;
   config.streams = true;
   return config;
 }
@@ -28,7 +28,7 @@ struct StreamPair {
   explicit StreamPair(message::Impairment faults = {}, std::uint64_t seed = 3, message::SessionOptions options = {},
                       message::EndpointConfig config = with_streams(),
                       CallStreamSettings settings = {.streams = 8, .window = 65'536})
-      : net(seed, faults), client(net.add(config)), server(net.add(config)) {
+      : places(settings.streams), net(seed, faults), client(net.add(config)), server(net.add(config)) {
     std::tie(session, there) = net.connect(client, server, options);
     for (message::Loopback::Host* host : {&client, &server}) {
       auto made = CallStreams::make(settings, config, nullptr);
@@ -77,15 +77,17 @@ struct StreamPair {
   [[nodiscard]] bool server_has_nothing() const {
     return has_nothing(*server_streams, server.endpoint.facts(), idle.second);
   }
-  static bool has_nothing(const CallStreams& streams, const message::EndpointFacts& now,
-                          const message::EndpointFacts& before) {
-    return streams.available() == 8 && now.free_messages == before.free_messages &&
+  [[nodiscard]] bool has_nothing(const CallStreams& streams, const message::EndpointFacts& now,
+                                 const message::EndpointFacts& before) const {
+    return streams.available() == places && now.free_messages == before.free_messages &&
            now.free_receive_bytes == before.free_receive_bytes;
   }
+  /// All was let go, and whatever it took is back.
   bool all_back() {
     return net.run([&] { return client_has_nothing() && server_has_nothing(); });
   }
 
+  std::uint32_t places;  ///< at each end
   message::Loopback net;
   message::Loopback::Host& client;
   message::Loopback::Host& server;
