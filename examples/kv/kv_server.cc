@@ -8,6 +8,14 @@
 
 namespace {
 warpline::rpc::MessageHost* serving = nullptr;
+
+/// At first clients get the answers that they wait for, and ask elsewhere from then on.
+void end(int) {
+  static volatile std::sig_atomic_t asked = 0;
+  if (asked != 0) return serving->stop();
+  asked = 1;
+  serving->drain(warpline::Nanos{500'000'000});
+}
 }  // namespace
 
 // NOLINTNEXTLINE(bugprone-exception-escape): what is thrown before it serves ends it
@@ -20,7 +28,7 @@ int main(int argc, char** argv) {
   auto host = warpline::rpc::MessageHost::open(settings);
   if (!host) return std::fprintf(stderr, "%s\n", host.error().message().c_str()), 3;
   serving = &*host;
-  for (const int number : {SIGINT, SIGTERM}) std::signal(number, [](int) { serving->stop(); });
+  for (const int number : {SIGINT, SIGTERM}) std::signal(number, end);
   std::printf("listening on port %u\n", host->port());
   std::fflush(stdout);
   kv::Store store;

@@ -13,9 +13,10 @@ local MAGIC, VERSION = 0x57, 2
 local PREFIX_LENGTH, HEADER_LENGTH, ACK_LENGTH, FRAGMENT_LENGTH, TAG_LENGTH = 4, 28, 16, 20, 16
 local MOST_ACK_WORDS = 16
 local TYPES = { [0] = "hello", "challenge", "accept", "reject", "session", "reset" }
-local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "grant", "grant response", "busy response" }
+local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "grant", "grant response", "busy response",
+  "go away" }
 local REASONS = { "no room for a session", "another version", "takes no sessions", "other terms" }
-local REFUSALS = { "message too long", "declined", "stalled", "expired", [8] = "takes no streams" }
+local REFUSALS = { "message too long", "declined", "stalled", "expired", "going away", [8] = "takes no streams" }
 local STREAM_KINDS = { "open", "piece", "end", "credit", "answer" }
 local STREAM_HEAD = 20
 local TIME_LEFT, MOST_METADATA = 8, 1024

@@ -248,6 +248,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 15: {
         const message::SessionId session = pick(pair.sessions[side], which);
         if ((action & 192) == 0) static_cast<void>(host.close(session, pair.now));
+        if ((action & 192) == 64 && which >= 192) host.drain(Nanos{pair.now.value + which * 100'000}, pair.now);
         if ((action & 192) == 64) static_cast<void>(host.reconnect(session, pair.now));
         if ((action & 192) == 128) pair.receive(side, input.rest(), 0);
         if ((action & 192) == 192) {

@@ -153,7 +153,8 @@ std::vector<Payload> message_packets() {
   for (const packet::FragmentKind kind :
        {packet::FragmentKind::request, packet::FragmentKind::response, packet::FragmentKind::message,
         packet::FragmentKind::cancel, packet::FragmentKind::refuse, packet::FragmentKind::busy,
-        packet::FragmentKind::grant, packet::FragmentKind::grant_response, packet::FragmentKind::busy_response}) {
+        packet::FragmentKind::grant, packet::FragmentKind::grant_response, packet::FragmentKind::busy_response,
+        packet::FragmentKind::go_away}) {
     packet::MessageHeader header = bare;
     header.flags = packet::kMessageHasFragment;
     packets.push_back(session_packet(header, {.kind = kind, .code = 1}));

@@ -83,6 +83,13 @@ CallStatus Endpoint::forget(SessionId session, Nanos now) {
   return state_->life.forget(session);
 }
 
+void Endpoint::drain(Nanos deadline, Nanos now) {
+  state_->enter(now);
+  state_->life.drain(deadline == kNever ? kNever : state_->core.context.inner(deadline));
+}
+
+bool Endpoint::drained() const { return state_->life.drained(); }
+
 void Endpoint::prefetch(SessionId session) const {
   if (session.index < state_->core.sessions.size()) message::prefetch(state_->core.sessions[session.index]);
 }

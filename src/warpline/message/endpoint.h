@@ -55,6 +55,15 @@ class Endpoint {
   /// Gives up a session, lost or not: its messages end with `peer_lost`, but there is no event `lost`.
   CallStatus forget(SessionId session, Nanos now);
 
+  // The end.
+  /// From now on takes no sessions, which hear `not_accepted`, and nothing new on those there are: requests and
+  /// messages of peers are refused as `going_away`, never handled, and those that have begun to arrive go on. Peers are
+  /// told: a session that one opened ends when its last answer is there. At `deadline` all that peers opened are
+  /// closed. A second call sets another deadline. Sessions opened here stay, for the requests that answers take.
+  void drain(Nanos deadline, Nanos now);
+  /// Whether it was drained: no session that a peer opened is left, and all was said that is to be said of that.
+  [[nodiscard]] bool drained() const;
+
   // Messages. Of each session 64 of either end's are under way at once; of own ones more wait, first come, first
   // served, as far as EndpointConfig::max_queued goes.
   /// Fetches into the cache what a request or message of this session will use: of thousands of sessions it is not

@@ -49,13 +49,14 @@ std::string_view name(Reach reach) {
 
 std::string_view name(CallStatus status) {
   constexpr std::string_view kNames[] = {"ok",        "unknown_session", "unknown_message", "no_slot",
-                                         "no_memory", "too_long",        "not_allowed"};
+                                         "no_memory", "too_long",        "not_allowed",     "going_away"};
   return kNames[static_cast<std::size_t>(status)];
 }
 
 std::string_view name(LossReason reason) {
-  constexpr std::string_view kNames[] = {"none",      "silent",    "restarted",     "closed",  "closed_here",
-                                         "no_answer", "peer_full", "wrong_version", "stalled", "not_accepted"};
+  constexpr std::string_view kNames[] = {"none",        "silent",       "restarted", "closed",
+                                         "closed_here", "no_answer",    "peer_full", "wrong_version",
+                                         "stalled",     "not_accepted", "going_away"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

@@ -115,6 +115,7 @@ enum class CallStatus : std::uint8_t {
   no_memory,        ///< the endpoint's pool of messages, sessions or buffers is used up: again after an event
   too_long,         ///< longer than kMaxMessageBytes, or metadata longer than kMaxMetadataBytes
   not_allowed,      ///< makes no sense here: copying device memory, reconnecting a living session
+  going_away,       ///< the peer takes nothing new on this session, which ends when all is answered: ask another one
 };
 
 /// Protocol-level refusals, told to the sender.
@@ -123,6 +124,7 @@ enum class RefusalCode : std::uint16_t {
   declined = 2,          ///< the peer's application gave the request back by release()
   stalled = 3,           ///< it began to arrive there, and nothing more came for the peer's message_timeout
   expired = 4,           ///< its deadline had come before the peer's application took it
+  going_away = 5,        ///< the peer drains, see Endpoint::drain(): ask another one
   no_streams = 8,        ///< it opens a stream, or is of one, and the peer takes none (EndpointConfig::streams)
   broken_stream = 9,     ///< found here: the peer's pieces contradict what was agreed, see rpc::CallStreams
 };
@@ -139,6 +141,7 @@ enum class LossReason : std::uint8_t {
   wrong_version,  ///< the peer speaks no version of ours
   stalled,        ///< ordered: what the peer sent waited for message_timeout for something before it that did not come
   not_accepted,   ///< the peer accepts no sessions, or not with these options
+  going_away,     ///< opened here: the peer drains, and all that it had taken is answered
 };
 
 [[nodiscard]] std::string_view name(MessageStatus status);  ///< the enumerator, such as "peer_lost"

@@ -77,11 +77,14 @@ struct MessageHost::Loop {
   std::unique_ptr<transport::LoopDescriptor> descriptor;
   bool moved = false;  ///< something came, ended or left in the step before
   std::atomic<bool> stop{false};
+  std::atomic<std::int64_t> drain_within{-1};  ///< nanoseconds; -1: not asked, or done
 };
 
 /// Does what there is to do, once. Returns whether there was anything.
 bool MessageHost::Loop::step() {
   const Nanos now = clock.now();
+  if (drain_within.load(std::memory_order_relaxed) >= 0) [[unlikely]]
+    endpoint.drain(Nanos{now.value + drain_within.exchange(-1, std::memory_order_relaxed)}, now);
   const bool came = transport::receive_into(endpoint, transport, now);
   std::array<message::MessageEvent, 32> events;
   std::size_t count = 0;
@@ -221,7 +224,7 @@ void MessageHost::observe(CallObserver* observer) {
 void MessageHost::run() {
   Loop& loop = *loop_;
   std::optional<Nanos> idle_since;
-  while (!loop.stop.load(std::memory_order_relaxed) && !loop.transport.failed()) {
+  while (!loop.stop.load(std::memory_order_relaxed) && !loop.transport.failed() && !loop.endpoint.drained()) {
     if (loop.step()) {
       idle_since.reset();
       continue;
@@ -319,6 +322,11 @@ transport::WakeUp& MessageHost::wake_up() { return *loop_->wake; }
 
 void MessageHost::stop() {
   loop_->stop.store(true, std::memory_order_relaxed);
+  loop_->wake->wake();
+}
+
+void MessageHost::drain(Nanos patience) {
+  loop_->drain_within.store(std::max<std::int64_t>(patience.value, 0), std::memory_order_relaxed);
   loop_->wake->wake();
 }
 

@@ -79,7 +79,7 @@ class MessageHost {
   void observe(CallObserver* observer);
 
   // The loop.
-  void run();                   ///< until stop(), or until the transport fails
+  void run();                   ///< until stop(), until all is drained, or until the transport fails
   void serve(Handler handler);  ///< handle() and run()
   /// For a loop of one's own: readable when turn() has something to do. Call turn() once before the first sleep.
   /// Usage error: the transport only polls; so does the loop then. Environment error: no descriptor left.
@@ -102,6 +102,10 @@ class MessageHost {
 
   // By any thread, at any time.
   void stop();  ///< ends run(), at once; safe in a signal handler
+  /// Ends run() in peace, as Endpoint::drain() has it: requests that have come are answered, others are refused so that
+  /// clients may ask somebody else, and these end their sessions; `patience`, a duration, at most. Safe in a signal
+  /// handler. In a loop of one's own Endpoint::drained() says when it is over.
+  void drain(Nanos patience);
   /// Asks, and tells `done` of the end, on the host's thread. What the session has no slot or the endpoint no memory
   /// for waits, in order. PendingCall and CompletionQueue are for threads that want to wait or to poll.
   SubmittedCall submit(const Call& call, const CallDone& done);

@@ -202,6 +202,41 @@ TEST_F(Hosts, TakeCallsFromTheEndOfAnotherAlthoughTheyHavePlaceForOne) {
   EXPECT_EQ(chain.left, -1);
 }
 
+TEST_F(Hosts, GoAwayWithAllThatTheyHaveTakenAnswered) {
+  std::atomic<std::uint64_t> handled{0};
+  server_.handle([&](auto request, auto room) {
+    ++handled;
+    return echo(request, room);
+  });
+  start();
+  std::uint64_t answered = 0;
+  bool refused = false;
+  while (!refused) {
+    std::deque<PendingCall> calls(100);
+    for (PendingCall& call : calls) {
+      ASSERT_EQ(call.submit(*client_, {.session = session_, .message = bytes_of("x")}), message::CallStatus::ok);
+    }
+    if (answered == 500) server_.drain(Nanos{20'000'000'000});
+    for (PendingCall& call : calls) {
+      const CallResult& result = call.wait();
+      if (result.status == message::MessageStatus::ok) {
+        ++answered;
+        continue;
+      }
+      refused = true;
+      // The session may be over by the time that it is asked for.
+      EXPECT_TRUE(result.status == message::MessageStatus::peer_lost ||
+                  result.code == static_cast<std::uint16_t>(message::RefusalCode::going_away));
+      EXPECT_LE(result.reach, message::Reach::not_handled);
+    }
+  }
+  serving_.join();  // by itself
+  EXPECT_TRUE(server_.endpoint().drained());
+  EXPECT_EQ(handled, answered);
+  end(*client_, asking_);
+  EXPECT_FALSE(client_->endpoint().facts(session_).established);
+}
+
 TEST_F(Hosts, RunTasksOnTheirThread) {
   start();
   struct Seen {

@@ -54,6 +54,11 @@ bool OutstandingCalls::give(message::Endpoint& endpoint, std::uint32_t index, Na
   if (submitted.status == message::CallStatus::ok) {
     place.message = submitted.id;
     place.given = true;
+  } else if (submitted.status == message::CallStatus::going_away) {
+    end(index,
+        {.status = message::MessageStatus::refused,
+         .code = static_cast<std::uint16_t>(message::RefusalCode::going_away)},
+        now);
   } else {
     end(index, {.status = message::MessageStatus::peer_lost}, now);
   }

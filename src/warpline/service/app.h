@@ -71,9 +71,8 @@ class MessageServer final : public MessageApp {
   MessageStore store_;
   std::uint32_t longest_;
   const std::atomic<bool>& stop_;
-  std::vector<Answer> waiting_;           ///< for memory
-  std::vector<message::SessionId> open_;  ///< by index; a default one where there is no session
-  bool closed_ = false;
+  std::vector<Answer> waiting_;  ///< for memory
+  bool draining_ = false;
 };
 
 /// Asks servers as the tests say, and compares what comes back.

@@ -6,10 +6,15 @@
 #include "warpline/service/app.h"
 
 namespace warpline::service {
+namespace {
+
+constexpr Nanos kDrain{500'000'000};  ///< that is waited for clients after the stop
+
+}  // namespace
 
 MessageServer::MessageServer(const MessagePattern& pattern, std::uint32_t longest,
                              const message::EndpointConfig& endpoint, const std::atomic<bool>& stop, MessageStore store)
-    : pattern_(pattern), store_(store), longest_(longest), stop_(stop), open_(endpoint.max_sessions) {
+    : pattern_(pattern), store_(store), longest_(longest), stop_(stop) {
   waiting_.reserve(endpoint.max_messages);
 }
 
@@ -17,10 +22,8 @@ void MessageServer::handle(message::Endpoint& endpoint, const message::MessageEv
   switch (event.kind) {
     case message::EventKind::accepted:
       tally_.accepted.add(1);
-      open_[event.session.index] = event.session;
       return;
     case message::EventKind::lost:
-      open_[event.session.index] = {};
       tally_.lost[static_cast<std::size_t>(event.reason)].add(1);
       return;
     case message::EventKind::request:
@@ -93,12 +96,8 @@ bool MessageServer::turn(message::Endpoint& endpoint, Nanos now) {
     waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), given), waiting_.end());
   }
   if (!stop_.load(std::memory_order_relaxed)) return true;
-  if (std::exchange(closed_, true)) return false;
-  // One turn more, in which the goodbyes leave.
-  for (const message::SessionId& session : open_) {
-    if (session != message::SessionId{}) (void)endpoint.close(session, now);
-  }
-  return true;
+  if (!std::exchange(draining_, true)) endpoint.drain(Nanos{now.value + kDrain.value}, now);
+  return !endpoint.drained();
 }
 
 }  // namespace warpline::service

@@ -166,8 +166,8 @@ std::string_view name(MessagePacketType type) {
 }
 
 std::string_view name(FragmentKind kind) {
-  constexpr std::string_view kNames[] = {"",       "request", "response", "message",        "cancel",
-                                         "refuse", "busy",    "grant",    "grant response", "busy response"};
+  constexpr std::string_view kNames[] = {"",     "request", "response",       "message",       "cancel", "refuse",
+                                         "busy", "grant",   "grant response", "busy response", "go away"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

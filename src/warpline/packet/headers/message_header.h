@@ -192,6 +192,7 @@ enum class FragmentKind : std::uint8_t {
   grant = 7,           ///< of a message that the receiver of this began
   grant_response = 8,  ///< of the response to a request of the sender of this
   busy_response = 9,   ///< no memory for the response to a request of the sender of this: to be sent again later
+  go_away = 10,        ///< the sender of this takes no new messages on the session; of no message
 };
 
 /// What part of which message the payload is.
@@ -381,7 +382,7 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
                                                        MessageFragment& fragment) {
   const std::uint8_t kind = bytes[0] & 0x1f;
   fragment.stream = (bytes[0] & MessageFragment::kStream) != 0;
-  if (kind < 1 || kind > 9 || (fragment.stream && kind > 3)) return MessageParse::malformed;
+  if (kind < 1 || kind > 10 || (fragment.stream && kind > 3)) return MessageParse::malformed;
   fragment.kind = static_cast<FragmentKind>(kind);
   fragment.more = (bytes[0] & MessageFragment::kMore) != 0;
   fragment.slot = bytes[1];

@@ -95,7 +95,7 @@ TEST(MessageFragment, must_lie_inside_of_its_message) {
   EXPECT_EQ(parse(bytes.data(), 5, fragment), MessageParse::malformed);
   bytes[0] = 0;
   EXPECT_EQ(parse(bytes.data(), 4, fragment), MessageParse::malformed);
-  bytes[0] = 10;
+  bytes[0] = 11;
   EXPECT_EQ(parse(bytes.data(), 4, fragment), MessageParse::malformed);
 }
 

@@ -56,6 +56,9 @@ class EndpointContext {
   void drop(MessageDrop reason) { counters.drops[static_cast<std::size_t>(reason)].add(1); }
   [[nodiscard]] bool is_protected() const { return config.protection != nullptr; }
 
+  bool draining = false;
+  Nanos drain_until = kNever;  ///< then sessions that peers opened are closed
+
   /// So late one may be without having been away.
   static constexpr std::int64_t kUnnoticed = 1'000'000;
 

@@ -66,6 +66,7 @@ PeerGroups::Admission PeerGroups::admits(const PeerAddress& peer) const {
 }
 
 void PeerGroups::count(const Session& session, int accepted, int half_open) {
+  accepted_ += static_cast<std::uint32_t>(accepted);
   for (const std::uint32_t index : {session.address_group, session.prefix_group}) {
     groups_[index].accepted += static_cast<std::uint32_t>(accepted);
     groups_[index].half_open += static_cast<std::uint32_t>(half_open);

@@ -31,6 +31,8 @@ class PeerGroups {
   /// The peer confirms it: it is half-open no longer. Before Session::confirmed says so.
   void confirm(const Session& session) { count(session, 0, -1); }
   void leave(const Session& session);
+  /// Sessions that peers opened, half-open or not.
+  [[nodiscard]] std::uint32_t accepted() const { return accepted_; }
 
   /// Whether the session may have so many bytes more for a message that begins to arrive, and after it `later` for
   /// another, of `free` that there are. While nobody has any, one message may have all.
@@ -66,7 +68,8 @@ class PeerGroups {
   IndexPool<Group> groups_;
   HashIndex by_hash_;
   SipKey key_;
-  std::uint64_t held_ = 0;  ///< of all
+  std::uint64_t held_ = 0;      ///< of all
+  std::uint32_t accepted_ = 0;  ///< of all
 };
 
 }  // namespace warpline::message

@@ -107,6 +107,8 @@ struct alignas(64) Session {
   bool path_probe = false;  ///< a probe of the path is to be sent
   bool reply_turn = false;  ///< responses and own messages take turns
   bool room_blocked = false;
+  bool go_away_due : 1 = false;  ///< the peer is to be told that this end drains
+  bool peer_leaves : 1 = false;  ///< the peer drains
   std::uint32_t generation = 0;  ///< of the id
   std::uint32_t epoch = 0;       ///< counts handshakes; messages of another are not the session's any more
   std::uint32_t remote = 0;      ///< the peer's id for it
@@ -145,6 +147,7 @@ struct alignas(64) Session {
   std::uint16_t first_order = 0;  ///< the oldest own message not done
   std::uint64_t orders_done = 0;  ///< bit i: first_order + i is done
   std::uint64_t orders_void = 0;  ///< bit i: expected_order + i will not come
+  std::uint16_t last_order = 0;   ///< while this end drains: the last one of the peer that had begun to come before
   MessageList held_back;          ///< of the peer, by order
   MessageList queued;             ///< own ones without a slot: some only while has_slot_free() says no
   SlotsBackwards outgoing;
@@ -220,7 +223,8 @@ inline void prefetch(const Session& session) {
 /// Whether something is to be sent, if the windows allow it.
 [[nodiscard]] inline bool has_work(const Session& session) {
   return session.lost_packets != 0 || session.replies.first != kNone || session.own.first != kNone || session.ack_now ||
-         session.ping || session.busy_count != 0 || session.probe || session.accept_due || session.path_probe;
+         session.ping || session.busy_count != 0 || session.probe || session.accept_due || session.path_probe ||
+         session.go_away_due;
 }
 
 /// Whether the peer's silence means something.

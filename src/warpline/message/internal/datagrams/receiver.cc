@@ -218,6 +218,9 @@ void Receiver::take_packet(Session& session, const packet::MessageHeader& header
   if (datagram.ecn == 3) session.marked += taken;
   if (header.elicits()) schedule_ack(session, header, !had_gap && !session.received.gap());
   if (session.in_flight_packets == 0) core_.timers.disarm(session);
+  // It may have ended the last that there was.
+  if (session.peer_leaves) [[unlikely]]
+    core_.timers.arm(session, core_.context.now());
 }
 
 namespace {
@@ -299,6 +302,9 @@ bool Receiver::take_fragment(Session& session, const Datagram& datagram, std::ui
     case packet::FragmentKind::grant:
     case packet::FragmentKind::grant_response:
       transfers_.granted(session, fragment);
+      return true;
+    case packet::FragmentKind::go_away:
+      life_.peer_leaves(session);
       return true;
   }
   return false;

@@ -128,6 +128,11 @@ bool Sender::send_bare(Session& session, Outgoing& out) {
     writer_.write_busy(session, out);
     return true;
   }
+  if (session.go_away_due) {
+    if (!recovery_.reserve(session, Recovery::Purpose::acknowledgement)) return false;
+    writer_.write_go_away(session, out);
+    return true;
+  }
   if (session.ping) {
     if (!recovery_.reserve(session, Recovery::Purpose::again)) return false;
     writer_.write_ping(session, out);

@@ -23,10 +23,13 @@ enum class SentState : std::uint8_t {
 /// What a probe of the path has in place of a fragment's number, and no message.
 inline constexpr std::uint32_t kPathProbeFragment = 0xfffffffdU;
 
+/// The same of a go-away.
+inline constexpr std::uint32_t kGoAwayFragment = 0xfffffffcU;
+
 /// A packet that wants to be acknowledged.
 struct SentPacket {
   Nanos sent;
-  std::uint32_t message = kNone;  ///< index in the pool of messages; kNone: a ping, or a probe of the path
+  std::uint32_t message = kNone;  ///< index in the pool of messages; kNone: a ping, a probe of the path, or a go-away
   std::uint32_t generation = 0;   ///< generation of the message
   std::uint32_t fragment = 0;
   std::uint16_t bytes = 0;  ///< that it counts as in flight
@@ -36,6 +39,7 @@ struct SentPacket {
 
   [[nodiscard]] bool in_flight() const { return state <= SentState::probe; }
   [[nodiscard]] bool probes_path() const { return message == kNone && fragment == kPathProbeFragment; }
+  [[nodiscard]] bool goes_away() const { return message == kNone && fragment == kGoAwayFragment; }
 };
 
 struct SentBlock {

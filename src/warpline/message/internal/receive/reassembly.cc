@@ -17,6 +17,7 @@ Reach reach_of(RefusalCode refusal) {
     case RefusalCode::stalled:
     case RefusalCode::expired:
     case RefusalCode::no_streams:
+    case RefusalCode::going_away:
       return Reach::not_handled;
     case RefusalCode::declined:
       return Reach::handled;
@@ -24,6 +25,13 @@ Reach reach_of(RefusalCode refusal) {
       break;
   }
   return Reach::maybe_handled;
+}
+
+/// This end drains, and takes only what belongs to messages that it took before: what an ordered session's peer sent
+/// before them, and pieces of streams.
+bool belongs_to_taken(const Session& session, const packet::MessageFragment& fragment) {
+  return (fragment.stream && fragment.kind == packet::FragmentKind::message) ||
+         (session.ordered && static_cast<std::int16_t>(session.last_order - fragment.order) >= 0);
 }
 
 }  // namespace
@@ -64,6 +72,13 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
                       (!single && fragment.offset / fragment.fragment_bytes >= FragmentWindow::kSpan);
   if (beyond) {
     core_.context.drop(MessageDrop::beyond_window);
+    return false;
+  }
+  if (core_.context.draining && !belongs_to_taken(session, fragment)) [[unlikely]] {
+    core_.context.counters.messages_turned_away.add(1);
+    const bool told = refuse(session, fragment, RefusalCode::going_away);
+    if (role == TransferRole::peer_request) return told;
+    core_.context.drop(MessageDrop::going_away);  // acknowledged, it would look delivered
     return false;
   }
   if (fragment.total - fragment.head > core_.context.config.max_message_bytes)

@@ -93,6 +93,7 @@ void Recovery::mark_lost(Session& session, std::uint64_t number) {
   leave_flight(session, packet);
   if (packet.probes_path()) return path_probe_lost(session, packet);
   core_.context.counters.packets_lost.add(1);
+  if (packet.goes_away()) session.go_away_due = true;
   if (packet.large) note_vanished(session, number);
   note_loss(session);
   session.allowed = session.congestion.on_loss(core_.context.now(), false);
@@ -128,6 +129,7 @@ void Recovery::on_timeout(Session& session) {
     SentPacket& packet = session.sent.at(core_.blocks, number);
     if (!packet.in_flight()) continue;
     packet.state = SentState::lost;
+    if (packet.goes_away()) session.go_away_due = true;
     if (session.lost_packets++ == 0) session.next_lost = number;
     core_.context.counters.packets_lost.add(1);
   }

@@ -280,6 +280,14 @@ void PacketWriter::write_busy(Session& session, Outgoing& out) {
   write_elicitor(session, packet::kMessageHasFragment, &fragment, out);
 }
 
+void PacketWriter::write_go_away(Session& session, Outgoing& out) {
+  session.go_away_due = false;
+  packet::MessageFragment fragment;
+  fragment.kind = packet::FragmentKind::go_away;
+  SentPacket& packet = write_elicitor(session, packet::kMessageHasFragment | packet::kMessagePrompt, &fragment, out);
+  packet.fragment = kGoAwayFragment;
+}
+
 void PacketWriter::write_grant(Session& session, std::uint32_t index, Outgoing& out) {
   const Message& message = core_.messages[index];
   packet::MessageFragment fragment;

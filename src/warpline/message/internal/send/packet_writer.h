@@ -53,6 +53,7 @@ class PacketWriter {
   /// A ping of so many bytes, and nothing else: its loss is no sign of congestion (RFC 8899, section 4.1).
   void write_path_probe(Session& session, std::uint32_t bytes, Outgoing& out);
   void write_busy(Session& session, Outgoing& out);
+  void write_go_away(Session& session, Outgoing& out);
   void write_grant(Session& session, std::uint32_t index, Outgoing& out);
 
  private:

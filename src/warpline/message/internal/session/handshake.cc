@@ -226,6 +226,10 @@ void Handshake::receive_hello(const Datagram& datagram) {
     again->accept_due = true;
     return core_.ready.add(*again);
   }
+  if (core_.context.draining) {
+    core_.context.drop(MessageDrop::not_accepting);
+    return reject(packet::MessageReject::Reason::not_accepting);
+  }
   switch (core_.groups.admits(datagram.from)) {
     case PeerGroups::Admission::yes:
       break;
@@ -417,6 +421,7 @@ void Handshake::confirm(Session& session) {
   if (Session* before = core_.sessions.find(session.peer, session.remote)) life_.lose(*before, LossReason::restarted);
   session.confirmed = true;
   core_.sessions.show(session);
+  if (core_.context.draining) life_.tell_going(session);
   if (core_.paths.seek(session)) core_.ready.add(session);
   core_.context.counters.sessions_accepted.add(1);
   core_.events.add_opened(session);

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/message/internal/session/session_life.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "warpline/message/protection.h"
 
 namespace warpline::message {
+namespace {
+
+constexpr std::int64_t kLastWords = 100'000;  ///< nanoseconds that an acknowledgement has to leave
+
+}  // namespace
 
 void SessionLife::begin(Session& session) {
   ++session.epoch;
@@ -37,6 +44,7 @@ void SessionLife::begin(Session& session) {
   session.rtt = RttEstimator{};
   session.send_at = Nanos{};
   session.unanswered = 0;
+  session.go_away_due = session.peer_leaves = false;
   session.ack_now = session.ping = session.probe = session.accept_due = session.room_blocked = false;
   session.opened = session.quiet_from = session.kept_at = core_.context.attended();
   session.last_sent = core_.context.now();
@@ -54,19 +62,76 @@ void SessionLife::begin(Session& session) {
 CallStatus SessionLife::close(SessionId id) {
   Session* session = core_.sessions.find(id);
   if (session == nullptr || session->phase == SessionPhase::lost) return CallStatus::unknown_session;
-  if (session->phase == SessionPhase::established) {
-    // Once, without acknowledgement: whoever misses it is told by a reset.
-    if (!core_.strays.full() && recovery_.may_acknowledge(*session)) {
-      StrayReply& stray = core_.strays.add(session->peer);
-      Outgoing out;
-      out.head = stray.bytes.data();
-      out.head_capacity = StrayReply::kMaxLength;
-      writer_.write_bare(*session, out, packet::kMessageClose);
-      stray.length = out.head_length;
-    }
-  }
+  say_closed(*session);
   lose(*session, LossReason::closed_here);
   return CallStatus::ok;
+}
+
+/// Once, without acknowledgement: whoever misses it is told by a reset.
+void SessionLife::say_closed(Session& session) {
+  if (session.phase != SessionPhase::established) return;
+  if (core_.strays.full() || !recovery_.may_acknowledge(session)) return;
+  StrayReply& stray = core_.strays.add(session.peer);
+  Outgoing out;
+  out.head = stray.bytes.data();
+  out.head_capacity = StrayReply::kMaxLength;
+  writer_.write_bare(session, out, packet::kMessageClose);
+  stray.length = out.head_length;
+}
+
+void SessionLife::drain(Nanos deadline) {
+  core_.context.drain_until = deadline;
+  if (std::exchange(core_.context.draining, true)) return;
+  for (std::uint32_t i = 0; i < core_.sessions.size(); ++i) {
+    Session& session = core_.sessions[i];
+    if (session.phase == SessionPhase::established && session.confirmed) tell_going(session);
+  }
+}
+
+void SessionLife::tell_going(Session& session) {
+  session.go_away_due = true;
+  core_.ready.add(session);
+  const auto begun = [&](std::uint32_t index) {
+    const std::uint16_t order = core_.messages[index].order;
+    if (static_cast<std::int16_t>(order - session.last_order) > 0) session.last_order = order;
+  };
+  session.last_order = static_cast<std::uint16_t>(session.expected_order - 1);
+  for (const SlotUse& slot : session.incoming) {
+    if (slot.message != kNone && core_.messages[slot.message].state == MessageState::arriving) begun(slot.message);
+  }
+  for (std::uint32_t i = session.held_back.first; i != kNone; i = core_.messages[i].send_next) begun(i);
+}
+
+void SessionLife::end_drain() {
+  for (std::uint32_t i = 0; i < core_.sessions.size() && !core_.strays.full(); ++i) {
+    Session& session = core_.sessions[i];
+    const bool lives = session.phase == SessionPhase::opening || session.phase == SessionPhase::established;
+    if (!lives || session.opened_here) continue;
+    say_closed(session);
+    lose(session, LossReason::closed_here);
+  }
+  if (core_.groups.accepted() == 0) core_.context.drain_until = kNever;
+}
+
+void SessionLife::peer_leaves(Session& session) {
+  if (session.peer_leaves) return;
+  session.peer_leaves = true;
+  transfers_.end_unsent(session);
+}
+
+bool SessionLife::leave_if_over(Session& session) {
+  if (!session.peer_leaves || !session.opened_here) return false;
+  const auto has_message = [](const SlotUse& slot) { return slot.message != kNone; };
+  if (session.free_slots != ~std::uint64_t{0} || std::ranges::any_of(session.incoming, has_message)) return false;
+  if (session.unacknowledged != 0 || session.ack_now || core_.strays.full()) {
+    session.ack_now = true;  // for the last answer, or the peer would not know that it is here
+    core_.ready.add(session);
+    core_.timers.arm(session, core_.context.in(kLastWords));
+    return false;
+  }
+  say_closed(session);
+  lose(session, LossReason::going_away);
+  return true;
 }
 
 CallStatus SessionLife::forget(SessionId id) {
@@ -115,6 +180,7 @@ SessionFacts SessionLife::facts(SessionId id) {
   SessionFacts facts;
   facts.peer = session->peer;
   facts.established = session->phase == SessionPhase::established;
+  facts.going_away = session->peer_leaves;
   if (facts.established && core_.context.is_protected()) {
     facts.key = core_.context.config.protection->key(core_.sessions.index_of(*session));
   }

@@ -22,12 +22,27 @@ class SessionLife {
   /// The session leaves whatever phase it is in; the peer is not told.
   void lose(Session& session, LossReason reason);
 
+  /// The peer says that it drains.
+  void peer_leaves(Session& session);
+  /// If the peer drains, and nothing is left of either end's messages, the session ends. True: it has.
+  [[nodiscard]] bool leave_if_over(Session& session);
+  /// This end drains: the session's peer is to be told.
+  void tell_going(Session& session);
+  /// The time for draining is over: closes sessions that peers opened, all unless there are too many to say it of.
+  void end_drain();
+
   // What the application does; endpoint.h says what each call means.
   CallStatus close(SessionId id);
   CallStatus forget(SessionId id);
+  void drain(Nanos deadline);
+  [[nodiscard]] bool drained() const {
+    return core_.context.draining && core_.groups.accepted() == 0 && core_.strays.empty();
+  }
   [[nodiscard]] SessionFacts facts(SessionId id);
 
  private:
+  void say_closed(Session& session);
+
   EndpointCore& core_;
   Transfers& transfers_;
   Recovery& recovery_;

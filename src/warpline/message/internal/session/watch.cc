@@ -6,6 +6,7 @@
 namespace warpline::message {
 
 void Watch::advance() {
+  if (core_.context.drain_until <= core_.context.now()) life_.end_drain();
   if (core_.grants.next_tick() <= core_.context.now()) core_.grants.tick();
   core_.timers.advance([&](Session& session, Timers::Timer timer) {
     switch (timer) {
@@ -21,7 +22,8 @@ void Watch::advance() {
 
 Nanos Watch::next_due() {
   if (core_.ready.has_any() || !core_.strays.empty() || core_.grants.due()) return kAtOnce;
-  return std::min({core_.timers.next_deadline(), core_.grants.next_tick(), core_.ready.next_acknowledgement()});
+  return std::min({core_.timers.next_deadline(), core_.grants.next_tick(), core_.ready.next_acknowledgement(),
+                   core_.context.drain_until});
 }
 
 Nanos Watch::next_deadline() {
@@ -53,6 +55,7 @@ void Watch::on_timer(Session& session) {
       core_.ready.add(session);
     }
   } else {
+    if (life_.leave_if_over(session)) return;
     if (session.retry_at <= core_.context.now()) transfers_.retry_deferred(session);
     if (session.stalled_at <= core_.context.attended() && !reassembly_.expire(session)) {
       return life_.lose(session, LossReason::stalled);

@@ -6,9 +6,11 @@
 namespace warpline::message {
 
 template <typename SetOut>
-Submitted Submissions::begin_own(SessionId id, TransferRole role, const SetOut& set_out) {
+Submitted Submissions::begin_own(SessionId id, TransferRole role, bool of_open_stream, const SetOut& set_out) {
   Session* session = core_.sessions.find(id);
   if (session == nullptr || session->phase == SessionPhase::lost) return {CallStatus::unknown_session, {}};
+  if (session->peer_leaves && !of_open_stream) [[unlikely]]
+    return {CallStatus::going_away, {}};
   const bool waits = !has_slot_free(*session);
   if (waits && core_.slot_queue.full()) {
     core_.context.counters.queue_full.add(1);
@@ -56,7 +58,7 @@ Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer re
     core_.context.counters.requests.add(1);
     return status;
   };
-  return begin_own(id, TransferRole::own_request, set_out);
+  return begin_own(id, TransferRole::own_request, false, set_out);
 }
 
 Submitted Submissions::send(SessionId id, ConstBuffer bytes, const SendOptions& options) {
@@ -67,7 +69,7 @@ Submitted Submissions::send(SessionId id, ConstBuffer bytes, const SendOptions& 
     message.stream = options.stream;
     return transfers_.set_out(message, session, bytes, options.copy, options.metadata, false);
   };
-  return begin_own(id, TransferRole::own_message, set_out);
+  return begin_own(id, TransferRole::own_message, options.stream, set_out);
 }
 
 CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const SendOptions& options) {

@@ -23,7 +23,7 @@ class Submissions {
  private:
   /// `set_out(Message&, Session&)` says what is sent, and returns a CallStatus.
   template <typename SetOut>
-  [[nodiscard]] Submitted begin_own(SessionId id, TransferRole role, const SetOut& set_out);
+  [[nodiscard]] Submitted begin_own(SessionId id, TransferRole role, bool of_open_stream, const SetOut& set_out);
 
   EndpointCore& core_;
   Transfers& transfers_;

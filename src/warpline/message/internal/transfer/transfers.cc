@@ -49,6 +49,8 @@ Session* Transfers::session_of(const Message& message) {
 void Transfers::free_slot(Session& session, Message& message) {
   if (!message.has_slot) return;
   const bool none_free = session.free_slots == 0;
+  if (session.peer_leaves) [[unlikely]]
+    core_.timers.arm(session, core_.context.now());
   message.has_slot = false;
   session.outgoing[message.slot].message = kNone;
   session.free_slots |= std::uint64_t{1} << message.slot;
@@ -76,6 +78,8 @@ void Transfers::free(std::uint32_t index) {
     Session& session = core_.sessions[message.session];
     SlotUse& slot = session.incoming[message.slot];
     if (slot.message == index) slot.message = kNone;
+    if (session.peer_leaves) [[unlikely]]
+      core_.timers.arm(session, core_.context.now());
   }
   core_.messages.give(index);
 }
@@ -129,6 +133,33 @@ void Transfers::withdraw_own(Session& session, std::uint32_t index, MessageStatu
   message.fragments = 1;
   finish(index, status);
   enqueue(session, index);
+}
+
+void Transfers::end_unsent(Session& session) {
+  // Pieces belong to streams that the peer has taken.
+  const auto goes_on = [](const Message& message) {
+    return message.stream && message.role == TransferRole::own_message;
+  };
+  core_.slot_queue.remove_if(session, [&](std::uint32_t index) {
+    if (goes_on(core_.messages[index])) return false;
+    turn_away(index);
+    return true;
+  });
+  for (const SlotUse& slot : session.outgoing) {
+    const std::uint32_t index = slot.message;
+    if (index == kNone) continue;
+    Message& message = core_.messages[index];
+    if (message.state != MessageState::sending || message.reach != Reach::never_sent || goes_on(message)) continue;
+    free_slot(session, message);
+    turn_away(index);
+  }
+}
+
+void Transfers::turn_away(std::uint32_t index) {
+  Message& message = core_.messages[index];
+  message.in_code = static_cast<std::uint16_t>(RefusalCode::going_away);
+  if (!message.in_endpoint) message.in = nullptr;
+  finish(index, MessageStatus::refused);
 }
 
 void Transfers::expire(Session& session) {
@@ -343,6 +374,7 @@ void Transfers::begin_again(Session& session) {
   };
   for (const SlotUse& slot : session.outgoing) again(slot);
   for (const SlotUse& slot : session.incoming) again(slot);
+  if (core_.context.draining) session.go_away_due = true;
 }
 
 void Transfers::cut_again(Session& session) {

@@ -116,6 +116,8 @@ class Transfers {
   void end_response(std::uint32_t index, MessageStatus status);
   /// Ends an own message early; its slot is free when the peer knows.
   void withdraw_own(Session& session, std::uint32_t index, MessageStatus status);
+  /// The peer takes nothing new: what has not left ends as refused, so that it may be asked of another.
+  void end_unsent(Session& session);
   /// Ends requests whose deadline has come.
   void expire(Session& session);
   /// The session is lost, and all its messages end.
@@ -141,6 +143,7 @@ class Transfers {
     message.next_fragment = 0;
     message.granted = session.peer_grants ? message.fragment_bytes : 0xffffffff;
   }
+  void turn_away(std::uint32_t index);
   [[nodiscard]] Session* session_of(const Message& message);
   void finish(std::uint32_t index, MessageStatus status);
   void lend(Message& message);
