@@ -161,6 +161,19 @@ class Message(MessageCase):
         self.judge_losses(report)
         self.assertIn("sessions were lost", outcome.stderr)
 
+    def test_a_server_that_goes_away_leaves_no_request_open(self):
+        here = f"127.0.0.1:{free_port()}"
+        server = self.server("--listen", here)
+        client = self.client("--connect", here, "-P", 4, "--test", "rate", "--verify")
+        client.wait_for("stderr", ROW)
+        served = self.stopped(server)
+        report = self.message_report(client.finish(), code=5)
+        self.assertEqual(report["sessions"]["lost"], {"going_away": 4})
+        ended = {status: count for status, count in report["requests"].items() if count != 0}
+        self.assertLessEqual(set(ended), {"submitted", "ok", "refused"}, ended)
+        self.assertEqual(report["requests"]["ok"], served["requests"]["served"])
+        self.assertEqual(served["sessions"]["lost"], {"closed": 4})
+
     def stop_for_a_second(self, program, witness):
         """One second at least passes in the witness's table."""
         program.signal(signal.SIGSTOP)
