@@ -98,7 +98,7 @@ class Dissector(unittest.TestCase):
         self.assertEqual((full["warpline.fragment.kind"], full["warpline.fragment.total"], full["warpline.payload_length"]), ("1", "32", "32"))
         self.assertEqual(len(full["warpline.ack.word"].split(",")), 3)
         self.assertEqual(len(full["warpline.tag"].replace(":", "")), 32)
-        self.assertEqual({row["warpline.fragment.kind"] for row in rows}, {"", "1", "2", "3", "4", "5", "6", "7", "8", "9", "1,2,3,5", "1,1,2,3,5"})
+        self.assertEqual({row["warpline.fragment.kind"] for row in rows}, {"", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "1,2,3,5", "1,1,2,3,5"})
 
     def test_heads_of_streams(self):
         path, _ = self.capture("well-formed")
