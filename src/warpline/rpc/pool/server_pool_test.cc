@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -294,6 +295,46 @@ TEST_F(Pools, CancelFromOtherThreadsAndEndWithTheirHostsLoopOnTheirThread) {
   ASSERT_EQ(call.submit(*host_, {.session = ending.session, .message = bytes_of("still there?")}),
             message::CallStatus::ok);
   EXPECT_EQ(call.wait().status, message::MessageStatus::ok);
+}
+
+/// In a loop of somebody else's, which sleeps without a bound: what the pool waits for has to wake it.
+TEST_F(Pools, HedgeRetryAndLookForServersInALoopOfOnesOwn) {
+  start_servers(2);
+  ServerPoolSettings settings = quick();
+  settings.hedge = {.on = true, .delay = Nanos{5 * kMillisecond}};
+  start(settings);
+  end_loop();
+  const auto descriptor = host_->descriptor();
+  ASSERT_TRUE(descriptor.ok());
+  ASSERT_TRUE(host_->turn());
+  const auto until = [&](const auto& done) {
+    while (!done()) {
+      pollfd watched{*descriptor, POLLIN, 0};
+      ASSERT_EQ(::poll(&watched, 1, -1), 1);
+      ASSERT_TRUE(host_->turn());
+    }
+  };
+  const auto all_up = [&] {
+    return std::ranges::all_of(std::array{0, 1},
+                               [&](std::size_t number) { return pool_->server(number).state == ServerState::up; });
+  };
+  std::array<std::uint8_t, 8> room;
+  const auto ask_once = [&] {
+    PendingCall pending;
+    Call call{.message = bytes_of("on"), .response = {room.data(), room.size()}, .idempotent = true};
+    EXPECT_EQ(pending.submit(*pool_, call), message::CallStatus::ok);
+    until([&] { return pending.done(); });
+    EXPECT_EQ(pending.wait().status, message::MessageStatus::ok);
+  };
+  until(all_up);
+  for (int i = 0; i < 20; ++i) ask_once();
+  servers_[0].stop();
+  while (pool_->server(0).state == ServerState::up) ask_once();
+  EXPECT_GE(pool_->counters().hedges_won.get(), 5U);
+  servers_[0].go_on();
+  until([&] { return pool_->server(0).state == ServerState::trial; });
+  ask_once();
+  until(all_up);
 }
 
 TEST(ServerPool, RefusesSettingsThatMakeNoSense) {
