@@ -90,14 +90,15 @@ std::uint32_t PacketQueues::take_sent(void** packets, std::uint32_t most, std::u
   const std::uint64_t published = published_.load(std::memory_order_acquire);
   std::uint32_t count = 0;
   for (; sent_ != end && count < most; ++sent_) {
-    const auto [sequence, length] = view_.transmit.at(sent_);
+    const TransmitDescriptor descriptor = view_.transmit.at(sent_);
+    const std::uint64_t sequence = descriptor.sequence(oldest_);
     Entry& entry = entry_of(sequence);
     // What a consumer names twice, or never had, is nothing to send.
     if (sequence - oldest_ >= published - oldest_ || entry.packet == nullptr) [[unlikely]] {
       ++unworked_;
       continue;
     }
-    if (lengths != nullptr) lengths[count] = length;
+    if (lengths != nullptr) lengths[count] = descriptor.length();
     packets[count++] = entry.packet;
     entry.packet = nullptr;
   }

@@ -46,10 +46,23 @@ struct ReceiveQueueView {
 };
 
 /// `TransmitDescriptor` names a frame that is to be sent: that of a slot of the receive queue of the same pair, by the
-/// sequence of its first piece. The descriptors there stay as they are until it was sent.
-struct alignas(16) TransmitDescriptor {
-  std::uint64_t sequence;
-  std::uint32_t length = 0;  ///< bytes to be sent, of the first piece alone; 0: the whole frame
+/// sequence of its first piece. The descriptors there stay as they are until it was sent. It is one word, {sequence:48,
+/// length:16}, so that those of a burst cross the bus in whole lines.
+class TransmitDescriptor {
+ public:
+  /// `length`: bytes to be sent, of the first piece alone; 0: the whole frame.
+  WARPLINE_HD explicit TransmitDescriptor(std::uint64_t sequence, std::uint16_t length = 0)
+      : word_(sequence << kLengthBits | length) {}
+
+  /// Returns the sequence of a slot that is in hand, of which `oldest` is the first.
+  [[nodiscard]] WARPLINE_HD std::uint64_t sequence(std::uint64_t oldest) const {
+    return oldest + (((word_ >> kLengthBits) - oldest) << kLengthBits >> kLengthBits);
+  }
+  [[nodiscard]] WARPLINE_HD std::uint16_t length() const { return static_cast<std::uint16_t>(word_); }
+
+ private:
+  static constexpr unsigned kLengthBits = 16;
+  std::uint64_t word_;
 };
 
 /// `TransmitQueueView` is a transmit queue as its producer, the consumer of frames, sees it.

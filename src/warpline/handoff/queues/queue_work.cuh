@@ -67,7 +67,7 @@ __device__ std::uint32_t serve_queue_together(const queues::QueuePairView& queue
   if (sends) {
     std::uint64_t place = cta.sent + static_cast<unsigned>(__popc(senders & ((1U << i % kWarp) - 1)));
     for (unsigned warp = 0; warp < i / kWarp; ++warp) place += cta.sends[warp];
-    queues.transmit.at(place) = {sequence};
+    queues.transmit.at(place) = queues::TransmitDescriptor(sequence);
   }
   if (begins) queues.receive.release(sequence, verdict, worked ? 1 : 0);
   return static_cast<std::uint32_t>(__syncthreads_count(worked));

@@ -26,7 +26,7 @@ void serve_queue(const queues::QueuePairView& queues, queues::QueueCursor& curso
     if (for_work) {
       verdict = work(frame_at(first));
       ++worked;
-      if (verdict == Verdict::forward) queues.transmit.at(cursor.sent++) = {cursor.next};
+      if (verdict == Verdict::forward) queues.transmit.at(cursor.sent++) = queues::TransmitDescriptor(cursor.next);
     }
     queues.receive.release(cursor.next, verdict, for_work ? 1 : 0);
     cursor.next += more + 1U;

@@ -111,7 +111,8 @@ class QueueRoundWork : private LaneBurstWork {
     for (std::uint32_t k = lane; k < length; k += kWarp) to[k] = k < reply.length ? reply.bytes[k] : 0;
     if (lane != 0) return;
     round_.posted[frame] = true;
-    lane_.queues.transmit.at(round_.cursor.sent + atomicAdd(&round_.sends, 1)) = {begin_ + frame, length};
+    lane_.queues.transmit.at(round_.cursor.sent + atomicAdd(&round_.sends, 1)) =
+        queues::TransmitDescriptor(begin_ + frame, static_cast<std::uint16_t>(length));
   }
 
   QueueRound& round_;

@@ -89,10 +89,10 @@ void HostLane::take_posted(BurstSlot slot, std::uint32_t count) {
 /// Writes the acknowledgement over the connection's last frame, whose bytes are in their place.
 void HostLane::post(const BurstSlot& slot, const LaneConnection& connection, const WrittenReply& reply) {
   const std::uint32_t i = connection.frame - 1;
-  const std::uint32_t length = std::max<std::uint32_t>(reply.length, kShortestFrame);
+  const auto length = static_cast<std::uint16_t>(std::max<std::uint32_t>(reply.length, kShortestFrame));
   std::memcpy(slot.segments[i].data, reply.bytes, reply.length);
   std::memset(slot.segments[i].data + reply.length, 0, length - reply.length);
-  view_.queues.transmit.at(cursor_.sent++) = {cursor_.next + i, length};
+  view_.queues.transmit.at(cursor_.sent++) = queues::TransmitDescriptor(cursor_.next + i, length);
   posted_[i] = true;
 }
 
