@@ -33,7 +33,7 @@ MessageHost::Settings settings(const Plan& plan, bool client) {
   made.endpoint.accept = !client;
   made.endpoint.max_sessions = static_cast<std::uint32_t>(client ? plan.connections : kSessions);
   made.calls = static_cast<std::uint32_t>(2 * plan.slots());  // one is submitted before the last has quite ended
-  made.poll_for = Nanos{std::chrono::nanoseconds(plan.poll).count()};
+  if (plan.poll.count() != 0) made.poll_for = Nanos{std::chrono::nanoseconds(plan.poll).count()};
   return made;
 }
 

@@ -20,7 +20,7 @@ namespace warpline::rpc {
 namespace {
 
 constexpr int kStepsATurn = 16;
-constexpr Nanos kPollFor{50'000};  ///< where sleeping is no more than to give way, which costs a system call
+constexpr Nanos kPollFor{50'000};  ///< over transports that only poll: to give way costs a system call
 constexpr std::uint32_t kStreamWindowsASession = 16;       ///< in receive_window, half of them for streams
 constexpr std::uint32_t kLongestStreamWindow = 64U << 20;  ///< of which there are so many in the longest receive_window
 
@@ -33,7 +33,7 @@ struct MessageHost::Loop {
       : transport(carrier),
         wake(std::move(waker)),
         clock(time),
-        poll_for(transport.descriptor() < 0 ? std::max(settings.poll_for, kPollFor) : settings.poll_for),
+        poll_for(settings.poll_for.value_or(transport.descriptor() < 0 ? kPollFor : Nanos{0})),
         endpoint(std::move(core)),
         room(settings.answer_bytes),
         queue(settings.calls, *wake),

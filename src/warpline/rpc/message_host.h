@@ -39,9 +39,10 @@ class MessageHost {
     /// Those of submit() and post() that may be under way at once. The endpoint has places for all that wait for others
     /// of their session: more than `endpoint` says, if need be.
     std::uint32_t calls = 1024;
-    /// How long run() polls without work before it sleeps: a wake-up takes tens of microseconds, polling a processor.
-    /// Transports that only poll: 50 us at least, before they give way.
-    Nanos poll_for{0};
+    /// How long run() looks for work before it sleeps, or, over a transport that only polls, before it gives way to
+    /// other threads of its core. A wake-up takes tens of microseconds; polling, a processor. Unless set: not at all,
+    /// and 50 us; less of that is for ends that share a core.
+    std::optional<Nanos> poll_for{};
     CallStreamSettings streams{};  ///< calls in pieces, opened and taken; none unless it says how many
   };
 
