@@ -187,6 +187,10 @@ bool CallStreams::work(Endpoint& endpoint, CallStreamPlace& place, Nanos now) {
     stop(endpoint, place, now);
   } else if (place.phase == StreamPhase::opening) {
     waits = submit(endpoint, place, now);
+  } else if (place.phase == StreamPhase::open && !place.awaited) {
+    // The answer came before all pieces, so that the end of the session ends no request of it any more.
+    waits = endpoint.facts(place.session).established;
+    if (!waits) end(endpoint, place, {.status = MessageStatus::peer_lost, .reach = Reach::handled}, now);
   } else if (place.phase != StreamPhase::ended) {
     waits = send(endpoint, place, orders, now);
   }

@@ -308,6 +308,21 @@ TEST(LyingServer, never_sends_the_pieces_that_its_answer_counts) {
   EXPECT_TRUE(server.pair.client_has_nothing());
 }
 
+TEST(LyingServer, leaves_before_the_pieces_that_its_answer_counts) {
+  for (const bool forgotten : {false, true}) {
+    LyingServer server;
+    server.answer(message_of({Kind::answer, server.told.from, kLiar, 2, 0}));
+    EXPECT_FALSE(server.stream.ended());
+    message::Endpoint& endpoint = server.pair.client.endpoint;
+    EXPECT_EQ(forgotten ? endpoint.forget(server.pair.session, server.pair.net.now)
+                        : server.pair.server.endpoint.close(server.pair.there, server.pair.net.now),
+              message::CallStatus::ok);
+    server.pair.net.run_for(Nanos{10 * kMs});
+    EXPECT_TRUE(server.stream.ended());
+    EXPECT_EQ(server.stream.wait().status, MessageStatus::peer_lost);
+  }
+}
+
 TEST(LyingServer, sends_pieces_beyond_credit) {
   LyingServer server;
   for (std::uint32_t number = 0; number < 5; ++number)
