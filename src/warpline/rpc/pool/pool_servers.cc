@@ -232,6 +232,10 @@ void PoolServers::refuse(message::Endpoint& endpoint, const Place& place, messag
   Server& server = servers_[place.server];
   Session& session = server.sessions[place.session];
   session.full = true;
+  if (status == message::CallStatus::going_away) {
+    server.health->leaves();
+    show(endpoint, server, now);
+  }
   if (status != message::CallStatus::unknown_session || session.retired) return;
   // It ended; the event that says so comes after those of its messages.
   session.retired = true;

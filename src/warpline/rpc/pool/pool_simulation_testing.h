@@ -137,6 +137,10 @@ class PoolSimulation {
     kill(number);
     network.restart(*servers[number].host, config());
   }
+  /// The server goes away: it answers what it has.
+  void drain(std::size_t number) {
+    servers[number].host->endpoint.drain({network.now.value + 1000 * kMs}, network.now);
+  }
   void pause(std::size_t number) { servers[number].host->away = true; }
   void resume(std::size_t number) {
     if (servers[number].host->away) network.come_back(*servers[number].host);

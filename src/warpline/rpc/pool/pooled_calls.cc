@@ -25,7 +25,8 @@ bool refused_as(const message::MessageEvent& event, message::RefusalCode code) {
 
 /// No application has seen it or will, and another server may take it at once: gRPC's transparent retries (gRFC A6).
 bool may_move(const message::MessageEvent& event) {
-  return event.reach <= Reach::not_handled && event.status == MessageStatus::peer_lost;
+  const bool gone = event.status == MessageStatus::peer_lost || refused_as(event, message::RefusalCode::going_away);
+  return event.reach <= Reach::not_handled && gone;
 }
 
 /// Another server, later, may do better.
@@ -123,6 +124,7 @@ PooledCalls::Begun PooledCalls::begin(message::Endpoint& endpoint, std::uint32_t
         return Begun::no_room;
       case message::CallStatus::no_slot:
       case message::CallStatus::unknown_session:
+      case message::CallStatus::going_away:
         servers_.refuse(endpoint, *chosen, status, now);
         break;
       default:
@@ -183,7 +185,7 @@ AttemptEnd PooledCalls::judge(const Pooled& call, std::size_t which, const messa
     case MessageStatus::peer_lost:
       return AttemptEnd::lost;
     case MessageStatus::refused:
-      return AttemptEnd::other;
+      return refused_as(event, message::RefusalCode::going_away) ? AttemptEnd::leaving : AttemptEnd::other;
     case MessageStatus::deadline: {
       const bool had_time = usual == message::kNever || now.value - call.began.value >= usual.value;
       return event.reach != Reach::handled && had_time ? AttemptEnd::failed : AttemptEnd::other;

@@ -141,6 +141,39 @@ TEST(PooledCalls, GoOnElsewhereWhenNoServerHadThem) {
   }
 }
 
+TEST(PooledCalls, GoOnAtOnceWhereAServerGoesAwayAndComeBackWithIt) {
+  ServerPoolSettings settings = pool_settings();
+  settings.budget = {.per_call = 0, .per_second = 0, .most = 0};
+  PoolSimulation simulation(20, 2, settings);
+  simulation.servers[0].service = simulation.servers[1].service = Nanos{5 * kMs};
+  ASSERT_TRUE(simulation.run([&] { return simulation.are(ServerState::up, 2); }));
+  for (int i = 0; i < 20; ++i) simulation.ask(false);
+  simulation.run_for({2 * kMs});  // both have some of them
+  simulation.drain(0);
+  for (int i = 0; i < 200; ++i) {
+    simulation.ask(false);
+    simulation.run_for({50'000});
+  }
+  ASSERT_TRUE(simulation.run([&] { return simulation.all_ended(); }));
+  simulation.check();
+  // Each is answered once, those that had gone there before by the server that went.
+  EXPECT_EQ(count_status(simulation, MessageStatus::ok), 220U);
+  EXPECT_EQ(simulation.servers[0].handled + simulation.servers[1].handled, 220U);
+  EXPECT_EQ(simulation.pool->servers().facts(0).failed, 0U);
+  const ServerChange& first = *std::ranges::find(simulation.changes, ServerState::leaving, &ServerChange::to);
+  EXPECT_EQ(first.server, 0U);
+  simulation.run_for({500 * kMs});
+  EXPECT_TRUE(simulation.are(ServerState::up, 1));
+  simulation.restart(0);
+  simulation.servers[0].service = Nanos{50'000};
+  for (int i = 0; i < 1000 && !simulation.are(ServerState::up, 2); ++i) {
+    simulation.ask(false);
+    simulation.run_for({5 * kMs});
+  }
+  EXPECT_TRUE(simulation.are(ServerState::up, 2));
+  simulation.leave();
+}
+
 TEST(PooledCalls, AreTriedAgainIfTheyMayBeHandledTwice) {
   PoolSimulation simulation(7, 2, pool_settings());
   simulation.servers[0].service = simulation.servers[1].service = Nanos{20 * kMs};
@@ -395,6 +428,7 @@ TEST(PooledCalls, EndOnceWhateverServersDo) {
       if (what == 2) simulation.pause(victim);
       if (what <= 4) simulation.resume(victim);
       if (what == 5) simulation.servers[victim].service = Nanos{static_cast<std::int64_t>(random.below(100)) * kMs};
+      if (what == 7 && !simulation.servers[victim].host->dead) simulation.drain(victim);
       if (what == 6) simulation.servers[victim].declines = !simulation.servers[victim].declines;
       for (std::uint64_t i = random.below(4); i != 0; --i) {
         const Nanos patience =
