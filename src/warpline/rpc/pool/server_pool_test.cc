@@ -33,7 +33,9 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr const char* kServerVariable = "WARPLINE_POOL_TEST_SERVER";
 
-/// The body of ServerProcess, which is this program once more. Echoes until it is killed.
+MessageHost* serving = nullptr;
+
+/// The body of ServerProcess, which is this program once more. Echoes until it is killed, or has gone away in peace.
 TEST(PoolServerProcess, Serves) {
   const char* const address = std::getenv(kServerVariable);
   if (address == nullptr) GTEST_SKIP() << "only inside of the tests of ServerPool";
@@ -44,6 +46,8 @@ TEST(PoolServerProcess, Serves) {
   settings.endpoint.max_sessions = 64;
   auto host = MessageHost::open(settings);
   ASSERT_TRUE(host.ok()) << host.error().message();
+  serving = &*host;
+  ASSERT_NE(std::signal(SIGTERM, [](int) { serving->drain(Nanos{30'000 * kMillisecond}); }), SIG_ERR);
   ASSERT_EQ(write(STDERR_FILENO, "!", 1), 1);
   host->serve(echo);
 }
@@ -91,6 +95,14 @@ class ServerProcess {
     ::kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
     pid_ = 0;
+  }
+  /// Returns when it has gone away in peace.
+  void end() {
+    ::kill(pid_, SIGTERM);
+    int status = -1;
+    waitpid(pid_, &status, 0);
+    pid_ = 0;
+    EXPECT_EQ(status, 0);
   }
   [[nodiscard]] const SocketAddress& address() const { return address_; }
 
@@ -242,6 +254,33 @@ TEST_F(Pools, LoseNoIdempotentCallWhenAServerIsKilled) {
     if (count == 0) (*queue)->wait();
   }
   EXPECT_TRUE(std::ranges::all_of(ends, [](int times) { return times == 1; }));
+}
+
+TEST_F(Pools, LoseNoCallWhenServersAreRestartedInPeaceOneAfterTheOther) {
+  start_servers(2);
+  start(quick());
+  std::atomic<bool> over{false};
+  std::atomic<std::uint64_t> lost{0}, ended{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      while (!over) {
+        PendingCall pending;  // may be handled once only
+        EXPECT_EQ(pending.submit(*pool_, {.message = bytes_of("x")}), message::CallStatus::ok);
+        lost += pending.wait().status == message::MessageStatus::ok ? 0 : 1;
+        ++ended;
+      }
+    });
+  }
+  for (std::size_t round = 0; round < 4; ++round) {
+    const std::size_t number = round % 2;
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(reaches(i, ServerState::up));
+    servers_[number].end();
+    servers_[number].start();
+  }
+  over = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(lost, 0U) << "of " << ended;
 }
 
 TEST_F(Pools, CancelFromOtherThreadsAndEndWithTheirHostsLoopOnTheirThread) {
