@@ -226,7 +226,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Nobody wants anything any more.
   static_cast<void>(talk.ends[kHost].close(talk.sessions[kHost], talk.now));
   for (int i = 0; i < 8; ++i) talk.turn(0);
-  for (rpc::CallStream& stream : talk.mine) require(stream.ended(), "no call outlives its session");
+  for (const rpc::CallStream& stream : talk.mine) require(stream.ended(), "no call outlives its session");
   talk.mine.clear();
   for (int i = 0; i < 8; ++i) talk.turn(0);
   require(talk.streams->available() == kStreams, "every place is free again");
