@@ -150,8 +150,8 @@ int serve(const char* address, std::chrono::microseconds poll) {
   sockaddr_in here = parse(address);
   socklen_t length = sizeof here;
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (::bind(listener, reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0 || ::listen(listener, 128) != 0 ||
-      ::getsockname(listener, reinterpret_cast<sockaddr*>(&here), &length) != 0)
+  if (listener < 0 || ::bind(listener, reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0 ||
+      ::listen(listener, 128) != 0 || ::getsockname(listener, reinterpret_cast<sockaddr*>(&here), &length) != 0)
     fail("listen");
   Loop loop(poll);
   loop.watch(listener, nullptr, EPOLL_CTL_ADD, EPOLLIN);
@@ -182,7 +182,9 @@ int ask(const char* server, const Plan& plan) {
   std::vector<Connection> connections(plan.connections);
   for (Connection& connection : connections) {
     connection.socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::connect(connection.socket, reinterpret_cast<const sockaddr*>(&there), sizeof there) != 0) fail("connect");
+    if (connection.socket < 0 ||
+        ::connect(connection.socket, reinterpret_cast<const sockaddr*>(&there), sizeof there) != 0)
+      fail("connect");
     loop.add(connection);
   }
   Load load(plan);
