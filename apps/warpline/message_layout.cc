@@ -99,6 +99,8 @@ message::EndpointConfig MessagePlan::endpoint(std::uint16_t worker) const {
   config.max_sessions = client() ? sessions_of(worker) : message.sessions;
   const std::uint64_t own = client() ? std::uint64_t{sessions_of(worker)} * outstanding() : message.sessions * 16ULL;
   config.max_messages = static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(own, 1 << 12, 1 << 20)));
+  config.quotas = message.quotas;
+  config.stranger_packets = message.strangers;
   config.receive_bytes = client() ? 16U << 20 : 128U << 20;
   config.datagram_bytes = datagram_bytes();
   config.reliability = message.go_back_n ? message::Reliability::go_back_n : message::Reliability::selective;

@@ -74,6 +74,18 @@ class Message(MessageCase):
         self.assertEqual(report["requests"]["served"], 1800)
         self.assertEqual(report["sessions"]["accepted"], 18)
 
+    def test_quotas_of_an_address(self):
+        here = f"127.0.0.1:{free_port()}"
+        for quota in ("address", "prefix"):
+            with self.subTest(quota):
+                server = self.server("--listen", here, f"--sessions-per-{quota}", 2)
+                report = self.message_report(self.client("--connect", here, "-P", 5, "-n", 100, "--verify").finish())
+                self.assertEqual((report["sessions"]["connected"], report["sessions"]["lost"]), (2, {"peer_full": 3}))
+                report = self.stopped(server)
+                self.assertEqual((report["sessions"]["accepted"], report["drops"]), (2, {"over_quota": 3}))
+                self.assertEqual(report["protocol"][f"over_per_{quota}"], 3)
+                self.assertEqual(report["requests"]["served"], 100)
+
     def test_a_client_of_two_servers(self):
         first, second = (f"127.0.0.1:{free_port()}" for _ in range(2))
         servers = [self.server("--listen", address) for address in (first, second)]

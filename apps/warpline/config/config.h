@@ -15,6 +15,7 @@
 #include "warpline/ingest/ingest_settings.h"
 #include "warpline/memory/pool_settings.h"
 #include "warpline/message/cc_config.h"
+#include "warpline/message/config.h"
 #include "warpline/port/port_settings.h"
 #include "warpline/report/run_settings.h"
 #include "warpline/router/router_settings.h"
@@ -60,6 +61,8 @@ struct MessageConfig {
   std::uint16_t workers = 1;           ///< threads, each with an endpoint and a queue pair or socket of its own
   std::uint16_t gpu = 0;               ///< CUDA ordinal, if messages are in memory of a GPU or pinned for one
   std::uint32_t sessions = 1024;       ///< most of each worker
+  message::SessionQuotas quotas{};     ///< server: what one address and one prefix may have of each worker
+  std::uint32_t strangers = 100'000;   ///< server: packets a second outside of sessions that each worker looks at
   bool operator==(const MessageConfig&) const = default;
 };
 

@@ -14,6 +14,11 @@ auto of(F MessageConfig::* field) {
   return field_of(&Config::message, field);
 }
 
+template <typename F>
+auto quota_of(F message::SessionQuotas::* field) {
+  return [field](auto& config) -> auto& { return config.message.quotas.*field; };
+}
+
 /// A count, or "automatic" for an unset one.
 Access<Config> automatic_count(std::optional<std::uint32_t> MessageConfig::* field, std::uint64_t min,
                                std::uint64_t max) {
@@ -101,6 +106,26 @@ void add_message_options(std::vector<Option>& table) {
 
   roles = {Role::server};
   single("listen", 0, "ADDR:PORT", "address to receive on", listen_address());
+  const auto quota = [&](std::string_view name, std::string_view argument, std::string_view help, auto member,
+                         std::uint64_t most) {
+    single(name, 0, argument, help, count<Config>(quota_of(member), 0, most));
+  };
+  using Quotas = message::SessionQuotas;
+  constexpr std::uint64_t kMostSessions = 1 << 20;
+  quota("sessions-per-address", "N", "of each worker, with one address; 0: unlimited", &Quotas::per_address,
+        kMostSessions);
+  quota("sessions-per-prefix", "N", "of each worker, with one /24 or IPv6 /64; 0: unlimited", &Quotas::per_prefix,
+        kMostSessions);
+  quota("half-open-per-address", "N", "unconfirmed sessions of one address; 0: a quarter of all",
+        &Quotas::half_open_per_address, kMostSessions);
+  quota("half-open-per-prefix", "N", "of one /24 or IPv6 /64; 0: half of all", &Quotas::half_open_per_prefix,
+        kMostSessions);
+  quota("bytes-per-address", "BYTES", "arriving from one address; 0: half of free memory", &Quotas::bytes_per_address,
+        1ULL << 40);
+  quota("bytes-per-prefix", "BYTES", "arriving from one /24 or IPv6 /64; 0: all", &Quotas::bytes_per_prefix,
+        1ULL << 40);
+  single("strangers", 0, "N", "packets per second outside of sessions",
+         count<Config>(of(&MessageConfig::strangers), 1, 1'000'000'000));
 
   roles = {Role::client};
   option("connect", 0, Arity::list, "ADDR:PORT", "server to talk to; repeatable", server_addresses());

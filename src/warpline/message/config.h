@@ -50,13 +50,19 @@ struct Authorizer {
   bool (*allows)(void* context, const PeerAddress& peer, KeyId key) = nullptr;
 };
 
-/// How many sessions peers at one address may have with an endpoint, and those of one prefix: an IPv4 /24, an IPv6 /64.
-/// Half-open is one whose opener has not yet shown that it heard the answer.
+/// What peers at one address may have of an endpoint, and those of one prefix: an IPv4 /24, an IPv6 /64. Half-open is a
+/// session whose opener has not yet shown that it heard the answer. Each has a counter of its name,
+/// EndpointCounters::over_per_address and so on.
 struct SessionQuotas {
   std::uint32_t per_address = 0;            ///< 0: as many as there are
   std::uint32_t per_prefix = 0;             ///< 0: as many as there are
   std::uint32_t half_open_per_address = 0;  ///< 0: a quarter of max_sessions, 16 at least
   std::uint32_t half_open_per_prefix = 0;   ///< 0: half of max_sessions, 16 at least
+  /// Bytes of receive memory for messages that are arriving, beside what EndpointConfig::receive_bytes says of shares;
+  /// who has none of it may have one message, however long. 0: no more than that.
+  std::uint64_t bytes_per_address = 0;
+  std::uint64_t bytes_per_prefix = 0;  ///< the same of a prefix
+  bool operator==(const SessionQuotas&) const = default;
 };
 
 /// What an endpoint is made of. All memory is taken by create().

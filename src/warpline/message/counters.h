@@ -79,6 +79,12 @@ struct EndpointCounters {
   Counter sessions_accepted;     ///< opened by peers, and told as `accepted`
   Counter messages_turned_away;  ///< of peers, refused because this end drains
   Counter messages_stalled;      ///< of peers, given up for nothing more of them came for message_timeout
+  Counter over_per_address;            ///< in `drops` as over_quota: beyond SessionQuotas::per_address
+  Counter over_per_prefix;             ///< the same, beyond per_prefix
+  Counter over_half_open_per_address;  ///< the same, beyond half_open_per_address
+  Counter over_half_open_per_prefix;   ///< the same, beyond half_open_per_prefix
+  Counter over_bytes_per_address;      ///< in `drops` as over_share: beyond bytes_per_address, or half of what is free
+  Counter over_bytes_per_prefix;       ///< the same, beyond bytes_per_prefix, or what is free
   Counter sessions_lost;         ///< ended for whatever reason, own ones that no peer answered too
   Counter requests;              ///< submitted
   Counter messages_queued;       ///< own ones, requests too, that had to wait for others of their session

@@ -85,7 +85,10 @@ class MessageChecker : Checker {
   void check_role() {
     const MessageConfig& message = config_.message;
     if (config_.role == Role::client) {
-      refuse_idle("listen", "a client listens nowhere", "leave it out, or use message server");
+      for (const Option& option : options()) {
+        if (!option.taken_by(Command::message) || option.is_for(Role::client)) continue;
+        refuse_idle(option.name, "a client listens nowhere", "leave it out, or use message server");
+      }
       if (message.connect.empty()) {
         refuse("message client has no server", "--connect is not given",
                "add --connect ADDR:PORT, such as --connect 127.0.0.1:24240");

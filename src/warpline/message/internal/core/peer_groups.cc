@@ -54,14 +54,17 @@ void PeerGroups::depart(std::uint32_t group) {
 PeerGroups::Admission PeerGroups::admits(const PeerAddress& peer) const {
   const Hashes hashes = hashes_of(peer);
   Admission admission = Admission::yes;
-  const auto check = [&](std::uint64_t hash, std::uint32_t most, std::uint32_t most_half_open) {
+  const auto check = [&](std::uint64_t hash, std::uint32_t most, Admission too_many, std::uint32_t most_half_open,
+                         Admission too_many_half_open) {
     const std::uint32_t index = by_hash_.find(hash);
     if (index == kNone) return;
-    if (groups_[index].half_open >= most_half_open) admission = std::max(admission, Admission::too_many_half_open);
-    if (groups_[index].accepted >= most) admission = Admission::too_many;
+    if (groups_[index].half_open >= most_half_open) admission = std::max(admission, too_many_half_open);
+    if (groups_[index].accepted >= most) admission = std::max(admission, too_many);
   };
-  check(hashes.address, quotas_.per_address, quotas_.half_open_per_address);
-  check(hashes.prefix, quotas_.per_prefix, quotas_.half_open_per_prefix);
+  check(hashes.address, quotas_.per_address, Admission::per_address, quotas_.half_open_per_address,
+        Admission::half_open_per_address);
+  check(hashes.prefix, quotas_.per_prefix, Admission::per_prefix, quotas_.half_open_per_prefix,
+        Admission::half_open_per_prefix);
   return admission;
 }
 
@@ -86,10 +89,13 @@ void PeerGroups::leave(const Session& session) {
   depart(session.prefix_group);
 }
 
-bool PeerGroups::may_hold(const Session& session, std::uint64_t bytes, std::uint64_t later, std::uint64_t free) const {
-  if (held_ == 0 && later == 0) return true;
+PeerGroups::Share PeerGroups::may_hold(const Session& session, std::uint64_t bytes, std::uint64_t later,
+                                       std::uint64_t free) const {
+  if (held_ == 0 && later == 0) return Share::allows;
   bytes += later;
-  return groups_[session.address_group].held + bytes <= free / 2 && groups_[session.prefix_group].held + bytes <= free;
+  if (!may_hold(groups_[session.address_group], bytes, free / 2, quotas_.bytes_per_address)) return Share::address;
+  if (!may_hold(groups_[session.prefix_group], bytes, free, quotas_.bytes_per_prefix)) return Share::prefix;
+  return Share::allows;
 }
 
 void PeerGroups::hold(const Session& session, std::uint64_t bytes, bool borrows) {

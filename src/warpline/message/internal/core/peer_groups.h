@@ -23,8 +23,9 @@ class PeerGroups {
  public:
   PeerGroups(const EndpointConfig& config, SipKey key);
 
-  enum class Admission : std::uint8_t { yes, too_many_half_open, too_many };
-  /// Whether a peer at this address may open a session more.
+  /// The quota that is exhausted, if one is.
+  enum class Admission : std::uint8_t { yes, half_open_per_address, half_open_per_prefix, per_address, per_prefix };
+  /// Whether a peer at this address may open a session more; if it has too many, whether half-open or not.
   [[nodiscard]] Admission admits(const PeerAddress& peer) const;
   /// A session with Session::peer begins: half-open, unless it was opened here.
   void join(Session& session);
@@ -34,10 +35,12 @@ class PeerGroups {
   /// Sessions that peers opened, half-open or not.
   [[nodiscard]] std::uint32_t accepted() const { return accepted_; }
 
+  /// Whose share does not allow something.
+  enum class Share : std::uint8_t { allows, address, prefix };
   /// Whether the session may have so many bytes more for a message that begins to arrive, and after it `later` for
   /// another, of `free` that there are. While nobody has any, one message may have all.
-  [[nodiscard]] bool may_hold(const Session& session, std::uint64_t bytes, std::uint64_t later,
-                              std::uint64_t free) const;
+  [[nodiscard]] Share may_hold(const Session& session, std::uint64_t bytes, std::uint64_t later,
+                               std::uint64_t free) const;
   /// Whether it may nevertheless, being what other messages of its session wait for with what they hold: one at a time
   /// of a neighbourhood.
   [[nodiscard]] bool may_borrow(const Session& session) const { return !groups_[session.prefix_group].borrowed; }
@@ -53,6 +56,11 @@ class PeerGroups {
     std::uint32_t half_open = 0;
     bool borrowed = false;  ///< of a prefix: one of the messages is beyond the share
   };
+  /// Whether a group may have so many bytes more, by `share` of what is free and its quota, where 0 is none.
+  [[nodiscard]] static bool may_hold(const Group& group, std::uint64_t bytes, std::uint64_t share,
+                                     std::uint64_t quota) {
+    return group.held + bytes <= share && (quota == 0 || group.held == 0 || group.held + bytes <= quota);
+  }
   struct Hashes {
     std::uint64_t address;
     std::uint64_t prefix;

@@ -22,10 +22,14 @@ Session of(IpAddress address) {
   return session;
 }
 
+bool may_hold(const PeerGroups& groups, const Session& session, std::uint64_t bytes, std::uint64_t free) {
+  return groups.may_hold(session, bytes, 0, free) == PeerGroups::Share::allows;
+}
+
 /// Takes messages of `bytes` as long as it may; how many.
 int take_all(PeerGroups& groups, const Session& session, std::uint64_t bytes, std::uint64_t& free) {
   int count = 0;
-  for (; bytes <= free && groups.may_hold(session, bytes, 0, free); ++count) {
+  for (; bytes <= free && may_hold(groups, session, bytes, free); ++count) {
     groups.hold(session, bytes, false);
     free -= bytes;
   }
@@ -68,13 +72,13 @@ TEST(PeerGroups, let_one_have_all_while_nobody_else_has_any) {
   Session other = of(Ipv4Address{{192, 0, 3, 1}});
   groups.join(session);
   groups.join(other);
-  EXPECT_TRUE(groups.may_hold(session, 60, 0, 64));
+  EXPECT_TRUE(may_hold(groups, session, 60, 64));
   groups.hold(session, 60, false);
-  EXPECT_FALSE(groups.may_hold(session, 3, 0, 4));
-  EXPECT_FALSE(groups.may_hold(other, 3, 0, 4));
-  EXPECT_TRUE(groups.may_hold(other, 2, 0, 4));
+  EXPECT_FALSE(may_hold(groups, session, 3, 4));
+  EXPECT_FALSE(may_hold(groups, other, 3, 4));
+  EXPECT_TRUE(may_hold(groups, other, 2, 4));
   groups.release(session, 60, false);
-  EXPECT_TRUE(groups.may_hold(other, 60, 0, 64));
+  EXPECT_TRUE(may_hold(groups, other, 60, 64));
 }
 
 TEST(PeerGroups, lend_to_one_at_a_time_of_a_neighbourhood) {
@@ -114,23 +118,43 @@ TEST(PeerGroups, admit_so_many_half_open_and_so_many_in_all_of_an_address_and_of
   EXPECT_EQ(admits(1), PeerGroups::Admission::yes) << "own sessions do not count";
   Session one = join(1, false);
   Session two = join(1, false);
-  EXPECT_EQ(admits(1), PeerGroups::Admission::too_many_half_open);
+  EXPECT_EQ(admits(1), PeerGroups::Admission::half_open_per_address);
   EXPECT_EQ(admits(2), PeerGroups::Admission::yes);
   Session neighbour = join(2, false);
-  EXPECT_EQ(admits(3), PeerGroups::Admission::too_many_half_open) << "of the prefix";
+  EXPECT_EQ(admits(3), PeerGroups::Admission::half_open_per_prefix);
   for (Session* session : {&one, &two, &neighbour}) confirm(*session);
   EXPECT_EQ(admits(1), PeerGroups::Admission::yes);
   Session three = join(1, false);
   confirm(three);
   join(1, false);
-  EXPECT_EQ(admits(1), PeerGroups::Admission::too_many);
+  EXPECT_EQ(admits(1), PeerGroups::Admission::per_address);
   EXPECT_EQ(admits(2), PeerGroups::Admission::yes);
   join(3, false);
-  EXPECT_EQ(admits(2), PeerGroups::Admission::too_many) << "of the prefix";
+  EXPECT_EQ(admits(2), PeerGroups::Admission::per_prefix);
   groups.leave(three);
   groups.leave(neighbour);
   EXPECT_EQ(admits(1), PeerGroups::Admission::yes);
   EXPECT_EQ(groups.admits(peer_address(Ipv4Address{{192, 0, 3, 1}}, 1)), PeerGroups::Admission::yes);
+}
+
+TEST(PeerGroups, hold_no_more_than_their_quotas_but_one_message_of_any_length) {
+  EndpointConfig config = sessions_of(4);
+  config.quotas = {.bytes_per_address = 10, .bytes_per_prefix = 15};
+  PeerGroups groups(config, {1, 2});
+  Session sessions[] = {of(Ipv4Address{{192, 0, 2, 1}}), of(Ipv4Address{{192, 0, 2, 2}}),
+                        of(Ipv4Address{{192, 0, 3, 1}})};
+  for (Session& session : sessions) groups.join(session);
+  const auto share = [&](int i, std::uint64_t bytes) { return groups.may_hold(sessions[i], bytes, 0, 1000); };
+  groups.hold(sessions[0], 4, false);
+  EXPECT_EQ(share(0, 6), PeerGroups::Share::allows);
+  EXPECT_EQ(share(0, 7), PeerGroups::Share::address);
+  EXPECT_EQ(share(1, 11), PeerGroups::Share::allows) << "its first, as far as the prefix goes";
+  EXPECT_EQ(share(1, 12), PeerGroups::Share::prefix);
+  EXPECT_EQ(share(2, 400), PeerGroups::Share::allows) << "its first";
+  groups.hold(sessions[2], 400, false);
+  EXPECT_EQ(share(2, 1), PeerGroups::Share::address);
+  groups.release(sessions[2], 400, false);
+  EXPECT_EQ(share(2, 600), PeerGroups::Share::address) << "half of what is free";
 }
 
 TEST(PeerGroups, begin_again_with_nothing_when_all_sessions_have_left) {
@@ -140,7 +164,7 @@ TEST(PeerGroups, begin_again_with_nothing_when_all_sessions_have_left) {
                           of(Ipv4Address{{10, 1, static_cast<std::uint8_t>(i), 1}})};
     for (Session& session : sessions) groups.join(session);
     groups.hold(sessions[0], 10, false);
-    EXPECT_TRUE(groups.may_hold(sessions[1], 10, 0, 20));
+    EXPECT_TRUE(may_hold(groups, sessions[1], 10, 20));
     groups.release(sessions[0], 10, false);
     for (const Session& session : sessions) groups.leave(session);
   }

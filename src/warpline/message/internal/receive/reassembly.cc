@@ -104,9 +104,11 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   const bool shares = !single && core_.context.config.buffers.take == nullptr;
   const std::uint64_t block = ReceiveMemory::block_bytes(fragment.total);
   const std::uint64_t others = waits ? ReceiveMemory::block_bytes(core_.context.config.max_message_bytes) : 0;
-  const bool borrows = shares && !core_.groups.may_hold(session, block, others, core_.messages.free_bytes());
+  const PeerGroups::Share share =
+      shares ? core_.groups.may_hold(session, block, others, core_.messages.free_bytes()) : PeerGroups::Share::allows;
+  const bool borrows = share != PeerGroups::Share::allows;
   if (borrows && (waits || !session.ordered || !core_.groups.may_borrow(session))) {
-    core_.context.drop(MessageDrop::over_share);
+    drop_over(share);
     tell_busy(session, fragment);
     return false;
   }
@@ -469,12 +471,20 @@ bool Reassembly::take_response(Session& session, const Datagram& datagram, std::
   return placed != Placed::no;
 }
 
+void Reassembly::drop_over(PeerGroups::Share share) {
+  EndpointCounters& counters = core_.context.counters;
+  (share == PeerGroups::Share::address ? counters.over_bytes_per_address : counters.over_bytes_per_prefix).add(1);
+  core_.context.drop(MessageDrop::over_share);
+}
+
 /// Memory of the endpoint for a response that begins to arrive. False: there is none now.
 bool Reassembly::give_place(Session& session, Message& message, const packet::MessageFragment& fragment) {
   const bool shares = fragment.fragment_bytes != 0 && core_.context.config.buffers.take == nullptr;
   const std::uint64_t block = ReceiveMemory::block_bytes(fragment.total);
-  if (shares && !core_.groups.may_hold(session, block, 0, core_.messages.free_bytes())) {
-    core_.context.drop(MessageDrop::over_share);
+  const PeerGroups::Share share =
+      shares ? core_.groups.may_hold(session, block, 0, core_.messages.free_bytes()) : PeerGroups::Share::allows;
+  if (share != PeerGroups::Share::allows) {
+    drop_over(share);
   } else if (!core_.messages.take_in(message, fragment.code)) {
     core_.context.drop(MessageDrop::no_buffer);
   } else {

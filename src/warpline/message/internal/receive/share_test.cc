@@ -56,8 +56,45 @@ TEST(Share, of_memory_is_left_for_others_by_one_who_begins_messages_and_sends_no
   net.run_for(Nanos{50 * kMs});
   EXPECT_GE(server.endpoint.facts().free_receive_bytes, 3 * kLong);
   EXPECT_GE(server.endpoint.counters().dropped(MessageDrop::over_share), 3U);
+  EXPECT_EQ(server.endpoint.counters().over_bytes_per_address.get(),
+            server.endpoint.counters().dropped(MessageDrop::over_share));
   ASSERT_EQ(honest.endpoint.send(session, message, {}, net.now).status, CallStatus::ok);
   EXPECT_TRUE(net.run([&] { return Two::count(server, EventKind::message) == 1; }, Nanos{100 * kMs}));
+}
+
+TEST(Share, of_memory_is_no_more_than_its_quota_and_passes_all_messages_in_turn) {
+  for (const bool of_prefix : {false, true}) {
+    SCOPED_TRACE(of_prefix ? "prefix" : "address");
+    Loopback net(1);
+    EndpointConfig config = small();
+    (of_prefix ? config.quotas.bytes_per_prefix : config.quotas.bytes_per_address) = kLong / 2;
+    Loopback::Host& server = net.add(config);
+    Loopback::Host& hostile = net.add(small());
+    const auto bytes = pattern(kLong, 1);
+    const SessionId session = net.connect(hostile, server).first;
+    int arrived = 0;
+    server.handle = [&](const MessageEvent& event) {
+      if (event.kind != EventKind::message) return false;
+      ++arrived;
+      return server.endpoint.release(event.id, net.now) == CallStatus::ok;
+    };
+    bool silent = true;  // of each message it sends the first packet alone
+    net.tap = [&](const Loopback::Host& from, std::vector<std::uint8_t>& packet) {
+      const auto fragment = fragment_of(packet);
+      return silent && &from == &hostile && fragment && fragment->offset != 0;
+    };
+    for (const std::uint32_t length : {kLong, kLong / 4, kLong / 4, kLong}) {
+      ASSERT_EQ(hostile.endpoint.send(session, {bytes.data(), length, false}, {}, net.now).status, CallStatus::ok);
+    }
+    net.run_for(Nanos{50 * kMs});
+    EXPECT_GE(server.endpoint.facts().free_receive_bytes, 7 * kLong);
+    const EndpointCounters& counters = server.endpoint.counters();
+    const Counter& over = of_prefix ? counters.over_bytes_per_prefix : counters.over_bytes_per_address;
+    EXPECT_GE(over.get(), 3U);
+    EXPECT_EQ(over.get(), counters.dropped(MessageDrop::over_share));
+    silent = false;
+    EXPECT_TRUE(net.run([&] { return arrived == 4; }));
+  }
 }
 
 TEST(Stalled, message_is_given_up_and_its_sender_told) {

@@ -230,13 +230,24 @@ void Handshake::receive_hello(const Datagram& datagram) {
     core_.context.drop(MessageDrop::not_accepting);
     return reject(packet::MessageReject::Reason::not_accepting);
   }
+  const auto over_quota = [&](Counter& quota) {
+    quota.add(1);
+    core_.context.drop(MessageDrop::over_quota);
+  };
+  EndpointCounters& counters = core_.context.counters;
   switch (core_.groups.admits(datagram.from)) {
     case PeerGroups::Admission::yes:
       break;
-    case PeerGroups::Admission::too_many_half_open:  // it says hello again, when some of them are confirmed
-      return core_.context.drop(MessageDrop::over_quota);
-    case PeerGroups::Admission::too_many:
-      core_.context.drop(MessageDrop::over_quota);
+    // It says hello again, when some of them are confirmed.
+    case PeerGroups::Admission::half_open_per_address:
+      return over_quota(counters.over_half_open_per_address);
+    case PeerGroups::Admission::half_open_per_prefix:
+      return over_quota(counters.over_half_open_per_prefix);
+    case PeerGroups::Admission::per_address:
+      over_quota(counters.over_per_address);
+      return reject(packet::MessageReject::Reason::full);
+    case PeerGroups::Admission::per_prefix:
+      over_quota(counters.over_per_prefix);
       return reject(packet::MessageReject::Reason::full);
   }
   if (!authentic(datagram, hello)) return reject(packet::MessageReject::Reason::terms);

@@ -61,10 +61,13 @@ TEST(Quota, of_half_open_sessions_is_a_quarter_an_address_and_half_a_prefix) {
   for (std::uint32_t i = 0; i < 1000; ++i) flooded.open_half(Ipv4Address{{192, 0, 2, 1}}, i);
   EXPECT_EQ(flooded.taken(), kPlaces / 4);
   EXPECT_EQ(flooded.server.endpoint.counters().dropped(MessageDrop::over_quota), 1000U - kPlaces / 4);
+  EXPECT_EQ(flooded.server.endpoint.counters().over_half_open_per_address.get(), 1000U - kPlaces / 4);
+  EXPECT_EQ(flooded.server.endpoint.counters().over_half_open_per_prefix.get(), 0U);
   for (std::uint32_t i = 0; i < 1000; ++i) {
     flooded.open_half(Ipv4Address{{192, 0, 2, static_cast<std::uint8_t>(i)}}, i);
   }
   EXPECT_EQ(flooded.taken(), kPlaces / 2);
+  EXPECT_GT(flooded.server.endpoint.counters().over_half_open_per_prefix.get(), 0U);
   EXPECT_EQ(flooded.connect().kind, EventKind::connected);
 }
 
@@ -79,12 +82,30 @@ TEST(Quota, of_sessions_is_told) {
   EXPECT_EQ(Two::count(client, EventKind::connected), 2);
   EXPECT_EQ(client.events.back().reason, LossReason::peer_full);
   EXPECT_EQ(flooded.server.endpoint.counters().dropped(MessageDrop::over_quota), 1U);
+  EXPECT_EQ(flooded.server.endpoint.counters().over_per_address.get(), 1U);
   EXPECT_EQ(flooded.connect().kind, EventKind::connected) << "from another address";
   ASSERT_EQ(client.endpoint.close(sessions[0], flooded.net.now), CallStatus::ok);
   flooded.net.run_for(Nanos{kMs});
   client.events.clear();
   ASSERT_EQ(client.endpoint.reconnect(sessions[2], flooded.net.now), CallStatus::ok);
   EXPECT_TRUE(flooded.net.run([&] { return Two::count(client, EventKind::connected) == 1; }));
+}
+
+TEST(Quota, of_a_prefix_is_not_passed_by_one_who_has_all_its_addresses) {
+  Flooded flooded({.per_prefix = 3});
+  std::vector<Loopback::Host*> hostile;  // all have addresses of 10.0.0.0/24
+  for (int i = 0; i < 6; ++i) {
+    Loopback::Host& host = *hostile.emplace_back(&flooded.net.add(small()));
+    ASSERT_EQ(host.endpoint.connect(flooded.server.address, {}, flooded.net.now).status, CallStatus::ok);
+    ASSERT_TRUE(flooded.net.run([&] { return !host.events.empty(); }));
+    EXPECT_EQ(host.events.front().kind, i < 3 ? EventKind::connected : EventKind::lost) << i;
+  }
+  EXPECT_EQ(hostile.back()->events.front().reason, LossReason::peer_full);
+  EXPECT_EQ(flooded.server.endpoint.counters().over_per_prefix.get(), 3U);
+  EXPECT_EQ(flooded.server.endpoint.counters().over_per_address.get(), 0U);
+  EXPECT_EQ(flooded.server.endpoint.counters().dropped(MessageDrop::over_quota), 3U);
+  flooded.open_half(Ipv4Address{{192, 0, 2, 1}}, 1);
+  EXPECT_EQ(flooded.taken(), 4U) << "of another prefix";
 }
 
 TEST(Quota, holds_up_nobody_who_opens_all_sessions_at_once) {
