@@ -62,36 +62,36 @@ struct EndpointCounters {
   Counter bytes_out;                         ///< UDP payload
   std::array<Counter, kMessageDrops> drops;  ///< indexed by MessageDrop
 
-  Counter fragments_bundled;     ///< sent in the packet of another
-  Counter fragments_dropped;     ///< in `drops`, though their packet counts already
-  Counter packets_behind;        ///< seen behind another in its datagram
-  Counter fragments_repeated;    ///< sent again
-  Counter fragments_duplicate;   ///< received again; their packets count as taken
-  Counter packets_lost;          ///< found lost by acknowledgements
-  Counter losses_spurious;       ///< of these, acknowledged after all
-  Counter probes;                ///< tail-loss probes
-  Counter timeouts;              ///< retransmission timeouts
-  Counter path_probes;           ///< padded packets that ask how long datagrams may be
-  Counter black_holes;           ///< times that a path did not carry any more what it had carried
-  Counter clock_jumps;           ///< `now` stepped back, or further than max_clock_step
-  Counter heads_too_small;       ///< times that the transport gave less room than Outgoing::head_capacity must be
-  Counter sessions_opened;       ///< opened here: their handshakes are done
-  Counter sessions_accepted;     ///< opened by peers, and told as `accepted`
-  Counter messages_turned_away;  ///< of peers, refused because this end drains
-  Counter messages_stalled;      ///< of peers, given up for nothing more of them came for message_timeout
+  Counter fragments_bundled;           ///< sent in the packet of another
+  Counter fragments_dropped;           ///< in `drops`, though their packet counts already
+  Counter packets_behind;              ///< seen behind another in its datagram
+  Counter fragments_repeated;          ///< sent again
+  Counter fragments_duplicate;         ///< received again; their packets count as taken
+  Counter packets_lost;                ///< found lost by acknowledgements
+  Counter losses_spurious;             ///< of these, acknowledged after all
+  Counter probes;                      ///< tail-loss probes
+  Counter timeouts;                    ///< retransmission timeouts
+  Counter path_probes;                 ///< padded packets that ask how long datagrams may be
+  Counter black_holes;                 ///< times that a path did not carry any more what it had carried
+  Counter clock_jumps;                 ///< `now` stepped back, or further than max_clock_step
+  Counter heads_too_small;             ///< times that the transport gave less room than Outgoing::head_capacity must be
+  Counter sessions_opened;             ///< opened here: their handshakes are done
+  Counter sessions_accepted;           ///< opened by peers, and told as `accepted`
+  Counter messages_turned_away;        ///< of peers, refused because this end drains
+  Counter messages_stalled;            ///< of peers, given up for nothing more of them came for message_timeout
   Counter over_per_address;            ///< in `drops` as over_quota: beyond SessionQuotas::per_address
   Counter over_per_prefix;             ///< the same, beyond per_prefix
   Counter over_half_open_per_address;  ///< the same, beyond half_open_per_address
   Counter over_half_open_per_prefix;   ///< the same, beyond half_open_per_prefix
   Counter over_bytes_per_address;      ///< in `drops` as over_share: beyond bytes_per_address, or half of what is free
   Counter over_bytes_per_prefix;       ///< the same, beyond bytes_per_prefix, or what is free
-  Counter sessions_lost;         ///< ended for whatever reason, own ones that no peer answered too
-  Counter requests;              ///< submitted
-  Counter messages_queued;       ///< own ones, requests too, that had to wait for others of their session
-  Counter queue_full;            ///< calls that were answered `no_slot`
-  Counter responses;             ///< received for them
-  Counter requests_expired;      ///< of peers, refused for their deadline had come before the application took them
-  Counter handled;               ///< requests and one-way messages of peers handed to the application
+  Counter sessions_lost;               ///< ended for whatever reason, own ones that no peer answered too
+  Counter requests;                    ///< submitted
+  Counter messages_queued;             ///< own ones, requests too, that had to wait for others of their session
+  Counter queue_full;                  ///< calls that were answered `no_slot`
+  Counter responses;                   ///< received for them
+  Counter requests_expired;  ///< of peers, refused for their deadline had come before the application took them
+  Counter handled;           ///< requests and one-way messages of peers handed to the application
 
   /// Returns how many were dropped for this reason.
   [[nodiscard]] std::uint64_t dropped(MessageDrop reason) const {

@@ -89,6 +89,10 @@ void MultiEndpoint::stop() {
   for (MessageHost& host : parts_->hosts) host.stop();
 }
 
+void MultiEndpoint::drain(Nanos patience) {
+  for (MessageHost& host : parts_->hosts) host.drain(patience);
+}
+
 std::uint16_t MultiEndpoint::port() const { return parts_->port; }
 
 std::uint64_t MultiEndpoint::total(Counter message::EndpointCounters::* counter) const {

@@ -53,14 +53,17 @@ class MultiEndpoint {
   /// for what any thread may call, and for all else on its own thread.
   [[nodiscard]] MessageHost& host(std::uint32_t thread);
 
-  /// Runs all hosts' loops, the first on this thread and each other one on a thread of its own, until stop(), or until
-  /// one's transport fails, which stops them all. Once. Environment error: no thread can be started.
+  /// Runs all hosts' loops, the first on this thread and each other one on a thread of its own, until stop(), until all
+  /// are drained, or until one's transport fails, which stops them all. Once. Environment error: no thread can be
+  /// started.
   Result<void> run();
   /// Has each thread answer requests by a handler of its own (MessageHost::handle()), and run().
   Result<void> serve(const MakeHandler& make);
 
   // By any thread, at any time.
-  void stop();                               ///< ends run(), at once; safe in a signal handler
+  void stop();  ///< ends run() as soon as no handler runs; safe in a signal handler
+  /// Ends run() in peace, as MessageHost::drain() has it, of all hosts at once. Safe in a signal handler.
+  void drain(Nanos patience);
   [[nodiscard]] std::uint16_t port() const;  ///< that open()'s sockets are bound to; 0 over other transports
   /// Returns the sum over all endpoints of a counter, such as total(&message::EndpointCounters::handled).
   [[nodiscard]] std::uint64_t total(Counter message::EndpointCounters::* counter) const;

@@ -123,6 +123,46 @@ TEST(MultiEndpoint, AThreadThatIsHeldUpHoldsUpNoOther) {
   serving.join();
 }
 
+TEST(MultiEndpoint, ThatDrainsHasAnsweredOnAllThreads) {
+  MultiEndpoint server = open_multi(2);
+  std::atomic<int> begun{0};
+  std::atomic<bool> go{false};
+  std::thread serving([&] {
+    EXPECT_TRUE(server
+                    .serve([&](std::uint32_t thread) {
+                      return [&, thread](std::span<const std::uint8_t> request, std::span<std::uint8_t> room) {
+                        if (request[0] == '!') {
+                          ++begun;
+                          begun.notify_all();
+                          go.wait(false);
+                        }
+                        return say_thread(thread)(request, room);
+                      };
+                    })
+                    .ok());
+  });
+  std::array<std::unique_ptr<Client>, 2> clients;
+  while (!clients[0] || !clients[1]) {
+    auto client = std::make_unique<Client>(server);
+    clients[static_cast<std::size_t>(client->ask("who?")[0])] = std::move(client);
+  }
+  std::vector<std::thread> asking;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    asking.emplace_back([&, i] {
+      EXPECT_EQ(clients[i]->ask("!"), std::string(1, static_cast<char>(i)));
+      clients[i]->host.run();  // hears that it is over, and ends its session
+    });
+  }
+  for (int seen = begun; seen < 2; seen = begun) begun.wait(seen);
+  server.drain(kLong);
+  go = true;
+  go.notify_all();
+  serving.join();
+  for (const auto& client : clients) client->host.stop();
+  for (std::thread& thread : asking) thread.join();
+  for (std::uint32_t i = 0; i < server.threads(); ++i) EXPECT_TRUE(server.host(i).endpoint().drained());
+}
+
 /// Gets nothing, and fails after some turns.
 class FailingTransport final : public transport::Transport {
  public:
