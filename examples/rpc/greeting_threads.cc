@@ -25,6 +25,7 @@ rpc::MessageHost::Handler make_handler(std::uint32_t thread) {
   };
 }
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what is thrown, for want of memory or threads, ends it
 int main(int argc, char** argv) {
   const auto here = parse_socket_address(argc > 1 ? argv[1] : "127.0.0.1:24240");
   if (!here) return std::fprintf(stderr, "%s\n", here.error().message().c_str()), 2;

@@ -37,9 +37,10 @@ Result<MultiEndpoint> MultiEndpoint::open(const Settings& settings) {
 }
 
 Result<MultiEndpoint> MultiEndpoint::over(std::span<transport::Transport* const> transports, const Settings& settings) {
-  if (transports.empty() || transports.size() > 256)
+  if (transports.empty() || transports.size() > 256) {
     return usage_error(fmt::format("{} endpoints at an address", transports.size()), "an endpoint's number is a byte",
                        "use 1 to 256");
+  }
   auto parts = std::make_unique<Parts>();
   parts->transports.assign(transports.begin(), transports.end());
   std::set<const message::PacketProtection*> protections;
@@ -48,9 +49,10 @@ Result<MultiEndpoint> MultiEndpoint::over(std::span<transport::Transport* const>
     if (settings.adjust) settings.adjust(i, host.endpoint);
     host.endpoint.endpoint = static_cast<std::uint8_t>(i);
     host.endpoint.endpoints = static_cast<std::uint16_t>(transports.size());
-    if (host.endpoint.protection != nullptr && !protections.insert(host.endpoint.protection).second)
+    if (host.endpoint.protection != nullptr && !protections.insert(host.endpoint.protection).second) {
       return usage_error("endpoints with one PacketProtection", "it is no two threads'",
                          "give each its own by MultiEndpoint::Settings::adjust");
+    }
     WARPLINE_TRY(MessageHost made, MessageHost::over(*transports[i], host));
     parts->hosts.push_back(std::move(made));
   }

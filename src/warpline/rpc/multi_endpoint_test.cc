@@ -71,7 +71,7 @@ TEST(MultiEndpoint, KeepsEachOfManyClientsWithOneThread) {
     const std::string thread = client.ask("who?");
     ASSERT_EQ(thread.size(), 1U);
     ASSERT_LT(thread[0], 3);
-    ++clients_of[static_cast<std::size_t>(thread[0])];
+    ++clients_of[static_cast<std::uint8_t>(thread[0])];
     for (std::uint32_t j = 1; j < kRequests; ++j) EXPECT_EQ(client.ask("who?"), thread);
     // Another session from the same port is at the same thread: they may share datagrams.
     client.session = *client.host.connect(address_of(server));
@@ -110,7 +110,7 @@ TEST(MultiEndpoint, AThreadThatIsHeldUpHoldsUpNoOther) {
   std::vector<std::unique_ptr<Client>> spare;
   while (!clients[0] || !clients[1]) {
     auto client = std::make_unique<Client>(server);
-    auto& place = clients[static_cast<std::size_t>(client->ask("who?")[0])];
+    auto& place = clients[static_cast<std::uint8_t>(client->ask("who?")[0])];
     spare.push_back(std::exchange(place, std::move(client)));
   }
   std::thread patient([&] { EXPECT_EQ(clients[0]->ask("!"), std::string(1, '\0')); });
@@ -144,7 +144,7 @@ TEST(MultiEndpoint, ThatDrainsHasAnsweredOnAllThreads) {
   std::array<std::unique_ptr<Client>, 2> clients;
   while (!clients[0] || !clients[1]) {
     auto client = std::make_unique<Client>(server);
-    clients[static_cast<std::size_t>(client->ask("who?")[0])] = std::move(client);
+    clients[static_cast<std::uint8_t>(client->ask("who?")[0])] = std::move(client);
   }
   std::vector<std::thread> asking;
   for (std::size_t i = 0; i < clients.size(); ++i) {

@@ -80,7 +80,7 @@ TEST(SocketGroup, HasAllElseByItsSenderWhateverItSays) {
     const std::uint32_t first = receiver(group);
     ++hellos[first];
     const auto again = [&](const Bytes32& bytes) {
-      message::Outgoing& out = from->room()[0];
+      const message::Outgoing& out = from->room()[0];
       std::copy(bytes.begin(), bytes.end(), out.head);
       from->send(1, Nanos{0});
       EXPECT_EQ(receiver(group), first);
