@@ -82,8 +82,8 @@ struct EndpointConfig {
   SessionQuotas quotas{};                    ///< of those that peers open
   std::uint32_t stranger_packets = 100'000;  ///< a second, hellos and others outside of sessions, that are looked at
   std::uint32_t max_messages = 1 << 14;      ///< under way at once, of all sessions, both directions
-  /// Of max_messages, at most half: own requests and messages that wait because 64 of their session are under way, of
-  /// all sessions. Beyond it the call answers `no_slot`. 0: none waits.
+  /// Own requests and messages that wait because 64 of their session are under way, of all sessions: at most half of
+  /// max_messages. Beyond it the call answers `no_slot`. 0: none waits.
   std::uint32_t max_queued = 4096;
   std::uint32_t max_sent_packets = 1 << 16;  ///< not yet acknowledged, of all sessions
   /// Bytes of memory for what peers send, and for SendOptions::copy. Of what is free the messages that are arriving

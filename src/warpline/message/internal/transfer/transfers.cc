@@ -32,7 +32,7 @@ void Transfers::start(Session& session, std::uint32_t index) {
   enqueue(session, index);
 }
 
-/// Of those that wait as many as find slots begin. The session may know its fragments' size better by now.
+/// As many of those that wait begin as find slots. The session may know its fragments' size better by now.
 void Transfers::start_queued(Session& session) {
   while (session.queued.first != kNone && has_slot_free(session)) {
     const std::uint32_t index = core_.slot_queue.take(session);
