@@ -28,7 +28,7 @@ function(warpline_component name)
     get_target_property(except warpline_${module} WARPLINE_EXCEPT)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE place)
     install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${place} COMPONENT ${name}
-            FILES_MATCHING REGEX "\\.(h|cuh)$" PATTERN internal EXCLUDE PATTERN ${except} EXCLUDE REGEX "_testing\\.h$" EXCLUDE)
+            FILES_MATCHING REGEX "\\.(h|cuh)$" PATTERN internal EXCLUDE PATTERN ${except} EXCLUDE REGEX "_testing\\.(h|cuh)$" EXCLUDE)
   endforeach()
   foreach(kind SHARED STATIC)
     set(suffix)

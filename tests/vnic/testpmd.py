@@ -114,7 +114,7 @@ class Testpmd:
             stats = self.xstats(port)
             if condition(stats):
                 return stats
-            time.sleep(0.01)  # so as not to starve the forwarding lcore on a busy machine
+            os.sched_yield()  # the forwarding lcore may share the core
         raise AssertionError(f"never came true: {stats}\n{self.output[:5000]}")
 
     def quit(self):

@@ -66,18 +66,7 @@ class QueueFrames {
       if (i + ahead < count) rte_prefetch0(rte_pktmbuf_mtod(burst[i + ahead], void*));
       rte_mbuf* const mbuf = burst[i];
       counters_.received_bytes.add(mbuf->pkt_len);
-      if (!take_tag(mbuf)) [[unlikely]] {
-        counters_.other_vlan.add(1);
-        rte_pktmbuf_free(mbuf);
-        continue;
-      }
-      Segment segments[kMaxSegments];
-      if (memory::segments_of(mbuf, segments) == 0) [[unlikely]] {
-        counters_.too_many_pieces.add(1);
-        rte_pktmbuf_free(mbuf);
-      } else {
-        take(frame_at(segments), mbuf);
-      }
+      hand_on(mbuf, take_tag(mbuf), take);
     }
     if (count != 0) counters_.received.add(count);
     return count;
@@ -91,16 +80,8 @@ class QueueFrames {
     for (std::uint16_t i = 0; i < count; ++i) {
       rte_mbuf* const mbuf = burst[i];
       counters_.received_bytes.add(mbuf->pkt_len);
-      Segment segments[kMaxSegments];
-      if ((mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0 && (mbuf->vlan_tci & kVlanId) != 0) [[unlikely]] {
-        counters_.other_vlan.add(1);
-        rte_pktmbuf_free(mbuf);
-      } else if (memory::segments_of(mbuf, segments) == 0) [[unlikely]] {
-        counters_.too_many_pieces.add(1);
-        rte_pktmbuf_free(mbuf);
-      } else {
-        take(frame_at(segments), mbuf);
-      }
+      const bool tagged = (mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0 && (mbuf->vlan_tci & kVlanId) != 0;
+      hand_on(mbuf, !tagged, take);
     }
     if (count != 0) counters_.received.add(count);
     return count;
@@ -157,6 +138,20 @@ class QueueFrames {
   void close();
 
  private:
+  /// Hands a frame on; one of another VLAN, or in too many pieces, is counted and freed.
+  template <typename Take>
+  void hand_on(rte_mbuf* mbuf, bool of_this_vlan, Take& take) {
+    Segment segments[kMaxSegments];
+    if (!of_this_vlan) [[unlikely]] {
+      counters_.other_vlan.add(1);
+      rte_pktmbuf_free(mbuf);
+    } else if (memory::segments_of(mbuf, segments) == 0) [[unlikely]] {
+      counters_.too_many_pieces.add(1);
+      rte_pktmbuf_free(mbuf);
+    } else {
+      take(frame_at(segments), mbuf);
+    }
+  }
   static constexpr std::uint16_t kFramesAhead = 4;  ///< whose headers are fetched early
   static constexpr std::uint16_t kVlanId = 0xfff;   ///< of a tag's control field
 

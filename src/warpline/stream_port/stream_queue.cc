@@ -69,7 +69,7 @@ void StreamQueue::give(FrameRef frame, rte_mbuf* mbuf) {
     return;
   }
   const bool own = RTE_MBUF_DIRECT(mbuf) && rte_mbuf_refcnt_read(mbuf) == 1;
-  // Of priority a tag may have to go, and the frame begins further behind.
+  // A tag of priority may have to go: the frame then begins further behind.
   constexpr int kRoom = packet::VlanView::kHeaderLength + stream::StreamReceiver::kReplyBytes;
   const bool has_room = own && mbuf->buf_len - mbuf->data_off >= kRoom;
   receiver_.give(frame, device_says_right(mbuf), mbuf, has_room);

@@ -411,7 +411,8 @@ void CallStreams::recycle(Endpoint& endpoint, CallStreamPlace& place, Nanos now)
   place.taken.store(false, std::memory_order_release);
 }
 
-/// Of calls that the endpoint does not know yet, or not any more, as one whose answer came before all of its pieces.
+/// Calls end here that the endpoint does not know yet, or not any more, as one whose answer came before all of its
+/// pieces.
 void CallStreams::expire(Endpoint& endpoint, Nanos now) {
   due_ = message::kNever;
   for (const auto& place : places_) {

@@ -8,33 +8,13 @@
 #include <vector>
 
 #include "warpline/stream/gpu/copy_by_warp.cuh"
+#include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/lane_testing.h"
 #include "warpline/stream/gpu/stream_lanes.h"
 #include "warpline/stream/overlap_testing.h"
 
 namespace warpline::stream::testing {
 namespace {
-
-/// Memory that host and GPU read and write in turns.
-std::shared_ptr<std::byte> managed(std::size_t size) {
-  void* memory = nullptr;
-  EXPECT_EQ(cudaMallocManaged(&memory, size), cudaSuccess);
-  EXPECT_EQ(cudaMemset(memory, 0, size), cudaSuccess);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  return {static_cast<std::byte*>(memory), [](std::byte* data) { cudaFree(data); }};
-}
-
-/// Memory of the host that the GPU reaches over the bus.
-std::shared_ptr<std::byte> pinned(std::size_t size) {
-  void* memory = nullptr;
-  EXPECT_EQ(cudaHostAlloc(&memory, size, cudaHostAllocDefault), cudaSuccess);
-  std::memset(memory, 0, size);
-  return {static_cast<std::byte*>(memory), [](std::byte* data) { cudaFreeHost(data); }};
-}
-
-std::shared_ptr<std::byte> zeroed(std::size_t size) {
-  return {new std::byte[size](), [](const std::byte* data) { delete[] data; }};
-}
 
 bool no_gpu() {
   int count = 0;

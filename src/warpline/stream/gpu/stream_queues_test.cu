@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "warpline/queues/packet_queues.h"
+#include "warpline/stream/gpu/lane_memory_testing.cuh"
 #include "warpline/stream/gpu/lane_testing.h"
 #include "warpline/stream/gpu/stream_lanes.h"
 
@@ -16,25 +17,6 @@ namespace warpline::stream::testing {
 namespace {
 
 constexpr std::uint32_t kQueueSlots = 512;
-
-std::shared_ptr<std::byte> in_managed_memory(std::size_t size) {
-  void* memory = nullptr;
-  EXPECT_EQ(cudaMallocManaged(&memory, size), cudaSuccess);
-  EXPECT_EQ(cudaMemset(memory, 0, size), cudaSuccess);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  return {static_cast<std::byte*>(memory), [](std::byte* data) { cudaFree(data); }};
-}
-
-std::shared_ptr<std::byte> in_pinned_memory(std::size_t size) {
-  void* memory = nullptr;
-  EXPECT_EQ(cudaHostAlloc(&memory, size, cudaHostAllocDefault), cudaSuccess);
-  std::memset(memory, 0, size);
-  return {static_cast<std::byte*>(memory), [](std::byte* data) { cudaFreeHost(data); }};
-}
-
-std::shared_ptr<std::byte> in_host_memory(std::size_t size) {
-  return {new std::byte[size](), [](const std::byte* data) { delete[] data; }};
-}
 
 /// What became of a batch of frames.
 struct BatchEnd {
@@ -140,7 +122,7 @@ void expect_same_end(const BatchEnd& a, const BatchEnd& b) {
 /// The kernel of a lane, which stays until it is told to end.
 class StayingKernel {
  public:
-  explicit StayingKernel(const QueuedLane& lane) : stop_(lane.view().stop), view_(in_pinned_memory(sizeof(LaneView))) {
+  explicit StayingKernel(const QueuedLane& lane) : stop_(lane.view().stop), view_(pinned(sizeof(LaneView))) {
     std::memcpy(view_.get(), &lane.view(), sizeof(LaneView));
     EXPECT_EQ(cudaHostRegister(lane.region().data(), lane.region().size(), cudaHostRegisterDefault), cudaSuccess);
     region_ = lane.region().data();
@@ -170,9 +152,9 @@ class StayingKernel {
 
 std::uint64_t expect_queues_as_host(const LaneShape& shape, std::uint64_t seed, const LaneFaults& faults,
                                     std::uint32_t longest, std::uint64_t batches) {
-  QueuedLane on_gpu(shape, in_pinned_memory, in_managed_memory);
-  QueuedLane on_host(shape, in_host_memory, in_host_memory);
-  LaneTraffic traffic(shape, seed, faults, longest, in_host_memory);
+  QueuedLane on_gpu(shape, pinned, managed);
+  QueuedLane on_host(shape, zeroed, zeroed);
+  LaneTraffic traffic(shape, seed, faults, longest, zeroed);
   HostLane host(on_host.view());
   StayingKernel kernel(on_gpu);
   std::uint64_t posted = 0;

@@ -9,7 +9,7 @@
 
 #include "warpline/packet/headers/message_header.h"
 
-// Of Linux 4.5; C libraries may be older.
+// Linux has it since 4.5; C libraries may be older.
 #ifndef SO_ATTACH_REUSEPORT_CBPF
 #define SO_ATTACH_REUSEPORT_CBPF 51
 #endif
