@@ -169,11 +169,10 @@ bool Reassembly::begin_smaller(Session& session, Message& message, const packet:
   return true;
 }
 
-Reassembly::Placed Reassembly::place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
-                                     const packet::MessageFragment& fragment, std::uint32_t length) {
-  if (message.fragment_bytes == 0) {
-    return put(message, datagram, at, 0, length) ? Placed::complete : Placed::no;
-  }
+/// A fragment of a message of several.
+Reassembly::Placed Reassembly::place_part(Message& message, Session& session, const Datagram& datagram,
+                                          std::uint32_t at, const packet::MessageFragment& fragment,
+                                          std::uint32_t length) {
   const std::uint32_t number = fragment.offset / message.fragment_bytes;
   if (message.window.has(number)) {
     core_.context.counters.fragments_duplicate.add(1);

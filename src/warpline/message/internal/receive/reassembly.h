@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "warpline/message/datagram.h"
 #include "warpline/message/internal/core/endpoint_core.h"
@@ -35,12 +36,20 @@ class Reassembly {
  private:
   enum class Placed : std::uint8_t { no, yes, complete };
   [[nodiscard]] Placed place(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
-                             const packet::MessageFragment& fragment, std::uint32_t length);
+                             const packet::MessageFragment& fragment, std::uint32_t length) {
+    if (message.fragment_bytes != 0) return place_part(message, session, datagram, at, fragment, length);
+    return put(message, datagram, at, 0, length) ? Placed::complete : Placed::no;
+  }
+  [[nodiscard]] Placed place_part(Message& message, Session& session, const Datagram& datagram, std::uint32_t at,
+                                  const packet::MessageFragment& fragment, std::uint32_t length);
   [[nodiscard]] bool put(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
                          std::uint32_t length) {
     if (message.in_head != 0) [[unlikely]]
       return put_with_head(message, datagram, at, offset, length);
-    return copy_in(datagram, at, length, message.in + offset, message.in_device);
+    if (message.in_device || at + length > datagram.head_length)
+      return copy_in(datagram, at, length, message.in + offset, message.in_device);
+    if (length != 0) std::memcpy(message.in + offset, datagram.head + at, length);
+    return true;
   }
   [[nodiscard]] bool put_with_head(Message& message, const Datagram& datagram, std::uint32_t at, std::uint32_t offset,
                                    std::uint32_t length);

@@ -15,33 +15,12 @@ namespace {
 /// Zeros for probes where a head has no room for them.
 constexpr std::array<std::uint8_t, 65536> kPadding{};
 
-/// A message whose bytes the call has copied, whole.
-bool is_small(const Message& message, std::uint32_t fragment) {
-  return fragment == 0 && message.fragments == 1 && (message.out_length == 0 || message.out == message.bytes.data());
-}
-
 }  // namespace
 
-std::uint32_t PacketWriter::packet_bytes(std::uint32_t payload) const {
-  return packet::MessageHeader::kLength + packet::MessageAck::kLength + packet::MessageFragment::kLength + payload +
-         (core_.context.is_protected() ? packet::kMessageTagLength : 0);
-}
-
-std::uint32_t PacketWriter::bytes_of(std::uint32_t payload, const Draft& draft) const {
-  return draft.begun() ? packet::MessageFragment::kLength + payload : packet_bytes(payload);
-}
-
-bool PacketWriter::fits(const Session& session, const Message& message, std::uint32_t fragment,
-                        const Draft& draft) const {
-  if (message.out_head > packet::MessageFragment::kTimeLeft) [[unlikely]] {
-    if (draft.out.head_capacity < std::min(session.datagram_bytes, kMetadataHeadCapacity)) {
-      core_.context.counters.heads_too_small.add(1);
-      return false;
-    }
-  }
-  if (!draft.begun()) return true;
-  return is_small(message, fragment) &&
-         draft.out.head_length + packet::MessageFragment::kLength + message.out_length <= draft.limit;
+bool PacketWriter::has_room_for_head(const Session& session, const Draft& draft) const {
+  if (draft.out.head_capacity >= std::min(session.datagram_bytes, kMetadataHeadCapacity)) return true;
+  core_.context.counters.heads_too_small.add(1);
+  return false;
 }
 
 /// Fixed header and, if due or asked for by `flags`, an acknowledgement. Returns the first byte behind.

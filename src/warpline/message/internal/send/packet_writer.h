@@ -38,10 +38,18 @@ class PacketWriter {
            head;
   }
   /// What a fragment with this payload adds to what is in flight.
-  [[nodiscard]] std::uint32_t bytes_of(std::uint32_t payload, const Draft& draft) const;
+  [[nodiscard]] std::uint32_t bytes_of(std::uint32_t payload, const Draft& draft) const {
+    return draft.begun() ? packet::MessageFragment::kLength + payload : packet_bytes(payload);
+  }
   /// Whether the fragment may be the draft's first, or join what is in it.
   [[nodiscard]] bool fits(const Session& session, const Message& message, std::uint32_t fragment,
-                          const Draft& draft) const;
+                          const Draft& draft) const {
+    if (message.out_head > packet::MessageFragment::kTimeLeft && !has_room_for_head(session, draft)) [[unlikely]]
+      return false;
+    if (!draft.begun()) return true;
+    return is_small(message, fragment) &&
+           draft.out.head_length + packet::MessageFragment::kLength + message.out_length <= draft.limit;
+  }
   /// Into a packet of its own, or behind the fragments of the draft. A grant is a packet, and no draft begins.
   void write_fragment(Session& session, std::uint32_t index, std::uint32_t fragment, bool prompt, Draft& draft);
   /// Once all fragments are in it.
@@ -57,7 +65,15 @@ class PacketWriter {
   void write_grant(Session& session, std::uint32_t index, Outgoing& out);
 
  private:
-  [[nodiscard]] std::uint32_t packet_bytes(std::uint32_t payload) const;
+  /// A message whose bytes the call has copied, whole.
+  [[nodiscard]] static bool is_small(const Message& message, std::uint32_t fragment) {
+    return fragment == 0 && message.fragments == 1 && (message.out_length == 0 || message.out == message.bytes.data());
+  }
+  [[nodiscard]] bool has_room_for_head(const Session& session, const Draft& draft) const;
+  [[nodiscard]] std::uint32_t packet_bytes(std::uint32_t payload) const {
+    return packet::MessageHeader::kLength + packet::MessageAck::kLength + packet::MessageFragment::kLength + payload +
+           (core_.context.is_protected() ? packet::kMessageTagLength : 0);
+  }
   std::uint32_t write_head(const Message& message, std::uint32_t offset, std::uint32_t payload, std::uint8_t* to) const;
   SentPacket& write_elicitor(Session& session, std::uint8_t flags, const packet::MessageFragment* fragment,
                              Outgoing& out);
