@@ -231,7 +231,8 @@ void MessageHost::run() {
     }
     const Nanos now = loop.clock.now();
     if (!idle_since) idle_since = now;
-    if (now.value - idle_since->value >= loop.poll_for.value) loop.sleep();
+    const bool over = loop.endpoint.drained();  // since the step, in which nothing else was done
+    if (!over && now.value - idle_since->value >= loop.poll_for.value) loop.sleep();
   }
 }
 

@@ -49,7 +49,7 @@ TEST(MessageHost, EndsWhenItsTransportHasFailed) {
 }
 
 /// Nothing comes or leaves; counts the turns of the loop, and ends it when it sleeps, or after many turns.
-class IdleTransport final : public transport::Transport {
+class IdleTransport : public transport::Transport {
  public:
   explicit IdleTransport(int descriptor) : descriptor_(descriptor) {}
   std::span<const message::Datagram> receive(Nanos) override {
@@ -90,6 +90,22 @@ TEST(MessageHost, PollsAsLongAsItIsToldBeforeItSleeps) {
   EXPECT_EQ(run(kSleeps, message::kNever), std::pair(1000, 0));
   EXPECT_EQ(run(kOnlyPolls, message::kNever), std::pair(1000, 0));
   EXPECT_GT(run(kOnlyPolls, {}).first, 1);  // looks again before it gives way, which costs a system call
+}
+
+/// Is told to drain while it sleeps, with nothing that would have to be answered.
+TEST(MessageHost, ThatSleepsEndsWhenItIsToldToDrain) {
+  class Sleeping final : public IdleTransport {
+   public:
+    Sleeping() : IdleTransport(0) {}
+    void wait(Nanos, Nanos) override { ++sleeps == 1 ? host->drain(Nanos{30'000'000'000}) : host->stop(); }
+  };
+  Sleeping transport;
+  auto host = MessageHost::over(transport, {});
+  ASSERT_TRUE(host.ok());
+  transport.host = &*host;
+  host->run();
+  EXPECT_EQ(transport.sleeps, 1);
+  EXPECT_TRUE(host->endpoint().drained());
 }
 
 /// A client, and a server that answers; each with a thread of its own.

@@ -98,7 +98,7 @@ class CallStream {
   ~CallStream() { close(); }
   explicit operator bool() const { return streams_ != nullptr; }  ///< it is of a call
 
-  // The opener of a call that was taken said these. The request's bytes are there until finish().
+  // The opener of a call that was taken said these. Request and metadata are there until close().
   [[nodiscard]] message::SessionId session() const;
   [[nodiscard]] std::uint16_t code() const;
   [[nodiscard]] std::span<const std::uint8_t> request() const;

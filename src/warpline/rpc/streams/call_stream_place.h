@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -66,6 +67,7 @@ struct CallStreamPlace {
         written(window / kPieceCost),
         out(window),
         arrived(window / kPieceCost),
+        opening(std::make_unique_for_overwrite<std::uint8_t[]>(kMaxPieceBytes + message::kMaxMetadataBytes)),
         flights(written.capacity()),
         held(arrived.capacity()) {}
 
@@ -83,6 +85,9 @@ struct CallStreamPlace {
   std::atomic<std::uint32_t> given{0};    ///< pieces that the application has read and given back
 
   // Written before the other one may look: by who takes the place, finish() and the end.
+  /// Request and metadata of a call that was taken: the endpoint's memory of them ends with the call, which the opener
+  /// may give up while the application reads.
+  const std::unique_ptr<std::uint8_t[]> opening;
   bool served = false;
   message::SessionId session{};
   std::uint16_t code = 0;

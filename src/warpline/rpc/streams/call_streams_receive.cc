@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What arrives of streams.
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "warpline/rpc/streams/call_streams.h"
 
@@ -107,7 +109,8 @@ bool CallStreams::take_withdrawn(Endpoint& endpoint, const MessageEvent& event, 
 void CallStreams::take_request(Endpoint& endpoint, const MessageEvent& event, Nanos now) {
   Head head;
   const bool well = !event.device && packet::parse(event.data, event.length, head) == packet::MessageParse::ok &&
-                    head.kind == Head::Kind::open;
+                    head.kind == Head::Kind::open && event.length <= Head::kLength + kMaxPieceBytes &&
+                    event.metadata().size() <= message::kMaxMetadataBytes;
   if (!well) counters_.malformed.add(1);
   const bool room = well && taker_ && of_session_[event.session.index] < streams_a_session_;
   CallStreamPlace* const place = room ? take_place() : nullptr;
@@ -121,9 +124,12 @@ void CallStreams::take_request(Endpoint& endpoint, const MessageEvent& event, Na
   place->served = true;
   place->session = event.session;
   place->code = event.code;
-  place->metadata = event.metadata();
+  auto keep = [at = place->opening.get()](std::span<const std::uint8_t> bytes) mutable {
+    return std::span<const std::uint8_t>(std::exchange(at, std::ranges::copy(bytes, at).out), bytes.size());
+  };
+  place->metadata = keep(event.metadata());
   place->deadline = event.deadline();
-  place->request = {event.data + Head::kLength, event.length - Head::kLength};
+  place->request = keep({event.data + Head::kLength, event.length - Head::kLength});
   place->message = event.id;
   place->remote = head.from;
   place->credit = head.credit;

@@ -93,6 +93,28 @@ TEST(CallStreams, carry_the_request_and_what_it_says) {
   EXPECT_FALSE(stream.try_write(text("late")));
 }
 
+/// A handler may be reading them when its peer gives up: the endpoint's memory is others' then.
+TEST(CallStreams, request_and_metadata_stay_when_the_opener_gives_up) {
+  StreamPair pair;
+  for (const std::uint32_t length : {12U, kMaxPieceBytes}) {
+    pair.taken.clear();
+    const std::vector<std::uint8_t> request = message::pattern(length, 5);
+    const std::vector<std::uint8_t> metadata = message::pattern(message::kMaxMetadataBytes, 6);
+    {
+      const CallStream stream = pair.open_taken({.request = request, .metadata = metadata});
+    }
+    EXPECT_TRUE(pair.net.run([&] { return pair.taken.front().ended(); }));
+    const std::vector<std::uint8_t> other(kMaxPieceBytes);
+    for (int i = 0; i < 4; ++i) {
+      const CallStream next = pair.open(
+          {.request = std::span(other).first(length), .metadata = std::span(other).first(message::kMaxMetadataBytes)});
+      pair.net.run_for(Nanos{10 * kMs});
+    }
+    EXPECT_TRUE(std::ranges::equal(pair.taken.front().request(), request));
+    EXPECT_TRUE(std::ranges::equal(pair.taken.front().metadata(), metadata));
+  }
+}
+
 TEST(CallStreams, a_reader_that_does_not_read_stops_the_writer_and_nobody_else) {
   constexpr std::uint32_t kLength = 5000;
   StreamPair pair;

@@ -107,6 +107,14 @@ TEST(LyingClient, sends_pieces_beyond_its_credit) {
   client.expect_broken();
 }
 
+TEST(LyingClient, opens_with_more_than_a_request_may_have) {
+  const LyingClient most({Kind::open, 0, kLiar, 0, 65'536}, kMaxPieceBytes);
+  EXPECT_EQ(most.counters().taken.get(), 1U);
+  const LyingClient more({Kind::open, 0, kLiar, 0, 65'536}, kMaxPieceBytes + 1);
+  EXPECT_EQ(more.counters().taken.get(), 0U);
+  EXPECT_EQ(more.counters().malformed.get(), 1U);
+}
+
 TEST(LyingClient, sends_one_piece_that_is_longer_than_all_its_credit) {
   LyingClient client;
   client.piece(0, 200'000);
