@@ -45,6 +45,7 @@ Result<void> receive(char** arguments, const std::vector<std::string>& patterns)
   port.addresses = {here};
   stream::ReceiverSettings settings;
   settings.ports = {static_cast<std::uint16_t>(std::atoi(arguments[2]))};
+  settings.connections = 64;  // each has a block of the GPU's, and all stay beside the lane's
   settings.ring_bytes = 2 << 20;
   settings.consumers = true;
   std::random_device random;

@@ -11,7 +11,6 @@
 
 #include "gpu_lane_fixture.h"
 #include "warpline/gpu/kernel_launch.h"
-#include "warpline/stream/gpu/stream_lanes.h"
 
 namespace warpline::gpu_lane_test {
 namespace {
@@ -29,11 +28,6 @@ class GpuLaneDeathTest : public GpuLanes {
     std::memset(stop_->data(), 0, sizeof(std::uint64_t));
     const auto places = gpu::KernelLaunch(hold_kernel(), 1, kThreads).ctas_per_multiprocessor();
     ASSERT_TRUE(places.ok());
-    // Beside a kernel that stays CUDA loads none.
-    ASSERT_TRUE(
-        gpu::KernelLaunch(stream::stream_lanes_kernel(), 1, stream::kLaneThreads).ctas_per_multiprocessor().ok());
-    ASSERT_TRUE(
-        gpu::KernelLaunch(stream::stream_queues_kernel(), 1, stream::kLaneThreads).ctas_per_multiprocessor().ok());
     ctas_ = *places * static_cast<unsigned>(gpu::find_gpu(0)->multiprocessors);
   }
   [[nodiscard]] stream::ReceiverSettings receiver_settings() const override {

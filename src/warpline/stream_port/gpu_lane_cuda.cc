@@ -85,6 +85,8 @@ class GpuStreamLane final : public stream::SegmentLane {
 
   [[nodiscard]] Result<void> start(const stream::LaneStation& station) override {
     parts_.set_station(station);
+    // What CUDA makes for a kernel when it is first asked for waits for kernels that stay, as consumers have them.
+    WARPLINE_CHECK(launch_.ctas_per_multiprocessor());
     WARPLINE_CHECK(stream_.copy(views_.data(), &parts_.view(), parts_.view_bytes()));
     WARPLINE_CHECK(stream_.wait());
     started_ = true;
