@@ -13,6 +13,8 @@ struct QueueRound {
   queues::QueueCursor cursor;  ///< thread 0's
   std::uint64_t round;         ///< its sequence
   std::uint64_t order;         ///< sequence of the next one
+  std::uint64_t taken;         ///< rounds before this sequence have been taken in, as last seen
+  std::uint64_t now;           ///< ns
   std::uint32_t count;         ///< slots in hand
   std::uint32_t more;          ///< slots behind them that belong to the last frame
   std::uint32_t sends;         ///< frames that are to be sent
@@ -45,12 +47,13 @@ class QueueRoundWork : private LaneBurstWork {
     Segment mine{nullptr, 0, 0, Verdict::forward};
     if (i < count_) mine = slot_.segments[i];
     const std::uint8_t marks = i < count_ ? marks_[i] : 0;
-    order_.now = Nanos{static_cast<std::int64_t>(load_acquire(&lane_.now->value))};
     if (i == 0) {
+      round_.now = load_acquire(&lane_.now->value);
       round_.more = 0;
       round_.sends = 0;
     }
     __syncthreads();
+    order_.now = Nanos{static_cast<std::int64_t>(round_.now)};
     if (i + 1 == count_) round_.more = mine.more;
     round_.posted[i] = false;
     __syncthreads();

@@ -43,7 +43,9 @@ __device__ void await_posted(const LaneView& lane, QueueRound& round) {
     // Whatever was posted before the lane was told to stop shows behind this look.
     const bool stop =
         looks % kLooksPerStopLook == 0 && SharedWord(lane.stop->value).load(cuda::memory_order_acquire) != 0;
-    if (round.round - load_acquire(&lane.taken->value) != lane.shape.slots) {
+    // Each word is a way over the bus and back: what was seen of `taken` serves until the slots run out.
+    if (round.round - round.taken == lane.shape.slots) round.taken = load_acquire(&lane.taken->value);
+    if (round.round - round.taken != lane.shape.slots) {
       // In this order: what was ordered before a frame was posted is ready when that is seen.
       const std::uint32_t count = round.cursor.look(lane.queues, slots_at_once(lane.shape));
       round.count = slots_in_one_piece(lane.queues.receive, round.cursor.next, count);
@@ -62,7 +64,7 @@ __global__ void __launch_bounds__(kLaneThreads, 2) serve_stream_queues(const Lan
   if (threadIdx.x == 0) {
     lane = lanes[blockIdx.x];
     round.cursor = queues::QueueCursor::begin(lane.queues);
-    round.round = round.order = 1;
+    round.round = round.order = round.taken = 1;
     round.ends = false;
   }
   __syncthreads();
