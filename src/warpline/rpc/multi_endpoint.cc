@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -65,15 +66,23 @@ MessageHost& MultiEndpoint::host(std::uint32_t thread) { return parts_->hosts[th
 
 Result<void> MultiEndpoint::run() {
   std::vector<std::thread> threads;
-  const auto loop = [this](std::size_t i) {
-    parts_->hosts[i].run();
-    if (parts_->transports[i]->failed()) stop();
+  std::atomic<std::size_t> running{parts_->hosts.size()};
+  const auto loop = [this, &running](std::size_t i) {
+    MessageHost& host = parts_->hosts[i];
+    transport::Transport& transport = *parts_->transports[i];
+    host.run();
+    if (transport.failed()) stop();
+    running.fetch_sub(1, std::memory_order_relaxed);
+    // What arrives at a port's queue may be another endpoint's, which goes on until it has drained, too.
+    while (transport.descriptor() < 0 && running.load(std::memory_order_relaxed) != 0 && host.turn())
+      transport.wait(host.now(), host.now());
   };
   Result<void> outcome;
   try {
     for (std::size_t i = 1; i < parts_->hosts.size(); ++i) threads.emplace_back(loop, i);
   } catch (const std::system_error& error) {
     stop();
+    running.fetch_sub(parts_->hosts.size() - 1 - threads.size(), std::memory_order_relaxed);
     outcome = environment_error(fmt::format("thread {} of {}", threads.size() + 2, parts_->hosts.size()),
                                 error.code().message(), "raise `ulimit -u`, or use fewer threads");
   }
