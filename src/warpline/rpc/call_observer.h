@@ -38,6 +38,25 @@ struct ObservedAnswer {
   return {withdrawn ? ObservedAnswer::Outcome::withdrawn : ObservedAnswer::Outcome::declined, 0, 0, latency};
 }
 
+/// A call in pieces as an observer sees it, of the end that opened it or of the one that took it.
+struct ObservedStream {
+  message::SessionId session{};     ///< that it goes by
+  std::uint16_t code = 0;           ///< as its opener gave it
+  bool served = false;              ///< opened by the peer
+  std::uint32_t request_bytes = 0;  ///< of the request that opens it
+};
+
+/// How a call in pieces ended here.
+struct ObservedStreamEnd {
+  message::MessageStatus status = message::MessageStatus::ok;  ///< as CallStream::wait() says it
+  std::uint16_t code = 0;                                      ///< of the answer, or a RefusalCode
+  std::uint64_t pieces_out = 0;                                ///< given to the endpoint
+  std::uint64_t bytes_out = 0;                                 ///< of these
+  std::uint64_t pieces_in = 0;                                 ///< arrived, and in order
+  std::uint64_t bytes_in = 0;                                  ///< of these
+  Nanos latency{};                                             ///< since it was opened, or taken, on the host's thread
+};
+
 /// Sees calls and requests begin and end, for logs and metrics: what interceptors of other libraries do that change
 /// nothing. All functions are called on the host's thread, which goes on when they return; they throw nothing.
 class CallObserver {
@@ -55,6 +74,12 @@ class CallObserver {
   virtual void request_began(const ObservedRequest& /*request*/) {}
   /// The handler is done with the request.
   virtual void request_ended(const ObservedRequest& /*request*/, const ObservedAnswer& /*answer*/) {}
+
+  // Calls in pieces, opened here or by peers.
+  /// The host's thread has taken the order to open it, or hands a peer's to who takes such calls.
+  virtual void stream_began(const ObservedStream& /*stream*/) {}
+  /// It has ended; who has it may read what had arrived before.
+  virtual void stream_ended(const ObservedStream& /*stream*/, const ObservedStreamEnd& /*end*/) {}
 };
 
 }  // namespace warpline::rpc

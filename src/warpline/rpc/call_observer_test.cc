@@ -7,10 +7,12 @@
 #include <optional>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "warpline/rpc/hosts_testing.h"
 #include "warpline/rpc/pending_call.h"
+#include "warpline/rpc/streams/streams_testing.h"
 
 namespace warpline::rpc {
 namespace {
@@ -113,6 +115,62 @@ TEST(CallObserver, SeesRequestsThatGoToThreads) {
   EXPECT_EQ(of_server.requests, (std::vector<std::uint32_t>{2, 2}));
   EXPECT_EQ(of_server.answers, kAnswers);
   EXPECT_EQ(of_server.slow, 2);
+}
+
+/// Notes calls in pieces.
+class StreamNotes final : public CallObserver {
+ public:
+  void stream_began(const ObservedStream& stream) override { began.push_back(stream); }
+  void stream_ended(const ObservedStream& stream, const ObservedStreamEnd& end) override {
+    ended.emplace_back(stream.code, end);
+    EXPECT_GE(end.latency.value, 0);
+  }
+  std::vector<ObservedStream> began;
+  std::vector<std::pair<std::uint16_t, ObservedStreamEnd>> ended;
+};
+
+TEST(CallObserver, SeesCallsInPieces) {
+  StreamPair pair;
+  StreamNotes client;
+  StreamNotes server;
+  pair.client_streams->observe(&client);
+  pair.server_streams->observe(&server);
+  const std::vector<std::uint8_t> bytes(100);
+  CallStream stream = pair.open_taken({.request = std::span(bytes).first(10), .code = 1});
+  for (const std::size_t length : {0U, 30U, 70U}) EXPECT_TRUE(stream.try_write(std::span(bytes).first(length)));
+  stream.end_writing();
+  std::span<const std::uint8_t> piece;
+  EXPECT_TRUE(pair.net.run([&] { return pair.taken.front().try_read(piece) == StreamRead::end; }));
+  EXPECT_TRUE(pair.taken.front().try_write(bytes));
+  EXPECT_TRUE(pair.taken.front().finish(5));
+  EXPECT_TRUE(pair.net.run([&] { return stream.ended(); }));
+  pair.taken.clear();
+  stream = pair.open_taken({.code = 2});
+  stream.cancel();
+  EXPECT_TRUE(pair.net.run([&] { return stream.ended() && pair.taken.front().ended(); }));
+
+  ASSERT_EQ(client.began.size(), 2U);
+  EXPECT_EQ(client.began[0].session, pair.session);
+  EXPECT_EQ(client.began[0].request_bytes, 10U);
+  EXPECT_FALSE(client.began[0].served);
+  ASSERT_EQ(server.began.size(), 2U);
+  EXPECT_EQ(server.began[0].session, pair.there);
+  EXPECT_EQ(server.began[0].request_bytes, 10U);
+  EXPECT_TRUE(server.began[0].served);
+  for (const StreamNotes* notes : {&client, &server}) {
+    ASSERT_EQ(notes->ended.size(), 2U);
+    const auto& [code, end] = notes->ended[0];
+    EXPECT_EQ(code, 1);
+    EXPECT_EQ(end.status, Status::ok);
+    EXPECT_EQ(end.code, 5);
+    const bool opened = notes == &client;
+    EXPECT_EQ(end.pieces_out, opened ? 3U : 1U);
+    EXPECT_EQ(end.bytes_out, 100U);
+    EXPECT_EQ(end.pieces_in, opened ? 1U : 3U);
+    EXPECT_EQ(end.bytes_in, 100U);
+    EXPECT_EQ(notes->ended[1].first, 2);
+    EXPECT_EQ(notes->ended[1].second.status, Status::cancelled);
+  }
 }
 
 }  // namespace

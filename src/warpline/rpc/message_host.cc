@@ -219,6 +219,7 @@ void MessageHost::listen(Listener listener) { loop_->listener = std::move(listen
 void MessageHost::observe(CallObserver* observer) {
   loop_->observer = observer;
   loop_->calls.observe(observer);
+  if (loop_->streams) loop_->streams->observe(observer);
 }
 
 void MessageHost::run() {

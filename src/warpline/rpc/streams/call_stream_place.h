@@ -135,6 +135,10 @@ struct CallStreamPlace {
   std::uint32_t told_credit = 0;
   bool total_known = false;
   std::uint32_t total = 0;  ///< pieces of the peer
+  bool observed = false;    ///< its begin was told
+  Nanos began;
+  std::uint64_t bytes_out = 0;
+  std::uint64_t bytes_in = 0;
 };
 
 /// Contexts of messages of streams: this bit, the place's index, and which of its messages it is: the number of a

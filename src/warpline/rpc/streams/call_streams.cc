@@ -180,6 +180,7 @@ bool CallStreams::work(Endpoint& endpoint, CallStreamPlace& place, Nanos now) {
   if (place.phase == StreamPhase::none) {
     if ((orders & kStreamOpen) == 0) return false;
     place.phase = StreamPhase::opening;
+    tell_begin(place, now);
   }
   give_back(endpoint, place, now);
   bool waits = false;
@@ -282,6 +283,7 @@ bool CallStreams::send_pieces(Endpoint& endpoint, CallStreamPlace& place, Nanos 
     ++under_way;
     ++place.sent;
     place.sent_cost += cost;
+    place.bytes_out += place.next.length - Head::kLength;
     place.has_next = false;
     counters_.pieces_out.add(1);
   }
@@ -353,6 +355,7 @@ void CallStreams::end(Endpoint& endpoint, CallStreamPlace& place, const CallResu
   const bool answered = place.served && result.status == MessageStatus::ok;
   place.phase = StreamPhase::ended;
   place.result = result;
+  tell_end(place, now);
   // Nobody wants what is on its way, unless the answer counts it.
   if (!answered) {
     for (const CallStreamPlace::Flight& flight : place.flights) {
@@ -367,6 +370,29 @@ void CallStreams::end(Endpoint& endpoint, CallStreamPlace& place, const CallResu
   place.known.fetch_or(kStreamAllRead | kStreamEnded, std::memory_order_release);
   change(place);
   list(place);
+}
+
+void CallStreams::tell_begin(CallStreamPlace& place, Nanos now) {
+  if (observer_ == nullptr) return;
+  place.observed = true;
+  place.began = now;
+  const std::size_t head = place.served ? 0 : Head::kLength;
+  observer_->stream_began(
+      {place.session, place.code, place.served, static_cast<std::uint32_t>(place.request.size() - head)});
+}
+
+void CallStreams::tell_end(CallStreamPlace& place, Nanos now) {
+  if (!std::exchange(place.observed, false) || observer_ == nullptr) return;
+  const std::size_t head = place.served ? 0 : Head::kLength;
+  observer_->stream_ended(
+      {place.session, place.code, place.served, static_cast<std::uint32_t>(place.request.size() - head)},
+      {place.result.status,
+       place.result.code,
+       place.sent,
+       place.bytes_out,
+       place.expected,
+       place.bytes_in,
+       {std::max<std::int64_t>(now.value - place.began.value, 0)}});
 }
 
 void CallStreams::end_broken(Endpoint& endpoint, CallStreamPlace& place, RefusalCode code, Nanos now) {
@@ -401,6 +427,7 @@ void CallStreams::recycle(Endpoint& endpoint, CallStreamPlace& place, Nanos now)
   place.given_cost = place.remote = place.sent = place.sent_cost = place.credit = 0;
   place.first_flight = place.next_flight = 0;
   place.expected = place.released = place.beyond = place.received_cost = place.released_cost = place.told_credit = 0;
+  place.bytes_out = place.bytes_in = 0;
   place.message = {};
   place.result = {};
   place.phase = StreamPhase::none;

@@ -12,6 +12,7 @@
 #include "warpline/base/units.h"
 #include "warpline/message/endpoint.h"
 #include "warpline/packet/headers/message_header.h"
+#include "warpline/rpc/call_observer.h"
 #include "warpline/rpc/streams/call_stream.h"
 #include "warpline/rpc/streams/call_stream_place.h"
 
@@ -46,6 +47,8 @@ class CallStreams {
 
   // The endpoint's.
   void take_by(Taker taker) { taker_ = std::move(taker); }
+  /// Who is told of each, from now on; null: nobody. It outlives this.
+  void observe(CallObserver* observer) { observer_ = observer; }
   /// False if the event is of no stream. To be given each event of the endpoint, but requests and what is known to
   /// belong to others.
   bool handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now);
@@ -84,6 +87,8 @@ class CallStreams {
   [[nodiscard]] Head head_of(CallStreamPlace& place, Head::Kind kind, std::uint32_t number) const;
   void give_back(message::Endpoint& endpoint, CallStreamPlace& place, Nanos now);
   void stop(message::Endpoint& endpoint, CallStreamPlace& place, Nanos now);
+  void tell_begin(CallStreamPlace& place, Nanos now);
+  void tell_end(CallStreamPlace& place, Nanos now);
   void end(message::Endpoint& endpoint, CallStreamPlace& place, const CallResult& result, Nanos now);
   void end_broken(message::Endpoint& endpoint, CallStreamPlace& place, message::RefusalCode code, Nanos now);
   void recycle(message::Endpoint& endpoint, CallStreamPlace& place, Nanos now);
@@ -108,6 +113,7 @@ class CallStreams {
   CallStreamCounters counters_;
 
   Taker taker_;
+  CallObserver* observer_ = nullptr;
   std::vector<std::uint32_t> active_;      ///< places to be worked at
   std::vector<std::uint32_t> changed_;     ///< places with something new
   bool fresh_ = false;                     ///< one became active

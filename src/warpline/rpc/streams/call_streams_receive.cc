@@ -135,6 +135,7 @@ void CallStreams::take_request(Endpoint& endpoint, const MessageEvent& event, Na
   place->credit = head.credit;
   place->phase = StreamPhase::serving;
   list(*place);
+  tell_begin(*place, now);
   taker_(CallStream(*this, *place));
 }
 
@@ -189,6 +190,7 @@ bool CallStreams::take_piece(Endpoint& endpoint, CallStreamPlace& place, const H
   for (; place.expected != place.beyond && place.held[place.expected % size].here; ++place.expected) {
     const CallStreamPlace::Held& next = place.held[place.expected % size];
     (void)place.arrived.push({next.data, next.length});
+    place.bytes_in += next.length;
     change(place);
   }
   look_for_end(endpoint, place, now);
