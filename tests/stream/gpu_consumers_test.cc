@@ -76,6 +76,7 @@ TEST_P(GpuConsumers, ThatStayReadConnectionsAsTheyComeAndGo) {
   ASSERT_TRUE(launch(*stream_));
   for (std::uint16_t peer = 0; peer < kPeers; ++peer) {
     const auto port = static_cast<std::uint16_t>(40'000 + peer);
+    connection_.reset();
     ASSERT_NO_FATAL_FAILURE(open(port));
     std::uint32_t given = 0;
     bool fin = false;
