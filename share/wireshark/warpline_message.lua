@@ -10,13 +10,14 @@
 local warpline = Proto("warpline", "Warpline messages")
 
 local MAGIC, VERSION = 0x57, 2
-local PREFIX_LENGTH, HEADER_LENGTH, ACK_LENGTH, FRAGMENT_LENGTH, TAG_LENGTH = 4, 28, 16, 20, 16
+local PREFIX_LENGTH, HEADER_LENGTH, ACK_LENGTH, FRAGMENT_LENGTH, TAG_LENGTH, PATH_CHECK_LENGTH = 4, 28, 16, 20, 16, 16
 local MOST_ACK_WORDS = 16
 local TYPES = { [0] = "hello", "challenge", "accept", "reject", "session", "reset" }
 local KINDS = { "request", "response", "message", "cancel", "refuse", "busy", "grant", "grant response", "busy response",
   "go away" }
 local REASONS = { "no room for a session", "another version", "takes no sessions", "other terms" }
 local REFUSALS = { "message too long", "declined", "stalled", "expired", "going away", [8] = "takes no streams" }
+local PATH_KINDS = { "challenge", "response" }
 local STREAM_KINDS = { "open", "piece", "end", "credit", "answer" }
 local STREAM_HEAD = 20
 local TIME_LEFT, MOST_METADATA = 8, 1024
@@ -38,7 +39,7 @@ local f = {
   ping = ProtoField.bool("warpline.flags.ping", "Acknowledge though there is no fragment", 8, nil, 0x08),
   close = ProtoField.bool("warpline.flags.close", "The session ends", 8, nil, 0x10),
   protected = ProtoField.bool("warpline.flags.protected", "Payload is encrypted, a tag follows", 8, nil, 0x20),
-  bundle = ProtoField.bool("warpline.flags.bundle", "The payload goes on with further messages", 8, nil, 0x40),
+  bundle = ProtoField.bool("warpline.flags.bundle", "The payload goes on with further messages, or checks the path", 8, nil, 0x40),
   ack_words = ProtoField.uint8("warpline.ack.word_count", "Words of the acknowledgement"),
   session = ProtoField.uint32("warpline.session", "Session", base.HEX),
   followed = ProtoField.bool("warpline.flags.followed", "Another session's packet follows", 8, nil, 0x80),
@@ -74,6 +75,9 @@ local f = {
   stream_number = ProtoField.uint32("warpline.stream.number", "Number of the piece, or how many there were"),
   stream_credit = ProtoField.uint32("warpline.stream.credit", "Credit so far"),
   padding = ProtoField.bytes("warpline.padding", "Padding"),
+  path_kind = ProtoField.uint8("warpline.path.kind", "Path", base.DEC, PATH_KINDS),
+  path_time = ProtoField.uint32("warpline.path.time", "Token's time"),
+  path_token = ProtoField.uint64("warpline.path.token", "Token", base.HEX),
 
   nonce = ProtoField.uint64("warpline.nonce", "Nonce of who opens the session", base.HEX),
   token = ProtoField.uint64("warpline.token", "Token", base.HEX),
@@ -160,7 +164,9 @@ local function session_header(tvb, length)
     bundle = bit_set(flags, 64), followed = bit_set(flags, 128),
     payload = tvb(26, 2):uint(), number = tvb(16, 8):uint64(), distance = tvb(24, 2):uint(),
   }
-  if (h.followed and h.protected) or (h.bundle and not h.fragment) or words > MOST_ACK_WORDS or (words ~= 0 and not h.ack) or (h.payload ~= 0 and not h.fragment and not h.ping) or
+  h.path = h.bundle and not h.fragment
+  local alone = h.payload == PATH_CHECK_LENGTH and (flags == 64 or flags == 96)
+  if (h.followed and h.protected) or (h.path and not alone) or words > MOST_ACK_WORDS or (words ~= 0 and not h.ack) or (h.payload ~= 0 and not h.fragment and not h.ping and not h.path) or
      UInt64(h.distance) > h.number then
     return "malformed"
   end
@@ -187,8 +193,12 @@ local function is_fragment(tvb, at, payload)
 end
 
 -- The fragments of a packet, { at, payload } each, up to the first that is malformed, and whether there is none. Of a
--- bundle each is a whole message; where it is encrypted only the first one's header can be read.
+-- bundle each is a whole message; where it is encrypted only the first one's header can be read. What checks the path has
+-- none, and is malformed if it is of no known kind.
 local function fragments_of(tvb, h)
+  if h.path then
+    return {}, h.protected or (PATH_KINDS[tvb(h.payload_at, 1):uint()] ~= nil and zero(tvb, h.payload_at + 1, h.payload_at + 4))
+  end
   if not h.fragment then return {}, true end
   if not h.bundle then
     local good = is_fragment(tvb, h.fragment_at, h.payload)
@@ -337,7 +347,18 @@ local function add_session(tvb, tree, h)
     local from = last and last.at + FRAGMENT_LENGTH + last.payload or h.fragment_at
     tree:add(f.rest, tvb(from, h.payload_at + h.payload - from))
   end
-  local pads = not h.fragment and h.payload > 0
+  if h.path and good then
+    if h.protected then
+      tree:add(f.payload, tvb(h.payload_at, h.payload)):append_text(" (encrypted)")
+    else
+      tree:add(f.path_kind, tvb(h.payload_at, 1))
+      tree:add(f.unused, tvb(h.payload_at + 1, 3))
+      tree:add(f.path_time, tvb(h.payload_at + 4, 4))
+      tree:add(f.path_token, tvb(h.payload_at + 8, 8))
+    end
+  end
+  if h.path then info = info .. " path" .. (good and not h.protected and " " .. PATH_KINDS[tvb(h.payload_at, 1):uint()] or "") end
+  local pads = not h.fragment and not h.path and h.payload > 0
   if pads then tree:add(f.padding, tvb(h.payload_at, h.payload)) end
   if h.protected then tree:add(f.tag, tvb(h.payload_at + h.payload, TAG_LENGTH)) end
   for _, flag in ipairs({ "prompt", "ping", "close", "protected" }) do

@@ -79,6 +79,7 @@ struct Pair {
     datagram.rest = rest.data();
     datagram.rest_length = static_cast<std::uint32_t>(rest.size());
     datagram.from = addresses[1 - to];
+    datagram.from.port = static_cast<std::uint16_t>(datagram.from.port + ports[1 - to]);
     datagram.ecn = ecn;
     hosts[to].receive({&datagram, 1}, now);
   }
@@ -144,6 +145,7 @@ struct Pair {
   std::vector<std::unique_ptr<sim::ToyProtection>> protections;  ///< of the hosts, if they have any
   std::vector<message::Endpoint> hosts;
   std::vector<message::PeerAddress> addresses;
+  std::uint16_t ports[2] = {};  ///< beyond those of the addresses, where packets come from
   std::vector<std::vector<std::uint8_t>> wire[2];
   std::vector<std::uint64_t> tokens[2];
   std::vector<message::SessionId> sessions[2];
@@ -240,6 +242,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!pair.tokens[side].empty()) {
           host.transmitted(pair.tokens[side].back());
           pair.tokens[side].pop_back();
+        } else {
+          pair.ports[side] = which;  // it is somewhere else
         }
         break;
       case 14:

@@ -53,6 +53,7 @@ Host::Host(Network& network, std::uint32_t index, const HostConfig& config, Appl
       network_(network),
       uplink_(network.uplink(index)),
       index_(index),
+      address_(address_of_host(index)),
       config_(config),
       application_(application),
       random_(seed),
@@ -77,6 +78,12 @@ void Host::start() {
 void Host::pause_until(std::int64_t time) {
   trace_(now(), "host {} pauses until {} us", index_, time / 1000);
   paused_until_ = time;
+}
+
+void Host::move(bool other_address) {
+  ++address_.port;
+  if (other_address) ++address_.ip[13];  // the second of four, which names no host
+  trace_(now(), "host {} has another {}", index_, other_address ? "address" : "port");
 }
 
 void Host::restart_at(std::int64_t time) {
@@ -131,6 +138,7 @@ void Host::act(std::uint64_t what) {
 }
 
 void Host::arrive(Packet* packet) {
+  if (packet->destination != address_) return drop(packet, counters_.at_old_address);
   if (!up()) return drop(packet, counters_.while_down);
   if (ring_.size() >= config_.receive_ring) return drop(packet, counters_.ring_full);
   packet->arrived = clock();
@@ -201,7 +209,7 @@ std::uint32_t Host::receive() {
                           .rest = packet->bytes.data() + head,
                           .head_length = head,
                           .rest_length = packet->length - head,
-                          .from = address_of_host(packet->from),
+                          .from = packet->source,
                           .arrived = config_.stamps ? packet->arrived : message::kNever,
                           .ecn = packet->ecn,
                           .rest_device = false};
@@ -261,6 +269,8 @@ void Host::transmit() {
       packet.token = out.token;
       packet.from = index_;
       packet.to = host_of_address(out.to);
+      packet.source = address_;
+      packet.destination = out.to;
       packet.ecn = out.ecn_capable ? 2 : 0;
       packet.damaged = false;
       trace_(now(), "host {} sends {} B to {}", index_, packet.length, packet.to);

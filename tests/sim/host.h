@@ -34,12 +34,13 @@ struct HostCounters {
   std::uint64_t ring_full = 0;
   std::uint64_t bad_checksum = 0;
   std::uint64_t while_down = 0;
+  std::uint64_t at_old_address = 0;
   std::uint64_t loops = 0;
   std::uint64_t idle_deadlines = 0;  ///< loops that a deadline asked for and in which nothing was done
 };
 
 [[nodiscard]] message::PeerAddress address_of_host(std::uint32_t host);
-/// The host with this address; beyond all hosts if there is none.
+/// The host that has this address, or had it; beyond all hosts if none did.
 [[nodiscard]] std::uint32_t host_of_address(const message::PeerAddress& address);
 
 /// An endpoint, the loop that drives it, a NIC with rings of finite length, and a clock of its own.
@@ -56,6 +57,9 @@ class Host final : public Actor, public PacketSink, public Departures {
   /// The process is gone with all its state; another starts at `time`.
   void restart_at(std::int64_t time);
   void step_clock(std::int64_t nanos) { clock_offset_ += nanos; }
+  /// It has another port, as behind a NAT that has forgotten it, or also another address; what is sent to where it was
+  /// is lost.
+  void move(bool other_address);
 
   // For the application.
   [[nodiscard]] message::Endpoint& endpoint() { return *endpoint_; }
@@ -90,6 +94,7 @@ class Host final : public Actor, public PacketSink, public Departures {
   Network& network_;
   Port& uplink_;
   std::uint32_t index_;
+  message::PeerAddress address_;
   HostConfig config_;
   Application& application_;
   Random random_;

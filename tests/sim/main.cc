@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// warpline_sim --seed N: one scenario, with all that happens. --seeds A..B: many, and which of them fail.
+// warpline_sim --seed N: one scenario, with all that happens. --seeds A..B: many, and which of them fail. --moving N,
+// --moving A..B: the same with a host that has another address now and then.
 // warpline_sim incast | loss | one-loss: figures of one question each.
 #include <fmt/format.h>
 
@@ -25,8 +26,8 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-bool run_one(std::uint64_t seed, bool trace) {
-  const Scenario scenario = draw_scenario(seed);
+bool run_one(std::uint64_t seed, bool trace, bool moving) {
+  const Scenario scenario = moving ? draw_moving_scenario(seed) : draw_scenario(seed);
   if (trace) fmt::print("{}", describe(scenario));
   const Outcome outcome = run(scenario, trace);
   if (trace || outcome.failure_count > 0) {
@@ -35,15 +36,16 @@ bool run_one(std::uint64_t seed, bool trace) {
   }
   for (const std::string& failure : outcome.failures) fmt::print("  FAILED {}\n", failure);
   if (outcome.failure_count > 0) {
-    fmt::print("  {} failures; again, with all that happens: warpline_sim --seed {}\n", outcome.failure_count, seed);
+    fmt::print("  {} failures; again, with all that happens: warpline_sim --{} {}\n", outcome.failure_count,
+               moving ? "moving" : "seed", seed);
   }
   std::fflush(stdout);
   return outcome.failure_count == 0;
 }
 
-int run_many(std::uint64_t first, std::uint64_t last) {
+int run_many(std::uint64_t first, std::uint64_t last, bool moving) {
   std::uint64_t failed = 0;
-  for (std::uint64_t seed = first; seed <= last; ++seed) failed += run_one(seed, false) ? 0 : 1;
+  for (std::uint64_t seed = first; seed <= last; ++seed) failed += run_one(seed, false, moving) ? 0 : 1;
   fmt::print("{} seeds, {} failed\n", last - first + 1, failed);
   return failed == 0 ? 0 : kVerification;
 }
@@ -53,17 +55,19 @@ int main(int count, char** words) {
   if (count == 2 && what == "incast") return print_incast();
   if (count == 2 && what == "loss") return print_loss();
   if (count == 2 && what == "one-loss") return print_one_loss();
-  if (count == 3 && what == "--seed") {
-    if (const auto seed = number(words[2])) return run_one(*seed, true) ? 0 : kVerification;
+  const bool moving = what == "--moving";
+  if (count == 3 && (what == "--seed" || moving)) {
+    if (const auto seed = number(words[2])) return run_one(*seed, true, moving) ? 0 : kVerification;
   }
-  if (count == 3 && what == "--seeds") {
+  if (count == 3 && (what == "--seeds" || moving)) {
     const std::string_view range = words[2];
     const std::size_t dots = range.find("..");
     const auto first = number(range.substr(0, dots));
     const auto last = dots == std::string_view::npos ? std::nullopt : number(range.substr(dots + 2));
-    if (first && last && *first <= *last) return run_many(*first, *last);
+    if (first && last && *first <= *last) return run_many(*first, *last, moving);
   }
-  fmt::print(stderr, "usage: warpline_sim --seed N | --seeds A..B | incast | loss | one-loss\n");
+  fmt::print(stderr,
+             "usage: warpline_sim --seed N | --seeds A..B | --moving N | --moving A..B | incast | loss | one-loss\n");
   return kUsage;
 }
 

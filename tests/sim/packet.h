@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "warpline/base/units.h"
+#include "warpline/message/types.h"
 
 namespace warpline::sim {
 
@@ -25,8 +26,10 @@ struct Packet {
   std::uint32_t payload_length = 0;
   std::uint64_t token = 0;
 
-  std::uint32_t from = 0;  ///< host
-  std::uint32_t to = 0;    ///< host
+  std::uint32_t from = 0;            ///< host
+  message::PeerAddress source;       ///< of that host, when it was sent
+  message::PeerAddress destination;  ///< of the other, as the sender has it
+  std::uint32_t to = 0;              ///< host
   std::uint8_t ecn = 0;
   bool damaged = false;  ///< on the way: what UDP's checksum finds out
   std::int64_t queued_at = 0;

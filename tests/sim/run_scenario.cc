@@ -74,6 +74,8 @@ void Run::act(std::uint64_t index) {
     case Mishap::Kind::mtu:
       trace_(events_.now(), "host {} is reached by {} B", mishap.host, mishap.bytes);
       return network_.downlink(mishap.host).set_datagram_bytes(mishap.bytes);
+    case Mishap::Kind::move:
+      return host.move(mishap.other_address);
   }
 }
 

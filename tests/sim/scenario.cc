@@ -91,6 +91,37 @@ void draw_paths(Scenario& scenario, Random& random) {
   }
 }
 
+/// `host` moves; nobody else knows where to find it. Who waits for it hears of it in time, by its signs of life: none
+/// has less patience than it.
+void draw_moves(Scenario& scenario, std::uint32_t host, Random& random) {
+  Nanos least = message::kNever;
+  for (const HostConfig& one : scenario.hosts) least = std::min(least, one.endpoint.peer_timeout);
+  for (HostConfig& one : scenario.hosts) {
+    one.endpoint.peer_timeout = least;
+    one.endpoint.keepalive = Nanos{least.value / 8};
+  }
+  const auto count = static_cast<std::uint32_t>(between(random, 1, 12));
+  const std::int64_t longest = one_of(random, {500'000, 5'000'000, 50'000'000});
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Mishap mishap;
+    mishap.kind = Mishap::Kind::move;
+    mishap.host = host;
+    mishap.at = between(random, 0, longest);
+    mishap.other_address = scenario.authenticated && chance(random, 0.5);  // without keys a session ends there
+    scenario.mishaps.push_back(mishap);
+  }
+}
+
+/// A host that nobody opens sessions to; beyond all of them if there is none.
+std::uint32_t unasked_host(const Scenario& scenario) {
+  const auto asks = [](std::uint32_t host) {
+    return [host](const RpcPlan& plan) { return std::ranges::find(plan.peers, host) != plan.peers.end(); };
+  };
+  std::uint32_t host = 0;
+  while (host < scenario.network.hosts && std::ranges::any_of(scenario.plans, asks(host))) ++host;
+  return host;
+}
+
 }  // namespace
 
 bool Scenario::sessions_may_end() const {
@@ -182,8 +213,31 @@ Scenario draw_scenario(std::uint64_t seed) {
   }
   Random paths(mix64(seed ^ 0x7061746873));
   draw_paths(scenario, paths);
+  Random moves(mix64(seed ^ 0x6d6f766573));
+  const std::uint32_t unasked = unasked_host(scenario);
+  if (unasked < network.hosts && chance(moves, 0.5)) draw_moves(scenario, unasked, moves);
   // Where a fifth is lost, its fixed timeout lets a few packets through each time.
   if (host.endpoint.reliability == message::Reliability::go_back_n) scenario.longest *= 5;
+  return scenario;
+}
+
+Scenario draw_moving_scenario(std::uint64_t seed) {
+  Scenario scenario = draw_scenario(seed);
+  std::erase_if(scenario.mishaps, [](const Mishap& mishap) { return mishap.kind == Mishap::Kind::move; });
+  Random random(mix64(seed ^ 0x6e6f6d6164));
+  const auto host = static_cast<std::uint32_t>(random.below(scenario.network.hosts));
+  for (std::uint32_t i = 0; i < scenario.plans.size(); ++i) {
+    if (i == host) continue;
+    std::vector<std::uint32_t>& peers = scenario.plans[i].peers;
+    std::erase(peers, host);
+    // With whoever else there is; of two, the host itself has asked for a session.
+    for (std::uint32_t other = 0; peers.empty() && other < scenario.network.hosts; ++other) {
+      if (other != host && other != i) peers.push_back(other);
+    }
+    // On one session with all its room taken both ends would wait for each other.
+    if (peers.empty()) scenario.plans[i].nested = 0;
+  }
+  draw_moves(scenario, host, random);
   return scenario;
 }
 
@@ -213,12 +267,14 @@ std::string describe(const Scenario& scenario) {
         plan.messages, plan.at_once, fmt::join(plan.peers, " "), own.grants, own.bundles ? "bundles" : "no bundles",
         host.bursts, host.burst_time, host.handler_time, host.descheduled, host.longest_away / 1000);
   }
-  constexpr std::string_view kMishaps[] = {"pauses", "restarts", "has its clock stepped", "is reached by datagrams of"};
+  constexpr std::string_view kMishaps[] = {
+      "pauses",           "restarts",           "has its clock stepped", "is reached by datagrams of",
+      "has another port", "has another address"};
   for (const Mishap& mishap : scenario.mishaps) {
     const bool mtu = mishap.kind == Mishap::Kind::mtu;
-    text +=
-        fmt::format("  host {} {}{} at {} us, {} us\n", mishap.host, kMishaps[static_cast<std::size_t>(mishap.kind)],
-                    mtu ? fmt::format(" {} B", mishap.bytes) : "", mishap.at / 1000, mishap.nanos / 1000);
+    text += fmt::format("  host {} {}{} at {} us, {} us\n", mishap.host,
+                        kMishaps[static_cast<std::size_t>(mishap.kind) + (mishap.other_address ? 1 : 0)],
+                        mtu ? fmt::format(" {} B", mishap.bytes) : "", mishap.at / 1000, mishap.nanos / 1000);
   }
   return text;
 }

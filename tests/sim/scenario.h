@@ -13,12 +13,13 @@ namespace warpline::sim {
 
 /// What happens to a host.
 struct Mishap {
-  enum class Kind : std::uint8_t { pause, restart, clock_step, mtu };
+  enum class Kind : std::uint8_t { pause, restart, clock_step, mtu, move };
   Kind kind = Kind::pause;
   std::uint32_t host = 0;
-  std::int64_t at = 0;      ///< virtual time
-  std::int64_t nanos = 0;   ///< how long, or how far
-  std::uint32_t bytes = 0;  ///< of the longest datagrams that reach the host from now on
+  std::int64_t at = 0;         ///< virtual time
+  std::int64_t nanos = 0;      ///< how long, or how far
+  std::uint32_t bytes = 0;     ///< of the longest datagrams that reach the host from now on
+  bool other_address = false;  ///< that the host has from now on; else another port
 };
 
 /// A network, what its hosts do and what happens to them.
@@ -37,6 +38,8 @@ struct Scenario {
 
 /// Parameters drawn from the seed.
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
+/// The same with a host that opens all its sessions itself and has another address or port now and then.
+[[nodiscard]] Scenario draw_moving_scenario(std::uint64_t seed);
 [[nodiscard]] std::string describe(const Scenario& scenario);
 
 struct Outcome {

@@ -47,6 +47,11 @@ packet::MessageParse verdict(const Payload& payload) {
 }
 
 packet::MessageParse fragments_verdict(const packet::MessageHeader& header, const std::uint8_t* packet) {
+  if (header.checks_path()) {
+    packet::MessagePathCheck check;
+    return header.has(packet::kMessageProtected) ? packet::MessageParse::ok
+                                                 : packet::parse(packet + packet::MessageHeader::kLength, check);
+  }
   if (!header.has(packet::kMessageHasFragment)) return packet::MessageParse::ok;
   packet::MessageFragment fragment;
   const std::uint8_t* at = packet + packet::MessageHeader::kLength + header.ack_length();
@@ -167,6 +172,18 @@ std::vector<Payload> message_packets() {
     probe.flags = packet::kMessagePing | packet::kMessagePrompt | flags;
     probe.payload_length = 1444;
     packets.push_back(session_packet(probe));
+  }
+  for (const packet::MessagePathCheck::Kind kind :
+       {packet::MessagePathCheck::Kind::challenge, packet::MessagePathCheck::Kind::response}) {
+    for (const std::uint8_t flags : {0, static_cast<int>(packet::kMessageProtected)}) {
+      packet::MessageHeader header = bare;
+      header.flags = packet::kMessageBundle | flags;
+      header.payload_length = packet::MessagePathCheck::kLength;
+      Payload check = session_packet(header);
+      packet::emit(packet::MessagePathCheck{.kind = kind, .time = 9, .token = 0x7766554433221100},
+                   check.data() + packet::MessageHeader::kLength);
+      packets.push_back(std::move(check));
+    }
   }
   for (const packet::FragmentKind kind :
        {packet::FragmentKind::request, packet::FragmentKind::response, packet::FragmentKind::message}) {

@@ -100,6 +100,13 @@ class Dissector(unittest.TestCase):
         self.assertEqual(len(full["warpline.tag"].replace(":", "")), 32)
         self.assertEqual({row["warpline.fragment.kind"] for row in rows}, {"", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "1,2,3,5", "1,1,2,3,5"})
 
+    def test_checks_of_the_path(self):
+        path, _ = self.capture("well-formed")
+        columns = ("warpline.path.kind", "warpline.path.time", "warpline.path.token", "_ws.col.Info")
+        rows = self.rows(path, *DECODE_AS, "-Y", "warpline.path.kind", columns=columns)
+        self.assertEqual([tuple(row.values())[:3] for row in rows], [(kind, "9", "0x7766554433221100") for kind in "12"])
+        self.assertEqual([row["_ws.col.Info"].split(" path ")[1] for row in rows], ["challenge", "response"])
+
     def test_heads_of_streams(self):
         path, _ = self.capture("well-formed")
         columns = ("warpline.fragment.kind", "warpline.stream.kind", "warpline.stream.to", "warpline.stream.from", "warpline.stream.number", "warpline.stream.credit")

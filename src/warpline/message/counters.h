@@ -42,7 +42,8 @@ namespace warpline::message {
   X(going_away, "a one-way message that came although this end drains")                             \
   X(not_authorized, "a session that the application refused")                                       \
   X(no_streams, "a piece of a stream for an endpoint that takes none")                              \
-  X(misdirected, "for a session of another endpoint at this address")
+  X(misdirected, "for a session of another endpoint at this address")                               \
+  X(bad_path_response, "an answer to a challenge that did not go to the address that it came from")
 
 /// Enumerators as listed in WARPLINE_MESSAGE_DROPS.
 enum class MessageDrop : std::uint8_t { WARPLINE_MESSAGE_DROPS(WARPLINE_ENUM_VALUE) };
@@ -73,6 +74,10 @@ struct EndpointCounters {
   Counter timeouts;                    ///< retransmission timeouts
   Counter path_probes;                 ///< padded packets that ask how long datagrams may be
   Counter black_holes;                 ///< times that a path did not carry any more what it had carried
+  Counter path_challenges;             ///< asked whether a session's peer is at an address that it had not before
+  Counter path_challenges_spared;      ///< not asked: too soon after another, or no room
+  Counter path_changes_refused;        ///< not asked: the Authorizer does not let the peer be there
+  Counter path_changes;                ///< sessions whose peer was found at another address or port
   Counter clock_jumps;                 ///< `now` stepped back, or further than max_clock_step
   Counter heads_too_small;             ///< times that the transport gave less room than Outgoing::head_capacity must be
   Counter sessions_opened;             ///< opened here: their handshakes are done

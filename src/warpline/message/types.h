@@ -33,6 +33,9 @@ struct PeerAddress {
             (scope ^ other.scope)) == 0;
   }
 
+  /// Whether it is the same address, whatever the port.
+  [[nodiscard]] bool same_address(const PeerAddress& other) const { return ip == other.ip && scope == other.scope; }
+
  private:
   [[nodiscard]] std::uint64_t half(std::size_t at) const {
     std::uint64_t word;

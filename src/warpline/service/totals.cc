@@ -80,6 +80,10 @@ void PacketTotals::add(const message::EndpointCounters& counters) {
       {"timeouts", &counters.timeouts},
       {"path_probes", &counters.path_probes},
       {"black_holes", &counters.black_holes},
+      {"path_challenges", &counters.path_challenges},
+      {"path_challenges_spared", &counters.path_challenges_spared},
+      {"path_changes_refused", &counters.path_changes_refused},
+      {"path_changes", &counters.path_changes},
       {"clock_jumps", &counters.clock_jumps},
       {"heads_too_small", &counters.heads_too_small},
   };

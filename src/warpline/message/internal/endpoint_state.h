@@ -9,6 +9,7 @@
 #include "warpline/message/internal/send/packet_writer.h"
 #include "warpline/message/internal/send/recovery.h"
 #include "warpline/message/internal/session/handshake.h"
+#include "warpline/message/internal/session/path_validation.h"
 #include "warpline/message/internal/session/session_life.h"
 #include "warpline/message/internal/session/watch.h"
 #include "warpline/message/internal/transfer/event_reader.h"
@@ -27,9 +28,10 @@ struct EndpointState {
         writer(core, recovery),
         life(core, transfers, recovery, writer),
         handshake(core, transfers, life),
+        validation(core, recovery, writer, handshake.tokens()),
         reassembly(core, transfers),
         submissions(core, transfers),
-        receiver(core, transfers, recovery, life, handshake, reassembly),
+        receiver(core, transfers, recovery, life, handshake, validation, reassembly),
         sender(core, transfers, recovery, writer, handshake),
         watch(core, transfers, recovery, life, reassembly),
         event_reader(core, transfers) {}
@@ -50,6 +52,7 @@ struct EndpointState {
   PacketWriter writer;
   SessionLife life;
   Handshake handshake;
+  PathValidation validation;
   Reassembly reassembly;
 
   Submissions submissions;

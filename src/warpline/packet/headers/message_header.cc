@@ -196,6 +196,13 @@ std::string describe_fragments(const MessageHeader& header, const std::uint8_t* 
   return text;
 }
 
+/// An encrypted one is not looked at.
+std::string_view describe_path_check(const MessageHeader& header, const std::uint8_t* at) {
+  MessagePathCheck check;
+  if (header.has(kMessageProtected) || parse(at, check) != MessageParse::ok) return " path";
+  return check.kind == MessagePathCheck::Kind::challenge ? " path challenge" : " path response";
+}
+
 std::string describe(const MessageHeader& header, const std::uint8_t* bytes) {
   std::string text = fmt::format("session {:#x} #{} floor #{}", header.session, header.packet_number, header.floor());
   const std::uint8_t* at = bytes + MessageHeader::kLength;
@@ -206,7 +213,9 @@ std::string describe(const MessageHeader& header, const std::uint8_t* bytes) {
   if (header.has(kMessageHasFragment)) text += describe_fragments(header, at + header.ack_length());
   if (header.has(kMessagePrompt)) text += " prompt";
   if (header.has(kMessagePing)) text += " ping";
-  if (!header.has(kMessageHasFragment) && header.payload_length != 0) {
+  if (header.checks_path()) {
+    text += describe_path_check(header, at);
+  } else if (!header.has(kMessageHasFragment) && header.payload_length != 0) {
     text += fmt::format(" padding {}", header.payload_length);
   }
   if (header.has(kMessageClose)) text += " close";

@@ -165,7 +165,8 @@ inline constexpr std::uint8_t kMessagePrompt = 0x04;       ///< to be acknowledg
 inline constexpr std::uint8_t kMessagePing = 0x08;         ///< to be acknowledged though it has no fragment
 inline constexpr std::uint8_t kMessageClose = 0x10;        ///< the session ends
 inline constexpr std::uint8_t kMessageProtected = 0x20;    ///< a tag of 16 bytes follows the payload
-inline constexpr std::uint8_t kMessageBundle = 0x40;       ///< the payload goes on with further whole messages
+inline constexpr std::uint8_t kMessageBundle = 0x40;       ///< the payload goes on with further whole messages, or,
+                                                           ///< without a fragment, is a MessagePathCheck
 inline constexpr std::uint8_t kMessageFollowed = 0x80;     ///< the datagram goes on with a packet of another session
 
 inline constexpr std::uint32_t kMessageTagLength = 16;  ///< bytes
@@ -270,11 +271,27 @@ WARPLINE_HD constexpr void emit(const MessageStreamHead& head, std::uint8_t* byt
   store_be32(bytes + 16, head.credit);
 }
 
+/// Asks whether the peer is at the address that the packet is sent to, or says so (docs/message_format.md, Addresses
+/// that change).
+struct MessagePathCheck {
+  static constexpr std::uint32_t kLength = 16;  ///< bytes
+  /// Which of them.
+  enum class Kind : std::uint8_t {
+    challenge = 1,  ///< is to be answered by a response with the same time and token
+    response = 2,   ///< the answer
+  };
+  Kind kind = Kind::challenge;  ///< whether it asks
+  std::uint32_t time = 0;       ///< when the token was made, of its maker
+  std::uint64_t token = 0;      ///< proves that the challenge was received where it was sent to
+  bool operator==(const MessagePathCheck&) const = default;
+};
+
 /// A packet of a session: this header, then if flagged the acknowledgement with its words, then if flagged the
 /// fragment's header, then payload_length bytes, then if flagged the tag. Without a fragment the payload of a ping is
 /// padding: it asks whether so long a datagram arrives. In a bundle the fragment and all that follow
 /// it in these bytes, each with its header, are whole messages, and the first has the packet's number, each other one
-/// the next. If flagged, another packet of a session of the same peer begins where this one ends.
+/// the next. What is flagged as a bundle and has no fragment is a MessagePathCheck. If flagged, another packet of a
+/// session of the same peer begins where this one ends.
 struct MessageHeader {
   static constexpr std::uint32_t kLength = 28;  ///< bytes of the fixed part
   /// Bytes that may precede the payload.
@@ -300,6 +317,14 @@ struct MessageHeader {
   [[nodiscard]] WARPLINE_HD constexpr bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
   /// All packets before it were acknowledged or given up.
   [[nodiscard]] WARPLINE_HD constexpr std::uint64_t floor() const { return packet_number - floor_distance; }
+  /// Is a MessagePathCheck.
+  [[nodiscard]] WARPLINE_HD constexpr bool checks_path() const {
+    return (flags & (kMessageBundle | kMessageHasFragment)) == kMessageBundle;
+  }
+  /// If it is one, whether there is nothing beside it, as must be.
+  [[nodiscard]] WARPLINE_HD constexpr bool checks_path_alone() const {
+    return payload_length == MessagePathCheck::kLength && (flags & ~(kMessageBundle | kMessageProtected)) == 0;
+  }
   /// Wants to be acknowledged.
   [[nodiscard]] WARPLINE_HD constexpr bool elicits() const { return has(kMessageHasFragment | kMessagePing); }
   /// Bytes of the acknowledgement with its words; 0 without.
@@ -334,9 +359,9 @@ struct MessageHeader {
   const bool fragment = header.has(kMessageHasFragment);
   const bool followed = header.has(kMessageFollowed);
   const bool contradicts = header.ack_words > kMaxAckWords || (!ack && header.ack_words != 0) ||
-                           (!fragment && !header.has(kMessagePing) && header.payload_length != 0) ||
-                           (!fragment && header.has(kMessageBundle)) || (followed && header.has(kMessageProtected)) ||
-                           header.floor_distance > header.packet_number;
+                           (!fragment && header.payload_length != 0 && !header.has(kMessagePing | kMessageBundle)) ||
+                           (header.checks_path() && !header.checks_path_alone()) ||
+                           (followed && header.has(kMessageProtected)) || header.floor_distance > header.packet_number;
   if (contradicts) return MessageParse::malformed;
   const std::uint32_t expected = header.packet_length() + (followed ? MessageHeader::kLength : 0);
   if (length < expected) return MessageParse::truncated;
@@ -351,6 +376,24 @@ WARPLINE_HD constexpr void emit(const MessageHeader& header, std::uint8_t* bytes
   store_be64(bytes + 16, header.packet_number);
   store_be16(bytes + 24, header.floor_distance);
   store_be16(bytes + 26, header.payload_length);
+}
+
+/// Reads kLength bytes. Malformed if it is neither challenge nor response.
+[[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, MessagePathCheck& check) {
+  const std::uint32_t first = load_be32(bytes);
+  check.kind = static_cast<MessagePathCheck::Kind>(first >> 24);
+  check.time = load_be32(bytes + 4);
+  check.token = load_be64(bytes + 8);
+  using Kind = MessagePathCheck::Kind;
+  const bool known = check.kind == Kind::challenge || check.kind == Kind::response;
+  return known && (first & 0xffffff) == 0 ? MessageParse::ok : MessageParse::malformed;
+}
+
+/// Writes kLength bytes.
+WARPLINE_HD constexpr void emit(const MessagePathCheck& check, std::uint8_t* bytes) {
+  store_be32(bytes, std::uint32_t{static_cast<std::uint8_t>(check.kind)} << 24);
+  store_be32(bytes + 4, check.time);
+  store_be64(bytes + 8, check.token);
 }
 
 /// Reads kLength bytes; any are well formed.

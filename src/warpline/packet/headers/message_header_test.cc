@@ -184,6 +184,42 @@ TEST(MessageFragment, of_several_says_their_size_and_that_the_length_of_a_head_f
   EXPECT_EQ(verdict(fragment, 2), kBad);
 }
 
+TEST(MessagePathCheck, stands_alone_in_its_packet) {
+  std::array<std::uint8_t, MessageHeader::kLength + MessagePathCheck::kLength + kMessageTagLength + 8> bytes{};
+  const auto parsed = [&](std::uint8_t flags, std::uint16_t payload) {
+    MessageHeader header{.flags = flags, .packet_number = 5, .payload_length = payload};
+    emit(header, bytes.data());
+    MessageHeader read;
+    const std::uint32_t tag = (flags & kMessageProtected) != 0 ? kMessageTagLength : 0;
+    const MessageParse answer = parse(bytes.data(), MessageHeader::kLength + payload + tag, read);
+    EXPECT_EQ(answer == MessageParse::ok && read.checks_path(), answer == MessageParse::ok);
+    return answer;
+  };
+  EXPECT_EQ(parsed(kMessageBundle, 16), MessageParse::ok);
+  EXPECT_EQ(parsed(kMessageBundle | kMessageProtected, 16), MessageParse::ok);
+  for (const std::uint16_t length : {0, 15, 17}) EXPECT_EQ(parsed(kMessageBundle, length), MessageParse::malformed);
+  for (const std::uint8_t flag : {kMessageHasAck, kMessagePrompt, kMessagePing, kMessageClose, kMessageFollowed}) {
+    EXPECT_EQ(parsed(kMessageBundle | flag, 16), MessageParse::malformed) << int{flag};
+  }
+}
+
+TEST(MessagePathCheck, comes_back_as_it_was) {
+  std::array<std::uint8_t, MessagePathCheck::kLength> bytes{};
+  for (const auto kind : {MessagePathCheck::Kind::challenge, MessagePathCheck::Kind::response}) {
+    const MessagePathCheck check{kind, 0x01020304, 0x1122334455667788};
+    emit(check, bytes.data());
+    MessagePathCheck read;
+    ASSERT_EQ(parse(bytes.data(), read), MessageParse::ok);
+    EXPECT_EQ(read, check);
+  }
+  MessagePathCheck read;
+  for (const std::size_t at : {0, 1, 2, 3}) {
+    emit(MessagePathCheck{}, bytes.data());
+    bytes[at] ^= 4;
+    EXPECT_EQ(parse(bytes.data(), read), MessageParse::malformed) << at;
+  }
+}
+
 TEST(MessageFragment, of_a_bundle_is_a_whole_message) {
   MessageFragment fragment;
   fragment.total = 14;

@@ -196,6 +196,9 @@ struct alignas(64) Session {
   packet::MessageProof proof{};  ///< in the accept that is sent
   std::uint64_t token = 0;
   std::uint64_t context = 0;
+  // PathValidation's.
+  Nanos challenge_from;          ///< an address of the peer's is asked about not before
+  std::uint64_t moved_from = 0;  ///< no older packet of the peer moves the session
 
   /// Sessions lie one behind the other: a power of two apart, the same line of each would have few places in a cache.
   std::array<std::byte, 64> apart{};

@@ -71,6 +71,15 @@ class SessionTable {
     if (!session.confirmed) remove_half_open(session);
   }
 
+  /// An established and confirmed session's peer is at another address now. One that had this address and the same id
+  /// there lives on, but is not found by it any more: its peer has left, or another could not have come.
+  void move(Session& session, const PeerAddress& peer) {
+    hide(session);
+    session.peer = peer;
+    if (const Session* const before = find(peer, session.remote)) hide(*before);
+    show(session);
+  }
+
  private:
   [[nodiscard]] Session* at(std::uint32_t index) { return index == kNone ? nullptr : &sessions_[index]; }
   [[nodiscard]] static std::uint64_t nonce_of(const Session& session) { return session.confirmed ? 0 : session.nonce; }

@@ -43,7 +43,7 @@ class FetchAhead {
     for (std::size_t i = 0; i < kPacketsAhead; ++i) next();
   }
 
-  void next() {
+  [[gnu::always_inline]] void next() {
     if (packet_.empty()) {
       if (datagrams_.empty()) return;
       packet_ = {datagrams_.front().head, datagrams_.front().head_length};
@@ -139,6 +139,10 @@ void Receiver::receive_packet(const Datagram& datagram, const packet::MessageHea
   }
   if (!authentic(*session, header, datagram)) return core_.context.drop(MessageDrop::not_authentic);
   take_packet(*session, header, datagram);
+  if (newest_elsewhere_) [[unlikely]] {
+    newest_elsewhere_ = false;
+    validation_.challenge(*session, datagram.from);
+  }
 }
 
 /// Returns the packet's established session. nullptr: dropped; a reset may tell the sender that it is unknown.
@@ -155,14 +159,23 @@ Session* Receiver::session_of(const packet::MessageHeader& header, const Datagra
     return nullptr;
   }
   Session& session = *named;
-  if (session.peer != datagram.from) {
+  if (session.peer != datagram.from) [[unlikely]]
+    return session_elsewhere(session, header, datagram);
+  if (session.cookie == header.cookie) return &session;
+  core_.context.drop(MessageDrop::wrong_cookie);
+  return nullptr;
+}
+
+/// The session, if a packet from another address than its peer's may be the peer's all the same. An older one than
+/// others that came was only slow (RFC 9000, section 9.3).
+Session* Receiver::session_elsewhere(Session& session, const packet::MessageHeader& header, const Datagram& datagram) {
+  if (session.cookie != header.cookie || !validation_.may_follow(session, datagram.from)) {
     core_.context.drop(MessageDrop::wrong_peer);
     handshake_.reset(datagram.from, header);
     return nullptr;
   }
-  if (session.cookie == header.cookie) return &session;
-  core_.context.drop(MessageDrop::wrong_cookie);
-  return nullptr;
+  newest_elsewhere_ = header.packet_number >= session.received.end();
+  return &session;
 }
 
 /// The next of its session, or one that was missing.
@@ -248,9 +261,14 @@ bool well_cut(const packet::MessageFragment& fragment, std::uint32_t length) {
 
 }  // namespace
 
-/// How many of its fragments count as received: each has a number of its own.
+/// How many of its fragments count as received: each has a number of its own. What checks the path is one.
 std::uint32_t Receiver::take_bundle(Session& session, const packet::MessageHeader& header, const Datagram& datagram) {
   const std::uint64_t floor = header.floor();
+  if (header.checks_path()) [[unlikely]] {
+    if (!validation_.take(session, header, datagram)) return 0;
+    session.received.take(header.packet_number, floor);
+    return 1;
+  }
   const std::uint32_t end = header.length() + header.payload_length;
   std::uint32_t at = header.length() - packet::MessageFragment::kLength;
   std::uint32_t taken = 0;

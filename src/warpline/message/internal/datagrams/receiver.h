@@ -9,6 +9,7 @@
 #include "warpline/message/internal/receive/reassembly.h"
 #include "warpline/message/internal/send/recovery.h"
 #include "warpline/message/internal/session/handshake.h"
+#include "warpline/message/internal/session/path_validation.h"
 #include "warpline/message/internal/session/session_life.h"
 #include "warpline/message/internal/transfer/transfers.h"
 #include "warpline/packet/headers/message_header.h"
@@ -22,12 +23,13 @@ class FetchAhead;
 class Receiver {
  public:
   Receiver(EndpointCore& core, Transfers& transfers, Recovery& recovery, SessionLife& life, Handshake& handshake,
-           Reassembly& reassembly)
+           PathValidation& validation, Reassembly& reassembly)
       : core_(core),
         transfers_(transfers),
         recovery_(recovery),
         life_(life),
         handshake_(handshake),
+        validation_(validation),
         reassembly_(reassembly) {}
 
   void receive(std::span<const Datagram> datagrams);
@@ -38,6 +40,8 @@ class Receiver {
   void receive_packets(const Datagram& datagram, FetchAhead& ahead);
   void receive_packet(const Datagram& datagram, const packet::MessageHeader& header);
   [[nodiscard]] Session* session_of(const packet::MessageHeader& header, const Datagram& datagram);
+  [[nodiscard]] Session* session_elsewhere(Session& session, const packet::MessageHeader& header,
+                                           const Datagram& datagram);
   [[nodiscard]] bool authentic(Session& session, const packet::MessageHeader& header, const Datagram& datagram);
   void take_packet(Session& session, const packet::MessageHeader& header, const Datagram& datagram);
   [[nodiscard]] std::uint32_t take_bundle(Session& session, const packet::MessageHeader& header,
@@ -55,7 +59,9 @@ class Receiver {
   Recovery& recovery_;
   SessionLife& life_;
   Handshake& handshake_;
+  PathValidation& validation_;
   Reassembly& reassembly_;
+  bool newest_elsewhere_ = false;  ///< the packet is from another address than its session's, and newer than all others
 };
 
 }  // namespace warpline::message

@@ -218,6 +218,17 @@ void PacketWriter::write_bare(Session& session, Outgoing& out, std::uint8_t flag
   out.head_length += packet::kMessageTagLength;
 }
 
+void PacketWriter::write_path_check(Session& session, const packet::MessagePathCheck& check, Outgoing& out) {
+  const std::uint64_t number = recovery_.skip(session);
+  std::uint8_t* const end =
+      write_header(session, number, packet::kMessageBundle, packet::MessagePathCheck::kLength, out.head);
+  packet::emit(check, end);
+  out.head_length = packet::MessageHeader::kLength + packet::MessagePathCheck::kLength;
+  if (!core_.context.is_protected()) return;
+  seal(session, number, out.head, packet::MessageHeader::kLength, packet::MessagePathCheck::kLength);
+  out.head_length += packet::kMessageTagLength;
+}
+
 void PacketWriter::write_ping(Session& session, Outgoing& out) {
   session.ping = false;
   write_elicitor(session, packet::kMessagePing | packet::kMessagePrompt, nullptr, out);

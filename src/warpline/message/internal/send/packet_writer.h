@@ -60,6 +60,8 @@ class PacketWriter {
   void write_ping(Session& session, Outgoing& out);
   /// A ping of so many bytes, and nothing else: its loss is no sign of congestion (RFC 8899, section 4.1).
   void write_path_probe(Session& session, std::uint32_t bytes, Outgoing& out);
+  /// Wants no acknowledgement.
+  void write_path_check(Session& session, const packet::MessagePathCheck& check, Outgoing& out);
   void write_busy(Session& session, Outgoing& out);
   void write_go_away(Session& session, Outgoing& out);
   void write_grant(Session& session, std::uint32_t index, Outgoing& out);

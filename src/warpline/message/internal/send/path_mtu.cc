@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long datagrams may be: probes of the path that arrive or not (RFC 8899), and a path that carries less than
-// before.
+// How long datagrams may be: probes of the path that arrive or not (RFC 8899), a path that carries less than before,
+// and another path.
+#include <algorithm>
 #include <array>
 
 #include "warpline/message/internal/send/recovery.h"
@@ -41,6 +42,39 @@ void Recovery::fall_back(Session& session) {
   core_.paths.fall_back(session);
   core_.paths.for_each_session(core_.paths.of(session), [&](Session& each) { cut_smaller(each); });
   seek_path(session);
+}
+
+void Recovery::change_path(Session& session, bool other_address) {
+  core_.paths.end_probe(session);
+  for (std::uint64_t number = session.sent.floor(); number < session.sent.next(); ++number) {
+    if (!waits(session, number)) continue;
+    SentPacket& packet = session.sent.at(core_.blocks, number);
+    if (packet.probes_path()) {  // one that arrives yet says nothing of this path
+      session.sent.settle(core_.blocks, number);
+    } else if (packet.in_flight()) {
+      packet.state = SentState::lost;
+      if (packet.goes_away()) session.go_away_due = true;
+      session.next_lost = session.lost_packets++ == 0 ? number : std::min(session.next_lost, number);
+    }
+  }
+  session.first_in_flight = session.sent.next();
+  session.in_flight_bytes = session.in_flight_packets = session.own_in_flight = 0;
+  session.reorder_at = kNever;
+  session.losses = 0;
+  session.unanswered = 0;
+  session.vanished = 0;
+  session.vanish_from = session.sent.next();
+  if (other_address) {
+    session.rtt = RttEstimator{};
+    session.reordering = false;
+    session.reorder_windows = 1;
+    session.send_at = Nanos{};
+    begin_congestion_control(session, core_.context.config.cc);
+    cut_smaller(session);
+    seek_path(session);
+  }
+  raise_floor(session);
+  core_.ready.add(session);
 }
 
 void Recovery::cut_smaller(Session& session) {

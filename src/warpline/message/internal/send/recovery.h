@@ -82,6 +82,9 @@ class Recovery {
   void take_back(Session& session, std::uint32_t message, std::uint32_t generation);
   /// The session is lost.
   void forget(Session& session);
+  /// The peer is somewhere else: what is in flight went where it was, and is sent again, which says nothing of
+  /// congestion. At another address, not only another port, nothing is known of the path (RFC 9000, section 9.4).
+  void change_path(Session& session, bool other_address);
   /// Whether any packet in flight is longer than the base.
   [[nodiscard]] bool large_in_flight(Session& session);
   /// Probes the path again if the session is the one to do so (RFC 8899).

@@ -34,6 +34,8 @@ class Handshake {
   /// application's. Only now one that the peer had under the same id is over.
   void confirm(Session& session);
 
+  [[nodiscard]] const HandshakeTokens& tokens() const { return tokens_; }
+
   void write_hello(Session& session, Outgoing& out);
   void write_accept(Session& session, Outgoing& out);
 

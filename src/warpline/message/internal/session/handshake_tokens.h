@@ -44,14 +44,24 @@ class HandshakeTokens {
     const std::uint64_t token = siphash(key_, words);
     return token == 0 ? 1 : token;
   }
+  /// The token that a session's peer must send back from an address to which it has moved. Made at this time().
+  [[nodiscard]] std::uint64_t path_token(const PeerAddress& peer, std::uint64_t cookie, std::uint32_t session,
+                                         std::uint32_t time) const {
+    std::array<std::uint64_t, 6> words{
+        kUsePath, 0, 0, std::uint64_t{peer.port} << 32 | session, cookie, std::uint64_t{peer.scope} << 32 | time};
+    std::memcpy(words.data() + 1, peer.ip.data(), peer.ip.size());
+    return siphash(key_, words);
+  }
+  /// Whether a token of this time lives yet.
+  [[nodiscard]] static bool lives(std::uint32_t made, Nanos now) { return time(now) - made <= kLife; }
   /// Whether the hello brings its token, and in time.
   [[nodiscard]] bool proves(const PeerAddress& peer, const packet::MessageHello& hello, Nanos now) const {
-    return hello.token != 0 && time(now) - hello.token_time <= kLife && hello.token == token(peer, hello);
+    return hello.token != 0 && lives(hello.token_time, now) && hello.token == token(peer, hello);
   }
 
  private:
   static constexpr std::uint32_t kLife = 8;  ///< of a token, in units of time()
-  enum : std::uint64_t { kUseToken = 1, kUseNonce = 2, kUseCookie = 3 };
+  enum : std::uint64_t { kUseToken = 1, kUseNonce = 2, kUseCookie = 3, kUsePath = 4 };
 
   SipKey key_;
   std::uint64_t count_ = 0;

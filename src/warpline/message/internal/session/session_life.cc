@@ -23,6 +23,8 @@ void SessionLife::begin(Session& session) {
   session.most_bytes = static_cast<std::uint16_t>(core_.context.config.datagram_bytes);
   set_datagram_bytes(session, session.most_bytes, core_.context.is_protected());  // until the path is known
   session.path_probe = false;
+  session.challenge_from = Nanos{};
+  session.moved_from = 0;
   session.vanished = 0;
   session.vanish_from = 0;
   session.received = PacketWindow{};
