@@ -58,11 +58,12 @@ struct Connection {
   std::uint8_t attempts = 0;  ///< retransmissions of our SYN or FIN so far
   std::uint8_t probes = 0;    ///< questions for a sign of life since the last one
   std::uint32_t generation = 0;
-  std::uint32_t next_free = 0;    ///< place in the list of free ones
-  std::uint64_t consumed = 0;     ///< bytes that the application has released
-  std::uint64_t released = 0;     ///< bytes that a consumer has released, also some that are not known of here yet
-  std::uint64_t urgent_end = 0;   ///< behind the last byte that the peer called urgent
-  std::uint64_t again_until = 0;  ///< number of its last frame that a lane is to take once more; see LaneLink
+  std::uint32_t next_free = 0;   ///< place in the list of free ones
+  std::uint64_t consumed = 0;    ///< bytes that the application has released
+  std::uint64_t released = 0;    ///< bytes that a consumer has released, also some that are not known of here yet
+  std::uint64_t urgent_end = 0;  ///< behind the last byte that the peer called urgent
+  std::uint64_t again_until =
+      0;  ///< number of its last segment but resets that a lane is to take once more; see LaneLink
   std::uint64_t replied_in = 0;   ///< the lane's first burst that may know of the last reply that was written here
   Nanos acknowledge_at = kNever;  ///< when a delayed acknowledgement is due
   Nanos retransmit_at = kNever;   ///< when our SYN or FIN is sent again

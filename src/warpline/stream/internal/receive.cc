@@ -110,8 +110,8 @@ void ReceiverCore::note(Connection& connection, const BurstNotes& notes, const R
 
 ReceiverCore::Outcome ReceiverCore::take_reset(Connection& connection, const SegmentReading& segment, Nanos now) {
   if (is_the_lanes(connection) && connection.again_until > link_->again_done()) {
-    // Segments before it are still on their way to the lane: where the stream stands shows behind them.
-    connection.again_until = link_->next_again();
+    // Segments before it are still on their way to the lane: where the stream stands shows behind them. Nobody waits
+    // for a reset: two that waited for each other would go around without an end.
     return std::nullopt;
   }
   const ReceiveState& state = connection.receive;
