@@ -82,6 +82,7 @@ ReceiverCore::Outcome ReceiverCore::take_syn_again(Connection& connection, const
     return Disposition::blind_reset;
   }
   if (segment.sequence + 1 == connection.receive.initial && (segment.flags & packet::kTcpAck) == 0) {
+    connection.peer.mac = sender_of(frame);  // by another router, or the first one was damaged where no checksum is
     want_reply(connection);
     return Disposition::handled;
   }
