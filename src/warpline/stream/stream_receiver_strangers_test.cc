@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a receiver makes of strangers, floods and guesses, and of its peers' doubles.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <vector>
 
@@ -92,6 +93,19 @@ TEST_F(ReceiverTest, ForgetsHalfOpenConnections) {
   EXPECT_EQ(receiver_.connections(), 0U);
 }
 
+TEST_F(ReceiverTest, AnswersWhereTheLatestSynCameFrom) {
+  Peer peer(receiver_, 40000, 7);
+  const auto answered_to = [&](std::uint8_t station) {
+    peer.header().source_mac.bytes[5] = station;
+    peer.send_syn(now_);
+    std::uint8_t reply[StreamReceiver::kReplyBytes];
+    EXPECT_NE(receiver_.next_reply(reply, now_), 0U);
+    return reply[5];
+  };
+  EXPECT_EQ(answered_to(0x42), 0x42);  // such as by a frame that was damaged where no checksum of ours is
+  EXPECT_EQ(answered_to(testing::kPeerMac.bytes[5]), testing::kPeerMac.bytes[5]);
+}
+
 TEST_F(ReceiverTest, NumbersOfTheSameEndsGrowWithTime) {
   Peer first(receiver_, 40000, 7);
   const ConnectionId id = open(first);
@@ -111,14 +125,26 @@ TEST_F(ReceiverTest, NumbersOfTheSameEndsGrowWithTime) {
 TEST_F(ReceiverTest, KeepsOpeningUnderAFloodOfSyns) {
   Peer settled(receiver_, 39999, 1);
   const ConnectionId id = open(settled);
-  for (std::uint32_t i = 0; i < 10000; ++i) {
-    Peer attacker(receiver_, static_cast<std::uint16_t>(1 + i), i);
-    attacker.header().source = Ipv4Address{{10, 9, 9, 9}};
+  constexpr std::uint32_t kSyns = 1'000'000;
+  std::uint64_t sent = 0;
+  const std::size_t memory = ::mallinfo2().uordblks;
+  for (std::uint32_t i = 0; i < kSyns; ++i) {
+    Peer attacker(receiver_, static_cast<std::uint16_t>(i), i);
+    attacker.header().source = Ipv4Address{{10, 9, 9, static_cast<std::uint8_t>(i >> 16)}};
     attacker.send_syn(now_);
-    static_cast<void>(replies_of(receiver_, now_));
+    if (i % 1000 == 0) {
+      settled.send(sent, 10, now_);
+      sent += 10;
+      EXPECT_EQ(consume(receiver_, id), 10U) << i;
+    }
+    receiver_.end_burst(now_);
+    std::uint8_t reply[StreamReceiver::kReplyBytes];
+    while (receiver_.next_reply(reply, now_) != 0) {
+    }
   }
+  EXPECT_EQ(::mallinfo2().uordblks, memory) << "none is taken for them";
   EXPECT_EQ(receiver_.connections(), 1 + small_settings().half_open);
-  EXPECT_EQ(receiver_.counters().cookies.get(), 10000U - small_settings().half_open);
+  EXPECT_EQ(receiver_.counters().cookies.get(), kSyns - small_settings().half_open);
   Peer peer(receiver_, 40000, 99);
   ASSERT_TRUE(peer.open(now_));
   EXPECT_EQ(receiver_.counters().opened.get(), 2U);
@@ -128,7 +154,7 @@ TEST_F(ReceiverTest, KeepsOpeningUnderAFloodOfSyns) {
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].blocks.size(), 1U) << "the cookie forgot that SACK was offered";
   EXPECT_TRUE(replies[0].has_timestamp);
-  settled.send(0, 10, now_);
+  settled.send(sent, 10, now_);
   EXPECT_EQ(consume(receiver_, id), 10U);
 }
 

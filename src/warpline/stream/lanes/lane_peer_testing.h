@@ -31,14 +31,15 @@ inline ReceiverSettings lane_settings() {
 /// A peer that writes segments of a connection without options.
 class LanePeerFrames {
  public:
-  explicit LanePeerFrames(std::uint16_t port = 40'000) : port_(port) {}
+  explicit LanePeerFrames(std::uint16_t port = 40'000, const Ipv4Address& address = {{10, 0, 0, 2}})
+      : port_(port), address_(address) {}
 
   [[nodiscard]] LentFrame make(std::uint32_t sequence, std::uint32_t acknowledgement, std::uint8_t flags,
                                std::uint32_t length) const {
     packet::TcpFrame frame;
     frame.destination_mac = kOurMac;
     frame.source_mac = kPeerMac;
-    frame.source = Ipv4Address{{10, 0, 0, 2}};
+    frame.source = address_;
     frame.destination = Ipv4Address{{10, 0, 0, 1}};
     frame.tcp.source_port = port_;
     frame.tcp.destination_port = kPort;
@@ -60,6 +61,7 @@ class LanePeerFrames {
 
  private:
   std::uint16_t port_;
+  Ipv4Address address_;
 };
 
 /// Frames that are lent to a receiver.
@@ -95,6 +97,8 @@ class Lender : public OtherFrames {
     ++taken;
     return true;
   }
+  /// A frame that the lane has posted was sent.
+  void take_posted(void* token) { drop(token); }
   [[nodiscard]] std::size_t lent() const { return lent_.size(); }
 
   static constexpr std::uint32_t kOdd = 60;  ///< bytes of a frame that is none for the receiver
