@@ -23,6 +23,8 @@ class FuzzInput {
  public:
   FuzzInput(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
 
+  [[nodiscard]] bool empty() const { return left_ == 0; }
+
   std::uint8_t byte() {
     if (left_ == 0) return 0;
     --left_;

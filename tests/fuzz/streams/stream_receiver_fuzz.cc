@@ -6,15 +6,13 @@
 #include <optional>
 
 #include "fuzz/packet_input.h"
-#include "warpline/packet/tcp_frame.h"
+#include "fuzz/streams/stream_segments.h"
 #include "warpline/packet/verify.h"
 #include "warpline/stream/stream_receiver.h"
 
 using namespace warpline;
 
 namespace {
-
-constexpr std::uint32_t kPeerInitial = 1000;
 
 /// What is known of the one connection that the fuzzer may open at a time.
 struct Heard {
@@ -23,72 +21,16 @@ struct Heard {
   packet::FrameBytes readable;  ///< as it was when it was last looked at
 };
 
-stream::ReceiverSettings settings() {
-  stream::ReceiverSettings settings;
-  settings.mac = packet::kTestDestinationMac;
-  settings.address = packet::kTestDestinationV4;
-  settings.ports = {80};
-  settings.connections = 2;
-  settings.half_open = 1;
-  settings.ring_bytes = 64 << 10;
-  settings.secret[0] = 1;
-  return settings;
-}
-
-/// A segment of `length` bytes `fill`, its numbers and options in `tcp`.
-packet::FrameBytes segment(const packet::TcpHeader& tcp, std::uint32_t length, std::uint8_t fill) {
-  packet::TcpFrame frame;
-  frame.destination_mac = packet::kTestDestinationMac;
-  frame.source_mac = packet::kTestSourceMac;
-  frame.source = packet::kTestSourceV4;
-  frame.destination = packet::kTestDestinationV4;
-  frame.tcp = tcp;
-  frame.tcp.destination_port = 80;
-  const std::uint32_t headers = packet::tcp_headers_length(frame);
-  packet::FrameBytes bytes(headers + length, fill);
-  packet::ChecksumSum sum;
-  sum.add(bytes.data() + headers, length);
-  require(packet::emit(frame, bytes, length, sum) == headers, "a segment is written");
-  return bytes;
-}
-
-/// A segment whose numbers lie near those of the connection.
-packet::FrameBytes any_segment(FuzzInput& input, std::uint32_t acknowledgement) {
-  packet::TcpHeader tcp;
-  tcp.source_port = static_cast<std::uint16_t>(1 + input.byte() / 100);
-  tcp.flags = input.byte();
-  if ((tcp.flags & 0x80) != 0) tcp.flags = packet::kTcpAck;  // as most are
-  const auto step = static_cast<std::int8_t>(input.byte());
-  const std::int32_t scale = 1 << (input.byte() % 17);
-  tcp.sequence = kPeerInitial + static_cast<std::uint32_t>(step * scale);
-  tcp.acknowledgement = acknowledgement + static_cast<std::uint32_t>(static_cast<std::int8_t>(input.byte()) / 64);
-  tcp.options_length = static_cast<std::uint8_t>(input.byte() % 11 * 4);
-  for (std::uint8_t i = 0; i < tcp.options_length; ++i) tcp.options[i] = input.byte();
-  const std::uint32_t length = input.byte() % 8 * 190;
-  return segment(tcp, length, input.byte());
-}
-
 /// Opens the connection of port 1, with selective acknowledgements or without options. Returns what it acknowledges.
 std::uint32_t open(stream::StreamReceiver& receiver, bool selective, Nanos now) {
-  packet::TcpHeader tcp;
-  tcp.source_port = 1;
-  tcp.flags = packet::kTcpSyn;
-  tcp.sequence = kPeerInitial;
-  if (selective) {
-    tcp.options_length = 4;
-    const std::uint8_t permitted[] = {packet::kTcpOptionNop, packet::kTcpOptionNop, packet::kTcpOptionSackPermitted, 2};
-    std::copy_n(permitted, 4, tcp.options);
-  }
+  packet::TcpHeader tcp = first_syn(selective);
   packet::SegmentedFrame syn(segment(tcp, 0, 0));
   receiver.receive(syn.ref(), false, now);
   std::uint8_t reply[stream::StreamReceiver::kReplyBytes];
   require(receiver.next_reply(reply, now) != 0, "a SYN is answered");
   packet::SegmentedFrame answer{std::span<const std::uint8_t>(reply)};
   const packet::ParsedFrame parsed = packet::parse(answer.ref());
-  tcp.acknowledgement = packet::TcpView(answer.ref().data() + parsed.l4_offset).sequence() + 1;
-  tcp.sequence = kPeerInitial + 1;
-  tcp.flags = packet::kTcpAck;
-  tcp.options_length = 0;
+  tcp = third_segment(tcp, packet::TcpView(answer.ref().data() + parsed.l4_offset).sequence());
   packet::SegmentedFrame acknowledgement(segment(tcp, 0, 0));
   receiver.receive(acknowledgement.ref(), false, now);
   require(receiver.counters().opened.get() == 1, "and its connection opened");
@@ -110,7 +52,7 @@ void check(const stream::StreamReceiver& receiver, Heard& heard) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzInput input(data, size);
   Nanos now{1};
-  auto made = stream::StreamReceiver::create(settings(), now);
+  auto made = stream::StreamReceiver::create(receiver_of_two(), now);
   if (!made.ok()) return 0;
   stream::StreamReceiver receiver = std::move(made).value();
   std::optional<Heard> heard;
