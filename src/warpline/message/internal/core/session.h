@@ -72,7 +72,7 @@ struct alignas(64) Session {
   std::uint32_t own_in_flight = 0;  ///< bytes of own messages
   std::uint32_t lost_packets = 0;   ///< in the state lost
   std::uint32_t marked_seen = 0;
-  Nanos last_sent;   ///< of those that want an acknowledgement
+  Nanos last_sent;   ///< of those that want an acknowledgement; go-back-n: when the timer began to run
   Nanos latest_rtt;  ///< with the peer's delay
   Nanos reorder_at = kNever;
   Nanos max_ack_delay;  ///< of the peer

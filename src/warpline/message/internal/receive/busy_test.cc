@@ -80,6 +80,36 @@ TEST_P(Busy, on_both_sides_at_once_stops_nobody) {
   }
 }
 
+/// An end that has to say again and again that it is busy sends what it has lost nevertheless: those notices, which are
+/// packets too, do not put its timeout off.
+TEST(BusyNotices, put_no_timeout_off) {
+  for (const Reliability reliability : {Reliability::go_back_n, Reliability::selective}) {
+    Loopback net(3);
+    Store store;
+    EndpointConfig config;
+    config.reliability = reliability;
+    Loopback::Host& client = net.add(config);
+    config.buffers = store.source();
+    Loopback::Host& server = net.add(config);
+    const auto [here, there] = net.connect(client, server);
+    const auto bytes = pattern(1000, 1);
+    const ConstBuffer message{bytes.data(), 1000, false};
+    ASSERT_EQ(client.endpoint.send(here, message, {}, net.now).status, CallStatus::ok);
+    // Until the timeout is longer than the time between two notices, which is 32 ms at most.
+    const Nanos until{net.now.value + 200 * kMs};
+    net.tap = [&](const Loopback::Host& from, const std::vector<std::uint8_t>& packet) {
+      return &from == &server && net.now < until && packet.size() > 500;
+    };
+    ASSERT_EQ(server.endpoint.send(there, message, {}, net.now).status, CallStatus::ok);
+    const auto arrived = [&] {
+      return std::any_of(client.events.begin(), client.events.end(),
+                         [](const MessageEvent& event) { return event.kind == EventKind::message; });
+    };
+    EXPECT_TRUE(net.run(arrived, Nanos{2000 * kMs})) << static_cast<int>(reliability);
+    EXPECT_GT(server.endpoint.counters().drops[static_cast<std::size_t>(MessageDrop::no_buffer)].get(), 8U);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Ways, Busy, testing::Combine(testing::Values(Reliability::selective, Reliability::go_back_n), testing::Bool()),
     [](const auto& each) {

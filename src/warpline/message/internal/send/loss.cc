@@ -24,6 +24,7 @@ Nanos reorder_window(const Session& session) {
 void Recovery::after_acknowledgement(Session& session, const Tally& tally, const packet::MessageAck& ack,
                                      std::uint32_t marked) {
   session.unanswered = 0;
+  if (session.go_back_n && tally.packets != 0) session.last_sent = core_.context.now();  // RFC 6298, section 5.3
   if (tally.newest > session.newest_acked) {
     session.newest_acked = tally.newest;
     // Who says that it came before the packet left has a clock that was set.

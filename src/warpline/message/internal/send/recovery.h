@@ -48,9 +48,11 @@ class Recovery {
   }
   /// The same of the first in its datagram: from now on an acknowledgement is waited for.
   void sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
+    // Go-back-n's timer runs for the oldest (RFC 6298, section 5.1): whatever leaves meanwhile does not put it off.
+    const bool runs = session.go_back_n && session.in_flight_packets != 0;
     if (session.in_flight_packets == 0) begin_again_slowly(session);
     count_in_flight(session, packet, bytes);
-    session.last_sent = core_.context.now();
+    if (!runs) session.last_sent = core_.context.now();
     session.probe = false;
     core_.timers.arm(session, Nanos{core_.context.now().value + core_.timers.probe_timeout(session).value});
   }
