@@ -86,6 +86,7 @@ service::MessageClient::Plan MessagePlan::client_plan(std::uint16_t worker) cons
   if (message.requests != 0 && plan.requests == 0) plan.requests = 1;
   plan.rate = static_cast<double>(message.rate) * sessions_of(worker) / message.parallel;
   plan.verify = config_.run.verify;
+  plan.priority = message.priority;
   plan.reconnect = message.reconnect;
   return plan;
 }

@@ -56,7 +56,7 @@ local f = {
   room = ProtoField.uint32("warpline.room", "Room, bytes"),
   word = ProtoField.uint64("warpline.ack.word", "Arrived", base.HEX),
 
-  kind = ProtoField.uint8("warpline.fragment.kind", "Kind", base.DEC, KINDS, 0x1f),
+  kind = ProtoField.uint8("warpline.fragment.kind", "Kind", base.DEC, KINDS, 0x0f),
   more = ProtoField.bool("warpline.fragment.more", "The next message continues this one", 8, nil, 0x80),
   slot = ProtoField.uint8("warpline.fragment.slot", "Slot"),
   code = ProtoField.uint16("warpline.fragment.code", "Code"),
@@ -69,6 +69,7 @@ local f = {
   head_follows = ProtoField.bool("warpline.fragment.head_follows", "The head's length precedes the payload", 8, nil, 0x40),
   size = ProtoField.uint16("warpline.fragment.size", "Fragment size"),
   stream = ProtoField.bool("warpline.fragment.stream", "Of a stream", 8, nil, 0x20),
+  high = ProtoField.bool("warpline.fragment.high", "Goes before others", 8, nil, 0x10),
   stream_kind = ProtoField.uint8("warpline.stream.kind", "Stream", base.DEC, STREAM_KINDS),
   stream_to = ProtoField.uint32("warpline.stream.to", "The receiver's number of the stream", base.HEX),
   stream_from = ProtoField.uint32("warpline.stream.from", "The sender's number of the stream", base.HEX),
@@ -184,9 +185,10 @@ end
 
 local function is_fragment(tvb, at, payload)
   local offset, total, size = tvb(at + 8, 4):uint(), tvb(at + 12, 4):uint(), tvb(at + 18, 2):uint()
-  local kind, has_head = tvb(at, 1):bitfield(3, 5), bit_set(tvb(at, 1):uint(), 64)
+  local kind, has_head = tvb(at, 1):bitfield(4, 4), bit_set(tvb(at, 1):uint(), 64)
   local prefix = has_head and HEAD_PREFIX or 0
-  if bit_set(tvb(at, 1):uint(), 32) and kind > 3 then return false end
+  local message_only = bit_set(tvb(at, 1):uint(), 32) or bit_set(tvb(at, 1):uint(), 16)
+  if message_only and kind > 3 then return false end
   if not KINDS[kind] or payload < prefix or offset + payload - prefix > total then return false end
   if has_head then return kind <= 3 end
   return payload ~= total or valid_head(kind, size, total)
@@ -276,12 +278,13 @@ local function add_ack(tvb, tree, h)
 end
 
 local function add_fragment(tvb, tree, at, payload)
-  local kind, has_head = tvb(at, 1):bitfield(3, 5), bit_set(tvb(at, 1):uint(), 64)
+  local kind, has_head = tvb(at, 1):bitfield(4, 4), bit_set(tvb(at, 1):uint(), 64)
   local total = tvb(at + 12, 4):uint()
   local fragment = tree:add(tvb(at, FRAGMENT_LENGTH), "Fragment")
   fragment:add(f.more, tvb(at, 1))
   fragment:add(f.head_follows, tvb(at, 1))
   fragment:add(f.stream, tvb(at, 1))
+  fragment:add(f.high, tvb(at, 1))
   fragment:add(f.kind, tvb(at, 1))
   fragment:add(f.slot, tvb(at + 1, 1))
   local code = fragment:add(f.code, tvb(at + 2, 2))

@@ -123,6 +123,7 @@ struct Pair {
       options.context = context;
       options.copy = (action & 128) != 0;
       options.stream = which % 5 == 0;
+      if (which % 7 == 0) options.priority = message::Priority::high;
       if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
       made = hosts[side].send(pick(sessions[side], which), {payload.data(), length, false}, options, now);
     } else {
@@ -132,6 +133,7 @@ struct Pair {
       if (which % 4 == 0) options.deadline = Nanos{now.value + which * 100'000};
       options.response_in_endpoint = which % 8 < 3;
       options.stream = which % 5 == 0;
+      if (which % 7 == 0) options.priority = message::Priority::high;
       if (which % 3 == 0) options.metadata = std::span(payload).first(which * 4U);
       made = hosts[side].request(pick(sessions[side], which), {payload.data(), length, false},
                                  options.response_in_endpoint ? message::MutableBuffer{} : room, options, now);

@@ -211,6 +211,8 @@ Scenario draw_scenario(std::uint64_t seed) {
     one.messages *= 4;
     one.at_once = static_cast<std::uint32_t>(between(queues, 65, 300));
   }
+  Random priorities(mix64(seed ^ 0x7072696f72697479));
+  for (RpcPlan& one : scenario.plans) one.high = one_of(priorities, {0.0, 0.05, 0.5, 0.95});
   Random paths(mix64(seed ^ 0x7061746873));
   draw_paths(scenario, paths);
   Random moves(mix64(seed ^ 0x6d6f766573));
@@ -263,9 +265,9 @@ std::string describe(const Scenario& scenario) {
     const HostConfig& host = scenario.hosts[i];
     text += fmt::format(
         "  a host sends {}, {} at once, to {}, grants {} B and takes {}; {} bursts a turn of {} ns, {} ns an event, "
-        "away with {} for {} us at most\n",
+        "away with {} for {} us at most; {} of its messages high\n",
         plan.messages, plan.at_once, fmt::join(plan.peers, " "), own.grants, own.bundles ? "bundles" : "no bundles",
-        host.bursts, host.burst_time, host.handler_time, host.descheduled, host.longest_away / 1000);
+        host.bursts, host.burst_time, host.handler_time, host.descheduled, host.longest_away / 1000, plan.high);
   }
   constexpr std::string_view kMishaps[] = {
       "pauses",           "restarts",           "has its clock stepped", "is reached by datagrams of",

@@ -164,8 +164,12 @@ std::vector<Payload> message_packets() {
     header.flags = packet::kMessageHasFragment;
     packets.push_back(session_packet(header, {.kind = kind, .code = 1}));
     header.payload_length = 1408;
-    packets.push_back(session_packet(
-        header, {.kind = kind, .more = true, .code = 2, .offset = 1408, .total = 1 << 24, .fragment_bytes = 1408}));
+    packets.push_back(session_packet(header, {.kind = kind,
+                                              .flags = packet::MessageFragment::kMore,
+                                              .code = 2,
+                                              .offset = 1408,
+                                              .total = 1 << 24,
+                                              .fragment_bytes = 1408}));
   }
   for (const std::uint8_t flags : {0, static_cast<int>(packet::kMessageProtected)}) {
     packet::MessageHeader probe = bare;
@@ -205,11 +209,19 @@ std::vector<Payload> message_packets() {
     for (const std::uint16_t head : {0, 8, 12}) {
       const std::uint32_t length = packet::MessageStreamHead::kLength + head;
       header.payload_length = static_cast<std::uint16_t>(length);
-      Payload piece = session_packet(header, {.kind = kind, .stream = true, .total = length, .head = head});
+      Payload piece = session_packet(
+          header, {.kind = kind, .flags = packet::MessageFragment::kStream, .total = length, .head = head});
       packet::emit(packet::MessageStreamHead{.to = 0x1001, .from = 0x2002, .number = 77, .credit = 65536},
                    piece.data() + piece.size() - packet::MessageStreamHead::kLength);
       packets.push_back(std::move(piece));
     }
+  }
+  for (const packet::FragmentKind kind :
+       {packet::FragmentKind::request, packet::FragmentKind::response, packet::FragmentKind::message}) {
+    packet::MessageHeader header = bare;
+    header.flags = packet::kMessageHasFragment;
+    header.payload_length = 20;
+    packets.push_back(session_packet(header, {.kind = kind, .flags = packet::MessageFragment::kHigh, .total = 20}));
   }
   packet::MessageHeader extreme = bare;
   extreme.packet_number = ~std::uint64_t{0};
@@ -222,9 +234,10 @@ std::vector<Payload> message_packets() {
 
   packet::MessageHeader bundle = bare;
   bundle.flags = packet::kMessageHasFragment | packet::kMessageBundle;
-  const std::vector<packet::MessageFragment> along = {{.kind = packet::FragmentKind::response, .slot = 3, .total = 100},
-                                                      {.kind = packet::FragmentKind::message, .more = true, .slot = 4},
-                                                      {.kind = packet::FragmentKind::refuse, .slot = 5, .code = 1}};
+  const std::vector<packet::MessageFragment> along = {
+      {.kind = packet::FragmentKind::response, .slot = 3, .total = 100},
+      {.kind = packet::FragmentKind::message, .flags = packet::MessageFragment::kMore, .slot = 4},
+      {.kind = packet::FragmentKind::refuse, .slot = 5, .code = 1}};
   bundle.payload_length = 7;
   for (const packet::MessageFragment& fragment : along)
     bundle.payload_length += packet::MessageFragment::kLength + fragment.total;

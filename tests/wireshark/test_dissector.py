@@ -114,6 +114,11 @@ class Dissector(unittest.TestCase):
         values = ("2", "0x00001001", "0x00002002", "77", "65536")
         self.assertEqual([tuple(row.values()) for row in rows], [(kind, *values) for kind in "123" for _ in range(3)])
 
+    def test_what_goes_before_others_says_so(self):
+        path, _ = self.capture("well-formed")
+        rows = self.rows(path, *DECODE_AS, "-Y", "warpline.fragment.high == 1", columns=("warpline.fragment.kind",))
+        self.assertEqual([row["warpline.fragment.kind"] for row in rows], ["1", "2", "3"])
+
     def test_the_tree_shows_every_byte_of_a_handshake(self):
         path, _ = self.capture("well-formed")
         text = "\n".join(self.tshark(path, *DECODE_AS, "-V", "-Y", "warpline.type == 2"))

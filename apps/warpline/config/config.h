@@ -49,7 +49,8 @@ struct MessageConfig {
   std::uint64_t requests = 0;                ///< stop after so many; 0: no bound
   std::uint64_t rate = 0;                    ///< requests per second of all sessions; 0: as fast as they are answered
   bool bidir = false;                        ///< bandwidth: responses are as long as requests
-  bool reconnect = false;                    ///< sessions that are lost are opened again, until the end
+  message::Priority priority = message::Priority::normal;  ///< of requests and their responses
+  bool reconnect = false;                                  ///< sessions that are lost are opened again, until the end
   message::CcKind cc = message::CcKind::swift;
   std::string key;                     ///< a file, as protection/key_file.h has it; empty: nothing is encrypted
   bool go_back_n = false;              ///< for comparison: eRPC's published way instead of selective repeat

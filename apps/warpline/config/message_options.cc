@@ -139,6 +139,8 @@ void add_message_options(std::vector<Option>& table) {
          unbounded<Config>(of(&MessageConfig::rate)));
   option("bidir", 0, Arity::flag, "", "bandwidth: responses are as long as requests",
          boolean<Config>(of(&MessageConfig::bidir)));
+  single("priority", 0, "KIND", "of requests and responses; high goes first",
+         choice<Config>(of(&MessageConfig::priority)));
   option("reconnect", 0, Arity::flag, "", "open lost sessions again instead of ending",
          boolean<Config>(of(&MessageConfig::reconnect)));
   single("reliability", 0, "KIND", "go-back-n for comparison", reliability());

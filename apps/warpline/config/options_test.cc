@@ -55,6 +55,7 @@ std::string other_value(const Option& option) {
       {"test", "rate"},
       {"cc", "dctcp"},
       {"reliability", "go-back-n"},
+      {"priority", "high"},
       {"role", "transmit"},
       {"path", "zerocopy"},
       {"consumer", "sum"},

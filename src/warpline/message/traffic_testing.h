@@ -21,7 +21,8 @@ class Traffic {
     std::uint32_t outstanding = 20;
     std::uint32_t max_length = 200'000;
     bool ordered = false;
-    bool give_up = false;  ///< cancels and deadlines
+    bool give_up = false;    ///< cancels and deadlines
+    bool some_high = false;  ///< a third of the messages
   };
 
   Traffic(Loopback& net, std::uint64_t seed, Shape shape) : net_(net), random_(seed), shape_(shape) {}
@@ -117,6 +118,7 @@ class Traffic {
         RequestOptions options;
         options.code = code;
         options.context = code;
+        if (shape_.some_high && code % 3 == 0) options.priority = Priority::high;
         if (shape_.give_up && random_.below(10) == 0) {
           options.deadline = Nanos{net_.now.value + static_cast<std::int64_t>(random_.below(400'000))};
         }
@@ -126,6 +128,7 @@ class Traffic {
         SendOptions options;
         options.code = code;
         options.context = code;
+        if (shape_.some_high && code % 3 == 0) options.priority = Priority::high;
         options.copy = random_.below(2) == 0;
         submitted = end.host->endpoint.send(end.session, bytes, options, net_.now);
       }

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "warpline/base/address.h"
+#include "warpline/base/enum_names.h"
 #include "warpline/base/units.h"
 
 namespace warpline::message {
@@ -203,14 +204,23 @@ struct MessageEvent {
 };
 static_assert(sizeof(MessageEvent) <= 64);
 
+/// What goes first of what one end of sessions has to send. Of eight packets in a row one is `normal` while such wait.
+/// On ordered sessions requests and one-way messages are all `normal`.
+enum class Priority : std::uint8_t {
+  normal,  ///< in turns, behind what is high
+  high,    ///< before what is normal, of all sessions; responses to it are high as well
+};
+constexpr auto names_of(Priority) { return enum_names<Priority>({"normal", "high"}); }
+
 /// How a one-way message or a response is sent.
 struct SendOptions {
   std::uint64_t context = 0;  ///< comes back in the message's event
   std::uint16_t code = 0;     ///< the application's: kind of message, result of a request
   /// The next message continues this one: for streams of any length, on ordered sessions. Told to the receiver.
   bool more = false;
-  bool copy = false;    ///< copy the bytes now, into the endpoint's memory; they may change at once
-  bool stream = false;  ///< begins with the head of a stream, for rpc::CallStreams there
+  bool copy = false;                     ///< copy the bytes now, into the endpoint's memory; they may change at once
+  Priority priority = Priority::normal;  ///< of a response at least that of its request
+  bool stream = false;                   ///< begins with the head of a stream, for rpc::CallStreams there
   /// Told to the receiver beside the bytes; copied by the call. Of a response only if the request was made with
   /// `response_in_endpoint`.
   std::span<const std::uint8_t> metadata{};
@@ -218,9 +228,10 @@ struct SendOptions {
 
 /// How a request is sent.
 struct RequestOptions {
-  std::uint64_t context = 0;  ///< comes back in the request's event
-  std::uint16_t code = 0;     ///< the application's, handed to the peer with the request
-  bool copy = false;          ///< copy the bytes now, into the endpoint's memory; they may change at once
+  std::uint64_t context = 0;             ///< comes back in the request's event
+  std::uint16_t code = 0;                ///< the application's, handed to the peer with the request
+  bool copy = false;                     ///< copy the bytes now, into the endpoint's memory; they may change at once
+  Priority priority = Priority::normal;  ///< of the request, and of its response
   /// A time of the endpoint's clock, not a duration. The peer is told how much is left of it, and does not hand the
   /// request to its application when nothing is.
   Nanos deadline = kNever;

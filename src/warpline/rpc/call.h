@@ -18,6 +18,7 @@ struct Call {
                                    ///< the call has ended
   message::MutableBuffer response{};  ///< untouched until the call has ended; without data: status and code are enough
   std::uint16_t code = 0;             ///< the application's, handed to the peer with the request
+  message::Priority priority = message::Priority::normal;  ///< of the request, and of its response
   std::span<const std::uint8_t>
       metadata{};  ///< likewise, kMaxMetadataBytes at most; untouched until the call has ended
   /// It may be handled more than once without harm. A ServerPool sends such a call again, or twice; nobody else looks.

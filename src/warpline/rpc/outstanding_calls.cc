@@ -46,9 +46,13 @@ void OutstandingCalls::take(message::Endpoint& endpoint, CallQueue::Order order,
 /// Ends the call if it makes no sense. False: there is no room now.
 bool OutstandingCalls::give(message::Endpoint& endpoint, std::uint32_t index, Nanos now) {
   CallQueue::Place& place = queue_.at(index);
-  const message::Submitted submitted = endpoint.request(
-      place.call.session, place.call.message, place.call.response,
-      {.context = index, .code = place.call.code, .deadline = place.deadline, .metadata = place.call.metadata}, now);
+  const message::Submitted submitted = endpoint.request(place.call.session, place.call.message, place.call.response,
+                                                        {.context = index,
+                                                         .code = place.call.code,
+                                                         .priority = place.call.priority,
+                                                         .deadline = place.deadline,
+                                                         .metadata = place.call.metadata},
+                                                        now);
   if (submitted.status == message::CallStatus::no_slot || submitted.status == message::CallStatus::no_memory)
     return false;
   if (submitted.status == message::CallStatus::ok) {

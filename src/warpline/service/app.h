@@ -87,6 +87,7 @@ class MessageClient final : public MessageApp {
     std::uint64_t requests = 0;               ///< to be made; 0: no bound
     double rate = 0;                          ///< requests per second, whatever becomes of them; 0: one follows another
     bool rounds = false;                      ///< no request before all of the round before have ended
+    message::Priority priority = message::Priority::normal;
     bool verify = false;
     bool reconnect = false;
     Nanos drain{2'000'000'000};  ///< that answers are waited for after the stop

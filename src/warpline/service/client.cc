@@ -151,9 +151,9 @@ bool MessageClient::ask(message::Endpoint& endpoint, std::uint32_t number, Nanos
   if (plan_.service == MessageService::source) {
     message = {reinterpret_cast<const std::uint8_t*>(&source), sizeof(source)};
   }
-  const message::Submitted submitted =
-      endpoint.request(sessions_[slot.session].id, message, slot.response,
-                       {.context = number, .code = static_cast<std::uint16_t>(plan_.service)}, now);
+  const message::Submitted submitted = endpoint.request(
+      sessions_[slot.session].id, message, slot.response,
+      {.context = number, .code = static_cast<std::uint16_t>(plan_.service), .priority = plan_.priority}, now);
   if (submitted.status == message::CallStatus::no_memory || submitted.status == message::CallStatus::no_slot)
     return false;
   if (submitted.status != message::CallStatus::ok) return true;  // the session's end is on its way

@@ -153,6 +153,10 @@ Sent RpcApplication::draw(std::uint32_t session, bool nested) {
   return message;
 }
 
+message::Priority RpcApplication::any_priority() {
+  return chance(priorities_, plan_.high) ? message::Priority::high : message::Priority::normal;
+}
+
 bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
   message::Endpoint& endpoint = host_->endpoint();
   const std::uint16_t code = ledger_.next_code(host_->index());
@@ -169,11 +173,16 @@ bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
   const message::ConstBuffer from{bytes.data.get(), message.length};
   message::Submitted submitted;
   if (message.one_way) {
-    submitted = endpoint.send(
-        sessions_[session].id, from,
-        {.context = code, .code = code, .more = message.more, .copy = copied, .metadata = metadata}, host_->clock());
+    submitted = endpoint.send(sessions_[session].id, from,
+                              {.context = code,
+                               .code = code,
+                               .more = message.more,
+                               .copy = copied,
+                               .priority = any_priority(),
+                               .metadata = metadata},
+                              host_->clock());
   } else {
-    message::RequestOptions options{.context = code, .code = code, .copy = copied};
+    message::RequestOptions options{.context = code, .code = code, .copy = copied, .priority = any_priority()};
     if (message.may_expire) options.deadline = Nanos{host_->clock().value + between(random_, 1'000, kLongestDeadline)};
     options.response_in_endpoint = message.answer_in_endpoint;
     options.metadata = metadata;
@@ -292,10 +301,13 @@ void RpcApplication::answer(std::uint32_t number) {
   }
   std::array<std::uint8_t, message::kMaxMetadataBytes> told;
   fill_content(told.data(), answer.answer_metadata, Ledger::metadata(answer.from, answer.code, true));
-  const message::CallStatus status = host_->endpoint().respond(
-      answer.request, {data, answer.answer_length},
-      {.context = number, .code = answer.code, .copy = copied, .metadata = {told.data(), answer.answer_metadata}},
-      host_->clock());
+  const message::CallStatus status = host_->endpoint().respond(answer.request, {data, answer.answer_length},
+                                                               {.context = number,
+                                                                .code = answer.code,
+                                                                .copy = copied,
+                                                                .priority = any_priority(),
+                                                                .metadata = {told.data(), answer.answer_metadata}},
+                                                               host_->clock());
   if (status == message::CallStatus::no_memory || status == message::CallStatus::no_slot)
     return wake_in(kRetry, kAnswer, number);
   if (status == message::CallStatus::unknown_message || status == message::CallStatus::unknown_session) {

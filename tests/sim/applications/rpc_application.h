@@ -37,6 +37,7 @@ struct RpcPlan {
   double far_too_long = 0.01;
   double in_endpoint = 0;  ///< of the answers, that the endpoint has the memory for
   double metadata = 0;     ///< of messages and answers, with some
+  double high = 0;         ///< of the priority, messages and answers
 };
 
 /// Sends requests and one-way messages over its own sessions and those of others, answers at once, later, after asking
@@ -45,7 +46,12 @@ struct RpcPlan {
 class RpcApplication final : public Application {
  public:
   RpcApplication(const RpcPlan& plan, Ledger& ledger, std::uint64_t seed)
-      : plan_(plan), ledger_(ledger), random_(seed), more_(mix64(seed)), left_(plan.messages) {}
+      : plan_(plan),
+        ledger_(ledger),
+        random_(seed),
+        priorities_(mix64(seed ^ 1)),
+        more_(mix64(seed)),
+        left_(plan.messages) {}
 
   void start(Host& host) override;
   void handle(const message::MessageEvent& event) override;
@@ -113,6 +119,7 @@ class RpcApplication final : public Application {
   /// False: later.
   bool send_one(std::uint32_t session, std::uint32_t parent);
   Sent draw(std::uint32_t session, bool nested);
+  message::Priority any_priority();
   void got_request(const message::MessageEvent& event);
   void got_message(const message::MessageEvent& event);
   void ended(const message::MessageEvent& event);
@@ -129,6 +136,7 @@ class RpcApplication final : public Application {
   RpcPlan plan_;
   Ledger& ledger_;
   Random random_;
+  Random priorities_;
   Random more_;  ///< what was added since: by numbers of its own, so that a seed is still what it was
   Host* host_ = nullptr;
   std::uint32_t left_;

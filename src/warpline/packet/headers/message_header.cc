@@ -175,8 +175,9 @@ namespace {
 
 std::string describe(const MessageFragment& fragment, std::uint32_t length) {
   if (fragment.head_follows) length -= MessageFragment::kHeadLength;
-  return fmt::format(" {}{} slot {}.{} [{}+{} of {}]", name(fragment.kind), fragment.stream ? " of a stream" : "",
-                     fragment.slot, fragment.sequence, fragment.offset, length, fragment.total);
+  return fmt::format(" {}{} slot {}.{} [{}+{} of {}]", name(fragment.kind),
+                     fragment.has(MessageFragment::kStream) ? " of a stream" : "", fragment.slot, fragment.sequence,
+                     fragment.offset, length, fragment.total);
 }
 
 /// Those that are well-formed, up to the first that is not. Encrypted ones are not looked at.

@@ -198,17 +198,18 @@ enum class FragmentKind : std::uint8_t {
 
 /// What part of which message the payload is.
 struct MessageFragment {
-  static constexpr std::uint32_t kLength = 20;         ///< bytes of its header
-  static constexpr std::uint32_t kTotal = 12;          ///< where `total` begins: bytes
-  static constexpr std::uint8_t kMore = 0x80;          ///< bit beside the kind
-  static constexpr std::uint8_t kHead = 0x40;          ///< bit beside the kind: kHeadLength bytes precede the payload
-  static constexpr std::uint8_t kStream = 0x20;        ///< bit beside the kind: `stream`
+  static constexpr std::uint32_t kLength = 20;   ///< bytes of its header
+  static constexpr std::uint32_t kTotal = 12;    ///< where `total` begins: bytes
+  static constexpr std::uint8_t kMore = 0x80;    ///< bit beside the kind: the next message continues this one
+  static constexpr std::uint8_t kHead = 0x40;    ///< bit beside the kind: kHeadLength bytes precede the payload
+  static constexpr std::uint8_t kStream = 0x20;  ///< the same: a request, response or message of a stream
+  static constexpr std::uint8_t kHigh = 0x10;    ///< the same: one that goes before others, and so its response
+  static constexpr std::uint8_t kFlags = kMore | kStream | kHigh;  ///< which `flags` may have
   static constexpr std::uint32_t kHeadLength = 2;      ///< bytes; in them the head's, of a message of many fragments
   static constexpr std::uint32_t kTimeLeft = 8;        ///< bytes that a head begins with; metadata is what follows
   static constexpr std::uint32_t kMaxMetadata = 1024;  ///< bytes
   FragmentKind kind = FragmentKind::request;           ///< what follows, or what is said
-  bool more = false;                                   ///< the next message continues this one
-  bool stream = false;                                 ///< of a request, response or message: belongs to a stream
+  std::uint8_t flags = 0;                              ///< kMore, kStream, kHigh
   std::uint8_t slot = 0;                               ///< of the message's beginner, 0 to 63
   std::uint16_t code = 0;                              ///< of the application, or a RefusalCode
   std::uint32_t sequence = 0;                          ///< of the slot, one more for each message
@@ -220,6 +221,8 @@ struct MessageFragment {
   /// Bytes of the message, its first, that are not of the application's data: 0 or kTimeLeft on. Of a message of
   /// several fragments parse() leaves it 0.
   std::uint16_t head = 0;
+  /// Whether it has any of these.
+  [[nodiscard]] WARPLINE_HD constexpr bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
   bool operator==(const MessageFragment&) const = default;
 };
 
@@ -419,15 +422,15 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
          fragment.head <= MessageFragment::kTimeLeft + MessageFragment::kMaxMetadata;
 }
 
-/// Malformed if it is of no known kind, of a stream though no message, `payload_length` bytes at its offset lie outside
-/// of its total, or so does its head.
+/// Malformed if it is of no known kind, of a stream or high though no message, `payload_length` bytes at its offset lie
+/// outside of its total, or so does its head.
 [[nodiscard]] WARPLINE_HD constexpr MessageParse parse(const std::uint8_t* bytes, std::uint32_t payload_length,
                                                        MessageFragment& fragment) {
-  const std::uint8_t kind = bytes[0] & 0x1f;
-  fragment.stream = (bytes[0] & MessageFragment::kStream) != 0;
-  if (kind < 1 || kind > 10 || (fragment.stream && kind > 3)) return MessageParse::malformed;
+  const std::uint8_t kind = bytes[0] & 0x0f;
+  fragment.flags = bytes[0] & MessageFragment::kFlags;
+  const std::uint8_t most = fragment.has(MessageFragment::kStream | MessageFragment::kHigh) ? 3 : 10;
+  if (kind < 1 || kind > most) return MessageParse::malformed;
   fragment.kind = static_cast<FragmentKind>(kind);
-  fragment.more = (bytes[0] & MessageFragment::kMore) != 0;
   fragment.slot = bytes[1];
   fragment.code = load_be16(bytes + 2);
   fragment.sequence = load_be32(bytes + 4);
@@ -458,9 +461,8 @@ WARPLINE_HD constexpr void emit(const MessageAck& ack, std::uint8_t* bytes) {
 
 /// Writes kLength bytes.
 WARPLINE_HD constexpr void emit(const MessageFragment& fragment, std::uint8_t* bytes) {
-  bytes[0] = static_cast<std::uint8_t>(
-      static_cast<std::uint8_t>(fragment.kind) | (fragment.more ? MessageFragment::kMore : 0) |
-      (fragment.head_follows ? MessageFragment::kHead : 0) | (fragment.stream ? MessageFragment::kStream : 0));
+  bytes[0] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(fragment.kind) | fragment.flags |
+                                       (fragment.head_follows ? MessageFragment::kHead : 0));
   bytes[1] = fragment.slot;
   store_be16(bytes + 2, fragment.code);
   store_be32(bytes + 4, fragment.sequence);

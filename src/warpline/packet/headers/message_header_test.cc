@@ -23,7 +23,7 @@ std::vector<std::uint8_t> full_packet() {
   emit(MessageAck{7, 8, 9, 10}, bytes.data() + 28);
   MessageFragment fragment;
   fragment.kind = FragmentKind::response;
-  fragment.more = true;
+  fragment.flags = MessageFragment::kMore | MessageFragment::kHigh;
   fragment.slot = 5;
   fragment.code = 0x0607;
   fragment.sequence = 11;
@@ -42,7 +42,7 @@ TEST(MessageHeader, lies_where_the_document_says) {
             (std::vector<std::uint8_t>{0x57, 0x24, 0x27, 2, 1,    2,    3,    4,    0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
                                        0x77, 0x88, 0,    0, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 1,    2,    0,    3}));
   const std::vector<std::uint8_t> fragment(bytes.begin() + 60, bytes.begin() + 80);
-  EXPECT_EQ(fragment, (std::vector<std::uint8_t>{0x82, 5, 6, 7, 0, 0, 0, 11, 0, 0, 0, 12, 0, 0, 0, 15, 0, 13, 0, 0}));
+  EXPECT_EQ(fragment, (std::vector<std::uint8_t>{0x92, 5, 6, 7, 0, 0, 0, 11, 0, 0, 0, 12, 0, 0, 0, 15, 0, 13, 0, 0}));
 }
 
 TEST(MessageHeader, comes_back_as_it_was) {
@@ -55,7 +55,7 @@ TEST(MessageHeader, comes_back_as_it_was) {
   EXPECT_EQ(load_ack(bytes.data() + 28), (MessageAck{7, 8, 9, 10}));
   MessageFragment fragment;
   ASSERT_EQ(parse(bytes.data() + 60, header.payload_length, fragment), MessageParse::ok);
-  EXPECT_TRUE(fragment.more);
+  EXPECT_EQ(fragment.flags, MessageFragment::kMore | MessageFragment::kHigh);
   EXPECT_EQ(fragment.kind, FragmentKind::response);
 }
 
@@ -120,16 +120,18 @@ TEST(MessageFragment, has_a_head_within_its_message_or_none) {
   EXPECT_EQ(verdict({.kind = FragmentKind::cancel, .total = 100, .head = 8}), kBad);
 }
 
-TEST(MessageFragment, of_a_stream_is_a_message) {
-  for (std::uint8_t kind = 1; kind <= 9; ++kind) {
-    std::vector<std::uint8_t> bytes(MessageFragment::kLength);
-    const MessageFragment fragment{.kind = static_cast<FragmentKind>(kind), .stream = true, .total = 20};
-    emit(fragment, bytes.data());
-    MessageFragment read;
-    const MessageParse parsed = parse(bytes.data(), 20, read);
-    EXPECT_EQ(parsed, kind <= 3 ? MessageParse::ok : MessageParse::malformed);
-    if (kind <= 3) {
-      EXPECT_EQ(read, fragment);
+TEST(MessageFragment, of_a_stream_or_high_is_a_message) {
+  for (const std::uint8_t flags : {MessageFragment::kStream, MessageFragment::kHigh}) {
+    for (std::uint8_t kind = 1; kind <= 10; ++kind) {
+      std::vector<std::uint8_t> bytes(MessageFragment::kLength);
+      const MessageFragment fragment{.kind = static_cast<FragmentKind>(kind), .flags = flags, .total = 20};
+      emit(fragment, bytes.data());
+      MessageFragment read;
+      const MessageParse parsed = parse(bytes.data(), 20, read);
+      EXPECT_EQ(parsed, kind <= 3 ? MessageParse::ok : MessageParse::malformed);
+      if (kind <= 3) {
+        EXPECT_EQ(read, fragment);
+      }
     }
   }
 }

@@ -144,6 +144,7 @@ message::CallStatus PooledCalls::submit(message::Endpoint& endpoint, std::uint32
       servers_.session(place), queued.call.message, which == kHedge ? message::MutableBuffer{} : queued.call.response,
       {.context = std::uint64_t{index} * call.attempts.size() + which,
        .code = queued.call.code,
+       .priority = queued.call.priority,
        .deadline = queued.deadline,
        .response_in_endpoint = apart,
        .metadata = queued.call.metadata},

@@ -73,12 +73,11 @@ struct MessageFields {
   bool event_due = false;      ///< in the queue of events
   bool finishing = false;      ///< its end waits for the transport
   bool withdrawn_due = false;  ///< that event, not the usual one
-  bool more : 1 = false;
-  bool stream : 1 = false;   ///< SendOptions::stream
-  bool settled : 1 = false;  ///< own, of an ordered session: those behind it do not wait for it any more
-  bool deferred = false;     ///< own: the peer had no room for it, and gets it again later
-  std::uint8_t busy = 0;     ///< how often
-  bool refuse = false;       ///< the response is a refusal
+  std::uint8_t flags = 0;      ///< packet::MessageFragment::flags of what is sent, or received, but no refusal
+  bool settled : 1 = false;    ///< own, of an ordered session: those behind it do not wait for it any more
+  bool deferred : 1 = false;   ///< own: the peer had no room for it, and gets it again later
+  std::uint8_t busy = 0;       ///< how often
+  bool refuse = false;         ///< the response is a refusal
   bool out_device = false;
   bool in_device = false;
   std::uint8_t owned = 0;    ///< memory to be given back
@@ -127,6 +126,7 @@ struct Message : MessageFields {
   };
 
   Message() : bytes() {}
+  [[nodiscard]] bool has(std::uint8_t flag) const { return (flags & flag) != 0; }
   void begin_window() { new (&window) FragmentWindow(); }
 };
 static_assert(sizeof(Message) == 128 + sizeof(FragmentWindow), "two cache lines, and its bytes or window");

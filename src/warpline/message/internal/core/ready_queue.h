@@ -10,18 +10,33 @@
 
 namespace warpline::message {
 
-/// Which session sends next: those with work stand in a queue, the others cost nothing. Those that found no block of
-/// sent packets wait for one, those that owe nothing but an acknowledgement until it is due.
+/// Which session sends next: those with work stand in a queue, the others cost nothing. Those with messages that are
+/// high stand in another one before it, of whose turns one in kPriorityTurns goes to the others. Those that found no
+/// block of sent packets wait for one, those that owe nothing but an acknowledgement until it is due.
 class ReadyQueue {
  public:
   ReadyQueue(SessionTable& sessions, const IndexPool<SentBlock>& blocks)
-      : blocks_(blocks), ready_(sessions), starved_(sessions), acks_(sessions) {}
+      : blocks_(blocks), ready_(sessions), urgent_(sessions), starved_(sessions), acks_(sessions) {}
 
-  /// Stands the session at the end of the queue, unless it is in it.
-  void add(Session& session) { ready_.add(session); }
-  [[nodiscard]] bool empty() const { return ready_.empty(); }
-  /// The session whose turn it is. Fetches the next one.
+  /// Stands the session at the end of its queue, unless it is in it.
+  void add(Session& session) {
+    if (has_high(session)) [[unlikely]]
+      return urgent_.add(session);
+    ready_.add(session);
+  }
+  [[nodiscard]] bool empty() const { return ready_.empty() && urgent_.empty(); }
+  /// Whether it is the turn of a session for what it has that is high. One of the queues is not empty.
+  [[nodiscard]] bool urgent_turn() const {
+    return !urgent_.empty() && (ready_.empty() || urgent_taken_ < kPriorityTurns - 1);
+  }
+  /// The session whose turn that is.
+  Session& take_urgent() {
+    urgent_taken_ = ready_.empty() ? 0 : urgent_taken_ + 1;
+    return urgent_.take();
+  }
+  /// The session whose turn it is otherwise. Fetches the next one.
   Session& take() {
+    urgent_taken_ = 0;
     Session& session = ready_.take();
     if (!ready_.empty()) prefetch(ready_.front());
     return session;
@@ -59,7 +74,7 @@ class ReadyQueue {
   }
 
   /// Whether wake() would find a session to be taken at once, acknowledgements aside.
-  [[nodiscard]] bool has_any() const { return !ready_.empty() || has_new_blocks(); }
+  [[nodiscard]] bool has_any() const { return !empty() || has_new_blocks(); }
   /// When the first acknowledgement is due; kNever if none is owed.
   [[nodiscard]] Nanos next_acknowledgement() {
     while (!acks_.empty() && acks_.front().unacknowledged == 0) acks_.take();
@@ -71,8 +86,10 @@ class ReadyQueue {
 
   const IndexPool<SentBlock>& blocks_;
   SessionQueue<&Session::ready_next, &Session::ready> ready_;
+  SessionQueue<&Session::urgent_next, &Session::urgent> urgent_;
   SessionQueue<&Session::starved_next, &Session::starved_listed> starved_;
   SessionQueue<&Session::ack_next, &Session::ack_listed> acks_;
+  std::uint32_t urgent_taken_ = 0;         ///< in a row, while others were ready
   std::uint32_t blocks_when_starved_ = 0;  ///< free then: with more of them it is worth another try
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 
 #include "warpline/base/time/pacing_wheel.h"
@@ -107,11 +106,13 @@ struct alignas(64) Session {
   bool path_probe = false;  ///< a probe of the path is to be sent
   bool reply_turn = false;  ///< responses and own messages take turns
   bool room_blocked = false;
-  bool go_away_due : 1 = false;  ///< the peer is to be told that this end drains
-  bool peer_leaves : 1 = false;  ///< the peer drains
-  std::uint32_t generation = 0;  ///< of the id
-  std::uint32_t epoch = 0;       ///< counts handshakes; messages of another are not the session's any more
-  std::uint32_t remote = 0;      ///< the peer's id for it
+  bool go_away_due : 1 = false;     ///< the peer is to be told that this end drains
+  bool peer_leaves : 1 = false;     ///< the peer drains
+  std::uint8_t high_sent : 3 = 0;   ///< packets of what is high since the last of what is normal, while some waits
+  std::uint8_t high_begun : 3 = 0;  ///< the same of messages that got a slot; SlotQueue's
+  std::uint32_t generation = 0;     ///< of the id
+  std::uint32_t epoch = 0;          ///< counts handshakes; messages of another are not the session's any more
+  std::uint32_t remote = 0;         ///< the peer's id for it
   std::uint32_t fragment_bytes = 0;
   std::uint32_t datagram_bytes = 0;  ///< that its path is known to carry; PathTable's, as the next
   std::uint16_t base_bytes = 0;      ///< that every path carries
@@ -119,6 +120,8 @@ struct alignas(64) Session {
   std::uint32_t ready_next = kNone;
   MessageList replies;
   MessageList own;
+  MessageList high_replies;
+  MessageList high_own;
   std::uint64_t free_slots = ~std::uint64_t{0};
 
   // Timers', and when something is due for them.
@@ -150,6 +153,7 @@ struct alignas(64) Session {
   std::uint16_t last_order = 0;   ///< while this end drains: the last one of the peer that had begun to come before
   MessageList held_back;          ///< of the peer, by order
   MessageList queued;             ///< own ones without a slot: some only while has_slot_free() says no
+  MessageList high_queued;        ///< the same of those that are high
   SlotsBackwards outgoing;
   std::array<SlotUse, kSlots> incoming;
 
@@ -167,6 +171,8 @@ struct alignas(64) Session {
   bool starved_listed = false;                ///< and is called when there are more
   bool wants_grants = false;                  ///< messages of the peer may wait for grants
   std::uint8_t grant_turn = 0;                ///< slot of the peer's, or kSlots and one of ours, that is next
+  bool urgent = false;                        ///< ready, with messages that are high
+  std::uint32_t urgent_next = kNone;
   Nanos stalled_at = kNever;  ///< attended(): a message of the peer is given up; never later than the earliest
   Nanos kept_at;              ///< attended(): this end kept the peer from sending, last
 
@@ -199,9 +205,6 @@ struct alignas(64) Session {
   // PathValidation's.
   Nanos challenge_from;          ///< an address of the peer's is asked about not before
   std::uint64_t moved_from = 0;  ///< no older packet of the peer moves the session
-
-  /// Sessions lie one behind the other: a power of two apart, the same line of each would have few places in a cache.
-  std::array<std::byte, 64> apart{};
 };
 
 /// What a request or its response uses of a session that is not in the cache when there are many.
@@ -223,16 +226,28 @@ inline void prefetch(const Session& session) {
   return session.go_back_n && session.first_in_flight > floor ? session.first_in_flight : floor;
 }
 
+/// Of so many packets in a row, or messages that get slots, at most all but one are high while others wait.
+inline constexpr std::uint8_t kPriorityTurns = 8;
+
+/// Whether one of the lists has messages.
+[[nodiscard]] inline bool any(const MessageList& a, const MessageList& b) {
+  static_assert(kNone == 0xffffffff);
+  return (a.first & b.first) != kNone;
+}
+/// Whether messages wait that are high.
+[[nodiscard]] inline bool has_high(const Session& session) { return any(session.high_replies, session.high_own); }
+
 /// Whether something is to be sent, if the windows allow it.
 [[nodiscard]] inline bool has_work(const Session& session) {
-  return session.lost_packets != 0 || session.replies.first != kNone || session.own.first != kNone || session.ack_now ||
+  return session.lost_packets != 0 || any(session.replies, session.own) || has_high(session) || session.ack_now ||
          session.ping || session.busy_count != 0 || session.probe || session.accept_due || session.path_probe ||
          session.go_away_due;
 }
 
 /// Whether the peer's silence means something.
 [[nodiscard]] inline bool awaits(const Session& session) {
-  return session.in_flight_packets != 0 || session.free_slots != ~std::uint64_t{0} || session.replies.first != kNone;
+  return session.in_flight_packets != 0 || session.free_slots != ~std::uint64_t{0} ||
+         any(session.replies, session.high_replies);
 }
 
 /// Whether an own message may begin now.
@@ -272,5 +287,7 @@ inline void set_datagram_bytes(Session& session, std::uint32_t bytes, bool is_pr
 }
 
 static_assert(sizeof(Session) <= 2112, "a session takes 33 lines, beside its places in the wheel and the tables");
+static_assert((sizeof(Session) & (sizeof(Session) - 1)) != 0,
+              "they lie one behind the other: a power of two apart, the same line of each has few places in a cache");
 
 }  // namespace warpline::message

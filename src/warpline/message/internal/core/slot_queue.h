@@ -7,10 +7,12 @@
 #include "warpline/message/config.h"
 #include "warpline/message/internal/core/message_pool.h"
 #include "warpline/message/internal/core/session.h"
+#include "warpline/packet/headers/message_header.h"
 
 namespace warpline::message {
 
-/// Own messages that wait for a slot of their session, each session's in the order of their submission. All together
+/// Own messages that wait for a slot of their session, each session's in the order of their submission, those that are
+/// high before the others, which get one of kPriorityTurns nevertheless. All together
 /// are at most EndpointConfig::max_queued and half of max_messages: peers' messages find places beside them.
 class SlotQueue {
  public:
@@ -23,31 +25,38 @@ class SlotQueue {
   /// The message waits, behind those of its session that do already. The queue is not full.
   void add(Session& session, std::uint32_t index) {
     messages_[index].state = MessageState::queued;
-    append(messages_, session.queued, index);
+    append(messages_, messages_[index].has(packet::MessageFragment::kHigh) ? session.high_queued : session.queued,
+           index);
     ++size_;
   }
   /// The session's next one waits no more; there is one.
   std::uint32_t take(Session& session) {
-    const std::uint32_t index = session.queued.first;
-    session.queued.first = messages_[index].send_next;
-    if (session.queued.first == kNone) session.queued.last = kNone;
+    const bool others = session.queued.first != kNone;
+    const bool high = session.high_queued.first != kNone && !(others && session.high_begun == kPriorityTurns - 1);
+    session.high_begun = high && others ? (session.high_begun + 1) % kPriorityTurns : 0;
+    MessageList& list = high ? session.high_queued : session.queued;
+    const std::uint32_t index = list.first;
+    list.first = messages_[index].send_next;
+    if (list.first == kNone) list.last = kNone;
     --size_;
     return index;
   }
   /// Those of the session that `leaves(index)` says wait no more.
   template <typename Leaves>
   void remove_if(Session& session, Leaves&& leaves) {
-    MessageList left;
-    for (std::uint32_t index = session.queued.first; index != kNone;) {
-      const std::uint32_t next = messages_[index].send_next;
-      if (leaves(index)) {
-        --size_;
-      } else {
-        append(messages_, left, index);
+    for (MessageList* list : {&session.high_queued, &session.queued}) {
+      MessageList left;
+      for (std::uint32_t index = list->first; index != kNone;) {
+        const std::uint32_t next = messages_[index].send_next;
+        if (leaves(index)) {
+          --size_;
+        } else {
+          append(messages_, left, index);
+        }
+        index = next;
       }
-      index = next;
+      *list = left;
     }
-    session.queued = left;
   }
 
  private:

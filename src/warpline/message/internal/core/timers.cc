@@ -93,7 +93,7 @@ Nanos Timers::next_due(const Session& session) const {
   if (session.sent.span() != 0 && session.lost_packets == 0) {
     due = std::min(due, after(session.last_sent, 2 * session.rtt.smoothed().value + 1000));
   }
-  if (session.room_blocked && session.own.first != kNone) {
+  if (session.room_blocked && any(session.own, session.high_own)) {
     due = std::min(due, after(session.last_sent, room_patience().value));
   }
   return awaits(session) ? std::min(due, attended_after(session.quiet_from, config.peer_timeout.value / 4)) : due;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session sends next: what was lost, then responses and own messages in turns; acknowledgements travel with
-// them, or alone if there is nothing.
+// What a session sends next: what was lost, then responses and own messages in turns, those that are high before the
+// others; acknowledgements travel with them, or alone if there is nothing.
 #include <algorithm>
 
 #include "warpline/message/internal/datagrams/sender.h"
@@ -39,9 +39,24 @@ bool Sender::send_next(Session& session, Draft& draft) {
   if (session.lost_packets != 0 && send_lost(session, draft)) return true;
   if (session.lost_packets != 0 && !session.probe) return false;
   if (!draft.begun()) session.reply_turn = !session.reply_turn;
-  if (session.reply_turn && send_new(session, session.replies, false, draft)) return true;
-  if (send_new(session, session.own, true, draft)) return true;
-  return !session.reply_turn && send_new(session, session.replies, false, draft);
+  if (has_high(session)) [[unlikely]]
+    return send_by_priority(session, draft);
+  return send_either(session, session.replies, session.own, draft);
+}
+
+/// What is high first, except that of kPriorityTurns packets one begins with what is not: nothing waits for ever.
+bool Sender::send_by_priority(Session& session, Draft& draft) {
+  const bool others = any(session.replies, session.own);
+  if (!draft.begun() && others && session.high_sent == kPriorityTurns - 1 &&
+      send_either(session, session.replies, session.own, draft)) {
+    session.high_sent = 0;
+    return true;
+  }
+  const bool begins = !draft.begun();
+  if (!send_either(session, session.high_replies, session.high_own, draft))
+    return send_either(session, session.replies, session.own, draft);
+  if (begins && others && session.high_sent != kPriorityTurns - 1) ++session.high_sent;
+  return true;
 }
 
 bool Sender::send_lost(Session& session, Draft& draft) {

@@ -15,8 +15,8 @@
 namespace warpline::message {
 
 /// What leaves next: grants, then sessions in turns, then answers to strangers (transmit.cc); and of a session what was
-/// lost, then responses and own messages in turns (schedule.cc). Acknowledgements travel with them, or alone if there
-/// is nothing.
+/// lost, then responses and own messages in turns (schedule.cc). What is high goes before what is not, but for one of
+/// kPriorityTurns. Acknowledgements travel with them, or alone if there is nothing.
 class Sender {
  public:
   Sender(EndpointCore& core, Transfers& transfers, Recovery& recovery, PacketWriter& writer, Handshake& handshake);
@@ -38,7 +38,7 @@ class Sender {
   std::size_t send_sessions(std::span<Outgoing> out);
   void send_grants(std::span<Outgoing> out, std::size_t& count);
   [[nodiscard]] bool join(Session& session, Outgoing& before, std::uint32_t& last, const Outgoing& packet);
-  bool send_from(Session& session, std::span<Outgoing> out, std::size_t& count);
+  bool send_from(Session& session, bool urgent, std::span<Outgoing> out, std::size_t& count);
 
   // schedule.cc: true if `out` is a packet now.
   [[nodiscard]] bool send_one(Session& session, Outgoing& out);
@@ -46,6 +46,12 @@ class Sender {
   [[nodiscard]] bool send_path_probe(Session& session, Outgoing& out);
   // True if one more fragment is in `draft`, which may have begun.
   [[nodiscard]] bool send_next(Session& session, Draft& draft);
+  [[nodiscard]] bool send_by_priority(Session& session, Draft& draft);
+  [[nodiscard]] bool send_either(Session& session, MessageList& replies, MessageList& own, Draft& draft) {
+    if (session.reply_turn && send_new(session, replies, false, draft)) return true;
+    if (send_new(session, own, true, draft)) return true;
+    return !session.reply_turn && send_new(session, replies, false, draft);
+  }
   [[nodiscard]] bool send_lost(Session& session, Draft& draft);
   [[nodiscard]] bool send_new(Session& session, MessageList& list, bool own, Draft& draft);
   [[nodiscard]] bool send_probe(Session& session, Draft& draft);

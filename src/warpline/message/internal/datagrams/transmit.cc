@@ -58,9 +58,10 @@ std::size_t Sender::send_sessions(std::span<Outgoing> out) {
   Outgoing* before = nullptr;  // the datagram that sessions filled last
   std::uint32_t last = 0;      // where its last packet begins
   while (!core_.ready.empty() && has_room(out, count)) {
-    Session& session = core_.ready.take();
+    const bool urgent = core_.ready.urgent_turn();
+    Session& session = urgent ? core_.ready.take_urgent() : core_.ready.take();
     const std::size_t begin = count;
-    const bool more = send_from(session, out, count);
+    const bool more = send_from(session, urgent, out, count);
     for (std::size_t i = begin; i < count; ++i) {
       out[i].to = session.peer;
       out[i].session = core_.sessions.index_of(session);
@@ -121,8 +122,8 @@ bool Sender::join(Session& session, Outgoing& before, std::uint32_t& last, const
   return true;
 }
 
-/// True if the session has more to send at once.
-bool Sender::send_from(Session& session, std::span<Outgoing> out, std::size_t& count) {
+/// True if the session has more to send at once. `urgent`: what is not high waits for another turn.
+bool Sender::send_from(Session& session, bool urgent, std::span<Outgoing> out, std::size_t& count) {
   const auto next = [&]() -> Outgoing& {
     Outgoing& packet = out[count];
     packet.head_length = packet.payload_length = 0;
@@ -145,6 +146,7 @@ bool Sender::send_from(Session& session, std::span<Outgoing> out, std::size_t& c
   }
   for (unsigned sent_here = 0; has_room(out, count); ++sent_here, ++count) {
     if (sent_here == kQuantum) return true;
+    if (urgent && !has_high(session)) return has_work(session);
     if (!send_one(session, next())) return false;
   }
   return true;

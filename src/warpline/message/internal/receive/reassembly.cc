@@ -30,7 +30,7 @@ Reach reach_of(RefusalCode refusal) {
 /// This end drains, and takes only what belongs to messages that it took before: what an ordered session's peer sent
 /// before them, and pieces of streams.
 bool belongs_to_taken(const Session& session, const packet::MessageFragment& fragment) {
-  return (fragment.stream && fragment.kind == packet::FragmentKind::message) ||
+  return (fragment.has(packet::MessageFragment::kStream) && fragment.kind == packet::FragmentKind::message) ||
          (session.ordered && static_cast<std::int16_t>(session.last_order - fragment.order) >= 0);
 }
 
@@ -83,7 +83,7 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   }
   if (fragment.total - fragment.head > core_.context.config.max_message_bytes)
     return refuse(session, fragment, RefusalCode::message_too_long);
-  if (fragment.stream && !core_.context.config.streams) [[unlikely]] {
+  if (fragment.has(packet::MessageFragment::kStream) && !core_.context.config.streams) [[unlikely]] {
     const bool told = refuse(session, fragment, RefusalCode::no_streams);
     if (role == TransferRole::peer_request) return told;
     core_.context.drop(MessageDrop::no_streams);  // acknowledged, it would look delivered
@@ -124,8 +124,7 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   message.in_head = fragment.head;
   message.in_code = fragment.code;
   message.fragment_bytes = fragment.fragment_bytes;
-  message.more = fragment.more;
-  message.stream = fragment.stream;
+  message.flags = fragment.flags;
   message.order = fragment.order;
   if (!core_.messages.take_in(message, fragment.code)) {
     transfers_.free(index);

@@ -138,13 +138,12 @@ void PacketWriter::write_fragment(Session& session, std::uint32_t index, std::ui
   } else if (message.role == TransferRole::own_request) {
     header.kind = packet::FragmentKind::request;
   }
-  header.more = message.more;
   header.slot = message.slot;
   header.code = message.code;
   header.sequence = message.sequence;
   header.order = message.order;
   if (fragment != kCancelFragment) {
-    header.stream = message.stream;
+    header.flags = message.flags;
     header.total = message.out_length;
     header.head = message.out_head;
     if (message.fragments > 1) {

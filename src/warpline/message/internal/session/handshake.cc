@@ -347,7 +347,7 @@ void Handshake::receive_accept(const Datagram& datagram) {
   establish(*session, accept.terms);
   core_.context.counters.sessions_opened.add(1);
   core_.events.add_opened(*session);
-  session->ping = session->own.first == kNone;  // the peer waits to see the cookie
+  session->ping = !any(session->own, session->high_own);  // the peer waits to see the cookie
   static_cast<void>(core_.paths.seek(*session));
   core_.ready.add(*session);
 }

@@ -91,10 +91,10 @@ bool EventReader::message_event(std::uint32_t index, MessageEvent& event) {
     event.head = received_head(message);
   }
   event.kind = message.role == TransferRole::peer_request ? EventKind::request : EventKind::message;
-  if (message.stream) [[unlikely]]
+  if (message.has(packet::MessageFragment::kStream)) [[unlikely]]
     event.kind = event.kind == EventKind::request ? EventKind::stream_request : EventKind::stream_piece;
   event.code = message.in_code;
-  event.more = message.more;
+  event.more = message.has(packet::MessageFragment::kMore);
   event.data = message.in;
   event.device = message.in_device;
   event.length = message.in_length - message.in_head;

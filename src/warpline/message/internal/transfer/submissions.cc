@@ -4,6 +4,17 @@
 #include <algorithm>
 
 namespace warpline::message {
+namespace {
+
+using packet::MessageFragment;
+
+/// MessageFragment::flags of what is sent so.
+std::uint8_t flags_of(bool more, bool stream, bool high) {
+  return static_cast<std::uint8_t>((more ? MessageFragment::kMore : 0) | (stream ? MessageFragment::kStream : 0) |
+                                   (high ? MessageFragment::kHigh : 0));
+}
+
+}  // namespace
 
 template <typename SetOut>
 Submitted Submissions::begin_own(SessionId id, TransferRole role, bool of_open_stream, const SetOut& set_out) {
@@ -42,7 +53,7 @@ Submitted Submissions::request(SessionId id, ConstBuffer bytes, MutableBuffer re
     if (status != CallStatus::ok) return status;
     message.context = options.context;
     message.code = options.code;
-    message.stream = options.stream;
+    message.flags = flags_of(false, options.stream, options.priority == Priority::high && !session.ordered);
     message.in = response.data;
     message.in_capacity = response.data == nullptr ? 0 : response.length;
     message.in_device = response.device;
@@ -65,8 +76,7 @@ Submitted Submissions::send(SessionId id, ConstBuffer bytes, const SendOptions& 
   const auto set_out = [&](Message& message, const Session& session) {
     message.context = options.context;
     message.code = options.code;
-    message.more = options.more;
-    message.stream = options.stream;
+    message.flags = flags_of(options.more, options.stream, options.priority == Priority::high && !session.ordered);
     return transfers_.set_out(message, session, bytes, options.copy, options.metadata, false);
   };
   return begin_own(id, TransferRole::own_message, options.stream, set_out);
@@ -92,8 +102,8 @@ CallStatus Submissions::respond(const MessageId& id, ConstBuffer bytes, const Se
   message->state = MessageState::sending;
   message->context = options.context;
   message->code = options.code;
-  message->more = options.more;
-  message->stream = options.stream;
+  const bool high = options.priority == Priority::high || message->has(MessageFragment::kHigh);
+  message->flags = flags_of(options.more, options.stream, high);
   if (message->fragments > 1) message->begin_window();
   transfers_.enqueue(session, id.index);
   return CallStatus::ok;

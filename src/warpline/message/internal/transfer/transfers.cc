@@ -34,7 +34,7 @@ void Transfers::start(Session& session, std::uint32_t index) {
 
 /// As many of those that wait begin as find slots. The session may know its fragments' size better by now.
 void Transfers::start_queued(Session& session) {
-  while (session.queued.first != kNone && has_slot_free(session)) {
+  while (any(session.queued, session.high_queued) && has_slot_free(session)) {
     const std::uint32_t index = core_.slot_queue.take(session);
     cut(core_.messages[index], session);
     start(session, index);
@@ -138,7 +138,7 @@ void Transfers::withdraw_own(Session& session, std::uint32_t index, MessageStatu
 void Transfers::end_unsent(Session& session) {
   // Pieces belong to streams that the peer has taken.
   const auto goes_on = [](const Message& message) {
-    return message.stream && message.role == TransferRole::own_message;
+    return message.has(packet::MessageFragment::kStream) && message.role == TransferRole::own_message;
   };
   core_.slot_queue.remove_if(session, [&](std::uint32_t index) {
     if (goes_on(core_.messages[index])) return false;
@@ -187,7 +187,7 @@ void Transfers::expire(Session& session) {
 }
 
 void Transfers::end_all(Session& session) {
-  for (MessageList* list : {&session.replies, &session.own}) {
+  for (MessageList* list : {&session.replies, &session.own, &session.high_replies, &session.high_own}) {
     for (std::uint32_t i = list->first; i != kNone;) {
       const std::uint32_t next = core_.messages[i].send_next;
       core_.messages[i].queued_to_send = false;
@@ -426,8 +426,7 @@ void Transfers::decline(std::uint32_t index, RefusalCode code) {
   no_longer_unread(message);
   core_.messages.give_in(message);
   message.refuse = true;
-  message.more = false;
-  message.stream = false;
+  message.flags = 0;
   message.out = nullptr;
   message.out_length = 0;
   message.granted = 0xffffffff;

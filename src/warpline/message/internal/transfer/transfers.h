@@ -53,8 +53,12 @@ class Transfers {
     Message& message = core_.messages[index];
     if (message.queued_to_send) return;
     message.queued_to_send = true;
-    append(core_.messages, message.role == TransferRole::peer_request || message.refuse ? session.replies : session.own,
-           index);
+    const bool reply = message.role == TransferRole::peer_request || message.refuse;
+    if (message.has(packet::MessageFragment::kHigh)) [[unlikely]] {
+      append(core_.messages, reply ? session.high_replies : session.high_own, index);
+    } else {
+      append(core_.messages, reply ? session.replies : session.own, index);
+    }
     core_.ready.add(session);
   }
   /// The first message of a list that has something to send; kNone if there is none. Those without leave the list.
