@@ -10,6 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "warpline/message/two_testing.h"
+#include "warpline/rpc/outstanding_calls.h"
+
 namespace warpline::rpc {
 namespace {
 
@@ -137,6 +140,29 @@ TEST(CallQueueThreads, GetEachCallOnceAndTheirPlacesBack) {
   std::uint32_t index = 0;
   EXPECT_EQ(queue.next(index), Order::nothing);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(queue.submit({}, {}, Nanos{0}).status, message::CallStatus::ok);
+}
+
+TEST(OutstandingCalls, GoInTheOrderOfTheirPriority) {
+  message::Two two;
+  auto wake = transport::WakeUp::make();
+  ASSERT_TRUE(wake.ok());
+  CallQueue queue(32, *wake.value());
+  OutstandingCalls calls(queue);
+  std::vector<std::uint16_t> codes;
+  two.server.handle = [&](const message::MessageEvent& event) {
+    if (event.kind != message::EventKind::request) return false;
+    codes.push_back(event.code);
+    return two.server.endpoint.respond(event.id, {}, {}, two.net.now) == message::CallStatus::ok;
+  };
+  two.client.handle = [&](const message::MessageEvent& event) { return calls.handle(event, two.net.now); };
+  Call call{.session = two.session, .message = {two.payload.data(), 30'000}};
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(queue.submit(call, {}, two.net.now).status, message::CallStatus::ok);
+  call.code = 1;
+  call.priority = message::Priority::high;
+  ASSERT_EQ(queue.submit(call, {}, two.net.now).status, message::CallStatus::ok);
+  ASSERT_TRUE(calls.advance(two.client.endpoint, true, two.net.now));
+  ASSERT_TRUE(two.net.run([&] { return codes.size() == 21; }));
+  EXPECT_EQ(codes.front(), 1);
 }
 
 }  // namespace
