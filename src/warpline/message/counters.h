@@ -42,6 +42,7 @@ namespace warpline::message {
   X(going_away, "a one-way message that came although this end drains")                             \
   X(not_authorized, "a session that the application refused")                                       \
   X(no_streams, "a piece of a stream for an endpoint that takes none")                              \
+  X(too_long, "a one-way message longer than max_message_bytes")                                    \
   X(misdirected, "for a session of another endpoint at this address")                               \
   X(bad_path_response, "an answer to a challenge that did not go to the address that it came from")
 

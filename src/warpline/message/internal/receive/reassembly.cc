@@ -76,19 +76,12 @@ bool Reassembly::take_incoming(Session& session, const Datagram& datagram, std::
   }
   if (core_.context.draining && !belongs_to_taken(session, fragment)) [[unlikely]] {
     core_.context.counters.messages_turned_away.add(1);
-    const bool told = refuse(session, fragment, RefusalCode::going_away);
-    if (role == TransferRole::peer_request) return told;
-    core_.context.drop(MessageDrop::going_away);  // acknowledged, it would look delivered
-    return false;
+    return turn_away(session, fragment, RefusalCode::going_away, MessageDrop::going_away);
   }
   if (fragment.total - fragment.head > core_.context.config.max_message_bytes)
-    return refuse(session, fragment, RefusalCode::message_too_long);
-  if (fragment.has(packet::MessageFragment::kStream) && !core_.context.config.streams) [[unlikely]] {
-    const bool told = refuse(session, fragment, RefusalCode::no_streams);
-    if (role == TransferRole::peer_request) return told;
-    core_.context.drop(MessageDrop::no_streams);  // acknowledged, it would look delivered
-    return false;
-  }
+    return turn_away(session, fragment, RefusalCode::message_too_long, MessageDrop::too_long);
+  if (fragment.has(packet::MessageFragment::kStream) && !core_.context.config.streams) [[unlikely]]
+    return turn_away(session, fragment, RefusalCode::no_streams, MessageDrop::no_streams);
   const std::uint64_t held = std::uint64_t{session.unread} + fragment.total;
   if (held > std::uint64_t{core_.context.config.receive_window} + 2ULL * core_.context.config.max_message_bytes) {
     core_.context.drop(MessageDrop::no_buffer);
@@ -399,6 +392,16 @@ void Reassembly::tell_busy(Session& session, const packet::MessageFragment& frag
   }
   if (session.busy_count == kBusyNotices) return;
   session.busy[session.busy_count++] = {fragment.sequence, fragment.slot, response, refusal};
+}
+
+/// Refuses a message that begins to arrive. The first packet of a one-way message is dropped as well: acknowledged,
+/// what is no longer than that would look delivered to its sender.
+bool Reassembly::turn_away(Session& session, const packet::MessageFragment& fragment, RefusalCode code,
+                           MessageDrop reason) {
+  if (!refuse(session, fragment, code)) return false;
+  if (fragment.kind == packet::FragmentKind::request) return true;
+  core_.context.drop(reason);
+  return false;
 }
 
 bool Reassembly::refuse(Session& session, const packet::MessageFragment& fragment, RefusalCode code) {

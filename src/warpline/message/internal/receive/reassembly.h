@@ -64,6 +64,8 @@ class Reassembly {
   }
   [[nodiscard]] bool begin_smaller(Session& session, Message& message, const packet::MessageFragment& fragment);
   void tell_busy(Session& session, const packet::MessageFragment& fragment, std::uint16_t refusal = 0);
+  [[nodiscard]] bool turn_away(Session& session, const packet::MessageFragment& fragment, RefusalCode code,
+                               MessageDrop reason);
   [[nodiscard]] bool refuse(Session& session, const packet::MessageFragment& fragment, RefusalCode code);
   void supersede(Session& session, std::uint32_t slot);
   void whole(Session& session, std::uint32_t index);

@@ -202,6 +202,48 @@ TEST_P(TooLong, response_says_its_length) {
   EXPECT_EQ(two.client.endpoint.facts(two.session).messages, 0U);
   EXPECT_EQ(two.server.endpoint.facts().free_messages, 256U);
 }
+/// Whether it comes in one packet or in many, is one-way or a request, in order or not.
+TEST(TooLongForThePeer, is_refused_and_never_looks_delivered) {
+  for (const Reliability reliability : {Reliability::selective, Reliability::go_back_n}) {
+    for (const bool ordered : {false, true}) {
+      EndpointConfig client = small();
+      client.reliability = reliability;
+      EndpointConfig server = small();
+      server.max_message_bytes = 100;
+      Two two(client, server, {.ordered = ordered});
+      for (const std::uint32_t length : {100U, 101U, 129U, 1000U, 50'000U}) {
+        for (const bool request : {false, true}) {
+          two.client.events.clear();
+          two.server.events.clear();
+          const Submitted made =
+              request ? two.request(length)
+                      : two.client.endpoint.send(two.session, {two.payload.data(), length, false}, {}, two.net.now);
+          ASSERT_EQ(made.status, CallStatus::ok);
+          const bool taken = length <= 100;
+          if (taken) {
+            ASSERT_TRUE(two.until(two.server, request ? EventKind::request : EventKind::message));
+            two.net.run_for(Nanos{kMs});
+            ASSERT_EQ(two.server.endpoint.release(two.server.events[0].id, two.net.now), CallStatus::ok);
+          }
+          const EventKind end = request ? EventKind::response : EventKind::sent;
+          ASSERT_TRUE(two.until(two.client, end)) << length;
+          const MessageEvent& event = Two::first(two.client, end);
+          EXPECT_EQ(event.status, taken && !request ? MessageStatus::ok : MessageStatus::refused) << length;
+          if (!taken) {
+            EXPECT_EQ(event.code, static_cast<std::uint16_t>(RefusalCode::message_too_long));
+            EXPECT_EQ(event.reach, Reach::not_handled);
+            two.net.run_for(Nanos{20 * kMs});
+            EXPECT_TRUE(two.server.events.empty());
+          }
+        }
+      }
+      EXPECT_EQ(two.client.endpoint.facts().free_messages, 256U);
+      EXPECT_EQ(two.server.endpoint.facts().free_messages, 256U);
+      EXPECT_EQ(two.client.endpoint.facts(two.session).messages, 0U);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Lengths, TooLong, ::testing::Values(1001U, 1U << 20));
 
 TEST(PeerLost, ends_every_request_within_the_configured_time_and_reconnects) {
