@@ -55,7 +55,8 @@ std::uint64_t least_chunks(const ChunkSamples& samples) {
   return std::ranges::min_element(samples.rounds, {}, [](const auto& one) { return one.chunks.count; })->chunks.count;
 }
 
-Json cell_json(const ChunkSamples& samples) {
+/// `lanes`: of a GPU that takes segments, each one CTA.
+Json cell_json(const ChunkSamples& samples, std::uint32_t lanes) {
   const auto micros = [&](std::uint64_t LatencyTotals::* quantile) {
     return statistic_of(samples.rounds,
                         [&](const TransferFigures& one) { return static_cast<double>(one.chunks.*quantile) / 1e3; });
@@ -76,6 +77,7 @@ Json cell_json(const ChunkSamples& samples) {
   json["verified_bytes"] = samples.row.processing == Processing::verified ? bytes : 0;
   json["segments_again"] = again;
   if (samples.row.ack == ProcessorKind::gpu) json["engine_acknowledgements"] = acknowledgements;
+  if (runs_on_gpu(samples.row.engine)) json["multiprocessors"] = lanes;
   return json;
 }
 
@@ -115,7 +117,7 @@ Json ChunkTable::to_json() const {
                       {"published_gbps", {{"processing", kPublishedWith}, {"no processing", kPublishedWithout}}}});
     }
     before = &one.row;
-    rows.back()["columns"][column_of(one.row)] = cell_json(one);
+    rows.back()["columns"][column_of(one.row)] = cell_json(one, pairs);
   }
   json["rows"] = std::move(rows);
   return json;
@@ -124,19 +126,19 @@ Json ChunkTable::to_json() const {
 std::string ChunkTable::to_markdown() const {
   std::string text = fmt::format(
       "{}; between {} of the software NIC, one core of each sends and one receives, {} connections a pair; {}.\n\n"
-      "| MTU | bytes are | chunk | by | goodput, Gb/s | chunk p50, us | p99 | p99.9 |\n"
-      "| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+      "| MTU | bytes are | chunk | by | SMs | goodput, Gb/s | chunk p50, us | p99 | p99.9 |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
       kTitle, pairs == 1 ? std::string("two ports") : fmt::format("{} pairs of ports", pairs), connections,
       hugepages ? "hugepages" : "ordinary pages");
   for (const ChunkSamples& one : samples) {
     if (one.rounds.empty()) continue;
-    const Json cell = cell_json(one);
+    const Json cell = cell_json(one, pairs);
     const Json& goodput = cell.at("goodput_gbps");
-    text += fmt::format("| {} | {} | {} | {} | {:.1f} [{:.1f}, {:.1f}] | {} | {} | {} |\n", one.row.mtu,
-                        name(one.row.processing), size_text(one.row.chunk), column_of(one.row),
-                        goodput.at("median").get<double>(), goodput.at("min").get<double>(),
-                        goodput.at("max").get<double>(), latency_text(cell, "chunk_p50_us"),
-                        latency_text(cell, "chunk_p99_us"), latency_text(cell, "chunk_p999_us"));
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {:.1f} [{:.1f}, {:.1f}] | {} | {} | {} |\n", one.row.mtu, name(one.row.processing),
+        size_text(one.row.chunk), column_of(one.row), cell.value("multiprocessors", 0U),
+        goodput.at("median").get<double>(), goodput.at("min").get<double>(), goodput.at("max").get<double>(),
+        latency_text(cell, "chunk_p50_us"), latency_text(cell, "chunk_p99_us"), latency_text(cell, "chunk_p999_us"));
   }
   return text + fmt::format("\nPublished: {} Gb/s with processing, {} without. {}.\n", kPublishedWith,
                             kPublishedWithout, kPublishedBy);
