@@ -31,6 +31,9 @@ warpline_module(stream     LEVEL 2 USES base packet queues EXTERNAL ${WARPLINE_C
 warpline_module(transport  LEVEL 3 EXCEPT ethdev USES base packet message)
 warpline_module(protection LEVEL 3 USES base packet message EXTERNAL OpenSSL::Crypto)
 warpline_module(rpc        LEVEL 4 USES base packet message transport)
+# What programs attach to a daemon by, of the C library alone, and the daemon.
+warpline_module(client     LEVEL 0)
+warpline_module(daemon     LEVEL 4 USES base client message transport EXTERNAL fmt::fmt)
 
 if(NOT WARPLINE_DATAPLANE)
   return()
@@ -79,7 +82,7 @@ warpline_module(service LEVEL 8 USES base packet gpu memory handoff message port
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # The command line: options, files and environment become the settings of the modules above.
 warpline_module(config  LEVEL 8 FOLDER apps/warpline/config
-                USES base datapath flow ingest memory message port report route router runtime stream traffic workload
+                USES base daemon datapath flow ingest memory message port report route router runtime stream traffic workload
                 EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 target_include_directories(warpline_config PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
@@ -115,19 +118,19 @@ warpline_outside_runs(batches config doctor page rate report)
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
-warpline_folder(apps/warpline   USES base batches bench config copies datapath doctor ethdev_transport flow forward gpu ingest machine memory
+warpline_folder(apps/warpline   USES base batches bench config copies daemon datapath doctor ethdev_transport flow forward gpu ingest machine memory
                                      page port protection rate report route router runtime service stream stream_port traffic transfers transport workload)
 warpline_folder(bench/frames    USES base flow ingest packet)
 warpline_folder(bench/gpu       USES base packet stream)
 warpline_folder(bench/inspect   USES base inspect stream)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
-warpline_folder(bench/message   USES base gpu machine message packet port ethdev_transport report rpc runtime service transport)
+warpline_folder(bench/message   USES base client gpu machine message packet port ethdev_transport report rpc runtime service transport)
 warpline_folder(bench/stream    USES base machine packet runtime stream transfers)
-warpline_folder(examples        USES base ethdev_transport flow forward gpu handoff ingest inspect machine message packet port rpc runtime stream stream_port transport)
+warpline_folder(examples        USES base client ethdev_transport flow forward gpu handoff ingest inspect machine message packet port rpc runtime stream stream_port transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/flow      USES base flow)
 warpline_folder(tests/frames    USES base packet workload)
-warpline_folder(tests/fuzz USES config flow message packet page protection rate route rpc runtime stream vnic_api)
+warpline_folder(tests/fuzz USES client config daemon flow message packet page protection rate route rpc runtime stream vnic_api)
 warpline_folder(tests/memory    USES memory port runtime)
 warpline_folder(tests/message   USES base message ethdev_transport port protection rpc runtime transport)
 warpline_folder(tests/proof     USES handoff datapath forward runtime workload)
