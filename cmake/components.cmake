@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The libraries that other projects link, each of some modules: warpline::packet, warpline::message, warpline::dataplane,
-# shared, and the same archived as warpline::packet_static and so on; with their headers, CMake package and pkg-config files.
+# The libraries that other projects link, each of some modules: warpline::client, warpline::packet, warpline::message,
+# warpline::dataplane, shared, and the same archived as warpline::packet_static and so on; with their headers, CMake package and pkg-config files.
 #
-# A shared library shows what is in the namespace warpline, and nothing else. Its soname has major and minor version: what
+# A shared library shows what is in the namespace warpline, that of client what begins with warpline_client_, and nothing else. Its soname has major and minor version: what
 # differs in either is another ABI (docs/library.md).
 
 include(GNUInstallDirs)
@@ -13,7 +13,9 @@ set(warpline_abi ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/warpline)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/include/warpline/version.h)
-install(FILES ${PROJECT_BINARY_DIR}/include/warpline/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warpline COMPONENT packet)
+foreach(component client packet)
+  install(FILES ${PROJECT_BINARY_DIR}/include/warpline/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warpline COMPONENT ${component})
+endforeach()
 
 # warpline_component(NAME MODULES modules... [NEEDS components...] [LINKS targets...] [INSIDE targets...] [REQUIRES pkg-config modules...] SUMMARY text)
 function(warpline_component name)
@@ -42,7 +44,9 @@ function(warpline_component name)
                                                 ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
                                                 VERSION ${PROJECT_VERSION} SOVERSION ${warpline_abi})
     set_target_properties(${library} PROPERTIES INSTALL_RPATH $ORIGIN)
-    target_compile_features(${library} PUBLIC cxx_std_20)
+    if(NOT name STREQUAL client)  # which C programs link
+      target_compile_features(${library} PUBLIC cxx_std_20)
+    endif()
     target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                                                     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
     list(TRANSFORM arg_NEEDS REPLACE "(.+)" "warpline_library_\\1${suffix}" OUTPUT_VARIABLE needed)
@@ -68,6 +72,8 @@ function(warpline_component name)
   set(components ${components} ${name} PARENT_SCOPE)
 endfunction()
 
+warpline_component(client MODULES client
+                   SUMMARY "messages through warpline message daemon, for C and C++")
 warpline_component(packet MODULES base packet LINKS fmt::fmt REQUIRES fmt SUMMARY "packet headers: parse, build, checksums")
 warpline_component(message MODULES message transport protection rpc NEEDS packet LINKS OpenSSL::Crypto REQUIRES libcrypto
                    SUMMARY "reliable messages and requests over UDP")
@@ -89,5 +95,9 @@ endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/warpline-config.cmake.in ${PROJECT_BINARY_DIR}/warpline-config.cmake
                               INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/warpline-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/warpline-config.cmake ${PROJECT_BINARY_DIR}/warpline-config-version.cmake
-        DESTINATION ${package_folder} COMPONENT packet)
+foreach(component client packet)
+  install(FILES ${PROJECT_BINARY_DIR}/warpline-config.cmake ${PROJECT_BINARY_DIR}/warpline-config-version.cmake
+          DESTINATION ${package_folder} COMPONENT ${component})
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/warpline DESTINATION ${CMAKE_INSTALL_DATADIR}/warpline/python COMPONENT client
+        FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)

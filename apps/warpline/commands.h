@@ -16,6 +16,7 @@ Result<int> run_l3forward(const config::LoadedConfig& loaded);
 Result<int> run_ingest(const config::LoadedConfig& loaded);
 Result<int> run_generate(const config::LoadedConfig& loaded);
 Result<int> run_message(const config::LoadedConfig& loaded);
+Result<int> run_message_daemon(const config::LoadedConfig& loaded);
 Result<int> run_message_key(const config::LoadedConfig& loaded);
 Result<int> run_stream(const config::LoadedConfig& loaded);
 Result<int> run_stream_send(const config::LoadedConfig& loaded);

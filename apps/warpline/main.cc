@@ -43,7 +43,7 @@ Result<int> run(const std::vector<std::string>& arguments) {
     case config::Command::generate:
       return run_generate(loaded);
     case config::Command::message:
-      return run_message(loaded);
+      return loaded.config.role == config::Role::daemon ? run_message_daemon(loaded) : run_message(loaded);
     case config::Command::message_key:
       return run_message_key(loaded);
     case config::Command::stream:

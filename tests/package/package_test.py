@@ -79,7 +79,7 @@ class Package(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.work = Path(folder.name)
         cls.all = cls.work / "all"
-        install(cls.all, "packet", "message", "dataplane")
+        install(cls.all, "client", "packet", "message", "dataplane")
         cls.libraries = next(cls.all.glob("lib/**/libwarpline_packet.so")).parent
 
     def configure(self, prefix, name, *options, source=ROOT / "examples", ok=True):
@@ -170,6 +170,51 @@ class Package(unittest.TestCase):
                 self.assertEqual(serving.returncode, 0)
             finally:
                 serving.kill()
+
+    def greet_through_a_daemon(self, build):
+        """A service in C++, asked in C and in Python, of the one component and nothing else."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, here = f"{folder}/socket", free_address()
+            command = [BUILD / "apps/warpline/warpline", "message", "daemon", "--listen", here, "--attach", path]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as daemon:
+                try:
+                    self.assertIn("listening", daemon.stderr.readline())
+                    with subprocess.Popen([build / "greeter", path, "7"], stdout=subprocess.PIPE, text=True) as service:
+                        try:
+                            self.assertEqual(service.stdout.readline(), "listening\n")
+                            installed = {**os.environ, "PYTHONPATH": str(self.all / "share/warpline/python")}
+                            asking = (build / "greet",), ("/usr/bin/python3", "-B", ROOT / "examples/daemon/greet.py")
+                            for program in asking:
+                                said = run(*program, path, here, "7", "Ada", "Grace", env=installed)
+                                self.assertEqual(said, "hello, Ada\nhello, Grace\n", program)
+                            self.assertIn("not answered", run(build / "greet", path, here, "8", "Ada", ok=False))
+                            daemon.terminate()
+                            self.assertEqual(service.communicate(timeout=PATIENCE_S)[0], "the daemon has ended\n")
+                            self.assertEqual(service.returncode, 0)
+                        finally:
+                            service.kill()
+                finally:
+                    daemon.kill()
+        self.assertIn("nobody listens there", run(build / "greet", path, here, "7", "Ada", ok=False))
+
+    def test_a_client_of_the_daemon_needs_nothing_else(self):
+        """The component by itself, by CMake and by pkg-config, for C, and no library but the C library."""
+        alone = self.work / "alone"
+        install(alone, "client")
+        source = self.project(
+            "enable_language(C)\nfind_package(warpline CONFIG REQUIRED COMPONENTS client)\n"
+            f"add_executable(greet {ROOT}/examples/daemon/greet.c)\ntarget_link_libraries(greet PRIVATE warpline::client)"
+        )
+        build, _ = self.configure(alone, "client_alone", source=source)
+        run("cmake", "--build", build)
+        library = next(alone.glob("lib/**/libwarpline_client.so"))
+        needed = set(re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", library)))
+        self.assertLessEqual(needed, {"libc.so.6", "libgcc_s.so.1", "libm.so.6", "libstdc++.so.6"})
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(library.parent / "pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "warpline-client", env=environment).split()
+        run("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", ROOT / "examples/daemon/greet.c", "-o", self.work / "greet", *flags)
+        archive = next(alone.glob("lib/**/libwarpline_client.a"))
+        run("cc", "-std=c99", f"-I{alone}/include", ROOT / "examples/daemon/greet.c", "-o", self.work / "greet_static", archive)
 
     def greet_through_a_port(self, build):
         """The server on the kernel's socket, the client on a port of DPDK's at the other end of a pair of interfaces."""
@@ -323,6 +368,7 @@ class Package(unittest.TestCase):
 
                 self.calls_in_pieces(build)
                 self.greet_by_threads(build)
+                self.greet_through_a_daemon(build)
                 said = run(build / "forward", "--packets", "1000", "net_null0,size=60")
                 counted = re.search(r"received (\d+), sent (\d+), dropped (\d+)", said)
                 self.assertIsNotNone(counted, said)
@@ -375,8 +421,8 @@ class Package(unittest.TestCase):
     def test_nothing_but_the_namespace_is_shown(self):
         for library in self.libraries.glob("libwarpline_*.so"):
             names = run("nm", "-DC", "--defined-only", library).splitlines()
-            strangers = [line for line in names if "warpline::" not in line]
-            self.assertEqual(strangers, [], library)
+            own = " warpline_client_" if library.name == "libwarpline_client.so" else "warpline::"
+            self.assertEqual([line for line in names if own not in line], [], library)
             self.assertGreater(len(names), 10)
             self.assertIn(f"soname: [{library.name}.{INTERFACE}]", run("readelf", "-d", library))
 
@@ -393,7 +439,7 @@ class Package(unittest.TestCase):
         """The macros, pkg-config and the files of the libraries have the project's."""
         macros = dict(re.findall(r"#define WARPLINE_VERSION_(MAJOR|MINOR|PATCH) (\d+)", (self.all / "include/warpline/version.h").read_text()))
         self.assertEqual(".".join(macros[part] for part in ("MAJOR", "MINOR", "PATCH")), VERSION)
-        for component in ("packet", "message", "dataplane"):
+        for component in ("client", "packet", "message", "dataplane"):
             description = (self.libraries / f"pkgconfig/warpline-{component}.pc").read_text()
             self.assertIn(f"\nVersion: {VERSION}\n", description)
             self.assertTrue((self.libraries / f"libwarpline_{component}.so.{VERSION}").is_file())

@@ -11,6 +11,7 @@
 #include "warpline/base/address.h"
 #include "warpline/base/enum_names.h"
 #include "warpline/base/units.h"
+#include "warpline/daemon/settings.h"
 #include "warpline/datapath/forward_settings.h"
 #include "warpline/ingest/ingest_settings.h"
 #include "warpline/memory/pool_settings.h"
@@ -26,8 +27,8 @@
 namespace warpline::config {
 
 /// Which part a command that has several is asked for, as in `message server` and `stream receive`.
-enum class Role : std::uint8_t { server, client, receive, send, proxy };
-constexpr auto names_of(Role) { return enum_names<Role>({"server", "client", "receive", "send", "proxy"}); }
+enum class Role : std::uint8_t { server, client, daemon, receive, send, proxy };
+constexpr auto names_of(Role) { return enum_names<Role>({"server", "client", "daemon", "receive", "send", "proxy"}); }
 
 /// What the client of `message` does: one request at a time a session, compared; many short ones; one at a time, for
 /// its round trip; long ones, for goodput; rounds of requests to all sessions at once, for long responses.
@@ -64,6 +65,7 @@ struct MessageConfig {
   std::uint32_t sessions = 1024;       ///< most of each worker
   message::SessionQuotas quotas{};     ///< server: what one address and one prefix may have of each worker
   std::uint32_t strangers = 100'000;   ///< server: packets a second outside of sessions that each worker looks at
+  daemon::DaemonSettings daemon{};     ///< daemon: whom it lets in, and what each may have
   bool operator==(const MessageConfig&) const = default;
 };
 

@@ -407,7 +407,8 @@ const Refusal kRefusals[] = {
     {"message",
      "",
      {},
-     "cannot run message: there are message server, message client and message key; did you mean message server?"},
+     "cannot run message: there are message server, message client, message daemon and message key; did you mean "
+     "message server?"},
     {"stream",
      "",
      {},
@@ -474,7 +475,8 @@ const Refusal kRefusals[] = {
     {"message clinet",
      "",
      {},
-     "unknown command 'message clinet': there are message server, message client and message key; did you mean message "
+     "unknown command 'message clinet': there are message server, message client, message daemon and message key; did "
+     "you mean message "
      "client?"},
     {"message client",
      "",

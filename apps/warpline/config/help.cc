@@ -54,7 +54,8 @@ std::string line(const Option& option) {
 std::string usage(Command command, std::optional<Role> role) {
   if (command == Command::config) {
     return "Usage: warpline config show|check [COMMAND] [options of that command]\n\n"
-           "COMMAND is forward, l3forward, ingest, generate, message [server|client] or stream [receive|proxy].\n"
+           "COMMAND is forward, l3forward, ingest, generate, message [server|client|daemon] or stream "
+           "[receive|proxy].\n"
            "show prints every value with where it came from, and the plan of cores.\n"
            "check names every problem, one a line, and ends with 2 when there is one.\n";
   }

@@ -58,6 +58,45 @@ Access<Config> server_addresses() {
           {}};
 }
 
+template <typename F>
+auto daemon_of(F daemon::DaemonSettings::* field) {
+  return [field](auto& config) -> auto& { return config.message.daemon.*field; };
+}
+
+template <typename F>
+auto limit_of(F daemon::ClientLimits::* field) {
+  return [field](auto& config) -> auto& { return config.message.daemon.client.*field; };
+}
+
+/// Permissions of a file, as chmod takes them.
+Access<Config> file_mode() {
+  return scalar<Config>(
+      daemon_of(&daemon::DaemonSettings::mode),
+      [](std::string_view text) -> Result<std::uint32_t> {
+        std::uint32_t mode = 0;
+        for (const char c : text) mode = mode > 0777 || c < '0' || c > '7' ? 01000 : mode * 8 + (c - '0');
+        if (text.empty() || mode > 0777)
+          return usage_error(fmt::format("cannot use '{}'", text), "permissions are 0 to 0777, octal", "use 0660, say");
+        return mode;
+      },
+      [](std::uint32_t mode) { return fmt::format("0{:o}", mode); }, "0..0777, octal");
+}
+
+/// Numbers of users; none: any.
+Access<Config> user_ids() {
+  return {[](Config& config, std::span<const std::string> texts) -> Result<void> {
+            std::vector<uid_t> users;
+            for (const std::string& text : texts) {
+              WARPLINE_TRY(const std::uint64_t user, parse_bounded(text, 0, 0xfffffffe));
+              users.push_back(static_cast<uid_t>(user));
+            }
+            config.message.daemon.users = std::move(users);
+            return {};
+          },
+          [](const Config& config) -> nlohmann::json { return config.message.daemon.users; },
+          {}};
+}
+
 Access<Config> reliability() {
   return scalar<Config>(
       of(&MessageConfig::go_back_n),
@@ -104,7 +143,7 @@ void add_message_options(std::vector<Option>& table) {
          count<Config>(of(&MessageConfig::gpu), 0, 1023));
   single("sessions", 0, "N", "maximum per worker", count<Config>(of(&MessageConfig::sessions), 1, 1 << 20));
 
-  roles = {Role::server};
+  roles = {Role::server, Role::daemon};
   single("listen", 0, "ADDR:PORT", "address to receive on", listen_address());
   const auto quota = [&](std::string_view name, std::string_view argument, std::string_view help, auto member,
                          std::uint64_t most) {
@@ -126,6 +165,26 @@ void add_message_options(std::vector<Option>& table) {
         1ULL << 40);
   single("strangers", 0, "N", "packets per second outside of sessions",
          count<Config>(of(&MessageConfig::strangers), 1, 1'000'000'000));
+
+  roles = {Role::daemon};
+  using Settings = daemon::DaemonSettings;
+  using Limits = daemon::ClientLimits;
+  const auto limit = [&](std::string_view name, std::string_view help, std::uint32_t Limits::* member,
+                         std::uint64_t least, std::uint64_t most) {
+    single(name, 0, member == &Limits::message_bytes ? "BYTES" : "N", help,
+           count<Config>(limit_of(member), least, most));
+  };
+  single("attach", 0, "PATH", "Unix socket by which programs attach", text<Config>(daemon_of(&Settings::path)));
+  single("attach-mode", 0, "MODE", "its permissions", file_mode());
+  option("attach-user", 0, Arity::list, "UID", "user who may attach; repeatable; none: who may open the socket",
+         user_ids());
+  single("clients", 0, "N", "programs at once", count<Config>(daemon_of(&Settings::clients), 1, 4096));
+  single("clients-per-user", 0, "N", "of each user; 0: unlimited",
+         count<Config>(daemon_of(&Settings::clients_per_user), 0, 4096));
+  limit("client-calls", "under way for each program", &Limits::calls, 1, 65'536);
+  limit("client-requests", "handed to each program; as many more wait", &Limits::requests, 1, 65'536);
+  limit("client-sessions", "opened by each program", &Limits::sessions, 1, 65'536);
+  limit("client-message", "longest message of programs", &Limits::message_bytes, 64, kLongestMessage);
 
   roles = {Role::client};
   option("connect", 0, Arity::list, "ADDR:PORT", "server to talk to; repeatable", server_addresses());

@@ -532,7 +532,7 @@ std::string_view summary(Command command) {
       "receive, route, transmit",
       "receive into GPU memory and hand over to a consumer that checks every byte",
       "send traffic at a rate and check what comes back",
-      "reliable messages and requests over UDP: server or client",
+      "reliable messages and requests over UDP: server, client, or daemon for many programs",
       "make and show the files of keys that message encrypts with",
       "take TCP connections and receive them into files or hand them on as messages; open some and send",
       "make one of the published tables; bench list names them",
@@ -545,7 +545,7 @@ std::string_view summary(Command command) {
 }
 
 std::span<const Role> roles_of(Command command) {
-  static constexpr std::array kMessage{Role::server, Role::client};
+  static constexpr std::array kMessage{Role::server, Role::client, Role::daemon};
   static constexpr std::array kStream{Role::receive, Role::send, Role::proxy};
   if (command == Command::message) return kMessage;
   if (command == Command::stream) return kStream;

@@ -65,6 +65,7 @@ std::string other_value(const Option& option) {
       {"ack", "gpu"},
       {"processing", "off"},
       {"io", "gpu"},
+      {"attach-mode", "0660"},
   };
   if (option.section == "stream" && option.name == "listen") return "7000";
   if (option.section == "stream" && option.name == "window") return "128Ki";
@@ -166,12 +167,14 @@ TEST(Help, IsAskedForAnywhereBeforeTheEndOfOptions) {
 TEST(Help, NamesTheOptionsOfOneMessageRole) {
   const std::string server = *requested_text({"message", "server", "--help"}, "1");
   const std::string client = *requested_text({"message", "client", "-h"}, "1");
+  const std::string daemon = *requested_text({"message", "daemon", "--help"}, "1");
   EXPECT_EQ(requested_text({"message", "--help"}, "1"), command_help(Command::message));
   for (const Option& option : options()) {
     if (!option.taken_by(Command::message)) continue;
     const std::string flag = option.flag() + " ";
     EXPECT_EQ(server.find(flag) != std::string::npos, option.is_for(Role::server)) << option.name;
     EXPECT_EQ(client.find(flag) != std::string::npos, option.is_for(Role::client)) << option.name;
+    EXPECT_EQ(daemon.find(flag) != std::string::npos, option.is_for(Role::daemon)) << option.name;
   }
   EXPECT_NE(client.find("message client [options]"), std::string::npos);
 }

@@ -103,7 +103,8 @@ Result<void> OfferedCommand::take(const LoadedConfig& loaded) {
       break;
     case config::Command::message:
       if (config.role != config::Role::client) {
-        return no_load("message server", "search from its client: --of \"message client ...\"");
+        return no_load(fmt::format("message {}", name(config.role)),
+                       "search from its client: --of \"message client ...\"");
       }
       source_ = LoadSource::client;
       break;

@@ -185,6 +185,10 @@ nlohmann::ordered_json MessageReport::to_json() const {
     object["losses"] = list;
     object["peer_timeout_ns"] = peer_timeout.value;
   }
+  if (!door.is_null()) {
+    object["door"] = door;
+    object["clients"] = clients;
+  }
   if (!gpu.is_null()) object["gpu"] = gpu;
   if (!lcores.empty()) object["lcores"] = lcores;
   if (!notes.empty()) object["notes"] = notes;
@@ -205,6 +209,10 @@ std::string MessageReport::to_text() const {
     const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e3; };
     line("latency us", fmt::format("p50 {:.1f}  p90 {:.1f}  p99 {:.1f}  p999 {:.1f}  max {:.1f}", us(times.p50),
                                    us(times.p90), us(times.p99), us(times.p999), us(times.max)));
+  }
+  if (!door.is_null()) {
+    line("clients", fmt::format("{} attached, {} detached, {} expelled", door["attached"].dump(),
+                                door["detached"].dump(), door["expelled"].dump()));
   }
   line("packets", fmt::format("{} received, {} sent", packets.in, packets.out));
   for (const auto& [what, count] : packets.protocol) {

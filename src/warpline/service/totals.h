@@ -125,8 +125,10 @@ struct MessageReport {
   std::vector<SessionLoss> losses;
   Nanos peer_timeout;
   bool verify = false;
-  std::uint32_t leaked = 0;    ///< packet buffers not given back
-  nlohmann::ordered_json gpu;  ///< where messages are, and what was copied; null: host memory
+  std::uint32_t leaked = 0;        ///< packet buffers not given back
+  nlohmann::ordered_json door;     ///< of a daemon: whom it let in; null: it is none
+  nlohmann::ordered_json clients;  ///< of a daemon: what each did
+  nlohmann::ordered_json gpu;      ///< where messages are, and what was copied; null: host memory
   std::vector<std::string> lcores;
   std::vector<std::string> notes;
 

@@ -32,6 +32,7 @@ class MessageChecker : Checker {
     }
     check_key();
     check_memory();
+    if (config_.role == Role::daemon) check_daemon();
     if (!message.go_back_n && config_.role == Role::client) {
       for (const auto option : {"rto", "credits"}) {
         refuse_idle(option, "selective repeat finds its own", "add --reliability go-back-n");
@@ -82,13 +83,39 @@ class MessageChecker : Checker {
            fmt::format("use --data-room {} or 0", frame));
   }
 
+  void check_daemon() {
+    const MessageConfig& message = config_.message;
+    if (message.daemon.path.empty()) {
+      refuse("message daemon has no socket", "--attach is not given",
+             "add --attach PATH, such as --attach /run/warpline.sock");
+    }
+    if (message.workers != 1) {
+      refuse(fmt::format("cannot use {} {}", place("workers"), message.workers), "a daemon has one endpoint",
+             "start a daemon for each, with ports of their own");
+    }
+    if (config_.pool.memory != memory::MemoryKind::host) {
+      refuse(fmt::format("cannot use {} with a daemon", place("memory")), "its clients' messages are in host memory",
+             "leave it out");
+    }
+    auto sized = daemon::with_room_for_clients({}, message.daemon);
+    if (!sized) problems_.push_back(std::move(sized).error());
+  }
+
+  void refuse_idle_of_others(Role own, const std::string& why, const std::string& fix) {
+    for (const Option& option : options()) {
+      if (option.taken_by(Command::message) && !option.is_for(own)) refuse_idle(option.name, why, fix);
+    }
+  }
+
   void check_role() {
     const MessageConfig& message = config_.message;
+    if (config_.role == Role::daemon) {
+      refuse_idle_of_others(Role::daemon, "programs that attach say what is done",
+                            "leave it out, or use message client");
+      return;
+    }
     if (config_.role == Role::client) {
-      for (const Option& option : options()) {
-        if (!option.taken_by(Command::message) || option.is_for(Role::client)) continue;
-        refuse_idle(option.name, "a client listens nowhere", "leave it out, or use message server");
-      }
+      refuse_idle_of_others(Role::client, "a client listens nowhere", "leave it out, or use message server");
       if (message.connect.empty()) {
         refuse("message client has no server", "--connect is not given",
                "add --connect ADDR:PORT, such as --connect 127.0.0.1:24240");
@@ -110,7 +137,11 @@ class MessageChecker : Checker {
     }
     for (const Option& option : options()) {
       if (!option.taken_by(Command::message) || option.is_for(Role::server)) continue;
-      refuse_idle(option.name, "the client says what is done", "leave it out, or use message client");
+      if (option.is_for(Role::daemon)) {
+        refuse_idle(option.name, "nobody attaches to a server", "leave it out, or use message daemon");
+      } else {
+        refuse_idle(option.name, "the client says what is done", "leave it out, or use message client");
+      }
     }
   }
 

@@ -1,0 +1,29 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Asks a service through a daemon, all names at once, in Python.
+
+greet.py SOCKET ADDRESS:PORT CODE NAME...
+"""
+
+import sys
+
+from warpline.messages import Client
+
+
+def main(path, peer, code, *names):
+    with Client(path) as client:
+        session = client.connect(peer)
+        for i, name in enumerate(names):
+            client.request(session, int(code), name.encode(), patience=5, tag=i)
+        answers = {}
+        while len(answers) < len(names):
+            client.wait()
+            for event in client.poll():
+                if event.kind == "response":
+                    answers[event.tag] = event.data.decode() if event.status == "ok" else event.status
+        for i in range(len(names)):
+            print(answers[i])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

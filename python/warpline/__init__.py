@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warpline for Python: `warpline.messages` has messages through `warpline message daemon`."""
