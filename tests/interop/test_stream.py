@@ -195,6 +195,17 @@ class Veth(VethCase):
         self.assertEqual(report["written"]["files"], 40)
         self.assertEqual(len(report["lcores"]), 2)
 
+    def test_two_queues_that_lose_frames_to_each_other(self):
+        """Where the ring of one is full the kernel hands its frames to the other one, which knows no such connection."""
+        program = self.listener(
+            "--output", "out", "--pipelines", 2, ring=",qpairs=2,framecnt=32,framesz=2048,blocksz=4096"
+        )
+        sent = self.send_all([random_bytes(i, 2 << 20) for i in range(12)], threads=4)
+        report = self.stopped(program)
+        self.received_as_sent(sent)
+        self.assertEqual(report["connections"]["finished"], 12)
+        self.assertGreater(report["drops"]["no_connection"], 0)
+
     def test_a_receiver_that_stops(self):
         program = self.listener("--output", "out")
         data = random_bytes(4, 16 << 20)

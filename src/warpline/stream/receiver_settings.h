@@ -3,12 +3,15 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "warpline/base/address.h"
 #include "warpline/base/units.h"
 
 namespace warpline::stream {
+
+class KnownConnections;
 
 /// How a StreamReceiver of TCP streams behaves.
 struct ReceiverSettings {
@@ -33,6 +36,8 @@ struct ReceiverSettings {
   std::uint32_t keepalive_probes = 9;         ///< of them before the peer counts as gone, up to 255
   std::uint32_t resets_per_second = 1000;     ///< answers to segments of connections that are not known
   Nanos lane_patience{5'000'000'000};         ///< a lane that takes none of the bursts that wait for so long hangs
+  std::shared_ptr<KnownConnections>
+      known{};  ///< shared by the receivers behind this address, with one `secret`; none: it is alone
   bool lane_acknowledges = false;  ///< its lane writes the acknowledgements of what it takes, not the receiver
 };
 

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <memory>
 #include <vector>
 
 #include "warpline/base/random.h"
+#include "warpline/stream/known_connections.h"
 #include "warpline/stream/stream_receiver_fixture_testing.h"
 
 namespace warpline::stream {
@@ -104,6 +106,31 @@ TEST_F(ReceiverTest, AnswersWhereTheLatestSynCameFrom) {
   };
   EXPECT_EQ(answered_to(0x42), 0x42);  // such as by a frame that was damaged where no checksum of ours is
   EXPECT_EQ(answered_to(testing::kPeerMac.bytes[5]), testing::kPeerMac.bytes[5]);
+}
+
+TEST_F(ReceiverTest, ResetsNothingThatAnotherBehindItsAddressKnows) {
+  ReceiverSettings settings = small_settings();
+  settings.known = std::make_shared<KnownConnections>();
+  receiver_ = receiver_with(settings);
+  StreamReceiver other = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  Peer astray(other, 40000, 7);
+  const auto answers = [&] {
+    astray.acknowledgement = peer.acknowledgement;
+    astray.send(0, 100, now_);
+    other.end_burst(now_);
+    return replies_of(other, now_);
+  };
+  const std::vector<Reply> before = answers();
+  ASSERT_EQ(before.size(), 1U);
+  EXPECT_TRUE(before[0].has(packet::kTcpRst));
+  const ConnectionId id = open(peer);
+  EXPECT_TRUE(answers().empty());
+  peer.send(0, 100, now_);
+  EXPECT_EQ(consume(receiver_, id), 100U);
+  peer.send_raw(peer.sequence(100), packet::kTcpRst, {}, now_);
+  EXPECT_EQ(answers().size(), 1U) << "it is nobody's any more";
+  EXPECT_EQ(other.counters().get(Disposition::no_connection), 3U);
 }
 
 TEST_F(ReceiverTest, NumbersOfTheSameEndsGrowWithTime) {

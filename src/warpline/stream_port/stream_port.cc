@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <utility>
 
 #include "warpline/packet/responder.h"
 #include "warpline/runtime/setup_step.h"
+#include "warpline/stream/known_connections.h"
 
 namespace warpline::stream_port {
 namespace {
@@ -40,6 +42,7 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& p
   receiver.mac = opened->device_.station();
   receiver.address = port.addresses.front().address;
   receiver.mtu = opened->device_.mtu();
+  if (queues > 1) receiver.known = std::make_shared<stream::KnownConnections>();
   {
     const runtime::SetupStep step("mapping the rings of connections");
     for (std::uint16_t i = 0; lanes.make && i < queues; ++i) {

@@ -30,6 +30,7 @@ ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingM
       own_{.mac = settings.mac,
            .timestamp_base = static_cast<std::uint32_t>(secret_word(settings, 1)),
            .opening = std::min<std::uint64_t>(settings.ring_bytes / 2, settings.mtu)},
+      known_secret_(secret_word(settings, 3)),
       station_(key_of_station(settings.address)),
       ring_memory_(std::move(rings)),
       watch_(settings.lane_patience),
@@ -216,6 +217,7 @@ void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
   if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
   connection.timer_at = kNever;
   table_.unlink(connection);
+  tell_others(connection, false);
   connection.phase = Phase::over;
   change_lane(connection);
   connection.state = state;
@@ -224,7 +226,11 @@ void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
 
 void ReceiverCore::remove(Connection& connection) {
   if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
-  if (connection.phase == Phase::syn_received) --half_open_;
+  if (connection.phase == Phase::syn_received) {
+    --half_open_;
+  } else {
+    tell_others(connection, false);
+  }
   change_lane(connection);
   table_.unlink(connection);
   vacate(connection);

@@ -19,6 +19,7 @@
 #include "warpline/stream/internal/segment_reading.h"
 #include "warpline/stream/internal/stranger_queue.h"
 #include "warpline/stream/internal/take_segment.h"
+#include "warpline/stream/known_connections.h"
 #include "warpline/stream/lanes/lane_watch.h"
 #include "warpline/stream/ring_memory.h"
 #include "warpline/stream/stream_receiver.h"
@@ -119,6 +120,12 @@ class ReceiverCore {
               FrameRef frame);
   void establish(Connection& connection, Nanos now);
   [[nodiscard]] bool listens_on(std::uint16_t port) const;
+  [[nodiscard]] std::uint64_t known_hash(const ConnectionKey& key) const { return key.hash(known_secret_); }
+  /// Whether another receiver behind the same address may have an established connection of these ends.
+  [[nodiscard]] bool is_known_elsewhere(const ConnectionKey& key) const {
+    return settings_.known != nullptr && settings_.known->may_know(known_hash(key));
+  }
+  void tell_others(const Connection& connection, bool established);
 
   // connection_life.cc
   [[nodiscard]] Connection* named(ConnectionId id);
@@ -145,6 +152,7 @@ class ReceiverCore {
 
   ReceiverSettings settings_;
   OwnEnd own_;
+  std::uint64_t known_secret_;             ///< of the hash that receivers behind one address share
   ConnectionKey station_;                  ///< `local` is the address that is listened on
   std::optional<RingMemory> ring_memory_;  ///< none with a lane
   std::optional<BurstLink> bursts_;
