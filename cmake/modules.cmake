@@ -78,7 +78,7 @@ warpline_module(report  LEVEL 7 USES base machine memory runtime port workload d
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/warpline/report/facts.cc PROPERTIES COMPILE_DEFINITIONS
                             "WARPLINE_VERSION=\"${PROJECT_VERSION}\";WARPLINE_BUILD_TYPE=\"$<CONFIG>\"")
 
-warpline_module(service LEVEL 8 USES base packet gpu memory handoff message port transport ethdev_transport stream stream_port report
+warpline_module(service LEVEL 8 USES base packet gpu memory handoff message port transport ethdev_transport rpc stream stream_port report
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # The command line: options, files and environment become the settings of the modules above.
 warpline_module(config  LEVEL 8 FOLDER apps/warpline/config

@@ -15,6 +15,7 @@
 #include "frame/run_frame.h"
 #include "message_layout.h"
 #include "warpline/base/output.h"
+#include "warpline/base/secrets/draw_secret.h"
 #include "warpline/gpu/device.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
@@ -138,7 +139,9 @@ class MessageRun : RunFrame {
     }
     WARPLINE_TRY(message::Endpoint endpoint, message::Endpoint::create(endpoint_config, clock_.now()));
     if (plan_.client()) {
-      auto client = std::make_unique<service::MessageClient>(plan_.client_plan(number), pattern_, stop_, store);
+      service::MessageClient::Plan plan = plan_.client_plan(number);
+      WARPLINE_CHECK(draw_secret({reinterpret_cast<std::uint8_t*>(&plan.seed), sizeof(plan.seed)}));
+      auto client = std::make_unique<service::MessageClient>(std::move(plan), pattern_, stop_, store);
       clients_.push_back(client.get());
       part.app = std::move(client);
     } else {

@@ -8,7 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "warpline/base/random.h"
 #include "warpline/message/endpoint.h"
+#include "warpline/rpc/pool/back_off.h"
 #include "warpline/service/hasher.h"
 #include "warpline/service/pattern.h"
 #include "warpline/service/request_pacer.h"
@@ -89,7 +91,9 @@ class MessageClient final : public MessageApp {
     bool rounds = false;                      ///< no request before all of the round before have ended
     message::Priority priority = message::Priority::normal;
     bool verify = false;
-    bool reconnect = false;
+    bool reconnect = false;  ///< sessions that are lost are opened again, after waits that double until one is answered
+    rpc::BackOff back_off{.first = Nanos{10'000'000}, .longest = Nanos{1'000'000'000}};  ///< those waits
+    std::uint64_t seed = 1;  ///< of the waits: not the same for clients of one server, that they do not come in step
     Nanos drain{2'000'000'000};  ///< that answers are waited for after the stop
   };
 
@@ -120,6 +124,7 @@ class MessageClient final : public MessageApp {
     message::SessionId id;
     bool up = false;
     bool gone = false;         ///< lost, and not opened again
+    std::uint32_t losses = 0;  ///< since it was answered last
     std::uint32_t failed = 0;  ///< requests that ended as peer_lost since the session was up
   };
 
@@ -130,7 +135,16 @@ class MessageClient final : public MessageApp {
   void answered(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now);
   [[nodiscard]] bool right(const Slot& slot, const message::MessageEvent& event) const;
   [[nodiscard]] bool same(const message::MutableBuffer& response, const std::uint8_t* expected) const;
-  void session_lost(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now);
+  /// A session that waits to be opened again.
+  struct Waiting {
+    Nanos until;
+    std::uint32_t session = 0;
+    bool operator>(const Waiting& other) const { return until > other.until; }
+  };
+  void reconnect_later(std::uint32_t session, Nanos now);
+  void reconnect_what_is_due(message::Endpoint& endpoint, Nanos now);
+  void give_up(Session& session);
+  void session_lost(const message::MessageEvent& event, Nanos now);
   [[nodiscard]] bool may_ask() const { return !stopping_ && (plan_.requests == 0 || next_sequence_ < plan_.requests); }
   void begin_round(message::Endpoint& endpoint, Nanos now);
 
@@ -145,6 +159,8 @@ class MessageClient final : public MessageApp {
   std::vector<std::uint32_t> idle_;     ///< with a rate: a ring of slots that wait for the next request, oldest first
   std::size_t first_idle_ = 0;
   std::size_t idle_count_ = 0;
+  std::vector<Waiting> down_;  ///< a heap: the first one's time comes first
+  Random random_;
   std::uint64_t next_sequence_ = 0;
   std::uint32_t busy_ = 0;  ///< slots
   Nanos round_begun_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "warpline/service/app.h"
@@ -9,7 +10,12 @@ namespace warpline::service {
 
 MessageClient::MessageClient(Plan plan, const MessagePattern& pattern, const std::atomic<bool>& stop,
                              MessageStore store)
-    : plan_(std::move(plan)), pattern_(pattern), store_(store), stop_(stop), sessions_(plan_.peers.size()) {
+    : plan_(std::move(plan)),
+      pattern_(pattern),
+      store_(store),
+      stop_(stop),
+      sessions_(plan_.peers.size()),
+      random_(plan_.seed) {
   const bool long_answer = plan_.service == MessageService::echo || plan_.service == MessageService::source;
   slots_.resize(sessions_.size() * plan_.outstanding);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -25,6 +31,7 @@ MessageClient::MessageClient(Plan plan, const MessagePattern& pattern, const std
   waiting_.reserve(slots_.size());
   pacer_ = RequestPacer(plan_.rate);
   if (pacer_.paces()) idle_.resize(slots_.size());
+  if (plan_.reconnect) down_.reserve(sessions_.size());
   tally_.losses.reserve(MessageTally::kMostLosses);
   sessions_alive_ = static_cast<std::uint32_t>(sessions_.size());
 }
@@ -60,7 +67,7 @@ void MessageClient::handle(message::Endpoint& endpoint, const message::MessageEv
       return;
     }
     case message::EventKind::lost:
-      session_lost(endpoint, event, now);
+      session_lost(event, now);
       return;
     case message::EventKind::request:
     case message::EventKind::message:
@@ -71,7 +78,7 @@ void MessageClient::handle(message::Endpoint& endpoint, const message::MessageEv
   }
 }
 
-void MessageClient::session_lost(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) {
+void MessageClient::session_lost(const message::MessageEvent& event, Nanos now) {
   const auto number = static_cast<std::uint32_t>(event.context);
   Session& session = sessions_[number];
   if (event.reason == message::LossReason::closed_here) {
@@ -88,10 +95,30 @@ void MessageClient::session_lost(message::Endpoint& endpoint, const message::Mes
   }
   session.up = false;
   session.failed = 0;
-  if (plan_.reconnect && !stopping_ && endpoint.reconnect(session.id, now) == message::CallStatus::ok) return;
+  if (plan_.reconnect && !stopping_) return reconnect_later(number, now);
+  give_up(session);
+}
+
+void MessageClient::give_up(Session& session) {
   if (session.gone) return;
   session.gone = true;
   sessions_alive_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// A server that is full or going away says so at once: who asked again at once would ask without end.
+void MessageClient::reconnect_later(std::uint32_t number, Nanos now) {
+  const Nanos wait = rpc::wait_after(plan_.back_off, sessions_[number].losses++, random_);
+  down_.push_back({.until = Nanos{now.value + wait.value}, .session = number});
+  std::push_heap(down_.begin(), down_.end(), std::greater<>());
+}
+
+void MessageClient::reconnect_what_is_due(message::Endpoint& endpoint, Nanos now) {
+  while (!down_.empty() && down_.front().until <= now) {
+    Session& session = sessions_[down_.front().session];
+    std::pop_heap(down_.begin(), down_.end(), std::greater<>());
+    down_.pop_back();
+    if (endpoint.reconnect(session.id, now) != message::CallStatus::ok) give_up(session);
+  }
 }
 
 void MessageClient::begin_round(message::Endpoint& endpoint, Nanos now) {
@@ -136,8 +163,9 @@ void MessageClient::ask_what_is_due(message::Endpoint& endpoint, Nanos now) {
 }
 
 Nanos MessageClient::next_turn() const {
-  if (idle_count_ == 0 || !may_ask()) return MessageApp::next_turn();
-  return pacer_.time_of(next_sequence_);
+  const bool asks = idle_count_ != 0 && may_ask();
+  const Nanos next = asks ? pacer_.time_of(next_sequence_) : MessageApp::next_turn();
+  return down_.empty() || stopping_ ? next : std::min(next, down_.front().until);
 }
 
 /// False if the slot has to wait for memory. True also if there is nothing to ask.
@@ -197,6 +225,7 @@ void MessageClient::answered(message::Endpoint& endpoint, const message::Message
   --busy_;
   tally_.completed[static_cast<std::size_t>(event.status)].add(1);
   if (event.status == message::MessageStatus::ok) [[likely]] {
+    sessions_[slot.session].losses = 0;
     if (!plan_.rounds) tally_.latency.record(static_cast<std::uint64_t>(now.value - slot.begun.value));
     tally_.bytes_out.add(plan_.service == MessageService::source ? sizeof(SourceRequest) : plan_.length);
     tally_.bytes_in.add(event.length);
@@ -232,7 +261,10 @@ bool MessageClient::turn(message::Endpoint& endpoint, Nanos now) {
     stopping_ = true;
     stopped_at_ = now;
   }
-  if (!stopping_) return true;
+  if (!stopping_) {
+    reconnect_what_is_due(endpoint, now);
+    return true;
+  }
   if (busy_ == 0) {
     if (cancelled_) return false;
     cancelled_ = true;  // one turn more, in which the goodbyes leave
