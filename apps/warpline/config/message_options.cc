@@ -186,6 +186,9 @@ void add_message_options(std::vector<Option>& table) {
   limit("client-sessions", "opened by each program", &Limits::sessions, 1, 65'536);
   limit("client-message", "longest message of programs", &Limits::message_bytes, 64, kLongestMessage);
 
+  single("poll-for", 0, "US", "look for work so long before sleeping",
+         optional_nanos<Config>(daemon_of(&Settings::poll_for), kMicro, Nanos{0}, Nanos{kSecond}));
+
   roles = {Role::client};
   option("connect", 0, Arity::list, "ADDR:PORT", "server to talk to; repeatable", server_addresses());
   single("test", 0, "KIND", "traffic to make", choice<Config>(of(&MessageConfig::test)));

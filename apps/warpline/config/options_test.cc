@@ -66,6 +66,7 @@ std::string other_value(const Option& option) {
       {"processing", "off"},
       {"io", "gpu"},
       {"attach-mode", "0660"},
+      {"poll-for", "20us"},
   };
   if (option.section == "stream" && option.name == "listen") return "7000";
   if (option.section == "stream" && option.name == "window") return "128Ki";

@@ -15,7 +15,7 @@
 namespace warpline::daemon {
 namespace {
 
-constexpr std::int64_t kPatience = 50'000;         ///< ns of polling without work before it sleeps
+constexpr Nanos kPollFor{50'000};                  ///< over transports that only poll: to give way costs a system call
 constexpr std::int64_t kBetweenLooks = 1'000'000;  ///< ns; at sockets while there is work
 constexpr std::int64_t kGoodbye = 200'000'000;     ///< ns for what is left after the drain
 constexpr int kSocketsALook = 64;
@@ -27,6 +27,7 @@ MessageDaemon::MessageDaemon(message::Endpoint endpoint, const message::Endpoint
     : endpoint_(std::move(endpoint)),
       transport_(transport),
       drain_(settings.drain),
+      poll_for_(settings.poll_for.value_or(transport.descriptor() < 0 ? kPollFor : Nanos{0})),
       gives_way_(gives_way),
       broker_(endpoint_, config, settings) {}
 
@@ -73,7 +74,7 @@ void MessageDaemon::run() {
     if (worked) {
       idle_since = now;
       turns.end(true);
-    } else if (now.value - idle_since.value > kPatience) {
+    } else if (now.value - idle_since.value >= poll_for_.value) {
       sleep(now);
     }
   }

@@ -57,6 +57,7 @@ class MessageDaemon {
   transport::Transport& transport_;
   transport::NanoClock clock_;
   Nanos drain_;
+  Nanos poll_for_;
   bool gives_way_;
   int watched_ = -1;  ///< an epoll of the clients' sockets and of wake_
   std::unique_ptr<transport::WakeUp> wake_;

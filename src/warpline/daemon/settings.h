@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,10 @@ struct DaemonSettings {
   std::uint32_t clients = 32;          ///< at once, 1 to 4,096
   std::uint32_t clients_per_user = 0;  ///< of each user; 0: as many as there may be
   ClientLimits client{};               ///< of each
-  Nanos drain{500'000'000};            ///< that is waited for peers and clients after the stop
+  /// How long it looks for work before it sleeps, or, over a transport that only polls, before it gives way to other
+  /// threads of its core. Unless set: not at all, and 50 us, as a MessageHost.
+  std::optional<Nanos> poll_for{};
+  Nanos drain{500'000'000};  ///< that is waited for peers and clients after the stop
   bool operator==(const DaemonSettings&) const = default;
 };
 
