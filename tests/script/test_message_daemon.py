@@ -192,6 +192,28 @@ class MessageDaemon(MessageCase):
         report = self.stopped(daemon)
         self.assertGreater(report["door"]["refused_descriptors"] + report["door"]["refused_memory"], 0)
 
+    def test_one_room_of_each(self):
+        daemon, path, here = self.daemon("a", "--client-calls", 1, "--client-requests", 1, "--client-sessions", 1)
+        self.serving(path)
+        self.check_goes_on(path, here)
+        self.stopped(daemon)
+
+    def test_a_daemon_that_is_killed(self):
+        daemon, path, here = self.daemon()
+        server = self.serving(path)
+        asker = self.process("ask", path, here, 7, 0, 16)
+        asker.wait_for("asked 300")
+        daemon.signal(signal.SIGKILL)
+        daemon.process.wait()
+        server.wait_for("gone")
+        asker.wait_for("gone")
+        # What it has left behind is in nobody's way.
+        again = self.start("message", "daemon", "--listen", here, "--attach", path, "--json")
+        again.wait_for("stderr", "listening on ")
+        self.serving(path)
+        self.check_goes_on(path, here)
+        self.stopped(again)
+
     def test_sigterm_ends_it_in_peace(self):
         near, here, _ = self.daemon("near")
         far, there, peer = self.daemon("far")

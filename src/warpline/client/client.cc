@@ -522,8 +522,10 @@ int warpline_client_descriptor(const warpline_client* client) { return of(client
 
 int warpline_client_arm(warpline_client* client) {
   Connection& from = of(client);
+  // Rooms that the next poll gives back may be what the caller, or the daemon, waits for.
   const auto something = [&] {
-    return load_acquire(from.indices->completion_tail) != from.completion_head || has_ended(from);
+    return load_acquire(from.indices->completion_tail) != from.completion_head || has_ended(from) ||
+           from.held_count != 0 || from.release_count != 0;
   };
   if (something()) return 0;
   from.armed = true;

@@ -128,8 +128,8 @@ int warpline_client_decline(warpline_client* client, uint64_t request);
 /// Fills `events` from the front; returns how many, or GONE or EXPELLED. Gives back the bytes of responses and messages
 /// that the poll before has handed out.
 int warpline_client_poll(warpline_client* client, warpline_client_event* events, size_t most);
-/// Sleeps until there is something to poll, 1, or for `timeout` nanoseconds, 0; less than 0: as long as it takes. 0
-/// also if a signal's handler has run.
+/// Sleeps until there is something to poll, 1, be it no more than bytes of the poll before to give back, or for
+/// `timeout` nanoseconds, 0; less than 0: as long as it takes. 0 also if a signal's handler has run.
 int warpline_client_wait(warpline_client* client, int64_t timeout);
 
 /// For loops of one's own: readable when there is something to poll, once warpline_client_arm said 1. The client's.

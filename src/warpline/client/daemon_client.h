@@ -34,8 +34,8 @@ class DaemonClient {
 
   /// What connect() returns.
   struct Session {
-    int code = WARPLINE_CLIENT_OK;
-    std::uint32_t number = 0;  ///< meaningful if OK
+    int code = WARPLINE_CLIENT_OK;  ///< of client.h
+    std::uint32_t number = 0;       ///< meaningful if OK
   };
   /// Opens a session.
   [[nodiscard]] Session connect(const char* peer, std::uint64_t tag = 0, bool ordered = false) {
@@ -47,8 +47,8 @@ class DaemonClient {
 
   /// What request() and send() return.
   struct Call {
-    int code = WARPLINE_CLIENT_OK;
-    std::uint64_t id = 0;  ///< meaningful if OK
+    int code = WARPLINE_CLIENT_OK;  ///< of client.h
+    std::uint64_t id = 0;           ///< meaningful if OK
   };
   /// Asks. `patience` in nanoseconds; 0: as long as it takes.
   [[nodiscard]] Call request(std::uint32_t session, std::uint16_t code, std::span<const std::byte> bytes,

@@ -128,7 +128,6 @@ std::optional<Submission> Attachment::take() {
     misdeed_ = Misdeed::bad_ring;
     return std::nullopt;
   }
-  if (there == facts_.submissions) wakes_ = true;  // it may wait for a place in the ring
   // A submission brings one completion at once, or belongs to what is kept room for.
   if (*completions + kept_ >= facts_.completions) return std::nullopt;
   const std::uint64_t place = submission_head_++ & (facts_.submissions - 1);
@@ -179,8 +178,13 @@ void Attachment::publish(const AreaCompletion& completion) {
 void Attachment::notify() {
   if (told_) return;
   told_ = true;
+  const std::uint32_t told_before = std::exchange(told_head_, submission_head_);
   client::store_release(indices_->submission_head, submission_head_);
   client::store_release(indices_->completion_tail, completion_tail_);
+  // A client that saw its ring full waits for the places of it. This fence is between the two indices as its own is:
+  // either it has seen the new one, or its entry is seen here.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (client::load_acquire(indices_->submission_tail) - told_before >= facts_.submissions) wakes_ = true;
   if (!std::exchange(wakes_, false) || !client::take_sleep(indices_->client_sleeps)) return;
   // Where the socket takes no more bytes, there are some that wake it.
   const char byte = 0;

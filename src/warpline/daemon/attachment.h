@@ -156,6 +156,7 @@ class Attachment {
   std::uint8_t* staging_ = nullptr;  ///< the daemon's own: a room for each call and each answer
   client::AreaIndices* indices_ = nullptr;
   std::uint32_t submission_head_ = 0;
+  std::uint32_t told_head_ = 0;  ///< as the client sees it
   std::uint32_t completion_tail_ = 0;
   std::uint32_t kept_ = 0;  ///< completions that what was begun may still bring, at most
   bool told_ = true;        ///< the indices in the area are as here

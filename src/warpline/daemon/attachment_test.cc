@@ -174,6 +174,29 @@ TEST(Attachment, WhoReadsNothingIsNotServedAndLosesNothing) {
   EXPECT_TRUE(client.daemon->has_submissions());
 }
 
+/// What the daemon has taken and not told of yet is still taken for the client.
+TEST(Attachment, WhoSawItsRingFullIsWokenWhenItIsNot) {
+  RawClient client(kFew);
+  const std::uint32_t size = client.daemon->facts().submissions;
+  for (std::uint32_t i = 0; i + 1 < size; ++i) client.simple(Operation::close, 0, 0);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(client.daemon->take());
+  client.simple(Operation::close, 0, 0);
+  client.indices->client_sleeps = 1;
+  while (client.daemon->take()) {
+  }
+  client.daemon->notify();
+  EXPECT_EQ(client.indices->submission_head, size);
+  EXPECT_EQ(client.indices->client_sleeps, 0U) << "nobody else has to wake it";
+  char byte = 0;
+  EXPECT_EQ(::recv(client.socket, &byte, 1, MSG_DONTWAIT), 1);
+  // What it did not wait for wakes nobody.
+  client.simple(Operation::close, 0, 0);
+  client.indices->client_sleeps = 1;
+  ASSERT_TRUE(client.daemon->take());
+  client.daemon->notify();
+  EXPECT_EQ(client.indices->client_sleeps, 1U);
+}
+
 TEST(Attachment, AHeadThatGoesBackIsFoundBeforeAnythingIsOverwritten) {
   RawClient client(kFew);
   const std::uint32_t size = client.daemon->facts().completions;

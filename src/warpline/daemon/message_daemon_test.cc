@@ -197,9 +197,39 @@ TEST_F(Daemon, SleepersAreWoken) {
     ASSERT_EQ(event.kind, WARPLINE_CLIENT_RESPONSE);
     ASSERT_EQ(event.tag, i);
   }
+  std::array<warpline_client_event, 1> none;
+  EXPECT_EQ(client.wait(), 1) << "to give back what was answered last";
+  EXPECT_EQ(client.poll(none), 0);
   EXPECT_EQ(client.wait(1000), 0) << "nothing comes";
   far.end();
   serving.join();
+}
+
+/// With one room of each, whose bytes the poll before has handed out: a sleep that waited for it would not end.
+TEST_F(Daemon, OneRoomIsEnough) {
+  DaemonSettings narrow = settings();
+  narrow.client = {.calls = 1, .requests = 1, .sessions = 1, .message_bytes = 64};
+  const Running daemon(narrow);
+  DaemonClient client = attached(daemon);
+  listen(client, 3);
+  const auto session = client.connect(daemon.address().c_str());
+  ASSERT_EQ(session.code, WARPLINE_CLIENT_OK);
+  std::array<warpline_client_event, 4> events;
+  int sent = 0;
+  int came = 0;
+  int ended = 0;
+  while (came < 50 || ended < 50) {
+    if (sent < 50 && client.send(session.number, 3, bytes_of("one way")).code == WARPLINE_CLIENT_OK) ++sent;
+    client.wait();
+    const int count = client.poll(events);
+    ASSERT_GE(count, 0);
+    for (int i = 0; i < count; ++i) {
+      const auto& event = events[static_cast<std::size_t>(i)];
+      came += event.kind == WARPLINE_CLIENT_MESSAGE ? 1 : 0;
+      ended += event.kind == WARPLINE_CLIENT_SENT ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(sent, 50);
 }
 
 TEST_F(Daemon, WhatMakesNoSenseIsRefusedByTheLibrary) {
