@@ -304,6 +304,7 @@ struct MessageHeader {
   /// @{
   /// Where the field begins: bytes.
   static constexpr std::uint32_t kFlags = 2;
+  static constexpr std::uint32_t kWords = 3;
   static constexpr std::uint32_t kSession = 4;
   static constexpr std::uint32_t kPayloadLength = 26;
   /// @}
@@ -324,9 +325,11 @@ struct MessageHeader {
   [[nodiscard]] WARPLINE_HD constexpr bool checks_path() const {
     return (flags & (kMessageBundle | kMessageHasFragment)) == kMessageBundle;
   }
-  /// If it is one, whether there is nothing beside it, as must be.
-  [[nodiscard]] WARPLINE_HD constexpr bool checks_path_alone() const {
-    return payload_length == MessagePathCheck::kLength && (flags & ~(kMessageBundle | kMessageProtected)) == 0;
+  /// Without a fragment: whether the payload is a ping's padding, or a MessagePathCheck with nothing beside it.
+  [[nodiscard]] WARPLINE_HD constexpr bool may_lack_fragment() const {
+    if (has(kMessageBundle))
+      return payload_length == MessagePathCheck::kLength && (flags & ~(kMessageBundle | kMessageProtected)) == 0;
+    return payload_length == 0 || has(kMessagePing);
   }
   /// Wants to be acknowledged.
   [[nodiscard]] WARPLINE_HD constexpr bool elicits() const { return has(kMessageHasFragment | kMessagePing); }
@@ -358,13 +361,11 @@ struct MessageHeader {
   header.packet_number = load_be64(bytes + 16);
   header.floor_distance = load_be16(bytes + 24);
   header.payload_length = load_be16(bytes + 26);
-  const bool ack = header.has(kMessageHasAck);
-  const bool fragment = header.has(kMessageHasFragment);
   const bool followed = header.has(kMessageFollowed);
-  const bool contradicts = header.ack_words > kMaxAckWords || (!ack && header.ack_words != 0) ||
-                           (!fragment && header.payload_length != 0 && !header.has(kMessagePing | kMessageBundle)) ||
-                           (header.checks_path() && !header.checks_path_alone()) ||
-                           (followed && header.has(kMessageProtected)) || header.floor_distance > header.packet_number;
+  const std::uint32_t most_words = header.has(kMessageHasAck) ? kMaxAckWords : 0;
+  const bool contradicts = header.ack_words > most_words || (followed && header.has(kMessageProtected)) ||
+                           header.floor_distance > header.packet_number ||
+                           (!header.has(kMessageHasFragment) && !header.may_lack_fragment());
   if (contradicts) return MessageParse::malformed;
   const std::uint32_t expected = header.packet_length() + (followed ? MessageHeader::kLength : 0);
   if (length < expected) return MessageParse::truncated;

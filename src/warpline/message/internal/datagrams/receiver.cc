@@ -54,10 +54,11 @@ class FetchAhead {
     const std::uint32_t index =
         SessionTable::index_in(packet::load_be32(packet.data() + packet::MessageHeader::kSession));
     if (index < sessions_.size()) prefetch(sessions_[index]);
-    packet::MessageHeader header;
-    const bool followed =
-        (packet[packet::MessageHeader::kFlags] & packet::kMessageFollowed) != 0 &&
-        packet::parse(packet.data(), static_cast<std::uint32_t>(packet.size()), header) == packet::MessageParse::ok;
+    packet::MessageHeader header;  // no more than its length is made of: what is fetched in vain does no harm
+    header.flags = packet[packet::MessageHeader::kFlags];
+    header.ack_words = packet[packet::MessageHeader::kWords];
+    header.payload_length = packet::load_be16(packet.data() + packet::MessageHeader::kPayloadLength);
+    const bool followed = header.has(packet::kMessageFollowed) && header.packet_length() < packet.size();
     if (followed) packet_ = packet.subspan(header.packet_length());
   }
 

@@ -53,12 +53,7 @@ class Transfers {
     Message& message = core_.messages[index];
     if (message.queued_to_send) return;
     message.queued_to_send = true;
-    const bool reply = message.role == TransferRole::peer_request || message.refuse;
-    if (message.has(packet::MessageFragment::kHigh)) [[unlikely]] {
-      append(core_.messages, reply ? session.high_replies : session.high_own, index);
-    } else {
-      append(core_.messages, reply ? session.replies : session.own, index);
-    }
+    append(core_.messages, list_of(session, message), index);
     core_.ready.add(session);
   }
   /// The first message of a list that has something to send; kNone if there is none. Those without leave the list.
@@ -128,6 +123,13 @@ class Transfers {
   void end_all(Session& session);
 
  private:
+  /// Where a message waits that has fragments to be sent.
+  [[nodiscard]] static MessageList& list_of(Session& session, const Message& message) {
+    const bool reply = message.role == TransferRole::peer_request || message.refuse;
+    if (message.has(packet::MessageFragment::kHigh)) [[unlikely]]
+      return reply ? session.high_replies : session.high_own;
+    return reply ? session.replies : session.own;
+  }
   /// The message has arrived, or is freed: its memory counts no longer as what its peer holds.
   void give_up_share(const Session& session, Message& message) {
     const bool borrowed = message.share == MemoryShare::borrowed;
