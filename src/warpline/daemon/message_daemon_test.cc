@@ -119,7 +119,10 @@ void echo(DaemonClient& client) {
 }
 
 TEST_F(Daemon, ClientsAskEachOtherThroughTwoDaemons) {
-  Running near(settings("near")), far(settings("far"));
+  const Running near(settings("near"));
+  DaemonSettings roomy = settings("far");
+  roomy.client.requests = 64;  // for what all askers have under way at once
+  Running far(roomy);
   constexpr int kAskers = 3;
   constexpr std::uint64_t kRequests = 500;
   std::vector<std::thread> threads;
@@ -158,8 +161,6 @@ TEST_F(Daemon, ClientsAskEachOtherThroughTwoDaemons) {
           const auto& event = events[static_cast<std::size_t>(i)];
           if (event.kind != WARPLINE_CLIENT_RESPONSE) continue;
           ++answered;
-          // Three askers at once ask for more than a service holds: it may decline.
-          if (event.status == WARPLINE_CLIENT_STATUS_REFUSED) continue;
           ASSERT_EQ(event.status, WARPLINE_CLIENT_STATUS_OK);
           ASSERT_EQ(DaemonClient::text(event), payload(event.tag));
           ++right;
@@ -168,11 +169,10 @@ TEST_F(Daemon, ClientsAskEachOtherThroughTwoDaemons) {
     });
   }
   for (std::thread& thread : askers) thread.join();
-  EXPECT_GT(right.load(), kRequests);
+  EXPECT_EQ(right.load(), kAskers * kRequests);
   const ClientRecord all = near.daemon->door().total();
   EXPECT_EQ(all.submitted, kAskers * kRequests);
-  EXPECT_EQ(all.completed[0], right.load());
-  EXPECT_EQ(all.completed[0] + all.completed[1], kAskers * kRequests);
+  EXPECT_EQ(all.completed[0], kAskers * kRequests);
   far.end();
   for (std::thread& thread : threads) thread.join();
 }
