@@ -136,7 +136,7 @@ warpline_folder(tests/message   USES base message ethdev_transport port protecti
 warpline_folder(tests/proof     USES handoff datapath forward runtime workload)
 warpline_folder(tests/receive   USES memory datapath forward port runtime)
 warpline_folder(tests/recycle   USES base memory packet port datapath router runtime)
-warpline_folder(tests/sim       USES base message packet)
+warpline_folder(tests/sim       USES base message packet rpc)
 warpline_folder(tests/stream    USES base gpu stream_port memory packet port runtime stream)
 warpline_folder(tests/vnic      USES base packet runtime vnic_api)
 warpline_folder(tests/wireshark USES base packet)
