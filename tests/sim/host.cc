@@ -22,10 +22,12 @@ constexpr std::uint64_t kLoop = 0;
 constexpr std::uint64_t kRestart = 1;
 constexpr std::uint64_t kWake = 2;
 constexpr std::uint64_t kLoopEnds = 3;
+constexpr std::uint64_t kDrained = 4;
 
 constexpr std::uint16_t kUdpPort = 31850;
 constexpr std::size_t kBurst = 16;
-constexpr std::int64_t kSoon = 1'000;  // nanoseconds to the next loop if the endpoint has not done what it wanted
+constexpr std::int64_t kWorkAgain = 20'000;  // nanoseconds to the next loop if the application has more to do
+constexpr std::int64_t kSoon = 1'000;        // nanoseconds to the next loop if the endpoint has not done what it wanted
 
 /// Not of the handshake, which nothing but the checksum protects.
 bool of_session(const Packet& packet) {
@@ -94,10 +96,24 @@ void Host::restart_at(std::int64_t time) {
   for (Packet* packet : ring_) network_.pool().give(packet);
   ring_.clear();
   ++incarnation_;
-  blocked_ = false;
+  draining_ = blocked_ = false;
   busy_until_ = 0;
   application_.crash();
   events_.at(time, *this, kRestart);
+}
+
+void Host::drain(std::int64_t patience) {
+  if (!up()) return;
+  trace_(now(), "host {} drains, for {} us", index_, patience / 1000);
+  draining_ = true;
+  ++counters_.drains;
+  endpoint_->drain(Nanos{clock().value + patience}, clock());
+  schedule_loop(now());
+}
+
+void Host::end_drained() {
+  if (!endpoint_->drained() || !application_.may_end()) return;
+  restart_at(now() + kSoon);
 }
 
 void Host::wake_at(std::int64_t time, std::uint64_t what) {
@@ -129,6 +145,9 @@ void Host::act(std::uint64_t what) {
         return events_.at(paused_until_, *this, what);
       }
       return finish_loop();
+    case kDrained:
+      if ((what >> 8 & 0xffffff) == (incarnation_ & 0xffffff)) end_drained();
+      return;
     default:
       if (next_loop_ != now()) return;  // another came before it
       next_loop_ = -1;
@@ -175,6 +194,7 @@ void Host::loop() {
     endpoint_->advance(clock());
   }
   const std::uint32_t events = hand_out_events();
+  if (application_.work()) schedule_loop(now() + kWorkAgain);
   std::int64_t time = bursts * config_.burst_time + events * config_.handler_time;
   if (config_.descheduled != 0 && chance(random_, config_.descheduled))
     time += between(random_, 1, config_.longest_away);
@@ -185,6 +205,7 @@ void Host::loop() {
 
 void Host::finish_loop() {
   transmit();
+  if (draining_) events_.at(now(), *this, kDrained | (std::uint64_t{incarnation_} & 0xffffff) << 8);
   if (!ring_.empty()) schedule_loop(now());
   schedule_next();
 }
@@ -281,7 +302,7 @@ void Host::transmit() {
 }
 
 void Host::schedule_next() {
-  const Nanos deadline = endpoint_->next_deadline();
+  const Nanos deadline = std::min(endpoint_->next_deadline(), application_.next_deadline());
   if (deadline == message::kNever) return;
   const std::int64_t at = deadline.value - clock_offset_;
   if (at > loop_began_ || !ring_.empty()) return schedule_loop(at);

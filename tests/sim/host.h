@@ -36,6 +36,7 @@ struct HostCounters {
   std::uint64_t while_down = 0;
   std::uint64_t at_old_address = 0;
   std::uint64_t loops = 0;
+  std::uint64_t drains = 0;          ///< processes that were to end in peace
   std::uint64_t idle_deadlines = 0;  ///< loops that a deadline asked for and in which nothing was done
 };
 
@@ -56,6 +57,8 @@ class Host final : public Actor, public PacketSink, public Departures {
   void pause_until(std::int64_t time);
   /// The process is gone with all its state; another starts at `time`.
   void restart_at(std::int64_t time);
+  /// Takes nothing new, and when all is answered, or `patience` is over, the process ends and another starts.
+  void drain(std::int64_t patience);
   void step_clock(std::int64_t nanos) { clock_offset_ += nanos; }
   /// It has another port, as behind a NAT that has forgotten it, or also another address; what is sent to where it was
   /// is lost.
@@ -66,6 +69,7 @@ class Host final : public Actor, public PacketSink, public Departures {
   [[nodiscard]] Nanos clock() const { return Nanos{events_.now() + clock_offset_}; }
   [[nodiscard]] std::int64_t now() const { return events_.now(); }
   [[nodiscard]] std::uint32_t index() const { return index_; }
+  [[nodiscard]] const HostConfig& config() const { return config_; }
   [[nodiscard]] bool up() const { return endpoint_.has_value(); }
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] const HostCounters& counters() const { return counters_; }
@@ -83,6 +87,7 @@ class Host final : public Actor, public PacketSink, public Departures {
  private:
   void loop();
   void finish_loop();
+  void end_drained();
   /// Bursts, or events: so many there were.
   std::uint32_t receive();
   std::uint32_t hand_out_events();
@@ -109,7 +114,8 @@ class Host final : public Actor, public PacketSink, public Departures {
   std::int64_t busy_until_ = 0;    ///< the end of the turn of the loop that it is in
   std::int64_t next_loop_ = -1;    ///< the earliest loop that is scheduled; -1: none
   std::uint32_t incarnation_ = 0;  ///< wakes of an earlier one are void
-  bool blocked_ = false;           ///< the transmit ring was full
+  bool draining_ = false;
+  bool blocked_ = false;  ///< the transmit ring was full
   std::uint64_t datagrams_received_ = 0;
   HostCounters counters_;
 };

@@ -58,6 +58,7 @@ void Ledger::completed(std::uint32_t from, std::uint16_t code, const message::Me
   };
   message->status = event.status;
   message->reach = event.reach;
+  message->code = event.code;
   if (++message->completed > 1) wrong(fmt::format("for the {}. time", message->completed));
   if (message->crashed) wrong("its host has crashed since");
   if (event.reach == message::Reach::handled && message->handled == 0) wrong("as handled, which it was not");
@@ -92,15 +93,18 @@ void Ledger::fail(std::string what) {
   if (failures_.size() < kFailuresKept) failures_.push_back(std::move(what));
 }
 
-void Ledger::finish(bool peers_lost) {
+void Ledger::finish(const Excuses& excuses) {
   for (const std::vector<Sent>& of_host : sent_) {
     for (std::size_t code = 0; code < of_host.size(); ++code) {
-      finish(of_host[code], static_cast<std::uint16_t>(code), peers_lost);
+      finish(of_host[code], static_cast<std::uint16_t>(code), excuses);
     }
   }
 }
 
-void Ledger::finish(const Sent& message, std::uint16_t code, bool peers_lost) {
+void Ledger::finish(const Sent& message, std::uint16_t code, const Excuses& excuses) {
+  const auto drained = [&](std::uint32_t host) { return host < excuses.drained.size() && excuses.drained[host]; };
+  const bool any_drained = drained(message.from) || drained(message.to);
+  const bool peers_lost = excuses.peers_lost || any_drained;
   const auto wrong = [&](std::string_view what) {
     fail(fmt::format("message {} of host {} to {} ({} B{}, {}): {}", code, message.from, message.to, message.length,
                      message.one_way ? ", one-way" : "", message::name(message.status), what));
@@ -116,6 +120,7 @@ void Ledger::finish(const Sent& message, std::uint16_t code, bool peers_lost) {
       if (message.handled == 0 && !(message.one_way && peers_lost)) wrong("was never handled");
       break;
     case message::MessageStatus::refused:
+      if (any_drained && message.code == static_cast<std::uint16_t>(message::RefusalCode::going_away)) break;
       if (!message.too_long && message.answer != AnswerKind::declined && !message.may_expire) wrong("without reason");
       break;
     case message::MessageStatus::too_long:
@@ -129,6 +134,9 @@ void Ledger::finish(const Sent& message, std::uint16_t code, bool peers_lost) {
       break;
     case message::MessageStatus::peer_lost:
       if (!peers_lost) wrong("though nothing happened to the peer");
+      // Who drains in peace has answered what it took.
+      if (!excuses.peers_lost && excuses.in_time && message.own_session && !message.one_way && message.handled != 0)
+        wrong("was taken by a host that drained");
       break;
   }
 }

@@ -28,11 +28,13 @@ struct Sent {
   std::uint32_t metadata = 0;         ///< bytes
   std::uint32_t answer_metadata = 0;  ///< bytes
   bool too_long = false;              ///< for the peer
+  bool own_session = false;           ///< over one that its sender had opened
 
   std::uint32_t handled = 0;
   std::uint32_t completed = 0;
   message::MessageStatus status = message::MessageStatus::ok;
   message::Reach reach = message::Reach::never_sent;  ///< as its sender was told
+  std::uint16_t code = 0;                             ///< as its sender was told
   bool crashed = false;                               ///< its sender, while it was under way
 };
 
@@ -65,9 +67,15 @@ class Ledger {
   void crashed(std::uint32_t host);
 
   void fail(std::string what);
-  /// Checks what can only be seen at the end. `peers_lost`: sessions may have been given up, and with them one-way
-  /// messages that had arrived and waited for their turn.
-  void finish(bool peers_lost);
+  /// What may have become of messages, beside what was asked for.
+  struct Excuses {
+    bool peers_lost = false;  ///< sessions may have been given up, and with them one-way messages that had arrived and
+                              ///< waited for their turn
+    std::vector<bool> drained{};  ///< by host
+    bool in_time = false;         ///< hosts that drained had all the time that answers took
+  };
+  /// Checks what can only be seen at the end.
+  void finish(const Excuses& excuses);
 
   /// At most 20, and how many in all.
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
@@ -75,7 +83,7 @@ class Ledger {
   [[nodiscard]] std::string summary() const;
 
  private:
-  void finish(const Sent& message, std::uint16_t code, bool peers_lost);
+  void finish(const Sent& message, std::uint16_t code, const Excuses& excuses);
 
   std::vector<std::vector<Sent>> sent_;  ///< by host, by code
   std::vector<std::string> failures_;

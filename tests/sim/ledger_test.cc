@@ -48,7 +48,7 @@ class LedgerTest : public testing::Test {
 TEST_F(LedgerTest, HasNothingToSayIfAllIsWell) {
   handle();
   complete(message::MessageStatus::ok);
-  ledger_.finish(false);
+  ledger_.finish({});
   EXPECT_THAT(ledger_.failures(), ElementsAre());
 }
 
@@ -67,13 +67,13 @@ TEST_F(LedgerTest, NoticesASecondCompletion) {
 
 TEST_F(LedgerTest, NoticesAMissingCompletion) {
   handle();
-  ledger_.finish(false);
+  ledger_.finish({});
   EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("never ended")));
 }
 
 TEST_F(LedgerTest, NoticesSuccessWithoutHandling) {
   complete(message::MessageStatus::ok);
-  ledger_.finish(false);
+  ledger_.finish({});
   EXPECT_THAT(ledger_.failures(), ElementsAre(HasSubstr("was never handled")));
 }
 
@@ -117,7 +117,7 @@ TEST_F(LedgerTest, NoticesEndsWithoutCause) {
     message::MessageEvent event;
     event.status = status;
     ledger.completed(0, 0, event);
-    ledger.finish(false);
+    ledger.finish({});
     EXPECT_EQ(ledger.failures().size(), 1U) << message::name(status);
   }
 }
@@ -137,7 +137,7 @@ TEST_F(LedgerTest, NoticesWhatIsHandledThoughItShouldNotBe) {
     ledger.completed(0, 0, event);
     event.kind = message::EventKind::request;
     ledger.handled(1, 0, event);
-    ledger.finish(false);
+    ledger.finish({});
     EXPECT_THAT(ledger.failures(), ElementsAre(HasSubstr("was handled, told as"))) << message::name(reach);
   }
 }

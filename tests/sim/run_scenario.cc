@@ -31,7 +31,7 @@ class Run final : public Actor {
         protections_.push_back(std::make_unique<ToyProtection>(config.endpoint.max_sessions));
         config.endpoint.protection = protections_.back().get();
       }
-      applications_.push_back(std::make_unique<RpcApplication>(scenario.plans[i], ledger_, seeds.next()));
+      applications_.push_back(std::make_unique<RpcApplication>(scenario.plans[i], ledger_, calls_, seeds.next()));
       hosts_.push_back(std::make_unique<Host>(network_, i, config, *applications_.back(), seeds.next(), trace_));
       restarted_.push_back(false);
     }
@@ -50,6 +50,7 @@ class Run final : public Actor {
   EventQueue events_;
   Network network_;
   Ledger ledger_;
+  StreamLedger calls_;
   std::uint64_t allocations_;
   std::vector<std::unique_ptr<ToyProtection>> protections_;
   std::vector<std::unique_ptr<RpcApplication>> applications_;
@@ -71,6 +72,8 @@ void Run::act(std::uint64_t index) {
       trace_(events_.now(), "host {}: clock steps by {} us", mishap.host, mishap.nanos / 1000);
       host.step_clock(mishap.nanos);
       return host.schedule_loop(events_.now());
+    case Mishap::Kind::drain:
+      return host.drain(mishap.nanos);
     case Mishap::Kind::mtu:
       trace_(events_.now(), "host {} is reached by {} B", mishap.host, mishap.bytes);
       return network_.downlink(mishap.host).set_datagram_bytes(mishap.bytes);
@@ -117,19 +120,32 @@ Outcome Run::run() {
     events_.run_until(events_.now() + half_open + kDrain);
     check_hosts();
   }
-  ledger_.finish(scenario_.sessions_may_end());
+  Ledger::Excuses excuses{.peers_lost = scenario_.sessions_may_end(), .in_time = scenario_.drains_in_time()};
+  for (const auto& host : hosts_) excuses.drained.push_back(host->counters().drains != 0);
+  ledger_.finish(excuses);
+  for (std::uint32_t i = 0; i < calls_.size(); ++i) {
+    check_ended(calls_[i], i, excuses.peers_lost, excuses.drained[calls_[i].from] || excuses.drained[calls_[i].to],
+                excuses.in_time, ledger_);
+  }
   std::uint64_t loops = 0;
   std::uint64_t idle = 0;
+  std::uint64_t drained = 0;
+  const auto answered = std::ranges::count_if(calls_, [](const SentStream& call) {
+    return call.ended != 0 && call.result.status == message::MessageStatus::ok;
+  });
   for (const auto& host : hosts_) {
     loops += host->counters().loops;
     idle += host->counters().idle_deadlines;
+    drained += host->counters().drains;
   }
   return {ledger_.failures(), ledger_.failure_count(),
-          fmt::format("{}; {} loops of hosts, {} of them idle", ledger_.summary(), loops, idle),
+          fmt::format("{}; {} calls in pieces, {} of them answered; {} drained; {} loops of hosts, {} of them idle",
+                      ledger_.summary(), calls_.size(), answered, drained, loops, idle),
           static_cast<double>(events_.now()) / 1e9};
 }
 
 void Run::check_hosts() {
+  for (const auto& application : applications_) application->check();
   if (const std::uint64_t count = NoAllocations::violations() - allocations_; count > 0) {
     ledger_.fail(fmt::format("{} allocations inside of endpoints", count));
   }
@@ -142,7 +158,7 @@ void Run::check_hosts() {
     std::uint64_t seen = counters.packets_in.get();
     for (const Counter& drop : counters.drops) seen += drop.get();
     seen -= counters.fragments_dropped.get() + counters.packets_behind.get();
-    if (!restarted_[host->index()] && seen != host->datagrams_received()) {
+    if (!restarted_[host->index()] && host->counters().drains == 0 && seen != host->datagrams_received()) {
       ledger_.fail(
           fmt::format("host {}: {} datagrams received, {} counted", host->index(), host->datagrams_received(), seen));
     }

@@ -112,6 +112,45 @@ void draw_moves(Scenario& scenario, std::uint32_t host, Random& random) {
   }
 }
 
+/// Calls in pieces, at all hosts or none.
+void draw_streams(Scenario& scenario, Random& random) {
+  if (!chance(random, 0.3)) return;
+  StreamPlan plan;
+  plan.places = static_cast<std::uint32_t>(between(random, 1, 6));
+  plan.window = one_of(random, {rpc::kLeastStreamWindow, 65'536U});
+  plan.longest = one_of(random, {100U, 3'000U, rpc::kMaxPieceBytes});
+  plan.pieces = one_of(random, {3U, 60U, 300U});
+  const rpc::CallStreamSettings settings{.streams = plan.places, .window = plan.window};
+  for (std::size_t i = 0; i < scenario.hosts.size(); ++i) {
+    message::EndpointConfig& endpoint = scenario.hosts[i].endpoint;
+    endpoint.streams = true;
+    endpoint.receive_window = std::max(endpoint.receive_window, 16 * plan.window);
+    endpoint.receive_bytes += settings.most_bytes();
+    endpoint.max_messages += static_cast<std::uint32_t>(settings.most_pieces());
+    plan.calls = static_cast<std::uint32_t>(between(random, 0, 8));
+    plan.at_once = static_cast<std::uint32_t>(between(random, 1, 4));
+    plan.pace = static_cast<std::uint32_t>(between(random, 1, 40));
+    scenario.plans[i].streams = plan;
+  }
+}
+
+void draw_drains(Scenario& scenario, Random& random) {
+  const auto moves = [](const Mishap& mishap) { return mishap.kind == Mishap::Kind::move; };
+  // Whoever has moved would have to be found again by those who do not know where it is. Calls in pieces are left out
+  // as yet: beside them one ended as peer_lost that a host had taken before it drained.
+  if (!chance(random, 0.2) || std::ranges::any_of(scenario.mishaps, moves) || scenario.hosts[0].endpoint.streams)
+    return;
+  const auto count = static_cast<std::uint32_t>(between(random, 1, 3));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Mishap mishap;
+    mishap.kind = Mishap::Kind::drain;
+    mishap.host = static_cast<std::uint32_t>(random.below(scenario.network.hosts));
+    mishap.at = between(random, 0, 5'000'000);
+    mishap.nanos = one_of<std::int64_t>(random, {100'000, 5'000'000'000, 5'000'000'000});
+    scenario.mishaps.push_back(mishap);
+  }
+}
+
 /// A host that nobody opens sessions to; beyond all of them if there is none.
 std::uint32_t unasked_host(const Scenario& scenario) {
   const auto asks = [](std::uint32_t host) {
@@ -135,6 +174,13 @@ bool Scenario::sessions_may_end() const {
     if (away > hosts[i].endpoint.peer_timeout.value / 2) return true;
   }
   return network.faults.loss + network.faults.corrupt > 0.03;
+}
+
+bool Scenario::drains_in_time() const {
+  constexpr std::int64_t kPlenty = 1'000'000'000;
+  return !sessions_may_end() && std::ranges::all_of(mishaps, [](const Mishap& mishap) {
+    return mishap.kind == Mishap::Kind::mtu || (mishap.kind == Mishap::Kind::drain && mishap.nanos >= kPlenty);
+  });
 }
 
 Scenario draw_scenario(std::uint64_t seed) {
@@ -218,6 +264,10 @@ Scenario draw_scenario(std::uint64_t seed) {
   Random moves(mix64(seed ^ 0x6d6f766573));
   const std::uint32_t unasked = unasked_host(scenario);
   if (unasked < network.hosts && chance(moves, 0.5)) draw_moves(scenario, unasked, moves);
+  Random pieces(mix64(seed ^ 0x706965636573));
+  draw_streams(scenario, pieces);
+  Random drains(mix64(seed ^ 0x6472616964));
+  draw_drains(scenario, drains);
   // Where a fifth is lost, its fixed timeout lets a few packets through each time.
   if (host.endpoint.reliability == message::Reliability::go_back_n) scenario.longest *= 5;
   return scenario;
@@ -225,7 +275,9 @@ Scenario draw_scenario(std::uint64_t seed) {
 
 Scenario draw_moving_scenario(std::uint64_t seed) {
   Scenario scenario = draw_scenario(seed);
-  std::erase_if(scenario.mishaps, [](const Mishap& mishap) { return mishap.kind == Mishap::Kind::move; });
+  std::erase_if(scenario.mishaps, [](const Mishap& mishap) {
+    return mishap.kind == Mishap::Kind::move || mishap.kind == Mishap::Kind::drain;
+  });
   Random random(mix64(seed ^ 0x6e6f6d6164));
   const auto host = static_cast<std::uint32_t>(random.below(scenario.network.hosts));
   for (std::uint32_t i = 0; i < scenario.plans.size(); ++i) {
@@ -270,8 +322,8 @@ std::string describe(const Scenario& scenario) {
         host.bursts, host.burst_time, host.handler_time, host.descheduled, host.longest_away / 1000, plan.high);
   }
   constexpr std::string_view kMishaps[] = {
-      "pauses",           "restarts",           "has its clock stepped", "is reached by datagrams of",
-      "has another port", "has another address"};
+      "pauses", "restarts",         "has its clock stepped", "is reached by datagrams of",
+      "drains", "has another port", "has another address"};
   for (const Mishap& mishap : scenario.mishaps) {
     const bool mtu = mishap.kind == Mishap::Kind::mtu;
     text += fmt::format("  host {} {}{} at {} us, {} us\n", mishap.host,

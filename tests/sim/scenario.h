@@ -13,7 +13,7 @@ namespace warpline::sim {
 
 /// What happens to a host.
 struct Mishap {
-  enum class Kind : std::uint8_t { pause, restart, clock_step, mtu, move };
+  enum class Kind : std::uint8_t { pause, restart, clock_step, mtu, drain, move };
   Kind kind = Kind::pause;
   std::uint32_t host = 0;
   std::int64_t at = 0;         ///< virtual time
@@ -32,6 +32,8 @@ struct Scenario {
   bool authenticated = false;  ///< NICs let damaged packets pass
   std::int64_t longest = 60'000'000'000;
 
+  /// Hosts that drain have the time that all their answers take, and nothing else comes in between.
+  [[nodiscard]] bool drains_in_time() const;
   /// Sessions may be given up though both processes live on.
   [[nodiscard]] bool sessions_may_end() const;
 };

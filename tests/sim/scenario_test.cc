@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace warpline::sim {
@@ -54,19 +55,26 @@ TEST(Scenario, SeedsCoverWhatThereIs) {
   std::set<message::Reliability> ways;
   std::uint64_t authenticated = 0;
   std::uint64_t granting = 0;
+  std::uint64_t in_pieces = 0;
+  std::uint64_t drained_in_time = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     const Scenario scenario = draw_scenario(seed);
     for (const Mishap& mishap : scenario.mishaps) mishaps.insert(mishap.kind);
     controllers.insert(scenario.hosts[0].endpoint.cc.kind);
     ways.insert(scenario.hosts[0].endpoint.reliability);
     authenticated += scenario.authenticated ? 1 : 0;
+    in_pieces += scenario.hosts[0].endpoint.streams ? 1 : 0;
+    const auto drains = [](const Mishap& mishap) { return mishap.kind == Mishap::Kind::drain; };
+    drained_in_time += scenario.drains_in_time() && std::ranges::any_of(scenario.mishaps, drains) ? 1 : 0;
     granting += scenario.hosts[0].endpoint.grants != 0 ? 1 : 0;
   }
-  EXPECT_EQ(mishaps.size(), 5U);
+  EXPECT_EQ(mishaps.size(), 6U);
   EXPECT_EQ(controllers.size(), 4U);
   EXPECT_EQ(ways.size(), 2U);
   EXPECT_GT(authenticated, 50U);
   EXPECT_GT(granting, 50U);
+  EXPECT_GT(in_pieces, 100U);
+  EXPECT_GT(drained_in_time, 10U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "warpline/base/units.h"
 #include "warpline/message/types.h"
 
 namespace warpline::sim {
@@ -19,6 +20,13 @@ class Application {
   virtual void handle(const message::MessageEvent& event) = 0;
   /// As asked for by Host::wake_at().
   virtual void wake(std::uint64_t what) = 0;
+  /// What it does once a turn of the host's loop, when all events were handed out. True: again soon, even if nothing
+  /// happens.
+  virtual bool work() { return false; }
+  /// When work() has something to do, at the latest.
+  [[nodiscard]] virtual Nanos next_deadline() const { return message::kNever; }
+  /// The host drains, and has drained: nothing of its own process is awaited by others any more.
+  [[nodiscard]] virtual bool may_end() const { return true; }
   /// The endpoint is gone, with all that was under way and all wakes.
   virtual void crash() = 0;
 };

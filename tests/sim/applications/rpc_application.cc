@@ -39,12 +39,14 @@ RpcApplication::Lent::~Lent() {
 
 void RpcApplication::start(Host& host) {
   host_ = &host;
+  streams_.start(host);
   for (const std::uint32_t peer : plan_.peers) connect(peer);
   wake_in(0, kSend, 0);
 }
 
 void RpcApplication::crash() {
   ledger_.crashed(host_->index());
+  streams_.crash();
   sessions_.clear();
   open_.clear();
   answers_.clear();
@@ -162,6 +164,7 @@ bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
   const std::uint16_t code = ledger_.next_code(host_->index());
   if (code == Ledger::kMostOfAHost - 1) return true;
   Sent message = draw(session, parent != 0);
+  message.own_session = sessions_[session].own;
   message.may_be_cancelled = chance(random_, plan_.cancel);
   const bool copied = chance(random_, plan_.copied);
   Lent bytes(message.length);
@@ -190,7 +193,8 @@ bool RpcApplication::send_one(std::uint32_t session, std::uint32_t parent) {
   }
   if (submitted.status != message::CallStatus::ok) {
     if (submitted.status != message::CallStatus::no_slot && submitted.status != message::CallStatus::no_memory &&
-        submitted.status != message::CallStatus::unknown_session) {
+        submitted.status != message::CallStatus::unknown_session &&
+        submitted.status != message::CallStatus::going_away) {
       ledger_.fail(
           fmt::format("host {} cannot send {} B: {}", host_->index(), message.length, message::name(submitted.status)));
     }
@@ -210,6 +214,7 @@ void RpcApplication::handle(const message::MessageEvent& event) {
   host_->trace()(host_->now(), "host {} event {} status {} code {} context {} {} B reason {}", host_->index(),
                  static_cast<int>(event.kind), message::name(event.status), event.code, event.context, event.length,
                  message::name(event.reason));
+  if (streams_.handle(event)) return;
   switch (event.kind) {
     case message::EventKind::connected:
       if (Session* session = find(event.session)) session->alive = true;
@@ -252,6 +257,13 @@ void RpcApplication::check_order(const message::MessageEvent& event) {
         fmt::format("host {}: message {} of {} after {}", host_->index(), event.code, session->peer, session->handled));
   }
   session->handled = event.code;
+}
+
+bool RpcApplication::work() {
+  const std::uint64_t any = sessions_.empty() ? 0 : host_->now() / 1000 % sessions_.size();
+  if (!sessions_.empty() && sessions_[any].alive)
+    streams_.open_some(sessions_[any].id, sessions_[any].peer, sessions_[any].own);
+  return streams_.work();
 }
 
 void RpcApplication::got_request(const message::MessageEvent& event) {
@@ -419,7 +431,8 @@ std::size_t RpcApplication::living_sessions() const {
 std::string RpcApplication::state() const {
   return fmt::format("host {}: {} to send, {} under way, {} to answer, {} to give back, {} of {} sessions alive",
                      host_->index(), left_, open_.size(), answers_.size(), kept_.size(), living_sessions(),
-                     sessions_.size());
+                     sessions_.size()) +
+         (plan_.streams.calls == 0 ? "" : "; " + streams_.state());
 }
 
 }  // namespace warpline::sim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/applications/application.h"
+#include "sim/applications/stream_part.h"
 #include "sim/ledger.h"
 #include "warpline/base/random.h"
 #include "warpline/message/types.h"
@@ -38,6 +39,7 @@ struct RpcPlan {
   double in_endpoint = 0;  ///< of the answers, that the endpoint has the memory for
   double metadata = 0;     ///< of messages and answers, with some
   double high = 0;         ///< of the priority, messages and answers
+  StreamPlan streams = {};
 };
 
 /// Sends requests and one-way messages over its own sessions and those of others, answers at once, later, after asking
@@ -45,9 +47,10 @@ struct RpcPlan {
 /// is overwritten and freed as soon as the endpoint said that it may be.
 class RpcApplication final : public Application {
  public:
-  RpcApplication(const RpcPlan& plan, Ledger& ledger, std::uint64_t seed)
+  RpcApplication(const RpcPlan& plan, Ledger& ledger, StreamLedger& calls, std::uint64_t seed)
       : plan_(plan),
         ledger_(ledger),
+        streams_(plan.streams, ledger, calls, mix64(~seed)),
         random_(seed),
         priorities_(mix64(seed ^ 1)),
         more_(mix64(seed)),
@@ -56,10 +59,16 @@ class RpcApplication final : public Application {
   void start(Host& host) override;
   void handle(const message::MessageEvent& event) override;
   void wake(std::uint64_t what) override;
+  bool work() override;
+  [[nodiscard]] Nanos next_deadline() const override { return streams_.next_deadline(); }
+  [[nodiscard]] bool may_end() const override { return answers_.empty() && kept_.empty(); }
   void crash() override;
 
   /// Nothing to send, to be answered or to answer.
-  [[nodiscard]] bool done() const { return left_ == 0 && open_.empty() && answers_.empty() && kept_.empty(); }
+  [[nodiscard]] bool done() const {
+    return left_ == 0 && open_.empty() && answers_.empty() && kept_.empty() && streams_.done();
+  }
+  void check() { streams_.check(); }
   [[nodiscard]] std::string state() const;
   /// Closes the own sessions, for good.
   void close();
@@ -135,6 +144,7 @@ class RpcApplication final : public Application {
 
   RpcPlan plan_;
   Ledger& ledger_;
+  StreamPart streams_;
   Random random_;
   Random priorities_;
   Random more_;  ///< what was added since: by numbers of its own, so that a seed is still what it was
