@@ -269,5 +269,22 @@ TEST(Steering, EveryDatagramHasOneOwnerOrNone) {
   for (const auto& [owner, count] : flows) EXPECT_GT(count, 800) << owner;
 }
 
+TEST(Steering, ASessionStaysWithItsEndpointWhereverItsPeerIs) {
+  for (const bool by_device : {false, true}) {
+    const transport::MessageSteering steering{
+        .first_port = 7000, .workers = 4, .own_ports = false, .by_device = by_device};
+    for (std::uint16_t port = 1; port <= 100; ++port) {
+      const message::PeerAddress from{.ip = {10}, .port = port};
+      for (std::uint16_t endpoint = 0; endpoint < 4; ++endpoint) {
+        EXPECT_EQ(steering.owner(2, 7000, from, endpoint), endpoint);
+      }
+      EXPECT_EQ(steering.owner(2, 7000, from, 4), steering.owner(2, 7000, from)) << "there is none";
+      EXPECT_EQ(steering.owner(2, 7001, from, 1), 4) << "another port";
+    }
+  }
+  const transport::MessageSteering own{.first_port = 7000, .workers = 4, .own_ports = true};
+  EXPECT_EQ(own.owner(0, 7002, {}, 1), 2);
+}
+
 }  // namespace
 }  // namespace warpline

@@ -21,7 +21,9 @@ namespace warpline::transport {
 
 /// What a MessagePort is opened with, beyond its port's settings.
 struct MessagePortConfig {
-  std::uint16_t workers = 1;           ///< queue pairs, each with a thread and an endpoint of its own
+  /// Queue pairs, each with a thread and an endpoint of its own. Where they share a UDP port the endpoint of worker i
+  /// has the number i, EndpointConfig::endpoint: by it packets of its sessions find it.
+  std::uint16_t workers = 1;
   std::uint16_t udp_port = 0;          ///< of all workers, or of the first
   bool own_ports = false;              ///< worker i has udp_port + i: what peers answer then finds it
   std::optional<IpAddress> gateway{};  ///< next hop to peers that are not on the port's link

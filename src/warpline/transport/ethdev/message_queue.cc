@@ -29,11 +29,12 @@ struct MessageQueue::Gathered {
   MessageQueue* owner;
 };
 
-std::uint16_t MessageSteering::owner(std::uint16_t here, std::uint16_t to_port,
-                                     const message::PeerAddress& from) const {
+std::uint16_t MessageSteering::owner(std::uint16_t here, std::uint16_t to_port, const message::PeerAddress& from,
+                                     std::uint16_t endpoint) const {
   const auto index = static_cast<std::uint16_t>(to_port - first_port);
   if (own_ports) return index < workers ? index : workers;
   if (index != 0) return workers;
+  if (endpoint < workers) return endpoint;
   if (by_device || workers == 1) return here;
   std::uint64_t words[2];
   std::memcpy(words, from.ip.data(), sizeof(words));

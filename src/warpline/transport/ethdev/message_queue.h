@@ -22,15 +22,19 @@
 
 namespace warpline::transport {
 
-/// Which worker a datagram belongs to, by its UDP ports and addresses.
+/// Which worker a datagram belongs to: of a session the one whose endpoint has it, wherever it came from; else by its
+/// UDP ports and addresses.
 struct MessageSteering {
   std::uint16_t first_port = 0;  ///< UDP port of the first worker
   std::uint16_t workers = 1;
   bool own_ports = false;  ///< worker i has port first_port + i; else all share first_port
   bool by_device = true;   ///< shared port: a flow always comes by the same queue, which then has it
 
-  /// Worker of a datagram that came by the queue of worker `here`; `workers` if it is for nobody.
-  [[nodiscard]] std::uint16_t owner(std::uint16_t here, std::uint16_t to_port, const message::PeerAddress& from) const;
+  static constexpr std::uint16_t kNoEndpoint = 0xffff;  ///< of a datagram that names no session
+  /// Worker of a datagram that came by the queue of worker `here`; `workers` if it is for nobody. `endpoint`: number of
+  /// the endpoint whose session it names.
+  [[nodiscard]] std::uint16_t owner(std::uint16_t here, std::uint16_t to_port, const message::PeerAddress& from,
+                                    std::uint16_t endpoint = kNoEndpoint) const;
 };
 
 struct MessageQueueSetup {
@@ -87,6 +91,7 @@ class MessageQueue final : public Transport {
   MessageQueue(const MessageQueueSetup& setup, MessageLink& link);
   static void payload_free(void* data, void* gathered);
 
+  [[nodiscard]] std::uint16_t endpoint_named(const rte_mbuf* mbuf, const Located& found) const;
   Verdict locate(rte_mbuf* mbuf, Located& found, message::Datagram& datagram) const;
   void take(rte_mbuf* mbuf, bool handed_over, Nanos now);
   void hand_out(rte_mbuf* mbuf, const Located& found, message::Datagram& datagram);

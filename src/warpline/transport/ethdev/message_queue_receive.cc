@@ -8,6 +8,7 @@
 #include <rte_prefetch.h>
 
 #include "warpline/memory/mbuf_frame.h"
+#include "warpline/packet/headers/message_header.h"
 #include "warpline/packet/verify.h"
 #include "warpline/port/port_queue.h"
 #include "warpline/route/neighbour_frames.h"
@@ -112,7 +113,8 @@ void MessageQueue::take(rte_mbuf* mbuf, bool handed_over, Nanos now) {
     control(mbuf, now);
     return;
   }
-  const std::uint16_t owner = setup_.steering.owner(setup_.worker, found.to_port, datagram.from);
+  const std::uint16_t owner =
+      setup_.steering.owner(setup_.worker, found.to_port, datagram.from, endpoint_named(mbuf, found));
   if (owner == setup_.worker || (handed_over && owner < setup_.steering.workers)) [[likely]] {
     received_[received_count_++] = mbuf;
     hand_out(mbuf, found, datagram);
@@ -126,6 +128,21 @@ void MessageQueue::take(rte_mbuf* mbuf, bool handed_over, Nanos now) {
     counters_.overflow.add(1);
   }
   rte_pktmbuf_free(mbuf);
+}
+
+/// The endpoint whose session the datagram names, where there are several and one port: its peer may have another
+/// address than when the session began, and come by another queue.
+std::uint16_t MessageQueue::endpoint_named(const rte_mbuf* mbuf, const Located& found) const {
+  const MessageSteering& steering = setup_.steering;
+  constexpr std::uint32_t kNeeded = packet::MessageHeader::kSession + 1;
+  if (steering.workers == 1 || steering.own_ports || found.payload_length < kNeeded ||
+      mbuf->data_len < found.payload_offset + kNeeded) {
+    return MessageSteering::kNoEndpoint;
+  }
+  const std::uint8_t* const bytes = rte_pktmbuf_mtod_offset(mbuf, const std::uint8_t*, found.payload_offset);
+  const bool session = packet::MessagePrefix::check(bytes, found.payload_length) == packet::MessageParse::ok &&
+                       packet::MessagePrefix::type(bytes) == packet::MessagePacketType::session;
+  return session ? bytes[packet::MessageHeader::kSession] : MessageSteering::kNoEndpoint;
 }
 
 /// What lies in the frame, all checks done that are to be done before the endpoint's own. Of the datagram, whence it
