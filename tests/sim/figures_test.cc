@@ -39,6 +39,22 @@ TEST(Figures, GrantsKeepTheQueueShort) {
   }
 }
 
+/// Through a switch that holds three times what the path does. Each by itself begins as if it were alone.
+TEST(Figures, SessionsBetweenTwoHostsBeginAsOne) {
+  message::EndpointConfig config;
+  for (const std::uint32_t sessions : {16U, 64U}) {
+    config.shares_paths = true;
+    const SharingFigures shared = sharing(config, sessions, false);
+    config.shares_paths = false;
+    const SharingFigures apart = sharing(config, sessions, false);
+    EXPECT_LE(10 * shared.dropped, apart.dropped) << sessions;
+    EXPECT_LE(shared.fair_after_us, apart.fair_after_us) << sessions;
+    EXPECT_GE(shared.link_share, 0.95) << sessions;
+    EXPECT_GE(shared.jain, 0.95) << sessions;
+    EXPECT_EQ(shared.failed, 0U) << sessions;
+  }
+}
+
 TEST(Figures, LossesCostLittle) {
   const message::EndpointConfig config;
   const double lossless = goodput_at_loss(config, 0, kLong);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // warpline_sim --seed N: one scenario, with all that happens. --seeds A..B: many, and which of them fail. --moving N,
 // --moving A..B: the same with a host that has another address now and then.
-// warpline_sim incast | loss | one-loss: figures of one question each.
+// warpline_sim incast | loss | one-loss | sharing: figures of one question each.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -53,6 +53,7 @@ int run_many(std::uint64_t first, std::uint64_t last, bool moving) {
 int main(int count, char** words) {
   const std::string_view what = count > 1 ? words[1] : "";
   if (count == 2 && what == "incast") return print_incast();
+  if (count == 2 && what == "sharing") return print_sharing();
   if (count == 2 && what == "loss") return print_loss();
   if (count == 2 && what == "one-loss") return print_one_loss();
   const bool moving = what == "--moving";
@@ -67,7 +68,8 @@ int main(int count, char** words) {
     if (first && last && *first <= *last) return run_many(*first, *last, moving);
   }
   fmt::print(stderr,
-             "usage: warpline_sim --seed N | --seeds A..B | --moving N | --moving A..B | incast | loss | one-loss\n");
+             "usage: warpline_sim --seed N | --seeds A..B | --moving N | --moving A..B | incast | loss | one-loss | "
+             "sharing\n");
   return kUsage;
 }
 

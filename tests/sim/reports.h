@@ -46,9 +46,23 @@ struct OneLossFigures {
 [[nodiscard]] OneLossFigures one_loss(const message::EndpointConfig& config, std::uint32_t request_bytes,
                                       std::uint32_t answer_bytes);
 
+/// Sessions between two hosts, over 10 Gbit/s and 5 us a link, with a switch that holds 64 KiB before the receiver's.
+struct SharingFigures {
+  std::uint64_t dropped = 0;  ///< in the first millisecond of all, which begin together; or of the last one
+  double fair_after_us = 0;   ///< until Jain's index was 0.95 over 0.5 ms or four requests each; 0: not in 20 ms. Or
+                              ///< until the last one had half of its share
+  double jain = 0;            ///< fairness from then on, over 10 ms (Jain, Chiu, Hawe, 1984)
+  double link_share = 0;      ///< payload delivered then, of what full packets alone could carry
+  std::uint64_t failed = 0;
+};
+
+/// `late`: the last of them begins 20 ms after the others.
+[[nodiscard]] SharingFigures sharing(const message::EndpointConfig& config, std::uint32_t sessions, bool late);
+
 // Print a table each; the exit code.
 int print_incast();
 int print_loss();
+int print_sharing();
 int print_one_loss();
 
 }  // namespace warpline::sim

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/scenario.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,15 +35,6 @@ TEST(Scenario, SeedsThatFailedOnceDoNot) {
     for (HostConfig& host : scenario.hosts) host.endpoint.grants = 0;  // as then
     const Outcome outcome = run(scenario, false);
     EXPECT_EQ(outcome.failure_count, 0U) << "seed " << seed << ": " << outcome.summary;
-  }
-}
-
-/// No session ends because one of its ends is somewhere else, with keys or without.
-TEST(Scenario, SessionsOutliveAddresses) {
-  for (std::uint64_t seed = 1; seed <= 250; ++seed) {
-    const Outcome outcome = run(draw_moving_scenario(seed), false);
-    EXPECT_EQ(outcome.failure_count, 0U) << "seed " << seed << ": " << outcome.summary << "\n"
-                                         << fmt::format("{}", fmt::join(outcome.failures, "\n"));
   }
 }
 

@@ -108,6 +108,10 @@ struct EndpointConfig {
   /// UDP payload that every path carries, 256 at least. Packets to an address are no longer until a probe of up to
   /// datagram_bytes has arrived there (RFC 8899). datagram_bytes or more: links are known, and nothing is probed.
   std::uint32_t base_bytes = 1200;
+  /// Sessions with one address share what is known of the path: a new one begins with the round trip that others have
+  /// measured, and those that begin to send beside others with a share of the window (RFC 9040). False: for comparison,
+  /// each begins by itself. Of go_back_n each does.
+  bool shares_paths = true;
   Nanos mtu_raise_time{600'000'000'000};             ///< a length that did not pass is tried again after so long
   Reliability reliability = Reliability::selective;  ///< of sessions opened here
   std::uint32_t credits = 32;                        ///< go_back_n: packets in flight

@@ -21,7 +21,7 @@ MutableBuffer room_in(std::vector<std::uint8_t>& bytes) {
   return {bytes.data(), static_cast<std::uint32_t>(bytes.size()), false};
 }
 
-EndpointConfig small() {
+EndpointConfig few() {
   EndpointConfig config;
   config.max_sessions = 8;
   config.max_messages = 512;
@@ -47,8 +47,8 @@ class Echo : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(Echo, comes_back_as_it_was) {
   Loopback net(1);
-  Loopback::Host& client = net.add(small());
-  Loopback::Host& server = net.add(small());
+  Loopback::Host& client = net.add(few());
+  Loopback::Host& server = net.add(few());
   echo(net, server);
   const auto [session, there] = net.connect(client, server);
   const std::vector<std::uint8_t> sent = pattern(GetParam(), 5);
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Lengths, Echo,
                          ::testing::Values(0, 1, 32, 128, 129, 1375, 1376, 1377, 4096, 100'000, 1 << 20, 16 << 20));
 
 TEST(Endpoint, refuses_a_secret_of_zeros) {
-  EndpointConfig config = small();
+  EndpointConfig config = few();
   config.secret.emplace();
   const Result<Endpoint> without = Endpoint::create(config, Nanos{0});
   ASSERT_FALSE(without);
@@ -87,7 +87,7 @@ TEST(Endpoint, refuses_a_secret_of_zeros) {
 TEST(Endpoint, draws_its_secret_so_that_no_nonce_comes_again_after_a_restart) {
   std::set<std::uint64_t> nonces;
   for (int start = 0; start < 8; ++start) {
-    auto endpoint = Endpoint::create(small(), Nanos{0});
+    auto endpoint = Endpoint::create(few(), Nanos{0});
     ASSERT_TRUE(endpoint);
     ASSERT_EQ(endpoint->connect(peer_address(Ipv4Address{{10, 0, 0, 1}}, 1), {}, Nanos{0}).status, CallStatus::ok);
     std::uint8_t head[kMinHeadCapacity];

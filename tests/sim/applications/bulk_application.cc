@@ -16,9 +16,13 @@ BulkApplication::BulkApplication(const BulkPlan& plan)
 void BulkApplication::start(Host& host) {
   host_ = &host;
   for (std::uint32_t i = 0; plan_.at_once > 0 && i < plan_.servers; ++i) {
-    const message::PeerAddress peer = address_of_host(plan_.server + i);
+    const message::PeerAddress peer = address_of_host(plan_.server + (plan_.one_server ? 0 : i));
     sessions_.push_back(host.endpoint().connect(peer, {.context = i}, host.clock()).session);
   }
+}
+
+void BulkApplication::ask_all(std::uint32_t server) {
+  for (std::uint32_t slot = server; slot < plan_.at_once; slot += plan_.servers) ask(slot);
 }
 
 void BulkApplication::ask(std::uint32_t slot) {
@@ -34,8 +38,11 @@ void BulkApplication::ask(std::uint32_t slot) {
 void BulkApplication::handle(const message::MessageEvent& event) {
   switch (event.kind) {
     case message::EventKind::connected:
-      for (auto slot = static_cast<std::uint32_t>(event.context); slot < plan_.at_once; slot += plan_.servers)
-        ask(slot);
+      if (event.context + 1 == plan_.servers && plan_.last_at > host_->now()) {
+        host_->wake_at(plan_.last_at, event.context);
+      } else {
+        ask_all(static_cast<std::uint32_t>(event.context));
+      }
       break;
     case message::EventKind::request:
       if (host_->endpoint().respond(event.id, {answer_.data(), plan_.answer_bytes}, {}, host_->clock()) !=

@@ -13,6 +13,8 @@ namespace warpline::sim {
 struct BulkPlan {
   std::uint32_t server = 0;   ///< host
   std::uint32_t servers = 1;  ///< it and those that follow, asked in turns
+  bool one_server = false;    ///< all of them are `server`: so many sessions with it
+  std::int64_t last_at = 0;   ///< virtual time from which on the last of them is asked
   std::uint32_t request_bytes = 64 << 10;
   std::uint32_t answer_bytes = 8;
   std::uint32_t at_once = 0;                                       ///< 0: a server alone
@@ -26,7 +28,7 @@ class BulkApplication final : public Application {
 
   void start(Host& host) override;
   void handle(const message::MessageEvent& event) override;
-  void wake(std::uint64_t) override {}
+  void wake(std::uint64_t server) override { ask_all(static_cast<std::uint32_t>(server)); }
   void crash() override {}
 
   /// Completions since the begin or forget_statistics().
@@ -41,6 +43,7 @@ class BulkApplication final : public Application {
 
  private:
   void ask(std::uint32_t slot);
+  void ask_all(std::uint32_t server);
 
   BulkPlan plan_;
   Host* host_ = nullptr;

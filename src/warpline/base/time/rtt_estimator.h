@@ -25,6 +25,12 @@ class RttEstimator {
     }
   }
 
+  /// What another flow on the same path knows is the first sample, as far as it goes (RFC 9040, section 6).
+  [[nodiscard]] RttEstimator inherited() const {
+    RttEstimator heir = *this;
+    heir.variation_ = std::max(variation_, smoothed_ / 2);
+    return heir;
+  }
   [[nodiscard]] bool known() const { return smoothed_ != 0; }
   [[nodiscard]] Nanos smoothed() const { return {smoothed_}; }
   [[nodiscard]] Nanos min() const { return {min_}; }

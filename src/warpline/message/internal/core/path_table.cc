@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 namespace warpline::message {
@@ -10,6 +11,14 @@ namespace {
 
 constexpr std::uint32_t kMostRemembered = 1024;  ///< paths without sessions, beyond what those with sessions leave
 constexpr std::uint64_t kHashOfPath = 3;         ///< PeerGroups has 1 and 2
+constexpr std::uint32_t kMostAsked = 16;         ///< sessions of a path, the last ones that came
+/// So long after a session has left its window, if it was small, counts for half as much.
+constexpr std::int64_t kWindowAges = 1'000'000'000;
+
+/// Whether a session has something under way, or to be sent.
+bool is_sending(const Session& session) {
+  return session.in_flight_packets != 0 || any(session.replies, session.own) || has_high(session);
+}
 
 }  // namespace
 
@@ -29,6 +38,8 @@ std::uint64_t PathTable::hash_of(const PeerAddress& peer) const {
 void PathTable::begin(Path& path) {
   const EndpointConfig& config = endpoint_.config;
   path.mtu = MtuSearch(config.base_bytes, config.datagram_bytes, config.mtu_raise_time);
+  path.rtt = RttEstimator{};
+  path.window_bytes = 0;
 }
 
 std::uint32_t PathTable::enter(const PeerAddress& peer) {
@@ -64,11 +75,61 @@ void PathTable::join(Session& session) {
   if (path.first_session != kNone) sessions_[path.first_session].path_before = index;
   path.first_session = index;
   apply(path, session);
+  inherit(path, session);
+}
+
+/// From the sessions that there are (ensemble sharing), or that were (temporal sharing): RFC 9040, section 4.
+void PathTable::inherit(const Path& path, Session& session) const {
+  if (!endpoint_.config.shares_paths || session.go_back_n) return;
+  const RttEstimator* known = &path.rtt;
+  std::uint32_t asked = 0;
+  for (std::uint32_t index = session.path_next; index != kNone && asked < kMostAsked; ++asked) {
+    const Session& other = sessions_[index];
+    index = other.path_next;
+    if (other.go_back_n || !other.rtt.known()) continue;
+    known = &other.rtt;
+    break;
+  }
+  if (known->known()) session.rtt = known->inherited();
+}
+
+double PathTable::initial_window(const Session& session) const {
+  const double alone = endpoint_.config.cc.initial_window_bytes;
+  if (!endpoint_.config.shares_paths || session.go_back_n) return alone;
+  const Path& path = paths_[session.path];
+  double under_way = 0;
+  std::uint32_t begun = 0;
+  std::uint32_t begin = 1;  // it itself
+  std::uint32_t asked = 0;
+  for (std::uint32_t index = path.first_session; index != kNone && asked < kMostAsked; ++asked) {
+    const Session& other = sessions_[index];
+    index = other.path_next;
+    if (&other == &session || other.go_back_n || !is_sending(other)) continue;
+    if (other.newest_acked == 0) {
+      ++begin;
+    } else {
+      ++begun;
+      under_way += other.allowed.window_bytes;
+    }
+  }
+  double window = alone / begin;
+  if (begun != 0) {
+    window = std::min(window, under_way / (begun + begin));
+  } else if (path.window_bytes != 0) {
+    const double age = static_cast<double>(endpoint_.now().value - path.left_at.value) / kWindowAges;
+    window = std::min(window, path.window_bytes * std::exp2(std::min(age, 64.0)) / begin);
+  }
+  return std::max<double>(window, session.datagram_bytes);
 }
 
 void PathTable::leave(Session& session) {
   end_probe(session);
   Path& path = of(session);
+  if (session.newest_acked != 0 && session.rtt.known() && !session.go_back_n) {
+    path.rtt = session.rtt;
+    path.window_bytes = session.allowed.window_bytes;
+    path.left_at = endpoint_.now();
+  }
   (session.path_before == kNone ? path.first_session : sessions_[session.path_before].path_next) = session.path_next;
   if (session.path_next != kNone) sessions_[session.path_next].path_before = session.path_before;
   if (path.first_session == kNone) add_unused(session.path);

@@ -5,6 +5,7 @@
 
 #include "warpline/base/large_vector.h"
 #include "warpline/base/secrets/siphash.h"
+#include "warpline/base/time/rtt_estimator.h"
 #include "warpline/message/internal/core/endpoint_context.h"
 #include "warpline/message/internal/core/session_table.h"
 #include "warpline/message/internal/parts/hash_index.h"
@@ -17,6 +18,9 @@ namespace warpline::message {
 /// last of them (RFC 9040).
 struct Path {
   MtuSearch mtu;
+  RttEstimator rtt;                     ///< of the last session that has left and knew one
+  double window_bytes = 0;              ///< that its congestion control allowed; 0: none
+  Nanos left_at;                        ///< when it did
   std::uint64_t hash = 0;               ///< of the address
   std::uint32_t first_session = kNone;  ///< by Session::path_next
   std::uint32_t prober = kNone;         ///< the session that has a probe under way, or is to send one
@@ -35,6 +39,11 @@ class PathTable {
   /// `most_bytes`. One of go-back-n does not look, and its datagrams are as long as they may be.
   void join(Session& session);
   void leave(Session& session);
+
+  /// The window with which the session begins, or begins again after a pause: of what a session alone may have its
+  /// share among those that begin, but no more than its share among those that are under way, or than the path bore for
+  /// the session before it.
+  [[nodiscard]] double initial_window(const Session& session) const;
 
   [[nodiscard]] Path& of(const Session& session) { return paths_[session.path]; }
 
@@ -69,6 +78,7 @@ class PathTable {
   [[nodiscard]] std::uint32_t enter(const PeerAddress& peer);
   void begin(Path& path);
   void apply(const Path& path, Session& session) const;
+  void inherit(const Path& path, Session& session) const;
   void add_unused(std::uint32_t index);
   void remove_unused(const Path& path);
 

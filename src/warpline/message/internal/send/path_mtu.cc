@@ -65,11 +65,11 @@ void Recovery::change_path(Session& session, bool other_address) {
   session.vanished = 0;
   session.vanish_from = session.sent.next();
   if (other_address) {
-    session.rtt = RttEstimator{};
     session.reordering = false;
     session.reorder_windows = 1;
     session.send_at = Nanos{};
     begin_congestion_control(session, core_.context.config.cc);
+    begin_slowly(session);
     cut_smaller(session);
     seek_path(session);
   }

@@ -50,7 +50,7 @@ class Recovery {
   void sent(Session& session, SentPacket& packet, std::uint32_t bytes) {
     // Go-back-n's timer runs for the oldest (RFC 6298, section 5.1): whatever leaves meanwhile does not put it off.
     const bool runs = session.go_back_n && session.in_flight_packets != 0;
-    if (session.in_flight_packets == 0) begin_again_slowly(session);
+    if (session.in_flight_packets == 0) begin_again_slowly(session, bytes);
     count_in_flight(session, packet, bytes);
     if (!runs) session.last_sent = core_.context.now();
     session.probe = false;
@@ -116,15 +116,29 @@ class Recovery {
   void acknowledge_group(Session& session, std::uint64_t first, std::uint32_t mask, Tally& tally);
   void acknowledge_packet(Session& session, std::uint64_t number, Tally& tally);
   void after_acknowledgement(Session& session, const Tally& tally, const packet::MessageAck& ack, std::uint32_t marked);
+  /// Who begins with less sends little, and does not ask what others send.
+  static constexpr std::uint32_t kAsksFrom = 256;  ///< bytes in flight of a packet
+
   /// After a while without packets nobody knows what the path bears (RFC 5681, section 4.1).
-  void begin_again_slowly(Session& session) {
-    if (session.allowed.window_bytes <= core_.context.config.cc.initial_window_bytes) return;
+  void begin_again_slowly(Session& session, std::uint32_t bytes) {
+    if (bytes < kAsksFrom) {
+      if (session.allowed.window_bytes <= core_.context.config.cc.initial_window_bytes) return;
+    } else if (session.newest_acked == 0) {
+      return begin_slowly(session);
+    } else if (session.allowed.window_bytes <= session.datagram_bytes) {
+      return;
+    }
     const std::int64_t idle = core_.context.now().value - session.last_sent.value;
     if (!session.rtt.known() || idle < core_.context.config.min_rto.value ||
         idle < session.rtt.timeout(Nanos{}).value + session.max_ack_delay.value) {
       return;
     }
-    session.allowed = session.congestion.on_idle(core_.context.config.cc.initial_window_bytes);
+    begin_slowly(session);
+  }
+  /// With no more than its share among others that go the same way. Who had less keeps it.
+  [[gnu::noinline]] void begin_slowly(Session& session) {
+    const double window = core_.paths.initial_window(session);
+    if (session.allowed.window_bytes > window) session.allowed = session.congestion.on_idle(window);
   }
   void mark_lost(Session& session, std::uint64_t number);
   /// A packet longer than the base was lost: a black hole has opened if such are lost again and again and none arrives.

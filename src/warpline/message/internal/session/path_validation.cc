@@ -79,7 +79,10 @@ void PathValidation::send(Session& session, const PeerAddress& to, const packet:
 
 void PathValidation::move(Session& session, const PeerAddress& to) {
   const bool other_address = !session.peer.same_address(to);
-  if (other_address) core_.paths.leave(session);
+  if (other_address) {
+    core_.paths.leave(session);
+    session.rtt = RttEstimator{};
+  }
   core_.sessions.move(session, to);
   if (other_address) core_.paths.join(session);
   recovery_.change_path(session, other_address);
