@@ -189,7 +189,7 @@ TEST(MessageFragment, of_several_says_their_size_and_that_the_length_of_a_head_f
 TEST(MessagePathCheck, stands_alone_in_its_packet) {
   std::array<std::uint8_t, MessageHeader::kLength + MessagePathCheck::kLength + kMessageTagLength + 8> bytes{};
   const auto parsed = [&](std::uint8_t flags, std::uint16_t payload) {
-    MessageHeader header{.flags = flags, .packet_number = 5, .payload_length = payload};
+    const MessageHeader header{.flags = flags, .packet_number = 5, .payload_length = payload};
     emit(header, bytes.data());
     MessageHeader read;
     const std::uint32_t tag = (flags & kMessageProtected) != 0 ? kMessageTagLength : 0;
