@@ -279,6 +279,29 @@ class Receiver(LiarCase):
         self.assertEqual(list(self.outputs().values()), [b"here"])
         self.assertGreater(report["cookies"], 0)
 
+    def test_resets_right_behind_a_handshake(self):
+        """All that comes while the program stands still is one burst: nothing of it waits for anything else."""
+        program = self.listener("--output", "out")
+        peer = self.peer()
+        peer.ask()
+        theirs = self.open(peer, options(mss=1460), port=40_001)
+        peer.send(40_000, PORT, INITIAL, 0, SYN, extra=options(mss=1460))
+        answer = peer.segment(lambda segment: segment.has(SYN | ACK) and segment.destination == 40_000)
+        program.signal(signal.SIGSTOP)
+        try:
+            peer.send(40_000, PORT, INITIAL + 1, answer.sequence + 1, ACK)
+            peer.send(40_000, PORT, INITIAL + 1, answer.sequence + 1, ACK | PSH, b"here")
+            for at in (0, 5, 5):  # one that fits nowhere, and two that fit
+                peer.send(40_000, PORT, INITIAL + at, 0, RST)
+        finally:
+            program.signal(signal.SIGCONT)
+        peer.send(40_001, PORT, INITIAL + 1, theirs, ACK | PSH, b"there")
+        self.acknowledged(peer, 5, port=40_001)
+        self.end(peer, theirs, 5, port=40_001)
+        report = self.stopped(program)
+        self.assertEqual(sorted(self.outputs().values()), [b"here", b"there"])
+        self.assertEqual((report["connections"]["reset"], report["connections"]["finished"]), (1, 1))
+
     def test_offers_what_none_has(self):
         for port, extra in ((40_000, options(mss=0, scale=15)), (40_001, options(mss=1, scale=255, selective=True))):
             with self.subTest(port):
