@@ -342,10 +342,11 @@ class ReceivingHost final : public Host {
   StreamReceiver make_receiver(Nanos start) {
     const ReceiverSettings settings = settings_of(scenario_);
     if (!scenario_.lane) return std::move(StreamReceiver::create(settings, start)).value();
-    // Small, so that bursts are full and all of them in flight.
-    auto lane =
-        std::move(testing::StepLane::create(lane_shape(settings, kMaxSegments, 4, scenario_.lane_queues ? 64 : 0)))
-            .value();
+    // Small, so that bursts are full and all of them in flight. A round takes as many slots less those that the last
+    // frame's further pieces may have: 17.
+    const LaneShape shape =
+        scenario_.lane_queues ? lane_shape(settings, 2 * kMaxSegments, 4, 64) : lane_shape(settings, kMaxSegments, 4);
+    auto lane = std::move(testing::StepLane::create(shape)).value();
     lane_ = lane.get();
     return std::move(StreamReceiver::create(settings, start, std::move(lane))).value();
   }

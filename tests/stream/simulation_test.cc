@@ -21,6 +21,9 @@ TEST_P(StreamCells, ArriveByteByByte) {
         StreamScenario cell = draw_stream_scenario(seed++);
         cell.breaker = Breaker::nobody;
         cell.ring = ring;
+        // Each by the receiver alone, by a lane of bursts, and by one of queues.
+        cell.lane = repetition != 0;
+        cell.lane_queues = repetition == 2;
         if (loss >= 0.2) cell.half_open = 64;  // no segment may come in the 128 s that a cookie is good for
         cell.bytes = std::max<std::uint64_t>(cell.bytes, 20'000);
         cell.wire = {.loss = loss,

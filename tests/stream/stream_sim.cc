@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// warpline_stream_sim --seeds A..B: scenarios of everything, and which of them fail; --seed N: one, told of.
+// warpline_stream_sim --seeds A..B: scenarios of everything, and which of them fail; --queues A..B: the same with every
+// receiver's frames taken out of queues; --seed N, --queued N: one, told of.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -20,8 +21,9 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-bool run_one(std::uint64_t seed, bool tell) {
-  const StreamScenario scenario = draw_stream_scenario(seed);
+bool run_one(std::uint64_t seed, bool queues, bool tell) {
+  StreamScenario scenario = draw_stream_scenario(seed);
+  if (queues) scenario.lane = scenario.lane_queues = true;
   const StreamOutcome outcome = run(scenario);
   if (tell || !outcome.failures.empty()) {
     fmt::print("{}  {} frames, {} segments again, {} timeouts, {:.3f} s of virtual time\n", describe(scenario),
@@ -37,21 +39,22 @@ int main(int count, char** words) {
   constexpr int kVerification = 4;
   const std::string_view what = count == 3 ? words[1] : "";
   const std::string_view range = count == 3 ? words[2] : "";
-  if (what == "--seed") {
-    if (const auto seed = number(range)) return run_one(*seed, true) ? 0 : kVerification;
+  const bool queues = what.starts_with("--queue");
+  if (what == "--seed" || what == "--queued") {
+    if (const auto seed = number(range)) return run_one(*seed, queues, true) ? 0 : kVerification;
   }
-  if (what == "--seeds") {
+  if (what == "--seeds" || what == "--queues") {
     const std::size_t dots = range.find("..");
     const auto first = number(range.substr(0, dots));
     const auto last = dots == std::string_view::npos ? std::nullopt : number(range.substr(dots + 2));
     if (first && last && *first <= *last) {
       std::uint64_t failed = 0;
-      for (std::uint64_t seed = *first; seed <= *last; ++seed) failed += run_one(seed, false) ? 0 : 1;
+      for (std::uint64_t seed = *first; seed <= *last; ++seed) failed += run_one(seed, queues, false) ? 0 : 1;
       fmt::print("{} seeds, {} failed\n", *last - *first + 1, failed);
       return failed == 0 ? 0 : kVerification;
     }
   }
-  fmt::print(stderr, "usage: warpline_stream_sim --seed N | --seeds A..B\n");
+  fmt::print(stderr, "usage: warpline_stream_sim --seed N | --seeds A..B | --queued N | --queues A..B\n");
   return kUsage;
 }
 

@@ -28,7 +28,7 @@ class LaneStrangers : public ::testing::TestWithParam<std::uint32_t> {
     ReceiverSettings settings = lane_settings();
     settings.half_open = 2;
     settings.lane_acknowledges = true;
-    auto lane = std::move(StepLane::create(lane_shape(settings, kAtOnce, 2, GetParam()))).value();
+    auto lane = std::move(StepLane::create(lane_shape(settings, 2 * kAtOnce, 2, GetParam()))).value();
     lane_ = lane.get();
     receiver_.emplace(std::move(StreamReceiver::create(settings, now_, std::move(lane))).value());
     lender_.emplace(*receiver_);
@@ -161,7 +161,7 @@ TEST_P(LaneStrangers, BlindSegmentsChangeNothing) {
   ASSERT_NO_FATAL_FAILURE(send(client));
 }
 
-INSTANTIATE_TEST_SUITE_P(Slots, LaneStrangers, ::testing::Values(0, 32));
+INSTANTIATE_TEST_SUITE_P(Slots, LaneStrangers, ::testing::Values(0, 64));
 
 }  // namespace
 }  // namespace warpline::stream::testing
