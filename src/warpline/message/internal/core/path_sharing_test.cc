@@ -151,7 +151,7 @@ TEST(PathSharing, who_was_there_before_tells_the_next_for_a_while) {
 TEST(PathSharing, another_address_is_another_path) {
   Sessions of(sharing_paths());
   of.ask_and_wait(of.open(), 32);
-  Loopback::Host& other = of.net.add(sharing_paths());
+  const Loopback::Host& other = of.net.add(sharing_paths());
   const SessionId there = of.client.endpoint.connect(other.address, {}, of.net.now).session;
   SessionFacts begun;
   ASSERT_TRUE(of.net.run([&] { return (begun = of.facts(there)).established; }));
