@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -311,11 +312,10 @@ class WireRun {
 std::pair<std::uint64_t, std::uint64_t> wanted_seeds() {
   std::pair<std::uint64_t, std::uint64_t> seeds{1, 60};
   if (const char* const wanted = std::getenv("WARPLINE_WIRES"); wanted != nullptr) {
-    const std::string_view text(wanted);
-    const std::size_t dots = std::min(text.find(".."), text.size());
-    (void)std::from_chars(text.data(), text.data() + dots, seeds.first);
+    const char* const end = wanted + std::strlen(wanted);
+    const char* const dots = std::from_chars(wanted, end, seeds.first).ptr;
     seeds.second = seeds.first;
-    if (dots != text.size()) (void)std::from_chars(text.data() + dots + 2, text.data() + text.size(), seeds.second);
+    if (end - dots > 2) (void)std::from_chars(dots + 2, end, seeds.second);
   }
   return seeds;
 }
