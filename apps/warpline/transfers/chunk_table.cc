@@ -126,7 +126,7 @@ Json ChunkTable::to_json() const {
 std::string ChunkTable::to_markdown() const {
   std::string text = fmt::format(
       "{}; between {} of the software NIC, one core of each sends and one receives, {} connections a pair; {}.\n\n"
-      "| MTU | bytes are | chunk | by | SMs | goodput, Gb/s | chunk p50, us | p99 | p99.9 |\n"
+      "| MTU | bytes are | chunk | by | goodput, Gb/s | chunk p50, us | p99 | p99.9 | SMs |\n"
       "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
       kTitle, pairs == 1 ? std::string("two ports") : fmt::format("{} pairs of ports", pairs), connections,
       hugepages ? "hugepages" : "ordinary pages");
@@ -135,10 +135,10 @@ std::string ChunkTable::to_markdown() const {
     const Json cell = cell_json(one, pairs);
     const Json& goodput = cell.at("goodput_gbps");
     text += fmt::format(
-        "| {} | {} | {} | {} | {} | {:.1f} [{:.1f}, {:.1f}] | {} | {} | {} |\n", one.row.mtu, name(one.row.processing),
-        size_text(one.row.chunk), column_of(one.row), cell.value("multiprocessors", 0U),
-        goodput.at("median").get<double>(), goodput.at("min").get<double>(), goodput.at("max").get<double>(),
-        latency_text(cell, "chunk_p50_us"), latency_text(cell, "chunk_p99_us"), latency_text(cell, "chunk_p999_us"));
+        "| {} | {} | {} | {} | {:.1f} [{:.1f}, {:.1f}] | {} | {} | {} | {} |\n", one.row.mtu, name(one.row.processing),
+        size_text(one.row.chunk), column_of(one.row), goodput.at("median").get<double>(),
+        goodput.at("min").get<double>(), goodput.at("max").get<double>(), latency_text(cell, "chunk_p50_us"),
+        latency_text(cell, "chunk_p99_us"), latency_text(cell, "chunk_p999_us"), cell.value("multiprocessors", 0U));
   }
   return text + fmt::format("\nPublished: {} Gb/s with processing, {} without. {}.\n", kPublishedWith,
                             kPublishedWithout, kPublishedBy);

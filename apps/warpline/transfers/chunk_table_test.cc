@@ -139,7 +139,7 @@ TEST(StreamChunk, EnginesStandBesideEachOther) {
   const auto& columns = rows[1]["columns"];
   EXPECT_DOUBLE_EQ(columns["persistent"]["goodput_gbps"]["median"],
                    3 * columns["cpu"]["goodput_gbps"]["median"].get<double>());
-  EXPECT_THAT(table->to_markdown(), HasSubstr("| 1500 | placed | 1 MiB | persistent | 1 |"));
+  EXPECT_THAT(table->to_markdown(), HasSubstr("| 1500 | placed | 1 MiB | persistent |"));
   EXPECT_EQ(columns["persistent"]["multiprocessors"], 1);
   EXPECT_FALSE(columns["cpu"].contains("multiprocessors"));
 }
@@ -197,7 +197,7 @@ TEST(StreamChunk, NamesAQuantileOnlyOfEnoughChunks) {
 
 TEST(StreamChunk, IsATableForPeople) {
   const std::string text = table_of(chunks_asked({1 << 20}, {1500}), 2000)->to_markdown();
-  EXPECT_THAT(text, HasSubstr("| 1500 | verified | 1 MiB | cpu | 0 | 16.8 [16.8, 16.8] | 2 | 3 | 4 |"));
+  EXPECT_THAT(text, HasSubstr("| 1500 | verified | 1 MiB | cpu | 16.8 [16.8, 16.8] | 2 | 3 | 4 | 0 |"));
   EXPECT_THAT(text, HasSubstr("Published: 55 Gb/s"));
 }
 
