@@ -18,8 +18,10 @@ class KnownConnections {
   void add(std::uint64_t hash) { place(hash).fetch_add(1, std::memory_order_relaxed); }
   /// Takes one back that was added.
   void remove(std::uint64_t hash) { place(hash).fetch_sub(1, std::memory_order_relaxed); }
-  /// Whether one of the receivers may have it: always true if one does.
-  [[nodiscard]] bool may_know(std::uint64_t hash) { return place(hash).load(std::memory_order_relaxed) != 0; }
+  /// Whether a receiver may have it beside the caller, who has added it `own` times: always true if one does.
+  [[nodiscard]] bool may_know(std::uint64_t hash, std::uint32_t own = 0) {
+    return place(hash).load(std::memory_order_relaxed) > own;
+  }
 
  private:
   static constexpr std::size_t kPlaces = std::size_t{1} << 16;

@@ -133,6 +133,28 @@ TEST_F(ReceiverTest, ResetsNothingThatAnotherBehindItsAddressKnows) {
   EXPECT_EQ(other.counters().get(Disposition::no_connection), 3U);
 }
 
+TEST_F(ReceiverTest, ResetsNothingOfAHandshakeThatAnotherHasBegun) {
+  ReceiverSettings settings = small_settings();
+  settings.known = std::make_shared<KnownConnections>();
+  receiver_ = receiver_with(settings);
+  StreamReceiver other = receiver_with(settings);
+  Peer peer(receiver_, 40000, 7);
+  peer.send_syn(now_);
+  const std::vector<Reply> replies = replies_of(receiver_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  Peer astray(other, 40000, 7);
+  astray.acknowledgement = replies[0].tcp().sequence + 1;
+  astray.send(0, 100, now_);
+  other.end_burst(now_);
+  EXPECT_TRUE(replies_of(other, now_).empty());
+  // Its own is no reason to spare who acknowledges what was never sent.
+  peer.acknowledgement = replies[0].tcp().sequence + 5;
+  peer.send(0, 0, now_);
+  const std::vector<Reply> answers = replies_of(receiver_, now_);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_TRUE(answers[0].has(packet::kTcpRst));
+}
+
 TEST_F(ReceiverTest, NumbersOfTheSameEndsGrowWithTime) {
   Peer first(receiver_, 40000, 7);
   const ConnectionId id = open(first);

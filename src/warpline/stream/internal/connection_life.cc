@@ -226,11 +226,8 @@ void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
 
 void ReceiverCore::remove(Connection& connection) {
   if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
-  if (connection.phase == Phase::syn_received) {
-    --half_open_;
-  } else {
-    tell_others(connection, false);
-  }
+  if (connection.phase == Phase::syn_received) --half_open_;
+  tell_others(connection, false);
   change_lane(connection);
   table_.unlink(connection);
   vacate(connection);

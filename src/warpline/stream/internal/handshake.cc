@@ -31,7 +31,7 @@ ReceiverCore::Outcome ReceiverCore::take_stranger(const SegmentReading& segment,
   if (syn && !ack) return take_first_syn(segment, offered, frame, now);
   if (!ack) return Disposition::no_acknowledgement;
   if (!syn && now <= cookies_until_) return take_cookie(segment, frame, now);
-  if (!is_known_elsewhere(segment.key)) reset_stranger(segment, frame, now);
+  if (!is_known_elsewhere(segment.key, false)) reset_stranger(segment, frame, now);
   return Disposition::no_connection;
 }
 
@@ -101,7 +101,7 @@ ReceiverCore::Outcome ReceiverCore::finish_handshake(Connection& connection, con
   if ((segment.flags & packet::kTcpAck) == 0) return Disposition::no_acknowledgement;
   if (segment.acknowledgement != connection.peer.sequence) {
     if (now > cookies_until_) {
-      if (!is_known_elsewhere(segment.key)) reset_stranger(segment, frame, now);
+      if (!is_known_elsewhere(segment.key, true)) reset_stranger(segment, frame, now);
       return Disposition::wrong_acknowledgement;
     }
     // A SYN that came twice was answered by a cookie first, then by what is remembered here.
@@ -126,13 +126,15 @@ void ReceiverCore::set_up(Connection& connection, std::uint32_t peer_initial, st
   connection.receive.initial = peer_initial + 1;
   connection.receive.timestamps = offered.timestamps;
   connection.receive.window_end = settings_.ring_bytes;
+  tell_others(connection, true);
 }
 
-/// Says to the receivers behind the same address that there is an established connection of these ends, or no more.
-void ReceiverCore::tell_others(const Connection& connection, bool established) {
+/// Says to the receivers behind the same address that a connection of these ends begins, or is no more. From its SYN on:
+/// the segment behind it may come to another one.
+void ReceiverCore::tell_others(const Connection& connection, bool begins) {
   if (settings_.known == nullptr) return;
   const std::uint64_t hash = known_hash(connection.key);
-  established ? settings_.known->add(hash) : settings_.known->remove(hash);
+  begins ? settings_.known->add(hash) : settings_.known->remove(hash);
 }
 
 void ReceiverCore::establish(Connection& connection, Nanos now) {
@@ -143,7 +145,6 @@ void ReceiverCore::establish(Connection& connection, Nanos now) {
   connection.receive.oldest_acknowledgement = connection.peer.sequence;
   connection.receive.newest_acknowledgement = connection.peer.sequence;
   counters_.opened.add(1);
-  tell_others(connection, true);
   connection.on_board = settings_.consumers;
   change_lane(connection);
   arm(connection, next_due(connection));

@@ -121,11 +121,12 @@ class ReceiverCore {
   void establish(Connection& connection, Nanos now);
   [[nodiscard]] bool listens_on(std::uint16_t port) const;
   [[nodiscard]] std::uint64_t known_hash(const ConnectionKey& key) const { return key.hash(known_secret_); }
-  /// Whether another receiver behind the same address may have an established connection of these ends.
-  [[nodiscard]] bool is_known_elsewhere(const ConnectionKey& key) const {
-    return settings_.known != nullptr && settings_.known->may_know(known_hash(key));
+  /// Whether another receiver behind the same address may have a connection of these ends, or one that begins; `own`:
+  /// this one has.
+  [[nodiscard]] bool is_known_elsewhere(const ConnectionKey& key, bool own) const {
+    return settings_.known != nullptr && settings_.known->may_know(known_hash(key), own ? 1 : 0);
   }
-  void tell_others(const Connection& connection, bool established);
+  void tell_others(const Connection& connection, bool begins);
 
   // connection_life.cc
   [[nodiscard]] Connection* named(ConnectionId id);
