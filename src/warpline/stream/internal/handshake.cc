@@ -129,8 +129,8 @@ void ReceiverCore::set_up(Connection& connection, std::uint32_t peer_initial, st
   tell_others(connection, true);
 }
 
-/// Says to the receivers behind the same address that a connection of these ends begins, or is no more. From its SYN on:
-/// the segment behind it may come to another one.
+/// Says to the receivers behind the same address that a connection of these ends begins, or is no more. From its SYN
+/// on: the segment behind it may come to another one.
 void ReceiverCore::tell_others(const Connection& connection, bool begins) {
   if (settings_.known == nullptr) return;
   const std::uint64_t hash = known_hash(connection.key);
