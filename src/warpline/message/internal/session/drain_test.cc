@@ -172,6 +172,35 @@ TEST(Drain, takes_what_an_ordered_peer_sent_before_what_has_come) {
   EXPECT_EQ(two.server.endpoint.counters().messages_turned_away.get(), 0U);
 }
 
+/// What never left had its place in the order, and pieces of a stream that the peer has taken come behind it.
+TEST(Drain, leaves_no_gap_in_an_order) {
+  EndpointConfig config = small();
+  config.streams = true;
+  Two two(config, config, {.ordered = true});
+  two.server.handle = [&](const MessageEvent& event) {
+    return event.kind == EventKind::request &&
+           two.server.endpoint.respond(event.id, {}, {}, two.net.now) == CallStatus::ok;
+  };
+  constexpr int kAsked = 40;
+  for (int i = 0; i < kAsked; ++i) ASSERT_EQ(two.request(5000).status, CallStatus::ok);
+  const ConstBuffer piece{two.payload.data(), 500, false};
+  ASSERT_EQ(two.client.endpoint.send(two.session, piece, {.stream = true}, two.net.now).status, CallStatus::ok);
+  two.net.run_for(Nanos{12'000});  // a window of packets is on its way
+  two.server.endpoint.drain(after(two.net, 500 * kMs), two.net.now);
+  ASSERT_TRUE(two.until(two.server, EventKind::stream_piece));
+  two.server.endpoint.release(Two::first(two.server, EventKind::stream_piece).id, two.net.now);
+  ASSERT_TRUE(two.net.run([&] { return two.server.endpoint.drained(); }, Nanos{100 * kMs}));
+  ASSERT_TRUE(two.net.run([&] { return Two::count(two.client, EventKind::lost) != 0; }, Nanos{100 * kMs}));
+  EXPECT_EQ(Two::first(two.client, EventKind::lost).reason, LossReason::going_away);
+  EXPECT_EQ(Two::first(two.client, EventKind::sent).status, MessageStatus::ok);
+  std::map<Reach, int> ends;
+  for (const MessageEvent& event : two.client.events)
+    if (event.kind == EventKind::response) ++ends[event.reach];
+  EXPECT_GT(ends[Reach::never_sent], 0);
+  EXPECT_EQ(ends[Reach::never_sent] + ends[Reach::not_handled] + ends[Reach::handled], kAsked);
+  EXPECT_EQ(two.client.endpoint.facts().free_messages, two.server.endpoint.facts().free_messages);
+}
+
 TEST(Drain, takes_no_sessions) {
   Two two;
   ASSERT_EQ(two.request(32).status, CallStatus::ok);

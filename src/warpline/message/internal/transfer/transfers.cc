@@ -127,11 +127,16 @@ void Transfers::withdraw_own(Session& session, std::uint32_t index, MessageStatu
     finish(index, status);
     return;
   }
+  tell_withdrawn(session, index);
+  finish(index, status);
+}
+
+void Transfers::tell_withdrawn(Session& session, std::uint32_t index) {
+  Message& message = core_.messages[index];
   message.state = MessageState::withdrawing;
   message.deferred = false;  // the peer needs no memory to be told
   message.next_fragment = 0;
   message.fragments = 1;
-  finish(index, status);
   enqueue(session, index);
 }
 
@@ -150,7 +155,11 @@ void Transfers::end_unsent(Session& session) {
     if (index == kNone) continue;
     Message& message = core_.messages[index];
     if (message.state != MessageState::sending || message.reach != Reach::never_sent || goes_on(message)) continue;
-    free_slot(session, message);
+    if (session.ordered) {
+      tell_withdrawn(session, index);  // what the peer has of those behind it waits for its turn
+    } else {
+      free_slot(session, message);
+    }
     turn_away(index);
   }
 }

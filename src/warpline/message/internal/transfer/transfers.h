@@ -149,6 +149,8 @@ class Transfers {
     message.next_fragment = 0;
     message.granted = session.peer_grants ? message.fragment_bytes : 0xffffffff;
   }
+  /// Begins to tell the peer that an own message that has a slot will not come.
+  void tell_withdrawn(Session& session, std::uint32_t index);
   void turn_away(std::uint32_t index);
   [[nodiscard]] Session* session_of(const Message& message);
   void finish(std::uint32_t index, MessageStatus status);
