@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -13,9 +14,12 @@
 
 #include <rte_ethdev.h>
 
+#include "warpline/gpu/device.h"
 #include "warpline/port/ring_pair.h"
 #include "warpline/port/vnic.h"
+#include "warpline/stream/payload/thread_payload_lane.h"
 #include "warpline/stream/seeded_payload.h"
+#include "warpline/stream_port/payload/gpu_payload_lane.h"
 #include "warpline/stream_port/stream_port.h"
 
 namespace warpline {
@@ -45,13 +49,28 @@ struct WireCase {
   std::uint16_t mtu = 1500;
   std::uint16_t queues = 1;  ///< of the receiver
   std::uint16_t vlan = 0;
+  stream_port::PayloadSetup filled{};  ///< by a lane
 };
+
+/// Payload by a thread of the host, or by the GPU of that ordinal.
+stream_port::PayloadSetup filled_by(int gpu) {
+  static const stream::SeededPayload payload(kSeed);
+  stream_port::PayloadSetup setup;
+  setup.ring_bytes = 2 << 20;
+  setup.gpu = gpu;
+  setup.make = [gpu](const stream::PayloadShape& shape, std::uint16_t) {
+    return gpu < 0 ? stream::make_thread_payload_lane(shape, payload)
+                   : stream_port::make_gpu_payload_lane(shape, payload, gpu, memory::MemoryKind::device);
+  };
+  return setup;
+}
 
 class SendPorts : public testing::TestWithParam<WireCase> {
  protected:
   void SetUp() override {
     const WireCase& c = GetParam();
     if (c.vnic && port::vnic_calls() == nullptr) GTEST_SKIP() << "built without net_vnic";
+    if (c.filled.gpu >= 0 && !gpu::list_gpus().ok()) GTEST_SKIP() << "no GPU";
     port::PortSettings settings[2];
     std::optional<std::uint16_t> adopted[2];
     for (int side = 0; side < 2; ++side) {
@@ -69,8 +88,8 @@ class SendPorts : public testing::TestWithParam<WireCase> {
     sender.connections = c.connections;
     sender.window_bytes = 256 << 10;
     sender.secret[0] = 1;
-    auto near =
-        stream_port::SendPort::open(settings[0], {.cache = 32}, sender, source_, kReceiver, now_, adopted[0], c.vlan);
+    auto near = stream_port::SendPort::open(settings[0], {.cache = 32}, sender, source_, kReceiver, now_, adopted[0],
+                                            c.vlan, c.filled);
     ASSERT_TRUE(near.ok()) << near.error().message();
     near_ = std::move(near).value();
     stream::ReceiverSettings receiver;
@@ -101,9 +120,21 @@ class SendPorts : public testing::TestWithParam<WireCase> {
       const auto id = sender.connect({kReceiver, kListener}, *near_->queue().next_hop(), now_);
       ASSERT_TRUE(id);
       source_.ports[id->index] = sender.view(*id)->local_port;
-      sender.offer(*id, GetParam().bytes);
-      sender.close(*id);
+      offer(*id, 0);
     }
+  }
+
+  /// Offers all that is to be sent, or what a lane's ring has room for.
+  void offer(stream::ConnectionId id, std::uint64_t acknowledged) {
+    stream_port::PayloadStage* const stage = near_->queue().payload();
+    const std::uint64_t bytes = GetParam().bytes;
+    std::uint64_t& offered = offered_[id.index];
+    const std::uint64_t target = stage == nullptr ? bytes : std::min(bytes, acknowledged + stage->ring_bytes());
+    if (target == offered) return;
+    if (stage != nullptr) stage->make(id, source_.ports[id.index], offered, target - offered);
+    near_->queue().sender().offer(id, target - offered);
+    offered = target;
+    if (offered == bytes) near_->queue().sender().close(id);
   }
 
   void consume(stream::StreamReceiver& receiver) {
@@ -118,6 +149,7 @@ class SendPorts : public testing::TestWithParam<WireCase> {
 
   Nanos now_{1};
   Source source_;
+  std::map<std::uint32_t, std::uint64_t> offered_;  ///< bytes, by connection
   std::unique_ptr<stream_port::SendPort> near_;
   std::unique_ptr<stream_port::StreamPort> far_;
   std::uint64_t received_ = 0;
@@ -140,6 +172,7 @@ TEST_P(SendPorts, BringEveryByteOverTheWire) {
     open();
     while (const auto event = near_->queue().sender().poll()) {
       ASSERT_LE(event->state, stream::SendState::finished);
+      offer(event->connection, event->acknowledged);
       if (event->state == stream::SendState::finished) ++finished;
     }
     near_->queue().send(now_);
@@ -159,6 +192,12 @@ TEST_P(SendPorts, BringEveryByteOverTheWire) {
   EXPECT_EQ(frames.received.get(), accounted);
   for (std::size_t i = 0; i < far_->queues(); ++i) {
     EXPECT_GT(far_->queue(i).receiver().counters().opened.get(), 0U) << "queue " << i;
+  }
+  if (const stream_port::PayloadStage* const stage = near_->queue().payload(); stage != nullptr) {
+    const stream::SenderCounters& sent = near_->queue().sender().counters();
+    EXPECT_FALSE(stage->failure());
+    EXPECT_EQ(stage->counters().made_bytes.get(), c.connections * c.bytes);
+    EXPECT_EQ(stage->counters().filled_bytes.get(), sent.sent.get() + sent.retransmitted_bytes.get());
   }
   if (!c.faults.empty()) {
     EXPECT_GT(near_->queue().sender().counters().retransmitted.get(), 0U);
@@ -185,7 +224,28 @@ INSTANTIATE_TEST_SUITE_P(
                  .bytes = 100'000,
                  .queues = 2},
         WireCase{.name = "RingsInAVlan", .bytes = 500'000, .vlan = 7},
-        WireCase{.name = "VnicInAVlanWithLongFrames", .vnic = true, .bytes = 500'000, .mtu = 9000, .vlan = 4094}),
+        WireCase{.name = "VnicInAVlanWithLongFrames", .vnic = true, .bytes = 500'000, .mtu = 9000, .vlan = 4094},
+        WireCase{.name = "Filled", .vnic = true, .bytes = 5'000'000, .filled = filled_by(-1)},
+        WireCase{.name = "FilledLongFramesInAVlan",
+                 .vnic = true,
+                 .bytes = 5'000'000,
+                 .mtu = 9000,
+                 .vlan = 7,
+                 .filled = filled_by(-1)},
+        WireCase{.name = "FilledManyConnections", .connections = 300, .bytes = 50'000, .filled = filled_by(-1)},
+        WireCase{.name = "FilledEverything",
+                 .vnic = true,
+                 .faults = ",loss=0.01,reorder=0.02,duplicate=0.01,corrupt=0.01,seed=4",
+                 .connections = 10,
+                 .bytes = 300'001,
+                 .filled = filled_by(-1)},
+        WireCase{.name = "FilledByGpu", .vnic = true, .bytes = 5'000'000, .mtu = 9000, .filled = filled_by(0)},
+        WireCase{.name = "FilledByGpuEverything",
+                 .vnic = true,
+                 .faults = ",loss=0.01,reorder=0.02,duplicate=0.01,corrupt=0.01,seed=5",
+                 .connections = 10,
+                 .bytes = 300'001,
+                 .filled = filled_by(0)}),
     [](const auto& wire) { return wire.param.name; });
 
 TEST(SendPort, HasSentBuffersCollectedEarlyUnlessToldOtherwise) {
@@ -208,6 +268,60 @@ TEST(SendPort, HasSentBuffersCollectedEarlyUnlessToldOtherwise) {
   EXPECT_EQ(threshold(1024, {}), 896);
   EXPECT_EQ(threshold(1024, 48), 48);
   EXPECT_EQ(threshold(256, {}), 32);  // the driver's own: an eighth is less than a burst
+}
+
+/// A lane that takes batches and does none.
+class HungPayloadLane final : public stream::PayloadLane {
+ public:
+  explicit HungPayloadLane(const stream::PayloadShape& shape) : shape_(shape) {}
+  [[nodiscard]] const stream::PayloadShape& shape() const override { return shape_; }
+  [[nodiscard]] std::uint8_t* ring(std::uint32_t) const override { return nullptr; }
+  [[nodiscard]] bool submit(std::span<const stream::MakeOrder>, std::span<const stream::FillOrder>) override {
+    return ++submitted_ <= kSlots;
+  }
+  [[nodiscard]] std::uint64_t landed() override { return 0; }
+  [[nodiscard]] std::optional<Error> failure() const override { return std::nullopt; }
+  void stop() override {}
+
+ private:
+  stream::PayloadShape shape_;
+  std::uint32_t submitted_ = 0;
+};
+
+TEST(SendPort, FindsThatNoPayloadComes) {
+  const auto ids = *port::make_ring_pair(1, 512, runtime::kAnyNode);
+  port::PortSettings settings;
+  settings.addresses = {{kSender, 24}};
+  stream::SenderSettings sender;
+  sender.connections = 1;
+  sender.secret[0] = 1;
+  const Source source;
+  stream_port::PayloadSetup hung;
+  hung.patience = Nanos{1'000'000'000};
+  hung.make = [](const stream::PayloadShape& shape, std::uint16_t) -> Result<std::unique_ptr<stream::PayloadLane>> {
+    return std::unique_ptr<stream::PayloadLane>(std::make_unique<HungPayloadLane>(shape));
+  };
+  auto near =
+      stream_port::SendPort::open(settings, {.cache = 32}, sender, source, kReceiver, Nanos{1}, ids.first, 0, hung);
+  ASSERT_TRUE(near.ok()) << near.error().message();
+  stream_port::SendQueue& queue = (*near)->queue();
+  const auto id = queue.sender().connect({kReceiver, kListener}, {{2, 0, 0, 0, 0, 9}}, Nanos{1});
+  queue.payload()->make(*id, 1, 0, 1000);
+  Nanos now{2};
+  for (int turn = 0; turn < 999; ++turn) {
+    now.value += 1'000'000;
+    queue.send(now);
+    ASSERT_FALSE(queue.payload()->failure()) << turn;
+  }
+  for (int turn = 0; turn < 100 && !queue.payload()->failure(); ++turn) {
+    now.value += 1'000'000;
+    queue.send(now);
+  }
+  ASSERT_TRUE(queue.payload()->failure());
+  EXPECT_EQ(queue.payload()->failure()->kind, ErrorKind::environment);
+  queue.sender().abort(*id, now);
+  queue.send(now);
+  (*near)->close();
 }
 
 TEST(SendPort, RefusesWhatItCannotSendBy) {

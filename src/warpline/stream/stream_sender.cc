@@ -67,6 +67,9 @@ void StreamSender::receive(FrameRef frame, bool checksums_are_right, Nanos now) 
 void StreamSender::advance(Nanos now) { core_->advance(now); }
 Nanos StreamSender::next_deadline() const { return core_->next_deadline(); }
 std::uint32_t StreamSender::next_frame(std::span<std::uint8_t> out, Nanos now) { return core_->next_frame(out, now); }
+UnfilledFrame StreamSender::next_unfilled(std::span<std::uint8_t> out, Nanos now) {
+  return core_->next_unfilled(out, now);
+}
 std::uint32_t StreamSender::frame_bytes() const { return core_->frame_bytes(); }
 std::optional<SendEvent> StreamSender::poll() { return core_->poll(); }
 std::optional<SendView> StreamSender::view(ConnectionId connection) const { return core_->view(connection); }

@@ -14,6 +14,7 @@
 #include "warpline/stream/send_events.h"
 #include "warpline/stream/sender_counters.h"
 #include "warpline/stream/sender_settings.h"
+#include "warpline/stream/unfilled_frame.h"
 
 namespace warpline::stream {
 
@@ -55,6 +56,9 @@ class StreamSender {
   /// Writes the next frame to be sent into `out`, which has at least frame_bytes(). Returns its length; 0 if there is
   /// none now.
   [[nodiscard]] std::uint32_t next_frame(std::span<std::uint8_t> out, Nanos now);
+  /// Does the same but for the payload of a segment, whose place stays as it is: the caller puts it there, and adds it
+  /// to the TCP checksum, before the frame is sent. The source is not asked.
+  [[nodiscard]] UnfilledFrame next_unfilled(std::span<std::uint8_t> out, Nanos now);
   /// Returns the bytes of the longest frame that next_frame() writes: the MTU and Ethernet's header.
   [[nodiscard]] std::uint32_t frame_bytes() const;
 

@@ -14,36 +14,14 @@
 #include "warpline/gpu/kernel_launch.h"
 #include "warpline/gpu/memory/device_buffer.h"
 #include "warpline/gpu/memory/host_registration.h"
-#include "warpline/gpu/memory/mirrored_rings.h"
 #include "warpline/gpu/memory/pinned_buffer.h"
 #include "warpline/stream/gpu/stream_lanes.h"
 #include "warpline/stream/lanes/lane_parts.h"
-#include "warpline/stream/ring_memory.h"
 #include "warpline/stream_port/gpu_lane.h"
+#include "warpline/stream_port/gpu_rings.h"
 
 namespace warpline::stream_port {
 namespace {
-
-/// Rings of one kind or the other, and the address by which the GPU reaches the first.
-struct Rings {
-  std::optional<gpu::MirroredRings> device;
-  std::optional<stream::RingMemory> host;
-  std::optional<gpu::HostRegistration> pinned;
-
-  [[nodiscard]] std::uint8_t* begin() const { return device ? device->ring(0) : host->ring(0); }
-};
-
-Result<Rings> make_rings(const stream::LaneShape& shape, const GpuLaneSetup& setup) {
-  Rings rings;
-  if (setup.rings == memory::MemoryKind::device) {
-    WARPLINE_TRY(rings.device, gpu::MirroredRings::create(setup.gpu, shape.connections, shape.ring_bytes));
-    return rings;
-  }
-  WARPLINE_TRY(rings.host, stream::RingMemory::create(shape.connections, shape.ring_bytes, true));
-  WARPLINE_TRY(rings.pinned, gpu::HostRegistration::create({reinterpret_cast<std::byte*>(rings.host->ring(0)),
-                                                            2 * std::size_t{shape.connections} * shape.ring_bytes}));
-  return rings;
-}
 
 /// Queues that the GPU reaches; none if the shape has none.
 struct Queues {
@@ -67,7 +45,7 @@ class GpuStreamLane final : public stream::SegmentLane {
     WARPLINE_TRY(gpu::PinnedBuffer shared, gpu::PinnedBuffer::create(Bytes{parts.shared_bytes()}));
     WARPLINE_TRY(gpu::DeviceBuffer own, gpu::DeviceBuffer::create(Bytes{parts.own_bytes()}));
     WARPLINE_TRY(gpu::DeviceBuffer views, gpu::DeviceBuffer::create(Bytes{parts.view_bytes()}));
-    WARPLINE_TRY(Rings rings, make_rings(shape, setup));
+    WARPLINE_TRY(GpuRings rings, GpuRings::create(setup.gpu, setup.rings, shape.connections, shape.ring_bytes));
     WARPLINE_TRY(Queues queues, make_queues(shape));
     WARPLINE_TRY(gpu::CudaStream stream, gpu::CudaStream::create());
     const std::vector<std::byte> places(parts.places_bytes(), std::byte{0xff});  // KeyPlaces::kNone
@@ -124,7 +102,7 @@ class GpuStreamLane final : public stream::SegmentLane {
   static constexpr Nanos kPatience{5'000'000'000};  ///< of who stops it by destroying it
 
   GpuStreamLane(stream::LaneParts parts, const GpuLaneSetup& setup, gpu::PinnedBuffer shared, gpu::DeviceBuffer own,
-                gpu::DeviceBuffer views, Rings rings, Queues queues, gpu::CudaStream stream)
+                gpu::DeviceBuffer views, GpuRings rings, Queues queues, gpu::CudaStream stream)
       : parts_(std::move(parts)),
         setup_(setup),
         shared_(std::move(shared)),
@@ -138,7 +116,7 @@ class GpuStreamLane final : public stream::SegmentLane {
                              : gpu::KernelLaunch(stream::stream_lanes_kernel(), 1, stream::kLaneThreads,
                                                  reinterpret_cast<const stream::LaneView*>(views_.data()),
                                                  std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max())) {
-    parts_.place(shared_.data(), own_.data(), rings_.begin());
+    parts_.place(shared_.data(), own_.data(), rings_.ring(0));
     if (queues_.pair) parts_.set_queues(queues_.pair->view());
   }
 
@@ -162,7 +140,7 @@ class GpuStreamLane final : public stream::SegmentLane {
   gpu::PinnedBuffer shared_;
   gpu::DeviceBuffer own_;
   gpu::DeviceBuffer views_;  ///< the view, where the kernel finds it
-  Rings rings_;
+  GpuRings rings_;
   Queues queues_;
   gpu::CudaStream stream_;
   gpu::KernelLaunch launch_;

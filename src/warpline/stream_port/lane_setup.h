@@ -7,6 +7,7 @@
 
 #include "warpline/base/result.h"
 #include "warpline/stream/lanes/segment_lane.h"
+#include "warpline/stream_port/pooled_port.h"
 
 namespace warpline::stream_port {
 
@@ -20,8 +21,10 @@ struct LaneSetup {
   int gpu = -1;                   ///< that reads frames where the port receives them; negative: none does
   std::uint32_t queue_slots = 0;  ///< not 0: lanes take frames by themselves, out of queues of so many slots
 
-  /// Returns the frames that a queue may have lent to its lane.
-  [[nodiscard]] std::uint32_t frames() const { return make ? 2 * (queue_slots != 0 ? queue_slots : burst * slots) : 0; }
+  /// Returns what a queue may have lent to its lane.
+  [[nodiscard]] LentFrames frames() const {
+    return {make ? 2 * (queue_slots != 0 ? queue_slots : burst * slots) : 0, gpu};
+  }
 };
 
 }  // namespace warpline::stream_port

@@ -19,11 +19,11 @@ namespace warpline::stream_port {
 namespace {
 
 std::uint32_t buffers(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint32_t queues,
-                      const LaneSetup& lanes) {
+                      const LentFrames& lent) {
   if (pool.size != 0) return pool.size;
   return memory::pool_size({.rx_descriptors = queues * port.rx_ring,
                             .tx_descriptors = queues * port.tx_ring,
-                            .in_flight = queues * (QueueFrames::kInHand + lanes.frames()),
+                            .in_flight = queues * (QueueFrames::kInHand + lent.most),
                             .lcores = queues + 1,
                             .cache = pool.cache});
 }
@@ -59,15 +59,15 @@ PooledPort::PooledPort(memory::PacketPool pool, port::Port port, std::uint16_t m
     : pool_(std::move(pool)), port_(std::move(port)), station_(port::station_address(*port_)), mtu_(mtu) {}
 
 Bytes PooledPort::memory(const port::PortSettings& port, const memory::PoolSettings& pool, std::uint16_t queues,
-                         const LaneSetup& lanes) {
+                         const LentFrames& lent) {
   constexpr std::uint64_t kRingsAndQueues = 16U << 20;
   return Bytes{queues * kRingsAndQueues +
-               memory::pool_bytes(buffers(port, pool, queues, lanes), room(port, pool)).value};
+               memory::pool_bytes(buffers(port, pool, queues, lent), room(port, pool)).value};
 }
 
 Result<PooledPort> PooledPort::open(const port::PortSettings& wanted, const memory::PoolSettings& pool,
                                     std::uint16_t queues, std::string_view name, std::optional<std::uint16_t> adopted,
-                                    const LaneSetup& lanes) {
+                                    const LentFrames& lent) {
   static std::atomic<unsigned> made{0};
   if (queues == 0) {
     return usage_error(fmt::format("cannot use port {} without queues", wanted.spec), "frames come and go by them",
@@ -86,13 +86,13 @@ Result<PooledPort> PooledPort::open(const port::PortSettings& wanted, const memo
   setup = port.settings_in_force();
   const runtime::SetupStep step(fmt::format("allocating the buffers of port {}", port.name()));
   const memory::PoolShape shape{.name = fmt::format("{}{}", name, made++),
-                                .size = buffers(setup, pool, queues, lanes),
+                                .size = buffers(setup, pool, queues, lent),
                                 .cache = pool.cache,
                                 .data_room = room(setup, pool),
                                 .node = port.node()};
   WARPLINE_TRY(memory::PacketPool packets,
-               lanes.gpu < 0 ? memory::PacketPool::make(shape)
-                             : memory::PacketPool::make_pinned(shape, lanes.gpu, memory::GpuMemory::of_machine().pin));
+               lent.gpu < 0 ? memory::PacketPool::make(shape)
+                            : memory::PacketPool::make_pinned(shape, lent.gpu, memory::GpuMemory::of_machine().pin));
   return PooledPort(std::move(packets), std::move(port), setup.mtu);
 }
 

@@ -11,26 +11,31 @@
 #include "warpline/memory/packet_pool.h"
 #include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
-#include "warpline/stream_port/lane_setup.h"
 
 namespace warpline::stream_port {
 
 /// Errors: usage, if there is no such VLAN. 0 stands for none.
 [[nodiscard]] Result<void> check_vlan(std::uint16_t vlan);
 
+/// Frames that a queue lends to something beside its thread.
+struct LentFrames {
+  std::uint32_t most = 0;  ///< at a time
+  int gpu = -1;            ///< that is to reach them where they are; negative: none
+};
+
 /// An ethdev that carries streams, and the pool of all its frames. Set-up and clean-up by the control thread.
 class PooledPort {
  public:
   /// Returns the memory of DPDK that open() takes.
   [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool,
-                                    std::uint16_t queues, const LaneSetup& lanes = {});
+                                    std::uint16_t queues, const LentFrames& lent);
   /// Opens `port.spec`, or takes over `adopted`, sets it up with so many queue pairs and makes its pool, whose name
-  /// begins with `name`; it does not start yet. The pool has buffers for the lanes of each queue, where their GPU
+  /// begins with `name`; it does not start yet. The pool has buffers for those that each queue lends, where the GPU
   /// reaches. The device checks what checksums it can. Errors: usage, for settings that make no sense or more queues
   /// than the device has; environment, for what the machine lacks.
   [[nodiscard]] static Result<PooledPort> open(const port::PortSettings& port, const memory::PoolSettings& pool,
                                                std::uint16_t queues, std::string_view name,
-                                               std::optional<std::uint16_t> adopted, const LaneSetup& lanes = {});
+                                               std::optional<std::uint16_t> adopted, const LentFrames& lent);
   /// Frames come and go from here on. Errors: environment.
   [[nodiscard]] Result<void> start();
   /// Stops and closes the device. After all queues have given their buffers back.

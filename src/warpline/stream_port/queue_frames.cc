@@ -51,12 +51,12 @@ void QueueFrames::push(rte_mbuf* mbuf, std::uint32_t length) {
   unsent_[unsent_end_++] = mbuf;
 }
 
-void QueueFrames::append(rte_mbuf* mbuf, std::uint32_t length) {
+/// Makes a frame out of the `length` bytes that were written.
+void QueueFrames::finish(rte_mbuf* mbuf, std::uint32_t length) const {
   if (length < kLeastFrame) std::memset(rte_pktmbuf_mtod(mbuf, std::uint8_t*) + length, 0, kLeastFrame - length);
   mbuf->pkt_len = std::max(length, kLeastFrame);
   mbuf->data_len = static_cast<std::uint16_t>(mbuf->pkt_len);
   put_tag_on(mbuf);
-  unsent_[unsent_end_++] = mbuf;
 }
 
 bool QueueFrames::send() {

@@ -114,22 +114,34 @@ class QueueFrames {
   template <typename Write>
   [[nodiscard]] bool write(Write&& write) {
     if (unsent_end_ >= kBurst) return false;
+    rte_mbuf* const mbuf = write_apart(std::forward<Write>(write));
+    if (mbuf == nullptr) return false;
+    unsent_[unsent_end_++] = mbuf;
+    return true;
+  }
+  /// Writes one frame likewise and returns it, whether there is room or not: it waits with the caller, who hands it to
+  /// push_apart() or frees it. Null if none was written.
+  template <typename Write>
+  [[nodiscard]] rte_mbuf* write_apart(Write&& write) {
     if (spare_ == nullptr) spare_ = rte_pktmbuf_alloc(pool_);
     if (spare_ == nullptr) [[unlikely]] {
       counters_.no_mbuf.add(1);
-      return false;
+      return nullptr;
     }
     const std::span<std::uint8_t> room{rte_pktmbuf_mtod(spare_, std::uint8_t*), rte_pktmbuf_tailroom(spare_)};
     const std::uint32_t length = write(room);
-    if (length == 0) return false;
-    append(std::exchange(spare_, nullptr), length);
-    return true;
+    if (length == 0) return nullptr;
+    rte_mbuf* const mbuf = std::exchange(spare_, nullptr);
+    finish(mbuf, length);
+    return mbuf;
   }
 
-  /// Returns how many frames push() takes.
+  /// Returns how many frames push() and push_apart() take.
   [[nodiscard]] std::uint16_t room() const { return unsent_end_ >= kBurst ? 0 : kBurst - unsent_end_; }
   /// Has the first `length` bytes of a received frame sent, which somebody has written there, and nothing else of it.
   void push(rte_mbuf* mbuf, std::uint32_t length);
+  /// Has a frame of write_apart() sent.
+  void push_apart(rte_mbuf* mbuf) { unsent_[unsent_end_++] = mbuf; }
 
   /// Sends what waits, as much as the device takes: the rest waits for the next call. True if it took a frame.
   bool send();
@@ -170,7 +182,7 @@ class QueueFrames {
   [[nodiscard]] bool take_tag_off(rte_mbuf* mbuf, bool stripped) const;
   void put_tag_on(rte_mbuf* mbuf) const;
   void keep_answer(rte_mbuf* mbuf);
-  void append(rte_mbuf* mbuf, std::uint32_t length);
+  void finish(rte_mbuf* mbuf, std::uint32_t length) const;
 
   port::PortQueue place_;
   rte_mempool* pool_;

@@ -32,19 +32,25 @@ Result<void> check_sending(const port::PortSettings& port, const memory::PoolSet
 Result<std::unique_ptr<SendPort>> SendPort::open(const port::PortSettings& port, const memory::PoolSettings& pool,
                                                  stream::SenderSettings sender, const stream::PayloadSource& source,
                                                  const IpAddress& next_hop, Nanos now,
-                                                 std::optional<std::uint16_t> adopted, std::uint16_t vlan) {
+                                                 std::optional<std::uint16_t> adopted, std::uint16_t vlan,
+                                                 const PayloadSetup& payload) {
   WARPLINE_CHECK(check_sending(port, pool, next_hop));
   WARPLINE_CHECK(check_vlan(vlan));
-  WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, 1, "sender", adopted));
+  WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, 1, "sender", adopted, payload.frames()));
   std::unique_ptr<SendPort> opened(new SendPort(std::move(device)));
   const InterfaceAddress& own = port.addresses.front();
   sender.mac = opened->device_.station();
   sender.address = own.address;
   sender.mtu = opened->device_.mtu();
   WARPLINE_TRY(stream::StreamSender streams, stream::StreamSender::create(sender, source, now));
+  std::unique_ptr<PayloadStage> stage;
+  if (payload.make) {
+    WARPLINE_TRY(auto lane, payload.make({sender.connections, payload.ring_bytes}, 0));
+    stage = std::make_unique<PayloadStage>(std::move(lane), payload.patience);
+  }
   opened->queue_ =
       std::make_unique<SendQueue>(port::PortQueue{opened->port().id(), 0}, opened->device_.pool(), std::move(streams),
-                                  route::RouterPort{sender.mac, sender.mtu, {own}}, next_hop, vlan);
+                                  route::RouterPort{sender.mac, sender.mtu, {own}}, next_hop, vlan, std::move(stage));
   WARPLINE_CHECK(opened->device_.start());
   return opened;
 }

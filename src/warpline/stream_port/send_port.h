@@ -11,6 +11,7 @@
 #include "warpline/port/port.h"
 #include "warpline/stream/payload_source.h"
 #include "warpline/stream/sender_settings.h"
+#include "warpline/stream_port/payload/payload_setup.h"
 #include "warpline/stream_port/pooled_port.h"
 #include "warpline/stream_port/send_queue.h"
 
@@ -21,18 +22,19 @@ namespace warpline::stream_port {
 class SendPort {
  public:
   /// Returns the memory of DPDK that open() takes: for Eal::start.
-  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool) {
-    return PooledPort::memory(port, pool, 1);
+  [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool,
+                                    const PayloadSetup& payload = {}) {
+    return PooledPort::memory(port, pool, 1, payload.frames());
   }
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is sent from
   /// and answered for, to a `next_hop` on its link; what `sender` says of MAC address, address and MTU is the port's.
   /// `source` outlives the port, and `now` is of the clock that the queue's calls are given. `vlan`: the VLAN of all
-  /// that comes and goes; 0: frames have no tag. Errors: usage, for settings that make no sense; environment, for what
-  /// the machine lacks.
+  /// that comes and goes; 0: frames have no tag. With `payload` frames are filled by it, and the source is not asked.
+  /// Errors: usage, for settings that make no sense; environment, for what the machine lacks.
   [[nodiscard]] static Result<std::unique_ptr<SendPort>> open(
       const port::PortSettings& port, const memory::PoolSettings& pool, stream::SenderSettings sender,
       const stream::PayloadSource& source, const IpAddress& next_hop, Nanos now,
-      std::optional<std::uint16_t> adopted = {}, std::uint16_t vlan = 0);
+      std::optional<std::uint16_t> adopted = {}, std::uint16_t vlan = 0, const PayloadSetup& payload = {});
   ~SendPort() { close(); }
 
   [[nodiscard]] SendQueue& queue() { return *queue_; }  ///< the port owns it

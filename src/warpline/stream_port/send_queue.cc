@@ -10,11 +10,13 @@
 namespace warpline::stream_port {
 
 SendQueue::SendQueue(port::PortQueue place, rte_mempool* pool, stream::StreamSender sender,
-                     const route::RouterPort& self, const IpAddress& next_hop, std::uint16_t vlan)
+                     const route::RouterPort& self, const IpAddress& next_hop, std::uint16_t vlan,
+                     std::unique_ptr<PayloadStage> payload)
     : sender_(std::move(sender)),
       self_(self),
       next_hop_(next_hop),
-      frames_(place, pool, packet::Responder(self.mac, self.addresses.front()), vlan, counters_) {}
+      frames_(place, pool, packet::Responder(self.mac, self.addresses.front()), vlan, counters_),
+      payload_(std::move(payload)) {}
 
 bool SendQueue::receive(Nanos now) {
   const std::uint16_t count = frames_.receive([&](FrameRef frame, rte_mbuf* mbuf) {
@@ -54,9 +56,15 @@ void SendQueue::ask(Nanos now) {
 
 bool SendQueue::send(Nanos now) {
   if (!next_hop_mac_) ask(now);
+  if (payload_) return payload_->send(sender_, frames_, now);
   while (frames_.write([&](std::span<std::uint8_t> out) { return sender_.next_frame(out, now); })) {
   }
   return frames_.send();
+}
+
+void SendQueue::close() {
+  if (payload_) payload_->close();
+  frames_.close();
 }
 
 }  // namespace warpline::stream_port

@@ -36,7 +36,7 @@ Result<std::unique_ptr<StreamPort>> StreamPort::open(const port::PortSettings& p
     return usage_error("cannot have lanes take frames by themselves in a VLAN", "nobody takes the tag off a frame",
                        "leave the VLAN out, or hand them bursts");
   }
-  WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, queues, "stream", adopted, lanes));
+  WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, queues, "stream", adopted, lanes.frames()));
   std::vector<std::unique_ptr<stream::SegmentLane>> made_lanes(queues);  // go behind those that have begun
   std::unique_ptr<StreamPort> opened(new StreamPort(std::move(device)));
   receiver.mac = opened->device_.station();

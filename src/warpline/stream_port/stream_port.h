@@ -25,7 +25,7 @@ class StreamPort {
   /// Returns the memory of DPDK that open() takes: for Eal::start. Rings of connections are not of DPDK.
   [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool,
                                     std::uint16_t queues = 1, const LaneSetup& lanes = {}) {
-    return PooledPort::memory(port, pool, queues, lanes);
+    return PooledPort::memory(port, pool, queues, lanes.frames());
   }
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is listened on
   /// and answered for; what `receiver` says of MAC address, address and MTU is the port's. `now` is of the clock that

@@ -8,12 +8,16 @@ namespace warpline::stream {
 inline constexpr unsigned kWarp = 32;
 inline constexpr unsigned kWholeWarp = ~0U;
 
-/// Copies `length` bytes, at least one, by one warp; neither address need be aligned. Reads and writes are of 16 bytes,
-/// but for writes of the ends. Each 16 bytes that are written are cut out of two that were read, of which a lane has
-/// the first and its neighbour the second, so that almost none is read twice. A warp asks for whole lines of 128 bytes
-/// of the source: over the bus each part of a line is a request of its own. Nothing is read but words of 16 bytes that
-/// hold bytes to be copied. All lanes call it, with the same arguments.
-__device__ inline void copy_by_warp(std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) {
+/// Copies `length` bytes, at least one, by one warp; neither address need be aligned. Returns the calling lane's part
+/// of the sum of the 16-bit words of memory that were written, as they lie at even addresses, bytes beside them being
+/// 0; 0 unless `kSums`, which is for up to 65535 bytes. Reads and writes are of 16 bytes, but for writes of the ends.
+/// Each 16 bytes that are written are cut out of two that were read, of which a lane has the first and its neighbour
+/// the second, so that almost none is read twice. A warp asks for whole lines of 128 bytes of the source: over the bus
+/// each part of a line is a request of its own. Nothing is read but words of 16 bytes that hold bytes to be copied. All
+/// lanes call it, with the same arguments.
+template <bool kSums>
+__device__ inline std::uint32_t copy_words_by_warp(std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) {
+  std::uint32_t sum = 0;
   constexpr int kThreads = kWarp;
   constexpr int kUnderWay = 4;  // words that a lane has asked for at a time
   constexpr unsigned kWord = sizeof(uint4);
@@ -71,15 +75,39 @@ __device__ inline void copy_by_warp(std::uint8_t* to, const std::uint8_t* from, 
       const std::uint32_t end = min(kWord, to_skip + length - i * kWord);
       if (skipped == 0 && end == kWord) {
         target[i] = make_uint4(out[0], out[1], out[2], out[3]);
+        if constexpr (kSums) {
+#pragma unroll
+          for (const std::uint32_t word : out) sum += (word & 0xffffU) + (word >> 16);
+        }
         continue;
       }
       auto* const bytes = reinterpret_cast<std::uint8_t*>(target + i);
 #pragma unroll
       for (unsigned n = 0; n < kWord; ++n) {
-        if (n >= skipped && n < end) bytes[n] = static_cast<std::uint8_t>(out[n / 4] >> n % 4 * 8);
+        if (n < skipped || n >= end) continue;
+        const auto byte = static_cast<std::uint8_t>(out[n / 4] >> n % 4 * 8);
+        bytes[n] = byte;
+        if constexpr (kSums) sum += static_cast<std::uint32_t>(byte) << n % 2 * 8;
       }
     }
   }
+  return sum;
+}
+
+/// The same without a sum.
+__device__ inline void copy_by_warp(std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) {
+  copy_words_by_warp<false>(to, from, length);
+}
+
+/// The same, of up to 65535 bytes. Returns, on all lanes, the sum of their 16-bit words, the first of which begins at
+/// `to` whatever its address (RFC 1071), in the machine's byte order.
+__device__ inline std::uint32_t copy_and_sum_by_warp(std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) {
+  std::uint32_t sum = __reduce_add_sync(kWholeWarp, copy_words_by_warp<true>(to, from, length));
+  if (reinterpret_cast<std::uintptr_t>(to) % 2 == 0) return sum;
+  // Each byte was added in the other half of its word (RFC 1071, 2(B)).
+  sum = (sum & 0xffffU) + (sum >> 16);
+  sum = (sum & 0xffffU) + (sum >> 16);
+  return (sum & 0xffU) << 8 | sum >> 8;
 }
 
 }  // namespace warpline::stream

@@ -12,7 +12,6 @@
 #include "warpline/stream/lanes/host_lane_memory.h"
 
 namespace warpline::stream {
-namespace {
 
 Result<std::thread> start_anywhere(std::function<void()> body) {
   try {
@@ -22,6 +21,8 @@ Result<std::thread> start_anywhere(std::function<void()> body) {
                              "raise the limit shown by `ulimit -u`");
   }
 }
+
+namespace {
 
 class ThreadLane final : public SegmentLane {
  public:

@@ -11,10 +11,12 @@ namespace warpline::stream {
 
 /// Starts a thread that runs `body`.
 using StartThread = std::function<Result<std::thread>(std::function<void()> body)>;
+/// Starts one that may run anywhere. Errors: environment.
+[[nodiscard]] Result<std::thread> start_anywhere(std::function<void()> body);
 
 /// How a lane on a thread of the host is made.
 struct ThreadLaneSetup {
-  StartThread start{};    ///< unset: a thread that may run anywhere
+  StartThread start{};    ///< unset: start_anywhere
   bool yield = false;     ///< other threads need its core: see Turns
   bool populate = false;  ///< take the memory of all rings at once, not as they are first written
 };

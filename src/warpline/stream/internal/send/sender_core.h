@@ -16,6 +16,7 @@
 #include "warpline/stream/internal/send/send_connection.h"
 #include "warpline/stream/internal/stranger_queue.h"
 #include "warpline/stream/stream_sender.h"
+#include "warpline/stream/unfilled_frame.h"
 
 namespace warpline::stream {
 
@@ -35,6 +36,7 @@ class SenderCore {
   void advance(Nanos now);
   [[nodiscard]] Nanos next_deadline() const { return wheel_.next_deadline(); }
   [[nodiscard]] std::uint32_t next_frame(std::span<std::uint8_t> out, Nanos now);
+  [[nodiscard]] UnfilledFrame next_unfilled(std::span<std::uint8_t> out, Nanos now);
   [[nodiscard]] std::uint32_t frame_bytes() const;
   [[nodiscard]] std::optional<SendEvent> poll();
   [[nodiscard]] std::optional<SendView> view(ConnectionId id) const;
@@ -131,8 +133,9 @@ class SenderCore {
   StrangerQueue strangers_;
   std::uint32_t timestamp_base_;  ///< so that timestamps do not tell how long the machine is up
   std::uint32_t lingering_ = 0;
-  std::uint32_t current_ = kNobody;  ///< whose turn it is to send
-  std::uint32_t left_of_turn_ = 0;   ///< segments that it may still send
+  std::uint32_t current_ = kNobody;    ///< whose turn it is to send
+  std::uint32_t left_of_turn_ = 0;     ///< segments that it may still send
+  UnfilledFrame* unfilled_ = nullptr;  ///< of the call under way: its payload is told there, and not read
   std::uint16_t next_port_;
 };
 

@@ -124,6 +124,14 @@ std::uint32_t SenderCore::next_frame(std::span<std::uint8_t> out, Nanos now) {
   }
 }
 
+UnfilledFrame SenderCore::next_unfilled(std::span<std::uint8_t> out, Nanos now) {
+  UnfilledFrame frame;
+  unfilled_ = &frame;
+  frame.length = next_frame(out, now);
+  unfilled_ = nullptr;
+  return frame;
+}
+
 /// What the connection sends next: what was lost before what is new, and an acknowledgement alone if there is nothing
 /// else to carry it.
 std::uint32_t SenderCore::write_next(SendConnection& connection, std::span<std::uint8_t> out, Nanos now) {
@@ -246,8 +254,15 @@ std::uint32_t SenderCore::write_segment(SendConnection& connection, const SentSe
   if (segment.end() == connection.offered) frame.tcp.flags |= packet::kTcpPsh;
   const std::uint32_t headers = packet::tcp_headers_length(frame);
   packet::ChecksumSum sum;
-  if (bytes != 0) {
-    source_.read({table_.index_of(connection), connection.generation}, segment.begin, bytes, out.data() + headers, sum);
+  const ConnectionId id{table_.index_of(connection), connection.generation};
+  if (bytes != 0 && unfilled_ != nullptr) {
+    unfilled_->connection = id;
+    unfilled_->offset = segment.begin;
+    unfilled_->payload = bytes;
+    unfilled_->checksum =
+        headers - packet::TcpView::kHeaderLength - frame.tcp.options_length + packet::TcpView::kChecksum;
+  } else if (bytes != 0) {
+    source_.read(id, segment.begin, bytes, out.data() + headers, sum);
   }
   return packet::emit(frame, out, bytes, sum) + bytes;
 }
