@@ -15,10 +15,12 @@
 #include "stream_layout.h"
 #include "warpline/base/output.h"
 #include "warpline/base/secrets/draw_secret.h"
+#include "warpline/gpu/device.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/workers.h"
+#include "warpline/service/streams/lane_choice.h"
 #include "warpline/service/streams/send_report.h"
 #include "warpline/service/streams/send_worker.h"
 #include "warpline/stream_port/send_port.h"
@@ -55,7 +57,9 @@ class SendRun : RunFrame {
                                  .ahead = 2 * stream.window};
     worker_.emplace(port_->queue(), source_, plan, clock_, stop_, lcores_.workers.front().gives_way);
     started_ = clock_.now();
-    WARPLINE_CHECK(launch(lcore_, [this](std::size_t) { worker_->run(); }));
+    WARPLINE_CHECK(launch(lcore_, [this](std::size_t i) {
+      if (i == 0) worker_->run();
+    }));
     put_line(stderr, "warpline: sending to " + to_string(*stream.connect));
     watch();
     if (interrupted_ || !worker_->done()) stop_.store(true, std::memory_order_relaxed);
@@ -67,13 +71,32 @@ class SendRun : RunFrame {
   Result<void> open_port() {
     const port::PortSettings& port = config_.ports.front();
     WARPLINE_CHECK(runtime::check_port_spec(port.spec));
-    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), 1)));
+    const bool threads = config_.stream.engine == EngineKind::thread;
+    WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), 1, threads)));
     WARPLINE_TRY(const stream::SenderSettings settings, sender_settings(config_.stream));
-    WARPLINE_CHECK(start_eal({port.spec}, stream_port::SendPort::memory(port, config_.pool)));
+    WARPLINE_TRY(const stream_port::PayloadSetup payload, choose_payload());
+    WARPLINE_CHECK(start_eal({port.spec}, stream_port::SendPort::memory(port, config_.pool, payload)));
     WARPLINE_TRY(port_, stream_port::SendPort::open(port, config_.pool, settings, source_, next_hop_, clock_.now(),
-                                                    std::nullopt, config_.stream.vlan));
+                                                    std::nullopt, config_.stream.vlan, payload));
     announce(ports());
     return {};
+  }
+
+  Result<stream_port::PayloadSetup> choose_payload() {
+    const config::StreamConfig& stream = config_.stream;
+    service::PayloadChoice choice{.engine = stream.engine,
+                                  .rings = stream.rings(),
+                                  .gpu = stream.gpu,
+                                  .window = stream.window,
+                                  .patience = stream.watchdog,
+                                  .threads = {}};
+    for (std::size_t i = 1; i < lcores_.workers.size(); ++i) {
+      choice.threads.push_back({static_cast<unsigned>(lcores_.workers[i].cpu.id), lcores_.workers[i].gives_way});
+    }
+    if (runs_on_gpu(stream.engine)) {
+      WARPLINE_TRY(gpu_, gpu::find_gpu(stream.gpu));
+    }
+    return service::payload_setup(std::move(choice), source_.payload());
   }
 
   [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
@@ -102,6 +125,10 @@ class SendRun : RunFrame {
   Result<int> report() {
     service::SendReport report;
     report.config = loaded_.to_json();
+    report.payload = {.engine = name(config_.stream.engine),
+                      .memory = name(config_.stream.rings()),
+                      .gpu = gpu_ ? gpu_->name : std::string(),
+                      .lane = config_.stream.engine != EngineKind::inline_};
     report.duration_s = seconds();
     report.sending_s = worker_->sending_s();
     report.totals = service::SendTotals::of(port_->queue());
@@ -110,6 +137,7 @@ class SendRun : RunFrame {
     report.lcores = lcore_lines();
     report.notes = notes(ports());
     for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
+    const std::optional<Error> failure = worker_->failure();
     report.device = port_->port().counters();
     {
       const runtime::SetupStep step("closing the port", runtime::SetupStep::Of::clean_up);
@@ -119,6 +147,7 @@ class SendRun : RunFrame {
     report::print(report, config_.run);
     if (!report.conserved()) return static_cast<int>(ErrorKind::verification);
     if (interrupted_) return kInterrupted;
+    if (failure) return *failure;
     if (worker_->unresolved()) {
       return Error{ErrorKind::peer, fmt::format("cannot reach {}", to_string(next_hop_)), "it does not say where it is",
                    "check the address, the cable, and --gateway"};
@@ -136,6 +165,7 @@ class SendRun : RunFrame {
   IpAddress next_hop_;
   transport::NanoClock clock_;
   service::SeededSource source_;
+  std::optional<gpu::GpuFacts> gpu_;  ///< of the engine
   std::unique_ptr<stream_port::SendPort> port_;
   std::atomic<bool> stop_{false};
   std::optional<service::SendWorker> worker_;

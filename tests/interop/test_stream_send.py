@@ -69,6 +69,24 @@ class Veth(VethCase, SendCase):
         report = self.finished(server, program, 2, 4 << 20)
         self.assertEqual(report["chunk_ns"]["count"], 2 * 64)
 
+    def test_payload_put_in_by_a_thread_beside(self):
+        server = self.server(1)
+        program = self.sender("--bytes", (24 << 20) + 1, "--engine", "thread", netns=self.far.name)
+        payload_of = self.finished(server, program, 1, (24 << 20) + 1)["payload"]
+        self.assertEqual(
+            (payload_of["engine"], payload_of["memory"], payload_of["checksums"]), ("thread", "host", "cpu")
+        )
+        self.assertEqual(payload_of["made"]["bytes"], (24 << 20) + 1)
+        self.assertGreaterEqual(payload_of["moved"]["bytes"], (24 << 20) + 1)
+
+    def test_chunks_longer_than_what_a_thread_beside_makes_at_once(self):
+        server = self.server(3)
+        program = self.sender(
+            "--bytes", 9 << 20, "--chunk", 3 << 20, "-P", 3, "--window", "64Ki", "--engine", "thread",
+            netns=self.far.name,
+        )
+        self.assertEqual(self.finished(server, program, 3, 9 << 20)["chunk_ns"]["count"], 3 * 3)
+
     def test_a_fixed_window(self):
         server = self.server(1)
         program = self.sender(

@@ -82,12 +82,12 @@ struct StreamConfig {
   std::uint16_t vlan = 0;                  ///< ID of the VLAN of all that comes and goes; 0: untagged
   Nanos keepalive{};                       ///< silence of a peer after which it is asked for a sign of life; 0: never
   bool populate = false;                   ///< take the memory of all rings at the start
-  EngineKind engine = EngineKind::inline_;     ///< receive: what takes segments with bytes
-  std::optional<memory::MemoryKind> memory{};  ///< receive: where the rings are; unset: by the engine
-  std::uint16_t gpu = 0;                       ///< receive: CUDA ordinal
+  EngineKind engine = EngineKind::inline_;     ///< receive: what takes segments with bytes; send: fills
+  std::optional<memory::MemoryKind> memory{};  ///< receive, send: where the rings are; unset: by the engine
+  std::uint16_t gpu = 0;                       ///< receive, send: CUDA ordinal
   ProcessorKind io = ProcessorKind::cpu;       ///< receive: who takes packets; gpu: the engine, out of queues
   ProcessorKind ack = ProcessorKind::cpu;      ///< receive: who writes acknowledgements; gpu: the engine
-  Nanos watchdog{5'000'000'000};               ///< receive: an engine without progress for so long has failed
+  Nanos watchdog{5'000'000'000};               ///< receive, send: an engine without progress for so long has failed
   bool processing = true;                      ///< receive: bytes are put in place, not only acknowledged
   std::optional<IpAddress> gateway{};          ///< send: for a receiver that is not on the port's link
   std::uint64_t bytes = 0;                     ///< send: of each connection; 0: until the end

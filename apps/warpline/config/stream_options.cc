@@ -54,23 +54,24 @@ void add_stream_options(std::vector<Option>& table) {
   option("output", Arity::single, "DIR", "write each connection's bytes to a file of its own there",
          text<Config>(of(&StreamConfig::output)));
 
-  option("engine", Arity::single, "KIND", "what takes segments with bytes", choice<Config>(of(&StreamConfig::engine)));
-  option("memory", Arity::single, "KIND", "where the rings are; engine on a GPU: device",
-         optional_choice<Config>(of(&StreamConfig::memory)), 'm');
-  option("gpu", Arity::single, "ID", "CUDA ordinal of the engine's GPU", count<Config>(of(&StreamConfig::gpu), 0, 255),
-         'g');
   option("io", Arity::single, "WHO", "who takes packets and posts acknowledgements; gpu: the engine",
          choice<Config>(of(&StreamConfig::io)));
   option("ack", Arity::single, "KIND", "who writes acknowledgements; gpu: the engine, as with --io gpu",
          choice<Config>(of(&StreamConfig::ack)));
-  option("watchdog", Arity::single, "MS", "an engine without progress for so long has failed",
-         nanos<Config>(of(&StreamConfig::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));
   option("processing", Arity::single, "on|off", "off: check and acknowledge bytes, and keep none",
          boolean<Config>(of(&StreamConfig::processing)));
   option("verify", Arity::flag, "", "compare every byte with what stream send --seed N makes",
          boolean<Config>(field_of(&Config::run, &report::RunSettings::verify)));
 
   roles = {Role::send, Role::receive};
+  option("engine", Arity::single, "KIND", "what takes segments with bytes; send: what fills them",
+         choice<Config>(of(&StreamConfig::engine)));
+  option("memory", Arity::single, "KIND", "where the rings of bytes are; engine on a GPU: device",
+         optional_choice<Config>(of(&StreamConfig::memory)), 'm');
+  option("gpu", Arity::single, "ID", "CUDA ordinal of the engine's GPU", count<Config>(of(&StreamConfig::gpu), 0, 255),
+         'g');
+  option("watchdog", Arity::single, "MS", "an engine without progress for so long has failed",
+         nanos<Config>(of(&StreamConfig::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));
   option("seed", Arity::single, "N", "seed for the payload",
          unbounded<Config>(field_of(&Config::run, &report::RunSettings::seed)));
 

@@ -43,8 +43,8 @@ class StreamChecker : Checker {
       refuse(fmt::format("cannot combine {} with {}", place("verify"), place("output")),
              "bytes are compared or written", "leave one out");
     }
+    if (config_.role != Role::proxy) check_engine();
     if (config_.role == Role::receive) {
-      check_engine();
       check_io();
       check_processing();
     }
@@ -112,6 +112,10 @@ class StreamChecker : Checker {
     if (stream.engine == EngineKind::graph) {
       refuse(fmt::format("cannot use {}", engine), "each burst of a queue is a launch of its own",
              "use --engine launch or persistent");
+    }
+    if (config_.role == Role::send && stream.engine == EngineKind::persistent) {
+      refuse(fmt::format("cannot use {}", engine), "each burst of frames that are filled is a launch of its own",
+             "use --engine launch");
     }
     const bool on_gpu = runs_on_gpu(stream.engine);
     if (stream.memory && (*stream.memory == memory::MemoryKind::host) == on_gpu) {

@@ -88,10 +88,27 @@ TEST(StreamProcessing, LeavesNothingToDoWithBytes) {
             "cannot use --processing: it is for stream receive; leave it out");
 }
 
-TEST(StreamEngine, IsForReceiving) {
-  EXPECT_EQ(outcome(load_line("stream send --port net_null0 --address 10.0.0.1/24 --connect 10.0.0.2:5001 --engine "
-                              "thread")),
-            "cannot use --engine: it is for stream receive; leave it out");
+TEST(StreamEngine, FillsSegmentsThatAreSent) {
+  const auto sending = [](const std::string& options) {
+    return outcome(load_line("stream send --port net_null0 --address 10.0.0.1/24 --connect 10.0.0.2:5001 " + options));
+  };
+  for (const char* const options : {"", "--engine thread --watchdog 200", "--engine launch",
+                                    "--engine launch -m pinned", "--engine launch -m device -g 1"}) {
+    EXPECT_EQ(sending(options), "ok") << options;
+  }
+  EXPECT_EQ(sending("--engine persistent"),
+            "cannot use --engine persistent: each burst of frames that are filled is a launch of its own; use --engine "
+            "launch");
+  EXPECT_EQ(sending("-m device"),
+            "cannot combine --engine inline with --memory device: the CPU writes the rings, in ordinary host memory; "
+            "use -m host, or an engine on a GPU");
+  EXPECT_EQ(sending("--ack gpu"), "cannot use --ack: it is for stream receive; leave it out");
+}
+
+TEST(StreamEngine, IsNotForTheProxy) {
+  EXPECT_EQ(outcome(load_line("stream proxy --port net_null0 --address 10.0.0.1/24 --listen 5001 --connect 10.0.0.2:1 "
+                              "--engine thread")),
+            "cannot use --engine: it is for stream send and stream receive; leave it out");
 }
 
 TEST(StreamEngine, SaysWhereRingsAre) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -10,12 +12,24 @@
 
 #include "warpline/gpu/device.h"
 #include "warpline/stream/lanes/thread_lane.h"
+#include "warpline/stream/payload/thread_payload_lane.h"
 #include "warpline/stream_port/gpu_lane.h"
+#include "warpline/stream_port/payload/gpu_payload_lane.h"
 
 namespace warpline::service {
 namespace {
 
 constexpr std::uint32_t kQueueSlots = 2048;
+
+/// Starts the thread of a lane where that queue's is to run.
+stream::ThreadLaneSetup on_thread(const std::vector<handoff::LanePlacement>& threads, std::uint16_t queue,
+                                  bool populate) {
+  const handoff::LanePlacement place = queue < threads.size() ? threads[queue] : handoff::LanePlacement{};
+  const auto start = [name = fmt::format("lane {}", queue), cpu = place.cpu](std::function<void()> body) {
+    return handoff::start_lane_thread(name, cpu, std::move(body));
+  };
+  return {.start = start, .yield = place.yield, .populate = populate};
+}
 
 }  // namespace
 
@@ -36,14 +50,29 @@ Result<stream_port::LaneSetup> lane_setup(LaneChoice choice) {
     return lanes;
   }
   lanes.make = [choice = std::move(choice)](const stream::LaneShape& shape, std::uint16_t queue) {
-    const handoff::LanePlacement place =
-        queue < choice.threads.size() ? choice.threads[queue] : handoff::LanePlacement{};
-    const auto start = [name = fmt::format("lane {}", queue), cpu = place.cpu](std::function<void()> body) {
-      return handoff::start_lane_thread(name, cpu, std::move(body));
-    };
-    return stream::make_thread_lane(shape, {.start = start, .yield = place.yield, .populate = choice.populate});
+    return stream::make_thread_lane(shape, on_thread(choice.threads, queue, choice.populate));
   };
   return lanes;
+}
+
+Result<stream_port::PayloadSetup> payload_setup(PayloadChoice choice, const stream::SeededPayload& payload) {
+  constexpr std::uint64_t kLeastRing = 2 << 20;  // a GPU's page
+  stream_port::PayloadSetup setup;
+  if (choice.engine == EngineKind::inline_) return setup;
+  setup.ring_bytes = std::bit_ceil(std::max(2 * choice.window, kLeastRing));
+  setup.patience = choice.patience;
+  if (runs_on_gpu(choice.engine)) {
+    WARPLINE_TRY(const gpu::GpuFacts facts, gpu::find_gpu(choice.gpu));
+    setup.gpu = facts.ordinal;
+    setup.make = [gpu = choice.gpu, rings = choice.rings, &payload](const stream::PayloadShape& shape, std::uint16_t) {
+      return stream_port::make_gpu_payload_lane(shape, payload, gpu, rings);
+    };
+    return setup;
+  }
+  setup.make = [threads = std::move(choice.threads), &payload](const stream::PayloadShape& shape, std::uint16_t queue) {
+    return stream::make_thread_payload_lane(shape, payload, on_thread(threads, queue, false));
+  };
+  return setup;
 }
 
 }  // namespace warpline::service

@@ -47,6 +47,11 @@ SendTotals SendTotals::of(const stream_port::SendQueue& queue) {
   totals.aborted = streams.aborted.get();
   totals.ignored_bytes = streams.ignored_bytes.get();
   totals.refused_replies = streams.refused_replies.get();
+  if (queue.payload() != nullptr) {
+    totals.made_bytes = queue.payload()->counters().made_bytes.get();
+    totals.filled = queue.payload()->counters().filled.get();
+    totals.filled_bytes = queue.payload()->counters().filled_bytes.get();
+  }
   return totals;
 }
 
@@ -93,6 +98,7 @@ nlohmann::ordered_json SendReport::to_json() const {
                      {"sending_s", sending_s},
                      {"rx", {{"packets", totals.received}, {"bytes", totals.received_bytes}}},
                      {"tx", {{"packets", totals.sent}, {"bytes", totals.sent_bytes}}},
+                     {"payload", payload_json()},
                      {"sent", {{"segments", totals.segments}, {"bytes", totals.bytes_sent}}},
                      {"acknowledged", {{"bytes", totals.bytes}}},
                      {"retransmitted", {{"segments", totals.retransmitted}, {"bytes", totals.retransmitted_bytes}}},
@@ -124,6 +130,16 @@ nlohmann::ordered_json SendReport::to_json() const {
   return object;
 }
 
+nlohmann::ordered_json SendReport::payload_json() const {
+  SendJson object = {{"engine", payload.engine}, {"memory", payload.memory}};
+  if (!payload.gpu.empty()) object["gpu"] = payload.gpu;
+  object["checksums"] = payload.gpu.empty() ? "cpu" : "gpu";
+  if (!payload.lane) return object;
+  object["made"] = {{"bytes", totals.made_bytes}};
+  object["moved"] = {{"segments", totals.filled}, {"bytes", totals.filled_bytes}};
+  return object;
+}
+
 std::string SendReport::to_text() const {
   std::string text = fmt::format("stream send: {:.2f} s\n", duration_s);
   const auto line = [&](std::string_view label, const std::string& value) {
@@ -136,6 +152,11 @@ std::string SendReport::to_text() const {
   line("segments",
        fmt::format("{} sent, {} sent again in {} recoveries, after {} timeouts and as {} tail probes", totals.segments,
                    totals.retransmitted, totals.recoveries, totals.timeouts, totals.tail_probes));
+  if (payload.lane) {
+    line("filled", fmt::format("{} segments, {} bytes by {} out of {} memory, with checksums{}", totals.filled,
+                               totals.filled_bytes, payload.engine, payload.memory,
+                               payload.gpu.empty() ? "" : ", by " + payload.gpu));
+  }
   line("round trip us", in_microseconds(round_trips));
   if (chunks.count != 0) line("chunk us", in_microseconds(chunks));
   line("frames", fmt::format("{} sent, {} received", totals.sent, totals.received));

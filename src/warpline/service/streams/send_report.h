@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,7 @@ struct SendTotals : StreamFrameTotals {
   std::uint64_t recoveries = 0, timeouts = 0, tail_probes = 0, window_probes = 0, duplicates_told = 0;
   std::uint64_t started = 0, opened = 0, finished = 0, refused = 0, reset = 0, timed_out = 0, aborted = 0;
   std::uint64_t ignored_bytes = 0, refused_replies = 0;
+  std::uint64_t made_bytes = 0, filled = 0, filled_bytes = 0;  ///< by a lane: segments, those sent again among them
 
   [[nodiscard]] static SendTotals of(const stream_port::SendQueue& queue);
   [[nodiscard]] std::uint64_t ended() const { return finished + refused + reset + timed_out + aborted; }
@@ -43,7 +45,16 @@ struct SendInterval {
 
 /// What a run of `stream send` reports at its end.
 struct SendReport {
+  /// Who reads payload and puts it into frames, with its share of their checksums.
+  struct Payload {
+    std::string_view engine;  ///< its name
+    std::string_view memory;  ///< where the payload is: its name
+    std::string gpu{};        ///< the GPU's name; empty: none
+    bool lane = false;        ///< something beside the queue's thread
+  };
+
   nlohmann::json config;
+  Payload payload;
   double duration_s = 0;
   double sending_s = 0;  ///< from the first SYN to the last acknowledgement
   SendTotals totals;
@@ -58,6 +69,9 @@ struct SendReport {
   [[nodiscard]] double gbps() const;  ///< goodput: bits of payload acknowledged, 10^9 a second
   [[nodiscard]] nlohmann::ordered_json to_json() const;
   [[nodiscard]] std::string to_text() const;
+
+ private:
+  [[nodiscard]] nlohmann::ordered_json payload_json() const;
 };
 
 }  // namespace warpline::service

@@ -23,10 +23,13 @@ SendWorker::SendWorker(stream_port::SendQueue& queue, SeededSource& source, cons
     : queue_(queue),
       source_(source),
       plan_(plan),
+      room_(queue.payload() != nullptr ? queue.payload()->ring_bytes() : std::uint64_t{1} << 62),
       clock_(clock),
       stop_(stop),
       gives_way_(gives_way),
-      flows_(plan.connections) {}
+      flows_(plan.connections) {
+  plan_.ahead = std::min(plan_.ahead, room_);
+}
 
 void SendWorker::run() {
   Turns turns(gives_way_);
@@ -39,6 +42,7 @@ void SendWorker::run() {
       break;
     }
     if (finished_ && now.value - progress_at_.value > kStanding) break;
+    if (queue_.payload() != nullptr && queue_.payload()->failure()) break;
   }
   wind_up();
   done_.store(true, std::memory_order_release);
@@ -82,8 +86,9 @@ void SendWorker::open_some(Nanos now) {
   for (std::uint32_t i = 0; i < kOpenings && opened_ != plan_.connections; ++i) {
     const auto id = queue_.sender().connect(plan_.peer, *queue_.next_hop(), now);
     if (!id) return;
-    source_.begin(*id, queue_.sender().view(*id)->local_port);
-    flows_[id->index] = {.id = *id, .known = true};
+    const std::uint16_t port = queue_.sender().view(*id)->local_port;
+    source_.begin(*id, port);
+    flows_[id->index] = {.id = *id, .port = port, .known = true};
     ++opened_;
   }
 }
@@ -106,27 +111,35 @@ void SendWorker::handle(const stream::SendEvent& event, Nanos now) {
 
 /// Offers what comes next: a chunk when the one before is acknowledged, or as much as is to be ahead.
 void SendWorker::feed(Flow& flow, std::uint64_t acknowledged, Nanos now) {
-  const bool all_arrived = acknowledged == flow.offered;
-  if (plan_.chunk != 0) {
-    if (!all_arrived) return;
-    if (flow.chunk_began != 0) chunk_times_.record(static_cast<std::uint64_t>(now.value - flow.chunk_began));
+  const bool chunk_arrived = plan_.chunk != 0 && acknowledged == flow.chunk_end;
+  if (chunk_arrived && flow.chunk_began != 0) {
+    chunk_times_.record(static_cast<std::uint64_t>(now.value - flow.chunk_began));
     flow.chunk_began = 0;
   }
   if (!flow.known || flow.closed || finished_) return;
   const std::uint64_t end = plan_.bytes != 0 ? plan_.bytes : std::numeric_limits<std::uint64_t>::max();
-  const std::uint64_t wanted = plan_.chunk != 0 ? flow.offered + plan_.chunk : acknowledged + plan_.ahead;
-  const std::uint64_t target = std::min(wanted, end);
-  // In pieces that are worth a call, but for the last one.
-  if (target > flow.offered && (plan_.chunk != 0 || target == end || target - flow.offered >= plan_.ahead / 4)) {
-    queue_.sender().offer(flow.id, target - flow.offered);
-    flow.offered = target;
+  if (chunk_arrived && flow.chunk_end != end) {
+    flow.chunk_end = std::min(flow.chunk_end + plan_.chunk, end);
     flow.chunk_began = now.value;
+  }
+  const std::uint64_t wanted = plan_.chunk != 0 ? flow.chunk_end : std::min(acknowledged + plan_.ahead, end);
+  const std::uint64_t target = std::min(wanted, acknowledged + room_);
+  // In pieces that are worth a call, but for the last one.
+  const bool is_last = target == wanted && (plan_.chunk != 0 || target == end);
+  if (target > flow.offered && (is_last || target - flow.offered >= std::min(plan_.ahead, room_) / 4)) {
+    offer(flow, target - flow.offered);
   }
   // With chunks the FIN waits for the last one, too, so that its time is not that of the end.
   if (flow.offered == end && (plan_.chunk == 0 || acknowledged == end)) {
     queue_.sender().close(flow.id);
     flow.closed = true;
   }
+}
+
+void SendWorker::offer(Flow& flow, std::uint64_t bytes) {
+  if (queue_.payload() != nullptr) queue_.payload()->make(flow.id, flow.port, flow.offered, bytes);
+  queue_.sender().offer(flow.id, bytes);
+  flow.offered += bytes;
 }
 
 /// The last segments of peers are answered for a moment; what is open is reset.

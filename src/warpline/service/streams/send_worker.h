@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "warpline/base/address.h"
+#include "warpline/base/result.h"
 #include "warpline/base/statistics/counter.h"
 #include "warpline/base/statistics/histogram.h"
 #include "warpline/stream/seeded_payload.h"
@@ -22,6 +24,7 @@ class SeededSource final : public stream::PayloadSource {
 
   /// Enters the port of a new connection. On the sender's thread.
   void begin(stream::ConnectionId connection, std::uint16_t port) { ports_[connection.index] = port; }
+  [[nodiscard]] const stream::SeededPayload& payload() const { return payload_; }  ///< of the streams, by their ports
   void read(stream::ConnectionId connection, std::uint64_t offset, std::uint32_t length, std::uint8_t* to,
             packet::ChecksumSum& sum) const override {
     payload_.copy(ports_[connection.index], offset, length, to, sum);
@@ -57,6 +60,10 @@ class SendWorker {
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }  ///< any thread
   /// Returns true if nobody said in time where the next hop is; any thread.
   [[nodiscard]] bool unresolved() const { return unresolved_.load(std::memory_order_relaxed); }
+  /// Returns why the queue's payload came no more, if so. After the end.
+  [[nodiscard]] std::optional<Error> failure() const {
+    return queue_.payload() != nullptr ? queue_.payload()->failure() : std::nullopt;
+  }
   /// When the first connection's SYN left, and bytes were last acknowledged so far: ns of the clock; any thread.
   [[nodiscard]] std::uint64_t first_syn() const { return first_.get(); }
   [[nodiscard]] std::uint64_t last_acknowledgement() const { return last_byte_.get(); }  ///< likewise
@@ -69,7 +76,9 @@ class SendWorker {
   struct Flow {
     stream::ConnectionId id;
     std::uint64_t offered = 0;
-    std::int64_t chunk_began = 0;  ///< ns
+    std::uint64_t chunk_end = 0;   ///< of the chunk that is on its way
+    std::int64_t chunk_began = 0;  ///< ns; 0: none is
+    std::uint16_t port = 0;        ///< ours
     bool known = false;
     bool closed = false;
   };
@@ -79,11 +88,13 @@ class SendWorker {
   void open_some(Nanos now);
   void handle(const stream::SendEvent& event, Nanos now);
   void feed(Flow& flow, std::uint64_t acknowledged, Nanos now);
+  void offer(Flow& flow, std::uint64_t bytes);
   void wind_up();
 
   stream_port::SendQueue& queue_;
   SeededSource& source_;
   SendPlan plan_;
+  std::uint64_t room_;  ///< bytes behind the oldest that is not acknowledged that there may be
   const transport::NanoClock& clock_;
   const std::atomic<bool>& stop_;
   bool gives_way_;
