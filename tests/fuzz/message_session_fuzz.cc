@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An endpoint under any sequence of calls, datagrams of a lying peer and steps of the clock: it never reads or writes
-// what is not its own, keeps what is in flight within bounds, and ends every message once. With protection or without.
+// what is not its own, keeps what is in flight within bounds, and ends every message once. With protection or without;
+// ends are somewhere else now and then, and the network says that they are not there.
 
 #include <map>
 #include <memory>
@@ -78,10 +79,24 @@ struct Pair {
     datagram.head_length = cut;
     datagram.rest = rest.data();
     datagram.rest_length = static_cast<std::uint32_t>(rest.size());
-    datagram.from = addresses[1 - to];
-    datagram.from.port = static_cast<std::uint16_t>(datagram.from.port + ports[1 - to]);
+    datagram.from = address_of(1 - to);
     datagram.ecn = ecn;
     hosts[to].receive({&datagram, 1}, now);
+  }
+
+  /// Where its packets come from now.
+  [[nodiscard]] message::PeerAddress address_of(std::size_t side) const {
+    message::PeerAddress address = addresses[side];
+    address.port = static_cast<std::uint16_t>(address.port + places[side] % 64);
+    address.ip[13] = places[side] / 64;
+    return address;
+  }
+
+  /// ICMP of a liar, or not: of the first bytes of a packet that this side has sent.
+  void unreachable(std::size_t side, std::vector<std::uint8_t> bytes, std::size_t most) {
+    bytes.resize(std::min(bytes.size(), most));
+    const message::Unreachable said{address_of(1 - side), bytes};
+    hosts[side].unreachable({&said, 1}, now);
   }
 
   void poll(std::size_t at) {
@@ -147,7 +162,7 @@ struct Pair {
   std::vector<std::unique_ptr<sim::ToyProtection>> protections;  ///< of the hosts, if they have any
   std::vector<message::Endpoint> hosts;
   std::vector<message::PeerAddress> addresses;
-  std::uint16_t ports[2] = {};  ///< beyond those of the addresses, where packets come from
+  std::uint8_t places[2] = {};  ///< where packets come from: address_of()
   std::vector<std::vector<std::uint8_t>> wire[2];
   std::vector<std::uint64_t> tokens[2];
   std::vector<message::SessionId> sessions[2];
@@ -206,7 +221,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       }
       case 5:
-        pair.receive(side, pick(pair.wire[1 - side], which), 0);
+        if ((action & 192) == 192) {
+          pair.unreachable(side, pick(pair.wire[side], which), input.byte());
+        } else {
+          pair.receive(side, pick(pair.wire[1 - side], which), 0);
+        }
         break;
       case 6: {  // lost
         auto& wire = pair.wire[1 - side];
@@ -245,7 +264,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           host.transmitted(pair.tokens[side].back());
           pair.tokens[side].pop_back();
         } else {
-          pair.ports[side] = which;  // it is somewhere else
+          pair.places[side] = which;  // it is somewhere else
         }
         break;
       case 14:

@@ -170,7 +170,8 @@ class Message(MessageCase):
         client, _ = self.lost_server()
         outcome = client.finish()
         report = self.message_report(outcome, code=5)
-        self.judge_losses(report)
+        self.judge_losses(report, told=True)
+        self.assertGreater(report["protocol"]["icmp_unreachable"], 0)
         self.assertIn("sessions were lost", outcome.stderr)
 
     def test_a_server_that_goes_away_leaves_no_request_open(self):

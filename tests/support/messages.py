@@ -49,12 +49,16 @@ class MessageCase(Case):
             self.assertEqual(report["verify"]["bad"], 0, outcome)
         return report
 
-    def judge_losses(self, report, sessions=4, timeout=200_000_000):
-        """All were lost by silence, and each request of theirs ended with an error in time."""
+    def judge_losses(self, report, sessions=4, timeout=200_000_000, told=False):
+        """All were lost by silence, and each request of theirs ended with an error in time. `told`: the network said
+        that nobody is there, and silence was shorter."""
         self.assertEqual(report["peer_timeout_ns"], timeout)
-        silent = [loss for loss in report["losses"] if loss["reason"] == "silent"]
-        self.assertEqual(len(silent), sessions, report["losses"])
-        for loss in silent:
+        lost = [loss for loss in report["losses"] if loss["reason"] == ("unreachable" if told else "silent")]
+        self.assertEqual(len(lost), sessions, report["losses"])
+        self.assertEqual(report["protocol"]["peers_doubted"], sessions if told else 0)
+        if told:
+            timeout //= 8
+        for loss in lost:
             # In the client's own clock, without the time that it was not on a processor: the turn of its loop before
             # the one that told of the loss had no reason to tell of it 50 ms before.
             # The program hears of a response after its endpoint: by the turns that it takes to hand out what came before.

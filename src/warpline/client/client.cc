@@ -572,7 +572,7 @@ const char* warpline_client_error(int code) {
 const char* warpline_client_reason(uint32_t reason) {
   static const char* const texts[] = {
       "none",      "silent",        "restarted", "closed",       "closed_here", "no_answer",
-      "peer_full", "wrong_version", "stalled",   "not_accepted", "going_away",
+      "peer_full", "wrong_version", "stalled",   "not_accepted", "going_away",  "unreachable",
   };
   return reason < std::size(texts) ? texts[reason] : "no such reason";
 }

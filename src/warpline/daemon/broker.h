@@ -19,7 +19,7 @@ namespace warpline::daemon {
 struct BrokerCounters {
   Counter no_service;  ///< requests and messages of peers with a code that nobody listens for: declined
   Counter expelled;    ///< clients that wrote what no client library writes
-  std::array<Counter, static_cast<std::size_t>(message::LossReason::going_away) + 1> lost;  ///< sessions, by why
+  std::array<Counter, static_cast<std::size_t>(message::LossReason::unreachable) + 1> lost;  ///< sessions, by why
 };
 
 /// Goes between one endpoint and many clients: does what their submissions ask for, a bounded share of each in turn,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "warpline/base/units.h"
 #include "warpline/message/types.h"
@@ -27,6 +28,13 @@ struct Datagram {
   Nanos arrived = kNever;         ///< when it did, by the clock of receive()'s `now`; kNever: then, as far as is known
   std::uint8_t ecn = 0;           ///< IP's two bits (RFC 3168): 3 is Congestion Experienced
   bool rest_device = false;       ///< `rest` is not readable by the CPU
+};
+
+/// What the network says of a datagram that was sent: nothing has the port that it was for (ICMP, RFC 792; ICMPv6, RFC
+/// 4443, section 3.1). Anybody can say so. Borrowed for the call of unreachable() alone.
+struct Unreachable {
+  PeerAddress to;                         ///< where the datagram was sent
+  std::span<const std::uint8_t> payload;  ///< of its UDP payload the first bytes, as many as were repeated
 };
 
 /// Session of an Outgoing that belongs to none, such as a handshake's answer.

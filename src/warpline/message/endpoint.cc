@@ -125,6 +125,11 @@ void Endpoint::receive(std::span<const Datagram> datagrams, Nanos now) {
   state_->receiver.receive(datagrams);
 }
 
+void Endpoint::unreachable(std::span<const Unreachable> said, Nanos now) {
+  state_->enter(now);
+  for (const Unreachable& each : said) state_->handshake.take_unreachable(each);
+}
+
 std::size_t Endpoint::transmit(std::span<Outgoing> out, Nanos now) {
   state_->enter(now);
   return state_->sender.transmit(out);

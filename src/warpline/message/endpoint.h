@@ -91,6 +91,10 @@ class Endpoint {
   void receive(std::span<const Datagram> datagrams, Nanos now);
   /// Fills `out` from its front; returns how many. Less than asked: nothing more may leave now.
   std::size_t transmit(std::span<Outgoing> out, Nanos now);
+  /// Takes what the network says of datagrams that were sent. It ends no session: one whose own packet it repeats,
+  /// later than any that was acknowledged, asks its peer at once, and is lost, as `unreachable`, if nothing comes for
+  /// an eighth of peer_timeout, or a second if that is less.
+  void unreachable(std::span<const Unreachable> said, Nanos now);
   /// A payload handed out with this token is not read any more. Also for packets that were not sent after all.
   void transmitted(std::uint64_t token);
 

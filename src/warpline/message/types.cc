@@ -54,9 +54,9 @@ std::string_view name(CallStatus status) {
 }
 
 std::string_view name(LossReason reason) {
-  constexpr std::string_view kNames[] = {"none",        "silent",       "restarted", "closed",
-                                         "closed_here", "no_answer",    "peer_full", "wrong_version",
-                                         "stalled",     "not_accepted", "going_away"};
+  constexpr std::string_view kNames[] = {"none",        "silent",       "restarted",  "closed",
+                                         "closed_here", "no_answer",    "peer_full",  "wrong_version",
+                                         "stalled",     "not_accepted", "going_away", "unreachable"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

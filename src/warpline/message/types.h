@@ -146,6 +146,7 @@ enum class LossReason : std::uint8_t {
   stalled,        ///< ordered: what the peer sent waited for message_timeout for something before it that did not come
   not_accepted,   ///< the peer accepts no sessions, or not with these options
   going_away,     ///< opened here: the peer drains, and all that it had taken is answered
+  unreachable,    ///< the network said that nothing has the peer's port, and the peer did not contradict
 };
 
 [[nodiscard]] std::string_view name(MessageStatus status);  ///< the enumerator, such as "peer_lost"

@@ -84,6 +84,8 @@ void PacketTotals::add(const message::EndpointCounters& counters) {
       {"path_challenges_spared", &counters.path_challenges_spared},
       {"path_changes_refused", &counters.path_changes_refused},
       {"path_changes", &counters.path_changes},
+      {"peers_doubted", &counters.peers_doubted},
+      {"unreachable_ignored", &counters.unreachable_ignored},
       {"clock_jumps", &counters.clock_jumps},
       {"heads_too_small", &counters.heads_too_small},
   };
@@ -100,6 +102,9 @@ void PacketTotals::add(const transport::TransportCounters& counters) {
   for (const auto& [name, counter] : entries) add_named(transport, name, counter->get());
   add_named(protocol, "payloads_gathered", counters.gathered.get());
   add_named(protocol, "payloads_copied", counters.copied.get());
+  add_named(protocol, "icmp_unreachable", counters.unreachable.get());
+  add_named(protocol, "icmp_other", counters.icmp_other.get());
+  add_named(protocol, "icmp_muted", counters.icmp_muted.get());
 }
 
 std::string MessageInterval::header() {

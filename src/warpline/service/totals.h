@@ -17,7 +17,7 @@
 namespace warpline::service {
 
 inline constexpr std::size_t kMessageStatuses = static_cast<std::size_t>(message::MessageStatus::peer_lost) + 1;
-inline constexpr std::size_t kLossReasons = static_cast<std::size_t>(message::LossReason::going_away) + 1;
+inline constexpr std::size_t kLossReasons = static_cast<std::size_t>(message::LossReason::unreachable) + 1;
 
 /// A session that was lost.
 struct SessionLoss {

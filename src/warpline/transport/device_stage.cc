@@ -49,8 +49,11 @@ std::span<const message::Datagram> DeviceStage::receive(Nanos now) {
   release(now);
   // The next burst would take the place of the one that is still being read.
   held_up_ = !settled();
+  unreachable_ = {};
   if (held_up_) return {};
-  return inner_.receive(now);
+  const std::span<const message::Datagram> datagrams = inner_.receive(now);
+  unreachable_ = inner_.unreachable();
+  return datagrams;
 }
 
 void DeviceStage::read() {

@@ -10,6 +10,8 @@ bool receive_into(message::Endpoint& endpoint, Transport& transport, Nanos now) 
     endpoint.receive(datagrams, now);
     transport.read();
   }
+  if (!transport.unreachable().empty()) [[unlikely]]
+    endpoint.unreachable(transport.unreachable(), now);
   if (transport.drained()) endpoint.advance(now);
   return !datagrams.empty();
 }

@@ -15,18 +15,21 @@ namespace warpline::transport {
 
 /// What became of datagrams on their way between an endpoint and the wire. One writer.
 struct TransportCounters {
-  Counter received;    ///< handed to the endpoint
-  Counter sent;        ///< handed to the kernel or the device
-  Counter gathered;    ///< payloads that a device reads where they lie
-  Counter copied;      ///< payloads that it cannot, copied behind their heads
-  Counter overflow;    ///< lost before they were fetched: the receive queue was full
-  Counter truncated;   ///< longer than the room for them
-  Counter refused;     ///< to be sent, and refused by the kernel or unreachable
-  Counter unresolved;  ///< to be sent while the next hop's MAC address was being asked for
-  Counter strangers;   ///< of other protocols, ports and addresses
-  Counter malformed;   ///< lengths or checksums of the headers below ours are wrong
-  Counter no_mbuf;     ///< no buffer was free
-  Counter answered;    ///< ARP, neighbour discovery and echo requests that were answered
+  Counter received;     ///< handed to the endpoint
+  Counter sent;         ///< handed to the kernel or the device
+  Counter gathered;     ///< payloads that a device reads where they lie
+  Counter copied;       ///< payloads that it cannot, copied behind their heads
+  Counter overflow;     ///< lost before they were fetched: the receive queue was full
+  Counter truncated;    ///< longer than the room for them
+  Counter refused;      ///< to be sent, and refused by the kernel or unreachable
+  Counter unresolved;   ///< to be sent while the next hop's MAC address was being asked for
+  Counter strangers;    ///< of other protocols, ports and addresses
+  Counter malformed;    ///< lengths or checksums of the headers below ours are wrong
+  Counter no_mbuf;      ///< no buffer was free
+  Counter unreachable;  ///< times that the network said of a datagram sent that nothing has its port
+  Counter icmp_other;   ///< other things that it said of such, which change nothing
+  Counter icmp_muted;   ///< times that it said so much that it was not listened to for a while
+  Counter answered;     ///< ARP, neighbour discovery and echo requests that were answered
 };
 
 /// Carries one endpoint's datagrams. One thread makes all calls; nothing is allocated, locked or thrown by them.
@@ -39,6 +42,9 @@ class Transport {
 
   /// What arrived, one burst at most. Valid until the next receive().
   virtual std::span<const message::Datagram> receive(Nanos now) = 0;
+  /// What the network said of datagrams that were sent, as the last receive() found it. Valid until the next receive()
+  /// or send().
+  [[nodiscard]] std::span<const message::Unreachable> unreachable() const { return unreachable_; }
   /// Whether the last receive() may have left datagrams behind.
   [[nodiscard]] virtual bool more() const { return false; }
   /// The endpoint has read what receive() gave it.
@@ -78,8 +84,9 @@ class Transport {
   }
 
  protected:
-  TransportCounters counters_;  ///< written by the transport's thread
-  int wake_ = -1;               ///< of wake_by()
+  TransportCounters counters_;                         ///< written by the transport's thread
+  int wake_ = -1;                                      ///< of wake_by()
+  std::span<const message::Unreachable> unreachable_;  ///< of unreachable(); receive() sets it
 
  private:
   static constexpr std::uint32_t kMostFullBursts = 64;

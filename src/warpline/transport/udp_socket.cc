@@ -17,6 +17,8 @@
 #include <new>
 #include <vector>
 
+#include "warpline/transport/internal/socket_addresses.h"
+#include "warpline/transport/internal/socket_errors.h"
 #include "warpline/transport/internal/socket_steering.h"
 
 // Constants of newer kernel headers (linux/udp.h).
@@ -40,69 +42,10 @@ constexpr std::int64_t kLongestWait = 20'000'000;     ///< ns: a stop flag is lo
 constexpr std::int64_t kLongestSleep = 10 * kSecond;  ///< with somebody who wakes
 constexpr std::size_t kReceiveBatch = 32;
 constexpr std::size_t kPage = 4096;
-
-union AnyAddress {
-  sockaddr base;
-  sockaddr_in v4;
-  sockaddr_in6 v6;
-};
-
-constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-bool is_mapped(const message::PeerAddress& peer) {
-  return std::memcmp(peer.ip.data(), kMappedPrefix.data(), kMappedPrefix.size()) == 0;
-}
-
-message::PeerAddress peer_of(const AnyAddress& address) {
-  message::PeerAddress peer;
-  if (address.base.sa_family == AF_INET) {
-    std::memcpy(peer.ip.data(), kMappedPrefix.data(), kMappedPrefix.size());
-    std::memcpy(peer.ip.data() + kMappedPrefix.size(), &address.v4.sin_addr, 4);
-    peer.port = ntohs(address.v4.sin_port);
-  } else {
-    std::memcpy(peer.ip.data(), &address.v6.sin6_addr, 16);
-    peer.port = ntohs(address.v6.sin6_port);
-    peer.scope = address.v6.sin6_scope_id;
-  }
-  return peer;
-}
-
-/// Returns the address's length; 0 if an IPv4 socket cannot reach it.
-socklen_t address_of(const message::PeerAddress& peer, bool v6_socket, AnyAddress& address) {
-  address = {};
-  if (v6_socket) {
-    address.v6.sin6_family = AF_INET6;
-    address.v6.sin6_port = htons(peer.port);
-    address.v6.sin6_scope_id = peer.scope;
-    std::memcpy(&address.v6.sin6_addr, peer.ip.data(), 16);
-    return sizeof(address.v6);
-  }
-  if (!is_mapped(peer)) return 0;
-  address.v4.sin_family = AF_INET;
-  address.v4.sin_port = htons(peer.port);
-  std::memcpy(&address.v4.sin_addr, peer.ip.data() + kMappedPrefix.size(), 4);
-  return sizeof(address.v4);
-}
-
-socklen_t local_address(const SocketAddress& local, AnyAddress& address) {
-  address = {};
-  if (const auto* v4 = std::get_if<Ipv4Address>(&local.address)) {
-    address.v4.sin_family = AF_INET;
-    address.v4.sin_port = htons(local.port);
-    std::memcpy(&address.v4.sin_addr, v4->bytes.data(), 4);
-    return sizeof(address.v4);
-  }
-  address.v6.sin6_family = AF_INET6;
-  address.v6.sin6_port = htons(local.port);
-  address.v6.sin6_scope_id = local.scope;
-  std::memcpy(&address.v6.sin6_addr, std::get<Ipv6Address>(local.address).bytes.data(), 16);
-  return sizeof(address.v6);
-}
-
-bool is_any(const AnyAddress& address) {
-  if (address.base.sa_family == AF_INET) return address.v4.sin_addr.s_addr == htonl(INADDR_ANY);
-  return IN6_IS_ADDR_UNSPECIFIED(&address.v6.sin6_addr);
-}
+constexpr std::size_t kErrorsAtOnce = 16;
+constexpr std::uint32_t kMostErrors = 256;          ///< that are read in a period
+constexpr std::int64_t kErrorPeriod = 100'000'000;  ///< ns
+constexpr std::size_t kRepeatedBytes = 64;          ///< of a datagram, by what says that it did not arrive
 
 bool set(int handle, int level, int name, int value) {
   return setsockopt(handle, level, name, &value, sizeof(value)) == 0;
@@ -233,6 +176,10 @@ struct UdpSocket::Buffers {
     return own_last = static_cast<std::uint16_t>(known - own.begin() + 1);
   }
 
+  std::array<std::array<std::uint8_t, kRepeatedBytes>, kErrorsAtOnce> repeated;  ///< by what `unreachable` says
+  std::array<message::Unreachable, kErrorsAtOnce> unreachable;
+  std::size_t unreachable_count = 0;  ///< not handed out yet
+
   std::vector<std::uint64_t> tokens;  ///< tokens of completed payloads in [0, done)
   std::size_t done = 0;
 };
@@ -336,6 +283,8 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const UdpSocketConfig& config
   if (is_any(local)) {  // so that who asked one of many addresses is answered from that one
     (void)set(handle, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, 1);
   }
+  // Without it the kernel keeps to itself what ICMP says of datagrams that were sent.
+  report_errors(handle, v6, true);
   const bool aggregates = config.aggregate && set(handle, IPPROTO_UDP, UDP_GRO, 1);
   if (::bind(handle, &local.base, length) != 0) {
     return failed(errno == EADDRINUSE ? "use another port, or end the program that has it"
@@ -349,6 +298,37 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::bind(const UdpSocketConfig& config
   return std::unique_ptr<UdpSocket>(new UdpSocket(handle, peer_of(bound).port, v6, config, aggregates));
 }
 
+/// Reads what the kernel says of datagrams that were sent. It says so by errors of calls that are about others; true:
+/// such a call may be made again.
+bool UdpSocket::read_errors() {
+  Buffers& buffers = *buffers_;
+  unreachable_ = {};  // it lies where this writes
+  bool from_network = false;
+  errors_wait_ = true;
+  while (buffers.unreachable_count < kErrorsAtOnce) {
+    auto& bytes = buffers.repeated[buffers.unreachable_count];
+    const SocketError error = next_error(handle_, bytes);
+    if (error.kind == SocketError::Kind::none) {
+      errors_wait_ = false;
+      break;
+    }
+    if (error.kind == SocketError::Kind::local) continue;
+    from_network = true;
+    const bool unreachable = error.kind == SocketError::Kind::unreachable;
+    (unreachable ? counters_.unreachable : counters_.icmp_other).add(1);
+    if (unreachable) {
+      buffers.unreachable[buffers.unreachable_count++] = {error.to, std::span(bytes).first(error.repeated)};
+    }
+    if (++errors_read_ < kMostErrors) continue;
+    report_errors(handle_, v6_, false);  // whoever has so much to say would be heard instead of peers
+    muted_ = true;
+    errors_wait_ = false;
+    counters_.icmp_muted.add(1);
+    break;
+  }
+  return from_network;
+}
+
 bool UdpSocket::more() const { return buffers_->in_used == kReceiveBatch; }
 
 std::span<const message::Datagram> UdpSocket::receive(Nanos now) {
@@ -359,8 +339,23 @@ std::span<const message::Datagram> UdpSocket::receive(Nanos now) {
     buffers.in_messages[i].msg_hdr.msg_namelen = sizeof(AnyAddress);
     buffers.in_messages[i].msg_hdr.msg_controllen = kReceiveControl;
   }
-  const int count = ::recvmmsg(handle_, buffers.in_messages.data(), kReceiveBatch, MSG_DONTWAIT, nullptr);
-  // An error is one that a datagram sent earlier met on its way: fetched by this call, and to be ignored.
+  if (now >= period_end_) [[unlikely]] {
+    period_end_ = {now.value + kErrorPeriod};
+    errors_read_ = 0;
+    if (std::exchange(muted_, false)) report_errors(handle_, v6_, true);
+  }
+  if (errors_wait_) [[unlikely]]
+    (void)read_errors();
+  const auto fetch = [&] {
+    return ::recvmmsg(handle_, buffers.in_messages.data(), kReceiveBatch, MSG_DONTWAIT, nullptr);
+  };
+  int count = fetch();
+  if (count < 0 && errno != EAGAIN && errno != EINTR) [[unlikely]] {  // a datagram sent earlier met it on its way
+    (void)read_errors();
+    count = fetch();
+    if (count < 0 && errno != EAGAIN && errno != EINTR) errors_wait_ = true;
+  }
+  unreachable_ = {buffers.unreachable.data(), std::exchange(buffers.unreachable_count, 0)};
   buffers.in_used = count > 0 ? static_cast<std::size_t>(count) : 0;
   std::size_t made = 0;
   for (std::size_t i = 0; i < buffers.in_used; ++i) {
@@ -487,6 +482,7 @@ void UdpSocket::flush() {
   std::size_t messages = assemble(at_, false);
   std::size_t next = 0;
   bool alone = false;  // the next message is what a longer one, which the kernel refused, began with
+  bool once_more = true;
   const auto again = [&](bool first_alone) {
     alone = first_alone;
     messages = assemble(at_, first_alone);
@@ -510,6 +506,8 @@ void UdpSocket::flush() {
       std::size_t datagrams = 0;
       for (int i = 0; i < count; ++i) datagrams += buffers.out[next++].datagrams;
       finish(datagrams, true);
+      once_more = true;
+      if (next < good) errors_wait_ = true;  // what refused the rest may have been an error that waited
       if (alone) {
         segments_ = false;  // a device below cannot, such as not with checksums
         again(false);
@@ -518,12 +516,16 @@ void UdpSocket::flush() {
     }
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == ENOBUFS) return;
-    if (out.datagrams > 1 && (errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
+    const int error = errno;
+    // A datagram sent earlier may have met it, not this one.
+    if ((read_errors() || error == ECONNREFUSED) && std::exchange(once_more, false)) continue;
+    if (out.datagrams > 1 && (error == EIO || error == EINVAL || error == EMSGSIZE || error == EOPNOTSUPP)) {
       again(true);
       continue;
     }
     finish(out.datagrams, false);
     ++next;
+    once_more = true;
     if (alone) again(false);  // it is longer than the device takes
   }
 }
@@ -540,6 +542,7 @@ void UdpSocket::wait(Nanos now, Nanos until) {
   std::array<pollfd, 2> watched{{{handle_, static_cast<short>(blocked() ? POLLIN | POLLOUT : POLLIN), 0},  //
                                  {wake_, POLLIN, 0}}};
   (void)::ppoll(watched.data(), watched.size(), &timeout, nullptr);  // of a negative descriptor nothing is asked
+  if ((watched[0].revents & POLLERR) != 0) errors_wait_ = true;
 }
 
 }  // namespace warpline::transport

@@ -59,6 +59,7 @@ class UdpSocket final : public Transport {
   enum class Sharing : std::uint8_t { none, first_of_group, next_of_group };
   static Result<std::unique_ptr<UdpSocket>> bind(const UdpSocketConfig& config, Sharing sharing);
   UdpSocket(int handle, std::uint16_t port, bool v6, const UdpSocketConfig& config, bool aggregates);
+  bool read_errors();
   void flush();
   std::size_t assemble(std::size_t from, bool first_alone);
   void finish(std::size_t datagrams, bool sent);
@@ -70,6 +71,10 @@ class UdpSocket final : public Transport {
   std::size_t at_ = 0;  ///< outgoing datagrams not yet taken by the kernel: [at_, end_)
   std::size_t end_ = 0;
   std::uint32_t lost_before_ = 0;  ///< SO_RXQ_OVFL as last seen
+  bool errors_wait_ = false;       ///< the kernel may have said something that was not read
+  bool muted_ = false;             ///< until the end of the period
+  std::uint32_t errors_read_ = 0;  ///< in the period
+  Nanos period_end_;               ///< in which so many errors are read at most
   std::unique_ptr<Buffers> buffers_;
 };
 

@@ -274,5 +274,90 @@ TEST(UdpSocket, OfAllAddressesAnswersFromTheOneThatWasAsked) {
   }
 }
 
+/// A port that was somebody's.
+std::uint16_t closed_port(bool v6) { return open_socket({.local = any_port(v6)})->port(); }
+
+/// What the network says of what this socket sent; the first of it, after ten seconds an empty one.
+std::vector<message::Unreachable> hear(UdpSocket& socket) {
+  const NanoClock clock;
+  while (clock.now() < Nanos{10'000'000'000}) {
+    socket.wait(clock.now(), Nanos{10'000'000'000});
+    (void)socket.receive(clock.now());
+    const auto said = socket.unreachable();
+    if (!said.empty()) return {said.begin(), said.end()};
+  }
+  return {};
+}
+
+struct Families {
+  const char* name;
+  bool socket_v6;
+  bool peer_v6;
+};
+
+TEST(UdpSocket, SaysOfWhatNobodyTookWhatItWas) {
+  for (const auto& [name, socket_v6, peer_v6] :
+       {Families{"IPv4", false, false}, {"IPv6", true, true}, {"IPv4 of both", true, false}}) {
+    SCOPED_TRACE(name);
+    const SocketAddress local = socket_v6 && !peer_v6 ? SocketAddress{Ipv6Address{}, 0} : any_port(socket_v6);
+    const auto near = open_socket({.local = local});
+    const message::PeerAddress nobody = loopback(peer_v6, closed_port(peer_v6));
+    std::vector<std::vector<std::uint8_t>> kept;
+    (void)send_all(*near, nobody, {700}, 40, false, kept);
+    const std::vector<message::Unreachable> said = hear(*near);
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_EQ(said[0].to, nobody);
+    ASSERT_GE(said[0].payload.size(), 24U);
+    EXPECT_TRUE(std::equal(said[0].payload.begin(), said[0].payload.end(), kept[0].begin()));
+    EXPECT_EQ(near->counters().unreachable.get(), 1U);
+    EXPECT_EQ(near->counters().refused.get(), 0U);
+    (void)near->receive(Nanos{0});
+    EXPECT_TRUE(near->unreachable().empty()) << "once";
+  }
+}
+
+TEST(UdpSocket, WhatIsSentBesideGoesThereAllTheSame) {
+  const auto near = open_socket({.local = any_port(false)});
+  const auto far = open_socket({.local = any_port(false)});
+  const message::PeerAddress nobody = loopback(false, closed_port(false));
+  std::size_t arrived = 0;
+  constexpr std::size_t kTurns = 2000;
+  for (std::size_t i = 0; i < kTurns; ++i) {
+    send_to(*near, {nobody, loopback(false, far->port()), nobody, loopback(false, far->port())});
+    arrived += collect(*far, 2).size();
+    if (i % 5 == 0) (void)near->receive(Nanos{0});
+  }
+  EXPECT_EQ(arrived, 2 * kTurns);
+  EXPECT_EQ(near->counters().refused.get(), 0U);
+  EXPECT_GT(near->counters().unreachable.get(), 0U);
+}
+
+TEST(UdpSocket, IsDeafForAWhileToWhoSaysTooMuch) {
+  const auto near = open_socket({.local = any_port(false)});
+  const auto far = open_socket({.local = any_port(false)});
+  const message::PeerAddress nobody = loopback(false, closed_port(false));
+  const NanoClock clock;
+  const Nanos now{1'000'000'000};
+  while (near->counters().icmp_muted.get() == 0 && clock.now() < Nanos{20'000'000'000}) {
+    send_to(*near, {nobody, nobody});
+    (void)near->receive(now);
+  }
+  EXPECT_EQ(near->counters().icmp_muted.get(), 1U);
+  const std::uint64_t heard = near->counters().unreachable.get();
+  for (int i = 0; i < 100; ++i) {
+    send_to(*near, {nobody});
+    (void)near->receive(now);
+  }
+  EXPECT_EQ(near->counters().unreachable.get(), heard);
+  send_to(*far, {loopback(false, near->port())});
+  EXPECT_EQ(collect(*near, 1).size(), 1U);
+  (void)near->receive(Nanos{now.value + 1'000'000'000});
+  while (near->counters().unreachable.get() == heard && clock.now() < Nanos{20'000'000'000}) {
+    send_to(*near, {nobody});
+    (void)near->receive(Nanos{now.value + 1'000'000'000});
+  }
+  EXPECT_GT(near->counters().unreachable.get(), heard);
+}
+
 }  // namespace
 }  // namespace warpline::transport

@@ -306,6 +306,9 @@ struct MessageHeader {
   static constexpr std::uint32_t kFlags = 2;
   static constexpr std::uint32_t kWords = 3;
   static constexpr std::uint32_t kSession = 4;
+  static constexpr std::uint32_t kCookie = 8;
+  static constexpr std::uint32_t kPacketNumber = 16;
+  static constexpr std::uint32_t kFloorDistance = 24;
   static constexpr std::uint32_t kPayloadLength = 26;
   /// @}
 
@@ -347,6 +350,20 @@ struct MessageHeader {
   }
   bool operator==(const MessageHeader&) const = default;
 };
+
+/// Reads what names a packet of a session, `session`, `cookie` and `packet_number`, of its first `length` bytes, which
+/// are all that was repeated of it. `type`: of another type.
+[[nodiscard]] WARPLINE_HD constexpr MessageParse parse_repeated(const std::uint8_t* bytes, std::uint32_t length,
+                                                                MessageHeader& header) {
+  const MessageParse prefix = MessagePrefix::check(bytes, length);
+  if (prefix != MessageParse::ok) return prefix;
+  if (MessagePrefix::type(bytes) != MessagePacketType::session) return MessageParse::type;
+  if (length < MessageHeader::kFloorDistance) return MessageParse::truncated;
+  header.session = load_be32(bytes + MessageHeader::kSession);
+  header.cookie = load_be64(bytes + MessageHeader::kCookie);
+  header.packet_number = load_be64(bytes + MessageHeader::kPacketNumber);
+  return MessageParse::ok;
+}
 
 /// Reads the fixed part and checks that its lengths add up to `length`, all of the UDP payload from here on, or leave
 /// room for the header of what follows; `bytes` holds at least min(length, MessageHeader::kMaxLength). Prefix checked

@@ -89,9 +89,9 @@ struct alignas(64) Session {
   bool confirmed = false;            ///< the peer has shown the cookie
   bool ordered = false;
   bool go_back_n = false;
-  bool denied = false;       ///< a reset, which proves nothing here, came since the peer was heard
-  bool peer_grants = false;  ///< what is long goes there as it is granted
-  bool bundles = false;      ///< small messages go there several in a packet
+  LossReason doubt = LossReason::none;  ///< why the peer may be gone: somebody said so since it was heard
+  bool peer_grants = false;             ///< what is long goes there as it is granted
+  bool bundles = false;                 ///< small messages go there several in a packet
   bool forgotten = false;
   bool reordering = false;
   std::uint8_t vanished = 0;  ///< times that long packets were lost and none arrived
@@ -126,6 +126,7 @@ struct alignas(64) Session {
 
   // Timers', and when something is due for them.
   Nanos quiet_from;      ///< heard last, or began to wait; attended()
+  Nanos doubted_at;      ///< `doubt`: since when; attended()
   Nanos armed = kNever;  ///< when `timer` fires
   WheelHandle timer;
   Nanos first_deadline = kNever;  ///< of requests; never later than the earliest

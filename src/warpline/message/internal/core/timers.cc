@@ -7,10 +7,10 @@ namespace warpline::message {
 namespace {
 
 constexpr Nanos kTick{1000};
-constexpr std::int64_t kPollingSlack = 15'000;           ///< nanoseconds
-constexpr std::uint32_t kFewSessions = 8;                ///< with a timer: disarm() leaves it
-constexpr std::int64_t kDeniedPatience = 1'000'000'000;  ///< nanoseconds at most
-constexpr std::int64_t kRoomPatience = 125'000'000;      ///< nanoseconds at most
+constexpr std::int64_t kPollingSlack = 15'000;            ///< nanoseconds
+constexpr std::uint32_t kFewSessions = 8;                 ///< with a timer: disarm() leaves it
+constexpr std::int64_t kDoubtedPatience = 1'000'000'000;  ///< nanoseconds at most
+constexpr std::int64_t kRoomPatience = 125'000'000;       ///< nanoseconds at most
 
 }  // namespace
 
@@ -63,9 +63,11 @@ Nanos Timers::probe_timeout(const Session& session) const {
   return std::min(Nanos{probe}, rto);
 }
 
-Nanos Timers::patience_with(const Session& session) const {
+Nanos Timers::silent_at(const Session& session) const {
   const std::int64_t timeout = endpoint_.config.peer_timeout.value;
-  return Nanos{session.denied ? std::min(timeout / 8, kDeniedPatience) : timeout};
+  const std::int64_t silent = session.quiet_from.value + timeout;
+  if (session.doubt == LossReason::none) return {silent};
+  return {std::min(silent, session.doubted_at.value + std::min(timeout / 8, kDoubtedPatience))};
 }
 
 Nanos Timers::room_patience() const { return {std::min(endpoint_.config.peer_timeout.value / 8, kRoomPatience)}; }
@@ -86,7 +88,7 @@ Nanos Timers::next_due(const Session& session) const {
   if (session.stalled_at != kNever) due = std::min(due, endpoint_.when_attended(session.stalled_at));
   if (session.in_flight_packets != 0) {
     const Nanos probe = after(session.last_sent, probe_timeout(session).value);
-    const Nanos silent = attended_after(session.quiet_from, patience_with(session).value);
+    const Nanos silent = endpoint_.when_attended(silent_at(session));
     return std::min({due, probe, session.unanswered < kUnansweredIsSilent ? std::max(silent, probe) : silent});
   }
   // Nothing awaited: what raise_floor() kept in case that it was only late may go.

@@ -61,9 +61,9 @@ class Timers {
 
   /// How long an acknowledgement may take before something is sent for it.
   [[nodiscard]] Nanos probe_timeout(const Session& session) const;
-  /// How long a peer may be silent while something is awaited. Less, if somebody says that it is gone: if it is not, it
-  /// answers soon.
-  [[nodiscard]] Nanos patience_with(const Session& session) const;
+  /// When a peer that stays silent is lost, if something is awaited; attended(). Sooner, if somebody says that it is
+  /// gone: it was asked then, and if it is there it answers soon.
+  [[nodiscard]] Nanos silent_at(const Session& session) const;
   /// How long the peer may leave its room closed before it is asked: what said that it is open may be lost.
   [[nodiscard]] Nanos room_patience() const;
   /// When something is due next; kNever if never.

@@ -182,7 +182,7 @@ Session* Receiver::session_elsewhere(Session& session, const packet::MessageHead
 /// The next of its session, or one that was missing.
 void Receiver::take_packet(Session& session, const packet::MessageHeader& header, const Datagram& datagram) {
   session.quiet_from = core_.context.attended();
-  session.denied = false;
+  session.doubt = LossReason::none;
   if (header.has(packet::kMessageClose)) {
     core_.context.counters.packets_in.add(1);
     return life_.lose(session, LossReason::closed);

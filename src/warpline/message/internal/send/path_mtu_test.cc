@@ -114,6 +114,22 @@ TEST(PathMtu, AProbeThatIsLostIsNoSignOfCongestion) {
   EXPECT_EQ(client.endpoint.counters().losses_spurious.get(), 0U);
 }
 
+TEST(PathMtu, ABlackHoleIsFoundThoughTheFirstShortPacketsAreLost) {
+  Narrow two(1500);
+  two.net.run_for(Nanos{kMs});
+  ASSERT_EQ(two.datagram(two.client, two.session), 1472U);
+  two.mtu = 1250;
+  const auto tap = two.net.tap;
+  int lost = 0;
+  two.net.tap = [&](const Loopback::Host& from, std::vector<std::uint8_t>& bytes) {
+    return tap(from, bytes) || (&from == &two.client && lost++ < 3);
+  };
+  EXPECT_TRUE(two.echo(1400));
+  EXPECT_GT(lost, 3);
+  EXPECT_EQ(two.client.endpoint.counters().black_holes.get(), 1U);
+  EXPECT_EQ(two.client.endpoint.counters().sessions_lost.get(), 0U);
+}
+
 TEST(PathMtu, AKnownLinkIsNotProbed) {
   EndpointConfig config = patient();
   config.base_bytes = config.datagram_bytes;

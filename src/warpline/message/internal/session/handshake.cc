@@ -260,7 +260,7 @@ void Handshake::receive_hello(const Datagram& datagram) {
   if (session == nullptr) {
     core_.context.drop(MessageDrop::no_session);
     // If the peer has forgotten the one that it has, the place is free when it says hello again.
-    if (live != nullptr) return doubt(*live);
+    if (live != nullptr) return doubt(*live, LossReason::restarted);
     return reject(packet::MessageReject::Reason::full);
   }
   session->ordered = hello.terms.ordered;
@@ -396,13 +396,31 @@ void Handshake::receive_reset(const Datagram& datagram) {
   if (session.cookie != reset.cookie) return core_.context.drop(MessageDrop::wrong_cookie);
   core_.context.counters.packets_in.add(1);
   if (!is_protected()) return life_.lose(session, LossReason::restarted);
-  doubt(session);  // whoever reads the path could say so
+  doubt(session, LossReason::restarted);  // whoever reads the path could say so
 }
 
-/// Asks the peer whether it has the session, and waits less long for its answer (Timers::patience_with).
-void Handshake::doubt(Session& session) {
-  if (session.denied) return;
-  session.denied = session.ping = true;
+/// Who could not read the packet does not know the cookie in it; who could is no judge of whether the peer lives, and
+/// its packet was on the way when the newest that it has acknowledged had arrived.
+void Handshake::take_unreachable(const Unreachable& said) {
+  packet::MessageHeader header;
+  const auto length = static_cast<std::uint32_t>(said.payload.size());
+  const bool read = packet::parse_repeated(said.payload.data(), length, header) == packet::MessageParse::ok;
+  Session* const session = read ? core_.sessions.find(said.to, header.session) : nullptr;
+  const bool news = session != nullptr && session->cookie == header.cookie && session->doubt == LossReason::none &&
+                    header.packet_number >= session->newest_acked && header.packet_number < session->sent.next();
+  if (!news) return core_.context.counters.unreachable_ignored.add(1);
+  core_.context.counters.peers_doubted.add(1);
+  doubt(*session, LossReason::unreachable);
+}
+
+/// Asks the peer whether it has the session, and waits less long for its answer (Timers::silent_at): for some probes
+/// from now on, whatever was sent in vain before.
+void Handshake::doubt(Session& session, LossReason why) {
+  if (session.doubt != LossReason::none) return;
+  session.doubt = why;
+  session.doubted_at = core_.context.attended();
+  session.unanswered = 0;
+  session.ping = true;
   core_.ready.add(session);
   core_.timers.arm_next(session);
 }

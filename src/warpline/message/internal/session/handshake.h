@@ -28,6 +28,8 @@ class Handshake {
   void receive(const Datagram& datagram);
   /// A hello of another version is rejected in that version; and a reject may say that of a hello of ours.
   void receive_wrong_version(const Datagram& datagram);
+  /// What the network says of a packet that was sent here; Endpoint::unreachable().
+  void take_unreachable(const Unreachable& said);
   /// Tells a sender that its packet's session is unknown.
   void reset(const PeerAddress& to, const packet::MessageHeader& header);
   /// The peer has shown the cookie, and with protection that it has the keys: the session that it opened is the
@@ -41,7 +43,7 @@ class Handshake {
 
  private:
   void begin_hello(Session& session);
-  void doubt(Session& session);
+  void doubt(Session& session, LossReason why);
   [[nodiscard]] Session* take_place(const PeerAddress& peer);
   void receive_hello(const Datagram& datagram);
   void receive_challenge(const Datagram& datagram);

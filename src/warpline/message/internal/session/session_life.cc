@@ -19,7 +19,7 @@ void SessionLife::begin(Session& session) {
   session.phase = SessionPhase::opening;
   core_.groups.join(session);
   session.cookie = 0;
-  session.confirmed = session.denied = session.peer_grants = session.bundles = false;
+  session.confirmed = session.peer_grants = session.bundles = false;
   session.most_bytes = static_cast<std::uint16_t>(core_.context.config.datagram_bytes);
   set_datagram_bytes(session, session.most_bytes, core_.context.is_protected());  // until the path is known
   session.path_probe = false;
@@ -56,7 +56,7 @@ void SessionLife::begin(Session& session) {
   session.unfinished = 0;
   session.next_order = session.first_order = session.expected_order = 0;
   session.orders_done = session.orders_void = 0;
-  session.reason = LossReason::none;
+  session.reason = session.doubt = LossReason::none;
   session.outgoing.fill({});
   session.incoming.fill({});
 }

@@ -97,8 +97,9 @@ void Watch::on_silence(Session& session) {
   if (!awaits(session)) return;
   const std::int64_t quiet = core_.context.attended().value - session.quiet_from.value;
   const bool in_flight = session.in_flight_packets != 0;
-  if (quiet >= core_.timers.patience_with(session).value && session.unanswered >= Timers::kUnansweredIsSilent) {
-    return life_.lose(session, session.denied ? LossReason::restarted : LossReason::silent);
+  if (core_.timers.silent_at(session) <= core_.context.attended() &&
+      session.unanswered >= Timers::kUnansweredIsSilent) {
+    return life_.lose(session, session.doubt == LossReason::none ? LossReason::silent : session.doubt);
   }
   const bool blocked_long =
       session.room_blocked && core_.context.now().value - session.last_sent.value >= core_.timers.room_patience().value;
@@ -118,8 +119,8 @@ void Watch::on_probe_timeout(Session& session) {
     session.ping = true;  // unless a fragment goes out first
   } else {
     core_.context.counters.probes.add(1);
-    // If it is long packets that vanish, only a short one can tell.
-    const bool doubtful = (session.unanswered == 2 || session.vanished != 0) && recovery_.large_in_flight(session);
+    // If it is long packets that vanish, only a short one can tell, and it may be lost, too.
+    const bool doubtful = (session.unanswered % 2 == 0 || session.vanished != 0) && recovery_.large_in_flight(session);
     (doubtful ? session.ping : session.probe) = true;
   }
   core_.ready.add(session);
