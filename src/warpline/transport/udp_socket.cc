@@ -515,10 +515,12 @@ void UdpSocket::flush() {
       continue;
     }
     if (errno == EINTR) continue;
-    if (errno == EAGAIN || errno == ENOBUFS) return;
     const int error = errno;
-    // A datagram sent earlier may have met it, not this one.
-    if ((read_errors() || error == ECONNREFUSED) && std::exchange(once_more, false)) continue;
+    if (error == EAGAIN) return;
+    // ENOBUFS: a queue before the device has dropped it, which the kernel tells who wants to hear of errors. It is lost
+    // as anywhere on its way. Others a datagram sent earlier may have met, not this one.
+    const bool lost = error == ENOBUFS;
+    if (!lost && (read_errors() || error == ECONNREFUSED) && std::exchange(once_more, false)) continue;
     if (out.datagrams > 1 && (error == EIO || error == EINVAL || error == EMSGSIZE || error == EOPNOTSUPP)) {
       again(true);
       continue;
