@@ -60,6 +60,9 @@ std::optional<ConnectionId> StreamSender::connect(const SocketAddress& peer, con
 }
 bool StreamSender::offer(ConnectionId connection, std::uint64_t bytes) { return core_->offer(connection, bytes); }
 void StreamSender::close(ConnectionId connection) { core_->close(connection); }
+bool StreamSender::set_user_timeout(ConnectionId connection, Nanos timeout, Nanos now) {
+  return core_->set_user_timeout(connection, timeout, now);
+}
 void StreamSender::abort(ConnectionId connection, Nanos now) { core_->abort(connection, now); }
 void StreamSender::receive(FrameRef frame, bool checksums_are_right, Nanos now) {
   core_->receive(frame, checksums_are_right, now);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,9 @@ class SenderCore;
 /// One thread makes all calls; times never go back.
 class StreamSender {
  public:
+  /// For set_user_timeout().
+  static constexpr Nanos kNeverGivesUp{std::numeric_limits<std::int64_t>::max()};
+
   /// Takes all memory that it ever needs. `source` outlives it. Errors: usage, for settings that make no sense.
   [[nodiscard]] static Result<StreamSender> create(const SenderSettings& settings, const PayloadSource& source,
                                                    Nanos now);
@@ -44,6 +48,10 @@ class StreamSender {
   bool offer(ConnectionId connection, std::uint64_t bytes);
   /// Says that no bytes follow: a FIN is sent behind those that were offered.
   void close(ConnectionId connection);
+  /// Gives a connection a `timeout` of its own, from now on, in place of SenderSettings::user_timeout (R2 of RFC 9293,
+  /// 3.8.3); kNeverGivesUp: none. One that is opening has SenderSettings::connect_timeout until it is open. False, and
+  /// nothing done, if its name is void or the timeout is not positive.
+  bool set_user_timeout(ConnectionId connection, Nanos timeout, Nanos now);
   /// Ends a connection by a reset; its name is void.
   void abort(ConnectionId connection, Nanos now);
 

@@ -6,79 +6,27 @@
 #include <algorithm>
 #include <set>
 
-#include "warpline/stream/stream_sender_testing.h"
+#include "warpline/stream/stream_sender_fixture_testing.h"
 
 namespace warpline::stream {
 namespace {
 
 using testing::frames_of;
 using testing::kOurMac;
+using testing::kPeer;
 using testing::kPort;
+using testing::kSource;
 using testing::milliseconds;
 using testing::pattern_at;
 using testing::PatternSource;
 using testing::PeerOfSender;
 using testing::sender_settings;
+using testing::SenderTest;
 using testing::SentFrame;
 
-const SocketAddress kPeer{Ipv4Address{{10, 0, 0, 1}}, kPort};
 constexpr std::uint32_t kSegment = 1448;  // of 1500 bytes of MTU with timestamps
 constexpr std::uint8_t kReset = packet::kTcpRst;
 constexpr std::uint8_t kFinWithAck = packet::kTcpFin | packet::kTcpAck;
-
-const PatternSource kSource;
-
-class SenderTest : public ::testing::Test {
- protected:
-  void use(const SenderSettings& settings) {
-    sender_ = std::move(StreamSender::create(settings, kSource, now_)).value();
-  }
-  ConnectionId connect() {
-    const auto id = sender_.connect(kPeer, kOurMac, now_);
-    EXPECT_TRUE(id);
-    return id.value_or(ConnectionId{});
-  }
-  /// Opens a connection; its first acknowledgement is taken.
-  ConnectionId open() {
-    const ConnectionId id = connect();
-    const std::vector<SentFrame> syn = frames_of(sender_, now_);
-    EXPECT_EQ(syn.size(), 1U);
-    peer_.take_syn(syn.at(0));
-    now_.value += 1'000'000;
-    peer_.answer_syn(now_);
-    EXPECT_EQ(frames_of(sender_, now_).size(), 1U);
-    EXPECT_EQ(last_state(), SendState::open);
-    return id;
-  }
-  std::optional<SendState> last_state() {
-    std::optional<SendState> state;
-    while (const auto event = sender_.poll()) state = event->state;
-    return state;
-  }
-  std::vector<SentFrame> frames() { return frames_of(sender_, now_); }
-  /// Lets time pass, and has done what is due.
-  void wait(Nanos span) {
-    const Nanos end{now_.value + span.value};
-    while (sender_.next_deadline() <= end) {
-      now_ = std::max(now_, sender_.next_deadline());
-      sender_.advance(now_);
-      if (sender_.next_deadline() <= now_) now_.value += 1000;
-    }
-    now_ = end;
-  }
-  [[nodiscard]] std::uint64_t offset_of(const SentFrame& frame) const { return frame.tcp().sequence - peer_.number(0); }
-  [[nodiscard]] std::vector<std::uint64_t> offsets(const std::vector<SentFrame>& frames) const {
-    std::vector<std::uint64_t> found;
-    for (const SentFrame& frame : frames) {
-      if (!frame.payload.empty()) found.push_back(offset_of(frame));
-    }
-    return found;
-  }
-
-  Nanos now_ = milliseconds(1);
-  StreamSender sender_ = std::move(StreamSender::create(sender_settings(), kSource, now_)).value();
-  PeerOfSender peer_{sender_};
-};
 
 TEST_F(SenderTest, OffersAllOptionsInItsSyn) {
   connect();
@@ -380,33 +328,6 @@ TEST_F(SenderTest, HoldsShortSegmentsBackIfAsked) {
   EXPECT_TRUE(frames().empty());
   peer_.acknowledge(100, now_);
   EXPECT_EQ(offsets(frames()), (std::vector<std::uint64_t>{100}));
-}
-
-TEST_F(SenderTest, GivesUpOnAPeerThatDoesNotAnswer) {
-  connect();
-  std::uint32_t syns = 0;
-  for (int i = 0; i < 179; ++i) {
-    for (const SentFrame& frame : frames()) syns += frame.has(packet::kTcpSyn) ? 1 : 0;
-    wait(milliseconds(1000));
-  }
-  EXPECT_EQ(last_state(), std::nullopt);
-  wait(milliseconds(2000));
-  EXPECT_EQ(last_state(), SendState::timed_out);
-  EXPECT_EQ(syns, 8U);
-  EXPECT_EQ(sender_.connections(), 0U);
-}
-
-TEST_F(SenderTest, GivesUpOnAPeerThatFallsSilent) {
-  const ConnectionId id = open();
-  sender_.offer(id, 100);
-  for (int i = 0; i < 299; ++i) {
-    (void)frames();
-    wait(milliseconds(1000));
-  }
-  EXPECT_EQ(last_state(), std::nullopt);
-  wait(milliseconds(62'000));
-  EXPECT_EQ(last_state(), SendState::timed_out);
-  EXPECT_FALSE(sender_.view(id));
 }
 
 TEST_F(SenderTest, IsRefused) {

@@ -94,6 +94,8 @@ struct SendConnection {
   std::uint32_t duplicates = 0;          ///< acknowledgements of nothing new, without SACK
   std::uint64_t left_by_duplicates = 0;  ///< bytes that these say have left the network
 
+  Nanos user_timeout{};  ///< without any progress before it is given up: R2 of RFC 9293, 3.8.3
+
   // When what is due; kNever if not.
   Nanos retransmit_at = kNever;  ///< of SYN, segments, or the question for a window
   Nanos tail_probe_at = kNever;

@@ -92,6 +92,7 @@ std::optional<ConnectionId> SenderCore::connect(const SocketAddress& peer, const
   connection->initial = initial_number(settings_, *ends, now);
   connection->segments.reset(rings_.get() + std::size_t{index} * ring_segments_, ring_segments_);
   connection->wants_syn = true;
+  connection->user_timeout = settings_.user_timeout;
   connection->progress_at = now;
   connection->heard_at = now;
   connection->retransmit_at = after(now, std::min(settings_.first_timeout, settings_.connect_timeout));
@@ -121,6 +122,17 @@ void SenderCore::close(ConnectionId id) {
   if (connection == nullptr) return;
   connection->closing = true;
   if (connection->phase == Phase::open) want_turn(*connection);
+}
+
+bool SenderCore::set_user_timeout(ConnectionId id, Nanos timeout, Nanos now) {
+  SendConnection* const connection = named(id);
+  if (connection == nullptr || timeout.value <= 0) return false;
+  connection->user_timeout = timeout;
+  if (connection->retransmit_at == kNever) return true;
+  connection->retransmit_at =
+      std::min(connection->retransmit_at, std::max(gives_up_at(*connection), after(now, kSenderTick)));
+  arm(*connection);
+  return true;
 }
 
 void SenderCore::abort(ConnectionId id, Nanos now) {
@@ -239,16 +251,28 @@ void SenderCore::do_what_is_due(SendConnection& connection, Nanos now) {
   if (connection.phase != Phase::free && connection.phase != Phase::over) arm(connection);
 }
 
+/// When it ends if the peer says nothing until then that it should not.
+Nanos SenderCore::gives_up_at(const SendConnection& connection) const {
+  const bool opening = connection.phase == Phase::syn_sent || connection.phase == Phase::syn_received;
+  if (opening) return after(connection.progress_at, settings_.connect_timeout);
+  // Who answers that it has no room is not gone (RFC 9293, 3.8.6.1).
+  const bool closed = connection.segments.empty() || connection.window_end <= connection.acknowledged;
+  const Nanos since = closed ? std::max(connection.heard_at, connection.progress_at) : connection.progress_at;
+  const bool ever = connection.user_timeout.value < kNever.value - since.value;
+  return ever ? after(since, connection.user_timeout) : kNever;
+}
+
+/// When what is sent now is sent again, or the connection is given up: no later than that.
+Nanos SenderCore::times_out_at(const SendConnection& connection, Nanos now) const {
+  return std::min(after(now, timeout_of(connection)), std::max(gives_up_at(connection), after(now, kSenderTick)));
+}
+
 void SenderCore::take_timeout(SendConnection& connection, Nanos now) {
   connection.retransmit_at = kNever;
   const bool opening = connection.phase == Phase::syn_sent || connection.phase == Phase::syn_received;
   const bool asks = connection.segments.empty();
-  // Who answers that it has no room is not gone (RFC 9293, 3.8.6.1).
-  const bool closed = asks || connection.window_end <= connection.acknowledged;
-  const Nanos since =
-      !opening && closed ? std::max(connection.heard_at, connection.progress_at) : connection.progress_at;
-  const Nanos patience = opening ? settings_.connect_timeout : settings_.user_timeout;
-  if (now.value - since.value >= patience.value) {
+  const Nanos end = gives_up_at(connection);
+  if (now >= end) {
     counters_.timed_out.add(1);
     end_by(connection, SendState::timed_out);
     return;
@@ -269,8 +293,7 @@ void SenderCore::take_timeout(SendConnection& connection, Nanos now) {
     }
     want_turn(connection);
   }
-  connection.retransmit_at =
-      std::min(connection.retransmit_at, std::max(after(since, patience), after(now, kSenderTick)));
+  connection.retransmit_at = std::min(connection.retransmit_at, std::max(end, after(now, kSenderTick)));
 }
 
 void SenderCore::establish(SendConnection& connection, Nanos now) {

@@ -31,6 +31,7 @@ class SenderCore {
                                                     std::uint16_t port);
   bool offer(ConnectionId id, std::uint64_t bytes);
   void close(ConnectionId id);
+  bool set_user_timeout(ConnectionId id, Nanos timeout, Nanos now);
   void abort(ConnectionId id, Nanos now);
   void receive(FrameRef frame, bool checksums_are_right, Nanos now);
   void advance(Nanos now);
@@ -93,6 +94,8 @@ class SenderCore {
   void watch_window(SendConnection& connection, Nanos now);
   void arm(SendConnection& connection);
   void do_what_is_due(SendConnection& connection, Nanos now);
+  [[nodiscard]] Nanos gives_up_at(const SendConnection& connection) const;
+  [[nodiscard]] Nanos times_out_at(const SendConnection& connection, Nanos now) const;
   void take_timeout(SendConnection& connection, Nanos now);
   void establish(SendConnection& connection, Nanos now);
   void note_end(SendConnection& connection, Nanos now);

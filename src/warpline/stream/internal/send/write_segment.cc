@@ -192,7 +192,7 @@ std::uint32_t SenderCore::write_again(SendConnection& connection, std::uint32_t 
   counters_.retransmitted.add(1);
   counters_.retransmitted_bytes.add(segment.length - (segment.fin ? 1 : 0));
   if (connection.retransmit_at == kNever || place == connection.segments.oldest()) {
-    connection.retransmit_at = Nanos{now.value + timeout_of(connection).value};
+    connection.retransmit_at = times_out_at(connection, now);
   }
   arm(connection);
   return write_segment(connection, segment, out, now);
@@ -238,7 +238,7 @@ std::uint32_t SenderCore::write_new(SendConnection& connection, bool probe, std:
   counters_.sent.add(bytes);
   // The question for a window, which may be due, is answered by this.
   if (connection.segments.size() == 1 || connection.retransmit_at == kNever) {
-    connection.retransmit_at = Nanos{now.value + timeout_of(connection).value};
+    connection.retransmit_at = times_out_at(connection, now);
   }
   watch_tail(connection, now);
   arm(connection);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a sender gives a connection up.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "warpline/stream/stream_sender_fixture_testing.h"
+
+namespace warpline::stream {
+namespace {
+
+using testing::milliseconds;
+using testing::SenderTest;
+using testing::SentFrame;
+
+TEST_F(SenderTest, GivesUpOnAPeerThatDoesNotAnswer) {
+  connect();
+  std::uint32_t syns = 0;
+  for (int i = 0; i < 179; ++i) {
+    for (const SentFrame& frame : frames()) syns += frame.has(packet::kTcpSyn) ? 1 : 0;
+    wait(milliseconds(1000));
+  }
+  EXPECT_EQ(last_state(), std::nullopt);
+  wait(milliseconds(2000));
+  EXPECT_EQ(last_state(), SendState::timed_out);
+  EXPECT_EQ(syns, 8U);
+  EXPECT_EQ(sender_.connections(), 0U);
+}
+
+TEST_F(SenderTest, GivesUpOnAPeerThatFallsSilent) {
+  const ConnectionId id = open();
+  sender_.offer(id, 100);
+  for (int i = 0; i < 299; ++i) {
+    (void)frames();
+    wait(milliseconds(1000));
+  }
+  EXPECT_EQ(last_state(), std::nullopt);
+  wait(milliseconds(2000));
+  EXPECT_EQ(last_state(), SendState::timed_out);
+  EXPECT_FALSE(sender_.view(id));
+}
+
+TEST_F(SenderTest, GivesUpAfterTheTimeOfThatConnection) {
+  const ConnectionId id = open();
+  EXPECT_FALSE(sender_.set_user_timeout(id, Nanos{0}, now_));
+  EXPECT_TRUE(sender_.set_user_timeout(id, StreamSender::kNeverGivesUp, now_));
+  sender_.offer(id, 100);
+  for (int i = 0; i < 1000; ++i) {
+    (void)frames();
+    wait(milliseconds(1000));
+  }
+  EXPECT_EQ(last_state(), std::nullopt);
+  // The next time at which it would send again is a minute away.
+  EXPECT_TRUE(sender_.set_user_timeout(id, milliseconds(1'005'000), now_));
+  wait(milliseconds(4000));
+  EXPECT_EQ(last_state(), std::nullopt);
+  wait(milliseconds(1500));
+  EXPECT_EQ(last_state(), SendState::timed_out);
+  EXPECT_FALSE(sender_.set_user_timeout(id, milliseconds(1000), now_));
+}
+
+TEST_F(SenderTest, GivesConnectionsTimesOfTheirOwn) {
+  const ConnectionId id = open();
+  const ConnectionId other = connect();
+  EXPECT_TRUE(sender_.set_user_timeout(id, milliseconds(10'000), now_));
+  EXPECT_TRUE(sender_.set_user_timeout(other, milliseconds(10'000), now_));
+  sender_.offer(id, 100);
+  for (int i = 0; i < 11; ++i) {
+    (void)frames();
+    wait(milliseconds(1000));
+  }
+  EXPECT_FALSE(sender_.view(id) && sender_.view(id)->state == SendState::open);
+  // A SYN is sent for three minutes, whatever the application says of the time behind it.
+  ASSERT_TRUE(sender_.view(other));
+  EXPECT_EQ(sender_.view(other)->state, SendState::opening);
+}
+
+}  // namespace
+}  // namespace warpline::stream
