@@ -121,6 +121,7 @@ class StreamRun : RunFrame {
     std::unique_ptr<service::StreamApplication> application;
     const service::StreamProxy* proxy = nullptr;         ///< `application`, if it is one
     const service::ComparedStreams* compared = nullptr;  ///< likewise
+    const Histogram* chunk_times = nullptr;              ///< of `application`, if it has them
     std::unique_ptr<service::StreamWorker> worker;
   };
 
@@ -183,14 +184,18 @@ class StreamRun : RunFrame {
                                                              config_.stream.pipelines, next_of(readers_)));
     }
     if (auto comparer = next_of(comparers_)) {
-      auto compared = std::make_unique<service::ComparedStreams>(config_.stream.connections, std::move(comparer));
+      auto compared = std::make_unique<service::ComparedStreams>(config_.stream.connections, std::move(comparer),
+                                                                 config_.stream.chunk);
+      lane.chunk_times = &compared->chunk_times();
       lane.compared = compared.get();
       lane.application = std::move(compared);
       return {};
     }
     if (config_.run.verify) lane.check = std::make_unique<service::StreamCheck>(config_.run.seed);
-    lane.application = std::make_unique<service::StreamConsumer>(config_.stream.connections, config_.stream.ring,
-                                                                 lane.writer.get(), lane.check.get());
+    auto consumer = std::make_unique<service::StreamConsumer>(
+        config_.stream.connections, config_.stream.ring, lane.writer.get(), lane.check.get(), config_.stream.chunk);
+    lane.chunk_times = &consumer->chunk_times();
+    lane.application = std::move(consumer);
     return {};
   }
 
@@ -284,6 +289,11 @@ class StreamRun : RunFrame {
       report.relayed->lost_sessions += counters.lost_sessions.get();
       report.relayed->no_session += counters.no_session.get();
     }
+    Histogram chunks;
+    for (const Lane& lane : lanes_) {
+      if (lane.chunk_times != nullptr) chunks.merge(*lane.chunk_times);
+    }
+    report.chunks = LatencyTotals::of(chunks);
     if (config_.stream.engine != EngineKind::inline_) report.engine = engine_part();
     report.lcores = lcore_lines();
     report.notes = notes(ports());

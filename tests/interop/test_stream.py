@@ -105,6 +105,25 @@ class Veth(VethCase):
         self.assertEqual(report["processing"], "on")
         self.assertNotIn("written", report)
 
+    def test_chunks_are_taken_whole(self):
+        lengths = [1, 65535, 65536, 65537, 1_000_000]
+        program = self.listener("--output", "out", "--chunk", "64Ki", "--ring", "256Ki")
+        sent = []
+        for i, length in enumerate(lengths):
+            data = random_bytes(i, length)
+            sent.append((self.send(data), digest(data)))
+        # What has come of a chunk is written when the run ends.
+        left = random_bytes(9, 70_000)
+        sock = self.connect()
+        sent.append(("{}_{}-{}_{}".format(*sock.getsockname(), *sock.getpeername()), digest(left)))
+        sock.sendall(left)
+        while self.unacknowledged(sock):
+            program.process.poll()
+        report = self.stopped(program)
+        sock.close()
+        self.received_as_sent(sent)
+        self.assertEqual(report["chunk_ns"]["count"], sum(length >> 16 for length in lengths) + 1)
+
     def test_ipv6(self):
         program = self.listener("--output", "out", address="fd00:9::2/64")
         data = random_bytes(3, 3_000_001)

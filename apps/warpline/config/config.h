@@ -91,8 +91,9 @@ struct StreamConfig {
   bool processing = true;                      ///< receive: bytes are put in place, not only acknowledged
   std::optional<IpAddress> gateway{};          ///< send: for a receiver that is not on the port's link
   std::uint64_t bytes = 0;                     ///< send: of each connection; 0: until the end
-  std::uint64_t chunk = 0;                     ///< send: bytes that are acknowledged before the next are sent; 0: all
-  std::uint32_t parallel = 1;                  ///< send: connections
+  std::uint64_t chunk =
+      0;  ///< send: bytes that are acknowledged before the next are sent; receive: that are taken at once; 0: any
+  std::uint32_t parallel = 1;                                         ///< send: connections
   stream::CongestionKind congestion = stream::CongestionKind::cubic;  ///< send
   std::uint64_t window = 4U << 20;  ///< send: most bytes of each connection on their way; fixed: just so many
 

@@ -64,14 +64,15 @@ void add_stream_options(std::vector<Option>& table) {
          boolean<Config>(field_of(&Config::run, &report::RunSettings::verify)));
 
   roles = {Role::send, Role::receive};
-  option("engine", Arity::single, "KIND", "what takes segments with bytes; send: what fills them",
-         choice<Config>(of(&StreamConfig::engine)));
-  option("memory", Arity::single, "KIND", "where the rings of bytes are; engine on a GPU: device",
+  option("engine", Arity::single, "KIND", "what takes, or fills, segments", choice<Config>(of(&StreamConfig::engine)));
+  option("memory", Arity::single, "KIND", "where the rings are; engine on a GPU: device",
          optional_choice<Config>(of(&StreamConfig::memory)), 'm');
   option("gpu", Arity::single, "ID", "CUDA ordinal of the engine's GPU", count<Config>(of(&StreamConfig::gpu), 0, 255),
          'g');
   option("watchdog", Arity::single, "MS", "an engine without progress for so long has failed",
          nanos<Config>(of(&StreamConfig::watchdog), kMilli, Nanos{kMilli}, Nanos{3600 * kSecond}));
+  option("chunk", Arity::single, "BYTES", "send: acknowledged before the next; receive: taken at once; 0: none",
+         unbounded<Config>(of(&StreamConfig::chunk)));
   option("seed", Arity::single, "N", "seed for the payload",
          unbounded<Config>(field_of(&Config::run, &report::RunSettings::seed)));
 
@@ -80,8 +81,6 @@ void add_stream_options(std::vector<Option>& table) {
          optional_address<Config>(of(&StreamConfig::gateway)));
   option("bytes", Arity::single, "BYTES", "of each connection; 0: until the end",
          unbounded<Config>(of(&StreamConfig::bytes)));
-  option("chunk", Arity::single, "BYTES", "acknowledged before the next are sent; 0: all",
-         unbounded<Config>(of(&StreamConfig::chunk)));
   option("parallel", Arity::single, "N", "connections to open", count<Config>(of(&StreamConfig::parallel), 1, 16'384),
          'P');
   option("congestion", Arity::single, "KIND", "control of what is on its way",

@@ -47,6 +47,7 @@ class StreamChecker : Checker {
     if (config_.role == Role::receive) {
       check_io();
       check_processing();
+      check_chunk();
     }
     if (config_.role == Role::send) check_send();
     return std::move(problems_);
@@ -161,6 +162,20 @@ class StreamChecker : Checker {
     }
     for (const char* const of_rings : {"populate", "memory"}) {
       refuse_idle(of_rings, "without processing nothing is written to the rings", "leave it out");
+    }
+  }
+
+  /// A chunk waits in its ring, beside what comes behind it.
+  void check_chunk() {
+    constexpr std::uint64_t kLeast = 4096;
+    const StreamConfig& stream = config_.stream;
+    if (stream.chunk == 0) return;
+    const std::string chunk = fmt::format("{} {}", place("chunk"), stream.chunk);
+    if (stream.chunk < kLeast) {
+      refuse(fmt::format("cannot use {}", chunk), "a segment may bring more", fmt::format("use {} or more", kLeast));
+    } else if (stream.chunk > stream.ring / 2) {
+      refuse(fmt::format("cannot combine {} with {} {}", chunk, place("ring"), stream.ring),
+             "what comes behind a chunk needs place, too", "use a ring of twice the chunk or more");
     }
   }
 

@@ -88,6 +88,16 @@ TEST(StreamProcessing, LeavesNothingToDoWithBytes) {
             "cannot use --processing: it is for stream receive; leave it out");
 }
 
+TEST(StreamChunk, HasPlaceInItsRing) {
+  for (const char* const options : {"--chunk 0", "--chunk 2Mi", "--chunk 4Ki --ring 64Ki", "--chunk 3Mi --ring 8Mi"}) {
+    EXPECT_EQ(engine_outcome(options), "ok") << options;
+  }
+  EXPECT_EQ(engine_outcome("--chunk 4095"), "cannot use --chunk 4095: a segment may bring more; use 4096 or more");
+  EXPECT_EQ(engine_outcome("--chunk 64Ki --ring 64Ki"),
+            "cannot combine --chunk 65536 with --ring 65536: what comes behind a chunk needs place, too; use a ring of "
+            "twice the chunk or more");
+}
+
 TEST(StreamEngine, FillsSegmentsThatAreSent) {
   const auto sending = [](const std::string& options) {
     return outcome(load_line("stream send --port net_null0 --address 10.0.0.1/24 --connect 10.0.0.2:5001 " + options));

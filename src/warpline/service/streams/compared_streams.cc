@@ -11,8 +11,9 @@ using stream::ConnectionState;
 using stream::StreamReceiver;
 using stream_port::SeededComparer;
 
-ComparedStreams::ComparedStreams(std::uint32_t connections, std::unique_ptr<SeededComparer> comparer)
-    : comparer_(std::move(comparer)), places_(connections) {
+ComparedStreams::ComparedStreams(std::uint32_t connections, std::unique_ptr<SeededComparer> comparer,
+                                 std::uint64_t chunk)
+    : comparer_(std::move(comparer)), chunks_(connections, chunk), places_(connections) {
   waiting_.reserve(connections);
   batch_.reserve(SeededComparer::kMostPieces);
   pieces_.reserve(SeededComparer::kMostPieces);
@@ -22,6 +23,7 @@ bool ComparedStreams::turn(StreamReceiver& receiver, Nanos now) {
   bool worked = false;
   while (const auto event = receiver.poll()) {
     Place& place = places_[event->connection.index];
+    if (!place.known || place.id != event->connection) chunks_.begin(event->connection.index);
     place.id = event->connection;
     place.known = true;
     if (!std::exchange(place.waits, true)) waiting_.push_back(event->connection.index);
@@ -38,6 +40,14 @@ bool ComparedStreams::turn(StreamReceiver& receiver, Nanos now) {
   if (waiting_.empty()) return worked;
   begin_batch(receiver, now);
   return true;
+}
+
+void ComparedStreams::finish() {
+  chunks_.finish();
+  for (std::uint32_t index = 0; index < places_.size(); ++index) {
+    Place& place = places_[index];
+    if (place.known && !std::exchange(place.waits, true)) waiting_.push_back(index);
+  }
 }
 
 void ComparedStreams::end_batch(StreamReceiver& receiver, Nanos now) {
@@ -62,14 +72,16 @@ void ComparedStreams::begin_batch(StreamReceiver& receiver, Nanos now) {
     const auto view = receiver.view(place.id);
     if (!view) continue;
     const bool last = view->state != ConnectionState::open;
-    if (view->bytes.empty()) {
+    const std::uint64_t end = view->begin + view->bytes.size();
+    const std::uint64_t bytes = chunks_.reach(index, end, last, now) - view->begin;
+    if (bytes == 0) {
       if (!last) continue;
       receiver.close(place.id, now);
       place.known = false;
       continue;
     }
-    batch_.push_back({index, view->bytes.size(), last});
-    pieces_.push_back({view->bytes.data(), view->bytes.size(), view->peer.port, view->begin});
+    batch_.push_back({index, bytes, last});
+    pieces_.push_back({view->bytes.data(), bytes, view->peer.port, view->begin});
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
   if (!pieces_.empty()) comparer_->submit(pieces_);

@@ -8,6 +8,7 @@
 
 #include "warpline/base/statistics/counter.h"
 #include "warpline/service/streams/stream_application.h"
+#include "warpline/service/streams/stream_chunks.h"
 #include "warpline/stream_port/seeded_comparer.h"
 
 namespace warpline::service {
@@ -17,17 +18,21 @@ namespace warpline::service {
 /// has ended. A connection is closed behind its last byte.
 class ComparedStreams final : public StreamApplication {
  public:
-  /// For a receiver of so many connections.
-  ComparedStreams(std::uint32_t connections, std::unique_ptr<stream_port::SeededComparer> comparer);
+  /// For a receiver of so many connections. `chunk`: bytes of a connection that are compared at once, half a ring at
+  /// most; 0: as they come.
+  ComparedStreams(std::uint32_t connections, std::unique_ptr<stream_port::SeededComparer> comparer,
+                  std::uint64_t chunk = 0);
 
   bool turn(stream::StreamReceiver& receiver, Nanos now) override;
   [[nodiscard]] bool settled() const override { return batch_.empty() && waiting_.empty(); }
   [[nodiscard]] bool failed() const override { return failed_; }
+  void finish() override;
   void abandon() override { batch_.clear(); }
   std::uint32_t abort_some(stream::StreamReceiver& receiver, std::uint32_t most, Nanos now) override;
 
-  [[nodiscard]] std::uint64_t checked() const { return checked_.get(); }               ///< bytes; any thread
-  [[nodiscard]] std::uint64_t wrong() const { return comparer_->wrong(); }             ///< bytes
+  [[nodiscard]] const Histogram& chunk_times() const { return chunks_.times(); }  ///< as of StreamChunks; any thread
+  [[nodiscard]] std::uint64_t checked() const { return checked_.get(); }          ///< bytes; any thread
+  [[nodiscard]] std::uint64_t wrong() const { return comparer_->wrong(); }        ///< bytes
   [[nodiscard]] std::optional<Error> failure() const { return comparer_->failure(); }  ///< why it failed()
 
  private:
@@ -48,6 +53,7 @@ class ComparedStreams final : public StreamApplication {
   void begin_batch(stream::StreamReceiver& receiver, Nanos now);
 
   std::unique_ptr<stream_port::SeededComparer> comparer_;
+  StreamChunks chunks_;
   std::vector<Place> places_;           ///< by the receiver's
   std::vector<std::uint32_t> waiting_;  ///< places that something happened to
   std::vector<Compared> batch_;

@@ -18,6 +18,8 @@ class StreamApplication {
   [[nodiscard]] virtual bool settled() const = 0;
   /// True if it cannot go on: the run ends.
   [[nodiscard]] virtual bool failed() const = 0;
+  /// Nothing more will be received: what is held back until there is more of it is so no longer.
+  virtual void finish() {}
   /// Gives up what is not settled: nobody reads the rings any more.
   virtual void abandon() = 0;
   /// Aborts up to `most` of the connections that are left, so that their peers learn that not all reached its goal.

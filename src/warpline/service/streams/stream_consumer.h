@@ -6,6 +6,7 @@
 
 #include "warpline/base/statistics/counter.h"
 #include "warpline/service/streams/stream_application.h"
+#include "warpline/service/streams/stream_chunks.h"
 #include "warpline/service/streams/stream_writer.h"
 #include "warpline/stream/seeded_payload.h"
 #include "warpline/stream/stream_receiver.h"
@@ -17,10 +18,10 @@ namespace warpline::service {
 struct StreamCheck {
   explicit StreamCheck(std::uint64_t seed) : payload(seed) {}
 
-  /// Compares all that can be read. By the lcore.
-  void take(const stream::StreamView& view) {
-    checked.add(view.bytes.size());
-    if (payload.matching(view.peer.port, view.begin, view.bytes) != view.bytes.size()) bad.add(1);
+  /// Compares the first `length` bytes that can be read. By the lcore.
+  void take(const stream::StreamView& view, std::uint64_t length) {
+    checked.add(length);
+    if (payload.matching(view.peer.port, view.begin, view.bytes.first(length)) != length) bad.add(1);
   }
 
   stream::SeededPayload payload;
@@ -33,17 +34,20 @@ struct StreamCheck {
 class StreamConsumer final : public StreamApplication {
  public:
   /// For a receiver of so many connections with rings of so many bytes; without a `writer` bytes are but counted.
-  /// `check`, if there is one and no writer, compares them before.
+  /// `check`, if there is one and no writer, compares them before. `chunk`: bytes of a connection that are taken at
+  /// once, half a ring at most; 0: as they come.
   StreamConsumer(std::uint32_t connections, std::uint64_t ring_bytes, StreamWriter* writer,
-                 StreamCheck* check = nullptr);
+                 StreamCheck* check = nullptr, std::uint64_t chunk = 0);
 
   bool turn(stream::StreamReceiver& receiver, Nanos now) override;
   [[nodiscard]] bool settled() const override { return unanswered_ == 0; }
   [[nodiscard]] bool failed() const override { return writer_ != nullptr && writer_->failed(); }
+  void finish() override { chunks_.finish(); }
   void abandon() override {
     if (writer_ != nullptr) writer_->abandon();
   }
   std::uint32_t abort_some(stream::StreamReceiver& receiver, std::uint32_t most, Nanos now) override;
+  [[nodiscard]] const Histogram& chunk_times() const { return chunks_.times(); }  ///< as of StreamChunks; any thread
 
  private:
   /// A connection as the writer knows it.
@@ -57,11 +61,14 @@ class StreamConsumer final : public StreamApplication {
 
   void handle(stream::StreamReceiver& receiver, const stream::StreamEvent& event, Nanos now);
   void take_answer(stream::StreamReceiver& receiver, const StreamWriter::Done& answer, Nanos now);
-  void submit(stream::StreamReceiver& receiver, Outlet& outlet);
+  void take(stream::StreamReceiver& receiver, Outlet& outlet, std::uint64_t readable, Nanos now);
+  void submit(stream::StreamReceiver& receiver, Outlet& outlet, Nanos now);
+  void take_rest(stream::StreamReceiver& receiver, Nanos now);
 
   StreamWriter* writer_;
   StreamCheck* check_;
   std::uint64_t largest_;  ///< bytes of a piece, so that place becomes free while others are written
+  StreamChunks chunks_;
   std::vector<Outlet> outlets_;
   std::uint64_t unanswered_ = 0;  ///< pieces and ends, of all connections
   std::uint32_t next_abort_ = 0;

@@ -120,6 +120,7 @@ nlohmann::ordered_json StreamReport::to_json() const {
                         {"acknowledgements", engine->acknowledgements}};
     if (!engine->gpu.empty()) object["gpu"] = {{"name", engine->gpu}, {"engine", engine->name}};
   }
+  if (chunks.count != 0) object["chunk_ns"] = report::to_json(chunks);
   if (written) object["written"] = {{"files", written->files}, {"bytes", written->bytes}};
   if (verified) object["verify"] = {{"checked", verified->checked}, {"bad", verified->bad}};
   if (relayed) {
@@ -148,6 +149,11 @@ std::string StreamReport::to_text() const {
                      engine->name, engine->gpu.empty() ? "" : " on ", engine->gpu, engine->memory, engine->bursts.count,
                      static_cast<double>(engine->bursts.p50) / 1e3, static_cast<double>(engine->bursts.p99) / 1e3,
                      static_cast<double>(engine->bursts.max) / 1e3, engine->acknowledgements));
+  }
+  if (chunks.count != 0) {
+    line("chunk us",
+         fmt::format("p50 {:.1f}  p99 {:.1f}  max {:.1f}, of {}", static_cast<double>(chunks.p50) / 1e3,
+                     static_cast<double>(chunks.p99) / 1e3, static_cast<double>(chunks.max) / 1e3, chunks.count));
   }
   if (written) line("written", fmt::format("{} bytes in {} files", written->bytes, written->files));
   if (verified) line("verified", fmt::format("{} bytes, {} pieces wrong", verified->checked, verified->bad));

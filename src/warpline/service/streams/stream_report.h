@@ -78,6 +78,7 @@ struct StreamReport {
   std::optional<Verified> verified;
   std::optional<Relayed> relayed;
   std::optional<Engine> engine;
+  LatencyTotals chunks;  ///< ns from the first byte of a chunk to its last: as of StreamChunks
   port::PortCounters device;
   std::uint32_t leaked = 0;  ///< packet buffers not given back
   std::vector<std::string> lcores;

@@ -55,6 +55,7 @@ void StreamWorker::wind_up() {
   stream::StreamReceiver& receiver = queue_.receiver();
   const Nanos begin = clock_.now();
   Nanos now = begin;
+  application_.finish();
   do {
     const bool landed = queue_.settle(now) || failure_.has_value();
     note_bytes(now);
