@@ -21,8 +21,8 @@
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/streams/lane_choice.h"
-#include "warpline/service/streams/send_report.h"
-#include "warpline/service/streams/send_worker.h"
+#include "warpline/service/streams/send/send_report.h"
+#include "warpline/service/streams/send/send_worker.h"
 #include "warpline/stream_port/send_port.h"
 #include "warpline/transport/nano_clock.h"
 

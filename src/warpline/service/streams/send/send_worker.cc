@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpline/service/streams/send_worker.h"
+#include "warpline/service/streams/send/send_worker.h"
 
 #include <algorithm>
 #include <limits>
