@@ -148,6 +148,24 @@ TEST_F(AddressChange, OfThePathNothingIsKnownAtAnotherAddressAllAtAnotherPort) {
   EXPECT_EQ(other_address.datagram_bytes, 1200U);
 }
 
+TEST_F(AddressChange, WhoHasMovedKnowsNothingOfItsPathEither) {
+  begin();
+  const double initial = message::CcConfig{}.initial_window_bytes;
+  const auto here = [&] { return client_->endpoint.facts(session_); };
+  for (const message::PeerAddress& to : {address(1), address(1, 4001)}) {  // which of the two it was nobody tells it
+    EXPECT_TRUE(works(1'000'000));
+    ASSERT_GT(here().window_bytes, 2 * initial);
+    const std::uint64_t changes = counters().path_changes.get();
+    client_->address = to;
+    EXPECT_EQ(client_->endpoint.send(session_, {kText.data(), kText.size()}, {}, net_->now).status,
+              message::CallStatus::ok);
+    EXPECT_TRUE(net_->run([&] { return counters().path_changes.get() != changes; }));
+    EXPECT_LE(here().window_bytes, initial);
+    EXPECT_NE(here().smoothed_rtt.value, 0);
+  }
+  EXPECT_TRUE(works(1'000'000));
+}
+
 TEST_F(AddressChange, WhoSendsACopyFirstMovesNothingAndHasNobodyFlooded) {
   begin();
   const message::PeerAddress peer = client_->address;

@@ -67,14 +67,19 @@ void Recovery::change_path(Session& session, bool other_address) {
   if (other_address) {
     session.reordering = false;
     session.reorder_windows = 1;
-    session.send_at = Nanos{};
-    begin_congestion_control(session, core_.context.config.cc);
-    begin_slowly(session);
+    begin_elsewhere(session);
     cut_smaller(session);
     seek_path(session);
   }
   raise_floor(session);
   core_.ready.add(session);
+}
+
+void Recovery::begin_elsewhere(Session& session) {
+  session.losses = 0;  // what was found lost there is not undone here
+  session.send_at = Nanos{};
+  begin_congestion_control(session, core_.context.config.cc);
+  begin_slowly(session);
 }
 
 void Recovery::cut_smaller(Session& session) {

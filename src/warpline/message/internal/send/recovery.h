@@ -87,6 +87,9 @@ class Recovery {
   /// The peer is somewhere else: what is in flight went where it was, and is sent again, which says nothing of
   /// congestion. At another address, not only another port, nothing is known of the path (RFC 9000, section 9.4).
   void change_path(Session& session, bool other_address);
+  /// This end may be at another address: of how much its path bears it knows nothing. What is in flight has arrived, or
+  /// is found lost as ever, and round trips tell soon enough of themselves.
+  void begin_elsewhere(Session& session);
   /// Whether any packet in flight is longer than the base.
   [[nodiscard]] bool large_in_flight(Session& session);
   /// Probes the path again if the session is the one to do so (RFC 8899).

@@ -45,6 +45,8 @@ bool PathValidation::take(Session& session, const packet::MessageHeader& header,
   if (check.kind == packet::MessagePathCheck::Kind::challenge) {
     // Who asks is where it was: it is this end that has moved. If there is no room it asks again.
     if (!has_room(session)) return true;
+    // Whether only to another port it cannot know; without protection its peer would not ask otherwise.
+    if (core_.context.is_protected()) recovery_.begin_elsewhere(session);
     check.kind = packet::MessagePathCheck::Kind::response;
     send(session, session.peer, check);
     return true;

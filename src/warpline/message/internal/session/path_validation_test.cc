@@ -103,6 +103,17 @@ TEST(PathValidation, a_session_follows_its_peer_to_another_port) {
   EXPECT_EQ(two.handled, 6);
 }
 
+TEST(PathValidation, the_way_from_another_port_is_the_same_for_who_has_it) {
+  Asking two;
+  ASSERT_TRUE(two.works(1'000'000));
+  const double window = two.client.endpoint.facts(two.session).window_bytes;
+  ASSERT_GT(window, CcConfig{}.initial_window_bytes);
+  two.client.address.port = 5000;
+  EXPECT_TRUE(two.works());
+  EXPECT_EQ(two.peer(), two.client.address);
+  EXPECT_GE(two.client.endpoint.facts(two.session).window_bytes, window);
+}
+
 TEST(PathValidation, either_end_may_move) {
   Asking two;
   ASSERT_TRUE(two.works());
