@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks a service through a daemon, one name after the other, in C.
+// Asks a service through a daemon, one name after the other, in C. What is asked for !NAME goes before what other
+// clients of the daemon have waiting.
 //   greet SOCKET ADDRESS:PORT CODE NAME...
 
 #include <stdio.h>
@@ -27,8 +28,11 @@ int main(int argc, char** argv) {
 
   for (int i = 4; i < argc && code >= 0; ++i) {
     const int64_t patience = 5000000000;
-    code = warpline_client_request(client, session, (uint16_t)atoi(argv[3]), argv[i], strlen(argv[i]), patience,
-                                   (uint64_t)i, NULL);
+    const int urgent = argv[i][0] == '!';
+    const char* name = argv[i] + urgent;
+    warpline_client_set_priority(client, urgent ? WARPLINE_CLIENT_HIGH : WARPLINE_CLIENT_NORMAL);
+    code = warpline_client_request(client, session, (uint16_t)atoi(argv[3]), name, strlen(name), patience, (uint64_t)i,
+                                   NULL);
     int answered = 0;
     while (!answered && code >= 0) {
       warpline_client_event event;

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks a service through a daemon, all names at once, in Python.
+"""Asks a service through a daemon, all names at once, in Python; what is asked for !NAME goes before the others.
 
 greet.py SOCKET ADDRESS:PORT CODE NAME...
 """
@@ -14,7 +14,8 @@ def main(path, peer, code, *names):
     with Client(path) as client:
         session = client.connect(peer)
         for i, name in enumerate(names):
-            client.request(session, int(code), name.encode(), patience=5, tag=i)
+            client.set_priority("high" if name.startswith("!") else "normal")
+            client.request(session, int(code), name.removeprefix("!").encode(), patience=5, tag=i)
         answers = {}
         while len(answers) < len(names):
             client.wait()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks hello_server from several threads by one session: asking_threads ADDRESS:PORT NAME..., a thread for each name
+// Asks hello_server from several threads by one session: asking_threads ADDRESS:PORT NAME..., a thread for each name.
+// What is asked for !NAME goes before what waits of the others.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -22,9 +23,13 @@ int main(int argc, char** argv) {
 
   std::vector<std::thread> threads;
   for (int i = 2; i < argc; ++i) {
-    threads.emplace_back([&, name = argv[i]] {
+    threads.emplace_back([&, name = argv[i]]() mutable {
       char room[256];
       rpc::Call call{.session = *session, .patience = Nanos{5'000'000'000}};
+      if (*name == '!') {
+        call.priority = message::Priority::high;
+        ++name;
+      }
       call.message = {reinterpret_cast<const std::uint8_t*>(name), static_cast<std::uint32_t>(std::strlen(name))};
       call.response = {reinterpret_cast<std::uint8_t*>(room), sizeof(room)};
       rpc::PendingCall pending;

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 KINDS = ("none", "connected", "lost", "response", "sent", "request", "message", "withdrawn", "listening")
 STATUSES = ("ok", "refused", "too_long", "deadline", "cancelled", "peer_lost", "no_memory", "going_away", "in_use")
+PRIORITIES = ("normal", "high")
 REACHES = ("never_sent", "not_handled", "maybe_handled", "handled")
 
 AGAIN, GONE, EXPELLED = -1, -2, -10
@@ -107,6 +108,7 @@ def _load():
         "close": (ctypes.c_int, handle, number),
         "request": (ctypes.c_int, handle, number, ctypes.c_uint16, ctypes.c_char_p, size, ctypes.c_int64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)),
         "send": (ctypes.c_int, handle, number, ctypes.c_uint16, ctypes.c_char_p, size, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64)),
+        "set_priority": (ctypes.c_int, handle, ctypes.c_int),
         "cancel": (ctypes.c_int, handle, ctypes.c_uint64),
         "listen": (ctypes.c_int, handle, ctypes.c_uint16, number, ctypes.c_uint64),
         "answer": (ctypes.c_int, handle, ctypes.c_uint64, ctypes.c_uint16, ctypes.c_char_p, size),
@@ -194,6 +196,10 @@ class Client:
         call = ctypes.c_uint64()
         _call("send", self._open(), session, code, bytes(data), len(data), tag, ctypes.byref(call))
         return call.value
+
+    def set_priority(self, priority):
+        """The priority of requests and one-way messages that begin from now on: "normal", as at first, or "high"."""
+        _call("set_priority", self._open(), PRIORITIES.index(priority))
 
     def cancel(self, call):
         _call("cancel", self._open(), call)

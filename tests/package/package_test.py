@@ -185,7 +185,7 @@ class Package(unittest.TestCase):
                             installed = {**os.environ, "PYTHONPATH": str(self.all / "share/warpline/python")}
                             asking = (build / "greet",), ("/usr/bin/python3", "-B", ROOT / "examples/daemon/greet.py")
                             for program in asking:
-                                said = run(*program, path, here, "7", "Ada", "Grace", env=installed)
+                                said = run(*program, path, here, "7", "Ada", "!Grace", env=installed)
                                 self.assertEqual(said, "hello, Ada\nhello, Grace\n", program)
                             self.assertIn("not answered", run(build / "greet", path, here, "8", "Ada", ok=False))
                             daemon.terminate()

@@ -60,6 +60,7 @@ enum class Operation : std::uint8_t {
 };
 
 inline constexpr std::uint8_t kOrderedFlag = 1;  ///< of `connect`: messages are handed out in the order of sending
+inline constexpr std::uint8_t kHighFlag = 1;     ///< of `request` and `send`: message::Priority::high
 
 /// An entry of the submission ring.
 struct Submission {

@@ -42,6 +42,7 @@ struct Connection {
   AreaIndices* indices;
   std::uint32_t submission_tail;
   std::uint32_t completion_head;
+  std::uint8_t call_flags;  ///< of calls that begin
   bool armed;
   bool hung_up;
   std::uint32_t empty_polls;
@@ -115,6 +116,7 @@ int begin_call(Connection& from, Submission submission, const void* data, std::s
   const std::uint32_t slot = from.free_calls[--from.free_call_count];
   from.calls[slot].busy = true;
   if (length != 0) std::memcpy(call_room(from, slot, false), data, length);
+  submission.flags = from.call_flags;
   submission.slot = slot;
   submission.length = static_cast<std::uint32_t>(length);
   write(from, submission);
@@ -440,6 +442,12 @@ int warpline_client_send(warpline_client* client, uint32_t session, uint16_t cod
   submission.code = code;
   submission.tag = tag;
   return begin_call(of(client), submission, data, length, call);
+}
+
+int warpline_client_set_priority(warpline_client* client, int priority) {
+  if (priority != WARPLINE_CLIENT_NORMAL && priority != WARPLINE_CLIENT_HIGH) return WARPLINE_CLIENT_BAD;
+  of(client).call_flags = priority == WARPLINE_CLIENT_HIGH ? kHighFlag : std::uint8_t{0};
+  return WARPLINE_CLIENT_OK;
 }
 
 int warpline_client_cancel(warpline_client* client, uint64_t call) {

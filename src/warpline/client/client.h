@@ -65,6 +65,12 @@ enum {
 /// One process's place at a daemon.
 typedef struct warpline_client warpline_client;
 
+/// What goes first of what the daemon has to send, for all its clients.
+enum {
+  WARPLINE_CLIENT_NORMAL = 0,  ///< in turns, behind what is high
+  WARPLINE_CLIENT_HIGH = 1     ///< before what is normal; of eight turns one is left to that
+};
+
 // NOLINTBEGIN(readability-identifier-naming): as C names them
 /// What the daemon grants each client.
 typedef struct warpline_client_limits {
@@ -114,6 +120,9 @@ int warpline_client_request(warpline_client* client, uint32_t session, uint16_t 
 /// Sends one way; ends with the event SENT, when the peer has all of it.
 int warpline_client_send(warpline_client* client, uint32_t session, uint16_t code, const void* data, size_t length,
                          uint64_t tag, uint64_t* call);
+/// The priority of requests, with their responses, and one-way messages that begin from now on; at first NORMAL. On
+/// ordered sessions all are NORMAL. BAD: no such priority, and nothing has changed.
+int warpline_client_set_priority(warpline_client* client, int priority);
 /// Ends a request or one-way message early. One that has ended is none: BAD.
 int warpline_client_cancel(warpline_client* client, uint64_t call);
 

@@ -50,6 +50,8 @@ class DaemonClient {
     int code = WARPLINE_CLIENT_OK;  ///< of client.h
     std::uint64_t id = 0;           ///< meaningful if OK
   };
+  /// The priority of calls that begin from now on.
+  [[nodiscard]] int set_priority(int priority) { return warpline_client_set_priority(client_, priority); }
   /// Asks. `patience` in nanoseconds; 0: as long as it takes.
   [[nodiscard]] Call request(std::uint32_t session, std::uint16_t code, std::span<const std::byte> bytes,
                              std::uint64_t tag = 0, std::int64_t patience = 0) {

@@ -214,10 +214,13 @@ void Broker::begin_call(std::uint32_t index, const Submission& submission, Nanos
   if (session.open && !session.closing) {
     const message::ConstBuffer bytes = client.stage_call(submission.slot, submission.length);
     const std::uint64_t context = context_of(index, submission.slot);
+    const bool high = (submission.flags & client::kHighFlag) != 0;
+    const message::Priority priority = high ? message::Priority::high : message::Priority::normal;
     if (one_way) {
-      submitted = endpoint_.send(session.id, bytes, {.context = context, .code = submission.code}, now);
+      submitted =
+          endpoint_.send(session.id, bytes, {.context = context, .code = submission.code, .priority = priority}, now);
     } else {
-      message::RequestOptions options{.context = context, .code = submission.code};
+      message::RequestOptions options{.context = context, .code = submission.code, .priority = priority};
       if (submission.patience > 0 && submission.patience < message::kNever.value - now.value)
         options.deadline = Nanos{now.value + submission.patience};
       submitted = endpoint_.request(session.id, bytes, client.response_room(submission.slot), options, now);

@@ -121,6 +121,25 @@ std::string text(std::size_t length, std::uint64_t seed) {
   return {bytes.begin(), bytes.end()};
 }
 
+TEST(Broker, WhatIsHighOfOneClientGoesBeforeWhatIsNormalOfAnother) {
+  Daemons two;
+  RawClient& other = two.near.add();
+  other.connect(0, two.far.host.address, 1);
+  EXPECT_EQ(two.next(other, CompletionKind::connected).tag, 1U);
+  for (std::uint32_t slot = 0; slot < kLimits.calls; ++slot)
+    two.asker.request(slot, text(kLimits.message_bytes, 1), 100);
+  for (const Operation operation : {Operation::request, Operation::send}) {
+    const auto slot = static_cast<std::uint32_t>(operation);
+    other.submit({.operation = operation, .flags = client::kHighFlag, .code = 101, .slot = slot, .length = 7});
+  }
+  std::vector<std::uint16_t> codes;
+  EXPECT_TRUE(two.net.run([&] {
+    for (const AreaCompletion& each : two.server.poll()) codes.push_back(each.code);
+    return codes.size() >= 4;
+  }));
+  EXPECT_EQ(codes, (std::vector<std::uint16_t>{101, 101, 100, 100}));
+}
+
 TEST(Broker, AsksAndAnswersMessagesOfEveryLength) {
   Daemons two;
   for (const std::uint32_t length : {0U, 1U, 128U, 129U, 2000U, kLimits.message_bytes}) {

@@ -118,6 +118,42 @@ void echo(DaemonClient& client) {
   }
 }
 
+TEST_F(Daemon, WhatIsHighIsAskedFirst) {
+  const Running near(settings("near"));
+  DaemonClient client = attached(near);
+  // Nobody is there yet: all that is asked waits for the session.
+  auto late = transport::UdpSocket::open({.local = {Ipv4Address{{127, 0, 0, 1}}, 0}}).value();
+  const std::string there = "127.0.0.1:" + std::to_string(late->port());
+  const auto session = client.connect(there.c_str());
+  ASSERT_EQ(session.code, WARPLINE_CLIENT_OK);
+  const std::string text(3000, 'x');
+  for (std::uint16_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(client.set_priority(i % 10 == 9 ? WARPLINE_CLIENT_HIGH : WARPLINE_CLIENT_NORMAL), WARPLINE_CLIENT_OK);
+    EXPECT_EQ(client.set_priority(2), WARPLINE_CLIENT_BAD) << "and nothing has changed";
+    EXPECT_EQ(i % 2 == 0 ? client.request(session.number, i, bytes_of(text)).code
+                         : client.send(session.number, i, bytes_of(text)).code,
+              WARPLINE_CLIENT_OK);
+  }
+  const transport::NanoClock clock;
+  auto peer = message::Endpoint::create({}, clock.now()).value();
+  std::vector<std::uint16_t> codes;
+  while (codes.size() < 20 && clock.now() < Nanos{30'000'000'000}) {
+    late->wait(clock.now(), peer.next_deadline());
+    transport::receive_into(peer, *late, clock.now());
+    std::array<message::MessageEvent, 8> events;
+    const std::size_t count = peer.poll(events);
+    for (const message::MessageEvent& event : std::span(events).first(count)) {
+      if (event.kind != message::EventKind::request && event.kind != message::EventKind::message) continue;
+      codes.push_back(event.code);
+      EXPECT_EQ(peer.release(event.id, clock.now()), message::CallStatus::ok);
+    }
+    transport::transmit_from(peer, *late, clock);
+  }
+  ASSERT_EQ(codes.size(), 20U);
+  EXPECT_EQ(codes[0], 9);
+  EXPECT_EQ(codes[1], 19);
+}
+
 TEST_F(Daemon, ClientsAskEachOtherThroughTwoDaemons) {
   const Running near(settings("near"));
   DaemonSettings roomy = settings("far");
