@@ -81,7 +81,8 @@ class PoolSimulation {
   }
 
   /// Submits a call of so many bytes, 8 at least.
-  Asked& ask(bool idempotent, Nanos patience = message::kNever, std::size_t bytes = 8) {
+  Asked& ask(bool idempotent, Nanos patience = message::kNever, std::size_t bytes = 8,
+             message::Priority priority = message::Priority::normal) {
     Asked& asked = calls.emplace_back();
     asked.request = message::pattern(bytes, calls.size());
     const std::uint64_t number = calls.size() - 1;
@@ -89,6 +90,7 @@ class PoolSimulation {
     asked.response.resize(bytes + 1);
     asked.call = {.message = {asked.request.data(), static_cast<std::uint32_t>(bytes)},
                   .response = {asked.response.data(), static_cast<std::uint32_t>(asked.response.size())},
+                  .priority = priority,
                   .idempotent = idempotent,
                   .patience = patience};
     asked.began = network.now;

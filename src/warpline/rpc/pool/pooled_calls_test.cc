@@ -75,6 +75,19 @@ TEST(PooledCalls, WaitInThePoolForTheFirstServerThatHasRoom) {
       {1000 * kMs}));
 }
 
+TEST(PooledCalls, GoToAServerInTheOrderOfTheirPriority) {
+  PoolSimulation simulation(3, 1, pool_settings());
+  ASSERT_TRUE(simulation.run([&] { return simulation.are(ServerState::up, 1); }));
+  for (int i = 0; i < 20; ++i) simulation.ask(false, message::kNever, 30'000);
+  const PoolSimulation::Asked& urgent = simulation.ask(false, message::kNever, 100, message::Priority::high);
+  ASSERT_TRUE(simulation.run([&] { return simulation.servers[0].handled != 0; }));
+  EXPECT_EQ(urgent.handled, 1);
+  EXPECT_EQ(simulation.servers[0].handled, 1U);
+  ASSERT_TRUE(simulation.run([&] { return simulation.all_ended(); }));
+  simulation.check();
+  EXPECT_EQ(count_status(simulation, MessageStatus::ok), 21U);
+}
+
 TEST(PooledCalls, UseSeveralSessionsToAServer) {
   ServerPoolSettings settings = pool_settings();
   settings.calls_per_session = 2;

@@ -65,7 +65,8 @@ struct StreamNews {
   void* context = nullptr;                ///< handed to it
 };
 
-/// A call whose request and response come in pieces, as any thread asks for it.
+/// A call whose request and response come in pieces, as any thread asks for it. All of it is Priority::normal: what is
+/// high goes before it.
 struct StreamCall {
   message::SessionId session{};             ///< of that host
   std::span<const std::uint8_t> request{};  ///< the first bytes, up to kMaxPieceBytes; copied by the call
