@@ -83,7 +83,6 @@ service::MessageClient::Plan MessagePlan::client_plan(std::uint16_t worker) cons
     plan.peers.push_back(message::peer_address(server));
   }
   plan.requests = message.requests / message.workers + (worker < message.requests % message.workers ? 1 : 0);
-  if (message.requests != 0 && plan.requests == 0) plan.requests = 1;
   plan.rate = static_cast<double>(message.rate) * sessions_of(worker) / message.parallel;
   plan.verify = config_.run.verify;
   plan.priority = message.priority;

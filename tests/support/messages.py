@@ -55,14 +55,14 @@ class MessageCase(Case):
         self.assertEqual(report["peer_timeout_ns"], timeout)
         lost = [loss for loss in report["losses"] if loss["reason"] == ("unreachable" if told else "silent")]
         self.assertEqual(len(lost), sessions, report["losses"])
-        self.assertEqual(report["protocol"]["peers_doubted"], sessions if told else 0)
-        if told:
-            timeout //= 8
+        doubted = report["protocol"]["peers_doubted"]  # more often if answers were still on the way
+        self.assertTrue(doubted >= sessions if told else doubted == 0, report["protocol"])
         for loss in lost:
             # In the client's own clock, without the time that it was not on a processor: the turn of its loop before
             # the one that told of the loss had no reason to tell of it 50 ms before.
             # The program hears of a response after its endpoint: by the turns that it takes to hand out what came before.
-            self.assertGreaterEqual(loss["silent_ns"], timeout - 10_000_000)
+            # Who is told waits an eighth of it, and as long as it takes to be told and to ask twice.
+            self.assertGreaterEqual(loss["silent_ns"], (timeout // 8 if told else timeout) - 10_000_000)
             self.assertLessEqual(loss["silent_before_ns"], timeout + 50_000_000)
         self.assertEqual(report["requests"]["peer_lost"], sum(loss["requests"] for loss in report["losses"]))
         self.assertGreater(report["requests"]["peer_lost"], 0)

@@ -132,6 +132,9 @@ class MessageChecker : Checker {
       if (message.workers > message.parallel) {
         refuse(fmt::format("cannot use {} {}", place("workers"), message.workers),
                fmt::format("there are {} sessions to share", message.parallel), "add --parallel N");
+      } else if (message.requests != 0 && message.requests < message.workers) {
+        refuse(fmt::format("cannot use {} {}", place("requests"), message.requests),
+               fmt::format("each of {} workers makes one at least", message.workers), "make it more, or use fewer");
       }
       return;
     }
