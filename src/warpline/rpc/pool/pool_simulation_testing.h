@@ -121,11 +121,11 @@ class PoolSimulation {
   void run_for(Nanos time) {
     run([] { return false; }, time);
   }
-  bool all_ended() const {
+  [[nodiscard]] bool all_ended() const {
     return std::ranges::all_of(calls, [](const Asked& asked) { return asked.ends != 0; });
   }
   /// Whether so many servers are in this state.
-  bool are(ServerState state, std::size_t expected) const {
+  [[nodiscard]] bool are(ServerState state, std::size_t expected) const {
     std::size_t found = 0;
     for (std::size_t i = 0; i < servers.size(); ++i) found += pool->servers().facts(i).state == state ? 1 : 0;
     return found == expected;
@@ -174,7 +174,7 @@ class PoolSimulation {
     pool->leave(client->endpoint, network.now);
     network.run_for({10 * kMs});
     pool->end_rest(network.now);
-    for (Server& server : servers) server.host->dead = true;
+    for (const Server& server : servers) server.host->dead = true;
     network.run_for({10'000 * kMs});
     ASSERT_EQ(client->endpoint.facts(), free_);
   }
