@@ -32,6 +32,8 @@ Session* SessionTable::take(const PeerAddress& peer) {
   // The queues and the wheel may still hold it from before; they drop what is not due.
   fresh.ready = session.ready;
   fresh.ready_next = session.ready_next;
+  fresh.urgent = session.urgent;
+  fresh.urgent_next = session.urgent_next;
   fresh.starved_listed = session.starved_listed;
   fresh.starved_next = session.starved_next;
   fresh.ack_listed = session.ack_listed;

@@ -101,18 +101,30 @@ TEST_F(SessionTableTest, queue_is_first_in_first_out_and_has_each_once) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST_F(SessionTableTest, queue_keeps_its_place_for_a_session_that_is_used_anew) {
-  SessionQueue<&Session::ready_next, &Session::ready> queue(table_);
-  Session& first = taken();
-  Session& second = taken();
+/// Of a session that ends while it stands in a queue, and is used anew.
+template <typename Queue>
+void expect_place_kept(SessionTable& table) {
+  Queue queue(table);
+  Session& first = *table.take(PeerAddress{});
+  Session& second = *table.take(PeerAddress{});
   queue.add(first);
   queue.add(second);
-  table_.give(first);
-  EXPECT_EQ(&taken(), &first);
+  table.give(first);
+  EXPECT_EQ(table.take(PeerAddress{}), &first);
   queue.add(first);
   EXPECT_EQ(&queue.take(), &first);
   EXPECT_EQ(&queue.take(), &second);
   EXPECT_TRUE(queue.empty());
+  table.give(first);
+  table.give(second);
+}
+
+TEST_F(SessionTableTest, queues_keep_the_place_of_a_session_that_is_used_anew) {
+  expect_place_kept<SessionQueue<&Session::ready_next, &Session::ready>>(table_);
+  expect_place_kept<SessionQueue<&Session::urgent_next, &Session::urgent>>(table_);
+  expect_place_kept<SessionQueue<&Session::starved_next, &Session::starved_listed>>(table_);
+  expect_place_kept<SessionQueue<&Session::ack_next, &Session::ack_listed>>(table_);
+  expect_place_kept<SessionQueue<&Session::wanting_next, &Session::wants_grants>>(table_);
 }
 
 }  // namespace
