@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rte_ethdev.h>
@@ -50,6 +51,7 @@ struct WireCase {
   std::uint16_t queues = 1;  ///< of the receiver
   std::uint16_t vlan = 0;
   stream_port::PayloadSetup filled{};  ///< by a lane
+  std::uint16_t senders = 1;           ///< queues of the sender, each with so many connections
 };
 
 /// Payload by a thread of the host, or by the GPU of that ordinal.
@@ -88,13 +90,16 @@ class SendPorts : public testing::TestWithParam<WireCase> {
     sender.connections = c.connections;
     sender.window_bytes = 256 << 10;
     sender.secret[0] = 1;
-    auto near = stream_port::SendPort::open(settings[0], {.cache = 32}, sender, source_, kReceiver, now_, adopted[0],
+    sources_.resize(c.senders);
+    std::vector<const stream::PayloadSource*> sources;
+    for (const Source& source : sources_) sources.push_back(&source);
+    auto near = stream_port::SendPort::open(settings[0], {.cache = 32}, sender, sources, kReceiver, now_, adopted[0],
                                             c.vlan, c.filled);
     ASSERT_TRUE(near.ok()) << near.error().message();
     near_ = std::move(near).value();
     stream::ReceiverSettings receiver;
     receiver.ports = {kListener};
-    receiver.connections = receiver.half_open = 2 * c.connections;
+    receiver.connections = receiver.half_open = 2 * c.connections * c.senders;
     receiver.ring_bytes = 256 << 10;
     receiver.secret[0] = 2;
     auto far = stream_port::StreamPort::open(settings[1], {.cache = 32}, receiver, now_, adopted[1], c.queues, c.vlan);
@@ -113,34 +118,49 @@ class SendPorts : public testing::TestWithParam<WireCase> {
     }
   }
 
-  /// Opens what is to be opened as soon as the receiver has said where it is.
-  void open() {
-    while (source_.ports.size() < GetParam().connections && near_->queue().next_hop()) {
-      stream::StreamSender& sender = near_->queue().sender();
-      const auto id = sender.connect({kReceiver, kListener}, *near_->queue().next_hop(), now_);
+  /// Opens what a queue is to open as soon as the receiver has said where it is.
+  void open(std::uint16_t queue) {
+    stream_port::SendQueue& sending = near_->queue(queue);
+    Source& source = sources_[queue];
+    while (source.ports.size() < GetParam().connections && sending.next_hop()) {
+      const auto id = sending.sender().connect({kReceiver, kListener}, *sending.next_hop(), now_);
       ASSERT_TRUE(id);
-      source_.ports[id->index] = sender.view(*id)->local_port;
-      offer(*id, 0);
+      source.ports[id->index] = sending.sender().view(*id)->local_port;
+      offer(queue, *id, 0);
     }
   }
 
   /// Offers all that is to be sent, or what a lane's ring has room for.
-  void offer(stream::ConnectionId id, std::uint64_t acknowledged) {
-    stream_port::PayloadStage* const stage = near_->queue().payload();
+  void offer(std::uint16_t queue, stream::ConnectionId id, std::uint64_t acknowledged) {
+    stream_port::SendQueue& sending = near_->queue(queue);
+    stream_port::PayloadStage* const stage = sending.payload();
     const std::uint64_t bytes = GetParam().bytes;
-    std::uint64_t& offered = offered_[id.index];
+    std::uint64_t& offered = offered_[{queue, id.index}];
     const std::uint64_t target = stage == nullptr ? bytes : std::min(bytes, acknowledged + stage->ring_bytes());
     if (target == offered) return;
-    if (stage != nullptr) stage->make(id, source_.ports[id.index], offered, target - offered);
-    near_->queue().sender().offer(id, target - offered);
+    if (stage != nullptr) stage->make(id, sources_[queue].ports[id.index], offered, target - offered);
+    sending.sender().offer(id, target - offered);
     offered = target;
-    if (offered == bytes) near_->queue().sender().close(id);
+    if (offered == bytes) sending.sender().close(id);
+  }
+
+  /// A turn of one of the sender's queues.
+  void turn(std::uint16_t queue) {
+    stream_port::SendQueue& sending = near_->queue(queue);
+    sending.receive(now_);
+    open(queue);
+    while (const auto event = sending.sender().poll()) {
+      ASSERT_LE(event->state, stream::SendState::finished);
+      offer(queue, event->connection, event->acknowledged);
+      if (event->state == stream::SendState::finished) ++finished_;
+    }
+    sending.send(now_);
   }
 
   void consume(stream::StreamReceiver& receiver) {
     while (const auto event = receiver.poll()) {
       const auto view = receiver.view(event->connection);
-      ASSERT_EQ(source_.payload.matching(view->peer.port, view->begin, view->bytes), view->bytes.size());
+      ASSERT_EQ(sources_[0].payload.matching(view->peer.port, view->begin, view->bytes), view->bytes.size());
       received_ += view->bytes.size();
       receiver.release(event->connection, view->bytes.size());
       if (event->state != stream::ConnectionState::open) receiver.close(event->connection, now_);
@@ -148,8 +168,9 @@ class SendPorts : public testing::TestWithParam<WireCase> {
   }
 
   Nanos now_{1};
-  Source source_;
-  std::map<std::uint32_t, std::uint64_t> offered_;  ///< bytes, by connection
+  std::vector<Source> sources_;                                               ///< by queue
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> offered_;  ///< bytes, by queue and connection
+  std::uint32_t finished_ = 0;
   std::unique_ptr<stream_port::SendPort> near_;
   std::unique_ptr<stream_port::StreamPort> far_;
   std::uint64_t received_ = 0;
@@ -158,24 +179,20 @@ class SendPorts : public testing::TestWithParam<WireCase> {
 TEST_P(SendPorts, BringEveryByteOverTheWire) {
   const WireCase& c = GetParam();
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-  std::uint32_t finished = 0;
+  const std::uint32_t connections = c.connections * c.senders;
   const auto receiving = [&] {
     for (std::size_t i = 0; i < far_->queues(); ++i) {
       if (far_->queue(i).receiver().connections() != 0) return true;
     }
     return false;
   };
-  while (finished < c.connections || receiving()) {
+  while (finished_ < connections || receiving()) {
     // Time passes faster than it does, so that timers do not keep the test waiting.
     now_.value += 20'000;
-    near_->queue().receive(now_);
-    open();
-    while (const auto event = near_->queue().sender().poll()) {
-      ASSERT_LE(event->state, stream::SendState::finished);
-      offer(event->connection, event->acknowledged);
-      if (event->state == stream::SendState::finished) ++finished;
+    for (std::uint16_t i = 0; i < near_->queues(); ++i) {
+      turn(i);
+      if (HasFatalFailure()) return;
     }
-    near_->queue().send(now_);
     for (std::size_t i = 0; i < far_->queues(); ++i) {
       far_->queue(i).receive(now_);
       consume(far_->queue(i).receiver());
@@ -184,23 +201,32 @@ TEST_P(SendPorts, BringEveryByteOverTheWire) {
     }
     ASSERT_LT(std::chrono::steady_clock::now(), give_up);
   }
-  EXPECT_EQ(received_, c.connections * c.bytes);
-  const stream_port::SendQueueCounters& frames = near_->queue().counters();
-  std::uint64_t accounted =
-      frames.answered.get() + frames.not_answered.get() + frames.neighbours.get() + frames.too_many_pieces.get();
-  for (const Counter& count : near_->queue().sender().counters().dispositions) accounted += count.get();
-  EXPECT_EQ(frames.received.get(), accounted);
+  EXPECT_EQ(received_, connections * c.bytes);
+  std::uint64_t received = 0, accounted = 0, handed_over = 0, retransmitted = 0;
+  for (std::uint16_t i = 0; i < near_->queues(); ++i) {
+    const stream_port::SendQueue& queue = near_->queue(i);
+    const stream_port::SendQueueCounters& frames = queue.counters();
+    const stream::SenderCounters& sent = queue.sender().counters();
+    received += frames.received.get();
+    handed_over += frames.handed_over.get();
+    retransmitted += sent.retransmitted.get();
+    accounted += frames.answered.get() + frames.not_answered.get() + frames.neighbours.get() +
+                 frames.too_many_pieces.get() + frames.not_taken_over.get();
+    for (const Counter& count : sent.dispositions) accounted += count.get();
+    EXPECT_EQ(sent.finished.get(), c.connections) << "queue " << i;
+    if (const stream_port::PayloadStage* const stage = queue.payload(); stage != nullptr) {
+      EXPECT_FALSE(stage->failure());
+      EXPECT_EQ(stage->counters().made_bytes.get(), c.connections * c.bytes);
+      EXPECT_EQ(stage->counters().filled_bytes.get(), sent.sent.get() + sent.retransmitted_bytes.get());
+    }
+  }
+  EXPECT_EQ(received, accounted);
+  EXPECT_EQ(handed_over != 0, c.senders > 1);
   for (std::size_t i = 0; i < far_->queues(); ++i) {
     EXPECT_GT(far_->queue(i).receiver().counters().opened.get(), 0U) << "queue " << i;
   }
-  if (const stream_port::PayloadStage* const stage = near_->queue().payload(); stage != nullptr) {
-    const stream::SenderCounters& sent = near_->queue().sender().counters();
-    EXPECT_FALSE(stage->failure());
-    EXPECT_EQ(stage->counters().made_bytes.get(), c.connections * c.bytes);
-    EXPECT_EQ(stage->counters().filled_bytes.get(), sent.sent.get() + sent.retransmitted_bytes.get());
-  }
   if (!c.faults.empty()) {
-    EXPECT_GT(near_->queue().sender().counters().retransmitted.get(), 0U);
+    EXPECT_GT(retransmitted, 0U);
   }
 }
 
@@ -239,6 +265,15 @@ INSTANTIATE_TEST_SUITE_P(
                  .connections = 10,
                  .bytes = 300'001,
                  .filled = filled_by(-1)},
+        WireCase{.name = "ThreeQueues", .vnic = true, .connections = 10, .bytes = 300'000, .senders = 3},
+        WireCase{.name = "ThreeQueuesFilledEverything",
+                 .vnic = true,
+                 .faults = ",loss=0.01,reorder=0.02,duplicate=0.01,corrupt=0.01,seed=6",
+                 .connections = 8,
+                 .bytes = 100'001,
+                 .queues = 2,
+                 .filled = filled_by(-1),
+                 .senders = 3},
         WireCase{.name = "FilledByGpu", .vnic = true, .bytes = 5'000'000, .mtu = 9000, .filled = filled_by(0)},
         WireCase{.name = "FilledByGpuEverything",
                  .vnic = true,
@@ -268,6 +303,27 @@ TEST(SendPort, HasSentBuffersCollectedEarlyUnlessToldOtherwise) {
   EXPECT_EQ(threshold(1024, {}), 896);
   EXPECT_EQ(threshold(1024, 48), 48);
   EXPECT_EQ(threshold(256, {}), 32);  // the driver's own: an eighth is less than a burst
+}
+
+TEST(SendNextHop, FollowsOneThatMovesButNotAtOnce) {
+  const MacAddress first{{2, 0, 0, 0, 0, 1}};
+  const MacAddress second{{2, 0, 0, 0, 0, 2}};
+  stream_port::SharedNextHop hop;
+  std::uint64_t seen = 0;
+  EXPECT_FALSE(hop.get());
+  EXPECT_FALSE(hop.news(seen));
+  hop.heard(first, false, Nanos{5});
+  EXPECT_EQ(hop.get(), first);
+  EXPECT_EQ(hop.news(seen), first);
+  EXPECT_FALSE(hop.news(seen));
+  hop.heard(second, true, Nanos{900'000'000});
+  EXPECT_EQ(hop.get(), first);
+  hop.heard(second, false, Nanos{1'100'000'000});  // an advertisement that does not override
+  EXPECT_EQ(hop.get(), first);
+  hop.heard(second, true, Nanos{1'100'000'000});
+  EXPECT_EQ(hop.news(seen), second);
+  hop.heard(first, true, Nanos{1'200'000'000});
+  EXPECT_FALSE(hop.news(seen));
 }
 
 /// A lane that takes batches and does none.

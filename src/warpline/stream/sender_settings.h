@@ -23,7 +23,8 @@ constexpr auto names_of(CongestionKind) { return enum_names<CongestionKind>({"cu
 struct SenderSettings {
   MacAddress mac{};                  ///< the station's own
   IpAddress address{};               ///< the address that it sends from
-  std::uint16_t first_port = 32768;  ///< ports from here to 65535 are given to connections
+  std::uint16_t first_port = 32768;  ///< ports from here to the last are given to connections
+  std::uint16_t last_port = 65535;   ///< itself among them
   std::uint32_t connections = 64;    ///< at once, opening and closing ones among them: 1 to 1,048,576
   std::uint16_t mtu = 1500;          ///< of the port: at least 576 over IPv4, 1,280 over IPv6
   /// Most bytes of a connection on their way at once, from one segment to 1 GiB; with CongestionKind::fixed just so

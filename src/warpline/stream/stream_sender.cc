@@ -17,6 +17,9 @@ Result<void> check(const SenderSettings& settings) {
   if (settings.first_port == 0) {
     return wrong("cannot use port 0 as `first_port`", "nobody can answer it", "use ports from 1 on");
   }
+  if (settings.last_port < settings.first_port) {
+    return wrong("cannot use a `last_port` before `first_port`", "connections need one", "use one behind it");
+  }
   if (settings.mtu < (std::holds_alternative<Ipv4Address>(settings.address) ? 576 : 1280)) {
     return wrong("cannot use that `mtu`", "every link has 576 bytes, with IPv6 1280", "use as many or more");
   }
@@ -63,6 +66,7 @@ void StreamSender::close(ConnectionId connection) { core_->close(connection); }
 bool StreamSender::set_user_timeout(ConnectionId connection, Nanos timeout, Nanos now) {
   return core_->set_user_timeout(connection, timeout, now);
 }
+void StreamSender::set_next_hop(const MacAddress& next_hop) { core_->set_next_hop(next_hop); }
 void StreamSender::abort(ConnectionId connection, Nanos now) { core_->abort(connection, now); }
 void StreamSender::receive(FrameRef frame, bool checksums_are_right, Nanos now) {
   core_->receive(frame, checksums_are_right, now);

@@ -52,6 +52,8 @@ class StreamSender {
   /// 3.8.3); kNeverGivesUp: none. One that is opening has SenderSettings::connect_timeout until it is open. False, and
   /// nothing done, if its name is void or the timeout is not positive.
   bool set_user_timeout(ConnectionId connection, Nanos timeout, Nanos now);
+  /// Has all connections send by way of the station `next_hop` from now on.
+  void set_next_hop(const MacAddress& next_hop);
   /// Ends a connection by a reset; its name is void.
   void abort(ConnectionId connection, Nanos now);
 

@@ -476,6 +476,27 @@ TEST_F(SenderTest, GivesEachConnectionAPortAndANumberOfItsOwn) {
   EXPECT_GT(numbers.size(), 4090U);
 }
 
+TEST_F(SenderTest, HasPortsOfItsOwnPartAlone) {
+  SenderSettings settings = sender_settings();
+  settings.first_port = 40'000;
+  settings.last_port = 40'002;
+  use(settings);
+  std::set<std::uint16_t> ports;
+  for (int i = 0; i < 3; ++i) ports.insert(sender_.view(connect())->local_port);
+  EXPECT_EQ(ports, (std::set<std::uint16_t>{40'000, 40'001, 40'002}));
+  EXPECT_FALSE(sender_.connect(kPeer, kOurMac, now_));
+}
+
+TEST_F(SenderTest, FollowsTheNextHop) {
+  const ConnectionId id = open();
+  const MacAddress moved{{2, 0, 0, 0, 0, 0x77}};
+  sender_.set_next_hop(moved);
+  sender_.offer(id, 100);
+  std::vector<std::uint8_t> frame(sender_.frame_bytes());
+  ASSERT_NE(sender_.next_frame(frame, now_), 0U);
+  EXPECT_TRUE(std::equal(moved.bytes.begin(), moved.bytes.end(), frame.begin()));
+}
+
 TEST_F(SenderTest, NumbersOfTheSameEndsGrowWithTime) {
   const auto id = sender_.connect(kPeer, kOurMac, now_, 40'000);
   ASSERT_TRUE(id);

@@ -30,33 +30,40 @@ Result<void> check_sending(const port::PortSettings& port, const memory::PoolSet
 }  // namespace
 
 Result<std::unique_ptr<SendPort>> SendPort::open(const port::PortSettings& port, const memory::PoolSettings& pool,
-                                                 stream::SenderSettings sender, const stream::PayloadSource& source,
+                                                 stream::SenderSettings sender,
+                                                 std::span<const stream::PayloadSource* const> sources,
                                                  const IpAddress& next_hop, Nanos now,
                                                  std::optional<std::uint16_t> adopted, std::uint16_t vlan,
                                                  const PayloadSetup& payload) {
   WARPLINE_CHECK(check_sending(port, pool, next_hop));
   WARPLINE_CHECK(check_vlan(vlan));
-  WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, 1, "sender", adopted, payload.frames()));
+  const auto queues = static_cast<std::uint16_t>(sources.size());
+  WARPLINE_TRY(PooledPort device, PooledPort::open(port, pool, queues, "sender", adopted, payload.frames()));
   std::unique_ptr<SendPort> opened(new SendPort(std::move(device)));
   const InterfaceAddress& own = port.addresses.front();
   sender.mac = opened->device_.station();
   sender.address = own.address;
   sender.mtu = opened->device_.mtu();
-  WARPLINE_TRY(stream::StreamSender streams, stream::StreamSender::create(sender, source, now));
-  std::unique_ptr<PayloadStage> stage;
-  if (payload.make) {
-    WARPLINE_TRY(auto lane, payload.make({sender.connections, payload.ring_bytes}, 0));
-    stage = std::make_unique<PayloadStage>(std::move(lane), payload.patience);
+  const auto shared = std::make_shared<SendShared>(queues, sender.first_port);
+  for (std::uint16_t i = 0; i < queues; ++i) {
+    sender.first_port = shared->exchange.first_port(i);
+    sender.last_port = static_cast<std::uint16_t>(sender.first_port + shared->exchange.ports() - 1);
+    WARPLINE_TRY(stream::StreamSender streams, stream::StreamSender::create(sender, *sources[i], now));
+    std::unique_ptr<PayloadStage> stage;
+    if (payload.make) {
+      WARPLINE_TRY(auto lane, payload.make({sender.connections, payload.ring_bytes}, i));
+      stage = std::make_unique<PayloadStage>(std::move(lane), payload.patience);
+    }
+    opened->queues_.push_back(std::make_unique<SendQueue>(
+        port::PortQueue{opened->port().id(), i}, opened->device_.pool(), std::move(streams),
+        route::RouterPort{sender.mac, sender.mtu, {own}}, next_hop, shared, vlan, std::move(stage)));
   }
-  opened->queue_ =
-      std::make_unique<SendQueue>(port::PortQueue{opened->port().id(), 0}, opened->device_.pool(), std::move(streams),
-                                  route::RouterPort{sender.mac, sender.mtu, {own}}, next_hop, vlan, std::move(stage));
   WARPLINE_CHECK(opened->device_.start());
   return opened;
 }
 
 void SendPort::close() {
-  if (queue_) queue_->close();
+  for (const auto& queue : queues_) queue->close();
   device_.close();
 }
 

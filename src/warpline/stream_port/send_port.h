@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
@@ -17,14 +19,14 @@
 
 namespace warpline::stream_port {
 
-/// A port that sends streams: the ethdev, its pool and one SendQueue. Set-up and clean-up by the control thread; the
-/// queue belongs to its lcore in between.
+/// A port that sends streams: the ethdev, its pool and its SendQueues, each with a sender and a part of the port
+/// numbers of its own. Set-up and clean-up by the control thread; in between each queue belongs to its lcore.
 class SendPort {
  public:
   /// Returns the memory of DPDK that open() takes: for Eal::start.
   [[nodiscard]] static Bytes memory(const port::PortSettings& port, const memory::PoolSettings& pool,
-                                    const PayloadSetup& payload = {}) {
-    return PooledPort::memory(port, pool, 1, payload.frames());
+                                    const PayloadSetup& payload = {}, std::uint16_t queues = 1) {
+    return PooledPort::memory(port, pool, queues, payload.frames());
   }
   /// Opens `port.spec`, or takes over `adopted`, sets it up and starts it. The first of `port.addresses` is sent from
   /// and answered for, to a `next_hop` on its link; what `sender` says of MAC address, address and MTU is the port's.
@@ -34,14 +36,24 @@ class SendPort {
   [[nodiscard]] static Result<std::unique_ptr<SendPort>> open(
       const port::PortSettings& port, const memory::PoolSettings& pool, stream::SenderSettings sender,
       const stream::PayloadSource& source, const IpAddress& next_hop, Nanos now,
+      std::optional<std::uint16_t> adopted = {}, std::uint16_t vlan = 0, const PayloadSetup& payload = {}) {
+    const stream::PayloadSource* const sources[] = {&source};
+    return open(port, pool, sender, sources, next_hop, now, adopted, vlan, payload);
+  }
+  /// The same with a queue for each of `sources`, and `sender.connections` of each queue.
+  [[nodiscard]] static Result<std::unique_ptr<SendPort>> open(
+      const port::PortSettings& port, const memory::PoolSettings& pool, stream::SenderSettings sender,
+      std::span<const stream::PayloadSource* const> sources, const IpAddress& next_hop, Nanos now,
       std::optional<std::uint16_t> adopted = {}, std::uint16_t vlan = 0, const PayloadSetup& payload = {});
   ~SendPort() { close(); }
 
-  [[nodiscard]] SendQueue& queue() { return *queue_; }  ///< the port owns it
+  [[nodiscard]] std::uint16_t queues() const { return static_cast<std::uint16_t>(queues_.size()); }
+  [[nodiscard]] SendQueue& queue(std::size_t i = 0) { return *queues_[i]; }  ///< the port owns it
+  [[nodiscard]] const SendQueue& queue(std::size_t i = 0) const { return *queues_[i]; }
   [[nodiscard]] const port::Port& port() const {
     return device_.port();
   }  ///< of DPDK, with its counters; until close()
-  /// Stops and closes the device. After the lcore has ended; the queue's counters stay.
+  /// Stops and closes the device. After the lcores have ended; the queues' counters stay.
   void close();
   /// Returns how many buffers are not back in the pool: 0 after close() unless somebody lost them.
   [[nodiscard]] std::uint32_t leaked() const { return device_.leaked(); }
@@ -50,7 +62,7 @@ class SendPort {
   explicit SendPort(PooledPort device) : device_(std::move(device)) {}
 
   PooledPort device_;
-  std::unique_ptr<SendQueue> queue_;
+  std::vector<std::unique_ptr<SendQueue>> queues_;
 };
 
 }  // namespace warpline::stream_port

@@ -60,7 +60,7 @@ SenderCore::SenderCore(const SenderSettings& settings, const PayloadSource& sour
       strangers_(kSenderStrangers, settings.resets_per_second, now),
       timestamp_base_(static_cast<std::uint32_t>(sender_secret(settings, 1))),
       next_port_(settings.first_port) {
-  const std::uint32_t ports = 0x10000U - settings.first_port;
+  const std::uint32_t ports = settings.last_port - settings.first_port + 1U;
   next_port_ = static_cast<std::uint16_t>(settings.first_port + sender_secret(settings, 3) % ports);
 }
 
@@ -70,10 +70,10 @@ std::optional<ConnectionKey> SenderCore::free_ends(const SocketAddress& peer, st
   key.remote_port = peer.port;
   key.local_port = port;
   if (port != 0) return table_.find(key) == nullptr ? std::optional(key) : std::nullopt;
-  const std::uint32_t ports = 0x10000U - settings_.first_port;
+  const std::uint32_t ports = settings_.last_port - settings_.first_port + 1U;
   for (std::uint32_t tried = 0; tried < ports; ++tried) {
     key.local_port = next_port_;
-    next_port_ = next_port_ == 0xffff ? settings_.first_port : static_cast<std::uint16_t>(next_port_ + 1);
+    next_port_ = next_port_ == settings_.last_port ? settings_.first_port : static_cast<std::uint16_t>(next_port_ + 1);
     if (table_.find(key) == nullptr) return key;
   }
   return std::nullopt;
@@ -133,6 +133,10 @@ bool SenderCore::set_user_timeout(ConnectionId id, Nanos timeout, Nanos now) {
       std::min(connection->retransmit_at, std::max(gives_up_at(*connection), after(now, kSenderTick)));
   arm(*connection);
   return true;
+}
+
+void SenderCore::set_next_hop(const MacAddress& next_hop) {
+  for (std::uint32_t i = 0; i < table_.capacity(); ++i) table_[i].peer_mac = next_hop;
 }
 
 void SenderCore::abort(ConnectionId id, Nanos now) {

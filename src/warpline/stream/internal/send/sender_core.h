@@ -32,6 +32,7 @@ class SenderCore {
   bool offer(ConnectionId id, std::uint64_t bytes);
   void close(ConnectionId id);
   bool set_user_timeout(ConnectionId id, Nanos timeout, Nanos now);
+  void set_next_hop(const MacAddress& next_hop);
   void abort(ConnectionId id, Nanos now);
   void receive(FrameRef frame, bool checksums_are_right, Nanos now);
   void advance(Nanos now);
