@@ -334,6 +334,32 @@ class Veth(VethCase):
         self.stream_report(outcome, code=3)
         self.assertIn("No space left on device", outcome.stderr.splitlines()[-1])
 
+    def test_curl(self):
+        if shutil.which("curl") is None:
+            self.skipTest("there is no curl")
+        program = self.listener("--output", "out")
+        data = random_bytes(5, 3_000_000)
+        (self.scratch.path / "body").write_bytes(data)
+        peer = subprocess.Popen(
+            self.near.command(
+                "curl", "--silent", "--max-time", PATIENCE, "--header", "Expect:", "--upload-file", str(self.scratch.path / "body"),
+                f"http://10.9.0.2:{PORT}/",
+            )
+        )
+        self.addCleanup(peer.wait)
+        self.addCleanup(peer.kill)
+
+        def body():
+            head, end, found = b"".join(self.outputs().values()).partition(b"\r\n\r\n")
+            return found if end and head.startswith(b"PUT /body HTTP/1.1") else b""
+
+        # It waits for an answer, which it does not get.
+        while len(body()) < len(data):
+            self.assertIsNone(peer.poll())
+        self.stopped(program)
+        self.assertEqual(peer.wait(PATIENCE), 56)  # that the connection was reset
+        self.assertEqual(digest(body()), digest(data))
+
     def test_netcat(self):
         if shutil.which("nc") is None:
             self.skipTest("there is no nc")

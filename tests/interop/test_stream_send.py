@@ -2,6 +2,7 @@
 """`warpline stream send` to the kernel's TCP through veth pairs and a TAP device, and to `warpline stream receive`."""
 
 import hashlib
+import shutil
 import signal
 import socket
 import struct
@@ -13,7 +14,7 @@ from support.namespaces import Namespace
 from support.program import IS_ROOT
 from support.raw_peer import RawPeer
 from support.sending import SEED, SendCase, Server
-from support.streams import PORT, SeededPayload, VethCase
+from support.streams import PATIENCE, PORT, SeededPayload, VethCase
 
 payload = SeededPayload(SEED)
 
@@ -68,6 +69,44 @@ class Veth(VethCase, SendCase):
         program = self.sender("--bytes", 4 << 20, "--chunk", 64 << 10, "-P", 2, netns=self.far.name)
         report = self.finished(server, program, 2, 4 << 20)
         self.assertEqual(report["chunk_ns"]["count"], 2 * 64)
+
+    def test_netcat(self):
+        if shutil.which("nc") is None:
+            self.skipTest("there is no nc")
+        with open(self.scratch.path / "heard", "wb") as heard:
+            peer = subprocess.Popen(
+                self.near.command("nc", "-n", "-v", "-l", "-N", "10.9.0.1", str(PORT)), stdin=subprocess.DEVNULL,
+                stdout=heard, stderr=subprocess.PIPE,
+            )
+            self.addCleanup(peer.stderr.close)
+            self.addCleanup(peer.wait)
+            self.addCleanup(peer.kill)
+            self.assertIn(b"Listening", peer.stderr.readline())
+            report = self.send_report(self.sender("--bytes", 3_000_000, netns=self.far.name).finish())
+            said = peer.stderr.readline()  # Connection received on 10.9.0.2 PORT
+            self.assertEqual(peer.wait(PATIENCE), 0)
+        self.assertEqual(report["connections"]["finished"], 1)
+        found = (self.scratch.path / "heard").read_bytes()
+        self.assertEqual(hashlib.sha256(found).hexdigest(), payload.digest(int(said.split()[-1]), 3_000_000))
+
+    def test_queues_that_get_each_others_frames(self):
+        # By which queue a frame comes is the kernel's choice (fanout), which knows nothing of ours.
+        server = self.server(50)
+        program = self.sender(
+            "--bytes", 300_000, "-P", 50, "--pipelines", 2,
+            port="net_af_packet0,iface=right0,qpairs=2", netns=self.far.name,
+        )
+        report = self.finished(server, program, 50, 300_000)
+        self.assertGreater(report["frames"]["handed_over"], 0)
+
+    def test_a_peer_that_is_another_station_now(self):
+        server = self.server(2)
+        program = self.sender("--bytes", 256 << 20, "-P", 2, netns=self.far.name)
+        program.wait_for("stderr", r"^ *\d+\.\d+ +[1-9]\d*\.\d+ +2 ")
+        # It tells nobody. What goes to its old address is not for it.
+        self.near.ip("link", "set", "left0", "address", "02:00:00:00:99:01")
+        report = self.finished(server, program, 2, 256 << 20)
+        self.assertGreater(report["timeouts"], 0)
 
     def test_payload_put_in_by_a_thread_beside(self):
         server = self.server(1)

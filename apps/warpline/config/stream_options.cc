@@ -41,13 +41,12 @@ void add_stream_options(std::vector<Option>& table) {
          power_of_two<Config>(of(&StreamConfig::ring), 64 << 10, 1 << 30));
   option("populate", Arity::flag, "", "take the memory of all rings at the start, not as bytes come",
          boolean<Config>(of(&StreamConfig::populate)));
-  option("pipelines", Arity::single, "N", "queue pairs of the port, each with a core and connections of its own",
-         count<Config>(of(&StreamConfig::pipelines), 1, 256), 'p');
-
   option("keepalive", Arity::single, "S", "silence after which a peer is asked for a sign of life; 0: never",
          nanos<Config>(of(&StreamConfig::keepalive), kSecond, Nanos{0}, Nanos{86'400 * kSecond}));
 
   roles = {Role::receive, Role::proxy, Role::send};
+  option("pipelines", Arity::single, "N", "queue pairs of the port, each with a core and connections of its own",
+         count<Config>(of(&StreamConfig::pipelines), 1, 256), 'p');
   option("vlan", Arity::single, "ID", "VLAN of the port; 0: untagged", count<Config>(of(&StreamConfig::vlan), 0, 4094));
 
   roles = {Role::receive};

@@ -187,6 +187,11 @@ class StreamChecker : Checker {
              "add --connect ADDR:PORT, such as --connect 10.0.0.2:5001");
       return;
     }
+    if (stream.pipelines > stream.parallel) {
+      refuse(fmt::format("cannot combine {} {} with {} {}", place("pipelines"), stream.pipelines, place("parallel"),
+                         stream.parallel),
+             "each queue has connections of its own", "use as many connections or more");
+    }
     const std::string connect = fmt::format("{} {}", place("connect"), to_string(*stream.connect));
     if (!std::visit([](const auto& address) { return route::is_host(address); }, stream.connect->address)) {
       refuse(fmt::format("cannot use {}", connect), "no host has that address", "name one host's");

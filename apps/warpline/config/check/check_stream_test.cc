@@ -25,6 +25,14 @@ TEST(CheckStream, WantsAddressesThatHostsHave) {
   EXPECT_EQ(stream_line("receive --listen 5001 --address 10.0.0.0/31"), "ok");
 }
 
+TEST(CheckStream, WantsConnectionsForEachQueueThatSends) {
+  const std::string send = "send --address 10.0.0.1/24 --connect 10.0.0.2:5001 ";
+  EXPECT_EQ(stream_line(send + "-p 3 -P 4"), "ok");
+  EXPECT_EQ(stream_line(send + "-p 3 -P 2"),
+            "cannot combine --pipelines 3 with --parallel 2: each queue has connections of its own; use as many "
+            "connections or more");
+}
+
 TEST(CheckStream, WantsAnMtuThatTcpMayRelyOn) {
   const std::string v4 = "receive --listen 5001 --address 10.0.0.1/24 --mtu ";
   const std::string v6 = "receive --listen 5001 --address fd00::1/64 --mtu ";

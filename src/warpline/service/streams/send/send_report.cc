@@ -28,6 +28,8 @@ SendTotals SendTotals::of(const stream_port::SendQueue& queue) {
   static_cast<StreamFrameTotals&>(totals) = {frames, streams.dispositions};
   totals.neighbours = frames.neighbours.get();
   totals.asked = frames.asked.get();
+  totals.handed_over = frames.handed_over.get();
+  totals.not_taken_over = frames.not_taken_over.get();
   totals.bytes = streams.acknowledged.get();
   totals.bytes_sent = streams.sent.get();
   totals.segments = streams.segments.get();
@@ -55,7 +57,35 @@ SendTotals SendTotals::of(const stream_port::SendQueue& queue) {
   return totals;
 }
 
-bool SendTotals::conserved() const { return received == accounted() + neighbours && started == ended(); }
+SendTotals SendTotals::of(const stream_port::SendPort& port) {
+  SendTotals totals;
+  for (std::uint16_t i = 0; i < port.queues(); ++i) totals += of(port.queue(i));
+  return totals;
+}
+
+SendTotals& SendTotals::operator+=(const SendTotals& other) {
+  StreamFrameTotals::operator+=(other);
+  for (const auto count : {&SendTotals::neighbours,      &SendTotals::asked,
+                           &SendTotals::handed_over,     &SendTotals::not_taken_over,
+                           &SendTotals::bytes,           &SendTotals::bytes_sent,
+                           &SendTotals::segments,        &SendTotals::retransmitted,
+                           &SendTotals::recoveries,      &SendTotals::timeouts,
+                           &SendTotals::tail_probes,     &SendTotals::window_probes,
+                           &SendTotals::started,         &SendTotals::opened,
+                           &SendTotals::finished,        &SendTotals::refused,
+                           &SendTotals::reset,           &SendTotals::timed_out,
+                           &SendTotals::aborted,         &SendTotals::ignored_bytes,
+                           &SendTotals::made_bytes,      &SendTotals::filled,
+                           &SendTotals::filled_bytes,    &SendTotals::refused_replies,
+                           &SendTotals::duplicates_told, &SendTotals::retransmitted_bytes}) {
+    this->*count += other.*count;
+  }
+  return *this;
+}
+
+bool SendTotals::conserved() const {
+  return received == accounted() + neighbours + not_taken_over && started == ended();
+}
 
 std::string SendInterval::header() {
   return fmt::format("{:>9} {:>10} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10}", "seconds", "Gbit/s", "open", "opened",
@@ -80,7 +110,7 @@ std::string SendInterval::json() const {
                          {"rate", {{"gbps", goodput_gbps(now.bytes - before.bytes, seconds)}}},
                          {"segments", now.segments - before.segments},
                          {"retransmitted", now.retransmitted - before.retransmitted},
-                         {"dropped", now.dropped() - before.dropped()}};
+                         {"dropped", now.dropped() + now.not_taken_over - before.dropped() - before.not_taken_over}};
   return line.dump();
 }
 
@@ -88,6 +118,7 @@ double SendReport::gbps() const { return goodput_gbps(totals.bytes, sending_s); 
 
 nlohmann::ordered_json SendReport::to_json() const {
   SendJson frames = {{"answered", totals.answered}, {"neighbours", totals.neighbours}};
+  if (totals.handed_over != 0) frames["handed_over"] = totals.handed_over;
   totals.add_kept(frames);
   SendJson object = {{"schema_version", 1},
                      {"command", "stream send"},
@@ -108,7 +139,7 @@ nlohmann::ordered_json SendReport::to_json() const {
                      {"window_probes", totals.window_probes},
                      {"duplicates_told", totals.duplicates_told},
                      {"frames", frames},
-                     {"drops", totals.drops(device)},
+                     {"drops", drops()},
                      {"connections",
                       {{"started", totals.started},
                        {"opened", totals.opened},
@@ -128,6 +159,12 @@ nlohmann::ordered_json SendReport::to_json() const {
   if (!lcores.empty()) object["lcores"] = lcores;
   if (!notes.empty()) object["notes"] = notes;
   return object;
+}
+
+nlohmann::ordered_json SendReport::drops() const {
+  SendJson by_reason = totals.drops(device);
+  if (totals.not_taken_over != 0) by_reason["not_taken_over"] = totals.not_taken_over;
+  return by_reason;
 }
 
 nlohmann::ordered_json SendReport::payload_json() const {
@@ -160,8 +197,8 @@ std::string SendReport::to_text() const {
   line("round trip us", in_microseconds(round_trips));
   if (chunks.count != 0) line("chunk us", in_microseconds(chunks));
   line("frames", fmt::format("{} sent, {} received", totals.sent, totals.received));
-  const SendJson drops = totals.drops(device);
-  for (const auto& [reason, count] : drops.items()) line("dropped", fmt::format("{} {}", count.dump(), reason));
+  const SendJson dropped = drops();
+  for (const auto& [reason, count] : dropped.items()) line("dropped", fmt::format("{} {}", count.dump(), reason));
   if (!conserved()) line("not conserved", fmt::format("{} buffers leaked", leaked));
   for (const std::string& lcore : lcores) line("", lcore);
   for (const std::string& note : notes) line("note", note);

@@ -11,15 +11,16 @@
 #include "warpline/base/statistics/run_totals.h"
 #include "warpline/port/port.h"
 #include "warpline/service/streams/stream_frame_totals.h"
+#include "warpline/stream_port/send_port.h"
 #include "warpline/stream_port/send_queue.h"
 
 namespace warpline::service {
 
 /// What a SendQueue and its sender have counted, at one moment.
 struct SendTotals : StreamFrameTotals {
-  std::uint64_t neighbours = 0, asked = 0;  ///< frames
-  std::uint64_t bytes = 0;                  ///< of payload, acknowledged
-  std::uint64_t bytes_sent = 0;             ///< of payload, each counted once
+  std::uint64_t neighbours = 0, asked = 0, handed_over = 0, not_taken_over = 0;  ///< frames
+  std::uint64_t bytes = 0;                                                       ///< of payload, acknowledged
+  std::uint64_t bytes_sent = 0;                                                  ///< of payload, each counted once
   std::uint64_t segments = 0, retransmitted = 0, retransmitted_bytes = 0;
   std::uint64_t recoveries = 0, timeouts = 0, tail_probes = 0, window_probes = 0, duplicates_told = 0;
   std::uint64_t started = 0, opened = 0, finished = 0, refused = 0, reset = 0, timed_out = 0, aborted = 0;
@@ -27,8 +28,11 @@ struct SendTotals : StreamFrameTotals {
   std::uint64_t made_bytes = 0, filled = 0, filled_bytes = 0;  ///< by a lane: segments, those sent again among them
 
   [[nodiscard]] static SendTotals of(const stream_port::SendQueue& queue);
+  /// Returns those of all queues.
+  [[nodiscard]] static SendTotals of(const stream_port::SendPort& port);
+  SendTotals& operator+=(const SendTotals& other);
   [[nodiscard]] std::uint64_t ended() const { return finished + refused + reset + timed_out + aborted; }
-  /// True if every frame received and every connection is accounted for. Of a queue that rests.
+  /// True if every frame received and every connection is accounted for. Of all queues, which rest.
   [[nodiscard]] bool conserved() const;
 };
 
@@ -71,6 +75,7 @@ struct SendReport {
   [[nodiscard]] std::string to_text() const;
 
  private:
+  [[nodiscard]] nlohmann::ordered_json drops() const;
   [[nodiscard]] nlohmann::ordered_json payload_json() const;
 };
 

@@ -46,6 +46,13 @@ void SendWorker::run() {
   }
   wind_up();
   done_.store(true, std::memory_order_release);
+  queue_.retire();
+  // The device may bring this queue what is for others.
+  while (queue_.is_needed() && !stop_.load(std::memory_order_relaxed)) {
+    const Nanos now = clock_.now();
+    const bool worked = queue_.receive(now);
+    turns.end(queue_.send(now) || worked);
+  }
 }
 
 bool SendWorker::turn(Nanos now) {

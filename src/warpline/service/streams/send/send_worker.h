@@ -51,7 +51,8 @@ class SendWorker {
   SendWorker(stream_port::SendQueue& queue, SeededSource& source, const SendPlan& plan,
              const transport::NanoClock& clock, const std::atomic<bool>& stop, bool gives_way);
 
-  /// Until the end, on the calling thread; connections that are left are aborted.
+  /// Until the end, on the calling thread; connections that are left are aborted. Behind done() it goes on handing over
+  /// what is for other queues of the port, until all have ended.
   void run();
   /// Has connections closed behind what they have offered so far; those that are not open yet are given up, and what
   /// peers take none of for ten seconds is left. Any thread.
@@ -60,7 +61,9 @@ class SendWorker {
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }  ///< any thread
   /// Returns true if nobody said in time where the next hop is; any thread.
   [[nodiscard]] bool unresolved() const { return unresolved_.load(std::memory_order_relaxed); }
-  /// Returns why the queue's payload came no more, if so. After the end.
+  /// Returns true if the queue's payload came no more; after done(), any thread.
+  [[nodiscard]] bool failed() const { return queue_.payload() != nullptr && queue_.payload()->failure().has_value(); }
+  /// Returns why, if so. After the end.
   [[nodiscard]] std::optional<Error> failure() const {
     return queue_.payload() != nullptr ? queue_.payload()->failure() : std::nullopt;
   }
