@@ -25,6 +25,9 @@ constexpr std::uint64_t kGiveBack = 4;
 
 constexpr std::int64_t kRetry = 20'000;
 constexpr std::int64_t kLongestWait = 300'000;
+/// Of who asks before it answers: two that hold what the other has sent, and ask in turn, would wait for each other's
+/// room for ever.
+constexpr std::int64_t kNestedPatience = 1'000'000'000;
 constexpr std::int64_t kLongestDeadline = 2'000'000;
 constexpr std::int64_t kLongestReconnect = 3'000'000;
 
@@ -285,7 +288,7 @@ void RpcApplication::got_request(const message::MessageEvent& event) {
   if (message->answer == AnswerKind::later) return wake_in(between(random_, 0, kLongestWait), kAnswer, number);
   if (message->answer == AnswerKind::nested && !sessions_.empty()) {
     const auto session = static_cast<std::uint32_t>(random_.below(sessions_.size()));
-    if (sessions_[session].alive && send_one(session, number)) return;
+    if (sessions_[session].alive && send_one(session, number)) return wake_in(kNestedPatience, kAnswer, number);
   }
   answer(number);
 }
