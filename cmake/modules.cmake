@@ -127,6 +127,7 @@ warpline_folder(bench/l3forward USES base memory packet port datapath route rout
 warpline_folder(bench/message   USES base client gpu machine message packet port ethdev_transport report rpc runtime service transport)
 warpline_folder(bench/stream    USES base machine packet runtime stream transfers)
 warpline_folder(examples        USES base client ethdev_transport flow forward gpu handoff ingest inspect machine message packet port rpc runtime stream stream_port transport)
+warpline_folder(python/src      USES base batching datapath flow forward gpu ingest message packet port protection rpc runtime transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/flow      USES base flow)
 warpline_folder(tests/frames    USES base packet workload)

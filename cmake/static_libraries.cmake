@@ -14,10 +14,27 @@ target_compile_definitions(spdlog::spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
 target_link_libraries(spdlog::spdlog INTERFACE fmt::fmt)
 target_compile_definitions(PkgConfig::tomlplusplus INTERFACE TOML_HEADER_ONLY=1)
 
+# warpline_archive(RESULT ARCHIVE): what to link for an archive of Debian's. Theirs are compiled for programs, which may
+# refer to stdin, stdout and stderr as a module may not: in what Python loads those are variables of ours.
+add_library(warpline_module_streams STATIC ${CMAKE_CURRENT_LIST_DIR}/module_streams.cc)
+set(is_module $<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>)
+function(warpline_archive result archive)
+  cmake_path(GET archive FILENAME name)
+  set(copy ${PROJECT_BINARY_DIR}/module_archives/${name})
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/module_archives)
+  set(renamed)
+  foreach(stream stdin stdout stderr)
+    list(APPEND renamed --redefine-sym ${stream}=warpline_module_${stream})
+  endforeach()
+  execute_process(COMMAND ${CMAKE_OBJCOPY} ${renamed} ${archive} ${copy} COMMAND_ERROR_IS_FATAL ANY)
+  set(${result} $<IF:${is_module},${copy},${archive}> PARENT_SCOPE)
+endfunction()
+
 # libpcap.a but for its capture source that would bring in D-Bus and systemd.
 add_library(warpline_pcap_without_dbus STATIC ${CMAKE_CURRENT_LIST_DIR}/pcap_without_dbus.cc)
 find_library(PCAP_ARCHIVE libpcap.a REQUIRED)
-target_link_libraries(PkgConfig::pcap INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,warpline_pcap_without_dbus> ${PCAP_ARCHIVE})
+warpline_archive(pcap_archive ${PCAP_ARCHIVE})
+target_link_libraries(PkgConfig::pcap INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,warpline_pcap_without_dbus> ${pcap_archive})
 
 # Of the archives that pkg-config names: drivers register themselves as they are loaded, so all of theirs is linked;
 # of the libraries, what is used.
@@ -46,10 +63,16 @@ endforeach()
 foreach(name bsd md numa fdt)
   find_library(${name}_ARCHIVE lib${name}.a)
   mark_as_advanced(${name}_ARCHIVE)
-  if(${name}_ARCHIVE)
-    list(APPEND library_archives ${${name}_ARCHIVE})
+  if(${name}_ARCHIVE AND name STREQUAL "numa")
+    # Its archive has thread-local variables that only a program can have: a wheel brings the shared library along.
+    list(APPEND library_archives $<IF:${is_module},numa,${numa_ARCHIVE}>)
+  elseif(${name}_ARCHIVE)
+    warpline_archive(archive ${${name}_ARCHIVE})
+    list(APPEND library_archives ${archive})
   endif()
 endforeach()
+# net_pcap's, which may come behind what else uses it.
+list(APPEND library_archives ${pcap_archive} $<${is_module}:warpline_module_streams>)
 
 target_compile_options(PkgConfig::dpdk INTERFACE ${dpdk_CFLAGS_OTHER})
 target_include_directories(PkgConfig::dpdk INTERFACE ${dpdk_INCLUDE_DIRS})
@@ -65,7 +88,8 @@ add_library(warpline_nic_drivers INTERFACE)
 foreach(name mlx5 ibverbs nl-route-3 nl-3)
   find_library(${name}_ARCHIVE lib${name}.a REQUIRED)
   mark_as_advanced(${name}_ARCHIVE)
-  list(APPEND nic_libraries ${${name}_ARCHIVE})
+  warpline_archive(archive ${${name}_ARCHIVE})
+  list(APPEND nic_libraries ${archive})
 endforeach()
 target_link_libraries(warpline_nic_drivers INTERFACE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${nic_driver_archives}>"
                                                      "$<LINK_GROUP:RESCAN,${nic_libraries};${library_archives}>" PkgConfig::dpdk)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 CODE = {".h", ".cc", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".awk", ".cmake"}
-CHECKED_FOLDERS = ("src", "apps", "drivers", "bench", "tests", "examples", "setup", "cmake", ".ci")
+CHECKED_FOLDERS = ("src", "apps", "drivers", "bench", "tests", "examples", "python", "setup", "cmake", ".ci")
 MAX_LINES = 600
 MAX_SOURCES = 25  # of a folder
 BESIDE_SOURCES = re.compile(r"_(test|bench|testing)\.\w+$")  # what lies beside them does not count, nor do subfolders
@@ -25,7 +25,7 @@ CUDA_MODULE = "gpu"
 MODULE = re.compile(r"^warpline_module\(([^)]*)\)", re.M)
 FOLDER = re.compile(r"^warpline_folder\(([^)]*)\)", re.M)
 ROOMS = re.compile(r"^warpline_rooms\(([^)]*)\)", re.M)
-FOLDERS_WITH_SOURCES = {"drivers", "apps", "bench", "tests"}  # each of their folders has a row of its own
+FOLDERS_WITH_SOURCES = {"drivers", "apps", "bench", "python", "tests"}  # each of their folders has a row of its own
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 CUDA_USE = re.compile(r"\bcuda[A-Z]\w*\s*\(|#\s*include\s+<cuda_runtime")
 DPDK_USE = re.compile(r"\brte_[a-z]")

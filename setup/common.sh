@@ -33,3 +33,22 @@ clang_tool() {
   done
   return 1
 }
+
+# python_packages PINS FOLDER WHAT PROBE: has the PyPI packages of PINS, each with its hashes, in FOLDER, for the system's
+# Python; fetches them where they are not, or are of another version of it. PROBE: Python that must run with them.
+python_packages() {
+  local pins=$1 target=$2 what=$3 probe=$4 version fresh
+  version=$(/usr/bin/python3 -c 'import sys; print(*sys.version_info[:2], sep=".")')
+  [ "$(cat "$target/installed" 2>/dev/null)" != "$(cat "$pins") $version" ] || return 0
+  say "fetching $what into $target"
+  fresh=$target.$$
+  mkdir -p "$fresh"
+  if ! logged /usr/bin/python3 -m pip install --quiet --no-deps --no-compile --require-hashes --only-binary :all: --target "$fresh" -r "$pins" ||
+    ! logged env PYTHONPATH="$fresh" /usr/bin/python3 -c "$probe"; then
+    rm -rf "$fresh"
+    return 1
+  fi
+  printf '%s %s\n' "$(cat "$pins")" "$version" >"$fresh/installed"
+  rm -rf "$target"
+  mv "$fresh" "$target"
+}

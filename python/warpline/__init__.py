@@ -1,2 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warpline for Python: `warpline.messages` has messages through `warpline message daemon`."""
+"""Packets, frames and messages between NICs, host memory and GPUs, as arrays.
+
+`python -m warpline` is the program. `warpline.messages` has messages through `warpline message daemon`. What a name
+needs is imported when the name is first used, so that `import warpline` takes milliseconds.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
+
+if _TYPE_CHECKING:
+    from warpline.errors import (
+        EnvironmentNotReady as EnvironmentNotReady,
+        PeerLost as PeerLost,
+        ThresholdMissed as ThresholdMissed,
+        UsageError as UsageError,
+        VerificationFailed as VerificationFailed,
+        WarplineError as WarplineError,
+    )
+
+# The public names, and the module that each lies in.
+_PLACES = {
+    **dict.fromkeys(
+        ("EnvironmentNotReady", "PeerLost", "ThresholdMissed", "UsageError", "VerificationFailed", "WarplineError"), "warpline.errors"
+    ),
+}
+
+__all__ = [*_PLACES, "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "__version__":
+        from warpline._core import __version__ as value
+    elif name in _PLACES:
+        value = getattr(_import_module(_PLACES[name]), name)
+    else:
+        raise AttributeError(f"module 'warpline' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

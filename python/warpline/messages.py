@@ -17,7 +17,7 @@ import ctypes
 import os
 from ctypes.util import find_library
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 KINDS = ("none", "connected", "lost", "response", "sent", "request", "message", "withdrawn", "listening")
 STATUSES = ("ok", "refused", "too_long", "deadline", "cancelled", "peer_lost", "no_memory", "going_away", "in_use")
@@ -31,7 +31,7 @@ BATCH = 64  # events of one poll
 class Error(Exception):
     """A call was refused; `code` is the library's."""
 
-    def __init__(self, code, text):
+    def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
         self.code = code
 
@@ -88,7 +88,7 @@ class _Event(ctypes.Structure):
     ]
 
 
-def _find_library():
+def _find_library() -> str:
     if named := os.environ.get("LIBWARPLINE_CLIENT"):
         return named
     for folder in Path(__file__).resolve().parents:  # PREFIX/share/warpline/python/warpline, PREFIX/lib/ARCH
@@ -97,10 +97,10 @@ def _find_library():
     return find_library("warpline_client") or "libwarpline_client.so"
 
 
-def _load():
+def _load() -> ctypes.CDLL:
     library = ctypes.CDLL(_find_library(), use_errno=True)
     handle, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32
-    calls = {
+    calls: dict[str, tuple[Any, ...]] = {
         "attach": (ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(handle)),
         "detach": (None, handle),
         "get_limits": (_Limits, handle),
@@ -126,29 +126,29 @@ def _load():
     return library
 
 
-_library = None
+_library: Any = None
 
 
-def _call(name, *arguments):
+def _call(name: str, *arguments: Any) -> int:
     """What the library's function returns; an Error for a negative code."""
-    code = getattr(_library, f"warpline_client_{name}")(*arguments)
+    code: int = getattr(_library, f"warpline_client_{name}")(*arguments)
     if code >= 0:
         return code
     text = _library.warpline_client_error(code).decode()
     raise {AGAIN: Again, GONE: Gone, EXPELLED: Gone}.get(code, Error)(code, f"{name}: {text}")
 
 
-def _name(names, number):
+def _name(names: tuple[str, ...], number: int) -> str:
     return names[number] if number < len(names) else str(number)
 
 
 class Client:
     """One process's place at a daemon, for as long as it is open."""
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         """Attaches to the daemon at `path`."""
         global _library
-        self._handle = None
+        self._handle: Any = None
         if _library is None:
             _library = _load()
         handle = ctypes.c_void_p()
@@ -156,7 +156,7 @@ class Client:
         self._handle = handle
         self._events = (_Event * BATCH)()
 
-    def close(self):
+    def close(self) -> None:
         """Detaches: sessions are closed, requests that were not answered are declined. All other calls come before."""
         handle, self._handle = self._handle, None
         if handle is not None:
@@ -164,81 +164,82 @@ class Client:
 
     __del__ = close
 
-    def __enter__(self):
+    def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
-    def limits(self):
+    def limits(self) -> Limits:
         found = _library.warpline_client_get_limits(self._open())
         return Limits(*(getattr(found, name) for name in Limits._fields))
 
-    def connect(self, peer, ordered=False, tag=0):
+    def connect(self, peer: str, ordered: bool = False, tag: int = 0) -> int:
         """Opens a session with "ADDRESS:PORT"; returns its number. It may be used at once, and ends with `lost`."""
         session = ctypes.c_uint32()
         _call("connect", self._open(), peer.encode(), int(ordered), tag, ctypes.byref(session))
         return session.value
 
-    def close_session(self, session):
+    def close_session(self, session: int) -> None:
         _call("close", self._open(), session)
 
-    def request(self, session, code, data, patience=None, tag=0):
+    def request(self, session: int, code: int, data: bytes, patience: float | None = None, tag: int = 0) -> int:
         """Asks; ends with `response`. `patience`: seconds; None: as long as it takes. Returns the call's id."""
         call = ctypes.c_uint64()
         nanoseconds = 0 if patience is None else max(1, int(patience * 1e9))
         _call("request", self._open(), session, code, bytes(data), len(data), nanoseconds, tag, ctypes.byref(call))
         return call.value
 
-    def send(self, session, code, data, tag=0):
+    def send(self, session: int, code: int, data: bytes, tag: int = 0) -> int:
         """Sends one way; ends with `sent`. Returns the call's id."""
         call = ctypes.c_uint64()
         _call("send", self._open(), session, code, bytes(data), len(data), tag, ctypes.byref(call))
         return call.value
 
-    def set_priority(self, priority):
+    def set_priority(self, priority: str) -> None:
         """The priority of requests and one-way messages that begin from now on: "normal", as at first, or "high"."""
         _call("set_priority", self._open(), PRIORITIES.index(priority))
 
-    def cancel(self, call):
+    def cancel(self, call: int) -> None:
         _call("cancel", self._open(), call)
 
-    def listen(self, first, codes=1, tag=0):
+    def listen(self, first: int, codes: int = 1, tag: int = 0) -> None:
         """Takes requests and messages of peers with these codes; `listening` says whether."""
         _call("listen", self._open(), first, codes, tag)
 
-    def answer(self, request, data, code=0):
+    def answer(self, request: int, data: bytes, code: int = 0) -> None:
         """Answers the request of that id, once."""
         _call("answer", self._open(), request, code, bytes(data), len(data))
 
-    def decline(self, request):
+    def decline(self, request: int) -> None:
         _call("decline", self._open(), request)
 
-    def poll(self):
+    def poll(self) -> list[Event]:
         """A list of events, perhaps empty. Gone when the daemon is, after the last event."""
         count = _call("poll", self._open(), self._events, BATCH)
         return [self._event(self._events[i]) for i in range(count)]
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> bool:
         """Sleeps until there is something to poll, True, or for `timeout` seconds, False."""
         return _call("wait", self._open(), -1 if timeout is None else int(timeout * 1e9)) == 1
 
-    def fileno(self):
+    def fileno(self) -> int:
         """For select and the like: readable when there is something to poll, once arm() said True."""
-        return _library.warpline_client_descriptor(self._open())
+        descriptor: int = _library.warpline_client_descriptor(self._open())
+        return descriptor
 
-    def arm(self):
+    def arm(self) -> bool:
         """To be called before each sleep on fileno(): False if there is something to poll."""
-        return _library.warpline_client_arm(self._open()) == 1
+        return bool(_library.warpline_client_arm(self._open()) == 1)
 
-    def _open(self):
+    def _open(self) -> Any:
         if self._handle is None:
             raise ValueError("the client is closed")
         return self._handle
 
     @staticmethod
-    def _event(event):
+    def _event(event: _Event) -> Event:
         reason = _library.warpline_client_reason(event.reason).decode()
         data = ctypes.string_at(event.data, event.length) if event.data else b""
         return Event(
