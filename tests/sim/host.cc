@@ -95,6 +95,7 @@ void Host::restart_at(std::int64_t time) {
   uplink_.flush();
   for (Packet* packet : ring_) network_.pool().give(packet);
   ring_.clear();
+  said_.clear();
   ++incarnation_;
   draining_ = blocked_ = false;
   busy_until_ = 0;
@@ -157,8 +158,9 @@ void Host::act(std::uint64_t what) {
 }
 
 void Host::arrive(Packet* packet) {
+  if (packet->unreachable) return hear_refusal(packet);
   if (packet->destination != address_) return drop(packet, counters_.at_old_address);
-  if (!up()) return drop(packet, counters_.while_down);
+  if (!up()) return config_.refuses ? refuse(packet) : drop(packet, counters_.while_down);
   if (ring_.size() >= config_.receive_ring) return drop(packet, counters_.ring_full);
   packet->arrived = clock();
   ring_.push_back(packet);
@@ -168,6 +170,35 @@ void Host::arrive(Packet* packet) {
 void Host::drop(Packet* packet, std::uint64_t& counter) {
   ++counter;
   network_.pool().give(packet);
+}
+
+void Host::refuse(Packet* packet) {
+  ++counters_.while_down;
+  packet->unreachable = true;
+  packet->length = std::min(packet->length, kRepeated);
+  std::swap(packet->from, packet->to);
+  network_.downlink(packet->to).offer(packet);
+}
+
+void Host::hear_refusal(Packet* packet) {
+  if (up() && !packet->damaged && packet->source == address_) note_unreachable(*packet);
+  network_.pool().give(packet);
+}
+
+/// The kernel keeps it until the loop's next turn.
+void Host::note_unreachable(const Packet& packet) {
+  Said& said = said_.emplace_back(Said{packet.destination, {}, std::min(packet.length, kRepeated)});
+  std::memcpy(said.bytes.data(), packet.bytes.data(), said.length);
+  schedule_loop(now() + config_.wake_delay);
+}
+
+void Host::hear_unreachable() {
+  const NoAllocations none(config_.check_allocations);
+  for (const Said& said : said_) {
+    const message::Unreachable one{said.to, std::span(said.bytes).first(said.length)};
+    endpoint_->unreachable({&one, 1}, clock());
+  }
+  said_.clear();
 }
 
 void Host::departing(Packet& packet) {
@@ -188,6 +219,7 @@ void Host::departing(Packet& packet) {
 void Host::loop() {
   ++counters_.loops;
   loop_began_ = now();
+  hear_unreachable();
   const std::uint32_t bursts = receive();
   if (ring_.empty()) {
     const NoAllocations none(config_.check_allocations);
@@ -293,8 +325,9 @@ void Host::transmit() {
       packet.source = address_;
       packet.destination = out.to;
       packet.ecn = out.ecn_capable ? 2 : 0;
-      packet.damaged = false;
+      packet.damaged = packet.unreachable = false;
       trace_(now(), "host {} sends {} B to {}", index_, packet.length, packet.to);
+      if (config_.lied_to != 0 && chance(random_, config_.lied_to)) note_unreachable(packet);
       uplink_.offer(&packet);
     }
     if (filled < asked) return;

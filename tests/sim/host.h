@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "sim/applications/application.h"
 #include "sim/network.h"
@@ -27,6 +29,8 @@ struct HostConfig {
   std::int64_t longest_away = 1;  ///< so long at most
   std::int64_t clock_offset = 0;  ///< nanoseconds that the host's clock is ahead of virtual time
   bool check_allocations = false;
+  bool refuses = false;  ///< while the process is away, what comes for it goes back as ICMP port unreachable
+  double lied_to = 0;    ///< probability, each packet sent, that somebody who has read it says that nobody is there
   bool damaged_packets_pass = false;  ///< session packets only: the NIC verifies no checksum, authentication has to
 };
 
@@ -85,6 +89,14 @@ class Host final : public Actor, public PacketSink, public Departures {
   void departing(Packet& packet) override;
 
  private:
+  static constexpr std::uint32_t kRepeated = 64;  ///< bytes of a packet in the ICMP message about it
+  /// What ICMP said of a packet to this address.
+  struct Said {
+    message::PeerAddress to;
+    std::array<std::uint8_t, kRepeated> bytes;
+    std::uint32_t length;
+  };
+
   void loop();
   void finish_loop();
   void end_drained();
@@ -94,6 +106,10 @@ class Host final : public Actor, public PacketSink, public Departures {
   void transmit();
   void schedule_next();
   void drop(Packet* packet, std::uint64_t& counter);
+  void refuse(Packet* packet);
+  void hear_refusal(Packet* packet);
+  void note_unreachable(const Packet& packet);
+  void hear_unreachable();
 
   EventQueue& events_;
   Network& network_;
@@ -108,6 +124,7 @@ class Host final : public Actor, public PacketSink, public Departures {
   std::optional<message::Endpoint> endpoint_;
   message::EndpointFacts fresh_;
   std::deque<Packet*> ring_;
+  std::vector<Said> said_;  ///< not heard yet
   std::int64_t clock_offset_;
   std::int64_t paused_until_ = 0;
   std::int64_t loop_began_ = 0;

@@ -31,7 +31,8 @@ struct Packet {
   message::PeerAddress destination;  ///< of the other, as the sender has it
   std::uint32_t to = 0;              ///< host
   std::uint8_t ecn = 0;
-  bool damaged = false;  ///< on the way: what UDP's checksum finds out
+  bool damaged = false;      ///< on the way: what UDP's checksum finds out
+  bool unreachable = false;  ///< it has come back, as ICMP: nobody was there
   std::int64_t queued_at = 0;
   Nanos arrived;  ///< by the receiving host's clock
 

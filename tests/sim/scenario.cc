@@ -112,6 +112,22 @@ void draw_moves(Scenario& scenario, std::uint32_t host, Random& random) {
   }
 }
 
+/// What ICMP says: truly, and by a liar where all hosts are always there, and quick: who is told so waits an eighth of
+/// its patience for what the host says for itself.
+void draw_refusals(Scenario& scenario, Random& random) {
+  constexpr std::int64_t kLongestAway = 30'000'000;
+  constexpr Nanos kPatient{1'000'000'000};
+  for (HostConfig& one : scenario.hosts) one.refuses = chance(random, 0.5);
+  std::int64_t away = 0;
+  for (const Mishap& mishap : scenario.mishaps) away += mishap.kind == Mishap::Kind::clock_step ? 0 : 2 * kLongestAway;
+  for (HostConfig& one : scenario.hosts) {
+    away = std::max({away, one.longest_away, 1000 * one.handler_time});
+  }
+  for (HostConfig& one : scenario.hosts) {
+    if (one.endpoint.peer_timeout >= kPatient && away <= kLongestAway) one.lied_to = one_of(random, {0.0, 0.01, 1.0});
+  }
+}
+
 /// Calls in pieces, at all hosts or none.
 void draw_streams(Scenario& scenario, Random& random) {
   if (!chance(random, 0.3)) return;
@@ -262,6 +278,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   Random moves(mix64(seed ^ 0x6d6f766573));
   const std::uint32_t unasked = unasked_host(scenario);
   if (unasked < network.hosts && chance(moves, 0.5)) draw_moves(scenario, unasked, moves);
+  Random refusals(mix64(seed ^ 0x69636d70));
+  draw_refusals(scenario, refusals);
   Random pieces(mix64(seed ^ 0x706965636573));
   draw_streams(scenario, pieces);
   Random drains(mix64(seed ^ 0x6472616964));
@@ -290,6 +308,7 @@ Scenario draw_moving_scenario(std::uint64_t seed) {
     if (peers.empty()) scenario.plans[i].nested = 0;
   }
   draw_moves(scenario, host, random);
+  for (HostConfig& one : scenario.hosts) one.lied_to = 0;  // who has moved is not heard soon
   return scenario;
 }
 
@@ -315,9 +334,10 @@ std::string describe(const Scenario& scenario) {
     const HostConfig& host = scenario.hosts[i];
     text += fmt::format(
         "  a host sends {}, {} at once, to {}, grants {} B and takes {}; {} bursts a turn of {} ns, {} ns an event, "
-        "away with {} for {} us at most; {} of its messages high\n",
+        "away with {} for {} us at most; {} of its messages high; refuses: {}, lied to: {}\n",
         plan.messages, plan.at_once, fmt::join(plan.peers, " "), own.grants, own.bundles ? "bundles" : "no bundles",
-        host.bursts, host.burst_time, host.handler_time, host.descheduled, host.longest_away / 1000, plan.high);
+        host.bursts, host.burst_time, host.handler_time, host.descheduled, host.longest_away / 1000, plan.high,
+        host.refuses, host.lied_to);
   }
   constexpr std::string_view kMishaps[] = {
       "pauses", "restarts",         "has its clock stepped", "is reached by datagrams of",
