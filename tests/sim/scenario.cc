@@ -120,7 +120,7 @@ void draw_refusals(Scenario& scenario, Random& random) {
   for (HostConfig& one : scenario.hosts) one.refuses = chance(random, 0.5);
   std::int64_t away = 0;
   for (const Mishap& mishap : scenario.mishaps) away += mishap.kind == Mishap::Kind::clock_step ? 0 : 2 * kLongestAway;
-  for (HostConfig& one : scenario.hosts) {
+  for (const HostConfig& one : scenario.hosts) {
     away = std::max({away, one.longest_away, 1000 * one.handler_time});
   }
   for (HostConfig& one : scenario.hosts) {
