@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets, frames and messages between NICs, host memory and GPUs, as arrays.
 
-`python -m warpline` is the program. `warpline.messages` has messages through `warpline message daemon`. What a name
-needs is imported when the name is first used, so that `import warpline` takes milliseconds.
+`warpline.forward(...)` and the like run the program and return its report; `python -m warpline` is the program itself.
+`warpline.messages` has messages through `warpline message daemon`. What a name needs is imported when the name is first
+used, so that `import warpline` takes milliseconds.
 """
 
 from importlib import import_module as _import_module
@@ -11,19 +12,33 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 if _TYPE_CHECKING:
     from warpline.errors import (
         EnvironmentNotReady as EnvironmentNotReady,
+        Interrupted as Interrupted,
         PeerLost as PeerLost,
         ThresholdMissed as ThresholdMissed,
         UsageError as UsageError,
         VerificationFailed as VerificationFailed,
         WarplineError as WarplineError,
     )
+    from warpline.report import Report as Report
+    from warpline.runs import (
+        bench as bench,
+        doctor as doctor,
+        forward as forward,
+        generate as generate,
+        ingest as ingest,
+        l3forward as l3forward,
+        message as message,
+        run as run,
+        stream as stream,
+    )
 
 # The public names, and the module that each lies in.
-_PLACES = {
-    **dict.fromkeys(
-        ("EnvironmentNotReady", "PeerLost", "ThresholdMissed", "UsageError", "VerificationFailed", "WarplineError"), "warpline.errors"
-    ),
+_NAMES = {
+    "warpline.errors": ("EnvironmentNotReady", "Interrupted", "PeerLost", "ThresholdMissed", "UsageError", "VerificationFailed", "WarplineError"),
+    "warpline.report": ("Report",),
+    "warpline.runs": ("bench", "doctor", "forward", "generate", "ingest", "l3forward", "message", "run", "stream"),
 }
+_PLACES = {name: place for place, names in _NAMES.items() for name in names}
 
 __all__ = [*_PLACES, "__version__"]  # noqa: PLE0604
 

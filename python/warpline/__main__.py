@@ -11,7 +11,7 @@ from warpline.errors import WarplineError
 def main() -> int:
     try:
         found = program.path()
-        os.execv(found, ["warpline", *sys.argv[1:]])
+        os.execve(found, ["warpline", *sys.argv[1:]], program.environment())
     except WarplineError as error:
         print(f"warpline: {error}", file=sys.stderr)
         return error.exit_code

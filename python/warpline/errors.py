@@ -47,6 +47,14 @@ class PeerLost(WarplineError, ConnectionError):
     exit_code = 5
 
 
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped by Ctrl-C, or by a signal to the program; it drained and reported as it ended."""
+
+    def __init__(self, report: Any = None) -> None:
+        super().__init__("the run was stopped")
+        self.report = report  #: as `warpline.Report`; None if there was not time for one
+
+
 _KINDS: tuple[type[WarplineError], ...] = (ThresholdMissed, UsageError, EnvironmentNotReady, VerificationFailed, PeerLost)
 
 

@@ -15,7 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(*arguments, **environment):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("WARPLINE_") or name == "WARPLINE_BINARY"}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env={**ours, **environment})
 
 
 class Package(unittest.TestCase):
