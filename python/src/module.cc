@@ -10,4 +10,5 @@ namespace nb = nanobind;
 NB_MODULE(_core, module) {
   module.doc() = "What warpline's modules are made of; import those.";
   module.attr("__version__") = WARPLINE_VERSION;
+  warpline::python::add_packet(module);
 }

@@ -7,4 +7,6 @@ namespace warpline::python {
 
 // What each source of this folder adds to warpline._core, once, as the module is imported.
 
+void add_packet(nanobind::module_& module);  ///< headers: parse, build, checksums
+
 }  // namespace warpline::python
