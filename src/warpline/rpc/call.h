@@ -23,6 +23,11 @@ struct Call {
       metadata{};  ///< likewise, kMaxMetadataBytes at most; untouched until the call has ended
   /// It may be handled more than once without harm. A ServerPool sends such a call again, or twice; nobody else looks.
   bool idempotent = false;
+  /// The response may be of any length up to EndpointConfig::max_message_bytes, and brings its metadata: it goes into
+  /// the endpoint's memory, or that of its BufferSource, and is given back when CallDone::done has returned. `response`
+  /// has no data then. `not_allowed` by ServerPool, PendingCall and CompletionQueue, which tell of ends later than
+  /// that.
+  bool response_in_endpoint = false;
   Nanos patience = message::kNever;  ///< a duration, from now on, after which it ends with the status `deadline`
 };
 
@@ -31,8 +36,9 @@ struct CallResult {
   message::MessageStatus status = message::MessageStatus::ok;  ///< as of a response; `peer_lost` without a session, too
   message::Reach reach = message::Reach::never_sent;           ///< how far it came
   std::uint16_t code = 0;                                      ///< of the peer's application, or a RefusalCode
-  const std::uint8_t* data = nullptr;                          ///< first byte of the response, in Call::response
-  std::uint32_t length = 0;  ///< bytes at `data`; of a response that is too long, how many it has
+  const std::uint8_t* data = nullptr;                          ///< first byte of the response, where the call said
+  std::uint32_t length = 0;                  ///< bytes at `data`; of a response that is too long, how many it has
+  std::span<const std::uint8_t> metadata{};  ///< of a response in the endpoint's memory, and there as long as that
 };
 
 /// Whom the end of a call is told: on the thread of the host, which goes on when `done` returns. It may submit calls.

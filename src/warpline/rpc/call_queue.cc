@@ -54,6 +54,7 @@ SubmittedCall CallQueue::submit(const Call& call, const CallDone& done, Nanos no
   if (call.message.length > message::kMaxMessageBytes || call.metadata.size() > message::kMaxMetadataBytes) {
     return {message::CallStatus::too_long, {}};
   }
+  if (call.response_in_endpoint && call.response.data != nullptr) return {message::CallStatus::not_allowed, {}};
   const std::uint32_t index = take();
   if (index == kNobody) return {message::CallStatus::no_memory, {}};
   Place& place = places_[index];

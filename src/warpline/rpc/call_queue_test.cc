@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "warpline/message/two_testing.h"
+#include "warpline/rpc/completion_queue.h"
 #include "warpline/rpc/outstanding_calls.h"
+#include "warpline/rpc/pending_call.h"
 
 namespace warpline::rpc {
 namespace {
@@ -154,7 +156,9 @@ TEST(OutstandingCalls, GoInTheOrderOfTheirPriority) {
     codes.push_back(event.code);
     return two.server.endpoint.respond(event.id, {}, {}, two.net.now) == message::CallStatus::ok;
   };
-  two.client.handle = [&](const message::MessageEvent& event) { return calls.handle(event, two.net.now); };
+  two.client.handle = [&](const message::MessageEvent& event) {
+    return calls.handle(two.client.endpoint, event, two.net.now);
+  };
   Call call{.session = two.session, .message = {two.payload.data(), 30'000}};
   for (int i = 0; i < 20; ++i) ASSERT_EQ(queue.submit(call, {}, two.net.now).status, message::CallStatus::ok);
   call.code = 1;
@@ -163,6 +167,106 @@ TEST(OutstandingCalls, GoInTheOrderOfTheirPriority) {
   ASSERT_TRUE(calls.advance(two.client.endpoint, true, two.net.now));
   ASSERT_TRUE(two.net.run([&] { return codes.size() == 21; }));
   EXPECT_EQ(codes.front(), 1);
+}
+
+/// A client's calls whose answers go into its endpoint's memory, and a server that answers with metadata.
+struct LentAnswers {
+  LentAnswers() {
+    two.server.handle = [this](const message::MessageEvent& event) {
+      if (event.kind != message::EventKind::request) return false;
+      const message::ConstBuffer bytes{two.payload.data(), answer_bytes};
+      return two.server.endpoint.respond(event.id, bytes, {.code = 9, .metadata = metadata}, two.net.now) ==
+             message::CallStatus::ok;
+    };
+    two.client.handle = [this](const message::MessageEvent& event) {
+      return calls.handle(two.client.endpoint, event, two.net.now);
+    };
+  }
+
+  message::CallStatus ask() {
+    const Call call{.session = two.session, .response_in_endpoint = true};
+    return queue.submit(call, {ended, this, 0}, two.net.now).status;
+  }
+  static void ended(void* context, std::uint64_t /*tag*/, const CallResult& result) {
+    auto& self = *static_cast<LentAnswers*>(context);
+    ++self.ends;
+    self.status = result.status;
+    self.code = result.code;
+    if (result.status != message::MessageStatus::ok) return;
+    self.answer.assign(result.data, result.data + result.length);
+    self.with_it.assign(result.metadata.begin(), result.metadata.end());
+    self.free_meanwhile = self.two.client.endpoint.facts().free_receive_bytes;
+  }
+
+  message::Two two;
+  std::unique_ptr<transport::WakeUp> wake = *transport::WakeUp::make();
+  CallQueue queue{4, *wake};
+  OutstandingCalls calls{queue};
+  std::uint32_t answer_bytes = 0;
+  std::vector<std::uint8_t> metadata{1, 2, 3};
+  int ends = 0;
+  message::MessageStatus status = message::MessageStatus::peer_lost;
+  std::uint16_t code = 0;
+  std::vector<std::uint8_t> answer;
+  std::vector<std::uint8_t> with_it;
+  std::uint64_t free_meanwhile = 0;
+};
+
+TEST(OutstandingCalls, LendAnAnswerOfAnyLengthAndItsMetadataUntilDoneHasReturned) {
+  for (const std::uint32_t bytes : {0U, 1U, message::kInlineBytes, message::kInlineBytes + 1, 300'000U, 1U << 20}) {
+    LentAnswers asked;
+    asked.answer_bytes = bytes;
+    const message::EndpointFacts before = asked.two.client.endpoint.facts();
+    for (int i = 1; i <= 20; ++i) {
+      ASSERT_EQ(asked.ask(), message::CallStatus::ok);
+      ASSERT_TRUE(asked.calls.advance(asked.two.client.endpoint, true, asked.two.net.now));
+      ASSERT_TRUE(asked.two.net.run([&] { return asked.ends == i; }));
+      ASSERT_EQ(asked.status, message::MessageStatus::ok);
+      EXPECT_EQ(asked.code, 9);
+      EXPECT_TRUE(std::ranges::equal(asked.answer, std::span(asked.two.payload).first(bytes)));
+      EXPECT_EQ(asked.with_it, asked.metadata);
+    }
+    const message::EndpointFacts after = asked.two.client.endpoint.facts();
+    EXPECT_EQ(after.free_receive_bytes, before.free_receive_bytes);
+    EXPECT_EQ(after.free_messages, before.free_messages);
+    if (bytes > message::kInlineBytes) {
+      EXPECT_LT(asked.free_meanwhile, before.free_receive_bytes);
+    }
+  }
+}
+
+TEST(OutstandingCalls, GiveBackTheMemoryOfAnAnswerThatIsArrivingWhenAllEnd) {
+  LentAnswers asked;
+  asked.answer_bytes = 1 << 20;
+  message::Endpoint& endpoint = asked.two.client.endpoint;
+  const message::EndpointFacts before = endpoint.facts();
+  ASSERT_EQ(asked.ask(), message::CallStatus::ok);
+  ASSERT_TRUE(asked.calls.advance(endpoint, true, asked.two.net.now));
+  ASSERT_TRUE(asked.two.net.run([&] { return endpoint.facts().free_receive_bytes != before.free_receive_bytes; }));
+  asked.calls.end_all(endpoint, asked.two.net.now);
+  EXPECT_EQ(asked.ends, 1);
+  EXPECT_EQ(asked.status, message::MessageStatus::cancelled);
+  EXPECT_EQ(endpoint.facts().free_receive_bytes, before.free_receive_bytes);
+}
+
+TEST(OutstandingCalls, DoNotLendWhatNobodyWouldReadInTime) {
+  LentAnswers asked;
+  std::array<std::uint8_t, 8> room{};
+  const Call call{.session = asked.two.session, .response = {room.data(), room.size()}, .response_in_endpoint = true};
+  EXPECT_EQ(asked.queue.submit(call, {}, asked.two.net.now).status, message::CallStatus::not_allowed);
+  struct Asker {
+    SubmittedCall submit(const Call& /*call*/, const CallDone& /*done*/) {
+      ++asked;
+      return {};
+    }
+    int asked = 0;
+  } asker;
+  PendingCall pending;
+  EXPECT_EQ(pending.submit(asker, {.response_in_endpoint = true}), message::CallStatus::not_allowed);
+  const auto queue = CompletionQueue::make(1);
+  ASSERT_TRUE(queue.ok());
+  EXPECT_EQ((*queue)->submit(asker, {.response_in_endpoint = true}, 0).status, message::CallStatus::not_allowed);
+  EXPECT_EQ(asker.asked, 0);
 }
 
 }  // namespace

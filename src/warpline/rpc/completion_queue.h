@@ -35,6 +35,7 @@ class CompletionQueue {
   /// MessageHost or a ServerPool. Any thread.
   template <typename Asker>
   SubmittedCall submit(Asker& asker, const Call& call, std::uint64_t tag) {
+    if (call.response_in_endpoint) return {message::CallStatus::not_allowed, {}};
     if (!reserve()) return {message::CallStatus::no_memory, {}};
     const SubmittedCall submitted = asker.submit(call, {end, this, tag});
     if (submitted.status != message::CallStatus::ok) free_.fetch_add(1, std::memory_order_relaxed);

@@ -105,7 +105,7 @@ bool MessageHost::Loop::step() {
 void MessageHost::Loop::take(const message::MessageEvent& event, Nanos now) {
   if (event.kind == message::EventKind::request) {
     answer(event);
-  } else if (!calls.handle(event, now) && !(streams && streams->handle(endpoint, event, now))) {
+  } else if (!calls.handle(endpoint, event, now) && !(streams && streams->handle(endpoint, event, now))) {
     for (LoopPart* const part : parts) {
       if (part->handle(endpoint, event, now)) return;
     }

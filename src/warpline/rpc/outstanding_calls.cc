@@ -51,6 +51,7 @@ bool OutstandingCalls::give(message::Endpoint& endpoint, std::uint32_t index, Na
                                                          .code = place.call.code,
                                                          .priority = place.call.priority,
                                                          .deadline = place.deadline,
+                                                         .response_in_endpoint = place.call.response_in_endpoint,
                                                          .metadata = place.call.metadata},
                                                         now);
   if (submitted.status == message::CallStatus::no_slot || submitted.status == message::CallStatus::no_memory)
@@ -120,12 +121,14 @@ void OutstandingCalls::give_waiting(message::Endpoint& endpoint, Nanos now) {
     waiting_until_ = std::min(waiting_until_, queue_.at(index).deadline);
 }
 
-bool OutstandingCalls::handle(const message::MessageEvent& event, Nanos now) {
+bool OutstandingCalls::handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now) {
   if (event.kind != message::EventKind::response || event.context >= queue_.size()) return false;
   const auto index = static_cast<std::uint32_t>(event.context);
   const CallQueue::Place& place = queue_.at(index);
   if (!place.given || place.message != event.id) return false;
-  end(index, {event.status, event.reach, event.code, event.data, event.length}, now);
+  const bool lent = place.call.response_in_endpoint && event.status == message::MessageStatus::ok;
+  end(index, {event.status, event.reach, event.code, event.data, event.length, event.metadata()}, now);
+  if (lent) (void)endpoint.release(event.id, now);
   return true;
 }
 
@@ -152,7 +155,7 @@ void OutstandingCalls::end_all(message::Endpoint& endpoint, Nanos now) {
   std::array<message::MessageEvent, 32> events;
   for (std::size_t count = 1; count != 0;) {
     count = endpoint.poll(events, 0);
-    for (const message::MessageEvent& event : std::span(events).first(count)) (void)handle(event, now);
+    for (const message::MessageEvent& event : std::span(events).first(count)) (void)handle(endpoint, event, now);
   }
   for (index = first_waiting_; index != kNobody; index = queue_.at(index).next_waiting) {
     queue_.at(index).deadline = now;

@@ -22,7 +22,7 @@ class OutstandingCalls {
   /// endpoint may have room again. Returns whether there was anything to do.
   bool advance(message::Endpoint& endpoint, bool moved, Nanos now);
   /// False if the event is not of a call. To be given each event of the endpoint.
-  bool handle(const message::MessageEvent& event, Nanos now);
+  bool handle(message::Endpoint& endpoint, const message::MessageEvent& event, Nanos now);
   /// Who is told of each call, from now on; null: nobody. It outlives this.
   void observe(CallObserver* observer) { observer_ = observer; }
   /// When advance() has something to do next, if nobody orders anything.

@@ -24,6 +24,7 @@ class PendingCall {
   /// ServerPool.
   template <typename Asker>
   message::CallStatus submit(Asker& asker, const Call& call) {
+    if (call.response_in_endpoint) return message::CallStatus::not_allowed;
     ended_.store(0, std::memory_order_relaxed);
     const SubmittedCall submitted = asker.submit(call, {end, this, 0});
     id_ = submitted.id;

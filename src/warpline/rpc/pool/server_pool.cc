@@ -67,6 +67,7 @@ ServerPool::~ServerPool() {
 void ServerPool::observe(CallObserver* observer) { parts_->calls.observe(observer); }
 
 SubmittedCall ServerPool::submit(const Call& call, const CallDone& done) {
+  if (call.response_in_endpoint) return {message::CallStatus::not_allowed, {}};
   return parts_->queue.submit(call, done, parts_->host.now());
 }
 

@@ -256,6 +256,13 @@ TEST_F(Pools, LoseNoIdempotentCallWhenAServerIsKilled) {
   EXPECT_TRUE(std::ranges::all_of(ends, [](int times) { return times == 1; }));
 }
 
+TEST_F(Pools, LendNoAnswersOutOfMemoryOfTheEndpoint) {
+  start_servers(1);
+  start(quick());
+  EXPECT_EQ(pool_->submit({.message = bytes_of("x"), .response_in_endpoint = true}, {}).status,
+            message::CallStatus::not_allowed);
+}
+
 TEST_F(Pools, LoseNoCallWhenServersAreRestartedInPeaceOneAfterTheOther) {
   start_servers(2);
   start(quick());
