@@ -14,8 +14,8 @@ import re
 import subprocess
 import sys
 
-# What cannot run inside the test: commands that fetch the checkout, and the test itself.
-NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make (test|sanitize)$|make clean$|setup/test$)")
+# What cannot run inside the test: commands that fetch the checkout or install for the user, and the test itself.
+NOT_HERE = re.compile(r"^(git clone\b|cd \w+$|make (test|sanitize)$|make clean$|setup/test$|pip install\b)")
 NEEDS_VNIC = re.compile(r"net_vnic|--loopback .*--split|bench (copy-batch|recycle|stream-chunk)")
 TIMEOUT_S = 300
 

@@ -367,7 +367,7 @@ TEST_F(Pools, HedgeRetryAndLookForServersInALoopOfOnesOwn) {
   std::array<std::uint8_t, 8> room;
   const auto ask_once = [&] {
     PendingCall pending;
-    Call call{.message = bytes_of("on"), .response = {room.data(), room.size()}, .idempotent = true};
+    const Call call{.message = bytes_of("on"), .response = {room.data(), room.size()}, .idempotent = true};
     EXPECT_EQ(pending.submit(*pool_, call), message::CallStatus::ok);
     until([&] { return pending.done(); });
     EXPECT_EQ(pending.wait().status, message::MessageStatus::ok);
