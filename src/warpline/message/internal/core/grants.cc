@@ -60,7 +60,10 @@ void Grants::begin_again(Session& session, Message& message, std::uint16_t fragm
 }
 
 void Grants::arrived(Session& session, Message& message, std::uint32_t bytes) {
-  set_owed(message, message.owed - std::min(message.owed, bytes));
+  const std::uint32_t owed = std::min(message.owed, bytes);
+  // The rest was granted before again(): that grant had arrived, and what it granted will not come once more.
+  message.granted += std::min(bytes - owed, message.in_length - message.granted);
+  set_owed(message, message.owed - owed);
   if (message.granted < message.in_length) want(session);
 }
 

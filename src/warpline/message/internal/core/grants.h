@@ -24,6 +24,10 @@ class Grants {
   void begin(Session& session, Message& message);
   /// All that is granted of it comes once more, in smaller fragments.
   void begin_again(Session& session, Message& message, std::uint16_t fragment_bytes);
+  /// Whether arrived() is to be told of what comes behind the first fragment.
+  [[nodiscard]] static bool counts(const Message& message) {
+    return message.owed != 0 || message.granted < message.in_length;
+  }
   void arrived(Session& session, Message& message, std::uint32_t bytes);
   /// Grants on their way were forgotten: as if they had not been given.
   void again(Session& session, Message& message);

@@ -180,7 +180,7 @@ Reassembly::Placed Reassembly::place_part(Message& message, Session& session, co
   }
   message.window.add(number);
   if (message.state == MessageState::arriving) expect_more(session, message);
-  if (message.owed != 0 && number != 0) core_.grants.arrived(session, message, length);
+  if (number != 0 && Grants::counts(message)) core_.grants.arrived(session, message, length);
   const std::uint64_t contiguous = std::uint64_t{message.window.base()} * message.fragment_bytes;
   return contiguous >= message.in_length ? Placed::complete : Placed::yes;
 }
