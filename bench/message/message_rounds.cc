@@ -61,10 +61,13 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   const MessageRun compatible{
       .cc = message::CcKind::timely, .reliability = message::Reliability::go_back_n, .outstanding = kWindow};
   const MessageRun alone{.outstanding = kWindow, .bundles = false};
+  const MessageRun encrypted{.outstanding = kWindow, .encrypted = true};
   const MessageRun hundred{.outstanding = kWindow, .sessions = 100};
   const MessageRun many{.outstanding = kWindow, .sessions = 20'000};
   const MessageRun single{.outstanding = 1};
   const MessageRun lengthy{.length = kLongMessage, .outstanding = 2, .echo = false};
+  MessageRun lengthy_encrypted = lengthy;
+  lengthy_encrypted.encrypted = true;
   MessageRun lengthy_no_cc = lengthy;
   lengthy_no_cc.cc = message::CcKind::none;
   MessageRun lengthy_compatible = compatible;
@@ -73,6 +76,8 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   lengthy_compatible.echo = false;
   MessageRun lengthy_jumbo = lengthy;
   lengthy_jumbo.datagram_bytes = kJumbo.datagram();
+  MessageRun lengthy_jumbo_encrypted = lengthy_jumbo;
+  lengthy_jumbo_encrypted.encrypted = true;
   MessageRun lengthy_jumbo_no_cc = lengthy_jumbo;
   lengthy_jumbo_no_cc.cc = message::CcKind::none;
   const auto over = [&](BenchWire& wire, const MessageRun& what) {
@@ -83,6 +88,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
       {"rate", "messages again", over(vnic, rpc)},
       {"rate", "messages without congestion control", over(vnic, no_cc)},
       {"rate", "messages, one a packet", over(vnic, alone)},
+      {"rate", "messages, encrypted", over(vnic, encrypted)},
       {"rate", "messages in 100 sessions", [&] { return run_rotating(lcores, vnic, hundred); }},
       {"rate", "messages in 20000 sessions", [&] { return run_rotating(lcores, vnic, many); }},
       {"rate", "messages on net_ring", over(ring, rpc)},
@@ -97,6 +103,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
       {"latency", "kernel UDP", [&] { return run_udp_echo(lcores, 32, 1); }},
       {"goodput", "messages", over(vnic, lengthy)},
       {"goodput", "messages again", over(vnic, lengthy)},
+      {"goodput", "messages, encrypted", over(vnic, lengthy_encrypted)},
       {"goodput", "messages without congestion control", over(vnic, lengthy_no_cc)},
       {"goodput", "messages without UDP checksum", over(unchecked, lengthy)},
       {"goodput", "messages on net_ring", over(ring, lengthy)},
@@ -107,6 +114,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
       {"goodput", "kernel TCP", [&] { return run_tcp_stream(lcores); }},
       {"jumbo", "messages", over(jumbo, lengthy_jumbo)},
       {"jumbo", "messages again", over(jumbo, lengthy_jumbo)},
+      {"jumbo", "messages, encrypted", over(jumbo, lengthy_jumbo_encrypted)},
       {"jumbo", "messages without congestion control", over(jumbo, lengthy_jumbo_no_cc)},
       {"jumbo", "messages without UDP checksum", over(jumbo_unchecked, lengthy_jumbo)},
       {"jumbo", "raw bursts", [&] { return run_raw_stream(lcores, jumbo_raw, kJumbo.bytes(), kJumbo.payload()); }},

@@ -9,6 +9,7 @@
 #include "rotating_client.h"
 #include "runs.h"
 #include "warpline/port/ring_pair.h"
+#include "warpline/protection/packet_protection.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/worker.h"
 #include "warpline/transport/udp_socket.h"
@@ -32,6 +33,13 @@ message::EndpointConfig endpoint_config(const MessageRun& run, bool client) {
   return config;
 }
 
+/// nullptr if the run is not encrypted, or cannot be here.
+std::unique_ptr<message::PacketProtection> protection_of(const MessageRun& run) {
+  if (!run.encrypted) return nullptr;
+  auto made = protection::make_protection(protection::AesKey{1}, run.sessions);
+  return made ? std::move(made).value() : nullptr;
+}
+
 RunFigures run_over(const BenchLcores& lcores, transport::Transport& server_side, transport::Transport& client_side,
                     const message::PeerAddress& to, std::span<std::uint8_t> memory, const MessageRun& run) {
   const transport::NanoClock clock;
@@ -45,8 +53,15 @@ RunFigures run_over(const BenchLcores& lcores, transport::Transport& server_side
   plan.outstanding = run.outstanding;
   plan.peers.assign(run.sessions, to);
   auto client = std::make_unique<service::MessageClient>(plan, pattern, stop_client);
-  auto server_endpoint = message::Endpoint::create(endpoint_config(run, false), clock.now());
-  auto client_endpoint = message::Endpoint::create(endpoint_config(run, true), clock.now());
+  const auto server_protection = protection_of(run);
+  const auto client_protection = protection_of(run);
+  if (run.encrypted && (!server_protection || !client_protection)) return {};
+  message::EndpointConfig server_config = endpoint_config(run, false);
+  message::EndpointConfig client_config = endpoint_config(run, true);
+  server_config.protection = server_protection.get();
+  client_config.protection = client_protection.get();
+  auto server_endpoint = message::Endpoint::create(server_config, clock.now());
+  auto client_endpoint = message::Endpoint::create(client_config, clock.now());
   if (!server_endpoint || !client_endpoint) return {};
   auto server_worker =
       std::make_unique<service::MessageWorker>(std::move(server_endpoint).value(), server_side, server, clock);

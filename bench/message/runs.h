@@ -66,6 +66,7 @@ struct MessageRun {
   std::uint32_t sessions = 1;
   bool bundles = true;                                  ///< else each message has a packet of its own
   std::uint32_t datagram_bytes = kOrdinary.datagram();  ///< no more than the wire's
+  bool encrypted = false;                               ///< of run_messages(): by AES-128-GCM
 };
 RunFigures run_messages(const BenchLcores& lcores, BenchWire& wire, const MessageRun& run);
 /// `outstanding` in all, each in the next session's turn.
