@@ -55,6 +55,7 @@ struct Connection {
   bool wants_probe = false;   ///< the peer is to be asked for a sign of life
   bool on_board = false;      ///< a consumer may read it
   bool consumed_all = false;  ///< its consumer is through with it
+  bool end_awaited = false;   ///< and has seen its end, of which a record of the lane's will tell
   std::uint8_t attempts = 0;  ///< retransmissions of our SYN or FIN so far
   std::uint8_t probes = 0;    ///< questions for a sign of life since the last one
   std::uint32_t generation = 0;

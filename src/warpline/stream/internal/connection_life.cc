@@ -77,10 +77,11 @@ std::optional<StreamEvent> ReceiverCore::poll() {
     Connection& connection = table_[index];
     connection.wants_event = false;
     if (connection.phase != Phase::established && connection.phase != Phase::over) continue;
-    return StreamEvent{{index, connection.generation},
-                       connection.state,
-                       connection.receive.next - connection.consumed,
-                       connection.consumed_all};
+    return StreamEvent{
+        {index, connection.generation},
+        connection.state,
+        connection.receive.next - connection.consumed,
+        connection.consumed_all && !(connection.end_awaited && connection.state == ConnectionState::open)};
   }
   return std::nullopt;
 }

@@ -155,7 +155,9 @@ void ReceiverCore::take_release(Connection& connection, ReleaseWord word) {
   apply_release(connection);
   if (!word.finished() || connection.consumed_all) return;
   connection.consumed_all = true;
-  want_event(connection);
+  // Consumers learn of the end from the lane, too: told of it now, the application would reset who has ended well.
+  connection.end_awaited = word.saw_end() && connection.state == ConnectionState::open;
+  if (!connection.end_awaited) want_event(connection);
   if (!is_the_lanes(connection)) change_lane(connection);  // its name goes from the board
 }
 

@@ -51,22 +51,24 @@ struct alignas(16) StreamPlace {
 };
 
 /// A consumer's word of how far it is with a connection. It is in one word, so that nobody sees half of it: bytes
-/// released, modulo 2^48, of which a ring holds far fewer; whether the consumer is through with the connection; and the
-/// connection's generation, modulo 2^15, so that a word that comes too late is none for the next one.
+/// released, modulo 2^48, of which a ring holds far fewer; whether the consumer is through with the connection, and
+/// whether it has seen its end; and the connection's generation, modulo 2^14, so that a word that comes too late is
+/// none for the next one.
 class ReleaseWord {
  public:
   static constexpr std::uint64_t kBytesMask = (std::uint64_t{1} << 48) - 1;
 
   explicit WARPLINE_HD ReleaseWord(std::uint64_t word) : word_(word) {}
-  WARPLINE_HD ReleaseWord(std::uint32_t generation, std::uint64_t released, bool finished)
-      : word_(std::uint64_t{generation & kGenerationMask} << 49 | std::uint64_t{finished} << 48 |
-              (released & kBytesMask)) {}
+  WARPLINE_HD ReleaseWord(std::uint32_t generation, std::uint64_t released, bool finished, bool saw_end = false)
+      : word_(std::uint64_t{generation & kGenerationMask} << 50 | std::uint64_t{saw_end} << 49 |
+              std::uint64_t{finished} << 48 | (released & kBytesMask)) {}
 
   [[nodiscard]] WARPLINE_HD std::uint64_t value() const { return word_; }
   [[nodiscard]] WARPLINE_HD bool is_of(std::uint32_t generation) const {
-    return word_ >> 49 == (generation & kGenerationMask);
+    return word_ >> 50 == (generation & kGenerationMask);
   }
   [[nodiscard]] WARPLINE_HD bool finished() const { return (word_ >> 48 & 1) != 0; }
+  [[nodiscard]] WARPLINE_HD bool saw_end() const { return (word_ >> 49 & 1) != 0; }
   /// Returns how many bytes it has released beyond `released`, which are those that it had before.
   [[nodiscard]] WARPLINE_HD std::uint64_t since(std::uint64_t released) const {
     return (word_ - released) & kBytesMask;
@@ -77,7 +79,7 @@ class ReleaseWord {
   }
 
  private:
-  static constexpr std::uint32_t kGenerationMask = (1U << 15) - 1;
+  static constexpr std::uint32_t kGenerationMask = (1U << 14) - 1;
   std::uint64_t word_;
 };
 

@@ -63,9 +63,10 @@ class StreamReader {
     board_.tell(place_, {generation_, released_, false});
   }
   /// Is through with the connection: reads nothing of it any more, also if more has come or will. The receiver tells by
-  /// an event (StreamEvent::consumed), and gives the place to another one when the application has closed this one.
+  /// an event (StreamEvent::consumed), after a seen end not before it knows of it as well, and gives the place to
+  /// another one when the application has closed this one.
   WARPLINE_HD void finish() {
-    board_.tell(place_, {generation_, released_, true});
+    board_.tell(place_, {generation_, released_, true, reach().ended()});
     there_ = false;
   }
 

@@ -183,6 +183,30 @@ TEST_P(Consumers, MayBeAheadOfTheReceiver) {
   EXPECT_EQ(receiver_->view(event->connection)->bytes.size(), 0U);
 }
 
+/// A lane tells consumers first. An application that heard of theirs before the receiver's own news would reset the
+/// peer.
+TEST_P(Consumers, MaySeeTheEndBeforeTheReceiver) {
+  begin_in_steps();
+  ASSERT_NO_FATAL_FAILURE(open(kFirstPeer));
+  const ConnectionId id = last_event()->connection;
+  lender_->give(senders_[0].make(0, 1, packet::kTcpAck | packet::kTcpFin));
+  lender_->turn(now_);
+  receiver_->board().tell(id.index, {id.generation, 1, true, true});
+  lender_->turn(now_);
+  EXPECT_FALSE(last_event());
+  settle();
+  const auto event = last_event();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->state, ConnectionState::finished);
+  EXPECT_TRUE(event->consumed);
+  receiver_->close(id, now_);
+  settle();
+  settle();
+  EXPECT_TRUE(senders_[0].over);
+  EXPECT_EQ(receiver_->counters().finished.get(), 1U);
+  EXPECT_EQ(receiver_->connections(), 0U);
+}
+
 TEST_P(Consumers, HoldAPlaceUntilTheyAreThroughWithIt) {
   ReceiverSettings settings = lane_settings();
   settings.connections = settings.half_open = 1;
