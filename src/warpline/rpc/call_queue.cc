@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/rpc/call_queue.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace warpline::rpc {
@@ -61,7 +62,7 @@ SubmittedCall CallQueue::submit(const Call& call, const CallDone& done, Nanos no
   place.call = call;
   place.done = done;
   place.submitted = now;
-  const bool bounded = call.patience.value < message::kNever.value - now.value;
+  const bool bounded = call.patience.value < message::kNever.value - std::max<std::int64_t>(now.value, 0);
   place.deadline = bounded ? Nanos{now.value + call.patience.value} : message::kNever;
   if (call.message.length <= message::kInlineBytes && !call.message.device) {
     if (call.message.length != 0) std::memcpy(place.copy.data(), call.message.data, call.message.length);

@@ -16,7 +16,8 @@ using message::MessageStatus;
 using message::Reach;
 
 Nanos after(Nanos time, Nanos wait) {
-  return wait.value < message::kNever.value - time.value ? Nanos{time.value + wait.value} : message::kNever;
+  return wait.value < message::kNever.value - std::max<std::int64_t>(time.value, 0) ? Nanos{time.value + wait.value}
+                                                                                    : message::kNever;
 }
 
 bool refused_as(const message::MessageEvent& event, message::RefusalCode code) {

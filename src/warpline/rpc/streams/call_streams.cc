@@ -104,7 +104,7 @@ OpenedStream CallStreams::open(const StreamCall& call, Nanos now) {
   place->code = call.code;
   place->metadata = call.metadata;
   place->listener = call.news;
-  const bool bounded = call.patience.value < message::kNever.value - now.value;
+  const bool bounded = call.patience.value < message::kNever.value - std::max<std::int64_t>(now.value, 0);
   place->deadline = bounded ? Nanos{now.value + call.patience.value} : message::kNever;
   place->request = {place->out.data(), Head::kLength + call.request.size()};
   std::ranges::copy(call.request, place->out.begin() + Head::kLength);

@@ -68,9 +68,10 @@ TEST(FillPayload, HasTheChecksumOfAnyBytesAnywhere) {
 TEST(ThreadPayloadLane, CarriesOrdersOutOneAfterTheOther) {
   constexpr std::uint64_t kRing = 4096;
   const SeededPayload payload(kPayloadSeed);
-  auto lane = *make_thread_payload_lane({.connections = 2, .ring_bytes = kRing}, payload);
+  // The lane, which may be at its last orders then, ends before what they write to.
   alignas(16) std::array<std::uint8_t, 64 * PayloadLane::kSlots> frames{};
   std::array<std::uint8_t, 2 * PayloadLane::kSlots> checksums{};
+  auto lane = *make_thread_payload_lane({.connections = 2, .ring_bytes = kRing}, payload);
   // Each batch makes what overwrites the bytes that the one before it copies.
   std::uint64_t submitted = 0;
   while (submitted < 500) {
