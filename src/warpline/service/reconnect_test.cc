@@ -124,7 +124,7 @@ TEST(Reconnect, ManyDoNotComeInStep) {
   }
   EXPECT_EQ(one.rejected, same.rejected);
   EXPECT_NE(one.rejected, other.rejected);
-  // Of 40 sessions no half is back within the same millisecond, but at first.
+  // Fewer than half of the 40 sessions are back within any one millisecond, but at first.
   std::vector<std::int64_t> times(one.rejected.begin() + 40, one.rejected.end());
   ASSERT_GT(times.size(), 200U);
   std::size_t most = 0;

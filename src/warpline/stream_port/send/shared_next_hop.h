@@ -33,7 +33,7 @@ class SharedNextHop {
     if (known == word) return;
     std::int64_t since = since_.load(std::memory_order_relaxed);
     if (known != 0 && (!overrides || now.value - since < kLocked)) return;
-    // Of several queues that hear it at once one enters it.
+    // One of the queues that hear it at once enters it.
     if (!since_.compare_exchange_strong(since, now.value, std::memory_order_relaxed)) return;
     word_.compare_exchange_strong(known, word, std::memory_order_release);
   }

@@ -227,7 +227,7 @@ inline void prefetch(const Session& session) {
   return session.go_back_n && session.first_in_flight > floor ? session.first_in_flight : floor;
 }
 
-/// Of so many packets in a row, or messages that get slots, at most all but one are high while others wait.
+/// Packets in a row, or messages that get slots, of which at most all but one are high while others wait.
 inline constexpr std::uint8_t kPriorityTurns = 8;
 
 /// Whether one of the lists has messages.

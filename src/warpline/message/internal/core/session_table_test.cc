@@ -101,7 +101,7 @@ TEST_F(SessionTableTest, queue_is_first_in_first_out_and_has_each_once) {
   EXPECT_TRUE(queue.empty());
 }
 
-/// Of a session that ends while it stands in a queue, and is used anew.
+/// A session that ends while it stands in a queue, and is used anew, is still there, and nobody behind it is lost.
 template <typename Queue>
 void expect_place_kept(SessionTable& table) {
   Queue queue(table);

@@ -48,7 +48,7 @@ TEST(Priority, high_gets_a_slot_before_those_that_wait) {
   for (int i = 0; i < 90; ++i) ASSERT_EQ(two.request(100, kHigh).status, CallStatus::ok);
   EXPECT_EQ(two.client.endpoint.facts().queued_messages, 176U);
   ASSERT_TRUE(two.net.run([&] { return codes.size() == 240; }));
-  // Of eight that got a slot one was normal.
+  // One of each eight that got a slot was normal.
   EXPECT_EQ(std::count(codes.begin(), codes.begin() + 64, 1), 0);
   EXPECT_EQ(std::count(codes.begin() + 64, codes.begin() + 128, 0), 8);
 }
