@@ -7,7 +7,7 @@ import signal
 import unittest
 
 from support.messages import ROW, MessageCase
-from support.namespaces import Namespace, veth
+from support.namespaces import Namespace, joined_namespaces, veth
 from support.program import IS_ROOT
 
 PORT = 24240
@@ -96,10 +96,7 @@ class Memif(Killed):
 class Veth(Killed):
     def setUp(self):
         super().setUp()
-        self.near, self.far = Namespace("near"), Namespace("far")
-        self.addCleanup(self.near.remove)
-        self.addCleanup(self.far.remove)
-        veth(self.near, "left0", self.far, "right0")
+        self.near, self.far = joined_namespaces(self)
 
     def dpdk(self, interface, address, cpu):
         return ("--port", f"net_af_packet0,iface={interface}", "--address", address, *COMMON), on_cpu(cpu)

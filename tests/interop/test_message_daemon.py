@@ -6,7 +6,7 @@ import unittest
 
 from support.attached import Process
 from support.messages import MessageCase
-from support.namespaces import Namespace, veth
+from support.namespaces import joined_namespaces
 from support.program import IS_ROOT
 
 COMMON = ("--no-hugepages", "--share-cores", "--lcores", 1, "--pool-cache", 32, "--rx-ring", 256, "--tx-ring", 256)
@@ -17,10 +17,7 @@ CODE = 1  # of an echo, for `message client`
 class DaemonsOnPorts(MessageCase):
     def setUp(self):
         super().setUp()
-        self.near, self.far = Namespace("near"), Namespace("far")
-        self.addCleanup(self.near.remove)
-        self.addCleanup(self.far.remove)
-        veth(self.near, "left0", self.far, "right0")
+        self.near, self.far = joined_namespaces(self)
 
     def daemon(self, namespace, interface, address, path):
         program = self.start(

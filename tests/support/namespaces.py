@@ -126,3 +126,12 @@ def veth(left, left_name, right, right_name, mtu=1500):
     for namespace, name in ((left, left_name), (right, right_name)):
         namespace.ip("link", "set", name, "up")
         namespace.no_offloads(name)
+
+
+def joined_namespaces(case):
+    """Two namespaces that a test's end removes, with a veth pair: left0 in the first, right0 in the second."""
+    near, far = Namespace("near"), Namespace("far")
+    case.addCleanup(near.remove)
+    case.addCleanup(far.remove)
+    veth(near, "left0", far, "right0")
+    return near, far

@@ -10,7 +10,7 @@ import sys
 import termios
 
 from support.case import Case
-from support.namespaces import Namespace, veth
+from support.namespaces import joined_namespaces
 
 PORT = 5001
 COMMON = ("--no-hugepages", "--share-cores", "--lcores", 1, "--pool-cache", 32, "--json", "--interval", "20ms")
@@ -59,10 +59,7 @@ class VethCase(StreamCase):
 
     def setUp(self):
         super().setUp()
-        self.near, self.far = Namespace("near"), Namespace("far")
-        self.addCleanup(self.near.remove)
-        self.addCleanup(self.far.remove)
-        veth(self.near, "left0", self.far, "right0")
+        self.near, self.far = joined_namespaces(self)
         self.near.ip("address", "add", "10.9.0.1/24", "dev", "left0")
         self.near.ip("address", "add", "fd00:9::1/64", "dev", "left0", "nodad")
 
