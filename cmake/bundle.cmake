@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # With WARPLINE_STATIC: the target `bundle`, all programs that go into it, and bundle.list, which names them one a line
-# (KIND PATH; kinds: program, test, bench, ceilings, rounds). setup/bundle does the rest.
+# (KIND PATH; kinds: program, test, bench, ceilings, rounds, transfers, plugin). setup/bundle does the rest.
 
 # Every executable made in a folder and those below it.
 function(executables_below folder result)
@@ -38,6 +38,8 @@ foreach(target IN LISTS executables)
     set(kind ceilings)
   elseif(target MATCHES "^message_(rounds|memory_rounds)$")
     set(kind rounds)
+  elseif(target STREQUAL "nccl_transfers")
+    set(kind transfers)
   elseif(target MATCHES "_bench$")
     set(kind bench)
   else()
@@ -51,6 +53,10 @@ foreach(target IN LISTS executables)
   endif()
   list(APPEND bundled ${target})
   list(APPEND lines "${kind} $<TARGET_FILE:${target}>\n")
+endforeach()
+foreach(target warpline_nccl_plugin warpline_nccl_dpdk_plugin)
+  list(APPEND bundled ${target})
+  list(APPEND lines "plugin $<TARGET_FILE:${target}>\n")
 endforeach()
 list(JOIN lines "" text)
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/bundle.list CONTENT "${text}")

@@ -19,6 +19,8 @@ endfunction()
 warpline_module(base       LEVEL 0 EXTERNAL fmt::fmt)
 warpline_module(batching   LEVEL 1 USES base)
 warpline_module(packet     LEVEL 1 USES base)
+# What a process counts, as metrics; no I/O.
+warpline_module(metrics    LEVEL 1 USES base EXTERNAL fmt::fmt)
 # What GPU-driven I/O takes frames out of, and puts them into.
 warpline_module(queues     LEVEL 1 USES base EXTERNAL fmt::fmt)
 warpline_module(message    LEVEL 2 USES base packet)
@@ -34,6 +36,10 @@ warpline_module(rpc        LEVEL 4 USES base packet message transport)
 # What programs attach to a daemon by, of the C library alone, and the daemon.
 warpline_module(client     LEVEL 0)
 warpline_module(daemon     LEVEL 4 USES base client message transport EXTERNAL fmt::fmt)
+
+# NCCL's network over messages; what NCCL loads is made of it in its folder library.
+warpline_module(nccl       LEVEL 5 FOLDER plugins/nccl EXCEPT library USES base message packet rpc transport EXTERNAL fmt::fmt)
+target_include_directories(warpline_nccl PUBLIC ${PROJECT_SOURCE_DIR}/plugins)
 
 if(NOT WARPLINE_DATAPLANE)
   return()
@@ -61,28 +67,41 @@ warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgCo
 warpline_module(datapath LEVEL 5 USES base batching packet gpu machine queues runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
 warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
                 USES base packet runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
+# NCCL's network over DPDK ports.
+warpline_module(nccl_dpdk LEVEL 6 FOLDER plugins/nccl_dpdk EXCEPT library
+                USES base machine memory nccl runtime port transport ethdev_transport EXTERNAL fmt::fmt PkgConfig::dpdk)
 warpline_module(stream_port LEVEL 5 USES base packet gpu queues runtime memory port route stream EXTERNAL PkgConfig::dpdk)
 
 warpline_module(forward LEVEL 6 USES base packet gpu machine queues runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(router  LEVEL 6 USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(traffic LEVEL 6 USES base packet runtime memory port datapath EXTERNAL PkgConfig::dpdk)
 
-warpline_module(ingest LEVEL 7 USES base batching flow packet gpu machine runtime memory handoff port workload datapath forward traffic
+warpline_module(ingest LEVEL 7 USES base batching flow packet gpu machine runtime memory handoff port transport workload datapath forward traffic
                 EXTERNAL PkgConfig::dpdk)
 # What ingest's --consumer user does. A header of your own: -DWARPLINE_USER_CONSUMER=PATH, absolute or from the project's root.
 warpline_user_header(WARPLINE_USER_CONSUMER examples/take_udp.h UserConsumer ingest PUBLIC)
 
-warpline_module(report  LEVEL 7 USES base machine memory runtime port workload datapath forward router traffic
+warpline_module(report  LEVEL 7 USES base machine memory metrics runtime port workload datapath forward router traffic
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # What the report says about the program.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/warpline/report/facts.cc PROPERTIES COMPILE_DEFINITIONS
                             "WARPLINE_VERSION=\"${PROJECT_VERSION}\";WARPLINE_BUILD_TYPE=\"$<CONFIG>\"")
 
-warpline_module(service LEVEL 8 USES base packet gpu memory handoff message port transport ethdev_transport rpc stream stream_port report
+warpline_module(service LEVEL 8 USES base packet gpu memory metrics handoff message port transport ethdev_transport rpc stream stream_port report
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
+# What `ingest` reports, made from what it counted.
+warpline_module(ingest_totals LEVEL 8 FOLDER apps/warpline/ingest_totals USES base forward ingest port report traffic)
+target_include_directories(warpline_ingest_totals PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+# Where metrics are asked for: HTTP and DPDK's telemetry.
+warpline_module(exporter LEVEL 2 FOLDER apps/warpline/exporter USES base metrics
+                EXTERNAL ${EVENT_HTTP_LIBRARIES} PkgConfig::dpdk spdlog::spdlog)
+target_include_directories(warpline_exporter PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+# What a run gives up once it is set up.
+warpline_module(sandbox LEVEL 1 FOLDER apps/warpline/sandbox USES base EXTERNAL ${SECCOMP_LIBRARY} fmt::fmt)
+target_include_directories(warpline_sandbox PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 # The command line: options, files and environment become the settings of the modules above.
 warpline_module(config  LEVEL 8 FOLDER apps/warpline/config
-                USES base daemon datapath flow ingest memory message port report route router runtime stream traffic workload
+                USES base daemon datapath exporter flow ingest memory message port report route router runtime stream traffic workload
                 EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 target_include_directories(warpline_config PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
@@ -113,36 +132,44 @@ target_include_directories(warpline_page PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpl
 # Keys, numbers and text as HTML; what a file says; scales, charts and tables; all of a document below its head.
 warpline_rooms(apps/warpline/page text document draw body)
 
+# What two ports can do, step by step.
+warpline_module(selftest LEVEL 10 FOLDER apps/warpline/selftest USES base bench EXTERNAL nlohmann_json::nlohmann_json)
+target_include_directories(warpline_selftest PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+
 # What these do is over before packets are timed, or begins after.
-warpline_outside_runs(batches config doctor page rate report)
+warpline_outside_runs(batches config doctor page rate report selftest)
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
-warpline_folder(apps/warpline   USES base batches bench config copies daemon datapath doctor ethdev_transport flow forward gpu ingest machine memory
-                                     page port protection rate report route router runtime service stream stream_port traffic transfers transport workload)
+warpline_folder(apps/manual    USES base config)
+warpline_folder(apps/warpline   USES base batches bench config copies daemon datapath doctor ethdev_transport exporter flow forward gpu ingest ingest_totals machine memory metrics
+                                     page port protection rate report route router runtime sandbox selftest service stream stream_port traffic transfers transport workload)
 warpline_folder(bench/frames    USES base flow ingest packet)
 warpline_folder(bench/gpu       USES base packet stream)
 warpline_folder(bench/inspect   USES base inspect stream)
 warpline_folder(bench/l3forward USES base memory packet port datapath route router runtime workload)
 warpline_folder(bench/message   USES base client gpu machine message packet port protection ethdev_transport report rpc runtime service transport)
+warpline_folder(bench/nccl      USES base nccl)
 warpline_folder(bench/stream    USES base machine packet runtime stream transfers)
 warpline_folder(examples        USES base client ethdev_transport flow forward gpu handoff ingest inspect machine message packet port rpc runtime stream stream_port transport)
-warpline_folder(python/src      USES base batching datapath flow forward gpu ingest message packet port protection rpc runtime transport)
+warpline_folder(python/src      USES base batching config datapath flow forward gpu ingest ingest_totals machine message packet port protection report rpc runtime service stream
+                                     stream_port traffic transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/flow      USES base flow)
 warpline_folder(tests/frames    USES base packet workload)
-warpline_folder(tests/fuzz USES client config daemon flow message packet page protection rate route rpc runtime stream vnic_api)
-warpline_folder(tests/memory    USES memory port runtime)
+warpline_folder(tests/fuzz USES bench client config daemon flow message packet page protection rate route rpc runtime selftest stream vnic_api)
+warpline_folder(tests/memory    USES base memory port runtime)
+warpline_folder(tests/nccl      USES base nccl)
 warpline_folder(tests/message   USES base message ethdev_transport port protection rpc runtime transport)
 warpline_folder(tests/proof     USES handoff datapath forward runtime workload)
 warpline_folder(tests/receive   USES memory datapath forward port runtime)
 warpline_folder(tests/recycle   USES base memory packet port datapath router runtime)
 warpline_folder(tests/sim       USES base message packet rpc)
 warpline_folder(tests/stream    USES base gpu stream_port memory packet port runtime stream)
-warpline_folder(tests/vnic      USES base packet runtime vnic_api)
+warpline_folder(tests/vnic      USES base packet port runtime vnic_api)
 warpline_folder(tests/wireshark USES base packet)
 
 # Rooms of the software NIC, lowest first: each includes itself and those before it. Tests that drive the NIC may include
 # any of them, all other folders only the first, which is its interface beyond ethdev. drivers/vnic/README.md says what
 # they are.
-warpline_rooms(drivers/vnic api common faults args rings steering wire sources engine bursts device setup)
+warpline_rooms(drivers/vnic api common faults personas args rings steering wire sources engine bursts device setup)

@@ -30,6 +30,11 @@ function(warpline_archive result archive)
   set(${result} $<IF:${is_module},${copy},${archive}> PARENT_SCOPE)
 endfunction()
 
+find_library(EVENT_CORE_LIBRARY libevent_core.a REQUIRED)
+find_library(EVENT_EXTRA_LIBRARY libevent_extra.a REQUIRED)
+
+find_library(SECCOMP_LIBRARY libseccomp.a REQUIRED)
+
 # libpcap.a but for its capture source that would bring in D-Bus and systemd.
 add_library(warpline_pcap_without_dbus STATIC ${CMAKE_CURRENT_LIST_DIR}/pcap_without_dbus.cc)
 find_library(PCAP_ARCHIVE libpcap.a REQUIRED)
@@ -71,7 +76,8 @@ foreach(name bsd md numa fdt)
     list(APPEND library_archives ${archive})
   endif()
 endforeach()
-# net_pcap's, which may come behind what else uses it.
+# net_pcap's, which may come behind what else uses it, and behind what stands in for a source of it.
+list(APPEND driver_archives warpline_pcap_without_dbus)
 list(APPEND library_archives ${pcap_archive} $<${is_module}:warpline_module_streams>)
 
 target_compile_options(PkgConfig::dpdk INTERFACE ${dpdk_CFLAGS_OTHER})

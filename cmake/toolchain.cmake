@@ -21,6 +21,10 @@ if(WARPLINE_DATAPLANE AND NOT WARPLINE_STATIC)
   pkg_check_modules(dpdk REQUIRED IMPORTED_TARGET libdpdk>=22.11)
   pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
   pkg_check_modules(pcap REQUIRED IMPORTED_TARGET libpcap)
+  # HTTP of libevent: its core, and what stands on it.
+  find_library(EVENT_CORE_LIBRARY event_core REQUIRED)
+  find_library(EVENT_EXTRA_LIBRARY event_extra REQUIRED)
+  find_library(SECCOMP_LIBRARY seccomp REQUIRED)
   # Drivers whose own calls the program uses; pkg-config names only DPDK's libraries.
   find_library(DPDK_NET_RING_LIBRARY rte_net_ring REQUIRED)
 endif()
@@ -52,6 +56,7 @@ endif()
 if(NOT WARPLINE_DATAPLANE)
   return()
 endif()
+set(EVENT_HTTP_LIBRARIES ${EVENT_EXTRA_LIBRARY} ${EVENT_CORE_LIBRARY})
 
 # DPDK's headers are not ours: no warnings from them. What C++20 deprecates about volatile, they use. Its compiler options
 # are the host compiler's.

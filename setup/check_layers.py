@@ -13,19 +13,19 @@ from typing import NamedTuple
 
 CODE = {".h", ".cc", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".awk", ".cmake"}
-CHECKED_FOLDERS = ("src", "apps", "drivers", "bench", "tests", "examples", "python", "setup", "cmake", ".ci")
+CHECKED_FOLDERS = ("src", "apps", "drivers", "bench", "tests", "examples", "plugins", "python", "setup", "cmake", ".ci")
 MAX_LINES = 600
 MAX_SOURCES = 25  # of a folder
 BESIDE_SOURCES = re.compile(r"_(test|bench|testing)\.\w+$")  # what lies beside them does not count, nor do subfolders
 # Modules that call DPDK; drivers/ lies outside src/ and apps/.
 DPDK_MODULES = {"runtime", "port", "doctor", "memory", "datapath", "ethdev_transport", "forward", "router", "traffic", "report"}
-DPDK_MODULES |= {"stream_port", "ingest", "service", "bench", "vnic_api"}
+DPDK_MODULES |= {"stream_port", "ingest", "service", "bench", "vnic_api", "exporter"}
 CUDA_MODULE = "gpu"
 
 MODULE = re.compile(r"^warpline_module\(([^)]*)\)", re.M)
 FOLDER = re.compile(r"^warpline_folder\(([^)]*)\)", re.M)
 ROOMS = re.compile(r"^warpline_rooms\(([^)]*)\)", re.M)
-FOLDERS_WITH_SOURCES = {"drivers", "apps", "bench", "python", "tests"}  # each of their folders has a row of its own
+FOLDERS_WITH_SOURCES = {"drivers", "apps", "bench", "plugins", "python", "tests"}  # each of their folders has a row of its own
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 CUDA_USE = re.compile(r"\bcuda[A-Z]\w*\s*\(|#\s*include\s+<cuda_runtime")
 DPDK_USE = re.compile(r"\brte_[a-z]")

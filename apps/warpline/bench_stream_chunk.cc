@@ -40,7 +40,7 @@ Result<int> run_bench_stream_chunk(const config::LoadedConfig& loaded) {
   const std::atomic<bool>& stop = runtime::StopOnSignal::requested();
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
   const std::uint32_t pairs = transfers::pipelines_of(bench);
-  WARPLINE_TRY(const Bytes memory, transfers::transfer_memory(pairs, engines, bench.gpu));
+  WARPLINE_TRY(const Bytes memory, transfers::transfer_memory(pairs, engines, bench.send_engine, bench.gpu));
   WARPLINE_TRY(const runtime::LcorePlan lcores,
                runtime::plan_lcores(topology, transfers::transfer_workers(pairs),
                                     {.lcores = 0, .share_cores = true, .real_time = is_real_time()}));

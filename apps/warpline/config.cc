@@ -49,7 +49,8 @@ Result<runtime::LcorePlan> plan_of(const config::Config& config) {
     if (config.command == "stream") return stream_requests(nodes.front(), config.stream.pipelines);
     if (config.command == "l3forward")
       return router::lay_out_routing(config.datapath(), nodes, topology.cpus.size()).requests;
-    return datapath::lay_out_forward(config.datapath(), nodes, topology.cpus.size()).requests;
+    const datapath::DatapathSettings settings = config.datapath();
+    return datapath::lay_out_forward(settings, settings.near_nodes(nodes), topology.cpus.size()).requests;
   };
   return runtime::place_workers(config.runtime, topology, requests());
 }

@@ -15,6 +15,7 @@
 #include "warpline/report/forward_totals.h"
 #include "warpline/report/live.h"
 #include "warpline/report/run_end.h"
+#include "warpline/report/run_metrics.h"
 #include "warpline/traffic/generator.h"
 #include "warpline/traffic/send_frames.h"
 #include "warpline/workload/with_workload.h"
@@ -34,6 +35,10 @@ class ForwardRun : ForwarderFrame {
       if (effect() == workload::FrameEffect::macs_swapped) far.macs = traffic::MacRule::swapped;
     }));
     announce(ports(), &ports_->recycling());
+    WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
+      report::add(snapshot, totals());
+      report::add(snapshot, ports());
+    }));
     WARPLINE_CHECK(launch_forwarding([this] { return begin(); }));
     const report::LiveResult live = supervise(
         {.totals = [this] { return totals(); }, .through = [this] { return forwarded(); }, .look = [this] { look(); }});
@@ -86,7 +91,10 @@ class ForwardRun : ForwarderFrame {
   /// What the rate is of.
   [[nodiscard]] Tally forwarded() const {
     Tally tally = report::forwarded_by(*forwarder_);
-    if (!counts_bytes()) tally.bytes = device_bytes(&port::PortCounters::tx_packets, &port::PortCounters::tx_bytes);
+    if (!counts_bytes()) {
+      const std::uint64_t sent = device_bytes(&port::PortCounters::tx_packets, &port::PortCounters::tx_bytes);
+      tally.bytes = sent - std::min(sent, first_.bytes);
+    }
     return tally;
   }
 
@@ -145,7 +153,7 @@ class ForwardRun : ForwarderFrame {
     }
     const std::optional<Error> failure = forwarder_->failure();
     if (failure) report.notes.push_back(failure->message());
-    report::print(report, config_.run);
+    print(report);
     if (failure && config_.forward.on_gpu_failure == datapath::GpuFailure::stop) {
       spdlog::error("{}", failure->message());
       return static_cast<int>(failure->kind);

@@ -16,6 +16,7 @@
 #include "warpline/port/port.h"
 #include "warpline/report/live.h"
 #include "warpline/report/run_end.h"
+#include "warpline/report/run_metrics.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
@@ -44,6 +45,10 @@ class GenerateRun : RunFrame {
     report::announce(notes(ports_));
     WARPLINE_CHECK(check_links());
     make_workers();
+    WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
+      report::add(snapshot, totals());
+      report::add(snapshot, ports_);
+    }));
     WARPLINE_CHECK(launch(workers_, [this](std::size_t worker) { traffic_[worker]->run(); }));
     const report::LiveResult live = report::run_live(config_.run,
                                                      {.started_s = started_s_,
@@ -143,7 +148,8 @@ class GenerateRun : RunFrame {
     }
   }
 
-  [[nodiscard]] bool done() const {
+  [[nodiscard]] bool done() {
+    tend();
     if (runtime::StopOnSignal::requested()) group_->interrupt();
     return !workers_->running();
   }
@@ -170,7 +176,7 @@ class GenerateRun : RunFrame {
     // What comes back is always checked, but there may be nobody who sends it: only --verify says that it must come.
     const bool must_return = config_.run.verify && report.totals.tx.packets != 0;
     if (!config_.run.verify && report.totals.rx.packets == 0) report.totals.verify.reset();
-    report::print(report, config_.run);
+    print(report);
     if (!config_.run.verify) report.totals.verify.reset();
     if (must_return && report.totals.rx.packets == 0) {
       spdlog::error("nothing came back: the peer is gone or does not forward; start it, or leave --verify out");

@@ -9,13 +9,14 @@
 
 #include "commands.h"
 #include "frame/forward_frame.h"
-#include "ingest_totals.h"
+#include "ingest_totals/ingest_totals.h"
 #include "warpline/base/time/clock.h"
 #include "warpline/gpu/device.h"
 #include "warpline/ingest/ingest_paths.h"
 #include "warpline/ingest/static_frames.h"
 #include "warpline/report/live.h"
 #include "warpline/report/run_end.h"
+#include "warpline/report/run_metrics.h"
 
 namespace warpline {
 namespace {
@@ -43,6 +44,7 @@ class IngestCommand : ForwarderFrame {
     if (static_wires_ && verifies()) ingest::fill_with_frames(ports_->pools(), *traffic_, ticks_now());
     WARPLINE_CHECK(prepare(stage_maker(), [this](FarOptions& far) { change_far(far); }));
     announce(ports());
+    WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) { add_metrics(snapshot); }));
     WARPLINE_CHECK(launch_forwarding());
     const report::LiveResult live = supervise({.totals = [this] { return totals(); },
                                                .through = [this] { return paths_.delivered(); },
@@ -146,6 +148,19 @@ class IngestCommand : ForwarderFrame {
                               .verifies = verifies()});
   }
 
+  void add_metrics(metrics::Snapshot& snapshot) const {
+    report::add(snapshot, totals());
+    report::add(snapshot, ports());
+    const ingest::IngestTotals from = paths_.totals(forwarder_->paths());
+    report::IngestReport so_far;
+    for (const auto& path : forwarder_->paths()) so_far.ring_full += path->received.ring_full.get();
+    if (from.copies != 0) so_far.copies = {.count = from.copies, .bytes = from.copied_bytes};
+    so_far.batching = from.batching;
+    so_far.gpu = from.gpu;
+    so_far.sending = from.sending;
+    report::add(snapshot, so_far);
+  }
+
   int report(const report::LiveResult& live) {
     report::RunReport report = begin_report(live, ports());
     report.totals = totals();
@@ -173,7 +188,7 @@ class IngestCommand : ForwarderFrame {
       }
     }
     if (failure) report.notes.push_back(failure->message());
-    report::print(report, config_.run);
+    print(report);
     if (failure) {
       spdlog::error("{}", failure->message());
       return static_cast<int>(failure->kind);

@@ -11,6 +11,7 @@
 #include "warpline/report/live.h"
 #include "warpline/report/route_totals.h"
 #include "warpline/report/run_end.h"
+#include "warpline/report/run_metrics.h"
 #include "warpline/route/route_file.h"
 #include "warpline/router/route_layout.h"
 #include "warpline/router/router.h"
@@ -44,6 +45,11 @@ class L3ForwardRun : PathsFrame {
     WARPLINE_TRY(router_, router::Router::create(config_.datapath(), config_.l3forward, layout_, lcores_, route_ports(),
                                                  routes));
     router_->recycle_with(ports_->recycling());
+    WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
+      report::add(snapshot, report::totals_of(*router_));
+      report::add(snapshot, report::routing_of(*router_));
+      report::add(snapshot, ports());
+    }));
     WARPLINE_CHECK(launch(workers_, [this](std::size_t role) { router_->run(role); }));
     const report::LiveResult live = supervise();
     workers_->wait();
@@ -71,6 +77,7 @@ class L3ForwardRun : PathsFrame {
 
   report::LiveResult supervise() {
     const auto done = [this] {
+      tend();
       if (runtime::ReloadOnSignal::take()) reload();
       router_->tend();
       if (inputs_.used_up(config_.run.packets, router_->received(), ports())) router_->stop();
@@ -99,7 +106,7 @@ class L3ForwardRun : PathsFrame {
     report.totals = report::totals_of(*router_);
     report.routing = report::routing_of(*router_);
     add_recycling(report, ports_->recycling(), ports());
-    report::print(report, config_.run);
+    print(report);
     return report::exit_code(report, live.interrupted);
   }
 

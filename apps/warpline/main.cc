@@ -56,6 +56,8 @@ Result<int> run(const std::vector<std::string>& arguments) {
       return run_config(loaded);
     case config::Command::doctor:
       return run_doctor(loaded);
+    case config::Command::selftest:
+      return run_selftest(loaded);
   }
   __builtin_unreachable();  // load() knows no other
 }

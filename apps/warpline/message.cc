@@ -17,13 +17,16 @@
 #include "warpline/base/output.h"
 #include "warpline/base/secrets/draw_secret.h"
 #include "warpline/gpu/device.h"
+#include "warpline/port/removal.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
+#include "warpline/report/run_metrics.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
+#include "warpline/service/message_metrics.h"
 #include "warpline/service/totals.h"
 #include "warpline/service/worker.h"
 #include "warpline/transport/udp_socket.h"
@@ -51,6 +54,7 @@ class MessageRun : RunFrame {
     }
     for (std::uint16_t i = 0; i < parts_.size(); ++i) WARPLINE_CHECK(make_worker(i));
     if (gpu_memory_) WARPLINE_CHECK(gpu_memory_->start());
+    WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) { add_metrics(snapshot); }));
     WARPLINE_CHECK(launch_parts());
     if (!plan_.client()) put_line(stderr, "warpline: listening on " + to_string(config_.message.listen));
     watch();
@@ -159,6 +163,7 @@ class MessageRun : RunFrame {
       if (!launched) stop_ = true;
       return launched;
     }
+    WARPLINE_CHECK(end_set_up());
     for (Part& part : parts_) part.thread = std::thread([worker = part.worker.get()] { worker->run(); });
     return {};
   }
@@ -190,6 +195,16 @@ class MessageRun : RunFrame {
     for (const Part& part : parts_) into.merge(part.app->tally().latency);
   }
 
+  void add_metrics(metrics::Snapshot& snapshot) const {
+    service::add(snapshot, totals());
+    service::add(snapshot, packets());
+    auto latency = std::make_unique<Histogram>();
+    merge_latency(*latency);
+    snapshot.summary("warpline_message_latency_seconds", "From a request to its response, of the run so far",
+                     LatencyTotals::of(*latency));
+    if (port_) report::add(snapshot, ports());
+  }
+
   [[nodiscard]] std::uint64_t packets_lost() const {
     std::uint64_t lost = 0;
     for (const Part& part : parts_) lost += part.worker->endpoint().counters().packets_lost.get();
@@ -205,6 +220,7 @@ class MessageRun : RunFrame {
                             .done = [this] { return all_done(); },
                             .look =
                                 [&](double now) {
+                                  tend();
                                   if (keys_) keys_->read_again_if_asked();
                                   if (!port_ || now - aged < 1) return;
                                   aged = now;
@@ -266,12 +282,13 @@ class MessageRun : RunFrame {
       port_->close();
       report.leaked = port_->leaked();
     }
-    report::print(report, config_.run);
+    print(report);
     return exit_code(report);
   }
 
   [[nodiscard]] int exit_code(const service::MessageReport& report) const {
     if (!report.conserved() || report.totals.bad != 0) return static_cast<int>(ErrorKind::verification);
+    if (port::any_removed()) return static_cast<int>(ErrorKind::peer);
     if (interrupted_) return kInterrupted;
     if (!plan_.client()) return 0;
     const auto failed = [&](message::MessageStatus status) {

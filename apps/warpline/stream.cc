@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <limits>
 #include <memory>
@@ -20,8 +18,10 @@
 #include "stream_layout.h"
 #include "warpline/base/output.h"
 #include "warpline/gpu/device.h"
+#include "warpline/port/removal.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
+#include "warpline/report/run_metrics.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/setup_step.h"
@@ -30,6 +30,7 @@
 #include "warpline/service/streams/lane_choice.h"
 #include "warpline/service/streams/ring_reader.h"
 #include "warpline/service/streams/stream_consumer.h"
+#include "warpline/service/streams/stream_metrics.h"
 #include "warpline/service/streams/stream_proxy.h"
 #include "warpline/service/streams/stream_report.h"
 #include "warpline/service/streams/stream_worker.h"
@@ -40,31 +41,6 @@
 
 namespace warpline {
 namespace {
-
-/// Fills `secret` with random bytes.
-template <std::size_t kBytes>
-Result<void> draw(std::array<std::uint8_t, kBytes>& secret) {
-  if (::getrandom(secret.data(), kBytes, 0) == static_cast<ssize_t>(kBytes)) return {};
-  return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
-}
-
-Result<stream::ReceiverSettings> receiver_settings(const config::StreamConfig& config) {
-  stream::ReceiverSettings settings;
-  settings.ports = config.listen;
-  settings.connections = config.connections;
-  settings.half_open = std::max<std::uint32_t>(config.connections / 2, 1);
-  settings.ring_bytes = config.ring;
-  settings.populate_rings = config.populate;
-  settings.keepalive_idle = config.keepalive;
-  settings.lane_acknowledges = config.ack == ProcessorKind::gpu;
-  settings.discards = !config.processing;
-  settings.lane_patience = config.watchdog;
-  if (config.keepalive.value != 0) {
-    settings.keepalive_interval = std::min(config.keepalive, settings.keepalive_interval);
-  }
-  WARPLINE_CHECK(draw(settings.secret));
-  return settings;
-}
 
 /// One run of `stream receive` or `stream proxy`. Members are destroyed in reverse: the lcore ends before what it works
 /// on, the writer before the rings that it reads.
@@ -87,6 +63,10 @@ class StreamRun : RunFrame {
       lane.worker = std::make_unique<service::StreamWorker>(port_->queue(i), *lane.application, clock_, stop_,
                                                             lcores_.workers[i].gives_way);
     }
+    WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
+      service::add(snapshot, service::StreamTotals::of(*port_));
+      report::add(snapshot, ports());
+    }));
     started_ = clock_.now();
     // Behind the queues' workers are those of lanes, whose threads are there already.
     WARPLINE_CHECK(launch(lcore_, [this](std::size_t i) {
@@ -131,7 +111,7 @@ class StreamRun : RunFrame {
     const std::uint16_t queues = config_.stream.pipelines;
     const bool threads = config_.stream.engine == EngineKind::thread;
     WARPLINE_CHECK(place(stream_requests(runtime::port_node(port.spec), queues, threads)));
-    WARPLINE_TRY(const stream::ReceiverSettings settings, receiver_settings(config_.stream));
+    WARPLINE_TRY(const stream::ReceiverSettings settings, config_.stream.receiver());
     WARPLINE_TRY(const stream_port::LaneSetup lanes, choose_lanes());
     WARPLINE_CHECK(start_eal({port.spec}, stream_port::StreamPort::memory(port, config_.pool, queues, lanes)));
     WARPLINE_TRY(port_, stream_port::StreamPort::open(port, config_.pool, settings, clock_.now(), std::nullopt, queues,
@@ -238,6 +218,7 @@ class StreamRun : RunFrame {
       return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.worker->done(); });
     };
     const auto look = [this](double) {
+      tend();
       if (keys_) keys_->read_again_if_asked();
     };
     const IntervalLoop loop{.seconds = [this] { return seconds(); }, .done = done, .look = look};
@@ -305,9 +286,10 @@ class StreamRun : RunFrame {
     }
     report.totals = service::StreamTotals::of(*port_);  // also of frames that lanes had in hand
     report.leaked = port_->leaked();
-    report::print(report, config_.run);
+    print(report);
     const bool right = !report.verified || report.verified->bad == 0;
     if (!right || !report.conserved()) return static_cast<int>(ErrorKind::verification);
+    if (port::any_removed()) return static_cast<int>(ErrorKind::peer);
     return interrupted_ ? kInterrupted : 0;
   }
 

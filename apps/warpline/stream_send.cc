@@ -18,13 +18,16 @@
 #include "warpline/base/output.h"
 #include "warpline/base/secrets/draw_secret.h"
 #include "warpline/gpu/device.h"
+#include "warpline/port/removal.h"
 #include "warpline/report/run_end.h"
+#include "warpline/report/run_metrics.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/streams/lane_choice.h"
 #include "warpline/service/streams/send/send_report.h"
 #include "warpline/service/streams/send/send_worker.h"
+#include "warpline/service/streams/stream_metrics.h"
 #include "warpline/stream_port/send_port.h"
 #include "warpline/transport/nano_clock.h"
 
@@ -62,6 +65,10 @@ class SendRun : RunFrame {
       workers_.push_back(std::make_unique<service::SendWorker>(port_->queue(i), *sources_[i], plan, clock_, stop_,
                                                                lcores_.workers[i].gives_way));
     }
+    WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
+      service::add(snapshot, service::SendTotals::of(*port_));
+      report::add(snapshot, ports());
+    }));
     started_ = clock_.now();
     WARPLINE_CHECK(launch(lcore_, [this](std::size_t i) {
       if (i < workers_.size()) workers_[i]->run();
@@ -133,6 +140,7 @@ class SendRun : RunFrame {
                             .done = [this] { return over(); },
                             .look =
                                 [&](double now) {
+                                  tend();
                                   if (end == 0 || now < end) return;
                                   for (const auto& worker : workers_) worker->finish();
                                 }};
@@ -188,8 +196,9 @@ class SendRun : RunFrame {
     }
     report.totals = service::SendTotals::of(*port_);  // also of frames that waited for another queue
     report.leaked = port_->leaked();
-    report::print(report, config_.run);
+    print(report);
     if (!report.conserved()) return static_cast<int>(ErrorKind::verification);
+    if (port::any_removed()) return static_cast<int>(ErrorKind::peer);
     if (interrupted_) return kInterrupted;
     if (failure) return *failure;
     if (unresolved) {

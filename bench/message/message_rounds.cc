@@ -68,6 +68,8 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
   const MessageRun lengthy{.length = kLongMessage, .outstanding = 2, .echo = false};
   MessageRun lengthy_encrypted = lengthy;
   lengthy_encrypted.encrypted = true;
+  MessageRun lengthy_encrypted_no_cc = lengthy_encrypted;
+  lengthy_encrypted_no_cc.cc = message::CcKind::none;
   MessageRun lengthy_no_cc = lengthy;
   lengthy_no_cc.cc = message::CcKind::none;
   MessageRun lengthy_compatible = compatible;
@@ -104,6 +106,8 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
       {"goodput", "messages", over(vnic, lengthy)},
       {"goodput", "messages again", over(vnic, lengthy)},
       {"goodput", "messages, encrypted", over(vnic, lengthy_encrypted)},
+      {"goodput", "messages, encrypted, without congestion control", over(vnic, lengthy_encrypted_no_cc)},
+      {"goodput", "sealing alone", [&] { return run_sealing(lcores, kOrdinary.payload()); }},
       {"goodput", "messages without congestion control", over(vnic, lengthy_no_cc)},
       {"goodput", "messages without UDP checksum", over(unchecked, lengthy)},
       {"goodput", "messages on net_ring", over(ring, lengthy)},
@@ -115,6 +119,7 @@ Result<int> run(std::uint32_t rounds, double seconds, const std::string& questio
       {"jumbo", "messages", over(jumbo, lengthy_jumbo)},
       {"jumbo", "messages again", over(jumbo, lengthy_jumbo)},
       {"jumbo", "messages, encrypted", over(jumbo, lengthy_jumbo_encrypted)},
+      {"jumbo", "sealing alone", [&] { return run_sealing(lcores, kJumbo.payload()); }},
       {"jumbo", "messages without congestion control", over(jumbo, lengthy_jumbo_no_cc)},
       {"jumbo", "messages without UDP checksum", over(jumbo_unchecked, lengthy_jumbo)},
       {"jumbo", "raw bursts", [&] { return run_raw_stream(lcores, jumbo_raw, kJumbo.bytes(), kJumbo.payload()); }},

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "rotating_client.h"
 #include "runs.h"
@@ -179,6 +181,37 @@ RunFigures run_messages_on_sockets(const BenchLcores& lcores, const MessageRun& 
   if (!server || !client) return {};
   std::vector<std::uint8_t> memory(service::MessagePattern::bytes_for(kLongMessage));
   return run_over(lcores, **server, **client, message::peer_address(here, (*server)->port()), memory, run);
+}
+
+RunFigures run_sealing(const BenchLcores& lcores, std::uint32_t payload) {
+  const transport::NanoClock clock;
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> sealed{0};
+  const auto seal = [&](std::atomic<std::uint64_t>* count) {
+    const auto own = *protection::make_protection(protection::AesKey{1}, 1);
+    const auto peer = *protection::make_protection(protection::AesKey{1}, 1);
+    constexpr message::HandshakeTranscript kSession{1, 2, 3, 4};
+    if (!own->offer(0) || !peer->answer(0, own->key(0)) || !own->start(0, peer->share(0), kSession, true)) return;
+    const std::array<std::uint8_t, 48> header{};
+    std::vector<std::uint8_t> text(payload);
+    std::array<std::uint8_t, message::PacketProtection::kTagBytes> tag{};
+    for (std::uint64_t number = 0; !stop.load(std::memory_order_relaxed); ++number) {
+      own->seal(0, number, header, text, tag);
+      if (count != nullptr) count->store(number + 1, std::memory_order_relaxed);
+    }
+  };
+  std::uint64_t packets[2] = {};
+  Nanos at[2];
+  run_both(
+      lcores, [&] { seal(nullptr); }, [&] { seal(&sealed); },
+      [&](bool end) {
+        packets[end] = sealed.load(std::memory_order_relaxed);
+        at[end] = clock.now();
+      },
+      [&] { stop = true; });
+  const double per_second =
+      static_cast<double>(packets[1] - packets[0]) * 1e9 / static_cast<double>(at[1].value - at[0].value);
+  return {.per_second = per_second, .gbps = per_second * payload * 8e-9};
 }
 
 }  // namespace warpline

@@ -74,6 +74,10 @@ RunFigures run_rotating(const BenchLcores& lcores, BenchWire& wire, const Messag
 /// The same over sockets of the kernel.
 RunFigures run_messages_on_sockets(const BenchLcores& lcores, const MessageRun& run);
 
+/// Seals packets of `payload` bytes, in the cache, on both lcores, and does nothing else: what the cipher allows an
+/// end.
+RunFigures run_sealing(const BenchLcores& lcores, std::uint32_t payload);
+
 /// rte_eth bursts over a vnic pair without a protocol: an echo of `frame` bytes, `outstanding` at once, or one way; the
 /// bytes come from and, one way, go to memory of an application of 8 MiB.
 RunFigures run_raw_echo(const BenchLcores& lcores, BenchWire& wire, std::uint32_t frame, std::uint32_t outstanding);

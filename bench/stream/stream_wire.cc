@@ -26,7 +26,7 @@ Result<transfers::TransferFigures> measure(const transfers::Transfer& transfer) 
   WARPLINE_TRY(const runtime::LcorePlan plan,
                runtime::plan_lcores(topology, transfers::transfer_workers(1), {.lcores = 2, .share_cores = true}));
   constexpr EngineKind kEngines[] = {EngineKind::inline_};
-  WARPLINE_TRY(const Bytes memory, transfers::transfer_memory(1, kEngines, 0));
+  WARPLINE_TRY(const Bytes memory, transfers::transfer_memory(1, kEngines, EngineKind::inline_, 0));
   WARPLINE_TRY(const runtime::Eal eal, runtime::Eal::start({.hugepages = false}, plan, {}, memory));
   const std::atomic<bool> stop{false};
   return transfers::run_transfer(plan, transfer, stop);

@@ -7,7 +7,7 @@ greet.py SOCKET ADDRESS:PORT CODE NAME...
 
 import sys
 
-from warpline.messages import Client
+from warpline.daemon import Client
 
 
 def main(path, peer, code, *names):

@@ -10,5 +10,8 @@ namespace nb = nanobind;
 NB_MODULE(_core, module) {
   module.doc() = "What warpline's modules are made of; import those.";
   module.attr("__version__") = WARPLINE_VERSION;
+  warpline::python::add_ingest(module);
   warpline::python::add_packet(module);
+  warpline::python::add_rpc(module);
+  warpline::python::add_streams(module);
 }

@@ -5,17 +5,21 @@
 #include <nanobind/stl/string.h>
 
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "errors.h"
+#include "frame_array.h"
 #include "rooms.h"
 #include "warpline/base/address.h"
 #include "warpline/packet/parse.h"
 #include "warpline/packet/tcp_frame.h"
 #include "warpline/packet/udp_frame.h"
 #include "warpline/packet/verify.h"
+#include "warpline/runtime/pcap_file.h"
 
 namespace nb = nanobind;
 
@@ -169,6 +173,20 @@ nb::object make_tcp(const Bytes8& payload, const std::string& source_mac, const 
   return frame_of(header, packet::tcp_headers_length(header), payload);
 }
 
+/// (bytes, offsets, times, lengths) of a capture, of which each keeps all the memory.
+nb::tuple read_capture(const std::string& path) {
+  auto read = [&] {
+    const nb::gil_scoped_release unlocked;
+    return runtime::read_pcap(path);
+  }();
+  const auto packets = std::make_shared<runtime::PcapPackets>(value_or_raise(std::move(read)));
+  const auto numbers = [&](std::vector<std::int64_t>& of) {
+    return FrameArray(packets, of.data(), of.size(), kDlInt64);
+  };
+  return nb::make_tuple(FrameArray(packets, packets->bytes.data(), packets->bytes.size(), kDlUint8),
+                        numbers(packets->offsets), numbers(packets->times_ns), numbers(packets->lengths));
+}
+
 const char* name_of(packet::L3Kind kind) {
   constexpr const char* kNames[] = {"none", "arp", "ipv4", "ipv6"};
   return kNames[static_cast<std::size_t>(kind)];
@@ -205,6 +223,7 @@ void add_packet(nb::module_& module) {
       .def_ro("destination", &Headers::destination)
       .def_ro("source_port", &Headers::source_port)
       .def_ro("destination_port", &Headers::destination_port);
+  module.def("read_pcap", &read_capture, nb::arg("path"));
   module.def("parse", &parse_frame, nb::arg("frame"));
   module.def("verify", &verify, nb::arg("frame"));
   module.def("with_checksums", &with_checksums, nb::arg("frame"));

@@ -2,8 +2,9 @@
 """Packets, frames and messages between NICs, host memory and GPUs, as arrays.
 
 `warpline.forward(...)` and the like run the program and return its report; `python -m warpline` is the program itself.
-`warpline.messages` has messages through `warpline message daemon`. What a name needs is imported when the name is first
-used, so that `import warpline` takes milliseconds.
+`warpline.Ingest(...)` gives frames of packets as arrays, `warpline.Streams(...)` the bytes of TCP connections, `warpline.rpc`
+has requests and answers for asyncio, `warpline.daemon` messages through `warpline message daemon`. What a name needs is
+imported when the name is first used, so that `import warpline` takes milliseconds.
 """
 
 from importlib import import_module as _import_module
@@ -11,14 +12,21 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 if _TYPE_CHECKING:
     from warpline.errors import (
+        CallTimeout as CallTimeout,
+        ClientClosed as ClientClosed,
         EnvironmentNotReady as EnvironmentNotReady,
         Interrupted as Interrupted,
         PeerLost as PeerLost,
+        RemoteError as RemoteError,
+        RequestRefused as RequestRefused,
+        ResponseTooLong as ResponseTooLong,
+        StreamReset as StreamReset,
         ThresholdMissed as ThresholdMissed,
         UsageError as UsageError,
         VerificationFailed as VerificationFailed,
         WarplineError as WarplineError,
     )
+    from warpline.frames import Ingest as Ingest
     from warpline.report import Report as Report
     from warpline.runs import (
         bench as bench,
@@ -31,12 +39,18 @@ if _TYPE_CHECKING:
         run as run,
         stream as stream,
     )
+    from warpline.streams import Streams as Streams
 
 # The public names, and the module that each lies in.
 _NAMES = {
-    "warpline.errors": ("EnvironmentNotReady", "Interrupted", "PeerLost", "ThresholdMissed", "UsageError", "VerificationFailed", "WarplineError"),
+    "warpline.errors": (
+        "CallTimeout", "ClientClosed", "EnvironmentNotReady", "Interrupted", "PeerLost", "RemoteError", "RequestRefused", "ResponseTooLong",
+        "StreamReset", "ThresholdMissed", "UsageError", "VerificationFailed", "WarplineError",
+    ),
+    "warpline.frames": ("Ingest",),
     "warpline.report": ("Report",),
     "warpline.runs": ("bench", "doctor", "forward", "generate", "ingest", "l3forward", "message", "run", "stream"),
+    "warpline.streams": ("Streams",),
 }
 _PLACES = {name: place for place, names in _NAMES.items() for name in names}
 

@@ -9,17 +9,18 @@
 Frames are bytes, bytearray, memoryview or arrays of bytes in one piece; they are read where they lie.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from enum import IntFlag
 from typing import Any
 
 from warpline import _core
-from warpline._core import Headers as Headers
+from warpline._core import FrameArray as FrameArray, Headers as Headers
 from warpline.errors import UsageError
 
 Buffer = Any  # collections.abc.Buffer is Python 3.12's
 
-__all__ = ["Headers", "TcpFlags", "parse", "tcp", "udp", "verify", "with_checksums"]
+__all__ = ["Capture", "Headers", "TcpFlags", "parse", "read_pcap", "tcp", "udp", "verify", "with_checksums"]
 
 _TAG = 0x8100  # EtherType of an IEEE 802.1Q tag
 _TAGS = 2  # that parse() knows
@@ -38,6 +39,38 @@ class TcpFlags(IntFlag):
     URG = 0x20
     ECE = 0x40
     CWR = 0x80
+
+
+class Capture(Sequence[memoryview]):
+    """The packets of a capture file, each a memoryview; and all of them as arrays, by the buffer protocol and DLPack."""
+
+    def __init__(self, data: FrameArray, offsets: FrameArray, times_ns: FrameArray, lengths: FrameArray) -> None:
+        self.data = data  #: bytes, one packet behind the other
+        self.offsets = offsets  #: 64-bit numbers, one more than there are packets: packet i is data[offsets[i]:offsets[i + 1]]
+        self.times_ns = times_ns  #: 64-bit numbers, since 1970
+        self.lengths = lengths  #: 64-bit numbers: on the wire, of which not all may have been captured
+        self._bytes = memoryview(data)
+        self._at = memoryview(offsets)
+
+    def __len__(self) -> int:
+        return len(self.times_ns)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(f"packet {index} of {len(self)}")
+        return self._bytes[self._at[number] : self._at[number + 1]]
+
+    def __iter__(self) -> Iterator[memoryview]:
+        ends = self._at.tolist()
+        return (self._bytes[begin:end] for begin, end in zip(ends, ends[1:]))
+
+
+def read_pcap(path: "str | os.PathLike[str]") -> Capture:
+    """All packets of a pcap or pcapng file of Ethernet frames, in memory. UsageError for what is none, or is cut off."""
+    return Capture(*_core.read_pcap(os.fspath(path)))
 
 
 def parse(frame: Buffer) -> Headers:

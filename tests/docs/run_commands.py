@@ -56,7 +56,7 @@ def mentions(text):
 
 def missing_files(root, text):
     for path in sorted(set(re.findall(r"`([\w./-]+/[\w.-]+\.(?:h|cc|cu|py|cmake|md|txt|json|toml))`", text))):
-        if not path.startswith("build/") and not any((root / base / path).is_file() for base in ("", "src", "src/warpline", "apps/warpline")):
+        if not path.startswith(("build/", "/")) and not any((root / base / path).is_file() for base in ("", "src", "src/warpline", "apps/warpline")):
             yield path
 
 

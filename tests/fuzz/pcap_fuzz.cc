@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a capture file: the check answers with facts that fit the input, or with an error that says why.
+// Any bytes as a capture file: the check answers with facts that fit the input, or with an error that says why; whoever
+// reads it finds the same.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,5 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const warpline::Error& error = facts.error();
     if (error.kind != warpline::ErrorKind::usage || error.why.empty() || error.fix.empty()) std::abort();
   }
+  std::FILE* const again = fmemopen(const_cast<std::uint8_t*>(data), size, "rb");
+  if (again == nullptr) return 0;
+  const auto packets = warpline::runtime::read_pcap(again, "fuzz");
+  if (packets.ok() != facts.ok()) std::abort();
+  if (packets.ok() && (packets->bytes.size() != facts->bytes || packets->offsets.size() != facts->packets + 1))
+    std::abort();
   return 0;
 }

@@ -27,7 +27,7 @@ class Killed(MessageCase):
         """(server, client) in the middle of many requests."""
         there = self.server(*server[0], **server[1])
         here = self.client(
-            *client[0], "--connect", target, "--test", "rate", "-l", 600, "--peer-timeout", "200ms",
+            *client[0], "--connect", target, "--test", "rate", "-l", 600, "--peer-timeout", "1s",
             "--verify", *arguments, **client[1],
         )  # fmt: skip
         here.wait_for("stderr", ROW)
@@ -40,7 +40,7 @@ class Killed(MessageCase):
     def a_server(self, server, client, target):
         there, here = self.begun(server, client, target)
         self.kill(there)
-        self.judge_losses(self.message_report(here.finish(), code=5), sessions=1)
+        self.judge_losses(self.message_report(here.finish(), code=5), sessions=1, timeout=1_000_000_000)
 
     def a_server_that_comes_back(self, server, client, target):
         there, here = self.begun(server, client, target, "--reconnect")

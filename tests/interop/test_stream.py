@@ -2,6 +2,7 @@
 """Bytes of the kernel's TCP connections, received by `warpline stream receive` through veth pairs and a TAP device."""
 
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -23,19 +24,19 @@ TCP_INFO, BACKOFF, TOTAL_RETRANS = 104, 4, 100
 
 @unittest.skipUnless(IS_ROOT, "network namespaces need root")
 class Veth(VethCase):
-    def send_all(self, pieces, threads):
-        """[(name, digest)] of all that was sent, so many connections at once."""
+    def send_all(self, pieces, threads, opened=()):
+        """[(name, digest)] of all that was sent, so many connections at once; over new ones, or those `opened`."""
         sent, failures, lock = [], [], threading.Lock()
-        waiting = iter(pieces)
+        waiting = itertools.zip_longest(pieces, opened)
 
         def work():
             try:
                 while True:
                     with lock:
-                        data = next(waiting, None)
+                        data, sock = next(waiting, (None, None))
                     if data is None:
                         return
-                    name = self.send(data)
+                    name = self.send(data, sock=sock)
                     with lock:
                         sent.append((name, digest(data)))
             except (OSError, AssertionError) as failure:
@@ -219,7 +220,9 @@ class Veth(VethCase):
         program = self.listener(
             "--output", "out", "--pipelines", 2, ring=",qpairs=2,framecnt=32,framesz=2048,blocksz=4096"
         )
-        sent = self.send_all([random_bytes(i, 2 << 20) for i in range(12)], threads=4)
+        # Opened while no ring is full: who had the whole handshake of one is not found by its data.
+        opened = [self.connect() for _ in range(12)]
+        sent = self.send_all([random_bytes(i, 2 << 20) for i in range(12)], threads=4, opened=opened)
         report = self.stopped(program)
         self.received_as_sent(sent)
         self.assertEqual(report["connections"]["finished"], 12)

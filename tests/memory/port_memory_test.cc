@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +15,13 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "warpline/base/device/unreachable_memory_testing.h"
 #include "warpline/memory/gpu_memory_testing.h"
 #include "warpline/memory/port_pools.h"
 #include "warpline/port/port.h"
+#include "warpline/port/vnic.h"
 #include "warpline/runtime/eal_environment.h"
+#include "warpline/runtime/port_spec.h"
 
 namespace warpline {
 namespace {
@@ -267,6 +272,127 @@ TEST(DeviceMemory, CanBeMappedAgainOnceItsPortIsClosed) {
     ASSERT_TRUE(opened.ok()) << opened.error().message();
     pair.close();
     EXPECT_GT(pair.gpus.allocated, 0U) << "it is the pool's, not the port's";
+  }
+}
+
+/// Plays a NIC's DMA engine for memory that ends whoever touches it.
+struct ReachingCopies {
+  const UnreachableMemory& memory;
+  std::deque<std::uint64_t> landed;
+
+  [[nodiscard]] rte_net_vnic_copy_engine engine() {
+    return {this,
+            [](void* self, rte_net_vnic_direction, std::uint16_t) -> void* {
+              auto& copies = *static_cast<ReachingCopies*>(self);
+              return new Lane{copies.memory, copies.landed.emplace_back(0)};
+            },
+            [](void* lane) { delete static_cast<Lane*>(lane); },
+            [](void* opaque, const rte_net_vnic_copy* copies, std::uint32_t count) {
+              Lane& lane = *static_cast<Lane*>(opaque);
+              for (std::uint32_t i = 0; i < count; ++i) {
+                std::memcpy(lane.memory.reach(copies[i].to), lane.memory.reach(copies[i].from), copies[i].length);
+              }
+              ++lane.landed;
+              return 0;
+            },
+            [](void* lane) { return static_cast<Lane*>(lane)->landed; }};
+  }
+
+ private:
+  struct Lane {
+    const UnreachableMemory& memory;
+    std::uint64_t& landed;
+  };
+};
+
+/// A ConnectX of eight transmit queues and more copies short frames with the CPU, unless it is told not to.
+TEST(DeviceMemory, IsReadByNoCpu) {
+  constexpr std::uint16_t kQueues = 8;
+  const UnreachableMemory gpu(std::size_t{32} << 20);
+  const auto allocate = [&](int, Bytes size, Bytes alignment) -> Result<memory::OwnedMemory> {
+    auto* const all = reinterpret_cast<std::byte*>(gpu.device().data());
+    const std::size_t skip = alignment.value - reinterpret_cast<std::uintptr_t>(all) % alignment.value;
+    EXPECT_LE(skip + size.value, gpu.device().size());
+    return memory::OwnedMemory{{all + skip, size.value}, std::make_shared<int>()};
+  };
+  memory::PortPoolsPlan plan = plan_of(memory::MemoryKind::device, 0);
+  plan.size = 4095;
+  plan.queues = kQueues;
+  const auto pools = memory::PortPools::make(plan, {.allocate = allocate, .pin = {}});
+  ASSERT_TRUE(pools.ok()) << pools.error().message();
+  ReachingCopies copies{gpu, {}};
+  const rte_net_vnic_copy_engine engine = copies.engine();
+  auto port = port::Port::open(runtime::without_inlining("net_vnic0,persona=mlx5"));
+  ASSERT_TRUE(port.ok()) << port.error().message();
+  ASSERT_TRUE(port->configure(port_config("net_vnic0"), {.rx = kQueues, .tx = kQueues}).ok());
+  ASSERT_TRUE(port->map(pools->external().front()).ok());
+  ASSERT_TRUE(port->attach(pools->queues()).ok());
+  ASSERT_EQ(port::vnic_calls()->set_copy_engine(port->id(), &engine), 0);
+  ASSERT_TRUE(port->start().ok());
+  std::uint32_t back = 0;
+  for (std::uint32_t sent = 0; sent < 100; ++sent) {
+    const std::vector<std::uint8_t> bytes = frame(sent);
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(pools->queues()[0].payload);
+    ASSERT_NE(mbuf, nullptr);
+    mbuf->pkt_len = mbuf->data_len = static_cast<std::uint16_t>(bytes.size());
+    std::memcpy(gpu.reach(rte_pktmbuf_mtod(mbuf, void*)), bytes.data(), bytes.size());
+    ASSERT_EQ(rte_eth_tx_burst(port->id(), 0, &mbuf, 1), 1);
+    rte_mbuf* received[kBurst];
+    std::uint16_t count = 0;
+    for (int polls = 0; polls < 100 && count == 0; ++polls) {
+      count = rte_eth_rx_burst(port->id(), 0, received, kBurst);
+    }
+    ASSERT_EQ(count, 1);
+    EXPECT_EQ(std::memcmp(gpu.reach(rte_pktmbuf_mtod(received[0], void*)), bytes.data(), bytes.size()), 0);
+    rte_pktmbuf_free(received[0]);
+    ++back;
+  }
+  EXPECT_EQ(back, 100U);
+}
+
+TEST(DeviceMemory, IsRefusedByNicsWhoseDriversReadIt) {
+  memory::MadeUpGpus gpus;
+  for (const std::string persona : {"ena", "virtio", "vmxnet3", "gve"}) {
+    SCOPED_TRACE(persona);
+    Pair pair;
+    pair.near_arguments = ",persona=" + persona;
+    const auto opened = pair.open(plan_of(memory::MemoryKind::device, 0), 1460);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_THAT(opened.error().message(), HasSubstr("ports cannot reach it; use -m pinned"));
+  }
+}
+
+TEST(Buffers, AreAsManyAsTheRingsThatADriverMakesOfThoseAskedFor) {
+  port::PortSettings config = port_config("net_vnic0");
+  config.rx_ring = 1025;
+  config.tx_ring = 600;
+  auto opened = *port::Port::open("net_vnic0,persona=mlx5");
+  ASSERT_TRUE(opened.configure(config, {}).ok());
+  EXPECT_EQ(opened.settings_in_force().rx_ring, 2048);
+  EXPECT_EQ(opened.settings_in_force().tx_ring, 1024);
+  EXPECT_EQ(opened.setup().rx_ring, 1025) << "what it was set up with";
+}
+
+TEST(Buffers, ThatADeviceDoesNotTakeAreRefused) {
+  struct Refusal {
+    std::string persona;
+    std::uint32_t room;
+    std::uint16_t mtu;
+    std::string why;
+  };
+  for (const Refusal& refusal :
+       {Refusal{"ixgbe", 512, 1500,
+                "buffers of 512 bytes: the device takes none of less than 1024; use `--data-room 1024`"},
+        Refusal{"ice", 1024, 9000, "the device sends a frame in 8 pieces at most, not in 9; use `--data-room 1129`"},
+        Refusal{"ena", 256, 1500, "256 bytes are less than the 1400 that ena wants of a buffer"}}) {
+    SCOPED_TRACE(refusal.persona);
+    Pair pair;
+    pair.near_arguments = ",persona=" + refusal.persona;
+    memory::PortPoolsPlan plan = plan_of(memory::MemoryKind::host, 0);
+    plan.data_room = refusal.room;
+    const auto opened = pair.open(plan, refusal.mtu);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_THAT(opened.error().message(), HasSubstr(refusal.why));
   }
 }
 

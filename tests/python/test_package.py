@@ -65,6 +65,11 @@ class Errors(unittest.TestCase):
             self.assertEqual(("what: why; fix", code), (str(error), error.exit_code))
         self.assertIs(errors.WarplineError, type(errors.of_exit_code(-11, "a signal")))
 
+    def test_a_call_whose_time_was_over_is_a_timeout_whichever_end_saw_it_first(self):
+        for status, reach, code in (("deadline", "maybe_handled", 0), ("refused", "not_handled", 4)):
+            error = errors.of_call(status, reach, code, b"", 0, "none", None)
+            self.assertEqual((errors.CallTimeout, reach), (type(error), error.reach))
+
     def test_the_program_is_the_one_named(self):
         self.assertEqual(os.environ["WARPLINE_BINARY"], program.path())
 

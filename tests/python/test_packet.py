@@ -2,8 +2,13 @@
 """warpline.packet beside sums made here, and against frames that are damaged."""
 
 import array
+import itertools
+import os
+import pathlib
 import random
 import struct
+import sys
+import tempfile
 import unittest
 
 import warpline
@@ -98,6 +103,73 @@ class Parse(unittest.TestCase):
             found = packet.parse(frame)
             self.assertLessEqual(found.payload_offset + found.payload_length, len(frame))
             packet.verify(frame)
+
+
+class Captures(unittest.TestCase):
+    FRAMES = [packet.udp(bytes([n % 251]) * n, **ENDS) for n in (18, 1, 1400)]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "capture"
+
+    def pcap(self, magic=0xA1B2C3D4):
+        records = b"".join(struct.pack("<IIII", 1_700_000_000 + i, 5 + i, len(f), len(f) + i) + f for i, f in enumerate(self.FRAMES))
+        return struct.pack("<IHHiIII", magic, 2, 4, 0, 0, 65535, 1) + records
+
+    def pcapng(self):
+        def block(kind, body):
+            body += bytes(-len(body) % 4)
+            return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+        packets = [block(6, struct.pack("<IIIII", 0, *divmod(1_700_000_000_000_005, 1 << 32), len(f), len(f)) + f) for f in self.FRAMES]
+        return block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)) + block(1, struct.pack("<HHI", 1, 0, 65535)) + b"".join(packets)
+
+    def read(self, data):
+        self.path.write_bytes(data)
+        return packet.read_pcap(self.path)
+
+    def test_pcap(self):
+        for magic, unit in ((0xA1B2C3D4, 1000), (0xA1B23C4D, 1)):
+            capture = self.read(self.pcap(magic))
+            self.assertEqual(self.FRAMES, [bytes(frame) for frame in capture])
+            self.assertEqual([(1_700_000_000 + i) * 10**9 + (5 + i) * unit for i in range(3)], list(memoryview(capture.times_ns)))
+            self.assertEqual([len(frame) + i for i, frame in enumerate(self.FRAMES)], list(memoryview(capture.lengths)))
+            self.assertEqual([0, *itertools.accumulate(map(len, self.FRAMES))], list(memoryview(capture.offsets)))
+            self.assertEqual(b"".join(self.FRAMES), bytes(capture.data))
+
+    def test_pcapng(self):
+        capture = self.read(self.pcapng())
+        self.assertEqual(self.FRAMES, [bytes(frame) for frame in capture])
+        self.assertEqual([1_700_000_000_000_005_000] * 3, list(memoryview(capture.times_ns)))
+
+    def test_is_a_sequence(self):
+        capture = self.read(self.pcap())
+        self.assertEqual((3, self.FRAMES[2], self.FRAMES[:2]), (len(capture), bytes(capture[-1]), [bytes(frame) for frame in capture[:2]]))
+        for index in (3, -4):
+            with self.assertRaises(IndexError):
+                capture[index]
+        self.assertEqual("udp", packet.parse(capture[0]).l4)
+        view = capture[1]
+        del capture
+        self.assertEqual(self.FRAMES[1], bytes(view))
+
+    def test_numpy_sees_numbers(self):
+        sys.path.append(os.environ["WARPLINE_TEST_WHEELS"])
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("there is no NumPy")
+        capture = self.read(self.pcap())
+        for array in (numpy.asarray(capture.times_ns), numpy.from_dlpack(capture.times_ns)):
+            self.assertEqual((numpy.int64, (3,), [1_000_001_000] * 2), (array.dtype, array.shape, numpy.diff(array).tolist()))
+
+    def test_what_is_none_is_refused(self):
+        for data, why in ((b"", "empty"), (b"nonsense" * 9, "unknown file format"), (self.pcap()[:-1], "broken after 2 packets"), (self.pcap()[:24], "no packets")):
+            with self.assertRaisesRegex(warpline.UsageError, why):
+                self.read(data)
+        with self.assertRaisesRegex(warpline.UsageError, "No such file"):
+            packet.read_pcap("/nonexistent/capture")
 
 
 if __name__ == "__main__":

@@ -40,6 +40,12 @@ frame = packet.udp(b"x", source="10.0.0.1", destination="10.0.0.2", source_port=
 print(packet.verify(frame), packet.parse(frame).destination)"""
         self.assertEqual("forward 10.0.0.2\n", self.run_there("python", "-c", text))
 
+    def test_frames_come_in_its_process(self):
+        text = """import warpline
+with warpline.Ingest(loopback=True, share_cores=True, size=200, packets=3_200, frame="packets=16,seq=2:48:le,payload=18:140") as ingest:
+    print(sum(len(memoryview(frame.data)) for frame in ingest))"""
+        self.assertEqual(f"{3_200 * 140}\n", self.run_there("python", "-c", text))
+
     def test_the_program_runs_and_reports(self):
         text = "import warpline; report = warpline.forward(loopback=True, packets=20_000, verify=True); print(report.conserved, report.verify.checked)"
         self.assertEqual("True 20000\n", self.run_there("python", "-c", text))

@@ -61,7 +61,8 @@ class Forwarding {
     std::vector<datapath::Stage*> stages{stages_->receiving()};
     if (stages_->transmitting() != nullptr) stages.push_back(stages_->transmitting());
     const datapath::StageControl control{.stop = true, .abandon = false};
-    datapath::run_stages(stages, control, true);
+    TurnCount turns;
+    datapath::run_stages(stages, control, true, turns);
     forwarder_->finish();
   }
   [[nodiscard]] std::uint64_t received() const { return forwarder_->received(); }

@@ -146,6 +146,17 @@ class Bench(Case):
             self.assertEqual(outcome.report["table"]["rows"][0]["columns"]["cpu"]["bytes"], 4 << 20)
 
     @needs_vnic
+    def test_streams_in_chunks_with_payload_put_in_by_an_engine(self):
+        outcome = self.warpline("bench", "stream-chunk", "--chunk", "64Ki,1Mi", "--size", "1500,9000", "--bytes", "8Mi", "--rounds", "1", "-P", "4",
+                                "--send-engine", "thread", "--json")
+        self.assertEqual(outcome.code, 0, outcome)
+        for row in outcome.report["table"]["rows"]:
+            self.assertEqual(sorted(row["columns"]), ["cpu", "cpu --send-engine thread"])
+            for cell in row["columns"].values():
+                self.assertEqual(cell["bytes"], 8 << 20)
+                self.assertEqual(cell["verified_bytes"], cell["bytes"] if row["processing"] == "verified" else 0)
+
+    @needs_vnic
     def test_streams_in_chunks_for_a_time(self):
         outcome = self.warpline("bench", "stream-chunk", "--chunk", "64Ki", "--size", "9000", "--seconds", "50ms",
                                 "--rounds", "1", "-p", "2", "-P", "3")
@@ -159,6 +170,7 @@ class Bench(Case):
             (("stream-chunk", "--size", "1400"), "there are 1500, 9000"),
             (("stream-chunk", "--rows", "64"), "use --chunk"),
             (("stream-chunk", "--processing", "no"), "there are on, off"),
+            (("stream-chunk", "--send-engine", "graph"), "use inline, thread or launch"),
             (("forward-size", "--processing", "off"), "make bench stream-chunk"),
             (("stream-chunk", "--engine", "graph"), "use launch or persistent"),
             (("forward-size", "--chunk", "64Ki"), "make bench stream-chunk"),

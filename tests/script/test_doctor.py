@@ -38,6 +38,18 @@ class Doctor(Case):
                 self.assertGreaterEqual(gpu["pcie_most"]["lanes"], gpu["pcie_now"]["lanes"])
         self.assertEqual("gpu paths" in names, bool(report["gpus"]))
 
+    def test_answers_for_each_port_and_for_it_with_each_gpu(self):
+        report = self.warpline("doctor", "--json").report
+        ports = [port["pci"] for port in report["ports"]]
+        self.assertEqual(ports, sorted(set(ports)))
+        for pair in report["pairs"]:
+            self.assertIn(pair["port"], ports)
+        for item in report["ports"] + report["pairs"]:
+            with self.subTest(item=item):
+                for answer in item["answers"]:
+                    self.assertIn(answer["health"], ("ok", "warning"))
+                    self.assertEqual("fix" in answer, answer["health"] != "ok")
+
     def test_for_people(self):
         outcome = self.warpline("doctor")
         self.assertEqual((outcome.code, outcome.stderr), (0, ""), outcome)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from warpline.messages import Again, Client, Error, Gone
+from warpline.daemon import Again, Client, Error, Gone
 
 
 def say(text):

@@ -40,6 +40,7 @@ OPTIONAL = {
     "routing": dict,
     "recycle": dict,
     "queues": list,
+    "privileges": {"capabilities": list, "no_new_privs": bool, "seccomp": bool, "landlock": int, "core_dumps": bool},
     "ports": list,
     "lcores": list,
     "notes": list,

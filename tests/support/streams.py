@@ -85,9 +85,9 @@ class VethCase(StreamCase):
         self.assertEqual(sock.recv(1), b"")
         sock.close()
 
-    def send(self, data, address="10.9.0.2"):
-        """The name of the file that the bytes are to be found in."""
-        sock = self.connect(address)
+    def send(self, data, address="10.9.0.2", sock=None):
+        """The name of the file that the bytes are to be found in. Over a new connection, or `sock`."""
+        sock = sock or self.connect(address)
         name = "{}_{}-{}_{}".format(*sock.getsockname()[:2], *sock.getpeername()[:2])
         sock.sendall(data)
         self.farewell(sock)

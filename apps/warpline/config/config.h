@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "exporter/exporter_settings.h"
 #include "warpline/base/address.h"
 #include "warpline/base/enum_names.h"
+#include "warpline/base/result.h"
 #include "warpline/base/units.h"
 #include "warpline/daemon/settings.h"
 #include "warpline/datapath/forward_settings.h"
@@ -21,6 +23,7 @@
 #include "warpline/report/run_settings.h"
 #include "warpline/router/router_settings.h"
 #include "warpline/runtime/runtime_settings.h"
+#include "warpline/stream/receiver_settings.h"
 #include "warpline/stream/sender_settings.h"
 #include "warpline/traffic/traffic_settings.h"
 
@@ -97,6 +100,8 @@ struct StreamConfig {
   stream::CongestionKind congestion = stream::CongestionKind::cubic;  ///< send
   std::uint64_t window = 4U << 20;  ///< send: most bytes of each connection on their way; fixed: just so many
 
+  /// What a receiver of streams takes of it, with a secret that is drawn. Environment error: the kernel gives none.
+  [[nodiscard]] Result<stream::ReceiverSettings> receiver() const;
   /// Where the rings are.
   [[nodiscard]] memory::MemoryKind rings() const {
     return memory.value_or(runs_on_gpu(engine) ? memory::MemoryKind::device : memory::MemoryKind::host);
@@ -124,10 +129,11 @@ struct BenchConfig {
   bool keep_disturbed = false;             ///< recycle: also what was measured while the thread lost its processor
   ProcessorKind ack = ProcessorKind::cpu;  ///< stream-chunk: who writes acknowledgements; gpu: the engine
   ProcessorKind io = ProcessorKind::cpu;   ///< stream-chunk: who takes packets; gpu: the engine, which acknowledges
-  std::vector<std::string> processing;     ///< stream-chunk: on: bytes are put in place, off: not; none: both
-  EngineKind engine = EngineKind::thread;  ///< adaptive, copy-batch, stream-chunk: beside the core that receives
-  std::uint16_t gpu = 0;                   ///< CUDA ordinal
-  std::uint64_t seed = 1;                  ///< of the order in a round
+  EngineKind send_engine = EngineKind::inline_;  ///< stream-chunk: what puts payload into frames, beside the core
+  std::vector<std::string> processing;           ///< stream-chunk: on: bytes are put in place, off: not; none: both
+  EngineKind engine = EngineKind::thread;        ///< adaptive, copy-batch, stream-chunk: beside the core that receives
+  std::uint16_t gpu = 0;                         ///< CUDA ordinal
+  std::uint64_t seed = 1;                        ///< of the order in a round
   bool operator==(const BenchConfig&) const = default;
 };
 
@@ -138,6 +144,16 @@ struct KeyConfig {
   std::string name;                ///< new: of the key; empty: none
   bool append = false;             ///< new: to a file that is there
   bool operator==(const KeyConfig&) const = default;
+};
+
+/// What `selftest` tries, and where it keeps what it finds.
+struct SelftestConfig {
+  std::vector<std::string> ports;    ///< two that a cable joins, or one whose frames come back to it
+  std::optional<std::uint16_t> gpu;  ///< CUDA ordinal
+  std::string output = "selftest";   ///< folder
+  bool quick = false;                ///< fewer steps, and shorter ones
+  bool again = false;                ///< from the beginning, whatever was kept
+  bool operator==(const SelftestConfig&) const = default;
 };
 
 /// What `report` draws, and where to.
@@ -177,8 +193,11 @@ struct Config {
   MessageConfig message;
   StreamConfig stream;
   report::RunSettings run;
+  exporter::ExporterSettings metrics;
+  bool keep_privileges = false;  ///< a run gives up nothing that it does not need any more
   BenchConfig bench;
   ReportConfig report;
+  SelftestConfig selftest;
   KeyConfig key;
   RateSearchSettings rate_search;
 

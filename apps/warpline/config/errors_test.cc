@@ -33,12 +33,12 @@ const Refusal kRefusals[] = {
      "",
      {},
      "no command is given: warpline has several; choose forward, l3forward, ingest, generate, message, stream, bench, "
-     "report, config or doctor; --help explains"},
+     "report, config, doctor or selftest; --help explains"},
     {"forwrad",
      "",
      {},
      "unknown command 'forwrad': there are forward, l3forward, ingest, generate, message, stream, bench, "
-     "report, config, doctor; did you mean forward?"},
+     "report, config, doctor, selftest; did you mean forward?"},
     {"bench",
      "",
      {},
@@ -73,7 +73,9 @@ const Refusal kRefusals[] = {
     {"forward --loopback --port net_null0",
      "",
      {},
-     "cannot combine --loopback with --port: loopback makes its own pair of ports; leave one out"},
+     "cannot combine --loopback with 1 of --port: it makes its own pair of ports, or takes two that a cable joins; "
+     "give "
+     "two, or none"},
     {"forward --port net_null0 --port net_null0",
      "",
      {},

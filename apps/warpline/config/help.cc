@@ -17,7 +17,7 @@ constexpr Heading kHeadings[] = {
     {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},           {"runtime", "Cores and memory"},
     {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"ingest", "Ingest"},
     {"traffic", "Traffic"},     {"bench", "Benchmark"},    {"report", "Page"},       {"message", "Messages"},
-    {"key", "Key file"},        {"stream", "Streams"},
+    {"key", "Key file"},        {"stream", "Streams"},     {"metrics", "Metrics"},   {"selftest", "Self-test"},
 };
 
 std::string text_of(const nlohmann::json& value) {
@@ -29,26 +29,13 @@ std::string text_of(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// "[1..512; default 64]"
-std::string value_note(const Option& option) {
-  const auto note = [&](const auto& access, const auto& built_in) {
-    const std::string fallback = option.arity == Arity::flag ? "" : text_of(access.get(built_in));
-    std::string text = access.allowed;
-    if (!fallback.empty()) text += (text.empty() ? "" : "; ") + ("default " + fallback);
-    return text.empty() ? text : " [" + text + "]";
-  };
-  if (const auto* access = std::get_if<Access<Config>>(&option.access)) return note(*access, Config{});
-  if (const auto* access = std::get_if<Access<port::PortSettings>>(&option.access))
-    return note(*access, port::PortSettings{});
-  return {};
-}
-
 std::string line(const Option& option) {
   if (option.positional) return fmt::format("  {:<26} {}\n", option.argument, option.help);
   const std::string dashed = option.short_name == 0 ? fmt::format("    {}", option.flag())
                                                     : fmt::format("-{}, {}", option.short_name, option.flag());
   const std::string head = option.argument.empty() ? dashed : fmt::format("{} {}", dashed, option.argument);
-  return fmt::format("  {:<26} {}{}\n", head, option.help, value_note(option));
+  const std::string note = value_note(option);
+  return fmt::format("  {:<26} {}{}\n", head, option.help, note.empty() ? note : fmt::format(" [{}]", note));
 }
 
 std::string usage(Command command, std::optional<Role> role) {
@@ -86,6 +73,32 @@ std::string usage(Command command, std::optional<Role> role) {
 
 }  // namespace
 
+std::vector<OptionGroup> option_groups(Command command, std::optional<Role> role) {
+  std::vector<OptionGroup> groups;
+  for (const Heading& heading : kHeadings) {
+    OptionGroup group{heading.text, {}};
+    for (const Option& option : options()) {
+      const bool has = option.taken_by(command) && option.is_for(role) && option.section == heading.section;
+      if (has) group.options.push_back(&option);
+    }
+    if (!group.options.empty()) groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+std::string value_note(const Option& option) {
+  const auto note = [&](const auto& access, const auto& built_in) {
+    const std::string fallback = option.arity == Arity::flag ? "" : text_of(access.get(built_in));
+    std::string text = access.allowed;
+    if (!fallback.empty()) text += (text.empty() ? "" : "; ") + ("default " + fallback);
+    return text;
+  };
+  if (const auto* access = std::get_if<Access<Config>>(&option.access)) return note(*access, Config{});
+  if (const auto* access = std::get_if<Access<port::PortSettings>>(&option.access))
+    return note(*access, port::PortSettings{});
+  return {};
+}
+
 std::string program_help() {
   std::string text = "Usage: warpline COMMAND [options]\n\nCommands:\n";
   for (const Command command : kCommands) text += fmt::format("  {:<11} {}\n", name(command), summary(command));
@@ -98,12 +111,9 @@ std::string program_help() {
 
 std::string command_help(Command command, std::optional<Role> role) {
   std::string text = usage(command, role);
-  for (const Heading& heading : kHeadings) {
-    std::string lines;
-    for (const Option& option : options()) {
-      if (option.taken_by(command) && option.is_for(role) && option.section == heading.section) lines += line(option);
-    }
-    if (!lines.empty()) text += fmt::format("\n{}:\n{}", heading.text, lines);
+  for (const OptionGroup& group : option_groups(command, role)) {
+    text += fmt::format("\n{}:\n", group.heading);
+    for (const Option* const option : group.options) text += line(*option);
   }
   if (command != Command::config) {
     std::string prefix(name(command));

@@ -143,7 +143,7 @@ void add_common(std::vector<Option>& table) {
         "runtime",
         "no-hugepages",
         {Command::forward, Command::l3forward, Command::ingest, Command::generate, Command::message, Command::stream,
-         Command::bench},
+         Command::bench, Command::selftest},
         Arity::flag,
         "",
         "do not use hugepages, slower",
@@ -213,8 +213,10 @@ void add_forward(std::vector<Option>& table) {
        {"nvtx", 0, "forward", "nvtx", engines, Arity::flag, "", "mark the stages of a burst for NVIDIA's profilers",
         boolean<Config>(of(&Config::forward, &datapath::ForwardSettings::nvtx))},
        {"loopback", 0, "forward", "loopback", engines, Arity::flag, "",
-        "generate and check on the far side of a pair of software NICs",
-        boolean<Config>(of(&Config::forward, &datapath::ForwardSettings::loopback))}});
+        "generate and check on the far side of two ports: software NICs, or the second --port",
+        boolean<Config>(of(&Config::forward, &datapath::ForwardSettings::loopback))},
+       {"persona", 0, "forward", "persona", engines, Arity::single, "NIC", "driver that the loopback's NIC plays",
+        text<Config>(of(&Config::forward, &datapath::ForwardSettings::persona))}});
 }
 
 void add_l3forward(std::vector<Option>& table) {
@@ -380,6 +382,8 @@ void add_bench(std::vector<Option>& table) {
         choice<Config>(of(&Config::bench, &BenchConfig::ack))},
        {"io", 0, "bench", "io", bench, Arity::single, "WHO", "stream-chunk: who takes packets; gpu: the engine",
         choice<Config>(of(&Config::bench, &BenchConfig::io))},
+       {"send-engine", 0, "bench", "send-engine", bench, Arity::single, "KIND", "stream-chunk: what fills frames",
+        choice<Config>(of(&Config::bench, &BenchConfig::send_engine))},
        {"processing", 0, "bench", "processing", bench, Arity::list, "on|off",
         "stream-chunk: only with bytes put in place, or only without",
         names<Config>(of(&Config::bench, &BenchConfig::processing), "on|off")},
@@ -539,6 +543,7 @@ std::string_view summary(Command command) {
       "draw the JSON of runs and benchmarks as one page for a browser",
       "show or check the effective configuration with the origin of each value",
       "say what this machine lacks, and the command that mends it",
+      "try all features between two ports, and perhaps with a GPU: what works, what to set, what is fastest",
   };
   static_assert(std::size(kSummaries) == kEnumNames<Command>.size());
   return kSummaries[static_cast<std::size_t>(command)];
@@ -569,19 +574,11 @@ std::string Option::variable(Command command) const {
 const std::vector<Option>& options() {
   static const std::vector<Option> table = [] {
     std::vector<Option> made;
-    add_common(made);
-    add_forward_pool(made);
-    add_forward(made);
-    add_l3forward(made);
-    add_ingest(made);
-    add_traffic(made);
-    add_message_options(made);
-    add_key_options(made);
-    add_stream_options(made);
-    add_bench(made);
-    add_report(made);
-    add_rate_search(made);
-    add_port_setup(made);
+    for (const auto add : {add_common, add_operation_options, add_forward_pool, add_forward, add_l3forward, add_ingest,
+                           add_traffic, add_message_options, add_key_options, add_stream_options, add_bench, add_report,
+                           add_rate_search, add_selftest_options, add_port_setup}) {
+      add(made);
+    }
     return made;
   }();
   return table;

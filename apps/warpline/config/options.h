@@ -28,15 +28,16 @@ enum class Command : std::uint8_t {
   bench,
   report,
   config,
-  doctor
+  doctor,
+  selftest
 };
 constexpr auto names_of(Command) {
   return enum_names<Command>({"forward", "l3forward", "ingest", "generate", "message", "message key", "stream", "bench",
-                              "report", "config", "doctor"});
+                              "report", "config", "doctor", "selftest"});
 }
 inline constexpr Command kCommands[] = {Command::forward, Command::l3forward,   Command::ingest, Command::generate,
                                         Command::message, Command::message_key, Command::stream, Command::bench,
-                                        Command::report,  Command::config,      Command::doctor};
+                                        Command::report,  Command::config,      Command::doctor, Command::selftest};
 
 /// The roles of a command; none for most.
 [[nodiscard]] std::span<const Role> roles_of(Command command);
@@ -103,6 +104,12 @@ void add_key_options(std::vector<Option>& table);
 
 /// Those of `stream` alone.
 void add_stream_options(std::vector<Option>& table);
+
+/// Where a run says what it counts.
+void add_operation_options(std::vector<Option>& table);
+
+/// Those of `selftest` alone.
+void add_selftest_options(std::vector<Option>& table);
 
 /// Every option of the program, in the order of the help.
 [[nodiscard]] const std::vector<Option>& options();

@@ -65,8 +65,11 @@ std::string other_value(const Option& option) {
       {"ack", "gpu"},
       {"processing", "off"},
       {"io", "gpu"},
+      {"send-engine", "launch"},
       {"attach-mode", "0660"},
       {"poll-for", "20us"},
+      {"metrics", "127.0.0.1:9462"},
+      {"metrics-allow", "10.0.0.0/8"},
   };
   if (option.section == "stream" && option.name == "listen") return "7000";
   if (option.section == "stream" && option.name == "window") return "128Ki";

@@ -63,4 +63,17 @@ Json clients_json(const daemon::MessageDaemon& daemon, Nanos now) {
   return all;
 }
 
+void add_door_metrics(metrics::Snapshot& snapshot, const daemon::MessageDaemon& daemon) {
+  const daemon::DoorCounters& door = daemon.door().counters();
+  snapshot.counter("warpline_daemon_attached_clients", "clients", "Programs that attached").with(door.attached.get());
+  snapshot.counter("warpline_daemon_detached_clients", "clients", "Programs that left").with(door.detached.get());
+  snapshot.counter("warpline_daemon_expelled_clients", "clients", "Programs that were expelled")
+      .with(daemon.broker().counters().expelled.get());
+  snapshot.counter("warpline_daemon_refused_clients", "clients", "Programs that were not let in, by reason")
+      .with(door.refused_user.get(), {{"reason", "user"}})
+      .with(door.refused_full.get(), {{"reason", "full"}})
+      .with(door.refused_memory.get(), {{"reason", "memory"}})
+      .with(door.refused_descriptors.get(), {{"reason", "descriptors"}});
+}
+
 }  // namespace warpline

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "warpline/daemon/message_daemon.h"
+#include "warpline/metrics/snapshot.h"
 #include "warpline/service/totals.h"
 
 namespace warpline {
@@ -14,5 +15,8 @@ namespace warpline {
 [[nodiscard]] nlohmann::ordered_json door_json(const daemon::MessageDaemon& daemon);
 /// What each client did: those that are there, and the last that were. `now`: of transport::NanoClock.
 [[nodiscard]] nlohmann::ordered_json clients_json(const daemon::MessageDaemon& daemon, Nanos now);
+
+/// Adds whom a daemon let in, and whom not.
+void add_door_metrics(metrics::Snapshot& snapshot, const daemon::MessageDaemon& daemon);
 
 }  // namespace warpline

@@ -12,13 +12,16 @@
 #include "frame/run_frame.h"
 #include "message_layout.h"
 #include "warpline/base/output.h"
+#include "warpline/port/removal.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/report/run_end.h"
+#include "warpline/report/run_metrics.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
+#include "warpline/service/message_metrics.h"
 #include "warpline/service/totals.h"
 #include "warpline/transport/udp_socket.h"
 
@@ -44,6 +47,7 @@ class MessageDaemonRun : RunFrame {
     const bool gives_way = !port_ || lcores_.workers[0].gives_way;
     WARPLINE_TRY(daemon_, daemon::MessageDaemon::open(std::move(made), endpoint, *transport_, config_.message.daemon,
                                                       gives_way));
+    WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) { add_metrics(snapshot); }));
     WARPLINE_CHECK(launch_daemon());
     put_line(stderr, "warpline: listening on " + to_string(config_.message.listen) + ", and for programs at " +
                          config_.message.daemon.path);
@@ -88,6 +92,7 @@ class MessageDaemonRun : RunFrame {
   Result<void> launch_daemon() {
     started_ = clock_.now();
     if (!port_) {
+      WARPLINE_CHECK(end_set_up());
       thread_ = std::thread([this] { daemon_->run(); });
       return {};
     }
@@ -98,6 +103,16 @@ class MessageDaemonRun : RunFrame {
 
   [[nodiscard]] double seconds() const { return static_cast<double>(clock_.now().value - started_.value) / 1e9; }
 
+  void add_metrics(metrics::Snapshot& snapshot) const {
+    service::add(snapshot, daemon_totals(*daemon_));
+    service::PacketTotals packets;
+    packets.add(daemon_->endpoint().counters());
+    packets.add(transport_->counters());
+    service::add(snapshot, packets);
+    add_door_metrics(snapshot, *daemon_);
+    if (port_) report::add(snapshot, ports());
+  }
+
   void watch() {
     double aged = 0;
     service::MessageTotals before;
@@ -106,6 +121,7 @@ class MessageDaemonRun : RunFrame {
                             .done = [this] { return daemon_->done(); },
                             .look =
                                 [&](double now) {
+                                  tend();
                                   if (keys_) keys_->read_again_if_asked();
                                   if (!port_ || now - aged < 1) return;
                                   aged = now;
@@ -148,9 +164,10 @@ class MessageDaemonRun : RunFrame {
       port_->close();
       report.leaked = port_->leaked();
     }
-    report::print(report, config_.run);
+    print(report);
     if (!report.conserved()) return static_cast<int>(ErrorKind::verification);
     if (failed) return static_cast<int>(ErrorKind::environment);
+    if (port::any_removed()) return static_cast<int>(ErrorKind::peer);
     return interrupted_ ? kInterrupted : 0;
   }
 

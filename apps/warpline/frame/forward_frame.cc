@@ -15,13 +15,11 @@
 namespace warpline {
 
 Result<void> PathsFrame::plan_paths(LayOut& lay_out) {
-  std::vector<int> nodes;
-  if (config_.forward.loopback) nodes = {runtime::kAnyNode};
-  WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports));
+  WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports, config_.datapath().pool.memory));
   config_.run.packets = inputs_.bound(config_.run.packets);
-  nodes.insert(nodes.end(), inputs_.nodes.begin(), inputs_.nodes.end());
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  layout_ = lay_out(config_.datapath(), nodes, topology.cpus.size());
+  const datapath::DatapathSettings settings = config_.datapath();
+  layout_ = lay_out(settings, settings.near_nodes(inputs_.nodes), topology.cpus.size());
   WARPLINE_TRY(lcores_, runtime::place_workers(config_.runtime, topology, layout_.requests));
   return {};
 }
@@ -67,6 +65,7 @@ traffic::TrafficGroup::Options ForwarderFrame::far_options() const {
           .packets = config_.run.packets,
           .warmup = config_.run.warmup,
           .window = ports_->window(),
+          .passed = forwarder_->turns(),
           .burst = config_.traffic.burst,
           .rate = traffic::share_of(config_.traffic.rate, config_.forward.pipelines),
           // The last packets may wait so long for their batch to fill.
@@ -92,6 +91,7 @@ Result<void> ForwarderFrame::launch_forwarding(const std::function<Result<void>(
   }
   WARPLINE_CHECK(forwarder_->start());
   if (before) WARPLINE_CHECK(before());
+  WARPLINE_CHECK(end_set_up());
   workers_.emplace(lcores_);
   started_s_ = report::monotonic_seconds();
   return launch_roles();
@@ -112,6 +112,7 @@ Result<void> ForwarderFrame::launch_roles() {
 
 report::LiveResult ForwarderFrame::supervise(const Shown& shown) {
   const auto done = [&] {
+    tend();
     stop_if_done();
     if (far_ && runtime::StopOnSignal::requested()) far_->interrupt();
     if (shown.look) shown.look();

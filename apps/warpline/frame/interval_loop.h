@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "warpline/base/output.h"
+#include "warpline/port/removal.h"
 #include "warpline/report/run_settings.h"
 #include "warpline/runtime/stop.h"
 
@@ -20,9 +21,10 @@ struct IntervalLoop {
   std::function<bool()> done;        ///< all that was to be done is
   std::function<void(double)> look;  ///< is called by each look with seconds(); may be null
 
-  /// Runs until done(), until settings.seconds have passed, until a signal has come, or until nobody reads stdout any
-  /// more. Every settings.interval it prints what `next_line(now, since_last)` returns: a row() on stderr, below the
-  /// header(), or with settings.json_stream a line json() on stdout. Returns true if a signal has ended it.
+  /// Runs until done(), until settings.seconds have passed, until a signal has come, until a port has lost its device,
+  /// or until nobody reads stdout any more. Every settings.interval it prints what `next_line(now, since_last)`
+  /// returns: a row() on stderr, below the header(), or with settings.json_stream a line json() on stdout. Returns true
+  /// if a signal has ended it.
   template <typename NextLine>
   bool run(const report::RunSettings& settings, NextLine&& next_line) const {
     constexpr std::chrono::milliseconds kPeriod{2};
@@ -35,7 +37,7 @@ struct IntervalLoop {
       const double now = seconds();
       if (look) look(now);
       if (runtime::StopOnSignal::requested().load(std::memory_order_relaxed)) return true;
-      if (end != 0 && now >= end) break;
+      if (port::any_removed() || (end != 0 && now >= end)) break;
       if (now - last < interval) continue;
       const auto line = next_line(now, now - std::exchange(last, now));
       if (settings.json_stream) {

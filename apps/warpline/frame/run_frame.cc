@@ -4,11 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "frame/run_needs.h"
 #include "warpline/machine/topology.h"
+#include "warpline/port/removal.h"
+#include "warpline/report/facts.h"
 #include "warpline/report/recycle_totals.h"
 #include "warpline/report/run_end.h"
+#include "warpline/runtime/iova_mode.h"
 
 namespace warpline {
 
@@ -30,6 +35,46 @@ Result<void> RunFrame::start_eal(const std::vector<std::string>& port_specs, Byt
   return {};
 }
 
+Result<void> RunFrame::answer_metrics(const std::function<void(metrics::Snapshot&)>& add) {
+  const nlohmann::ordered_json facts = report::build_facts();
+  const metrics::Labels build = {{"version", facts.at("version").get<std::string>()},
+                                 {"dpdk", facts.at("dpdk").get<std::string>()},
+                                 {"command", config_.command}};
+  WARPLINE_TRY(exporter_, exporter::Exporter::open(config_.metrics, !config_.runtime.telemetry.empty(), [=] {
+                 metrics::Snapshot snapshot;
+                 metrics::add_process(snapshot, build);
+                 add(snapshot);
+                 return snapshot;
+               }));
+  return {};
+}
+
+Result<void> RunFrame::end_set_up() {
+  const bool physical = eal_.has_value() && runtime::uses_physical_addresses();
+  if (config_.keep_privileges || config_.forward.nvtx) {
+    restrictions_ = sandbox::read_restrictions();
+    if (!config_.keep_privileges)
+      restrictions_.notes.emplace_back("nothing is given up: --nvtx is for a profiler in here");
+  } else {
+    WARPLINE_TRY(restrictions_, sandbox::restrict_process(needs_of(config_, physical)));
+  }
+  service_manager_.ready();
+  return {};
+}
+
+nlohmann::ordered_json RunFrame::restrictions_json(const sandbox::Restrictions& restrictions) {
+  return {{"capabilities", restrictions.capabilities},
+          {"no_new_privs", restrictions.no_new_privs},
+          {"seccomp", restrictions.seccomp},
+          {"landlock", restrictions.landlock},
+          {"core_dumps", restrictions.core_dumps}};
+}
+
+void RunFrame::tend() {
+  if (exporter_) exporter_->poll();
+  service_manager_.alive();
+}
+
 void RunFrame::begin_end() {
   leaving_.emplace("giving back ports and memory", runtime::SetupStep::Of::clean_up);
   runtime::Eal::begin_end();
@@ -45,6 +90,7 @@ void RunFrame::announce(std::span<const port::Port> ports, const memory::Recycli
 }
 
 Result<void> RunFrame::launch(std::optional<runtime::Workers>& workers, const std::function<void(std::size_t)>& run) {
+  WARPLINE_CHECK(end_set_up());
   workers.emplace(lcores_);
   started_s_ = report::monotonic_seconds();
   for (std::size_t worker = 0; worker < lcores_.workers.size(); ++worker) {
@@ -68,6 +114,8 @@ report::RunReport RunFrame::begin_report(const report::LiveResult& live, std::sp
 std::vector<std::string> RunFrame::notes(std::span<const port::Port> ports) const {
   std::vector<std::string> notes = report::notes_of(lcores_, *eal_, ports);
   if (down_links_) notes.insert(notes.end(), down_links_->begin(), down_links_->end());
+  notes.insert(notes.end(), restrictions_.notes.begin(), restrictions_.notes.end());
+  std::ranges::move(port::removal_notes(), std::back_inserter(notes));
   return notes;
 }
 

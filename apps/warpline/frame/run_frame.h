@@ -11,11 +11,16 @@
 
 #include "config/config.h"
 #include "config/load.h"
+#include "exporter/exporter.h"
+#include "frame/service_manager.h"
+#include "sandbox/sandbox.h"
 #include "warpline/base/result.h"
 #include "warpline/memory/recycle_setup.h"
+#include "warpline/metrics/snapshot.h"
 #include "warpline/port/port.h"
 #include "warpline/report/live.h"
 #include "warpline/report/report.h"
+#include "warpline/report/run_end.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/lcore_plan.h"
 #include "warpline/runtime/setup_step.h"
@@ -60,6 +65,17 @@ class RunFrame {
   [[nodiscard]] Result<void> launch(std::optional<runtime::Workers>& workers,
                                     const std::function<void(std::size_t)>& run);
 
+  /// Answers scrapers and DPDK's telemetry, where that was asked for, from the next tend() on: `add` adds what the run
+  /// has counted so far. The last of set-up that can be refused.
+  [[nodiscard]] Result<void> answer_metrics(const std::function<void(metrics::Snapshot&)>& add);
+
+  /// Says that set-up is over: gives up what the run does not need any more, unless it is to keep it, and tells the
+  /// service manager. All threads are there that DPDK, drivers and CUDA have. launch() does it.
+  [[nodiscard]] Result<void> end_set_up();
+
+  /// Does what control loops do beside their own: once each look.
+  void tend();
+
   /// Begins the clean-up, which is named if it takes long; the memory of pools is left to the end of DPDK. Destructors
   /// of commands begin with it.
   void begin_end();
@@ -74,6 +90,14 @@ class RunFrame {
   /// Returns a line for each worker: which lcore and processor it had.
   [[nodiscard]] std::vector<std::string> lcore_lines() const;
 
+  /// Prints a report as report::print() does; in JSON, with what the process may still do. The run
+  /// is over.
+  template <typename Report>
+  void print(const Report& report) {
+    service_manager_.stopping();
+    report::print(Confined<Report>{report, restrictions_}, config_.run);
+  }
+
   /// Adds what came of recycling on `ports`. `report` has its totals.
   void add_recycling(report::RunReport& report, const memory::Recycling& recycling,
                      std::span<const port::Port> ports) const;
@@ -87,10 +111,27 @@ class RunFrame {
   double started_s_ = 0;  ///< by report::monotonic_seconds()
 
  private:
+  /// A report, and what its process may do.
+  template <typename Report>
+  struct Confined {
+    const Report& report;
+    const sandbox::Restrictions& restrictions;
+    [[nodiscard]] nlohmann::ordered_json to_json() const {
+      nlohmann::ordered_json json = report.to_json();
+      json["privileges"] = restrictions_json(restrictions);
+      return json;
+    }
+    [[nodiscard]] std::string to_text() const { return report.to_text(); }
+  };
+  [[nodiscard]] static nlohmann::ordered_json restrictions_json(const sandbox::Restrictions& restrictions);
+
   /// Returns what recycling could not do, each one line. That it does what the ports let it goes without saying, unless
   /// somebody asked for it.
   [[nodiscard]] std::vector<std::string> recycling_notes(const memory::Recycling& recycling) const;
 
+  std::optional<exporter::Exporter> exporter_;
+  sandbox::Restrictions restrictions_;
+  ServiceManager service_manager_;
   std::optional<std::vector<std::string>> down_links_;  ///< when the run began; unset before that was looked at
 };
 

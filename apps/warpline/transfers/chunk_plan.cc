@@ -26,7 +26,7 @@ Result<void> refuse_what_other_tables_have(const config::BenchConfig& bench) {
                                                       : nullptr;
   if (option == nullptr) return {};
   return usage_error(fmt::format("cannot use {}", option), "stream-chunk has chunks, MTUs and engines",
-                     "use --chunk, --size, --processing, --engine, --ack, --io, --bytes or --seconds");
+                     "use --chunk, --size, --processing, --engine, --ack, --io, --send-engine, --bytes or --seconds");
 }
 
 Result<std::vector<Processing>> processings_of(const config::BenchConfig& bench, std::string why) {
@@ -52,6 +52,7 @@ Transfer ChunkRow::transfer(const config::BenchConfig& bench) const {
   transfer.gpu = bench.gpu;
   transfer.ack = ack;
   transfer.io = io;
+  transfer.send_engine = send_engine;
   transfer.connections = bench.parallel;
   transfer.mtu = mtu;
   transfer.chunk = chunk;
@@ -67,6 +68,10 @@ std::uint32_t pipelines_of(const config::BenchConfig& bench) { return std::max<s
 
 Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench, std::span<const EngineKind> engines) {
   WARPLINE_CHECK(refuse_what_other_tables_have(bench));
+  if (bench.send_engine == EngineKind::persistent || bench.send_engine == EngineKind::graph) {
+    return usage_error(fmt::format("--send-engine: cannot use {}", name(bench.send_engine)),
+                       "payload is put into frames by a launch for each burst", "use inline, thread or launch");
+  }
   constexpr const char* kNoSuch = "stream-chunk has no such row";
   WARPLINE_TRY(const auto mtus, config::rows_of<std::uint16_t>("size", kMtus, bench.sizes, kNoSuch));
   WARPLINE_TRY(const auto chunks, config::rows_of<std::uint64_t>("chunk", kChunks, bench.chunks, kNoSuch));
@@ -80,6 +85,9 @@ Result<std::vector<ChunkRow>> plan_chunks(const config::BenchConfig& bench, std:
           const ProcessorKind io = on_gpu ? bench.io : ProcessorKind::cpu;
           const ProcessorKind ack = on_gpu && io == ProcessorKind::cpu ? bench.ack : io;
           rows.push_back({engine, mtu, processing, chunk, ack, io});
+        }
+        if (bench.send_engine != EngineKind::inline_) {
+          rows.push_back({.mtu = mtu, .processing = processing, .chunk = chunk, .send_engine = bench.send_engine});
         }
       }
     }

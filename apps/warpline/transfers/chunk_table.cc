@@ -85,8 +85,9 @@ std::string size_text(std::uint64_t bytes) {
   return bytes >= 1 << 20 ? fmt::format("{} MiB", bytes >> 20) : fmt::format("{} KiB", bytes >> 10);
 }
 
-/// Columns are named by what takes segments.
+/// Columns are named by what takes segments, or by what sends them where that is no core.
 std::string column_of(const ChunkRow& row) {
+  if (row.send_engine != EngineKind::inline_) return fmt::format("cpu --send-engine {}", name(row.send_engine));
   if (row.engine == EngineKind::inline_) return "cpu";
   const char* const more = row.io == ProcessorKind::gpu    ? " --io gpu"
                            : row.ack == ProcessorKind::gpu ? " --ack gpu"

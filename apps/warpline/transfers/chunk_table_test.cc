@@ -184,6 +184,28 @@ TEST(StreamChunk, TellsWhoTakesPackets) {
   EXPECT_TRUE(columns.contains("cpu"));
 }
 
+TEST(StreamChunk, TellsWhatPutsPayloadIntoFrames) {
+  config::BenchConfig bench = chunks_asked({1 << 20}, {1500});
+  bench.send_engine = EngineKind::launch;
+  const std::atomic<bool> stop{false};
+  std::uint64_t launched = 0;
+  const auto table = run_chunk_table(
+      *plan_chunks(bench, kCpu), bench,
+      [&](const Transfer& transfer) -> Result<TransferFigures> {
+        EXPECT_EQ(transfer.engine, EngineKind::inline_);
+        launched += transfer.send_engine == EngineKind::launch ? 1 : 0;
+        return figures_of(1000, transfer.chunk);
+      },
+      stop, [](const std::string&) {});
+  ASSERT_TRUE(table.ok());
+  EXPECT_EQ(launched, 3U * 3);  // each processing, each round
+  const auto columns = table->to_json()["rows"][0]["columns"];
+  EXPECT_TRUE(columns.contains("cpu --send-engine launch"));
+  EXPECT_TRUE(columns.contains("cpu"));
+  bench.send_engine = EngineKind::persistent;
+  EXPECT_THAT(plan_chunks(bench, kCpu).error().message(), HasSubstr("inline, thread or launch"));
+}
+
 TEST(StreamChunk, NamesAQuantileOnlyOfEnoughChunks) {
   const auto cell = [](std::uint64_t chunks) {
     return table_of(chunks_asked({64 << 20}, {1500}), chunks)->to_json()["rows"][0]["columns"]["cpu"];

@@ -62,6 +62,17 @@ Result<stream_port::LaneSetup> lanes_of(EngineKind engine, int gpu, ProcessorKin
       {.engine = engine, .rings = memory::MemoryKind::device, .gpu = gpu, .queues = io == ProcessorKind::gpu});
 }
 
+/// Returns how connections with windows of so many bytes have payload put into their frames.
+Result<stream_port::PayloadSetup> payload_of(EngineKind engine, int gpu, std::uint64_t window,
+                                             const stream::SeededPayload& payload) {
+  return service::payload_setup({.engine = engine,
+                                 .rings = memory::MemoryKind::device,
+                                 .gpu = gpu,
+                                 .window = window,
+                                 .threads = {{.cpu = {}, .yield = true}}},
+                                payload);
+}
+
 Result<void> draw_secret(std::array<std::uint8_t, 16>& secret) {
   if (::getrandom(secret.data(), secret.size(), 0) == static_cast<ssize_t>(secret.size())) return {};
   return environment_error("cannot make a secret", "the kernel gives no random numbers", "check `man getrandom`");
@@ -102,8 +113,11 @@ class TransferPair {
     WARPLINE_TRY(receiving_,
                  stream_port::StreamPort::open(receiving_port(number, transfer_.mtu), memory::PoolSettings{}, receiver,
                                                clock_.now(), std::nullopt, 1, 0, lanes));
-    WARPLINE_TRY(sending_, stream_port::SendPort::open(sending_port(number, transfer_.mtu), memory::PoolSettings{},
-                                                       sender, source_, kReceiverAddress, clock_.now()));
+    WARPLINE_TRY(const stream_port::PayloadSetup payload,
+                 payload_of(transfer_.send_engine, transfer_.gpu, sender.window_bytes, source_.payload()));
+    WARPLINE_TRY(sending_,
+                 stream_port::SendPort::open(sending_port(number, transfer_.mtu), memory::PoolSettings{}, sender,
+                                             source_, kReceiverAddress, clock_.now(), std::nullopt, 0, payload));
     return {};
   }
 
@@ -148,6 +162,7 @@ class TransferPair {
       return verification_error(fmt::format("{} packet buffers did not come back", lost));
     }
     if (receiver_->failure()) return *receiver_->failure();
+    if (sender_->failure()) return *sender_->failure();
     if (compared_ != nullptr && compared_->failure()) return *compared_->failure();
     if (const std::uint64_t wrong = compared_ != nullptr ? compared_->wrong()
                                     : check_             ? check_->bad.get()
@@ -274,7 +289,8 @@ std::vector<runtime::WorkerRequest> transfer_workers(std::uint32_t pairs) {
   return requests;
 }
 
-Result<Bytes> transfer_memory(std::uint32_t pairs, std::span<const EngineKind> engines, int gpu) {
+Result<Bytes> transfer_memory(std::uint32_t pairs, std::span<const EngineKind> engines, EngineKind send_engine,
+                              int gpu) {
   const memory::PoolSettings pool;
   std::uint64_t receiving = 0;
   for (const EngineKind engine : engines) {
@@ -282,7 +298,9 @@ Result<Bytes> transfer_memory(std::uint32_t pairs, std::span<const EngineKind> e
     receiving =
         std::max(receiving, stream_port::StreamPort::memory(receiving_port(0, kLargestMtu), pool, 1, lanes).value);
   }
-  return Bytes{pairs * (receiving + stream_port::SendPort::memory(sending_port(0, kLargestMtu), pool).value)};
+  const stream::SeededPayload payload(0);
+  WARPLINE_TRY(const stream_port::PayloadSetup sending, payload_of(send_engine, gpu, 0, payload));
+  return Bytes{pairs * (receiving + stream_port::SendPort::memory(sending_port(0, kLargestMtu), pool, sending).value)};
 }
 
 Result<TransferFigures> run_transfer(const runtime::LcorePlan& lcores, const Transfer& transfer,

@@ -21,10 +21,11 @@ struct Transfer {
   int gpu = 0;                              ///< CUDA ordinal
   ProcessorKind ack = ProcessorKind::cpu;   ///< who writes acknowledgements; gpu: the engine
   ProcessorKind io = ProcessorKind::cpu;    ///< who takes packets; gpu: the engine, out of queues
-  std::uint16_t mtu = 1500;                 ///< of all ports
-  std::uint32_t connections = 1;            ///< at once, of each pair
-  std::uint64_t bytes = 0;                  ///< of each connection; 0: as many as go in `seconds`
-  double seconds = 1;                       ///< from the start of both workers on, where `bytes` does not tell the end
+  EngineKind send_engine = EngineKind::inline_;  ///< what puts payload into frames: the sending core, a thread, launch
+  std::uint16_t mtu = 1500;                      ///< of all ports
+  std::uint32_t connections = 1;                 ///< at once, of each pair
+  std::uint64_t bytes = 0;                       ///< of each connection; 0: as many as go in `seconds`
+  double seconds = 1;                  ///< from the start of both workers on, where `bytes` does not tell the end
   std::uint64_t chunk = 0;             ///< bytes of which all are acknowledged before the next are sent; 0: all bytes
   std::uint64_t ring_bytes = 4 << 20;  ///< of each connection at the receiver, and most bytes of it on their way
   bool place = true;                   ///< the receiver puts bytes in their place; else it acknowledges them alone
@@ -46,9 +47,10 @@ struct TransferFigures {
 
 /// Returns the two workers of each pair, one after the other: the first receives, the second sends.
 [[nodiscard]] std::vector<runtime::WorkerRequest> transfer_workers(std::uint32_t pairs);
-/// Returns the memory of DPDK that a transfer takes by any of these engines: for Eal::start. Errors: environment, if
-/// there is no such GPU.
-[[nodiscard]] Result<Bytes> transfer_memory(std::uint32_t pairs, std::span<const EngineKind> engines, int gpu);
+/// Returns the memory of DPDK that a transfer takes by any of these engines, sent by `send_engine`: for Eal::start.
+/// Errors: environment, if there is no such GPU.
+[[nodiscard]] Result<Bytes> transfer_memory(std::uint32_t pairs, std::span<const EngineKind> engines,
+                                            EngineKind send_engine, int gpu);
 
 /// Makes the ports, has the second worker of each pair of `lcores` send and the first one receive, and closes them. The
 /// control thread calls it, after Eal::start; it returns early, with what was done, once `stop` is set. Bytes that lie

@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include <rte_ethdev.h>
+
 #include "vnic/args/fault_args.h"
 #include "vnic/common/limits.h"
 #include "vnic/common/log.h"
@@ -122,7 +124,7 @@ Result<void> set_buffer(const Value& value, Devargs& args) {
 
 Result<void> set_queues(const Value& value, Devargs& args) {
   WARPLINE_TRY(const std::uint64_t queues, value.number(1, kMaxQueues));
-  args.queues = static_cast<std::uint16_t>(queues);
+  args.rx_queues = args.tx_queues = static_cast<std::uint16_t>(queues);
   return {};
 }
 
@@ -159,11 +161,37 @@ Result<void> set_link_up_after(const Value& value, Devargs& args) {
   return {};
 }
 
+/// Those of mlx5's own arguments that have something to do with payload; names and meaning are that driver's.
+Result<std::uint16_t> inline_setting(const Value& value, const Devargs& args) {
+  if (!args.reads_sent.can_be_set) {
+    return value.refuse(args.persona->name.empty() ? "net_vnic reads no payload with the CPU"
+                                                   : fmt::format("{} has no such argument", args.persona->name),
+                        "it is for persona=mlx5");
+  }
+  WARPLINE_TRY(const std::uint64_t number, value.number(0, UINT16_MAX));
+  return static_cast<std::uint16_t>(number);
+}
+
+Result<void> set_inline_most(const Value& value, Devargs& args) {
+  WARPLINE_TRY(args.reads_sent.bytes, inline_setting(value, args));
+  return {};
+}
+
+Result<void> set_inline_queues(const Value& value, Devargs& args) {
+  WARPLINE_TRY(args.reads_sent.from_queues, inline_setting(value, args));
+  return {};
+}
+
+/// The first of all keys: every other one overrides what the persona brings.
+Result<void> take_persona(const Value& /*value*/, Devargs& /*args*/) { return {}; }
+
 struct Key {
   std::string_view name;
   Result<void> (*set)(const Value&, Devargs&);
 };
-constexpr Key kKeys[] = {{"wire", set_wire},
+constexpr std::string_view kPersona = "persona";
+constexpr Key kKeys[] = {{kPersona, take_persona},
+                         {"wire", set_wire},
                          {"engine", set_engine},
                          {"cpu", set_cpu},
                          {"size", set_size},
@@ -177,6 +205,8 @@ constexpr Key kKeys[] = {{"wire", set_wire},
                          {"rx_align", set_rx_align},
                          {"rx_buffer_unit", set_rx_buffer_unit},
                          {"link_up_after", set_link_up_after},
+                         {"txq_inline_max", set_inline_most},
+                         {"txqs_inline", set_inline_queues},
                          {"seed", set_seed}};
 
 Error unknown_key(std::string_view key) {
@@ -209,8 +239,8 @@ Result<void> set(const Value& value, Devargs& args, std::string_view& rate) {
   return unknown_key(value.key);
 }
 
-Result<void> parse(std::string_view text, Devargs& args) {
-  std::string_view rate;
+Result<std::vector<Value>> items_of(std::string_view text) {
+  std::vector<Value> items;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(','), text.size());
     const std::string_view item = text.substr(0, end);
@@ -220,8 +250,29 @@ Result<void> parse(std::string_view text, Devargs& args) {
     if (equals == std::string_view::npos) {
       return usage_error(fmt::format("'{}' has no value", item), "a port takes key=value, divided by commas");
     }
-    WARPLINE_CHECK(set({item.substr(0, equals), item.substr(equals + 1)}, args, rate));
+    items.push_back({item.substr(0, equals), item.substr(equals + 1)});
   }
+  return items;
+}
+
+Result<Devargs> persona_among(const std::vector<Value>& items) {
+  const Persona* persona = find_persona("");
+  for (const Value& item : items) {
+    if (item.key != kPersona) continue;
+    persona = find_persona(item.text);
+    if (persona != nullptr && !item.text.empty()) continue;
+    std::vector<std::string_view> names;
+    for (const Persona& known : personas().subspan(1)) names.push_back(known.name);
+    return item.refuse("there is no such persona", fmt::format("there are {}", fmt::join(names, ", ")));
+  }
+  return Devargs(*persona);
+}
+
+Result<void> parse(std::string_view text, Devargs& args) {
+  WARPLINE_TRY(const std::vector<Value> items, items_of(text));
+  WARPLINE_TRY(args, persona_among(items));
+  std::string_view rate;
+  for (const Value& item : items) WARPLINE_CHECK(set(item, args, rate));
   if (!args.pcap.empty() && args.wire != WireKind::source) {
     return usage_error(fmt::format("cannot replay {}", args.pcap), "only a source does", "add wire=source");
   }
@@ -235,6 +286,16 @@ Result<void> parse(std::string_view text, Devargs& args) {
 }
 
 }  // namespace
+
+Devargs::Devargs(const Persona& whose)
+    : persona(&whose),
+      rx_queues(whose.rx_queues),
+      tx_queues(whose.tx_queues),
+      fast_free((whose.tx_offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0),
+      rx_align(whose.rx_align),
+      rx_buffer_unit(whose.rx_buffer_unit),
+      link_up_after(whose.link_up_after),
+      reads_sent(whose.reads_sent) {}
 
 int parse_devargs(const char* text, Devargs& args) {
   try {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "vnic/faults/faults.h"
+#include "vnic/personas/persona.h"
 
 namespace warpline::vnic {
 
@@ -27,6 +29,11 @@ enum class Refill : std::uint8_t {
 
 /// A port's device arguments, `net_vnic0,wire=loopback,loss=0.01,seed=7`.
 struct Devargs {
+  Devargs() : Devargs(*find_persona("")) {}
+  /// What a port of that persona is without further arguments.
+  explicit Devargs(const Persona& whose);
+
+  const Persona* persona;  ///< never null
   WireKind wire = WireKind::loopback;
   std::string peer;  ///< name of the port at the other end
   EngineKind engine = EngineKind::inline_;
@@ -36,18 +43,21 @@ struct Devargs {
   double packets_per_s = 0;  ///< of made frames and static ones; 0: as fast as asked for
   double step = 1;           ///< times that rate, from `step_nanos` after the first frame on
   double step_nanos = 0;
-  std::string pcap;                       ///< replayed instead of made frames
-  std::uint32_t buffer = 1 << 20;         ///< bytes of a queue's packet buffer
-  std::uint16_t queues = kDefaultQueues;  ///< most queue pairs that the port offers
-  bool fast_free = true;                  ///< offer the offload
+  std::string pcap;                ///< replayed instead of made frames
+  std::uint32_t buffer = 1 << 20;  ///< bytes of a queue's packet buffer
+  std::uint16_t rx_queues;         ///< most that the port offers
+  std::uint16_t tx_queues;         ///< likewise
+  bool fast_free;                  ///< offer the offload
   Refill refill = Refill::computed;
-  std::uint16_t rx_align = 1;        ///< receive calls round what they are asked for down to a multiple, a power of two
-  std::uint16_t rx_buffer_unit = 1;  ///< bytes that a receive buffer's room is counted in, a power of two
-  std::uint32_t link_up_after = 0;   ///< looks at the link after a start that find it down
+  std::uint16_t rx_align;        ///< receive calls round what they are asked for down to a multiple, a power of two
+  std::uint16_t rx_buffer_unit;  ///< bytes that a receive buffer's room is counted in, a power of two
+  std::uint32_t link_up_after;   ///< looks at the link after a start that find it down
+  PayloadRead reads_sent;        ///< payload that the driver reads with the CPU
   std::uint64_t seed = 1;
   FaultConfig faults;
 
-  static constexpr std::uint16_t kDefaultQueues = 32;
+  [[nodiscard]] std::uint16_t most_queues() const { return std::max(rx_queues, tx_queues); }
+
   static constexpr std::uint32_t kMinSize = 60;  ///< of made frames
   static constexpr std::uint32_t kMaxSize = 9022;
   static constexpr std::uint32_t kMaxFlows = 1 << 17;

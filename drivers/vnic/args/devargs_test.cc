@@ -32,7 +32,8 @@ TEST(DevargsTest, ReadsEveryKey) {
   EXPECT_EQ(args.packets_per_s, 2e6);
   EXPECT_EQ(args.faults.bits_per_s, 0U);
   EXPECT_EQ(args.buffer, 65536U);
-  EXPECT_EQ(args.queues, 4);
+  EXPECT_EQ(args.rx_queues, 4);
+  EXPECT_EQ(args.tx_queues, 4);
   EXPECT_FALSE(args.fast_free);
   EXPECT_EQ(args.refill, Refill::ring);
   EXPECT_EQ(args.rx_align, 8);
@@ -40,6 +41,33 @@ TEST(DevargsTest, ReadsEveryKey) {
   EXPECT_EQ(args.link_up_after, 3U);
   EXPECT_EQ(args.seed, 9U);
   EXPECT_EQ(args.faults.loss, 0.25);
+}
+
+TEST(DevargsTest, APersonaIsWhatNothingElseSays) {
+  Devargs args;
+  ASSERT_EQ(parse_devargs("rx_align=1,link_up_after=9,persona=ixgbe", args), 0);
+  EXPECT_EQ(args.persona->name, "ixgbe");
+  EXPECT_EQ(args.rx_align, 1) << "wherever it stands";
+  EXPECT_EQ(args.link_up_after, 9U);
+  EXPECT_EQ(args.rx_buffer_unit, 1024);
+  EXPECT_FALSE(args.fast_free);
+  ASSERT_EQ(parse_devargs("", args), 0);
+  EXPECT_EQ(args.persona->name, "");
+  EXPECT_EQ(args.rx_buffer_unit, 1);
+  EXPECT_EQ(parse_devargs("persona=e1000", args), -EINVAL);
+  EXPECT_EQ(parse_devargs("persona=", args), -EINVAL);
+}
+
+TEST(DevargsTest, InliningIsSetWhereTheDriverHasIt) {
+  Devargs args;
+  ASSERT_EQ(parse_devargs("persona=mlx5", args), 0);
+  EXPECT_EQ(args.reads_sent.bytes, 290);
+  EXPECT_EQ(args.reads_sent.from_queues, 8);
+  ASSERT_EQ(parse_devargs("persona=mlx5,txq_inline_max=0,txqs_inline=1", args), 0);
+  EXPECT_EQ(args.reads_sent.bytes, 0);
+  EXPECT_EQ(args.reads_sent.from_queues, 1);
+  EXPECT_EQ(parse_devargs("txq_inline_max=0", args), -EINVAL);
+  EXPECT_EQ(parse_devargs("persona=ena,txq_inline_max=0", args), -EINVAL);
 }
 
 TEST(DevargsTest, ARateIsTheWiresButForASupply) {

@@ -10,6 +10,7 @@
 #include <rte_flow.h>
 
 #include "vnic/api/driver_testing.h"
+#include "vnic/common/offloads.h"
 #include "vnic/engine/engine_testing.h"
 #include "warpline/packet/udp_frame.h"
 #include "warpline/packet/verify.h"
@@ -17,8 +18,6 @@
 namespace warpline::vnic {
 namespace {
 
-constexpr std::uint64_t kRxChecksums =
-    RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 constexpr std::uint32_t kHeaders = 42;
 
 Bytes udp_frame(std::size_t length, std::uint16_t source_port = 1000) {

@@ -203,7 +203,8 @@ TxQueue* sending_queue(std::uint16_t port, std::uint16_t queue) {
   if (port >= RTE_MAX_ETHPORTS || queue >= kMaxQueues) return nullptr;
   const struct rte_eth_fp_ops& ops = rte_eth_fp_ops[port];
   if (ops.txq.data == nullptr) return nullptr;
-  if (ops.tx_pkt_burst != tx_burst_plain && ops.tx_pkt_burst != tx_burst_full) return nullptr;
+  const bool own = ops.tx_pkt_burst == tx_burst_plain || ops.tx_pkt_burst == tx_burst_full;
+  if (!own && ops.tx_pkt_burst != tx_burst_touching) return nullptr;
   return static_cast<TxQueue*>(ops.txq.data[queue]);
 }
 

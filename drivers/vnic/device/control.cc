@@ -127,6 +127,11 @@ int mtu_set(rte_eth_dev* dev, std::uint16_t mtu) {
   Device& device = device_of(dev);
   const std::uint32_t frame = mtu + kFrameOverhead;
   if (mtu > kMaxMtu) return -EINVAL;
+  if (dev->data->dev_started != 0 && (device.args.persona->lacks & kLacksMtuChange) != 0) {
+    log_error("%s: %s takes another MTU while the port is stopped only", device.name.c_str(),
+              device.args.persona->name.data());
+    return -EBUSY;
+  }
   if (dev->data->dev_started != 0 && dev->data->scattered_rx == 0) {
     for (std::uint16_t i = 0; i < device.rx_queues; ++i) {
       if (device.rx[i] == nullptr || device.rx[i]->room[0] + RTE_PKTMBUF_HEADROOM >= mtu) continue;
@@ -144,7 +149,7 @@ int mtu_set(rte_eth_dev* dev, std::uint16_t mtu) {
 
 int reta_update(rte_eth_dev* dev, rte_eth_rss_reta_entry64* reta, std::uint16_t size) {
   Device& device = device_of(dev);
-  if (size != Rss::kTableSize) return -EINVAL;
+  if (size != device.ingress.rss.entries) return -EINVAL;
   const Ingress::Change change(device.ingress);
   for (std::uint16_t i = 0; i < size; ++i) {
     const rte_eth_rss_reta_entry64& group = reta[i / RTE_ETH_RETA_GROUP_SIZE];
@@ -158,7 +163,7 @@ int reta_update(rte_eth_dev* dev, rte_eth_rss_reta_entry64* reta, std::uint16_t 
 
 int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* reta, std::uint16_t size) {
   const Device& device = device_of(dev);
-  if (size != Rss::kTableSize) return -EINVAL;
+  if (size != device.ingress.rss.entries) return -EINVAL;
   for (std::uint16_t i = 0; i < size; ++i) {
     rte_eth_rss_reta_entry64& group = reta[i / RTE_ETH_RETA_GROUP_SIZE];
     const unsigned place = i % RTE_ETH_RETA_GROUP_SIZE;
@@ -167,32 +172,32 @@ int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* reta, std::uint16_t s
   return 0;
 }
 
+std::uint64_t rss_fields_of(const Persona& persona) { return persona.rss_fields & Rss::supported_fields(); }
+
 int rss_hash_update(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
   Device& device = device_of(dev);
+  Rss& rss = device.ingress.rss;
   const bool has_key = conf->rss_key != nullptr && conf->rss_key_len != 0;
-  if ((has_key && conf->rss_key_len != Rss::kKeyBytes) || (conf->rss_hf & ~Rss::supported_fields()) != 0)
-    return -EINVAL;
+  const bool fits = !has_key || conf->rss_key_len == rss.key().size();
+  if (!fits || (conf->rss_hf & ~rss_fields_of(*device.args.persona)) != 0) return -EINVAL;
   const Ingress::Change change(device.ingress);
-  device.ingress.rss.set_fields(conf->rss_hf);
-  if (has_key) {
-    std::uint8_t key[Rss::kKeyBytes];
-    std::memcpy(key, conf->rss_key, sizeof key);
-    device.ingress.rss.set_key(key);
-  }
+  rss.set_fields(conf->rss_hf);
+  if (has_key) rss.set_key({conf->rss_key, conf->rss_key_len});
   return 0;
 }
 
 int rss_hash_get(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
   const Rss& rss = device_of(dev).ingress.rss;
   conf->rss_hf = rss.fields();
-  if (conf->rss_key != nullptr && conf->rss_key_len >= Rss::kKeyBytes) {
-    std::memcpy(conf->rss_key, rss.key().data(), Rss::kKeyBytes);
-    conf->rss_key_len = Rss::kKeyBytes;
+  if (const auto key = rss.key(); conf->rss_key != nullptr && conf->rss_key_len >= key.size()) {
+    std::memcpy(conf->rss_key, key.data(), key.size());
+    conf->rss_key_len = static_cast<std::uint8_t>(key.size());
   }
   return 0;
 }
 
-int flow_ops_get(rte_eth_dev* /*dev*/, const rte_flow_ops** ops) {
+int flow_ops_get(rte_eth_dev* dev, const rte_flow_ops** ops) {
+  if (device_of(dev).args.persona->flow_rules == FlowRuleTimes::never) return -ENOTSUP;
   *ops = &kFlowOps;
   return 0;
 }

@@ -38,6 +38,8 @@ int mtu_set(rte_eth_dev* dev, std::uint16_t mtu);
 
 int reta_update(rte_eth_dev* dev, rte_eth_rss_reta_entry64* reta, std::uint16_t size);
 int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* reta, std::uint16_t size);
+/// RTE_ETH_RSS_* that a port of that persona hashes.
+[[nodiscard]] std::uint64_t rss_fields_of(const Persona& persona);
 int rss_hash_update(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int rss_hash_get(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 

@@ -23,6 +23,10 @@ int validate(rte_eth_dev* dev, const rte_flow_attr* attr, const rte_flow_item pa
 rte_flow* create(rte_eth_dev* dev, const rte_flow_attr* attr, const rte_flow_item pattern[],
                  const rte_flow_action actions[], rte_flow_error* error) {
   try {
+    if (device_of(dev).args.persona->flow_rules == FlowRuleTimes::while_started && dev->data->dev_started == 0) {
+      rte_flow_error_set(error, ENODEV, RTE_FLOW_ERROR_TYPE_UNSPECIFIED, nullptr, "the port is not started");
+      return nullptr;
+    }
     auto rule = std::make_unique<FlowRule>();
     if (translate(attr, pattern, actions, dev->data->nb_rx_queues, *rule, error) != 0) return nullptr;
     Ingress& ingress = device_of(dev).ingress;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "vnic/bursts/bursts.h"
+#include "vnic/engine/hardware.h"
 #include "vnic/rings/rx_ring.h"
 #include "vnic/rings/tx_ring.h"
 
@@ -103,7 +104,8 @@ void rxq_info_get(rte_eth_dev* dev, std::uint16_t id, rte_eth_rxq_info* info) {
 
 void txq_info_get(rte_eth_dev* dev, std::uint16_t id, rte_eth_txq_info* info) {
   const TxQueue& queue = *device_of(dev).tx[id];
-  info->conf.tx_rs_thresh = queue.rs_thresh;
+  // Drivers whose reports do not go by it say nothing of it.
+  info->conf.tx_rs_thresh = queue.hardware->args.persona->reports_every == 0 ? queue.rs_thresh : 0;
   info->conf.tx_free_thresh = queue.free_thresh;
   info->conf.tx_deferred_start = queue.deferred ? 1 : 0;
   info->conf.offloads = queue.offloads;
@@ -113,12 +115,15 @@ void txq_info_get(rte_eth_dev* dev, std::uint16_t id, rte_eth_txq_info* info) {
 int rx_burst_mode_get(rte_eth_dev* dev, std::uint16_t /*id*/, rte_eth_burst_mode* mode) {
   set_mode(*mode, dev->rx_pkt_burst == rx_burst_plain      ? "plain"
                   : dev->rx_pkt_burst == rx_burst_offloads ? "offloads"
-                                                           : "chained");
+                  : dev->rx_pkt_burst == rx_burst_chained  ? "chained"
+                                                           : "touching");
   return 0;
 }
 
 int tx_burst_mode_get(rte_eth_dev* dev, std::uint16_t /*id*/, rte_eth_burst_mode* mode) {
-  set_mode(*mode, dev->tx_pkt_burst == tx_burst_plain ? "plain" : "full");
+  set_mode(*mode, dev->tx_pkt_burst == tx_burst_plain  ? "plain"
+                  : dev->tx_pkt_burst == tx_burst_full ? "full"
+                                                       : "touching");
   return 0;
 }
 

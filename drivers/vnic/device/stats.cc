@@ -91,13 +91,14 @@ Counts total_counts(const Device& device) {
 #if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
 int stats_get(rte_eth_dev* dev, rte_eth_stats* stats, eth_queue_stats* queues) {
   fill_port_stats(device_of(dev), *stats);
-  if (queues != nullptr) fill_queue_stats(device_of(dev), *queues);
+  if (queues != nullptr && (device_of(dev).args.persona->lacks & kLacksQueueStats) == 0)
+    fill_queue_stats(device_of(dev), *queues);
   return 0;
 }
 #else
 int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) {
   fill_port_stats(device_of(dev), *stats);
-  fill_queue_stats(device_of(dev), *stats);
+  if ((device_of(dev).args.persona->lacks & kLacksQueueStats) == 0) fill_queue_stats(device_of(dev), *stats);
   return 0;
 }
 #endif

@@ -28,12 +28,12 @@ int Engine::open() {
         return status;
       }
     }
-    for (std::uint16_t i = 0; i < hardware_.args.queues && i < kMaxQueues; ++i) {
+    for (std::uint16_t i = 0; i < hardware_.args.most_queues(); ++i) {
       tx_[i] = std::make_unique_for_overwrite<TxState>();
       rx_[i] = std::make_unique_for_overwrite<RxState>();
     }
   } catch (const std::bad_alloc&) {
-    log_error("%s: no memory for the engine of %u queues", hardware_.name.c_str(), hardware_.args.queues);
+    log_error("%s: no memory for the engine of %u queues", hardware_.name.c_str(), hardware_.args.most_queues());
     return -ENOMEM;
   }
   return 0;

@@ -21,7 +21,7 @@ int Engine::prepare_copies() {
   const bool supplies = hardware_.args.wire == WireKind::fixed;
   supplied_ = {};
   try {
-    for (std::uint16_t i = 0; i < hardware_.args.queues; ++i) {
+    for (std::uint16_t i = 0; i < hardware_.args.most_queues(); ++i) {
       rx_[i]->copies.reset();
       tx_[i]->copies.reset();
       if (copies_ && i < hardware_.tx_queues) tx_[i]->copies = std::make_unique<TxCopies>(hardware_.args.buffer);

@@ -38,7 +38,8 @@ Engine::Fill Engine::fill(RxQueue& queue, RxState& state, PacketBuffer::Front fr
   const FrameInfo& info = *front.info;
   CopyLane* const lane = copies_ ? &state.copies->lane : nullptr;
   // The driver posts no more before free_thresh descriptors are free: for a longer frame it would be waited forever.
-  const std::uint32_t fit = std::uint32_t{queue.size} - queue.free_thresh;
+  std::uint32_t fit = std::uint32_t{queue.size} - queue.free_thresh;
+  if (const std::uint32_t most = hardware_.args.persona->buffers_received; most != 0) fit = std::min(fit, most);
   const auto [head, groups] = cut(queue, info, lane != nullptr ? std::min(fit, CopyLane::kMostCopies) : fit);
   if (groups == 0) {
     queue.device_counts.add(Count::rx_too_long);

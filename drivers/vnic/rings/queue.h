@@ -11,6 +11,7 @@
 #include "vnic/common/counters.h"
 #include "vnic/common/limits.h"
 #include "vnic/faults/faults.h"
+#include "vnic/personas/persona.h"
 #include "vnic/rings/descriptor.h"
 
 namespace warpline::vnic {
@@ -56,6 +57,7 @@ struct RxQueue {
   std::uint16_t refill_at;    ///< index of the next descriptor to post
   std::uint16_t free_thresh;  ///< posted this many at a time
   std::uint16_t align_mask;   ///< of what a receive call is asked for, the bits that count
+  std::uint16_t touches;      ///< bytes of a received frame that the driver touches with the CPU
   bool deferred;              ///< does not start with the port
   std::uint16_t port;
   int timestamp_offset;  ///< of the dynamic field, or -1
@@ -100,6 +102,8 @@ struct TxQueue {
   std::uint16_t unreported;   ///< descriptors posted since the last one with kTxReport
   bool frees_to_cache;        ///< without fast free: straight into the lcore's cache
   std::uint32_t polls;
+  PayloadRead reads;              ///< payload that the driver reads with the CPU, if the port has so many queues
+  std::uint64_t unread_flag;      ///< an mbuf with it is left alone; 0: there is none
   std::uint64_t* buffers;         ///< Refill::ring: buf_addr of what stands in the software ring; or null
   rte_mempool* fast_pool;         ///< with fast free: the pool of the first mbuf sent, until another's comes
   Faults::PollDraw full_draw{0};  ///< for Faults::tx_full

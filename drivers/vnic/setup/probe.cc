@@ -11,74 +11,17 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
-#include "vnic/bursts/recycle.h"
 #include "vnic/common/device_clock.h"
 #include "vnic/common/log.h"
 #include "vnic/device/control.h"
 #include "vnic/device/device.h"
-#include "vnic/device/queue_status.h"
 #include "vnic/device/registry.h"
-#include "vnic/device/stats.h"
-#include "vnic/setup/configure.h"
+#include "vnic/setup/device_calls.h"
 #include "vnic/setup/queue_offloads.h"
-#include "vnic/setup/queue_setup.h"
 #include "warpline/base/random.h"
 
 namespace warpline::vnic {
 namespace {
-
-const eth_dev_ops& device_ops() {
-  static const eth_dev_ops ops = [] {
-    eth_dev_ops table{};
-    table.dev_infos_get = infos_get;
-    table.dev_configure = configure;
-    table.dev_start = start;
-    table.dev_stop = stop;
-    table.dev_close = close;
-    table.dev_set_link_up = link_up;
-    table.dev_set_link_down = link_down;
-    table.link_update = link_update;
-    table.promiscuous_enable = promiscuous_enable;
-    table.promiscuous_disable = promiscuous_disable;
-    table.allmulticast_enable = allmulticast_enable;
-    table.allmulticast_disable = allmulticast_disable;
-    table.mac_addr_add = mac_add;
-    table.mac_addr_remove = mac_remove;
-    table.mac_addr_set = mac_set;
-    table.set_mc_addr_list = multicast_list_set;
-    table.mtu_set = mtu_set;
-    table.reta_update = reta_update;
-    table.reta_query = reta_query;
-    table.rss_hash_update = rss_hash_update;
-    table.rss_hash_conf_get = rss_hash_get;
-    table.flow_ops_get = flow_ops_get;
-    table.read_clock = read_clock;
-    table.rx_queue_setup = rx_queue_setup;
-    table.tx_queue_setup = tx_queue_setup;
-    table.rx_queue_release = rx_queue_release;
-    table.tx_queue_release = tx_queue_release;
-    table.rx_queue_start = rx_queue_start;
-    table.rx_queue_stop = rx_queue_stop;
-    table.tx_queue_start = tx_queue_start;
-    table.tx_queue_stop = tx_queue_stop;
-    table.tx_done_cleanup = tx_done_cleanup;
-    table.rxq_info_get = rxq_info_get;
-    table.txq_info_get = txq_info_get;
-    table.rx_burst_mode_get = rx_burst_mode_get;
-    table.tx_burst_mode_get = tx_burst_mode_get;
-    table.dev_supported_ptypes_get = supported_packet_types;
-    table.dev_ptypes_set = packet_types_set;
-    table.buffer_split_supported_hdr_ptypes_get = splittable_headers;
-    table.stats_get = stats_get;
-    table.stats_reset = stats_reset;
-    table.xstats_get = xstats_get;
-    table.xstats_reset = stats_reset;
-    table.xstats_get_names = xstats_get_names;
-    offer_recycling(table);
-    return table;
-  }();
-  return ops;
-}
 
 /// Hands the port to ethdev. `device` stays the caller's when it fails.
 int attach(rte_vdev_device* vdev, Device& device) {
@@ -99,10 +42,7 @@ int attach(rte_vdev_device* vdev, Device& device) {
 #ifdef RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS
   dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
 #endif
-  dev->dev_ops = &device_ops();
-  dev->rx_queue_count = rx_queue_count;
-  dev->rx_descriptor_status = rx_descriptor_status;
-  dev->tx_descriptor_status = tx_descriptor_status;
+  set_calls(*dev, *device.args.persona);
   choose_bursts(dev);
   register_device(device);
   publish_link(device);
@@ -160,10 +100,17 @@ int answer(int status) {
   return -1;
 }
 
+/// Its driver needs payload where the CPU reaches it, whatever it is told.
+bool touches_payload(const Device& device) {
+  const Persona& persona = *device.args.persona;
+  return persona.touches_received != 0 || (persona.reads_sent.bytes != 0 && !persona.reads_sent.can_be_set);
+}
+
 int dma_map(rte_vdev_device* vdev, void* address, std::uint64_t /*iova*/, std::size_t length) {
   const auto lock = lock_registry();
   Device* const device = find_device(rte_vdev_device_name(vdev));
   if (device == nullptr) return answer(-ENODEV);
+  if (touches_payload(*device)) return answer(-ENOTSUP);
   return answer(device->iommu.map(reinterpret_cast<std::uintptr_t>(address), length));
 }
 
@@ -203,7 +150,8 @@ using warpline::vnic::driver;
 RTE_PMD_REGISTER_VDEV(net_vnic, driver);
 RTE_PMD_REGISTER_PARAM_STRING(
     net_vnic,
-    "wire=loopback|source|sink|static|net_vnicN engine=inline|thread cpu=<int> size=<bytes> "
+    "persona=mlx5|ice|i40e|ixgbe|iavf|ena|bnxt|virtio|vmxnet3|gve wire=loopback|source|sink|static|net_vnicN "
+    "engine=inline|thread cpu=<int> size=<bytes> "
     "flows=<int> rate=<rate> step=<int>@<time> pcap=<path> buffer=<bytes> queues=<int> fast_free=0|1 seed=<int> "
     "loss=<0..1> burst_loss_enter=<0..1> burst_loss_leave=<0..1> burst_loss=<0..1> "
     "duplicate=<0..1> reorder=<0..1> reorder_depth=<int> corrupt=<0..1> truncate=<0..1> "

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <span>
 
 #include "vnic/bursts/bursts.h"
 #include "vnic/bursts/recycle.h"
@@ -19,6 +21,11 @@ RxNeed need_of(const RxQueue& queue) {
   constexpr std::uint64_t kReported = kRxChecksums | RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_TIMESTAMP;
   return (queue.offloads & kReported) != 0 ? RxNeed::offloads : RxNeed::plain;
 }
+
+/// By what the queues need, of drivers that touch nothing and of those that do.
+constexpr eth_rx_burst_t kRxBursts[2][3] = {
+    {rx_burst_plain, rx_burst_offloads, rx_burst_chained},
+    {rx_burst_plain_touching, rx_burst_offloads_touching, rx_burst_chained_touching}};
 
 bool needs_full(const TxQueue& queue) { return (queue.offloads & kTxFullOffloads) != 0; }
 
@@ -51,23 +58,23 @@ void configure_ingress(rte_eth_dev* dev) {
 
 void choose_bursts(rte_eth_dev* dev) {
   const Device& device = device_of(dev);
+  const Persona& persona = *device.args.persona;
   RxNeed need = RxNeed::plain;
   for (std::uint16_t i = 0; i < device.rx_queues; ++i) need = std::max(need, need_of(*device.rx[i]));
   const bool full = std::any_of(device.tx.begin(), device.tx.begin() + device.tx_queues,
                                 [](const TxQueue* queue) { return needs_full(*queue); });
-  constexpr eth_rx_burst_t kRxBursts[] = {rx_burst_plain, rx_burst_offloads, rx_burst_chained};
-  dev->rx_pkt_burst = kRxBursts[static_cast<std::size_t>(need)];
+  dev->rx_pkt_burst = kRxBursts[persona.touches_received != 0][static_cast<std::size_t>(need)];
   dev->tx_pkt_burst = full ? tx_burst_full : tx_burst_plain;
+  if (device.args.reads_sent.bytes != 0 || persona.pieces_sent != 0) dev->tx_pkt_burst = tx_burst_touching;
   dev->tx_pkt_prepare = tx_prepare;
   dev->data->scattered_rx = need == RxNeed::chained;
   install_recycling(dev);
 }
 
 int adopt_while_running(rte_eth_dev* dev, const RxQueue& queue) {
-  const RxNeed need = need_of(queue);
-  const bool plain = dev->rx_pkt_burst == rx_burst_plain;
-  const bool chained = dev->rx_pkt_burst == rx_burst_chained;
-  if ((plain && need != RxNeed::plain) || (!chained && need == RxNeed::chained)) {
+  const std::span bursts(kRxBursts[queue.hardware->args.persona->touches_received != 0]);
+  const auto has = std::find(bursts.begin(), bursts.end(), dev->rx_pkt_burst) - bursts.begin();
+  if (static_cast<std::ptrdiff_t>(need_of(queue)) > has) {
     return refuse_while_running(*queue.hardware, "receive", queue.id);
   }
   configure_ingress(dev);
@@ -75,7 +82,7 @@ int adopt_while_running(rte_eth_dev* dev, const RxQueue& queue) {
 }
 
 int adopt_while_running(rte_eth_dev* dev, const TxQueue& queue) {
-  if (needs_full(queue) && dev->tx_pkt_burst != tx_burst_full) {
+  if (needs_full(queue) && dev->tx_pkt_burst == tx_burst_plain) {
     return refuse_while_running(*queue.hardware, "transmit", queue.id);
   }
   return 0;

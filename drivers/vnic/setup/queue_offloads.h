@@ -3,18 +3,11 @@
 
 #include <cstdint>
 
+#include "vnic/common/offloads.h"
 #include "vnic/device/device.h"
 
 // What the offloads of its queues ask of a port. The control thread's.
 namespace warpline::vnic {
-
-inline constexpr std::uint64_t kRxChecksums =
-    RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
-inline constexpr std::uint64_t kRxOffloads = kRxChecksums | RTE_ETH_RX_OFFLOAD_SCATTER |
-                                             RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_RSS_HASH |
-                                             RTE_ETH_RX_OFFLOAD_TIMESTAMP;
-inline constexpr std::uint64_t kTxFullOffloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
-                                                 RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 
 /// What all queues together ask of the receiving side.
 void configure_ingress(rte_eth_dev* dev);

@@ -80,8 +80,15 @@ int setup_segment(RxQueue& queue, std::uint16_t segment, rte_mempool* pool, std:
   }
   const bool pinned = (rte_pktmbuf_priv_flags(pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
   const bool near = survey.uniform && survey.buffer_at > 0 && survey.buffer_at < UINT16_MAX;
+  const Persona& persona = *hardware.args.persona;
   queue.pools[segment] = pool;
-  const std::uint32_t room = data_room - data_off;
+  std::uint32_t room = data_room - data_off;
+  if (room < persona.rx_buffer_least) {
+    log_error("%s: receive queue %u: %u bytes are less than the %u that %s wants of a buffer", port, queue.id, room,
+              persona.rx_buffer_least, persona.name.data());
+    return -EINVAL;
+  }
+  if (persona.rx_buffer_most != 0) room = std::min<std::uint32_t>(room, persona.rx_buffer_most);
   queue.room[segment] = static_cast<std::uint16_t>(length == 0 ? room - room % hardware.args.rx_buffer_unit : length);
   if (queue.room[segment] == 0) {
     log_error("%s: receive queue %u, segment %u: the device counts room in units of %u bytes, more than the %u there",
@@ -141,13 +148,28 @@ int setup_rings(RxQueue& queue, rte_eth_dev* dev, unsigned socket) {
   return 0;
 }
 
+/// Whether frames may take several buffers, asked or not; a negative errno when the driver takes no such queue.
+int setup_scatter(RxQueue& queue, const rte_eth_dev* dev) {
+  const Hardware& hardware = *queue.hardware;
+  const Persona& persona = *hardware.args.persona;
+  if (queue.scatter || dev->data->mtu + kFrameOverhead <= queue.room[0]) return 0;
+  if (persona.long_frames == LongFrames::refused) {
+    log_error("%s: receive queue %u: frames of an MTU of %u do not fit into %u bytes, and %s scatters only when asked",
+              hardware.name.c_str(), queue.id, dev->data->mtu, queue.room[0], persona.name.data());
+    return -ENOSPC;
+  }
+  queue.scatter = persona.long_frames == LongFrames::scattered || hardware.args.rx_buffer_unit > 1;
+  return 0;
+}
+
 int setup(RxQueue& queue, rte_eth_dev* dev, std::uint16_t descriptors, unsigned socket, const rte_eth_rxconf& conf,
           rte_mempool* pool) {
+  const Persona& persona = *queue.hardware->args.persona;
   queue.offloads = conf.offloads | dev->data->dev_conf.rxmode.offloads;
   queue.scatter = (queue.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
   queue.group = 1;
   const bool split = (queue.offloads & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT) != 0 && conf.rx_nseg > 0;
-  if (split && !queue.scatter) {
+  if (split && !queue.scatter && persona.splits != Splits::behind_headers) {
     log_error("%s: receive queue %u: a buffer split needs the scatter offload too", queue.hardware->name.c_str(),
               queue.id);
     return -EINVAL;
@@ -155,10 +177,14 @@ int setup(RxQueue& queue, rte_eth_dev* dev, std::uint16_t descriptors, unsigned 
   if (const int error = split ? setup_split(queue, conf) : setup_segment(queue, 0, pool, 0, 0); error != 0) {
     return error;
   }
-  // As drivers do whose devices count so.
-  const bool scatters = queue.hardware->args.rx_buffer_unit > 1 && dev->data->mtu + kFrameOverhead > queue.room[0];
-  queue.scatter = queue.scatter || scatters;
-  queue.size = static_cast<std::uint16_t>(descriptors - descriptors % queue.group);
+  if (const int error = split ? 0 : setup_scatter(queue, dev); error != 0) return error;
+  const std::uint16_t ring = ring_in_force(persona, descriptors);
+  queue.size = static_cast<std::uint16_t>(ring - ring % queue.group);
+  if (queue.size == 0) {
+    log_error("%s: receive queue %u: %s has no ring of %u", queue.hardware->name.c_str(), queue.id, persona.name.data(),
+              descriptors);
+    return -EINVAL;
+  }
   const std::uint16_t fallback = std::min<std::uint16_t>(kDefaultFreeThresh, queue.size / 2);
   std::uint16_t threshold = conf.rx_free_thresh == 0 ? fallback : conf.rx_free_thresh;
   if (threshold >= queue.size) {
@@ -170,6 +196,11 @@ int setup(RxQueue& queue, rte_eth_dev* dev, std::uint16_t descriptors, unsigned 
   queue.free_thresh = std::min<std::uint16_t>(threshold, queue.size);
   if (const int error = setup_timestamp(queue); error != 0) return error;
   return setup_rings(queue, dev, socket);
+}
+
+std::uint16_t touched_bytes(const Persona& persona, std::uint64_t offloads) {
+  const bool touches = persona.touches_with == 0 || (offloads & persona.touches_with) != 0;
+  return touches ? persona.touches_received : std::uint16_t{0};
 }
 
 void destroy(RxQueue* queue) {
@@ -197,6 +228,7 @@ int rx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
   queue->deferred = conf->rx_deferred_start != 0;
   queue->port = dev->data->port_id;
   queue->align_mask = static_cast<std::uint16_t>(-device.args.rx_align);
+  queue->touches = touched_bytes(*device.args.persona, conf->offloads | dev->data->dev_conf.rxmode.offloads);
   queue->inline_engine = device.args.engine == EngineKind::inline_;
   queue->stall_draw = Faults::PollDraw(mix64(device.args.seed) + id * std::uint64_t{4});
   queue->rx_out_draw = Faults::PollDraw(mix64(device.args.seed) + id * std::uint64_t{4} + 1);

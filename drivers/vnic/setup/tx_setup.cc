@@ -4,6 +4,7 @@
 #include <new>
 
 #include <rte_malloc.h>
+#include <rte_mbuf_dyn.h>
 
 #include "vnic/common/log.h"
 #include "vnic/rings/tx_ring.h"
@@ -42,6 +43,18 @@ int setup_rings(TxQueue& queue, rte_eth_dev* dev, unsigned socket) {
   return 0;
 }
 
+/// By the number of queues that the port is configured with.
+PayloadRead payload_read(const Device& device) {
+  const PayloadRead& reads = device.args.reads_sent;
+  return device.tx_queues < reads.from_queues ? PayloadRead{} : reads;
+}
+
+/// As mlx5 looks it up.
+std::uint64_t unread_flag(const PayloadRead& reads) {
+  const int bit = reads.can_be_set ? rte_mbuf_dynflag_lookup("mlx5_fine_granularity_inline", nullptr) : -1;
+  return bit < 0 ? 0 : std::uint64_t{1} << bit;
+}
+
 }  // namespace
 
 bool tx_thresholds(std::uint16_t descriptors, std::uint16_t& rs_thresh, std::uint16_t& free_thresh) {
@@ -60,13 +73,22 @@ int tx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
                    const rte_eth_txconf* conf) {
   Device& device = device_of(dev);
   tx_queue_release(dev, id);
-  std::uint16_t rs_thresh = conf->tx_rs_thresh;
+  const Persona& persona = *device.args.persona;
+  const std::uint16_t ring = ring_in_force(persona, descriptors);
+  const bool reports_as_asked = persona.reports_every == 0;
+  std::uint16_t rs_thresh = reports_as_asked ? conf->tx_rs_thresh : persona.reports_every;
   std::uint16_t free_thresh = conf->tx_free_thresh;
-  if (!tx_thresholds(descriptors, rs_thresh, free_thresh)) {
+  if (free_thresh != 0 && !reports_as_asked) free_thresh = std::max(free_thresh, rs_thresh);
+  if (ring == 0 || !tx_thresholds(ring, rs_thresh, free_thresh)) {
     log_error(
         "%s: transmit queue %u: tx_rs_thresh %u and tx_free_thresh %u do not suit a ring of %u: rs_thresh <= "
         "free_thresh < ring - 3 and rs_thresh + free_thresh <= ring",
         device.name.c_str(), id, rs_thresh, free_thresh, descriptors);
+    return -EINVAL;
+  }
+  if (persona.rs_divides_ring && ring % rs_thresh != 0) {
+    log_error("%s: transmit queue %u: tx_rs_thresh %u does not divide the ring of %u, as %s wants it",
+              device.name.c_str(), id, rs_thresh, ring, persona.name.data());
     return -EINVAL;
   }
   void* const memory = rte_zmalloc_socket("vnic_tx_queue", sizeof(TxQueue), alignof(TxQueue), static_cast<int>(socket));
@@ -78,10 +100,12 @@ int tx_queue_setup(rte_eth_dev* dev, std::uint16_t id, std::uint16_t descriptors
   queue->hardware = &device;
   queue->id = id;
   queue->deferred = conf->tx_deferred_start != 0;
-  queue->size = descriptors;
+  queue->size = ring;
   queue->rs_thresh = rs_thresh;
   queue->free_thresh = free_thresh;
   queue->offloads = conf->offloads | dev->data->dev_conf.txmode.offloads;
+  queue->reads = payload_read(device);
+  queue->unread_flag = unread_flag(queue->reads);
   queue->inline_engine = device.args.engine == EngineKind::inline_;
   queue->full_draw = Faults::PollDraw(mix64(device.args.seed) + id * std::uint64_t{4} + 2);
   if (const int error = setup_rings(*queue, dev, socket); error != 0) {

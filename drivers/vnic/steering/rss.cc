@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vnic/steering/rss.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <rte_ethdev.h>
@@ -34,8 +35,9 @@ constexpr std::uint64_t all_of(const Family& family) {
 
 Rss::Rss() { set_key(kMicrosoftKey); }
 
-void Rss::set_key(const std::uint8_t (&key)[kKeyBytes]) {
-  std::memcpy(key_.data(), key, kKeyBytes);
+void Rss::set_key(std::span<const std::uint8_t> key) {
+  key_bytes_ = std::min(key.size(), kMaxKeyBytes);
+  std::memcpy(key_.data(), key.data(), key_bytes_);
   for (std::size_t place = 0; place < contribution_.size(); ++place) {
     // The key's bits from this nibble's first on; bit b of the nibble adds the 32 bits from b on.
     const std::size_t byte = place / 2;
@@ -87,7 +89,7 @@ Rss::Choice Rss::steer(const std::uint8_t* frame, const packet::ParsedFrame& par
   }
   Choice choice;
   choice.hash = hash(input, length);
-  choice.queue = table[choice.hash % kTableSize];
+  choice.queue = table[choice.hash % entries];
   choice.hashed = true;
   return choice;
 }

@@ -13,6 +13,7 @@
 #include "warpline/base/units.h"
 #include "warpline/memory/pool_settings.h"
 #include "warpline/port/port_settings.h"
+#include "warpline/runtime/lcore_plan.h"
 
 namespace warpline::datapath {
 
@@ -54,7 +55,8 @@ struct ForwardSettings {
   memory::RecycleWay recycle = memory::RecycleWay::automatic;  ///< how sent buffers come back to the receive queues
   bool nvtx = false;                                           ///< NVTX ranges for the stages of a burst
   bool frees_at_once = false;  ///< packets are copied as they are received, so bursts hold no buffers
-  bool loopback = false;       ///< between two software NICs of the program's own, no ports
+  bool loopback = false;       ///< between two software NICs of the program's own, or two ports that a cable joins
+  std::string persona{};       ///< of a loopback's near NIC, as net_vnic's devargs name it; empty: its own
 
   /// The CUDA ordinal of one pipeline's GPU.
   [[nodiscard]] std::uint16_t gpu_of(std::size_t pipeline) const { return gpus[gpus.size() == 1 ? 0 : pipeline]; }
@@ -71,13 +73,27 @@ struct ForwardSettings {
 
 /// What a forwarder or a router is made from.
 struct DatapathSettings {
-  std::vector<port::PortSettings> ports{};  ///< of a loopback none
-  port::PortSettings loopback_port{};  ///< of a loopback: the set-up of both its software NICs; its spec is not read
-  memory::PoolSettings pool{};         ///< where packets are placed
-  ForwardSettings forward{};           ///< loops and work
-  std::uint32_t lcores = 0;            ///< RuntimeSettings::lcores
-  std::uint64_t packets = 0;           ///< to receive, then the run is done; 0: no bound
-  std::string loopback_faults{};       ///< what goes wrong on a loopback's wire to here, as net_vnic's devargs name it
+  std::vector<port::PortSettings> ports{};  ///< of a loopback none, or the near one and the far one
+  port::PortSettings
+      loopback_port{};  ///< of a loopback without ports: the set-up of both its software NICs; its spec is not read
+  memory::PoolSettings pool{};    ///< where packets are placed
+  ForwardSettings forward{};      ///< loops and work
+  std::uint32_t lcores = 0;       ///< RuntimeSettings::lcores
+  std::uint64_t packets = 0;      ///< to receive, then the run is done; 0: no bound
+  std::string loopback_faults{};  ///< what goes wrong on a loopback's wire to here, as net_vnic's devargs name it
+
+  /// Returns whether the program makes the ports of a loopback itself.
+  [[nodiscard]] bool own_loopback() const { return forward.loopback && ports.empty(); }
+  /// Returns the set-up of a port by its index in the layout; of a loopback 1 is the far one.
+  [[nodiscard]] const port::PortSettings& port(std::size_t index) const {
+    return own_loopback() ? loopback_port : ports[index];
+  }
+  /// Returns the NUMA nodes of the ports that are forwarded on: of a loopback the near one's. `of_ports` are those of
+  /// `ports`.
+  [[nodiscard]] std::vector<int> near_nodes(const std::vector<int>& of_ports) const {
+    if (!forward.loopback) return of_ports;
+    return {of_ports.empty() ? runtime::kAnyNode : of_ports.front()};
+  }
 };
 
 }  // namespace warpline::datapath

@@ -35,7 +35,11 @@ bool RunInputs::used_up(std::uint64_t packets, std::uint64_t received, std::span
   return received >= packets;
 }
 
-Result<RunInputs> look_at_inputs(std::span<const port::PortSettings> ports) {
+std::string spec_in_force(const std::string& spec, memory::MemoryKind payload) {
+  return payload == memory::MemoryKind::device ? runtime::without_inlining(spec) : spec;
+}
+
+Result<RunInputs> look_at_inputs(std::span<const port::PortSettings> ports, memory::MemoryKind payload) {
   RunInputs inputs;
   bool endless = false;
   for (const port::PortSettings& port : ports) {
@@ -43,7 +47,7 @@ Result<RunInputs> look_at_inputs(std::span<const port::PortSettings> ports) {
     WARPLINE_TRY(const std::uint64_t packets, recorded_packets(port.spec));
     endless = endless || packets == 0;
     inputs.recorded += packets;
-    inputs.specs.push_back(port.spec);
+    inputs.specs.push_back(spec_in_force(port.spec, payload));
     inputs.nodes.push_back(runtime::port_node(port.spec));
   }
   if (endless) inputs.recorded = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "warpline/base/result.h"
+#include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
 #include "warpline/port/port_settings.h"
 
@@ -26,7 +27,11 @@ struct RunInputs {
   [[nodiscard]] bool used_up(std::uint64_t packets, std::uint64_t received, std::span<const port::Port> ports) const;
 };
 
+/// What a port is opened by, where packets lie in such memory.
+[[nodiscard]] std::string spec_in_force(const std::string& spec, memory::MemoryKind payload);
+
 /// Looks at the ports. Usage and environment errors say which spec or file is wrong.
-[[nodiscard]] Result<RunInputs> look_at_inputs(std::span<const port::PortSettings> ports);
+[[nodiscard]] Result<RunInputs> look_at_inputs(std::span<const port::PortSettings> ports,
+                                               memory::MemoryKind payload = memory::MemoryKind::host);
 
 }  // namespace warpline::datapath

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "warpline/base/statistics/turn_count.h"
+
 namespace warpline::datapath {
 
 /// One thing that a worker does again and again, on its own lcore.
@@ -24,7 +26,7 @@ struct StageControl {
   std::atomic<bool> abandon{false};  ///< the drain took too long: leave what is stuck, it is reported as in flight
 };
 
-/// A worker's life: polls its stages in turn until told to stop, then drains them in turn.
-void run_stages(std::span<Stage* const> stages, const StageControl& control, bool yields);
+/// A worker's life: polls its stages in turn until told to stop, then drains them in turn. Counts that in `turns`.
+void run_stages(std::span<Stage* const> stages, const StageControl& control, bool yields, TurnCount& turns);
 
 }  // namespace warpline::datapath

@@ -65,6 +65,9 @@ class FrameAssembler {
     publish();
   }
 
+  /// Returns how many frames were handed over so far. The thread that places.
+  [[nodiscard]] std::uint64_t handed() const { return published_; }
+
   /// Makes the consumer's side. There is one consumer: call it once.
   [[nodiscard]] FrameQueue queue() const { return FrameQueue(view_.queue); }
 

@@ -11,7 +11,7 @@ namespace warpline::flow {
 
 /// `FrameQueue` is the consumer's side of an assembler: it receives frames as they are handed over and gives them back
 /// when they were used, in any order, say when a CUDA event tells that a kernel has read one. One thread at a time
-/// makes all calls, the assembler's or another.
+/// calls next(), and one release(), the same or another, the assembler's too.
 class FrameQueue {
  public:
   explicit FrameQueue(const FrameQueueView& view) : view_(view), freed_(*view.freed_to) {}

@@ -10,6 +10,7 @@
 
 #include "warpline/datapath/batch.h"
 #include "warpline/datapath/recycle_plan.h"
+#include "warpline/datapath/run_inputs.h"
 #include "warpline/port/ring_pair.h"
 #include "warpline/port/vnic.h"
 #include "warpline/runtime/setup_step.h"
@@ -22,11 +23,12 @@ Bytes ForwardPorts::host_memory() const {
   const auto add = [&](Side side, const port::PortSettings& port, const memory::PoolSettings& pool) {
     bytes += memory::host_bytes(pools_plan(side, "", port, pool, runtime::kAnyNode)).value;
   };
-  for (const port::PortSettings& port : settings_.ports) add(Side::near, port, settings_.pool);
   if (settings_.forward.loopback) {
-    add(Side::near, settings_.loopback_port, settings_.pool);
-    add(Side::far, settings_.loopback_port, far_pool());
+    add(Side::near, port_settings(0), settings_.pool);
+    add(Side::far, port_settings(1), far_pool());
+    return Bytes{bytes};
   }
+  for (const port::PortSettings& port : settings_.ports) add(Side::near, port, settings_.pool);
   return Bytes{bytes};
 }
 
@@ -47,28 +49,36 @@ Result<void> ForwardPorts::open() {
 }
 
 std::uint32_t ForwardPorts::window() const {
-  const port::PortSettings& port = settings_.loopback_port;
-  const std::uint32_t ring = std::min(port.rx_ring, port.tx_ring);
-  const std::uint32_t room = settings_.pool.data_room != 0 ? settings_.pool.data_room : memory::data_room(port.mtu);
+  std::uint32_t ring = UINT16_MAX;
+  for (std::size_t port = 0; port < 2; ++port) {
+    const bool configured = port < ports_.size() && ports_[port].setup().rx_ring != 0;
+    const port::PortSettings settings = configured ? ports_[port].settings_in_force() : port_settings(port);
+    ring = std::min<std::uint32_t>({ring, settings.rx_ring, settings.tx_ring});
+  }
+  const std::uint32_t room =
+      settings_.pool.data_room != 0 ? settings_.pool.data_room : memory::data_room(port_settings(0).mtu);
   const std::uint32_t split = settings_.pool.split;
   const std::uint32_t payload = max_frame_ - std::min(max_frame_, split);
   const std::uint32_t segments = (split != 0 ? 1 : 0) + (payload + room - 1) / room;
   return std::max(1U, std::min(ring / 2, ring * 3 / 4 / std::max(1U, segments)));
 }
 
-/// Returns one spec per port. In a loopback all frames that the far side has in flight fit one packet buffer, even if
-/// RSS steers all of them to one queue, so none is lost for lack of buffer space.
+/// Returns one spec per port. In a loopback of its own all frames that the far side has in flight fit one packet
+/// buffer, even if RSS steers all of them to one queue, so none is lost for lack of buffer space.
 std::vector<std::string> ForwardPorts::specs() const {
   std::vector<std::string> specs;
-  if (!settings_.forward.loopback) {
-    for (const port::PortSettings& port : settings_.ports) specs.push_back(port.spec);
-    return specs;
+  for (const port::PortSettings& port : settings_.ports) {
+    specs.push_back(datapath::spec_in_force(port.spec, settings_.pool.memory));
   }
+  if (!settings_.own_loopback()) return specs;
   constexpr std::uint32_t kFrameOverhead = 64;
   const std::uint32_t buffer =
       std::bit_ceil(std::max(settings_.forward.pipelines * window() * (max_frame_ + kFrameOverhead), 1U << 20));
   for (const int index : {0, 1}) {
     specs.push_back(fmt::format("net_vnic{},wire=net_vnic{},buffer={}", index, 1 - index, buffer));
+    if (const std::string& persona = settings_.forward.persona; index == 0 && !persona.empty()) {
+      specs.back() = datapath::spec_in_force(specs.back() + ",persona=" + persona, settings_.pool.memory);
+    }
     // Faults are of the frames that a port sends: of the far one.
     if (index == 1 && !settings_.loopback_faults.empty()) specs.back() += "," + settings_.loopback_faults;
   }
@@ -121,6 +131,7 @@ Result<void> ForwardPorts::make_pools(std::uint16_t index) {
 /// Any port may transmit from any other's pool, so all memory is known to all before one starts.
 Result<void> ForwardPorts::start() {
   if (hands_over_ && !settings_.loopback_faults.empty()) return port::built_without_vnic("--loopback with --faults");
+  if (hands_over_ && !settings_.forward.persona.empty()) return port::built_without_vnic("--loopback with --persona");
   if (hands_over_ && (settings_.pool.split != 0 || settings_.pool.memory == memory::MemoryKind::device)) {
     return port::built_without_vnic(settings_.pool.split != 0 ? "--loopback with --split"
                                                               : "--loopback with --memory device");

@@ -17,9 +17,9 @@
 
 namespace warpline::forward {
 
-/// The ports of a `forward` run and the pools that they receive into; with --loopback a pair of software NICs, of which
-/// the first is forwarded on and the second is the far side: net_vnic, or rings in a program without it. Ports close
-/// before the pools go.
+/// The ports of a `forward` run and the pools that they receive into; with --loopback two, of which the first is
+/// forwarded on and the second is the far side: those that are given, or else a pair of net_vnic, or of rings in a
+/// program without it. Ports close before the pools go.
 class ForwardPorts {
  public:
   /// `max_frame`: bytes of the longest frame that the program itself sends. `far_burst`: most frames that the far side
@@ -30,7 +30,7 @@ class ForwardPorts {
         layout_(layout),
         max_frame_(max_frame),
         far_burst_(far_burst),
-        hands_over_(settings.forward.loopback && port::vnic_calls() == nullptr),
+        hands_over_(settings.own_loopback() && port::vnic_calls() == nullptr),
         copies_(settings.forward.gpus) {}
 
   /// Host memory that the pools will take: for Eal::start, which comes before open().
@@ -65,9 +65,7 @@ class ForwardPorts {
   /// Makes the pools of port `index`, or of all ports if they share them. All ports must be configured.
   [[nodiscard]] Result<void> make_pools(std::uint16_t index);
   [[nodiscard]] Result<void> start();
-  [[nodiscard]] const port::PortSettings& port_settings(std::size_t port) const {
-    return settings_.forward.loopback ? settings_.loopback_port : settings_.ports[port];
-  }
+  [[nodiscard]] const port::PortSettings& port_settings(std::size_t port) const { return settings_.port(port); }
   [[nodiscard]] const memory::PortPools& pools_of(std::size_t port) const { return pools_[one_pool_ ? 0 : port]; }
   [[nodiscard]] bool is_far(std::size_t port) const { return settings_.forward.loopback && port == 1; }
   /// Whose packets a pool is for.

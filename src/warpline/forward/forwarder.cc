@@ -88,7 +88,10 @@ Result<std::unique_ptr<datapath::PathStages>> make_built_in_stages(const StagePa
 
 Forwarder::Forwarder(const datapath::DatapathSettings& settings, const datapath::ForwardLayout& layout,
                      const runtime::LcorePlan& plan)
-    : layout_(layout), plan_(plan), budget_(settings.forward.loopback ? 0 : settings.packets) {}
+    : layout_(layout),
+      plan_(plan),
+      budget_(settings.forward.loopback ? 0 : settings.packets),
+      turns_(layout.roles.size()) {}
 
 Result<std::unique_ptr<Forwarder>> Forwarder::create(const datapath::DatapathSettings& settings,
                                                      const datapath::ForwardLayout& layout,
@@ -156,7 +159,7 @@ void Forwarder::run(std::size_t role) {
       stages.push_back(transmitting);
     }
   }
-  if (!stages.empty()) datapath::run_stages(stages, control_, plan_.workers[role].gives_way);
+  if (!stages.empty()) datapath::run_stages(stages, control_, plan_.workers[role].gives_way, turns_[role].count);
 }
 
 Forwarder::~Forwarder() { finish(); }
@@ -164,6 +167,15 @@ Forwarder::~Forwarder() { finish(); }
 void Forwarder::finish() {
   const runtime::SetupStep step("stopping the engines", runtime::SetupStep::Of::clean_up);
   for (const auto& stages : stages_) stages->finish();
+}
+
+std::vector<const TurnCount*> Forwarder::turns() const {
+  std::vector<const TurnCount*> all;
+  for (const RoleTurns& role : turns_) all.push_back(&role.count);
+  for (const auto& stages : stages_) {
+    for (const handoff::LaneCounters* lane : stages->lanes()) all.push_back(&lane->turns);
+  }
+  return all;
 }
 
 std::uint64_t Forwarder::received() const {

@@ -67,10 +67,16 @@ class Forwarder {
   [[nodiscard]] const std::vector<std::unique_ptr<datapath::PathStages>>& stages() const { return stages_; }
   /// Buffers that were received into again without their pool; unset where nothing can be recycled so.
   [[nodiscard]] std::optional<std::uint64_t> recycled() const;
+  /// Turns of all threads that packets pass: one for each of layout.roles, and those of the engines' lanes.
+  [[nodiscard]] std::vector<const TurnCount*> turns() const;
   /// All packets that the budget of --packets allows are received.
   [[nodiscard]] std::uint64_t received() const;
 
  private:
+  struct alignas(64) RoleTurns {
+    TurnCount count;
+  };
+
   Forwarder(const datapath::DatapathSettings& settings, const datapath::ForwardLayout& layout,
             const runtime::LcorePlan& plan);
 
@@ -78,6 +84,7 @@ class Forwarder {
   const runtime::LcorePlan& plan_;
   datapath::PacketBudget budget_;
   datapath::StageControl control_;
+  std::vector<RoleTurns> turns_;  ///< one for each of layout.roles
   std::vector<std::unique_ptr<datapath::QueuePath>> paths_;
   std::vector<std::unique_ptr<datapath::PathStages>> stages_;
   const memory::Recycling* recycling_ = nullptr;

@@ -9,6 +9,7 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/result.h"
 #include "warpline/base/statistics/counter.h"
+#include "warpline/base/statistics/turn_count.h"
 #include "warpline/base/units.h"
 #include "warpline/handoff/ring_layout.h"
 
@@ -34,6 +35,7 @@ struct alignas(kRingLine) LaneCounters {
   Counter packets;          ///< those that the work was called with
   Counter sampled_packets;  ///< packets of the bursts that were timed
   Counter sampled_ticks;    ///< from taking a burst to handing it on, of the host's time-stamp counter
+  TurnCount turns;          ///< of the lane's thread, where it has one
 };
 inline constexpr std::uint64_t kLaneSampling = 64;
 

@@ -8,6 +8,7 @@
 #include "warpline/ingest/batches/stream_engine.h"
 #include "warpline/ingest/consumers/built_in_consumers.h"
 #include "warpline/ingest/frames/host_frames.h"
+#include "warpline/ingest/kept/keeping_frames.h"
 
 #if WARPLINE_DEVICE_CODE
 #include "warpline/flow/frame_gpu.h"
@@ -143,6 +144,19 @@ forward::StageMaker IngestPaths::assembling() {
 
 forward::StageMaker IngestPaths::framing(FrameConsumer& consumer) {
   return [this, &consumer](const forward::StageParts& parts) { return keep(assemble(parts, &consumer)); };
+}
+
+forward::StageMaker IngestPaths::keeping(std::shared_ptr<FrameInbox> inbox) {
+  return [this,
+          inbox = std::move(inbox)](const forward::StageParts& parts) -> Result<std::unique_ptr<datapath::PathStages>> {
+    WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(settings_.frame));
+    const Bytes memory = share_of_budget(settings_, parts.layout.paths.size()).frames;
+    auto frames = KeepingFrames::create(description, memory, inbox, parts.index);
+    if (!frames) return too_small_for_frames(std::move(frames).error());
+    const KeepOnHost work{frames->get()};
+    frames_.push_back(*std::move(frames));
+    return keep(consume_on_host(parts, settings_, work));
+  };
 }
 
 Result<std::unique_ptr<IngestStages>> IngestPaths::assemble(const forward::StageParts& parts, FrameConsumer* consumer) {

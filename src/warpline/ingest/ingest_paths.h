@@ -16,6 +16,7 @@
 #include "warpline/ingest/frames/frame_sink.h"
 #include "warpline/ingest/ingest_settings.h"
 #include "warpline/ingest/ingest_stages.h"
+#include "warpline/ingest/kept/frame_inbox.h"
 #include "warpline/traffic/traffic.h"
 
 namespace warpline::ingest {
@@ -65,6 +66,8 @@ class IngestPaths {
   /// Frames as assembling() has them for a consumer of one's own, in host memory or, with an engine on a GPU, for work
   /// on a stream. `consumer` outlives the stages.
   [[nodiscard]] forward::StageMaker framing(FrameConsumer& consumer);
+  /// Frames as assembling() has them, in host memory, for a consumer that keeps them as long as it likes.
+  [[nodiscard]] forward::StageMaker keeping(std::shared_ptr<FrameInbox> inbox);
   /// Kernels of one's own for each batch in GPU memory. `consumer` outlives the stages.
   [[nodiscard]] forward::StageMaker batching(GpuBatchConsumer& consumer);
 

@@ -34,10 +34,46 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_frames(datapath::DatapathSet
   return run;
 }
 
+Result<std::unique_ptr<IngestRun>> IngestRun::start_kept_frames(datapath::DatapathSettings settings,
+                                                                const IngestSettings& ingest,
+                                                                std::shared_ptr<FrameInbox> inbox,
+                                                                const runtime::RuntimeSettings& runtime,
+                                                                const LoopbackSettings& loopback) {
+  WARPLINE_CHECK(flow::parse_frame_description(ingest.frame));
+  if (runs_on_gpu(settings.forward.engine)) {
+    return usage_error(fmt::format("frames to keep by the {} engine", name(settings.forward.engine)),
+                       "they are in host memory", "use the engine inline or thread");
+  }
+  settings.forward.ctas = 1;  // all packets of a path pass one assembler
+  std::unique_ptr<IngestRun> run(new IngestRun(ingest));
+  run->inbox_ = std::move(inbox);
+  WARPLINE_CHECK(prepare(settings, ingest, true));
+  if (settings.forward.loopback) {
+    WARPLINE_TRY(run->far_, LoopbackTraffic::make(loopback, run->paths_));
+  }
+  WARPLINE_TRY(run->forward_,
+               forward::ForwardRun::start(settings, runtime, run->paths_.keeping(run->inbox_), run->far_.get()));
+  return run;
+}
+
+IngestRun::~IngestRun() {
+  if (inbox_ && !ended_) inbox_->close();
+}
+
 Result<void> IngestRun::run(const std::atomic<bool>& stop) {
   WARPLINE_CHECK(forward_->run(stop));
-  WARPLINE_TRY(const std::optional<FrameTotals> totals, paths_.end_frames());
-  if (totals) frames_ = totals->counts;
+  return end();
+}
+
+Result<void> IngestRun::finish() {
+  WARPLINE_CHECK(forward_->finish());
+  return end();
+}
+
+Result<void> IngestRun::end() {
+  WARPLINE_TRY(frame_totals_, paths_.end_frames());
+  ended_ = true;
+  if (inbox_) inbox_->end();
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -11,14 +12,21 @@
 #include "warpline/forward/forward_run.h"
 #include "warpline/ingest/frames/frame_consumer.h"
 #include "warpline/ingest/ingest_paths.h"
+#include "warpline/ingest/kept/frame_inbox.h"
+#include "warpline/ingest/loopback_traffic.h"
 
 namespace warpline::ingest {
 
 /// Receives from ports and hands every packet to a consumer of one's own, on host threads or on a GPU, with all that
-/// this needs: cores are planned, DPDK is started, ports are opened. One a process, since DPDK is. One thread makes all
-/// calls but totals().
+/// this needs: cores are planned, DPDK is started, ports are opened. One a process, since DPDK is, or with
+/// RuntimeSettings::keep one at a time. One thread makes all calls but totals().
 class IngestRun {
  public:
+  IngestRun(const IngestRun&) = delete;
+  IngestRun& operator=(const IngestRun&) = delete;
+  /// Stops as ForwardRun does. Of frames to keep, those that finish() did not hand over are gone.
+  ~IngestRun();
+
   /// Receives from `settings.ports` from here on; each path's engine gets a copy of `consumer`. The engine of
   /// `settings.forward` is inline or thread. Usage and environment errors say what to change.
   template <Consumer Work>
@@ -64,16 +72,40 @@ class IngestRun {
                                                                        FrameConsumer& consumer,
                                                                        const runtime::RuntimeSettings& runtime = {});
 
+  /// Puts packets into frames in host memory, as IngestSettings::frame says, and these into `inbox`, whose consumer
+  /// keeps them as long as it likes. The engine of `settings.forward` is inline or thread. With
+  /// `settings.forward.loopback` the packets are those of `loopback`.
+  [[nodiscard]] static Result<std::unique_ptr<IngestRun>> start_kept_frames(
+      datapath::DatapathSettings settings, const IngestSettings& ingest, std::shared_ptr<FrameInbox> inbox,
+      const runtime::RuntimeSettings& runtime = {}, const LoopbackSettings& loopback = {});
+
   /// Returns once `stop` is set or settings.packets have been received, and what was in hand was consumed: of frames
   /// also those that are not complete. Once.
   [[nodiscard]] Result<void> run(const std::atomic<bool>& stop);
+
+  // The parts of run(), for a control loop of one's own, as ForwardRun has them.
+
+  [[nodiscard]] bool look() { return forward_->look(); }
+  void stop(bool hurried = false) { forward_->stop(hurried); }
+  [[nodiscard]] Result<void> finish();
 
   /// What all ports received, the consumer took and was dropped why. Any thread; exact after run().
   [[nodiscard]] RunTotals totals() const;
   /// What the copies of the consumer counted, if it counts. After run().
   [[nodiscard]] std::optional<ConsumerTally> consumed() const { return paths_.consumed(); }
   /// What became of packets and frames, if there were any and all of them could be handed over. After run().
-  [[nodiscard]] std::optional<flow::AssemblerCounts> frames() const { return frames_; }
+  [[nodiscard]] std::optional<flow::AssemblerCounts> frames() const {
+    return frame_totals_ ? std::optional(frame_totals_->counts) : std::nullopt;
+  }
+  /// The same with the time that frames were open.
+  [[nodiscard]] const std::optional<FrameTotals>& frame_totals() const { return frame_totals_; }
+
+  // What a report is made of.
+
+  [[nodiscard]] const forward::ForwardRun& forwarding() const { return *forward_; }
+  [[nodiscard]] const IngestPaths& paths() const { return paths_; }
+  /// What the far side of a loopback sent; nullptr without one.
+  [[nodiscard]] const traffic::TrafficGroup* far() const { return far_ ? &far_->group() : nullptr; }
 
  private:
   explicit IngestRun(const IngestSettings& settings) : transmits_(settings.transmit), paths_(settings) {}
@@ -81,9 +113,14 @@ class IngestRun {
   [[nodiscard]] static Result<void> prepare(datapath::DatapathSettings& settings, const IngestSettings& ingest,
                                             bool frames = false);
 
+  [[nodiscard]] Result<void> end();
+
   bool transmits_;
+  std::shared_ptr<FrameInbox> inbox_;  ///< of kept frames
   IngestPaths paths_;
-  std::optional<flow::AssemblerCounts> frames_;
+  std::optional<FrameTotals> frame_totals_;
+  bool ended_ = false;
+  std::unique_ptr<LoopbackTraffic> far_;
   std::unique_ptr<forward::ForwardRun> forward_;
 };
 

@@ -88,6 +88,8 @@ struct EndpointConfig {
   std::uint32_t max_sent_packets = 1 << 16;  ///< not yet acknowledged, of all sessions
   /// Bytes of memory for what peers send, and for SendOptions::copy. Of what is free the messages that are arriving
   /// from one address take half at most, those from its /24 (of IPv6 its /64) all, unless nothing else is arriving.
+  /// Beside it there is room for one longest response: with RequestOptions::response_in_endpoint one that finds none
+  /// here goes there, so that ends that ask each other do not wait for each other's memory for ever.
   std::uint64_t receive_bytes = 64U << 20;
   std::uint32_t max_message_bytes = 16 << 20;  ///< of a peer, without metadata; a longer one is refused
   std::uint32_t receive_window = 1 << 20;      ///< bytes a session may hold that the application has not taken

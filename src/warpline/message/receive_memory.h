@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -28,6 +29,11 @@ class ReceiveMemory {
   [[nodiscard]] static std::uint64_t block_bytes(std::uint64_t length);
   /// What take() gave.
   void give(std::uint8_t* buffer);
+
+  /// Whether take() gave it.
+  [[nodiscard]] bool holds(const std::uint8_t* buffer) const {
+    return std::less_equal<>()(memory_, buffer) && std::less<>()(buffer, memory_ + capacity());
+  }
 
   [[nodiscard]] std::uint64_t capacity() const { return std::uint64_t{blocks_} * kMinBlock; }
   [[nodiscard]] std::uint64_t free_bytes() const { return free_bytes_; }

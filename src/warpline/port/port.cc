@@ -14,6 +14,7 @@
 #include <rte_ether.h>
 
 #include "warpline/machine/ordinary_scheduling.h"
+#include "warpline/port/removal_watch.h"
 #include "warpline/port/vnic.h"
 #include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/lcore_plan.h"
@@ -92,6 +93,7 @@ Port::Port(std::uint16_t id) : id_(id) {
   }
   const int node = rte_eth_dev_socket_id(id);
   node_ = node < 0 ? runtime::kAnyNode : node;
+  watch_removal(id_, name_);
 }
 
 Port::Port(Port&& other) noexcept { *this = std::move(other); }
@@ -121,6 +123,7 @@ void Port::close() {
   const runtime::SetupStep step(fmt::format("closing port {}", name_), runtime::SetupStep::Of::clean_up);
   stop();
   const runtime::CapturedLog log;
+  end_removal_watch(id_, name_);
   unmap();
   rte_eth_dev_close(id_);
   // A vdev goes altogether, so that its name can be used again. A PCI device may have other ports.

@@ -103,7 +103,7 @@ class Port {
   [[nodiscard]] MacAddress mac() const;  ///< its own address, asked of the device
   /// Valid after configure().
   [[nodiscard]] const PortSetup& setup() const { return setup_; }
-  /// What was configured, with the rings that the device has. Valid after configure().
+  /// What was configured, with rings as long as the device may make them. Valid after configure().
   [[nodiscard]] PortSettings settings_in_force() const;
 
   [[nodiscard]] PortCounters counters() const;  ///< all zero if the device does not answer

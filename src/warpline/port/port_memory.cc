@@ -2,6 +2,7 @@
 // Memory that is not EAL's, opened to a port's device.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -24,8 +25,11 @@ bool has_peermem() {
   return std::filesystem::exists("/sys/module/nvidia_peermem", ignored);
 }
 
-/// The bus of software devices takes every mapping; of their drivers only our own does not read with the CPU.
+/// The bus of software devices takes every mapping; of their drivers only our own does not read with the CPU. These of
+/// PCI devices do: headers pushed into the device (ena), frames copied (gve, vmxnet3), headers parsed (virtio).
 bool copies_with_cpu(const rte_device* device, const std::string& driver) {
+  constexpr std::string_view kTouching[] = {"net_ena", "net_gve", "net_virtio", "net_vmxnet3"};
+  if (std::ranges::find(kTouching, driver) != std::end(kTouching)) return true;
   return std::string_view(rte_bus_name(rte_dev_bus(device))) == "vdev" && driver != "net_vnic";
 }
 

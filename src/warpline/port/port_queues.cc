@@ -35,6 +35,22 @@ Result<void> check_split(const std::string& port, const rte_eth_dev_info& info) 
                      "leave it out, or use a port such as net_vnic0 or a ConnectX");
 }
 
+/// Whether buffers are as large as the driver wants them, and frames of them go out again in as few pieces as it sends.
+Result<void> check_buffers(const std::string& port, const rte_eth_dev_info& info, const RxPools& pools,
+                           std::uint32_t frame, bool sends) {
+  const std::uint32_t room = rte_pktmbuf_data_room_size(pools.payload) - RTE_PKTMBUF_HEADROOM;
+  const std::string what = fmt::format("port {}: buffers of {} bytes", port, room);
+  if (pools.split == 0 && room < info.min_rx_bufsize) {
+    return usage_error(what, fmt::format("the device takes none of less than {}", info.min_rx_bufsize),
+                       fmt::format("use `--data-room {}`, or leave it out", info.min_rx_bufsize));
+  }
+  const std::uint32_t most = info.tx_desc_lim.nb_mtu_seg_max;
+  const std::uint32_t pieces = (pools.split != 0 ? 1 : 0) + (room == 0 ? 0 : (frame + room - 1) / room);
+  if (!sends || most == 0 || pieces <= most) return {};
+  return usage_error(what, fmt::format("the device sends a frame in {} pieces at most, not in {}", most, pieces),
+                     fmt::format("use `--data-room {}`, or leave it out", (frame + most - 1) / most));
+}
+
 int setup_rx_queue(std::uint16_t id, std::uint16_t queue, std::uint16_t ring, unsigned node, rte_eth_rxconf rx,
                    const RxPools& pools) {
   if (pools.split == 0) return rte_eth_rx_queue_setup(id, queue, ring, node, &rx, pools.payload);
@@ -56,6 +72,7 @@ Result<void> Port::choose_offloads(const rte_eth_dev_info& info, std::span<const
   bool several = false;
   bool external = false;
   for (const RxPools& pool : pools) {
+    WARPLINE_CHECK(check_buffers(name_, info, pool, frame, queues_.tx != 0));
     splits = splits || pool.split != 0;
     several = several || frame > usable_room(pool.payload);
     external = external || is_external(pool.payload);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include <rte_errno.h>
 
@@ -37,6 +38,10 @@ std::uint16_t largest_mtu(const rte_eth_dev_info& info) {
       knows_both ? info.max_rx_pktlen - info.max_mtu : std::uint32_t{RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN};
   const std::uint32_t by_frame = info.max_rx_pktlen > overhead ? info.max_rx_pktlen - overhead : 0;
   return static_cast<std::uint16_t>(std::min<std::uint32_t>(info.max_mtu, by_frame));
+}
+
+std::uint16_t power_above(std::uint16_t ring) {
+  return static_cast<std::uint16_t>(std::min<std::uint32_t>(std::bit_ceil(std::uint32_t{ring}), UINT16_MAX));
 }
 
 }  // namespace
@@ -112,9 +117,10 @@ Result<void> Port::configure(const PortSettings& settings, const PortQueues& que
 }
 
 PortSettings Port::settings_in_force() const {
+  // Some drivers, mlx5's among them, make the next power of two of any other size.
   PortSettings settings = settings_;
-  settings.rx_ring = setup_.rx_ring;
-  settings.tx_ring = setup_.tx_ring;
+  settings.rx_ring = power_above(setup_.rx_ring);
+  settings.tx_ring = power_above(setup_.tx_ring);
   return settings;
 }
 

@@ -9,6 +9,7 @@
 
 #include "warpline/base/output.h"
 #include "warpline/base/units.h"
+#include "warpline/port/removal.h"
 
 namespace warpline::report {
 namespace {
@@ -81,7 +82,8 @@ class RateClock {
   explicit RateClock(std::uint64_t warmup) : warmup_(warmup) {}
 
   void observe(const Tally& through, double elapsed_s) {
-    const Moment now{elapsed_s, through};
+    // Who counts the bytes may be ahead of who counts the packets.
+    const Moment now{elapsed_s, through.packets == 0 ? Tally{} : through};
     if (through.packets == 0 || through.packets < warmup_) {
       begin_ = end_ = now;
       return;
@@ -199,7 +201,8 @@ LiveResult run_live(const RunSettings& settings, const LiveHooks& hooks, const s
       result.rate = clock.rate();
       return result;
     }
-    if (!stopped && (signalled || printer.unread() || (bound_s > 0 && elapsed_s >= bound_s))) {
+    const bool over = signalled || printer.unread() || port::any_removed() || (bound_s > 0 && elapsed_s >= bound_s);
+    if (!stopped && over) {
       stopped = true;
       hooks.stop();
     }

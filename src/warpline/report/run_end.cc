@@ -7,6 +7,7 @@
 
 #include "warpline/base/output.h"
 #include "warpline/port/link_wait.h"
+#include "warpline/port/removal.h"
 #include "warpline/runtime/stop.h"
 
 namespace warpline::report {
@@ -55,10 +56,11 @@ void add_port(RunReport& report, const port::Port& port) {
 }
 
 int exit_code(const RunReport& report, bool interrupted) {
-  constexpr int kVerificationFailed = 4;
   constexpr int kInterrupted = 130;
   const bool clean = !report.totals.verify || report.totals.verify->clean();
-  if (!report.totals.conserved() || !clean) return kVerificationFailed;
+  if (!report.totals.conserved()) return static_cast<int>(ErrorKind::verification);
+  if (port::any_removed()) return static_cast<int>(ErrorKind::peer);  // what is missing went with it
+  if (!clean) return static_cast<int>(ErrorKind::verification);
   return interrupted ? kInterrupted : 0;
 }
 

@@ -36,7 +36,8 @@ class RouterBy final : public Router {
       datapath::Stage* stage = stages_[layout_.paths[path].queue].get();
       if (std::ranges::find(stages, stage) == stages.end()) stages.push_back(stage);
     }
-    datapath::run_stages(stages, control_, plan_.workers[role].gives_way);
+    TurnCount turns;
+    datapath::run_stages(stages, control_, plan_.workers[role].gives_way, turns);
   }
 
   [[nodiscard]] bool switching() const override { return generations_.has_old(); }

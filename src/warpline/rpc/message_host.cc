@@ -55,6 +55,8 @@ struct MessageHost::Loop {
   bool step();
   void take(const message::MessageEvent& event, Nanos now);
   void answer(const message::MessageEvent& request);
+  /// Who takes requests in the place of a handler, or null.
+  [[nodiscard]] LoopPart* taker() const;
   void sleep();
   [[nodiscard]] Nanos next_deadline() const;
 
@@ -88,7 +90,11 @@ bool MessageHost::Loop::step() {
   const bool came = transport::receive_into(endpoint, transport, now);
   std::array<message::MessageEvent, 32> events;
   std::size_t count = 0;
-  if (transport.settled()) count = threads ? threads->poll(endpoint, events, now) : endpoint.poll(events);
+  if (transport.settled()) {
+    const LoopPart* const part = taker();
+    const std::size_t requests = part == nullptr ? events.size() : part->request_room().value_or(0);
+    count = threads ? threads->poll(endpoint, events, now) : endpoint.poll(events, requests);
+  }
   const Nanos seen = observer == nullptr ? now : clock.now();
   for (const message::MessageEvent& event : std::span(events).first(count)) take(event, seen);
   const Nanos later = clock.now();
@@ -104,7 +110,8 @@ bool MessageHost::Loop::step() {
 
 void MessageHost::Loop::take(const message::MessageEvent& event, Nanos now) {
   if (event.kind == message::EventKind::request) {
-    answer(event);
+    LoopPart* const part = taker();
+    if (part == nullptr || !part->handle(endpoint, event, now)) answer(event);
   } else if (!calls.handle(endpoint, event, now) && !(streams && streams->handle(endpoint, event, now))) {
     for (LoopPart* const part : parts) {
       if (part->handle(endpoint, event, now)) return;
@@ -112,6 +119,12 @@ void MessageHost::Loop::take(const message::MessageEvent& event, Nanos now) {
     if (listener) listener(event);
     if (event.kind == message::EventKind::message) (void)endpoint.release(event.id, clock.now());
   }
+}
+
+LoopPart* MessageHost::Loop::taker() const {
+  if (handler) return nullptr;
+  const auto takes = std::ranges::find_if(parts, [](const LoopPart* part) { return part->request_room().has_value(); });
+  return takes == parts.end() ? nullptr : *takes;
 }
 
 void MessageHost::Loop::answer(const message::MessageEvent& request) {

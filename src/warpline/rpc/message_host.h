@@ -63,7 +63,7 @@ class MessageHost {
   /// Ends the calls that are under way as cancelled, on this thread. Other threads make no calls any more.
   ~MessageHost();
 
-  // What is done with what arrives. Without a handler requests are declined.
+  // What is done with what arrives. Without a handler, or a RequestQueue, requests are declined.
   void handle(Handler handler);  ///< answers requests on the host's thread
   /// Answers requests on threads of their own, which wake the loop (HandlerThreadsSetup::wake is set here). Errors as
   /// of HandlerThreads::start().

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
+#include <mutex>
+#include <optional>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -19,8 +22,10 @@
 #include "warpline/machine/ordinary_scheduling.h"
 #include "warpline/runtime/dpdk_log.h"
 #include "warpline/runtime/interrupt_thread.h"
+#include "warpline/runtime/kept_eal.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/runtime/setup_step.h"
+#include "warpline/runtime/telemetry/telemetry_folder.h"
 
 namespace warpline::runtime {
 namespace {
@@ -30,6 +35,7 @@ constexpr std::uint64_t kOwnMemory = 64 << 20;
 
 std::atomic<bool> started_before{false};
 std::atomic<bool> ending{false};
+std::atomic<bool> kept{false};
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);
@@ -93,12 +99,11 @@ void set_affinity(const std::vector<int>& cpus) {
 }
 
 /// EAL makes the folder for its files even when told to keep none. Gone at once, not even a kill can leave it behind.
-void remove_runtime_dir() {
-  const char* const folder = rte_eal_get_runtime_dir();
-  if (folder == nullptr || *folder == '\0') return;
+void remove_runtime_dir(const std::filesystem::path& folder) {
+  if (folder.empty()) return;
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
-  std::filesystem::remove(std::filesystem::path(folder).parent_path(), ignored);  // unless others are in it
+  std::filesystem::remove(folder.parent_path(), ignored);  // unless others are in it
 }
 
 Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool hugepages, Bytes memory) {
@@ -106,6 +111,10 @@ Error not_started(const CapturedLog& log, const RuntimeSettings& settings, bool 
   const std::string why = log.reason(rte_strerror(code));
   if (code == EINVAL && !settings.eal.empty()) {
     return usage_error(fmt::format("EAL arguments \"{}\"", settings.eal), why, "see DPDK's \"EAL parameters\"");
+  }
+  if (code == EALREADY) {
+    return environment_error("DPDK does not start", "another library of this process has started it",
+                             "let one of them do without, or link DPDK into one of them");
   }
   if (code == EACCES || code == EPERM) {
     return environment_error("DPDK does not start", why, "run `warpline doctor`, or run as root: `sudo warpline ...`");
@@ -131,7 +140,7 @@ Result<std::vector<std::string>> eal_arguments(const RuntimeSettings& settings, 
   std::vector<std::string> arguments = {"--lcores",      eal_lcores(plan),
                                         "--main-lcore",  fmt::format("{}", plan.control_lcore),
                                         "--file-prefix", file_prefix};
-  arguments.emplace_back("--no-telemetry");
+  if (settings.telemetry.empty()) arguments.emplace_back("--no-telemetry");
   if (hugepages) {
     arguments.emplace_back("--in-memory");
   } else {
@@ -157,6 +166,36 @@ Result<std::vector<std::string>> eal_arguments(const RuntimeSettings& settings, 
 
 Result<Eal> Eal::start(const RuntimeSettings& settings, const LcorePlan& plan,
                        const std::vector<std::string>& port_specs, Bytes memory) {
+  if (settings.keep) return start_kept(settings, plan, port_specs, memory);
+  return start_once(settings, plan, eal_lcores(plan), port_specs, memory);
+}
+
+Result<Eal> Eal::start_kept(const RuntimeSettings& settings, const LcorePlan& plan,
+                            const std::vector<std::string>& port_specs, Bytes memory) {
+  static std::mutex one_at_a_time;
+  static std::optional<KeptEal> what;
+  static std::vector<std::string> notes;
+  const std::lock_guard lock(one_at_a_time);
+  if (!what) {
+    WARPLINE_TRY(KeptEal first, KeptEal::for_first_run(settings, plan, port_specs, memory, current_affinity()));
+    WARPLINE_TRY(Eal eal, start_once(settings, plan, first.lcores(), port_specs, first.memory));
+    first.hugepages = eal.hugepages_;
+    notes = eal.notes_;
+    what = std::move(first);
+    kept.store(true, std::memory_order_relaxed);
+    eal.owner_ = false;
+    set_affinity(eal.affinity_);
+    return eal;
+  }
+  WARPLINE_CHECK(what->check(settings, plan, port_specs, memory));
+  Eal eal;
+  eal.hugepages_ = what->hugepages;
+  eal.notes_ = notes;
+  return eal;
+}
+
+Result<Eal> Eal::start_once(const RuntimeSettings& settings, const LcorePlan& plan, const std::string& lcores,
+                            const std::vector<std::string>& port_specs, Bytes memory) {
   Eal eal;
   const Bytes needed{memory.value + kOwnMemory};
   const std::vector<machine::HugepagePool> pages = machine::read_hugepages();
@@ -171,8 +210,12 @@ Result<Eal> Eal::start(const RuntimeSettings& settings, const LcorePlan& plan,
                     needed.value / kMebibyte, machine::free_bytes(pages).value / kMebibyte,
                     machine::reserve_command(pages, needed)));
   }
-  WARPLINE_TRY(std::vector<std::string> arguments, eal_arguments(effective, plan, port_specs, memory, eal.hugepages_,
-                                                                 fmt::format("warpline-{}", getpid())));
+  const std::string& telemetry = settings.telemetry;
+  if (!telemetry.empty()) WARPLINE_CHECK(check_telemetry_name(telemetry));
+  WARPLINE_TRY(std::vector<std::string> arguments,
+               eal_arguments(effective, plan, port_specs, memory, eal.hugepages_,
+                             telemetry.empty() ? fmt::format("warpline-{}", getpid()) : telemetry));
+  *(std::ranges::find(arguments, "--lcores") + 1) = lcores;
   if (started_before.exchange(true)) {
     return environment_error("DPDK does not start", "it can be started once in a process");
   }
@@ -188,13 +231,17 @@ Result<Eal> Eal::start(const RuntimeSettings& settings, const LcorePlan& plan,
     const machine::OrdinaryScheduling for_threads;
     status = rte_eal_init(static_cast<int>(argv.size()), argv.data());
   }
-  remove_runtime_dir();
+  const char* const folder = rte_eal_get_runtime_dir();
+  const std::filesystem::path runtime_dir = folder == nullptr ? "" : folder;
+  if (telemetry.empty()) remove_runtime_dir(runtime_dir);
   if (status < 0) {
     Error error = not_started(log, effective, eal.hugepages_, needed);
+    if (!telemetry.empty()) remove_telemetry_sockets(runtime_dir);
     set_affinity(eal.affinity_);
     return error;
   }
   eal.owner_ = true;
+  if (!telemetry.empty()) eal.telemetry_dir_ = runtime_dir;
   return eal;
 }
 
@@ -202,7 +249,8 @@ Eal::Eal(Eal&& other) noexcept
     : owner_(std::exchange(other.owner_, false)),
       hugepages_(other.hugepages_),
       affinity_(std::move(other.affinity_)),
-      notes_(std::move(other.notes_)) {}
+      notes_(std::move(other.notes_)),
+      telemetry_dir_(std::move(other.telemetry_dir_)) {}
 
 Eal::~Eal() {
   if (!owner_) return;
@@ -210,10 +258,13 @@ Eal::~Eal() {
   const CapturedLog log;
   // A thread that does not stop may still touch what the clean-up unmaps; the end of the process then frees it.
   if (park_interrupt_thread()) rte_eal_cleanup();
+  if (!telemetry_dir_.empty()) remove_telemetry_sockets(telemetry_dir_);
   set_affinity(affinity_);
 }
 
-void Eal::begin_end() { ending.store(true, std::memory_order_relaxed); }
+void Eal::begin_end() { ending.store(!is_kept(), std::memory_order_relaxed); }
+
+bool Eal::is_kept() { return kept.load(std::memory_order_relaxed); }
 
 bool Eal::is_ending() { return ending.load(std::memory_order_relaxed); }
 

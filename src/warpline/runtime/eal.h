@@ -16,7 +16,8 @@ namespace warpline::runtime {
 class Eal {
  public:
   /// `port_specs`: only their PCI addresses count here (vdevs are plugged in by Port::open). `memory`: what all pools
-  /// and rings will need; without hugepages it is reserved (not touched) at once.
+  /// and rings will need; without hugepages it is reserved (not touched) at once. With settings.keep the first call
+  /// starts DPDK with more than that, and later ones find it started: what they need and it lacks is an error.
   [[nodiscard]] static Result<Eal> start(const RuntimeSettings& settings, const LcorePlan& plan,
                                          const std::vector<std::string>& port_specs, Bytes memory);
   Eal(Eal&& other) noexcept;  ///< takes over stopping DPDK
@@ -24,10 +25,13 @@ class Eal {
   ~Eal();
 
   /// Says that DPDK ends next: from here on pools leave their memory to its end, which unmaps all there is. To free one
-  /// is to clear it, page after page, which takes seconds for gigabytes. Control thread.
+  /// is to clear it, page after page, which takes seconds for gigabytes. Control thread. A DPDK that is kept does not
+  /// end: nothing is said.
   static void begin_end();
   /// Returns true after begin_end(). Any thread.
   [[nodiscard]] static bool is_ending();
+  /// Returns true if DPDK was started to be kept, so that lcores go wherever a plan has them. Any thread.
+  [[nodiscard]] static bool is_kept();
 
   [[nodiscard]] bool hugepages() const { return hugepages_; }  ///< true if DPDK's memory is of hugepages
   /// What costs rate, each one line: no hugepages, and the command that mends it.
@@ -35,11 +39,18 @@ class Eal {
 
  private:
   Eal() = default;
+  /// Starts DPDK, or finds it kept.
+  [[nodiscard]] static Result<Eal> start_kept(const RuntimeSettings& settings, const LcorePlan& plan,
+                                              const std::vector<std::string>& port_specs, Bytes memory);
+  [[nodiscard]] static Result<Eal> start_once(const RuntimeSettings& settings, const LcorePlan& plan,
+                                              const std::string& lcores, const std::vector<std::string>& port_specs,
+                                              Bytes memory);
 
   bool owner_ = false;
   bool hugepages_ = false;
   std::vector<int> affinity_;  ///< of the starting thread, before
   std::vector<std::string> notes_;
+  std::string telemetry_dir_;  ///< EAL's folder, if it has its telemetry's socket
 };
 
 /// Arguments for rte_eal_init, without the program's name. Pure.

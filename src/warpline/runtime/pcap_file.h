@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "warpline/base/result.h"
 
@@ -20,5 +21,18 @@ struct PcapFacts {
 [[nodiscard]] Result<PcapFacts> check_pcap(const std::string& path);
 /// The same of an open file, which it closes. `name` is for the error.
 [[nodiscard]] Result<PcapFacts> check_pcap(std::FILE* file, const std::string& name);
+
+/// The packets of a capture, one behind the other.
+struct PcapPackets {
+  std::vector<std::uint8_t> bytes;     ///< captured
+  std::vector<std::int64_t> offsets;   ///< in `bytes`, of each packet and, at the end, of the end
+  std::vector<std::int64_t> times_ns;  ///< of each packet, since 1970
+  std::vector<std::int64_t> lengths;   ///< of each packet on the wire, where more may have been than was captured
+};
+
+/// Reads all packets of a pcap or pcapng. Errors as check_pcap() has them.
+[[nodiscard]] Result<PcapPackets> read_pcap(const std::string& path);
+/// The same of an open file, which it closes. `name` is for the error.
+[[nodiscard]] Result<PcapPackets> read_pcap(std::FILE* file, const std::string& name);
 
 }  // namespace warpline::runtime

@@ -30,6 +30,17 @@ TEST(PcapFile, CountsWhatIsThere) {
   EXPECT_EQ(facts->longest, 9014U);
 }
 
+TEST(PcapFile, ReadsWhatIsThere) {
+  ScratchFolder folder;
+  const auto packets = read_pcap(folder.write("a.pcap", pcap_bytes({std::string(60, 'a'), std::string(9014, 'b')})));
+  ASSERT_TRUE(packets.ok()) << packets.error().message();
+  EXPECT_EQ(packets->offsets, (std::vector<std::int64_t>{0, 60, 9074}));
+  EXPECT_EQ(packets->lengths, (std::vector<std::int64_t>{60, 9014}));
+  EXPECT_EQ(packets->times_ns.size(), 2U);
+  EXPECT_EQ(std::string(packets->bytes.begin(), packets->bytes.end()), std::string(60, 'a') + std::string(9014, 'b'));
+  EXPECT_FALSE(read_pcap("/nonexistent/a.pcap").ok());
+}
+
 TEST(PcapFile, RefusesWhatIsMissing) { expect_refused("/nonexistent/a.pcap", "No such file"); }
 
 TEST(PcapFile, RefusesAFolder) {

@@ -211,6 +211,18 @@ Result<void> check_port_spec(const std::string& text, const fs::path& sys) {
   return spec.pci ? check_pci(text, spec, sys) : check_vdev(text, spec, sys);
 }
 
+std::string without_inlining(const std::string& text, const fs::path& sys) {
+  constexpr const char* kArgument = "txq_inline_max";
+  const Result<PortSpec> spec = parse_port_spec(text);
+  if (!spec.ok() || spec->arguments.contains(kArgument)) return text;
+  std::string vendor;
+  if (spec->pci) std::ifstream(sys / "bus/pci/devices" / spec->device / "vendor") >> vendor;
+  const auto persona = spec->arguments.find("persona");
+  const bool is_vnic = spec->driver == "net_vnic" && persona != spec->arguments.end();
+  const bool inlines = vendor == "0x15b3" || (is_vnic && persona->second == "mlx5");
+  return inlines ? fmt::format("{},{}=0", text, kArgument) : text;
+}
+
 std::string vdev_hint(const std::string& driver) {
   return fmt::format("did you mean {}0?", nearest(driver, kVdevDrivers));
 }

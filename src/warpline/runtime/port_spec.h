@@ -27,6 +27,10 @@ struct PortSpec {
 /// read, a PCI device that does not exist or has no driver.
 [[nodiscard]] Result<void> check_port_spec(const std::string& spec, const std::filesystem::path& sys = "/sys");
 
+/// `spec` for packets in memory that the CPU does not reach: a ConnectX, or a software NIC with its manners, is told
+/// not to copy short frames itself, unless the spec says something about that. Any other stays as it is.
+[[nodiscard]] std::string without_inlining(const std::string& spec, const std::filesystem::path& sys = "/sys");
+
 /// True of the kernel drivers that DPDK works through (vfio, uio) or beside (the bifurcated ones).
 [[nodiscard]] bool works_with_dpdk(const std::string& kernel_driver);
 

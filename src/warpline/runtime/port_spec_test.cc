@@ -56,6 +56,21 @@ TEST(PortSpec, KnowsTheNodeOfADevice) {
   EXPECT_EQ(port_node("net_null0", sys.path()), kAnyNode);
 }
 
+TEST(PortSpec, ShortFramesAreNotInlinedByConnectX) {
+  ScratchFolder sys;
+  sys.write("bus/pci/devices/0000:3b:00.0/vendor", "0x15b3\n");
+  sys.write("bus/pci/devices/0000:3c:00.0/vendor", "0x8086\n");
+  const auto told = [&](const char* spec) { return without_inlining(spec, sys.path()); };
+  EXPECT_EQ(told("3b:00.0"), "3b:00.0,txq_inline_max=0");
+  EXPECT_EQ(told("0000:3b:00.0,mprq_en=1"), "0000:3b:00.0,mprq_en=1,txq_inline_max=0");
+  EXPECT_EQ(told("3b:00.0,txq_inline_max=18"), "3b:00.0,txq_inline_max=18") << "who says so knows";
+  EXPECT_EQ(told("3c:00.0"), "3c:00.0");
+  EXPECT_EQ(told("net_vnic0,persona=mlx5"), "net_vnic0,persona=mlx5,txq_inline_max=0");
+  EXPECT_EQ(told("net_vnic0,persona=ice"), "net_vnic0,persona=ice");
+  EXPECT_EQ(told("net_vnic0"), "net_vnic0");
+  EXPECT_EQ(told("no port"), "no port");
+}
+
 TEST(PortSpec, AMissingInterfaceIsAnsweredWithThoseThatThereAre) {
   ScratchFolder sys;
   sys.write("class/net/eth1/ifindex", "1");

@@ -12,6 +12,9 @@ struct RuntimeSettings {
   bool share_cores = false;  ///< more lcores than cores is meant
   bool hugepages = true;     ///< false: never; true: where the machine has them
   std::string eal{};         ///< further EAL arguments, separated by spaces
+  bool keep = false;         ///< DPDK stays for further runs of this process, which say so too (kept_eal.h)
+  std::string
+      telemetry{};  ///< name of DPDK's telemetry socket, as dpdk-telemetry.py --file-prefix takes it; empty: none
   bool operator==(const RuntimeSettings&) const = default;
 };
 

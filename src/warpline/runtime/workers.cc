@@ -12,6 +12,8 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "warpline/runtime/eal.h"
+
 namespace warpline::runtime {
 namespace {
 
@@ -21,8 +23,9 @@ constexpr std::chrono::microseconds kLook{50};
 
 int Workers::enter(void* body) {
   auto* const self = static_cast<Body*>(body);
-  // EAL has pinned the lcore already, except to processors that it does not know (id >= RTE_MAX_LCORE).
-  if (self->cpu >= RTE_MAX_LCORE && self->cpu < CPU_SETSIZE) {
+  // EAL has pinned the lcore already, except to processors that it does not know (id >= RTE_MAX_LCORE), and but for one
+  // that is kept.
+  if ((self->cpu >= RTE_MAX_LCORE || Eal::is_kept()) && self->cpu < CPU_SETSIZE) {
     rte_cpuset_t set;
     CPU_ZERO(&set);
     CPU_SET(static_cast<std::size_t>(self->cpu), &set);

@@ -25,7 +25,7 @@ constexpr std::size_t kRoom = 16 << 20;
 /// Hashes at once, as a GPU would.
 class HashLane final : public PieceLane {
  public:
-  explicit HashLane(const transport::UnreachableMemory& memory) : memory_(memory) {}
+  explicit HashLane(const UnreachableMemory& memory) : memory_(memory) {}
   [[nodiscard]] bool submit(std::span<const Piece> batch) override {
     if (broken) return false;
     for (const Piece& piece : batch) {
@@ -44,12 +44,12 @@ class HashLane final : public PieceLane {
   bool broken = false;
 
  private:
-  const transport::UnreachableMemory& memory_;
+  const UnreachableMemory& memory_;
   std::uint64_t batches_ = 0;
 };
 
 TEST(MessageHasher, SaysOfBytesOutOfReachWhatMessageHashSaysOfOthers) {
-  const transport::UnreachableMemory memory(4 << 20);
+  const UnreachableMemory memory(4 << 20);
   std::uint8_t* const device = memory.device().data();
   for (std::size_t i = 0; i < memory.device().size(); ++i)
     memory.reach(device)[i] = static_cast<std::uint8_t>(mix64(i));
@@ -113,7 +113,7 @@ struct End {
     return config;
   }
 
-  transport::UnreachableMemory memory{kPatternRoom + kRoom};
+  UnreachableMemory memory{kPatternRoom + kRoom};
   transport::LazyLane copies{memory};
   HashLane hashes{memory};
   std::uint64_t words[64];

@@ -86,14 +86,15 @@ Result<StreamReceiver> StreamReceiver::create(const ReceiverSettings& settings, 
   }
   WARPLINE_TRY(RingMemory rings,
                RingMemory::create(settings.connections, settings.ring_bytes, settings.populate_rings));
-  return StreamReceiver(std::make_unique<ReceiverCore>(settings, std::move(rings), nullptr, now));
+  return StreamReceiver(
+      std::make_unique<ReceiverCore>(settings, std::make_shared<const RingMemory>(std::move(rings)), nullptr, now));
 }
 
 Result<StreamReceiver> StreamReceiver::create(const ReceiverSettings& settings, Nanos now,
                                               std::unique_ptr<SegmentLane> lane) {
   WARPLINE_CHECK(check(settings));
   WARPLINE_CHECK(check(settings, lane->view().shape));
-  auto core = std::make_unique<ReceiverCore>(settings, std::nullopt, std::move(lane), now);
+  auto core = std::make_unique<ReceiverCore>(settings, nullptr, std::move(lane), now);
   WARPLINE_CHECK(core->start());
   return StreamReceiver(std::move(core));
 }
@@ -131,6 +132,7 @@ std::uint64_t StreamReceiver::in_flight() const { return core_->link()->held(); 
 std::optional<Error> StreamReceiver::lane_failure(Nanos now) { return core_->lane_failure(now); }
 void StreamReceiver::stop_lane() { core_->stop_lane(); }
 const StreamBoard& StreamReceiver::board() const { return core_->link()->board(); }
+std::shared_ptr<const void> StreamReceiver::rings() const { return core_->ring_memory(); }
 const ReceiverCounters& StreamReceiver::counters() const { return core_->counters(); }
 std::uint32_t StreamReceiver::connections() const { return core_->connections(); }
 

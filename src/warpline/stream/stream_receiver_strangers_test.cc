@@ -133,23 +133,96 @@ TEST_F(ReceiverTest, ResetsNothingThatAnotherBehindItsAddressKnows) {
   EXPECT_EQ(other.counters().get(Disposition::no_connection), 3U);
 }
 
-TEST_F(ReceiverTest, ResetsNothingOfAHandshakeThatAnotherHasBegun) {
-  ReceiverSettings settings = small_settings();
-  settings.known = std::make_shared<KnownConnections>();
-  receiver_ = receiver_with(settings);
-  StreamReceiver other = receiver_with(settings);
-  Peer peer(receiver_, 40000, 7);
-  peer.send_syn(now_);
-  const std::vector<Reply> replies = replies_of(receiver_, now_);
+/// Two receivers behind one address, and a peer whose frames come to either.
+class NeighboursTest : public ReceiverTest {
+ protected:
+  NeighboursTest() { receiver_ = receiver_with(settings_); }
+  static ReceiverSettings shared_settings() {
+    ReceiverSettings settings = small_settings();
+    settings.known = std::make_shared<KnownConnections>();
+    return settings;
+  }
+  /// The peer's SYN comes to receiver_, which answers it.
+  void begin() {
+    here_.send_syn(now_);
+    const std::vector<Reply> replies = replies_of(receiver_, now_);
+    ASSERT_EQ(replies.size(), 1U);
+    here_.acknowledgement = there_.acknowledgement = replies[0].tcp().sequence + 1;
+    here_.echo = there_.echo = replies[0].timestamp;
+  }
+
+  ReceiverSettings settings_ = shared_settings();
+  StreamReceiver other_ = receiver_with(settings_);
+  Peer here_{receiver_, 40000, 7};
+  Peer there_{other_, 40000, 7};
+};
+
+TEST_F(NeighboursTest, FinishAHandshakeThatTheOtherHasBegun) {
+  begin();
+  there_.send(100, 100, now_);
+  other_.end_burst(now_);
+  EXPECT_EQ(other_.connections(), 0U) << "only what is right behind the SYN says where the stream begins";
+  EXPECT_TRUE(replies_of(other_, now_).empty());
+  there_.send(0, 100, now_);
+  other_.end_burst(now_);
+  const auto opened = other_.poll();
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(consume(other_, opened->connection), 100U);
+  const Nanos due = other_.next_deadline();  // of the acknowledgement
+  other_.advance(due);
+  const std::vector<Reply> replies = replies_of(other_, due);
   ASSERT_EQ(replies.size(), 1U);
-  Peer astray(other, 40000, 7);
-  astray.acknowledgement = replies[0].tcp().sequence + 1;
-  astray.send(0, 100, now_);
-  other.end_burst(now_);
-  EXPECT_TRUE(replies_of(other, now_).empty());
-  // Its own is no reason to spare who acknowledges what was never sent.
-  peer.acknowledgement = replies[0].tcp().sequence + 5;
-  peer.send(0, 0, now_);
+  EXPECT_FALSE(replies[0].has(packet::kTcpRst));
+  EXPECT_TRUE(replies[0].has_timestamp) << "as was agreed with the other";
+  here_.send(0, 100, now_);
+  receiver_.end_burst(now_);
+  EXPECT_EQ(receiver_.connections(), 0U) << "each has one receiver";
+  EXPECT_TRUE(replies_of(receiver_, now_).empty());
+  EXPECT_EQ(receiver_.counters().opened.get(), 0U);
+}
+
+TEST_F(NeighboursTest, LeaveAConnectionWhereItsHandshakeWasFinished) {
+  begin();
+  here_.send(0, 0, now_);
+  ASSERT_TRUE(receiver_.poll());
+  there_.send(0, 100, now_);
+  other_.end_burst(now_);
+  EXPECT_EQ(other_.connections(), 0U);
+  EXPECT_TRUE(replies_of(other_, now_).empty());
+}
+
+TEST_F(NeighboursTest, FinishWhicheverHandshakeThePeerAnswers) {
+  begin();
+  there_.send_syn(Nanos{now_.value + 1'000'000});  // again: its answer has another number
+  const std::vector<Reply> replies = replies_of(other_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  ASSERT_NE(replies[0].tcp().sequence + 1, here_.acknowledgement);
+  there_.send(0, 100, now_);
+  other_.end_burst(now_);
+  const auto opened = other_.poll();
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(consume(other_, opened->connection), 100U);
+  EXPECT_EQ(other_.connections(), 1U);
+}
+
+TEST_F(NeighboursTest, GiveUpAHandshakeThatNobodyFinishes) {
+  begin();
+  while (receiver_.connections() != 0) {
+    now_ = receiver_.next_deadline();
+    receiver_.advance(now_);
+    (void)replies_of(receiver_, now_);
+  }
+  there_.send(0, 100, now_);
+  other_.end_burst(now_);
+  const std::vector<Reply> replies = replies_of(other_, now_);
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_TRUE(replies[0].has(packet::kTcpRst));
+}
+
+TEST_F(NeighboursTest, SpareNobodyWhoAcknowledgesWhatWasNeverSent) {
+  begin();
+  here_.acknowledgement += 4;
+  here_.send(0, 0, now_);
   const std::vector<Reply> answers = replies_of(receiver_, now_);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_TRUE(answers[0].has(packet::kTcpRst));

@@ -9,6 +9,7 @@
 
 #include "warpline/base/statistics/counter.h"
 #include "warpline/base/statistics/histogram.h"
+#include "warpline/base/statistics/turn_count.h"
 #include "warpline/base/units.h"
 #include "warpline/traffic/checker.h"
 #include "warpline/traffic/queue_totals.h"
@@ -46,6 +47,9 @@ class TrafficGroup {
     /// Where frames do not come back here: how many of all streams have got to their end, lost ones not counted. Closes
     /// the loop, and ends the drain. Any thread.
     std::function<std::uint64_t()> arrived = {};
+    /// Turns of the threads that frames pass on their way back, as far as this process has them: nothing that comes
+    /// back counts as silence only while each of them has its turns. They outlive the workers.
+    std::vector<const TurnCount*> passed = {};
     std::uint16_t burst = 64;
     Rate rate{};  ///< rate of each worker
     Nanos drain{200'000'000};

@@ -37,6 +37,7 @@ TrafficWorker::TrafficWorker(TrafficGroup& group, const Place& place, rte_mempoo
       drain_ticks_(nanos_to_ticks(group.options().drain)),
       interrupted_drain_ticks_(std::min(drain_ticks_, nanos_to_ticks(group.options().interrupted_drain))),
       watch_(report_interval({place.port, place.queue}), drain_ticks_),
+      passed_(group.options().passed),
       quiet_(nanos_to_ticks(kLongestGap), ticks_now()) {}
 
 TrafficWorker::~TrafficWorker() { rte_pktmbuf_free_bulk(unsent_mbufs_.data() + unsent_at_, unsent_); }
@@ -162,7 +163,8 @@ std::uint16_t TrafficWorker::receive(std::uint64_t now) {
 
 void TrafficWorker::wait_for_the_rest(std::uint64_t now) {
   const bool interrupted = group_.interrupted_.load(std::memory_order_relaxed);
-  const bool overdue = quiet_.look(now) > (interrupted ? interrupted_drain_ticks_ : drain_ticks_);
+  const std::uint64_t patience = interrupted ? interrupted_drain_ticks_ : drain_ticks_;
+  const bool overdue = passed_.all_had_one() && quiet_.look(now) > patience;
   if (generating_) {
     if (group_.options().window != 0 && overdue) written_off_ += on_their_way();
     return;

@@ -67,6 +67,7 @@ class TrafficWorker {
   CompletionWatch watch_;
   bool left_ = false;  ///< nothing more will be known
   bool generating_ = true;
+  TurnWatch passed_;
   QuietTime quiet_;                ///< since a frame last went out or came back good
   std::uint64_t arrived_ = 0;      ///< frames that had got to an end elsewhere, when last asked
   std::uint64_t written_off_ = 0;  ///< frames that do not hold the closed loop up any more

@@ -151,6 +151,28 @@ TEST(TrafficWorker, AFrameThatComesTwiceIsADuplicate) {
   wire.expect_accounted();
 }
 
+TEST(TrafficWorker, WaitsForWhoHasHadNoTurn) {
+  TurnCount near;
+  near.add();
+  Wire wire({.packets = 10, .passed = {&near}, .drain = kNoDrain});
+  for (int i = 0; i < 1000; ++i) wire.worker().poll();
+  EXPECT_FALSE(wire.worker().done());
+  wire.reflect();
+  wire.run([&] { near.add(); });
+  EXPECT_TRUE(wire.group().totals().verify.clean());
+  wire.expect_accounted();
+}
+
+TEST(TrafficWorker, DoesNotWaitForWhoHasEnded) {
+  TurnCount near;
+  near.add();
+  near.end();
+  Wire wire({.packets = 10, .passed = {&near}, .drain = kNoDrain});
+  wire.run([] {});
+  EXPECT_EQ(wire.group().totals().verify.missing, 10U);
+  wire.expect_accounted();
+}
+
 TEST(TrafficWorker, AClosedLoopKeepsToItsWindow) {
   constexpr std::uint32_t kWindow = 100;
   Wire wire({.packets = 5000, .window = kWindow, .drain = kLongDrain});

@@ -43,6 +43,7 @@ class PacketChecker : Checker {
     const bool forward = config_.command == "forward";
     if (config_.command == "report") check_report();
     if (config_.command == "message key") check_key_file();
+    if (config_.command == "selftest") check_selftest();
     const bool ingest = config_.command == "ingest";
     if (config_.command == "stream") {
       check_ports();
@@ -81,6 +82,21 @@ class PacketChecker : Checker {
     }
   }
 
+  void check_selftest() {
+    const std::vector<std::string>& ports = config_.selftest.ports;
+    if (ports.empty() || ports.size() > 2) {
+      refuse("cannot test these ports", ports.empty() ? "none is given" : fmt::format("{} are given", ports.size()),
+             "give two that a cable joins, --port A --port B; or one whose frames come back to it");
+    }
+    if (ports.size() == 2 && ports.front() == ports.back()) {
+      refuse(fmt::format("cannot use port {} twice", ports.front()), "a cable has two ends", "give two ports, or one");
+    }
+    if (ports.size() == 1 && config_.selftest.gpu) {
+      refuse(fmt::format("cannot combine {} with one {}", place("gpu"), place("port")),
+             "nobody sends what the GPU would work on", "give two ports that a cable joins");
+    }
+  }
+
   void check_key_file() {
     const KeyConfig& key = config_.key;
     const std::string usage = fmt::format("write warpline message key {} FILE", key.task);
@@ -93,9 +109,13 @@ class PacketChecker : Checker {
   }
 
   void check_ports() {
-    if (config_.forward.loopback && !config_.ports.empty()) {
-      refuse(fmt::format("cannot combine {} with {}", place("loopback"), place("port")),
-             "loopback makes its own pair of ports", "leave one out");
+    if (!config_.forward.persona.empty() && (!config_.forward.loopback || !config_.ports.empty())) {
+      refuse(fmt::format("cannot use {}", place("persona")), "it is of the NIC that --loopback makes",
+             "add --loopback, or name it in --port net_vnic0,persona=...");
+    }
+    if (config_.forward.loopback && !config_.ports.empty() && config_.ports.size() != 2) {
+      refuse(fmt::format("cannot combine {} with {} of {}", place("loopback"), config_.ports.size(), place("port")),
+             "it makes its own pair of ports, or takes two that a cable joins", "give two, or none");
     }
     const bool has_loopback = config_.command == "forward" || config_.command == "ingest";
     if (needs_port_ && !has_loopback && config_.ports.empty()) {
@@ -414,11 +434,25 @@ class PacketChecker : Checker {
   bool needs_port_;
 };
 
+class MetricsChecker : Checker {
+ public:
+  MetricsChecker(const Config& config, const GivenOptions& given) : Checker(config, given) {}
+
+  std::vector<Error> run() && {
+    if (!std::holds_alternative<SocketAddress>(config_.metrics.listen)) {
+      refuse_idle("metrics-allow", "nothing asks for metrics over TCP", "add --metrics ADDR:PORT, or leave it out");
+    }
+    return std::move(problems_);
+  }
+};
+
 }  // namespace
 
 std::vector<Error> check_config(const Config& config, const GivenOptions& given, bool needs_port) {
-  if (config.command == "message") return check_message(config, given);
-  return PacketChecker(config, given, needs_port).run();
+  std::vector<Error> problems =
+      config.command == "message" ? check_message(config, given) : PacketChecker(config, given, needs_port).run();
+  std::ranges::move(MetricsChecker(config, given).run(), std::back_inserter(problems));
+  return problems;
 }
 
 }  // namespace warpline::config

@@ -180,6 +180,11 @@ class IngestChecker : Checker {
       refuse(fmt::format("cannot use {}", place("faults")), "they are of the wire that --loopback makes",
              "add --loopback, or name them in --port net_vnic0,...");
     }
+    if (forward.loopback && !config_.ports.empty() && !config_.ingest.faults.empty()) {
+      refuse(fmt::format("cannot combine {} with {}", place("faults"), place("port")),
+             "they are of the wire that --loopback makes by itself",
+             "name them in the second --port, if it is a net_vnic");
+    }
     if (forward.loopback || compares()) return;
     for (const Option& option : options()) {
       if (option.section != "traffic" || !option.taken_by(Command::ingest)) continue;

@@ -27,6 +27,7 @@ class MessageChecker : Checker {
       for (const auto option : {"address", "gateway", "vlan", "udp-checksum", "mtu"}) {
         refuse_idle(option, "the kernel sees to it for sockets", "add --port SPEC, or leave it out");
       }
+      refuse_idle("telemetry", "DPDK does not run for sockets", "use --metrics, or add --port SPEC");
     } else {
       check_link(config_.ports.front());
     }

@@ -42,20 +42,22 @@ struct LaneSequences {
 /// The life of a host lane: works through its sequences until the ring's stop word tells it to end.
 template <PacketWork W>
 void drain_ring(const EngineView& view, LaneSequences sequences, W& work, LaneCounters& counters, bool yield) {
-  Turns turns(yield);
+  Turns share(yield);
   for (std::uint64_t sequence = sequences.first;;) {
     const RingStop stop = view.stop_requested();
     if (stop == RingStop::now) break;
+    counters.turns.add();
     if (const BurstView burst = view.take(sequence)) {
       serve_burst(view, sequence, burst, work, counters);
       sequence += sequences.stride;
-      turns.end(true);
+      share.end(true);
     } else if (stop == RingStop::drain) {
       break;
     } else {
-      turns.end(false);
+      share.end(false);
     }
   }
+  counters.turns.end();
 }
 
 }  // namespace warpline::handoff

@@ -45,17 +45,19 @@ void serve_queue(const queues::QueuePairView& queues, queues::QueueCursor& curso
 template <PacketWork W>
 void drain_queue(const queues::QueuePairView& queues, std::uint32_t most, W& work, LaneCounters& counters, bool yield) {
   queues::QueueCursor cursor = queues::QueueCursor::begin(queues);
-  for (Turns turns(yield);;) {
+  for (Turns share(yield);;) {
     const RingStop stop = queues.stop_requested();
-    if (stop == RingStop::now) return;
+    if (stop == RingStop::now) break;
+    counters.turns.add();
     const std::uint32_t count = cursor.look(queues, most);
     if (count != 0) {
       serve_queue(queues, cursor, count, work, counters);
     } else if (stop == RingStop::drain && queues.receive.load_posted() == cursor.next) {
-      return;
+      break;
     }
-    turns.end(count != 0);
+    share.end(count != 0);
   }
+  counters.turns.end();
 }
 
 }  // namespace warpline::handoff

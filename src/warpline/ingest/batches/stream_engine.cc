@@ -49,6 +49,7 @@ handoff::EngineLeft StreamEngine::stop(Nanos timeout) {
 
 void StreamEngine::run() {
   failure_ = serve();
+  counters_.turns.end();
   if (failure_) {
     if (!refused_) gpu::abandon_gpus();
     failed_.store(true, std::memory_order_release);
@@ -64,6 +65,7 @@ std::optional<Error> StreamEngine::serve() {
   oldest_ = next;
   for (std::uint64_t next_look = 0;;) {
     const RingStop stop = view.stop_requested();
+    counters_.turns.add();
     bool moved = false;
     if (work_.assembly != nullptr && !refused_) {
       const BatchAssembly::State state = work_.assembly->poll();

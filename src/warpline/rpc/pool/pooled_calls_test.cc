@@ -12,7 +12,7 @@
 namespace warpline::rpc {
 namespace {
 
-constexpr std::int64_t kMs = PoolSimulation::kMs;
+using message::kMs;
 using message::MessageStatus;
 using message::Reach;
 

@@ -49,6 +49,7 @@ struct Connection {
   Phase phase = Phase::free;
   ConnectionState state = ConnectionState::open;
   bool touched = false;       ///< a segment of it came in this burst
+  bool offered = false;       ///< its handshake is finished by whichever receiver claims it
   bool wants_event = false;   ///< it stands in the queue of events
   bool wants_reply = false;   ///< it stands in the queue of replies
   bool written = false;       ///< its reply is the one that its lane wrote last

@@ -24,7 +24,7 @@ constexpr std::int64_t kLongestRetransmission = 120'000'000'000;  ///< ns; at le
 
 }  // namespace
 
-ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::optional<RingMemory> rings,
+ReceiverCore::ReceiverCore(const ReceiverSettings& settings, std::shared_ptr<const RingMemory> rings,
                            std::unique_ptr<SegmentLane> lane, Nanos now)
     : settings_(settings),
       own_{.mac = settings.mac,
@@ -228,6 +228,7 @@ void ReceiverCore::end_by(Connection& connection, ConnectionState state) {
 void ReceiverCore::remove(Connection& connection) {
   if (connection.timer_at != kNever) wheel_.cancel(connection.timer);
   if (connection.phase == Phase::syn_received) --half_open_;
+  if (connection.offered) static_cast<void>(claim_own(connection));
   tell_others(connection, false);
   change_lane(connection);
   table_.unlink(connection);

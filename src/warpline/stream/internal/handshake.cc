@@ -30,6 +30,7 @@ ReceiverCore::Outcome ReceiverCore::take_stranger(const SegmentReading& segment,
   const bool ack = (segment.flags & packet::kTcpAck) != 0;
   if (syn && !ack) return take_first_syn(segment, offered, frame, now);
   if (!ack) return Disposition::no_acknowledgement;
+  if (const auto agreed = syn ? std::nullopt : claim_handshake(segment)) return take_over(segment, *agreed, frame, now);
   if (!syn && now <= cookies_until_) return take_cookie(segment, frame, now);
   if (!is_known_elsewhere(segment.key, false)) reset_stranger(segment, frame, now);
   return Disposition::no_connection;
@@ -45,6 +46,9 @@ Disposition ReceiverCore::take_first_syn(const SegmentReading& segment, const Sy
     ++half_open_;
     set_up(*connection, segment.sequence, cookies_.next(segment.key, now), offered, frame);
     connection->receive.timestamp = segment.timestamp;
+    connection->offered =
+        settings_.known != nullptr &&
+        settings_.known->offer(known_hash(segment.key), segment.sequence, connection->peer.sequence - 1, offered);
     connection->retransmit_at = Nanos{now.value + settings_.first_retransmission.value};
     arm(*connection, connection->retransmit_at);
     want_reply(*connection);
@@ -67,9 +71,22 @@ ReceiverCore::Outcome ReceiverCore::take_cookie(const SegmentReading& segment, F
   const auto agreed = cookies_.check(segment.key, peer_initial, own_initial, now);
   // No reset: behind a first segment that was lost this may be the second of a handshake that is right.
   if (!agreed) return Disposition::wrong_cookie;
+  return take_over(segment, *agreed, frame, now);
+}
+
+/// Returns what was agreed in the handshake that the segment finishes, if another receiver began it and nobody has
+/// finished it: then this one has to.
+std::optional<SynOptions> ReceiverCore::claim_handshake(const SegmentReading& segment) {
+  if (settings_.known == nullptr) return std::nullopt;
+  return settings_.known->claim(known_hash(segment.key), segment.sequence - 1, segment.acknowledgement - 1);
+}
+
+/// Has a connection of which nothing but the end of its handshake came here.
+ReceiverCore::Outcome ReceiverCore::take_over(const SegmentReading& segment, const SynOptions& agreed, FrameRef frame,
+                                              Nanos now) {
   if (table_.size() == table_.capacity()) return Disposition::no_place;
   Connection* const connection = table_.add(segment.key);
-  set_up(*connection, peer_initial, own_initial, *agreed, frame);
+  set_up(*connection, segment.sequence - 1, segment.acknowledgement - 1, agreed, frame);
   connection->receive.timestamp = segment.timestamp;
   establish(*connection, now);
   return deliver(*connection, segment, frame, now);
@@ -100,6 +117,10 @@ ReceiverCore::Outcome ReceiverCore::finish_handshake(Connection& connection, con
   }
   if ((segment.flags & packet::kTcpAck) == 0) return Disposition::no_acknowledgement;
   if (segment.acknowledgement != connection.peer.sequence) {
+    if (const auto agreed = claim_handshake(segment)) {  // another receiver answered the SYN, too
+      remove(connection);
+      return take_over(segment, *agreed, frame, now);
+    }
     if (now > cookies_until_) {
       if (!is_known_elsewhere(segment.key, true)) reset_stranger(segment, frame, now);
       return Disposition::wrong_acknowledgement;
@@ -110,6 +131,10 @@ ReceiverCore::Outcome ReceiverCore::finish_handshake(Connection& connection, con
     }
     remove(connection);
     return take_cookie(segment, frame, now);
+  }
+  if (connection.offered && !claim_own(connection)) {
+    remove(connection);
+    return Disposition::no_connection;  // here: another receiver has it
   }
   --half_open_;
   establish(connection, now);
@@ -127,6 +152,14 @@ void ReceiverCore::set_up(Connection& connection, std::uint32_t peer_initial, st
   connection.receive.timestamps = offered.timestamps;
   connection.receive.window_end = settings_.ring_bytes;
   tell_others(connection, true);
+}
+
+/// Ends that others may finish the handshake. False if one has.
+bool ReceiverCore::claim_own(Connection& connection) {
+  connection.offered = false;
+  return settings_.known
+      ->claim(known_hash(connection.key), connection.receive.initial - 1, connection.peer.sequence - 1)
+      .has_value();
 }
 
 /// Says to the receivers behind the same address that a connection of these ends begins, or is no more. From its SYN

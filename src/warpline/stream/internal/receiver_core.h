@@ -34,8 +34,8 @@ namespace warpline::stream {
 class ReceiverCore {
  public:
   /// Has rings of its own or a lane, which has them.
-  ReceiverCore(const ReceiverSettings& settings, std::optional<RingMemory> rings, std::unique_ptr<SegmentLane> lane,
-               Nanos now);
+  ReceiverCore(const ReceiverSettings& settings, std::shared_ptr<const RingMemory> rings,
+               std::unique_ptr<SegmentLane> lane, Nanos now);
 
   /// Begins with the lane, if there is one.
   [[nodiscard]] Result<void> start();
@@ -53,6 +53,7 @@ class ReceiverCore {
   [[nodiscard]] const ReceiverCounters& counters() const { return counters_; }
   [[nodiscard]] std::uint32_t connections() const { return table_.size(); }
 
+  [[nodiscard]] const std::shared_ptr<const RingMemory>& ring_memory() const { return ring_memory_; }
   [[nodiscard]] LaneLink* link() { return link_; }  ///< null without a lane
   [[nodiscard]] const LaneLink* link() const { return link_; }
   [[nodiscard]] QueueLink* queues() { return queues_ ? &*queues_ : nullptr; }  ///< null without queues
@@ -114,6 +115,9 @@ class ReceiverCore {
   [[nodiscard]] Outcome take_cookie(const SegmentReading& segment, FrameRef frame, Nanos now);
   [[nodiscard]] Outcome take_syn_again(Connection& connection, const SegmentReading& segment, const SynOptions& offered,
                                        FrameRef frame, Nanos now);
+  [[nodiscard]] std::optional<SynOptions> claim_handshake(const SegmentReading& segment);
+  [[nodiscard]] Outcome take_over(const SegmentReading& segment, const SynOptions& agreed, FrameRef frame, Nanos now);
+  [[nodiscard]] bool claim_own(Connection& connection);
   [[nodiscard]] Outcome finish_handshake(Connection& connection, const SegmentReading& segment, FrameRef frame,
                                          Nanos now);
   void set_up(Connection& connection, std::uint32_t peer_initial, std::uint32_t own_initial, const SynOptions& offered,
@@ -153,9 +157,9 @@ class ReceiverCore {
 
   ReceiverSettings settings_;
   OwnEnd own_;
-  std::uint64_t known_secret_;             ///< of the hash that receivers behind one address share
-  ConnectionKey station_;                  ///< `local` is the address that is listened on
-  std::optional<RingMemory> ring_memory_;  ///< none with a lane
+  std::uint64_t known_secret_;                     ///< of the hash that receivers behind one address share
+  ConnectionKey station_;                          ///< `local` is the address that is listened on
+  std::shared_ptr<const RingMemory> ring_memory_;  ///< null with a lane
   std::optional<BurstLink> bursts_;
   std::optional<QueueLink> queues_;
   LaneLink* link_ = nullptr;  ///< either of them, if there is a lane

@@ -71,7 +71,7 @@ TEST(ThreadPayloadLane, CarriesOrdersOutOneAfterTheOther) {
   // The lane, which may be at its last orders then, ends before what they write to.
   alignas(16) std::array<std::uint8_t, 64 * PayloadLane::kSlots> frames{};
   std::array<std::uint8_t, 2 * PayloadLane::kSlots> checksums{};
-  auto lane = *make_thread_payload_lane({.connections = 2, .ring_bytes = kRing}, payload);
+  auto lane = *make_thread_payload_lane({.connections = 2, .ring_bytes = kRing}, payload, {.yield = true});
   // Each batch makes what overwrites the bytes that the one before it copies.
   std::uint64_t submitted = 0;
   while (submitted < 500) {
@@ -130,7 +130,8 @@ class UnfilledFrames : public ::testing::TestWithParam<std::uint16_t> {
   NumberedStreams source_{payload_};
   StreamSender reading_ = std::move(StreamSender::create(settings(), source_, now_)).value();
   StreamSender filling_ = std::move(StreamSender::create(settings(), source_, now_)).value();
-  std::unique_ptr<PayloadLane> lane_ = *make_thread_payload_lane({.connections = 1, .ring_bytes = kRing}, payload_);
+  std::unique_ptr<PayloadLane> lane_ =
+      *make_thread_payload_lane({.connections = 1, .ring_bytes = kRing}, payload_, {.yield = true});
   std::uint64_t filled_ = 0;
 };
 

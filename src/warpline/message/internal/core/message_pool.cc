@@ -16,7 +16,11 @@ constexpr MessageFields kNewMessage{};
 }  // namespace
 
 MessagePool::MessagePool(const EndpointConfig& config)
-    : config_(config), messages_(config.max_messages), heads_(config.max_messages), memory_(config.receive_bytes) {}
+    : config_(config),
+      messages_(config.max_messages),
+      heads_(config.max_messages),
+      memory_(config.receive_bytes),
+      response_memory_(ReceiveMemory::block_bytes(std::uint64_t{config.max_message_bytes} + kMaxMetadataBytes)) {}
 
 Message* MessagePool::find(const MessageId& id) {
   if (id.index >= messages_.capacity()) return nullptr;
@@ -82,6 +86,7 @@ bool MessagePool::take_in_with_head(Message& message, std::uint16_t code) {
 
 bool MessagePool::take_in_memory(Message& message, std::uint32_t length) {
   message.in = memory_.take(length);
+  if (message.in == nullptr && message.role == TransferRole::own_request) message.in = response_memory_.take(length);
   if (message.in == nullptr) return false;
   message.owned |= kOwnsIn;
   return true;
@@ -103,7 +108,8 @@ void MessagePool::give_owned(Message& message) {
 }
 
 void MessagePool::give_owned_in(Message& message) {
-  if ((message.owned & kOwnsIn) != 0) memory_.give(message.in);
+  if ((message.owned & kOwnsIn) != 0)
+    (response_memory_.holds(message.in) ? response_memory_ : memory_).give(message.in);
   if ((message.owned & kOwnsInMetadata) != 0) memory_.give(head_of(message).in_metadata);
   if ((message.owned & kOwnsInSource) != 0) {
     config_.buffers.give(config_.buffers.context, {message.in, message.in_length - message.in_head, message.in_device});

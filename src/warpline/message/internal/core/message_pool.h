@@ -67,6 +67,9 @@ class MessagePool {
   IndexPool<Message> messages_;
   LargeVector<MessageHead> heads_;  ///< of messages, by index
   ReceiveMemory memory_;
+  /// For responses that find none there. Two ends that ask each other may both fill it with requests, which they keep
+  /// until the other has taken the response: so some of their responses must always find a place.
+  ReceiveMemory response_memory_;
 };
 
 /// First in, first out, of messages linked by send_next; the list lies in their session.

@@ -82,6 +82,7 @@ TEST(ResponseInEndpoint, that_is_too_long_for_it_ends_so) {
 TEST(ResponseInEndpoint, for_which_there_is_no_memory_comes_when_there_is) {
   EndpointConfig config = small();
   config.receive_bytes = 256 << 10;
+  config.max_message_bytes = 60 << 10;
   Asked two(config);
   std::vector<MessageEvent> answers;
   two.client.handle = [&](const MessageEvent& event) {
@@ -93,7 +94,7 @@ TEST(ResponseInEndpoint, for_which_there_is_no_memory_comes_when_there_is) {
   constexpr std::size_t kAsked = 8;
   for (std::size_t i = 0; i < kAsked; ++i) two.ask(60);
   two.net.run_for(Nanos{100 * kMs});
-  EXPECT_EQ(answers.size(), 4U);  // as many blocks of 64 KiB
+  EXPECT_EQ(answers.size(), 4U + 1);  // as many blocks of 64 KiB, and the room for one that finds none
   const std::uint64_t dropped = two.client.endpoint.counters().dropped(MessageDrop::no_buffer) +
                                 two.client.endpoint.counters().dropped(MessageDrop::over_share);
   EXPECT_GT(dropped, 0U);
@@ -104,6 +105,43 @@ TEST(ResponseInEndpoint, for_which_there_is_no_memory_comes_when_there_is) {
     }
     return two.client.endpoint.counters().responses.get() == kAsked;
   }));
+}
+
+TEST(ResponseInEndpoint, finds_room_though_both_ends_are_full_of_requests_that_are_kept_until_they_are_answered) {
+  constexpr std::uint32_t kLong = 60 << 10;
+  constexpr std::size_t kAsked = 4;  // as many blocks of 64 KiB
+  EndpointConfig config = small();
+  config.receive_bytes = 256 << 10;
+  config.max_message_bytes = kLong;
+  Two two(config, config);
+  std::size_t answered = 0;
+  for (Loopback::Host* const host : {&two.client, &two.server}) {
+    host->handle = [&two, &answered, host](const MessageEvent& event) {
+      if (event.kind != EventKind::response) return false;
+      EXPECT_EQ(event.status, MessageStatus::ok);
+      EXPECT_EQ(host->endpoint.release(event.id, two.net.now), CallStatus::ok);
+      ++answered;
+      return true;
+    };
+  }
+  const ConstBuffer bytes{two.payload.data(), kLong, false};
+  for (std::size_t i = 0; i < kAsked; ++i) {
+    const RequestOptions options{.response_in_endpoint = true};
+    ASSERT_EQ(two.client.endpoint.request(two.session, bytes, {}, options, two.net.now).status, CallStatus::ok);
+    ASSERT_EQ(two.server.endpoint.request(two.there, bytes, {}, options, two.net.now).status, CallStatus::ok);
+  }
+  ASSERT_TRUE(two.net.run([&] {
+    return Two::count(two.client, EventKind::request) == kAsked && Two::count(two.server, EventKind::request) == kAsked;
+  }));
+  EXPECT_EQ(two.client.endpoint.facts().free_receive_bytes, 0U);
+  EXPECT_EQ(two.server.endpoint.facts().free_receive_bytes, 0U);
+  for (Loopback::Host* const host : {&two.client, &two.server}) {
+    for (const MessageEvent& event : std::exchange(host->events, {})) {
+      if (event.kind != EventKind::request) continue;
+      EXPECT_EQ(host->endpoint.respond(event.id, bytes, {}, two.net.now), CallStatus::ok);
+    }
+  }
+  EXPECT_TRUE(two.net.run([&] { return answered == 2 * kAsked; }));
 }
 
 TEST(ResponseInEndpoint, gives_its_memory_back_when_the_request_ends_otherwise) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ingest_totals.h"
+#include "ingest_totals/ingest_totals.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "warpline/base/time/clock.h"
-#include "warpline/gpu/device.h"
 #include "warpline/report/forward_totals.h"
 
 namespace warpline {

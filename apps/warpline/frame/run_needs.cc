@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frame/run_needs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "warpline/runtime/telemetry/telemetry_folder.h"
+
+namespace warpline {
+namespace {
+
+/// The folder that a file is in, which whoever replaces the file writes in.
+std::filesystem::path folder_of(const std::string& file) { return std::filesystem::absolute(file).parent_path(); }
+
+/// Adds what a port still needs: files that its driver closes or takes away, and interfaces that it sets back.
+void add_port_needs(std::string_view spec, sandbox::Needs& needs) {
+  const std::string_view device = spec.substr(0, spec.find(','));
+  const bool vdev = device.starts_with("net_");
+  const auto is_of = [&](std::string_view driver) { return device.starts_with(driver); };
+  needs.asks_kernel |= !vdev || is_of("net_tap") || is_of("net_af_packet") || is_of("net_af_xdp");
+  needs.sets_interfaces |= is_of("net_tap") || is_of("net_af_xdp");
+  needs.xdp |= is_of("net_af_xdp");
+  for (std::size_t begin = spec.find(','); begin != std::string_view::npos;) {
+    const std::size_t end = spec.find(',', begin + 1);
+    const std::string_view argument = spec.substr(begin + 1, end - begin - 1);
+    const std::size_t equals = argument.find('=');
+    const std::string_view key = argument.substr(0, equals);
+    if (equals != std::string_view::npos && (key == "tx_pcap" || key == "socket")) {
+      needs.writes.push_back(folder_of(std::string(argument.substr(equals + 1))));
+    }
+    begin = end;
+  }
+}
+
+bool runs_gpu(const config::Config& config) {
+  const bool forwards = config.command == "forward" || config.command == "ingest";
+  if (forwards && runs_on_gpu(config.forward.engine)) return true;
+  if (config.command == "stream") {
+    return runs_on_gpu(config.stream.engine) || config.stream.rings() != memory::MemoryKind::host;
+  }
+  return config.pool.memory != memory::MemoryKind::host;
+}
+
+}  // namespace
+
+sandbox::Needs needs_of(const config::Config& config, bool physical) {
+  sandbox::Needs needs;
+  needs.physical = physical;
+  needs.gpu = runs_gpu(config);
+  for (const port::PortSettings& port : config.ports) add_port_needs(port.spec, needs);
+  const std::string& key = config.command == "stream" ? config.stream.key : config.message.key;
+  needs.secrets = !key.empty();
+  if (!key.empty()) needs.reads.push_back(folder_of(key));
+  if (!config.l3forward.routes.empty()) needs.reads.push_back(folder_of(config.l3forward.routes));
+  if (!config.stream.output.empty()) needs.writes.push_back(std::filesystem::absolute(config.stream.output));
+  if (!config.message.daemon.path.empty()) needs.writes.push_back(folder_of(config.message.daemon.path));
+  if (const auto* const path = std::get_if<std::string>(&config.metrics.listen))
+    needs.writes.push_back(folder_of(*path));
+  if (!config.runtime.telemetry.empty()) {
+    needs.writes.push_back(runtime::telemetry_folder(config.runtime.telemetry).parent_path());
+  }
+  return needs;
+}
+
+}  // namespace warpline

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "dlpack.h"
+
+namespace warpline::python {
+
+/// One dimension of bytes, truth values or 64-bit numbers, in memory that stays as long as `owner`: for Python an
+/// object with the buffer protocol and DLPack.
+class FrameArray {
+ public:
+  FrameArray(std::shared_ptr<const void> owner, void* data, std::uint64_t size, DlDataType dtype)
+      : owner_(std::move(owner)), data_(data), size_(size), shape_(static_cast<Py_ssize_t>(size)), dtype_(dtype) {}
+  /// Bytes that nobody may write to.
+  FrameArray(std::shared_ptr<const void> owner, std::span<const std::uint8_t> bytes)
+      : FrameArray(std::move(owner), const_cast<std::uint8_t*>(bytes.data()), bytes.size(), kDlUint8) {
+    read_only_ = true;
+  }
+
+  [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
+  [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }  ///< elements
+  [[nodiscard]] std::uint64_t bytes() const { return size_ * dtype_.bits / 8; }
+  [[nodiscard]] Py_ssize_t* shape() const { return &shape_; }
+  [[nodiscard]] DlDataType dtype() const { return dtype_; }
+  [[nodiscard]] bool read_only() const { return read_only_; }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  void* data_;
+  std::uint64_t size_;
+  mutable Py_ssize_t shape_;  ///< Python's buffers want its address, and read it
+  DlDataType dtype_;
+  bool read_only_ = false;
+};
+
+/// Adds the class to the module.
+void add_frame_array(nanobind::module_& module);
+
+}  // namespace warpline::python

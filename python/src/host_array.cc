@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_array.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace warpline::python {
+namespace {
+
+constexpr int kDlpackCpu = 1;                                   // kDLCPU of dlpack.h
+constexpr int kDlpackPinned = 3;                                // kDLCUDAHost
+constexpr std::string_view kNumbers = "?cbBhHiIlLqQnNefdgFDG";  // the struct module's, and PEP 3118's complex ones
+
+[[noreturn]] void refuse(PyObject* kind, const char* what, const std::string& why) {
+  PyErr_SetString(kind, (std::string(what) + ": " + why).c_str());
+  throw nb::python_error();
+}
+
+/// Whether a format of the buffer protocol is of plain numbers: references to objects are nothing to send.
+bool is_of_numbers(const char* format) {
+  std::string_view text = format == nullptr ? "B" : format;
+  if (!text.empty() && std::string_view("@=<>!^").find(text.front()) != std::string_view::npos) text.remove_prefix(1);
+  if (text.starts_with('Z')) text.remove_prefix(1);  // of complex numbers
+  return text.size() == 1 && kNumbers.find(text.front()) != std::string_view::npos;
+}
+
+constexpr const char* kNotWhole = "the array is not in one piece, in the order of C; make a copy of it that is";
+constexpr const char* kReadOnly = "the array is read-only";
+
+}  // namespace
+
+HostArray::HostArray(nb::handle object, const char* what, bool writable) {
+  if (PyObject_CheckBuffer(object.ptr()) != 0) {
+    take_buffer(object, what, writable);
+  } else if (nb::hasattr(object, "__dlpack__")) {
+    take_dlpack(object, what, writable);
+  } else {
+    refuse(PyExc_TypeError, what, "neither bytes nor an array, but " + std::string(nb::inst_name(object).c_str()));
+  }
+}
+
+void HostArray::take_buffer(nb::handle object, const char* what, bool writable) {
+  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) != 0) throw nb::python_error();
+  const char* why = nullptr;
+  PyObject* kind = PyExc_ValueError;
+  if (!is_of_numbers(view_.format)) {
+    why = "the array is not one of numbers";
+    kind = PyExc_TypeError;
+  } else if (PyBuffer_IsContiguous(&view_, 'C') == 0) {
+    why = kNotWhole;
+  } else if (writable && view_.readonly != 0) {
+    why = kReadOnly;
+  }
+  if (why != nullptr) {
+    PyBuffer_Release(&view_);
+    refuse(kind, what, why);
+  }
+  data_ = static_cast<std::uint8_t*>(view_.buf);
+  size_ = static_cast<std::size_t>(view_.len);
+  dimensions_ = static_cast<std::size_t>(view_.ndim);
+  if (view_.ndim > 0) rows_ = static_cast<std::size_t>(view_.shape[0]);
+}
+
+void HostArray::take_dlpack(nb::handle object, const char* what, bool writable) {
+  const auto device = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
+  const int type = nb::cast<int>(nb::int_(device[0]));
+  if (type != kDlpackCpu && type != kDlpackPinned)
+    refuse(PyExc_TypeError, what, "the array is in the memory of a GPU or the like; copy it to the host first");
+  bool read_only = false;
+  if (!nb::try_cast(object, array_)) {
+    nb::ndarray<nb::ro> shown;
+    if (!nb::try_cast(object, shown)) refuse(PyExc_TypeError, what, "the array cannot be had by DLPack");
+    read_only = true;
+    array_ = nb::ndarray<>(shown.handle());
+  }
+  if (writable && read_only) refuse(PyExc_ValueError, what, kReadOnly);
+  std::int64_t step = 1;
+  for (std::size_t i = array_.ndim(); i-- > 0;) {
+    if (array_.shape(i) != 1 && array_.size() != 0 && array_.stride(i) != step)
+      refuse(PyExc_ValueError, what, kNotWhole);
+    step *= static_cast<std::int64_t>(array_.shape(i));
+  }
+  data_ = static_cast<std::uint8_t*>(array_.data());
+  size_ = array_.nbytes();
+  dimensions_ = array_.ndim();
+  if (dimensions_ > 0) rows_ = array_.shape(0);
+}
+
+HostArray::HostArray(HostArray&& other) noexcept { *this = std::move(other); }
+
+HostArray& HostArray::operator=(HostArray&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  data_ = std::exchange(other.data_, nullptr);
+  size_ = std::exchange(other.size_, 0);
+  dimensions_ = std::exchange(other.dimensions_, 0);
+  rows_ = std::exchange(other.rows_, 0);
+  // Shape and strides of a view may point into it, and are not looked at any more.
+  view_ = std::exchange(other.view_, Py_buffer{});
+  array_ = std::move(other.array_);
+  return *this;
+}
+
+void HostArray::release() {
+  if (view_.obj != nullptr) PyBuffer_Release(&view_);
+  view_ = Py_buffer{};
+  array_ = {};
+  data_ = nullptr;
+  size_ = dimensions_ = rows_ = 0;
+}
+
+}  // namespace warpline::python

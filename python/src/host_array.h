@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace warpline::python {
+
+/// Bytes of an object of Python's in host memory, in one piece: of one with the buffer protocol, or with DLPack. The
+/// object keeps them as long as this holds it. The caller of all functions holds the GIL.
+class HostArray {
+ public:
+  HostArray() = default;
+  /// Takes hold of the object, which `what` names in exceptions. TypeError: it is no array, or not of numbers, or in
+  /// the memory of a GPU. ValueError: it is not in one piece, or, if `writable`, must not be written to.
+  HostArray(nanobind::handle object, const char* what, bool writable);
+  HostArray(HostArray&& other) noexcept;
+  HostArray& operator=(HostArray&& other) noexcept;
+  ~HostArray() { release(); }
+
+  [[nodiscard]] std::span<std::uint8_t> bytes() const { return {data_, size_}; }
+  [[nodiscard]] std::size_t dimensions() const { return dimensions_; }
+  [[nodiscard]] std::size_t rows() const { return rows_; }  ///< the first dimension, if there is one
+  void release();                                           ///< lets go of it
+
+ private:
+  void take_buffer(nanobind::handle object, const char* what, bool writable);
+  void take_dlpack(nanobind::handle object, const char* what, bool writable);
+
+  std::uint8_t* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t dimensions_ = 0;
+  std::size_t rows_ = 0;
+  Py_buffer view_{};  ///< `obj` null: there is none
+  nanobind::ndarray<> array_;
+};
+
+}  // namespace warpline::python

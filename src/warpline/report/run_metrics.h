@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "warpline/metrics/snapshot.h"
+#include "warpline/port/port.h"
+#include "warpline/report/report.h"
+
+namespace warpline::report {
+
+// What reports and live tables show, as metrics. Of the thread that may read those totals.
+
+/// Adds packets, drops by reason, stages, what was verified and the latency of a run.
+void add(metrics::Snapshot& snapshot, const RunTotals& totals);
+/// Adds what the devices count, and whether their links are up.
+void add(metrics::Snapshot& snapshot, std::span<const port::Port> ports);
+/// Adds what a router did beside passing packets on.
+void add(metrics::Snapshot& snapshot, const RoutingTotals& routing);
+/// Adds batches, copies, frames and delays of `ingest`.
+void add(metrics::Snapshot& snapshot, const IngestReport& ingest);
+
+}  // namespace warpline::report

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every check on every driver of a NIC that QEMU has, each driver in a guest of its own; and what takes a guest apart."""
+
+import subprocess
+import unittest
+
+import checks
+from guest import Nic
+from machine_case import QEMU, VIRTIO, GuestCase, pair
+from rigs import GuestRig
+
+ON_CABLES = (
+    checks.forward,
+    checks.jumbo,
+    checks.engine,
+    checks.several_queues,
+    checks.generate,
+    checks.responder,
+    checks.l3forward,
+    checks.too_large_mtu,
+    checks.interrupted,
+    checks.held_by_another,
+    checks.link,
+    checks.link_down,
+)
+# name, device, facts for the checks
+MODELS = (
+    ("virtio", VIRTIO, {"mtu": 9000}),
+    ("virtio packed", f"{VIRTIO},packed=on", {"mtu": 9000}),
+    ("virtio without merged buffers", f"{VIRTIO},mrg_rxbuf=off", {}),
+    ("e1000", "e1000", {"mtu": 9000, "queues": 2}),
+    ("e1000e", "e1000e", {"mtu": 9000, "queues": 2, "uncounted": 4}),
+    ("vmxnet3", "vmxnet3", {"mtu": 9000, "queues": 2}),
+    ("igb", "igb", {"mtu": 9000, "queues": 2}),
+)
+
+
+def has_device(name):
+    if QEMU is None:
+        return False
+    known = subprocess.run([QEMU, "-device", "help"], check=False, capture_output=True, text=True).stdout
+    return f'name "{name.partition(",")[0]}"' in known
+
+
+class AllDrivers(GuestCase):
+    def test_on_cables(self):
+        for name, device, facts in MODELS:
+            if not has_device(device):
+                continue
+            with self.guest(pair(device)) as guest:
+                self.check(GuestRig(guest, name, (0, 1), **facts), *ON_CABLES)
+
+    def test_unplugged(self):
+        for name, device, _ in MODELS:
+            if name not in ("virtio", "e1000e", "vmxnet3", "igb") or not has_device(device):
+                continue
+            with self.guest(pair(device, own_slot=True)) as guest:
+                self.check(GuestRig(guest, name, (0, 1)), checks.unplugged)
+
+    def test_messages_over_a_cable(self):
+        """A server and a client in two processes, on two NICs that a cable joins."""
+        for name, device, _ in MODELS:
+            if not has_device(device):
+                continue
+            with self.guest([Nic(device, peer=1), Nic(device, peer=0)]) as guest:
+                self.check(GuestRig(guest, name, (0, 1)), checks.messages)
+
+    def test_no_iommu(self):
+        """Without an IOMMU vfio-pci takes no device, and uio_pci_generic needs memory whose addresses are known."""
+        with self.guest(pair("e1000"), driver=None, iommu=False) as guest:
+            self.assertFalse(guest.bind("vfio-pci", 0))
+            self.assertTrue(guest.bind("uio_pci_generic", 0, 1))
+            self.check(GuestRig(guest, "e1000 without an IOMMU", (0, 1)), checks.forward, checks.doctor)
+
+    def test_bound_to_the_kernel(self):
+        """A device that the kernel's driver has is refused with the command that frees it; so is one that is not there."""
+        with self.guest(pair(VIRTIO), driver=None) as guest:
+            self.check(GuestRig(guest, "virtio bound to the kernel", (0, 1)), checks.kernel_has_it, checks.doctor)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test's end of a NIC's cable, and traffic over several of them."""
+
+import select
+import socket
+import time
+
+PATIENCE = 60
+
+
+class Cable:
+    """A Unix datagram socket: one datagram is one frame without FCS."""
+
+    def __init__(self, own, peer):
+        self.peer = str(peer)
+        self.handle = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.handle.bind(str(own))
+        self.handle.setblocking(False)
+
+    def fileno(self):
+        return self.handle.fileno()
+
+    def close(self):
+        self.handle.close()
+
+    def send(self, frame):
+        """False if the cable is full."""
+        try:
+            self.handle.sendto(frame, self.peer)
+        except BlockingIOError:
+            return False
+        return True
+
+    def receive(self, seconds=PATIENCE):
+        """The next frame, or None."""
+        if not select.select([self], [], [], seconds)[0]:
+            return None
+        return self.handle.recv(65536)
+
+    def drain(self):
+        """Takes what is there."""
+        while self.receive(0) is not None:
+            pass
+
+
+def exchange(ways, frames, window=64, patience=PATIENCE):
+    """Sends all frames into the first cable of each way and receives what comes out of the second, until all are there
+    or nothing has come for so many seconds. No more than `window` are under way. Returns what came, by way."""
+    came = [[] for _ in ways]
+    sent = [0 for _ in ways]
+    last = time.monotonic()
+    while any(len(frames) > len(got) for got in came) and time.monotonic() - last < patience:
+        blocked = True
+        for i, (source, _) in enumerate(ways):
+            while sent[i] < len(frames) and sent[i] - len(came[i]) < window and source.send(frames[sent[i]]):
+                sent[i] += 1
+                blocked = False
+        ready, _, _ = select.select([to for _, to in ways], [], [], 0.01 if blocked else 0)
+        for i, (_, to) in enumerate(ways):
+            while to in ready and (frame := to.receive(0)) is not None:
+                came[i].append(frame)
+                last = time.monotonic()
+    return came

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every driver must do. A check takes a Rig, and raises AssertionError where the driver, or the program with it,
+does something else; what it returns is kept with the result."""
+
+import contextlib
+import random
+import re
+import threading
+
+from cable import exchange
+from support import frames
+from support.report import faults_of_conservation, faults_of_schema
+
+STATION = frames.mac("02:77:6c:00:00:09")  # of the test
+SIZES = (60, 61, 64, 65, 127, 128, 255, 256, 511, 512, 1000, 1023, 1024, 1280, 1500, 1513, 1514)
+JUMBO = (60, 1514, 1515, 2000, 2048, 4096, 8191)
+
+
+def stamped(number, size):
+    """A frame that no protocol answers, the same each time."""
+    head = frames.ethernet(frames.mac("02:77:6c:00:00:02"), STATION, frames.ETHERTYPE_LOCAL, number.to_bytes(4, "big"))
+    return head + random.Random(number).randbytes(size - len(head))
+
+
+def some_frames(count, sizes=SIZES):
+    return [stamped(number, random.Random(number).choice(sizes)) for number in range(count)]
+
+
+def expect(condition, what, ended=None):
+    if not condition:
+        raise AssertionError(f"{what}\n{ended or ''}")
+
+
+def report_of(ended, code=0):
+    expect(ended.code == code, f"exit code {ended.code}, not {code}", ended)
+    report = ended.report
+    expect(not faults_of_schema(report), faults_of_schema(report), ended)
+    expect(not faults_of_conservation(report), faults_of_conservation(report), ended)
+    return report
+
+
+def pass_both_ways(rig, sent, *arguments, window=64):
+    """Forwards `sent` from each port to the other and compares every byte, the order, and what both ends counted."""
+    run = rig.started("forward", "--workload", "none", "--packets", 2 * len(sent), "--json", *arguments)
+    came = exchange([(rig.cables[0], rig.cables[1]), (rig.cables[1], rig.cables[0])], sent, window)
+    report = report_of(run.finish())
+    for way, got in enumerate(came):
+        wrong = next((i for i, (a, b) in enumerate(zip(sent, got)) if a != b), None)
+        expect(got == sent, f"way {way}: {len(got)} of {len(sent)} frames came, the first wrong one is {wrong}: {report}")
+    size = sum(map(len, sent))
+    for side, counted in (("rx", size), ("tx", size - rig.uncounted * len(sent))):
+        expect(report[side] == {"packets": 2 * len(sent), "bytes": 2 * counted}, f"{side} is not {counted} bytes: {report}")
+        for port in report["ports"]:
+            expect(port[side]["packets"] == len(sent), f"the device counted {port}")
+            expect(port[side]["bytes"] in (0, counted), f"the device counted {port}, not {counted} bytes")
+    expect(not report["drops"], f"dropped {report['drops']}")
+    return {"packets": 2 * len(sent), "bytes": 2 * size}
+
+
+def forward(rig):
+    return pass_both_ways(rig, some_frames(500))
+
+
+def jumbo(rig):
+    if rig.mtu < 4000:
+        return f"the device takes MTUs to {rig.mtu}"
+    sent = some_frames(200, [size for size in JUMBO if size <= rig.mtu + 14])
+    # No more than a socket takes: QEMU drops what one refuses.
+    return pass_both_ways(rig, sent, "--mtu", rig.mtu, window=8)
+
+
+def engine(rig):
+    return pass_both_ways(rig, some_frames(300), "--engine", "thread", "--share-cores", "--lcores", 2)
+
+
+def several_queues(rig):
+    if rig.queues < 2:
+        ended = rig.run("forward", "--pipelines", 2, "--seconds", 1)
+        expect(ended.code == 2 and "queues" in ended.error, "two queues are not refused", ended)
+        return "one queue: two are refused"
+    flows = [
+        frames.ethernet(
+            frames.mac("02:77:6c:00:00:02"),
+            STATION,
+            frames.ETHERTYPE_IPV4,
+            frames.ip("198.18.0.1", "198.19.0.2", frames.UDP, frames.udp("198.18.0.1", "198.19.0.2", 1024 + i, 9, bytes(64))),
+        )
+        for i in range(200)
+    ]
+    run = rig.started(
+        *("forward", "--workload", "none", "--packets", 2 * len(flows), "--pipelines", 2, "--lcores", 1, "--share-cores", "--json")
+    )
+    came = exchange([(rig.cables[0], rig.cables[1]), (rig.cables[1], rig.cables[0])], flows)
+    report = report_of(run.finish())
+    for got in came:
+        expect(sorted(got) == sorted(flows), f"{len(got)} of {len(flows)} frames: {report}")
+    return {"refused": report.get("refused_offloads", [])}
+
+
+@contextlib.contextmanager
+def reflected(cable):
+    """What comes out of a cable goes back into it."""
+    ending = threading.Event()
+
+    def serve():
+        while not ending.is_set():
+            frame = cable.receive(0.05)
+            while frame is not None and not cable.send(frame) and not ending.is_set():
+                pass
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+
+
+def generate(rig):
+    with reflected(rig.cables[0]):
+        ended = rig.run(
+            *("generate", "--packets", 1000, "--rate", "1kpps", "--size", "imix", "--drain", "5s", "--verify", "--json"),
+            ports=rig.ports[:1],
+        )
+    report = report_of(ended)
+    checked = report["verify"]
+    expect(checked["checked"] == 1000 and checked["missing"] == checked["bad"] == 0, f"{checked}", ended)
+    return checked
+
+
+def answer(rig, cable, kind, seconds=20):
+    """The next frame for which kind() is true."""
+    while (frame := cable.receive(seconds)) is not None:
+        if kind(frame):
+            return frame
+    raise AssertionError(f"{rig.name}: no answer")
+
+
+def is_arp(frame):
+    return frame[12:14] == b"\x08\x06"
+
+
+def is_ipv4(frame):
+    return frame[12:14] == b"\x08\x00"
+
+
+def ask_for(rig, cable, own, address):
+    """The MAC address that answers for an address."""
+    cable.send(frames.arp_request(STATION, own, address).ljust(60, b"\0"))
+    return answer(rig, cable, is_arp)[22:28]
+
+
+def responder(rig):
+    """ARP and echo."""
+    run = rig.started("forward", "--address", "10.8.0.2/24", "--workload", "none", "--json", ports=rig.ports[:1])
+    cable = rig.cables[0]
+    mac = ask_for(rig, cable, "10.8.0.1", "10.8.0.2")
+    for size in (0, 1, 56, 57, 1400):
+        payload = bytes(i * 7 % 256 for i in range(size))
+        request = frames.echo_request("10.8.0.1", "10.8.0.2", 77, 1, payload)
+        packet = frames.ip("10.8.0.1", "10.8.0.2", frames.ICMP, request)
+        cable.send(frames.ethernet(mac, STATION, frames.ETHERTYPE_IPV4, packet).ljust(60, b"\0"))
+        reply = answer(rig, cable, is_ipv4)
+        body = reply[34 : 34 + 8 + size]
+        expect(reply[:12] == STATION + mac and body[0] == 0, f"no echo reply: {reply.hex()}")
+        expect(body[8:] == payload and frames.checksum(body) == frames.checksum(reply[14:34]) == 0, f"{reply.hex()}")
+    run.signal("INT")
+    report_of(run.finish(), 130)
+
+
+def l3forward(rig):
+    """ARP on both sides, one hop, the checksum, and the payload as it was."""
+    run = rig.started(
+        *("l3forward", "--json", "--share-cores"), *("--address", "10.8.0.1/24", "--address", "10.8.1.1/24")
+    )
+    west, east = rig.cables
+    router = ask_for(rig, west, "10.8.0.9", "10.8.0.1")
+    packet = frames.ip("10.8.0.9", "10.8.1.9", frames.UDP, frames.udp("10.8.0.9", "10.8.1.9", 5, 6, b"over a hop" * 20))
+    west.send(frames.ethernet(router, STATION, frames.ETHERTYPE_IPV4, packet))
+    question = answer(rig, east, is_arp)
+    expect(question[38:42] == bytes((10, 8, 1, 9)), f"asked for another: {question.hex()}")
+    reply = question[20:22][:1] + b"\x02" + STATION + bytes((10, 8, 1, 9)) + question[22:32]
+    east.send(frames.ethernet(question[6:12], STATION, frames.ETHERTYPE_ARP, question[14:20] + reply).ljust(60, b"\0"))
+    routed = answer(rig, east, is_ipv4)
+    expect(routed[:6] == STATION and routed[22] == 63, f"no hop: {routed.hex()}")
+    expect(frames.checksum(routed[14:34]) == 0 and routed[34:] == packet[20:], f"damaged: {routed.hex()}")
+    run.signal("INT")
+    report_of(run.finish(), 130)
+
+
+def link(rig):
+    """Down in the middle of a run, and up again: what is sent then passes."""
+    run = rig.started("forward", "--workload", "none", "--json")
+    rig.set_link(0, up=False)
+    rig.set_link(0, up=True)
+    # A driver may take a while to see it.
+    for number in range(200):
+        rig.cables[1].send(stamped(number, 100))
+        if rig.cables[0].receive(0.3) is not None:
+            break
+    else:
+        raise AssertionError("nothing passes after the link was down")
+    rig.cables[0].send(stamped(1, 100))
+    expect(rig.cables[1].receive() is not None, "nothing passes the other way after the link was down")
+    run.signal("INT")
+    report_of(run.finish(), 130)
+
+
+def link_down(rig):
+    """Nothing is sent into nowhere."""
+    rig.set_link(0, up=False)
+    try:
+        ended = rig.run("generate", "--packets", 100, "--json", ports=rig.ports[:1])
+    finally:
+        rig.set_link(0, up=True)
+    expect(ended.code == 3 and "its link does not come up" in ended.error, "sent without a link", ended)
+
+
+def too_large_mtu(rig):
+    """The largest that the option takes is taken or refused with the largest that the device takes, which it does take."""
+    ended = rig.run("forward", "--mtu", 9600, "--seconds", 1)
+    if ended.code == 0:
+        return "9600 is not too large"
+    limit = re.search(r"use `--mtu (\d+)`", ended.error)
+    expect(ended.code == 2 and limit, "an MTU that is too large is not refused", ended)
+    expect(int(limit[1]) >= rig.mtu, f"the limit is {limit[1]}, and {rig.mtu} was taken", ended)
+    taken = rig.run("forward", "--mtu", limit[1], "--seconds", 1)
+    expect(taken.code == 0, "the largest MTU is not taken", taken)
+    return ended.error
+
+
+def interrupted(rig):
+    run = rig.started("forward", "--json")
+    run.signal("INT")
+    report_of(run.finish(), 130)
+
+
+def held_by_another(rig):
+    """A second process does not get the device, and says so; the first one goes on."""
+    run = rig.started("forward", "--workload", "none", "--json")
+    ended = rig.run("forward", "--seconds", 1)
+    expect(ended.code == 3, "a device that another process has is taken", ended)
+    came = exchange([tuple(rig.cables)], some_frames(20))
+    expect(came == [some_frames(20)], "the first process does not go on")
+    run.signal("INT")
+    report_of(run.finish(), 130)
+    return ended.error
+
+
+def unplugged(rig):
+    """The device goes in the middle of a run: it ends with a full report."""
+    run = rig.started("forward", "--workload", "none", "--json")
+    came = exchange([tuple(rig.cables)], some_frames(20))
+    expect(came == [some_frames(20)], "nothing passes")
+    rig.unplug(1)
+    ended = run.finish()
+    report = report_of(ended, 5)
+    expect(report["rx"]["packets"] == 20, "what passed before is not in the report", ended)
+    expect(f"port {rig.ports[1]}" in "".join(report["notes"]), "the report does not say which port is gone", ended)
+    return report["notes"]
+
+
+def messages(rig):
+    """Requests and their answers between two processes, each with one NIC, compared byte for byte."""
+    server = rig.started(
+        *("message", "server", "--address", "10.8.0.1/24", "--listen", "10.8.0.1:7000", "--share-cores"), ports=rig.ports[:1]
+    )
+    try:
+        ended = rig.run(
+            *("message", "client", "--address", "10.8.0.2/24", "--connect", "10.8.0.1:7000", "--verify", "--requests", 300),
+            *("--length", 3000, "--json", "--share-cores"),
+            ports=rig.ports[1:],
+        )
+    finally:
+        server.signal("INT")
+        gone = server.finish()
+    expect(ended.code == 0, "the client failed", ended)
+    expect(gone.code == 130, "the server failed", gone)
+
+
+def doctor(rig):
+    """It finds the devices, and says of each what has it."""
+    ended = rig.run("doctor", "--json", ports=())
+    found = {check["name"]: check for check in ended.report["checks"]}
+    text = str(ended.report)
+    for port in rig.ports:
+        expect(port in text, f"doctor does not name {port}: {found}")
+    return {name: check["found"] for name, check in found.items() if "network" in name or "vfio" in name or "iommu" in name}
+
+
+def kernel_has_it(rig):
+    ended = rig.run("forward", "--seconds", 1, ports=rig.ports[:1])
+    expect(ended.code in (2, 3), "a device of the kernel's is taken", ended)
+    expect(rig.ports[0] in ended.error and ";" in ended.error, "it does not say what to do", ended)
+    missing = rig.run("forward", "--seconds", 1, ports=["0000:00:1e.0"])
+    expect(missing.code in (2, 3) and "0000:00:1e.0" in missing.error, "a device that is not there is taken", missing)
+    return [ended.error, missing.error]

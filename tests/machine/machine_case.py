@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test cases of drivers: what they need, and the results that are kept of them."""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import guest_image
+from guest import Guest, Nic
+from support.case import Case
+from support.program import BINARY
+
+KERNEL = Path(os.environ.get("WARPLINE_GUEST_KERNEL", "/nonexistent"))
+RESULTS = os.environ.get("WARPLINE_MACHINE_RESULTS")  # a file that each check adds a line to
+QEMU = shutil.which("qemu-system-x86_64")
+VIRTIO = "virtio-net-pci,disable-legacy=on,iommu_platform=on"
+
+
+def missing():
+    """What this machine lacks to run a guest, or nothing."""
+    if QEMU is None or not Path("/bin/busybox").exists():
+        return "no qemu-system-x86 or no busybox-static; setup/packages setup/test_packages.txt installs them"
+    if not (KERNEL / "version").exists():
+        return f"no kernel in {KERNEL}; setup/guest_kernel fetches it, and could not, or was not run"
+    return None
+
+
+class DriverCase(Case):
+    """Runs checks, each as a subtest, and keeps what came of it."""
+
+    def check(self, rig, *checks):
+        for check in checks:
+            began = time.monotonic()
+            result = {"driver": rig.name, "check": check.__name__, "outcome": "failed"}
+            with self.subTest(driver=rig.name, check=check.__name__):
+                try:
+                    found = check(rig)
+                    result["outcome"] = "ok"
+                    if found is not None:
+                        result["found"] = found
+                finally:
+                    result["seconds"] = round(time.monotonic() - began, 1)
+                    keep(result)
+
+
+def keep(result):
+    if RESULTS:
+        with open(RESULTS, "a", encoding="utf-8") as file:
+            file.write(json.dumps(result) + "\n")
+
+
+@unittest.skipIf(missing(), missing() or "")
+class GuestCase(DriverCase):
+    @contextlib.contextmanager
+    def guest(self, nics, driver="vfio-pci", **options):
+        """A booted guest whose NICs are all bound to a driver."""
+        with tempfile.TemporaryDirectory(prefix="warpline-image-", dir="/var/tmp") as folder:
+            image = Path(folder) / "image"
+            guest_image.make_image(image, KERNEL, BINARY, Path(__file__).with_name("init"))
+            with Guest(KERNEL, image, nics, **options) as guest:
+                if driver:
+                    self.assertTrue(guest.bind(driver, *range(len(nics))), guest.run("dmesg | tail -n 20")[1])
+                yield guest
+
+
+def pair(device, **options):
+    """Two NICs alike."""
+    return [Nic(device, **options), Nic(device, **options)]

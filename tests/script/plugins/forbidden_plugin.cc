@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A driver plugin that means harm: a thread of it, there before the program has given anything up, waits until it has,
+// tries what a run must not do, and says by lines "forbidden CALL ERRNO" on stderr what came of it, and "forbidden
+// end".
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace {
+
+bool restricted() {
+  std::ifstream file("/proc/thread-self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line == "Seccomp:\t2") return true;
+  }
+  return false;
+}
+
+void tell(const char* call, long result) { std::fprintf(stderr, "forbidden %s %d\n", call, result == -1 ? errno : 0); }
+
+void try_all() {
+  while (!restricted()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  char* const none[] = {nullptr};
+  tell("execve", execve("/bin/true", none, none));
+  tell("fork", syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  tell("packet-socket", socket(AF_PACKET, SOCK_RAW, 0));
+  tell("tcp-socket", socket(AF_INET, SOCK_STREAM, 0));
+  tell("ptrace", ptrace(PTRACE_TRACEME, 0, nullptr, nullptr));
+  tell("mount", mount("none", "/mnt", "tmpfs", 0, nullptr));
+  tell("unshare", unshare(CLONE_NEWUSER));
+  tell("setuid", setuid(1));
+  tell("kill-other", kill(getppid(), 0));
+  tell("bpf", syscall(SYS_bpf, 0, nullptr, 0));
+  tell("init-module", syscall(SYS_init_module, nullptr, 0, ""));
+  tell("write-and-run",
+       mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1
+                                                                                                                 : 0);
+  tell("make-file", open("made-by-plugin", O_WRONLY | O_CREAT, 0600));
+  tell("read-home", open("/root/.profile", O_RDONLY));
+  std::fprintf(stderr, "forbidden end 0\n");
+}
+
+[[gnu::constructor]] void load() { std::thread(try_all).detach(); }
+
+}  // namespace
