@@ -152,7 +152,7 @@ warpline_folder(bench/message   USES base client gpu machine message packet port
 warpline_folder(bench/nccl      USES base nccl)
 warpline_folder(bench/stream    USES base machine packet runtime stream transfers)
 warpline_folder(examples        USES base client ethdev_transport flow forward gpu handoff ingest inspect machine message packet port rpc runtime stream stream_port transport)
-warpline_folder(python/src      USES base batching config datapath flow forward gpu ingest ingest_totals machine message packet port protection report rpc runtime service stream
+warpline_folder(python/src      USES base batching config datapath flow forward gpu handoff ingest ingest_totals machine message packet port protection report rpc runtime service stream
                                      stream_port traffic transport)
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/flow      USES base flow)

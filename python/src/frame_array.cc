@@ -28,15 +28,23 @@ struct Exported {
   std::int64_t shape = 0;
   std::int64_t stride = 1;
   std::shared_ptr<const void> owner;
+  std::shared_ptr<StreamUser> user;
+  std::optional<std::uintptr_t> stream;  ///< that it was taken on
+
+  ~Exported() {
+    if (user && stream) user->used_by(*stream);
+  }
 };
 
 template <typename Managed>
-nb::object capsule_of(const FrameArray& array, const char* name, bool copied) {
+nb::object capsule_of(const FrameArray& array, const char* name, bool copied, std::optional<std::uintptr_t> stream) {
   auto made = std::make_unique<Exported<Managed>>();
   made->owner = array.owner();
+  made->user = array.user();
+  made->stream = stream;
   made->shape = static_cast<std::int64_t>(array.size());
   made->managed.tensor = {.data = array.data(),
-                          .device = {DlDeviceType::cpu, 0},
+                          .device = array.device(),
                           .ndim = 1,
                           .dtype = array.dtype(),
                           .shape = &made->shape,
@@ -71,26 +79,42 @@ FrameArray copy_of(const FrameArray& array) {
   return {std::move(bytes), data, array.size(), array.dtype()};
 }
 
+/// The stream that an array on a GPU is taken on. Its bytes are there already: nothing is to be waited for.
+std::optional<std::uintptr_t> stream_of(const nb::object& stream) {
+  constexpr std::uintptr_t kLegacyDefault = 1;
+  if (stream.is_none()) return kLegacyDefault;
+  const auto number = nb::cast<std::int64_t>(stream);
+  if (number == 0)
+    throw nb::buffer_error("stream 0 is ambiguous; 1 is the legacy default stream, 2 that of the thread");
+  if (number == -1) return std::nullopt;  // its user sees to the order himself
+  return static_cast<std::uintptr_t>(number);
+}
+
 /// As https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html has it.
 nb::object to_dlpack(const FrameArray& array, const nb::object& stream,
                      const std::optional<std::tuple<int, int>>& max_version,
                      const std::optional<std::tuple<int, int>>& dl_device, std::optional<bool> copy) {
-  if (!stream.is_none()) {
+  const bool on_gpu = array.user() != nullptr;
+  if (!on_gpu && !stream.is_none()) {
     throw nb::buffer_error("a frame in host memory: no stream orders what is done with it, so stream must be None");
   }
-  if (dl_device && *dl_device != std::tuple(static_cast<int>(DlDeviceType::cpu), 0)) {
-    throw nb::buffer_error("a frame in host memory: it is not copied to another device; give dl_device=(1, 0) or none");
+  if (dl_device && *dl_device != std::tuple(static_cast<int>(array.device().type), int{array.device().id})) {
+    throw nb::buffer_error(on_gpu ? "an array on a GPU: it is not copied to another device; give its own or none"
+                                  : "a frame in host memory: it is not copied to another device; give dl_device=(1, 0) "
+                                    "or none");
   }
   const bool copies = copy.value_or(false);
+  if (on_gpu && copies) throw nb::buffer_error("an array on a GPU: have your library copy it, not copy=True");
   const FrameArray what = copies ? copy_of(array) : array;
+  const std::optional<std::uintptr_t> taken_on = on_gpu ? stream_of(stream) : std::nullopt;
   if (max_version && std::get<0>(*max_version) >= 1) {
-    return capsule_of<DlManagedTensorVersioned>(what, kVersionedCapsule, copies);
+    return capsule_of<DlManagedTensorVersioned>(what, kVersionedCapsule, copies, taken_on);
   }
   if (what.read_only()) {
     throw nb::buffer_error(
         "the array is read-only, which DLPack before 1.0 cannot say; ask with copy=True, or give max_version=(1, 0)");
   }
-  return capsule_of<DlManagedTensor>(what, kCapsule, copies);
+  return capsule_of<DlManagedTensor>(what, kCapsule, copies, taken_on);
 }
 
 /// What struct.unpack calls the elements.
@@ -101,6 +125,11 @@ const char* format_of(DlDataType dtype) {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const FrameArray* const array = nb::inst_ptr<FrameArray>(self);
+  if (array->user() != nullptr) {
+    PyErr_SetString(PyExc_BufferError, "the array is on a GPU: take it by DLPack");
+    view->obj = nullptr;
+    return -1;
+  }
   const int read_only = array->read_only() ? 1 : 0;
   if (PyBuffer_FillInfo(view, self, array->data(), static_cast<Py_ssize_t>(array->bytes()), read_only, flags) != 0) {
     return -1;
@@ -120,7 +149,10 @@ void add_frame_array(nb::module_& module) {
   nb::class_<FrameArray>(module, "FrameArray", nb::type_slots(slots))
       .def("__dlpack__", &to_dlpack, nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
            nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
-      .def("__dlpack_device__", [](const FrameArray&) { return std::tuple(static_cast<int>(DlDeviceType::cpu), 0); })
+      .def("__dlpack_device__",
+           [](const FrameArray& array) {
+             return std::tuple(static_cast<int>(array.device().type), int{array.device().id});
+           })
       .def("__len__", &FrameArray::size)
       .def_prop_ro("nbytes", &FrameArray::bytes);
 }

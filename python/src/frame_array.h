@@ -12,10 +12,24 @@
 
 namespace warpline::python {
 
+/// What arrays of GPU memory tell its owner.
+class StreamUser {
+ public:
+  virtual ~StreamUser() = default;
+  /// An array that was taken on that cudaStream_t is gone; the stream may have work left that reads it. Any thread.
+  virtual void used_by(std::uintptr_t stream) = 0;
+};
+
 /// One dimension of bytes, truth values or 64-bit numbers, in memory that stays as long as `owner`: for Python an
-/// object with the buffer protocol and DLPack.
+/// object with the buffer protocol, where it is the host's, and DLPack.
 class FrameArray {
  public:
+  /// Bytes on a GPU.
+  FrameArray(std::shared_ptr<StreamUser> owner, int gpu, std::span<std::uint8_t> bytes)
+      : FrameArray(owner, bytes.data(), bytes.size(), kDlUint8) {
+    device_ = {DlDeviceType::cuda, gpu};
+    user_ = std::move(owner);
+  }
   FrameArray(std::shared_ptr<const void> owner, void* data, std::uint64_t size, DlDataType dtype)
       : owner_(std::move(owner)), data_(data), size_(size), shape_(static_cast<Py_ssize_t>(size)), dtype_(dtype) {}
   /// Bytes that nobody may write to.
@@ -31,6 +45,8 @@ class FrameArray {
   [[nodiscard]] Py_ssize_t* shape() const { return &shape_; }
   [[nodiscard]] DlDataType dtype() const { return dtype_; }
   [[nodiscard]] bool read_only() const { return read_only_; }
+  [[nodiscard]] DlDevice device() const { return device_; }
+  [[nodiscard]] const std::shared_ptr<StreamUser>& user() const { return user_; }  ///< null: host memory
 
  private:
   std::shared_ptr<const void> owner_;
@@ -39,6 +55,8 @@ class FrameArray {
   mutable Py_ssize_t shape_;  ///< Python's buffers want its address, and read it
   DlDataType dtype_;
   bool read_only_ = false;
+  DlDevice device_{DlDeviceType::cpu, 0};
+  std::shared_ptr<StreamUser> user_;
 };
 
 /// Adds the class to the module.

@@ -9,7 +9,11 @@
 
 namespace warpline::python {
 
-Result<std::unique_ptr<HostThread>> HostThread::open(rpc::MessageHost::Settings settings, const std::string& key) {
+Result<std::unique_ptr<HostThread>> HostThread::open(rpc::MessageHost::Settings settings, const std::string& key,
+                                                     const std::optional<GpuMessages::Settings>& gpu) {
+  if (gpu && !key.empty())
+    return usage_error("gpu", "with a key as well, and the CPU, which encrypts, does not reach GPU memory",
+                       "leave one of them out");
   std::unique_ptr<HostThread> made(new HostThread);
   if (!key.empty()) {
     made->key_ = key;
@@ -18,7 +22,11 @@ Result<std::unique_ptr<HostThread>> HostThread::open(rpc::MessageHost::Settings 
     WARPLINE_TRY(made->protection_, protection::make_protection(made->keys_, settings.endpoint.max_sessions));
     settings.endpoint.protection = made->protection_.get();
   }
-  WARPLINE_TRY(rpc::MessageHost host, rpc::MessageHost::open(settings));
+  if (gpu) {
+    WARPLINE_TRY(made->gpu_, GpuMessages::open(*gpu, settings.local, settings.endpoint));
+  }
+  WARPLINE_TRY(rpc::MessageHost host, made->gpu_ ? rpc::MessageHost::over(made->gpu_->transport(), settings)
+                                                 : rpc::MessageHost::open(settings));
   made->host_.emplace(std::move(host));
   return made;
 }
@@ -38,6 +46,7 @@ Result<void> HostThread::start(rpc::LoopPart& part) {
   Result<void> started;
   try {
     thread_ = std::thread([this, &part] {
+      if (gpu_) gpu_->enter();
       host_->run();
       host_->leave(part);
       ended_.store(true);

@@ -2,7 +2,9 @@
 // What clients and servers of warpline.rpc have in common.
 #include "rpc.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <string>
@@ -36,6 +38,11 @@ rpc::MessageHost::Settings RpcSettings::of_host() const {
   return made;
 }
 
+std::optional<GpuMessages::Settings> RpcSettings::of_gpu() const {
+  if (!gpu) return std::nullopt;
+  return GpuMessages::Settings{*gpu, gpu_methods};
+}
+
 Nanos patience_of(double seconds) {
   if (std::isnan(seconds)) throw nb::value_error("timeout is a number of seconds, or None");
   if (seconds >= kLongest) return message::kNever;
@@ -48,8 +55,8 @@ std::uint32_t length_of(std::size_t bytes, const char* what) {
   return static_cast<std::uint32_t>(bytes);
 }
 
-message::ConstBuffer message_of(const HostArray& array, const char* what) {
-  return {array.bytes().data(), length_of(array.bytes().size(), what)};
+message::ConstBuffer message_of(const HeldArray& array, const char* what) {
+  return {array.bytes().data(), length_of(array.bytes().size(), what), array.on_gpu() && !array.bytes().empty()};
 }
 
 void add_rpc(nb::module_& module) {
@@ -62,7 +69,9 @@ void add_rpc(nb::module_& module) {
       .def_rw("connect_timeout", &RpcSettings::connect_timeout)
       .def_rw("poll_for", &RpcSettings::poll_for)
       .def_rw("datagram_bytes", &RpcSettings::datagram_bytes)
-      .def_rw("key", &RpcSettings::key);
+      .def_rw("key", &RpcSettings::key)
+      .def_rw("gpu", &RpcSettings::gpu, nb::arg().none())
+      .def_rw("gpu_methods", &RpcSettings::gpu_methods);
   add_rpc_client(module);
   add_rpc_server(module);
 }

@@ -5,9 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "host_array.h"
+#include "gpu_messages.h"
+#include "held_array.h"
 #include "warpline/message/types.h"
 #include "warpline/rpc/message_host.h"
 
@@ -23,9 +26,13 @@ struct RpcSettings {
   double poll_for = 0;                         ///< seconds that the host's thread looks for work before it sleeps
   std::string key;                             ///< file of the keys that it encrypts with; empty: it does not
 
+  std::optional<int> gpu;                  ///< CUDA ordinal of the one in whose memory messages may lie
+  std::vector<std::uint16_t> gpu_methods;  ///< of a server: whose requests are received there
+
   std::uint32_t datagram_bytes = 1472;  ///< the most UDP payload of a packet, where the path carries it
 
   [[nodiscard]] rpc::MessageHost::Settings of_host() const;
+  [[nodiscard]] std::optional<GpuMessages::Settings> of_gpu() const;
 };
 
 /// Returns a duration of seconds. ValueError: it is none.
@@ -33,7 +40,7 @@ struct RpcSettings {
 /// Returns a length as messages have it. ValueError: it is too long for one, which `what` names.
 [[nodiscard]] std::uint32_t length_of(std::size_t bytes, const char* what);
 /// Returns an array as a message.
-[[nodiscard]] message::ConstBuffer message_of(const HostArray& array, const char* what);
+[[nodiscard]] message::ConstBuffer message_of(const HeldArray& array, const char* what);
 
 void add_rpc_client(nanobind::module_& module);  ///< rpc_client.cc
 void add_rpc_server(nanobind::module_& module);  ///< rpc_server.cc

@@ -13,11 +13,13 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "errors.h"
-#include "host_array.h"
+#include "held_array.h"
 #include "host_thread.h"
 #include "rpc.h"
+#include "warpline/gpu/memory/copy_batch.h"
 #include "warpline/rpc/call_rows.h"
 #include "warpline/rpc/loop_calls.h"
 
@@ -37,7 +39,7 @@ class RpcClient {
     made.calls = settings.under_way + rpc::LoopCalls::kRows;
     made.endpoint.accept = false;
     made.endpoint.max_sessions = 1;
-    thread_ = value_or_raise(HostThread::open(made, settings.key));
+    thread_ = value_or_raise(HostThread::open(made, settings.key, settings.of_gpu()));
     calls_ = value_or_raise(rpc::LoopCalls::make(thread_->host(), address, settings.under_way));
     set_error_ = nb::module_::import_("warpline.errors").attr("of_call");
     check_or_raise(thread_->start(*calls_));
@@ -49,21 +51,23 @@ class RpcClient {
   std::uint32_t call(std::uint16_t method, nb::handle request, nb::handle into, std::optional<double> timeout,
                      bool high) {
     Held held;
-    held.request = HostArray(request, "request", false);
+    rpc::LoopCalls& calls = open();
+    held.request = HeldArray(request, "request", false, thread_->arrays());
     if (!into.is_none()) {
-      held.response = HostArray(into, "into", true);
+      held.response = HeldArray(into, "into", true, thread_->arrays());
       held.into = true;
     }
     rpc::Call call{.message = message_of(held.request, "request"), .code = method};
     if (held.into) {
-      call.response = {held.response.bytes().data(), length_of(held.response.bytes().size(), "into")};
+      call.response = {held.response.bytes().data(), length_of(held.response.bytes().size(), "into"),
+                       held.response.on_gpu()};
       // An empty one has room for an empty response alone.
       if (call.response.data == nullptr) call.response.data = &nothing_;
     }
     call.priority = high ? message::Priority::high : message::Priority::normal;
     if (timeout) call.patience = patience_of(*timeout);
-    const std::uint32_t place = open().add(call);
-    if (call.message.length <= message::kInlineBytes) held.request.release();
+    const std::uint32_t place = calls.add(call);
+    if (call.message.length <= message::kInlineBytes && !call.message.device) held.request.release();
     keep(place, std::move(held));
     return place;
   }
@@ -71,10 +75,11 @@ class RpcClient {
   /// Makes a call of each row of an array, of whose responses `into` has a row each.
   std::uint32_t call_many(std::uint16_t method, nb::handle requests, nb::handle into, nb::handle lengths,
                           std::optional<double> timeout, bool high) {
+    rpc::LoopCalls& calls = open();
     auto rows = std::make_unique<HeldRows>();
-    rows->requests = HostArray(requests, "requests", false);
-    rows->responses = HostArray(into, "into", true);
-    rows->lengths = HostArray(lengths, "lengths", true);
+    rows->requests = HeldArray(requests, "requests", false, thread_->arrays());
+    rows->responses = HeldArray(into, "into", true, thread_->arrays());
+    rows->lengths = HeldArray(lengths, "lengths", true);
     const std::size_t count = rows->requests.rows();
     if (rows->requests.dimensions() < 2 || rows->responses.dimensions() < 2 || count == 0 ||
         rows->responses.rows() != count || rows->lengths.bytes().size() != count * sizeof(std::uint32_t))
@@ -83,19 +88,30 @@ class RpcClient {
     rows->rows.emplace(
         rpc::CallRows::Setup{.requests = rows->requests.bytes().data(),
                              .request_bytes = length_of(rows->requests.bytes().size() / count, "a request"),
+                             .requests_on_gpu = rows->requests.on_gpu(),
                              .responses = rows->responses.bytes().data(),
                              .response_bytes = length_of(rows->responses.bytes().size() / count, "a response"),
+                             .responses_on_gpu = rows->responses.on_gpu(),
                              .lengths = reinterpret_cast<std::uint32_t*>(rows->lengths.bytes().data()),
                              .rows = length_of(count, "requests"),
                              .at_once = rpc::LoopCalls::kRows,
                              .code = method,
                              .priority = high ? message::Priority::high : message::Priority::normal,
                              .patience = timeout ? patience_of(*timeout) : message::kNever});
-    const std::uint32_t place = open().add(*rows->rows);
+    const std::uint32_t place = calls.add(*rows->rows);
     Held held;
     held.rows = std::move(rows);
     keep(place, std::move(held));
     return place;
+  }
+
+  /// How many rows an array has, and the bytes of each.
+  nb::tuple shape_of_rows(nb::handle requests) {
+    (void)open();
+    const HeldArray array(requests, "requests", false, thread_->arrays());
+    if (array.dimensions() < 2 || array.rows() == 0)
+      throw nb::value_error("requests: an array of at least two dimensions, a row for each request, and at least one");
+    return nb::make_tuple(array.rows(), array.bytes().size() / array.rows());
   }
 
   /// Has all calls that were made leave, as far as there is room.
@@ -143,12 +159,12 @@ class RpcClient {
  private:
   /// The arrays of calls in rows.
   struct HeldRows {
-    HostArray requests, responses, lengths;
+    HeldArray requests, responses, lengths;
     std::optional<rpc::CallRows> rows;
   };
   /// What a call needs until it has ended.
   struct Held {
-    HostArray request, response;
+    HeldArray request, response;
     bool into = false;
     std::unique_ptr<HeldRows> rows;
   };
@@ -177,7 +193,7 @@ class RpcClient {
         const bool answered = result.status == message::MessageStatus::ok && result.data != nullptr;
         future.attr("set_exception")(
             set_error_(name_of(message::name(result.status)), name_of(message::name(result.reach)), result.code,
-                       answered ? bytes_of(result) : nb::object(nb::bytes("", 0)), result.length,
+                       answered ? text_of(result, held) : nb::object(nb::bytes("", 0)), result.length,
                        name_of(message::name(calls_->loss())),
                        held.rows ? nb::object(nb::int_(held.rows->rows->failed_row())) : nb::none()));
       }
@@ -186,6 +202,14 @@ class RpcClient {
   }
 
   static nb::str name_of(std::string_view text) { return nb::str(text.data(), text.size()); }
+  /// What an answer with a status says, which may be on the GPU.
+  static nb::object text_of(rpc::CallResult result, const Held& held) {
+    if (!(held.rows ? held.rows->responses : held.response).on_gpu()) return bytes_of(result);
+    std::vector<std::uint8_t> text(result.length);
+    check_or_raise(gpu::copy_now(text.data(), result.data, text.size()));
+    result.data = text.data();
+    return bytes_of(result);
+  }
   static nb::object bytes_of(const rpc::CallResult& result) {
     return nb::bytes(result.data == nullptr ? "" : reinterpret_cast<const char*>(result.data), result.length);
   }
@@ -197,14 +221,6 @@ class RpcClient {
   std::uint8_t nothing_ = 0;
 };
 
-/// How many rows an array has, and the bytes of each.
-nb::tuple shape_of_rows(nb::handle requests) {
-  const HostArray array(requests, "requests", false);
-  if (array.dimensions() < 2 || array.rows() == 0)
-    throw nb::value_error("requests: an array of at least two dimensions, a row for each request, and at least one");
-  return nb::make_tuple(array.rows(), array.bytes().size() / array.rows());
-}
-
 }  // namespace
 
 void add_rpc_client(nb::module_& module) {
@@ -213,6 +229,7 @@ void add_rpc_client(nb::module_& module) {
       .def("call", &RpcClient::call, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg())
       .def("call_many", &RpcClient::call_many, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(),
            nb::arg().none(), nb::arg())
+      .def("shape_of_rows", &RpcClient::shape_of_rows, nb::arg().none())
       .def("flush", &RpcClient::flush)
       .def("cancel", &RpcClient::cancel)
       .def("poll", &RpcClient::poll)
@@ -220,7 +237,6 @@ void add_rpc_client(nb::module_& module) {
       .def("close", &RpcClient::close)
       .def_prop_ro("under_way", &RpcClient::under_way)
       .def_prop_ro("descriptor", &RpcClient::descriptor);
-  module.def("shape_of_rows", &shape_of_rows, nb::arg().none());
 }
 
 }  // namespace warpline::python

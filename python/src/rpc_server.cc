@@ -6,12 +6,15 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "errors.h"
-#include "host_array.h"
+#include "frame_array.h"
+#include "gpu_requests.h"
+#include "held_array.h"
 #include "host_thread.h"
 #include "rpc.h"
 #include "warpline/rpc/request_queue.h"
@@ -37,10 +40,10 @@ class RpcServer {
     const SocketAddress local = address_of(address);
     rpc::MessageHost::Settings made = settings.of_host();
     made.local = local;
-    thread_ = value_or_raise(HostThread::open(made, settings.key));
+    thread_ = value_or_raise(HostThread::open(made, settings.key, settings.of_gpu()));
     queue_ = value_or_raise(rpc::RequestQueue::make(thread_->host(), settings.under_way));
     SocketAddress bound = local;
-    bound.port = thread_->host().port();
+    bound.port = thread_->port();
     address_ = to_string(bound);
     check_or_raise(thread_->start(*queue_));
   }
@@ -63,10 +66,10 @@ class RpcServer {
 
   /// Answers with an array's bytes, and a status. Leaves with the next flush().
   void answer(std::uint32_t place, nb::handle answer, std::uint16_t status) {
-    HostArray held(answer, "answer", false);
-    const message::ConstBuffer bytes = message_of(held, "answer");
     if (!queue_) return;
-    if (bytes.length > message::kInlineBytes) {
+    HeldArray held(answer, "answer", false, thread_->arrays());
+    const message::ConstBuffer bytes = message_of(held, "answer");
+    if (bytes.length > message::kInlineBytes || bytes.device) {
       answers_[place] = std::move(held);  // until the queue says that it is sent
     }
     queue_->answer(place, bytes, status);
@@ -112,10 +115,7 @@ class RpcServer {
   void take(const rpc::QueuedRequest& request, nb::list& taken) {
     switch (request.kind) {
       case rpc::QueuedRequest::Kind::request:
-        taken.append(
-            nb::make_tuple(request.place, static_cast<int>(request.code),
-                           nb::bytes(request.data.length == 0 ? "" : reinterpret_cast<const char*>(request.data.data),
-                                     request.data.length)));
+        taken.append(nb::make_tuple(request.place, static_cast<int>(request.code), array_of(request.data)));
         break;
       case rpc::QueuedRequest::Kind::withdrawn:
         taken.append(nb::make_tuple(request.place, -1, nb::none()));
@@ -126,9 +126,17 @@ class RpcServer {
     }
   }
 
+  /// Bytes, or what a GPU has, which stays as long as somebody has the array.
+  [[nodiscard]] nb::object array_of(const message::ConstBuffer& data) const {
+    if (!data.device) return nb::bytes(data.length == 0 ? "" : reinterpret_cast<const char*>(data.data), data.length);
+    const std::span bytes(const_cast<std::uint8_t*>(data.data), data.length);
+    auto held = std::make_shared<GpuRequests::Held>(thread_->gpu()->requests(), data.data);
+    return nb::cast(FrameArray(std::move(held), thread_->arrays()->ordinal, bytes));
+  }
+
   std::shared_ptr<HostThread> thread_;
   std::unique_ptr<rpc::RequestQueue> queue_;
-  std::vector<HostArray> answers_;
+  std::vector<HeldArray> answers_;
   std::string address_;
 };
 

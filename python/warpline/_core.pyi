@@ -156,6 +156,8 @@ class RpcSettings:
     poll_for: float
     datagram_bytes: int
     key: str
+    gpu: int | None
+    gpu_methods: list[int]
     def __init__(self) -> None: ...
 
 class RpcClient:
@@ -164,6 +166,7 @@ class RpcClient:
     def call_many(
         self, method: int, requests: _Buffer, into: _Buffer, lengths: _Buffer, timeout: float | None, high: bool, /,
     ) -> int: ...
+    def shape_of_rows(self, requests: _Buffer, /) -> tuple[int, int]: ...  # rows, and the bytes of each
     def flush(self) -> None: ...
     def cancel(self, place: int, /) -> None: ...
     def poll(self, futures: list[Any], /) -> None: ...
@@ -189,4 +192,3 @@ class RpcServer:
     @property
     def address(self) -> str: ...
 
-def shape_of_rows(array: _Buffer, /) -> tuple[int, int]: ...  # rows, and the bytes of each

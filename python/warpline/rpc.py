@@ -8,7 +8,7 @@
 A request names a method, a number of 16 bits, and carries bytes, as does its answer. Both ends have the protocol in this
 process, on a thread of their own that never holds the GIL; the other end may be in C++ (`rpc::MessageHost`). A client and
 a server belong to the event loop that they were started in. Arrays are bytes, bytearray, memoryview or whatever has the
-buffer protocol or DLPack: of numbers, in one piece, in host memory.
+buffer protocol or DLPack: of numbers, in one piece, in host memory or, of an end made with `gpu=`, on that GPU.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import inspect
 import logging
 import os
 import warnings
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, Union
@@ -27,7 +27,7 @@ from warpline.errors import CallTimeout, ClientClosed, PeerLost, RemoteError, Re
 __all__ = ["CallTimeout", "Client", "ClientClosed", "PeerLost", "RemoteError", "RequestRefused", "ResponseTooLong", "Server"]
 
 Buffer = Any  # collections.abc.Buffer is Python 3.12's, and knows nothing of DLPack
-Handler = Callable[[bytes], Buffer | None | Awaitable[Buffer | None]]
+Handler = Callable[[Any], Buffer | None | Awaitable[Buffer | None]]
 Priority = Literal["normal", "high"]
 Path = Union[str, "os.PathLike[str]"]
 
@@ -39,7 +39,7 @@ _LONGEST_TEXT = 1024
 
 def _settings(
     under_way: int, max_message_bytes: int, memory: int, peer_timeout: float, connect_timeout: float, poll_for: float, datagram_bytes: int,
-    key: Path | None,
+    key: Path | None, gpu: int | None, gpu_methods: Iterable[int] = (),
 ) -> _core.RpcSettings:
     settings = _core.RpcSettings()
     settings.under_way = under_way
@@ -50,6 +50,10 @@ def _settings(
     settings.poll_for = poll_for
     settings.datagram_bytes = datagram_bytes
     settings.key = "" if key is None else os.fspath(key)
+    settings.gpu = gpu
+    settings.gpu_methods = list(gpu_methods)
+    if settings.gpu_methods and gpu is None:
+        raise TypeError("gpu_methods: requests on a GPU need gpu=, which says on which")
     return settings
 
 
@@ -79,17 +83,20 @@ class Client:
     Packets have up to `datagram_bytes` of UDP payload, 65507 at most, as far as both ends want it and a probe has shown
     that the path carries it: more than 1472 is for jumbo frames.
     With `key`, a file as `warpline message key new` makes it, all is encrypted; the server needs one of its keys.
+    With `gpu`, the ordinal of CUDA, requests and `into` may be arrays on that GPU, of CuPy, PyTorch or JAX: their bytes
+    go by no array on the host, and after what their library has put on its stream before. Not together with `key`.
     """
 
     def __init__(
         self, server: str, *, timeout: float | None = None, calls: int = 1024, max_message_bytes: int = 16 << 20, memory: int = 64 << 20,
         peer_timeout: float = 15.0, connect_timeout: float = 1.0, poll_for: float = 0.0, datagram_bytes: int = 1472, key: Path | None = None,
+        gpu: int | None = None,
     ) -> None:
         """Opens a socket. UsageError for an address that is none; EnvironmentNotReady if there is no descriptor or thread left.
 
-        Both of them for a `key` that cannot be used.
+        Both of them for a `key` that cannot be used; EnvironmentNotReady for a `gpu` that is not there.
         """
-        settings = _settings(calls, max_message_bytes, memory, peer_timeout, connect_timeout, poll_for, datagram_bytes, key)
+        settings = _settings(calls, max_message_bytes, memory, peer_timeout, connect_timeout, poll_for, datagram_bytes, key, gpu)
         self._core = _core.RpcClient(server, settings)
         self._timeout = timeout
         self._futures: list[_Call | None] = []
@@ -105,7 +112,8 @@ class Client:
         Raises PeerLost, CallTimeout, RemoteError if the handler failed, RequestRefused if the server did not take it,
         ResponseTooLong if `into` is shorter than the answer; `reach` of each says how far the request came. TypeError
         and ValueError for arrays that cannot be used. Cancelling it cancels the request. Arrays longer than 128 bytes
-        stay as they are until it has ended; after a cancel `into` may be written to for a moment more.
+        stay as they are until it has ended, and those on a GPU however short they are; after a cancel `into` may be
+        written to for a moment more.
         """
         if (loop := self._loop) is None:
             loop = self._begin()
@@ -125,7 +133,7 @@ class Client:
         if (loop := self._loop) is None:
             loop = self._begin()
         core = self._open()
-        rows, row_bytes = _core.shape_of_rows(requests)
+        rows, row_bytes = core.shape_of_rows(requests)
         if into is None:
             width = row_bytes if response_bytes is None else response_bytes
             into = memoryview(bytearray(rows * max(width, 1))).cast("B", (rows, max(width, 1)))
@@ -225,21 +233,25 @@ class Server:
     any more. A handler that raises RemoteError(status, data) answers with them; any other exception is logged, and its
     text is the answer, with the status FAILED. A method without a handler is refused. `requests` are handled at once;
     others wait. With `key`, a file as `warpline message key new` makes it, clients need its keys, and all is encrypted.
+    With `gpu` answers may be arrays on that GPU, as of `Client`. Requests for `gpu_methods` that are longer than 128
+    bytes are received there, into up to `memory` bytes, and their handlers get them as arrays of bytes for DLPack: one
+    stays as long as any array of it, and until the stream that it was taken on has done what it had then.
     """
 
     def __init__(
         self, handlers: Mapping[int, Handler] | Handler, address: str = "127.0.0.1:0", *, requests: int = 1024,
         max_message_bytes: int = 16 << 20, memory: int = 64 << 20, peer_timeout: float = 15.0, poll_for: float = 0.0,
-        datagram_bytes: int = 1472, key: Path | None = None,
+        datagram_bytes: int = 1472, key: Path | None = None, gpu: int | None = None,
+        gpu_methods: Iterable[int] = (),
     ) -> None:
-        """Opens a socket, which takes requests from now on. EnvironmentNotReady if the address cannot be had, or the `key` be used."""
+        """Opens a socket, which takes requests from now on. EnvironmentNotReady if the address cannot be had, the `key` be used, or the `gpu` is not there."""
         self._find: Callable[[int], Handler | None]
         if callable(handlers):
             only: Handler = handlers
             self._find = lambda _: only
         else:
             self._find = dict(handlers).get
-        self._core = _core.RpcServer(address, _settings(requests, max_message_bytes, memory, peer_timeout, 1.0, poll_for, datagram_bytes, key))
+        self._core = _core.RpcServer(address, _settings(requests, max_message_bytes, memory, peer_timeout, 1.0, poll_for, datagram_bytes, key, gpu, gpu_methods))
         self._tasks: dict[int, asyncio.Future[Any]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._leaving = False

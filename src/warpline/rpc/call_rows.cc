@@ -43,9 +43,9 @@ void CallRows::fill() {
     const std::uint32_t index = free_.back();
     const std::size_t row = next_row_;
     Call call{.session = session_, .code = setup_.code, .priority = setup_.priority, .patience = setup_.patience};
-    call.message = {setup_.requests + row * setup_.request_bytes, setup_.request_bytes};
+    call.message = {setup_.requests + row * setup_.request_bytes, setup_.request_bytes, setup_.requests_on_gpu};
     if (setup_.response_bytes != 0)
-      call.response = {setup_.responses + row * setup_.response_bytes, setup_.response_bytes};
+      call.response = {setup_.responses + row * setup_.response_bytes, setup_.response_bytes, setup_.responses_on_gpu};
     const SubmittedCall submitted = host_->submit(call, {row_end, this, index});
     if (submitted.status != message::CallStatus::ok) return;  // no room: with the next end, or turn
     free_.pop_back();

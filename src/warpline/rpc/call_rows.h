@@ -19,8 +19,10 @@ class CallRows {
   struct Setup {
     const std::uint8_t* requests = nullptr;  ///< rows one behind the other; untouched until all have ended
     std::uint32_t request_bytes = 0;         ///< of each
+    bool requests_on_gpu = false;            ///< see message::ConstBuffer
     std::uint8_t* responses = nullptr;       ///< rows for the responses; untouched until all have ended
     std::uint32_t response_bytes = 0;        ///< of each, that there is room for
+    bool responses_on_gpu = false;           ///< see message::MutableBuffer
     std::uint32_t* lengths = nullptr;        ///< how long each response was; null: nobody asks
     std::uint32_t rows = 0;                  ///< one at least
     std::uint32_t at_once = 1;               ///< most that are under way

@@ -47,7 +47,7 @@ std::uint32_t LoopCalls::add(const Call& call) {
   place.call.response_in_endpoint = call.response.data == nullptr;
   place.rows = nullptr;
   place.made = host_.now();
-  if (call.message.length <= message::kInlineBytes) {
+  if (call.message.length <= message::kInlineBytes && !call.message.device) {
     if (call.message.length != 0) std::memcpy(place.copy.data(), call.message.data, call.message.length);
     place.call.message.data = place.copy.data();
   }

@@ -45,8 +45,8 @@ class LoopCalls final : public LoopPart {
 
   // By the one thread that makes calls.
   /// Makes a call, which leaves with the next flush(). `session` and `metadata` are not looked at; up to kInlineBytes
-  /// of the message are copied, a longer one stays untouched until poll() tells the end. Without `response` its memory
-  /// is allocated here. Returns the call's place, the lowest ones first.
+  /// of host memory are copied, a longer message stays untouched until poll() tells the end. Without `response` its
+  /// memory is allocated here. Returns the call's place, the lowest ones first.
   std::uint32_t add(const Call& call);
   /// Makes calls of rows, which go on by themselves until they all have ended or one fails: then result.status and so
   /// on are those of CallRows::failure(). `rows` stays untouched until poll() tells the end.

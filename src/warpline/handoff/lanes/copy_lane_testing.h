@@ -26,8 +26,8 @@ inline constexpr std::uint32_t kCopies = 6000;
 
 /// Copies of all lengths and alignments in batches of all sizes, each between places of its own: every byte arrives,
 /// none beside it is touched, and batches land in order. `from` and `to` have kCopies * kCopyRoom bytes.
-template <typename E>
-void expect_copies(CopyLane<E>& lane, Pages& from, Pages& to) {
+template <typename Lane>
+void expect_copies(Lane& lane, Pages& from, Pages& to) {
   Random random(7);
   for (std::uint8_t& byte : from) byte = static_cast<std::uint8_t>(random.next());
   std::vector<TestCopy> copies;
@@ -44,7 +44,7 @@ void expect_copies(CopyLane<E>& lane, Pages& from, Pages& to) {
   }
   std::uint64_t batches = 0;
   for (std::uint32_t begin = 0; begin < kCopies; ++batches) {
-    const auto count = static_cast<std::uint32_t>(1 + random.below(CopyLane<E>::kMostCopies));
+    const auto count = static_cast<std::uint32_t>(1 + random.below(Lane::kMostCopies));
     const std::uint32_t fitting = std::min(count, kCopies - begin);
     while (!lane.submit(&copies[begin], fitting)) {
       static_cast<void>(lane.landed());

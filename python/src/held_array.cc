@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host_array.h"
+#include "held_array.h"
 
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "dlpack.h"
 
 namespace nb = nanobind;
 
 namespace warpline::python {
 namespace {
 
-constexpr int kDlpackCpu = 1;                                   // kDLCPU of dlpack.h
-constexpr int kDlpackPinned = 3;                                // kDLCUDAHost
 constexpr std::string_view kNumbers = "?cbBhHiIlLqQnNefdgFDG";  // the struct module's, and PEP 3118's complex ones
 
 [[noreturn]] void refuse(PyObject* kind, const char* what, const std::string& why) {
@@ -30,19 +30,33 @@ bool is_of_numbers(const char* format) {
 constexpr const char* kNotWhole = "the array is not in one piece, in the order of C; make a copy of it that is";
 constexpr const char* kReadOnly = "the array is read-only";
 
+/// Returns what DLPack has of an array on a GPU, ordered before what the stream is given from now on.
+nb::object capsule_of(nb::handle object, const ArrayGpu& gpu) {
+  const nb::object dlpack = object.attr("__dlpack__");
+  const nb::int_ stream(gpu.stream);
+  try {
+    return dlpack(nb::arg("stream") = stream, nb::arg("max_version") = nb::make_tuple(1, 0));
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+  }
+  return dlpack(nb::arg("stream") = stream);  // of a library that is older than DLPack 1.0
+}
+
 }  // namespace
 
-HostArray::HostArray(nb::handle object, const char* what, bool writable) {
-  if (PyObject_CheckBuffer(object.ptr()) != 0) {
+HeldArray::HeldArray(nb::handle object, const char* what, bool writable, const ArrayGpu* gpu) {
+  const bool has_buffer = PyObject_CheckBuffer(object.ptr()) != 0;
+  // Classes of arrays that may be on a GPU or not have both.
+  if (has_buffer && (gpu == nullptr || !nb::hasattr(object, "__dlpack__"))) {
     take_buffer(object, what, writable);
   } else if (nb::hasattr(object, "__dlpack__")) {
-    take_dlpack(object, what, writable);
+    take_dlpack(object, what, writable, gpu);
   } else {
     refuse(PyExc_TypeError, what, "neither bytes nor an array, but " + std::string(nb::inst_name(object).c_str()));
   }
 }
 
-void HostArray::take_buffer(nb::handle object, const char* what, bool writable) {
+void HeldArray::take_buffer(nb::handle object, const char* what, bool writable) {
   if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) != 0) throw nb::python_error();
   const char* why = nullptr;
   PyObject* kind = PyExc_ValueError;
@@ -64,15 +78,25 @@ void HostArray::take_buffer(nb::handle object, const char* what, bool writable) 
   if (view_.ndim > 0) rows_ = static_cast<std::size_t>(view_.shape[0]);
 }
 
-void HostArray::take_dlpack(nb::handle object, const char* what, bool writable) {
+void HeldArray::take_dlpack(nb::handle object, const char* what, bool writable, const ArrayGpu* gpu) {
   const auto device = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
-  const int type = nb::cast<int>(nb::int_(device[0]));
-  if (type != kDlpackCpu && type != kDlpackPinned)
-    refuse(PyExc_TypeError, what, "the array is in the memory of a GPU or the like; copy it to the host first");
+  const auto type = static_cast<DlDeviceType>(nb::cast<int>(nb::int_(device[0])));
+  const int ordinal = nb::cast<int>(nb::int_(device[1]));
+  on_gpu_ = type == DlDeviceType::cuda;
+  if (on_gpu_ && gpu == nullptr)
+    refuse(PyExc_TypeError, what, "the array is in the memory of a GPU; make this end with gpu=, or copy to the host");
+  if (on_gpu_ && ordinal != gpu->ordinal)
+    refuse(PyExc_TypeError, what,
+           "the array is on GPU " + std::to_string(ordinal) +
+               ", and this end was made with gpu=" + std::to_string(gpu->ordinal));
+  if (!on_gpu_ && type != DlDeviceType::cpu && type != DlDeviceType::cuda_host)
+    refuse(PyExc_TypeError, what,
+           "the array is neither in host memory nor on a GPU of CUDA; copy it to the host first");
+  const nb::object source = on_gpu_ ? capsule_of(object, *gpu) : nb::borrow(object);
   bool read_only = false;
-  if (!nb::try_cast(object, array_)) {
+  if (!nb::try_cast(source, array_)) {
     nb::ndarray<nb::ro> shown;
-    if (!nb::try_cast(object, shown)) refuse(PyExc_TypeError, what, "the array cannot be had by DLPack");
+    if (!nb::try_cast(source, shown)) refuse(PyExc_TypeError, what, "the array cannot be had by DLPack");
     read_only = true;
     array_ = nb::ndarray<>(shown.handle());
   }
@@ -89,27 +113,29 @@ void HostArray::take_dlpack(nb::handle object, const char* what, bool writable) 
   if (dimensions_ > 0) rows_ = array_.shape(0);
 }
 
-HostArray::HostArray(HostArray&& other) noexcept { *this = std::move(other); }
+HeldArray::HeldArray(HeldArray&& other) noexcept { *this = std::move(other); }
 
-HostArray& HostArray::operator=(HostArray&& other) noexcept {
+HeldArray& HeldArray::operator=(HeldArray&& other) noexcept {
   if (this == &other) return *this;
   release();
   data_ = std::exchange(other.data_, nullptr);
   size_ = std::exchange(other.size_, 0);
   dimensions_ = std::exchange(other.dimensions_, 0);
   rows_ = std::exchange(other.rows_, 0);
+  on_gpu_ = std::exchange(other.on_gpu_, false);
   // Shape and strides of a view may point into it, and are not looked at any more.
   view_ = std::exchange(other.view_, Py_buffer{});
   array_ = std::move(other.array_);
   return *this;
 }
 
-void HostArray::release() {
+void HeldArray::release() {
   if (view_.obj != nullptr) PyBuffer_Release(&view_);
   view_ = Py_buffer{};
   array_ = {};
   data_ = nullptr;
   size_ = dimensions_ = rows_ = 0;
+  on_gpu_ = false;
 }
 
 }  // namespace warpline::python
