@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "arrays/frame_array.h"
 #include "errors.h"
-#include "frame_array.h"
 #include "ingest_session.h"
 #include "rooms.h"
 #include "warpline/base/time/clock.h"
@@ -31,6 +31,21 @@ struct PythonFrame {
 
   [[nodiscard]] const flow::Frame& at() const { return kept->frame(); }
 };
+
+/// A frame on a GPU, for arrays of it.
+class KeptOnGpu final : public StreamUser {
+ public:
+  explicit KeptOnGpu(Kept kept) : kept_(std::move(kept)) {}
+  void used_by(std::uintptr_t stream) override { kept_->used_by(reinterpret_cast<CUstream_st*>(stream)); }
+
+ private:
+  Kept kept_;
+};
+
+FrameArray array_of(const PythonFrame& frame, std::uint8_t* data, std::uint64_t size, DlDataType dtype) {
+  if (!frame.kept->gpu()) return {frame.kept, data, size, dtype};
+  return {std::make_shared<KeptOnGpu>(frame.kept), *frame.kept->gpu(), data, size, dtype};
+}
 
 /// The time of day at which the first packet of the frame came, in nanoseconds since 1970.
 std::int64_t time_of_day(const PythonFrame& frame) {
@@ -84,12 +99,11 @@ void wait(IngestSession& session, int milliseconds) {
 void add_ingest(nb::module_& module) {
   add_frame_array(module);
   nb::class_<PythonFrame>(module, "Frame")
-      .def_prop_ro(
-          "data",
-          [](const PythonFrame& self) { return FrameArray(self.kept, self.at().data, self.kept->bytes(), kDlUint8); })
+      .def_prop_ro("data",
+                   [](const PythonFrame& self) { return array_of(self, self.at().data, self.kept->bytes(), kDlUint8); })
       .def_prop_ro(
           "present",
-          [](const PythonFrame& self) { return FrameArray(self.kept, self.at().mask, self.kept->packets(), kDlBool); })
+          [](const PythonFrame& self) { return array_of(self, self.at().mask, self.kept->packets(), kDlBool); })
       .def_prop_ro("packets", [](const PythonFrame& self) { return self.kept->packets(); })
       .def_prop_ro("missing", [](const PythonFrame& self) { return self.at().missing; })
       .def_prop_ro("complete", [](const PythonFrame& self) { return self.at().missing == 0; })

@@ -29,14 +29,15 @@ Result<void> settle(config::LoadedConfig& loaded) {
     return usage_error("Ingest", "it gives frames, and nothing says which",
                        "give frame=\"packets=N,seq=OFFSET:BITS,payload=OFFSET:LEN\"");
   }
-  if (ingest.memory.value_or(memory::MemoryKind::host) != memory::MemoryKind::host) {
-    return usage_error(fmt::format("option --memory {}", name(*ingest.memory)), "frames are in host memory",
-                       "leave it away");
-  }
-  // A packet is copied once, into its frame.
-  if (!is_given_in(loaded, "ingest.path")) ingest.path = ingest::IngestPath::zerocopy;
   datapath::ForwardSettings& forward = config.forward;
   forward.engine = ingest.engine.value_or(EngineKind::inline_);
+  const bool on_gpu = runs_on_gpu(forward.engine);
+  if (!on_gpu && ingest.memory.value_or(memory::MemoryKind::host) != memory::MemoryKind::host) {
+    return usage_error(fmt::format("option --memory {}", name(*ingest.memory)), "frames are in host memory",
+                       "leave it away, or use --engine launch");
+  }
+  // A packet is copied once, into its frame.
+  if (!on_gpu && !is_given_in(loaded, "ingest.path")) ingest.path = ingest::IngestPath::zerocopy;
   forward.adaptive_burst = ingest.adaptive;
   forward.frees_at_once = ingest::copies(ingest.path) && !ingest.transmit;
   const std::uint16_t ring = config.ports.empty() ? config.port_defaults.rx_ring : config.ports.front().rx_ring;

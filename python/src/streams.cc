@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "arrays/frame_array.h"
 #include "errors.h"
-#include "frame_array.h"
 #include "rooms.h"
 #include "stream_session.h"
 

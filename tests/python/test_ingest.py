@@ -322,7 +322,7 @@ class WrongUse(Case):
         self.refused("nothing says which", loopback=True)
         self.refused("unknown option '--lopback'.*did you mean --loopback", lopback=True, frame=FRAME)
         self.refused("packets", loopback=True, frame="seq=0:64,payload=8:1024")
-        self.refused("engine inline or thread", engine="persistent", **LOOPBACK)
+        self.refused("engine launch", engine="persistent", **LOOPBACK)
         self.refused("frames are in host memory", memory="device", **LOOPBACK)
         self.refused("cannot combine --frame with --consumer", consumer="sum", **LOOPBACK)
         self.refused("larger --gpu-memory", gpu_memory="4Ki", **LOOPBACK)

@@ -6,13 +6,13 @@ python3 -m unittest tests/python/test_rpc_gpu.py, and with --rates what it costs
 """
 
 import asyncio
-import importlib
 import json
 import random
 import sys
 import time
 import unittest
 
+from support.arrays import libraries
 from warpline import errors, rpc
 
 ECHO, KEEP, FILL, SUM, FAIL, BYTES = range(1, 7)
@@ -20,60 +20,7 @@ PATIENCE_S = 60
 SIZES = (1, 64, 128, 129, 1000, 1472, 65_537, 1 << 20, 10_000_001)
 
 
-def library(name):
-    """A library of arrays that sees a GPU, or None."""
-    try:
-        module = importlib.import_module(name)
-        there = {"cupy": lambda: module.cuda.runtime.getDeviceCount(), "torch": lambda: module.cuda.device_count(), "jax": lambda: len(module.devices("gpu"))}
-        return module if there[name]() else None
-    except Exception:  # it is not installed, or there is no GPU: each library says so in its own way
-        return None
-
-
-class Cupy:
-    def __init__(self, module):
-        self.xp = module
-
-    def array(self, data):
-        return self.xp.frombuffer(bytearray(data), dtype="u1") if data else self.xp.empty(0, "u1")
-
-    def take(self, array):
-        return self.xp.from_dlpack(array)
-
-    def bytes(self, array):
-        return array.tobytes()
-
-    def empty(self, size):
-        return self.xp.zeros(size, "u1")
-
-
-class Torch(Cupy):
-    def array(self, data):
-        return self.xp.frombuffer(bytearray(data), dtype=self.xp.uint8).cuda()
-
-    def bytes(self, array):
-        return array.cpu().numpy().tobytes()
-
-    def empty(self, size):
-        return self.xp.zeros(size, dtype=self.xp.uint8, device="cuda")
-
-
-class Jax(Cupy):
-    def array(self, data):
-        import numpy
-
-        return self.xp.device_put(numpy.frombuffer(data, "u1"), self.xp.devices("gpu")[0])
-
-    def take(self, array):
-        return self.xp.numpy.from_dlpack(array)
-
-    def bytes(self, array):
-        import numpy
-
-        return numpy.asarray(array).tobytes()
-
-
-LIBRARIES = {name: kind(module) for name, kind in (("cupy", Cupy), ("torch", Torch), ("jax", Jax)) if (module := library(name))}
+LIBRARIES = libraries()
 
 
 class WithoutGpu(unittest.IsolatedAsyncioTestCase):

@@ -72,23 +72,20 @@ Result<std::unique_ptr<IngestStages>> assemble_on_gpu(const forward::StageParts&
   return make_consuming<handoff::GpuEngine<AssembleOnGpu>>(std::move(made), work, std::move(setup));
 }
 
-/// The stages of a path whose frames in GPU memory are a consumer's on a stream.
+/// The stages of a path whose frames in GPU memory are made on a stream, by `make(Place)`.
+template <typename F>
 Result<std::unique_ptr<IngestStages>> assemble_on_stream(const forward::StageParts& parts,
-                                                         const IngestSettings& settings,
-                                                         const flow::FrameDescription& description, Bytes memory,
-                                                         FrameConsumer& consumer,
+                                                         const IngestSettings& settings, F&& make,
                                                          std::vector<std::unique_ptr<FrameSink>>& sinks) {
   WARPLINE_TRY(IngestParts made, make_ingest_parts(parts, settings, true));
   StreamEngineSetup setup = stream_setup(parts, made);
   const handoff::EngineView& ring = made.ring->engine_view();
-  auto frames = StreamFrames::create(description, memory,
-                                     {.gpu = setup.gpu,
-                                      .path = setup.path,
-                                      .batch = ring.segments_per_slot,
-                                      .slots = made.ring->slots(),
-                                      .first_sequence = ring.first_sequence,
-                                      .watchdog = setup.watchdog},
-                                     consumer);
+  Result<std::unique_ptr<StreamFrames>> frames = make(StreamFrames::Place{.gpu = setup.gpu,
+                                                                          .path = setup.path,
+                                                                          .batch = ring.segments_per_slot,
+                                                                          .slots = made.ring->slots(),
+                                                                          .first_sequence = ring.first_sequence,
+                                                                          .watchdog = setup.watchdog});
   if (!frames) return too_small_for_frames(std::move(frames).error());
   const BatchWork work{.consumer = nullptr, .assembly = frames->get()};
   sinks.push_back(*std::move(frames));
@@ -151,6 +148,18 @@ forward::StageMaker IngestPaths::keeping(std::shared_ptr<FrameInbox> inbox) {
           inbox = std::move(inbox)](const forward::StageParts& parts) -> Result<std::unique_ptr<datapath::PathStages>> {
     WARPLINE_TRY(const flow::FrameDescription description, flow::parse_frame_description(settings_.frame));
     const Bytes memory = share_of_budget(settings_, parts.layout.paths.size()).frames;
+    if (runs_on_gpu(parts.settings.forward.engine)) {
+#if WARPLINE_DEVICE_CODE
+      return keep(assemble_on_stream(
+          parts, settings_,
+          [&](const StreamFrames::Place& place) {
+            return StreamFrames::create_kept(description, memory, place, inbox);
+          },
+          frames_));
+#else
+      return gpu::built_without_cuda("frames in GPU memory");
+#endif
+    }
     auto frames = KeepingFrames::create(description, memory, inbox, parts.index);
     if (!frames) return too_small_for_frames(std::move(frames).error());
     const KeepOnHost work{frames->get()};
@@ -164,7 +173,12 @@ Result<std::unique_ptr<IngestStages>> IngestPaths::assemble(const forward::Stage
   const Bytes memory = share_of_budget(settings_, parts.layout.paths.size()).frames;
   if (runs_on_gpu(parts.settings.forward.engine)) {
 #if WARPLINE_DEVICE_CODE
-    if (consumer != nullptr) return assemble_on_stream(parts, settings_, description, memory, *consumer, frames_);
+    if (consumer != nullptr) {
+      return assemble_on_stream(
+          parts, settings_,
+          [&](const StreamFrames::Place& place) { return StreamFrames::create(description, memory, place, *consumer); },
+          frames_);
+    }
     return assemble_on_gpu(parts, settings_, description, memory, frames_);
 #else
     return gpu::built_without_cuda("frames in GPU memory");

@@ -66,7 +66,7 @@ class IngestPaths {
   /// Frames as assembling() has them for a consumer of one's own, in host memory or, with an engine on a GPU, for work
   /// on a stream. `consumer` outlives the stages.
   [[nodiscard]] forward::StageMaker framing(FrameConsumer& consumer);
-  /// Frames as assembling() has them, in host memory, for a consumer that keeps them as long as it likes.
+  /// Frames as assembling() has them for a consumer that keeps them as long as it likes.
   [[nodiscard]] forward::StageMaker keeping(std::shared_ptr<FrameInbox> inbox);
   /// Kernels of one's own for each batch in GPU memory. `consumer` outlives the stages.
   [[nodiscard]] forward::StageMaker batching(GpuBatchConsumer& consumer);

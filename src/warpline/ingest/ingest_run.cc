@@ -40,9 +40,10 @@ Result<std::unique_ptr<IngestRun>> IngestRun::start_kept_frames(datapath::Datapa
                                                                 const runtime::RuntimeSettings& runtime,
                                                                 const LoopbackSettings& loopback) {
   WARPLINE_CHECK(flow::parse_frame_description(ingest.frame));
-  if (runs_on_gpu(settings.forward.engine)) {
-    return usage_error(fmt::format("frames to keep by the {} engine", name(settings.forward.engine)),
-                       "they are in host memory", "use the engine inline or thread");
+  const EngineKind engine = settings.forward.engine;
+  if (runs_on_gpu(engine) && engine != EngineKind::launch) {
+    return usage_error(fmt::format("frames to keep by the {} engine", name(engine)),
+                       "kernels that stay keep whoever waits for the whole GPU", "use the engine launch");
   }
   settings.forward.ctas = 1;  // all packets of a path pass one assembler
   std::unique_ptr<IngestRun> run(new IngestRun(ingest));

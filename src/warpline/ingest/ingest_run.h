@@ -72,9 +72,9 @@ class IngestRun {
                                                                        FrameConsumer& consumer,
                                                                        const runtime::RuntimeSettings& runtime = {});
 
-  /// Puts packets into frames in host memory, as IngestSettings::frame says, and these into `inbox`, whose consumer
-  /// keeps them as long as it likes. The engine of `settings.forward` is inline or thread. With
-  /// `settings.forward.loopback` the packets are those of `loopback`.
+  /// Puts packets into frames, as IngestSettings::frame says, and these into `inbox`, whose consumer keeps them as long
+  /// as it likes: in host memory if the engine of `settings.forward` is inline or thread, in that of a GPU if it is
+  /// launch. With `settings.forward.loopback` the packets are those of `loopback`.
   [[nodiscard]] static Result<std::unique_ptr<IngestRun>> start_kept_frames(
       datapath::DatapathSettings settings, const IngestSettings& ingest, std::shared_ptr<FrameInbox> inbox,
       const runtime::RuntimeSettings& runtime = {}, const LoopbackSettings& loopback = {});

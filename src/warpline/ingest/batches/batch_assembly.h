@@ -13,6 +13,7 @@ class BatchAssembly {
  public:
   enum class State : std::uint8_t {
     going,
+    waiting,  ///< What the consumer keeps as long as it likes has to come back first: it is not to be called hung.
     refused,  ///< The consumer does not go on.
     failed,   ///< CUDA refused something.
   };

@@ -60,7 +60,8 @@ void StreamEngine::run() {
 std::optional<Error> StreamEngine::serve() {
   if (const Result<void> used = gpu::use_gpu(setup_.gpu); !used) return used.error();
   const handoff::EngineView& view = ring_.engine_view();
-  handoff::ProgressWatch watch(view, nanos_to_ticks(setup_.watchdog));
+  const std::uint64_t patience = nanos_to_ticks(setup_.watchdog);
+  handoff::ProgressWatch watch(view, patience);
   std::uint64_t next = view.first_sequence;
   oldest_ = next;
   for (std::uint64_t next_look = 0;;) {
@@ -71,6 +72,7 @@ std::optional<Error> StreamEngine::serve() {
       const BatchAssembly::State state = work_.assembly->poll();
       if (state == BatchAssembly::State::failed) return fault();
       refused_ = state == BatchAssembly::State::refused;
+      if (state == BatchAssembly::State::waiting) watch = handoff::ProgressWatch(view, patience);
     }
     for (; oldest_ != next; ++oldest_) {
       const State state = slot_of(oldest_).done.query();

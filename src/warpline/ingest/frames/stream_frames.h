@@ -19,6 +19,7 @@
 #include "warpline/ingest/batches/batch_assembly.h"
 #include "warpline/ingest/frames/frame_consumer.h"
 #include "warpline/ingest/frames/frame_sink.h"
+#include "warpline/ingest/kept/frame_inbox.h"
 
 namespace warpline::ingest {
 
@@ -32,7 +33,8 @@ struct BatchTurn {
 /// Frames in the memory of a GPU for a FrameConsumer: a StreamEngine gives the batches of one path, a kernel for each
 /// assembles them on the engine's stream, and the frames that it hands over are the consumer's on a stream of their
 /// own. No kernel waits for frames to be given back: what the consumer does needs the GPU, too. Frames are as
-/// HostFrames makes them. Needs device code.
+/// HostFrames makes them. Or they are put into an inbox, whose consumer keeps them as long as it likes: while it has
+/// all of them no batch is taken, until one comes back or the inbox is closed. Needs device code.
 class StreamFrames final : public FrameSink, public BatchAssembly {
  public:
   struct Place {
@@ -50,13 +52,18 @@ class StreamFrames final : public FrameSink, public BatchAssembly {
   [[nodiscard]] static Result<std::unique_ptr<StreamFrames>> create(const flow::FrameDescription& description,
                                                                     Bytes memory, const Place& place,
                                                                     FrameConsumer& consumer);
+  /// The same with frames for the consumer of `inbox`.
+  [[nodiscard]] static Result<std::unique_ptr<StreamFrames>> create_kept(const flow::FrameDescription& description,
+                                                                         Bytes memory, const Place& place,
+                                                                         std::shared_ptr<FrameInbox> inbox);
+  ~StreamFrames() override;
 
   bool take(const GpuBatch& batch) override;
   State poll() override;
   [[nodiscard]] bool took(std::uint64_t sequence) const override;
 
   Result<FrameTotals> end() override;
-  [[nodiscard]] Bytes gpu_bytes() const override { return {memory_.size()}; }
+  [[nodiscard]] Bytes gpu_bytes() const override { return {memory_->device.size()}; }
 
  private:
   struct InWork {
@@ -70,21 +77,36 @@ class StreamFrames final : public FrameSink, public BatchAssembly {
     std::uint64_t time = 0;  ///< ticks
   };
 
-  StreamFrames(const Place& place, FrameConsumer& consumer, gpu::DeviceBuffer memory, gpu::PinnedBuffer shared,
+  /// What frames, their assembler and their queue lie in: of kept frames it goes with the last of them.
+  struct Memory {
+    gpu::DeviceBuffer device;
+    gpu::PinnedBuffer shared;
+  };
+
+  [[nodiscard]] static Result<std::unique_ptr<StreamFrames>> make(const flow::FrameDescription& description,
+                                                                  Bytes memory, const Place& place,
+                                                                  FrameConsumer* consumer);
+  StreamFrames(const Place& place, FrameConsumer* consumer, std::shared_ptr<Memory> memory,
                const flow::AssemblerView& view, std::uint64_t* told);
 
   [[nodiscard]] bool launch(std::uint64_t sequence);
+  /// Launches batches again that stopped for want of a free frame, if frames came back since. `going` if there are none
+  /// or it did, `waiting` if not.
+  [[nodiscard]] State take_again();
+  /// poll() of kept frames.
+  [[nodiscard]] State serve_inbox();
+  void tell_inbox();
   /// Gives frames back that the stream has passed.
   [[nodiscard]] bool give_back();
   /// Gives frames that were handed over to the consumer.
   [[nodiscard]] State hand_out();
   [[nodiscard]] Error failed() const;
-  [[nodiscard]] bool idle() const { return returned_ == handed_; }
+  /// Whether all frames that were handed over are done with, as far as end() waits for that.
+  [[nodiscard]] bool idle() const { return inbox_ != nullptr || returned_ == handed_; }
 
   Place place_;
-  FrameConsumer& consumer_;
-  gpu::DeviceBuffer memory_;
-  gpu::PinnedBuffer shared_;
+  FrameConsumer* consumer_;  ///< null: the inbox's
+  std::shared_ptr<Memory> memory_;
   flow::AssemblerView view_;
   std::uint64_t* told_;  ///< in pinned memory: the batch to be taken next, as the kernels say
   flow::FrameQueue queue_;
@@ -99,11 +121,17 @@ class StreamFrames final : public FrameSink, public BatchAssembly {
   std::vector<Given> given_;                  ///< by sequence
   std::uint64_t next_;                        ///< sequence of the batch that is given next
   std::uint64_t handed_ = 0;                  ///< frames that the consumer got
-  std::uint64_t returned_ = 0;                ///< of these
+  std::uint64_t returned_ = 0;                ///< of these, or of the inbox's: came back
   std::uint64_t returned_before_launch_ = 0;  ///< when the last kernel was launched
   std::uint64_t present_ = 0;                 ///< packets in frames that the consumer got
   std::uint64_t longest_open_ = 0;            ///< ticks
   bool refused_ = false;
+
+  // Of kept frames.
+  std::shared_ptr<FrameInbox> inbox_;
+  std::shared_ptr<FrameHome> home_;
+  std::uint64_t told_of_ = 0;  ///< frames that the inbox's consumer was told of
+  bool waiting_ = false;       ///< the inbox knows that there is no room
 };
 
 /// Returns the __global__ function (AssemblerView, PacketBatch, sequence, BatchTurn*, std::uint64_t* told), for one CTA

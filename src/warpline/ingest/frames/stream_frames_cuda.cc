@@ -27,6 +27,28 @@ constexpr std::size_t kSequenceArgument = 2;
 
 Result<std::unique_ptr<StreamFrames>> StreamFrames::create(const flow::FrameDescription& description, Bytes memory,
                                                            const Place& place, FrameConsumer& consumer) {
+  return make(description, memory, place, &consumer);
+}
+
+Result<std::unique_ptr<StreamFrames>> StreamFrames::create_kept(const flow::FrameDescription& description, Bytes memory,
+                                                                const Place& place, std::shared_ptr<FrameInbox> inbox) {
+  WARPLINE_TRY(const flow::FramePlan plan, flow::make_frame_plan(description, flow::PacketForm::ethernet));
+  WARPLINE_TRY(auto frames, make(description, memory, place, nullptr));
+  WARPLINE_TRY(auto tickets, gpu::StreamTickets::create());
+  const flow::FrameQueueView& queue = frames->view_.queue;
+  frames->home_ = std::make_shared<FrameHome>(frames->memory_, plan, flow::FrameQueue(queue), place.path,
+                                              FrameHome::Gpu{place.gpu, queue.mask + 1, std::move(tickets)});
+  frames->inbox_ = std::move(inbox);
+  frames->inbox_->add(frames->home_);
+  return frames;
+}
+
+StreamFrames::~StreamFrames() {
+  if (waiting_) inbox_->wait_ends();
+}
+
+Result<std::unique_ptr<StreamFrames>> StreamFrames::make(const flow::FrameDescription& description, Bytes memory,
+                                                         const Place& place, FrameConsumer* consumer) {
   WARPLINE_TRY(const flow::FramePlan plan, flow::make_frame_plan(description, flow::PacketForm::ethernet));
   const Bytes room{memory.value - std::min(memory.value, 2 * kTurnRoom)};
   WARPLINE_TRY(const flow::FrameLayout layout, flow::FrameLayout::fit(plan, room, place.batch));
@@ -44,8 +66,8 @@ Result<std::unique_ptr<StreamFrames>> StreamFrames::create(const flow::FrameDesc
   if (!gpu::copy_and_wait(buffer.data(), &turn, sizeof(turn))) {
     return environment_error("a copy into GPU memory", "CUDA refused it", "start the program again");
   }
-  std::unique_ptr<StreamFrames> frames(
-      new StreamFrames(place, consumer, std::move(buffer), std::move(shared), view, told));
+  auto owned = std::make_shared<Memory>(Memory{std::move(buffer), std::move(shared)});
+  std::unique_ptr<StreamFrames> frames(new StreamFrames(place, consumer, std::move(owned), view, told));
   WARPLINE_TRY(frames->assemble_place_, gpu::GpuPlace::claim(place.gpu, frames->assemble_, 1));
   WARPLINE_TRY(frames->flush_place_, gpu::GpuPlace::claim(place.gpu, frames->flush_, 1));
   WARPLINE_TRY(frames->stream_, gpu::CudaStream::create());
@@ -57,17 +79,16 @@ Result<std::unique_ptr<StreamFrames>> StreamFrames::create(const flow::FrameDesc
   return frames;
 }
 
-StreamFrames::StreamFrames(const Place& place, FrameConsumer& consumer, gpu::DeviceBuffer memory,
-                           gpu::PinnedBuffer shared, const flow::AssemblerView& view, std::uint64_t* told)
+StreamFrames::StreamFrames(const Place& place, FrameConsumer* consumer, std::shared_ptr<Memory> memory,
+                           const flow::AssemblerView& view, std::uint64_t* told)
     : place_(place),
       consumer_(consumer),
       memory_(std::move(memory)),
-      shared_(std::move(shared)),
       view_(view),
       told_(told),
       queue_(view.queue),
       assemble_(take_in_turn_kernel(), 1, flow::kFrameThreads, view_, flow::PacketBatch{}, place.first_sequence,
-                reinterpret_cast<BatchTurn*>(memory_.data()), told),
+                reinterpret_cast<BatchTurn*>(memory_->device.data()), told),
       flush_(flush_frames_kernel(), 1, 1, view_),
       given_(place.slots),
       next_(place.first_sequence) {}
@@ -80,26 +101,59 @@ bool StreamFrames::launch(std::uint64_t sequence) {
 }
 
 bool StreamFrames::take(const GpuBatch& batch) {
+  if (inbox_ != nullptr && inbox_->closed()) {  // nobody wants frames any more
+    ++next_;
+    return true;
+  }
   given_[next_ % given_.size()] = {batch, ticks_now()};
   // A kernel that is still at work may have looked for free frames before.
   if (took(next_ - 1)) returned_before_launch_ = returned_;
   return launch(next_++);
 }
 
-bool StreamFrames::took(std::uint64_t sequence) const { return load_acquire(told_) > sequence; }
+bool StreamFrames::took(std::uint64_t sequence) const {
+  return load_acquire(told_) > sequence || (inbox_ != nullptr && inbox_->closed());
+}
 
 BatchAssembly::State StreamFrames::poll() {
+  if (inbox_ != nullptr) return serve_inbox();
   if (!give_back()) return State::failed;
   if (const State state = hand_out(); state != State::going) return state;
-  if (took(next_ - 1) || returned_ == returned_before_launch_) return State::going;
+  // Its frames come back by the GPU's work, which the watchdog is for.
+  const State state = take_again();
+  return state == State::waiting ? State::going : state;
+}
+
+BatchAssembly::State StreamFrames::take_again() {
+  if (took(next_ - 1)) return State::going;
   const gpu::CudaStream::State launched = assembled_->query();
   if (launched == gpu::CudaStream::State::failed) return State::failed;
-  if (launched == gpu::CudaStream::State::busy) return State::going;
+  if (launched == gpu::CudaStream::State::busy || took(next_ - 1)) return State::going;
+  if (returned_ == returned_before_launch_) return State::waiting;
   returned_before_launch_ = returned_;
   for (std::uint64_t sequence = load_acquire(told_); sequence != next_; ++sequence) {
     if (!launch(sequence)) return State::failed;
   }
   return State::going;
+}
+
+BatchAssembly::State StreamFrames::serve_inbox() {
+  home_->collect();
+  returned_ = home_->released();
+  tell_inbox();
+  const State state = take_again();
+  if ((state == State::waiting) != waiting_) {
+    waiting_ = !waiting_;
+    waiting_ ? inbox_->wait_begins() : inbox_->wait_ends();
+  }
+  return state;
+}
+
+void StreamFrames::tell_inbox() {
+  const std::uint64_t handed = load_acquire(view_.queue.handed_to);
+  if (handed == told_of_) return;
+  told_of_ = handed;
+  inbox_->tell();
 }
 
 bool StreamFrames::give_back() {
@@ -122,7 +176,7 @@ BatchAssembly::State StreamFrames::hand_out() {
     work.buffer = frame->buffer;
     work.time = frame->time;
     present_ += frame->present;
-    if (!consumer_.consume({.frame = *frame, .path = place_.path, .gpu = place_.gpu, .stream = stream_->get()})) {
+    if (!consumer_->consume({.frame = *frame, .path = place_.path, .gpu = place_.gpu, .stream = stream_->get()})) {
       refused_ = true;
       return State::refused;
     }
@@ -147,11 +201,14 @@ Result<FrameTotals> StreamFrames::end() {
   const std::uint64_t patience = nanos_to_ticks(place_.watchdog);
   for (std::uint64_t seen = returned_, since = ticks_now(); !refused_;) {
     const gpu::CudaStream::State flushed = stream_->query();
-    if (flushed == gpu::CudaStream::State::failed || !give_back()) return failed();
-    const State state = hand_out();
-    if (state == State::failed) return failed();
-    if (state == State::refused) {
-      return environment_error(kWhat, "the consumer did not take a frame", "see what it says");
+    if (flushed == gpu::CudaStream::State::failed) return failed();
+    if (inbox_ == nullptr) {
+      if (!give_back()) return failed();
+      const State state = hand_out();
+      if (state == State::failed) return failed();
+      if (state == State::refused) {
+        return environment_error(kWhat, "the consumer did not take a frame", "see what it says");
+      }
     }
     if (flushed == gpu::CudaStream::State::idle && idle()) break;
     if (returned_ != seen) {
@@ -168,6 +225,12 @@ Result<FrameTotals> StreamFrames::end() {
   FrameTotals totals;
   WARPLINE_CHECK(stream_->copy(&totals.counts, &view_.words->counts, sizeof(totals.counts)));
   WARPLINE_CHECK(stream_->wait());
+  if (inbox_ != nullptr) {
+    tell_inbox();
+    totals.consumed.packets = totals.counts.placements[static_cast<std::size_t>(flow::Placement::placed)];
+    totals.longest_open = home_->longest_open_nanos();
+    return totals;
+  }
   totals.consumed.packets = present_;
   totals.longest_open = static_cast<std::uint64_t>(ticks_to_nanos(longest_open_));
   return totals;

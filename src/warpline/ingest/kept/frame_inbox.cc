@@ -1,36 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/ingest/kept/frame_inbox.h"
 
-#include <fmt/format.h>
-#include <sys/mman.h>
-
-#include <algorithm>
-#include <cstring>
-#include <span>
+#include <utility>
 
 #include "warpline/base/time/clock.h"
 
 namespace warpline::ingest {
 
-Result<std::shared_ptr<FrameHome>> FrameHome::create(const flow::FrameDescription& description, Bytes memory,
-                                                     std::uint32_t path) {
-  constexpr std::size_t kHugePage = 2U << 20;
-  const std::size_t size = memory.value / flow::FrameLayout::kAlignment * flow::FrameLayout::kAlignment;
-  const std::size_t alignment = size < kHugePage ? flow::FrameLayout::kAlignment : kHugePage;
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  HomeMemory bytes(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
-  if (!bytes) {
-    return environment_error(fmt::format("{} bytes for frames", size), "there is not enough memory",
-                             "use a smaller --gpu-memory");
-  }
-  // Touched here, in huge pages where there are some: no packet waits for the kernel to clear a page.
-  if (alignment == kHugePage) static_cast<void>(madvise(bytes.get(), rounded, MADV_HUGEPAGE));
-  std::memset(bytes.get(), 0, size);
-  WARPLINE_TRY(const flow::FramePlan plan, flow::make_frame_plan(description, flow::PacketForm::ethernet));
-  WARPLINE_TRY(const flow::FrameAssembler assembler,
-               flow::FrameAssembler::create(description, flow::PacketForm::ethernet, std::span(bytes.get(), size)));
-  return std::shared_ptr<FrameHome>(new FrameHome(std::move(bytes), plan, assembler, path));
-}
+FrameHome::FrameHome(std::shared_ptr<const void> memory, const flow::FramePlan& plan, const flow::FrameQueue& queue,
+                     std::uint32_t path, std::optional<Gpu> gpu)
+    : memory_(std::move(memory)),
+      plan_(plan),
+      queue_(queue),
+      path_(path),
+      gpu_(std::move(gpu)),
+      returned_(gpu_ ? gpu_->frames : 1) {}
 
 const flow::Frame* FrameHome::next() {
   const flow::Frame* const frame = queue_.next();
@@ -41,10 +25,25 @@ const flow::Frame* FrameHome::next() {
   return frame;
 }
 
-void FrameHome::release(std::uint32_t buffer) {
+void FrameHome::release(std::uint32_t buffer, bool lost) {
+  const std::uint64_t ticket = !gpu_ ? 0 : lost ? gpu::StreamTickets::kNever : gpu_->tickets->draw();
   const std::lock_guard lock(releasing_);
-  queue_.release(buffer);
-  released_.fetch_add(1, std::memory_order_release);
+  if (gpu_) {
+    (void)returned_.push({buffer, ticket});  // it has room for all frames
+  } else {
+    queue_.release(buffer);
+    released_.fetch_add(1, std::memory_order_release);
+  }
+}
+
+void FrameHome::collect() {
+  for (Returned returned; returned_.pop(returned);) unread_.push_back(returned);
+  std::erase_if(unread_, [&](const Returned& returned) {
+    if (!gpu_->tickets->is_done(returned.ticket)) return false;
+    queue_.release(returned.buffer);
+    released_.fetch_add(1, std::memory_order_release);
+    return true;
+  });
 }
 
 std::uint64_t FrameHome::longest_open_nanos() const {

@@ -4,61 +4,72 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "warpline/base/result.h"
-#include "warpline/base/units.h"
+#include "warpline/base/spsc_ring.h"
 #include "warpline/flow/frame.h"
-#include "warpline/flow/frame_assembler.h"
-#include "warpline/flow/frame_description.h"
 #include "warpline/flow/frame_plan.h"
 #include "warpline/flow/frame_queue.h"
+#include "warpline/gpu/stream_tickets.h"
 #include "warpline/transport/wake_up.h"
 
 namespace warpline::ingest {
 
-/// The frames of one path in host memory, with their assembler: it lives as long as anybody has one of them. The path's
+/// The frames of one path, in host memory or in that of a GPU: they live as long as anybody has one of them. The path's
 /// lane assembles, one thread takes frames, any threads give them back.
 class FrameHome {
  public:
-  /// Takes `memory` bytes at most. A usage error if that is too little for the description.
-  [[nodiscard]] static Result<std::shared_ptr<FrameHome>> create(const flow::FrameDescription& description,
-                                                                 Bytes memory, std::uint32_t path);
+  /// The GPU whose memory frames lie in.
+  struct Gpu {
+    int ordinal = 0;           ///< of CUDA
+    std::uint32_t frames = 0;  ///< that there is memory for
+    std::unique_ptr<gpu::StreamTickets> tickets;
+  };
+
+  /// `memory` is what frames and `queue` lie in; the home keeps it. Without `gpu` it is the host's.
+  FrameHome(std::shared_ptr<const void> memory, const flow::FramePlan& plan, const flow::FrameQueue& queue,
+            std::uint32_t path, std::optional<Gpu> gpu = std::nullopt);
   FrameHome(const FrameHome&) = delete;
   FrameHome& operator=(const FrameHome&) = delete;
 
-  [[nodiscard]] flow::FrameAssembler& assembler() { return assembler_; }  ///< the lane's
   [[nodiscard]] const flow::FramePlan& plan() const { return plan_; }
   [[nodiscard]] std::uint32_t path() const { return path_; }  ///< queue that the frames' packets came from
+  [[nodiscard]] std::optional<int> gpu() const { return gpu_ ? std::optional(gpu_->ordinal) : std::nullopt; }
 
   /// Returns the oldest frame that it has not returned, or nullptr. The one thread that takes.
   [[nodiscard]] const flow::Frame* next();
-  /// Gives a frame's memory back, once, by its `Frame::buffer`. Any thread.
-  void release(std::uint32_t buffer);
-  /// Returns how many frames came back so far. Any thread.
+  /// Has memory that is given back from now on wait for what that cudaStream_t was given so far. Of a frame on a GPU.
+  /// False: nobody knows when that is done. Any thread.
+  [[nodiscard]] bool wait_for(CUstream_st* stream) { return gpu_->tickets->wait_for(stream); }
+  /// Gives a frame's memory back, once, by its `Frame::buffer`; `lost`: it is not to be used again. Any thread.
+  void release(std::uint32_t buffer, bool lost = false);
+  /// Has memory that came back used again, as far as no stream reads it. Of frames on a GPU: the lane.
+  void collect();
+  /// Returns how many frames came back so far, and may be used again. Any thread.
   [[nodiscard]] std::uint64_t released() const { return released_.load(std::memory_order_acquire); }
   /// Returns the longest time from a frame's first packet to its being taken, of those taken so far. Any thread.
   [[nodiscard]] std::uint64_t longest_open_nanos() const;
 
  private:
-  struct FreeHome {
-    void operator()(std::byte* memory) const { std::free(memory); }
+  struct Returned {
+    std::uint32_t buffer = 0;
+    std::uint64_t ticket = 0;
   };
-  using HomeMemory = std::unique_ptr<std::byte, FreeHome>;
 
-  FrameHome(HomeMemory memory, const flow::FramePlan& plan, const flow::FrameAssembler& assembler, std::uint32_t path)
-      : memory_(std::move(memory)), plan_(plan), assembler_(assembler), queue_(assembler_.queue()), path_(path) {}
-
-  HomeMemory memory_;
+  std::shared_ptr<const void> memory_;
   flow::FramePlan plan_;
-  flow::FrameAssembler assembler_;
   flow::FrameQueue queue_;
   std::uint32_t path_;
+  std::optional<Gpu> gpu_;
   std::mutex releasing_;
+  SpscRing<Returned> returned_;  ///< on a GPU: to the lane
+  std::deque<Returned> unread_;  ///< on a GPU, the lane's: what streams may read yet
   std::atomic<std::uint64_t> released_{0};
   std::atomic<std::uint64_t> longest_open_{0};  ///< ticks
 };
@@ -69,16 +80,25 @@ class KeptFrame {
   KeptFrame(std::shared_ptr<FrameHome> home, const flow::Frame& frame) : home_(std::move(home)), frame_(frame) {}
   KeptFrame(const KeptFrame&) = delete;
   KeptFrame& operator=(const KeptFrame&) = delete;
-  ~KeptFrame() { home_->release(frame_.buffer); }
+  ~KeptFrame() { home_->release(frame_.buffer, lost_.load(std::memory_order_relaxed)); }
+
+  /// Notes that the stream, a cudaStream_t, may read the frame, which lies on a GPU, by what it was given so far: its
+  /// memory is used again after that. Any thread.
+  void used_by(CUstream_st* stream) {
+    if (!home_->wait_for(stream)) lost_.store(true, std::memory_order_relaxed);
+  }
 
   [[nodiscard]] const flow::Frame& frame() const { return frame_; }  ///< `time` is in ticks
   [[nodiscard]] std::uint32_t path() const { return home_->path(); }
+  /// CUDA ordinal of the GPU in whose memory data and mask are; nothing: they are the host's.
+  [[nodiscard]] std::optional<int> gpu() const { return home_->gpu(); }
   [[nodiscard]] std::uint64_t bytes() const { return home_->plan().frame_bytes(); }  ///< of frame().data
   [[nodiscard]] std::uint32_t packets() const { return home_->plan().packets; }      ///< bytes of frame().mask
 
  private:
   std::shared_ptr<FrameHome> home_;
   flow::Frame frame_;
+  std::atomic<bool> lost_{false};
 };
 
 /// Where a run puts frames for a consumer that keeps them as long as it likes. There is room for as many as there is

@@ -1,15 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/ingest/kept/keeping_frames.h"
 
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
 #include "warpline/base/give_way.h"
+#include "warpline/flow/frame_layout.h"
 
 namespace warpline::ingest {
 
+namespace {
+
+/// Memory for frames, touched, and in huge pages where there are some: no packet waits for the kernel to clear a page.
+Result<std::shared_ptr<std::byte>> memory_for_frames(std::size_t size) {
+  constexpr std::size_t kHugePage = 2U << 20;
+  const std::size_t alignment = size < kHugePage ? flow::FrameLayout::kAlignment : kHugePage;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  const std::shared_ptr<std::byte> bytes(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)), std::free);
+  if (!bytes) {
+    return environment_error(fmt::format("{} bytes for frames", size), "there is not enough memory",
+                             "use a smaller --gpu-memory");
+  }
+  if (alignment == kHugePage) static_cast<void>(madvise(bytes.get(), rounded, MADV_HUGEPAGE));
+  std::memset(bytes.get(), 0, size);
+  return bytes;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<KeepingFrames>> KeepingFrames::create(const flow::FrameDescription& description, Bytes memory,
                                                              std::shared_ptr<FrameInbox> inbox, std::uint32_t path) {
-  WARPLINE_TRY(std::shared_ptr<FrameHome> home, FrameHome::create(description, memory, path));
+  const std::size_t size = memory.value / flow::FrameLayout::kAlignment * flow::FrameLayout::kAlignment;
+  WARPLINE_TRY(const std::shared_ptr<std::byte> bytes, memory_for_frames(size));
+  WARPLINE_TRY(const flow::FramePlan plan, flow::make_frame_plan(description, flow::PacketForm::ethernet));
+  WARPLINE_TRY(const flow::FrameAssembler assembler,
+               flow::FrameAssembler::create(description, flow::PacketForm::ethernet, std::span(bytes.get(), size)));
+  auto home = std::make_shared<FrameHome>(bytes, plan, assembler.queue(), path);
   inbox->add(home);
-  return std::unique_ptr<KeepingFrames>(new KeepingFrames(std::move(home), std::move(inbox)));
+  return std::unique_ptr<KeepingFrames>(new KeepingFrames(std::move(home), std::move(inbox), assembler));
 }
 
 void KeepingFrames::wait_for_room(FrameRef packet) {

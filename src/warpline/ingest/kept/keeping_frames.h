@@ -8,6 +8,8 @@
 #include "warpline/base/frame.h"
 #include "warpline/base/time/clock.h"
 #include "warpline/base/verdict.h"
+#include "warpline/flow/frame_assembler.h"
+#include "warpline/flow/frame_description.h"
 #include "warpline/ingest/frames/frame_sink.h"
 #include "warpline/ingest/kept/frame_inbox.h"
 
@@ -32,8 +34,9 @@ class KeepingFrames final : public FrameSink {
   Result<FrameTotals> end() override;
 
  private:
-  KeepingFrames(std::shared_ptr<FrameHome> home, std::shared_ptr<FrameInbox> inbox)
-      : home_(std::move(home)), inbox_(std::move(inbox)), assembler_(home_->assembler()) {}
+  KeepingFrames(std::shared_ptr<FrameHome> home, std::shared_ptr<FrameInbox> inbox,
+                const flow::FrameAssembler& assembler)
+      : home_(std::move(home)), inbox_(std::move(inbox)), assembler_(assembler) {}
 
   void wait_for_room(FrameRef packet);
   void tell() {
@@ -45,9 +48,9 @@ class KeepingFrames final : public FrameSink {
 
   std::shared_ptr<FrameHome> home_;
   std::shared_ptr<FrameInbox> inbox_;
-  flow::FrameAssembler& assembler_;
-  std::uint64_t told_ = 0;     ///< frames that the consumer was told of
-  std::uint64_t retried_ = 0;  ///< placements of packets that had been refused before
+  flow::FrameAssembler assembler_;  ///< in the home's memory
+  std::uint64_t told_ = 0;          ///< frames that the consumer was told of
+  std::uint64_t retried_ = 0;       ///< placements of packets that had been refused before
 };
 
 /// The consumer that gives each packet to a KeepingFrames, which has a name for what became of it.

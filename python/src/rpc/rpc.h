@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu_messages.h"
-#include "held_array.h"
+#include "arrays/held_array.h"
+#include "rpc/gpu_messages.h"
 #include "warpline/message/types.h"
 #include "warpline/rpc/message_host.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What clients and servers of warpline.rpc have in common.
-#include "rpc.h"
+#include "rpc/rpc.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu_messages.h"
+#include "rpc/gpu_messages.h"
 
 #include <system_error>
 #include <thread>

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "gpu_messages.h"
+#include "rpc/gpu_messages.h"
 #include "warpline/base/result.h"
 #include "warpline/protection/packet_protection.h"
 #include "warpline/rpc/loop_part.h"

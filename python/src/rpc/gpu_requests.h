@@ -9,12 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "frame_array.h"
+#include "arrays/frame_array.h"
 #include "warpline/base/result.h"
 #include "warpline/base/spsc_ring.h"
-#include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/memory/device_buffer.h"
-#include "warpline/gpu/memory/pinned_buffer.h"
+#include "warpline/gpu/stream_tickets.h"
 #include "warpline/message/config.h"
 #include "warpline/message/receive_memory.h"
 #include "warpline/transport/device_stage.h"
@@ -56,31 +55,24 @@ class GpuRequests {
     std::atomic<std::uint32_t> holders{0};
     std::atomic<std::uint64_t> ticket{0};  ///< of Python's last look
   };
-  /// Nobody has it any more; it is free once `done_` has come to the ticket.
+  /// Nobody has it any more; it is free once the ticket is done.
   struct Returned {
     std::uint8_t* data = nullptr;
     std::uint64_t ticket = 0;
   };
-  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-  GpuRequests(gpu::DeviceBuffer memory, gpu::PinnedBuffer done, gpu::CudaStream stream, gpu::CudaEvent event,
-              std::uint64_t bytes);
+  GpuRequests(gpu::DeviceBuffer memory, std::unique_ptr<gpu::StreamTickets> tickets, std::uint64_t bytes);
   static message::MutableBuffer take(void* self, message::SessionId, std::uint16_t code, std::uint32_t length);
   static void give(void* self, message::MutableBuffer buffer);
   [[nodiscard]] Block& block_of(const std::uint8_t* data);
-  [[nodiscard]] std::uint64_t* done() const { return reinterpret_cast<std::uint64_t*>(done_.data()); }
   void collect();
 
   gpu::DeviceBuffer memory_;
-  gpu::PinnedBuffer done_;  ///< the last ticket whose work is done
+  std::unique_ptr<gpu::StreamTickets> tickets_;
   std::vector<bool> methods_;
   std::vector<Block> blocks_;
 
-  // Python's threads, one at a time.
-  std::mutex mutex_;
-  gpu::CudaStream stream_;  ///< waits for all that arrays were used by
-  gpu::CudaEvent event_;
-  std::uint64_t tickets_ = 0;
+  std::mutex returning_;         ///< Python's threads, one at a time
   SpscRing<Returned> returned_;  ///< to the host's thread
 
   // The host's thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of frames for libraries of arrays, without a copy: by DLPack and by the buffer protocol.
-#include "frame_array.h"
+#include "arrays/frame_array.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "dlpack.h"
+#include "arrays/dlpack.h"
 
 namespace warpline::python {
 
@@ -24,14 +24,14 @@ class StreamUser {
 /// object with the buffer protocol, where it is the host's, and DLPack.
 class FrameArray {
  public:
-  /// Bytes on a GPU.
-  FrameArray(std::shared_ptr<StreamUser> owner, int gpu, std::span<std::uint8_t> bytes)
-      : FrameArray(owner, bytes.data(), bytes.size(), kDlUint8) {
+  FrameArray(std::shared_ptr<const void> owner, void* data, std::uint64_t size, DlDataType dtype)
+      : owner_(std::move(owner)), data_(data), size_(size), shape_(static_cast<Py_ssize_t>(size)), dtype_(dtype) {}
+  /// The same on a GPU.
+  FrameArray(std::shared_ptr<StreamUser> owner, int gpu, void* data, std::uint64_t size, DlDataType dtype)
+      : FrameArray(owner, data, size, dtype) {
     device_ = {DlDeviceType::cuda, gpu};
     user_ = std::move(owner);
   }
-  FrameArray(std::shared_ptr<const void> owner, void* data, std::uint64_t size, DlDataType dtype)
-      : owner_(std::move(owner)), data_(data), size_(size), shape_(static_cast<Py_ssize_t>(size)), dtype_(dtype) {}
   /// Bytes that nobody may write to.
   FrameArray(std::shared_ptr<const void> owner, std::span<const std::uint8_t> bytes)
       : FrameArray(std::move(owner), const_cast<std::uint8_t*>(bytes.data()), bytes.size(), kDlUint8) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host_thread.h"
+#include "rpc/host_thread.h"
 
 #include <csignal>
 #include <system_error>

@@ -6,17 +6,16 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "arrays/frame_array.h"
+#include "arrays/held_array.h"
 #include "errors.h"
-#include "frame_array.h"
-#include "gpu_requests.h"
-#include "held_array.h"
-#include "host_thread.h"
-#include "rpc.h"
+#include "rpc/gpu_requests.h"
+#include "rpc/host_thread.h"
+#include "rpc/rpc.h"
 #include "warpline/rpc/request_queue.h"
 
 namespace nb = nanobind;
@@ -129,9 +128,9 @@ class RpcServer {
   /// Bytes, or what a GPU has, which stays as long as somebody has the array.
   [[nodiscard]] nb::object array_of(const message::ConstBuffer& data) const {
     if (!data.device) return nb::bytes(data.length == 0 ? "" : reinterpret_cast<const char*>(data.data), data.length);
-    const std::span bytes(const_cast<std::uint8_t*>(data.data), data.length);
     auto held = std::make_shared<GpuRequests::Held>(thread_->gpu()->requests(), data.data);
-    return nb::cast(FrameArray(std::move(held), thread_->arrays()->ordinal, bytes));
+    return nb::cast(FrameArray(std::move(held), thread_->arrays()->ordinal, const_cast<std::uint8_t*>(data.data),
+                               data.length, kDlUint8));
   }
 
   std::shared_ptr<HostThread> thread_;

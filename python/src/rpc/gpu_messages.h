@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "gpu_requests.h"
-#include "held_array.h"
+#include "arrays/held_array.h"
+#include "rpc/gpu_requests.h"
 #include "warpline/base/address.h"
 #include "warpline/base/result.h"
 #include "warpline/gpu/memory/host_registration.h"

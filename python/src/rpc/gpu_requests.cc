@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu_requests.h"
+#include "rpc/gpu_requests.h"
 
 #include <utility>
 
@@ -13,25 +13,18 @@ std::uint8_t* bytes_of(const gpu::DeviceBuffer& memory) { return reinterpret_cas
 }  // namespace
 
 Result<std::shared_ptr<GpuRequests>> GpuRequests::create(std::uint64_t bytes, std::span<const std::uint16_t> methods) {
-  WARPLINE_CHECK(gpu::CudaStream::check_words());
   WARPLINE_TRY(gpu::DeviceBuffer memory, gpu::DeviceBuffer::create(Bytes{bytes}));
-  WARPLINE_TRY(gpu::PinnedBuffer done, gpu::PinnedBuffer::create(Bytes{sizeof(std::uint64_t)}));
-  WARPLINE_TRY(gpu::CudaStream stream, gpu::CudaStream::create());
-  WARPLINE_TRY(gpu::CudaEvent event, gpu::CudaEvent::create());
-  std::shared_ptr<GpuRequests> made(
-      new GpuRequests(std::move(memory), std::move(done), std::move(stream), std::move(event), bytes));
+  WARPLINE_TRY(auto tickets, gpu::StreamTickets::create());
+  std::shared_ptr<GpuRequests> made(new GpuRequests(std::move(memory), std::move(tickets), bytes));
   for (const std::uint16_t method : methods) made->methods_[method] = true;
   return made;
 }
 
-GpuRequests::GpuRequests(gpu::DeviceBuffer memory, gpu::PinnedBuffer done, gpu::CudaStream stream, gpu::CudaEvent event,
-                         std::uint64_t bytes)
+GpuRequests::GpuRequests(gpu::DeviceBuffer memory, std::unique_ptr<gpu::StreamTickets> tickets, std::uint64_t bytes)
     : memory_(std::move(memory)),
-      done_(std::move(done)),
+      tickets_(std::move(tickets)),
       methods_(kMethods),
       blocks_(bytes / message::ReceiveMemory::kMinBlock),
-      stream_(std::move(stream)),
-      event_(std::move(event)),
       returned_(static_cast<std::uint32_t>(blocks_.size())),
       device_(std::span(bytes_of(memory_), bytes)),
       host_(bytes) {}
@@ -49,9 +42,8 @@ GpuRequests::Block& GpuRequests::block_of(const std::uint8_t* data) {
 void GpuRequests::collect() {
   for (Returned returned; returned_.pop(returned);) waiting_.push_back(returned);
   if (waiting_.empty() || !stage_->quiet()) return;
-  const std::uint64_t done = std::atomic_ref(*this->done()).load(std::memory_order_acquire);
   std::erase_if(waiting_, [&](const Returned& returned) {
-    if (returned.ticket > done) return false;
+    if (!tickets_->is_done(returned.ticket)) return false;
     device_.give(returned.data);
     return true;
   });
@@ -88,23 +80,21 @@ GpuRequests::Held::Held(std::shared_ptr<GpuRequests> room, const std::uint8_t* d
 }
 
 void GpuRequests::Held::used_by(std::uintptr_t stream) {
-  const std::scoped_lock lock(room_->mutex_);
-  if (!room_->event_.record(reinterpret_cast<CUstream_st*>(stream)) || !room_->event_.hold_back(room_->stream_)) {
-    // The stream is gone: nobody says when its work is done, and the memory is not used again.
-    room_->block_of(data_).ticket.store(kNever, std::memory_order_relaxed);
-  }
+  // Of a stream that is gone nobody knows when its work is done: the memory is not used again.
+  if (!room_->tickets_->wait_for(reinterpret_cast<CUstream_st*>(stream)))
+    room_->block_of(data_).ticket.store(gpu::StreamTickets::kNever, std::memory_order_relaxed);
 }
 
 GpuRequests::Held::~Held() {
   Block& block = room_->block_of(data_);
-  const std::scoped_lock lock(room_->mutex_);
-  if (block.ticket.load(std::memory_order_relaxed) != kNever) {
-    const std::uint64_t ticket = ++room_->tickets_;
-    const bool queued = room_->stream_.queue_word(room_->done(), ticket);
-    block.ticket.store(queued ? ticket : kNever, std::memory_order_relaxed);
+  std::uint64_t ticket = block.ticket.load(std::memory_order_relaxed);
+  if (ticket != gpu::StreamTickets::kNever) {
+    ticket = room_->tickets_->draw();
+    block.ticket.store(ticket, std::memory_order_relaxed);
   }
   if (block.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // the endpoint has it still
-  (void)room_->returned_.push({const_cast<std::uint8_t*>(data_), block.ticket.load(std::memory_order_relaxed)});
+  const std::scoped_lock lock(room_->returning_);
+  (void)room_->returned_.push({const_cast<std::uint8_t*>(data_), ticket});
 }
 
 }  // namespace warpline::python

@@ -15,10 +15,10 @@
 #include <variant>
 #include <vector>
 
+#include "arrays/held_array.h"
 #include "errors.h"
-#include "held_array.h"
-#include "host_thread.h"
-#include "rpc.h"
+#include "rpc/host_thread.h"
+#include "rpc/rpc.h"
 #include "warpline/gpu/memory/copy_batch.h"
 #include "warpline/rpc/call_rows.h"
 #include "warpline/rpc/loop_calls.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "held_array.h"
+#include "arrays/held_array.h"
 
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "dlpack.h"
+#include "arrays/dlpack.h"
 
 namespace nb = nanobind;
 
