@@ -46,18 +46,20 @@ nb::object capsule_of(nb::handle object, const ArrayGpu& gpu) {
 
 HeldArray::HeldArray(nb::handle object, const char* what, bool writable, const ArrayGpu* gpu) {
   const bool has_buffer = PyObject_CheckBuffer(object.ptr()) != 0;
-  // Classes of arrays that may be on a GPU or not have both.
+  // Classes of arrays that may be on a GPU or not have both; those of arrays on a GPU alone may have a buffer to
+  // refuse.
   if (has_buffer && (gpu == nullptr || !nb::hasattr(object, "__dlpack__"))) {
-    take_buffer(object, what, writable);
-  } else if (nb::hasattr(object, "__dlpack__")) {
-    take_dlpack(object, what, writable, gpu);
-  } else {
-    refuse(PyExc_TypeError, what, "neither bytes nor an array, but " + std::string(nb::inst_name(object).c_str()));
+    if (take_buffer(object, what, writable)) return;
+    const nb::python_error refused;  // which takes the error
+    if (!nb::hasattr(object, "__dlpack_device__")) throw nb::python_error(refused);
   }
+  if (!nb::hasattr(object, "__dlpack__"))
+    refuse(PyExc_TypeError, what, "neither bytes nor an array, but " + std::string(nb::inst_name(object).c_str()));
+  take_dlpack(object, what, writable, gpu);
 }
 
-void HeldArray::take_buffer(nb::handle object, const char* what, bool writable) {
-  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) != 0) throw nb::python_error();
+bool HeldArray::take_buffer(nb::handle object, const char* what, bool writable) {
+  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) != 0) return false;
   const char* why = nullptr;
   PyObject* kind = PyExc_ValueError;
   if (!is_of_numbers(view_.format)) {
@@ -76,6 +78,7 @@ void HeldArray::take_buffer(nb::handle object, const char* what, bool writable) 
   size_ = static_cast<std::size_t>(view_.len);
   dimensions_ = static_cast<std::size_t>(view_.ndim);
   if (view_.ndim > 0) rows_ = static_cast<std::size_t>(view_.shape[0]);
+  return true;
 }
 
 void HeldArray::take_dlpack(nb::handle object, const char* what, bool writable, const ArrayGpu* gpu) {

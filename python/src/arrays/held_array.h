@@ -36,7 +36,8 @@ class HeldArray {
   void release();                                           ///< lets go of it
 
  private:
-  void take_buffer(nanobind::handle object, const char* what, bool writable);
+  /// False: the object gives no buffer, and Python's error says why.
+  bool take_buffer(nanobind::handle object, const char* what, bool writable);
   void take_dlpack(nanobind::handle object, const char* what, bool writable, const ArrayGpu* gpu);
 
   std::uint8_t* data_ = nullptr;

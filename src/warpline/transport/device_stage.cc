@@ -61,11 +61,13 @@ void DeviceStage::read() {
   if (pieces_.empty()) return;
   const std::size_t left = (pieces_.size() - pushed_ + kBatch - 1) / kBatch;
   read_until_ = batches_ + left;
+  seen_settled_ = false;
   (void)push();
 }
 
 bool DeviceStage::settled() {
-  if (lane_.landed() >= read_until_) return inner_.settled();
+  seen_settled_ = lane_.landed() >= read_until_;
+  if (seen_settled_) return inner_.settled();
   (void)push();
   return false;
 }

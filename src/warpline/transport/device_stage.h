@@ -48,7 +48,8 @@ class DeviceStage final : public Transport {
   void wake_by(int descriptor) override { inner_.wake_by(descriptor); }
   [[nodiscard]] int descriptor() const override { return inner_.descriptor(); }
   [[nodiscard]] bool blocked() const override { return inner_.blocked(); }
-  [[nodiscard]] bool restless() override { return held_ != 0 || !settled() || inner_.restless(); }
+  /// What has landed since settled() was asked last is news that its caller has not seen: he must not sleep on it.
+  [[nodiscard]] bool restless() override { return held_ != 0 || !seen_settled_ || inner_.restless(); }
 
   [[nodiscard]] const DeviceStageCounters& copies() const { return copies_; }  ///< any thread may read them
   /// Why nothing settles any more, if so.
@@ -69,6 +70,7 @@ class DeviceStage final : public Transport {
   std::uint64_t batches_ = 0;      ///< given to the lane
   std::uint64_t read_until_ = 0;   ///< batches of what arrived last
   std::uint64_t fetch_until_ = 0;  ///< batches of the burst that is held
+  bool seen_settled_ = true;       ///< what settled() said last of what arrived
   bool held_up_ = false;           ///< the last receive() did not ask the inner transport
   std::size_t held_ = 0;           ///< datagrams of the inner transport's room() that wait for their payload
   std::span<message::Outgoing> room_;

@@ -180,6 +180,22 @@ TEST_F(Stage, IsUnsettledUntilAllHasArrivedAndReceivesNothingBefore) {
   EXPECT_EQ(wire.waits, 1);
 }
 
+TEST_F(Stage, DoesNotSleepOnWhatHasLandedUnseen) {
+  wire.arriving.emplace_back(900, 0x5a);
+  const auto datagrams = stage.receive(now);
+  stage.placer().copy(&stage, const_cast<std::uint8_t*>(device), datagrams[0].head, 900);
+  stage.read();
+  EXPECT_FALSE(stage.settled());
+  lane.land();  // between a loop's look for events and its sleep
+  EXPECT_TRUE(stage.restless());
+  stage.wait(now, Nanos{100});
+  EXPECT_EQ(wire.waits, 0);
+  EXPECT_TRUE(stage.settled());
+  EXPECT_FALSE(stage.restless());
+  stage.wait(now, Nanos{100});
+  EXPECT_EQ(wire.waits, 1);
+}
+
 TEST_F(Stage, BothDirectionsAtOnceKeepTheirOrder) {
   wire.arriving.emplace_back(900, 0x5a);
   const auto datagrams = stage.receive(now);

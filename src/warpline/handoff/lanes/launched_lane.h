@@ -12,7 +12,7 @@ namespace warpline::handoff {
 
 /// Copies by kernels that end, each of all pieces that wait: for processes in which others use the GPU, too, and wait
 /// for all that runs there. It reaches the GPU's own memory, and host memory that is pinned. All calls are by one
-/// thread, which has called gpu::use_gpu() for that GPU; a launch, in submit() and landed(), takes it microseconds.
+/// thread, which has called gpu::use_gpu() for that GPU; a launch, in landed(), takes it microseconds.
 class LaunchedLane : public PieceLane {
  public:
   /// Returns the stream that it launches on. Whoever hands it a piece may have it wait for what fills that piece.

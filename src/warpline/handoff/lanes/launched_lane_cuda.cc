@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint32_t kPieces = 1 << 14;   ///< that wait or are copied, at most
 constexpr std::uint32_t kBatches = 1 << 12;  ///< likewise, one less: ends_ has the one before, too
+constexpr std::size_t kLongest = 2048;       ///< bytes that a warp copies: a longer piece is several
 /// Launches under way: while one runs the next is made, with whatever came meanwhile.
 constexpr std::uint32_t kLaunches = 2;
 /// Grids of so many CTAs, of which the smallest that has a warp for each piece is taken, else the last.
@@ -41,10 +42,18 @@ class Lane final : public LaunchedLane {
   [[nodiscard]] CUstream_st* stream() const override { return stream_.get(); }
 
   [[nodiscard]] bool submit(std::span<const Piece> batch) override {
-    if (submitted_ - landed_ == kBatches - 1 || kPieces - (pieces_end_ - pieces_begin_) < batch.size()) return false;
-    for (const Piece& added : batch) *piece(pieces_end_++) = added;
-    ends_[submitted_++ % kBatches] = pieces_end_;
-    launch();
+    if (submitted_ - landed_ == kBatches - 1) return false;
+    std::uint32_t end = pieces_end_;
+    for (const Piece& added : batch) {
+      // A warp takes long for a long piece, while others have nothing to do.
+      for (std::size_t begin = 0; begin < added.length; begin += kLongest) {
+        if (end - pieces_begin_ == kPieces) return false;
+        *piece(end++) = {static_cast<std::byte*>(added.to) + begin, static_cast<const std::byte*>(added.from) + begin,
+                         std::min(kLongest, added.length - begin)};
+      }
+    }
+    pieces_end_ = end;
+    ends_[submitted_++ % kBatches] = end;
     return true;
   }
 
