@@ -2,14 +2,11 @@
 """warpline.rpc with messages in the memory of a GPU, by CuPy, PyTorch and JAX as far as they are there.
 
 Skipped where there is no GPU; what an end without one says is asked everywhere. On a GPU host beside an installed wheel:
-python3 -m unittest tests/python/test_rpc_gpu.py, and with --rates what it costs.
+python3 -m unittest tests/python/test_rpc_gpu.py. What it costs bench/python/rpc_gpu says.
 """
 
 import asyncio
-import json
 import random
-import sys
-import time
 import unittest
 
 from support.arrays import libraries
@@ -201,38 +198,5 @@ class Order(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(0, self.torch.cuda.current_device())
 
 
-async def rates():
-    """Bytes a second of tensors from GPU to GPU memory by a call, beside the same by the host's memory in Python."""
-    torch = LIBRARIES["torch"].xp
-    found = {}
-    async with rpc.Server(lambda request: sizes[bytes(request)], gpu=0, datagram_bytes=65_507) as server, \
-            rpc.Client(server.address, timeout=PATIENCE_S, gpu=0, datagram_bytes=65_507, max_message_bytes=1 << 30) as client:
-        for size in (1 << 10, 1 << 16, 1 << 20, 16 << 20, 256 << 20):
-            tensor = torch.randint(0, 256, (size,), dtype=torch.uint8, device="cuda")
-            into = torch.zeros_like(tensor)
-            on_host = torch.zeros(size, dtype=torch.uint8)
-            times = {"gpu": [], "by the host": []}
-            for _ in range(7):
-                for way in times:
-                    into.zero_()
-                    torch.cuda.synchronize()
-                    begin = time.perf_counter()
-                    if way == "gpu":
-                        sizes = {b"t": tensor}
-                        await client.call(ECHO, b"t", into=into)
-                    else:
-                        sizes = {b"t": tensor.cpu()}
-                        await client.call(ECHO, b"t", into=on_host)
-                        into.copy_(on_host)
-                    torch.cuda.synchronize()
-                    times[way].append(time.perf_counter() - begin)
-                    assert torch.equal(tensor, into), (size, way)
-            found[size] = {way: {"median_us": sorted(taken)[len(taken) // 2] * 1e6, "us": [t * 1e6 for t in taken]} for way, taken in times.items()}
-    print(json.dumps(found))
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--rates"]:
-        asyncio.run(rates())
-    else:
-        unittest.main()
+    unittest.main()
