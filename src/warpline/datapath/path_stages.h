@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/base/statistics/turn_count.h"
 #include "warpline/datapath/adaptive_bursts.h"
 #include "warpline/datapath/receive_stage.h"
 #include "warpline/datapath/run_to_completion.h"
@@ -35,6 +36,8 @@ class PathStages {
   [[nodiscard]] virtual std::optional<Error> failure() const { return std::nullopt; }
   /// Returns the counters of the engine's lanes, if the engine has threads of its own; else nothing.
   [[nodiscard]] virtual std::vector<const handoff::LaneCounters*> lanes() const { return {}; }
+  /// Returns the turns of the engine's threads, if it has threads of its own; else nothing. From the beginning on.
+  [[nodiscard]] virtual std::vector<const TurnCount*> turns() const { return {}; }
   /// What a counting workload counted; nothing for the others. After finish().
   [[nodiscard]] virtual std::optional<workload::FrameTally> tally() const = 0;
 };
@@ -70,6 +73,18 @@ std::vector<const handoff::LaneCounters*> lanes_of(const E& engine) {
   std::vector<const handoff::LaneCounters*> all;
   for (std::uint32_t lane = 0; lane < engine.lanes(); ++lane) all.push_back(&engine.counters(lane));
   return all;
+}
+
+/// Returns the turns of all threads of an engine: of a GPU's lanes that of the thread beside them, which launches.
+template <typename E>
+std::vector<const TurnCount*> turns_of(const E& engine) {
+  if constexpr (requires { engine.attendant_turns(); }) {
+    return engine.attendant_turns();
+  } else {
+    std::vector<const TurnCount*> all;
+    for (const handoff::LaneCounters* const lane : lanes_of(engine)) all.push_back(&lane->turns);
+    return all;
+  }
 }
 
 /// How long an engine may take for what it still has when the run ends.
@@ -115,6 +130,7 @@ class RingStages final : public PathStages {
   Stage* transmitting() override { return &transmit_; }
   [[nodiscard]] std::optional<Error> failure() const override { return engine_.failure(); }
   [[nodiscard]] std::vector<const handoff::LaneCounters*> lanes() const override { return lanes_of(engine_); }
+  [[nodiscard]] std::vector<const TurnCount*> turns() const override { return turns_of(engine_); }
   [[nodiscard]] std::optional<workload::FrameTally> tally() const override { return tally_of_states<Work>(engine_); }
 
  private:

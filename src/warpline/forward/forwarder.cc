@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "warpline/base/time/clock.h"
 #include "warpline/datapath/recycle_plan.h"
@@ -173,7 +174,7 @@ std::vector<const TurnCount*> Forwarder::turns() const {
   std::vector<const TurnCount*> all;
   for (const RoleTurns& role : turns_) all.push_back(&role.count);
   for (const auto& stages : stages_) {
-    for (const handoff::LaneCounters* lane : stages->lanes()) all.push_back(&lane->turns);
+    std::ranges::copy(stages->turns(), std::back_inserter(all));
   }
   return all;
 }

@@ -13,6 +13,7 @@
 
 #include "warpline/base/kinds.h"
 #include "warpline/base/result.h"
+#include "warpline/base/statistics/turn_count.h"
 #include "warpline/base/units.h"
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/gpu_place.h"
@@ -94,6 +95,8 @@ class GpuAttendant {
   /// After attend() has failed: a kernel may still be running, and may write to packets that it has in hand.
   [[nodiscard]] bool hangs() const { return hangs_; }
 
+  /// Those of attend().
+  [[nodiscard]] const TurnCount& turns() const { return turns_; }
   /// After prepare().
   [[nodiscard]] const LaneCounters& counters(std::uint32_t lane) const { return lane_counters()[lane]; }
   [[nodiscard]] const GpuEngineSetup& setup() const { return setup_; }
@@ -102,6 +105,7 @@ class GpuAttendant {
   [[nodiscard]] gpu::CudaStream::State query() const { return launcher_ ? launcher_->query() : stream_->query(); }
   [[nodiscard]] std::uint32_t* began() const { return reinterpret_cast<std::uint32_t*>(began_->data()); }
   [[nodiscard]] Result<void> await_ctas();
+  [[nodiscard]] std::optional<Error> watch_and_launch();
   [[nodiscard]] LaneCounters* lane_counters() const { return reinterpret_cast<LaneCounters*>(counters_->data()); }
   [[nodiscard]] Error fault() const;
   [[nodiscard]] Error hang();
@@ -127,6 +131,7 @@ class GpuAttendant {
   std::optional<gpu::CudaStream> stream_;
   std::optional<gpu::KernelLaunch> persistent_;  ///< the kernel of a persistent engine
   std::optional<NextLauncher> launcher_;         ///< launcher of the launch and graph engines
+  TurnCount turns_;
   std::atomic<bool> called_hung_{false};
   bool hangs_ = false;
 };

@@ -103,8 +103,15 @@ Result<void> GpuAttendant::await_ctas() {
 }
 
 std::optional<Error> GpuAttendant::attend() {
+  std::optional<Error> failure = watch_and_launch();
+  turns_.end();
+  return failure;
+}
+
+std::optional<Error> GpuAttendant::watch_and_launch() {
   if (const Result<void> used = gpu::use_gpu(setup_.gpu); !used) return used.error();
   for (std::uint64_t next_look = 0;;) {
+    turns_.add();
     const RingStop stop = work_.stop.stop_requested();
     const std::uint64_t now = ticks_now();
     if (gpu::gpus_abandoned()) return fault();

@@ -78,6 +78,8 @@ class GpuEngine {
   [[nodiscard]] const LaneCounters& counters(std::uint32_t lane) const {
     return lane < gpu_.lanes() ? gpu_.counters(lane) : host_counters_;
   }
+  /// Those of the threads beside the GPU: lanes of it have none, nor counters before prepare().
+  [[nodiscard]] std::vector<const TurnCount*> attendant_turns() const { return {&gpu_.turns(), &host_counters_.turns}; }
   [[nodiscard]] std::optional<Error> failure() const {
     if (!failed_.load(std::memory_order_acquire)) return std::nullopt;
     return failure_;

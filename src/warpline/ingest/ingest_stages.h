@@ -81,11 +81,8 @@ class ConsumingStages : public IngestStages {
     if (std::optional<Error> error = engine_.failure()) return error;
     return frames_failure();
   }
-  [[nodiscard]] std::vector<const handoff::LaneCounters*> lanes() const override {
-    std::vector<const handoff::LaneCounters*> all;
-    for (std::uint32_t lane = 0; lane < engine_.lanes(); ++lane) all.push_back(&engine_.counters(lane));
-    return all;
-  }
+  [[nodiscard]] std::vector<const handoff::LaneCounters*> lanes() const override { return datapath::lanes_of(engine_); }
+  [[nodiscard]] std::vector<const TurnCount*> turns() const override { return datapath::turns_of(engine_); }
   [[nodiscard]] std::uint32_t slots() const override { return ring_->slots(); }
   [[nodiscard]] std::optional<ConsumerTally> consumed() const override {
     std::optional<ConsumerTally> sum;

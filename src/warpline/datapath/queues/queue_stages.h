@@ -38,6 +38,7 @@ class QueueStages final : public PathStages {
   Stage* transmitting() override { return &send_; }
   [[nodiscard]] std::optional<Error> failure() const override { return engine_.failure(); }
   [[nodiscard]] std::vector<const handoff::LaneCounters*> lanes() const override { return lanes_of(engine_); }
+  [[nodiscard]] std::vector<const TurnCount*> turns() const override { return turns_of(engine_); }
   [[nodiscard]] std::optional<workload::FrameTally> tally() const override { return tally_of_states<Work>(engine_); }
 
  private:

@@ -62,6 +62,8 @@ class GpuQueueEngine {
 
   [[nodiscard]] std::uint32_t lanes() const { return 1; }
   [[nodiscard]] const LaneCounters& counters(std::uint32_t lane) const { return gpu_.counters(lane); }
+  /// Those of the thread beside the GPU, which has no counters before prepare().
+  [[nodiscard]] std::vector<const TurnCount*> attendant_turns() const { return {&gpu_.turns()}; }
   [[nodiscard]] std::optional<Error> failure() const {
     if (!failed_.load(std::memory_order_acquire)) return std::nullopt;
     return failure_;
