@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test's end of a NIC's cable, and traffic over several of them."""
+"""The test's end of a port's cable, and traffic over several of them."""
 
+import contextlib
+import errno
 import select
 import socket
+import threading
 import time
 
 PATIENCE = 60
@@ -35,12 +38,62 @@ class Cable:
         """The next frame, or None."""
         if not select.select([self], [], [], seconds)[0]:
             return None
-        return self.handle.recv(65536)
+        try:
+            return self.handle.recv(65536)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.ENETDOWN):  # the latter tells once that an interface went down
+                return None
+            raise
 
     def drain(self):
         """Takes what is there."""
         while self.receive(0) is not None:
             pass
+
+
+class PacketCable(Cable):
+    """A packet socket on a network interface."""
+
+    SOL_PACKET, IGNORE_OUTGOING = 263, 23
+    # A queue that is full, an interface that is down for the moment.
+    FULL = (errno.EAGAIN, errno.ENOBUFS, errno.ENETDOWN)
+
+    def __init__(self, namespace, interface):
+        self.handle = namespace.packet_socket(interface)
+        self.handle.setsockopt(self.SOL_PACKET, self.IGNORE_OUTGOING, 1)
+        self.handle.setblocking(False)
+
+    def send(self, frame):
+        try:
+            self.handle.send(frame)
+        except OSError as error:
+            if error.errno in self.FULL:
+                return False
+            raise
+        return True
+
+
+@contextlib.contextmanager
+def relayed(ways):
+    """What comes out of the first cable of each way goes into the second."""
+    ending = threading.Event()
+
+    def serve():
+        while not ending.is_set():
+            ready, _, _ = select.select([source for source, _ in ways], [], [], 0.05)
+            for source, to in ways:
+                frame = source.receive(0) if source in ready else None
+                while frame is not None and not ending.is_set():
+                    if to.send(frame):
+                        frame = source.receive(0)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
 
 
 def exchange(ways, frames, window=64, patience=PATIENCE):

@@ -10,10 +10,13 @@ import time
 import unittest
 from pathlib import Path
 
+import checks
 import guest_image
 from guest import Guest, Nic
+from rigs import GuestRig
 from support.case import Case
-from support.program import BINARY
+from support.program import BINARY, IS_ROOT
+from support.testpmd import PROGRAM
 
 KERNEL = Path(os.environ.get("WARPLINE_GUEST_KERNEL", "/nonexistent"))
 RESULTS = os.environ.get("WARPLINE_MACHINE_RESULTS")  # a file that each check adds a line to
@@ -33,19 +36,33 @@ def missing():
 class DriverCase(Case):
     """Runs checks, each as a subtest, and keeps what came of it."""
 
-    def check(self, rig, *checks):
-        for check in checks:
+    def check(self, rig, *which):
+        for check in which:
             began = time.monotonic()
-            result = {"driver": rig.name, "check": check.__name__, "outcome": "failed"}
+            result = {"driver": rig.name, "in": rig.place, "check": check.__name__, "outcome": "failed"}
             with self.subTest(driver=rig.name, check=check.__name__):
                 try:
-                    found = check(rig)
-                    result["outcome"] = "ok"
-                    if found is not None:
-                        result["found"] = found
+                    result |= outcome_of(check, rig)
                 finally:
-                    result["seconds"] = round(time.monotonic() - began, 1)
-                    keep(result)
+                    rig.clear()
+                    keep(result | {"seconds": round(time.monotonic() - began, 1)})
+
+    def lacking(self, name, why, *which):
+        """Keeps that there is no such device to be checked."""
+        for check in which:
+            said = {"driver": name, "in": GuestRig.place, "check": check.__name__}
+            keep(said | {"outcome": "not offered", "found": why, "seconds": 0})
+
+
+def outcome_of(check, rig):
+    """Its outcome and what was found; what fails raises."""
+    try:
+        if check.__name__ in rig.not_offered:
+            raise checks.NotOffered(rig.not_offered[check.__name__])
+        found = check(rig)
+    except checks.NotOffered as reason:
+        return {"outcome": "not offered", "found": str(reason)}
+    return {"outcome": "ok"} | ({} if found is None else {"found": found})
 
 
 def keep(result):
@@ -66,6 +83,18 @@ class GuestCase(DriverCase):
                 if driver:
                     self.assertTrue(guest.bind(driver, *range(len(nics))), guest.run("dmesg | tail -n 20")[1])
                 yield guest
+
+
+@unittest.skipUnless(IS_ROOT, "network namespaces need root")
+@unittest.skipUnless(PROGRAM, "there is no dpdk-testpmd (package dpdk-dev)")
+class SoftwareCase(DriverCase):
+    def check_on_cables(self, port, *which):
+        with contextlib.ExitStack() as stack:
+            self.check(port.rig(stack, self.scratch), *which)
+
+    def check_joined(self, port, *which):
+        with contextlib.ExitStack() as stack:
+            self.check(port.joined(stack, self.scratch), *which)
 
 
 def pair(device, **options):

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ports of the program with cables to the test: a `Rig`. The checks are the same whatever the ports are."""
 
+import contextlib
 import json
 import shlex
+import subprocess
 from dataclasses import dataclass
 
 from guest import PATIENCE
 from support.case import LIVE_ROW
-from support.program import Program, run
+from support.program import Program
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Ended:
 class GuestRun:
     def __init__(self, guest, arguments):
         self.arguments = arguments
+        self.over = False
         self.job = guest.start(f"warpline {shlex.join(arguments)}")
 
     def await_line(self, pattern):
@@ -44,13 +47,31 @@ class GuestRun:
         self.job.signal(name)
 
     def finish(self, seconds=PATIENCE):
-        return Ended(self.arguments, *self.job.finish(seconds))
+        ended = Ended(self.arguments, *self.job.finish(seconds))
+        self.over = True
+        return ended
+
+    def end(self):
+        """Ends one that nobody waits for."""
+        if not self.over:
+            self.signal("KILL")
+            self.finish()
 
 
 class HostRun:
-    def __init__(self, scratch, arguments, netns):
+    """on_end: called when the run is over."""
+
+    def __init__(self, scratch, arguments, netns, on_end):
         self.arguments = arguments
+        self.on_end = on_end
         self.program = Program(scratch, *arguments, netns=netns)
+
+    def has_ended(self, seconds):
+        """Waits so long for it."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.program.process.wait(seconds)
+            return True
+        return False
 
     def await_line(self, pattern):
         try:
@@ -62,33 +83,75 @@ class HostRun:
     def signal(self, name):
         self.program.process.send_signal({"INT": 2, "TERM": 15}[name])
 
+    def _over(self):
+        on_end, self.on_end = self.on_end, None
+        if on_end:
+            on_end()
+
+    def end(self):
+        """Ends one that nobody waits for."""
+        self.program.__exit__()
+        self._over()
+
     def finish(self, seconds=PATIENCE):
-        with self.program as program:
-            outcome = program.finish(seconds)
+        try:
+            with self.program as program:
+                outcome = program.finish(seconds)
+        finally:
+            self._over()
         return Ended(self.arguments, outcome.code, outcome.stdout, outcome.stderr)
+
+
+def option(command, name, default):
+    return int(dict(zip(command, command[1:])).get(name, default))
+
+
+def queues_of(command):
+    return option(command, "--pipelines", 1)
+
+
+def mtu_of(command):
+    return option(command, "--mtu", 1500)
 
 
 class Rig:
     """name: of the driver; ports: their specs; cables: the test's ends; mtu: one that the device takes, 0: its
-    default only; queues: the most that it has; uncounted: bytes of each frame sent that the device does not count,
-    where the emulated one differs from its data sheet."""
+    default only; queues: the most that it has; queues_argument: of the port's spec, that asks for several; uncounted:
+    bytes of each frame sent that the device does not count, where the emulated one differs from its data sheet;
+    not_offered: checks that are nothing for the driver, by name, each with the reason; arguments: further ones of each
+    run."""
 
-    def __init__(self, name, ports, cables, mtu=0, queues=1, uncounted=0, arguments=()):
+    # What the program has sent and its peer has not read yet is lost when it ends.
+    loses_at_end = False
+
+    def __init__(
+        self, name, ports, cables, mtu=0, queues=1, queues_argument=None, uncounted=0, not_offered=None, arguments=()
+    ):
         self.name, self.ports, self.cables = name, ports, cables
-        self.mtu, self.queues, self.uncounted, self.arguments = mtu, queues, uncounted, tuple(arguments)
+        self.mtu, self.queues, self.queues_argument = mtu, queues, queues_argument
+        self.uncounted, self.arguments = uncounted, tuple(arguments)
+        self.not_offered = not_offered or {}
+        self.runs = []
 
     def command(self, command, ports, arguments):
         """`message server` and `message client` have their ports behind the role, all others behind the command."""
         words = (command, *map(str, arguments))
         head = 2 if command == "message" else 1
-        ports = [word for port in ports for word in ("--port", port)]
+        several = self.several(queues_of(words))
+        ports = [word for port in ports for word in ("--port", port + several)]
         return (*words[:head], *ports, *words[head:], *self.arguments)
+
+    def several(self, queues):
+        """What a port's spec has more for so many queues."""
+        return f",{self.queues_argument}={queues}" if self.queues_argument and queues > 1 else ""
 
     def start(self, command, *arguments, ports=None):
         """Starts a run that forwards on these ports, by default on both."""
         for cable in self.cables:
             cable.drain()
-        return self._start(self.command(command, self.ports if ports is None else ports, arguments))
+        ports = self.ports if ports is None else ports
+        self.runs.append(self._start(self.command(command, ports, arguments), ports))
+        return self.runs[-1]
 
     def started(self, command, *arguments, ports=None):
         """The same, once packets can flow."""
@@ -100,16 +163,25 @@ class Rig:
     def run(self, command, *arguments, ports=None):
         return self.start(command, *arguments, ports=ports).finish()
 
+    def clear(self):
+        """Ends what a check that has failed left running."""
+        runs, self.runs = self.runs, []
+        for run_ in runs:
+            run_.end()
+
 
 class GuestRig(Rig):
     """Two NICs of a guest. numbers: theirs."""
+
+    place = "an emulated machine"
 
     def __init__(self, guest, name, numbers, **facts):
         self.guest, self.numbers = guest, numbers
         cables = [guest.cables[number] for number in numbers if number in guest.cables]
         super().__init__(name, [guest.address(number) for number in numbers], cables, **facts)
 
-    def _start(self, command):
+    def _start(self, command, ports):
+        del ports
         return GuestRun(self.guest, command)
 
     def set_link(self, which, up):
@@ -120,11 +192,27 @@ class GuestRig(Rig):
 
 
 class HostRig(Rig):
-    """Two ports of this machine, in a network namespace."""
+    """Two ports of this machine. far_end: of far_ends.py, or none where the ports are joined with each other."""
 
-    def __init__(self, scratch, name, ports, cables, netns, **facts):
-        self.scratch, self.netns = scratch, netns
-        super().__init__(name, ports, cables, **facts)
+    place = "this machine"
 
-    def _start(self, command):
-        return HostRun(self.scratch, command, self.netns.name if self.netns else None)
+    def __init__(self, scratch, name, ports, far_end=None, netns=None, **facts):
+        self.scratch, self.far_end, self.netns = scratch, far_end, netns
+        super().__init__(name, ports, far_end.cables if far_end else [], **facts)
+        self.loses_at_end = bool(far_end and far_end.loses_at_end)
+
+    def _start(self, command, ports):
+        def start(on_end):
+            return HostRun(self.scratch, command, self.netns, on_end)
+
+        if self.far_end is None:
+            return start(None)
+        numbers = [self.ports.index(port) for port in ports if port in self.ports]
+        queues = queues_of(command)
+        return self.far_end.run(start, numbers, mtu_of(command), queues, self.several(queues))
+
+    def set_link(self, which, up):
+        self.far_end.set_link(which, up)
+
+    def unplug(self, which):
+        self.far_end.unplug(which)

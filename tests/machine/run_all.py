@@ -50,6 +50,14 @@ def versions():
     }
 
 
+def table(checks):
+    """A row for each driver, with the outcomes of its checks."""
+    rows = {}
+    for check in checks:
+        rows.setdefault(check["driver"], {"driver": check["driver"], "in": check["in"]})[check["check"]] = check["outcome"]
+    return list(rows.values())
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output", required=True)
@@ -65,6 +73,7 @@ def main():
         outcome = unittest.TextTestRunner(verbosity=2).run(suite)
         results = Path(folder) / "results"
         lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    checks = [json.loads(line) for line in lines]
     git = ("git", "-C", str(HERE))
     document = {
         "benchmark": "machine_tests",
@@ -76,10 +85,12 @@ def main():
         "versions": versions(),
         "tests": outcome.testsRun,
         "skipped": [reason for _, reason in outcome.skipped],
-        "checks": [json.loads(line) for line in lines],
+        "drivers": table(checks),
+        "checks": checks,
     }
     Path(arguments.output).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(lines)} checks, {sum(check['outcome'] == 'failed' for check in document['checks'])} failed: {arguments.output}")
+    failed = sum(check["outcome"] == "failed" for check in checks)
+    print(f"{len(checks)} checks, {failed} failed: {arguments.output}")
     return 0 if outcome.wasSuccessful() else 1
 
 

@@ -12,6 +12,7 @@
 #include <rte_ethdev.h>
 
 #include "warpline/base/output.h"
+#include "warpline/port/interface_watch.h"
 #include "warpline/port/removal_watch.h"
 
 namespace warpline::port {
@@ -27,6 +28,14 @@ struct Removed {
 Removed& removed() {
   static Removed removed;
   return removed;
+}
+
+/// The interface of the kernel's that a port is on; 0: none, or one that is there beside the device. Those with a PCI
+/// address have their device, whatever becomes of the interface.
+unsigned interface_of(std::uint16_t port, const std::string& device) {
+  rte_eth_dev_info info;
+  const bool is_pci = device.find(':') != std::string::npos;
+  return is_pci || rte_eth_dev_info_get(port, &info) != 0 ? 0 : info.if_index;
 }
 
 std::string note_of(const std::string& name) {
@@ -77,9 +86,11 @@ void watch_removal(std::uint16_t port, const std::string& device) {
   // A driver that cannot tell has no such event, which is no error.
   (void)rte_eth_dev_callback_register(port, RTE_ETH_EVENT_INTR_RMV, on_port_event, nullptr);
   (void)rte_dev_event_callback_register(device.c_str(), on_device_event, nullptr);
+  if (const unsigned interface = interface_of(port, device); interface != 0) watch_interface(interface, device, add);
 }
 
 void end_removal_watch(std::uint16_t port, const std::string& device) {
+  if (const unsigned interface = interface_of(port, device); interface != 0) end_interface_watch(interface);
   (void)rte_eth_dev_callback_unregister(port, RTE_ETH_EVENT_INTR_RMV, on_port_event, nullptr);
   (void)rte_dev_event_callback_unregister(device.c_str(), on_device_event, nullptr);
 }

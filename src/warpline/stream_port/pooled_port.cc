@@ -10,6 +10,7 @@
 
 #include "warpline/memory/gpu_memory.h"
 #include "warpline/memory/pool_shape.h"
+#include "warpline/port/kept_buffers.h"
 #include "warpline/port/station_address.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/stream_port/checksum_flags.h"
@@ -99,6 +100,11 @@ Result<PooledPort> PooledPort::open(const port::PortSettings& wanted, const memo
 Result<void> PooledPort::start() {
   WARPLINE_CHECK(port_->attach(pool_.get()));
   return port_->start();
+}
+
+void PooledPort::close() {
+  if (port_) driver_keeps_ = port::keeps_buffers(*port_);
+  port_.reset();
 }
 
 }  // namespace warpline::stream_port

@@ -17,6 +17,7 @@
 #include <rte_mempool.h>
 #include <rte_version.h>
 
+#include "warpline/port/kept_buffers.h"
 #include "warpline/port/station_address.h"
 #include "warpline/runtime/setup_step.h"
 
@@ -158,8 +159,10 @@ Result<void> MessagePort::make_queues(const MessagePortConfig& config) {
     handover_.push_back(ring);
   }
   const port::PortSetup& setup = port_->setup();
-  // Most vdevs read memory as the CPU does. What a NIC may read, and net_vnic, is up to MessageQueue::allow().
-  const bool software = port_->name().find(':') == std::string::npos && port_->driver() != "net_vnic";
+  // Most vdevs read memory as the CPU does, and before the call returns. What a NIC may read, and net_vnic, and those
+  // that have another process read where it lies, is up to MessageQueue::allow().
+  const bool lends = port_->driver() == "net_virtio_user" || port::keeps_buffers(*port_);
+  const bool software = port_->name().find(':') == std::string::npos && port_->driver() != "net_vnic" && !lends;
   const bool gathers = has(setup.tx_offloads, "multi_segs") && (software || tells_at_once(port_->id())) &&
                        !confuses_pieces(port_->driver());
   UdpChecksum checksum = has(setup.tx_offloads, "udp_cksum") ? UdpChecksum::device : UdpChecksum::software;
@@ -201,6 +204,7 @@ Result<std::span<std::uint8_t>> MessagePort::allocate(std::uint64_t bytes) {
 }
 
 void MessagePort::close() {
+  if (port_) driver_keeps_ = port::keeps_buffers(*port_);
   port_.reset();
   for (const auto& queue : queues_) queue->close();
   // What waits for another worker is nobody's now.
@@ -219,6 +223,7 @@ MessagePort::~MessagePort() {
 }
 
 std::uint32_t MessagePort::leaked() const {
+  if (driver_keeps_) return 0;
   std::uint32_t buffers = pool_ ? pool_->in_use() : 0;
   for (const rte_mempool* const pool : payloads_) buffers += rte_mempool_in_use_count(pool);
   return buffers;

@@ -64,7 +64,7 @@ class MessagePort {
   [[nodiscard]] rte_mempool* pool() const { return pool_->get(); }
   /// Stops and closes the device. After the workers have ended.
   void close();
-  /// Buffers that are not back in their pools; 0 after close() unless somebody lost them.
+  /// Buffers that are not back in their pools; 0 after close() unless somebody but the driver lost them.
   [[nodiscard]] std::uint32_t leaked() const;
 
  private:
@@ -79,6 +79,7 @@ class MessagePort {
   std::vector<void*> allocated_;
   std::vector<std::unique_ptr<MessageQueue>> queues_;
   std::optional<port::Port> port_;
+  bool driver_keeps_ = false;  ///< buffers, for good
 };
 
 }  // namespace warpline::transport

@@ -21,10 +21,15 @@ constexpr std::uint32_t kPlainHeaders = 42;  ///< Ethernet, IPv4 without options
 constexpr std::uint16_t kVlanId = 0xfff;     ///< VLAN ID in a tag's control word
 constexpr std::uint16_t kNextFrames = 4;     ///< fetched ahead
 
-bool checksums_good(const rte_mbuf* mbuf, bool v4) {
+bool ip_good(const rte_mbuf* mbuf) {
+  return (mbuf->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+}
+
+/// UDP's checksum was right, or (`NONE`) was left by a sender to a device that does not exist, as between a virtual
+/// machine and its host: then what stands in the frame is wrong, and nothing was on a wire.
+bool udp_good(const rte_mbuf* mbuf) {
   const std::uint64_t l4 = mbuf->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
-  const std::uint64_t ip = mbuf->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
-  return l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD && (!v4 || ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD);
+  return l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD || l4 == RTE_MBUF_F_RX_L4_CKSUM_NONE;
 }
 
 /// Whether a frame with so many tags, the outer one's control word `tag`, is in `vlan`. Some devices take the tag off.
@@ -36,11 +41,15 @@ bool is_ours(const rte_mbuf* mbuf, std::uint8_t tags, std::uint16_t tag, const s
   return vlan ? tags == 1 && (tag & kVlanId) == (*vlan & kVlanId) : tags == 0;
 }
 
-/// Verifies the checksums of an unfragmented datagram that is in one segment and has an IPv4 header of 20 bytes.
-Verdict verify_plain(const std::uint8_t* ip, std::uint32_t udp_length) {
-  packet::ChecksumSum header;
-  header.add(ip, packet::Ipv4View::kHeaderLength);
-  if (header.checksum() != 0) return Verdict::ipv4_checksum;
+/// Verifies those checksums that the device has not, of an unfragmented datagram that is in one segment and has an IPv4
+/// header of 20 bytes.
+Verdict verify_plain(const rte_mbuf* mbuf, const std::uint8_t* ip, std::uint32_t udp_length) {
+  if (!ip_good(mbuf)) {
+    packet::ChecksumSum header;
+    header.add(ip, packet::Ipv4View::kHeaderLength);
+    if (header.checksum() != 0) return Verdict::ipv4_checksum;
+  }
+  if (udp_good(mbuf)) return Verdict::forward;
   const std::uint8_t* const udp = ip + packet::Ipv4View::kHeaderLength;
   if (packet::load_be16(udp + packet::UdpView::kChecksum) == 0) return Verdict::forward;
   packet::ChecksumSum sum = packet::pseudo_header_v4(ip + packet::Ipv4View::kSource, packet::kProtocolUdp, udp_length);
@@ -162,9 +171,7 @@ Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found, message::Datagram& 
     if (total > mbuf->data_len - packet::EthernetView::kHeaderLength) return Verdict::ipv4_total_length;
     if (udp < packet::UdpView::kHeaderLength || udp > total - packet::Ipv4View::kHeaderLength)
       return Verdict::udp_length;
-    if (!checksums_good(mbuf, true)) {
-      if (const Verdict verdict = verify_plain(ip, udp); verdict != Verdict::forward) return verdict;
-    }
+    if (const Verdict verdict = verify_plain(mbuf, ip, udp); verdict != Verdict::forward) return verdict;
     parsed.l3 = packet::L3Kind::ipv4;
     parsed.l3_offset = packet::EthernetView::kHeaderLength;
     parsed.l4_offset = packet::EthernetView::kHeaderLength + packet::Ipv4View::kHeaderLength;
@@ -180,8 +187,11 @@ Verdict MessageQueue::locate(rte_mbuf* mbuf, Located& found, message::Datagram& 
     if (parsed.l4 != packet::L4Kind::udp || parsed.source_routed || !our_vlan) return Verdict::forward;
     // All headers lie in one piece as every driver delivers them; what somebody cut on purpose is not for us.
     if (ref.head_length() < parsed.payload_offset) return Verdict::forward;
-    if (!checksums_good(mbuf, parsed.l3 == packet::L3Kind::ipv4)) {
-      if (const Verdict verdict = packet::verify_checksums(ref, parsed); verdict != Verdict::forward) return verdict;
+    if (!ip_good(mbuf)) {
+      if (const Verdict verdict = packet::verify_ip_checksum(ref, parsed); verdict != Verdict::forward) return verdict;
+    }
+    if (!udp_good(mbuf)) {
+      if (const Verdict verdict = packet::verify_l4_checksum(ref, parsed); verdict != Verdict::forward) return verdict;
     }
   }
   const bool v4 = parsed.l3 == packet::L3Kind::ipv4;
