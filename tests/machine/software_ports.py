@@ -68,7 +68,7 @@ class Wire:
 
     def joined(self, stack, scratch):
         del stack
-        socket = scratch.path / "wire.sock"
+        socket = scratch.path / f"wire{SOFTWARE_PORTS.index(self)}.sock"
         ports = [spec.format(n=0, socket=socket) for spec in (self.spec, self.peer)]
         facts = {key: value for key, value in self.facts.items() if key == "arguments"}
         return HostRig(scratch, self.name, ports[::-1] if self.leads else ports, **facts)
