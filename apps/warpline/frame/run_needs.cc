@@ -29,8 +29,8 @@ void add_port_needs(std::string_view spec, sandbox::Needs& needs) {
     const std::string_view argument = spec.substr(begin + 1, end - begin - 1);
     const std::size_t equals = argument.find('=');
     const std::string_view key = argument.substr(0, equals);
-    const bool is_socket = key == "socket" || (key == "iface" && is_of("net_vhost")) ||
-                           (key == "path" && is_of("net_virtio_user"));
+    const bool is_socket =
+        key == "socket" || (key == "iface" && is_of("net_vhost")) || (key == "path" && is_of("net_virtio_user"));
     if (equals != std::string_view::npos && (key == "tx_pcap" || is_socket)) {
       needs.writes.push_back(folder_of(std::string(argument.substr(equals + 1))));
     }

@@ -5,9 +5,9 @@
 
 namespace warpline::port {
 
-// Drivers that sit on a network interface of the kernel's (net_af_packet, net_af_xdp, net_tap, net_pcap) have no event for
-// its end: it is deleted, with its pair or its container, or goes to another network namespace. The kernel tells it to
-// a netlink socket, which DPDK's interrupt thread looks at. `watch_interface` and `end_interface_watch` are for the
+// Drivers that sit on a network interface of the kernel's (net_af_packet, net_af_xdp, net_tap, net_pcap) have no event
+// for its end: it is deleted, with its pair or its container, or goes to another network namespace. The kernel tells it
+// to a netlink socket, which DPDK's interrupt thread looks at. `watch_interface` and `end_interface_watch` are for the
 // control thread, with the EAL running.
 
 /// `watch_interface` has `gone` called with `name` on DPDK's interrupt thread when the interface of this index goes.

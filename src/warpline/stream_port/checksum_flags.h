@@ -13,9 +13,9 @@
 
 namespace warpline::stream_port {
 
-/// True if the checksum of the segment need not be looked at: the device found it right; or (`NONE`) a sender left it to
-/// a device that does not exist, as between a virtual machine and its host: then what stands in the frame is wrong, and
-/// nothing was on a wire.
+/// True if the checksum of the segment need not be looked at: the device found it right; or (`NONE`) a sender left it
+/// to a device that does not exist, as between a virtual machine and its host: then what stands in the frame is wrong,
+/// and nothing was on a wire.
 [[nodiscard]] inline bool tcp_is_right(const rte_mbuf* mbuf) {
   const std::uint64_t l4 = mbuf->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
   return l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD || l4 == RTE_MBUF_F_RX_L4_CKSUM_NONE;
@@ -29,8 +29,8 @@ namespace warpline::stream_port {
   return tcp_is_right(mbuf) && (was_on_no_wire || ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD);
 }
 
-/// True if the device found the checksums of a TCP segment right, or they need not be looked at. IPv6's header has none,
-/// and no flag.
+/// True if the device found the checksums of a TCP segment right, or they need not be looked at. IPv6's header has
+/// none, and no flag.
 [[nodiscard]] inline bool device_found_right(const rte_mbuf* mbuf) {
   if (!tcp_is_right(mbuf)) return false;
   const auto* const ethernet = rte_pktmbuf_mtod(mbuf, const rte_ether_hdr*);
