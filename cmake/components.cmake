@@ -78,7 +78,7 @@ warpline_component(packet MODULES base packet LINKS fmt::fmt REQUIRES fmt SUMMAR
 warpline_component(message MODULES message transport protection rpc NEEDS packet LINKS OpenSSL::Crypto REQUIRES libcrypto
                    SUMMARY "reliable messages and requests over UDP")
 if(WARPLINE_DATAPLANE)
-  warpline_component(dataplane MODULES batching flow inspect gpu machine vnic_api queues handoff route workload runtime port memory datapath ethdev_transport stream stream_port forward
+  warpline_component(dataplane MODULES batching capture flow inspect gpu machine vnic_api queues handoff route workload runtime port memory datapath ethdev_transport stream stream_port forward
                      router traffic ingest
                      NEEDS message LINKS PkgConfig::dpdk PkgConfig::pcap ${DPDK_NET_RING_LIBRARY} spdlog::spdlog
                      INSIDE ${WARPLINE_CUDA_LIBRARIES} REQUIRES libdpdk libpcap spdlog

@@ -47,6 +47,8 @@ endif()
 
 warpline_module(gpu      LEVEL 1 USES base EXTERNAL ${WARPLINE_CUDA_LIBRARIES})
 warpline_module(machine  LEVEL 1 USES base)
+# Packets copied to pcapng files.
+warpline_module(capture  LEVEL 1 USES base EXTERNAL fmt::fmt PkgConfig::pcap)
 warpline_module(vnic_api LEVEL 1 FOLDER src/warpline/vnic)
 
 warpline_module(handoff  LEVEL 2 USES base gpu queues)

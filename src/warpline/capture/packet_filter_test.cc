@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "warpline/capture/packet_filter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace warpline::capture {
+namespace {
+
+/// A UDP datagram from port 7 to `port`, without payload.
+std::vector<std::uint8_t> udp_to(std::uint8_t port) {
+  std::vector<std::uint8_t> frame(42);
+  frame[12] = 0x08;  // IPv4
+  frame[14] = 0x45;
+  frame[17] = 28;  // total length
+  frame[23] = 17;  // UDP
+  frame[35] = 7;
+  frame[37] = port;
+  return frame;
+}
+
+bool matches(const PacketFilter& filter, const std::vector<std::uint8_t>& frame) {
+  const auto length = static_cast<std::uint32_t>(frame.size());
+  return filter.matches(frame.data(), length, length);
+}
+
+TEST(PacketFilter, WithoutAnExpressionAllMatch) {
+  const auto filter = PacketFilter::compile("");
+  ASSERT_TRUE(filter);
+  EXPECT_TRUE(filter->matches_all());
+  EXPECT_TRUE(matches(*filter, udp_to(9)));
+}
+
+TEST(PacketFilter, LooksAtHeaders) {
+  const auto filter = PacketFilter::compile("udp port 9");
+  ASSERT_TRUE(filter);
+  EXPECT_FALSE(filter->matches_all());
+  EXPECT_TRUE(matches(*filter, udp_to(9)));
+  EXPECT_FALSE(matches(*filter, udp_to(10)));
+}
+
+TEST(PacketFilter, WhatWasNotKeptMatchesNothing) {
+  const auto filter = PacketFilter::compile("udp port 9");
+  const std::vector<std::uint8_t> frame = udp_to(9);
+  EXPECT_FALSE(filter->matches(frame.data(), static_cast<std::uint32_t>(frame.size()), 34));
+  EXPECT_FALSE(filter->matches(frame.data(), 0, 0));
+}
+
+TEST(PacketFilter, KnowsTheWholeLength) {
+  const auto filter = PacketFilter::compile("greater 1000");
+  const std::vector<std::uint8_t> frame = udp_to(9);
+  EXPECT_TRUE(filter->matches(frame.data(), 1500, static_cast<std::uint32_t>(frame.size())));
+  EXPECT_FALSE(matches(*filter, frame));
+}
+
+TEST(PacketFilter, ACopyOutlivesTheFirst) {
+  auto filter = PacketFilter::compile("udp port 9");
+  const PacketFilter copy = *filter;
+  filter = PacketFilter::compile("");
+  EXPECT_TRUE(matches(copy, udp_to(9)));
+}
+
+TEST(PacketFilter, WhatLibpcapDoesNotUnderstandIsRefused) {
+  const auto filter = PacketFilter::compile("udp prot 9");
+  ASSERT_FALSE(filter);
+  EXPECT_EQ(filter.error().kind, ErrorKind::usage);
+  EXPECT_THAT(filter.error().message(), testing::HasSubstr("'udp prot 9'"));
+  EXPECT_THAT(filter.error().why, testing::HasSubstr("syntax error"));
+}
+
+}  // namespace
+}  // namespace warpline::capture
