@@ -66,7 +66,7 @@ target_compile_definitions(warpline_port PRIVATE ALLOW_EXPERIMENTAL_API)
 warpline_module(doctor LEVEL 4 USES base gpu machine runtime port)
 warpline_module(memory LEVEL 4 USES base gpu machine runtime port EXTERNAL PkgConfig::dpdk)
 
-warpline_module(datapath LEVEL 5 USES base batching packet gpu machine queues runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
+warpline_module(datapath LEVEL 5 USES base batching capture packet gpu machine queues runtime memory handoff port workload EXTERNAL PkgConfig::dpdk)
 warpline_module(ethdev_transport LEVEL 5 FOLDER src/warpline/transport/ethdev
                 USES base packet runtime memory message port route transport EXTERNAL PkgConfig::dpdk)
 # NCCL's network over DPDK ports.
@@ -75,7 +75,7 @@ warpline_module(nccl_dpdk LEVEL 6 FOLDER plugins/nccl_dpdk EXCEPT library
 warpline_module(stream_port LEVEL 5 USES base packet gpu queues runtime memory port route stream EXTERNAL PkgConfig::dpdk)
 
 warpline_module(forward LEVEL 6 USES base packet gpu machine queues runtime memory handoff port workload datapath EXTERNAL PkgConfig::dpdk)
-warpline_module(router  LEVEL 6 USES base packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
+warpline_module(router  LEVEL 6 USES base capture packet runtime memory port route datapath EXTERNAL PkgConfig::dpdk)
 warpline_module(traffic LEVEL 6 USES base packet runtime memory port datapath EXTERNAL PkgConfig::dpdk)
 
 warpline_module(ingest LEVEL 7 USES base batching flow packet gpu machine runtime memory handoff port transport workload datapath forward traffic
@@ -83,7 +83,7 @@ warpline_module(ingest LEVEL 7 USES base batching flow packet gpu machine runtim
 # What ingest's --consumer user does. A header of your own: -DWARPLINE_USER_CONSUMER=PATH, absolute or from the project's root.
 warpline_user_header(WARPLINE_USER_CONSUMER examples/take_udp.h UserConsumer ingest PUBLIC)
 
-warpline_module(report  LEVEL 7 USES base machine memory metrics runtime port workload datapath forward router traffic
+warpline_module(report  LEVEL 7 USES base capture machine memory metrics runtime port workload datapath forward router traffic
                 EXTERNAL PkgConfig::dpdk nlohmann_json::nlohmann_json)
 # What the report says about the program.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/warpline/report/facts.cc PROPERTIES COMPILE_DEFINITIONS
@@ -103,7 +103,7 @@ warpline_module(sandbox LEVEL 1 FOLDER apps/warpline/sandbox USES base EXTERNAL 
 target_include_directories(warpline_sandbox PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 # The command line: options, files and environment become the settings of the modules above.
 warpline_module(config  LEVEL 8 FOLDER apps/warpline/config
-                USES base daemon datapath exporter flow ingest memory message port report route router runtime stream traffic workload
+                USES base capture daemon datapath exporter flow ingest memory message port report route router runtime stream traffic workload
                 EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 target_include_directories(warpline_config PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
@@ -144,7 +144,7 @@ warpline_outside_runs(batches config doctor page rate report selftest)
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
 warpline_folder(apps/manual    USES base config)
-warpline_folder(apps/warpline   USES base batches bench config copies daemon datapath doctor ethdev_transport exporter flow forward gpu ingest ingest_totals machine memory metrics
+warpline_folder(apps/warpline   USES base batches bench capture config copies daemon datapath doctor ethdev_transport exporter flow forward gpu ingest ingest_totals machine memory metrics
                                      page port protection rate report route router runtime sandbox selftest service stream stream_port traffic transfers transport workload)
 warpline_folder(bench/frames    USES base flow ingest packet)
 warpline_folder(bench/gpu       USES base packet stream)

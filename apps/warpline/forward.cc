@@ -39,12 +39,13 @@ class ForwardRun : ForwarderFrame {
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
       report::add(snapshot, totals());
       report::add(snapshot, ports());
+      if (capture_) report::add(snapshot, capture_->totals());
     }));
     WARPLINE_CHECK(launch_forwarding([this] { return begin(); }));
     const report::LiveResult live = supervise(
         {.totals = [this] { return totals(); }, .through = [this] { return forwarded(); }, .look = [this] { look(); }});
     if (capturing_) gpu::stop_profiler_capture();
-    forwarder_->finish();
+    finish_forwarding();
     return report(live);
   }
 
@@ -140,6 +141,7 @@ class ForwardRun : ForwarderFrame {
     report.totals = totals();
     report.queues = far_queues();
     report.counted = report::counted_by(*forwarder_);
+    if (capture_) report.add_capture(capture_->totals());
     if (uses_gpu()) report.gpu = gpu_totals(ports_->gpu_memory().value);
     if (proof_) prove(report);
     const std::span<const port::Port> all = ports();

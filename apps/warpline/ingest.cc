@@ -52,7 +52,7 @@ class IngestCommand : ForwarderFrame {
                                                    [this] {
                                                      if (forwarder_->failure()) give_up();
                                                    }});
-    forwarder_->finish();
+    finish_forwarding();
     return report(live);
   }
 

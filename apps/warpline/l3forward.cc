@@ -34,6 +34,7 @@ class L3ForwardRun : PathsFrame {
     begin_end();
     if (router_) router_->stop();
     workers_.reset();
+    if (capture_) capture_->finish();  // before the router's paths are gone
     if (ports_) ports_->stop();
   }
 
@@ -45,14 +46,18 @@ class L3ForwardRun : PathsFrame {
     WARPLINE_TRY(router_, router::Router::create(config_.datapath(), config_.l3forward, layout_, lcores_, route_ports(),
                                                  routes));
     router_->recycle_with(ports_->recycling());
+    WARPLINE_CHECK(open_capture(ports(), router_->paths()));
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
       report::add(snapshot, report::totals_of(*router_));
       report::add(snapshot, report::routing_of(*router_));
       report::add(snapshot, ports());
+      if (capture_) report::add(snapshot, capture_->totals());
     }));
     WARPLINE_CHECK(launch(workers_, [this](std::size_t role) { router_->run(role); }));
+    if (capture_) capture_->start();
     const report::LiveResult live = supervise();
     workers_->wait();
+    if (capture_) capture_->finish();
     return report(live);
   }
 
@@ -105,6 +110,7 @@ class L3ForwardRun : PathsFrame {
     report::RunReport report = begin_report(live, ports());
     report.totals = report::totals_of(*router_);
     report.routing = report::routing_of(*router_);
+    if (capture_) report.add_capture(capture_->totals());
     add_recycling(report, ports_->recycling(), ports());
     print(report);
     return report::exit_code(report, live.interrupted);

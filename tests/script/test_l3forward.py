@@ -4,7 +4,7 @@
 import struct
 import unittest
 
-from support import frames, pcap
+from support import frames, pcap, pcapng
 from support.case import Case
 
 HOST = frames.mac("02:00:00:00:00:09")
@@ -81,8 +81,10 @@ class OnCaptures(Case):
             "no_listener": self.to_router(ROUTER_V4),
             "neighbour_unresolved": self.to_router("10.6.0.6"),
         }
-        report, left = self.route(*sent.values())
+        capture = self.scratch.path / "drops.pcapng"
+        report, left = self.route(*sent.values(), arguments=("--capture", capture))
         self.assertEqual(report["drops"], dict.fromkeys(sent, 1))
+        self.assertEqual({packet.reason: packet.data for packet in pcapng.read(capture)}, sent)
         errors = [frame for frame in left if frame[23:24] == bytes([frames.ICMP])]
         self.assertEqual(report["routing"]["icmp_errors"], len(errors))
         self.assertEqual(sorted(tuple(error[34:36]) for error in errors), [(3, 0), (3, 3), (11, 0)])

@@ -13,6 +13,7 @@
 #include "warpline/base/enum_names.h"
 #include "warpline/base/result.h"
 #include "warpline/base/units.h"
+#include "warpline/capture/capture_settings.h"
 #include "warpline/daemon/settings.h"
 #include "warpline/datapath/forward_settings.h"
 #include "warpline/ingest/ingest_settings.h"
@@ -194,6 +195,7 @@ struct Config {
   StreamConfig stream;
   report::RunSettings run;
   exporter::ExporterSettings metrics;
+  capture::CaptureSettings capture;
   bool keep_privileges = false;  ///< a run gives up nothing that it does not need any more
   BenchConfig bench;
   ReportConfig report;

@@ -17,7 +17,8 @@ constexpr Heading kHeadings[] = {
     {"", "Configuration"},      {"port", "Ports"},         {"run", "Run"},           {"runtime", "Cores and memory"},
     {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"ingest", "Ingest"},
     {"traffic", "Traffic"},     {"bench", "Benchmark"},    {"report", "Page"},       {"message", "Messages"},
-    {"key", "Key file"},        {"stream", "Streams"},     {"metrics", "Metrics"},   {"selftest", "Self-test"},
+    {"key", "Key file"},        {"stream", "Streams"},     {"metrics", "Metrics"},   {"capture", "Capture"},
+    {"selftest", "Self-test"},
 };
 
 std::string text_of(const nlohmann::json& value) {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "config/options.h"
 #include "config/values.h"
+#include "warpline/capture/packet_filter.h"
 
 namespace warpline::config {
 namespace {
@@ -62,6 +66,64 @@ Access<Config> telemetry_name() {
       [](const std::string& value) { return value; });
 }
 
+/// "dropped", "all" or "sample=1/N".
+Access<Config> capture_selection() {
+  constexpr std::string_view kSample = "sample=1/";
+  constexpr std::uint64_t kMost = 1'000'000'000;
+  return scalar<Config>(
+      field_of(&Config::capture, &capture::CaptureSettings::what),
+      [=](std::string_view text) -> Result<capture::Selection> {
+        if (text == "dropped") return capture::Selection{};
+        if (text == "all") return capture::Selection{.dropped_only = false};
+        if (!text.starts_with(kSample)) {
+          return usage_error(fmt::format("cannot use '{}'", text), "it is none of dropped, all and sample=1/N",
+                             "write dropped, all, or sample=1/1000 for each thousandth packet");
+        }
+        WARPLINE_TRY(const std::uint64_t one_in, parse_bounded(text.substr(kSample.size()), 1, kMost));
+        return capture::Selection{.dropped_only = false, .one_in = static_cast<std::uint32_t>(one_in)};
+      },
+      [=](const capture::Selection& what) {
+        if (what.dropped_only) return std::string("dropped");
+        return what.one_in == 1 ? std::string("all") : fmt::format("{}{}", kSample, what.one_in);
+      },
+      "dropped|all|sample=1/N");
+}
+
+/// Empty, or an expression that libpcap compiles.
+Access<Config> capture_filter() {
+  return scalar<Config>(
+      field_of(&Config::capture, &capture::CaptureSettings::filter),
+      [](std::string_view text) -> Result<std::string> {
+        WARPLINE_CHECK(capture::PacketFilter::compile(std::string(text)));
+        return std::string(text);
+      },
+      [](const std::string& value) { return value; });
+}
+
+void add_capture_options(std::vector<Option>& table) {
+  using capture::CaptureSettings;
+  const auto option = [&](std::string_view name, std::string_view key, std::string_view argument, std::string_view help,
+                          Access<Config> access) {
+    table.push_back({name,
+                     0,
+                     "capture",
+                     key,
+                     {Command::forward, Command::l3forward},
+                     Arity::single,
+                     argument,
+                     help,
+                     std::move(access)});
+  };
+  option("capture", "file", "FILE", "write packets to a pcapng file, dropped ones with the reason",
+         text<Config>(field_of(&Config::capture, &CaptureSettings::file)));
+  option("capture-what", "what", "WHICH", "packets that are captured", capture_selection());
+  option("capture-filter", "filter", "EXPR", "only those that match, as for tcpdump: 'udp port 9'", capture_filter());
+  option("capture-snaplen", "snaplen", "BYTES", "first bytes of each packet that are kept",
+         count<Config>(field_of(&Config::capture, &CaptureSettings::snaplen), 14, 16'384));
+  option("capture-limit", "limit", "BYTES", "disk that the capture takes at most; the newest packets stay",
+         count<Config>(field_of(&Config::capture, &CaptureSettings::limit), 256U << 10, 1ULL << 50));
+}
+
 }  // namespace
 
 void add_operation_options(std::vector<Option>& table) {
@@ -76,6 +138,7 @@ void add_operation_options(std::vector<Option>& table) {
                              {"keep-privileges", 0, "runtime", "keep-privileges", runs, Arity::flag, "",
                               "give up no capabilities, system calls and files after set-up, for debugging",
                               boolean<Config>([](auto& config) -> auto& { return config.keep_privileges; })}});
+  add_capture_options(table);
 }
 
 }  // namespace warpline::config

@@ -70,6 +70,9 @@ std::string other_value(const Option& option) {
       {"poll-for", "20us"},
       {"metrics", "127.0.0.1:9462"},
       {"metrics-allow", "10.0.0.0/8"},
+      {"capture-what", "sample=1/8"},
+      {"capture-filter", "udp port 9"},
+      {"capture-limit", "1Mi"},
   };
   if (option.section == "stream" && option.name == "listen") return "7000";
   if (option.section == "stream" && option.name == "window") return "128Ki";

@@ -9,6 +9,7 @@
 #include "warpline/gpu/device.h"
 #include "warpline/gpu/trace.h"
 #include "warpline/machine/topology.h"
+#include "warpline/report/facts.h"
 #include "warpline/report/live.h"
 #include "warpline/traffic/generator.h"
 
@@ -28,6 +29,14 @@ Result<void> PathsFrame::open_ports(std::uint32_t max_frame, Bytes beside) {
   ports_.emplace(config_.datapath(), layout_, max_frame, config_.traffic.burst);
   WARPLINE_CHECK(start_eal(inputs_.specs, Bytes{ports_->host_memory().value + beside.value}));
   return ports_->open();
+}
+
+Result<void> PathsFrame::open_capture(std::span<const port::Port> captured,
+                                      std::span<const std::unique_ptr<datapath::QueuePath>> paths) {
+  if (config_.capture.file.empty()) return {};
+  const auto version = report::build_facts().at("version").get<std::string>();
+  WARPLINE_TRY(capture_, datapath::PathCapture::open(config_.capture, captured, paths, "warpline " + version));
+  return {};
 }
 
 Result<void> ForwarderFrame::plan_forwarding(bool makes_traffic) {
@@ -56,6 +65,8 @@ Result<void> ForwarderFrame::prepare(const forward::StageMaker& make_stages,
     far_ = std::make_unique<traffic::TrafficGroup>(*traffic_, options);
     make_far_workers();
   }
+  const std::span<const port::Port> all = ports();
+  WARPLINE_CHECK(open_capture(config_.forward.loopback ? all.first(1) : all, forwarder_->paths()));
   return forwarder_->prepare();
 }
 
@@ -92,6 +103,7 @@ Result<void> ForwarderFrame::launch_forwarding(const std::function<Result<void>(
   WARPLINE_CHECK(forwarder_->start());
   if (before) WARPLINE_CHECK(before());
   WARPLINE_CHECK(end_set_up());
+  if (capture_) capture_->start();
   workers_.emplace(lcores_);
   started_s_ = report::monotonic_seconds();
   return launch_roles();
@@ -150,6 +162,11 @@ std::vector<traffic::QueueTotals> ForwarderFrame::far_queues() const {
   return queues;
 }
 
+void ForwarderFrame::finish_forwarding() {
+  forwarder_->finish();
+  if (capture_) capture_->finish();
+}
+
 void ForwarderFrame::give_up() {
   stop();
   forwarder_->abandon();
@@ -173,11 +190,12 @@ void ForwarderFrame::end() {
   begin_end();
   stop();
   workers_.reset();
-  if (forwarder_) forwarder_->finish();
+  if (forwarder_) finish_forwarding();
   if (ports_) ports_->stop();
   far_workers_.clear();
   far_.reset();
   forwarder_.reset();
+  capture_.reset();
 }
 
 }  // namespace warpline

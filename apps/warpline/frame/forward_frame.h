@@ -5,11 +5,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "config/config.h"
 #include "frame/run_frame.h"
 #include "warpline/base/result.h"
+#include "warpline/datapath/capture/path_capture.h"
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/run_inputs.h"
 #include "warpline/forward/forward_ports.h"
@@ -44,7 +46,13 @@ class PathsFrame : protected RunFrame {
 
   datapath::RunInputs inputs_;
   datapath::ForwardLayout layout_;
+  /// Opens the capture that was asked for, if one was, of `paths`, which are those of `captured` ports. They stay until
+  /// finish() of it.
+  [[nodiscard]] Result<void> open_capture(std::span<const port::Port> captured,
+                                          std::span<const std::unique_ptr<datapath::QueuePath>> paths);
+
   std::optional<forward::ForwardPorts> ports_;
+  std::unique_ptr<datapath::PathCapture> capture_;  ///< null: nothing is captured
 };
 
 /// `ForwarderFrame` is the run of a command with a forwarder, and owns it and, of a loopback, the far side. A command
@@ -79,6 +87,9 @@ class ForwarderFrame : protected PathsFrame {
   };
   /// Runs until all that the run is to receive is there, or it is interrupted, and until lcores and engines have ended.
   [[nodiscard]] report::LiveResult supervise(const Shown& shown);
+
+  /// Ends the engines, when supervise() has returned, and the capture with what these gave back last.
+  void finish_forwarding();
 
   /// Ends a run whose engine gives nothing back any more: what is in it stays there.
   void give_up();

@@ -3,6 +3,7 @@
 
 #include "warpline/base/buffer_mark.h"
 #include "warpline/base/give_way.h"
+#include "warpline/datapath/capture/capture_mbuf.h"
 
 namespace warpline::datapath {
 
@@ -15,6 +16,9 @@ std::uint16_t transmit_retrying(QueuePath& path, port::PortQueue to, rte_mbuf** 
   }
   if (bytes != 0) {
     for (std::uint16_t i = sent; i < count; ++i) bytes -= rte_pktmbuf_pkt_len(mbufs[i]);
+  }
+  if (path.capture != nullptr) [[unlikely]] {
+    capture_drops(*path.capture, mbufs + sent, count - sent, to, capture::Direction::outbound, Verdict::tx_full);
   }
   rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
   path.sent.drops.add(Verdict::tx_full, count - sent);
@@ -29,6 +33,8 @@ void set_aside(QueuePath& path, rte_mbuf* mbuf, Verdict verdict) {
     path.sent.replies.add(transmit(path, path.reply, &mbuf, 1, rte_pktmbuf_pkt_len(mbuf)));
     return;
   }
+  if (path.capture != nullptr) [[unlikely]]
+    capture_drops(*path.capture, &mbuf, 1, path.rx, capture::Direction::inbound, verdict);
   if (verdict != Verdict::engine_hung) rte_pktmbuf_free(mbuf);
   path.sent.drops.add(verdict);
 }

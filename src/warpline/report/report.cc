@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/report/report.h"
 
+#include <fmt/format.h>
+
 #include "warpline/report/facts.h"
 
 namespace warpline::report {
@@ -79,6 +81,29 @@ Json to_json(const GpuTotals& gpu) {
   return json;
 }
 
+Json to_json(const capture::CaptureTotals& capture) {
+  return {{"files", capture.files},
+          {"packets", capture.packets},
+          {"bytes", capture.bytes},
+          {"drops", to_json(capture.drops)},
+          {"left_out", {{"ring_full", capture.ring_full}, {"write_failed", capture.write_failed}}},
+          {"left_out_drops", to_json(capture.left_out_drops)},
+          {"filtered", capture.filtered},
+          {"overwritten", capture.overwritten}};
+}
+
+void RunReport::add_capture(const capture::CaptureTotals& ended) {
+  capture = ended;
+  if (ended.ring_full != 0) {
+    notes.push_back(
+        fmt::format("{} packets were not captured: they came faster than they were written", ended.ring_full));
+  }
+  if (ended.write_failed != 0) {
+    notes.push_back(
+        fmt::format("{} packets were not captured: {}: {}", ended.write_failed, ended.files.back(), ended.failure));
+  }
+}
+
 Json RunReport::to_json() const {
   using report::to_json;
   Json json = {{"schema_version", 1},  {"command", command}, {"build", build_facts()},
@@ -101,6 +126,7 @@ Json RunReport::to_json() const {
   if (recycle) json["recycle"] = to_json(*recycle);
   if (routing) json["routing"] = to_json(*routing);
   if (ingest) ingest->add_to(json);
+  if (capture) json["capture"] = to_json(*capture);
   for (const traffic::QueueTotals& queue : queues) json["queues"].push_back(to_json(queue));
   for (const PortTotals& port : ports) json["ports"].push_back(to_json(port));
   json["lcores"] = lcores;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "warpline/base/statistics/run_totals.h"
+#include "warpline/capture/capture_totals.h"
 #include "warpline/report/ingest_report.h"
 #include "warpline/traffic/queue_totals.h"
 #include "warpline/workload/count.h"
@@ -72,11 +73,15 @@ struct RunReport {
   std::optional<RecycleTotals> recycle;
   std::optional<RoutingTotals> routing;
   std::optional<IngestReport> ingest;
+  std::optional<capture::CaptureTotals> capture;
   std::vector<traffic::QueueTotals> queues;  ///< of a generator
   std::vector<PortTotals> ports;
   std::vector<std::string> lcores;  ///< one line a worker: what runs where
   std::vector<std::string> notes;   ///< what cost rate or latency
   std::vector<std::string> refused_offloads;
+
+  /// Adds what a capture that has ended counted, and a note if it left packets out.
+  void add_capture(const capture::CaptureTotals& ended);
 
   /// The contract's object, schema_version 1. What does not apply is absent; drops names reasons that occurred.
   [[nodiscard]] nlohmann::ordered_json to_json() const;
@@ -100,5 +105,6 @@ struct RunReport {
 [[nodiscard]] nlohmann::ordered_json to_json(const GpuTotals& gpu);
 [[nodiscard]] nlohmann::ordered_json to_json(const RecycleTotals& recycle);
 [[nodiscard]] nlohmann::ordered_json to_json(const RoutingTotals& routing);
+[[nodiscard]] nlohmann::ordered_json to_json(const capture::CaptureTotals& capture);
 
 }  // namespace warpline::report

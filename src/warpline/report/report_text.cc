@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "warpline/base/units.h"
 #include "warpline/report/report.h"
@@ -70,6 +70,11 @@ std::string RunReport::to_text() const {
   if (recycle) add_row(text, "recycled", recycle->to_text());
   if (routing) add_row(text, "routing", routing->to_text());
   if (ingest) text += ingest->to_text();
+  if (capture) {
+    add_row(text, "captured",
+            fmt::format("{} packets, {} left out, {} filtered, {} overwritten, in {}", capture->packets,
+                        capture->left_out(), capture->filtered, capture->overwritten, fmt::join(capture->files, ", ")));
+  }
   for (const traffic::QueueTotals& queue : queues) text += report::to_text(queue);
   for (const PortTotals& port : ports) {
     text += fmt::format("  port {}: rx {}, tx {}, missed {}, no buffer {}, errors {}\n", port.name, port.rx.packets,

@@ -108,6 +108,15 @@ void add(Snapshot& snapshot, const RoutingTotals& routing) {
   snapshot.counter("warpline_icmp_error_packets", "packets", "ICMP errors sent").with(routing.errors);
 }
 
+void add(Snapshot& snapshot, const capture::CaptureTotals& capture) {
+  snapshot.counter("warpline_captured_packets", "packets", "Packets that were written to the capture's files")
+      .with(capture.packets);
+  snapshot.counter("warpline_captured_bytes", "bytes", "Bytes kept of these").with(capture.bytes);
+  snapshot.counter("warpline_capture_left_out_packets", "packets", "Packets that the capture was to take and did not")
+      .with(capture.ring_full, {{"reason", "ring_full"}})
+      .with(capture.write_failed, {{"reason", "write_failed"}});
+}
+
 void add(Snapshot& snapshot, const IngestReport& ingest) {
   snapshot.counter("warpline_ingest_ring_full_polls", "polls", "Polls that took nothing because no slot was free")
       .with(ingest.ring_full);

@@ -17,6 +17,8 @@ void add(metrics::Snapshot& snapshot, const RunTotals& totals);
 void add(metrics::Snapshot& snapshot, std::span<const port::Port> ports);
 /// Adds what a router did beside passing packets on.
 void add(metrics::Snapshot& snapshot, const RoutingTotals& routing);
+/// Adds what a capture wrote and left out.
+void add(metrics::Snapshot& snapshot, const capture::CaptureTotals& capture);
 /// Adds batches, copies, frames and delays of `ingest`.
 void add(metrics::Snapshot& snapshot, const IngestReport& ingest);
 

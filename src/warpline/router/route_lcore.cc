@@ -5,6 +5,7 @@
 #include <array>
 
 #include "warpline/base/time/clock.h"
+#include "warpline/datapath/capture/capture_mbuf.h"
 #include "warpline/memory/mbuf_frame.h"
 #include "warpline/route/prefix.h"
 
@@ -236,14 +237,21 @@ void RouteLcore::deliver(std::uint16_t rx_port, rte_mbuf* mbuf) {
 }
 
 void RouteLcore::drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason) {
-  ports_[rx_port].path->sent.drops.add(reason);
+  note_drop(rx_port, mbuf, reason);
   rte_pktmbuf_free(mbuf);
+}
+
+void RouteLcore::note_drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason) {
+  datapath::QueuePath& path = *ports_[rx_port].path;
+  path.sent.drops.add(reason);
+  if (path.capture != nullptr) [[unlikely]]
+    datapath::capture_drops(*path.capture, &mbuf, 1, path.rx, capture::Direction::inbound, reason);
 }
 
 void RouteLcore::refuse(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict verdict, route::IcmpReason reason,
                         std::uint16_t mtu) {
-  if (!turn_into_error(rx_port, mbuf, reason, mtu)) return drop(rx_port, mbuf, verdict);
-  ports_[rx_port].path->sent.drops.add(verdict);
+  note_drop(rx_port, mbuf, verdict);
+  if (!turn_into_error(rx_port, mbuf, reason, mtu)) return rte_pktmbuf_free(mbuf);
   const std::uint32_t length = rte_pktmbuf_pkt_len(mbuf);
   counters_.errors.add(1);
   counters_.generated_packets.add(1);

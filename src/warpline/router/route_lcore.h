@@ -97,6 +97,8 @@ class RouteLcore {
 
  private:
   void drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason);
+  /// Counts a drop, and has the packet captured as it is now.
+  void note_drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason);
   /// Drops it, with an ICMP error back to its sender where that is right; the error is made of the packet itself.
   void refuse(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict verdict, route::IcmpReason reason, std::uint16_t mtu = 0);
   [[nodiscard]] bool turn_into_error(std::uint16_t rx_port, rte_mbuf* mbuf, route::IcmpReason reason,

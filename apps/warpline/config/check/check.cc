@@ -57,6 +57,7 @@ class PacketChecker : Checker {
     check_pool();
     check_bounds();
     if (forward) check_forward();
+    if (forward || config_.command == "l3forward") check_capture();
     if (config_.command == "l3forward") {
       check_burst();
       return std::move(problems_);
@@ -106,6 +107,17 @@ class PacketChecker : Checker {
     }
     if (key.task == "new") return;
     for (const auto option : {"name", "append"}) refuse_idle(option, "show changes nothing", "leave it out");
+  }
+
+  void check_capture() {
+    const std::string& file = config_.capture.file;
+    for (const auto option : {"capture-what", "capture-filter", "capture-snaplen", "capture-limit"}) {
+      if (file.empty()) refuse_idle(option, "nothing is captured", "add --capture FILE");
+    }
+    if (!file.empty() && config_.pool.memory == memory::MemoryKind::device) {
+      refuse(fmt::format("cannot combine {} with {} device", place("capture"), place("memory")),
+             "the CPU copies packets and cannot read GPU memory", "use -m pinned, or leave the capture out");
+    }
   }
 
   void check_ports() {
