@@ -120,7 +120,7 @@ void add_capture_options(std::vector<Option>& table) {
   option("capture-filter", "filter", "EXPR", "only those that match, as for tcpdump: 'udp port 9'", capture_filter());
   option("capture-snaplen", "snaplen", "BYTES", "first bytes of each packet that are kept",
          count<Config>(field_of(&Config::capture, &CaptureSettings::snaplen), 14, 16'384));
-  option("capture-limit", "limit", "BYTES", "disk that the capture takes at most; the newest packets stay",
+  option("capture-limit", "limit", "BYTES", "maximum disk space; the newest stay",
          count<Config>(field_of(&Config::capture, &CaptureSettings::limit), 256U << 10, 1ULL << 50));
 }
 

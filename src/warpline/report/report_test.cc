@@ -108,6 +108,26 @@ TEST(Report, TextNamesDropsAndLatency) {
   EXPECT_THAT(RunReport{}.to_text(), Not(HasSubstr("verified")));
 }
 
+TEST(Report, TellsWhatACaptureTookAndLeftOut) {
+  EXPECT_FALSE(RunReport{}.to_json().contains("capture"));
+  capture::CaptureTotals totals;
+  totals.packets = 7;
+  totals.ring_full = 2;
+  totals.write_failed = 3;
+  totals.files = {"a.pcapng"};
+  totals.drops[static_cast<std::size_t>(Verdict::no_route)] = 6;
+  totals.failure = "No space left on device";
+  RunReport report;
+  report.add_capture(totals);
+  const auto json = report.to_json()["capture"];
+  EXPECT_EQ(json["packets"], 7);
+  EXPECT_EQ(json["drops"], nlohmann::ordered_json({{"no_route", 6}}));
+  EXPECT_EQ(json["left_out"], nlohmann::ordered_json({{"ring_full", 2}, {"write_failed", 3}}));
+  EXPECT_EQ(json["files"], nlohmann::ordered_json({"a.pcapng"}));
+  EXPECT_THAT(report.to_text(), HasSubstr("7 packets, 5 left out, 0 filtered, 0 overwritten, in a.pcapng"));
+  EXPECT_THAT(report.to_text(), HasSubstr("note: 3 packets were not captured: a.pcapng: No space left on device"));
+}
+
 TEST(Latency, ReadsTheHistogramsQuantiles) {
   Histogram histogram;
   for (int i = 0; i < 100; ++i) histogram.record(i);

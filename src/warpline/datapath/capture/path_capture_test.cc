@@ -26,7 +26,7 @@ namespace {
 const auto* const kEal =
     testing::AddGlobalTestEnvironment(new runtime::EalEnvironment(0, Bytes{std::uint64_t{1} << 30}));
 
-constexpr std::uint16_t kRing = 64;  // of which a wire holds 63 packets
+constexpr std::uint16_t kRing = 64;  // packets that a wire holds
 constexpr std::uint16_t kBurst = 40;
 
 /// A path that sends out of the port that it receives from, by its only queues, and the far end of that port's wire.
@@ -112,7 +112,7 @@ TEST_F(PathCaptureTest, DropsWithTheirReasonsAndNothingElse) {
   set_aside(path(), make(7), Verdict::ipv4_checksum);
   const auto packets = captured();
   const auto lost = static_cast<std::ptrdiff_t>(path().sent.drops.get(Verdict::tx_full));
-  EXPECT_EQ(lost, 2 * kBurst - (kRing - 1));
+  EXPECT_EQ(lost, 2 * kBurst - kRing);
   EXPECT_EQ(count(packets, 2, true), lost);
   EXPECT_EQ(std::ssize(packets), lost + 1);
   EXPECT_EQ(packets.front().comment, "tx_full: the transmit queue stayed full for all retries");
