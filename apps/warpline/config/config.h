@@ -196,6 +196,7 @@ struct Config {
   report::RunSettings run;
   exporter::ExporterSettings metrics;
   capture::CaptureSettings capture;
+  std::string crash_report{};    ///< file of a crash's report; empty: there is to be none
   bool keep_privileges = false;  ///< a run gives up nothing that it does not need any more
   BenchConfig bench;
   ReportConfig report;

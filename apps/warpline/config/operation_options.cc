@@ -135,6 +135,9 @@ void add_operation_options(std::vector<Option>& table) {
                               "network that may ask for metrics, beside this machine; repeatable", metrics_allowed()},
                              {"telemetry", 0, "runtime", "telemetry", runs, Arity::single, "NAME",
                               "answer dpdk-telemetry.py --file-prefix NAME", telemetry_name()},
+                             {"crash-report", 0, "runtime", "crash-report", runs, Arity::single, "FILE",
+                              "write signal, stack and last counters to a file if the program crashes",
+                              text<Config>([](auto& config) -> auto& { return config.crash_report; })},
                              {"keep-privileges", 0, "runtime", "keep-privileges", runs, Arity::flag, "",
                               "give up no capabilities, system calls and files after set-up, for debugging",
                               boolean<Config>([](auto& config) -> auto& { return config.keep_privileges; })}});

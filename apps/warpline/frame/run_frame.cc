@@ -2,6 +2,7 @@
 #include "frame/run_frame.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -9,6 +10,7 @@
 
 #include "frame/run_needs.h"
 #include "warpline/machine/topology.h"
+#include "warpline/metrics/exposition.h"
 #include "warpline/port/removal.h"
 #include "warpline/report/facts.h"
 #include "warpline/report/recycle_totals.h"
@@ -40,12 +42,23 @@ Result<void> RunFrame::answer_metrics(const std::function<void(metrics::Snapshot
   const metrics::Labels build = {{"version", facts.at("version").get<std::string>()},
                                  {"dpdk", facts.at("dpdk").get<std::string>()},
                                  {"command", config_.command}};
-  WARPLINE_TRY(exporter_, exporter::Exporter::open(config_.metrics, !config_.runtime.telemetry.empty(), [=] {
-                 metrics::Snapshot snapshot;
-                 metrics::add_process(snapshot, build);
-                 add(snapshot);
-                 return snapshot;
-               }));
+  counted_ = [=] {
+    metrics::Snapshot snapshot;
+    metrics::add_process(snapshot, build);
+    add(snapshot);
+    return snapshot;
+  };
+  WARPLINE_TRY(exporter_, exporter::Exporter::open(config_.metrics, !config_.runtime.telemetry.empty(), counted_));
+  return keep_crash_report(build);
+}
+
+Result<void> RunFrame::keep_crash_report(const metrics::Labels& build) {
+  if (config_.crash_report.empty()) return {};
+  std::string head = "warpline crashed\n";
+  for (const auto& [name, value] : build) head += fmt::format("{}: {}\n", name, value);
+  head +=
+      fmt::format("build id: {}\nprocess: {}\nsettings: {}\n", runtime::build_id(), getpid(), loaded_.to_json().dump());
+  WARPLINE_TRY(crash_report_, runtime::CrashReport::open(config_.crash_report, std::move(head)));
   return {};
 }
 
@@ -72,6 +85,11 @@ nlohmann::ordered_json RunFrame::restrictions_json(const sandbox::Restrictions& 
 
 void RunFrame::tend() {
   if (exporter_) exporter_->poll();
+  constexpr double kNotePeriod_s = 1;
+  if (crash_report_ && report::monotonic_seconds() - counters_noted_s_ >= kNotePeriod_s) {
+    counters_noted_s_ = report::monotonic_seconds();
+    crash_report_->note_counters(metrics::write(counted_(), metrics::Exposition::text));
+  }
   service_manager_.alive();
 }
 

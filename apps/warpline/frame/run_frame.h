@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@
 #include "warpline/report/live.h"
 #include "warpline/report/report.h"
 #include "warpline/report/run_end.h"
+#include "warpline/runtime/crash/crash_report.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/lcore_plan.h"
 #include "warpline/runtime/setup_step.h"
@@ -65,8 +67,8 @@ class RunFrame {
   [[nodiscard]] Result<void> launch(std::optional<runtime::Workers>& workers,
                                     const std::function<void(std::size_t)>& run);
 
-  /// Answers scrapers and DPDK's telemetry, where that was asked for, from the next tend() on: `add` adds what the run
-  /// has counted so far. The last of set-up that can be refused.
+  /// Answers scrapers and DPDK's telemetry, and keeps a crash report, where that was asked for, from the next tend()
+  /// on: `add` adds what the run has counted so far. The last of set-up that can be refused.
   [[nodiscard]] Result<void> answer_metrics(const std::function<void(metrics::Snapshot&)>& add);
 
   /// Says that set-up is over: gives up what the run does not need any more, unless it is to keep it, and tells the
@@ -129,7 +131,13 @@ class RunFrame {
   /// somebody asked for it.
   [[nodiscard]] std::vector<std::string> recycling_notes(const memory::Recycling& recycling) const;
 
+  /// Opens the file of the crash report, if there is to be one.
+  [[nodiscard]] Result<void> keep_crash_report(const metrics::Labels& build);
+
+  std::function<metrics::Snapshot()> counted_;  ///< what the run has counted so far; empty before answer_metrics()
   std::optional<exporter::Exporter> exporter_;
+  std::unique_ptr<runtime::CrashReport> crash_report_;
+  double counters_noted_s_ = 0;  ///< when crash_report_ was told of them last
   sandbox::Restrictions restrictions_;
   ServiceManager service_manager_;
   std::optional<std::vector<std::string>> down_links_;  ///< when the run began; unset before that was looked at

@@ -58,6 +58,7 @@ sandbox::Needs needs_of(const config::Config& config, bool physical) {
   needs.secrets = !key.empty();
   if (!key.empty()) needs.reads.push_back(folder_of(key));
   if (!config.l3forward.routes.empty()) needs.reads.push_back(folder_of(config.l3forward.routes));
+  if (!config.crash_report.empty()) needs.writes.push_back(folder_of(config.crash_report));
   if (!config.capture.file.empty()) needs.writes.push_back(folder_of(config.capture.file));
   if (!config.stream.output.empty()) needs.writes.push_back(std::filesystem::absolute(config.stream.output));
   if (!config.message.daemon.path.empty()) needs.writes.push_back(folder_of(config.message.daemon.path));

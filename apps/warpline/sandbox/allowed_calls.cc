@@ -37,9 +37,9 @@ constexpr const char* kThreads[] = {"exit",
 constexpr const char* kSignals[] = {"pause",         "restart_syscall", "rt_sigaction",
                                     "rt_sigpending", "rt_sigprocmask",  "rt_sigreturn",
                                     "rt_sigsuspend", "rt_sigtimedwait", "sigaltstack"};
-constexpr const char* kTime[] = {"clock_getres",  "clock_gettime",  "clock_nanosleep", "gettimeofday",
-                                 "nanosleep",     "time",           "timer_create",    "timer_delete",
-                                 "timer_settime", "timerfd_create", "timerfd_gettime", "timerfd_settime"};
+constexpr const char* kTime[] = {
+    "alarm",        "clock_getres", "clock_gettime", "clock_nanosleep", "gettimeofday",    "nanosleep",      "time",
+    "timer_create", "timer_delete", "timer_settime", "timerfd_create",  "timerfd_gettime", "timerfd_settime"};
 constexpr const char* kIdentity[] = {"getcpu",  "getegid",   "geteuid",   "getgid",    "getpgrp", "getpid",
                                      "getppid", "getrandom", "getrlimit", "getrusage", "gettid",  "getuid",
                                      "sysinfo", "times",     "uname",     "capget"};

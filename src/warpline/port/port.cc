@@ -108,6 +108,7 @@ Port& Port::operator=(Port&& other) noexcept {
   node_ = other.node_;
   started_ = std::exchange(other.started_, false);
   settings_ = std::move(other.settings_);
+  tx_free_wish_ = other.tx_free_wish_;
   queues_ = other.queues_;
   setup_ = std::move(other.setup_);
   unused_outputs_ = std::move(other.unused_outputs_);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -86,6 +87,9 @@ class Port {
   /// GPU's, until the port is closed. After configure(). A device that cannot is an environment error.
   [[nodiscard]] Result<void> map(std::span<std::byte> memory);
   /// Sets device and queues up; received packets are placed in buffers of `pools[0]`, or of one for each receive queue.
+  /// Asks for a PortSettings::tx_free_thresh where the settings have none: a device that refuses it has its own.
+  /// Between configure() and attach().
+  void wish_tx_free_thresh(std::uint16_t descriptors) { tx_free_wish_ = descriptors; }
   /// Once, after configure(). A device that cannot split frames so is a usage error.
   [[nodiscard]] Result<void> attach(std::span<const RxPools> pools);
   /// The same with one pool for all queues and without a split.
@@ -128,6 +132,7 @@ class Port {
   int node_ = -1;
   bool started_ = false;
   PortSettings settings_;
+  std::optional<std::uint16_t> tx_free_wish_;  ///< where the settings say nothing
   PortQueues queues_;
   PortSetup setup_;
   std::vector<std::string> unused_outputs_;  ///< files that the driver made and that hold nothing until the start

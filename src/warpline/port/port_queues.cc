@@ -114,10 +114,17 @@ Result<void> Port::attach(std::span<const RxPools> pools) {
   }
   rte_eth_txconf tx = info.default_txconf;
   tx.offloads = device_config_.txmode.offloads;
-  tx.tx_free_thresh = settings_.tx_free_thresh.value_or(tx.tx_free_thresh);
+  const std::uint16_t drivers_own = tx.tx_free_thresh;
+  const bool wishes = tx_free_wish_ && !settings_.tx_free_thresh;
+  tx.tx_free_thresh = wishes ? *tx_free_wish_ : settings_.tx_free_thresh.value_or(drivers_own);
   tx.tx_rs_thresh = settings_.tx_rs_thresh.value_or(tx.tx_rs_thresh);
   for (std::uint16_t q = 0; q < queues_.tx; ++q) {
-    if (const int problem = rte_eth_tx_queue_setup(id_, q, setup_.tx_ring, node, &tx); problem != 0) {
+    int problem = rte_eth_tx_queue_setup(id_, q, setup_.tx_ring, node, &tx);
+    if (problem != 0 && wishes && tx.tx_free_thresh != drivers_own) {
+      tx.tx_free_thresh = drivers_own;
+      problem = rte_eth_tx_queue_setup(id_, q, setup_.tx_ring, node, &tx);
+    }
+    if (problem != 0) {
       return environment_error(fmt::format("{}: transmit queue {}", what, q), log.reason(rte_strerror(-problem)),
                                "use another ring size or threshold");
     }

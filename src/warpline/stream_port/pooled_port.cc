@@ -36,15 +36,13 @@ std::uint32_t room(const port::PortSettings& port, const memory::PoolSettings& p
 /// Has sent buffers collected when an eighth of the ring holds some, where the user does not say otherwise. By
 /// themselves drivers wait until the ring is almost full of them: then the next frame is written into a buffer that
 /// was last used a ring ago, and is in no near cache any more.
-void collect_early(const rte_eth_dev_info& info, port::PortSettings& setup) {
+void collect_early(const rte_eth_dev_info& info, const port::PortSettings& setup, port::Port& port) {
   const bool limited = info.tx_desc_lim.nb_max != 0 && info.tx_desc_lim.nb_max < setup.tx_ring;
   const std::uint16_t ring = limited ? info.tx_desc_lim.nb_max : setup.tx_ring;
   const auto held = static_cast<std::uint16_t>(ring / 8);
   // Drivers ask that both thresholds fit into the ring together; they are given bursts of up to kBurst.
   const bool fits = held >= QueueFrames::kBurst && info.default_txconf.tx_rs_thresh <= held;
-  if (!setup.tx_free_thresh && !setup.tx_rs_thresh && fits) {
-    setup.tx_free_thresh = static_cast<std::uint16_t>(ring - held);
-  }
+  if (!setup.tx_rs_thresh && fits) port.wish_tx_free_thresh(static_cast<std::uint16_t>(ring - held));
 }
 
 }  // namespace
@@ -82,8 +80,8 @@ Result<PooledPort> PooledPort::open(const port::PortSettings& wanted, const memo
   }
   port::PortSettings setup = wanted;
   ask_for_checksums(info, setup.rx_offloads);
-  collect_early(info, setup);
   WARPLINE_CHECK(port.configure(setup, {.rx = queues, .tx = queues}));
+  collect_early(info, setup, port);
   setup = port.settings_in_force();
   const runtime::SetupStep step(fmt::format("allocating the buffers of port {}", port.name()));
   const memory::PoolShape shape{.name = fmt::format("{}{}", name, made++),
