@@ -61,10 +61,10 @@ TEST_F(CrashReportTest, EachSignalIsToldAndThenEndsTheProcess) {
   const std::vector<std::pair<int, std::string>> signals = {
       {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGABRT, "SIGABRT"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}};
   for (const auto& [number, name] : signals) {
-    EXPECT_EQ(signal_that_ends([number = number](CrashReport& report) {
+    EXPECT_EQ(signal_that_ends([fault = number](CrashReport& report) {
                 report.note_counters("packets 1\n");
                 report.note_counters("packets 2\n");
-                kill(getpid(), number);
+                kill(getpid(), fault);
               }),
               number);
     EXPECT_THAT(content(path_), AllOf(StartsWith("build: 1.2.3\ntime: "), HasSubstr(" " + name + " sent by process "),
