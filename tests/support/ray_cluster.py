@@ -33,6 +33,8 @@ class TwoNodes:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         os.environ.update(RAY_AUTH_MODE="disabled", RAY_WARPLINE_PEER_TIMEOUT="2", RAY_DEDUP_LOGS="0", RAY_enable_metrics_collection="0", RAY_WARPLINE_PORTS="net_null7,no-rx=1")
         self._folder = tempfile.mkdtemp(prefix="wlray")  # short: paths of sockets are
+        os.environ["RAY_TMPDIR"] = self._folder  # Ray notes its address in a folder `ray` there, which has to be there
+        os.mkdir(os.path.join(self._folder, "ray"))
         self._namespaces = []
         near, far = {}, {}
         if os.geteuid() == 0:
