@@ -50,23 +50,33 @@ void take_news(void* /*unused*/) {
   }
 }
 
+/// The socket stays, for the next watch: nothing says that DPDK's thread is not about to look at it.
 void close_watch() {
   Watch& all = watch();
   if (all.handle != nullptr) rte_intr_instance_free(all.handle);
-  if (all.socket >= 0) close(all.socket);
   all.handle = nullptr;
-  all.socket = -1;
+}
+
+bool open_socket() {
+  Watch& all = watch();
+  if (all.socket >= 0) return true;
+  sockaddr_nl own{};
+  own.nl_family = AF_NETLINK;
+  own.nl_groups = RTMGRP_LINK;
+  const int made = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (made < 0) return false;
+  if (bind(made, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0) {
+    all.socket = made;
+  } else {
+    close(made);
+  }
+  return all.socket >= 0;
 }
 
 bool open_watch() {
   Watch& all = watch();
-  sockaddr_nl own{};
-  own.nl_family = AF_NETLINK;
-  own.nl_groups = RTMGRP_LINK;
-  all.socket = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   all.handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
-  if (all.socket >= 0 && bind(all.socket, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 &&
-      all.handle != nullptr && rte_intr_fd_set(all.handle, all.socket) == 0 &&
+  if (open_socket() && all.handle != nullptr && rte_intr_fd_set(all.handle, all.socket) == 0 &&
       rte_intr_type_set(all.handle, RTE_INTR_HANDLE_EXT) == 0 &&
       rte_intr_callback_register(all.handle, take_news, nullptr) == 0) {
     return true;
@@ -84,7 +94,7 @@ void watch_interface(unsigned index, const std::string& name, void (*gone)(const
     const std::scoped_lock lock(all.mutex);
     all.names.insert_or_assign(index, name);
   }
-  if (all.socket < 0 && !open_watch()) {
+  if (all.handle == nullptr && !open_watch()) {
     const std::scoped_lock lock(all.mutex);
     all.names.clear();
   }
