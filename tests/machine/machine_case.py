@@ -45,13 +45,13 @@ class DriverCase(Case):
                     result |= outcome_of(check, rig)
                 finally:
                     rig.clear()
-                    keep(result | {"seconds": round(time.monotonic() - began, 1)})
+                    keep(result | {"seconds": round(time.monotonic() - began, 1)}, self.scratch.path)
 
     def lacking(self, name, why, *which):
         """Keeps that there is no such device to be checked."""
         for check in which:
             said = {"driver": name, "in": GuestRig.place, "check": check.__name__}
-            keep(said | {"outcome": "not offered", "found": why, "seconds": 0})
+            keep(said | {"outcome": "not offered", "found": why, "seconds": 0}, self.scratch.path)
 
 
 def outcome_of(check, rig):
@@ -65,10 +65,11 @@ def outcome_of(check, rig):
     return {"outcome": "ok"} | ({} if found is None else {"found": found})
 
 
-def keep(result):
+def keep(result, folder):
+    """Adds it to the results, without the name of the test's own folder."""
     if RESULTS:
         with open(RESULTS, "a", encoding="utf-8") as file:
-            file.write(json.dumps(result) + "\n")
+            file.write(json.dumps(result).replace(f"{folder}/", "") + "\n")
 
 
 @unittest.skipIf(missing(), missing() or "")

@@ -15,11 +15,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -87,18 +89,25 @@ TEST(Sandbox, HoldsThreadsThatWereThereAndThoseThatCome) {
   in_a_child([] {
     std::vector<std::string> wrong;
     std::atomic<bool> restricted{false};
+    std::mutex mutex;
+    std::condition_variable changed;
     std::vector<std::vector<std::string>> found(4);
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < 3; ++i) {
       threads.emplace_back([&, i] {  // one polls, the others sleep
-        while (!restricted) {
-          if (i != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        while (i == 0 && !restricted) {
         }
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return restricted.load(); });
         found[i] = faults_of_thread("thread " + std::to_string(i));
       });
     }
     const Result<Restrictions> result = restrict_process({});
-    restricted = true;
+    {
+      const std::scoped_lock lock(mutex);
+      restricted = true;
+    }
+    changed.notify_all();
     if (!result) return std::vector<std::string>{result.error().message()};
     threads.emplace_back([&] { found[3] = faults_of_thread("a new thread"); });
     for (std::thread& thread : threads) thread.join();

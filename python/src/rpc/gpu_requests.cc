@@ -80,7 +80,7 @@ GpuRequests::Held::Held(std::shared_ptr<GpuRequests> room, const std::uint8_t* d
 }
 
 void GpuRequests::Held::used_by(std::uintptr_t stream) {
-  // Of a stream that is gone nobody knows when its work is done: the memory is not used again.
+  // Nobody knows when the work of a stream that is gone is done: the memory is not used again.
   if (!room_->tickets_->wait_for(reinterpret_cast<CUstream_st*>(stream)))
     room_->block_of(data_).ticket.store(gpu::StreamTickets::kNever, std::memory_order_relaxed);
 }

@@ -127,7 +127,7 @@ class StreamFrames final : public FrameSink, public BatchAssembly {
   std::uint64_t longest_open_ = 0;            ///< ticks
   bool refused_ = false;
 
-  // Of kept frames.
+  // Frames that an inbox's consumer keeps need these as well.
   std::shared_ptr<FrameInbox> inbox_;
   std::shared_ptr<FrameHome> home_;
   std::uint64_t told_of_ = 0;  ///< frames that the inbox's consumer was told of
