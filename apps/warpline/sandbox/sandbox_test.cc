@@ -44,7 +44,7 @@ void in_a_child(const std::function<std::vector<std::string>()>& check) {
   const pid_t child = fork();
   if (child == 0) {
     const std::vector<std::string> wrong = check();
-    for (const std::string& line : wrong) std::cerr << line << std::endl;
+    for (const std::string& line : wrong) std::cerr << line << '\n';
     _exit(wrong.empty() ? 0 : 1);
   }
   int status = 0;
