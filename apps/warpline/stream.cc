@@ -122,15 +122,6 @@ class StreamRun : RunFrame {
 
   Result<stream_port::LaneSetup> choose_lanes() {
     const config::StreamConfig& stream = config_.stream;
-    service::LaneChoice choice{.engine = stream.engine,
-                               .rings = stream.rings(),
-                               .gpu = stream.gpu,
-                               .populate = stream.populate,
-                               .queues = stream.io == ProcessorKind::gpu,
-                               .threads = {}};
-    for (std::size_t i = stream.pipelines; i < lcores_.workers.size(); ++i) {
-      choice.threads.push_back({static_cast<unsigned>(lcores_.workers[i].cpu.id), lcores_.workers[i].gives_way});
-    }
     if (runs_on_gpu(stream.engine)) {
       WARPLINE_TRY(gpu_, gpu::find_gpu(stream.gpu));
     }
@@ -146,7 +137,7 @@ class StreamRun : RunFrame {
         comparers_.push_back(std::move(comparer));
       }
     }
-    return service::lane_setup(std::move(choice));
+    return service::lane_setup(stream_lanes(stream, lcores_));
   }
 
   /// Returns what was made for a queue's rings; null where they are in host memory.
@@ -275,7 +266,10 @@ class StreamRun : RunFrame {
       if (lane.chunk_times != nullptr) chunks.merge(*lane.chunk_times);
     }
     report.chunks = LatencyTotals::of(chunks);
-    if (config_.stream.engine != EngineKind::inline_) report.engine = engine_part();
+    if (config_.stream.engine != EngineKind::inline_) {
+      report.engine = service::StreamReport::Engine::of(*port_, config_.stream.engine, config_.stream.rings(),
+                                                        gpu_ ? gpu_->name : std::string());
+    }
     report.lcores = lcore_lines();
     report.notes = notes(ports());
     for (const std::string& refused : port_->port().setup().refused) report.notes.push_back(refused);
@@ -291,21 +285,6 @@ class StreamRun : RunFrame {
     if (!right || !report.conserved()) return static_cast<int>(ErrorKind::verification);
     if (port::any_removed()) return static_cast<int>(ErrorKind::peer);
     return interrupted_ ? kInterrupted : 0;
-  }
-
-  [[nodiscard]] service::StreamReport::Engine engine_part() const {
-    Histogram bursts;
-    std::uint64_t acknowledgements = 0;
-    for (std::size_t i = 0; i < port_->queues(); ++i) {
-      const stream::ReceiverCounters& counters = port_->queue(i).receiver().counters();
-      bursts.merge(counters.bursts);
-      acknowledgements += counters.lane_acknowledgements.get();
-    }
-    return {.name = name(config_.stream.engine),
-            .memory = name(config_.stream.rings()),
-            .gpu = gpu_ ? gpu_->name : std::string(),
-            .bursts = LatencyTotals::of(bursts),
-            .acknowledgements = acknowledgements};
   }
 
   transport::NanoClock clock_;

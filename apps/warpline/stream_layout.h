@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
 #include "warpline/runtime/lcore_plan.h"
+#include "warpline/service/streams/lane_choice.h"
 
 namespace warpline {
 
@@ -21,6 +23,20 @@ namespace warpline {
     requests.push_back({.name = "lane " + std::to_string(i), .near = i});
   }
   return requests;
+}
+
+/// What takes the segments of `stream receive`, whose workers are placed by stream_requests().
+[[nodiscard]] inline service::LaneChoice stream_lanes(const config::StreamConfig& stream,
+                                                      const runtime::LcorePlan& plan) {
+  service::LaneChoice choice{.engine = stream.engine,
+                             .rings = stream.rings(),
+                             .gpu = stream.gpu,
+                             .populate = stream.populate,
+                             .queues = stream.io == ProcessorKind::gpu};
+  for (std::size_t i = stream.pipelines; i < plan.workers.size(); ++i) {
+    choice.threads.push_back({static_cast<unsigned>(plan.workers[i].cpu.id), plan.workers[i].gives_way});
+  }
+  return choice;
 }
 
 }  // namespace warpline

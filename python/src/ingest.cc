@@ -32,19 +32,9 @@ struct PythonFrame {
   [[nodiscard]] const flow::Frame& at() const { return kept->frame(); }
 };
 
-/// A frame on a GPU, for arrays of it.
-class KeptOnGpu final : public StreamUser {
- public:
-  explicit KeptOnGpu(Kept kept) : kept_(std::move(kept)) {}
-  void used_by(std::uintptr_t stream) override { kept_->used_by(reinterpret_cast<CUstream_st*>(stream)); }
-
- private:
-  Kept kept_;
-};
-
 FrameArray array_of(const PythonFrame& frame, std::uint8_t* data, std::uint64_t size, DlDataType dtype) {
   if (!frame.kept->gpu()) return {frame.kept, data, size, dtype};
-  return {std::make_shared<KeptOnGpu>(frame.kept), *frame.kept->gpu(), data, size, dtype};
+  return {std::make_shared<KeptOnGpu<ingest::KeptFrame>>(frame.kept), *frame.kept->gpu(), data, size, dtype};
 }
 
 /// The time of day at which the first packet of the frame came, in nanoseconds since 1970.

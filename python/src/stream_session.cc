@@ -9,6 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "stream_layout.h"
+#include "warpline/gpu/device.h"
+#include "warpline/gpu/stream_tickets.h"
 #include "warpline/machine/topology.h"
 #include "warpline/report/run_end.h"
 #include "warpline/runtime/eal.h"
@@ -26,17 +29,33 @@ Result<void> check(const config::LoadedConfig& loaded) {
   const auto refuse = [](std::string_view option, const char* why) {
     return usage_error(fmt::format("option {}", option), why, "leave it away");
   };
-  if (stream.engine != EngineKind::inline_) return refuse("engine", "bytes are taken out of the rings of inline");
+  if (stream.engine == EngineKind::persistent) {
+    return usage_error("option engine", "beside a kernel that stays the GPU never comes to rest for other libraries",
+                       "use launch");
+  }
   if (!stream.output.empty()) return refuse("output", "bytes come as arrays");
   if (loaded.config.run.verify) return refuse("verify", "bytes come as arrays, to be compared there");
   if (!stream.processing) return refuse("processing", "without it there are no bytes");
   return {};
 }
 
+/// The GPU in whose memory the rings are, if they are in one's.
+Result<std::optional<service::StreamHome::Gpu>> gpu_of(const config::StreamConfig& stream) {
+  if (stream.rings() != memory::MemoryKind::device) return std::optional<service::StreamHome::Gpu>();
+  WARPLINE_CHECK(gpu::use_gpu(stream.gpu));
+  WARPLINE_TRY(auto tickets, gpu::StreamTickets::create());
+  return std::optional(service::StreamHome::Gpu{stream.gpu, std::move(tickets)});
+}
+
 service::StreamReport report_of(const config::LoadedConfig& loaded, stream_port::StreamPort& port,
                                 const runtime::LcorePlan& plan, const runtime::Eal& eal) {
   service::StreamReport report;
   report.config = loaded.to_json();
+  const config::StreamConfig& stream = loaded.config.stream;
+  if (stream.engine != EngineKind::inline_) {
+    const auto gpu = runs_on_gpu(stream.engine) ? gpu::find_gpu(stream.gpu) : Result<gpu::GpuFacts>(gpu::GpuFacts{});
+    report.engine = service::StreamReport::Engine::of(port, stream.engine, stream.rings(), gpu ? gpu->name : "");
+  }
   for (const runtime::PlacedWorker& worker : plan.workers) {
     report.lcores.push_back(fmt::format("{}: lcore {} on cpu {}", worker.request.name, worker.lcore, worker.cpu.id));
   }
@@ -82,24 +101,23 @@ Result<void> StreamSession::run() {
   const port::PortSettings& settings = config.ports.front();
   const std::uint16_t count = config.stream.pipelines;
   WARPLINE_CHECK(runtime::check_port_spec(settings.spec));
-  std::vector<runtime::WorkerRequest> requests;
-  for (std::uint16_t i = 0; i < count; ++i) {
-    requests.push_back({.name = fmt::format("stream {}", i),
-                        .queues = fmt::format("queue {}", i),
-                        .node = runtime::port_node(settings.spec)});
-  }
   WARPLINE_TRY(const machine::Topology topology, machine::Topology::of_machine());
-  WARPLINE_TRY(const runtime::LcorePlan plan, runtime::place_workers(config.runtime, topology, requests));
+  WARPLINE_TRY(const runtime::LcorePlan plan,
+               runtime::place_workers(config.runtime, topology,
+                                      stream_requests(runtime::port_node(settings.spec), count,
+                                                      config.stream.engine == EngineKind::thread)));
   WARPLINE_TRY(const stream::ReceiverSettings receiver, config.stream.receiver());
+  WARPLINE_TRY(const stream_port::LaneSetup lanes, service::lane_setup(stream_lanes(config.stream, plan)));
   WARPLINE_TRY(const runtime::Eal eal,
                runtime::Eal::start(config.runtime, plan, {settings.spec},
-                                   stream_port::StreamPort::memory(settings, config.pool, count)));
+                                   stream_port::StreamPort::memory(settings, config.pool, count, lanes)));
   WARPLINE_TRY(const auto port, stream_port::StreamPort::open(settings, config.pool, receiver, clock_.now(),
-                                                              std::nullopt, count, config.stream.vlan));
+                                                              std::nullopt, count, config.stream.vlan, lanes));
   std::vector<Queue> queues(count);
   for (std::uint16_t i = 0; i < count; ++i) {
-    queues[i].connections =
-        std::make_unique<service::KeptStreams>(port->queue(i).receiver(), receiver, config.stream.chunk, inbox_);
+    WARPLINE_TRY(auto gpu, gpu_of(config.stream));
+    queues[i].connections = std::make_unique<service::KeptStreams>(port->queue(i).receiver(), receiver,
+                                                                   config.stream.chunk, inbox_, std::move(gpu));
     queues[i].worker = std::make_unique<service::StreamWorker>(port->queue(i), *queues[i].connections, clock_, stop_,
                                                                plan.workers[i].gives_way);
   }

@@ -52,10 +52,14 @@ nb::list take_news(StreamSession& session) {
 }
 
 nb::object take(KeptConnection& connection) {
-  std::shared_ptr<const service::KeptBytes> kept = connection.take();
+  std::shared_ptr<service::KeptBytes> kept = connection.take();
   if (!kept) return nb::none();
   const auto bytes = kept->bytes();
-  return nb::cast(FrameArray(std::move(kept), bytes));
+  if (!kept->gpu()) return nb::cast(FrameArray(std::move(kept), bytes));
+  // Libraries of GPU arrays do not ask whether they may write, and nobody else reads these.
+  const int gpu = *kept->gpu();
+  return nb::cast(FrameArray(std::make_shared<KeptOnGpu<service::KeptBytes>>(std::move(kept)), gpu,
+                             const_cast<std::uint8_t*>(bytes.data()), bytes.size(), kDlUint8));
 }
 
 }  // namespace

@@ -425,7 +425,7 @@ class Options(unittest.TestCase):
         for wrong, text in (
             ({"address": None}, "no address"),
             ({"listen": None}, "listens nowhere"),
-            ({"engine": "thread"}, "option engine: .* leave it away"),
+            ({"engine": "persistent"}, "option engine: .* use launch"),
             ({"output": "/nonexistent"}, "option output"),
             ({"verify": True}, "option verify"),
             ({"processing": False}, "option processing"),

@@ -28,7 +28,7 @@ struct Exported {
   std::int64_t shape = 0;
   std::int64_t stride = 1;
   std::shared_ptr<const void> owner;
-  std::shared_ptr<StreamUser> user;
+  StreamUser* user = nullptr;
   std::optional<std::uintptr_t> stream;  ///< that it was taken on
 
   ~Exported() {

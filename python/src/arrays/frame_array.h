@@ -10,6 +10,8 @@
 
 #include "arrays/dlpack.h"
 
+struct CUstream_st;
+
 namespace warpline::python {
 
 /// What arrays of GPU memory tell its owner.
@@ -20,6 +22,17 @@ class StreamUser {
   virtual void used_by(std::uintptr_t stream) = 0;
 };
 
+/// What keeps memory of a GPU until it is destroyed, for arrays of it. `Kept` is told by its used_by().
+template <typename Kept>
+class KeptOnGpu final : public StreamUser {
+ public:
+  explicit KeptOnGpu(std::shared_ptr<Kept> kept) : kept_(std::move(kept)) {}
+  void used_by(std::uintptr_t stream) override { kept_->used_by(reinterpret_cast<CUstream_st*>(stream)); }
+
+ private:
+  std::shared_ptr<Kept> kept_;
+};
+
 /// One dimension of bytes, truth values or 64-bit numbers, in memory that stays as long as `owner`: for Python an
 /// object with the buffer protocol, where it is the host's, and DLPack.
 class FrameArray {
@@ -28,9 +41,9 @@ class FrameArray {
       : owner_(std::move(owner)), data_(data), size_(size), shape_(static_cast<Py_ssize_t>(size)), dtype_(dtype) {}
   /// The same on a GPU.
   FrameArray(std::shared_ptr<StreamUser> owner, int gpu, void* data, std::uint64_t size, DlDataType dtype)
-      : FrameArray(owner, data, size, dtype) {
+      : FrameArray(std::shared_ptr<const void>(owner), data, size, dtype) {
     device_ = {DlDeviceType::cuda, gpu};
-    user_ = std::move(owner);
+    user_ = owner.get();
   }
   /// Bytes that nobody may write to.
   FrameArray(std::shared_ptr<const void> owner, std::span<const std::uint8_t> bytes)
@@ -46,7 +59,7 @@ class FrameArray {
   [[nodiscard]] DlDataType dtype() const { return dtype_; }
   [[nodiscard]] bool read_only() const { return read_only_; }
   [[nodiscard]] DlDevice device() const { return device_; }
-  [[nodiscard]] const std::shared_ptr<StreamUser>& user() const { return user_; }  ///< null: host memory
+  [[nodiscard]] StreamUser* user() const { return user_; }  ///< the owner, of GPU memory; null: host memory
 
  private:
   std::shared_ptr<const void> owner_;
@@ -56,7 +69,7 @@ class FrameArray {
   DlDataType dtype_;
   bool read_only_ = false;
   DlDevice device_{DlDeviceType::cpu, 0};
-  std::shared_ptr<StreamUser> user_;
+  StreamUser* user_ = nullptr;
 };
 
 /// Adds the class to the module.

@@ -44,6 +44,21 @@ struct GpuFacts {
 /// and released by any thread.
 [[nodiscard]] Result<void> use_gpu(int ordinal);
 
+/// Makes a GPU the calling thread's for as long as this lives; then it is the one that was so before.
+class UseGpuHere {
+ public:
+  explicit UseGpuHere(int ordinal);
+  UseGpuHere(const UseGpuHere&) = delete;
+  UseGpuHere& operator=(const UseGpuHere&) = delete;
+  ~UseGpuHere();
+
+ private:
+  int before_ = 0;
+};
+
+/// Returns the calling thread's GPU.
+[[nodiscard]] int gpu_here();
+
 /// After a kernel that never ends or a GPU that is lost: releasing memory or streams would wait for ever, so from here
 /// on their owners leave them to the end of the process.
 void abandon_gpus();

@@ -113,4 +113,14 @@ Result<void> use_gpu(int ordinal) {
   return {};
 }
 
+int gpu_here() {
+  int ordinal = 0;
+  (void)cudaGetDevice(&ordinal);
+  return ordinal;
+}
+
+UseGpuHere::UseGpuHere(int ordinal) : before_(gpu_here()) { (void)cudaSetDevice(ordinal); }
+
+UseGpuHere::~UseGpuHere() { (void)cudaSetDevice(before_); }
+
 }  // namespace warpline::gpu

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/gpu/stream_tickets.h"
 
+#include "warpline/gpu/device.h"
+
 namespace warpline::gpu {
 
 Result<std::unique_ptr<StreamTickets>> StreamTickets::create() {
@@ -8,16 +10,23 @@ Result<std::unique_ptr<StreamTickets>> StreamTickets::create() {
   WARPLINE_TRY(PinnedBuffer done, PinnedBuffer::create(Bytes{sizeof(std::uint64_t)}));
   WARPLINE_TRY(CudaStream stream, CudaStream::create());
   WARPLINE_TRY(CudaEvent event, CudaEvent::create());
-  return std::unique_ptr<StreamTickets>(new StreamTickets(std::move(done), std::move(stream), std::move(event)));
+  return std::unique_ptr<StreamTickets>(
+      new StreamTickets(gpu_here(), std::move(done), std::move(stream), std::move(event)));
+}
+
+StreamTickets::~StreamTickets() {
+  if (!gpus_abandoned()) (void)stream_.wait();
 }
 
 bool StreamTickets::wait_for(CUstream_st* stream) {
   const std::scoped_lock lock(mutex_);
+  const UseGpuHere here(gpu_);  // a default stream is that of the thread's GPU
   return event_.record(stream) && event_.hold_back(stream_);
 }
 
 std::uint64_t StreamTickets::draw() {
   const std::scoped_lock lock(mutex_);
+  const UseGpuHere here(gpu_);
   return stream_.queue_word(word(), drawn_ + 1) ? ++drawn_ : kNever;
 }
 

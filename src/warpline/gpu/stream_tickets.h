@@ -16,7 +16,7 @@ namespace warpline::gpu {
 
 /// When memory that others' streams read may be used again: whoever is done with it says which stream read it, draws a
 /// ticket, and the ticket is done once the GPU has passed all that such streams had been given until then. Any threads,
-/// one at a time by a lock; is_done() takes none.
+/// one at a time by a lock; is_done() takes none. Its destruction waits until the GPU has passed all that.
 class StreamTickets {
  public:
   /// A ticket that is never done.
@@ -26,6 +26,7 @@ class StreamTickets {
   [[nodiscard]] static Result<std::unique_ptr<StreamTickets>> create();
   StreamTickets(const StreamTickets&) = delete;
   StreamTickets& operator=(const StreamTickets&) = delete;
+  ~StreamTickets();
 
   /// Has tickets drawn from now on wait for what that cudaStream_t, which is somebody else's, was given so far. False
   /// when CUDA refuses, as for a stream that is gone: nobody knows then when its work is done.
@@ -38,10 +39,11 @@ class StreamTickets {
   }
 
  private:
-  StreamTickets(PinnedBuffer done, CudaStream stream, CudaEvent event)
-      : done_(std::move(done)), stream_(std::move(stream)), event_(std::move(event)) {}
+  StreamTickets(int gpu, PinnedBuffer done, CudaStream stream, CudaEvent event)
+      : gpu_(gpu), done_(std::move(done)), stream_(std::move(stream)), event_(std::move(event)) {}
   [[nodiscard]] std::uint64_t* word() const { return reinterpret_cast<std::uint64_t*>(done_.data()); }
 
+  int gpu_;
   PinnedBuffer done_;  ///< the last ticket that is done
   std::mutex mutex_;
   CudaStream stream_;  ///< waits for all those streams

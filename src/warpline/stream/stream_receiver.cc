@@ -132,7 +132,10 @@ std::uint64_t StreamReceiver::in_flight() const { return core_->link()->held(); 
 std::optional<Error> StreamReceiver::lane_failure(Nanos now) { return core_->lane_failure(now); }
 void StreamReceiver::stop_lane() { core_->stop_lane(); }
 const StreamBoard& StreamReceiver::board() const { return core_->link()->board(); }
-std::shared_ptr<const void> StreamReceiver::rings() const { return core_->ring_memory(); }
+std::shared_ptr<const void> StreamReceiver::rings() const {
+  if (core_->link() != nullptr) return core_->link()->lane().ring_memory();
+  return core_->ring_memory();
+}
 const ReceiverCounters& StreamReceiver::counters() const { return core_->counters(); }
 std::uint32_t StreamReceiver::connections() const { return core_->connections(); }
 

@@ -132,7 +132,7 @@ class StreamReceiver {
   /// They end before the receiver does. A connection that is closed or aborted stays there until its consumer has
   /// finished it: only then its place is another one's. collect() takes in what consumers say.
   [[nodiscard]] const StreamBoard& board() const;
-  /// Returns what keeps the memory of its rings mapped, also when the receiver is gone; null if they are a lane's.
+  /// Returns what keeps the memory of its rings mapped, also when the receiver is gone.
   [[nodiscard]] std::shared_ptr<const void> rings() const;
 
   [[nodiscard]] const ReceiverCounters& counters() const;  ///< any thread may read them

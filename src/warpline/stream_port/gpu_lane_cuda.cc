@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -60,6 +61,7 @@ class GpuStreamLane final : public stream::SegmentLane {
 
   [[nodiscard]] const stream::LaneView& view() const override { return parts_.view(); }
   [[nodiscard]] queues::PacketQueues* queues() override { return queues_.pair.get(); }
+  [[nodiscard]] std::shared_ptr<const void> ring_memory() const override { return rings_; }
 
   [[nodiscard]] Result<void> start(const stream::LaneStation& station) override {
     parts_.set_station(station);
@@ -108,7 +110,7 @@ class GpuStreamLane final : public stream::SegmentLane {
         shared_(std::move(shared)),
         own_(std::move(own)),
         views_(std::move(views)),
-        rings_(std::move(rings)),
+        rings_(std::make_shared<const GpuRings>(std::move(rings))),
         queues_(std::move(queues)),
         stream_(std::move(stream)),
         launch_(queues_.pair ? gpu::KernelLaunch(stream::stream_queues_kernel(), 1, stream::kLaneThreads,
@@ -116,7 +118,7 @@ class GpuStreamLane final : public stream::SegmentLane {
                              : gpu::KernelLaunch(stream::stream_lanes_kernel(), 1, stream::kLaneThreads,
                                                  reinterpret_cast<const stream::LaneView*>(views_.data()),
                                                  std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max())) {
-    parts_.place(shared_.data(), own_.data(), rings_.ring(0));
+    parts_.place(shared_.data(), own_.data(), rings_->ring(0));
     if (queues_.pair) parts_.set_queues(queues_.pair->view());
   }
 
@@ -140,7 +142,7 @@ class GpuStreamLane final : public stream::SegmentLane {
   gpu::PinnedBuffer shared_;
   gpu::DeviceBuffer own_;
   gpu::DeviceBuffer views_;  ///< the view, where the kernel finds it
-  GpuRings rings_;
+  std::shared_ptr<const GpuRings> rings_;
   Queues queues_;
   gpu::CudaStream stream_;
   gpu::KernelLaunch launch_;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string_view>
+#include <utility>
 
 #include "warpline/base/units.h"
 #include "warpline/report/facts.h"
@@ -25,6 +26,22 @@ Json connections_of(const StreamTotals& totals) {
 }
 
 }  // namespace
+
+StreamReport::Engine StreamReport::Engine::of(stream_port::StreamPort& port, EngineKind kind, memory::MemoryKind rings,
+                                              std::string gpu) {
+  Histogram bursts;
+  std::uint64_t acknowledgements = 0;
+  for (std::size_t i = 0; i < port.queues(); ++i) {
+    const stream::ReceiverCounters& counters = port.queue(i).receiver().counters();
+    bursts.merge(counters.bursts);
+    acknowledgements += counters.lane_acknowledgements.get();
+  }
+  return {.name = warpline::name(kind),
+          .memory = warpline::name(rings),
+          .gpu = std::move(gpu),
+          .bursts = LatencyTotals::of(bursts),
+          .acknowledgements = acknowledgements};
+}
 
 StreamTotals StreamTotals::of(const stream_port::StreamQueue& queue) {
   const stream_port::StreamQueueCounters& frames = queue.counters();

@@ -9,7 +9,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "warpline/base/kinds.h"
 #include "warpline/base/statistics/run_totals.h"
+#include "warpline/memory/pool_settings.h"
 #include "warpline/port/port.h"
 #include "warpline/service/streams/stream_frame_totals.h"
 #include "warpline/stream_port/stream_port.h"
@@ -60,6 +62,10 @@ struct StreamReport {
     std::string gpu;                     ///< its name; empty: none
     LatencyTotals bursts;                ///< ns from when a burst is handed over until its records are taken in
     std::uint64_t acknowledgements = 0;  ///< that it wrote
+
+    /// What a port's lanes are, and what they did. `gpu`: its name, or nothing.
+    [[nodiscard]] static Engine of(stream_port::StreamPort& port, EngineKind kind, memory::MemoryKind rings,
+                                   std::string gpu);
   };
 
   std::string command = "stream receive";

@@ -26,17 +26,18 @@ Result<HostLaneMemory> HostLaneMemory::create(const LaneShape& shape, bool popul
   if (shape.queue_slots != 0) {
     WARPLINE_TRY(queues, queues::PacketQueues::create({.slots = shape.queue_slots}));
   }
-  return HostLaneMemory(shape, std::move(rings), std::move(queues));
+  return HostLaneMemory(shape, std::make_shared<const RingMemory>(std::move(rings)), std::move(queues));
 }
 
-HostLaneMemory::HostLaneMemory(const LaneShape& shape, RingMemory rings, std::unique_ptr<queues::PacketQueues> queues)
+HostLaneMemory::HostLaneMemory(const LaneShape& shape, std::shared_ptr<const RingMemory> rings,
+                               std::unique_ptr<queues::PacketQueues> queues)
     : parts_(shape),
       shared_(zeroed(parts_.shared_bytes())),
       own_(zeroed(parts_.own_bytes())),
       rings_(std::move(rings)),
       queues_(std::move(queues)) {
   std::memset(own_.get() + parts_.places_begin(), 0xff, parts_.places_bytes());
-  parts_.place(shared_.get(), own_.get(), rings_.ring(0));
+  parts_.place(shared_.get(), own_.get(), rings_->ring(0));
   if (queues_) parts_.set_queues(queues_->view());
 }
 

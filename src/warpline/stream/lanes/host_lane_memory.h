@@ -22,6 +22,7 @@ class HostLaneMemory {
   [[nodiscard]] LaneParts& parts() { return parts_; }
   [[nodiscard]] queues::PacketQueues* queues() { return queues_.get(); }  ///< null where the shape has none
   [[nodiscard]] const LaneView& view() const { return parts_.view(); }
+  [[nodiscard]] const std::shared_ptr<const RingMemory>& rings() const { return rings_; }
 
  private:
   struct Free {
@@ -29,13 +30,14 @@ class HostLaneMemory {
   };
   using Block = std::unique_ptr<std::byte, Free>;
 
-  HostLaneMemory(const LaneShape& shape, RingMemory rings, std::unique_ptr<queues::PacketQueues> queues);
+  HostLaneMemory(const LaneShape& shape, std::shared_ptr<const RingMemory> rings,
+                 std::unique_ptr<queues::PacketQueues> queues);
   [[nodiscard]] static Block zeroed(std::size_t bytes);
 
   LaneParts parts_;
   Block shared_;
   Block own_;
-  RingMemory rings_;
+  std::shared_ptr<const RingMemory> rings_;
   std::unique_ptr<queues::PacketQueues> queues_;
 };
 

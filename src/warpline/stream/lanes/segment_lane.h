@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "warpline/base/result.h"
@@ -29,6 +30,8 @@ class SegmentLane {
   [[nodiscard]] virtual const LaneView& view() const = 0;
   /// Returns its queues, if its shape has some: the receiver is their proxy. Null: it is handed bursts.
   [[nodiscard]] virtual queues::PacketQueues* queues() = 0;
+  /// Returns what keeps its rings mapped, also when the lane is gone.
+  [[nodiscard]] virtual std::shared_ptr<const void> ring_memory() const = 0;
   /// Begins to take bursts, from the first on, of frames for that station. Once. Errors: environment, if there is no
   /// thread or kernel to be had.
   [[nodiscard]] virtual Result<void> start(const LaneStation& station) = 0;

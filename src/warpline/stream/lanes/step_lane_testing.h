@@ -24,6 +24,7 @@ class StepLane final : public SegmentLane {
 
   [[nodiscard]] const LaneView& view() const override { return memory_.view(); }
   [[nodiscard]] queues::PacketQueues* queues() override { return memory_.queues(); }
+  [[nodiscard]] std::shared_ptr<const void> ring_memory() const override { return memory_.rings(); }
   [[nodiscard]] Result<void> start(const LaneStation& station) override {
     memory_.parts().set_station(station);
     worker_.emplace(view());

@@ -33,6 +33,7 @@ class ThreadLane final : public SegmentLane {
 
   [[nodiscard]] const LaneView& view() const override { return memory_.view(); }
   [[nodiscard]] queues::PacketQueues* queues() override { return memory_.queues(); }
+  [[nodiscard]] std::shared_ptr<const void> ring_memory() const override { return memory_.rings(); }
   [[nodiscard]] Result<void> start(const LaneStation& station) override {
     memory_.parts().set_station(station);
     WARPLINE_TRY(thread_, setup_.start([this] { view().shape.queue_slots == 0 ? run() : run_by_queues(); }));

@@ -6,9 +6,9 @@ namespace warpline::service {
 using stream::StreamReceiver;
 
 KeptStreams::KeptStreams(const StreamReceiver& receiver, const stream::ReceiverSettings& settings, std::uint64_t chunk,
-                         std::shared_ptr<StreamInbox> inbox)
+                         std::shared_ptr<StreamInbox> inbox, std::optional<StreamHome::Gpu> gpu)
     : inbox_(std::move(inbox)),
-      home_(std::make_shared<StreamHome>(receiver.rings(), settings, chunk)),
+      home_(std::make_shared<StreamHome>(receiver.rings(), settings, chunk, std::move(gpu))),
       connections_(settings.connections) {
   inbox_->add(home_);
 }

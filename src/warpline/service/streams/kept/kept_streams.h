@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,9 +17,9 @@ namespace warpline::service {
 /// when nobody has bytes of it.
 class KeptStreams final : public StreamApplication {
  public:
-  /// `chunk`: as of StreamHome. `receiver`, of those settings, has no lane.
+  /// `receiver` has those settings. `chunk` and `gpu`: as of StreamHome.
   KeptStreams(const stream::StreamReceiver& receiver, const stream::ReceiverSettings& settings, std::uint64_t chunk,
-              std::shared_ptr<StreamInbox> inbox);
+              std::shared_ptr<StreamInbox> inbox, std::optional<StreamHome::Gpu> gpu = std::nullopt);
 
   bool turn(stream::StreamReceiver& receiver, Nanos now) override;
   [[nodiscard]] bool settled() const override { return home_->unused(); }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "warpline/stream/lanes/lane_peer_testing.h"
+#include "warpline/stream/lanes/thread_lane.h"
 #include "warpline/stream/stream_receiver_fixture_testing.h"
 
 namespace warpline::service {
@@ -232,6 +234,39 @@ TEST_F(KeptStreamsTest, LeaveBytesWhereTheyAreWhenTheRunIsOver) {
   receiver_.reset();
   connection.reset();
   EXPECT_TRUE(is_pattern(*bytes));
+}
+
+TEST_F(KeptStreamsTest, GiveBytesOfALaneThatStayWhenItIsGone) {
+  const stream::ReceiverSettings settings = stream::testing::lane_settings();
+  receiver_.emplace(std::move(
+      *stream::StreamReceiver::create(settings, now_, *stream::make_thread_lane(stream::lane_shape(settings)))));
+  streams_ = std::make_unique<KeptStreams>(*receiver_, settings, 0, inbox_);
+  const stream::testing::LanePeerFrames peer;
+  stream::testing::Lender lender(*receiver_);
+  lender.give(peer.make(0, 0, packet::kTcpSyn, 0));
+  lender.settle(now_);
+  const std::uint32_t acknowledgement = stream::testing::replies_of(*receiver_, now_).at(0).tcp().sequence + 1;
+  for (std::uint32_t at = 0; at < 20 * kSegment; at += kSegment) {
+    lender.give(peer.make(1 + at, acknowledgement, packet::kTcpAck, kSegment));
+  }
+  lender.settle(now_);
+  turn();
+  auto connection = accept();
+  ASSERT_TRUE(connection);
+  std::vector<Bytes> kept;
+  while (Bytes bytes = connection->take()) kept.push_back(std::move(bytes));
+  ASSERT_EQ(kept.size(), 2U) << "16 KiB, and 4";
+  kept[0].reset();
+  turn();
+  streams_->finish();
+  EXPECT_EQ(streams_->abort_some(*receiver_, 8, now_), 1U);
+  receiver_->stop_lane();
+  inbox_->end();
+  streams_.reset();
+  receiver_.reset();
+  connection.reset();
+  EXPECT_EQ(kept[1]->begin(), 16 * kSegment);
+  EXPECT_TRUE(is_pattern(*kept[1]));
 }
 
 /// The lcore here, a thread that takes bytes, and one that drops them: no byte is wrong while somebody has it.

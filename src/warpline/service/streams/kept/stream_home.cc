@@ -8,22 +8,28 @@ namespace warpline::service {
 
 using stream::ConnectionState;
 
-StreamHome::StreamHome(std::shared_ptr<const void> rings, const stream::ReceiverSettings& settings, std::uint64_t chunk)
+StreamHome::StreamHome(std::shared_ptr<const void> rings, const stream::ReceiverSettings& settings, std::uint64_t chunk,
+                       std::optional<Gpu> gpu)
     : rings_(std::move(rings)),
       ring_bytes_(settings.ring_bytes),
       chunk_(chunk),
       places_(settings.connections),
-      news_(settings.connections) {}
+      news_(settings.connections),
+      gpu_(std::move(gpu)) {
+  read_yet_.reserve(gpu_ ? settings.connections : 0);
+}
 
 void StreamHome::begin(std::uint32_t index, const stream::StreamView& view) {
   Place& place = places_[index];
   place.ends = {view.peer, view.local};
   place.ring = view.bytes.data() - (view.begin & (ring_bytes_ - 1));
   place.told = 0;
+  place.unread = 0;
   place.arrived.store(0, std::memory_order_relaxed);
   place.state.store(ConnectionState::open, std::memory_order_relaxed);
   place.taken.store(0, std::memory_order_relaxed);
   place.released.store(0, std::memory_order_relaxed);
+  place.ticket.store(0, std::memory_order_relaxed);
   place.end.store(Said::nothing, std::memory_order_relaxed);
   place.number.store(++last_number_, std::memory_order_release);
   notice(index);
@@ -39,15 +45,31 @@ bool StreamHome::reach(std::uint32_t index, std::uint64_t arrived, ConnectionSta
   return true;
 }
 
-StreamHome::Said StreamHome::said(std::uint32_t index) const {
+StreamHome::Said StreamHome::said(std::uint32_t index) {
   const Place& place = places_[index];
   Said said;
   // The end first: nothing is taken behind it.
   const std::uint8_t end = place.end.load(std::memory_order_acquire);
   said.end = end == Said::read ? Said::read : end == Said::let_go ? Said::let_go : Said::nothing;
   said.released = place.released.load(std::memory_order_acquire);
+  if (gpu_) said.released = unread(index, said.released);
   said.rests = said.released == place.taken.load(std::memory_order_acquire);
   return said;
+}
+
+std::uint64_t StreamHome::unread(std::uint32_t index, std::uint64_t released) {
+  Place& place = places_[index];
+  if (place.awaited != 0 && gpu_->tickets->is_done(place.awaited)) {
+    place.unread = place.next_unread;
+    place.awaited = 0;
+  }
+  if (place.awaited != 0 || place.unread == released) return place.unread;
+  const std::uint64_t ticket = place.ticket.load(std::memory_order_relaxed);
+  if (gpu_->tickets->is_done(ticket)) return place.unread = released;
+  place.awaited = ticket;
+  place.next_unread = released;
+  if (!std::exchange(place.awaits, true)) read_yet_.push_back(index);
+  return place.unread;
 }
 
 void StreamHome::notice(std::uint32_t place) {
@@ -84,10 +106,14 @@ StreamHome::Piece StreamHome::take(std::uint32_t index) {
   return {.data = place.ring + (begin & (ring_bytes_ - 1)), .begin = begin, .size = size};
 }
 
-void StreamHome::give_back(std::uint32_t index, std::uint64_t begin) {
+void StreamHome::give_back(std::uint32_t index, std::uint64_t begin, Reader reader) {
   Place& place = places_[index];
   {
     const std::lock_guard lock(place.lock);
+    if (reader != Reader::none) {
+      const std::uint64_t ticket = reader == Reader::known ? gpu_->tickets->draw() : gpu::StreamTickets::kNever;
+      place.ticket.store(std::max(ticket, place.ticket.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+    }
     std::ranges::lower_bound(place.pieces, begin, {}, &Taken::begin)->back = true;
     std::uint64_t released = place.released.load(std::memory_order_relaxed);
     while (!place.pieces.empty() && place.pieces.front().back) {

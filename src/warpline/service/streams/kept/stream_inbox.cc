@@ -3,10 +3,10 @@
 
 namespace warpline::service {
 
-std::shared_ptr<const KeptBytes> KeptConnection::take() {
+std::shared_ptr<KeptBytes> KeptConnection::take() {
   if (!home_) return nullptr;
   const StreamHome::Piece piece = home_->take(place_);
-  if (piece.size != 0) return std::make_shared<const KeptBytes>(home_, place_, piece);
+  if (piece.size != 0) return std::make_shared<KeptBytes>(home_, place_, piece);
   if (piece.state == stream::ConnectionState::open) return nullptr;
   state_ = piece.state;
   std::exchange(home_, nullptr)->let_go(place_, true);

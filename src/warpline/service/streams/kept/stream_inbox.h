@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,16 +15,29 @@
 
 namespace warpline::service {
 
-/// Bytes of a connection in its ring. They stay as they are until this is destroyed, by any thread, whatever became of
-/// the connection and of the run; only then their place is the connection's again.
+/// Bytes of a connection in its ring, in host memory or in that of a GPU. They stay as they are until this is
+/// destroyed, by any thread, whatever became of the connection and of the run; only then their place is the
+/// connection's again.
 class KeptBytes {
  public:
   KeptBytes(std::shared_ptr<StreamHome> home, std::uint32_t place, const StreamHome::Piece& piece)
       : home_(std::move(home)), place_(place), piece_(piece) {}
   KeptBytes(const KeptBytes&) = delete;
   KeptBytes& operator=(const KeptBytes&) = delete;
-  ~KeptBytes() { home_->give_back(place_, piece_.begin); }
+  ~KeptBytes() {
+    using enum StreamHome::Reader;
+    home_->give_back(place_, piece_.begin, lost_ ? unknown : read_ ? known : none);
+  }
 
+  /// Notes that the stream, a cudaStream_t, may read the bytes, which lie on a GPU, by what it was given so far: their
+  /// place is the connection's again after that. Any thread.
+  void used_by(CUstream_st* stream) {
+    read_.store(true, std::memory_order_relaxed);
+    if (!home_->wait_for(stream)) lost_.store(true, std::memory_order_relaxed);
+  }
+
+  /// CUDA ordinal of the GPU in whose memory they are; nothing: the CPU reaches them.
+  [[nodiscard]] std::optional<int> gpu() const { return home_->gpu(); }
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return {piece_.data, piece_.size}; }
   [[nodiscard]] std::uint64_t begin() const { return piece_.begin; }  ///< counted from the stream's beginning
 
@@ -31,6 +45,8 @@ class KeptBytes {
   std::shared_ptr<StreamHome> home_;
   std::uint32_t place_;
   StreamHome::Piece piece_;
+  std::atomic<bool> read_{false};  ///< by a stream of the GPU
+  std::atomic<bool> lost_{false};  ///< nobody knows until when
 };
 
 /// A connection for whoever reads it: one thread at a time. Given up when it is destroyed.
@@ -45,7 +61,7 @@ class KeptConnection {
   [[nodiscard]] const SocketAddress& peer() const { return ends_.peer; }    ///< who connected
   [[nodiscard]] const SocketAddress& local() const { return ends_.local; }  ///< to where
   /// Returns the next bytes; null if none are there now, or if state() is not open: then none will come any more.
-  [[nodiscard]] std::shared_ptr<const KeptBytes> take();
+  [[nodiscard]] std::shared_ptr<KeptBytes> take();
   /// How the connection ended; open until take() has found that all of it was taken.
   [[nodiscard]] stream::ConnectionState state() const { return state_; }
   /// Whether close() was called while bytes could come.
