@@ -35,21 +35,33 @@ class TwoNodes:
         self._folder = tempfile.mkdtemp(prefix="wlray")  # short: paths of sockets are
         os.environ["RAY_TMPDIR"] = self._folder  # Ray notes its address in a folder `ray` there, which has to be there
         os.mkdir(os.path.join(self._folder, "ray"))
+        self._cleanup = contextlib.ExitStack()
+        self._cleanup.callback(shutil.rmtree, self._folder, ignore_errors=True)
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self):
         self._namespaces = []
         near, far = {}, {}
         if os.geteuid() == 0:
-            self._namespaces = [Namespace("ray", ipv6=False), Namespace("far", ipv6=False)]
+            for name in ("ray", "far"):
+                self._namespaces.append(Namespace(name, ipv6=False))
+                self._cleanup.callback(self._namespaces[-1].remove)
             veth(self._namespaces[0], "near0", self._namespaces[1], "far0", mtu=9000)
             self._namespaces[0].ip("address", "add", f"{NEAR}/24", "dev", "near0")
             self._namespaces[1].ip("address", "add", f"{FAR}/24", "dev", "far0")
             near, far = {"node_ip_address": NEAR}, {"node_ip_address": FAR}
-            self._inside = self._namespaces[0].entered()
-            self._inside.__enter__()  # this thread, and all that it starts, from now on
+            self._cleanup.enter_context(self._namespaces[0].entered())  # this thread, and all that it starts, from now on
         common = {"num_cpus": 2, "object_store_memory": 128 << 20, "include_dashboard": False, "include_log_monitor": False, "temp_dir": self._folder}
-        self._cluster = Cluster(initialize_head=True, head_node_args={**common, **near, "resources": {"near": 100}})
+        cluster = Cluster(initialize_head=True, head_node_args={**common, **near, "resources": {"near": 100}})
+        self._cleanup.callback(cluster.shutdown)
         with self._namespaces[1].entered() if self._namespaces else contextlib.nullcontext():
-            self._cluster.add_node(**common, **far, resources={"far": 100})
-        ray.init(address=self._cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+            cluster.add_node(**common, **far, resources={"far": 100})
+        self._cleanup.callback(ray.shutdown)
+        ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
 
     @property
     def separate(self):
@@ -62,13 +74,7 @@ class TwoNodes:
             return next(int(line.split()[9]) for line in file if "far0:" in line)
 
     def stop(self):
-        ray.shutdown()
-        self._cluster.shutdown()
-        if self._namespaces:
-            self._inside.__exit__(None, None, None)
-        for namespace in self._namespaces:
-            namespace.remove()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._cleanup.close()
 
 
 def running():
