@@ -139,6 +139,18 @@ class Order(OnGpu):
         torch.cuda.synchronize()
         self.assertEqual([sum(sent(i)) for i in range(1000)], [int(total) for total in sums])
 
+    def test_another_gpu_than_the_threads(self):
+        torch = LIBRARIES["torch"].xp
+        if torch.cuda.device_count() < 2:
+            self.skipTest("there is one GPU")
+        with self.recorded(range(1000 * PACKETS), gpu_memory="256Ki", batch=4, gpu=1) as ingest:
+            for frame in ingest:
+                self.assertEqual((2, 1), frame.data.__dlpack_device__())
+                self.assertEqual(sent(frame.index), torch.from_dlpack(frame.data).cpu().numpy().tobytes())
+                self.assertEqual(0, torch.cuda.current_device())
+                del frame
+        self.assertEqual(1000, ingest.report.ingest.frames.complete)
+
     def test_the_gpu_comes_to_rest_while_frames_are_kept(self):
         torch = LIBRARIES["torch"].xp
         with self.recorded(range(3000 * PACKETS), gpu_memory="256Ki", batch=4) as ingest:

@@ -235,6 +235,26 @@ class Order(EngineCase):
 
         asyncio.run(main())
 
+    def test_another_gpu_than_the_threads(self):
+        torch = LIBRARIES["torch"].xp
+        if torch.cuda.device_count() < 2:
+            self.skipTest("there is one GPU")
+
+        async def main():
+            async with self.streams(gpu=1) as here:
+                sender = self.send(20 * RING)
+                connection = await anext(here)
+                whole = b""
+                async for view in connection:
+                    self.assertEqual((2, 1), view.__dlpack_device__())
+                    whole += torch.from_dlpack(view).cpu().numpy().tobytes()
+                    self.assertEqual(0, torch.cuda.current_device())
+                del view
+                await asyncio.to_thread(self.check, sender)
+                self.assertEqual(self.sent(connection, 20 * RING), whole)
+
+        asyncio.run(main())
+
     def test_the_gpu_comes_to_rest_while_views_are_kept(self):
         torch = LIBRARIES["torch"].xp
 
