@@ -9,7 +9,7 @@ import threading
 import time
 
 BINARY = "dpdk-testpmd"
-MODES = {"none": "io", "mac-swap": "macswap"}
+MODES = {"none": "io", "mac-swap": "macswap", "flowgen": "flowgen"}
 # start tx_first sends this many bursts, so that something circulates on a ring that loops back to itself.
 RING_PACKETS = 256
 FWD_STATS = re.compile(r"RX-packets: (\d+).*?TX-packets: (\d+)", re.DOTALL)
@@ -93,10 +93,18 @@ class Testpmd:
 
     def received(self):
         """(monotonic time, packets received so far)"""
+        return self._counted()[:2]
+
+    def sent(self):
+        """(monotonic time, packets sent so far)"""
+        now, _, sent = self._counted()
+        return now, sent
+
+    def _counted(self):
         asked = time.monotonic()
         text = self._ask("show fwd stats all", r"Accumulated(.|\n)*?\+{40,}\n")
-        total = text[text.index("Accumulated") :]
-        return (asked + time.monotonic()) / 2, int(FWD_STATS.search(total).group(1))
+        received, sent = FWD_STATS.search(text[text.index("Accumulated") :]).groups()
+        return (asked + time.monotonic()) / 2, int(received), int(sent)
 
     def close(self):
         try:
