@@ -143,6 +143,7 @@ class Order(OnGpu):
         torch = LIBRARIES["torch"].xp
         if torch.cuda.device_count() < 2:
             self.skipTest("there is one GPU")
+        torch.zeros(1, device="cuda:0")  # without anything there PyTorch itself goes on with the other one
         with self.recorded(range(1000 * PACKETS), gpu_memory="256Ki", batch=4, gpu=1) as ingest:
             for frame in ingest:
                 self.assertEqual((2, 1), frame.data.__dlpack_device__())

@@ -239,6 +239,7 @@ class Order(EngineCase):
         torch = LIBRARIES["torch"].xp
         if torch.cuda.device_count() < 2:
             self.skipTest("there is one GPU")
+        torch.zeros(1, device="cuda:0")  # without anything there PyTorch itself goes on with the other one
 
         async def main():
             async with self.streams(gpu=1) as here:

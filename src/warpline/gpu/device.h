@@ -8,6 +8,8 @@
 #include "warpline/base/units.h"
 #include "warpline/gpu/pci_link.h"
 
+struct CUctx_st;
+
 namespace warpline::gpu {
 
 /// One GPU, as CUDA and the PCI bus describe it.
@@ -44,20 +46,20 @@ struct GpuFacts {
 /// and released by any thread.
 [[nodiscard]] Result<void> use_gpu(int ordinal);
 
-/// Makes a GPU the calling thread's for as long as this lives; then it is the one that was so before.
-class UseGpuHere {
+/// Returns the calling thread's context: of its GPU, once something was made there.
+[[nodiscard]] CUctx_st* context_here();
+
+/// Makes a context the calling thread's for as long as this lives, whichever that has, or none, before and after.
+class UseContext {
  public:
-  explicit UseGpuHere(int ordinal);
-  UseGpuHere(const UseGpuHere&) = delete;
-  UseGpuHere& operator=(const UseGpuHere&) = delete;
-  ~UseGpuHere();
+  explicit UseContext(CUctx_st* context);
+  UseContext(const UseContext&) = delete;
+  UseContext& operator=(const UseContext&) = delete;
+  ~UseContext();
 
  private:
-  int before_ = 0;
+  bool used_ = false;
 };
-
-/// Returns the calling thread's GPU.
-[[nodiscard]] int gpu_here();
 
 /// After a kernel that never ends or a GPU that is lost: releasing memory or streams would wait for ever, so from here
 /// on their owners leave them to the end of the process.

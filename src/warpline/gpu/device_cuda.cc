@@ -11,6 +11,7 @@
 
 #include "warpline/gpu/cuda_error.h"
 #include "warpline/gpu/device.h"
+#include "warpline/gpu/driver_call.h"
 
 namespace warpline::gpu {
 namespace {
@@ -113,14 +114,23 @@ Result<void> use_gpu(int ordinal) {
   return {};
 }
 
-int gpu_here() {
-  int ordinal = 0;
-  (void)cudaGetDevice(&ordinal);
-  return ordinal;
+CUctx_st* context_here() {
+  static const auto get = reinterpret_cast<decltype(&cuCtxGetCurrent)>(driver_call("cuCtxGetCurrent"));
+  CUcontext context = nullptr;
+  if (get != nullptr) (void)get(&context);
+  return context;
 }
 
-UseGpuHere::UseGpuHere(int ordinal) : before_(gpu_here()) { (void)cudaSetDevice(ordinal); }
+// Not by cudaSetDevice(), which would make a context on the GPU that was the thread's before, had it none.
+UseContext::UseContext(CUctx_st* context) {
+  static const auto push = reinterpret_cast<decltype(&cuCtxPushCurrent)>(driver_call("cuCtxPushCurrent"));
+  used_ = push != nullptr && push(context) == CUDA_SUCCESS;
+}
 
-UseGpuHere::~UseGpuHere() { (void)cudaSetDevice(before_); }
+UseContext::~UseContext() {
+  static const auto pop = reinterpret_cast<decltype(&cuCtxPopCurrent)>(driver_call("cuCtxPopCurrent"));
+  CUcontext popped = nullptr;
+  if (used_) (void)pop(&popped);
+}
 
 }  // namespace warpline::gpu

@@ -10,8 +10,8 @@ bool built_with_cuda() { return false; }
 Result<std::vector<GpuFacts>> list_gpus() { return built_without_cuda("no GPU can be used"); }
 Result<GpuFacts> find_gpu(int ordinal) { return built_without_cuda(fmt::format("GPU {}", ordinal)); }
 Result<void> use_gpu(int ordinal) { return built_without_cuda(fmt::format("GPU {}", ordinal)); }
-int gpu_here() { return 0; }
-UseGpuHere::UseGpuHere(int /*ordinal*/) {}
-UseGpuHere::~UseGpuHere() = default;
+CUctx_st* context_here() { return nullptr; }
+UseContext::UseContext(CUctx_st* /*context*/) {}
+UseContext::~UseContext() = default;
 
 }  // namespace warpline::gpu

@@ -11,7 +11,7 @@ Result<std::unique_ptr<StreamTickets>> StreamTickets::create() {
   WARPLINE_TRY(CudaStream stream, CudaStream::create());
   WARPLINE_TRY(CudaEvent event, CudaEvent::create());
   return std::unique_ptr<StreamTickets>(
-      new StreamTickets(gpu_here(), std::move(done), std::move(stream), std::move(event)));
+      new StreamTickets(context_here(), std::move(done), std::move(stream), std::move(event)));
 }
 
 StreamTickets::~StreamTickets() {
@@ -20,13 +20,13 @@ StreamTickets::~StreamTickets() {
 
 bool StreamTickets::wait_for(CUstream_st* stream) {
   const std::scoped_lock lock(mutex_);
-  const UseGpuHere here(gpu_);  // a default stream is that of the thread's GPU
+  const UseContext here(context_);  // a default stream is that of the thread's GPU
   return event_.record(stream) && event_.hold_back(stream_);
 }
 
 std::uint64_t StreamTickets::draw() {
   const std::scoped_lock lock(mutex_);
-  const UseGpuHere here(gpu_);
+  const UseContext here(context_);
   return stream_.queue_word(word(), drawn_ + 1) ? ++drawn_ : kNever;
 }
 

@@ -12,6 +12,8 @@
 #include "warpline/gpu/cuda_stream.h"
 #include "warpline/gpu/memory/pinned_buffer.h"
 
+struct CUctx_st;
+
 namespace warpline::gpu {
 
 /// When memory that others' streams read may be used again: whoever is done with it says which stream read it, draws a
@@ -39,11 +41,11 @@ class StreamTickets {
   }
 
  private:
-  StreamTickets(int gpu, PinnedBuffer done, CudaStream stream, CudaEvent event)
-      : gpu_(gpu), done_(std::move(done)), stream_(std::move(stream)), event_(std::move(event)) {}
+  StreamTickets(CUctx_st* context, PinnedBuffer done, CudaStream stream, CudaEvent event)
+      : context_(context), done_(std::move(done)), stream_(std::move(stream)), event_(std::move(event)) {}
   [[nodiscard]] std::uint64_t* word() const { return reinterpret_cast<std::uint64_t*>(done_.data()); }
 
-  int gpu_;
+  CUctx_st* context_;
   PinnedBuffer done_;  ///< the last ticket that is done
   std::mutex mutex_;
   CudaStream stream_;  ///< waits for all those streams
