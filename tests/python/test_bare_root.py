@@ -17,6 +17,7 @@ mount --bind "$root" "$root"
 mount -o remount,bind,ro "$root"
 mount -t tmpfs none "$root/tmp"
 mount -t proc none "$root/proc"
+mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 cp -r "$@" "$root/tmp"
 exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LANG=C.UTF-8 bash -ec '
@@ -25,7 +26,7 @@ python3 -m venv --system-site-packages /tmp/there
 /tmp/there/bin/python -c "import warpline; print(warpline.__file__)"
 cd /tmp/tests/python
 export PYTHONPATH=/tmp/tests WARPLINE_HAS_VNIC=1 WARPLINE_TEST_WHEELS=/usr/lib/python3/dist-packages
-/tmp/there/bin/python -m unittest -v -k xample test_rpc_processes test_ingest'
+for module in test_rpc_processes test_ingest; do /tmp/there/bin/python -m unittest -v -k xample $module; done'
 """
 
 
