@@ -130,6 +130,7 @@ class IngestCommand : ForwarderFrame {
   void change_far(FarOptions& far) const {
     if (is_given(loaded_, "traffic.rate") && !transmits()) far.window = 0;
     if (!transmits()) far.arrived = [this] { return arrived(); };
+    far.receives = ports().size() > 1;
   }
 
   /// Packets that the consumer has taken or refused.

@@ -110,6 +110,14 @@ class Ingest(IngestCase):
                 self.assert_all_taken(self.ingest("--path", path, "--pipelines", 3, "--flows", 1000))
 
     @needs_vnic
+    def test_a_port_that_gets_its_own_frames_back(self):
+        for more in ((), ("--pipelines", 4, "--flows", 256), ("--path", "zerocopy", "--engine", "thread"), ("--rate", "20kpps")):
+            with self.subTest(more=more):
+                report = self.ingest("--port", "net_vnic0,wire=loopback", *more)
+                self.assert_all_taken(report)
+                self.assertEqual([port["name"] for port in report["ports"]], ["net_vnic0"])
+
+    @needs_vnic
     def test_the_sum_is_the_same_on_every_way(self):
         sums = set()
         for path, engine, batch in itertools.product(PATHS, ENGINES, (7, 64)):
@@ -318,7 +326,8 @@ class BadInput(Case):
         loopback = ("ingest", "--loopback")
         for arguments, fragments in (
             (("ingest",), ("ingest has no port", "--loopback")),
-            ((*loopback, "--port", "net_null0"), ("cannot combine", "--port")),
+            ((*loopback, "--port", "net_null0", "--transmit"), ("cannot combine", "come back to it")),
+            ((*loopback, *(f"--port=net_null{i}" for i in range(3))), ("cannot combine --loopback with 3 of --port", "one, two")),
             ((*loopback, "--path", "device", "-m", "host"), ("--path device", "host", "GPU memory")),
             ((*loopback, "--path", "device", "--engine", "inline"), ("--path device", "--engine inline")),
             ((*loopback, "--engine", "persistent", "-m", "host"), ("--engine persistent", "ordinary host memory")),

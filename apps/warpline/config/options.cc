@@ -7,6 +7,7 @@
 
 #include "config/values.h"
 #include "warpline/flow/frame_description.h"
+#include "warpline/runtime/port_spec.h"
 
 namespace warpline::config {
 namespace {
@@ -25,10 +26,10 @@ Access<Config> port_list() {
             if (texts.empty()) return nothing;
             for (const std::string& spec : texts) {
               if (spec.empty()) return nothing;
-              const auto same_device = [&](const port::PortSettings& port) {
-                return port.spec.substr(0, port.spec.find(',')) == spec.substr(0, spec.find(','));
+              const auto is_same = [&](const port::PortSettings& port) {
+                return runtime::same_device(port.spec, spec);
               };
-              if (std::ranges::any_of(ports, same_device)) {
+              if (std::ranges::any_of(ports, is_same)) {
                 return usage_error("cannot use '" + spec + "'", "the same device is named twice",
                                    "number vdevs apart: net_null0, net_null1");
               }

@@ -90,7 +90,7 @@ void ForwarderFrame::make_far_workers() {
     far_workers_.push_back(std::make_unique<traffic::TrafficWorker>(
         *far_,
         traffic::TrafficWorker::Place{
-            .number = queue, .port = ports()[1].id(), .queue = queue, .yields = lcores_.workers[role].gives_way},
+            .number = queue, .port = ports_->far().id(), .queue = queue, .yields = lcores_.workers[role].gives_way},
         ports_->sending_pool(1)));
   }
 }
@@ -156,7 +156,7 @@ std::vector<traffic::QueueTotals> ForwarderFrame::far_queues() const {
   if (!far_ || std::holds_alternative<std::monostate>(config_.traffic.rate)) return queues;
   for (std::uint16_t i = 0; i < far_->options().workers; ++i) {
     traffic::QueueTotals& queue = queues.emplace_back(far_->queue_totals(i));
-    queue.port = ports()[1].name();
+    queue.port = ports_->far().name();
     queue.queue = i;
   }
   return queues;

@@ -55,7 +55,7 @@ struct ForwardSettings {
   memory::RecycleWay recycle = memory::RecycleWay::automatic;  ///< how sent buffers come back to the receive queues
   bool nvtx = false;                                           ///< NVTX ranges for the stages of a burst
   bool frees_at_once = false;  ///< packets are copied as they are received, so bursts hold no buffers
-  bool loopback = false;       ///< between two software NICs of the program's own, or two ports that a cable joins
+  bool loopback = false;       ///< between software NICs of the program's own, ports that a cable joins, or one looped
   std::string persona{};       ///< of a loopback's near NIC, as net_vnic's devargs name it; empty: its own
 
   /// The CUDA ordinal of one pipeline's GPU.
@@ -73,7 +73,7 @@ struct ForwardSettings {
 
 /// What a forwarder or a router is made from.
 struct DatapathSettings {
-  std::vector<port::PortSettings> ports{};  ///< of a loopback none, or the near one and the far one
+  std::vector<port::PortSettings> ports{};  ///< of a loopback none, the near one and the far one, or one that is both
   port::PortSettings
       loopback_port{};  ///< of a loopback without ports: the set-up of both its software NICs; its spec is not read
   memory::PoolSettings pool{};    ///< where packets are placed
@@ -84,9 +84,11 @@ struct DatapathSettings {
 
   /// Returns whether the program makes the ports of a loopback itself.
   [[nodiscard]] bool own_loopback() const { return forward.loopback && ports.empty(); }
-  /// Returns the set-up of a port by its index in the layout; of a loopback 1 is the far one.
+  /// Returns the set-up of a port by its index in the layout; of a loopback 1 is the far one, which may be the near
+  /// one.
   [[nodiscard]] const port::PortSettings& port(std::size_t index) const {
-    return own_loopback() ? loopback_port : ports[index];
+    if (own_loopback()) return loopback_port;
+    return ports[forward.loopback && ports.size() == 1 ? 0 : index];
   }
   /// Returns the NUMA nodes of the ports that are forwarded on: of a loopback the near one's. `of_ports` are those of
   /// `ports`.

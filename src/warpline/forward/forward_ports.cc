@@ -44,7 +44,8 @@ Result<void> ForwardPorts::open() {
   one_pool_ = layout_.mixes_ports && settings_.pool.sharing == memory::PoolSharing::shared &&
               std::ranges::all_of(ports_, [&](const port::Port& port) { return port.node() == ports_.front().node(); });
   for (std::uint16_t i = 0; i < ports_.size(); ++i) WARPLINE_CHECK(configure(i));
-  for (std::uint16_t i = 0; i < (one_pool_ ? 1 : ports_.size()); ++i) WARPLINE_CHECK(make_pools(i));
+  const std::size_t pools = one_pool_ ? 1 : settings_.forward.loopback ? 2 : ports_.size();
+  for (std::uint16_t i = 0; i < pools; ++i) WARPLINE_CHECK(make_pools(i));
   return start();
 }
 
@@ -110,7 +111,7 @@ Result<void> ForwardPorts::configure(std::uint16_t index) {
 }
 
 Result<void> ForwardPorts::make_pools(std::uint16_t index) {
-  const port::Port& port = ports_[index];
+  const port::Port& port = is_far(index) ? far() : ports_[index];
   const memory::PoolSettings pool = is_far(index) ? far_pool() : settings_.pool;
   const Side side = is_far(index) ? Side::far : Side::near;
   memory::PortPoolsPlan plan =

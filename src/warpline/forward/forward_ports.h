@@ -19,7 +19,8 @@ namespace warpline::forward {
 
 /// The ports of a `forward` run and the pools that they receive into; with --loopback two, of which the first is
 /// forwarded on and the second is the far side: those that are given, or else a pair of net_vnic, or of rings in a
-/// program without it. Ports close before the pools go.
+/// program without it. One that is given is both: what the far side sends there comes back to it. Ports close before
+/// the pools go.
 class ForwardPorts {
  public:
   /// `max_frame`: bytes of the longest frame that the program itself sends. `far_burst`: most frames that the far side
@@ -42,8 +43,10 @@ class ForwardPorts {
   [[nodiscard]] Result<void> start_copies() { return copies_.start(); }
   void stop();  ///< stops the devices; they close when this is destroyed
 
-  /// The ports by their index in the layout; of a loopback the near one, then the far one.
+  /// The ports by their index in the layout; of a loopback the near one, then the far one if it is another.
   [[nodiscard]] const std::vector<port::Port>& ports() const { return ports_; }
+  /// Returns the far port of a loopback.
+  [[nodiscard]] const port::Port& far() const { return ports_.back(); }
   /// Each once.
   [[nodiscard]] const std::vector<memory::PortPools>& pools() const { return pools_; }
   /// Where frames that the program sends itself by that port come from.

@@ -21,6 +21,10 @@ Result<std::unique_ptr<LoopbackTraffic>> LoopbackTraffic::make(const LoopbackSet
 
 Result<void> LoopbackTraffic::prepare(const forward::ForwardPorts& ports, const forward::Forwarder& forwarder,
                                       const datapath::ForwardLayout& layout, const runtime::LcorePlan& plan) {
+  if (settings_.returns && ports.ports().size() == 1) {
+    return usage_error("what the consumer passes, on a port whose frames come back to it",
+                       "that would come back to the consumer", "use two ports that a cable joins");
+  }
   WARPLINE_CHECK(traffic::Generator::check_pool(plan_, ports.sending_pool(1)));
   const bool paced = !std::holds_alternative<std::monostate>(settings_.traffic.rate);
   const bool lossless = !paced && !settings_.lossy && !settings_.returns;
@@ -28,6 +32,7 @@ Result<void> LoopbackTraffic::prepare(const forward::ForwardPorts& ports, const 
                                          .macs = traffic::MacRule::unchanged,
                                          .packets = settings_.packets,
                                          .warmup = settings_.warmup,
+                                         .receives = ports.ports().size() > 1,
                                          .window = paced && !settings_.returns ? 0 : ports.window(),
                                          .passed = forwarder.turns(),
                                          .burst = settings_.traffic.burst,
@@ -48,7 +53,7 @@ Result<void> LoopbackTraffic::prepare(const forward::ForwardPorts& ports, const 
     workers_[role] = std::make_unique<traffic::TrafficWorker>(
         *group_,
         traffic::TrafficWorker::Place{
-            .number = queue, .port = ports.ports()[1].id(), .queue = queue, .yields = plan.workers[role].gives_way},
+            .number = queue, .port = ports.far().id(), .queue = queue, .yields = plan.workers[role].gives_way},
         ports.sending_pool(1));
   }
   return {};

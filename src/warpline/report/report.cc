@@ -55,8 +55,10 @@ Json to_json(const VerifyTotals& verify) {
 }
 
 Json to_json(const PortTotals& port) {
-  return {{"name", port.name},     {"rx", to_json(port.rx)}, {"tx", to_json(port.tx)},
-          {"missed", port.missed}, {"nombuf", port.no_mbuf}, {"errors", port.errors}};
+  Json json = {{"name", port.name},     {"rx", to_json(port.rx)}, {"tx", to_json(port.tx)},
+               {"missed", port.missed}, {"nombuf", port.no_mbuf}, {"errors", port.errors}};
+  if (!port.mac.empty()) json["mac"] = port.mac;
+  return json;
 }
 
 Json to_json(const workload::FrameTally& counted) {

@@ -49,7 +49,8 @@ void add_port(RunReport& report, const port::Port& port) {
                           .tx = {counters.tx_packets, counters.tx_bytes},
                           .missed = counters.rx_missed,
                           .no_mbuf = counters.rx_no_mbuf,
-                          .errors = counters.rx_errors + counters.tx_errors});
+                          .errors = counters.rx_errors + counters.tx_errors,
+                          .mac = to_string(port.mac())});
   for (const std::string& refused : port.setup().refused) {
     report.refused_offloads.push_back(fmt::format("{}: {}", port.name(), refused));
   }

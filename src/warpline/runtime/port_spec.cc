@@ -192,6 +192,14 @@ Result<PortSpec> parse_port_spec(const std::string& text) {
   return usage_error(fmt::format("port \"{}\"", text), "neither a PCI address nor a vdev", fix);
 }
 
+bool same_device(const std::string& one, const std::string& other) {
+  const auto device = [](const std::string& text) {
+    const Result<PortSpec> spec = parse_port_spec(text);
+    return spec.ok() ? spec->device : text.substr(0, text.find(','));
+  };
+  return device(one) == device(other);
+}
+
 int port_node(const std::string& text, const fs::path& sys) {
   const Result<PortSpec> spec = parse_port_spec(text);
   if (!spec.ok()) return kAnyNode;

@@ -20,6 +20,9 @@ struct PortSpec {
 /// Usage error when `text` is neither a PCI address nor a vdev string.
 [[nodiscard]] Result<PortSpec> parse_port_spec(const std::string& text);
 
+/// Returns whether two specs are of one device, however its address is written and whatever is asked of it.
+[[nodiscard]] bool same_device(const std::string& one, const std::string& other);
+
 /// The NUMA node of the device, or kAnyNode where it has none (vdevs, machines of one node). Needs no EAL.
 [[nodiscard]] int port_node(const std::string& spec, const std::filesystem::path& sys = "/sys");
 

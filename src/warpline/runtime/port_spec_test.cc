@@ -44,6 +44,14 @@ TEST(PortSpec, RefusesWhatIsNeither) {
   EXPECT_THAT(parse_port_spec("net_af_paket").error().message(), HasSubstr("net_af_packet0"));
 }
 
+TEST(PortSpec, ADeviceIsTheSameHoweverItIsWritten) {
+  EXPECT_TRUE(same_device("01:00.0", "0000:01:00.0,representor=0"));
+  EXPECT_TRUE(same_device("net_vnic0,wire=sink", "net_vnic0"));
+  EXPECT_FALSE(same_device("net_vnic0", "net_vnic1"));
+  EXPECT_FALSE(same_device("01:00.0", "0001:01:00.0"));
+  EXPECT_TRUE(same_device("socket", "socket"));
+}
+
 TEST(PortSpec, KnowsTheNodeOfADevice) {
   ScratchFolder sys;
   sys.write("bus/pci/devices/0000:3b:00.0/numa_node", "1\n");

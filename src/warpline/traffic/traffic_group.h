@@ -42,7 +42,7 @@ class TrafficGroup {
     std::uint64_t packets = 0;  ///< to generate, or where nothing is sent to receive, by all together; 0: no bound
     std::uint64_t warmup = 0;   ///< packets of all workers together; their latency does not count
     bool sends = true;
-    bool receives = true;      ///< without sending: until `packets` came, or stop()
+    bool receives = true;  ///< without sending: until `packets` came, or stop(). False: its ports' frames are others'
     std::uint32_t window = 0;  ///< frames of a stream on their way at most (closed loop); 0: open loop
     /// Where frames do not come back here: how many of all streams have got to their end, lost ones not counted. Closes
     /// the loop, and ends the drain. Any thread.

@@ -176,7 +176,7 @@ void TrafficWorker::wait_for_the_rest(std::uint64_t now) {
     unsent_ = 0;
   }
   member_.sending.store(false, std::memory_order_release);
-  if (!group_.options().receives) {
+  if (!group_.options().receives && !group_.options().arrived) {
     if (left_) finish();
   } else if (group_.sending()) {
     quiet_.restart(now);  // the drain begins with the last frame that anyone sends

@@ -14,6 +14,7 @@
 #include "config/check/check_message.h"
 #include "config/check/check_stream.h"
 #include "config/check/checker.h"
+#include "warpline/runtime/port_spec.h"
 #include "warpline/workload/with_workload.h"
 
 namespace warpline::config {
@@ -89,12 +90,8 @@ class PacketChecker : Checker {
       refuse("cannot test these ports", ports.empty() ? "none is given" : fmt::format("{} are given", ports.size()),
              "give two that a cable joins, --port A --port B; or one whose frames come back to it");
     }
-    if (ports.size() == 2 && ports.front() == ports.back()) {
-      refuse(fmt::format("cannot use port {} twice", ports.front()), "a cable has two ends", "give two ports, or one");
-    }
-    if (ports.size() == 1 && config_.selftest.gpu) {
-      refuse(fmt::format("cannot combine {} with one {}", place("gpu"), place("port")),
-             "nobody sends what the GPU would work on", "give two ports that a cable joins");
+    if (ports.size() == 2 && runtime::same_device(ports.front(), ports.back())) {
+      refuse(fmt::format("cannot use port {} twice", ports.back()), "a cable has two ends", "give two ports, or one");
     }
   }
 
@@ -125,10 +122,7 @@ class PacketChecker : Checker {
       refuse(fmt::format("cannot use {}", place("persona")), "it is of the NIC that --loopback makes",
              "add --loopback, or name it in --port net_vnic0,persona=...");
     }
-    if (config_.forward.loopback && !config_.ports.empty() && config_.ports.size() != 2) {
-      refuse(fmt::format("cannot combine {} with {} of {}", place("loopback"), config_.ports.size(), place("port")),
-             "it makes its own pair of ports, or takes two that a cable joins", "give two, or none");
-    }
+    check_loopback_ports();
     const bool has_loopback = config_.command == "forward" || config_.command == "ingest";
     if (needs_port_ && !has_loopback && config_.ports.empty()) {
       refuse(fmt::format("{} has no port", config_.command), "--port is not given",
@@ -145,6 +139,21 @@ class PacketChecker : Checker {
     if (config_.command == "l3forward") check_addresses();
     if (config_.ports.empty()) check_setup(config_.port_defaults);
     for (const port::PortSettings& port : config_.ports) check_setup(port);
+  }
+
+  void check_loopback_ports() {
+    const std::size_t ports = config_.ports.size();
+    if (!config_.forward.loopback || ports == 0 || ports == 2) return;
+    const std::string both = fmt::format("cannot combine {} with {} of {}", place("loopback"), ports, place("port"));
+    if (config_.command != "ingest") {
+      refuse(both, "it makes its own pair of ports, or takes two that a cable joins", "give two, or none");
+    } else if (ports > 2) {
+      refuse(both, "it makes its own pair of ports, takes two that a cable joins, or one whose frames come back to it",
+             "give one, two, or none");
+    } else if (config_.ingest.transmit) {
+      refuse(fmt::format("cannot combine {} with {} of one {}", place("transmit"), place("loopback"), place("port")),
+             "what the consumer passes would come back to it", "give two ports that a cable joins");
+    }
   }
 
   /// A router's port is on a link, and no two of its ports have the same address.
