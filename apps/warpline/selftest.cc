@@ -17,6 +17,7 @@
 #include "selftest/interfaces.h"
 #include "selftest/selftest_run.h"
 #include "warpline/base/output.h"
+#include "warpline/gpu/device.h"
 #include "warpline/report/facts.h"
 #include "warpline/report/live.h"
 #include "warpline/runtime/stop.h"
@@ -76,10 +77,17 @@ Result<void> write_page(const Files& files, const std::string& json) {
   return Files::write(files.html(), page::page(documents));
 }
 
+/// Says what is done, step by step. What is not done is in the report, with the cause that was said already.
 void tell(const selftest::StepResult& result) {
+  if (result.outcome == selftest::Outcome::skipped) return;
   put_line(stderr,
            fmt::format("selftest: {} {}: {} ({:.1f} s){}{}", warpline::name(result.stage), result.name,
                        warpline::name(result.outcome), result.seconds, result.why.empty() ? "" : ": ", result.why));
+}
+
+std::string why_no_gpu(std::uint16_t ordinal) {
+  const auto gpu = gpu::find_gpu(ordinal);
+  return gpu ? "" : gpu.error().message();
 }
 
 }  // namespace
@@ -91,6 +99,7 @@ Result<int> run_selftest(const config::LoadedConfig& loaded) {
   const selftest::Json build = report::build_facts(), host = report::host_facts();
   const selftest::Subject subject{.ports = settings.ports,
                                   .gpu = settings.gpu,
+                                  .mtu = settings.mtu,
                                   .quick = settings.quick,
                                   .hugepages = loaded.config.runtime.hugepages};
   const Files files(settings.output);
@@ -113,6 +122,7 @@ Result<int> run_selftest(const config::LoadedConfig& loaded) {
   const selftest::Hooks hooks{
       .run = [&](const std::vector<std::string>& arguments,
                  Nanos limit) { return bench::run_child(bench::kThisProgram, arguments, limit, &stop); },
+      .no_gpu = [&] { return why_no_gpu(*subject.gpu); },
       .stopped = [&] { return stop.load(); },
       .progress = tell,
       .keep = [&](const Kept&) { return Files::write(files.json(), text_of()); },
@@ -135,6 +145,9 @@ Result<int> run_selftest(const config::LoadedConfig& loaded) {
   if (stop.load()) {
     put_line(stderr, "selftest: the same command goes on behind the last step");
     return kInterrupted;
+  }
+  if (const selftest::StepResult* link = selftest::no_link(kept)) {
+    put_line(stderr, fmt::format("warpline: nothing more can be tested: {}: {}", link->name, link->why));
   }
   return selftest::exit_code(kept);
 }

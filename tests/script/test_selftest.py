@@ -62,6 +62,52 @@ class Selftest(Case):
         self.assertEqual(steps["forward"]["outcome"], "skipped")
         self.assertFalse((self.scratch.path / "selftest" / "best.toml").read_text(encoding="utf-8").count("recycle"))
 
+    def test_ports_that_are_joined_to_themselves(self):
+        outcome = self.warpline(
+            *("selftest", "--port", "net_vnic0,wire=loopback", "--port", "net_vnic1,wire=loopback"),
+            *("--quick", "--no-hugepages", "--json"),
+        )
+        self.assertEqual(outcome.code, 5, outcome)
+        self.assertEqual(self.steps(outcome.report)["link"]["outcome"], "ok")
+        self.assertEqual(self.steps(outcome.report)["joined"]["outcome"], "failed")
+        self.assertIn("check which ports the cable joins", outcome.stderr.splitlines()[-1])
+
+    def test_one_port_that_gets_its_own_frames_back(self):
+        outcome = self.warpline(
+            *("selftest", "--port", "net_vnic0,wire=loopback", "--gpu", 0, "--quick", "--no-hugepages", "--json"),
+            timeout=400,
+            env={"CUDA_VISIBLE_DEVICES": ""},
+        )
+        self.assertEqual(outcome.code, 0, outcome)
+        steps = self.steps(outcome.report)
+        for name in ("link", "queues 2", "ingest into host memory", "engine thread", "pipelines 2", "several buffers a frame"):
+            self.assertEqual(steps[name]["outcome"], "ok", steps[name])
+        skipped = [step for step in outcome.report["steps"] if step["outcome"] == "skipped"]
+        self.assertEqual({step["name"] for step in skipped if "GPU" not in step["why"]}, {"forward"})
+        self.assertIn("ingest, path device", [step["name"] for step in skipped])
+        self.assertGreater(outcome.report["best"]["frames_per_s"], 0)
+        best = self.scratch.path / "selftest" / "best.toml"
+        self.assertEqual(self.warpline("config", "check", "ingest", "--config", best).code, 0)
+
+    def test_features_of_every_persona(self):
+        """What each NIC can do works, what it cannot is refused; an ena hears its own address only."""
+        for persona in ("mlx5", "ice", "i40e", "ixgbe", "iavf", "ena", "bnxt", "virtio", "vmxnet3", "gve"):
+            with self.subTest(persona=persona):
+                ports = [f"net_vnic{i},wire=net_vnic{1 - i},persona={persona}" for i in (0, 1)]
+                mtu = ("--mtu", 1460) if persona == "gve" else ()
+                program = self.start(
+                    *("selftest", "--port", ports[0], "--port", ports[1], *mtu, "--quick", "--no-hugepages", "--again")
+                )
+                program.wait_for("stderr", "selftest: ingest ingest into host memory: ", 60)
+                program.signal(signal.SIGINT)
+                self.assertEqual(program.finish().code, 130)
+                kept = json.loads((self.scratch.path / "selftest" / "selftest.json").read_text(encoding="utf-8"))
+                steps = self.steps(kept)
+                self.assertEqual([step for step in kept["steps"] if step["outcome"] == "failed"], [])
+                self.assertEqual(steps["link"]["outcome"], "refused" if persona in ("ena", "gve") else "ok", steps["link"])
+                for name in ("size 60", "queues 2", "forward", "ingest into host memory"):
+                    self.assertEqual(steps[name]["outcome"], "ok", steps[name])
+
     def test_a_port_that_is_not_there(self):
         outcome = self.warpline("selftest", "--port", "0000:ff:1f.7", "--port", "net_vnic0", "--quick", "--no-hugepages", "--json")
         self.assertIn(outcome.code, (3,), outcome)
@@ -72,7 +118,7 @@ class Selftest(Case):
             ((), "none is given"),
             (("--port", "net_null0") * 3, "3 are given"),
             (("--port", "net_null0") * 2, "a cable has two ends"),
-            (("--port", "net_null0", "--gpu", 0), "nobody sends"),
+            (("--port", "net_null0", "--port", "net_null0,no-rx=1"), "a cable has two ends"),
         ):
             with self.subTest(arguments=arguments):
                 self.assert_one_line_error(self.warpline("selftest", *arguments), 2, fragment)

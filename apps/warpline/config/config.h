@@ -151,6 +151,7 @@ struct KeyConfig {
 struct SelftestConfig {
   std::vector<std::string> ports;    ///< two that a cable joins, or one whose frames come back to it
   std::optional<std::uint16_t> gpu;  ///< CUDA ordinal
+  std::uint16_t mtu = 1500;          ///< of the steps that are not about another one
   std::string output = "selftest";   ///< folder
   bool quick = false;                ///< fewer steps, and shorter ones
   bool again = false;                ///< from the beginning, whatever was kept

@@ -47,6 +47,8 @@ void add_selftest_options(std::vector<Option>& table) {
   option("port", 0, Arity::list, "SPEC", "PCI address or vdev string: two that a cable joins; or one with a loopback",
          specs());
   option("gpu", 'g', Arity::single, "ID", "CUDA's number of a GPU that the ports are tried with", gpu());
+  option("mtu", 0, Arity::single, "BYTES", "maximum size of a layer-3 packet, but for the steps about others",
+         count<Config>(of(&SelftestConfig::mtu), 68, 9600));
   option("output", 0, Arity::single, "DIR", "folder of selftest.json, selftest.html and best.toml",
          text<Config>(of(&SelftestConfig::output)));
   option("quick", 0, Arity::flag, "", "fewer steps, and shorter ones", boolean<Config>(of(&SelftestConfig::quick)));

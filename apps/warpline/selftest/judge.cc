@@ -57,6 +57,9 @@ Json figures_of(const Json& report) {
     const Json& value = member(report, key);
     if (!value.is_null() && !(value.is_structured() && value.empty())) found[key] = value;
   }
+  for (const Json& port : member(report, "ports")) {
+    if (const Json& mac = member(port, "mac"); mac.is_string()) found["macs"].push_back(mac);
+  }
   if (Json counts = queue_packets(report); !counts.empty()) found["queue_packets"] = std::move(counts);
   return found;
 }
@@ -99,8 +102,13 @@ StepResult judge(const Step& step, const bench::ChildRun& run, double seconds) {
     result.why = missing.empty() ? last_line(run.errors) : missing;
   } else if (run.code == static_cast<int>(ErrorKind::verification)) {
     const Json& verify = member(report, "verify");
-    result.why =
-        verify.is_null() ? last_line(run.errors) : fmt::format("not all came as it was sent: {}", verify.dump());
+    const bool nothing_came = step.stage == Stage::link && member(verify, "checked") == 0;
+    if (nothing_came) {
+      result.why = "nothing that one port sends comes to the other; check which ports the cable joins";
+    } else {
+      result.why =
+          verify.is_null() ? last_line(run.errors) : fmt::format("not all came as it was sent: {}", verify.dump());
+    }
   } else if (run.code != 0) {
     result.why = last_line(run.errors);
   } else if (!report.is_object()) {

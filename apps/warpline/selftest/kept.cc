@@ -9,7 +9,8 @@ namespace warpline::selftest {
 namespace {
 
 Json subject_json(const Subject& subject) {
-  Json json = {{"ports", subject.ports}, {"quick", subject.quick}, {"hugepages", subject.hugepages}};
+  Json json = {
+      {"ports", subject.ports}, {"mtu", subject.mtu}, {"quick", subject.quick}, {"hugepages", subject.hugepages}};
   if (subject.gpu) json["gpu"] = *subject.gpu;
   return json;
 }
@@ -133,7 +134,18 @@ std::vector<std::string> advice(const Kept& kept) {
 
 std::string to_text(const Kept& kept) {
   std::string text;
-  for (const StepResult& result : kept.results) {
+  for (auto at = kept.results.begin(); at != kept.results.end(); ++at) {
+    const StepResult& result = *at;
+    if (result.outcome == Outcome::skipped) {
+      const auto same = [&](const StepResult& one) { return one.outcome == result.outcome && one.why == result.why; };
+      const auto last = std::find_if_not(at, kept.results.end(), same);
+      text += last - at == 1
+                  ? fmt::format("{:<9} skipped  {}\n", name(result.stage), result.name)
+                  : fmt::format("{:<9} skipped  {} steps from {} on\n", name(result.stage), last - at, result.name);
+      text += fmt::format("{:<18} -> {}\n", "", result.why);
+      at = last - 1;
+      continue;
+    }
     text += fmt::format("{:<9} {:<8} {:<40} {:>6.1f} s", name(result.stage), name(result.outcome), result.name,
                         result.seconds);
     if (const std::optional<double> rate = rate_of(result)) text += fmt::format("  {:.4g} Mpps", *rate / 1e6);

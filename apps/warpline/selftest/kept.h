@@ -37,7 +37,7 @@ struct Kept {
 /// Returns what to set or to mend, one line each, without repetition: what the machine lacks, and what runs noted.
 [[nodiscard]] std::vector<std::string> advice(const Kept& kept);
 
-/// Returns it for people: a line a step.
+/// Returns it for people: a line a step, of those that one cause has skipped one for all.
 [[nodiscard]] std::string to_text(const Kept& kept);
 
 }  // namespace warpline::selftest

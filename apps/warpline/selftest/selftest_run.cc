@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "selftest/judge.h"
@@ -15,12 +16,18 @@ class Run {
   Run(Kept& kept, const Hooks& hooks) : kept_(kept), hooks_(hooks), before_(std::exchange(kept.results, {})) {}
 
   Result<void> run() {
-    for (const Step& step : feature_steps(kept_.subject)) {
-      WARPLINE_TRY(const bool done, result_of(step));
+    const std::string no_gpu = kept_.subject.gpu ? hooks_.no_gpu() : "";
+    std::vector<Step> steps = feature_steps(kept_.subject, no_gpu);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      WARPLINE_TRY(const bool done, result_of(steps[i]));
       if (!done) return give_back();
+      if (steps[i].name == kLink && !works(kLink)) {
+        kept_.subject.macs = addresses();
+        steps = feature_steps(kept_.subject, no_gpu);  // the same up to here
+      }
     }
     Best best;
-    if (works("link")) {
+    if (works(link_step(kept_.subject))) {
       WARPLINE_TRY(best, fastest());
       if (stopped_) return give_back();
     }
@@ -34,17 +41,37 @@ class Run {
     return result != nullptr && result->outcome == Outcome::ok;
   }
 
+  /// Returns the ports' own addresses, if the step of the link told of them.
+  [[nodiscard]] std::vector<std::string> addresses() const {
+    std::vector<std::string> macs;
+    const Json& found = kept_.find(kLink)->found;
+    const auto told = found.is_object() ? found.find("macs") : found.end();
+    if (!found.is_object() || told == found.end()) return {};
+    for (const Json& mac : *told) {
+      if (mac.is_string()) macs.push_back(mac.get<std::string>());
+    }
+    return macs.size() == kept_.subject.ports.size() ? macs : std::vector<std::string>{};
+  }
+
+  /// Returns why a step is not done: the first cause, where what it needs was not done either; empty: it is.
+  [[nodiscard]] std::string reason_to_skip(const Step& step) const {
+    if (!step.impossible.empty() || step.needs.empty() || works(step.needs)) return step.impossible;
+    const StepResult* needed = kept_.find(step.needs);
+    if (needed != nullptr && needed->outcome == Outcome::skipped) return needed->why;
+    return fmt::format("it needs \"{}\", which {}", step.needs,
+                       needed != nullptr && needed->outcome == Outcome::refused ? "was refused" : "failed");
+  }
+
   /// Adds the result of a step, an earlier one's if there is. False: it was stopped.
   Result<bool> result_of(const Step& step) {
-    for (StepResult& earlier : before_) {
+    for (const StepResult& earlier : before_) {
       if (earlier.name != step.name) continue;
       kept_.results.push_back(earlier);
       return true;
     }
-    if (!step.needs.empty() && !works(step.needs)) {
-      StepResult skipped{.name = step.name, .stage = step.stage, .command = command_line(step.arguments)};
-      skipped.why = fmt::format("it needs what is not there: {}", step.needs);
-      return add(std::move(skipped));
+    if (std::string why = reason_to_skip(step); !why.empty()) {
+      return add(
+          {.name = step.name, .stage = step.stage, .why = std::move(why), .command = command_line(step.arguments)});
     }
     const double began = hooks_.seconds();
     WARPLINE_TRY(const bench::ChildRun child, hooks_.run(step.arguments, step.limit));
@@ -54,6 +81,11 @@ class Run {
     }
     StepResult result = judge(step, child, hooks_.seconds() - began);
     if (step.stage == Stage::rate) take_rate(result, child);
+    if (result.outcome == Outcome::ok && step.stage == Stage::link && !kept_.subject.macs.empty()) {
+      StepResult& link = *std::ranges::find(kept_.results, kLink, &StepResult::name);
+      link.outcome = Outcome::refused;
+      link.why = "frames for other addresses do not come; those of the other steps are for the ports' own";
+    }
     return add(std::move(result));
   }
 
@@ -87,7 +119,9 @@ class Run {
     const Best best = find_best(kept_.subject, alternatives(kept_.subject, features), search);
     if (error) return *error;
     if (stopped_ || best.rate == 0) return best;
-    (void)search(latency_step(kept_.subject, best.configuration, best.rate));
+    for (const Step& step : steps_at_the_best(kept_.subject, best)) {
+      if (!search(step)) break;
+    }
     if (error) return *error;
     return best;
   }
@@ -110,10 +144,19 @@ class Run {
 
 Result<void> run_selftest(Kept& kept, const Hooks& hooks) { return Run(kept, hooks).run(); }
 
+const StepResult* no_link(const Kept& kept) {
+  const StepResult* link = kept.find(link_step(kept.subject));
+  if (link != nullptr && link->outcome == Outcome::ok) return nullptr;
+  const auto found = std::ranges::find_if(kept.results, [](const StepResult& result) {
+    return result.stage == Stage::link && result.outcome != Outcome::ok;
+  });
+  return found == kept.results.end() ? nullptr : &*found;
+}
+
 int exit_code(const Kept& kept) {
-  const StepResult* link = kept.find("link");
-  if (link != nullptr && link->outcome == Outcome::refused) return static_cast<int>(ErrorKind::environment);
-  if (link != nullptr && link->outcome == Outcome::failed) return static_cast<int>(ErrorKind::peer);
+  if (const StepResult* link = no_link(kept)) {
+    return static_cast<int>(link->outcome == Outcome::refused ? ErrorKind::environment : ErrorKind::peer);
+  }
   return kept.count(Outcome::failed) == 0 ? 0 : static_cast<int>(ErrorKind::verification);
 }
 

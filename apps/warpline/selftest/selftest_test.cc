@@ -32,21 +32,41 @@ bench::ChildRun ended(int code, std::string output = kVerified, std::string erro
 TEST(SelftestPlan, StepsAreNamedOnceAndNeedWhatComesBefore) {
   for (const bool quick : {false, true}) {
     for (const std::optional<std::uint16_t> gpu : {std::optional<std::uint16_t>{}, std::optional<std::uint16_t>{0}}) {
-      for (std::size_t ports = gpu ? 2 : 1; ports <= 2; ++ports) {
-        Subject subject{.ports = std::vector<std::string>(ports, "p"), .gpu = gpu, .quick = quick};
+      for (std::size_t ports = 1; ports <= 2; ++ports) {
+        const Subject subject{.ports = std::vector<std::string>(ports, "p"), .gpu = gpu, .quick = quick};
         std::vector<std::string> before;
         Stage last = Stage::machine;
-        for (const Step& step : feature_steps(subject)) {
+        for (const Step& step : feature_steps(subject, "")) {
           EXPECT_EQ(std::ranges::count(before, step.name), 0) << step.name;
           EXPECT_TRUE(step.needs.empty() || std::ranges::count(before, step.needs) == 1) << step.name;
           EXPECT_GE(step.stage, last) << step.name;
-          EXPECT_EQ(std::ranges::count(step.arguments, "--json"), 1) << step.name;
+          EXPECT_EQ(std::ranges::count(step.arguments, "--json"), step.impossible.empty() ? 1 : 0) << step.name;
           last = step.stage;
           before.push_back(step.name);
         }
         EXPECT_GT(before.size(), 5U);
       }
     }
+  }
+}
+
+TEST(SelftestPlan, OnePortGetsItsOwnFramesAndForwardsNone) {
+  const Subject subject{.ports = {"p"}, .gpu = {}, .quick = false};
+  for (const Step& step : feature_steps(subject, "")) {
+    const bool forwards = step.arguments.front() == "forward";
+    EXPECT_EQ(forwards, !step.impossible.empty()) << step.name;
+  }
+  EXPECT_EQ(rate_step(subject, {}).arguments[3].substr(0, 17), "ingest --loopback");
+}
+
+TEST(SelftestPlan, WithoutAGpuItsStepsSayWhy) {
+  Subject subject = two_ports();
+  subject.gpu = 1;
+  const std::vector<Step> steps = feature_steps(subject, "no driver");
+  EXPECT_GT(std::ranges::count(steps, "no driver", &Step::impossible), 5);
+  for (const Step& step : steps) {
+    const bool on_gpu = std::ranges::count(step.arguments, "--gpu") != 0;
+    EXPECT_EQ(on_gpu, step.impossible == "no driver") << step.name;
   }
 }
 
@@ -105,6 +125,7 @@ class Program {
               const bool fast = arguments[3].find("--recycle direct") != std::string::npos;
               return ended(0, table_of(fast ? 2e6 : 1e6));
             },
+            .no_gpu = [] { return "no GPU"; },
             .stopped = [this] { return runs > stop_after; },
             .progress = [](const StepResult&) {},
             .keep = [this](const Kept& kept) -> Result<void> {
@@ -138,12 +159,76 @@ TEST(SelftestRun, WhatNeedsSomethingThatDoesNotWorkIsSkipped) {
   ASSERT_TRUE(run_selftest(kept, program.hooks()).ok());
   EXPECT_EQ(kept.find("forward")->outcome, Outcome::refused);
   EXPECT_EQ(kept.find("split 60")->outcome, Outcome::skipped);
+  EXPECT_EQ(kept.find("split 60")->why, "it needs \"forward\", which was refused");
   EXPECT_EQ(kept.find("size 1514")->outcome, Outcome::ok);
   program.failing = {"2kpps"};
   Kept unjoined = nothing_yet();
   ASSERT_TRUE(run_selftest(unjoined, program.hooks()).ok());
   EXPECT_EQ(exit_code(unjoined), 3);
   EXPECT_EQ(unjoined.count(Outcome::skipped), unjoined.results.size() - 2);
+  EXPECT_EQ(no_link(unjoined), unjoined.find("link"));
+  // Whatever needs something else in between says the first cause, and people read it once.
+  EXPECT_EQ(unjoined.find("split 60")->why, "it needs \"link\", which was refused");
+  const std::string text = to_text(unjoined);
+  EXPECT_EQ(text.find("it needs"), text.rfind("it needs")) << text;
+}
+
+TEST(SelftestRun, PortsThatHearTheirOwnAddressesOnlyAreSentToThose) {
+  constexpr const char* kNothing =
+      R"({"verify": {"checked": 0}, "ports": [{"mac": "02:00:00:00:00:0a"}, {"mac": "02:00:00:00:00:0b"}]})";
+  const auto answer = [&](const std::vector<std::string>& arguments) -> std::optional<bench::ChildRun> {
+    if (arguments.front() != "generate") return std::nullopt;
+    return ended(5, kNothing, "warpline: nothing came back");
+  };
+  Program program;
+  Kept kept = nothing_yet();
+  Hooks hooks = program.hooks();
+  hooks.run = [&, run = hooks.run](const std::vector<std::string>& arguments, Nanos limit) -> Result<bench::ChildRun> {
+    if (const auto ends = answer(arguments)) return *ends;
+    return run(arguments, limit);
+  };
+  ASSERT_TRUE(run_selftest(kept, hooks).ok());
+  EXPECT_EQ(kept.find("link")->outcome, Outcome::refused);
+  EXPECT_EQ(kept.count(Outcome::failed), 0U);
+  EXPECT_EQ(exit_code(kept), 0);
+  EXPECT_NE(kept.find("queues 2")->command.find("--pipelines 2"), std::string::npos);
+  EXPECT_NE(kept.find("queues 2")->command.find("--src-mac 02:00:00:00:00:0b --dst-mac 02:00:00:00:00:0a"),
+            std::string::npos);
+  // Where nothing comes by these either, there is no link.
+  const auto run = hooks.run;
+  hooks.run = [&](const std::vector<std::string>& arguments, Nanos limit) -> Result<bench::ChildRun> {
+    if (arguments.front() == "forward") return ended(5, kNothing, "warpline: nothing came back");
+    return run(arguments, limit);
+  };
+  Kept none = nothing_yet();
+  ASSERT_TRUE(run_selftest(none, hooks).ok());
+  EXPECT_EQ(exit_code(none), 5);
+}
+
+TEST(SelftestRun, StepsOfAGpuThatIsNotThereAreSkipped) {
+  Program program;
+  Kept kept = nothing_yet();
+  kept.subject.gpu = 0;
+  ASSERT_TRUE(run_selftest(kept, program.hooks()).ok());
+  EXPECT_EQ(kept.find("ingest, path device")->outcome, Outcome::skipped);
+  EXPECT_EQ(kept.find("ingest, path device")->why, "no GPU");
+  EXPECT_EQ(exit_code(kept), 0);
+}
+
+TEST(SelftestRun, TheBestConfigurationNamesTheGpu) {
+  Program program;
+  Kept kept = nothing_yet();
+  kept.subject.gpu = 3;
+  Hooks hooks = program.hooks();
+  hooks.no_gpu = [] { return ""; };
+  hooks.run = [run = hooks.run](const std::vector<std::string>& arguments, Nanos limit) -> Result<bench::ChildRun> {
+    const bool searches = arguments.front() == "bench";
+    if (!searches || arguments[3].find("--memory device") == std::string::npos) return run(arguments, limit);
+    return ended(0, table_of(9e6));
+  };
+  ASSERT_TRUE(run_selftest(kept, hooks).ok());
+  const std::string toml = to_toml(kept.subject, *kept.best);
+  EXPECT_NE(toml.find("engine = \"persistent\"\ngpu = 3\n"), std::string::npos) << toml;
 }
 
 TEST(SelftestRun, GoesOnWhereItWasStopped) {

@@ -51,6 +51,7 @@ struct Step {
   std::vector<std::string> arguments;  ///< of the program, without its name
   std::string needs;                   ///< the name of a step before it that has to have come out ok; empty: none
   std::string asked;                   ///< an offload that the report must not say was refused; empty: none
+  std::string impossible{};            ///< why it is not done at all; empty: it is
   Nanos limit{60'000'000'000};         ///< after which the run hangs
 };
 

@@ -36,18 +36,22 @@ std::vector<std::string> flags_of(const Configuration& configuration) {
 }  // namespace
 
 std::vector<Alternative> alternatives(const Subject& subject, const std::vector<StepResult>& results) {
-  if (subject.ports.size() < 2) return {};
+  const std::string gpu = std::to_string(subject.gpu.value_or(0));
   std::vector<Alternative> all = {
       {{{"forward", "burst", "32"}}, subject.quick ? "forward" : "burst 32"},
       {{{"forward", "burst", "256"}}, "burst 256"},
+      {{{"ingest", "batch", "32"}}, "batch 32"},
+      {{{"ingest", "batch", "256"}}, "batch 256"},
       {{{"forward", "recycle", "fast-free"}}, "recycle fast-free"},
       {{{"forward", "recycle", "cache"}}, "recycle cache"},
       {{{"forward", "recycle", "direct"}}, "recycle direct"},
       {{{"forward", "pipelines", "2"}}, "pipelines 2"},
       {{{"forward", "pipelines", "4"}}, "pipelines 4"},
-      {{{"forward", "engine", "thread"}}, "engine thread"},
-      {{{"forward", "engine", "persistent"}, {"pool", "memory", "pinned"}}, "pinned memory, engine persistent"},
-      {{{"forward", "engine", "persistent"}, {"pool", "memory", "device"}}, "GPU memory, engine persistent"},
+      {{{subject.ports.size() > 1 ? "forward" : "ingest", "engine", "thread"}}, "engine thread"},
+      {{{"forward", "engine", "persistent"}, {"forward", "gpu", gpu}, {"pool", "memory", "pinned"}},
+       "pinned memory, engine persistent"},
+      {{{"forward", "engine", "persistent"}, {"forward", "gpu", gpu}, {"pool", "memory", "device"}},
+       "GPU memory, engine persistent"},
   };
   std::erase_if(all, [&](const Alternative& one) {
     return std::ranges::none_of(results, [&](const StepResult& result) {
@@ -70,13 +74,15 @@ std::string name_of(const Configuration& configuration) {
   return configuration.empty() ? "defaults" : fmt::format("{}", fmt::join(flags_of(configuration), " "));
 }
 
-Step rate_step(const Subject& subject, const Configuration& configuration) {
+Step rate_step(const Subject& subject, const Configuration& configuration, const std::string& size) {
   // The search splits the command line again, as a shell does.
   std::vector<std::string> run = verified_run(subject, flags_of(configuration));
   run.insert(run.end(), {"--share-cores", "--flows", "256"});
+  if (!size.empty()) run.insert(run.end(), {"--size", size});
   std::string of = command_line(with_common(subject, std::move(run)));
   of = of.substr(of.find(' ') + 1);
-  Step step{.name = fmt::format("rate: {}", name_of(configuration)),
+  Step step{.name = size.empty() ? fmt::format("rate: {}", name_of(configuration))
+                                 : fmt::format("rate with frames of {}", size),
             .stage = Stage::rate,
             .arguments = {"bench", "rate", "--of", of, "--loss-ratio", "0", "--width", std::to_string(kWidth)},
             .needs = "",
@@ -121,17 +127,6 @@ std::optional<double> rate_of(const StepResult& result) {
   return found->get<double>();
 }
 
-Step latency_step(const Subject& subject, const Configuration& configuration, double rate) {
-  std::vector<std::string> more = flags_of(configuration);
-  more.insert(more.end(), {"--share-cores", "--flows", "256", "--rate", fmt::format("{:.0f}pps", rate * kLightLoad),
-                           "--seconds", subject.quick ? "1" : "5", "--json"});
-  return {.name = "latency at a tenth of the rate",
-          .stage = Stage::latency,
-          .arguments = with_common(subject, verified_run(subject, more)),
-          .needs = "",
-          .asked = ""};
-}
-
 Best find_best(const Subject& subject, const std::vector<Alternative>& tried,
                const std::function<std::optional<StepResult>(const Step&)>& search) {
   Best best;
@@ -148,20 +143,35 @@ Best find_best(const Subject& subject, const std::vector<Alternative>& tried,
   return best;
 }
 
+std::vector<Step> steps_at_the_best(const Subject& subject, const Best& best) {
+  std::vector<Step> steps;
+  for (const char* size : {"512", "1514"}) {
+    if (!subject.quick) steps.push_back(rate_step(subject, best.configuration, size));
+  }
+  std::vector<std::string> more = flags_of(best.configuration);
+  more.insert(more.end(),
+              {"--share-cores", "--flows", "256", "--rate", fmt::format("{:.0f}pps", best.rate * kLightLoad),
+               "--seconds", subject.quick ? "1" : "5", "--json"});
+  steps.push_back({.name = "latency at a tenth of the rate",
+                   .stage = Stage::latency,
+                   .arguments = with_common(subject, verified_run(subject, more)),
+                   .needs = "",
+                   .asked = ""});
+  return steps;
+}
+
 std::string to_toml(const Subject& subject, const Best& best) {
   std::map<std::string, std::string> sections;
   for (const Choice& choice : best.configuration) {
     sections[choice.section] +=
         fmt::format("{} = {}\n", choice.key, is_number(choice.value) ? choice.value : toml_string(choice.value));
   }
-  if (subject.gpu && sections["forward"].find("engine") != std::string::npos) {
-    sections["forward"] += fmt::format("gpu = [{}]\n", *subject.gpu);
-  }
   if (!subject.hugepages) sections["runtime"] += "no-hugepages = true\n";
   std::string text =
-      fmt::format("# By warpline selftest: {}.\n# warpline forward --config THIS_FILE\n",
+      fmt::format("# By warpline selftest: {}.\n# warpline {} --config THIS_FILE\n",
                   best.rate == 0 ? std::string("no rate was found, so these are the defaults")
-                                 : fmt::format("{:.4g} million frames a second, each verified", best.rate / 1e6));
+                                 : fmt::format("{:.4g} million frames a second, each verified", best.rate / 1e6),
+                  subject.ports.size() > 1 ? "forward" : "ingest");
   for (const auto& [section, lines] : sections) {
     if (!lines.empty()) text += fmt::format("\n[{}]\n{}", section, lines);
   }

@@ -40,17 +40,15 @@ struct Alternative {
 /// Returns a configuration's name: "defaults", or its flags.
 [[nodiscard]] std::string name_of(const Configuration& configuration);
 
-/// Returns the step that searches for the highest rate without loss of a configuration.
-[[nodiscard]] Step rate_step(const Subject& subject, const Configuration& configuration);
+/// Returns the step that searches for the highest rate without loss of a configuration, with frames of 64 bytes or
+/// those that are named.
+[[nodiscard]] Step rate_step(const Subject& subject, const Configuration& configuration, const std::string& size = "");
 
 /// Returns what a result of such a step found, frames a second, and nothing if it found none.
 [[nodiscard]] std::optional<double> rate_of(const StepResult& result);
 
 /// Returns the rate that the JSON of `bench rate` tells, in frames a second.
 [[nodiscard]] std::optional<double> rate_in(const Json& table);
-
-/// Returns the step that measures latency at a rate, in frames a second.
-[[nodiscard]] Step latency_step(const Subject& subject, const Configuration& configuration, double rate);
 
 /// `Best` is the fastest configuration that was found.
 struct Best {
@@ -62,6 +60,9 @@ struct Best {
 /// `search` does a step, or returns nothing to end.
 [[nodiscard]] Best find_best(const Subject& subject, const std::vector<Alternative>& tried,
                              const std::function<std::optional<StepResult>(const Step&)>& search);
+
+/// Returns the steps that measure the best configuration further: its rate with longer frames, and its latency.
+[[nodiscard]] std::vector<Step> steps_at_the_best(const Subject& subject, const Best& best);
 
 /// Returns a file for --config: these ports with this configuration.
 [[nodiscard]] std::string to_toml(const Subject& subject, const Best& best);
