@@ -60,6 +60,12 @@ class AllDrivers(GuestCase):
             with self.guest([Nic(device, peer=1), Nic(device, peer=0)]) as guest:
                 self.check(GuestRig(guest, name, (0, 1)), checks.messages)
 
+    def test_selftest_over_a_cable(self):
+        """What whoever has such NICs runs first."""
+        for name, device in (("virtio", VIRTIO), ("e1000e", "e1000e")):
+            with self.guest([Nic(device, peer=1), Nic(device, peer=0)]) as guest:
+                self.check(GuestRig(guest, name, (0, 1)), checks.selftest)
+
     def test_no_iommu(self):
         """Without an IOMMU vfio-pci takes no device, and uio_pci_generic needs memory whose addresses are known."""
         with self.guest(pair("e1000"), driver=None, iommu=False) as guest:

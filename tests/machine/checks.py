@@ -12,6 +12,7 @@ from support.report import faults_of_conservation, faults_of_schema
 
 STATION = frames.mac("02:77:6c:00:00:09")  # of the test
 SIZES = (60, 61, 64, 65, 127, 128, 255, 256, 511, 512, 1000, 1023, 1024, 1280, 1500, 1513, 1514)
+SELFTEST_SECONDS = 600
 JUMBO = (60, 1514, 1515, 2000, 2048, 4096, 8191)
 
 
@@ -270,6 +271,18 @@ def messages(rig):
         gone = server.finish()
     expect(ended.code == 0, "the client failed", ended)
     expect(gone.code == 130, "the server failed", gone)
+
+
+def selftest(rig):
+    """Two ports that a cable joins: no step fails, and each that did not come out ok says why."""
+    ended = rig.start("selftest", "--quick", "--again", "--json").finish(SELFTEST_SECONDS)
+    expect(ended.code == 0, f"exit code {ended.code}", ended)
+    steps = {step["name"]: step for step in ended.report["steps"]}
+    for name in ("link", "joined", "size 1514", "forward", "recycle direct", "ingest into host memory", "ports as they were"):
+        expect(steps[name]["outcome"] == "ok", steps[name], ended)
+    expect(all(step["outcome"] == "ok" or step["why"] for step in steps.values()), "no reason is given", ended)
+    outcomes = {name: step["outcome"] + (f": {step['why']}" if "why" in step else "") for name, step in steps.items()}
+    return {"steps": outcomes, "best": ended.report["best"]}
 
 
 def doctor(rig):
