@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include <rte_ethdev.h>
+
 #include "warpline/base/time/clock.h"
 #include "warpline/datapath/recycle_plan.h"
 #include "warpline/gpu/cuda_error.h"
@@ -40,9 +42,15 @@ std::unique_ptr<datapath::QueuePath> make_path(const datapath::DatapathSettings&
   path->adapts = adapts;
   if (adapts) path->most_held = settings.forward.most_held();
   path->tx_retries = settings.forward.tx_retries;
-  // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway.
+  // Packets that nobody looks at cost two cycles each to be weighed; most devices do it anyway, some (gve) tell
+  // nothing.
+  const auto does_not_count = [](const ForwardPort& port) {
+    rte_eth_stats stats;
+    return rte_eth_stats_get(port.id, &stats) != 0;
+  };
   path->counts_bytes = settings.forward.loopback ||
                        workload::traits_of(settings.forward.workload).access != workload::FrameAccess::nothing ||
+                       std::ranges::any_of(ports, does_not_count) ||
                        std::ranges::any_of(ports, [](const ForwardPort& port) { return port.address.has_value(); });
   if (rx.address) path->responder.emplace(rx.mac, *rx.address);
   return path;

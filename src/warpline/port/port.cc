@@ -148,8 +148,10 @@ Result<void> Port::start() {
   // Nothing here reads packet types, so devices that take time to tell them need not.
   (void)rte_eth_dev_set_ptypes(id_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (const int problem = rte_eth_dev_start(id_); problem != 0) {
+    const bool splits = (device_config_.rxmode.offloads & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT) != 0;
     return environment_error(fmt::format("port {} does not start", name_), log.reason(rte_strerror(-problem)),
-                             "see its guide at https://doc.dpdk.org/guides/nics/");
+                             splits ? "leave --split out, or see its guide at https://doc.dpdk.org/guides/nics/"
+                                    : "see its guide at https://doc.dpdk.org/guides/nics/");
   }
   started_ = true;
   unused_outputs_.clear();
