@@ -51,18 +51,21 @@ class Kernel:
 @dataclass(frozen=True)
 class Wire:
     """Ports on wires of memory between two processes: {n} is the number of one, {socket} the path of its socket. leads:
-    the peer starts first, because it makes the socket or asks for it again; facts: for the rig."""
+    the peer starts first, because it makes the socket or asks for it again; second: the spec of the second port, where
+    it is another; facts: for the rig."""
 
     name: str
     spec: str
     peer: str
     leads: bool = False
+    second: str = ""
     facts: dict = field(default_factory=dict)
 
     def rig(self, stack, scratch):
         sockets = [scratch.path / f"wire{number}.sock" for number in (0, 1)]
         ports, peers = (
-            [spec.format(n=number, socket=socket) for number, socket in enumerate(sockets)] for spec in (self.spec, self.peer)
+            [spec.format(n=number, socket=socket) for number, (spec, socket) in enumerate(zip(specs, sockets))]
+            for specs in ((self.spec, self.second or self.spec), (self.peer, self.peer))
         )
         return HostRig(scratch, self.name, ports, Bridge(stack, scratch, sockets, peers, self.leads), **self.facts)
 
@@ -145,6 +148,7 @@ SOFTWARE_PORTS = (
         MEMIF + "client,zero-copy=yes",
         MEMIF + "server",
         leads=True,
+        second=MEMIF + "client",  # of two one sends the other's closed files (memif/rte_eth_memif.c memif_connect)
         facts={
             "queues": 2,
             "arguments": ("--eal=--single-file-segments",),

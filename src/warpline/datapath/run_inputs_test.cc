@@ -49,5 +49,18 @@ TEST_F(RunInputsTest, RefuseAFileThatIsNotThere) {
   EXPECT_EQ(inputs.error().kind, ErrorKind::usage);
 }
 
+TEST(RunInputs, OneMemifPortLendsItsMemory) {
+  const auto looked = [](const char* first, const char* second) {
+    return look_at_inputs(std::vector{port::PortSettings{.spec = first}, port::PortSettings{.spec = second}});
+  };
+  const Result<RunInputs> two = looked("net_memif0,zero-copy=yes", "net_memif1,role=client,zero-copy=yes");
+  ASSERT_FALSE(two.ok());
+  EXPECT_EQ(two.error().kind, ErrorKind::usage);
+  EXPECT_NE(two.error().message().find("port net_memif1,role=client,zero-copy=yes: another port has zero-copy=yes"),
+            std::string::npos);
+  EXPECT_TRUE(looked("net_memif0,zero-copy=yes", "net_memif1").ok());
+  EXPECT_TRUE(looked("net_memif0,zero-copy=yes", "net_memif1,role=server,zero-copy=yes").ok());
+}
+
 }  // namespace
 }  // namespace warpline::datapath
