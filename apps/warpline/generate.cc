@@ -45,6 +45,10 @@ class GenerateRun : RunFrame {
     report::announce(notes(ports_));
     WARPLINE_CHECK(check_links());
     make_workers();
+    reload_by([this](const config::Config& next) -> Result<std::string> {
+      group_->set_rate(traffic::share_of(next.traffic.rate, queues()));
+      return std::string();
+    });
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
       report::add(snapshot, totals());
       report::add(snapshot, ports_);

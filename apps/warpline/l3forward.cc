@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "commands.h"
@@ -15,7 +16,6 @@
 #include "warpline/route/route_file.h"
 #include "warpline/router/route_layout.h"
 #include "warpline/router/router.h"
-#include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
 
@@ -47,6 +47,7 @@ class L3ForwardRun : PathsFrame {
                                                  routes));
     router_->recycle_with(ports_->recycling());
     WARPLINE_CHECK(open_capture(ports(), router_->paths()));
+    reload_by([this](const config::Config& next) { return take_over(next); });
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
       report::add(snapshot, report::totals_of(*router_));
       report::add(snapshot, report::routing_of(*router_));
@@ -83,7 +84,6 @@ class L3ForwardRun : PathsFrame {
   report::LiveResult supervise() {
     const auto done = [this] {
       tend();
-      if (runtime::ReloadOnSignal::take()) reload();
       router_->tend();
       if (inputs_.used_up(config_.run.packets, router_->received(), ports())) router_->stop();
       return !workers_->running();
@@ -97,13 +97,12 @@ class L3ForwardRun : PathsFrame {
                             runtime::StopOnSignal::requested());
   }
 
-  void reload() {
-    const Result<void> result = router_->reload();
-    if (result) {
-      spdlog::info("read {} routes again", router_->routes());
-    } else {
-      spdlog::error("the routes stay as they were: {}", result.error().message());
-    }
+  Result<std::string> take_over(const config::Config& next) {
+    Result<void> result = router_->reload(next.l3forward.routes);
+    if (result) return fmt::format("read {} routes again", router_->routes());
+    Error error = std::move(result).error();
+    error.what = "the routes stay as they were: " + error.what;
+    return error;
   }
 
   int report(const report::LiveResult& live) {
@@ -122,9 +121,6 @@ class L3ForwardRun : PathsFrame {
 
 }  // namespace
 
-Result<int> run_l3forward(const config::LoadedConfig& loaded) {
-  const runtime::ReloadOnSignal on_hangup;  // until the ports are closed: a late SIGHUP ends nothing
-  return L3ForwardRun(loaded).run();
-}
+Result<int> run_l3forward(const config::LoadedConfig& loaded) { return L3ForwardRun(loaded).run(); }
 
 }  // namespace warpline

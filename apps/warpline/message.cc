@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,7 +23,6 @@
 #include "warpline/report/run_end.h"
 #include "warpline/report/run_metrics.h"
 #include "warpline/runtime/port_spec.h"
-#include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
@@ -54,6 +54,7 @@ class MessageRun : RunFrame {
     }
     for (std::uint16_t i = 0; i < parts_.size(); ++i) WARPLINE_CHECK(make_worker(i));
     if (gpu_memory_) WARPLINE_CHECK(gpu_memory_->start());
+    reload_by([this](const config::Config& next) { return take_over(next); });
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) { add_metrics(snapshot); }));
     WARPLINE_CHECK(launch_parts());
     if (!plan_.client()) put_line(stderr, "warpline: listening on " + to_string(config_.message.listen));
@@ -156,6 +157,15 @@ class MessageRun : RunFrame {
     return {};
   }
 
+  Result<std::string> take_over(const config::Config& next) {
+    std::string said;
+    if (keys_) {
+      WARPLINE_TRY(said, keys_->read_again());
+    }
+    for (const Part& part : parts_) part.worker->limit_peers(next.message.quotas, next.message.strangers);
+    return said;
+  }
+
   Result<void> launch_parts() {
     started_ = clock_.now();
     if (port_) {
@@ -221,7 +231,6 @@ class MessageRun : RunFrame {
                             .look =
                                 [&](double now) {
                                   tend();
-                                  if (keys_) keys_->read_again_if_asked();
                                   if (!port_ || now - aged < 1) return;
                                   aged = now;
                                   port_->age(clock_.now());
@@ -329,10 +338,6 @@ class MessageRun : RunFrame {
 
 }  // namespace
 
-Result<int> run_message(const config::LoadedConfig& loaded) {
-  std::optional<runtime::ReloadOnSignal> on_hangup;  // outlives the run: a late SIGHUP ends nothing
-  if (!loaded.config.message.key.empty()) on_hangup.emplace();
-  return MessageRun(loaded).run();
-}
+Result<int> run_message(const config::LoadedConfig& loaded) { return MessageRun(loaded).run(); }
 
 }  // namespace warpline

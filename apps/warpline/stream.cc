@@ -23,7 +23,6 @@
 #include "warpline/report/run_end.h"
 #include "warpline/report/run_metrics.h"
 #include "warpline/runtime/port_spec.h"
-#include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/workers.h"
 #include "warpline/service/streams/compared_streams.h"
@@ -63,6 +62,10 @@ class StreamRun : RunFrame {
       lane.worker = std::make_unique<service::StreamWorker>(port_->queue(i), *lane.application, clock_, stop_,
                                                             lcores_.workers[i].gives_way);
     }
+    reload_by([this](const config::Config&) -> Result<std::string> {
+      if (keys_) return keys_->read_again();
+      return std::string();
+    });
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
       service::add(snapshot, service::StreamTotals::of(*port_));
       report::add(snapshot, ports());
@@ -208,10 +211,7 @@ class StreamRun : RunFrame {
     const auto done = [this] {
       return std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.worker->done(); });
     };
-    const auto look = [this](double) {
-      tend();
-      if (keys_) keys_->read_again_if_asked();
-    };
+    const auto look = [this](double) { tend(); };
     const IntervalLoop loop{.seconds = [this] { return seconds(); }, .done = done, .look = look};
     interrupted_ = loop.run(config_.run, [&](double now, double since_last) {
       const service::StreamTotals totals = service::StreamTotals::of(*port_);
@@ -302,10 +302,6 @@ class StreamRun : RunFrame {
 
 }  // namespace
 
-Result<int> run_stream(const config::LoadedConfig& loaded) {
-  std::optional<runtime::ReloadOnSignal> on_hangup;  // outlives the run: a late SIGHUP ends nothing
-  if (!loaded.config.stream.key.empty()) on_hangup.emplace();
-  return StreamRun(loaded).run();
-}
+Result<int> run_stream(const config::LoadedConfig& loaded) { return StreamRun(loaded).run(); }
 
 }  // namespace warpline

@@ -77,18 +77,6 @@ class Recycle(Case):
         self.assertGreater(sum(line["recycled"] for line in lines), PACKETS * 0.9)
 
 
-def mac_of(name):
-    """The address that a port of net_vnic makes up of its name."""
-    word = 2**64 - 1
-    value = 0
-    for letter in name.encode("ascii"):
-        value = (value ^ letter) + 0x9E3779B97F4A7C15 & word
-        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & word
-        value = (value ^ value >> 27) * 0x94D049BB133111EB & word
-        value ^= value >> 31
-    return b"\x02" + value.to_bytes(8, "little")[1:6]
-
-
 @needs_vnic
 class Routed(Case):
     """l3forward between three links, on each of which a host asks for the router and then sends to the two others."""
@@ -101,7 +89,7 @@ class Routed(Case):
         self.ports = []
         routes = ""
         for port in range(self.PORTS):
-            host, own = frames.mac(f"02:00:00:00:01:{port:02x}"), mac_of(f"net_vnic{port}")
+            host, own = frames.mac(f"02:00:00:00:01:{port:02x}"), frames.vnic_mac(f"net_vnic{port}")
             sent = [frames.arp_request(host, f"10.0.{port}.9", f"10.0.{port}.1").ljust(60, b"\0")]
             for i in range(400):
                 other = (port + 1 + i % (self.PORTS - 1)) % self.PORTS

@@ -108,3 +108,15 @@ def mixed(count, seed):
         )
         frames.append(frame.ljust(60, b"\0"))
     return frames
+
+
+def vnic_mac(name):
+    """The address that a port of net_vnic makes up of its name."""
+    word = 2**64 - 1
+    value = 0
+    for letter in name.encode("ascii"):
+        value = (value ^ letter) + 0x9E3779B97F4A7C15 & word
+        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & word
+        value = (value ^ value >> 27) * 0x94D049BB133111EB & word
+        value ^= value >> 31
+    return b"\x02" + value.to_bytes(8, "little")[1:6]

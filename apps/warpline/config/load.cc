@@ -196,6 +196,7 @@ class Loader {
       for (const Assignment& assignment : *source) {
         if (assignment.option->name != "config") continue;
         const std::string& path = assignment.texts.front();
+        loaded_.file = path;
         auto text = read_file(path);
         if (text.ok()) {
           file_ = read_config_file(*text, path, problems_);
@@ -318,7 +319,7 @@ class Loader {
       const auto* access = std::get_if<Access<port::PortSettings>>(&option.access);
       if (access == nullptr || (port.spec.empty() && option.arity == Arity::by_port)) continue;
       loaded_.settings.push_back(
-          {fmt::format("{}.{}", table, option.key), access->get(port), origin_of(given, option.name)});
+          {fmt::format("{}.{}", table, option.key), access->get(port), origin_of(given, option.name), &option});
     }
   }
 
@@ -327,13 +328,14 @@ class Loader {
     for (const Option& option : options()) {
       const auto* access = std::get_if<Access<Config>>(&option.access);
       if (access == nullptr || !option.taken_by(line_.command) || option.section == "port") continue;
-      loaded_.settings.push_back({option.path(), access->get(config), origin_of(given_, option.name)});
+      loaded_.settings.push_back({option.path(), access->get(config), origin_of(given_, option.name), &option});
     }
-    if (!find_option(line_.command, "port")) return;
+    const Option* const port = find_option(line_.command, "port");
+    if (port == nullptr) return;
     if (config.ports.empty()) describe_setup("port-defaults", config.port_defaults, defaults_given_);
     for (std::size_t i = 0; i < config.ports.size(); ++i) {
       const std::string table = fmt::format("port[{}]", i);
-      loaded_.settings.push_back({table + ".spec", config.ports[i].spec, origin_of(given_, "port")});
+      loaded_.settings.push_back({table + ".spec", config.ports[i].spec, origin_of(given_, "port"), port});
       describe_setup(table, config.ports[i], port_given_[i]);
     }
   }
@@ -373,7 +375,11 @@ Result<LoadedConfig> load(const std::vector<std::string>& arguments, const Envir
                           const ReadFile& read_file) {
   auto line = parse_command_line(arguments);
   if (!line.ok()) return on_one_line(std::move(line).error());
-  return Loader(*std::move(line)).load(environment, read_file);
+  Result<LoadedConfig> loaded = Loader(*std::move(line)).load(environment, read_file);
+  if (!loaded) return loaded;
+  loaded->arguments = arguments;
+  loaded->environment = environment;
+  return loaded;
 }
 
 }  // namespace warpline::config

@@ -16,6 +16,8 @@
 
 namespace warpline::config {
 
+using Environment = std::map<std::string, std::string>;
+
 enum class Source : std::uint8_t { built_in, file, environment, flag };
 
 /// Where a value came from.
@@ -32,6 +34,7 @@ struct Setting {
   std::string name;  ///< as in the file: "forward.burst", "port[0].mtu"
   nlohmann::json value;
   Origin origin;
+  const Option* option;  ///< whose value it is
 };
 
 /// What is to be done with the configuration.
@@ -43,7 +46,10 @@ struct LoadedConfig {
   Task task = Task::run;
   bool json = false;  ///< of `config show`, `config check` and `doctor`: answer as JSON
   std::vector<Setting> settings;
-  std::vector<Error> problems;  ///< only for show and check; for run, the first one is load's error
+  std::vector<std::string> arguments;  ///< as load() was called with
+  Environment environment;             ///< likewise
+  std::string file;                    ///< of `--config`; empty: none was given
+  std::vector<Error> problems;         ///< only for show and check; for run, the first one is load's error
 
   /// As `--config` reads it back.
   [[nodiscard]] nlohmann::json to_json() const;
@@ -52,7 +58,6 @@ struct LoadedConfig {
 /// The configuration with the file's sections as objects and every value resolved, for the command's options.
 [[nodiscard]] nlohmann::json to_json(const Config& config);
 
-using Environment = std::map<std::string, std::string>;
 /// The whole file, or a usage error.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 

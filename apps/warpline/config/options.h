@@ -87,6 +87,8 @@ struct Option {
   [[nodiscard]] bool taken_by(Command command) const;
   /// False if the command is asked for in a role that does not take it.
   [[nodiscard]] bool is_for(std::optional<Role> asked) const;
+  /// Returns true if a run that reads its configuration again takes the new value over.
+  [[nodiscard]] bool reloads() const;
   [[nodiscard]] bool is_port_setup() const { return std::holds_alternative<Access<port::PortSettings>>(access); }
   /// "--burst"; of what stands without a flag its name in the help, "FILES"
   [[nodiscard]] std::string flag() const { return positional ? std::string(argument) : "--" + std::string(name); }

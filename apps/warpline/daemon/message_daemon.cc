@@ -2,6 +2,7 @@
 #include "warpline/daemon/message_daemon.h"
 
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -17,7 +18,6 @@
 #include "warpline/report/run_end.h"
 #include "warpline/report/run_metrics.h"
 #include "warpline/runtime/port_spec.h"
-#include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
@@ -47,6 +47,7 @@ class MessageDaemonRun : RunFrame {
     const bool gives_way = !port_ || lcores_.workers[0].gives_way;
     WARPLINE_TRY(daemon_, daemon::MessageDaemon::open(std::move(made), endpoint, *transport_, config_.message.daemon,
                                                       gives_way));
+    reload_by([this](const config::Config& next) { return take_over(next); });
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) { add_metrics(snapshot); }));
     WARPLINE_CHECK(launch_daemon());
     put_line(stderr, "warpline: listening on " + to_string(config_.message.listen) + ", and for programs at " +
@@ -89,6 +90,15 @@ class MessageDaemonRun : RunFrame {
 
   [[nodiscard]] std::span<const port::Port> ports() const { return {&port_->port(), 1}; }
 
+  Result<std::string> take_over(const config::Config& next) {
+    std::string said;
+    if (keys_) {
+      WARPLINE_TRY(said, keys_->read_again());
+    }
+    daemon_->limit_peers(next.message.quotas, next.message.strangers);
+    return said;
+  }
+
   Result<void> launch_daemon() {
     started_ = clock_.now();
     if (!port_) {
@@ -122,7 +132,6 @@ class MessageDaemonRun : RunFrame {
                             .look =
                                 [&](double now) {
                                   tend();
-                                  if (keys_) keys_->read_again_if_asked();
                                   if (!port_ || now - aged < 1) return;
                                   aged = now;
                                   port_->age(clock_.now());
@@ -189,10 +198,6 @@ class MessageDaemonRun : RunFrame {
 
 }  // namespace
 
-Result<int> run_message_daemon(const config::LoadedConfig& loaded) {
-  std::optional<runtime::ReloadOnSignal> on_hangup;  // outlives the run: a late SIGHUP ends nothing
-  if (!loaded.config.message.key.empty()) on_hangup.emplace();
-  return MessageDaemonRun(loaded).run();
-}
+Result<int> run_message_daemon(const config::LoadedConfig& loaded) { return MessageDaemonRun(loaded).run(); }
 
 }  // namespace warpline

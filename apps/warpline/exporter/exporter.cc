@@ -5,13 +5,14 @@
 
 namespace warpline::exporter {
 
-Result<Exporter> Exporter::open(const ExporterSettings& settings, bool telemetry, const MetricsEndpoint::Take& take) {
+Result<Exporter> Exporter::open(const ExporterSettings& settings, bool telemetry, const MetricsEndpoint::Take& take,
+                                const TelemetryCommands::Reload& reload) {
   Exporter exporter;
   if (!std::holds_alternative<std::monostate>(settings.listen)) {
     WARPLINE_TRY(exporter.endpoint_, MetricsEndpoint::open(settings, take));
   }
   if (telemetry) {
-    WARPLINE_TRY(exporter.telemetry_, TelemetryCommands::open(take));
+    WARPLINE_TRY(exporter.telemetry_, TelemetryCommands::open(take, reload));
   }
   return exporter;
 }

@@ -16,10 +16,11 @@ namespace warpline::exporter {
 /// to. All calls are of the control thread, which reads the totals too.
 class Exporter {
  public:
-  /// Answers whenever poll() is called, by `take`, which refers to nothing that goes before the last poll().
-  /// `telemetry`: DPDK runs, with its telemetry. Fails as MetricsEndpoint::open() does.
+  /// Answers whenever poll() is called, by `take` and `reload`, which refer to nothing that goes before the last
+  /// poll(). `telemetry`: DPDK runs, with its telemetry. Fails as MetricsEndpoint::open() does.
   [[nodiscard]] static Result<Exporter> open(const ExporterSettings& settings, bool telemetry,
-                                             const MetricsEndpoint::Take& take);
+                                             const MetricsEndpoint::Take& take,
+                                             const TelemetryCommands::Reload& reload);
   /// Does what there is to do, and waits for nothing.
   void poll();
 

@@ -22,29 +22,60 @@ namespace warpline::exporter {
 namespace {
 
 constexpr std::chrono::seconds kPatience{1};
-constexpr std::size_t kLongestName = 64;  ///< DPDK's limit of a dictionary's keys, less its own end
+constexpr std::chrono::seconds kPatienceWithFiles{60};  ///< large ones are read, and tables made of them
+constexpr std::size_t kLongestName = 64;                ///< DPDK's limit of a dictionary's keys, less its own end
 
-/// Where DPDK's threads wait for the control thread's snapshots: it is asked, and shares what it took.
+/// Where DPDK's threads wait for what the control thread makes: it is asked, and shares the last.
+template <typename T>
 struct Counterpart {
   std::mutex mutex;
   std::condition_variable news;
   std::atomic<bool> asked{false};
   bool open = false;
   std::uint64_t taken = 0;
-  std::shared_ptr<const metrics::Snapshot> last;
+  std::shared_ptr<const T> last;
 
-  /// Returns a snapshot that was taken after the call; null if nobody takes one.
-  std::shared_ptr<const metrics::Snapshot> ask() {
+  /// Returns what was made after the call; null if nobody makes it.
+  std::shared_ptr<const T> ask(std::chrono::seconds patience) {
     std::unique_lock lock(mutex);
     const std::uint64_t before = taken;
     asked.store(true, std::memory_order_relaxed);
-    news.wait_for(lock, kPatience, [&] { return taken != before || !open; });
+    news.wait_for(lock, patience, [&] { return taken != before || !open; });
     return taken != before && open ? last : nullptr;
+  }
+
+  /// Makes one if somebody asks.
+  template <typename Make>
+  void answer(const Make& make) {
+    if (!asked.exchange(false, std::memory_order_relaxed)) return;
+    auto made = std::make_shared<const T>(make());
+    const std::lock_guard lock(mutex);
+    last = std::move(made);
+    ++taken;
+    news.notify_all();
+  }
+
+  void begin() {
+    const std::lock_guard lock(mutex);
+    open = true;
+  }
+
+  /// Whoever waits gets nothing.
+  void end() {
+    const std::lock_guard lock(mutex);
+    open = false;
+    last.reset();
+    news.notify_all();
   }
 };
 
-Counterpart& counterpart() {
-  static Counterpart one;
+Counterpart<metrics::Snapshot>& snapshots() {
+  static Counterpart<metrics::Snapshot> one;
+  return one;
+}
+
+Counterpart<std::string>& reloads() {
+  static Counterpart<std::string> one;
   return one;
 }
 
@@ -106,14 +137,14 @@ int metric_values(const metrics::Snapshot& snapshot, std::string_view name, rte_
 }
 
 int answer_metrics(const char* /*command*/, const char* parameters, rte_tel_data* answer) {
-  const auto snapshot = counterpart().ask();
+  const auto snapshot = snapshots().ask(kPatience);
   if (!snapshot) return -EAGAIN;
   const std::string_view name = parameters == nullptr ? "" : parameters;
   return name.empty() ? metric_names(*snapshot, answer) : metric_values(*snapshot, name, answer);
 }
 
 int answer_totals(const char* /*command*/, const char* /*parameters*/, rte_tel_data* answer) {
-  const auto snapshot = counterpart().ask();
+  const auto snapshot = snapshots().ask(kPatience);
   if (!snapshot) return -EAGAIN;
   rte_tel_data_start_dict(answer);
   for (const metrics::Family& family : snapshot->families()) {
@@ -125,7 +156,7 @@ int answer_totals(const char* /*command*/, const char* /*parameters*/, rte_tel_d
 }
 
 int answer_drops(const char* /*command*/, const char* /*parameters*/, rte_tel_data* answer) {
-  const auto snapshot = counterpart().ask();
+  const auto snapshot = snapshots().ask(kPatience);
   if (!snapshot) return -EAGAIN;
   rte_tel_data_start_dict(answer);
   const auto found = std::ranges::find(snapshot->families(), "warpline_dropped_packets", &metrics::Family::name);
@@ -136,9 +167,15 @@ int answer_drops(const char* /*command*/, const char* /*parameters*/, rte_tel_da
   return 0;
 }
 
+int answer_reload(const char* /*command*/, const char* /*parameters*/, rte_tel_data* answer) {
+  const auto said = reloads().ask(kPatienceWithFiles);
+  if (!said) return -EAGAIN;
+  return rte_tel_data_string(answer, said->c_str()) == 0 ? 0 : -E2BIG;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<TelemetryCommands>> TelemetryCommands::open(Take take) {
+Result<std::unique_ptr<TelemetryCommands>> TelemetryCommands::open(Take take, Reload reload) {
   constexpr struct {
     const char* name;
     telemetry_cb answer;
@@ -147,6 +184,7 @@ Result<std::unique_ptr<TelemetryCommands>> TelemetryCommands::open(Take take) {
       {"/warpline/metrics", answer_metrics, "Names all metrics, or says the values of one. Parameters: its name"},
       {"/warpline/totals", answer_totals, "Says the metrics that have one value. Takes no parameters"},
       {"/warpline/drops", answer_drops, "Says packets dropped by reason. Takes no parameters"},
+      {"/warpline/reload", answer_reload, "Reads the configuration and its files again. Takes no parameters"},
   };
   for (const auto& [name, answer, help] : kCommands) {
     const int problem = rte_telemetry_register_cmd(name, answer, help);
@@ -155,25 +193,19 @@ Result<std::unique_ptr<TelemetryCommands>> TelemetryCommands::open(Take take) {
                                "leave --telemetry out");
     }
   }
-  const std::lock_guard lock(counterpart().mutex);
-  counterpart().open = true;
-  return std::unique_ptr<TelemetryCommands>(new TelemetryCommands(std::move(take)));
+  snapshots().begin();
+  reloads().begin();
+  return std::unique_ptr<TelemetryCommands>(new TelemetryCommands(std::move(take), std::move(reload)));
 }
 
 TelemetryCommands::~TelemetryCommands() {
-  const std::lock_guard lock(counterpart().mutex);
-  counterpart().open = false;
-  counterpart().last.reset();
-  counterpart().news.notify_all();
+  snapshots().end();
+  reloads().end();
 }
 
 void TelemetryCommands::poll() {
-  if (!counterpart().asked.exchange(false, std::memory_order_relaxed)) return;
-  auto snapshot = std::make_shared<const metrics::Snapshot>(take_());
-  const std::lock_guard lock(counterpart().mutex);
-  counterpart().last = std::move(snapshot);
-  ++counterpart().taken;
-  counterpart().news.notify_all();
+  snapshots().answer(take_);
+  reloads().answer(reload_);
 }
 
 }  // namespace warpline::exporter

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frame/file_keys.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include "warpline/protection/key_file.h"
-#include "warpline/runtime/reload_signal.h"
 
 namespace warpline {
 
@@ -13,15 +12,16 @@ Result<FileKeys> FileKeys::read(std::string path) {
   return FileKeys(std::move(path), std::make_shared<protection::Keys>(std::move(keys)));
 }
 
-void FileKeys::read_again_if_asked() {
-  if (!runtime::ReloadOnSignal::take()) return;
+Result<std::string> FileKeys::read_again() {
   auto keys = protection::read_key_file(path_);
   if (!keys) {
-    spdlog::error("the keys stay as they were: {}", keys.error().message());
-    return;
+    Error error = std::move(keys).error();
+    error.what = "the keys stay as they were: " + error.what;
+    return error;
   }
-  spdlog::info("read the keys again: {}", protection::describe_change(*keys_->get(), **keys));
+  std::string said = fmt::format("read the keys again: {}", protection::describe_change(*keys_->get(), **keys));
   keys_->replace(std::move(*keys));
+  return said;
 }
 
 }  // namespace warpline

@@ -18,9 +18,9 @@ class FileKeys {
 
   /// Returns the keys, of which the protections are made.
   [[nodiscard]] const std::shared_ptr<protection::Keys>& keys() const { return keys_; }
-  /// Reads the file again if SIGHUP came since the last call, while there is a runtime::ReloadOnSignal, and says what
-  /// changed. A file that cannot be used changes nothing.
-  void read_again_if_asked();
+  /// Reads the file again, and says in one line what changed. A file that cannot be used changes nothing, and is an
+  /// error as of read().
+  [[nodiscard]] Result<std::string> read_again();
 
  private:
   FileKeys(std::string path, std::shared_ptr<protection::Keys> keys) : path_(std::move(path)), keys_(std::move(keys)) {}

@@ -54,6 +54,11 @@ Result<void> ForwarderFrame::open() {
 
 Result<void> ForwarderFrame::prepare(const forward::StageMaker& make_stages,
                                      const std::function<void(FarOptions&)>& change_far) {
+  reload_by([this](const config::Config& next) -> Result<std::string> {
+    config_.traffic.rate = next.traffic.rate;
+    if (far_) far_->set_rate(far_options().rate);
+    return std::string();
+  });
   await_links(ports());
   if (config_.forward.loopback) WARPLINE_CHECK(traffic::Generator::check_pool(*traffic_, ports_->sending_pool(1)));
   WARPLINE_TRY(forwarder_,

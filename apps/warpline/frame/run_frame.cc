@@ -2,12 +2,16 @@
 #include "frame/run_frame.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
+#include "config/reload.h"
 #include "frame/run_needs.h"
 #include "warpline/machine/topology.h"
 #include "warpline/metrics/exposition.h"
@@ -48,7 +52,8 @@ Result<void> RunFrame::answer_metrics(const std::function<void(metrics::Snapshot
     add(snapshot);
     return snapshot;
   };
-  WARPLINE_TRY(exporter_, exporter::Exporter::open(config_.metrics, !config_.runtime.telemetry.empty(), counted_));
+  WARPLINE_TRY(exporter_, exporter::Exporter::open(config_.metrics, !config_.runtime.telemetry.empty(), counted_,
+                                                   [this] { return reload(); }));
   return keep_crash_report(build);
 }
 
@@ -69,7 +74,9 @@ Result<void> RunFrame::end_set_up() {
     if (!config_.keep_privileges)
       restrictions_.notes.emplace_back("nothing is given up: --nvtx is for a profiler in here");
   } else {
-    WARPLINE_TRY(restrictions_, sandbox::restrict_process(needs_of(config_, physical)));
+    sandbox::Needs needs = needs_of(config_, physical);
+    if (!loaded_.file.empty()) needs.reads.push_back(std::filesystem::absolute(loaded_.file).parent_path());
+    WARPLINE_TRY(restrictions_, sandbox::restrict_process(needs));
   }
   service_manager_.ready();
   return {};
@@ -83,10 +90,45 @@ nlohmann::ordered_json RunFrame::restrictions_json(const sandbox::Restrictions& 
           {"core_dumps", restrictions.core_dumps}};
 }
 
+Result<std::vector<std::string>> RunFrame::read_again() {
+  config::Reloaded reloaded{.next = loaded_, .changed = {}, .fixed = {}};
+  if (!loaded_.file.empty()) {
+    auto read = config::reload(loaded_, config::read_text_file);
+    if (!read) {
+      Error error = std::move(read).error();
+      error.what = "the configuration stays as it was: " + error.what;
+      return error;
+    }
+    reloaded = *std::move(read);
+  }
+  std::vector<std::string> said;
+  if (take_over_) {
+    WARPLINE_TRY(std::string line, take_over_(reloaded.next.config));
+    if (!line.empty()) said.push_back(std::move(line));
+  }
+  loaded_ = std::move(reloaded.next);
+  if (!reloaded.changed.empty()) said.push_back(fmt::format("changed {}", fmt::join(reloaded.changed, ", ")));
+  if (!reloaded.fixed.empty())
+    said.push_back(fmt::format("unchanged until the next start: {}", fmt::join(reloaded.fixed, ", ")));
+  if (said.empty()) said.emplace_back("nothing has changed");
+  return said;
+}
+
+std::string RunFrame::reload() {
+  const Result<std::vector<std::string>> said = read_again();
+  if (!said) {
+    spdlog::error("{}", said.error().message());
+    return "refused: " + said.error().message();
+  }
+  for (const std::string& line : *said) spdlog::info("{}", line);
+  return fmt::format("{}", fmt::join(*said, "\n"));
+}
+
 void RunFrame::tend() {
+  if (runtime::ReloadOnSignal::take()) reload();
   if (exporter_) exporter_->poll();
-  constexpr double kNotePeriod_s = 1;
-  if (crash_report_ && report::monotonic_seconds() - counters_noted_s_ >= kNotePeriod_s) {
+  constexpr double kNotePeriodS = 1;
+  if (crash_report_ && report::monotonic_seconds() - counters_noted_s_ >= kNotePeriodS) {
     counters_noted_s_ = report::monotonic_seconds();
     crash_report_->note_counters(metrics::write(counted_(), metrics::Exposition::text));
   }

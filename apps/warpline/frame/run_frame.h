@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/config.h"
@@ -25,6 +26,7 @@
 #include "warpline/runtime/crash/crash_report.h"
 #include "warpline/runtime/eal.h"
 #include "warpline/runtime/lcore_plan.h"
+#include "warpline/runtime/reload_signal.h"
 #include "warpline/runtime/setup_step.h"
 #include "warpline/runtime/stop.h"
 #include "warpline/runtime/workers.h"
@@ -75,6 +77,12 @@ class RunFrame {
   /// service manager. All threads are there that DPDK, drivers and CUDA have. launch() does it.
   [[nodiscard]] Result<void> end_set_up();
 
+  /// Puts in force what of a configuration that was read again may change, reads again the files that the run has read,
+  /// and says in one line what it did; says nothing if that is nothing. With an error nothing has changed.
+  using TakeOver = std::function<Result<std::string>(const config::Config& next)>;
+  /// Has `take_over` called by tend(), when SIGHUP or DPDK's telemetry asks for it.
+  void reload_by(TakeOver take_over) { take_over_ = std::move(take_over); }
+
   /// Does what control loops do beside their own: once each look.
   void tend();
 
@@ -104,8 +112,9 @@ class RunFrame {
   void add_recycling(report::RunReport& report, const memory::Recycling& recycling,
                      std::span<const port::Port> ports) const;
 
-  runtime::StopOnSignal on_signal_;  ///< goes last: an interrupt cuts short neither set-up nor clean-up
-  const config::LoadedConfig& loaded_;
+  runtime::StopOnSignal on_signal_;            ///< goes last: an interrupt cuts short neither set-up nor clean-up
+  runtime::ReloadOnSignal on_hangup_;          ///< likewise: a late SIGHUP ends nothing
+  config::LoadedConfig loaded_;                ///< in force: reload changes it
   config::Config config_;                      ///< of `loaded_`, and what the plan makes of it
   std::optional<runtime::SetupStep> leaving_;  ///< names a clean-up that hangs, that of the EAL too; set as it begins
   runtime::LcorePlan lcores_;
@@ -134,6 +143,12 @@ class RunFrame {
   /// Opens the file of the crash report, if there is to be one.
   [[nodiscard]] Result<void> keep_crash_report(const metrics::Labels& build);
 
+  /// Reads the configuration again and takes it over as far as the run can. Returns, and logs, what came of it, a line
+  /// each; "refused: " and the reason if nothing has changed.
+  std::string reload();
+  [[nodiscard]] Result<std::vector<std::string>> read_again();
+
+  TakeOver take_over_;                          ///< empty: the run has nothing that may change
   std::function<metrics::Snapshot()> counted_;  ///< what the run has counted so far; empty before answer_metrics()
   std::optional<exporter::Exporter> exporter_;
   std::unique_ptr<runtime::CrashReport> crash_report_;

@@ -40,9 +40,13 @@ class MessageDaemon {
   /// DaemonSettings::drain lasts; then all sessions are closed, and clients hear that it ends.
   void stop();
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }  ///< run() has returned
-  [[nodiscard]] const message::Endpoint& endpoint() const { return endpoint_; }      ///< for its counters
-  [[nodiscard]] const Broker& broker() const { return broker_; }                     ///< for its counters
-  [[nodiscard]] const Door& door() const { return *door_; }                          ///< for its counters and records
+  /// Any thread: Endpoint::limit_peers().
+  void limit_peers(const message::SessionQuotas& quotas, std::uint32_t stranger_packets) {
+    endpoint_.limit_peers(quotas, stranger_packets);
+  }
+  [[nodiscard]] const message::Endpoint& endpoint() const { return endpoint_; }  ///< for its counters
+  [[nodiscard]] const Broker& broker() const { return broker_; }                 ///< for its counters
+  [[nodiscard]] const Door& door() const { return *door_; }                      ///< for its counters and records
 
  private:
   MessageDaemon(message::Endpoint endpoint, const message::EndpointConfig& config, transport::Transport& transport,

@@ -83,6 +83,13 @@ CallStatus Endpoint::forget(SessionId session, Nanos now) {
   return state_->life.forget(session);
 }
 
+void Endpoint::limit_peers(const SessionQuotas& quotas, std::uint32_t stranger_packets) {
+  EndpointCore& core = state_->core;
+  core.groups.set_quotas(quotas);
+  core.strangers.set_rate(stranger_packets,
+                          EndpointCore::stranger_burst(stranger_packets, core.context.config.max_sessions));
+}
+
 void Endpoint::drain(Nanos deadline, Nanos now) {
   state_->enter(now);
   state_->life.drain(deadline == kNever ? kNever : state_->core.context.inner(deadline));

@@ -55,6 +55,10 @@ class Endpoint {
   /// Gives up a session, lost or not: its messages end with `peer_lost`, but there is no event `lost`.
   CallStatus forget(SessionId session, Nanos now);
 
+  /// Says from any thread what peers may have from now on; `stranger_packets` is as in EndpointConfig. Sessions that
+  /// are there stay.
+  void limit_peers(const SessionQuotas& quotas, std::uint32_t stranger_packets);
+
   // The end.
   /// From now on takes no sessions, which hear `not_accepted`, and nothing new on those there are: requests and
   /// messages of peers are refused as `going_away`, never handled, and those that have begun to arrive go on. Peers are

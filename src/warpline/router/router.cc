@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "warpline/base/time/clock.h"
 #include "warpline/route/route_file.h"
@@ -161,12 +163,21 @@ void Router::let_go(const std::vector<Hop>& hops) {
   }
 }
 
-Result<void> Router::reload() {
+void Router::await_switch() {
+  constexpr int kPatienceMs = 1000;
+  for (int ms = 0; ms < kPatienceMs; ++ms) {
+    free_old();
+    if (!switching()) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+Result<void> Router::reload(const std::string& file) {
+  await_switch();
   std::vector<route::RouterPort> own;
   for (const RoutePort& port : ports_) own.push_back(port.own);
   const auto read_and_install = [&]() -> Result<void> {
-    WARPLINE_TRY(const route::RouteSet set,
-                 route::read_routes(routing_.routes, own, routing_.lookup == LookupKind::exact));
+    WARPLINE_TRY(const route::RouteSet set, route::read_routes(file, own, routing_.lookup == LookupKind::exact));
     WARPLINE_CHECK(install(set));
     routes_ = set.from_file;
     return {};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "warpline/base/result.h"
@@ -44,9 +45,9 @@ class Router {
   /// Receive nothing more, pass on what is there.
   void stop() { control_.stop.store(true, std::memory_order_relaxed); }
 
-  /// Reads the route file again and, if all of it is good, puts its tables in the place of the old ones, while packets
-  /// flow.
-  [[nodiscard]] Result<void> reload();
+  /// Reads a route file, the same again or another, and, if all of it is good, puts its tables in the place of the old
+  /// ones, while packets flow.
+  [[nodiscard]] Result<void> reload(const std::string& file);
   /// Lets neighbours age and frees tables that no lcore uses any more. Cheap when there is nothing to do.
   void tend();
 
@@ -90,6 +91,9 @@ class Router {
   std::vector<std::unique_ptr<RouteLcore>> lcores_;          ///< by pipeline
 
  private:
+  /// Waits until all lcores use the tables in force, but not for ever: there is no memory for many old ones.
+  void await_switch();
+
   std::size_t routes_ = 0;
   std::uint32_t reloads_ = 0;
   std::uint32_t refused_ = 0;

@@ -351,7 +351,7 @@ TEST_P(RouterTest, LosesNothingWhenRoutesAreReadAgain) {
   std::uint16_t arrived = 0;
   for (int reload = 0; reload < 3; ++reload) {
     write_routes(reload % 2 == 0 ? "10.64.0.0/10 via 10.0.1.9\n" : "0.0.0.0/0 via 10.0.1.9\n10.78.0.0/16 port 0\n");
-    const auto reloaded = router_->reload();
+    const auto reloaded = router_->reload(routes_file_);
     ASSERT_TRUE(reloaded.ok()) << reloaded.error().message();
     for (; arrived < (reload + 1) * kPackets / 3; ++arrived)
       EXPECT_EQ(packet::load_be16(next(1).data() + 36), arrived + 1);
@@ -364,7 +364,7 @@ TEST_P(RouterTest, LosesNothingWhenRoutesAreReadAgain) {
   });
   EXPECT_EQ(arrived, kPackets);
   write_routes("10.77.0.0/16 via 10.0.1.9\n10.78.0.0/16 via 192.0.2.1\n");
-  EXPECT_FALSE(router_->reload().ok());
+  EXPECT_FALSE(router_->reload(routes_file_).ok());
   EXPECT_EQ(router_->routes(), 1U);
   send(0, udp(kWest.v4, kFarV4));
   (void)next(1);

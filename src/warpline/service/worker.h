@@ -27,6 +27,10 @@ class MessageWorker {
   bool turn(Nanos now, bool& worked);
 
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
+  /// Any thread: Endpoint::limit_peers().
+  void limit_peers(const message::SessionQuotas& quotas, std::uint32_t stranger_packets) {
+    endpoint_.limit_peers(quotas, stranger_packets);
+  }
   [[nodiscard]] const message::Endpoint& endpoint() const { return endpoint_; }
   [[nodiscard]] const transport::Transport& transport() const { return transport_; }
   [[nodiscard]] const MessageApp& app() const { return app_; }

@@ -9,7 +9,8 @@
 
 namespace warpline::traffic {
 
-TrafficGroup::TrafficGroup(TrafficPlan plan, const Options& options) : plan_(std::move(plan)), options_(options) {
+TrafficGroup::TrafficGroup(TrafficPlan plan, const Options& options)
+    : plan_(std::move(plan)), options_(options), rate_(options.rate) {
   Checker::Options check;
   check.macs = options.macs;
   check.streams = options.workers;

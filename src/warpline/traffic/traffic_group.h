@@ -13,6 +13,7 @@
 #include "warpline/base/units.h"
 #include "warpline/traffic/checker.h"
 #include "warpline/traffic/queue_totals.h"
+#include "warpline/traffic/shared_rate.h"
 #include "warpline/traffic/traffic.h"
 
 namespace warpline::traffic {
@@ -51,7 +52,7 @@ class TrafficGroup {
     /// back counts as silence only while each of them has its turns. They outlive the workers.
     std::vector<const TurnCount*> passed = {};
     std::uint16_t burst = 64;
-    Rate rate{};  ///< rate of each worker
+    Rate rate{};  ///< rate of each worker, unless set_rate() says another
     Nanos drain{200'000'000};
     Nanos interrupted_drain{500'000'000};  ///< takes the place of `drain` after interrupt(), if it is shorter
   };
@@ -60,6 +61,10 @@ class TrafficGroup {
 
   [[nodiscard]] const TrafficPlan& plan() const { return plan_; }
   [[nodiscard]] const Options& options() const { return options_; }
+
+  /// Any thread: each worker's rate is this one from now on.
+  void set_rate(const Rate& rate) { rate_.store(rate); }
+  [[nodiscard]] const SharedRate& rate() const { return rate_; }
 
   /// Any thread, also from a signal handler: generate no more, wait for what is on its way, then be done.
   void stop() { stop_.store(true, std::memory_order_relaxed); }
@@ -141,6 +146,7 @@ class TrafficGroup {
 
   TrafficPlan plan_;
   Options options_;
+  SharedRate rate_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> interrupted_{false};
   std::vector<std::unique_ptr<Member>> members_;

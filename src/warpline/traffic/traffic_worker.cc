@@ -20,10 +20,6 @@ constexpr double kCatchUpSeconds = 0.005;
 /// What counts at most of a turn in which nothing came: more than a scheduler's time slice, far less than a drain.
 constexpr Nanos kLongestGap{10'000'000};
 
-std::uint32_t limiter_depth(const TrafficGroup& group, std::uint32_t burst) {
-  return std::max(2 * burst, frames_in(group.options().rate, kCatchUpSeconds, group.plan().max_frame_bytes()));
-}
-
 }  // namespace
 
 TrafficWorker::TrafficWorker(TrafficGroup& group, const Place& place, rte_mempool& pool)
@@ -32,13 +28,20 @@ TrafficWorker::TrafficWorker(TrafficGroup& group, const Place& place, rte_mempoo
       place_(place),
       burst_(std::min(group.options().burst, kMaxTrafficBurst)),
       generator_(group.plan(), place.number, pool),
-      limiter_(group.options().rate, ticks_per_second(), limiter_depth(group, burst_), group.plan().max_frame_bytes()),
+      rate_(group.options().rate),
+      limiter_(make_limiter()),
       limit_(group.packets_of(place.number)),
       drain_ticks_(nanos_to_ticks(group.options().drain)),
       interrupted_drain_ticks_(std::min(drain_ticks_, nanos_to_ticks(group.options().interrupted_drain))),
       watch_(report_interval({place.port, place.queue}), drain_ticks_),
       passed_(group.options().passed),
       quiet_(nanos_to_ticks(kLongestGap), ticks_now()) {}
+
+RateLimiter TrafficWorker::make_limiter() const {
+  const std::uint32_t frame = group_.plan().max_frame_bytes();
+  const std::uint32_t depth = std::max(2U * burst_, frames_in(rate_, kCatchUpSeconds, frame));
+  return {rate_, ticks_per_second(), depth, frame};
+}
 
 TrafficWorker::~TrafficWorker() { rte_pktmbuf_free_bulk(unsent_mbufs_.data() + unsent_at_, unsent_); }
 
@@ -123,6 +126,8 @@ std::uint16_t TrafficWorker::allowance(std::uint64_t now) {
     allowed =
         std::min(allowed, group_.options().window - std::min<std::uint64_t>(on_their_way(), group_.options().window));
   }
+  if (group_.rate().changed(rate_)) [[unlikely]]
+    limiter_ = make_limiter();
   if (limiter_.unlimited()) return static_cast<std::uint16_t>(allowed);
   limiter_.refill(now);
   std::uint16_t count = 0;

@@ -45,6 +45,8 @@ class TrafficWorker {
   std::uint16_t receive(std::uint64_t now);
   /// How many frames limit, closed loop and rate let it make now.
   [[nodiscard]] std::uint16_t allowance(std::uint64_t now);
+  /// By the rate in force.
+  [[nodiscard]] RateLimiter make_limiter() const;
   /// Frames of the stream made and not come back.
   [[nodiscard]] std::uint64_t on_their_way() const;
   /// Whether frames got to an end elsewhere since it was last asked.
@@ -60,6 +62,7 @@ class TrafficWorker {
   Place place_;
   std::uint16_t burst_;
   Generator generator_;
+  Rate rate_;  ///< that limiter_ goes by
   RateLimiter limiter_;
   std::uint64_t limit_;  ///< frames to generate
   std::uint64_t drain_ticks_;

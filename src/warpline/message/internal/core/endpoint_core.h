@@ -27,8 +27,8 @@ namespace warpline::message {
 struct EndpointCore {
   /// A tenth of a second's packets; and as many as it takes that one peer opens all sessions at once, with hellos that
   /// come again because too many are half-open.
-  [[nodiscard]] static std::uint32_t stranger_burst(const EndpointConfig& config) {
-    return std::max(config.stranger_packets / 10, 16 * config.max_sessions);
+  [[nodiscard]] static std::uint32_t stranger_burst(std::uint32_t packets_per_s, std::uint32_t max_sessions) {
+    return std::max(packets_per_s / 10, 16 * max_sessions);
   }
 
   /// `config` has a secret.
@@ -44,7 +44,8 @@ struct EndpointCore {
         ready(sessions, blocks),
         events(sessions, messages),
         grants(context, sessions, messages, timers),
-        strangers(config.stranger_packets, stranger_burst(config), sip_key(*config.secret)) {}
+        strangers(config.stranger_packets, stranger_burst(config.stranger_packets, config.max_sessions),
+                  sip_key(*config.secret)) {}
 
   EndpointContext context;
   SessionTable sessions;

@@ -17,12 +17,24 @@ enum : std::uint64_t { kHashOfAddress = 1, kHashOfPrefix = 2 };
 }  // namespace
 
 PeerGroups::PeerGroups(const EndpointConfig& config, SipKey key)
-    : quotas_(config.quotas), groups_(2 * config.max_sessions), by_hash_(2 * config.max_sessions), key_(key) {
-  const auto unless_given = [](std::uint32_t& quota, std::uint32_t value) { quota = quota == 0 ? value : quota; };
-  unless_given(quotas_.per_address, config.max_sessions);
-  unless_given(quotas_.per_prefix, config.max_sessions);
-  unless_given(quotas_.half_open_per_address, std::max(config.max_sessions / 4, kFewHalfOpen));
-  unless_given(quotas_.half_open_per_prefix, std::max(config.max_sessions / 2, kFewHalfOpen));
+    : max_sessions_(config.max_sessions),
+      groups_(2 * config.max_sessions),
+      by_hash_(2 * config.max_sessions),
+      key_(key) {
+  set_quotas(config.quotas);
+}
+
+void PeerGroups::set_quotas(const SessionQuotas& quotas) {
+  constexpr auto kOrder = std::memory_order_relaxed;  // each stands for itself
+  const auto set = [](std::atomic<std::uint32_t>& quota, std::uint32_t given, std::uint32_t otherwise) {
+    quota.store(given == 0 ? otherwise : given, kOrder);
+  };
+  set(quotas_.per_address, quotas.per_address, max_sessions_);
+  set(quotas_.per_prefix, quotas.per_prefix, max_sessions_);
+  set(quotas_.half_open_per_address, quotas.half_open_per_address, std::max(max_sessions_ / 4, kFewHalfOpen));
+  set(quotas_.half_open_per_prefix, quotas.half_open_per_prefix, std::max(max_sessions_ / 2, kFewHalfOpen));
+  quotas_.bytes_per_address.store(quotas.bytes_per_address, kOrder);
+  quotas_.bytes_per_prefix.store(quotas.bytes_per_prefix, kOrder);
 }
 
 PeerGroups::Hashes PeerGroups::hashes_of(const PeerAddress& peer) const {
@@ -61,10 +73,10 @@ PeerGroups::Admission PeerGroups::admits(const PeerAddress& peer) const {
     if (groups_[index].half_open >= most_half_open) admission = std::max(admission, too_many_half_open);
     if (groups_[index].accepted >= most) admission = std::max(admission, too_many);
   };
-  check(hashes.address, quotas_.per_address, Admission::per_address, quotas_.half_open_per_address,
-        Admission::half_open_per_address);
-  check(hashes.prefix, quotas_.per_prefix, Admission::per_prefix, quotas_.half_open_per_prefix,
-        Admission::half_open_per_prefix);
+  check(hashes.address, quotas_.per_address.load(std::memory_order_relaxed), Admission::per_address,
+        quotas_.half_open_per_address.load(std::memory_order_relaxed), Admission::half_open_per_address);
+  check(hashes.prefix, quotas_.per_prefix.load(std::memory_order_relaxed), Admission::per_prefix,
+        quotas_.half_open_per_prefix.load(std::memory_order_relaxed), Admission::half_open_per_prefix);
   return admission;
 }
 
@@ -93,8 +105,11 @@ PeerGroups::Share PeerGroups::may_hold(const Session& session, std::uint64_t byt
                                        std::uint64_t free) const {
   if (held_ == 0 && later == 0) return Share::allows;
   bytes += later;
-  if (!may_hold(groups_[session.address_group], bytes, free / 2, quotas_.bytes_per_address)) return Share::address;
-  if (!may_hold(groups_[session.prefix_group], bytes, free, quotas_.bytes_per_prefix)) return Share::prefix;
+  if (!may_hold(groups_[session.address_group], bytes, free / 2,
+                quotas_.bytes_per_address.load(std::memory_order_relaxed)))
+    return Share::address;
+  if (!may_hold(groups_[session.prefix_group], bytes, free, quotas_.bytes_per_prefix.load(std::memory_order_relaxed)))
+    return Share::prefix;
   return Share::allows;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "warpline/base/secrets/siphash.h"
@@ -22,6 +23,9 @@ namespace warpline::message {
 class PeerGroups {
  public:
   PeerGroups(const EndpointConfig& config, SipKey key);
+
+  /// Any thread: these quotas hold from now on. Sessions that are there stay, and what has begun to arrive goes on.
+  void set_quotas(const SessionQuotas& quotas);
 
   /// The quota that is exhausted, if one is.
   enum class Admission : std::uint8_t { yes, half_open_per_address, half_open_per_prefix, per_address, per_prefix };
@@ -61,6 +65,15 @@ class PeerGroups {
                                      std::uint64_t quota) {
     return group.held + bytes <= share && (quota == 0 || group.held == 0 || group.held + bytes <= quota);
   }
+  /// SessionQuotas in force, none of them 0 but those of bytes. Written by any thread, read by the endpoint's.
+  struct Quotas {
+    std::atomic<std::uint32_t> per_address;
+    std::atomic<std::uint32_t> per_prefix;
+    std::atomic<std::uint32_t> half_open_per_address;
+    std::atomic<std::uint32_t> half_open_per_prefix;
+    std::atomic<std::uint64_t> bytes_per_address;
+    std::atomic<std::uint64_t> bytes_per_prefix;
+  };
   struct Hashes {
     std::uint64_t address;
     std::uint64_t prefix;
@@ -72,7 +85,8 @@ class PeerGroups {
   /// Adds to what the session's groups count.
   void count(const Session& session, int accepted, int half_open);
 
-  SessionQuotas quotas_;
+  const std::uint32_t max_sessions_;
+  Quotas quotas_{};
   IndexPool<Group> groups_;
   HashIndex by_hash_;
   SipKey key_;

@@ -170,5 +170,17 @@ TEST(PeerGroups, begin_again_with_nothing_when_all_sessions_have_left) {
   }
 }
 
+TEST(PeerGroups, take_other_quotas_and_leave_sessions_that_are_there) {
+  PeerGroups groups(sessions_of(300), {1, 2});
+  std::vector<Session> sessions(3, of(Ipv4Address{{192, 0, 2, 1}}));
+  for (Session& session : sessions) groups.join(session);
+  EXPECT_EQ(groups.admits(sessions[0].peer), PeerGroups::Admission::yes);
+  groups.set_quotas({.per_address = 2});
+  EXPECT_EQ(groups.admits(sessions[0].peer), PeerGroups::Admission::per_address);
+  EXPECT_EQ(groups.accepted(), 3U);
+  groups.set_quotas({});
+  EXPECT_EQ(groups.admits(sessions[0].peer), PeerGroups::Admission::yes);
+}
+
 }  // namespace
 }  // namespace warpline::message

@@ -30,5 +30,11 @@ TEST(StrangerLimit, is_a_rate_and_half_of_it_for_an_address) {
   EXPECT_NEAR(admitted(limit, 20 * kSeconds, of_one), 5'000 + 500, 2) << "silence is not saved up";
 }
 
+TEST(StrangerLimit, takes_another_rate) {
+  StrangerLimit limit(10'000, 1'000, {1, 2});
+  limit.set_rate(20'000, 2'000);
+  EXPECT_NEAR(admitted(limit, kSeconds, stranger), 20'000 + 2'000, 2);
+}
+
 }  // namespace
 }  // namespace warpline::message

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGHUP: the configuration is read again while packets flow."""
+
+import signal
+import unittest
+
+from support import frames, pcap
+from support.case import LIVE_ROW, needs_vnic
+from support.messages import MessageCase, free_port
+from support.scraping import telemetry
+
+TIMES = 30
+HOST = frames.mac("02:00:00:00:00:09")
+
+
+class Reload(MessageCase):
+    def write(self, name, text):
+        (self.scratch.path / name).write_text(text, encoding="ascii")
+
+    def reload(self, program, pattern):
+        program.signal(signal.SIGHUP)
+        program.wait_for("stderr", pattern)
+
+    def wait_for_times(self, program, pattern, times):
+        """Waits until it has been said so many times."""
+        with program.news:
+            program.news.wait_for(lambda: program.text("stderr").count(pattern) >= times, 60)
+        self.assertGreaterEqual(program.text("stderr").count(pattern), times, program.text("stderr"))
+
+    def stop(self, program):
+        program.signal(signal.SIGINT)
+        return self.report_of(program.finish(), code=130)
+
+    @needs_vnic
+    def test_l3forward_forwards_every_packet_meanwhile(self):
+        datagram = frames.ip("10.0.0.9", "10.5.0.5", frames.UDP, frames.udp("10.0.0.9", "10.5.0.5", 5000, 53, b"x" * 18))
+        frame = frames.ethernet(frames.vnic_mac("net_vnic0"), HOST, frames.ETHERTYPE_IPV4, datagram).ljust(60, b"\0")
+        question = frames.arp_request(HOST, "10.0.0.9", "10.0.0.1").ljust(60, b"\0")
+        capture = pcap.write(self.scratch.path / "in.pcap", [question, frame])
+        self.write("routes", "10.5.0.0/16 via 10.0.0.9\n")
+        self.write("more", "10.5.0.0/16 via 10.0.0.9\n10.6.0.0/16 via 10.0.0.9\n")
+        self.write("a.toml", '[l3forward]\nroutes = "routes"\n')
+        program = self.start("l3forward", "--port", f"net_vnic0,wire=source,rate=20kpps,pcap={capture}", "--address", "10.0.0.1/24",
+                             "--config", "a.toml", "--no-hugepages", "--json", "--interval", "20ms")
+        program.wait_for("stderr", LIVE_ROW)
+        for count in range(TIMES):
+            name, routes = (("more", 2), ("routes", 1))[count % 2]
+            self.write("a.toml", f'[l3forward]\nroutes = "{name}"\n')
+            program.signal(signal.SIGHUP)
+            self.wait_for_times(program, f"read {routes} routes again", count // 2 + 1)
+        report = self.stop(program)
+        self.assertEqual((report["routing"]["reloads"], report["routing"]["refused_reloads"]), (TIMES, 0))
+        self.assertEqual((report["drops"], report["in_flight"]), ({}, 0))
+        self.assertGreater(report["rx"]["packets"], 0)
+        self.assertEqual(report["tx"]["packets"] - report["routing"]["requests"], report["rx"]["packets"])
+        self.assertEqual(report["config"]["l3forward"]["routes"], "routes")
+
+    @needs_vnic
+    def test_forward_forwards_every_packet_meanwhile(self):
+        self.write("a.toml", "[forward]\nburst = 32\n")
+        program = self.start("forward", "--port", "net_vnic0,wire=source,rate=50kpps", "--config", "a.toml", "--no-hugepages",
+                             "--json", "--interval", "20ms")
+        program.wait_for("stderr", LIVE_ROW)
+        for count in range(TIMES):
+            self.write("a.toml", f"[forward]\nburst = {32 if count % 2 else 16}\n")
+            program.signal(signal.SIGHUP)
+            said = ("unchanged until the next start: --burst", "nothing has changed")[count % 2]
+            self.wait_for_times(program, said, count // 2 + 1)
+        report = self.stop(program)
+        self.assertEqual((report["drops"], report["in_flight"]), ({}, 0))
+        self.assertGreater(report["rx"]["packets"], 0)
+        self.assertEqual(report["tx"]["packets"], report["rx"]["packets"])
+        self.assertEqual(report["config"]["forward"]["burst"], 32)
+
+    def test_the_rate_of_generate(self):
+        self.write("a.toml", '[traffic]\nrate = "1kpps"\n')
+        program = self.start("generate", "--port", "net_null0", "--role", "transmit", "--config", "a.toml", "--no-hugepages", "--json",
+                             "--json-stream", "--interval", "50ms")
+        program.wait_for("stdout", '"mpps"')
+        self.write("a.toml", '[traffic]\nrate = "max"\n')
+        self.reload(program, "changed --rate$")
+        # More than a thousand frames a second would ever have been: of 50 ms no more than 50.
+        program.wait_for("stdout", r'"mpps": ?(0\.[1-9]|[1-9])')
+        self.write("a.toml", '[traffic]\nrate = "2kpps"\nflows = 3\n')
+        self.reload(program, "unchanged until the next start: --flows$")
+        program.signal(signal.SIGINT)
+        outcome = program.finish()
+        self.assertEqual(outcome.code, 130, outcome)
+        self.assertEqual(outcome.lines[-1]["config"]["traffic"]["rate"], "2kpps")
+
+    def test_a_configuration_that_is_wrong(self):
+        self.write("a.toml", "[forward]\nburst = 32\n")
+        program = self.start("forward", "--loopback", "--config", "a.toml", "--no-hugepages", "--json", "--interval", "20ms",
+                             "--telemetry", "reloaded")
+        program.wait_for("stderr", LIVE_ROW)
+        for text, said in (("[forward]\n\nburst = 9999\n", "a.toml:3: forward.burst"), ("[forward\n", "a.toml:1"),
+                           ("[forward]\nburts = 3\n", "a.toml:2"), (None, "No such file")):
+            with self.subTest(text=text):
+                if text is None:
+                    (self.scratch.path / "a.toml").unlink()
+                else:
+                    self.write("a.toml", text)
+                self.reload(program, f"the configuration stays as it was: .*{said}")
+                (answer,) = telemetry(program, "reloaded", "/warpline/reload")
+                self.assertTrue(answer["/warpline/reload"].startswith("refused: the configuration stays as it was: "), answer)
+                self.assertIn(said, answer["/warpline/reload"])
+        self.write("a.toml", "[forward]\nburst = 32\n")
+        self.assertEqual(telemetry(program, "reloaded", "/warpline/reload")[0], {"/warpline/reload": "nothing has changed"})
+        report = self.stop(program)
+        self.assertEqual(report["drops"], {})
+
+    def test_quotas_of_a_server(self):
+        here = f"127.0.0.1:{free_port()}"
+        self.write("a.toml", "[message]\nsessions-per-address = 1\n")
+        server = self.start("message", "server", "--listen", here, "--config", "a.toml", "--json")
+        server.wait_for("stderr", "listening on ")
+        ask = ("message", "client", "--connect", here, "--test", "rate", "-P", 2, "-t", "200ms", "--json")
+        self.assertEqual(self.warpline(*ask).report["sessions"]["lost"], {"peer_full": 1})
+        self.write("a.toml", "[message]\nsessions-per-address = 5\nworkers = 2\n")
+        self.reload(server, "changed --sessions-per-address$")
+        server.wait_for("stderr", "unchanged until the next start: --workers$")
+        sessions = self.warpline(*ask).report["sessions"]
+        self.assertEqual((sessions["connected"], sessions["lost"].get("peer_full", 0)), (2, 0))
+        server.signal(signal.SIGINT)
+        self.assertEqual(server.finish().code, 130)
+
+
+if __name__ == "__main__":
+    unittest.main()
