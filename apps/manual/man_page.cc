@@ -121,7 +121,7 @@ std::string program_man_page(std::string_view version, std::string_view date) {
   }
   text +=
       ".SH SIGNALS\n.TP\nSIGINT, SIGTERM\nStop receiving, drain, report; a second one ends the process at once.\n"
-      ".TP\nSIGHUP\nRead routes or keys again, of commands that have some.\n";
+      ".TP\nSIGHUP\nRead the configuration and its files again.\n";
   return text + exit_statuses() + see_also("warpline");
 }
 

@@ -29,6 +29,8 @@ Result<int> run_bench_stream_chunk(const config::LoadedConfig& loaded);  ///< li
 Result<int> run_report(const config::LoadedConfig& loaded);
 Result<int> run_config(const config::LoadedConfig& loaded);
 Result<int> run_doctor(const config::LoadedConfig& loaded);
+Result<int> run_ctl(const config::LoadedConfig& loaded);
+Result<int> run_top(const config::LoadedConfig& loaded);
 Result<int> run_selftest(const config::LoadedConfig& loaded);
 
 }  // namespace warpline

@@ -39,6 +39,7 @@ class ForwardRun : ForwarderFrame {
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
       report::add(snapshot, totals());
       report::add(snapshot, ports());
+      report::add(snapshot, forwarder_->paths(), ports());
       if (capture_) report::add(snapshot, capture_->totals());
     }));
     WARPLINE_CHECK(launch_forwarding([this] { return begin(); }));

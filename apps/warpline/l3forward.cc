@@ -52,6 +52,7 @@ class L3ForwardRun : PathsFrame {
       report::add(snapshot, report::totals_of(*router_));
       report::add(snapshot, report::routing_of(*router_));
       report::add(snapshot, ports());
+      report::add(snapshot, router_->paths(), ports());
       if (capture_) report::add(snapshot, capture_->totals());
     }));
     WARPLINE_CHECK(launch(workers_, [this](std::size_t role) { router_->run(role); }));

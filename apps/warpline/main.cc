@@ -58,6 +58,10 @@ Result<int> run(const std::vector<std::string>& arguments) {
       return run_doctor(loaded);
     case config::Command::selftest:
       return run_selftest(loaded);
+    case config::Command::ctl:
+      return run_ctl(loaded);
+    case config::Command::top:
+      return run_top(loaded);
   }
   __builtin_unreachable();  // load() knows no other
 }

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGHUP: the configuration is read again while packets flow."""
 
+import json
 import signal
+import subprocess
 import unittest
 
 from support import frames, pcap
 from support.case import LIVE_ROW, needs_vnic
 from support.messages import MessageCase, free_port
-from support.scraping import telemetry
+from support.program import BINARY
+from support.scraping import in_namespace_of, telemetry
 
 TIMES = 30
 HOST = frames.mac("02:00:00:00:00:09")
@@ -108,6 +111,35 @@ class Reload(MessageCase):
         self.assertEqual(telemetry(program, "reloaded", "/warpline/reload")[0], {"/warpline/reload": "nothing has changed"})
         report = self.stop(program)
         self.assertEqual(report["drops"], {})
+
+    def test_ctl(self):
+        self.write("a.toml", "[forward]\nburst = 32\n")
+        program = self.start("forward", "--loopback", "--config", "a.toml", "--no-hugepages", "--json", "--interval", "20ms",
+                             "--telemetry", "told")
+        program.wait_for("stderr", LIVE_ROW)
+
+        def ctl(*options):
+            words = in_namespace_of(program, str(BINARY), "ctl", "reload", "--telemetry", "told", *options)
+            done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+            return done.returncode, done.stdout, done.stderr
+
+        self.assertEqual(ctl(), (0, "nothing has changed\n", ""))
+        self.write("a.toml", "[forward]\nburst = 16\n[traffic]\nrate = \"2Mpps\"\n")
+        self.assertEqual(ctl(), (0, "changed --rate\nunchanged until the next start: --burst\n", ""))
+        self.write("a.toml", "[forward]\nburst = 0\n")
+        code, stdout, stderr = ctl()
+        self.assertEqual((code, stdout), (2, ""))
+        self.assertRegex(stderr, r"\Awarpline: the configuration stays as it was: a.toml:2: forward.burst: .*\n\Z")
+        code, stdout, stderr = ctl("--json")
+        self.assertEqual((code, stderr), (2, ""))
+        answer = json.loads(stdout)
+        self.assertEqual((answer["schema_version"], answer["command"], answer["reloaded"]), (1, "ctl reload", False))
+        self.assertIn("a.toml:2: forward.burst", answer["answer"])
+        self.assertEqual(answer["pid"], program.process.pid)
+        folder = self.scratch.root / "run" / "dpdk" / "told"
+        if folder.exists():
+            self.assertEqual(folder.stat().st_mode & 0o077, 0, "another user gets at the socket")
+        self.assertEqual(self.stop(program)["drops"], {})
 
     def test_quotas_of_a_server(self):
         here = f"127.0.0.1:{free_port()}"

@@ -8,6 +8,8 @@ import socket
 import subprocess
 from pathlib import Path
 
+from support.program import IS_ROOT
+
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 PROMETHEUS = Path(os.environ.get("WARPLINE_PROMETHEUS", "/nowhere"))
 PROMTOOL = PROMETHEUS / "promtool"
@@ -51,6 +53,14 @@ def ask(where, path="/metrics", method="GET", accept=OPENMETRICS, timeout=30):
 def values(text):
     """{sample as it is written, labels and all: value}"""
     return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line[:1] not in "#"}
+
+
+def in_namespace_of(program, *command):
+    """A command that sees the files of the program, and none of the tests' settings."""
+    unset = [word for name in os.environ if name.startswith("WARPLINE_") for word in ("-u", name)]
+    if IS_ROOT:
+        return ["nsenter", "-t", str(program.process.pid), "-m", "env", *unset, *command]
+    return ["env", *unset, f"XDG_RUNTIME_DIR={program.scratch.root / 'run'}", *command]
 
 
 def telemetry(program, name, *commands):

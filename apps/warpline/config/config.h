@@ -31,8 +31,10 @@
 namespace warpline::config {
 
 /// Which part a command that has several is asked for, as in `message server` and `stream receive`.
-enum class Role : std::uint8_t { server, client, daemon, receive, send, proxy };
-constexpr auto names_of(Role) { return enum_names<Role>({"server", "client", "daemon", "receive", "send", "proxy"}); }
+enum class Role : std::uint8_t { server, client, daemon, receive, send, proxy, reload };
+constexpr auto names_of(Role) {
+  return enum_names<Role>({"server", "client", "daemon", "receive", "send", "proxy", "reload"});
+}
 
 /// What the client of `message` does: one request at a time a session, compared; many short ones; one at a time, for
 /// its round trip; long ones, for goodput; rounds of requests to all sessions at once, for long responses.
@@ -147,6 +149,12 @@ struct KeyConfig {
   bool operator==(const KeyConfig&) const = default;
 };
 
+/// Which running process `ctl` and `top` are about.
+struct AttachConfig {
+  std::string telemetry;  ///< the name that it was started with
+  bool operator==(const AttachConfig&) const = default;
+};
+
 /// What `selftest` tries, and where it keeps what it finds.
 struct SelftestConfig {
   std::vector<std::string> ports;    ///< two that a cable joins, or one whose frames come back to it
@@ -202,6 +210,7 @@ struct Config {
   BenchConfig bench;
   ReportConfig report;
   SelftestConfig selftest;
+  AttachConfig attach;
   KeyConfig key;
   RateSearchSettings rate_search;
 

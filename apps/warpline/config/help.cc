@@ -18,7 +18,7 @@ constexpr Heading kHeadings[] = {
     {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"ingest", "Ingest"},
     {"traffic", "Traffic"},     {"bench", "Benchmark"},    {"report", "Page"},       {"message", "Messages"},
     {"key", "Key file"},        {"stream", "Streams"},     {"metrics", "Metrics"},   {"capture", "Capture"},
-    {"selftest", "Self-test"},
+    {"selftest", "Self-test"},  {"attach", "Process"},
 };
 
 std::string text_of(const nlohmann::json& value) {

@@ -47,10 +47,10 @@ std::string enumerated(std::string_view command, std::span<const std::string> wo
 
 Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
-    return usage_error(
-        "no command is given", "warpline has several",
-        "choose forward, l3forward, ingest, generate, message, stream, bench, report, config, doctor or selftest; "
-        "--help explains");
+    return usage_error("no command is given", "warpline has several",
+                       "choose forward, l3forward, ingest, generate, message, stream, bench, report, config, doctor, "
+                       "selftest, ctl or top; "
+                       "--help explains");
   }
   std::vector<std::string> known;
   for (const Command command : kCommands) {

@@ -52,9 +52,10 @@ Access<Config> metrics_allowed() {
 }
 
 /// Empty, or what may be the name of a folder.
-Access<Config> telemetry_name() {
+template <typename Field>
+Access<Config> telemetry_name(Field field) {
   return scalar<Config>(
-      field_of(&Config::runtime, &runtime::RuntimeSettings::telemetry),
+      field,
       [](std::string_view text) -> Result<std::string> {
         const auto fits = [](char c) {
           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
@@ -134,7 +135,8 @@ void add_operation_options(std::vector<Option>& table) {
                              {"metrics-allow", 0, "metrics", "allow", runs, Arity::list, "ADDR/LEN",
                               "network that may ask for metrics, beside this machine; repeatable", metrics_allowed()},
                              {"telemetry", 0, "runtime", "telemetry", runs, Arity::single, "NAME",
-                              "answer dpdk-telemetry.py --file-prefix NAME", telemetry_name()},
+                              "answer dpdk-telemetry.py --file-prefix NAME",
+                              telemetry_name(field_of(&Config::runtime, &runtime::RuntimeSettings::telemetry))},
                              {"crash-report", 0, "runtime", "crash-report", runs, Arity::single, "FILE",
                               "write signal, stack and last counters to a file if the program crashes",
                               text<Config>([](auto& config) -> auto& { return config.crash_report; })},
@@ -142,6 +144,18 @@ void add_operation_options(std::vector<Option>& table) {
                               "give up no capabilities, system calls and files after set-up, for debugging",
                               boolean<Config>([](auto& config) -> auto& { return config.keep_privileges; })}});
   add_capture_options(table);
+}
+
+void add_attach_options(std::vector<Option>& table) {
+  table.push_back({"telemetry",
+                   0,
+                   "attach",
+                   "telemetry",
+                   {Command::ctl, Command::top},
+                   Arity::single,
+                   "NAME",
+                   "the running process: its own --telemetry NAME",
+                   telemetry_name(field_of(&Config::attach, &AttachConfig::telemetry))});
 }
 
 }  // namespace warpline::config

@@ -95,6 +95,8 @@ void add_common(std::vector<Option>& table) {
                                     Command::generate, Command::message,   Command::stream};
   const std::vector<Command> timed = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
                                       Command::stream};
+  std::vector<Command> tables = all;
+  tables.push_back(Command::top);
   const std::vector<Command> seeded = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
                                        Command::message};
   table.insert(
@@ -119,7 +121,7 @@ void add_common(std::vector<Option>& table) {
         boolean<Config>(of(&Config::run, &report::RunSettings::json))},
        {"json-stream", 0, "run", "json-stream", all, Arity::flag, "", "one line of JSON per interval",
         boolean<Config>(of(&Config::run, &report::RunSettings::json_stream))},
-       {"interval", 0, "run", "interval", all, Arity::single, "S", "seconds between lines of the live table",
+       {"interval", 0, "run", "interval", tables, Arity::single, "S", "seconds between lines of the live table",
         nanos<Config>(of(&Config::run, &report::RunSettings::interval), kSecond, Nanos{kSecond / 100},
                       Nanos{3600 * kSecond})},
        {"seed", 0, "run", "seed", seeded, Arity::single, "N", "seed for all random choices",
@@ -545,6 +547,8 @@ std::string_view summary(Command command) {
       "show or check the effective configuration with the origin of each value",
       "say what this machine lacks, and the command that mends it",
       "try all features between two ports, and perhaps with a GPU: what works, what to set, what is fastest",
+      "tell a running process: reload reads its configuration and files again",
+      "show what a running process does, as a table in a terminal",
   };
   static_assert(std::size(kSummaries) == kEnumNames<Command>.size());
   return kSummaries[static_cast<std::size_t>(command)];
@@ -553,8 +557,10 @@ std::string_view summary(Command command) {
 std::span<const Role> roles_of(Command command) {
   static constexpr std::array kMessage{Role::server, Role::client, Role::daemon};
   static constexpr std::array kStream{Role::receive, Role::send, Role::proxy};
+  static constexpr std::array kCtl{Role::reload};
   if (command == Command::message) return kMessage;
   if (command == Command::stream) return kStream;
+  if (command == Command::ctl) return kCtl;
   return {};
 }
 
@@ -577,7 +583,7 @@ const std::vector<Option>& options() {
     std::vector<Option> made;
     for (const auto add : {add_common, add_operation_options, add_forward_pool, add_forward, add_l3forward, add_ingest,
                            add_traffic, add_message_options, add_key_options, add_stream_options, add_bench, add_report,
-                           add_rate_search, add_selftest_options, add_port_setup}) {
+                           add_rate_search, add_selftest_options, add_attach_options, add_port_setup}) {
       add(made);
     }
     return made;

@@ -29,15 +29,18 @@ enum class Command : std::uint8_t {
   report,
   config,
   doctor,
-  selftest
+  selftest,
+  ctl,
+  top
 };
 constexpr auto names_of(Command) {
   return enum_names<Command>({"forward", "l3forward", "ingest", "generate", "message", "message key", "stream", "bench",
-                              "report", "config", "doctor", "selftest"});
+                              "report", "config", "doctor", "selftest", "ctl", "top"});
 }
 inline constexpr Command kCommands[] = {Command::forward, Command::l3forward,   Command::ingest, Command::generate,
                                         Command::message, Command::message_key, Command::stream, Command::bench,
-                                        Command::report,  Command::config,      Command::doctor, Command::selftest};
+                                        Command::report,  Command::config,      Command::doctor, Command::selftest,
+                                        Command::ctl,     Command::top};
 
 /// The roles of a command; none for most.
 [[nodiscard]] std::span<const Role> roles_of(Command command);
@@ -109,6 +112,9 @@ void add_stream_options(std::vector<Option>& table);
 
 /// Where a run says what it counts.
 void add_operation_options(std::vector<Option>& table);
+
+/// Which process `ctl` and `top` are about.
+void add_attach_options(std::vector<Option>& table);
 
 /// Those of `selftest` alone.
 void add_selftest_options(std::vector<Option>& table);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warpline/report/run_metrics.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,6 +95,20 @@ void add(Snapshot& snapshot, std::span<const port::Port> ports) {
     errors.with(counters.rx_errors, {{"port", port.name()}, {"direction", "receive"}})
         .with(counters.tx_errors, {{"port", port.name()}, {"direction", "transmit"}});
     up.with(std::uint64_t{port.link().up}, labels);
+  }
+}
+
+void add(Snapshot& snapshot, std::span<const std::unique_ptr<datapath::QueuePath>> paths,
+         std::span<const port::Port> ports) {
+  Family& received = snapshot.counter("warpline_queue_received_packets", "packets", "Packets received, by queue");
+  Family& transmitted = snapshot.counter("warpline_queue_transmitted_packets", "packets", "Packets sent, by queue");
+  const auto labels = [&](const port::PortQueue& at) -> metrics::Labels {
+    const auto port = std::ranges::find(ports, at.port, &port::Port::id);
+    return {{"port", port == ports.end() ? "" : port->name()}, {"queue", fmt::format("{}", at.queue)}};
+  };
+  for (const auto& path : paths) {
+    received.with(path->received.packets.get(), labels(path->rx));
+    transmitted.with(path->sent.packets.get(), labels(path->tx));
   }
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <span>
 
+#include "warpline/datapath/queue_path.h"
 #include "warpline/metrics/snapshot.h"
 #include "warpline/port/port.h"
 #include "warpline/report/report.h"
@@ -15,6 +17,9 @@ namespace warpline::report {
 void add(metrics::Snapshot& snapshot, const RunTotals& totals);
 /// Adds what the devices count, and whether their links are up.
 void add(metrics::Snapshot& snapshot, std::span<const port::Port> ports);
+/// Adds what each queue of these paths received and sent; `ports` are those that they are of.
+void add(metrics::Snapshot& snapshot, std::span<const std::unique_ptr<datapath::QueuePath>> paths,
+         std::span<const port::Port> ports);
 /// Adds what a router did beside passing packets on.
 void add(metrics::Snapshot& snapshot, const RoutingTotals& routing);
 /// Adds what a capture wrote and left out.

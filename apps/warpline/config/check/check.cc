@@ -45,6 +45,7 @@ class PacketChecker : Checker {
     if (config_.command == "report") check_report();
     if (config_.command == "message key") check_key_file();
     if (config_.command == "selftest") check_selftest();
+    if (config_.command == "ctl" || config_.command == "top") check_attached();
     const bool ingest = config_.command == "ingest";
     if (config_.command == "stream") {
       check_ports();
@@ -93,6 +94,12 @@ class PacketChecker : Checker {
     if (ports.size() == 2 && runtime::same_device(ports.front(), ports.back())) {
       refuse(fmt::format("cannot use port {} twice", ports.back()), "a cable has two ends", "give two ports, or one");
     }
+  }
+
+  void check_attached() {
+    if (!config_.attach.telemetry.empty()) return;
+    refuse(fmt::format("cannot run {}", config_.command), "it is not said of which process",
+           "add --telemetry NAME, which that process was started with");
   }
 
   void check_key_file() {
