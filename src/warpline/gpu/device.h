@@ -58,7 +58,7 @@ class UseContext {
   ~UseContext();
 
  private:
-  bool used_ = false;
+  [[maybe_unused]] bool used_ = false;
 };
 
 /// After a kernel that never ends or a GPU that is lost: releasing memory or streams would wait for ever, so from here
