@@ -220,6 +220,8 @@ class Receiver(LiarCase):
         program, peer, theirs = self.begin()
         for at in range(len(data) - 1, -1, -2):  # more holes than anybody keeps
             peer.send(40_000, PORT, INITIAL + 1 + at, theirs, ACK, data[at : at + 1])
+            if at % 128 == 1:
+                peer.ask()  # what came before is taken by then: a full ring would lose what is not sent again
         for at in range(len(data)):
             peer.send(40_000, PORT, INITIAL + 1 + at, theirs, ACK, data[at : at + 1])
             if at % 16 == 15:

@@ -65,6 +65,7 @@ class RawPeer:
 
     def ask(self):
         """Asks for the program's MAC address, as a neighbour does, and waits for the answer."""
+        self.program_mac = None
         body = frames.arp_request(self.mac, self.address, self.program)[14:]
         self.put(frames.ETHERTYPE_ARP, body, to=b"\xff" * 6)
         while self.program_mac is None:
