@@ -58,6 +58,11 @@ class Jax(Cupy):
 
 
 def libraries():
-    """What there is, by name."""
+    """What there is, by name. Of several GPUs this thread uses the first."""
     kinds = (("cupy", Cupy), ("torch", Torch), ("jax", Jax))
-    return {name: kind(module) for name, kind in kinds if (module := library(name))}
+    found = {name: kind(module) for name, kind in kinds if (module := library(name))}
+    if "cupy" in found:
+        found["cupy"].xp.cuda.Device(0).use()  # JAX leaves the thread with the last one
+    elif "torch" in found:
+        found["torch"].xp.cuda.set_device(0)
+    return found
