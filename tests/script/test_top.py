@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`top`: the table of a running process, in a terminal."""
 
+import codecs
 import fcntl
 import json
 import os
@@ -34,6 +35,7 @@ class Terminal:
         self.slave = slave
         self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=subprocess.PIPE, text=True,
                                         start_new_session=True, preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0))
+        self.decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end within a character
         self.text = ""
 
     def wait_for(self, pattern):
@@ -43,7 +45,7 @@ class Terminal:
             ready, _, _ = select.select([self.master], [], [], max(0, end - time.monotonic()))
             if not ready:
                 raise AssertionError(f"no {pattern!r} in {self.text[-4000:]!r}")
-            self.text += os.read(self.master, 65536).decode()
+            self.text += self.decoder.decode(os.read(self.master, 65536))
         self.text = self.text[found.end() :]
         return found.group()
 
