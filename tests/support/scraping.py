@@ -4,8 +4,10 @@
 import http.client
 import json
 import os
+import shutil
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 from support.program import IS_ROOT
@@ -66,7 +68,7 @@ def in_namespace_of(program, *command):
 def telemetry(program, name, *commands):
     """What DPDK's own script prints for each command, in the mount namespace of the program."""
     done = subprocess.run(
-        ["nsenter", "-t", str(program.process.pid), "-m", "dpdk-telemetry.py", "-f", name],
+        ["nsenter", "-t", str(program.process.pid), "-m", sys.executable, shutil.which("dpdk-telemetry.py"), "-f", name],
         input="".join(f"{command}\n" for command in commands),
         capture_output=True,
         text=True,
