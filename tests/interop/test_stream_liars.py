@@ -10,7 +10,8 @@ import unittest
 from support.program import IS_ROOT
 from support.raw_peer import ACK, FIN, MASK, PSH, RST, SYN, RawPeer, options
 from support.sending import SEED, SendCase
-from support.streams import PATIENCE, PORT, SeededPayload, VethCase, random_bytes
+from support.seeded_payload import SeededPayload
+from support.streams import PATIENCE, PORT, VethCase, random_bytes
 
 payload = SeededPayload(SEED)
 PEER, PROGRAM = "10.9.0.1", "10.9.0.2"

@@ -7,7 +7,8 @@ import unittest
 
 from support.program import IS_ROOT
 from support.sending import SEED, SendCase, Server
-from support.streams import SeededPayload, VethCase, digest, random_bytes
+from support.seeded_payload import SeededPayload
+from support.streams import VethCase, digest, random_bytes
 
 # As long frames as there are; net_pcap sees what it sends itself, too, unless it is told not to.
 PORT = "net_pcap0,rx_iface_in=right0,tx_iface=right0"

@@ -14,7 +14,8 @@ from support.namespaces import Namespace
 from support.program import IS_ROOT
 from support.raw_peer import RawPeer
 from support.sending import SEED, SendCase, Server
-from support.streams import PATIENCE, PORT, SeededPayload, VethCase
+from support.seeded_payload import SeededPayload
+from support.streams import PATIENCE, PORT, VethCase
 
 payload = SeededPayload(SEED)
 
