@@ -52,3 +52,27 @@ python_packages() {
   rm -rf "$target"
   mv "$fresh" "$target"
 }
+
+# dpdk_source VERSION FOLDER: unpacks that version of the distribution's source package of DPDK into FOLDER/source, by the
+# machine's own package sources as source entries, in an apt state of FOLDER's.
+dpdk_source() {
+  local version=$1 folder=$2 codename apt
+  mkdir -p "$folder"/{lists/partial,archives/partial,parts}
+  codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  (
+    shopt -s nullglob
+    awk -v codename="$codename" -f "$root/setup/source_list.awk" \
+      /etc/apt/sources.lis[t] /etc/apt/sources.list.d/*.list /dev/null >"$folder/sources.list"
+    awk -v codename="$codename" -f "$root/setup/source_deb822.awk" \
+      /etc/apt/sources.list.d/*.sources /dev/null >"$folder/parts/machine.sources"
+  )
+  apt=(apt-get -o "Dir::Etc::SourceList=$folder/sources.list" -o "Dir::Etc::SourceParts=$folder/parts"
+    -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder" -o Acquire::Languages=none)
+  [ "$(id -u)" -ne 0 ] || apt+=(-o APT::Sandbox::User=root)
+  logged "${apt[@]}" update || say "not every package source answered; going on with those that did"
+  if ! (cd "$folder" && logged "${apt[@]}" source --download-only "dpdk=$version"); then
+    say "no package source holds dpdk $version; if the distribution has a newer one: apt-get install libdpdk-dev"
+    return 1
+  fi
+  (cd "$folder" && logged dpkg-source --no-check -x dpdk_*.dsc source)
+}
