@@ -106,8 +106,8 @@ void add_ingest(nb::module_& module) {
       .def_prop_ro("time_ns", &time_of_day);
   nb::class_<IngestSession>(module, "IngestSession")
       .def_static("begin", &begin, nb::arg("arguments"), nb::arg("tells_progress"))
-      .def("take", &take)
-      .def("take_many", &take_many, nb::arg("most"))
+      .def("take", &take, nb::lock_self())
+      .def("take_many", &take_many, nb::arg("most"), nb::lock_self())
       .def("wait", &wait, nb::arg("milliseconds"))
       .def_prop_ro("ended", [](IngestSession& self) { return self.inbox().ended(); })
       .def_prop_ro("starved", [](IngestSession& self) { return self.inbox().starved(); })

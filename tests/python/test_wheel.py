@@ -10,7 +10,7 @@ import unittest
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WHEELS = sorted((ROOT / "build/wheel").glob(f"warpline-*-cp{sys.version_info[0]}{sys.version_info[1]}-*.whl"))
+WHEELS = sorted((ROOT / "build/wheel").glob(f"warpline-*-cp{sys.version_info[0]}{sys.version_info[1]}{sys.abiflags}-*.whl"))
 GLIBC = re.compile(r"^(linux-vdso|ld-linux-[\w-]+|lib(c|m|dl|rt|pthread))\.so")
 
 

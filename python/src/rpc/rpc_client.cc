@@ -28,7 +28,8 @@ namespace nb = nanobind;
 namespace warpline::python {
 namespace {
 
-/// Calls to one server. All of it is for the thread of one event loop, which holds the GIL; the host's never does.
+/// Calls to one server. All of it is for the thread of one event loop; the host's thread never touches Python. The GIL,
+/// or the object's lock where there is none, keeps others apart.
 class RpcClient {
  public:
   RpcClient(const std::string& server, const RpcSettings& settings) {
@@ -226,17 +227,18 @@ class RpcClient {
 void add_rpc_client(nb::module_& module) {
   nb::class_<RpcClient>(module, "RpcClient")
       .def(nb::init<const std::string&, const RpcSettings&>())
-      .def("call", &RpcClient::call, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg())
+      .def("call", &RpcClient::call, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(),
+           nb::lock_self())
       .def("call_many", &RpcClient::call_many, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(),
-           nb::arg().none(), nb::arg())
-      .def("shape_of_rows", &RpcClient::shape_of_rows, nb::arg().none())
-      .def("flush", &RpcClient::flush)
-      .def("cancel", &RpcClient::cancel)
-      .def("poll", &RpcClient::poll)
-      .def("read_key_again", &RpcClient::read_key_again)
-      .def("close", &RpcClient::close)
-      .def_prop_ro("under_way", &RpcClient::under_way)
-      .def_prop_ro("descriptor", &RpcClient::descriptor);
+           nb::arg().none(), nb::arg(), nb::lock_self())
+      .def("shape_of_rows", &RpcClient::shape_of_rows, nb::arg().none(), nb::lock_self())
+      .def("flush", &RpcClient::flush, nb::lock_self())
+      .def("cancel", &RpcClient::cancel, nb::lock_self())
+      .def("poll", &RpcClient::poll, nb::lock_self())
+      .def("read_key_again", &RpcClient::read_key_again, nb::lock_self())
+      .def("close", &RpcClient::close, nb::lock_self())
+      .def_prop_ro("under_way", &RpcClient::under_way, nb::lock_self())
+      .def_prop_ro("descriptor", &RpcClient::descriptor, nb::lock_self());
 }
 
 }  // namespace warpline::python

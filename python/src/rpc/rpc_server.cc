@@ -31,8 +31,8 @@ SocketAddress address_of(const std::string& text) {
   return address;
 }
 
-/// Requests to one address. All of it but wait() is for the thread of one event loop, which holds the GIL; the host's
-/// never does.
+/// Requests to one address. All of it but wait() is for the thread of one event loop; the host's thread never touches
+/// Python. The GIL, or the object's lock where there is none, keeps others apart.
 class RpcServer {
  public:
   RpcServer(const std::string& address, const RpcSettings& settings) : answers_(settings.under_way) {
@@ -144,15 +144,15 @@ class RpcServer {
 void add_rpc_server(nb::module_& module) {
   nb::class_<RpcServer>(module, "RpcServer")
       .def(nb::init<const std::string&, const RpcSettings&>())
-      .def("poll", &RpcServer::poll)
-      .def("answer", &RpcServer::answer)
-      .def("decline", &RpcServer::decline)
-      .def("flush", &RpcServer::flush)
-      .def("drain", &RpcServer::drain)
-      .def("wait", &RpcServer::wait)
-      .def("read_key_again", &RpcServer::read_key_again)
-      .def("close", &RpcServer::close)
-      .def_prop_ro("descriptor", &RpcServer::descriptor)
+      .def("poll", &RpcServer::poll, nb::lock_self())
+      .def("answer", &RpcServer::answer, nb::lock_self())
+      .def("decline", &RpcServer::decline, nb::lock_self())
+      .def("flush", &RpcServer::flush, nb::lock_self())
+      .def("drain", &RpcServer::drain, nb::lock_self())
+      .def("wait", &RpcServer::wait, nb::lock_self())
+      .def("read_key_again", &RpcServer::read_key_again, nb::lock_self())
+      .def("close", &RpcServer::close, nb::lock_self())
+      .def_prop_ro("descriptor", &RpcServer::descriptor, nb::lock_self())
       .def_prop_ro("address", &RpcServer::address);
 }
 
