@@ -17,8 +17,7 @@ struct ArrayGpu {
 };
 
 /// Bytes of an object of Python's, in one piece: of one with the buffer protocol, or with DLPack. The object keeps them
-/// as long as this holds it. The caller of all functions is a thread that
-/// Python knows.
+/// as long as this holds it. The caller of all functions is a thread that Python knows.
 class HeldArray {
  public:
   HeldArray() = default;
