@@ -126,10 +126,15 @@ class RunToCompletion final : public Stage {
   }
 
   Verdict judge(rte_mbuf* mbuf) {
-    if (mbuf->nb_segs != 1) [[unlikely]]
+    Segment head{rte_pktmbuf_mtod(mbuf, std::uint8_t*), mbuf->data_len, 0, Verdict::forward};
+    if (mbuf->nb_segs == 1) [[likely]]
+      return work_(FrameRef{&head, 1, head.length});
+    if (mbuf->nb_segs != 2) [[unlikely]]
       return judge_slowly(mbuf);
-    Segment only{rte_pktmbuf_mtod(mbuf, std::uint8_t*), mbuf->data_len, 0, Verdict::forward};
-    return work_(FrameRef{&only, 1, only.length});
+    const rte_mbuf* const rest = mbuf->next;  // of a split
+    head.more = 1;
+    Segment both[2] = {head, {rte_pktmbuf_mtod(rest, std::uint8_t*), rest->data_len, 0, Verdict::forward}};
+    return work_(FrameRef{both, 2, rte_pktmbuf_pkt_len(mbuf)});
   }
 
   [[gnu::noinline]] Verdict judge_slowly(rte_mbuf* mbuf) {
