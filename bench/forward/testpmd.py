@@ -13,6 +13,7 @@ MODES = {"none": "io", "mac-swap": "macswap", "flowgen": "flowgen"}
 # start tx_first sends this many bursts, so that something circulates on a ring that loops back to itself.
 RING_PACKETS = 256
 FWD_STATS = re.compile(r"RX-packets: (\d+).*?TX-packets: (\d+)", re.DOTALL)
+CYCLES = re.compile(r"total cycles=(\d+) / total \w+ packets=(\d+)")
 
 
 def arguments(vdevs, workload, burst, cpu, prefix, plugin=None):
@@ -94,6 +95,15 @@ class Testpmd:
     def received(self):
         """(monotonic time, packets received so far)"""
         return self._counted()[:2]
+
+    def record_cycles(self):
+        """Has worked() to tell from then on. Before start()."""
+        self.process.stdin.write("set record-core-cycles on\n")
+
+    def worked(self):
+        """(TSC cycles in polls that brought packets, packets received in them) so far."""
+        cycles, packets = CYCLES.search(self._ask("show fwd stats all", r"total cycles=.*\n")).groups()
+        return int(cycles), int(packets)
 
     def sent(self):
         """(monotonic time, packets sent so far)"""

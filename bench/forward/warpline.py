@@ -57,7 +57,7 @@ class Warpline:
     """One run, forwarding from start() until close()."""
 
     def __init__(self, binary, ports, workload, burst, circulate=False):
-        self.command = [*command(binary, ports, workload, burst, "100ms"), "--json-stream"]
+        self.command = [*command(binary, ports, workload, burst, "100ms"), "--json-stream", "--json"]
         if circulate:
             self.command += ["--tx-first", str(RING_PACKETS)]
         self.process = None
@@ -85,9 +85,11 @@ class Warpline:
         return elapsed, packets
 
     def close(self):
+        """Ends it and returns its report."""
         self.process.send_signal(signal.SIGINT)
-        self.process.stdout.read()
+        lines = self.process.stdout.read().splitlines()
         self.process.stdout.close()
         code = self.process.wait(20)
         if code != 130:
             raise RuntimeError(f"{self.command} ended with {code}")
+        return json.loads(lines[-1])
