@@ -43,6 +43,24 @@ class Link(Case):
 
 
 @needs_vnic
+class Reset(Case):
+    def test_a_port_whose_device_resets_ends_the_run_with_a_full_report(self):
+        told = "port net_vnic0: its device was reset, or has to be: it has forgotten what it was set up for: the run ended"
+        for command in (
+            ("forward", "--port", "net_vnic0,wire=source,reset_frames=5000"),
+            ("forward", "--engine", "thread", "--port", "net_vnic0,wire=source,reset_frames=5000"),
+            ("generate", "--port", "net_vnic0,reset_frames=5000"),
+            ("forward", "--loopback", "--port", "net_vnic0,wire=net_vnic1,reset_frames=5000", "--port", "net_vnic1,wire=net_vnic0"),
+        ):
+            with self.subTest(command=command):
+                outcome = self.warpline(*command, "--no-hugepages", "--json")
+                report = self.report_of(outcome, code=5)
+                self.assertIn("warpline: " + told, outcome.stderr.splitlines())
+                self.assertIn(told, report["notes"])
+                self.assertTrue(report["conserved"], report)
+
+
+@needs_vnic
 class Rings(Case):
     def test_what_the_device_has_instead_is_said(self):
         said = "port net_vnic0: rings of 64 and 8192 descriptors instead of 32 and 16384: the device's limits"

@@ -98,12 +98,6 @@ TEST(Link, GoesDownAndUpAndTells) {
   EXPECT_EQ(events.first(4), (std::vector{true, false, true, false}));
 }
 
-/// Frames one by one, each in a burst of its own; what comes back is dropped.
-void send_frames(const Port& port, const Pool& pool, std::uint32_t count) {
-  for (std::uint32_t i = 0; i < count; ++i) port.send(pool, numbered(i));
-  for (rte_mbuf* const mbuf : port.receive(0, 64)) rte_pktmbuf_free(mbuf);
-}
-
 class LinkFlap : public testing::TestWithParam<const char*> {};
 
 TEST_P(LinkFlap, InterruptsAsItComesAndGoes) {

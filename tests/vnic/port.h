@@ -125,4 +125,10 @@ class QuietLog {
 /// A numbered UDP frame of `length` bytes.
 [[nodiscard]] packet::FrameBytes numbered(std::uint32_t number, std::size_t length = 64);
 
+/// Sends frames one by one, each in a burst of its own; what comes back is dropped.
+inline void send_frames(const Port& port, const Pool& pool, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) port.send(pool, numbered(i));
+  for (rte_mbuf* const mbuf : port.receive(0, 64)) rte_pktmbuf_free(mbuf);
+}
+
 }  // namespace warpline::vnic

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "port.h"
@@ -34,6 +35,22 @@ TEST(Removal, IsKnownFromWhenTheDriverTellsUntilOneOfThatNameIsOpenedAgain) {
   port::end_removal_watch(port.id(), "net_vnic0");
   remove(port);
   EXPECT_FALSE(port::any_removed()) << "nobody listens";
+}
+
+TEST(Removal, OfADeviceThatIsResetTheDriverTells) {
+  const Pool pool;
+  Port port("net_vnic0", "reset_frames=5");
+  ASSERT_EQ(port.configure(simple(pool)), 0);
+  ASSERT_EQ(rte_eth_dev_start(port.id()), 0);
+  port::watch_removal(port.id(), "net_vnic0");
+  send_frames(port, pool, 5);
+  EXPECT_FALSE(port::any_removed());
+  send_frames(port, pool, 3);
+  while (!port::any_removed()) std::this_thread::yield();
+  EXPECT_EQ(port.count(Count::fault_reset), 3U);
+  EXPECT_NE(port::removal_notes().at(0).find("was reset"), std::string::npos);
+  port::end_removal_watch(port.id(), "net_vnic0");
+  ASSERT_EQ(rte_eth_dev_stop(port.id()), 0);
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ constexpr FaultKey kFaultKeys[] = {
     {"tx_full", Probability{&FaultConfig::tx_full}},
     {"flap_frames", Number64{&FaultConfig::flap_frames, 0, kMaxFlap}},
     {"flap_lost", Number64{&FaultConfig::flap_lost, 1, kMaxFlap}},
+    {"reset_frames", Number64{&FaultConfig::reset_frames, 0, kMaxFlap}},
 };
 
 const FaultKey* find_key(std::string_view name) {

@@ -39,6 +39,7 @@ TEST(FaultArgs, ValuesHaveUnits) {
   EXPECT_EQ(parsed("ecn_bytes", "30KB").ecn_bytes, 30'000U);
   EXPECT_EQ(parsed("reorder_depth", "64").reorder_depth, 64U);
   EXPECT_EQ(parsed("flap_frames", "1M").flap_frames, 1'000'000U);
+  EXPECT_EQ(parsed("reset_frames", "5k").reset_frames, 5000U);
 }
 
 TEST(FaultArgs, WhatMakesNoSenseIsRefused) {
@@ -58,7 +59,7 @@ TEST(FaultArgs, WhatMakesNoSenseIsRefused) {
 }
 
 TEST(FaultArgs, EveryKeyIsKnown) {
-  EXPECT_EQ(fault_keys().size(), 19U);
+  EXPECT_EQ(fault_keys().size(), 20U);
   for (const std::string& key : fault_keys()) EXPECT_TRUE(is_fault_key(key));
   EXPECT_FALSE(is_fault_key("wire"));
 }

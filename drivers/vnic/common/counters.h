@@ -25,7 +25,7 @@ namespace warpline::vnic {
        addresses that the wire had supplied, with the same exchanged, and with others */ \
   X(tx_queue_full)      /* the finite queue before the rate limit */                                             \
   X(fault_loss) X(fault_duplicate) X(fault_reorder) X(fault_corrupt) X(fault_truncate) X(fault_ecn_marked)       \
-  X(fault_stall_polls) X(fault_flap) X(fault_rx_out_polls) X(fault_tx_full_polls)                                \
+  X(fault_stall_polls) X(fault_reset) X(fault_flap) X(fault_rx_out_polls) X(fault_tx_full_polls)                 \
   X(recycled)           /* mbufs */                                                                              \
   X(recycle_refused_pool) X(recycle_refused_shared) /* mbufs of another pool, or somebody else's too */          \
   X(recycle_refused_threshold) /* calls: no whole batch was sent yet */                                          \

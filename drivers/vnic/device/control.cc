@@ -53,6 +53,11 @@ void notify_link(Device& device) {
   }
 }
 
+void notify_reset(Device& device) {
+  device.ingress.link_up.store(false, std::memory_order_release);
+  rte_eth_dev_callback_process(device.ethdev, RTE_ETH_EVENT_INTR_RESET, nullptr);
+}
+
 void set_link(Device& device, bool up) {
   device.link.up.store(up, std::memory_order_release);
   device.ingress.link_up.store(up, std::memory_order_release);

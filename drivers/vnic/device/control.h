@@ -18,6 +18,9 @@ void set_link(Device& device, bool up);
 bool publish_link(Device& device);
 /// The same, and tells whoever asked for link interrupts when it changed.
 void notify_link(Device& device);
+/// After a fault that reset the device: nothing comes in any more, and whoever asked for resets is told. Any thread but
+/// those in burst calls.
+void notify_reset(Device& device);
 
 /// The port of that name has come or gone: the links of those that it is the peer of.
 void tell_peers(std::string_view name);

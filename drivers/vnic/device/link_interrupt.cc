@@ -25,7 +25,10 @@ void serve(void* /*argument*/) {
   std::uint64_t times = 0;
   [[maybe_unused]] const ssize_t got = read(link_event.load(std::memory_order_acquire), &times, sizeof times);
   const std::scoped_lock held(serving);
-  while (Device* const device = find_moved_link()) notify_link(*device);
+  while (Device* const device = find_moved_link()) {
+    notify_link(*device);
+    if (device->egress.faults().was_reset()) notify_reset(*device);
+  }
 }
 
 int register_event(int fd) {

@@ -18,7 +18,7 @@ __extension__ using Wide = unsigned __int128;
 bool strikes_frames(const FaultConfig& config) {
   return config.loss > 0 || config.burst_loss_enter > 0 || config.duplicate > 0 || config.reorder > 0 ||
          config.corrupt > 0 || config.truncate > 0 || config.delay_nanos != 0 || config.jitter_nanos != 0 ||
-         config.bits_per_s != 0 || config.flap_frames != 0;
+         config.bits_per_s != 0 || config.flap_frames != 0 || config.reset_frames != 0;
 }
 
 }  // namespace
@@ -41,8 +41,9 @@ void Faults::configure(const FaultConfig& config) {
     line_rest_ = 0;
     ++line_free_nanos_;
   }
-  if (config.flap_frames != config_.flap_frames) {
-    flap_at_ = 0;
+  if (config.flap_frames != config_.flap_frames || config.reset_frames != config_.reset_frames) {
+    flap_at_ = reset_at_ = 0;
+    was_reset_.store(false, std::memory_order_relaxed);
     link_up_.store(true, std::memory_order_relaxed);
   }
   config_ = config;
@@ -68,6 +69,12 @@ bool Faults::happens(Draw what, double probability) const {
 }
 
 bool Faults::lose(Counters& counts) {
+  if (config_.reset_frames != 0 && ++reset_at_ > config_.reset_frames) {
+    was_reset_.store(true, std::memory_order_relaxed);
+    link_up_.store(false, std::memory_order_relaxed);
+    counts.add(Count::fault_reset);
+    return true;
+  }
   if (config_.burst_loss_enter > 0) {
     const double turn = bad_state_ ? config_.burst_loss_leave : config_.burst_loss_enter;
     if (happens(Draw::burst_turn, turn)) bad_state_ = !bad_state_;

@@ -27,12 +27,13 @@ struct FaultConfig {
   std::uint64_t jitter_nanos = 0;       ///< added, uniform; never changes the order
   std::uint64_t bits_per_s = 0;         ///< `rate=`: of layer 1; 0: no limit
   std::uint32_t queue_bytes = 1 << 18;  ///< before the rate limit, in layer-1 bytes; what does not fit is lost
-  std::uint32_t ecn_bytes = 0;    ///< queue depth from which ECN-capable IP packets are marked CE (RFC 3168); 0: never
-  double stall = 0;               ///< a poll of a receive queue brings nothing
-  double rx_out = 0;              ///< a poll finds no descriptor posted
-  double tx_full = 0;             ///< a transmit call finds the ring full
-  std::uint64_t flap_frames = 0;  ///< the link goes down after every so many frames; 0: never ...
-  std::uint64_t flap_lost = 16;   ///< ... and comes up when so many were lost
+  std::uint32_t ecn_bytes = 0;     ///< queue depth from which ECN-capable IP packets are marked CE (RFC 3168); 0: never
+  double stall = 0;                ///< a poll of a receive queue brings nothing
+  double rx_out = 0;               ///< a poll finds no descriptor posted
+  double tx_full = 0;              ///< a transmit call finds the ring full
+  std::uint64_t flap_frames = 0;   ///< the link goes down after every so many frames; 0: never ...
+  std::uint64_t flap_lost = 16;    ///< ... and comes up when so many were lost
+  std::uint64_t reset_frames = 0;  ///< the device resets after so many frames, and nothing passes any more; 0: never
   [[nodiscard]] bool any() const { return *this != FaultConfig{}; }
   bool operator==(const FaultConfig&) const = default;
 };
@@ -52,8 +53,8 @@ class FrameSink {
 /// the same times) give the same result on every machine, and what one fault does depends on no other's probability.
 /// Owner: the holder of the egress lock, but for what says otherwise. No I/O, no clock; allocates in configure() only.
 ///
-/// Order: link flap, loss, duplicate, truncate, corrupt, rate limit and ECN, delay, reorder. So that
-///   frames in + fault_duplicate = delivered + fault_flap + fault_loss + tx_queue_full + held().
+/// Order: reset, link flap, loss, duplicate, truncate, corrupt, rate limit and ECN, delay, reorder. So that
+///   frames in + fault_duplicate = delivered + fault_reset + fault_flap + fault_loss + tx_queue_full + held().
 class Faults {
  public:
   static constexpr std::uint32_t kMaxReorderDepth = 64;
@@ -78,6 +79,7 @@ class Faults {
 
   // Any thread.
   [[nodiscard]] bool link_up() const { return link_up_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool was_reset() const { return was_reset_.load(std::memory_order_relaxed); }
   [[nodiscard]] double stall() const { return stall_.load(std::memory_order_relaxed); }
   [[nodiscard]] double rx_out() const { return rx_out_.load(std::memory_order_relaxed); }
   [[nodiscard]] double tx_full() const { return tx_full_.load(std::memory_order_relaxed); }
@@ -134,6 +136,7 @@ class Faults {
   FaultConfig config_;
   bool active_ = false;
   std::atomic<bool> link_up_{true};
+  std::atomic<bool> was_reset_{false};
   std::atomic<double> stall_{0}, rx_out_{0}, tx_full_{0};
 
   std::uint64_t streams_[static_cast<std::size_t>(Draw::count_)];  ///< where each kind's numbers begin
@@ -141,7 +144,8 @@ class Faults {
   std::uint64_t copy_ = 0;                                         ///< 1 while a duplicate is at work
 
   bool bad_state_ = false;
-  std::uint64_t flap_at_ = 0;  ///< frames since the link last came up
+  std::uint64_t flap_at_ = 0;   ///< frames since the link last came up
+  std::uint64_t reset_at_ = 0;  ///< frames since the reset was asked for
 
   // When the line is free: line_free_nanos_ + line_rest_ / bits_per_s.
   std::uint64_t line_free_nanos_ = 0;

@@ -36,7 +36,8 @@ rc::Gen<FaultConfig> configs() {
       rc::gen::set(&FaultConfig::queue_bytes, rc::gen::element(1U, 2000U, 1U << 18)),
       rc::gen::set(&FaultConfig::ecn_bytes, rc::gen::element(0U, 1U, 1000U)),
       rc::gen::set(&FaultConfig::flap_frames, rc::gen::element<std::uint64_t>(0, 1, 10)),
-      rc::gen::set(&FaultConfig::flap_lost, rc::gen::element<std::uint64_t>(1, 5)));
+      rc::gen::set(&FaultConfig::flap_lost, rc::gen::element<std::uint64_t>(1, 5)),
+      rc::gen::set(&FaultConfig::reset_frames, rc::gen::element<std::uint64_t>(0, 0, 50)));
 }
 
 std::vector<Input> any_frames() {
@@ -337,6 +338,22 @@ TEST(Faults, TheLinkFlapsInItsPattern) {
   EXPECT_FALSE(wire.faults.link_up());
   wire.faults.configure({});
   EXPECT_TRUE(wire.faults.link_up());
+}
+
+TEST(Faults, NothingPassesAfterAResetUntilOtherFaultsAreSet) {
+  FaultConfig config;
+  config.reset_frames = 2;
+  Wire wire(config);
+  wire.send_numbered(2);
+  EXPECT_FALSE(wire.faults.was_reset());
+  wire.send_numbered(3);
+  EXPECT_TRUE(wire.faults.was_reset());
+  EXPECT_FALSE(wire.faults.link_up());
+  EXPECT_EQ(wire.numbers(), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(wire.counts.get(Count::fault_reset), 3U);
+  wire.faults.configure({});
+  EXPECT_TRUE(wire.faults.link_up());
+  EXPECT_FALSE(wire.faults.was_reset());
 }
 
 TEST(Faults, PollsDrawFromStreamsOfTheirOwn) {

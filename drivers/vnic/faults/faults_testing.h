@@ -60,9 +60,9 @@ struct Wire {
     return all;
   }
   [[nodiscard]] bool conserves() const {
-    return sent + counts.get(Count::fault_duplicate) == sink.deliveries.size() + counts.get(Count::fault_loss) +
-                                                            counts.get(Count::fault_flap) +
-                                                            counts.get(Count::tx_queue_full) + faults.held();
+    return sent + counts.get(Count::fault_duplicate) ==
+           sink.deliveries.size() + counts.get(Count::fault_loss) + counts.get(Count::fault_reset) +
+               counts.get(Count::fault_flap) + counts.get(Count::tx_queue_full) + faults.held();
   }
 
   Faults faults;

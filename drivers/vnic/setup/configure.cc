@@ -184,11 +184,9 @@ int configure(rte_eth_dev* dev) {
 int start(rte_eth_dev* dev) {
   Device& device = device_of(dev);
   device.link.interrupts.store(dev->data->dev_conf.intr_conf.lsc != 0, std::memory_order_relaxed);
-  if (device.link.interrupts.load(std::memory_order_relaxed)) {
-    if (const int error = open_link_interrupt(); error != 0) {
-      log_error("%s: no interrupt for its link: %s", device.name.c_str(), std::strerror(-error));
-      return error;
-    }
+  if (const int error = open_link_interrupt(); error != 0) {
+    log_error("%s: no interrupt for its link: %s", device.name.c_str(), std::strerror(-error));
+    return error;
   }
   if (!all_are_set_up(device) || !splits_as_the_device_does(device)) return -EINVAL;
   choose_bursts(dev);

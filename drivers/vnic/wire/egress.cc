@@ -39,7 +39,7 @@ void Egress::unlock() {
   holds_back_.store(faults_.held() != 0, std::memory_order_relaxed);
   if (faults_.link_up() != carrier_) [[unlikely]] {
     carrier_ = !carrier_;
-    if (link_.interrupts.load(std::memory_order_relaxed)) raise_link_interrupt(link_);
+    if (link_.interrupts.load(std::memory_order_relaxed) || faults_.was_reset()) raise_link_interrupt(link_);
   }
   idle_polls_.store(0, std::memory_order_relaxed);
   lock_.unlock();

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <mutex>
+#include <utility>
 
 #include <rte_dev.h>
 #include <rte_ethdev.h>
@@ -18,11 +20,18 @@
 namespace warpline::port {
 namespace {
 
+/// How a port has lost its device.
+enum class Loss : std::uint8_t { removed, reset, broken };
+
 /// Ports that have lost their devices, in the order in which they did.
 struct Removed {
+  struct Port {
+    std::string name;
+    Loss loss;
+  };
   std::atomic<bool> any = false;
   std::mutex mutex;
-  std::vector<std::string> names;
+  std::vector<Port> ports;
 };
 
 Removed& removed() {
@@ -38,29 +47,43 @@ unsigned interface_of(std::uint16_t port, const std::string& device) {
   return is_pci || rte_eth_dev_info_get(port, &info) != 0 ? 0 : info.if_index;
 }
 
-std::string note_of(const std::string& name) {
-  return fmt::format("port {}: its device was removed, or asked back by the kernel: the run ended", name);
+std::string note_of(const Removed::Port& port) {
+  constexpr const char* kLosses[] = {"was removed, or asked back by the kernel",
+                                     "was reset, or has to be: it has forgotten what it was set up for",
+                                     "did not recover from an error, as its driver says"};
+  return fmt::format("port {}: its device {}: the run ended", port.name, kLosses[static_cast<std::size_t>(port.loss)]);
 }
 
+/// What drivers tell by: a physical function that resets takes its virtual ones along, and some drivers want their
+/// devices to be reset by the program.
+constexpr std::pair<rte_eth_event_type, Loss> kEvents[] = {{RTE_ETH_EVENT_INTR_RMV, Loss::removed},
+                                                           {RTE_ETH_EVENT_INTR_RESET, Loss::reset},
+                                                           {RTE_ETH_EVENT_RECOVERY_FAILED, Loss::broken}};
+
 /// On DPDK's interrupt thread.
-void add(const std::string& name) {
+void add(const Removed::Port& port) {
   Removed& all = removed();
   {
     const std::scoped_lock lock(all.mutex);
-    if (std::ranges::find(all.names, name) != all.names.end()) return;
-    all.names.push_back(name);
+    if (std::ranges::find(all.ports, port.name, &Removed::Port::name) != all.ports.end()) return;
+    all.ports.push_back(port);
     all.any.store(true, std::memory_order_relaxed);
   }
-  put_line(stderr, "warpline: " + note_of(name));
+  put_line(stderr, "warpline: " + note_of(port));
 }
+
+void add_removed(const std::string& name) { add({name, Loss::removed}); }
 
 void on_device_event(const char* device, rte_dev_event_type event, void*) {
-  if (event == RTE_DEV_EVENT_REMOVE && device != nullptr) add(device);
+  if (event == RTE_DEV_EVENT_REMOVE && device != nullptr) add_removed(device);
 }
 
-int on_port_event(std::uint16_t port, rte_eth_event_type, void*, void*) {
+int on_port_event(std::uint16_t port, rte_eth_event_type event, void*, void*) {
   char name[RTE_ETH_NAME_MAX_LEN] = "";
-  if (rte_eth_dev_get_name_by_port(port, name) == 0) add(name);
+  if (rte_eth_dev_get_name_by_port(port, name) != 0) return 0;
+  for (const auto& [told, loss] : kEvents) {
+    if (told == event) add({name, loss});
+  }
   return 0;
 }
 
@@ -72,7 +95,7 @@ std::vector<std::string> removal_notes() {
   Removed& all = removed();
   const std::scoped_lock lock(all.mutex);
   std::vector<std::string> notes;
-  for (const std::string& name : all.names) notes.push_back(note_of(name));
+  for (const Removed::Port& port : all.ports) notes.push_back(note_of(port));
   return notes;
 }
 
@@ -80,18 +103,19 @@ void watch_removal(std::uint16_t port, const std::string& device) {
   Removed& all = removed();
   {
     const std::scoped_lock lock(all.mutex);
-    std::erase(all.names, device);
-    all.any.store(!all.names.empty(), std::memory_order_relaxed);
+    std::erase_if(all.ports, [&](const Removed::Port& lost) { return lost.name == device; });
+    all.any.store(!all.ports.empty(), std::memory_order_relaxed);
   }
   // A driver that cannot tell has no such event, which is no error.
-  (void)rte_eth_dev_callback_register(port, RTE_ETH_EVENT_INTR_RMV, on_port_event, nullptr);
+  for (const auto& [event, loss] : kEvents) (void)rte_eth_dev_callback_register(port, event, on_port_event, nullptr);
   (void)rte_dev_event_callback_register(device.c_str(), on_device_event, nullptr);
-  if (const unsigned interface = interface_of(port, device); interface != 0) watch_interface(interface, device, add);
+  if (const unsigned interface = interface_of(port, device); interface != 0)
+    watch_interface(interface, device, add_removed);
 }
 
 void end_removal_watch(std::uint16_t port, const std::string& device) {
   if (const unsigned interface = interface_of(port, device); interface != 0) end_interface_watch(interface);
-  (void)rte_eth_dev_callback_unregister(port, RTE_ETH_EVENT_INTR_RMV, on_port_event, nullptr);
+  for (const auto& [event, loss] : kEvents) (void)rte_eth_dev_callback_unregister(port, event, on_port_event, nullptr);
   (void)rte_dev_event_callback_unregister(device.c_str(), on_device_event, nullptr);
 }
 
