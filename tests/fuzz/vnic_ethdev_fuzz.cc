@@ -301,10 +301,10 @@ void control(const Port& port, Bytes& in) {
       rte_eth_dev_set_mtu(port.id, in.word());
       break;
     case 1:
-      rte_eth_promiscuous_enable(port.id);
+      (void)rte_eth_promiscuous_enable(port.id);
       break;
     case 2:
-      rte_eth_promiscuous_disable(port.id);
+      (void)rte_eth_promiscuous_disable(port.id);
       break;
     case 3:
       rte_eth_dev_set_link_up(port.id);
@@ -338,7 +338,7 @@ void control(const Port& port, Bytes& in) {
       rte_eth_xstat xstats[512];
       rte_eth_xstats_get(port.id, xstats, 512);
       rte_eth_link link{};
-      rte_eth_link_get_nowait(port.id, &link);
+      (void)rte_eth_link_get_nowait(port.id, &link);
     }
   }
 }

@@ -42,7 +42,7 @@ class LinkEvents {
  private:
   static int told(std::uint16_t port, rte_eth_event_type /*event*/, void* opaque, void* /*argument*/) {
     rte_eth_link link{};
-    rte_eth_link_get_nowait(port, &link);
+    if (rte_eth_link_get_nowait(port, &link) != 0) return -1;
     LinkEvents& self = *static_cast<LinkEvents*>(opaque);
     const std::scoped_lock lock(self.mutex_);
     self.states_.push_back(link.link_status == RTE_ETH_LINK_UP);

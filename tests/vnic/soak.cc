@@ -74,10 +74,10 @@ class Mischief {
     rte_eth_dev_set_link_up(side.id);
   }
   void toggle_filters(const Side& side) {
-    rte_eth_promiscuous_disable(side.id);
+    (void)rte_eth_promiscuous_disable(side.id);
     rte_eth_allmulticast_enable(side.id);
     rte_eth_allmulticast_disable(side.id);
-    rte_eth_promiscuous_enable(side.id);
+    (void)rte_eth_promiscuous_enable(side.id);
     rte_eth_dev_set_mtu(side.id, static_cast<std::uint16_t>(random_.below(2) == 0 ? 1500 : 9000));
   }
 

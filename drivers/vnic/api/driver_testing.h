@@ -103,7 +103,8 @@ class Port {
     int error = rte_eth_dev_configure(id, setup.queues, setup.queues, &conf);
     if (error != 0) return error;
     rte_eth_dev_info info;
-    rte_eth_dev_info_get(id, &info);
+    error = rte_eth_dev_info_get(id, &info);
+    if (error != 0) return error;
     for (std::uint16_t queue = 0; queue < setup.queues; ++queue) {
       rte_eth_rxconf rx = info.default_rxconf;
       rx.offloads = setup.rx_offloads;

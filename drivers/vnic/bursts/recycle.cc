@@ -221,14 +221,22 @@ std::uint16_t reuse_sent(void* opaque, rte_eth_recycle_rxq_info* info) {
     queue.driver_counts.add(why);
     return 0;
   }
+  const bool promised = queue.fast_pool != nullptr;
+  if (promised && queue.fast_pool != info->mp) [[unlikely]] {
+    queue.driver_counts.add(Count::recycle_refused_pool, queue.rs_thresh);
+    return 0;
+  }
   std::uint32_t moved = 0;
   for (std::uint32_t left = queue.rs_thresh; left > 0;) {
-    const std::uint32_t run = std::min(left, static_cast<std::uint32_t>(queue.size - queue.reclaim_at));
-    moved += move_checked(queue, info->mp, queue.reclaim_at, run, [&](rte_mbuf* mbuf, std::int32_t /*index*/) {
-      info->mbuf_ring[to] = mbuf;
-      to = to + 1 == size ? 0 : to + 1;
-    });
+    const std::uint32_t from = queue.reclaim_at;
+    const std::uint32_t run = std::min({left, queue.size - from, size - to});
+    rte_mbuf** into = info->mbuf_ring + to;
+    const auto place = [&into](rte_mbuf* mbuf, std::int32_t /*index*/) { *into++ = mbuf; };
+    const std::uint32_t more =
+        promised ? move_all(queue, from, run, place) : move_checked(queue, info->mp, from, run, place);
+    to = to + more == size ? 0 : to + more;
     tx_pass(queue, run);
+    moved += more;
     left -= run;
   }
   queue.driver_counts.add(Count::recycled, moved);

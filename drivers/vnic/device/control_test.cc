@@ -15,7 +15,7 @@ const std::vector<std::uint8_t> kFrame(60, 0x02);
 
 bool is_up(const Port& port) {
   rte_eth_link link{};
-  rte_eth_link_get_nowait(port.id, &link);
+  EXPECT_EQ(rte_eth_link_get_nowait(port.id, &link), 0);
   return link.link_status == RTE_ETH_LINK_UP;
 }
 
@@ -178,7 +178,7 @@ TEST(ControlTest, OnlyAddressesOfThePortPassUnlessPromiscuous) {
     return received.size() == 1;
   };
   rte_ether_addr own{};
-  rte_eth_macaddr_get(port.id, &own);
+  ASSERT_EQ(rte_eth_macaddr_get(port.id, &own), 0);
   rte_ether_addr other{{0x02, 1, 2, 3, 4, 5}};
   rte_ether_addr group{{0x01, 0, 0x5e, 0, 0, 9}};
   EXPECT_TRUE(passes(own));
