@@ -101,12 +101,15 @@ target_include_directories(warpline_exporter PUBLIC ${PROJECT_SOURCE_DIR}/apps/w
 # What a run gives up once it is set up.
 warpline_module(sandbox LEVEL 1 FOLDER apps/warpline/sandbox USES base EXTERNAL ${SECCOMP_LIBRARY} fmt::fmt)
 target_include_directories(warpline_sandbox PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
+# What a machine is given, and what puts it back.
+warpline_module(setup   LEVEL 2 FOLDER apps/warpline/setup USES base machine EXTERNAL fmt::fmt nlohmann_json::nlohmann_json)
+target_include_directories(warpline_setup PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 # What asks a running process.
 warpline_module(attach  LEVEL 3 FOLDER apps/warpline/attach USES base runtime EXTERNAL nlohmann_json::nlohmann_json)
 target_include_directories(warpline_attach PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 # The command line: options, files and environment become the settings of the modules above.
 warpline_module(config  LEVEL 8 FOLDER apps/warpline/config
-                USES base capture daemon datapath exporter flow ingest memory message port report route router runtime stream traffic workload
+                USES base capture daemon datapath exporter flow ingest memory message port report route router runtime setup stream traffic workload
                 EXTERNAL CLI11::CLI11 PkgConfig::tomlplusplus nlohmann_json::nlohmann_json)
 target_include_directories(warpline_config PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 warpline_module(bench   LEVEL 9 FOLDER apps/warpline/bench
@@ -142,13 +145,13 @@ warpline_module(selftest LEVEL 10 FOLDER apps/warpline/selftest USES base bench 
 target_include_directories(warpline_selftest PUBLIC ${PROJECT_SOURCE_DIR}/apps/warpline)
 
 # What these do is over before packets are timed, or begins after.
-warpline_outside_runs(batches config doctor page rate report selftest)
+warpline_outside_runs(batches config doctor page rate report selftest setup)
 
 # Folders that are no modules, and the modules that their sources may include. Nobody includes them but themselves.
 warpline_folder(drivers/vnic    USES base packet vnic_api)
 warpline_folder(apps/manual    USES base config)
 warpline_folder(apps/warpline   USES base attach batches bench capture config copies daemon datapath doctor ethdev_transport exporter flow forward gpu ingest ingest_totals machine memory metrics
-                                     page port protection rate report route router runtime sandbox selftest service stream stream_port traffic transfers transport workload)
+                                     page port protection rate report route router runtime sandbox selftest service setup stream stream_port traffic transfers transport workload)
 warpline_folder(bench/frames    USES base flow ingest packet)
 warpline_folder(bench/gpu       USES base packet stream)
 warpline_folder(bench/inspect   USES base inspect stream)
@@ -162,7 +165,7 @@ warpline_folder(python/src      USES base batching config datapath flow forward 
 warpline_folder(tests/examples  USES packet)
 warpline_folder(tests/flow      USES base flow)
 warpline_folder(tests/frames    USES base packet workload)
-warpline_folder(tests/fuzz USES attach bench capture client config daemon exporter flow message metrics packet page protection rate route rpc runtime selftest stream vnic_api)
+warpline_folder(tests/fuzz USES attach bench capture client config daemon exporter flow message metrics packet page protection rate route rpc runtime selftest setup stream vnic_api)
 warpline_folder(tests/memory    USES base memory port runtime)
 warpline_folder(tests/nccl      USES base nccl)
 warpline_folder(tests/message   USES base message ethdev_transport port protection rpc runtime transport)

@@ -30,6 +30,7 @@ Result<int> run_report(const config::LoadedConfig& loaded);
 Result<int> run_config(const config::LoadedConfig& loaded);
 Result<int> run_doctor(const config::LoadedConfig& loaded);
 Result<int> run_ctl(const config::LoadedConfig& loaded);
+Result<int> run_setup(const config::LoadedConfig& loaded);
 Result<int> run_top(const config::LoadedConfig& loaded);
 Result<int> run_selftest(const config::LoadedConfig& loaded);
 

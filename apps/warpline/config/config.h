@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exporter/exporter_settings.h"
+#include "setup/hugepage_request.h"
 #include "warpline/base/address.h"
 #include "warpline/base/enum_names.h"
 #include "warpline/base/result.h"
@@ -31,9 +32,10 @@
 namespace warpline::config {
 
 /// Which part a command that has several is asked for, as in `message server` and `stream receive`.
-enum class Role : std::uint8_t { server, client, daemon, receive, send, proxy, reload };
+enum class Role : std::uint8_t { server, client, daemon, receive, send, proxy, reload, nic, hugepages, user };
 constexpr auto names_of(Role) {
-  return enum_names<Role>({"server", "client", "daemon", "receive", "send", "proxy", "reload"});
+  return enum_names<Role>(
+      {"server", "client", "daemon", "receive", "send", "proxy", "reload", "nic", "hugepages", "user"});
 }
 
 /// What the client of `message` does: one request at a time a session, compared; many short ones; one at a time, for
@@ -155,6 +157,16 @@ struct AttachConfig {
   bool operator==(const AttachConfig&) const = default;
 };
 
+/// What `setup` gives a machine, or puts back.
+struct SetupConfig {
+  std::string pci;               ///< nic: its address
+  std::string name;              ///< user
+  setup::HugepageRequest pages;  ///< hugepages
+  bool apply = false;            ///< do it, rather than print what is to be done
+  bool undo = false;             ///< put back what was there before
+  bool operator==(const SetupConfig&) const = default;
+};
+
 /// What `selftest` tries, and where it keeps what it finds.
 struct SelftestConfig {
   std::vector<std::string> ports;    ///< two that a cable joins, or one whose frames come back to it
@@ -210,6 +222,7 @@ struct Config {
   BenchConfig bench;
   ReportConfig report;
   SelftestConfig selftest;
+  SetupConfig setup;
   AttachConfig attach;
   KeyConfig key;
   RateSearchSettings rate_search;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace warpline::config {
@@ -18,7 +19,7 @@ constexpr Heading kHeadings[] = {
     {"pool", "Packet buffers"}, {"forward", "Forwarding"}, {"l3forward", "Routing"}, {"ingest", "Ingest"},
     {"traffic", "Traffic"},     {"bench", "Benchmark"},    {"report", "Page"},       {"message", "Messages"},
     {"key", "Key file"},        {"stream", "Streams"},     {"metrics", "Metrics"},   {"capture", "Capture"},
-    {"selftest", "Self-test"},  {"attach", "Process"},
+    {"selftest", "Self-test"},  {"attach", "Process"},     {"setup", "Set-up"},
 };
 
 std::string text_of(const nlohmann::json& value) {
@@ -73,6 +74,40 @@ std::string usage(Command command, std::optional<Role> role) {
 }
 
 }  // namespace
+
+std::string_view summary(Command command) {
+  constexpr std::string_view kSummaries[] = {
+      "receive, process, transmit",
+      "receive, route, transmit",
+      "receive into GPU memory and hand over to a consumer that checks every byte",
+      "send traffic at a rate and check what comes back",
+      "reliable messages and requests over UDP: server, client, or daemon for many programs",
+      "make and show the files of keys that message encrypts with",
+      "take TCP connections and receive them into files or hand them on as messages; open some and send",
+      "make one of the published tables; bench list names them",
+      "draw the JSON of runs and benchmarks as one page for a browser",
+      "show or check the effective configuration with the origin of each value",
+      "say what this machine lacks, and the command that mends it",
+      "try all features between two ports, and perhaps with a GPU: what works, what to set, what is fastest",
+      "tell a running process: reload reads its configuration and files again",
+      "show what a running process does, as a table in a terminal",
+      "print what a NIC, hugepages or an ordinary user need for DPDK, do it, or put back what was there before",
+  };
+  static_assert(std::size(kSummaries) == kEnumNames<Command>.size());
+  return kSummaries[static_cast<std::size_t>(command)];
+}
+
+std::span<const Role> roles_of(Command command) {
+  static constexpr std::array kMessage{Role::server, Role::client, Role::daemon};
+  static constexpr std::array kStream{Role::receive, Role::send, Role::proxy};
+  static constexpr std::array kCtl{Role::reload};
+  static constexpr std::array kSetup{Role::nic, Role::hugepages, Role::user};
+  if (command == Command::message) return kMessage;
+  if (command == Command::stream) return kStream;
+  if (command == Command::ctl) return kCtl;
+  if (command == Command::setup) return kSetup;
+  return {};
+}
 
 std::vector<OptionGroup> option_groups(Command command, std::optional<Role> role) {
   std::vector<OptionGroup> groups;

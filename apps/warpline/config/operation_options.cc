@@ -146,6 +146,51 @@ void add_operation_options(std::vector<Option>& table) {
   add_capture_options(table);
 }
 
+void add_setup_options(std::vector<Option>& table) {
+  const auto option = [&](std::string_view name, Arity arity, std::string_view argument, std::string_view help,
+                          Access<Config> access, std::vector<Role> roles) {
+    table.push_back(
+        {name, 0, "setup", name, {Command::setup}, arity, argument, help, std::move(access), ',', std::move(roles)});
+  };
+  const auto of = [](auto SetupConfig::* field) { return field_of(&Config::setup, field); };
+  const auto of_pages = [](auto setup::HugepageRequest::* field) {
+    return [field](auto& config) -> auto& { return config.setup.pages.*field; };
+  };
+  const auto bytes = [&](Bytes setup::HugepageRequest::* field, std::uint64_t min, std::uint64_t max, auto parse) {
+    return scalar<Config>(
+        of_pages(field),
+        [=](std::string_view text) -> Result<Bytes> {
+          WARPLINE_TRY(const std::uint64_t value, parse(text, min, max));
+          return Bytes{value};
+        },
+        [](Bytes value) { return value.value; }, fmt::format("{}..{}", min, max));
+  };
+  using Node = std::optional<std::uint16_t>;
+  option("pci", Arity::single, "ADDR", "address of the network function that vfio-pci is to have",
+         text<Config>(of(&SetupConfig::pci)), {Role::nic});
+  option("memory", Arity::single, "BYTES", "hugepages that are to be free",
+         bytes(&setup::HugepageRequest::memory, 1, 1ULL << 50, parse_bounded), {Role::hugepages});
+  option("page", Arity::single, "BYTES", "size of each",
+         bytes(&setup::HugepageRequest::page, 64U << 10, 16ULL << 30, parse_power_of_two), {Role::hugepages});
+  option(
+      "node", Arity::single, "N", "NUMA node that they are to be on",
+      scalar<Config>(
+          of_pages(&setup::HugepageRequest::node),
+          [](std::string_view text) -> Result<Node> {
+            if (text == "any") return Node{};
+            WARPLINE_TRY(const std::uint64_t value, parse_bounded(text, 0, 1023));
+            return Node{static_cast<std::uint16_t>(value)};
+          },
+          [](const Node& value) { return value ? nlohmann::json(*value) : nlohmann::json("any"); }, "0..1023 or any"),
+      {Role::hugepages});
+  option("name", Arity::single, "NAME", "the user, who is not root", text<Config>(of(&SetupConfig::name)),
+         {Role::user});
+  option("apply", Arity::flag, "", "do it, and record what was there before", boolean<Config>(of(&SetupConfig::apply)),
+         {});
+  option("undo", Arity::flag, "", "put back what was there before --apply", boolean<Config>(of(&SetupConfig::undo)),
+         {});
+}
+
 void add_attach_options(std::vector<Option>& table) {
   table.push_back({"telemetry",
                    0,

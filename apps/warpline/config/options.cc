@@ -533,37 +533,6 @@ void add_port_setup(std::vector<Option>& table) {
 
 }  // namespace
 
-std::string_view summary(Command command) {
-  constexpr std::string_view kSummaries[] = {
-      "receive, process, transmit",
-      "receive, route, transmit",
-      "receive into GPU memory and hand over to a consumer that checks every byte",
-      "send traffic at a rate and check what comes back",
-      "reliable messages and requests over UDP: server, client, or daemon for many programs",
-      "make and show the files of keys that message encrypts with",
-      "take TCP connections and receive them into files or hand them on as messages; open some and send",
-      "make one of the published tables; bench list names them",
-      "draw the JSON of runs and benchmarks as one page for a browser",
-      "show or check the effective configuration with the origin of each value",
-      "say what this machine lacks, and the command that mends it",
-      "try all features between two ports, and perhaps with a GPU: what works, what to set, what is fastest",
-      "tell a running process: reload reads its configuration and files again",
-      "show what a running process does, as a table in a terminal",
-  };
-  static_assert(std::size(kSummaries) == kEnumNames<Command>.size());
-  return kSummaries[static_cast<std::size_t>(command)];
-}
-
-std::span<const Role> roles_of(Command command) {
-  static constexpr std::array kMessage{Role::server, Role::client, Role::daemon};
-  static constexpr std::array kStream{Role::receive, Role::send, Role::proxy};
-  static constexpr std::array kCtl{Role::reload};
-  if (command == Command::message) return kMessage;
-  if (command == Command::stream) return kStream;
-  if (command == Command::ctl) return kCtl;
-  return {};
-}
-
 bool Option::taken_by(Command command) const { return std::ranges::find(commands, command) != commands.end(); }
 
 bool Option::is_for(std::optional<Role> asked) const {
@@ -581,9 +550,10 @@ std::string Option::variable(Command command) const {
 const std::vector<Option>& options() {
   static const std::vector<Option> table = [] {
     std::vector<Option> made;
-    for (const auto add : {add_common, add_operation_options, add_forward_pool, add_forward, add_l3forward, add_ingest,
-                           add_traffic, add_message_options, add_key_options, add_stream_options, add_bench, add_report,
-                           add_rate_search, add_selftest_options, add_attach_options, add_port_setup}) {
+    for (const auto add :
+         {add_common, add_operation_options, add_forward_pool, add_forward, add_l3forward, add_ingest, add_traffic,
+          add_message_options, add_key_options, add_stream_options, add_bench, add_report, add_rate_search,
+          add_selftest_options, add_attach_options, add_setup_options, add_port_setup}) {
       add(made);
     }
     return made;

@@ -31,16 +31,17 @@ enum class Command : std::uint8_t {
   doctor,
   selftest,
   ctl,
-  top
+  top,
+  setup
 };
 constexpr auto names_of(Command) {
   return enum_names<Command>({"forward", "l3forward", "ingest", "generate", "message", "message key", "stream", "bench",
-                              "report", "config", "doctor", "selftest", "ctl", "top"});
+                              "report", "config", "doctor", "selftest", "ctl", "top", "setup"});
 }
 inline constexpr Command kCommands[] = {Command::forward, Command::l3forward,   Command::ingest, Command::generate,
                                         Command::message, Command::message_key, Command::stream, Command::bench,
                                         Command::report,  Command::config,      Command::doctor, Command::selftest,
-                                        Command::ctl,     Command::top};
+                                        Command::ctl,     Command::top,         Command::setup};
 
 /// The roles of a command; none for most.
 [[nodiscard]] std::span<const Role> roles_of(Command command);
@@ -115,6 +116,9 @@ void add_operation_options(std::vector<Option>& table);
 
 /// Which process `ctl` and `top` are about.
 void add_attach_options(std::vector<Option>& table);
+
+/// Those of `setup` alone.
+void add_setup_options(std::vector<Option>& table);
 
 /// Those of `selftest` alone.
 void add_selftest_options(std::vector<Option>& table);

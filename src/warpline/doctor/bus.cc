@@ -66,7 +66,7 @@ Check check_driver(const machine::PciDevice& nic) {
     check.health = Health::warning;
     check.found += nic.driver.empty() ? ": nobody has it" : ": the kernel has it";
     check.fix = nic.vendor == kMellanox ? "sudo modprobe mlx5_core"
-                                        : fmt::format("sudo dpdk-devbind.py --bind=vfio-pci {}{}", nic.address,
+                                        : fmt::format("sudo warpline setup nic --pci {} --apply{}", nic.address,
                                                       nic.driver.empty() ? "" : ", which takes it from the kernel");
   }
   return check;

@@ -159,7 +159,7 @@ TEST_F(BusTest, DriversAndGroups) {
   expect_answer(of_port("driver"), Health::warning, "goes through mlx5_core", "--bind=mlx5_core 0000:19:00.0");
   give(kNic, "");
   vendor_intel();
-  expect_answer(of_port("driver"), Health::warning, "none: nobody has it", "--bind=vfio-pci 0000:19:00.0");
+  expect_answer(of_port("driver"), Health::warning, "none: nobody has it", "setup nic --pci 0000:19:00.0");
   give(kNic, "ice");
   expect_answer(of_port("driver"), Health::warning, "ice: the kernel has it", "which takes it from the kernel");
   EXPECT_FALSE(examine_bus({}, root_.path()).ports[0].is_for_dpdk);

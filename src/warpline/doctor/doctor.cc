@@ -72,8 +72,9 @@ Check check_hugepages(const fs::path& root) {
   }
   if (machine::free_bytes(pools).value < kLoopbackMemory.value) {
     check.health = Health::warning;
-    check.fix =
-        pools.empty() ? "use a kernel built with CONFIG_HUGETLBFS" : machine::reserve_command(pools, kLoopbackMemory);
+    check.fix = pools.empty() ? "use a kernel built with CONFIG_HUGETLBFS"
+                              : fmt::format("sudo warpline setup hugepages --memory {}Mi --apply",
+                                            kLoopbackMemory.value / kMebibyte);
   }
   return check;
 }
@@ -101,7 +102,7 @@ Check check_locked_memory(const fs::path& root) {
   } else {
     check.health = Health::warning;
     check.found += ": too little for NICs behind vfio and for pinned memory";
-    check.fix = "ulimit -l unlimited (as root, or in /etc/security/limits.conf)";
+    check.fix = "sudo warpline setup user --name $USER --apply, and log in again";
   }
   return check;
 }

@@ -100,7 +100,7 @@ Check check_network_devices(const fs::path& root) {
     check.fix = others.empty() ? "none needed for vdevs and --loopback; for line rate, add a NIC that DPDK drives"
                                : fmt::format(
                                      "to give one to DPDK, which takes it from the kernel: "
-                                     "sudo dpdk-devbind.py --bind=vfio-pci {}",
+                                     "sudo warpline setup nic --pci {} --apply",
                                      addresses.front());
   }
   return check;

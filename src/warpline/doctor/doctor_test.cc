@@ -59,7 +59,7 @@ TEST_F(DoctorTest, Hugepages) {
   root_.write(pages + "nr_hugepages", "0\n");
   root_.write(pages + "free_hugepages", "0\n");
   expect(check_hugepages(root()), Health::warning, "none reserved");
-  EXPECT_THAT(check_hugepages(root()).fix, HasSubstr("echo 128 "));
+  EXPECT_THAT(check_hugepages(root()).fix, HasSubstr("setup hugepages --memory 256Mi"));
   root_.write(pages + "nr_hugepages", "1024\n");
   root_.write(pages + "free_hugepages", "1000\n");
   expect(check_hugepages(root()), Health::ok, "node 0: 1024 of 2 MiB, 1000 free");
@@ -127,7 +127,7 @@ TEST_F(DoctorTest, NetworkDevices) {
   pci("0000:01:00.0", "0x8086", "0x020000", "ice");
   pci("0000:02:00.0", "0x8086", "0x010802", "nvme");
   expect(check_network_devices(root()), Health::warning, "the kernel's: 0000:01:00.0 (ice)");
-  EXPECT_THAT(check_network_devices(root()).fix, HasSubstr("--bind=vfio-pci 0000:01:00.0"));
+  EXPECT_THAT(check_network_devices(root()).fix, HasSubstr("setup nic --pci 0000:01:00.0"));
   pci("0000:03:00.0", "0x15b3", "0x020000", "mlx5_core");
   expect(check_network_devices(root()), Health::ok, "for DPDK: 0000:03:00.0 (mlx5_core)");
 }

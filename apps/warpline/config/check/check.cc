@@ -14,6 +14,7 @@
 #include "config/check/check_message.h"
 #include "config/check/check_stream.h"
 #include "config/check/checker.h"
+#include "config/options.h"
 #include "warpline/runtime/port_spec.h"
 #include "warpline/workload/with_workload.h"
 
@@ -46,6 +47,7 @@ class PacketChecker : Checker {
     if (config_.command == "message key") check_key_file();
     if (config_.command == "selftest") check_selftest();
     if (config_.command == "ctl" || config_.command == "top") check_attached();
+    if (config_.command == "setup") check_setup();
     const bool ingest = config_.command == "ingest";
     if (config_.command == "stream") {
       check_ports();
@@ -100,6 +102,25 @@ class PacketChecker : Checker {
     if (!config_.attach.telemetry.empty()) return;
     refuse(fmt::format("cannot run {}", config_.command), "it is not said of which process",
            "add --telemetry NAME, which that process was started with");
+  }
+
+  void check_setup() {
+    const SetupConfig& setup = config_.setup;
+    const std::string what = fmt::format("cannot set up {}", name(config_.role));
+    if (config_.role == Role::nic && setup.pci.empty()) {
+      refuse(what, "it is not said which", "add --pci ADDR, such as --pci 0000:01:00.0");
+    }
+    if (config_.role == Role::nic && setup.pci.find('/') != std::string::npos) {
+      refuse(what, fmt::format("{} is no PCI address", setup.pci), "write it as --pci 0000:01:00.0");
+    }
+    if (config_.role == Role::user && setup.name.empty() && !setup.undo) {
+      refuse(what, "it is not said whom", "add --name NAME");
+    }
+    for (const Option& option : options()) {
+      if (!option.taken_by(Command::setup) || option.is_for(config_.role)) continue;
+      refuse_idle(option.name, fmt::format("it is nothing that setup {} takes", name(config_.role)), "leave it out");
+    }
+    if (setup.apply && setup.undo) refuse(what, "--apply does what --undo puts back", "give one of them");
   }
 
   void check_key_file() {
