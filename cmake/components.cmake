@@ -86,10 +86,11 @@ if(WARPLINE_DATAPLANE)
 endif()
 
 if(WARPLINE_DEVICE_CODE)
-  install(FILES ${CUDA_RUNTIME_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dataplane)
+  # In a folder of ours: CUDA's own packages have it beside other libraries.
+  install(FILES ${CUDA_RUNTIME_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR}/warpline COMPONENT dataplane)
   cmake_path(GET CUDA_RUNTIME_ARCHIVE FILENAME cuda_runtime)
   target_link_libraries(warpline_library_dataplane_static INTERFACE
-                        $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/${cuda_runtime}> ${CMAKE_DL_LIBS} rt)
+                        $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/warpline/${cuda_runtime}> ${CMAKE_DL_LIBS} rt)
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/warpline-config.cmake.in ${PROJECT_BINARY_DIR}/warpline-config.cmake

@@ -76,3 +76,15 @@ dpdk_source() {
   fi
   (cd "$folder" && logged dpkg-source --no-check -x dpdk_*.dsc source)
 }
+
+# lend_network FOLDER: what this machine's package clients need on its network holds in that root too: names, certificates
+# that its administrator trusts, proxies, pip's index.
+lend_network() {
+  cp /etc/resolv.conf /etc/hosts "$1/etc/"
+  if [ -d /usr/local/share/ca-certificates ] && [ -x "$1/usr/sbin/update-ca-certificates" ]; then
+    cp -rL /usr/local/share/ca-certificates "$1/usr/local/share/"
+    logged chroot "$1" update-ca-certificates
+  fi
+  [ ! -f /etc/pip.conf ] || cp /etc/pip.conf "$1/etc/"
+  apt-config dump --format '%F "%v";%n' Acquire::http::Proxy Acquire::https::Proxy >"$1/etc/apt/apt.conf.d/99proxy"
+}
