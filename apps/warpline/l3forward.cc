@@ -34,7 +34,7 @@ class L3ForwardRun : PathsFrame {
     begin_end();
     if (router_) router_->stop();
     workers_.reset();
-    if (capture_) capture_->finish();  // before the router's paths are gone
+    finish_captures();  // before the router's paths are gone
     if (ports_) ports_->stop();
   }
 
@@ -46,7 +46,7 @@ class L3ForwardRun : PathsFrame {
     WARPLINE_TRY(router_, router::Router::create(config_.datapath(), config_.l3forward, layout_, lcores_, route_ports(),
                                                  routes));
     router_->recycle_with(ports_->recycling());
-    WARPLINE_CHECK(open_capture(ports(), router_->paths()));
+    WARPLINE_CHECK(open_captures(ports(), router_->paths(), router_->turns()));
     reload_by([this](const config::Config& next) { return take_over(next); });
     WARPLINE_CHECK(answer_metrics([this](metrics::Snapshot& snapshot) {
       report::add(snapshot, report::totals_of(*router_));
@@ -59,7 +59,7 @@ class L3ForwardRun : PathsFrame {
     if (capture_) capture_->start();
     const report::LiveResult live = supervise();
     workers_->wait();
-    if (capture_) capture_->finish();
+    finish_captures();
     return report(live);
   }
 

@@ -62,6 +62,8 @@ Result<int> run(const std::vector<std::string>& arguments) {
       return run_ctl(loaded);
     case config::Command::top:
       return run_top(loaded);
+    case config::Command::capture:
+      return run_capture(loaded);
     case config::Command::setup:
       return run_setup(loaded);
   }

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "warpline/runtime/telemetry/telemetry_folder.h"
 
@@ -56,6 +58,18 @@ Result<TelemetryClient> TelemetryClient::connect(const std::string& name) {
   client.pid_ = static_cast<int>(number_in(welcome, "pid"));
   client.room_ = std::clamp<std::size_t>(number_in(welcome, "max_output_len"), client.room_, kMostRoom);
   return client;
+}
+
+Result<TelemetryClient> TelemetryClient::connect_to(std::uint32_t pid) {
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(runtime::telemetry_folder("any").parent_path(), ignored)) {
+    Result<TelemetryClient> client = connect(entry.path().filename());
+    if (client && client->pid() == static_cast<int>(pid)) return client;
+  }
+  return environment_error(fmt::format("cannot reach process {}", pid),
+                           "no process of this user answers with that number",
+                           "start it with --telemetry NAME, as the same user");
 }
 
 TelemetryClient::~TelemetryClient() {

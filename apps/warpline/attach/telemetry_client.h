@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,8 @@ class TelemetryClient {
  public:
   /// Connects to the process that was started with `--telemetry name`. Environment error: there is none of this user.
   [[nodiscard]] static Result<TelemetryClient> connect(const std::string& name);
+  /// Connects to the process of that number, whatever its name. Environment error: it has no such socket.
+  [[nodiscard]] static Result<TelemetryClient> connect_to(std::uint32_t pid);
   TelemetryClient(TelemetryClient&& other) noexcept
       : name_(std::move(other.name_)),
         file_(std::exchange(other.file_, -1)),
@@ -37,8 +40,9 @@ class TelemetryClient {
 
   /// Returns success as long as the process is there, else a peer error.
   [[nodiscard]] Result<void> look();
-  [[nodiscard]] bool ended() const { return ended_; }  ///< it was found that the process is gone
-  [[nodiscard]] int pid() const { return pid_; }       ///< of the process
+  [[nodiscard]] bool ended() const { return ended_; }              ///< it was found that the process is gone
+  [[nodiscard]] int pid() const { return pid_; }                   ///< of the process
+  [[nodiscard]] const std::string& name() const { return name_; }  ///< that the process was started with
 
  private:
   TelemetryClient(std::string name, int file) : name_(std::move(name)), file_(file) {}

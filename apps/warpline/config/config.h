@@ -151,9 +151,10 @@ struct KeyConfig {
   bool operator==(const KeyConfig&) const = default;
 };
 
-/// Which running process `ctl` and `top` are about.
+/// Which running process `ctl`, `top` and `capture` are about.
 struct AttachConfig {
-  std::string telemetry;  ///< the name that it was started with
+  std::string telemetry;  ///< the name that it was started with; empty: pid says which
+  std::uint32_t pid = 0;  ///< 0: telemetry says which
   bool operator==(const AttachConfig&) const = default;
 };
 

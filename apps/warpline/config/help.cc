@@ -91,22 +91,11 @@ std::string_view summary(Command command) {
       "try all features between two ports, and perhaps with a GPU: what works, what to set, what is fastest",
       "tell a running process: reload reads its configuration and files again",
       "show what a running process does, as a table in a terminal",
+      "write packets of a running process to a pcapng file, dropped ones with the reason",
       "print what a NIC, hugepages or an ordinary user need for DPDK, do it, or put back what was there before",
   };
   static_assert(std::size(kSummaries) == kEnumNames<Command>.size());
   return kSummaries[static_cast<std::size_t>(command)];
-}
-
-std::span<const Role> roles_of(Command command) {
-  static constexpr std::array kMessage{Role::server, Role::client, Role::daemon};
-  static constexpr std::array kStream{Role::receive, Role::send, Role::proxy};
-  static constexpr std::array kCtl{Role::reload};
-  static constexpr std::array kSetup{Role::nic, Role::hugepages, Role::user};
-  if (command == Command::message) return kMessage;
-  if (command == Command::stream) return kStream;
-  if (command == Command::ctl) return kCtl;
-  if (command == Command::setup) return kSetup;
-  return {};
 }
 
 std::vector<OptionGroup> option_groups(Command command, std::optional<Role> role) {

@@ -109,7 +109,7 @@ void add_capture_options(std::vector<Option>& table) {
                      0,
                      "capture",
                      key,
-                     {Command::forward, Command::l3forward},
+                     {Command::forward, Command::l3forward, Command::capture},
                      Arity::single,
                      argument,
                      help,
@@ -192,15 +192,13 @@ void add_setup_options(std::vector<Option>& table) {
 }
 
 void add_attach_options(std::vector<Option>& table) {
-  table.push_back({"telemetry",
-                   0,
-                   "attach",
-                   "telemetry",
-                   {Command::ctl, Command::top},
-                   Arity::single,
-                   "NAME",
+  const std::vector<Command> attaching = {Command::ctl, Command::top, Command::capture};
+  table.push_back({"telemetry", 0, "attach", "telemetry", attaching, Arity::single, "NAME",
                    "the running process: its own --telemetry NAME",
                    telemetry_name(field_of(&Config::attach, &AttachConfig::telemetry))});
+  table.push_back({"pid", 0, "attach", "pid", attaching, Arity::single, "N",
+                   "the running process by its number; 0: by its name",
+                   count<Config>(field_of(&Config::attach, &AttachConfig::pid), 0, 1U << 22)});
 }
 
 }  // namespace warpline::config

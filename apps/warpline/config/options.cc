@@ -93,10 +93,12 @@ void add_common(std::vector<Option>& table) {
   const std::vector<Command> movers = {Command::forward, Command::l3forward, Command::ingest, Command::generate};
   const std::vector<Command> all = {Command::forward,  Command::l3forward, Command::ingest,
                                     Command::generate, Command::message,   Command::stream};
-  const std::vector<Command> timed = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
-                                      Command::stream};
+  const std::vector<Command> timed = {Command::forward,  Command::l3forward, Command::ingest,
+                                      Command::generate, Command::stream,    Command::capture};
   std::vector<Command> tables = all;
   tables.push_back(Command::top);
+  std::vector<Command> counted = movers;
+  counted.push_back(Command::capture);
   const std::vector<Command> seeded = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
                                        Command::message};
   table.insert(
@@ -104,7 +106,7 @@ void add_common(std::vector<Option>& table) {
       {{"port", 0, "port", "spec", all, Arity::list, "SPEC",
         "PCI address or vdev string; repeatable; message: also socket", port_list(), ';'},
        {"config", 0, "", "", all, Arity::single, "FILE", "read options from a TOML or JSON file", {}},
-       {"packets", 0, "run", "packets", movers, Arity::single, "N", "stop after N packets; 0: no bound",
+       {"packets", 0, "run", "packets", counted, Arity::single, "N", "stop after N packets; 0: no bound",
         unbounded<Config>(of(&Config::run, &report::RunSettings::packets))},
        {"seconds", 0, "run", "seconds", timed, Arity::single, "S", "stop after S; 0: no bound",
         nanos<Config>(of(&Config::run, &report::RunSettings::seconds), kSecond, Nanos{0}, kHundredDays)},
@@ -532,6 +534,18 @@ void add_port_setup(std::vector<Option>& table) {
 }
 
 }  // namespace
+
+std::span<const Role> roles_of(Command command) {
+  static constexpr std::array kMessage{Role::server, Role::client, Role::daemon};
+  static constexpr std::array kStream{Role::receive, Role::send, Role::proxy};
+  static constexpr std::array kCtl{Role::reload};
+  static constexpr std::array kSetup{Role::nic, Role::hugepages, Role::user};
+  if (command == Command::message) return kMessage;
+  if (command == Command::stream) return kStream;
+  if (command == Command::ctl) return kCtl;
+  if (command == Command::setup) return kSetup;
+  return {};
+}
 
 bool Option::taken_by(Command command) const { return std::ranges::find(commands, command) != commands.end(); }
 

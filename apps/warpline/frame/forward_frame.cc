@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "warpline/gpu/device.h"
@@ -11,6 +12,7 @@
 #include "warpline/machine/topology.h"
 #include "warpline/report/facts.h"
 #include "warpline/report/live.h"
+#include "warpline/runtime/telemetry/telemetry_folder.h"
 #include "warpline/traffic/generator.h"
 
 namespace warpline {
@@ -31,12 +33,32 @@ Result<void> PathsFrame::open_ports(std::uint32_t max_frame, Bytes beside) {
   return ports_->open();
 }
 
-Result<void> PathsFrame::open_capture(std::span<const port::Port> captured,
-                                      std::span<const std::unique_ptr<datapath::QueuePath>> paths) {
-  if (config_.capture.file.empty()) return {};
-  const auto version = report::build_facts().at("version").get<std::string>();
-  WARPLINE_TRY(capture_, datapath::PathCapture::open(config_.capture, captured, paths, "warpline " + version));
+Result<void> PathsFrame::open_captures(std::span<const port::Port> captured,
+                                       std::span<const std::unique_ptr<datapath::QueuePath>> paths,
+                                       std::vector<const TurnCount*> threads) {
+  const std::string& name = config_.runtime.telemetry;
+  const bool lets_attach = !name.empty() && (config_.command == "forward" || config_.command == "l3forward") &&
+                           config_.pool.memory != memory::MemoryKind::device;
+  if (config_.capture.file.empty() && !lets_attach) return {};
+  taps_ = std::make_unique<datapath::PathTaps>(captured, paths, std::move(threads));
+  if (!config_.capture.file.empty()) {
+    const auto version = report::build_facts().at("version").get<std::string>();
+    WARPLINE_TRY(capture_, datapath::PathCapture::open(config_.capture, *taps_, "warpline " + version));
+  }
+  if (lets_attach) {
+    WARPLINE_TRY(door_, datapath::CaptureDoor::open(runtime::capture_socket(name), *taps_));
+  }
   return {};
+}
+
+void PathsFrame::finish_captures() {
+  if (capture_) capture_->finish();
+  if (door_) door_->end();
+}
+
+void PathsFrame::tend() {
+  RunFrame::tend();
+  if (door_) door_->poll();
 }
 
 Result<void> ForwarderFrame::plan_forwarding(bool makes_traffic) {
@@ -71,7 +93,8 @@ Result<void> ForwarderFrame::prepare(const forward::StageMaker& make_stages,
     make_far_workers();
   }
   const std::span<const port::Port> all = ports();
-  WARPLINE_CHECK(open_capture(config_.forward.loopback ? all.first(1) : all, forwarder_->paths()));
+  WARPLINE_CHECK(
+      open_captures(config_.forward.loopback ? all.first(1) : all, forwarder_->paths(), forwarder_->turns()));
   return forwarder_->prepare();
 }
 
@@ -169,7 +192,7 @@ std::vector<traffic::QueueTotals> ForwarderFrame::far_queues() const {
 
 void ForwarderFrame::finish_forwarding() {
   forwarder_->finish();
-  if (capture_) capture_->finish();
+  finish_captures();
 }
 
 void ForwarderFrame::give_up() {
@@ -200,7 +223,6 @@ void ForwarderFrame::end() {
   far_workers_.clear();
   far_.reset();
   forwarder_.reset();
-  capture_.reset();
 }
 
 }  // namespace warpline

@@ -11,7 +11,10 @@
 #include "config/config.h"
 #include "frame/run_frame.h"
 #include "warpline/base/result.h"
+#include "warpline/base/statistics/turn_count.h"
+#include "warpline/datapath/capture/capture_door.h"
 #include "warpline/datapath/capture/path_capture.h"
+#include "warpline/datapath/capture/path_taps.h"
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/run_inputs.h"
 #include "warpline/forward/forward_ports.h"
@@ -46,13 +49,21 @@ class PathsFrame : protected RunFrame {
 
   datapath::RunInputs inputs_;
   datapath::ForwardLayout layout_;
-  /// Opens the capture that was asked for, if one was, of `paths`, which are those of `captured` ports. They stay until
-  /// finish() of it.
-  [[nodiscard]] Result<void> open_capture(std::span<const port::Port> captured,
-                                          std::span<const std::unique_ptr<datapath::QueuePath>> paths);
+  /// Opens the capture that was asked for, if one was, and where others may attach, of `paths`, which are those of
+  /// `captured` ports and polled by `threads`. They stay until finish_captures().
+  [[nodiscard]] Result<void> open_captures(std::span<const port::Port> captured,
+                                           std::span<const std::unique_ptr<datapath::QueuePath>> paths,
+                                           std::vector<const TurnCount*> threads);
+  /// Ends all captures, once the lcores have ended. More than once does no more.
+  void finish_captures();
+
+  /// Does what RunFrame::tend() does, and what captures wait for.
+  void tend();
 
   std::optional<forward::ForwardPorts> ports_;
+  std::unique_ptr<datapath::PathTaps> taps_;        ///< null: nothing can be captured
   std::unique_ptr<datapath::PathCapture> capture_;  ///< null: nothing is captured
+  std::unique_ptr<datapath::CaptureDoor> door_;     ///< null: nobody can attach
 };
 
 /// `ForwarderFrame` is the run of a command with a forwarder, and owns it and, of a loopback, the far side. A command

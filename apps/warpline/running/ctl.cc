@@ -11,6 +11,7 @@
 
 #include "attach/telemetry_client.h"
 #include "commands.h"
+#include "running/connect.h"
 #include "warpline/base/output.h"
 
 namespace warpline {
@@ -18,10 +19,10 @@ namespace warpline {
 Result<int> run_ctl(const config::LoadedConfig& loaded) {
   constexpr std::chrono::seconds kPatience{65};  // more than the process itself has
   constexpr std::string_view kRefused = "refused: ";
-  WARPLINE_TRY(attach::TelemetryClient process, attach::TelemetryClient::connect(loaded.config.attach.telemetry));
+  WARPLINE_TRY(attach::TelemetryClient process, connect_to_process(loaded.config.attach));
   WARPLINE_TRY(const nlohmann::json answer, process.ask("/warpline/reload", kPatience));
   if (!answer.is_string()) {
-    return Error{ErrorKind::peer, fmt::format("cannot reload {}", loaded.config.attach.telemetry),
+    return Error{ErrorKind::peer, fmt::format("cannot reload {}", process.name()),
                  "it is no run of warpline, or is about to end", "try again, or start it again"};
   }
   const auto said = answer.get<std::string>();

@@ -17,6 +17,7 @@
 #include "attach/top_screen.h"
 #include "attach/top_table.h"
 #include "commands.h"
+#include "running/connect.h"
 #include "warpline/base/output.h"
 #include "warpline/runtime/stop.h"
 
@@ -32,7 +33,7 @@ bool interrupted() { return runtime::StopOnSignal::requested().load(std::memory_
 class TopRun {
  public:
   TopRun(const config::LoadedConfig& loaded, attach::TelemetryClient process)
-      : name_(loaded.config.attach.telemetry),
+      : name_(process.name()),
         interval_(std::chrono::nanoseconds(loaded.config.run.interval.value)),
         process_(std::move(process)) {}
 
@@ -129,7 +130,7 @@ Result<int> run_top(const config::LoadedConfig& loaded) {
     return usage_error("cannot draw a table", "stdin or stdout is no terminal", "add --json for one snapshot");
   }
   const runtime::StopOnSignal on_signal;
-  WARPLINE_TRY(attach::TelemetryClient process, attach::TelemetryClient::connect(loaded.config.attach.telemetry));
+  WARPLINE_TRY(attach::TelemetryClient process, connect_to_process(loaded.config.attach));
   TopRun run(loaded, std::move(process));
   return json ? run.print_json() : run.show();
 }

@@ -2,45 +2,36 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <span>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "warpline/base/result.h"
-#include "warpline/base/statistics/counter.h"
-#include "warpline/capture/capture_files.h"
 #include "warpline/capture/capture_settings.h"
-#include "warpline/capture/capture_source.h"
+#include "warpline/capture/capture_sources.h"
 #include "warpline/capture/capture_totals.h"
-#include "warpline/capture/packet_filter.h"
+#include "warpline/capture/capture_writer.h"
 
 namespace warpline::capture {
 
-/// An interface of a capture: a port.
-struct CaptureInterface {
-  std::uint16_t port;  ///< of the ethdev, as packets name it
-  std::string name;
-};
-
-/// A Capture writes what its sources take to files, on a thread of its own: a packet's interface, direction, queue and
-/// time in nanoseconds, and why it was dropped as its comment. Sources whose packets come faster than they are written
-/// leave some out and count them; they never wait. The control thread makes all calls.
+/// A Capture writes what its sources take to files, on a thread of its own. Sources whose packets come faster than they
+/// are written leave some out and count them; they never wait. The control thread makes all calls.
 class Capture {
  public:
   /// Makes the first file and `sources` sources. `application` is what the files say wrote them. Errors are those of
-  /// PacketFilter::compile() and CaptureFiles::open().
+  /// PacketFilter::compile(), CaptureSources::make() and CaptureFiles::open().
   [[nodiscard]] static Result<std::unique_ptr<Capture>> open(const CaptureSettings& settings,
                                                              const std::vector<CaptureInterface>& interfaces,
-                                                             std::size_t sources, std::string_view application);
+                                                             std::uint32_t sources, std::string_view application);
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
   ~Capture() { finish(); }
 
-  [[nodiscard]] CaptureSource& source(std::size_t index) { return *sources_[index]; }
+  [[nodiscard]] std::span<const std::unique_ptr<CaptureSource>> sources() const { return sources_.all(); }
 
   /// Starts to write.
   void start();
@@ -49,50 +40,16 @@ class Capture {
   void finish();
 
   /// Returns what was counted so far; with `failure` after finish().
-  [[nodiscard]] CaptureTotals totals() const;
+  [[nodiscard]] CaptureTotals totals() const { return writer_.totals(sources_.totals(), !thread_.joinable()); }
 
  private:
-  /// Converts ticks of the time-stamp counter to nanoseconds since 1970.
-  class WallClock {
-   public:
-    /// Compares the two clocks anew if that is long ago: the counter's rate is not known for ever.
-    void adjust();
-    [[nodiscard]] std::uint64_t nanos_at(std::uint64_t ticks) const;
-
-   private:
-    std::uint64_t ticks_ = 0;
-    std::int64_t nanos_ = 0;
-  };
-
-  Capture(CaptureFiles files, const std::vector<CaptureInterface>& interfaces);
-
+  Capture(CaptureSources sources, CaptureWriter writer) : sources_(std::move(sources)), writer_(std::move(writer)) {
+    writer_.take_from(sources_.rings());
+  }
   void run();
-  /// Writes what lies in rings, up to a bound. Returns false if there was nothing.
-  bool write_some();
-  /// Returns the source whose next packet is the oldest; null: none has any.
-  [[nodiscard]] CaptureSource* oldest();
-  void add(const CapturedPacket& packet);
-  void flush();
 
-  CaptureFiles files_;
-  std::vector<std::uint16_t> interface_of_port_;  ///< index of its block, by the ethdev's number
-  std::vector<std::unique_ptr<CaptureSource>> sources_;
-  WallClock clock_;
-
-  // Blocks that are to be written next, and the packets that are in them.
-  std::vector<std::uint8_t> blocks_;
-  std::vector<std::size_t> ends_;
-  struct Pending {
-    Verdict verdict;
-    std::uint32_t bytes;
-  };
-  std::vector<Pending> pending_;
-
-  // Written by the thread, read by the control thread.
-  DropCounters written_;
-  DropCounters unwritten_;
-  Counter bytes_;
-  Counter overwritten_;
+  CaptureSources sources_;
+  CaptureWriter writer_;
   std::atomic<bool> ends_soon_{false};
   std::thread thread_;
 };

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
 
 #include "warpline/base/statistics/counter.h"
-#include "warpline/capture/capture_ring.h"
-#include "warpline/capture/capture_settings.h"
 #include "warpline/capture/packet_filter.h"
+#include "warpline/capture/rings/capture_ring.h"
 
 namespace warpline::capture {
 
 /// A CaptureSource takes copies of the packets that pass one thread of the data path. That thread calls begin() and
-/// end(), which neither wait, lock, allocate nor enter the kernel; counters may be read by any thread, and the thread
-/// that writes takes packets out of ring().
+/// end(), which neither wait, lock, allocate nor enter the kernel; counters may be read by any thread.
 class alignas(64) CaptureSource {
  public:
-  /// `memory`: bytes that its ring takes. `filter` is of `settings`.
-  CaptureSource(const CaptureSettings& settings, const PacketFilter& filter, std::size_t memory)
-      : one_in_(settings.what.one_in),
-        snaplen_(settings.snaplen),
-        filter_(filter),
-        ring_(memory, settings.snaplen),
-        scratch_(0, settings.snaplen) {}
+  /// Takes one in `one_in` of the packets, and puts those that the filter matches in `ring`, whose slots are of
+  /// `shape`.
+  CaptureSource(std::uint32_t one_in, const PacketFilter& filter, const CaptureRingInput& ring, RingShape shape)
+      : one_in_(one_in), snaplen_(shape.snaplen), filter_(filter), ring_(ring), scratch_(shape.slot_bytes()) {}
 
   /// Bytes that are copied of a packet at most.
   [[nodiscard]] std::uint32_t snaplen() const { return snaplen_; }
@@ -35,13 +33,14 @@ class alignas(64) CaptureSource {
     is_full_ = packet == nullptr;
     if (!is_full_) return packet;
     // Only those that the filter matches are left out, so it has to see this one.
-    if (!filter_.matches_all()) return scratch_.free_slot();
+    if (!filter_.matches_all()) return new (scratch_.data()) CapturedPacket;
     left_out_.add(verdict);
     return nullptr;
   }
   /// Hands over what begin() returned, filled in.
   void end(const CapturedPacket& packet) {
-    if (!filter_.matches(packet.bytes(), packet.length, packet.captured)) {
+    // Whoever shares the ring's memory may write to it.
+    if (!filter_.matches(packet.bytes(), packet.length, std::min(packet.captured, snaplen_))) {
       filtered_.add(1);
     } else if (is_full_) {
       left_out_.add(packet.verdict);
@@ -50,7 +49,6 @@ class alignas(64) CaptureSource {
     }
   }
 
-  [[nodiscard]] CaptureRing& ring() { return ring_; }
   /// Packets that found no slot free, by their verdict.
   [[nodiscard]] const DropCounters& left_out() const { return left_out_; }
   /// Packets that the filter did not match.
@@ -62,8 +60,8 @@ class alignas(64) CaptureSource {
   std::uint64_t passed_ = 0;
   bool is_full_ = false;
   PacketFilter filter_;
-  CaptureRing ring_;
-  CaptureRing scratch_;  ///< never put into: has a slot for what only the filter is to see
+  CaptureRingInput ring_;
+  std::vector<std::byte> scratch_;  ///< a slot for what only the filter is to see
   Counter filtered_;
   DropCounters left_out_;
 };

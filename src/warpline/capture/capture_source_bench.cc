@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "warpline/capture/capture_source.h"
+#include "warpline/capture/rings/capture_rings.h"
 
 namespace warpline::capture {
 namespace {
@@ -13,7 +14,10 @@ namespace {
 /// keeps up, or with one that is full.
 void take(benchmark::State& state, const char* expression, bool keeps_up) {
   const std::vector<std::uint8_t> frame(1514, 0x45);
-  CaptureSource source({}, *PacketFilter::compile(expression), std::size_t{4} << 20);
+  constexpr std::uint32_t kSnaplen = 256;
+  const CaptureRings rings = *CaptureRings::make(1, RingShape::within(std::size_t{4} << 20, kSnaplen));
+  CaptureSource source(1, *PacketFilter::compile(expression), rings.input(0), rings.shape());
+  CaptureRingOutput output = rings.output(0);
   for (auto _ : state) {
     CapturedPacket* const packet = source.begin(Verdict::no_route);
     if (packet != nullptr) {
@@ -21,7 +25,7 @@ void take(benchmark::State& state, const char* expression, bool keeps_up) {
       *packet = {.length = 1514, .captured = source.snaplen(), .verdict = Verdict::no_route};
       source.end(*packet);
     }
-    if (keeps_up && source.ring().front() != nullptr) source.ring().pop();
+    if (keeps_up && output.front() != nullptr) output.pop();
   }
   state.SetItemsProcessed(state.iterations());
 }

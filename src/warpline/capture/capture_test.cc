@@ -58,8 +58,8 @@ TEST_F(CaptureTest, WritesWhatSourcesTake) {
   const auto capture = open({}, 2);
   const std::uint64_t before = now_ns();
   capture->start();
-  take(capture->source(0), "first frame", Verdict::no_route);
-  take(capture->source(1), "second", Verdict::forward, 1);
+  take(*capture->sources()[0], "first frame", Verdict::no_route);
+  take(*capture->sources()[1], "second", Verdict::forward, 1);
   capture->finish();
   const std::uint64_t after = now_ns();
   const std::vector<ReadPacket> packets = found();
@@ -90,7 +90,8 @@ TEST_F(CaptureTest, WritesWhatSourcesTake) {
 TEST_F(CaptureTest, TheOldestOfAllSourcesIsWrittenFirst) {
   const auto capture = open({}, 3);
   const std::uint64_t now = ticks_now();
-  for (std::size_t i = 0; i < 60; ++i) take(capture->source(i * i % 3), std::to_string(i), Verdict::runt, 1, now + i);
+  for (std::size_t i = 0; i < 60; ++i)
+    take(*capture->sources()[i * i % 3], std::to_string(i), Verdict::runt, 1, now + i);
   capture->start();
   capture->finish();
   const std::vector<ReadPacket> packets = found();
@@ -101,7 +102,7 @@ TEST_F(CaptureTest, TheOldestOfAllSourcesIsWrittenFirst) {
 TEST_F(CaptureTest, KeepsTheFirstBytesOnly) {
   const auto capture = open({.snaplen = 16});
   capture->start();
-  take(capture->source(0), std::string(100, 'x'), Verdict::runt);
+  take(*capture->sources()[0], std::string(100, 'x'), Verdict::runt);
   capture->finish();
   ASSERT_EQ(found().size(), 1U);
   EXPECT_EQ(found()[0].bytes, std::string(16, 'x'));
@@ -110,8 +111,8 @@ TEST_F(CaptureTest, KeepsTheFirstBytesOnly) {
 
 TEST_F(CaptureTest, WhatFindsNoSlotIsCountedByReason) {
   const auto capture = open();
-  CaptureSource& source = capture->source(0);
-  const std::size_t slots = source.ring().slots();
+  CaptureSource& source = *capture->sources()[0];
+  const std::size_t slots = RingShape::within(std::size_t{4} << 20, 256).slots;  // as of one source
   for (std::size_t i = 0; i < slots + 5; ++i) take(source, "frame", i < slots ? Verdict::runt : Verdict::giant);
   capture->start();
   capture->finish();
@@ -124,8 +125,8 @@ TEST_F(CaptureTest, WhatFindsNoSlotIsCountedByReason) {
 
 TEST_F(CaptureTest, AFilterIsAskedBeforeWhatIsLeftOutIsCounted) {
   const auto capture = open({.filter = "ether[0] = 0x61"});
-  CaptureSource& source = capture->source(0);
-  const std::size_t slots = source.ring().slots();
+  CaptureSource& source = *capture->sources()[0];
+  const std::size_t slots = RingShape::within(std::size_t{4} << 20, 256).slots;  // as of one source
   for (std::size_t i = 0; i < slots + 5; ++i) {
     take(source, "a frame", Verdict::runt);
     take(source, "b frame", Verdict::runt);
@@ -141,7 +142,7 @@ TEST_F(CaptureTest, AFilterIsAskedBeforeWhatIsLeftOutIsCounted) {
 TEST_F(CaptureTest, TakesASample) {
   const auto capture = open({.what = {.dropped_only = false, .one_in = 10}});
   capture->start();
-  for (int i = 1; i <= 105; ++i) take(capture->source(0), std::to_string(i), Verdict::forward);
+  for (int i = 1; i <= 105; ++i) take(*capture->sources()[0], std::to_string(i), Verdict::forward);
   capture->finish();
   const std::vector<ReadPacket> packets = found();
   ASSERT_EQ(packets.size(), 10U);
@@ -151,7 +152,7 @@ TEST_F(CaptureTest, TakesASample) {
 TEST_F(CaptureTest, FilesTakeTurnsBelowTheLimit) {
   constexpr std::uint64_t kBytes = 256 << 10;
   const auto capture = open({.snaplen = 1000, .limit = kBytes});
-  CaptureSource& source = capture->source(0);
+  CaptureSource& source = *capture->sources()[0];
   capture->start();
   constexpr std::size_t kPackets = 1000;  // of 1 KiB
   for (std::size_t i = 0; i < kPackets; ++i) take(source, std::string(1000, 'x'), Verdict::runt);
@@ -177,7 +178,7 @@ TEST_F(CaptureTest, WhatADiskDoesNotTakeIsCountedAndEndsNothing) {
   const rlimit full{.rlim_cur = 4096, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &full);
   capture->start();
-  for (int i = 0; i < 1000; ++i) take(capture->source(0), std::string(100, 'x'), Verdict::runt);
+  for (int i = 0; i < 1000; ++i) take(*capture->sources()[0], std::string(100, 'x'), Verdict::runt);
   capture->finish();
   setrlimit(RLIMIT_FSIZE, &before);
   const CaptureTotals totals = capture->totals();

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "warpline/base/statistics/run_totals.h"
+#include "warpline/base/verdict.h"
 
 namespace warpline::capture {
+
+/// What the sources of a capture did not put in their rings.
+struct SourceTotals {
+  std::uint64_t filtered = 0;                       ///< that the filter did not match
+  std::array<std::uint64_t, kVerdicts> left_out{};  ///< that found their ring full, by verdict
+};
 
 /// What a capture counted up to some moment. Each packet that it was to take is in exactly one of `packets`,
 /// `ring_full` and `write_failed`.

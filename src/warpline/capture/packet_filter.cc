@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <pcap/pcap.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace warpline::capture {
 namespace {
 
@@ -25,6 +28,35 @@ Result<PacketFilter> PacketFilter::compile(const std::string& expression) {
                        pcap_freecode(compiled);
                        delete compiled;
                      }};
+  return filter;
+}
+
+std::vector<std::uint8_t> PacketFilter::program() const {
+  if (program_ == nullptr) return {};
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(program_->bf_insns);
+  return {bytes, bytes + program_->bf_len * sizeof(bpf_insn)};
+}
+
+Result<PacketFilter> PacketFilter::of_program(std::span<const std::uint8_t> program) {
+  PacketFilter filter;
+  if (program.empty()) return filter;
+  std::vector<bpf_insn> instructions(program.size() / sizeof(bpf_insn));
+  std::memcpy(instructions.data(), program.data(), instructions.size() * sizeof(bpf_insn));
+  // Libpcap's own check lets a jump go backwards, so that a frame could be looked at for ever.
+  const bool loops = std::ranges::any_of(instructions, [&](const bpf_insn& instruction) {
+    return instruction.code == (BPF_JMP | BPF_JA) && instruction.k >= instructions.size();
+  });
+  if (loops || program.size() % sizeof(bpf_insn) != 0 ||
+      bpf_validate(instructions.data(), static_cast<int>(instructions.size())) == 0) {
+    return usage_error("cannot use the filter", "it is no program that ends with each frame", "leave protochain out");
+  }
+  filter.program_ = {
+      new bpf_program{.bf_len = static_cast<u_int>(instructions.size()), .bf_insns = new bpf_insn[instructions.size()]},
+      [](const bpf_program* own) {
+        delete[] own->bf_insns;
+        delete own;
+      }};
+  std::ranges::copy(instructions, filter.program_->bf_insns);
   return filter;
 }
 

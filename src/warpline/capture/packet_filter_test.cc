@@ -71,5 +71,23 @@ TEST(PacketFilter, WhatLibpcapDoesNotUnderstandIsRefused) {
   EXPECT_THAT(filter.error().why, testing::HasSubstr("syntax error"));
 }
 
+TEST(PacketFilter, ItsProgramIsTheSameFilterElsewhere) {
+  const PacketFilter compiled = *PacketFilter::compile("ether[0] = 0x61");
+  const auto sent = PacketFilter::of_program(compiled.program());
+  ASSERT_TRUE(sent) << sent.error().message();
+  const std::uint8_t frame[] = {0x61, 0x62};
+  EXPECT_TRUE(sent->matches(frame, 2, 2));
+  EXPECT_FALSE(sent->matches(frame + 1, 1, 1));
+  EXPECT_TRUE(PacketFilter::compile("")->program().empty());
+  EXPECT_TRUE(PacketFilter::of_program({})->matches_all());
+}
+
+TEST(PacketFilter, AProgramThatDoesNotEndIsRefused) {
+  EXPECT_FALSE(PacketFilter::of_program(std::vector<std::uint8_t>(8, 0)));  // loads and falls off its end
+  EXPECT_FALSE(PacketFilter::of_program(std::vector<std::uint8_t>(7, 6)));
+  const std::uint8_t again[] = {5, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 6, 0, 0, 0, 1, 0, 0, 0};  // ja -1; ret 1
+  EXPECT_FALSE(PacketFilter::of_program(again));
+}
+
 }  // namespace
 }  // namespace warpline::capture

@@ -76,8 +76,8 @@ struct QueuePath {
   std::uint16_t recycle_index = 0;       ///< of both rx and tx there
   bool yields = false;                   ///< its lcores share a core with others, so they give it up when idle
   Histogram* batching = nullptr;  ///< set: nanoseconds that the first packet of each batch waited for it to close
-  /// Set: takes copies of packets that are dropped, of the lcore that transmits.
-  capture::CaptureSource* capture = nullptr;
+  /// Set, by the control thread: takes copies of packets that are dropped, of the lcore that transmits.
+  std::atomic<capture::CaptureSource*> capture{nullptr};
 
   /// Receives up to `room` packets, after what has been sent was recycled. Returns how many. With room for none, it is
   /// a poll all the same: software devices work while they are called.

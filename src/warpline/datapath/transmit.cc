@@ -17,8 +17,8 @@ std::uint16_t transmit_retrying(QueuePath& path, port::PortQueue to, rte_mbuf** 
   if (bytes != 0) {
     for (std::uint16_t i = sent; i < count; ++i) bytes -= rte_pktmbuf_pkt_len(mbufs[i]);
   }
-  if (path.capture != nullptr) [[unlikely]] {
-    capture_drops(*path.capture, mbufs + sent, count - sent, to, capture::Direction::outbound, Verdict::tx_full);
+  if (auto* const capture = path.capture.load(std::memory_order_acquire); capture != nullptr) [[unlikely]] {
+    capture_drops(*capture, mbufs + sent, count - sent, to, capture::Direction::outbound, Verdict::tx_full);
   }
   rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
   path.sent.drops.add(Verdict::tx_full, count - sent);
@@ -33,8 +33,8 @@ void set_aside(QueuePath& path, rte_mbuf* mbuf, Verdict verdict) {
     path.sent.replies.add(transmit(path, path.reply, &mbuf, 1, rte_pktmbuf_pkt_len(mbuf)));
     return;
   }
-  if (path.capture != nullptr) [[unlikely]]
-    capture_drops(*path.capture, &mbuf, 1, path.rx, capture::Direction::inbound, verdict);
+  if (auto* const capture = path.capture.load(std::memory_order_acquire); capture != nullptr) [[unlikely]]
+    capture_drops(*capture, &mbuf, 1, path.rx, capture::Direction::inbound, verdict);
   if (verdict != Verdict::engine_hung) rte_pktmbuf_free(mbuf);
   path.sent.drops.add(verdict);
 }

@@ -244,8 +244,8 @@ void RouteLcore::drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason) {
 void RouteLcore::note_drop(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict reason) {
   datapath::QueuePath& path = *ports_[rx_port].path;
   path.sent.drops.add(reason);
-  if (path.capture != nullptr) [[unlikely]]
-    datapath::capture_drops(*path.capture, &mbuf, 1, path.rx, capture::Direction::inbound, reason);
+  if (auto* const capture = path.capture.load(std::memory_order_acquire); capture != nullptr) [[unlikely]]
+    datapath::capture_drops(*capture, &mbuf, 1, path.rx, capture::Direction::inbound, reason);
 }
 
 void RouteLcore::refuse(std::uint16_t rx_port, rte_mbuf* mbuf, Verdict verdict, route::IcmpReason reason,

@@ -38,8 +38,7 @@ class RouterBy final : public Router {
       datapath::Stage* stage = stages_[layout_.paths[path].queue].get();
       if (std::ranges::find(stages, stage) == stages.end()) stages.push_back(stage);
     }
-    TurnCount turns;
-    datapath::run_stages(stages, control_, plan_.workers[role].gives_way, turns);
+    datapath::run_stages(stages, control_, plan_.workers[role].gives_way, turns_[role].count);
   }
 
   [[nodiscard]] bool switching() const override { return generations_.has_old(); }
@@ -94,7 +93,8 @@ Router::Router(const datapath::DatapathSettings& settings, const RouterSettings&
       plan_(plan),
       ports_(std::move(ports)),
       neighbours_(kNeighbours),
-      budget_(settings.packets) {
+      budget_(settings.packets),
+      turns_(layout.roles.size()) {
   for (const datapath::PathRoute& route : layout.paths) {
     auto path = std::make_unique<datapath::QueuePath>();
     path->rx = path->tx = path->reply = {ports_[route.rx_port].id, route.queue};
@@ -133,6 +133,12 @@ Result<std::unique_ptr<Router>> Router::create(const datapath::DatapathSettings&
 void Router::recycle_with(const memory::Recycling& recycling) {
   recycling_ = &recycling;
   datapath::give_recyclers(recycling, layout_, paths_);
+}
+
+std::vector<const TurnCount*> Router::turns() const {
+  std::vector<const TurnCount*> all;
+  for (const RoleTurns& role : turns_) all.push_back(&role.count);
+  return all;
 }
 
 std::optional<std::uint64_t> Router::recycled() const {

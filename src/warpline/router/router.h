@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "warpline/base/result.h"
+#include "warpline/base/statistics/turn_count.h"
 #include "warpline/datapath/layout.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/recycle_plan.h"
@@ -59,6 +60,8 @@ class Router {
   /// Buffers that were received into again without their pool; unset where nothing can be recycled so.
   [[nodiscard]] std::optional<std::uint64_t> recycled() const;
   [[nodiscard]] std::uint64_t received() const;  ///< packets, by all paths together
+  /// Returns the turns of the lcores, one for each of layout.roles.
+  [[nodiscard]] std::vector<const TurnCount*> turns() const;
   /// Returns the number of routes in the file in force.
   [[nodiscard]] std::size_t routes() const { return routes_; }
   [[nodiscard]] std::uint32_t reloads() const { return reloads_; }  ///< times that reload() put new tables in place
@@ -80,13 +83,17 @@ class Router {
   /// Ends what hold() began: neighbours that are only gateways of these hops may be forgotten.
   void let_go(const std::vector<Hop>& hops);
 
-  const RouterSettings routing_;                             ///< as given to create()
-  const datapath::ForwardLayout& layout_;                    ///< as given to create()
-  const runtime::LcorePlan& plan_;                           ///< as given to create()
-  const std::vector<RoutePort> ports_;                       ///< in the order of the layout
-  route::NeighbourTable neighbours_;                         ///< shared by all lcores
-  datapath::PacketBudget budget_;                            ///< packets that all lcores may receive together
-  datapath::StageControl control_;                           ///< told to all lcores' loops
+  const RouterSettings routing_;           ///< as given to create()
+  const datapath::ForwardLayout& layout_;  ///< as given to create()
+  const runtime::LcorePlan& plan_;         ///< as given to create()
+  const std::vector<RoutePort> ports_;     ///< in the order of the layout
+  route::NeighbourTable neighbours_;       ///< shared by all lcores
+  datapath::PacketBudget budget_;          ///< packets that all lcores may receive together
+  datapath::StageControl control_;         ///< told to all lcores' loops
+  struct alignas(64) RoleTurns {
+    TurnCount count;
+  };
+  std::vector<RoleTurns> turns_;                             ///< one for each of layout.roles
   std::vector<std::unique_ptr<datapath::QueuePath>> paths_;  ///< as layout.paths
   std::vector<std::unique_ptr<RouteLcore>> lcores_;          ///< by pipeline
 

@@ -46,7 +46,7 @@ class PacketChecker : Checker {
     if (config_.command == "report") check_report();
     if (config_.command == "message key") check_key_file();
     if (config_.command == "selftest") check_selftest();
-    if (config_.command == "ctl" || config_.command == "top") check_attached();
+    if (config_.command == "ctl" || config_.command == "top" || config_.command == "capture") check_attached();
     if (config_.command == "setup") check_setup();
     const bool ingest = config_.command == "ingest";
     if (config_.command == "stream") {
@@ -99,9 +99,17 @@ class PacketChecker : Checker {
   }
 
   void check_attached() {
-    if (!config_.attach.telemetry.empty()) return;
-    refuse(fmt::format("cannot run {}", config_.command), "it is not said of which process",
-           "add --telemetry NAME, which that process was started with");
+    if (config_.command == "capture" && config_.capture.file.empty())
+      refuse("cannot run capture", "it is not said where to", "add --capture FILE");
+    const AttachConfig& attach = config_.attach;
+    if (attach.telemetry.empty() && attach.pid == 0) {
+      refuse(fmt::format("cannot run {}", config_.command), "it is not said of which process",
+             "add --telemetry NAME, which that process was started with, or --pid N");
+    }
+    if (!attach.telemetry.empty() && attach.pid != 0) {
+      refuse(fmt::format("cannot combine {} with {}", place("telemetry"), place("pid")), "both say which process",
+             "leave one out");
+    }
   }
 
   void check_setup() {

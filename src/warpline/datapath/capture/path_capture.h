@@ -1,35 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "warpline/base/result.h"
 #include "warpline/capture/capture.h"
-#include "warpline/datapath/queue_path.h"
-#include "warpline/port/port.h"
-
-struct rte_eth_rxtx_callback;
+#include "warpline/datapath/capture/path_taps.h"
 
 namespace warpline::datapath {
 
-/// PathCapture captures what paths drop and, if that is asked for, what they receive and send. What is received is
-/// copied as it comes, and what is sent as it is offered to the port, by callbacks of DPDK in the calls that receive
-/// and send, so paths do nothing for it; a packet of these that the port does not take is copied once more, as dropped.
-/// The control thread makes all calls.
+/// PathCapture writes what paths drop and, if that is asked for, what they receive and send to files. The control
+/// thread makes all calls.
 class PathCapture {
  public:
-  /// Opens the capture; from here on the paths' lcores take copies of what they drop. `ports` are those of the paths,
-  /// and paths and ports are there until finish(). Errors are those of capture::Capture::open(), and
-  /// environment, if DPDK has no such callbacks.
+  /// Opens the capture; from here on the lcores of the paths of `taps`, which is free and outlives it, take copies.
+  /// Errors are those of capture::Capture::open() and PathTaps::attach().
   [[nodiscard]] static Result<std::unique_ptr<PathCapture>> open(const capture::CaptureSettings& settings,
-                                                                 std::span<const port::Port> ports,
-                                                                 std::span<const std::unique_ptr<QueuePath>> paths,
-                                                                 std::string_view application);
+                                                                 PathTaps& taps, std::string_view application);
   PathCapture(const PathCapture&) = delete;
   PathCapture& operator=(const PathCapture&) = delete;
   ~PathCapture() { finish(); }
@@ -43,34 +32,10 @@ class PathCapture {
   [[nodiscard]] capture::CaptureTotals totals() const { return capture_->totals(); }
 
  private:
-  /// What the callbacks of a path's queues know of it.
-  struct Tap {
-    capture::CaptureSource& received;
-    capture::CaptureSource& offered;
-    const QueuePath& path;
-    std::uint64_t retries = 0;  ///< that the path had counted when it last offered packets
-  };
-  /// A callback that DPDK has of ours.
-  struct Callback {
-    port::PortQueue at;
-    bool receives;
-    const rte_eth_rxtx_callback* callback;
-  };
+  PathCapture(PathTaps& taps, std::unique_ptr<capture::Capture> capture) : taps_(&taps), capture_(std::move(capture)) {}
 
-  explicit PathCapture(std::unique_ptr<capture::Capture> capture) : capture_(std::move(capture)) {}
-
-  [[nodiscard]] Result<void> watch(const QueuePath& path, capture::CaptureSource& received,
-                                   capture::CaptureSource& offered);
-  [[nodiscard]] Result<void> keep(const Callback& callback);
-  static std::uint16_t on_received(std::uint16_t port, std::uint16_t queue, rte_mbuf** mbufs, std::uint16_t count,
-                                   std::uint16_t most, void* tap);
-  static std::uint16_t on_offered(std::uint16_t port, std::uint16_t queue, rte_mbuf** mbufs, std::uint16_t count,
-                                  void* tap);
-
+  PathTaps* taps_;  ///< null after finish()
   std::unique_ptr<capture::Capture> capture_;
-  std::vector<QueuePath*> paths_;  ///< that know of it
-  std::vector<std::unique_ptr<Tap>> taps_;
-  std::vector<Callback> callbacks_;
 };
 
 }  // namespace warpline::datapath

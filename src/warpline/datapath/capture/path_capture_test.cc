@@ -46,11 +46,11 @@ class PathCaptureTest : public testing::Test {
     path.rx = path.tx = path.reply = {ports_[0].id(), 0};
     path.burst = kBurst;
     path.tx_retries = 2;
+    taps_.emplace(std::span(ports_).first(1), paths_, std::vector<const TurnCount*>{&turns_});
   }
 
   void open(const capture::Selection& what, std::uint32_t snaplen = 256) {
-    auto opened = PathCapture::open({.file = file_, .what = what, .snaplen = snaplen}, std::span(ports_).first(1),
-                                    paths_, "test");
+    auto opened = PathCapture::open({.file = file_, .what = what, .snaplen = snaplen}, *taps_, "test");
     ASSERT_TRUE(opened) << opened.error().message();
     capture_ = *std::move(opened);
     capture_->start();
@@ -102,6 +102,8 @@ class PathCaptureTest : public testing::Test {
   std::optional<memory::PacketPool> pool_;
   std::vector<port::Port> ports_;
   std::vector<std::unique_ptr<QueuePath>> paths_;
+  TurnCount turns_;
+  std::optional<PathTaps> taps_;
   std::unique_ptr<PathCapture> capture_;
 };
 

@@ -17,6 +17,8 @@ std::filesystem::path telemetry_folder(const std::string& name) {
   return folder / "dpdk" / name;
 }
 
+std::filesystem::path capture_socket(const std::string& name) { return telemetry_folder(name) / "warpline_capture"; }
+
 Result<void> check_telemetry_name(const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

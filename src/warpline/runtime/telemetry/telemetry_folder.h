@@ -12,6 +12,9 @@ namespace warpline::runtime {
 /// this user.
 [[nodiscard]] std::filesystem::path telemetry_folder(const std::string& name);
 
+/// Returns the path of the socket at which captures attach to a process that is called `name`.
+[[nodiscard]] std::filesystem::path capture_socket(const std::string& name);
+
 /// Refuses the name of a process that answers: DPDK would choose another for the second, and nobody would find it.
 [[nodiscard]] Result<void> check_telemetry_name(const std::string& name);
 
