@@ -33,6 +33,7 @@ Result<int> run_ctl(const config::LoadedConfig& loaded);
 Result<int> run_setup(const config::LoadedConfig& loaded);
 Result<int> run_top(const config::LoadedConfig& loaded);
 Result<int> run_capture(const config::LoadedConfig& loaded);
+Result<int> run_trace(const config::LoadedConfig& loaded);
 Result<int> run_selftest(const config::LoadedConfig& loaded);
 
 }  // namespace warpline

@@ -64,6 +64,8 @@ Result<int> run(const std::vector<std::string>& arguments) {
       return run_top(loaded);
     case config::Command::capture:
       return run_capture(loaded);
+    case config::Command::trace:
+      return run_trace(loaded);
     case config::Command::setup:
       return run_setup(loaded);
   }

@@ -61,7 +61,7 @@ class AttachedCapture(Case):
         for _ in range(100):
             process = self.begin(program, *options)
             line = process.stderr.readline()
-            if "another capture of it goes on" not in line:
+            if "another capture or trace of it goes on" not in line:
                 break
             process.communicate()
         self.assertIn("capturing packets of seen", line)
@@ -194,7 +194,7 @@ class AttachedCapture(Case):
         first = self.begin(program)
         self.wait_until_begun(first)
         first_file, self.file = self.file, self.scratch.path / "b.pcapng"
-        self.refused(program, code=3, fragment="another capture of it goes on")
+        self.refused(program, code=3, fragment="another capture or trace of it goes on")
         self.refused(program, "--capture-filter", "udp prot 9", code=2, fragment="cannot use the filter 'udp prot 9'")
         self.refused(program, code=3, fragment="nobody", which=("--telemetry", "nobody"))
         self.refused(program, code=2, fragment="leave one out", which=("--telemetry", "seen", "--pid", "1"))
@@ -210,7 +210,7 @@ class AttachedCapture(Case):
 
     def test_a_run_with_a_capture_of_its_own(self):
         program = self.running("--loopback", "--capture", self.scratch.path / "own.pcapng")
-        self.refused(program, code=3, fragment="another capture of it goes on")
+        self.refused(program, code=3, fragment="another capture or trace of it goes on")
         self.stop(program)
 
     @unittest.skipUnless(IS_ROOT, "mounts a small file system")

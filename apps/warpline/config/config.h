@@ -151,10 +151,11 @@ struct KeyConfig {
   bool operator==(const KeyConfig&) const = default;
 };
 
-/// Which running process `ctl`, `top` and `capture` are about.
+/// Which running process `ctl`, `top`, `capture` and `trace` are about.
 struct AttachConfig {
-  std::string telemetry;  ///< the name that it was started with; empty: pid says which
-  std::uint32_t pid = 0;  ///< 0: telemetry says which
+  std::string telemetry;     ///< the name that it was started with; empty: pid says which
+  std::uint32_t pid = 0;     ///< 0: telemetry says which
+  std::uint32_t one_in = 1;  ///< trace: of each so manieth batch a packet
   bool operator==(const AttachConfig&) const = default;
 };
 

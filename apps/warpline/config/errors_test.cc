@@ -33,12 +33,12 @@ const Refusal kRefusals[] = {
      "",
      {},
      "no command is given: warpline has several; choose forward, l3forward, ingest, generate, message, stream, bench, "
-     "report, config, doctor, selftest, ctl, top, capture or setup; --help explains"},
+     "report, config, doctor, selftest, ctl, top, capture, trace or setup; --help explains"},
     {"forwrad",
      "",
      {},
      "unknown command 'forwrad': there are forward, l3forward, ingest, generate, message, stream, bench, "
-     "report, config, doctor, selftest, ctl, top, capture, setup; did you mean forward?"},
+     "report, config, doctor, selftest, ctl, top, capture, trace, setup; did you mean forward?"},
     {"bench",
      "",
      {},

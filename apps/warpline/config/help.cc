@@ -92,6 +92,7 @@ std::string_view summary(Command command) {
       "tell a running process: reload reads its configuration and files again",
       "show what a running process does, as a table in a terminal",
       "write packets of a running process to a pcapng file, dropped ones with the reason",
+      "show packets' ways through a running process, with the times at each stage",
       "print what a NIC, hugepages or an ordinary user need for DPDK, do it, or put back what was there before",
   };
   static_assert(std::size(kSummaries) == kEnumNames<Command>.size());

@@ -49,7 +49,7 @@ Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments
   if (arguments.empty()) {
     return usage_error("no command is given", "warpline has several",
                        "choose forward, l3forward, ingest, generate, message, stream, bench, report, config, doctor, "
-                       "selftest, ctl, top, capture or setup; "
+                       "selftest, ctl, top, capture, trace or setup; "
                        "--help explains");
   }
   std::vector<std::string> known;

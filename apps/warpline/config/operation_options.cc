@@ -101,6 +101,22 @@ Access<Config> capture_filter() {
       [](const std::string& value) { return value; });
 }
 
+/// "1/N".
+Access<Config> trace_sample() {
+  constexpr std::string_view kOne = "1/";
+  return scalar<Config>(
+      field_of(&Config::attach, &AttachConfig::one_in),
+      [=](std::string_view text) -> Result<std::uint32_t> {
+        if (!text.starts_with(kOne)) {
+          return usage_error(fmt::format("cannot use '{}'", text), "it is not 1/N",
+                             "write 1/1000 for each thousandth batch");
+        }
+        WARPLINE_TRY(const std::uint64_t one_in, parse_bounded(text.substr(kOne.size()), 1, 1'000'000'000));
+        return static_cast<std::uint32_t>(one_in);
+      },
+      [=](const std::uint32_t& one_in) { return fmt::format("{}{}", kOne, one_in); }, "1/N");
+}
+
 void add_capture_options(std::vector<Option>& table) {
   using capture::CaptureSettings;
   const auto option = [&](std::string_view name, std::string_view key, std::string_view argument, std::string_view help,
@@ -192,13 +208,22 @@ void add_setup_options(std::vector<Option>& table) {
 }
 
 void add_attach_options(std::vector<Option>& table) {
-  const std::vector<Command> attaching = {Command::ctl, Command::top, Command::capture};
+  const std::vector<Command> attaching = {Command::ctl, Command::top, Command::capture, Command::trace};
   table.push_back({"telemetry", 0, "attach", "telemetry", attaching, Arity::single, "NAME",
                    "the running process: its own --telemetry NAME",
                    telemetry_name(field_of(&Config::attach, &AttachConfig::telemetry))});
   table.push_back({"pid", 0, "attach", "pid", attaching, Arity::single, "N",
                    "the running process by its number; 0: by its name",
                    count<Config>(field_of(&Config::attach, &AttachConfig::pid), 0, 1U << 22)});
+  table.push_back({"sample",
+                   0,
+                   "attach",
+                   "sample",
+                   {Command::trace},
+                   Arity::single,
+                   "1/N",
+                   "a packet of each Nth batch of a queue",
+                   trace_sample()});
 }
 
 }  // namespace warpline::config

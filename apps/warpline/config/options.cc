@@ -93,12 +93,12 @@ void add_common(std::vector<Option>& table) {
   const std::vector<Command> movers = {Command::forward, Command::l3forward, Command::ingest, Command::generate};
   const std::vector<Command> all = {Command::forward,  Command::l3forward, Command::ingest,
                                     Command::generate, Command::message,   Command::stream};
-  const std::vector<Command> timed = {Command::forward,  Command::l3forward, Command::ingest,
-                                      Command::generate, Command::stream,    Command::capture};
+  const std::vector<Command> timed = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
+                                      Command::stream,  Command::capture,   Command::trace};
   std::vector<Command> tables = all;
   tables.push_back(Command::top);
   std::vector<Command> counted = movers;
-  counted.push_back(Command::capture);
+  counted.insert(counted.end(), {Command::capture, Command::trace});
   const std::vector<Command> seeded = {Command::forward, Command::l3forward, Command::ingest, Command::generate,
                                        Command::message};
   table.insert(

@@ -33,16 +33,17 @@ enum class Command : std::uint8_t {
   ctl,
   top,
   capture,
+  trace,
   setup
 };
 constexpr auto names_of(Command) {
   return enum_names<Command>({"forward", "l3forward", "ingest", "generate", "message", "message key", "stream", "bench",
-                              "report", "config", "doctor", "selftest", "ctl", "top", "capture", "setup"});
+                              "report", "config", "doctor", "selftest", "ctl", "top", "capture", "trace", "setup"});
 }
-inline constexpr Command kCommands[] = {Command::forward, Command::l3forward,   Command::ingest,  Command::generate,
-                                        Command::message, Command::message_key, Command::stream,  Command::bench,
-                                        Command::report,  Command::config,      Command::doctor,  Command::selftest,
-                                        Command::ctl,     Command::top,         Command::capture, Command::setup};
+inline constexpr Command kCommands[] = {
+    Command::forward, Command::l3forward, Command::ingest,  Command::generate, Command::message, Command::message_key,
+    Command::stream,  Command::bench,     Command::report,  Command::config,   Command::doctor,  Command::selftest,
+    Command::ctl,     Command::top,       Command::capture, Command::trace,    Command::setup};
 
 /// The roles of a command; none for most.
 [[nodiscard]] std::span<const Role> roles_of(Command command);
@@ -115,7 +116,7 @@ void add_stream_options(std::vector<Option>& table);
 /// Where a run says what it counts.
 void add_operation_options(std::vector<Option>& table);
 
-/// Which process `ctl`, `top` and `capture` are about.
+/// Which process `ctl`, `top`, `capture` and `trace` are about.
 void add_attach_options(std::vector<Option>& table);
 
 /// Those of `setup` alone.

@@ -71,6 +71,7 @@ std::string other_value(const Option& option) {
       {"metrics", "127.0.0.1:9462"},
       {"metrics-allow", "10.0.0.0/8"},
       {"capture-what", "sample=1/8"},
+      {"sample", "1/8"},
       {"capture-filter", "udp"},
       {"capture-limit", "1Mi"},
   };

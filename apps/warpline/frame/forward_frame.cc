@@ -40,7 +40,8 @@ Result<void> PathsFrame::open_captures(std::span<const port::Port> captured,
   const bool lets_attach = !name.empty() && (config_.command == "forward" || config_.command == "l3forward") &&
                            config_.pool.memory != memory::MemoryKind::device;
   if (config_.capture.file.empty() && !lets_attach) return {};
-  taps_ = std::make_unique<datapath::PathTaps>(captured, paths, std::move(threads));
+  const bool traces = config_.command == "forward" && config_.forward.io == ProcessorKind::cpu;
+  taps_ = std::make_unique<datapath::PathTaps>(captured, paths, std::move(threads), traces);
   if (!config_.capture.file.empty()) {
     const auto version = report::build_facts().at("version").get<std::string>();
     WARPLINE_TRY(capture_, datapath::PathCapture::open(config_.capture, *taps_, "warpline " + version));

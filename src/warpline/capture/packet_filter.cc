@@ -40,16 +40,16 @@ std::vector<std::uint8_t> PacketFilter::program() const {
 Result<PacketFilter> PacketFilter::of_program(std::span<const std::uint8_t> program) {
   PacketFilter filter;
   if (program.empty()) return filter;
+  const Error unsound =
+      usage_error("cannot use the filter", "it is no program that ends with each frame", "leave protochain out");
+  if (program.size() % sizeof(bpf_insn) != 0) return unsound;
   std::vector<bpf_insn> instructions(program.size() / sizeof(bpf_insn));
-  std::memcpy(instructions.data(), program.data(), instructions.size() * sizeof(bpf_insn));
+  std::memcpy(instructions.data(), program.data(), program.size());
   // Libpcap's own check lets a jump go backwards, so that a frame could be looked at for ever.
   const bool loops = std::ranges::any_of(instructions, [&](const bpf_insn& instruction) {
     return instruction.code == (BPF_JMP | BPF_JA) && instruction.k >= instructions.size();
   });
-  if (loops || program.size() % sizeof(bpf_insn) != 0 ||
-      bpf_validate(instructions.data(), static_cast<int>(instructions.size())) == 0) {
-    return usage_error("cannot use the filter", "it is no program that ends with each frame", "leave protochain out");
-  }
+  if (loops || bpf_validate(instructions.data(), static_cast<int>(instructions.size())) == 0) return unsound;
   filter.program_ = {
       new bpf_program{.bf_len = static_cast<u_int>(instructions.size()), .bf_insns = new bpf_insn[instructions.size()]},
       [](const bpf_program* own) {

@@ -77,6 +77,7 @@ class IntakeStage : public Stage {
   std::uint64_t stamp(handoff::Burst& burst) {
     const std::uint64_t now = ticks_now();
     burst.set_stamp(now);
+    burst.set_waited(clock_.waited(now));
     clock_.submitted(now, burst.packet_count());
     allowance_.published(burst.packet_count());
     return now;
@@ -90,7 +91,7 @@ class IntakeStage : public Stage {
   /// Publishes the open burst.
   void publish() {
     path_.received.bursts.add(1);
-    ring_.publish();
+    ring_.publish(path_.trace.load(std::memory_order_relaxed) != nullptr);
     engine_.on_published();
   }
 

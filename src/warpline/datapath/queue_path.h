@@ -11,6 +11,7 @@
 
 #include "warpline/base/statistics/counter.h"
 #include "warpline/base/statistics/histogram.h"
+#include "warpline/base/verdict.h"
 #include "warpline/capture/capture_source.h"
 #include "warpline/datapath/batch.h"
 #include "warpline/datapath/stage.h"
@@ -53,6 +54,12 @@ struct alignas(64) HeldPackets {
   std::array<rte_mbuf*, kMaxBurst + port::kLeastRequest> mbufs;
 };
 
+/// A packet whose way is told: what becomes of it. Owner: the lcore that transmits.
+struct FollowedPacket {
+  const rte_mbuf* mbuf = nullptr;  ///< null: none is followed
+  Verdict verdict = Verdict::forward;
+};
+
 /// One queue pair's way through the program: what it receives, where that leaves, and what was counted on the way.
 struct QueuePath {
   QueuePath() = default;
@@ -78,6 +85,9 @@ struct QueuePath {
   Histogram* batching = nullptr;  ///< set: nanoseconds that the first packet of each batch waited for it to close
   /// Set, by the control thread: takes copies of packets that are dropped, of the lcore that transmits.
   std::atomic<capture::CaptureSource*> capture{nullptr};
+  /// Set, by the control thread: is told the way of one packet of a burst, by the lcore that transmits.
+  std::atomic<capture::CaptureSource*> trace{nullptr};
+  FollowedPacket followed;
 
   /// Receives up to `room` packets, after what has been sent was recycled. Returns how many. With room for none, it is
   /// a poll all the same: software devices work while they are called.

@@ -9,6 +9,7 @@
 
 #include "warpline/base/kinds.h"
 #include "warpline/datapath/batch.h"
+#include "warpline/datapath/capture/packet_trace.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/stage_loop.h"
 #include "warpline/datapath/transmit.h"
@@ -27,7 +28,7 @@ class RunToCompletion final : public Stage {
 
   /// Flat, because a call is dear where a burst costs sixty cycles.
   [[gnu::flatten]] std::uint16_t poll() override {
-    if (sampler_.due() || traced_) [[unlikely]]
+    if (sampler_.due() || traced_ || path_.trace.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
       return timed_step();
     return step<false>();
   }
@@ -76,11 +77,13 @@ class RunToCompletion final : public Stage {
     count_ = 0;
     if constexpr (kTimed) sampler_.lap(path_.received.receive, closed);
     const std::uint64_t closed_at = sampler_.lap_start();
+    if constexpr (kTimed) trace_.begin(path_, mbufs_.data(), closed);
     const Kept kept = [&] {
       [[maybe_unused]] const Range<kTimed> range("engine");
       return work_on(closed);
     }();
     if constexpr (kTimed) sampler_.lap(path_.sent.work, closed);
+    [[maybe_unused]] const std::uint64_t done_at = sampler_.lap_start();
     [[maybe_unused]] const Range<kTimed> range("tx");
     if (kept.packets != 0) {
       transmit(path_, path_.tx, mbufs_.data(), kept.packets, kept.bytes);
@@ -89,6 +92,13 @@ class RunToCompletion final : public Stage {
     if constexpr (kTimed) {
       sampler_.lap(path_.sent.transmit, kept.packets);
       path_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(sampler_.lap_start() - closed_at)));
+      trace_.end(path_, {.received = closed_at - clock_.waited(closed_at),
+                         .closed = closed_at,
+                         .begun = closed_at,
+                         .done = done_at,
+                         .collected = done_at,
+                         .left = sampler_.lap_start(),
+                         .batch = closed});
     }
     sampler_.count_burst();
   }
@@ -151,6 +161,7 @@ class RunToCompletion final : public Stage {
   Work work_;
   BatchClock clock_;
   StageSampler sampler_;
+  PacketTrace trace_;
   bool traced_ = gpu::trace_enabled.load(std::memory_order_relaxed);
   std::uint16_t count_ = 0;
   std::array<rte_mbuf*, kMaxBurst> mbufs_;

@@ -20,6 +20,10 @@ std::uint16_t transmit_retrying(QueuePath& path, port::PortQueue to, rte_mbuf** 
   if (auto* const capture = path.capture.load(std::memory_order_acquire); capture != nullptr) [[unlikely]] {
     capture_drops(*capture, mbufs + sent, count - sent, to, capture::Direction::outbound, Verdict::tx_full);
   }
+  for (std::uint16_t i = sent; i < count; ++i) {
+    if (mbufs[i] == path.followed.mbuf) [[unlikely]]
+      path.followed.verdict = Verdict::tx_full;
+  }
   rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
   path.sent.drops.add(Verdict::tx_full, count - sent);
   path.sent.packets.add(sent);
@@ -28,6 +32,8 @@ std::uint16_t transmit_retrying(QueuePath& path, port::PortQueue to, rte_mbuf** 
 }
 
 void set_aside(QueuePath& path, rte_mbuf* mbuf, Verdict verdict) {
+  if (mbuf == path.followed.mbuf) [[unlikely]]
+    path.followed.verdict = verdict;
   path.sent.set_aside_parity ^= buffer_mark(mbuf);
   if (verdict == Verdict::reply) {
     path.sent.replies.add(transmit(path, path.reply, &mbuf, 1, rte_pktmbuf_pkt_len(mbuf)));

@@ -11,16 +11,33 @@ std::uint16_t TransmitStage::poll() {
   const handoff::Burst* burst = ring_.completed();
   if (burst == nullptr) return 0;
   const gpu::TraceRange range("complete");
-  const std::uint64_t waited = ticks_now() - burst->stamp();
-  path_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(waited)));
+  const std::uint64_t now = ticks_now();
+  path_.sent.latency.record(static_cast<std::uint64_t>(ticks_to_nanos(now - burst->stamp())));
   const std::uint16_t packets = burst->packet_count();
   const bool timed = sampler_.due();
   if (timed) sampler_.start();
-  send(*burst);
+  if (burst->traced()) [[unlikely]] {
+    send_traced(*burst, now);
+  } else {
+    send(*burst);
+  }
   if (timed) sampler_.lap(path_.sent.transmit, packets);
   sampler_.count_burst();
   ring_.release();
   return packets;
+}
+
+void TransmitStage::send_traced(const handoff::Burst& burst, std::uint64_t collected) {
+  const handoff::BurstRing::EngineTimes engine = ring_.engine_times();
+  trace_.begin(path_, reinterpret_cast<rte_mbuf* const*>(burst.packets().data()), burst.packet_count());
+  send(burst);
+  trace_.end(path_, {.received = burst.stamp() - burst.waited(),
+                     .closed = burst.stamp(),
+                     .begun = engine.begun,
+                     .done = engine.ended,
+                     .collected = collected,
+                     .left = ticks_now(),
+                     .batch = burst.packet_count()});
 }
 
 bool TransmitStage::drain() {

@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 
 #include "warpline/datapath/batch.h"
+#include "warpline/datapath/capture/packet_trace.h"
 #include "warpline/datapath/queue_path.h"
 #include "warpline/datapath/stage_loop.h"
 #include "warpline/handoff/burst_ring.h"
@@ -27,10 +28,12 @@ class TransmitStage final : public Stage {
 
  private:
   void send(const handoff::Burst& burst);
+  void send_traced(const handoff::Burst& burst, std::uint64_t collected);
 
   QueuePath& path_;
   handoff::BurstRing& ring_;
   StageSampler sampler_;
+  PacketTrace trace_;
   std::array<rte_mbuf*, kMaxBurst> mbufs_;
 };
 

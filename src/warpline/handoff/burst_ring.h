@@ -87,6 +87,7 @@ class alignas(kRingLine) Burst {
   }
   /// Travel from producer to consumer; what they mean is theirs to say.
   void set_stamp(std::uint64_t stamp) { stamp_ = stamp; }
+  void set_waited(std::uint64_t ticks) { waited_ = ticks; }
   void add_bytes(std::uint64_t bytes) { bytes_ += bytes; }
 
   // ---- producer and consumer
@@ -94,6 +95,8 @@ class alignas(kRingLine) Burst {
   [[nodiscard]] std::uint16_t packet_count() const { return packet_count_; }
   [[nodiscard]] std::uint16_t segment_count() const { return segment_count_; }
   [[nodiscard]] std::uint64_t stamp() const { return stamp_; }
+  [[nodiscard]] std::uint64_t waited() const { return waited_; }
+  [[nodiscard]] bool traced() const { return traced_; }  ///< as published
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   /// The opaque pointers given to append(), in that order.
   [[nodiscard]] std::span<void* const> packets() const { return {packets_, packet_count_}; }
@@ -132,6 +135,7 @@ class alignas(kRingLine) Burst {
   Segment* segments_ = nullptr;
   void** packets_ = nullptr;
   std::uint64_t stamp_ = 0;
+  std::uint64_t waited_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint16_t segment_capacity_ = 0;
   std::uint16_t packet_capacity_ = 0;
@@ -140,6 +144,7 @@ class alignas(kRingLine) Burst {
   std::uint16_t preset_count_ = 0;  ///< packets appended with another verdict than `forward`
   std::uint16_t exceptions_ = 0;
   std::uint16_t worked_ = 0;
+  bool traced_ = false;
 };
 
 struct BurstRingShape {
@@ -185,9 +190,11 @@ class BurstRing {
   [[nodiscard]] std::uint64_t next_sequence() const { return next_; }
   [[nodiscard]] std::uint64_t next_slot() const { return next_ & view_.slot_mask; }
   /// Hands the burst of acquire(), not empty, to the engine. Release: everything written before is visible to the lane
-  /// that takes it, and through the lane to the consumer.
-  void publish() {
+  /// that takes it, and through the lane to the consumer. `traced`: the engine is to say when it works on it.
+  void publish(bool traced = false) {
     assert(open_ != nullptr && !open_->empty());
+    open_->traced_ = traced;
+    filling_->ready[next_ & view_.slot_mask].timed = traced ? 1 : 0;
     std::atomic_ref(filling_->ready[next_ & view_.slot_mask].value)
         .store(pack_ring_word(next_, open_->segment_count_), std::memory_order_release);
     ++next_;
@@ -206,6 +213,16 @@ class BurstRing {
     done.exceptions_ = count_of(word);
     done.worked_ = worked_of(word);
     return &done;
+  }
+  /// When the engine worked on a burst, in ticks of the time-stamp counter; 0: it does not say.
+  struct EngineTimes {
+    std::uint64_t begun = 0;
+    std::uint64_t ended = 0;
+  };
+  /// Returns it for the burst of completed(), which was published as one that is traced.
+  [[nodiscard]] EngineTimes engine_times() const {
+    const RingWord& done = view_of(oldest_).done[oldest_ & view_.slot_mask];
+    return {done.begun, done.ended};
   }
   /// Gives the slot of the burst of completed() or reclaim() back to the producer. Release: pairs with acquire().
   void release() {

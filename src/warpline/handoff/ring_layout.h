@@ -62,6 +62,14 @@ struct EngineView : StopView {
         .store(pack_ring_word(sequence, counts.exceptions, counts.worked), std::memory_order_release);
   }
 
+  /// Returns true if the producer wants to be told when the taken burst is worked on.
+  [[nodiscard]] bool wants_times(std::uint64_t sequence) const { return ready[sequence & slot_mask].timed != 0; }
+  /// Tells it, before complete().
+  void note_times(std::uint64_t sequence, std::uint64_t begun, std::uint64_t ended) const {
+    done[sequence & slot_mask].begun = begun;
+    done[sequence & slot_mask].ended = ended;
+  }
+
   /// Any thread: whether the burst with that sequence, published in this round of the slots, is complete.
   [[nodiscard]] bool is_done(std::uint64_t sequence) const {
     return has_sequence(std::atomic_ref(done[sequence & slot_mask].value).load(std::memory_order_acquire), sequence);

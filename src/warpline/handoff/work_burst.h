@@ -32,14 +32,17 @@ BurstCounts work_burst(BurstView burst, W& work) {
 template <PacketWork W>
 void serve_burst(const EngineView& view, std::uint64_t sequence, BurstView burst, W& work, LaneCounters& counters) {
   const gpu::TraceRange range("engine");
-  const bool timed = counters.bursts.get() % kLaneSampling == 0;
+  const bool traced = view.wants_times(sequence);
+  const bool timed = traced || counters.bursts.get() % kLaneSampling == 0;
   const std::uint64_t begin = timed ? ticks_now() : 0;
   const BurstCounts counts = work_burst(burst, work);
   counters.bursts.add(1);
   counters.packets.add(counts.worked);
   if (timed) {
+    const std::uint64_t end = ticks_now();
     counters.sampled_packets.add(counts.worked);
-    counters.sampled_ticks.add(ticks_now() - begin);
+    counters.sampled_ticks.add(end - begin);
+    if (traced) view.note_times(sequence, begin, end);
   }
   view.complete(sequence, counts);
 }

@@ -46,7 +46,9 @@ class PacketChecker : Checker {
     if (config_.command == "report") check_report();
     if (config_.command == "message key") check_key_file();
     if (config_.command == "selftest") check_selftest();
-    if (config_.command == "ctl" || config_.command == "top" || config_.command == "capture") check_attached();
+    if (config_.command == "ctl" || config_.command == "top" || config_.command == "capture" ||
+        config_.command == "trace")
+      check_attached();
     if (config_.command == "setup") check_setup();
     const bool ingest = config_.command == "ingest";
     if (config_.command == "stream") {

@@ -13,9 +13,12 @@ namespace warpline {
 
 inline constexpr std::size_t kRingLine = 64;
 
-/// A word alone on its cache line.
+/// A word alone on its cache line, but for what who writes it says beside it of a burst that is traced.
 struct alignas(kRingLine) RingWord {
   std::uint64_t value;
+  std::uint64_t timed;  ///< of a ready word: not 0 if the engine is to say when it works on the burst
+  std::uint64_t begun;  ///< of a done word, in ticks of the host's time-stamp counter; 0: the engine has not said
+  std::uint64_t ended;  ///< likewise
 };
 
 inline constexpr unsigned kRingCountBits = 16;

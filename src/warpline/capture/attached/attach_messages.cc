@@ -66,6 +66,7 @@ class Reader {
 
 AttachBytes to_bytes(const AttachRequest& request) {
   Writer writer(Kind::request);
+  writer.put(std::uint32_t{request.traces});
   writer.put(std::uint32_t{request.dropped_only});
   writer.put(request.one_in);
   writer.put(request.snaplen);
@@ -76,6 +77,7 @@ AttachBytes to_bytes(const AttachRequest& request) {
 std::optional<AttachRequest> read_request(std::span<const std::uint8_t> bytes) {
   Reader reader(bytes, Kind::request);
   AttachRequest request;
+  request.traces = reader.get<std::uint32_t>() != 0;
   request.dropped_only = reader.get<std::uint32_t>() != 0;
   request.one_in = reader.get<std::uint32_t>();
   request.snaplen = reader.get<std::uint32_t>();

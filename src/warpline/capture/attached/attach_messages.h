@@ -23,8 +23,9 @@ namespace warpline::capture {
 inline constexpr std::size_t kLargestAttachMessage = 65'536;
 using AttachBytes = std::vector<std::uint8_t>;
 
-/// Which packets are to be captured.
+/// What of which packets is wanted.
 struct AttachRequest {
+  bool traces = false;  ///< the way of one packet of a burst, a PacketTimes, in place of packets
   bool dropped_only = true;
   std::uint32_t one_in = 1;
   std::uint32_t snaplen = 256;

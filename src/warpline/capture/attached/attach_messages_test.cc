@@ -9,7 +9,7 @@ namespace warpline::capture {
 namespace {
 
 TEST(AttachMessages, AreReadAsTheyWereWritten) {
-  const AttachRequest request{.dropped_only = false, .one_in = 7, .snaplen = 99, .filter = {1, 2, 3}};
+  const AttachRequest request{.traces = true, .dropped_only = false, .one_in = 7, .snaplen = 99, .filter = {1, 2, 3}};
   EXPECT_EQ(read_request(to_bytes(request)), request);
   const AttachWelcome welcome{.rings = 3, .shape = {8, 99}, .interfaces = {{4, "left"}, {2, ""}}};
   EXPECT_EQ(read_welcome(to_bytes(welcome)), welcome);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "warpline/capture/packet_filter.h"
+#include "warpline/capture/packet_times.h"
 
 namespace warpline::datapath {
 namespace {
@@ -54,29 +55,39 @@ void CaptureDoor::look_at_visitor() {
   answer(std::move(socket), *received.bytes);
 }
 
+const char* CaptureDoor::reason_to_refuse(const std::optional<capture::AttachRequest>& request) {
+  if (!request || (request->traces && request->snaplen != sizeof(capture::PacketTimes)))
+    return "it is of another version than what attaches to it";
+  if (!taps_.is_free()) return "another capture or trace of it goes on";
+  if (request->traces && !taps_.traces()) return "packets of l3forward and of --io gpu have no stages to be traced in";
+  return nullptr;
+}
+
 void CaptureDoor::answer(capture::AttachSocket socket, const capture::AttachBytes& bytes) {
   const auto request = capture::read_request(bytes);
-  const char* const why =
-      !request ? "it is of another version than what attaches to it" : "another capture of it goes on";
-  if (!request || !taps_.is_free()) {
+  if (const char* const why = reason_to_refuse(request)) {
     (void)socket.send(capture::refusal(why));
     return;
   }
-  const bool watches = !request->dropped_only;
+  const std::uint32_t threads = taps_.sources(!request->traces && !request->dropped_only);
   const Result<capture::PacketFilter> filter = capture::PacketFilter::of_program(request->filter);
   Result<capture::CaptureSources> sources =
-      filter ? capture::CaptureSources::make(taps_.sources(watches), request->one_in, request->snaplen, *filter)
-             : filter.error();
+      filter ? capture::CaptureSources::make(threads, request->one_in, request->snaplen, *filter) : filter.error();
   if (!sources) {
     (void)socket.send(capture::refusal(sources.error().why));
     return;
   }
   guest_ = std::make_unique<Guest>(Guest{.socket = std::move(socket), .sources = *std::move(sources)});
-  let_in(watches);
+  let_in(*request);
 }
 
-void CaptureDoor::let_in(bool watches) {
-  const Result<void> attached = taps_.attach(guest_->sources.all(), watches);
+void CaptureDoor::let_in(const capture::AttachRequest& request) {
+  Result<void> attached;
+  if (request.traces) {
+    taps_.trace(guest_->sources.all());
+  } else {
+    attached = taps_.attach(guest_->sources.all(), !request.dropped_only);
+  }
   guest_->leaves = !attached;
   const capture::CaptureRings& rings = guest_->sources.rings();
   const capture::AttachWelcome welcome{

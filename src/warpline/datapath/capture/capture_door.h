@@ -46,7 +46,8 @@ class CaptureDoor {
   void look_at_guest();
   void look_at_visitor();
   void answer(capture::AttachSocket socket, const capture::AttachBytes& bytes);
-  void let_in(bool watches);
+  [[nodiscard]] const char* reason_to_refuse(const std::optional<capture::AttachRequest>& request);
+  void let_in(const capture::AttachRequest& request);
   void say_farewell();
 
   capture::AttachSocket listener_;

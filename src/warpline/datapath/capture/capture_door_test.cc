@@ -14,6 +14,7 @@
 #include "warpline/base/scratch_folder_testing.h"
 #include "warpline/base/time/clock.h"
 #include "warpline/capture/attached/attached_capture.h"
+#include "warpline/capture/packet_times.h"
 
 namespace warpline::datapath {
 namespace {
@@ -76,7 +77,7 @@ class CaptureDoorTest : public testing::Test {
     return one;
   }()};
   TurnCount turns_;
-  PathTaps taps_{{}, paths_, {&turns_}};
+  PathTaps taps_{{}, paths_, {&turns_}, false};
   std::unique_ptr<CaptureDoor> door_;
 };
 
@@ -115,7 +116,7 @@ TEST_F(CaptureDoorTest, OneAtATime) {
   const auto second = attach(to("b.pcapng"));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().kind, ErrorKind::environment);
-  EXPECT_EQ(second.error().why, "another capture of it goes on");
+  EXPECT_EQ(second.error().why, "another capture or trace of it goes on");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "b.pcapng"));
   finish(**first);
   auto third = attach(to("b.pcapng"));
@@ -185,6 +186,18 @@ TEST_F(CaptureDoorTest, WhatIsNoRequestIsRefused) {
   ASSERT_TRUE(answer.bytes);
   EXPECT_EQ(capture::read_refusal(*answer.bytes), "it is of another version than what attaches to it");
   EXPECT_TRUE(attach(to("a.pcapng")));
+}
+
+TEST_F(CaptureDoorTest, PathsWithoutStagesToTraceRefuseATrace) {
+  auto stranger = capture::AttachSocket::connect(socket_);
+  ASSERT_TRUE(stranger);
+  ASSERT_TRUE(stranger->send(
+      capture::to_bytes(capture::AttachRequest{.traces = true, .snaplen = sizeof(capture::PacketTimes)})));
+  door_->poll();
+  const auto answer = stranger->receive();
+  ASSERT_TRUE(answer.bytes);
+  EXPECT_TRUE(capture::read_refusal(*answer.bytes));
+  EXPECT_TRUE(taps_.is_free());
 }
 
 TEST_F(CaptureDoorTest, NobodyIsThere) {

@@ -46,7 +46,7 @@ class PathCaptureTest : public testing::Test {
     path.rx = path.tx = path.reply = {ports_[0].id(), 0};
     path.burst = kBurst;
     path.tx_retries = 2;
-    taps_.emplace(std::span(ports_).first(1), paths_, std::vector<const TurnCount*>{&turns_});
+    taps_.emplace(std::span(ports_).first(1), paths_, std::vector<const TurnCount*>{&turns_}, true);
   }
 
   void open(const capture::Selection& what, std::uint32_t snaplen = 256) {

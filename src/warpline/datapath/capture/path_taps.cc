@@ -13,8 +13,8 @@
 namespace warpline::datapath {
 
 PathTaps::PathTaps(std::span<const port::Port> ports, std::span<const std::unique_ptr<QueuePath>> paths,
-                   std::vector<const TurnCount*> threads)
-    : paths_(paths), threads_(std::move(threads)) {
+                   std::vector<const TurnCount*> threads, bool traces)
+    : paths_(paths), threads_(std::move(threads)), traces_(traces) {
   for (const port::Port& port : ports) interfaces_.push_back({port.id(), port.name()});
 }
 
@@ -31,6 +31,13 @@ Result<void> PathTaps::attach(std::span<const std::unique_ptr<capture::CaptureSo
     paths_[i]->capture.store(sources[of_path * i].get(), std::memory_order_release);
   }
   return {};
+}
+
+void PathTaps::trace(std::span<const std::unique_ptr<capture::CaptureSource>> sources) {
+  attached_ = true;
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    paths_[i]->trace.store(sources[i].get(), std::memory_order_release);
+  }
 }
 
 Result<void> PathTaps::watch(const QueuePath& path, capture::CaptureSource& received, capture::CaptureSource& offered) {
@@ -77,7 +84,10 @@ std::uint16_t PathTaps::on_offered(std::uint16_t port, std::uint16_t queue, rte_
 
 void PathTaps::detach() {
   if (!std::exchange(attached_, false)) return;
-  for (const auto& path : paths_) path->capture.store(nullptr, std::memory_order_seq_cst);
+  for (const auto& path : paths_) {
+    path->capture.store(nullptr, std::memory_order_seq_cst);
+    path->trace.store(nullptr, std::memory_order_seq_cst);
+  }
   for (const auto& [at, receives, callback] : callbacks_) {
     receives ? rte_eth_remove_rx_callback(at.port, at.queue, callback)
              : rte_eth_remove_tx_callback(at.port, at.queue, callback);

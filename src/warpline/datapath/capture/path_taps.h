@@ -25,8 +25,9 @@ namespace warpline::datapath {
 class PathTaps {
  public:
   /// `ports` are those of the paths, `threads` all that poll these; paths, ports and threads outlive it.
+  /// `traces`: the paths have stages that tell packets' ways.
   PathTaps(std::span<const port::Port> ports, std::span<const std::unique_ptr<QueuePath>> paths,
-           std::vector<const TurnCount*> threads);
+           std::vector<const TurnCount*> threads, bool traces);
   PathTaps(const PathTaps&) = delete;
   PathTaps& operator=(const PathTaps&) = delete;
   ~PathTaps() { end(); }
@@ -41,6 +42,9 @@ class PathTaps {
   /// Has these sources, which stay until is_free(), take copies: with `watches` also of what is received and sent. Only
   /// if is_free(). Environment error: DPDK has no such callbacks.
   [[nodiscard]] Result<void> attach(std::span<const std::unique_ptr<capture::CaptureSource>> sources, bool watches);
+  [[nodiscard]] bool traces() const { return traces_; }
+  /// Has these sources, sources(false) of them, told the ways of packets likewise.
+  void trace(std::span<const std::unique_ptr<capture::CaptureSource>> sources);
   /// Ends that. A thread may still be at it, until is_free().
   void detach();
   /// Returns true if no thread uses any sources. To be asked again and again after detach().
@@ -77,6 +81,7 @@ class PathTaps {
   std::vector<const TurnCount*> threads_;
   std::vector<std::unique_ptr<Tap>> taps_;
   std::vector<Callback> callbacks_;
+  bool traces_;
   bool attached_ = false;
   std::optional<TurnWatch> leaving_;  ///< set: detached, and threads may still be at it
   int turns_left_ = 0;                ///< that each thread has to end until none is
