@@ -99,8 +99,12 @@ class L3ForwardRun : PathsFrame {
   }
 
   Result<std::string> take_over(const config::Config& next) {
+    WARPLINE_TRY(NextCapture capture, open_next_capture(next));
     Result<void> result = router_->reload(next.l3forward.routes);
-    if (result) return fmt::format("read {} routes again", router_->routes());
+    if (result) {
+      WARPLINE_CHECK(begin_next_capture(std::move(capture), next.capture));
+      return fmt::format("read {} routes again", router_->routes());
+    }
     Error error = std::move(result).error();
     error.what = "the routes stay as they were: " + error.what;
     return error;

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import unittest
 
-from support import frames, pcap
+from support import frames, pcap, pcapng
 from support.case import LIVE_ROW, needs_vnic
 from support.messages import MessageCase, free_port
 from support.program import BINARY
@@ -74,6 +74,64 @@ class Reload(MessageCase):
         self.assertGreater(report["rx"]["packets"], 0)
         self.assertEqual(report["tx"]["packets"], report["rx"]["packets"])
         self.assertEqual(report["config"]["forward"]["burst"], 32)
+
+    @needs_vnic
+    def test_a_capture_begins_and_ends_under_traffic(self):
+        """Its folder is open to the run if it had one there at the start; no packet is lost over it."""
+        def capture(name, what):
+            self.write("a.toml", f'[capture]\nfile = "{name}"\nwhat = "{what}"\n')
+
+        capture("first.pcapng", "sample=1/10")
+        program = self.start("forward", "--port", "net_vnic0,wire=source,rate=50kpps", "--config", "a.toml", "--no-hugepages",
+                             "--json", "--interval", "20ms")
+        program.wait_for("stderr", LIVE_ROW)
+        capture("second.pcapng", "all")
+        self.reload(program, "changed --capture, --capture-what$")
+        first = pcapng.read(self.scratch.path / "first.pcapng")
+        self.assertGreater(len(first), 0)
+        capture("second.pcapng", "dropped")
+        self.reload(program, "the capture stays as it was: its file would be replaced")
+        capture("no/third.pcapng", "all")
+        self.reload(program, "cannot capture to no/third.pcapng")
+        capture("", "dropped")
+        program.signal(signal.SIGHUP)
+        self.wait_for_times(program, "changed --capture, --capture-what", 2)
+        ended = pcapng.read(self.scratch.path / "second.pcapng")
+        self.assertGreater(len(ended), 0)
+        capture("third.pcapng", "all")
+        program.signal(signal.SIGHUP)
+        self.wait_for_times(program, "changed --capture, --capture-what", 3)
+        report = self.stop(program)
+        self.assertEqual(pcapng.read(self.scratch.path / "first.pcapng"), first)
+        self.assertEqual(pcapng.read(self.scratch.path / "second.pcapng"), ended)
+        third = pcapng.read(self.scratch.path / "third.pcapng")
+        self.assertEqual(report["capture"]["packets"], len(third))
+        self.assertEqual(report["config"]["capture"]["file"], "third.pcapng")
+        self.assertEqual((report["drops"], report["in_flight"]), ({}, 0))
+        self.assertEqual(report["tx"]["packets"], report["rx"]["packets"])
+
+    def test_a_capture_where_the_run_may_not_write(self):
+        self.write("a.toml", "")
+        program = self.start("forward", "--loopback", "--config", "a.toml", "--no-hugepages", "--json", "--interval", "20ms")
+        program.wait_for("stderr", LIVE_ROW)
+        self.write("a.toml", '[capture]\nfile = "late.pcapng"\n')
+        # Without Landlock in the kernel it may.
+        self.reload(program, "cannot capture to late.pcapng: Permission denied; |changed --capture$")
+        self.stop(program)
+
+    def test_who_may_scrape(self):
+        self.write("a.toml", "")
+        program = self.start("generate", "--port", "net_null0", "--role", "transmit", "--config", "a.toml", "--no-hugepages", "--json",
+                             "--interval", "20ms")
+        program.wait_for("stderr", LIVE_ROW)
+        self.write("a.toml", '[metrics]\nallow = ["192.0.2.0/24", "2001:db8::/32"]\n')
+        self.reload(program, "changed --metrics-allow$")
+        self.write("a.toml", "")
+        program.signal(signal.SIGHUP)
+        self.wait_for_times(program, "changed --metrics-allow", 2)
+        program.signal(signal.SIGINT)
+        outcome = program.finish()
+        self.assertEqual(outcome.report["config"]["metrics"]["allow"], [])
 
     def test_the_rate_of_generate(self):
         self.write("a.toml", '[traffic]\nrate = "1kpps"\n')

@@ -14,6 +14,7 @@ void note(std::vector<std::string>& options, const Option& option) {
 
 /// The texts that Access::set() makes this value of.
 std::vector<std::string> texts_of(const nlohmann::json& value) {
+  if (value.is_array()) return value.get<std::vector<std::string>>();  // of a list whose elements are texts
   return {value.is_string() ? value.get<std::string>() : value.dump()};
 }
 
@@ -22,6 +23,12 @@ std::vector<std::string> texts_of(const nlohmann::json& value) {
 bool Option::reloads() const {
   constexpr std::string_view kReloaded[] = {"l3forward.routes",
                                             "traffic.rate",
+                                            "capture.file",
+                                            "capture.what",
+                                            "capture.filter",
+                                            "capture.snaplen",
+                                            "capture.limit",
+                                            "metrics.allow",
                                             "message.sessions-per-address",
                                             "message.sessions-per-prefix",
                                             "message.half-open-per-address",

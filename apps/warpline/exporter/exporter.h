@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "exporter/exporter_settings.h"
 #include "exporter/metrics_endpoint.h"
@@ -21,6 +22,10 @@ class Exporter {
   [[nodiscard]] static Result<Exporter> open(const ExporterSettings& settings, bool telemetry,
                                              const MetricsEndpoint::Take& take,
                                              const TelemetryCommands::Reload& reload);
+  /// Lets these networks scrape from now on, beside this machine.
+  void allow(const std::vector<InterfaceAddress>& networks) {
+    if (endpoint_) endpoint_->allow(networks);
+  }
   /// Does what there is to do, and waits for nothing.
   void poll();
 

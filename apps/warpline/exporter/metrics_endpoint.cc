@@ -215,6 +215,8 @@ MetricsEndpoint::MetricsEndpoint(std::unique_ptr<State> state) : state_(std::mov
 
 MetricsEndpoint::~MetricsEndpoint() = default;
 
+void MetricsEndpoint::allow(std::vector<InterfaceAddress> networks) { state_->settings.allowed = std::move(networks); }
+
 void MetricsEndpoint::poll() { event_base_loop(state_->base, EVLOOP_NONBLOCK); }
 
 }  // namespace warpline::exporter

@@ -25,6 +25,8 @@ class MetricsEndpoint {
   MetricsEndpoint(const MetricsEndpoint&) = delete;
   MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
 
+  /// Lets these networks ask from now on, beside this machine.
+  void allow(std::vector<InterfaceAddress> networks);
   /// Does what there is to do, and waits for nothing.
   void poll();
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -16,6 +18,12 @@
 #include "warpline/traffic/generator.h"
 
 namespace warpline {
+namespace {
+
+/// What files of captures say wrote them.
+std::string application() { return "warpline " + report::build_facts().at("version").get<std::string>(); }
+
+}  // namespace
 
 Result<void> PathsFrame::plan_paths(LayOut& lay_out) {
   WARPLINE_TRY(inputs_, datapath::look_at_inputs(config_.ports, config_.datapath().pool.memory));
@@ -36,19 +44,50 @@ Result<void> PathsFrame::open_ports(std::uint32_t max_frame, Bytes beside) {
 Result<void> PathsFrame::open_captures(std::span<const port::Port> captured,
                                        std::span<const std::unique_ptr<datapath::QueuePath>> paths,
                                        std::vector<const TurnCount*> threads) {
-  const std::string& name = config_.runtime.telemetry;
-  const bool lets_attach = !name.empty() && (config_.command == "forward" || config_.command == "l3forward") &&
-                           config_.pool.memory != memory::MemoryKind::device;
-  if (config_.capture.file.empty() && !lets_attach) return {};
+  const bool captures = config_.command == "forward" || config_.command == "l3forward";
+  if (!captures || config_.pool.memory == memory::MemoryKind::device) return {};
   const bool traces = config_.command == "forward" && config_.forward.io == ProcessorKind::cpu;
   taps_ = std::make_unique<datapath::PathTaps>(captured, paths, std::move(threads), traces);
   if (!config_.capture.file.empty()) {
-    const auto version = report::build_facts().at("version").get<std::string>();
-    WARPLINE_TRY(capture_, datapath::PathCapture::open(config_.capture, *taps_, "warpline " + version));
+    WARPLINE_TRY(capture_, datapath::PathCapture::open(config_.capture, *taps_, application()));
   }
-  if (lets_attach) {
+  if (const std::string& name = config_.runtime.telemetry; !name.empty()) {
     WARPLINE_TRY(door_, datapath::CaptureDoor::open(runtime::capture_socket(name), *taps_));
   }
+  return {};
+}
+
+Result<PathsFrame::NextCapture> PathsFrame::open_next_capture(const config::Config& next) {
+  const auto refuse = [](const char* why, const char* fix) {
+    return usage_error("the capture stays as it was", why, fix);
+  };
+  if (!taps_ || next.capture == config_.capture) return NextCapture{};
+  const bool captures = !config_.capture.file.empty();
+  if (!captures && !taps_->is_free()) return refuse("who has attached captures or traces", "end that first");
+  if (captures && next.capture.file == config_.capture.file)
+    return refuse("its file would be replaced", "name another --capture beside what changes");
+  NextCapture capture{.changes = true};
+  if (next.capture.file.empty()) return capture;
+  WARPLINE_TRY(capture.opened, capture::Capture::open(next.capture, taps_->interfaces(),
+                                                      taps_->sources(!next.capture.what.dropped_only), application()));
+  return capture;
+}
+
+Result<void> PathsFrame::begin_next_capture(NextCapture next, const capture::CaptureSettings& settings) {
+  if (!next.changes) return {};
+  config_.capture = settings;
+  taps_->detach();
+  constexpr int kLooks = 10'000;
+  constexpr std::chrono::microseconds kNap{200};
+  for (int look = 0; !taps_->is_free(); ++look) {
+    if (look == kLooks)
+      return environment_error("the capture has ended, and none begins", "an lcore is stuck", "look at its stage");
+    std::this_thread::sleep_for(kNap);
+  }
+  if (capture_) capture_->finish();
+  if (!next.opened) return {};
+  WARPLINE_TRY(capture_, datapath::PathCapture::attach(std::move(next.opened), !settings.what.dropped_only, *taps_));
+  capture_->start();
   return {};
 }
 
@@ -78,6 +117,8 @@ Result<void> ForwarderFrame::open() {
 Result<void> ForwarderFrame::prepare(const forward::StageMaker& make_stages,
                                      const std::function<void(FarOptions&)>& change_far) {
   reload_by([this](const config::Config& next) -> Result<std::string> {
+    WARPLINE_TRY(NextCapture capture, open_next_capture(next));
+    WARPLINE_CHECK(begin_next_capture(std::move(capture), next.capture));
     config_.traffic.rate = next.traffic.rate;
     if (far_) far_->set_rate(far_options().rate);
     return std::string();

@@ -54,6 +54,16 @@ class PathsFrame : protected RunFrame {
   [[nodiscard]] Result<void> open_captures(std::span<const port::Port> captured,
                                            std::span<const std::unique_ptr<datapath::QueuePath>> paths,
                                            std::vector<const TurnCount*> threads);
+  /// A capture that is to begin, and end the one before, because the configuration was read again.
+  struct NextCapture {
+    bool changes = false;                                ///< false: there is nothing to do
+    std::unique_ptr<capture::Capture> opened = nullptr;  ///< null: nothing is captured any more
+  };
+  /// Opens what `next` asks for. With an error nothing has changed.
+  [[nodiscard]] Result<NextCapture> open_next_capture(const config::Config& next);
+  /// Begins it, once the lcores have left the one before. Environment error: they do not.
+  [[nodiscard]] Result<void> begin_next_capture(NextCapture next, const capture::CaptureSettings& settings);
+
   /// Ends all captures, once the lcores have ended. More than once does no more.
   void finish_captures();
 

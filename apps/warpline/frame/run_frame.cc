@@ -107,6 +107,7 @@ Result<std::vector<std::string>> RunFrame::read_again() {
     if (!line.empty()) said.push_back(std::move(line));
   }
   loaded_ = std::move(reloaded.next);
+  if (exporter_) exporter_->allow(loaded_.config.metrics.allowed);
   if (!reloaded.changed.empty()) said.push_back(fmt::format("changed {}", fmt::join(reloaded.changed, ", ")));
   if (!reloaded.fixed.empty())
     said.push_back(fmt::format("unchanged until the next start: {}", fmt::join(reloaded.fixed, ", ")));

@@ -19,14 +19,17 @@ class PathCapture {
   /// Errors are those of capture::Capture::open() and PathTaps::attach().
   [[nodiscard]] static Result<std::unique_ptr<PathCapture>> open(const capture::CaptureSettings& settings,
                                                                  PathTaps& taps, std::string_view application);
+  /// The same of a capture that is open already. Errors are those of PathTaps::attach().
+  [[nodiscard]] static Result<std::unique_ptr<PathCapture>> attach(std::unique_ptr<capture::Capture> opened,
+                                                                   bool watches, PathTaps& taps);
   PathCapture(const PathCapture&) = delete;
   PathCapture& operator=(const PathCapture&) = delete;
   ~PathCapture() { finish(); }
 
   /// Starts to write.
   void start() { capture_->start(); }
-  /// Writes all that was captured. After the lcores have ended, and before ports are closed. More than once does no
-  /// more.
+  /// Writes all that was captured. After the lcores have ended, and before ports are closed, or once they have left
+  /// the taps. More than once does no more.
   void finish();
 
   [[nodiscard]] capture::CaptureTotals totals() const { return capture_->totals(); }
